@@ -1,0 +1,47 @@
+// A message with a place, and how it is shown: header, source line, carets, label, help, trace.
+#ifndef BASE_DIAGNOSTIC_H
+#define BASE_DIAGNOSTIC_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+typedef enum Severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE } Severity;
+
+// One line of the trace: "in fn layer (model.tl:12), called from main (model.tl:30)".
+typedef struct TraceFrame {
+    const char *function; // borrowed; "main", "fn layer"
+    SourcePos at;
+} TraceFrame;
+
+typedef struct Diagnostic {
+    Severity severity;
+    const char *kind;    // "shape"; NULL for none
+    const char *message; // all strings are borrowed; NULL or "" when absent
+    const char *label;
+    const char *help;
+    Span span;
+    const char *note; // a second place: shown as "note: <note>" with its own source line
+    Span note_span;
+    const TraceFrame *trace; // innermost first
+    size_t trace_count;
+} Diagnostic;
+
+// Appends the diagnostic as LANGUAGE.md section 8 shows it. A span over several lines is underlined
+// on its first; long lines are cut around the span; tabs and wide characters keep the carets right.
+void diagnostic_render(Text *out, const Diagnostic *diagnostic, bool color);
+// The diagnostic that an ErrorRecord amounts to (borrows from it).
+Diagnostic diagnostic_from_error(const ErrorRecord *error);
+// True when standard error is a terminal and NO_COLOR is not set.
+bool diagnostic_color(void);
+
+// A growing list of diagnostics that own their strings; syntax and check errors are collected in one.
+typedef struct DiagnosticList {
+    Diagnostic *items;
+    size_t count, capacity;
+    size_t error_count;
+} DiagnosticList;
+// Copies every string of the diagnostic.
+void diagnostic_list_add(DiagnosticList *list, const Diagnostic *diagnostic);
+void diagnostic_list_free(DiagnosticList *list);
+
+#endif

@@ -1,0 +1,36 @@
+// The registry of source texts: from a SourcePos to file, line and column. Texts stay for the life
+// of the process (or until source_reset), because origins and errors refer to them.
+#ifndef BASE_SOURCE_H
+#define BASE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/origin.h"
+#include "base/status.h"
+
+typedef struct SourceFile {
+    char *name;      // as given by the user: "model.tl", "<stdin>", "<command>", "<repl:3>"
+    char *text;      // owned, NUL-terminated, `length` bytes; may hold NULs before the end
+    uint32_t length; // bytes
+    SourcePos base;  // position of text[0]; text[i] is base + i; base + length is end of file
+} SourceFile;
+
+typedef struct SourcePlace {
+    const SourceFile *file; // NULL when the position is 0 or unknown
+    int line, column;       // from 1; columns count code points
+    const char *line_text;  // start of the line, not NUL-terminated
+    int line_length;        // bytes, without the newline
+} SourcePlace;
+
+// Copies text. STATUS_VALUE when the position space (4 GiB in all) is full.
+Status source_add(const char *name, const char *text, size_t length, const SourceFile **out) MUST_USE;
+// Reads a whole file ("-" is standard input). STATUS_IO with the reason when it cannot.
+Status source_load(const char *path, const SourceFile **out) MUST_USE;
+SourcePlace source_find(SourcePos position);
+// The text of a span, borrowed, not NUL-terminated; length through out.
+const char *source_text(Span span, size_t *length);
+// Frees every text; positions are invalid afterwards. For the end of the program and tests.
+void source_reset(void);
+
+#endif

@@ -1,0 +1,85 @@
+// A growing byte string.
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+
+static void reserve(Text *text, size_t extra) {
+    size_t needed = text->length + extra + 1;
+    ASSERT(needed > extra);
+    if (needed <= text->capacity) return;
+    size_t grown = text->capacity < 64 ? 64 : text->capacity * 2;
+    text->capacity = grown < needed ? needed : grown;
+    text->bytes = memory_resize(text->bytes, text->capacity);
+}
+
+void text_append(Text *text, const char *bytes, size_t length) {
+    reserve(text, length);
+    if (length) memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+}
+
+void text_append_string(Text *text, const char *string) {
+    text_append(text, string, strlen(string));
+}
+
+void text_append_char(Text *text, char c) {
+    text_append(text, &c, 1);
+}
+
+void text_append_codepoint(Text *text, uint32_t codepoint) {
+    char bytes[4];
+    text_append(text, bytes, utf8_encode(codepoint, bytes));
+}
+
+void text_append_repeated(Text *text, char c, size_t count) {
+    reserve(text, count);
+    memset(text->bytes + text->length, c, count);
+    text->length += count;
+    text->bytes[text->length] = '\0';
+}
+
+void text_format_v(Text *text, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    ASSERT(length >= 0);
+    reserve(text, (size_t)length);
+    vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+    va_end(again);
+    text->length += (size_t)length;
+}
+
+void text_format(Text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    text_format_v(text, format, arguments);
+    va_end(arguments);
+}
+
+void text_clear(Text *text) {
+    text->length = 0;
+    if (text->bytes) text->bytes[0] = '\0';
+}
+
+void text_free(Text *text) {
+    free(text->bytes);
+    *text = (Text){0};
+}
+
+const char *text_get(const Text *text) {
+    return text->bytes ? text->bytes : "";
+}
+
+char *text_take(Text *text) {
+    reserve(text, 0);
+    text->bytes[text->length] = '\0';
+    char *bytes = text->bytes;
+    *text = (Text){0};
+    return bytes;
+}

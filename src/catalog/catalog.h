@@ -1,0 +1,83 @@
+// The catalog: every name a script can call, one row each. Signatures are parsed once and drive
+// argument binding, the check before running, help, completion and the printed reference. Knows no
+// implementation: tensor/ and interp/ keep tables parallel to the row ids.
+#ifndef CATALOG_CATALOG_H
+#define CATALOG_CATALOG_H
+
+#include "base/text.h"
+#include "catalog/dtype.h"
+
+enum { PARAMETERS_MAX = 16 };
+
+// What a parameter accepts. The words are those of the signature strings.
+typedef enum ParamKind {
+    PARAM_ANY,       // any
+    PARAM_TENSOR,    // tensor: a tensor or a number
+    PARAM_TENSORS,   // tensors: a list or tuple of tensors
+    PARAM_NUMBER,    // number: int, float or one-element tensor
+    PARAM_INT,       // int: a whole number (integral floats too)
+    PARAM_BOOL,      // bool
+    PARAM_STRING,    // string
+    PARAM_SHAPE,     // shape: list or 1-D tensor of whole numbers
+    PARAM_INTS,      // ints: one whole number, or a list / tensor of them
+    PARAM_LIST,      // list: list or tuple
+    PARAM_DICT,      // dict
+    PARAM_FUNCTION,  // function
+    PARAM_DTYPE,     // dtype: a dtype word or a string naming one
+    PARAM_DEVICE,    // device: a string
+    PARAM_MODEL,     // model
+    PARAM_TOKENIZER, // tokenizer
+    PARAM_CACHE,     // cache: a KV cache
+    PARAM_BUFFER,    // buffer: a tensor buffer
+} ParamKind;
+
+typedef enum DefaultKind { DEFAULT_REQUIRED, DEFAULT_ABSENT, DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_BOOL,
+                           DEFAULT_STRING } DefaultKind;
+
+// "dim: int = -1" has a default; "mask: tensor?" may be absent; "values: any..." takes all the rest.
+typedef struct Param {
+    char name[24];
+    ParamKind kind;
+    bool rest;
+    DefaultKind default_kind;
+    union {
+        int64_t integer;
+        double number;
+        bool boolean;
+        char string[16];
+    } fallback;
+} Param;
+
+typedef struct Signature {
+    char name[40];
+    int count;
+    Param params[PARAMETERS_MAX];
+    char result[24]; // "tensor", "int", "none", ... as written after ->
+} Signature;
+
+typedef enum RowKind { ROW_OP, ROW_FUNCTION } RowKind;
+
+// A row. Several rows of one name are overloads: the first whose parameters accept the kinds of the
+// arguments is taken; they are chained through next_overload.
+typedef struct Builtin {
+    RowKind kind;
+    int id;                // OpId for ROW_OP, FunctionId for ROW_FUNCTION
+    const char *section;   // heading in the reference: "Creation"
+    const char *signature_text;
+    const char *doc;       // one or more sentences; then examples for `tl help`, a line each, after \n
+    Signature signature;
+    struct Builtin *next_overload;
+} Builtin;
+
+// The first overload of a name or of one of its aliases; NULL when there is none.
+const Builtin *catalog_find(const char *name, size_t length);
+size_t catalog_count(void);
+const Builtin *catalog_get(size_t index); // all rows in the order of the .def files
+// Aliases of a row, comma-separated, "" for none.
+void catalog_aliases(const Builtin *row, Text *out);
+// The page that `tl help NAME` prints. STATUS_NAME with a suggestion when unknown.
+Status catalog_help(const char *name, Text *out) MUST_USE;
+// The nearest known word to `name` among candidates, or NULL when none is near (edit distance).
+const char *catalog_nearest(const char *name, const char *const *candidates, size_t count);
+
+#endif

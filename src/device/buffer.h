@@ -1,0 +1,81 @@
+// Buffers and their pool: the one door to device memory. A buffer is reference-counted (thread-safe);
+// when the last reference goes its bytes return to the pool at once.
+#ifndef DEVICE_BUFFER_H
+#define DEVICE_BUFFER_H
+
+#include <stdatomic.h>
+
+#include "base/text.h"
+#include "catalog/dtype.h"
+#include "device/device.h"
+
+enum { RANK_MAX = 8 };
+
+// What a buffer was made for: shown in leak reports and refusals.
+typedef struct BufferLabel {
+    DType dtype;
+    int rank; // -1: no tensor, only bytes
+    int64_t dims[RANK_MAX];
+} BufferLabel;
+
+struct Buffer {
+    atomic_int refs;
+    Device *device;
+    void *handle;        // the backend's: on the CPU the address
+    size_t bytes;        // asked for
+    size_t capacity;     // the class that it serves, >= bytes
+    uint64_t last_use;   // serial of the last batch that touches it; unused on the CPU
+    Origin origin;       // of its present use
+    BufferLabel label;
+    void *import_owner;  // host memory in use in place: its owner, released with the buffer
+    void (*import_release)(void *owner);
+    Buffer *previous, *next; // live list or cache list of the pool
+};
+
+// A buffer of at least `bytes` bytes (0 is allowed), contents undefined, one reference. Counts as
+// live until released. STATUS_MEMORY with request, live, cached, limit and the five largest holders.
+Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
+// A buffer over memory that stays where it is (a mapped file). `release(owner)` runs when the last
+// reference goes. Copies into a new buffer and releases the owner at once where the device cannot
+// use host memory. Counted as mapped bytes, not live bytes, when used in place.
+Status buffer_import(Device *device, const void *memory, size_t bytes, const BufferLabel *label,
+                     void *owner, void (*release)(void *owner), Buffer **out) MUST_USE;
+Buffer *buffer_retain(Buffer *buffer);
+void buffer_release(Buffer *buffer); // NULL is allowed
+static inline bool buffer_is_unique(const Buffer *buffer) {
+    return atomic_load_explicit(&buffer->refs, memory_order_acquire) == 1;
+}
+Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) MUST_USE;
+Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes) MUST_USE;
+
+typedef struct PoolStatistics {
+    uint64_t live_bytes, live_buffers, mapped_bytes;
+    uint64_t peak_bytes;
+    Origin peak_origin;
+    uint64_t cached_bytes, cached_buffers;
+    uint64_t allocations, reuses, evictions;
+    uint64_t bytes_uploaded, bytes_downloaded, waits;
+} PoolStatistics;
+
+// The size class that serves a request: see MEMORY in ARCHITECTURE.md.
+size_t pool_class_bytes(size_t bytes);
+PoolStatistics pool_statistics(const Device *device);
+void pool_clear_cache(Device *device);
+void pool_reset_peak(Device *device);
+// Called once when the device refuses memory, after the cache is trimmed: the interpreter's collector.
+void pool_set_collector(void (*collect)(void));
+// The holes of the deliberate leak test: adds a reference that nobody will release.
+void buffer_leak(Buffer *buffer);
+
+// How an origin is shown ("model.tl:12:9   in fn load, called from model.tl:30"); by default only
+// the place. The interpreter, which knows functions, installs its own. `origin_expression` appends
+// the source text of the expression, cut to one short line.
+void pool_set_origin_describer(void (*describe)(Text *out, Origin origin));
+
+// The report of MEMORY.md section 4 (after == before when asked in the middle of a run).
+void memory_report(Device *device, Text *out);
+// The end of every program. Call when everything was released: reports a leak (always), purges it,
+// prints the report when TL_MEMORY_CHECK asks. Returns the number of leaked bytes.
+uint64_t memory_check(Device *device, Text *out);
+
+#endif

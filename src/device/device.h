@@ -1,0 +1,66 @@
+// A device: where buffers live and kernels run. One struct of function pointers per backend; nothing
+// above this folder knows which backend it is. Ownership is a tree: device -> pool -> buffer.
+//
+// Order: calls are queued in program order on one queue per device. Work submitted later sees the
+// effects of work submitted earlier. The host sees effects after device_wait (downloads wait).
+#ifndef DEVICE_DEVICE_H
+#define DEVICE_DEVICE_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+typedef struct Device Device;
+typedef struct Pool Pool;
+typedef struct Buffer Buffer;
+typedef struct KernelCall KernelCall;
+
+typedef struct DeviceBackend {
+    const char *name; // "cpu", "vulkan"
+
+    // Raw memory. `handle` is the backend's own: for the CPU the address itself. STATUS_MEMORY when
+    // the device refuses; the pool then trims and asks again. Only pool.c calls these two.
+    Status (*memory_allocate)(Device *device, size_t bytes, void **handle);
+    void (*memory_free)(Device *device, void *handle, size_t bytes);
+
+    // Bytes in, bytes out; offset in bytes. Upload is ordered with the queue and copies `source`
+    // before it returns; download waits for the producer of these bytes only.
+    Status (*upload)(Device *device, Buffer *buffer, size_t offset, const void *source, size_t bytes);
+    Status (*download)(Device *device, Buffer *buffer, size_t offset, void *target, size_t bytes);
+
+    // Queues one kernel. STATUS_DTYPE / STATUS_DEVICE in words when it has none for these dtypes.
+    Status (*run)(Device *device, const KernelCall *call);
+    Status (*submit)(Device *device);                 // start what is queued; does not wait
+    Status (*wait)(Device *device);                   // until all queued work is done
+    // Optional (NULL): makes host memory usable in place, as a mapped file on the CPU.
+    Status (*host_import)(Device *device, const void *memory, size_t bytes, void **handle);
+    void (*host_release)(Device *device, void *handle);
+    void (*destroy)(Device *device);                  // the backend's part; after the pool is drained
+} DeviceBackend;
+
+struct Device {
+    const DeviceBackend *backend;
+    Pool *pool;
+    char name[24];         // "cpu", "vulkan:0": what TL_DEVICE takes and tensors print
+    char description[128]; // "AMD EPYC, 2 threads, AVX-512"
+    size_t alignment;      // of every buffer, at least 64
+    size_t memory_limit;   // bytes; 0 when the device states none
+    void *state;           // the backend's own
+};
+
+// Opens the device that a TL_DEVICE value names ("cpu", "vulkan", "vulkan:N", "auto"), with its pool.
+// The caller owns it. STATUS_SETTING for an unknown name, STATUS_DEVICE when it cannot be opened.
+Status device_open(const char *name, Device **out) MUST_USE;
+// Drains the pool, then destroys the device. Buffers must have been purged or released.
+void device_close(Device *device);
+
+// The process's default device, opened at first use from TL_DEVICE. Borrowed.
+Status device_default(Device **out) MUST_USE;
+Device *device_default_opened(void); // NULL when nothing has opened it yet
+void device_default_close(void);
+
+// One line per device this build can name, with whether it is usable and why not: `tl devices`.
+struct Text;
+void device_list(struct Text *out);
+
+#endif

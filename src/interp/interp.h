@@ -1,0 +1,34 @@
+// Runs programs. One interpreter per process and thread; it owns the globals, the temporary values,
+// and the collector's heap, and gives everything back in interp_free.
+#ifndef INTERP_INTERP_H
+#define INTERP_INTERP_H
+
+#include <stdio.h>
+
+#include "check/check.h"
+#include "interp/value.h"
+
+typedef struct Interp Interp;
+
+typedef struct InterpOptions {
+    int argument_count;
+    char *const *arguments; // the script's: args()
+    bool has_seed;
+    uint64_t seed;
+    bool quiet, verbose;
+} InterpOptions;
+
+Interp *interp_new(const InterpOptions *options);
+// Runs top level, then main. The first failure is left in error_current() with its trace; every
+// scope was left in order (drops ran). STATUS_OK also after exit(n): see interp_exit_requested.
+Status interp_run(Interp *interp, Program *program) MUST_USE;
+bool interp_exit_requested(const Interp *interp, int *status);
+// The trace of the last failure, innermost first; borrowed.
+const TraceFrame *interp_trace(const Interp *interp, size_t *count);
+// Clears every variable in reverse order, releases everything; buffers rescued from reference cycles
+// are counted and said. Afterwards live device bytes are what they were before interp_new.
+void interp_free(Interp *interp);
+// Async-signal-safe: the next statement or kernel boundary stops with STATUS_INTERRUPT.
+void interp_interrupt(void);
+
+#endif

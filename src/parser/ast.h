@@ -1,0 +1,188 @@
+// The syntax tree: one node type with a kind. Made by the parser, resolved in place by check/ (the
+// fields under "filled by check"), never changed afterwards. Lives in the arena of its Program.
+#ifndef PARSER_AST_H
+#define PARSER_AST_H
+
+#include "base/memory.h"
+#include "base/source.h"
+
+typedef struct Node Node;
+typedef struct TypeNode TypeNode;
+typedef struct Binding Binding; // check/: what a name means
+
+typedef struct Word { // a name as written: arena string, NUL-terminated
+    const char *text;
+    uint32_t length;
+    Span span;
+} Word;
+
+typedef struct NodeList {
+    Node **items;
+    size_t count;
+} NodeList;
+
+typedef enum NodeKind {
+    // expressions
+    NODE_INT, NODE_FLOAT, NODE_BOOL, NODE_NONE, NODE_STRING, NODE_FORMAT_STRING, NODE_NAME,
+    NODE_LIST, NODE_TUPLE, NODE_DICT, NODE_COMPREHENSION, NODE_UNARY, NODE_BINARY, NODE_LOGICAL,
+    NODE_RANGE, NODE_CAST, NODE_CALL, NODE_METHOD_CALL, NODE_FIELD, NODE_INDEX, NODE_PATH,
+    NODE_STRUCT_LITERAL, NODE_LAMBDA, NODE_IF, NODE_MATCH, NODE_TRY, NODE_BLOCK,
+    // statements
+    NODE_LET, NODE_TENSOR_DECLARATION, NODE_ASSIGN, NODE_EXPRESSION_STATEMENT, NODE_WHILE, NODE_LOOP,
+    NODE_FOR, NODE_BREAK, NODE_CONTINUE, NODE_RETURN, NODE_WITH, NODE_LEARN,
+    // declarations
+    NODE_FUNCTION, NODE_STRUCT, NODE_IMPL, NODE_IMPORT, NODE_TEST, NODE_BENCH, NODE_MAIN,
+} NodeKind;
+
+typedef enum Operator {
+    OPERATOR_ADD, OPERATOR_SUB, OPERATOR_MUL, OPERATOR_DIV, OPERATOR_MOD, OPERATOR_POW,
+    OPERATOR_MATMUL, OPERATOR_OUTER,
+    OPERATOR_EQ, OPERATOR_NE, OPERATOR_LT, OPERATOR_LE, OPERATOR_GT, OPERATOR_GE, OPERATOR_APPROX,
+    OPERATOR_IN, OPERATOR_NOT_IN,
+    OPERATOR_AND, OPERATOR_OR, OPERATOR_NEG, OPERATOR_NOT, // NOT: both `!x` and `not x`
+    OPERATOR_NONE, // a plain `=`
+} Operator;
+
+typedef struct Argument {
+    Word name; // text NULL: positional
+    Node *value;
+} Argument;
+
+// One subscript of x[...].
+typedef struct Subscript {
+    enum { SUBSCRIPT_INDEX, SUBSCRIPT_SLICE, SUBSCRIPT_ELLIPSIS } kind;
+    Node *index;              // INDEX: any expression; a NODE_NONE is a new axis
+    Node *start, *stop, *step; // SLICE: each may be NULL
+    Span span;
+} Subscript;
+
+// One dimension in a type annotation: `3`, `?`, `n`.
+typedef struct Dimension {
+    enum { DIMENSION_NUMBER, DIMENSION_ANY, DIMENSION_NAME } kind;
+    int64_t number;
+    Word name;
+    Binding *binding; // filled by check: the int variable meant, or the symbol that is bound
+} Dimension;
+
+struct TypeNode {
+    enum { TYPE_NAMED, TYPE_TENSOR, TYPE_TUPLE } kind;
+    Span span;
+    Word name;               // NAMED: int, Tensor, Point, entity...; TENSOR: float32...
+    TypeNode **arguments;    // NAMED: type arguments; TUPLE: members
+    size_t argument_count;
+    Dimension *dimensions;   // TENSOR
+    size_t dimension_count;
+    bool optional;           // T?
+    bool learnable;          // struct fields and tensor declarations
+};
+
+typedef struct Parameter {
+    Word name;
+    TypeNode *type; // NULL when not annotated
+    Node *fallback; // default value, or NULL
+    Binding *binding; // filled by check
+} Parameter;
+
+typedef struct FunctionNode {
+    Word name; // text NULL for a lambda
+    Parameter *parameters;
+    size_t parameter_count;
+    TypeNode *result; // NULL when not written
+    Node *body;       // a NODE_BLOCK, or an expression for lambdas
+    Span head;        // "fn name(...)" for messages
+    int slot_count;   // filled by check: local slots of a call
+    struct FunctionNode *outer; // filled by check: the enclosing function, NULL at top level
+    VECTOR(Binding *) captures; // filled by check: variables of outer functions that it uses
+} FunctionNode;
+
+typedef struct Pattern Pattern;
+struct Pattern {
+    enum { PATTERN_ANY, PATTERN_LITERAL, PATTERN_BIND, PATTERN_OR, PATTERN_RANGE, PATTERN_STRUCT,
+           PATTERN_TUPLE } kind;
+    Span span;
+    Node *low, *high;     // LITERAL: low; RANGE: both ends (constants)
+    bool inclusive;
+    Word name;            // BIND, STRUCT
+    Pattern **parts;      // OR, TUPLE, STRUCT (one per field)
+    size_t part_count;
+    Word *fields;         // STRUCT
+    bool rest;            // STRUCT: `..` was written
+    Binding *binding;     // filled by check
+};
+
+typedef struct MatchArm {
+    Pattern *pattern;
+    Node *guard; // or NULL
+    Node *body;
+    int first_slot, slot_count; // filled by check
+} MatchArm;
+
+typedef struct Setting { // `epochs: 200` in learn
+    Word name;
+    Node *value;
+    Node *of; // `batch: 32 of (x, y)`: the tuple
+} Setting;
+
+struct Node {
+    NodeKind kind;
+    Operator op;    // UNARY, BINARY, LOGICAL, ASSIGN (compound, or OPERATOR_NONE)
+    Span span;      // the whole construct
+    Span op_span;   // the operator, for UNARY, BINARY, ASSIGN
+    union {
+        int64_t integer;
+        double number;
+        bool boolean;
+        struct { const char *bytes; size_t length; } string; // escapes already resolved; arena
+        // f"a {x:.3} b": texts[0] x texts[1] ...; values.count + 1 == texts count; specs may be NULL
+        struct { Word *texts; NodeList values; const char **specs; } format_string;
+        struct { Word word; Binding *binding; } name;
+        NodeList list; // LIST, TUPLE
+        struct { NodeList keys, values; } dict;
+        struct { Node *element; Pattern *pattern; Node *iterable; Node *condition;
+                 int first_slot, slot_count; int hidden_slot; } comprehension;
+        struct { Node *left, *right; } binary; // UNARY: left only; BINARY, LOGICAL
+        struct { Node *low, *high; bool inclusive; } range;
+        struct { Node *value; TypeNode *type; } cast;
+        struct { Node *callee; Argument *arguments; size_t count; Span arguments_span; } call;
+        struct { Node *receiver; Word name; Argument *arguments; size_t count; Span arguments_span; } method;
+        struct { Node *object; Word name; } field; // x.name and x.3 (name "3")
+        struct { Node *object; Subscript *subscripts; size_t count; } index;
+        struct { Word type; TypeNode **type_arguments; size_t type_count; Word name; } path; // A<T>::name
+        struct { Word type; TypeNode **type_arguments; size_t type_count;
+                 Word *names; Node **values; size_t count; Binding *binding; } struct_literal;
+        FunctionNode *function; // LAMBDA, FUNCTION
+        struct { Node *condition, *then_branch, *else_branch; } branch; // else: block, IF or NULL
+        struct { Node *subject; MatchArm *arms; size_t count; } match;
+        struct { Node *body; Word name; Node *handler; Binding *binding; } attempt; // TRY
+        // BLOCK: statements; the last one's value is the block's. Also the top level.
+        struct { NodeList statements; int first_slot, slot_count; } block;
+        struct { Pattern *pattern; TypeNode *type; Node *value; } let; // value may be NULL
+        struct { Word name; TypeNode *type; Node *value; Binding *binding; } tensor;
+        // targets: NAME, FIELD, INDEX, or TUPLE of those; `define`: written `:=`
+        struct { Node *target, *value; bool define; } assign;
+        struct { Node *value; bool unused_start; } expression; // starts with - ( [ : may want a warning
+        struct { Node *condition, *body; } loop; // WHILE; LOOP: condition NULL
+        // for i, x in it: pattern is NULL-named first; `index` is the extra first name or NULL
+        struct { Pattern *index, *pattern; Node *iterable, *body;
+                 int first_slot, slot_count; int hidden_slot; } for_loop;
+        struct { Node *value; } returned; // RETURN, may be NULL
+        struct { Word word; Node *argument; Node *body; } with; // with buffer b {, device("cpu") {, no_grad {
+        struct { Setting *settings; size_t count; Node *body; int first_slot, slot_count; } learn;
+        struct { Word name; Word *type_parameters; size_t type_count;
+                 Word *fields; TypeNode **types; Node **fallbacks; size_t field_count;
+                 Binding *binding; } structure;
+        struct { Word trait; Word name; TypeNode **type_arguments; size_t type_count;
+                 Node **functions; size_t function_count; } impl; // trait "Drop" or NULL
+        struct { Word path; Word alias; } import;
+        struct { Word name; FunctionNode *function; } section; // TEST, BENCH, MAIN: no parameters
+    } as;
+};
+
+typedef struct Program {
+    Arena arena;
+    const SourceFile *file;
+    Node *top;      // a NODE_BLOCK of declarations and statements in source order
+    int slot_count; // filled by check: slots of the top level
+} Program;
+
+#endif

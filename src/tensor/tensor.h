@@ -1,0 +1,67 @@
+// A tensor: a typed, strided view of a counted device buffer. Immutable to the language; views share
+// the buffer. Reference-counted (not thread-safe: one interpreter thread owns all tensors).
+#ifndef TENSOR_TENSOR_H
+#define TENSOR_TENSOR_H
+
+#include "base/counted.h"
+#include "device/kernel.h"
+
+// A shape: what tensors have, and what creating functions are given.
+typedef struct Shape {
+    int rank;
+    int64_t dims[RANK_MAX];
+} Shape;
+
+// Numbers of a literal, kept exactly on the host until an operation needs them on a device.
+typedef struct HostNumbers {
+    bool is_float; // doubles, else int64
+    union {
+        int64_t *integers;
+        double *floats;
+    } as;
+} HostNumbers;
+
+typedef struct Tensor {
+    Counted counted;
+    TensorView view;    // view.buffer is NULL until materialised (tensor_materialize)
+    Device *device;     // where it is, or will be when materialised
+    HostNumbers *host;  // literals only; stays beside the buffer so that shapes read it exactly
+    bool learnable;     // a parameter: has identity, updated by training
+    Origin origin;
+} Tensor;
+
+// Uninitialised contents, contiguous, on `device`. Errors: STATUS_SHAPE (too many elements or bytes
+// overflow), STATUS_MEMORY.
+Status tensor_new(Device *device, DType dtype, const Shape *shape, Tensor **out) MUST_USE;
+// A literal: copies the numbers; the language's dtype is INT64, FLOAT32 or BOOL (bools as integers).
+Status tensor_from_integers(const int64_t *values, const Shape *shape, DType dtype, Tensor **out) MUST_USE;
+Status tensor_from_floats(const double *values, const Shape *shape, DType dtype, Tensor **out) MUST_USE;
+// A new tensor that shares `source`'s buffer, seen through `view` (whose buffer field is ignored).
+Tensor *tensor_view_of(Tensor *source, const TensorView *view);
+// Wraps bytes that a buffer already holds (model files); takes the reference to `buffer`.
+Tensor *tensor_from_buffer(Buffer *buffer, size_t offset, DType dtype, const Shape *shape);
+Tensor *tensor_retain(Tensor *tensor);
+void tensor_release(Tensor *tensor); // NULL is allowed
+void tensor_destroy(Tensor *tensor); // the count has just become 0; only release functions call this
+// Uploads a literal's numbers; nothing to do for others.
+Status tensor_materialize(Tensor *tensor) MUST_USE;
+
+static inline int tensor_rank(const Tensor *tensor) { return tensor->view.rank; }
+static inline DType tensor_dtype(const Tensor *tensor) { return tensor->view.dtype; }
+int64_t tensor_count(const Tensor *tensor); // number of elements; 1 for rank 0
+bool tensor_is_contiguous(const Tensor *tensor);
+Shape tensor_shape(const Tensor *tensor);
+
+// Reads to the host, in row-major order, converted: waits for the device. `count` elements.
+Status tensor_read_floats(Tensor *tensor, double *out) MUST_USE;
+Status tensor_read_integers(Tensor *tensor, int64_t *out) MUST_USE; // truncates floats
+// The one number of a tensor with one element (any rank).
+Status tensor_read_scalar(Tensor *tensor, Scalar *out) MUST_USE;
+
+// Appends as LANGUAGE.md section 7 prints; quantised types print their dequantised values.
+Status tensor_print(Tensor *tensor, Text *out) MUST_USE;
+// "float32[2, 3]"
+void tensor_describe(const Tensor *tensor, Text *out);
+void shape_describe(const Shape *shape, Text *out); // "[2, 3]"
+
+#endif
