@@ -52,6 +52,10 @@ Status value_equals(Value a, Value b, bool *out) MUST_USE;
 
 // Calls a function value with borrowed arguments; the result is a new reference or VALUE_FAIL.
 Value interp_call(Interp *interp, Value function, const Value *arguments, size_t count);
+// Asks for the end of the program (exit(n)). Returns VALUE_FAIL, which no `catch` receives.
+Value interp_request_exit(Interp *interp, int status);
+// What args() gives: the words after the script's name.
+char *const *interp_script_arguments(const Interp *interp, int *count);
 // Calls a builtin row with borrowed positional arguments (ops included).
 Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments, size_t count);
 

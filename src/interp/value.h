@@ -26,6 +26,7 @@ typedef enum ValueKind {
     VALUE_STRUCT,
     VALUE_FUNCTION, // a closure: code and captured cells
     VALUE_HANDLE,   // model, tokenizer, KV cache, tensor buffer, optimizer: as.handle->type says which
+    VALUE_CELL,     // a captured variable's place (object.h); only in slots, never a script's value
     VALUE_ABSENT,   // an optional argument that was not given; an unset variable
     VALUE_FAIL,     // evaluation failed: the words are in error_current()
 } ValueKind;
@@ -37,6 +38,7 @@ typedef struct Dict Dict;
 typedef struct Instance Instance;
 typedef struct Function Function;
 typedef struct Handle Handle;
+typedef struct Cell Cell;
 typedef struct Builtin Builtin; // catalog/catalog.h
 
 typedef struct Value {
@@ -55,6 +57,7 @@ typedef struct Value {
         Instance *instance;
         Function *function;
         Handle *handle;
+        Cell *cell;
         void *pointer;
     } as;
 } Value;
@@ -102,14 +105,30 @@ Value value_cstring(const char *string);
 Value value_list(size_t capacity);  // an empty list, one reference
 Value value_tuple(size_t capacity);
 Value value_dict(void);
+Value value_range(int64_t start, int64_t stop, int64_t step); // step is not 0
 Value value_handle(const HandleType *type, void *payload); // takes the payload
 void list_push(List *list, Value item);                    // takes the item
+void list_reserve(List *list, size_t capacity);
+// List indexes count from 0 and must be in range. Insert takes the item, remove gives it away.
+void list_insert(List *list, size_t index, Value item);
+Value list_remove(List *list, size_t index);
 // Borrowed item or ABSENT. Keys are strings, ints or bools.
 Value dict_get(const Dict *dict, Value key);
 void dict_set(Dict *dict, Value key, Value item); // takes both
 size_t dict_count(const Dict *dict);
 // Entry `index` in insertion order, borrowed.
 void dict_entry(const Dict *dict, size_t index, Value *key, Value *item);
+bool dict_remove(Dict *dict, Value key, Value *removed); // false: no such key; gives the item away
+void dict_clear(Dict *dict);
+Value dict_get_word(const Dict *dict, const char *key); // borrowed item or ABSENT
+void dict_set_word(Dict *dict, const char *key, Value item);
+
+// Strings by code points. Indexes are in range 0..string_length.
+int64_t string_length(const String *string);
+Value string_slice(const String *string, int64_t start, int64_t count);
+Value string_concat(const String *a, const String *b);
+bool string_equals(const String *a, const String *b);
+int string_compare(const String *a, const String *b); // by code points, as memcmp orders UTF-8
 
 static inline bool value_is_counted(Value v) {
     return v.kind >= VALUE_COUNTED_FIRST && v.kind < VALUE_ABSENT;
@@ -126,6 +145,8 @@ static inline void value_release(Value value) {
 
 // "int", "string", "tensor", "list", "Point"...: what type(x) returns and errors say.
 const char *value_kind_name(Value value);
+// Number of values a range runs through.
+uint64_t range_count(const Range *range);
 // As print shows it; `quoted`: strings in quotes, as inside containers.
 Status value_print(Value value, bool quoted, Text *out) MUST_USE;
 
