@@ -29,14 +29,18 @@ static void write_field(char *field, size_t size, const char *format, va_list ar
     memcpy(field + end, "...", 4);
 }
 
+// The arguments may point into the record itself (a layer that says more about an error below), so
+// the new message is made before the old one goes.
 Status fail(Status code, const char *format, ...) {
+    char message[ERROR_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    write_field(message, sizeof message, format, arguments);
+    va_end(arguments);
     error_clear();
     record.code = code;
     snprintf(record.kind, sizeof record.kind, "%s", words[code]);
-    va_list arguments;
-    va_start(arguments, format);
-    write_field(record.message, sizeof record.message, format, arguments);
-    va_end(arguments);
+    memcpy(record.message, message, strlen(message) + 1);
     return code;
 }
 

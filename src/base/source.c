@@ -1,0 +1,141 @@
+// The registry of source texts. One list, ordered by position, so that a place is found by halving.
+// Used by one thread at a time.
+#include "base/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/utf8.h"
+
+enum { SOURCE_BYTES_MAX = 256 * 1024 * 1024 }; // of one file: a device such as /dev/zero has no end
+
+typedef struct Entry {
+    SourceFile file;
+    VECTOR(uint32_t) line_starts; // made when the first place in the text is asked for
+} Entry;
+
+static VECTOR(Entry *) entries;
+
+static SourcePos next_base(void) {
+    if (entries.count == 0) return 1;
+    const SourceFile *last = &entries.items[entries.count - 1]->file;
+    return last->base + last->length + 1;
+}
+
+Status source_add(const char *name, const char *text, size_t length, const SourceFile **out) {
+    SourcePos base = next_base();
+    if (length >= UINT32_MAX - base - 1)
+        return fail(STATUS_VALUE, "cannot load %s: %zu bytes of source are too many, %u are left",
+                    name, length, UINT32_MAX - base - 1);
+    Entry *entry = memory_allocate_zeroed(1, sizeof *entry);
+    entry->file.name = memory_copy_string(name, strlen(name));
+    entry->file.text = memory_copy_string(length ? text : "", length);
+    entry->file.length = (uint32_t)length;
+    entry->file.base = base;
+    VECTOR_PUSH(&entries, entry);
+    *out = &entry->file;
+    return STATUS_OK;
+}
+
+static Status read_all(int descriptor, const char *name, Text *text) {
+    char chunk[65536];
+    for (;;) {
+        ssize_t got = read(descriptor, chunk, sizeof chunk);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EISDIR)
+            return fail(STATUS_IO, "cannot read %s: it is a directory, not a file", name);
+        if (got < 0) return fail(STATUS_IO, "cannot read %s: %s", name, strerror(errno));
+        if (got == 0) return STATUS_OK;
+        text_append(text, chunk, (size_t)got);
+        if (text->length > SOURCE_BYTES_MAX)
+            return fail(STATUS_IO, "cannot read %s: it is larger than %d MB", name,
+                        SOURCE_BYTES_MAX / (1024 * 1024));
+    }
+}
+
+Status source_load(const char *path, const SourceFile **out) {
+    bool standard_input = strcmp(path, "-") == 0;
+    const char *name = standard_input ? "<stdin>" : path;
+    int descriptor = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+    Text text = {0};
+    Status status = read_all(descriptor, name, &text);
+    if (status == STATUS_OK) status = source_add(name, text_get(&text), text.length, out);
+    text_free(&text);
+    if (!standard_input) close(descriptor);
+    return status;
+}
+
+static Entry *find_entry(SourcePos position) {
+    size_t low = 0, high = entries.count; // the entry wanted is in [low, high)
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (entries.items[middle]->file.base <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    if (low == high || position == 0) return NULL;
+    const SourceFile *file = &entries.items[low]->file;
+    return position - file->base <= file->length ? entries.items[low] : NULL;
+}
+
+static void index_lines(Entry *entry) {
+    VECTOR_PUSH(&entry->line_starts, 0);
+    const char *text = entry->file.text, *end = text + entry->file.length;
+    for (const char *at = text; (at = memchr(at, '\n', (size_t)(end - at))) != NULL;) {
+        at++;
+        VECTOR_PUSH(&entry->line_starts, (uint32_t)(at - text));
+    }
+}
+
+SourcePlace source_find(SourcePos position) {
+    Entry *entry = find_entry(position);
+    if (!entry) return (SourcePlace){.line_text = ""};
+    if (entry->line_starts.count == 0) index_lines(entry);
+    const SourceFile *file = &entry->file;
+    uint32_t offset = position - file->base;
+    size_t low = 0, high = entry->line_starts.count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (entry->line_starts.items[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t start = entry->line_starts.items[low];
+    bool last = low + 1 == entry->line_starts.count;
+    uint32_t end = last ? file->length : entry->line_starts.items[low + 1] - 1;
+    if (end > start && file->text[end - 1] == '\r') end--;
+    return (SourcePlace){.file = file,
+                         .line = (int)low + 1,
+                         .column = 1 + (int)utf8_count(file->text + start, offset - start),
+                         .line_text = file->text + start,
+                         .line_length = (int)(end - start)};
+}
+
+const char *source_text(Span span, size_t *length) {
+    Entry *entry = find_entry(span.begin);
+    *length = 0;
+    if (!entry || span.end < span.begin) return "";
+    uint32_t begin = span.begin - entry->file.base, end = span.end - entry->file.base;
+    if (end > entry->file.length) end = entry->file.length;
+    *length = end - begin;
+    return entry->file.text + begin;
+}
+
+void source_reset(void) {
+    for (size_t i = 0; i < entries.count; i++) {
+        free(entries.items[i]->file.name);
+        free(entries.items[i]->file.text);
+        VECTOR_FREE(&entries.items[i]->line_starts);
+        free(entries.items[i]);
+    }
+    VECTOR_FREE(&entries);
+}

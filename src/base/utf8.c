@@ -1,0 +1,75 @@
+// UTF-8 by hand; categories and widths from utf8proc.
+#include "base/utf8.h"
+
+#include <utf8proc.h>
+
+static bool is_continuation(char byte) {
+    return ((unsigned char)byte & 0xC0u) == 0x80u;
+}
+
+size_t utf8_decode(const char *bytes, size_t length, uint32_t *codepoint) {
+    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
+    if (length == 0) return 0;
+    uint32_t first = (unsigned char)bytes[0];
+    if (first < 0x80) return *codepoint = first, 1;
+    size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    if (first < 0xC2 || first > 0xF4 || size > length) return 0;
+    uint32_t value = first & (0x7Fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if (!is_continuation(bytes[i])) return 0;
+        value = value << 6 | ((unsigned char)bytes[i] & 0x3Fu);
+    }
+    bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+    if (value < smallest[size] || value > 0x10FFFF || surrogate) return 0;
+    *codepoint = value;
+    return size;
+}
+
+size_t utf8_encode(uint32_t codepoint, char out[4]) {
+    if (codepoint < 0x80) {
+        out[0] = (char)codepoint;
+        return 1;
+    }
+    size_t size = codepoint < 0x800 ? 2 : codepoint < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i > 0; i--) {
+        out[i] = (char)(0x80u | (codepoint & 0x3Fu));
+        codepoint >>= 6;
+    }
+    static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
+    out[0] = (char)(lead[size] | codepoint);
+    return size;
+}
+
+size_t utf8_count(const char *bytes, size_t length) {
+    size_t count = 0;
+    uint32_t codepoint;
+    for (size_t i = 0; i < length; count++) {
+        size_t size = utf8_decode(bytes + i, length - i, &codepoint);
+        i += size ? size : 1;
+    }
+    return count;
+}
+
+bool utf8_valid(const char *bytes, size_t length, size_t *first_bad) {
+    uint32_t codepoint;
+    for (size_t i = 0; i < length;) {
+        size_t size = utf8_decode(bytes + i, length - i, &codepoint);
+        if (size == 0) {
+            if (first_bad) *first_bad = i;
+            return false;
+        }
+        i += size;
+    }
+    return true;
+}
+
+bool utf8_is_letter(uint32_t codepoint) {
+    if (codepoint < 0x80) return (codepoint | 32u) - 'a' < 26 || codepoint == '_';
+    utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)codepoint);
+    return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+int utf8_width(uint32_t codepoint) {
+    if (codepoint >= 0x20 && codepoint < 0x7F) return 1;
+    return utf8proc_charwidth((utf8proc_int32_t)codepoint);
+}
