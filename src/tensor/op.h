@@ -1,4 +1,5 @@
-// Operations on tensors: one row each in catalog/ops.def, one way to run them, op_apply.
+// Operations on tensors: one row each in catalog/ops.def, one way to run them, op_apply. Knows
+// tensors and kernels; knows neither values nor places in a script.
 #ifndef TENSOR_OP_H
 #define TENSOR_OP_H
 
@@ -6,77 +7,213 @@
 
 enum { OP_INPUTS_MAX = 8, OP_OUTPUTS_MAX = 3 };
 
-// Everything an operation can be told beside its tensors. Names are the parameter names of the
-// signatures, so that a call binds by name without code of its own (tensor/attributes.def).
+// Whole numbers of any count; borrowed for the length of the call.
+typedef struct IntList {
+    const int64_t *items;
+    size_t count;
+} IntList;
+
+typedef enum AttributeKind {
+    ATTRIBUTE_KIND_INT,
+    ATTRIBUTE_KIND_NUMBER,
+    ATTRIBUTE_KIND_BOOL,
+    ATTRIBUTE_KIND_SCALAR,
+    ATTRIBUTE_KIND_STRING,
+    ATTRIBUTE_KIND_SHAPE,
+    ATTRIBUTE_KIND_INTS,
+    ATTRIBUTE_KIND_DTYPE,
+    ATTRIBUTE_KIND_DEVICE,
+} AttributeKind;
+typedef int64_t AttributeType_INT;
+typedef double AttributeType_NUMBER;
+typedef bool AttributeType_BOOL;
+typedef Scalar AttributeType_SCALAR;
+typedef const char *AttributeType_STRING;
+typedef Shape AttributeType_SHAPE;
+typedef IntList AttributeType_INTS;
+typedef DType AttributeType_DTYPE;
+typedef Device *AttributeType_DEVICE;
+
+typedef enum AttributeId {
+#define ATTRIBUTE(name, kind) ATTRIBUTE_##name,
+#include "tensor/attributes.def"
+#undef ATTRIBUTE
+    ATTRIBUTE_COUNT
+} AttributeId;
+_Static_assert(ATTRIBUTE_COUNT <= 64, "OpAttributes.given has a bit per attribute");
+#define ATTRIBUTE_BIT(name) (1ull << ATTRIBUTE_##name)
+
+// Everything an operation can be told beside its tensors: a field per row of attributes.def.
 typedef struct OpAttributes {
-    uint64_t given;        // bit per attribute (ATTRIBUTE_xxx): set when the caller gave it
-    Shape shape;           // shape, sizes: whole numbers, -1 allowed where the op says
-    Shape dims;            // dims: a list of dimensions
-    int64_t dim, d0, d1, k, n, start, stop, step, row, offset, seed, groups;
-    double eps, p, scale, value, base, lo, hi, mean, std, alpha;
-    int64_t stride[2], padding[2], dilation[2], size[2];
-    bool keepdim, causal, descending, exact, training;
-    DType dtype;
-    Device *device;
-    const char *mode;      // style, norm kind, reduction: a word
+    uint64_t given; // ATTRIBUTE_BIT(name): has a value, from the caller or the signature's default
+#define ATTRIBUTE(name, kind) AttributeType_##kind name;
+#include "tensor/attributes.def"
+#undef ATTRIBUTE
 } OpAttributes;
 
-// One argument: a tensor or a plain number.
+typedef struct AttributeInfo {
+    const char *name;
+    AttributeKind kind;
+    size_t offset; // of the field in OpAttributes
+} AttributeInfo;
+extern const AttributeInfo attribute_table[ATTRIBUTE_COUNT];
+// By parameter name; ATTRIBUTE_COUNT when there is none.
+AttributeId attribute_find(const char *name);
+
+// One argument: a tensor, a plain number, or nothing.
 typedef struct OpInput {
     Tensor *tensor; // NULL: the scalar
-    Scalar scalar;
+    Scalar scalar;  // dtype DTYPE_COUNT: an optional input that was not given
     bool donate;    // the caller's reference is the last and it will not read the tensor again
 } OpInput;
 
+// Dtypes of a map. Promotion is that of the language's section 3; the words say what is special.
+typedef enum MapRule {
+    MAP_RULE_ARITHMETIC, // the promoted dtype; bools count as int64
+    MAP_RULE_KEEP,       // the promoted dtype, bool stays bool
+    MAP_RULE_FLOAT,      // ints and bools give float32
+    MAP_RULE_DIVIDE,     // like FLOAT on tensors; two plain ints divide as ints
+    MAP_RULE_COMPARE,    // bool, computed in the promoted dtype
+    MAP_RULE_TEST,       // bool, computed as a float
+    MAP_RULE_LOGICAL,    // bool from the truth of each operand
+    MAP_RULE_INTEGER,    // the promoted dtype; floats are an error
+    MAP_RULE_WHERE,      // the first operand's truth; the promoted dtype of the others
+} MapRule;
+
 typedef struct OpCall OpCall;
-typedef struct OpRow OpRow;
 
-// Computes the results; each out is a new reference. The call is read-only.
+// Computes the results; each output is a new reference. Inputs are materialised tensors on one
+// device (numbers have become rank-0 tensors), NULL where an optional one was not given.
 typedef Status (*OpRun)(const OpCall *call, Tensor **outputs);
-// The op's dtypes and shapes from its inputs' (used by the check before running, without data).
-typedef struct TensorType {
-    DType dtype;
-    Shape shape;
-} TensorType;
 
-struct OpRow {
-    const char *name;
-    OpRun run;
-    MapOp map;             // for MAP rows
+typedef struct OpRow {
+    const char *name; // the user's word: "softmax"
+    OpRun run;        // NULL for maps
+    MapOp map;
+    MapRule rule;
     int outputs;
-    const char *signature; // "softmax(x: tensor, dim: int = -1) -> tensor"
-    const char *doc;
-};
+} OpRow;
 
-struct OpCall {
-    const OpRow *op;
-    int n_inputs;          // absent optional inputs in the middle: tensor NULL and scalar dtype COUNT
-    OpInput inputs[OP_INPUTS_MAX];
-    OpAttributes attributes;
-};
-
-// Runs an operation: the only way that tensors are computed.
-Status op_apply(const OpCall *call, Tensor **outputs) MUST_USE;
-const OpRow *op_find(const char *name);
-
-// The same for C code that composes: results through out, inputs borrowed.
 typedef enum OpId {
-#define OP(name, ...) OP_##name,
+#define OP_MAP(id, map, rule, signature, section, doc) OP_##id,
+#define OP_RUN(id, outputs, signature, section, doc) OP_##id,
+#define OP_OVERLOAD(id, name, outputs, signature, section, doc) OP_##id,
 #include "catalog/ops.def"
-#undef OP
+#undef OP_MAP
+#undef OP_RUN
+#undef OP_OVERLOAD
     OP_COUNT
 } OpId;
 extern const OpRow op_rows[OP_COUNT];
+
+#define OP_MAP(id, map, rule, signature, section, doc)
+#define OP_RUN(id, outputs, signature, section, doc)                                               \
+    Status op_run_##id(const OpCall *call, Tensor **results);
+#define OP_OVERLOAD(id, name, outputs, signature, section, doc)                                    \
+    Status op_run_##id(const OpCall *call, Tensor **results);
+#include "catalog/ops.def"
+#undef OP_MAP
+#undef OP_RUN
+#undef OP_OVERLOAD
+
+// Only the first n_inputs inputs need to be set; attributes may be NULL when none has a value.
+struct OpCall {
+    const OpRow *op;
+    const OpAttributes *attributes;
+    const OpInput *many; // the inputs of a `tensors` or a `tensor...` parameter, any number
+    int n_many;
+    int n_inputs; // parameters of kind tensor, in order
+    OpInput inputs[OP_INPUTS_MAX];
+};
+
+static inline bool op_has(const OpCall *call, AttributeId attribute) {
+    return call->attributes && (call->attributes->given >> attribute & 1u);
+}
+
+// Runs an operation: the only way that tensors are computed. The inputs stay the caller's.
+Status op_apply(const OpCall *call, Tensor **outputs) MUST_USE;
+// A map whose inputs are all plain numbers, on the host: ints trap on overflow and division by
+// zero.
+Status op_apply_scalars(const OpCall *call, Scalar *out) MUST_USE;
+
+// For code that composes; inputs are borrowed, results new references.
 Status op_unary(OpId op, Tensor *x, Tensor **out) MUST_USE;
-Status op_binary(OpId op, OpInput a, OpInput b, Tensor **out) MUST_USE;
+Status op_binary(OpId op, OpInput x, OpInput y, Tensor **out) MUST_USE;
+Status op_ternary(OpId op, OpInput x, OpInput y, OpInput z, Tensor **out) MUST_USE;
+// Rows that need attributes; `attributes` as written, defaults of signatures are not filled in.
 Status op_with(OpId op, Tensor *const *inputs, int n_inputs, const OpAttributes *attributes,
-               Tensor **out) MUST_USE;
-static inline OpInput op_tensor(Tensor *tensor) { return (OpInput){.tensor = tensor}; }
+               Tensor **outputs) MUST_USE;
+static inline OpInput op_tensor(Tensor *tensor) {
+    return (OpInput){.tensor = tensor};
+}
+// A temporary that the caller releases next and no longer reads: the result may take its buffer.
+static inline OpInput op_donated(Tensor *tensor) {
+    return (OpInput){.tensor = tensor, .donate = true};
+}
+static inline OpInput op_scalar(Scalar scalar) {
+    return (OpInput){.scalar = scalar};
+}
 static inline OpInput op_float(double f) {
     return (OpInput){.scalar = {.dtype = DTYPE_FLOAT64, .as.f = f}};
 }
 static inline OpInput op_int(int64_t i) {
     return (OpInput){.scalar = {.dtype = DTYPE_INT64, .as.i = i}};
 }
+static inline OpInput op_absent(void) {
+    return (OpInput){.scalar = {.dtype = DTYPE_COUNT}};
+}
+static inline bool op_is_absent(const OpInput *input) {
+    return !input->tensor && input->scalar.dtype == DTYPE_COUNT;
+}
+
+// Called when a binary operation between [n] and [n, 1] (or batched forms) made something larger
+// than both; the interpreter warns once per source line. NULL: nobody wants to know.
+void op_set_broadcast_warning(void (*warn)(const char *op_name, const Shape *x, const Shape *y));
+
+// --- for the files that implement rows
+// ------------------------------------------------------------
+
+// The promoted dtype of two tensors of rank > 0.
+DType dtype_promote(DType x, DType y);
+// The promoted dtype of n inputs (absent ones are skipped) with the rules for plain numbers and
+// rank 0.
+DType op_promote(const OpInput *inputs, int n);
+// The floating dtype an operation on `dtype` computes in and returns: itself, or float32 for ints.
+DType dtype_floating(DType dtype);
+// FLOAT32, FLOAT64 or INT64: the type that maps on `dtype` are evaluated in.
+DType dtype_compute(DType dtype);
+
+// A dimension as the user gave it, -rank..rank-1, made 0..rank-1. STATUS_INDEX "dim 3 is out of
+// range for float32[2, 3]: it has 2 dimensions".
+Status op_dim(const Tensor *x, int64_t dim, int *out) MUST_USE;
+// What messages say of an operand.
+typedef struct TensorType {
+    DType dtype;
+    Shape shape;
+} TensorType;
+TensorType tensor_type(const Tensor *tensor);
+// NumPy's broadcasting; the failure names the op and both types.
+Status shape_broadcast(const char *op_name, const TensorType *x, const TensorType *y,
+                       Shape *out) MUST_USE;
+// "float32[2, 3]" in a buffer of the caller's, for messages.
+typedef struct TypeName {
+    char text[192];
+} TypeName;
+TypeName type_name(DType dtype, const Shape *shape);
+TypeName tensor_type_name(const Tensor *tensor);
+// A failure for a quantised operand where only floats will do, in words.
+Status op_refuse_quantised(const OpCall *call) MUST_USE;
+
+// Queues one kernel on the device of its outputs; kernel.op_name should be the user's word.
+Status op_run_kernel(const KernelCall *kernel) MUST_USE;
+// Runs a map program without an OpRow: out has the result's dtype and shape, inputs broadcast to
+// it.
+Status op_run_map(MapOp map, const OpInput *inputs, int n_inputs, Tensor *out) MUST_USE;
+// out = x converted and laid out as out is, broadcast to its shape.
+Status op_copy(Tensor *x, Tensor *out) MUST_USE;
+// x converted to a dtype (a new reference to x itself when it has it already).
+Status tensor_cast(Tensor *x, DType dtype, Tensor **out) MUST_USE;
+// A contiguous tensor of the same contents (x itself when it is one already).
+Status tensor_contiguous(Tensor *x, Tensor **out) MUST_USE;
 
 #endif

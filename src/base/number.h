@@ -1,0 +1,22 @@
+// Numbers as text: the shortest decimal form that reads back, for each width.
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
+
+#include <stdint.h>
+
+#include "base/text.h"
+
+enum { NUMBER_TEXT_MAX = 40 };
+
+// How many bits of mantissa the text must bring back.
+typedef enum NumberWidth { NUMBER_DOUBLE, NUMBER_FLOAT, NUMBER_HALF, NUMBER_BFLOAT } NumberWidth;
+
+// As the language prints a float: always with a point or an exponent ("1.0", "0.1", "1e+21",
+// "1e-07", "nan", "inf", "-inf"); exponent form from 1e16 and below 1e-4, as in Python. The value
+// has already been rounded to the width. Returns the length; NUL-terminated.
+int number_format_float(double value, NumberWidth width, char out[NUMBER_TEXT_MAX]);
+int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]);
+void number_append_float(Text *text, double value); // a plain float: NUMBER_DOUBLE
+void number_append_integer(Text *text, int64_t value);
+
+#endif

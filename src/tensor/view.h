@@ -1,0 +1,54 @@
+// Other shapes over the same numbers: views where strides allow, copies where they do not. Results
+// are new references; `x` is borrowed and materialised first. Dimensions may be negative.
+#ifndef TENSOR_VIEW_H
+#define TENSOR_VIEW_H
+
+#include "tensor/tensor.h"
+
+// One -1 means "the rest". A view when the strides allow, else a contiguous copy.
+Status tensor_reshape(Tensor *x, const Shape *shape, Tensor **out) MUST_USE;
+Status tensor_transpose(Tensor *x, int64_t d0, int64_t d1, Tensor **out) MUST_USE;
+// All dimensions reversed: x.T.
+Status tensor_reverse_dims(Tensor *x, Tensor **out) MUST_USE;
+// dims: a permutation of 0..rank-1.
+Status tensor_permute(Tensor *x, const Shape *dims, Tensor **out) MUST_USE;
+// The dimension made last, the order of the others kept: what kernels over the last dimension want.
+Status tensor_move_dim_last(Tensor *x, int64_t dim, Tensor **out) MUST_USE;
+Status tensor_move_dim(Tensor *x, int64_t from, int64_t to, Tensor **out) MUST_USE;
+// A -1 keeps x's size there.
+Status tensor_broadcast_to(Tensor *x, const Shape *shape, Tensor **out) MUST_USE;
+Status tensor_squeeze(Tensor *x, int64_t dim,
+                      Tensor **out) MUST_USE; // a no-op when the size is not 1
+Status tensor_squeeze_all(Tensor *x, Tensor **out) MUST_USE;
+Status tensor_unsqueeze(Tensor *x, int64_t dim, Tensor **out) MUST_USE;
+// Dimensions start..stop (included) become one.
+Status tensor_flatten(Tensor *x, int64_t start, int64_t stop, Tensor **out) MUST_USE;
+// Python's slice: bounds count from the end when negative and are clamped; step may be negative.
+Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step,
+                    Tensor **out) MUST_USE;
+// One index along dim, which disappears. STATUS_INDEX with index, dimension and size.
+Status tensor_select(Tensor *x, int64_t dim, int64_t index, Tensor **out) MUST_USE;
+// The diagonal of two dimensions as a new last dimension (a view).
+Status tensor_diagonal(Tensor *x, int64_t d0, int64_t d1, Tensor **out) MUST_USE;
+Status tensor_flip(Tensor *x, int64_t dim, Tensor **out) MUST_USE;
+
+// All the pieces, as views in a new array of n references: release each, then free() it.
+typedef struct TensorArray {
+    Tensor **items;
+    size_t count;
+} TensorArray;
+void tensor_array_release(TensorArray *array);
+// count == 1: pieces of that size, the last may be smaller; else the sizes, which must add up.
+Status tensor_split(Tensor *x, const int64_t *sizes, size_t count, int64_t dim,
+                    TensorArray *out) MUST_USE;
+// n pieces as even as torch.chunk makes them (never more than n).
+Status tensor_chunk(Tensor *x, int64_t n, int64_t dim, TensorArray *out) MUST_USE;
+
+Status tensor_concat(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) MUST_USE;
+Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) MUST_USE;
+// A copy on another device, or a new reference to x when it is there already.
+Status tensor_to_device(Tensor *x, Device *device, Tensor **out) MUST_USE;
+// A copy of the contents in a buffer of its own, contiguous.
+Status tensor_clone(Tensor *x, Tensor **out) MUST_USE;
+
+#endif
