@@ -1,0 +1,39 @@
+// Walks several strided views of the same dims together: dimensions that all views can walk as one
+// are merged, then an inner loop is called once per row. Knows no dtype but for its size.
+#ifndef DEVICE_CPU_ITERATE_H
+#define DEVICE_CPU_ITERATE_H
+
+#include "device/cpu/cpu.h"
+
+enum { ITERATION_VIEWS_MAX = 12 };
+
+// Strides are in bytes. The order of dims is not that of the views: it is chosen so that the first
+// view is walked along its smallest stride. Every dim is at least 1; rank is at least 1.
+typedef struct Iteration {
+    int n_views, rank;
+    int64_t dims[RANK_MAX];
+    char *pointers[ITERATION_VIEWS_MAX]; // the first element of each view
+    int64_t strides[ITERATION_VIEWS_MAX][RANK_MAX];
+    int64_t rows;  // product of all dims but the last; 0 when the views are empty
+    int64_t count; // the last dim: elements of a row
+} Iteration;
+
+// pointers[v] is the first element of this piece of a row in view v; the next ones are strides[v]
+// bytes apart. The same arrays serve one call after another: do not keep them.
+typedef void (*IterateRow)(void *context, char *const *pointers, const int64_t *strides,
+                           int64_t count);
+
+// Views (not quantised) have the same dims; put the output first. A NULL view is a missing operand:
+// its pointer is NULL and its strides 0.
+void iterate_prepare(Iteration *iteration, int n_views, const TensorView *const *views);
+// Calls `row` for every row, long rows in pieces, on the worker threads when that pays. The pieces
+// do not depend on the number of threads. `row` must be safe to run on several rows at once.
+void iterate_run(const Iteration *iteration, IterateRow row, void *context);
+// The same in this thread only, rows in order and whole.
+void iterate_run_serial(const Iteration *iteration, IterateRow row, void *context);
+
+// Elements of a view; 1 for rank 0.
+int64_t view_count(const TensorView *view);
+bool view_is_contiguous(const TensorView *view);
+
+#endif

@@ -1,0 +1,33 @@
+// The TL_* environment variables: the one place that reads them. A malformed value is an error that
+// names the variable and the value, never a silent default.
+#ifndef DEVICE_SETTINGS_H
+#define DEVICE_SETTINGS_H
+
+#include "base/status.h"
+
+typedef enum MemoryCheck {
+    MEMORY_CHECK_OFF,
+    MEMORY_CHECK_REPORT, // TL_MEMORY_CHECK=1: the report at exit
+    MEMORY_CHECK_STRICT, // TL_MEMORY_CHECK=strict: and exit status 3 on a leak
+} MemoryCheck;
+
+typedef struct DeviceSettings {
+    char device[24];            // TL_DEVICE, "auto" when unset; checked to be a name of a device
+    uint64_t buffer_max_bytes;  // TL_BUFFER_MAX_MB
+    uint64_t device_bytes;      // TL_DEVICE_MEMORY_MB; 0: what the device has
+    int threads;                // TL_THREADS; 0: as many as the process may use
+    int compute_per_buffer;     // TL_COMPUTE_PER_BUFFER: kernels per submission
+    bool has_seed;
+    uint64_t seed;              // TL_SEED
+    bool poison, debug_memory, buffer_stats;
+    MemoryCheck memory_check;
+} DeviceSettings;
+
+// Reads and checks all of them as they are now. STATUS_SETTING.
+Status device_settings_read(DeviceSettings *out) MUST_USE;
+// The same without the values, TL_ISA included: for the start of a program.
+Status device_settings_check(void) MUST_USE;
+// "cpu", "vulkan", "vulkan:N", "auto"; N through `index`, -1 for none. False for anything else.
+bool device_name_parse(const char *name, int *index);
+
+#endif
