@@ -66,6 +66,11 @@ typedef enum ReduceOp {
     REDUCE_MEAN, REDUCE_VAR, // VAR: two-pass, divides by n - scalar[0]
 } ReduceOp;
 
+// Dense linear algebra: see LINALG in kernels.def for the inputs and outputs of each.
+typedef enum LinalgOp {
+    LINALG_INV, LINALG_DET, LINALG_SOLVE, LINALG_CHOLESKY, LINALG_QR, LINALG_SVD, LINALG_EIGH,
+} LinalgOp;
+
 // Options of a kernel; which ones each kernel reads is said in kernels.def.
 typedef struct KernelOptions {
     int op;             // ReduceOp, scan, pool or random distribution
