@@ -14,7 +14,8 @@ typedef enum BindingKind {
     BINDING_STRUCT,
     BINDING_BUILTIN,
     BINDING_MODULE,   // import "x" as m
-    BINDING_DIMENSION,// a symbolic dimension of an annotation, bound per call
+    BINDING_DIMENSION,// a symbolic dimension of an annotation: a local that is bound per call
+    BINDING_DTYPE,    // a dtype's word used as a value; slot is the DType
 } BindingKind;
 
 struct Binding {
@@ -27,6 +28,9 @@ struct Binding {
     Node *declaration;  // FUNCTION, STRUCT, LET...
     const Builtin *builtin;
     bool assigned, used;
+    TypeNode *type;     // variables: as annotated, or NULL
+    Program *program;   // FUNCTION, STRUCT, GLOBAL: the file that declares it; MODULE: the file meant
+    void *lowered;      // the evaluator's own
 };
 
 // Resolves every name of the program in place; diagnostics get errors and warnings.

@@ -10,6 +10,13 @@ typedef struct Node Node;
 typedef struct TypeNode TypeNode;
 typedef struct Binding Binding; // check/: what a name means
 
+// What a name can mean, nearest first. In call position a variable that holds no function is
+// skipped and the next candidate is tried.
+typedef struct Candidate {
+    Binding *binding;
+    struct Candidate *next;
+} Candidate;
+
 typedef struct Word { // a name as written: arena string, NUL-terminated
     const char *text;
     uint32_t length;
@@ -61,13 +68,15 @@ typedef struct Dimension {
     enum { DIMENSION_NUMBER, DIMENSION_ANY, DIMENSION_NAME } kind;
     int64_t number;
     Word name;
-    Binding *binding; // filled by check: the int variable meant, or the symbol that is bound
+    Binding *binding;  // filled by check: the symbol that is bound
+    Binding *variable; // filled by check: a variable of that name; an int in it is the size meant
 } Dimension;
 
 struct TypeNode {
     enum { TYPE_NAMED, TYPE_TENSOR, TYPE_TUPLE } kind;
     Span span;
     Word name;               // NAMED: int, Tensor, Point, entity...; TENSOR: float32...
+    Binding *binding;        // NAMED, filled by check: the struct, NULL for other words
     TypeNode **arguments;    // NAMED: type arguments; TUPLE: members
     size_t argument_count;
     Dimension *dimensions;   // TENSOR
@@ -75,6 +84,8 @@ struct TypeNode {
     bool optional;           // T?
     bool learnable;          // struct fields and tensor declarations
 };
+
+typedef struct Program Program;
 
 typedef struct Parameter {
     Word name;
@@ -92,7 +103,9 @@ typedef struct FunctionNode {
     Span head;        // "fn name(...)" for messages
     int slot_count;   // filled by check: local slots of a call
     struct FunctionNode *outer; // filled by check: the enclosing function, NULL at top level
-    VECTOR(Binding *) captures; // filled by check: variables of outer functions that it uses
+    VECTOR(Binding *) captures; // filled by check, in the arena: outer functions' variables it uses
+    VECTOR(Binding *) symbols;  // filled by check, in the arena: dimensions bound per call
+    Binding *binding; // filled by check: what its name is bound to; NULL for lambdas and methods
 } FunctionNode;
 
 typedef struct Pattern Pattern;
@@ -135,7 +148,7 @@ struct Node {
         struct { const char *bytes; size_t length; } string; // escapes already resolved; arena
         // f"a {x:.3} b": texts[0] x texts[1] ...; values.count + 1 == texts count; specs may be NULL
         struct { Word *texts; NodeList values; const char **specs; } format_string;
-        struct { Word word; Binding *binding; } name;
+        struct { Word word; Binding *binding; Candidate *otherwise; } name; // filled by check
         NodeList list; // LIST, TUPLE
         struct { NodeList keys, values; } dict;
         struct { Node *element; Pattern *pattern; Node *iterable; Node *condition;
@@ -144,10 +157,14 @@ struct Node {
         struct { Node *low, *high; bool inclusive; } range;
         struct { Node *value; TypeNode *type; } cast;
         struct { Node *callee; Argument *arguments; size_t count; Span arguments_span; } call;
-        struct { Node *receiver; Word name; Argument *arguments; size_t count; Span arguments_span; } method;
-        struct { Node *object; Word name; } field; // x.name and x.3 (name "3")
+        // `function` (filled by check): the user's function or variable of that name, if any; with
+        // `member` what `name` is in the module that the receiver names
+        struct { Node *receiver; Word name; Argument *arguments; size_t count; Span arguments_span;
+                 Candidate *function; Binding *member; } method;
+        struct { Node *object; Word name; Binding *member; } field; // x.name and x.3 (name "3")
         struct { Node *object; Subscript *subscripts; size_t count; } index;
-        struct { Word type; TypeNode **type_arguments; size_t type_count; Word name; } path; // A<T>::name
+        struct { Word type; TypeNode **type_arguments; size_t type_count; Word name;
+                 Binding *binding; } path; // A<T>::name; binding: the struct or module A
         struct { Word type; TypeNode **type_arguments; size_t type_count;
                  Word *names; Node **values; size_t count; Binding *binding; } struct_literal;
         FunctionNode *function; // LAMBDA, FUNCTION
@@ -172,17 +189,21 @@ struct Node {
                  Word *fields; TypeNode **types; Node **fallbacks; size_t field_count;
                  Binding *binding; } structure;
         struct { Word trait; Word name; TypeNode **type_arguments; size_t type_count;
-                 Node **functions; size_t function_count; } impl; // trait "Drop" or NULL
-        struct { Word path; Word alias; } import;
+                 Node **functions; size_t function_count; Binding *binding; } impl; // trait "Drop" or NULL
+        struct { Word path; Word alias; Program *program; } import; // program: filled by check
         struct { Word name; FunctionNode *function; } section; // TEST, BENCH, MAIN: no parameters
     } as;
 };
 
-typedef struct Program {
+struct Program {
     Arena arena;
     const SourceFile *file;
     Node *top;      // a NODE_BLOCK of declarations and statements in source order
-    int slot_count; // filled by check: slots of the top level
-} Program;
+    // Filled by check:
+    int slot_count;               // slots of the top level's own blocks
+    VECTOR(Binding *) globals;    // its global variables in the order of their slots; in the arena
+    VECTOR(Program *) imported;   // of the program that was run: every file it imports; owned by it
+    void *module;                 // check/'s own, in the arena
+};
 
 #endif
