@@ -1,0 +1,102 @@
+// Numbers as text: tries ever more digits until the text reads back as the same number of its
+// width.
+#include "base/number.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+
+// Digits that always suffice for a width.
+static const int digits_max[] = {
+    [NUMBER_DOUBLE] = 17, [NUMBER_FLOAT] = 9, [NUMBER_HALF] = 5, [NUMBER_BFLOAT] = 4};
+
+static double round_to_width(double value, NumberWidth width) {
+    switch (width) {
+    case NUMBER_FLOAT: return (double)(float)value;
+    case NUMBER_HALF: return (double)half_to_float(half_from_float((float)value));
+    case NUMBER_BFLOAT: return (double)bfloat_to_float(bfloat_from_float((float)value));
+    default: return value;
+    }
+}
+
+// Reads a decimal text as a number of the width; floats are rounded once, not by way of a double.
+static double read_back(const char *text, NumberWidth width) {
+    if (width == NUMBER_DOUBLE) return strtod(text, NULL);
+    return round_to_width((double)strtof(text, NULL), width);
+}
+
+// The shortest digits d.ddd and the decimal exponent of a finite, positive value.
+static int shortest_digits(double value, NumberWidth width, char digits[20], int *exponent) {
+    char text[NUMBER_TEXT_MAX];
+    for (int count = 1;; count++) {
+        snprintf(text, sizeof text, "%.*e", count - 1, value);
+        if (count >= digits_max[width] || read_back(text, width) == value) break;
+    }
+    const char *mark = strchr(text, 'e');
+    *exponent = atoi(mark + 1);
+    int length = 0;
+    for (const char *c = text; c < mark; c++)
+        if (*c != '.') digits[length++] = *c;
+    while (length > 1 && digits[length - 1] == '0') length--;
+    return length;
+}
+
+static int put_fixed(char *out, const char *digits, int length, int exponent) {
+    int at = 0;
+    if (exponent < 0) {
+        out[at++] = '0';
+        out[at++] = '.';
+        for (int i = -1; i > exponent; i--) out[at++] = '0';
+        for (int i = 0; i < length; i++) out[at++] = digits[i];
+        return at;
+    }
+    for (int i = 0; i <= exponent || i < length; i++) {
+        if (i == exponent + 1) out[at++] = '.';
+        out[at++] = i < length ? digits[i] : '0';
+    }
+    if (length <= exponent + 1) {
+        out[at++] = '.';
+        out[at++] = '0';
+    }
+    return at;
+}
+
+int number_format_float(double value, NumberWidth width, char out[NUMBER_TEXT_MAX]) {
+    if (isnan(value)) return snprintf(out, NUMBER_TEXT_MAX, "nan");
+    if (isinf(value)) return snprintf(out, NUMBER_TEXT_MAX, value < 0 ? "-inf" : "inf");
+    int at = 0;
+    if (signbit(value)) out[at++] = '-';
+    value = fabs(value);
+    if (value == 0) return at + snprintf(out + at, (size_t)(NUMBER_TEXT_MAX - at), "0.0");
+    char digits[20] = "";
+    int exponent = 0;
+    int length = shortest_digits(value, width, digits, &exponent);
+    if (exponent >= -4 && exponent < 16) {
+        at += put_fixed(out + at, digits, length, exponent);
+        out[at] = '\0';
+        return at;
+    }
+    out[at++] = digits[0];
+    if (length > 1) out[at++] = '.';
+    for (int i = 1; i < length; i++) out[at++] = digits[i];
+    return at + snprintf(out + at, (size_t)(NUMBER_TEXT_MAX - at), "e%c%02d",
+                         exponent < 0 ? '-' : '+', abs(exponent));
+}
+
+int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]) {
+    return snprintf(out, NUMBER_TEXT_MAX, "%" PRId64, value);
+}
+
+void number_append_float(Text *text, double value) {
+    char digits[NUMBER_TEXT_MAX];
+    text_append(text, digits, (size_t)number_format_float(value, NUMBER_DOUBLE, digits));
+}
+
+void number_append_integer(Text *text, int64_t value) {
+    char digits[NUMBER_TEXT_MAX];
+    text_append(text, digits, (size_t)number_format_integer(value, digits));
+}
