@@ -1,0 +1,94 @@
+// What the matrix kernels share below MATMUL, ATTENTION and CONV2D: products compiled per instruction
+// set, and the blocked product with its packed panels. Knows no tensor views.
+#ifndef DEVICE_CPU_MATRIX_H
+#define DEVICE_CPU_MATRIX_H
+
+#include "device/cpu/convert.h"
+
+// A matrix of stored numbers. Strides in elements. A quantised one has its blocks along the columns
+// (column_stride 1) and a row_stride that is a multiple of the block.
+typedef struct Matrix {
+    DType dtype;
+    const char *data;
+    int64_t rows, columns, row_stride, column_stride;
+} Matrix;
+
+Matrix matrix_transpose(Matrix matrix);
+// The part that begins at (row, column); for a quantised matrix column is a multiple of the block.
+Matrix matrix_part(Matrix matrix, int64_t row, int64_t column, int64_t rows, int64_t columns);
+// Whether BLAS reads it in place: one stride 1, the other at least the length of a row or column.
+bool matrix_suits_blas(const Matrix *matrix);
+// Loads rows [begin, end) as contiguous numbers of the compute type (quantised: COMPUTE_F32).
+void matrix_load(const Matrix *matrix, CpuCompute compute, int64_t begin, int64_t end, void *out);
+
+enum { THIN_ROWS_MAX = 8, STRIP_COLUMNS_MAX = 512 };
+
+// A product with few rows: out[i, j] = sum over k of a[i, k] * b[j, k] (dot) or a[i, k] * b[k, j]
+// (strip). a and out are float32, float64 where b is. Quantised b: dot only, k a multiple of 32.
+typedef struct ThinProduct {
+    const void *a; // [rows, k], rows <= THIN_ROWS_MAX, a_stride elements apart
+    int64_t a_stride;
+    int rows;
+    const char *b; // dot: [n, k]; strip: [k, n], n <= STRIP_COLUMNS_MAX
+    int64_t b_stride_bytes; // from one row of b to the next
+    int64_t n, k;
+    void *out;
+    int64_t out_row_stride, out_column_stride;
+} ThinProduct;
+typedef void (*ThinKernel)(const ThinProduct *product);
+
+// A product whose operands fit in the first-level cache. b is packed: [k, n rounded up to
+// TINY_PADDING] with zeros, at most TINY_NUMBERS_MAX numbers; a and out have any strides.
+enum { TINY_PADDING = 16, TINY_NUMBERS_MAX = 4096 };
+typedef struct TinyProduct {
+    const void *a;
+    int64_t a_row_stride, a_column_stride;
+    const void *b;
+    int64_t m, n, k;
+    void *out; // [m, n] contiguous
+} TinyProduct;
+
+// out[m, n] += a[m, k] * b[k, n] of wrapping integers, a_stride, b_stride, out_stride elements apart.
+typedef struct IntegerProduct {
+    const int64_t *a, *b;
+    int64_t a_stride, b_stride, out_stride;
+    int64_t m, n, k;
+    int64_t *out;
+} IntegerProduct;
+
+typedef struct MatrixSimd {
+    ThinKernel dot[DTYPE_COUNT], strip[DTYPE_COUNT]; // NULL where there is none
+    void (*tiny[COMPUTE_COUNT])(const TinyProduct *product);
+    void (*integer)(const IntegerProduct *product);
+    void (*dequantize[DTYPE_COUNT])(const void *blocks, float *out, int64_t count);
+    float (*row_maximum)(const float *scores, int64_t count); // NaN when there is one
+    // Scores become exp(score - maximum), 0 when maximum is -inf; returns their sum.
+    float (*row_exponentials)(float *scores, int64_t count, float maximum);
+} MatrixSimd;
+extern const MatrixSimd matrix_simd_base, matrix_simd_avx2, matrix_simd_avx512;
+static inline const MatrixSimd *matrix_simd(void) { return CPU_CHOOSE(&matrix_simd); }
+
+// c[m, n] = a @ b + (accumulate ? c : 0) through BLAS, of compute type F32 or F64. Both operands
+// suit BLAS; c is contiguous along its rows, c_stride elements apart.
+typedef struct BlasProduct {
+    CpuCompute compute;
+    Matrix a, b;
+    void *c;
+    int64_t c_stride;
+    bool accumulate;
+} BlasProduct;
+void blas_product(const BlasProduct *product);
+
+// out[m, n] = a @ b of any dtypes and strides, in bounded pieces. out: row i is contiguous.
+typedef struct MatrixProduct {
+    CpuCompute compute;
+    Matrix a, b;
+    DType out_dtype;
+    char *out;
+    int64_t out_row_stride, out_column_stride; // elements
+} MatrixProduct;
+void matrix_product_blocked(const MatrixProduct *product);
+void matrix_product_thin(const MatrixProduct *product);
+void matrix_product_integer(const MatrixProduct *product);
+
+#endif

@@ -1,0 +1,150 @@
+// Matrix products of few rows, tiny ones and those of integers, dequantisation, and the exponentials
+// of attention, once per instruction set.
+#include "device/cpu/matrix.h"
+
+#include <math.h>
+
+#include "device/cpu/simd/blocks.h"
+#include "device/cpu/simd/lanes.h"
+
+enum { THIN_GROUP = GROUP };
+
+#define REAL float
+#define VECTOR Floats
+#define WIDTH LANES
+#define NAME(x) float_##x
+#define SUM floats_sum
+#include "device/cpu/simd/thin_body.h"
+#undef REAL
+#undef VECTOR
+#undef WIDTH
+#undef NAME
+#undef SUM
+#define REAL double
+#define VECTOR Doubles
+#define WIDTH DOUBLE_LANES
+#define NAME(x) double_##x
+#define SUM doubles_sum
+#include "device/cpu/simd/thin_body.h"
+
+// Plain element types: a group is a few vectors.
+#define PLAIN(type, real, Vector, width, load, bytes)                                              \
+    SIMD_INLINE void group_of_##type(const char *row, int64_t first, Vector *out) {                \
+        for (int v = 0; v < GROUP / width; v++) out[v] = load(row + (first + v * width) * bytes);  \
+    }                                                                                              \
+    static void dot_##type(const ThinProduct *product) {                                           \
+        real##_dot(product, group_of_##type, bytes);                                               \
+    }                                                                                              \
+    static void strip_##type(const ThinProduct *product) { real##_strip(product, load, bytes); }
+PLAIN(float16, float, Floats, LANES, floats_of_float16, 2)
+PLAIN(bfloat16, float, Floats, LANES, floats_of_bfloat16, 2)
+PLAIN(float32, float, Floats, LANES, floats_of_float32, 4)
+PLAIN(float64, double, Doubles, DOUBLE_LANES, doubles_of_float64, 8)
+
+#define BLOCKS(type)                                                                               \
+    static void dot_##type(const ThinProduct *product) { float_dot(product, group_of_##type, 0); } \
+    static void dequantize_##type(const void *blocks, float *out, int64_t count) {                 \
+        for (int64_t first = 0; first < count; first += GROUP) {                                   \
+            Floats weights[GROUP_VECTORS];                                                         \
+            group_of_##type(blocks, first, weights);                                               \
+            memcpy(out + first, weights, sizeof weights);                                          \
+        }                                                                                          \
+    }
+BLOCKS(q4_0)
+BLOCKS(q8_0)
+BLOCKS(q6_k)
+
+// Four rows of out share each row of b; the sums of a column wrap as unsigned numbers do.
+static void integer_product(const IntegerProduct *product) {
+    for (int64_t i = 0; i < product->m; i++) {
+        uint64_t *restrict out = (uint64_t *)product->out + i * product->out_stride;
+        const uint64_t *a = (const uint64_t *)product->a + i * product->a_stride;
+        int64_t k = 0;
+        for (; k + 4 <= product->k; k += 4) {
+            const uint64_t *restrict b = (const uint64_t *)product->b + k * product->b_stride;
+            const uint64_t *restrict b1 = b + product->b_stride, *restrict b2 = b1 + product->b_stride,
+                                     *restrict b3 = b2 + product->b_stride;
+            uint64_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
+            for (int64_t j = 0; j < product->n; j++)
+                out[j] += a0 * b[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j];
+        }
+        for (; k < product->k; k++) {
+            const uint64_t *restrict b = (const uint64_t *)product->b + k * product->b_stride;
+            for (int64_t j = 0; j < product->n; j++) out[j] += a[k] * b[j];
+        }
+    }
+}
+
+static float row_maximum(const float *scores, int64_t count) {
+    float maximum = -INFINITY;
+    bool has_nan = false;
+    for (int64_t i = 0; i < count; i++) {
+        maximum = scores[i] > maximum ? scores[i] : maximum;
+        has_nan |= scores[i] != scores[i];
+    }
+    return has_nan ? NAN : maximum;
+}
+
+// exp(x) for x <= 0 within 2 ulp: x = n ln 2 + r, a polynomial for exp(r), the exponent set to n.
+// Results below the smallest normal number are 0; NaN stays.
+SIMD_INLINE Floats floats_exp(Floats x) {
+    const float shift = 0x1.8p23f; // adding it rounds to a whole number
+    Ints underflow = x < -87.33654f;
+    x = (Floats)((Ints)x & ~underflow);
+    Floats rounded = (x * 1.44269504f + shift) - shift;
+    Floats r = x - rounded * 0.693359375f;
+    r = r + rounded * 2.12194440e-4f;
+    Floats p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+    Ints whole = __builtin_convertvector(rounded, Ints);
+    Floats power = (Floats)(((Words)whole + 127) << 23);
+    return (Floats)((Ints)(p * power) & ~underflow);
+}
+
+static float row_exponentials(float *scores, int64_t count, float maximum) {
+    float base = maximum == -INFINITY ? 0.0f : maximum;
+    Floats sums = {0};
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        Floats values;
+        memcpy(&values, scores + i, sizeof values);
+        values = floats_exp(values - base);
+        memcpy(scores + i, &values, sizeof values);
+        sums += values;
+    }
+    if (i < count) {
+        float rest[LANES];
+        for (int j = 0; j < LANES; j++) rest[j] = j < count - i ? scores[i + j] : -INFINITY;
+        Floats values;
+        memcpy(&values, rest, sizeof values);
+        values = floats_exp(values - base);
+        memcpy(scores + i, &values, (size_t)(count - i) * sizeof(float));
+        sums += values;
+    }
+    return floats_sum(sums);
+}
+
+const MatrixSimd ISA(matrix_simd) = {
+    .dot = {[DTYPE_FLOAT16] = dot_float16,
+            [DTYPE_BFLOAT16] = dot_bfloat16,
+            [DTYPE_FLOAT32] = dot_float32,
+            [DTYPE_FLOAT64] = dot_float64,
+            [DTYPE_Q4_0] = dot_q4_0,
+            [DTYPE_Q8_0] = dot_q8_0,
+            [DTYPE_Q6_K] = dot_q6_k},
+    .strip = {[DTYPE_FLOAT16] = strip_float16,
+              [DTYPE_BFLOAT16] = strip_bfloat16,
+              [DTYPE_FLOAT32] = strip_float32,
+              [DTYPE_FLOAT64] = strip_float64},
+    .tiny = {[COMPUTE_F32] = float_tiny, [COMPUTE_F64] = double_tiny},
+    .integer = integer_product,
+    .dequantize = {[DTYPE_Q4_0] = dequantize_q4_0,
+                   [DTYPE_Q8_0] = dequantize_q8_0,
+                   [DTYPE_Q6_K] = dequantize_q6_k},
+    .row_maximum = row_maximum,
+    .row_exponentials = row_exponentials,
+};

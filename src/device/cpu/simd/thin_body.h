@@ -1,0 +1,159 @@
+// Products with few rows and tiny products in one compute type; included once for float32 and once
+// for float64 with REAL, VECTOR, WIDTH, NAME(x) and SUM set.
+
+typedef void (*NAME(GroupLoad))(const char *row, int64_t first, VECTOR *out);
+typedef VECTOR (*NAME(VectorLoad))(const char *source);
+
+enum { NAME(group_vectors) = THIN_GROUP / WIDTH };
+
+SIMD_INLINE VECTOR NAME(vector_at)(const REAL *source) {
+    VECTOR values;
+    memcpy(&values, source, sizeof values);
+    return values;
+}
+
+SIMD_INLINE void NAME(vector_to)(REAL *target, VECTOR values) {
+    memcpy(target, &values, sizeof values);
+}
+
+// `rows` rows of a by `columns` rows of b, both constants where this is inlined, so that the sums
+// stay in registers. With two chains per sum a single row of a hides the latency of additions.
+// item_bytes: of an element of b; 0 for blocks, whose k is a whole number of groups.
+SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, int rows, int columns,
+                                NAME(GroupLoad) load, int64_t item_bytes) {
+    const int chains = rows == 1 ? 2 : 1;
+    VECTOR sums[THIN_ROWS_MAX][4][2] = {{{{0}}}};
+    const REAL *a = product->a;
+    const char *b = product->b + column * product->b_stride_bytes;
+    int64_t k = 0;
+    for (; k + THIN_GROUP <= product->k; k += THIN_GROUP) {
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; j++) {
+            VECTOR weights[NAME(group_vectors)];
+            load(b + j * product->b_stride_bytes, k, weights);
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; i++)
+#pragma GCC unroll 16
+                for (int v = 0; v < NAME(group_vectors); v++)
+                    sums[i][j][v % chains] +=
+                        weights[v] * NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
+        }
+    }
+    if (k < product->k) {
+        int64_t rest = product->k - k;
+        for (int j = 0; j < columns; j++) {
+            char b_rest[THIN_GROUP * sizeof(double)] = {0};
+            VECTOR weights[NAME(group_vectors)];
+            memcpy(b_rest, b + j * product->b_stride_bytes + k * item_bytes,
+                   (size_t)(rest * item_bytes));
+            load(b_rest, 0, weights);
+            for (int i = 0; i < rows; i++) {
+                REAL a_rest[THIN_GROUP] = {0};
+                memcpy(a_rest, a + i * product->a_stride + k, (size_t)rest * sizeof(REAL));
+                for (int v = 0; v < NAME(group_vectors); v++)
+                    sums[i][j][v % chains] += weights[v] * NAME(vector_at)(a_rest + v * WIDTH);
+            }
+        }
+    }
+    REAL *out = product->out;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            out[i * product->out_row_stride + (column + j) * product->out_column_stride] =
+                SUM(sums[i][j][0] + sums[i][j][1]);
+}
+
+SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
+    int64_t column = 0;
+#define DOT_CASE(rows, step)                                                                       \
+    case rows:                                                                                     \
+        for (; column + step <= product->n; column += step)                                        \
+            NAME(dot_tile)(product, column, rows, step, load, item_bytes);                         \
+        for (; column < product->n; column++)                                                      \
+            NAME(dot_tile)(product, column, rows, 1, load, item_bytes);                            \
+        break
+    switch (product->rows) {
+        DOT_CASE(1, 4);
+        DOT_CASE(2, 4);
+        DOT_CASE(3, 2);
+        DOT_CASE(4, 2);
+        DOT_CASE(5, 1);
+        DOT_CASE(6, 1);
+        DOT_CASE(7, 1);
+        DOT_CASE(8, 1);
+    }
+#undef DOT_CASE
+}
+
+// One vector of columns at `offset` of the strip: four rows of b a time.
+SIMD_INLINE void NAME(strip_step)(const ThinProduct *product, int64_t k, int depth, int64_t offset,
+                                  const VECTOR *weights, REAL *sums) {
+    const REAL *a = product->a;
+    for (int i = 0; i < product->rows; i++) {
+        REAL *sum = sums + i * (STRIP_COLUMNS_MAX + WIDTH) + offset;
+        VECTOR total = NAME(vector_at)(sum);
+        for (int d = 0; d < depth; d++) total += weights[d] * a[i * product->a_stride + k + d];
+        NAME(vector_to)(sum, total);
+    }
+}
+
+SIMD_INLINE void NAME(strip_rows)(const ThinProduct *product, int64_t k, int depth,
+                                  NAME(VectorLoad) load, int64_t item_bytes, REAL *sums) {
+    const char *b = product->b + k * product->b_stride_bytes;
+    VECTOR weights[4];
+    int64_t j = 0;
+    for (; j + WIDTH <= product->n; j += WIDTH) {
+        for (int d = 0; d < depth; d++)
+            weights[d] = load(b + d * product->b_stride_bytes + j * item_bytes);
+        NAME(strip_step)(product, k, depth, j, weights, sums);
+    }
+    if (j == product->n) return;
+    for (int d = 0; d < depth; d++) {
+        char rest[WIDTH * sizeof(double)] = {0};
+        memcpy(rest, b + d * product->b_stride_bytes + j * item_bytes,
+               (size_t)((product->n - j) * item_bytes));
+        weights[d] = load(rest);
+    }
+    NAME(strip_step)(product, k, depth, j, weights, sums);
+}
+
+SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
+                             int64_t item_bytes) {
+    REAL sums[THIN_ROWS_MAX * (STRIP_COLUMNS_MAX + WIDTH)];
+    memset(sums, 0, (size_t)product->rows * (STRIP_COLUMNS_MAX + WIDTH) * sizeof(REAL));
+    int64_t k = 0;
+    for (; k + 4 <= product->k; k += 4) NAME(strip_rows)(product, k, 4, load, item_bytes, sums);
+    for (; k < product->k; k++) NAME(strip_rows)(product, k, 1, load, item_bytes, sums);
+    REAL *out = product->out;
+    for (int i = 0; i < product->rows; i++)
+        for (int64_t j = 0; j < product->n; j++)
+            out[i * product->out_row_stride + j * product->out_column_stride] =
+                sums[i * (STRIP_COLUMNS_MAX + WIDTH) + j];
+}
+
+// `rows` rows of a, a constant where this is inlined, by one vector of columns.
+SIMD_INLINE void NAME(tiny_tile)(const TinyProduct *product, int64_t row, int rows, int64_t column) {
+    int64_t padded = (product->n + TINY_PADDING - 1) / TINY_PADDING * TINY_PADDING;
+    const REAL *a = (const REAL *)product->a + row * product->a_row_stride;
+    const REAL *b = (const REAL *)product->b + column;
+    VECTOR sums[4] = {{0}};
+    for (int64_t k = 0; k < product->k; k++) {
+        VECTOR weights = NAME(vector_at)(b + k * padded);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++)
+            sums[i] += weights * a[i * product->a_row_stride + k * product->a_column_stride];
+    }
+    int64_t width = product->n - column < WIDTH ? product->n - column : WIDTH;
+    REAL *out = (REAL *)product->out + row * product->n + column;
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++)
+        if (width == WIDTH) NAME(vector_to)(out + i * product->n, sums[i]);
+        else memcpy(out + i * product->n, &sums[i], (size_t)width * sizeof(REAL));
+}
+
+static void NAME(tiny)(const TinyProduct *product) {
+    for (int64_t column = 0; column < product->n; column += WIDTH) {
+        int64_t row = 0;
+        for (; row + 4 <= product->m; row += 4) NAME(tiny_tile)(product, row, 4, column);
+        for (; row < product->m; row++) NAME(tiny_tile)(product, row, 1, column);
+    }
+}
