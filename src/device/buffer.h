@@ -29,7 +29,11 @@ struct Buffer {
     BufferLabel label;
     void *import_owner;  // host memory in use in place: its owner, released with the buffer
     void (*import_release)(void *owner);
-    Buffer *previous, *next; // live list or cache list of the pool
+    Buffer *previous, *next; // live list, or the cache list of its class
+    struct PoolOrigin *held; // the pool's account of its origin, while live
+    uint64_t stamp;          // when it entered the cache; larger is later
+    uint64_t idle_since;     // how many allocations the cache could not serve until then
+    bool purged;             // its bytes were taken back although someone holds it
 };
 
 // A buffer of at least `bytes` bytes (0 is allowed), contents undefined, one reference. Counts as
@@ -68,14 +72,14 @@ void pool_set_collector(void (*collect)(void));
 void buffer_leak(Buffer *buffer);
 
 // How an origin is shown ("model.tl:12:9   in fn load, called from model.tl:30"); by default only
-// the place. The interpreter, which knows functions, installs its own. `origin_expression` appends
-// the source text of the expression, cut to one short line.
+// the place. The interpreter, which knows functions, installs its own.
 void pool_set_origin_describer(void (*describe)(Text *out, Origin origin));
 
-// The report of MEMORY.md section 4 (after == before when asked in the middle of a run).
+// The report of MEMORY.md section 4, as it stands now.
 void memory_report(Device *device, Text *out);
 // The end of every program. Call when everything was released: reports a leak (always), purges it,
-// prints the report when TL_MEMORY_CHECK asks. Returns the number of leaked bytes.
+// appends the report when TL_MEMORY_CHECK asks and the statistics when TL_BUFFER_STATS does. Returns
+// how many buffers were leaked; the exit status is 3 when there are any and TL_MEMORY_CHECK is strict.
 uint64_t memory_check(Device *device, Text *out);
 
 #endif

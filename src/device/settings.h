@@ -12,13 +12,13 @@ typedef enum MemoryCheck {
 } MemoryCheck;
 
 typedef struct DeviceSettings {
-    char device[24];            // TL_DEVICE, "auto" when unset; checked to be a name of a device
-    uint64_t buffer_max_bytes;  // TL_BUFFER_MAX_MB
-    uint64_t device_bytes;      // TL_DEVICE_MEMORY_MB; 0: what the device has
-    int threads;                // TL_THREADS; 0: as many as the process may use
-    int compute_per_buffer;     // TL_COMPUTE_PER_BUFFER: kernels per submission
+    char device[24];           // TL_DEVICE, "auto" when unset; checked to be a name of a device
+    uint64_t buffer_max_bytes; // TL_BUFFER_MAX_MB
+    uint64_t device_bytes;     // TL_DEVICE_MEMORY_MB; 0: what the device has
+    int threads;               // TL_THREADS; 0: as many as the process may use
+    int compute_per_buffer;    // TL_COMPUTE_PER_BUFFER: kernels per submission
     bool has_seed;
-    uint64_t seed;              // TL_SEED
+    uint64_t seed; // TL_SEED
     bool poison, debug_memory, buffer_stats;
     MemoryCheck memory_check;
 } DeviceSettings;

@@ -4,6 +4,10 @@
 
 #include "device/kernel.h"
 
+extern const DeviceBackend cpu_backend;
+// Fills in everything of a new device but its pool and settings.
+void cpu_open(Device *device);
+
 // One function per row of kernels.def. Views are host memory here: cpu_pointer.
 #define KERNEL(code, name, doc) Status cpu_kernel_##code(const KernelCall *call);
 #include "device/kernels.def"
@@ -17,6 +21,8 @@ static inline void *cpu_pointer(const TensorView *view) {
 typedef enum CpuIsa { CPU_ISA_BASE, CPU_ISA_AVX2, CPU_ISA_AVX512, CPU_ISA_COUNT } CpuIsa;
 // The widest set that this machine has and TL_ISA (base, avx2, avx512) allows. Decided once.
 CpuIsa cpu_isa(void);
+// STATUS_SETTING when TL_ISA names no instruction set, or one that this machine has not.
+Status cpu_isa_check(void) MUST_USE;
 
 // Runs body(context, begin, end) over [0, count) in pieces of at least `grain`, on the worker threads
 // when that pays. Pieces depend on count and grain only, never on the number of threads.
@@ -28,5 +34,20 @@ int cpu_thread_count(void); // TL_THREADS, else the cores this process may use
 #define CPU_ISA_JOIN_(name, isa) name##_##isa
 #define CPU_ISA_JOIN(name, isa) CPU_ISA_JOIN_(name, isa)
 #define ISA(name) CPU_ISA_JOIN(name, TL_ISA)
+
+// Outside simd/: CPU_DECLARE(void, f, (int n)); declares every set's f, CPU_CHOOSE(f)(3) calls the
+// one to use.
+#if defined(__x86_64__)
+#define CPU_DECLARE(result, name, parameters)                                                      \
+    result name##_base parameters;                                                                 \
+    result name##_avx2 parameters;                                                                 \
+    result name##_avx512 parameters
+#define CPU_CHOOSE(name)                                                                           \
+    (cpu_isa() == CPU_ISA_AVX512 ? name##_avx512                                                   \
+                                 : (cpu_isa() == CPU_ISA_AVX2 ? name##_avx2 : name##_base))
+#else
+#define CPU_DECLARE(result, name, parameters) result name##_base parameters
+#define CPU_CHOOSE(name) name##_base
+#endif
 
 #endif

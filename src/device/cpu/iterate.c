@@ -90,7 +90,8 @@ void iterate_prepare(Iteration *it, int n_views, const TensorView *const *views)
         if (first->dims[d] == 1) continue;
         for (int v = 0; v < n_views; v++)
             if (views[v])
-                it->strides[v][it->rank] = views[v]->strides[d] * (int64_t)dtype_size(views[v]->dtype);
+                it->strides[v][it->rank] =
+                    views[v]->strides[d] * (int64_t)dtype_size(views[v]->dtype);
         it->dims[it->rank++] = first->dims[d];
     }
     for (int v = 0; v < n_views; v++)

@@ -1,6 +1,5 @@
 // Worker threads of the CPU device: the only file that knows OpenMP.
 #include <omp.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "device/cpu/cpu.h"
@@ -9,12 +8,6 @@
 // Enough pieces that threads of unequal speed finish together, few enough that none is too small.
 enum { PIECES_MAX = 256 };
 
-static int usable_cores(void) {
-    cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return cores > 0 ? cores : 1;
-}
-
 int cpu_thread_count(void) {
     static atomic_int decided;
     int threads = atomic_load_explicit(&decided, memory_order_relaxed);
@@ -22,7 +15,7 @@ int cpu_thread_count(void) {
     DeviceSettings settings;
     // A malformed value was reported when the device was opened; it cannot come as far as here.
     bool chosen = device_settings_read(&settings) == STATUS_OK && settings.threads > 0;
-    threads = chosen ? settings.threads : usable_cores();
+    threads = chosen ? settings.threads : omp_get_num_procs(); // those this process may use
     atomic_store_explicit(&decided, threads, memory_order_relaxed);
     return threads;
 }

@@ -1,0 +1,157 @@
+// Buffers: references, import of host memory, bytes in and out. Where memory comes from and goes to
+// is the pool's matter.
+#include "device/buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "device/pool.h"
+
+enum { POISON_BYTES = 4096 };
+
+static void set_label(Buffer *buffer, const BufferLabel *label) {
+    if (label)
+        buffer->label = *label;
+    else
+        buffer->label.rank = -1;
+}
+
+// All bits set is a NaN in every floating type, and -1 or the largest value in the others.
+static Status poison(Buffer *buffer) {
+    unsigned char ones[POISON_BYTES];
+    memset(ones, 0xFF, sizeof ones);
+    for (size_t at = 0; at < buffer->capacity; at += POISON_BYTES) {
+        size_t left = buffer->capacity - at;
+        TRY(buffer->device->backend->upload(buffer->device, buffer, at, ones,
+                                            left < POISON_BYTES ? left : POISON_BYTES));
+    }
+    return STATUS_OK;
+}
+
+Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer **out) {
+    Pool *pool = device->pool;
+    Buffer *buffer;
+    pthread_mutex_lock(&pool->lock);
+    uint64_t reuses = pool->statistics.reuses;
+    Status status = pool_acquire(pool, bytes, label, &buffer);
+    if (UNLIKELY(status != STATUS_OK)) {
+        pthread_mutex_unlock(&pool->lock);
+        return status;
+    }
+    atomic_store_explicit(&buffer->refs, 1, memory_order_relaxed);
+    buffer->bytes = bytes;
+    buffer->origin = origin_current;
+    set_label(buffer, label);
+    pool_enter_live(pool, buffer);
+    if (UNLIKELY(pool->settings.debug_memory))
+        pool_debug(pool, pool->statistics.reuses > reuses ? "reuse" : "allocate", buffer);
+    pthread_mutex_unlock(&pool->lock);
+    if (UNLIKELY(pool->settings.poison)) {
+        status = poison(buffer);
+        if (status != STATUS_OK) {
+            buffer_release(buffer);
+            return status;
+        }
+    }
+    *out = buffer;
+    return STATUS_OK;
+}
+
+static Status import_copy(Device *device, const void *memory, size_t bytes,
+                          const BufferLabel *label, Buffer **out) {
+    TRY(buffer_new(device, bytes, label, out));
+    Status status = buffer_upload(*out, 0, memory, bytes);
+    if (status != STATUS_OK) buffer_release(*out);
+    return status;
+}
+
+Status buffer_import(Device *device, const void *memory, size_t bytes, const BufferLabel *label,
+                     void *owner, void (*release)(void *owner), Buffer **out) {
+    Pool *pool = device->pool;
+    if (!device->backend->host_import) {
+        TRY(import_copy(device, memory, bytes, label, out));
+        release(owner);
+        return STATUS_OK;
+    }
+    void *handle;
+    TRY(device->backend->host_import(device, memory, bytes, &handle));
+    Buffer *buffer = memory_allocate_zeroed(1, sizeof *buffer);
+    atomic_init(&buffer->refs, 1);
+    buffer->device = device;
+    buffer->handle = handle;
+    buffer->bytes = buffer->capacity = bytes;
+    buffer->origin = origin_current;
+    buffer->import_owner = owner;
+    buffer->import_release = release;
+    set_label(buffer, label);
+    pthread_mutex_lock(&pool->lock);
+    pool_enter_live(pool, buffer);
+    if (pool->settings.debug_memory) pool_debug(pool, "map", buffer);
+    pthread_mutex_unlock(&pool->lock);
+    *out = buffer;
+    return STATUS_OK;
+}
+
+Buffer *buffer_retain(Buffer *buffer) {
+    atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+    return buffer;
+}
+
+// The last reference went: the bytes go back at once.
+static void retire(Buffer *buffer) {
+    Pool *pool = buffer->device->pool;
+    pthread_mutex_lock(&pool->lock);
+    if (UNLIKELY(buffer->purged)) {
+        // Its bytes are back already; the struct waits for the end of the pool.
+        pthread_mutex_unlock(&pool->lock);
+        return;
+    }
+    pool_leave_live(pool, buffer);
+    if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "release", buffer);
+    bool imported = buffer->import_release != NULL;
+    if (!imported) pool_return(pool, buffer);
+    pthread_mutex_unlock(&pool->lock);
+    if (imported) {
+        pool_release_import(pool, buffer);
+        free(buffer);
+    }
+}
+
+void buffer_release(Buffer *buffer) {
+    if (!buffer) return;
+    int refs = atomic_load_explicit(&buffer->refs, memory_order_acquire);
+    ASSERT(refs > 0);
+    // A sole holder has nobody to race with, which saves the atomic subtraction.
+    if (LIKELY(refs == 1))
+        atomic_store_explicit(&buffer->refs, 0, memory_order_relaxed);
+    else if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    retire(buffer);
+}
+
+void buffer_leak(Buffer *buffer) {
+    buffer_retain(buffer);
+}
+
+static void count_bytes(uint64_t *total, Pool *pool, size_t bytes) {
+    pthread_mutex_lock(&pool->lock);
+    *total += bytes;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) {
+    ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
+    if (bytes == 0) return STATUS_OK;
+    Pool *pool = buffer->device->pool;
+    count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
+    return buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes);
+}
+
+Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes) {
+    ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
+    if (bytes == 0) return STATUS_OK;
+    Pool *pool = buffer->device->pool;
+    count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
+    return buffer->device->backend->download(buffer->device, buffer, offset, target, bytes);
+}

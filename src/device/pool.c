@@ -1,0 +1,319 @@
+// The pool: size classes, the cache of returned buffers with its limits, and what happens when the
+// device refuses memory. Knows buffers as bytes; references are counted in buffer.c.
+#include "device/pool.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
+
+static void (*collector)(void);
+
+void pool_set_collector(void (*collect)(void)) {
+    collector = collect;
+}
+
+// A class is (4 + quarter + 1) quarters of the power of two below it.
+static inline int class_list(size_t bytes, size_t *capacity) {
+    if (bytes <= CLASS_BYTES_MIN) {
+        *capacity = CLASS_BYTES_MIN;
+        return 0;
+    }
+    if (UNLIKELY(bytes > CLASS_BYTES_SMALL_MAX)) {
+        *capacity = (bytes + CLASS_LARGE_STEP_BYTES - 1) & ~(size_t)(CLASS_LARGE_STEP_BYTES - 1);
+        return POOL_LARGE;
+    }
+    size_t last = bytes - 1;
+    int power = 63 - __builtin_clzll(last);
+    int quarter = (int)(last >> (power - 2)) & 3;
+    *capacity = (size_t)(quarter + 5) << (power - 2);
+    return (power - 8) * 4 + quarter + 1;
+}
+
+size_t pool_class_bytes(size_t bytes) {
+    size_t capacity;
+    class_list(bytes, &capacity);
+    return capacity;
+}
+
+// --- lists
+// ----------------------------------------------------------------------------------------
+
+static void list_remove(PoolList *list, Buffer *buffer) {
+    if (buffer->previous)
+        buffer->previous->next = buffer->next;
+    else
+        list->newest = buffer->next;
+    if (buffer->next)
+        buffer->next->previous = buffer->previous;
+    else
+        list->oldest = buffer->previous;
+}
+
+static void list_push(PoolList *list, Buffer *buffer) {
+    buffer->previous = NULL;
+    buffer->next = list->newest;
+    if (list->newest)
+        list->newest->previous = buffer;
+    else
+        list->oldest = buffer;
+    list->newest = buffer;
+}
+
+static void cache_remove(Pool *pool, int list, Buffer *buffer) {
+    list_remove(&pool->cached[list], buffer);
+    pool->statistics.cached_bytes -= buffer->capacity;
+    pool->statistics.cached_buffers--;
+}
+
+static void free_buffer(Pool *pool, Buffer *buffer) {
+    pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
+    free(buffer);
+}
+
+static void evict(Pool *pool, int list) {
+    Buffer *buffer = pool->cached[list].oldest;
+    cache_remove(pool, list, buffer);
+    pool->statistics.evictions++;
+    if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "evict", buffer);
+    free_buffer(pool, buffer);
+}
+
+// The list whose oldest buffer was returned first of all; -1 when nothing is cached.
+static int oldest_list(const Pool *pool) {
+    int found = -1;
+    for (int list = 0; list < POOL_LISTS; list++) {
+        const Buffer *oldest = pool->cached[list].oldest;
+        if (oldest && (found < 0 || oldest->stamp < pool->cached[found].oldest->stamp))
+            found = list;
+    }
+    return found;
+}
+
+void pool_trim(Pool *pool, uint64_t bytes) {
+    while (pool->statistics.cached_bytes > bytes) evict(pool, oldest_list(pool));
+}
+
+// --- return
+// ---------------------------------------------------------------------------------------
+
+void pool_return(Pool *pool, Buffer *buffer) {
+    uint64_t limit = pool->settings.buffer_max_bytes;
+    size_t capacity;
+    int list = class_list(buffer->capacity, &capacity);
+    if (UNLIKELY(buffer->capacity > limit)) {
+        pool->statistics.evictions++;
+        if (pool->settings.debug_memory) pool_debug(pool, "evict", buffer);
+        free_buffer(pool, buffer);
+        return;
+    }
+    pool_trim(pool, limit - buffer->capacity);
+    if (UNLIKELY(pool->statistics.cached_buffers >= POOL_CACHED_BUFFERS_MAX))
+        evict(pool, oldest_list(pool));
+    buffer->stamp = pool->stamp++;
+    buffer->idle_since = pool->misses;
+    list_push(&pool->cached[list], buffer);
+    pool->statistics.cached_bytes += buffer->capacity;
+    pool->statistics.cached_buffers++;
+}
+
+// --- acquire
+// --------------------------------------------------------------------------------------
+
+static Buffer *take_cached(Pool *pool, int list, size_t capacity) {
+    Buffer *buffer = pool->cached[list].newest;
+    if (list == POOL_LARGE)
+        while (buffer && buffer->capacity != capacity) buffer = buffer->next;
+    if (buffer) cache_remove(pool, list, buffer);
+    return buffer;
+}
+
+static Status ask_device(Pool *pool, size_t capacity, Buffer **out) {
+    Device *device = pool->device;
+    uint64_t taken = pool->live_capacity + pool->statistics.cached_bytes;
+    if (device->memory_limit > 0 &&
+        (taken > device->memory_limit || capacity > device->memory_limit - taken))
+        return STATUS_MEMORY;
+    void *handle;
+    Status status = device->backend->memory_allocate(device, capacity, &handle);
+    if (status != STATUS_OK) return status;
+    Buffer *buffer = memory_allocate_zeroed(1, sizeof *buffer);
+    buffer->device = device;
+    buffer->handle = handle;
+    buffer->capacity = capacity;
+    *out = buffer;
+    return STATUS_OK;
+}
+
+// What is cached but was of no use to the last allocations makes room for what is.
+static void evict_idle(Pool *pool) {
+    pool->misses++;
+    int list = oldest_list(pool);
+    if (list >= 0 && pool->misses - pool->cached[list].oldest->idle_since > POOL_IDLE_MISSES_MAX)
+        evict(pool, list);
+}
+
+// The device refused: its pending work may hold memory, then the cache does, then garbage.
+static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
+    TRY(pool->device->backend->wait(pool->device));
+    pool->statistics.waits++;
+    pool_trim(pool, 0);
+    Status status = ask_device(pool, capacity, out);
+    if (status != STATUS_MEMORY || !collector) return status;
+    // Finalizers release buffers, which takes the lock.
+    pthread_mutex_unlock(&pool->lock);
+    collector();
+    pthread_mutex_lock(&pool->lock);
+    pool_trim(pool, 0);
+    return ask_device(pool, capacity, out);
+}
+
+Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) {
+    if (UNLIKELY(bytes > PTRDIFF_MAX - CLASS_LARGE_STEP_BYTES))
+        return report_refusal(pool, bytes, label);
+    size_t capacity;
+    int list = class_list(bytes, &capacity);
+    Buffer *buffer = take_cached(pool, list, capacity);
+    if (LIKELY(buffer != NULL)) {
+        pool->statistics.reuses++;
+    } else {
+        evict_idle(pool);
+        Status status = ask_device(pool, capacity, &buffer);
+        if (status == STATUS_MEMORY) status = ask_again(pool, capacity, &buffer);
+        if (status == STATUS_MEMORY) return report_refusal(pool, bytes, label);
+        if (status != STATUS_OK) return status;
+        pool->statistics.allocations++;
+    }
+    *out = buffer;
+    return STATUS_OK;
+}
+
+// --- live buffers
+// ---------------------------------------------------------------------------------
+
+static void link_live(Pool *pool, Buffer *buffer) {
+    buffer->previous = NULL;
+    buffer->next = pool->live;
+    if (pool->live) pool->live->previous = buffer;
+    pool->live = buffer;
+}
+
+static void unlink_live(Pool *pool, Buffer *buffer) {
+    if (buffer->previous)
+        buffer->previous->next = buffer->next;
+    else
+        pool->live = buffer->next;
+    if (buffer->next) buffer->next->previous = buffer->previous;
+}
+
+void pool_enter_live(Pool *pool, Buffer *buffer) {
+    PoolStatistics *statistics = &pool->statistics;
+    link_live(pool, buffer);
+    if (buffer->import_release) {
+        statistics->mapped_bytes += buffer->bytes;
+        return;
+    }
+    buffer->held = account_find(&pool->accounts, buffer->origin);
+    account_add(&pool->accounts, buffer->held, buffer->bytes);
+    pool->live_capacity += buffer->capacity;
+    statistics->live_buffers++;
+    statistics->live_bytes += buffer->bytes;
+    if (statistics->live_bytes > statistics->peak_bytes) {
+        statistics->peak_bytes = statistics->live_bytes;
+        statistics->peak_origin = buffer->origin;
+        pool->accounts.peak_epoch++;
+    }
+}
+
+void pool_leave_live(Pool *pool, Buffer *buffer) {
+    unlink_live(pool, buffer);
+    if (buffer->import_release) {
+        pool->statistics.mapped_bytes -= buffer->bytes;
+        return;
+    }
+    account_subtract(&pool->accounts, buffer->held, buffer->bytes);
+    pool->live_capacity -= buffer->capacity;
+    pool->statistics.live_buffers--;
+    pool->statistics.live_bytes -= buffer->bytes;
+}
+
+void pool_release_import(Pool *pool, Buffer *buffer) {
+    const DeviceBackend *backend = pool->device->backend;
+    if (backend->host_release) backend->host_release(pool->device, buffer->handle);
+    buffer->import_release(buffer->import_owner);
+}
+
+uint64_t pool_purge(Pool *pool) {
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&pool->lock);
+    while (pool->live) {
+        Buffer *buffer = pool->live;
+        pool_leave_live(pool, buffer);
+        if (pool->settings.debug_memory) pool_debug(pool, "purge", buffer);
+        bytes += buffer->bytes;
+        if (buffer->import_release)
+            pool_release_import(pool, buffer);
+        else
+            pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
+        buffer->handle = NULL;
+        buffer->purged = true;
+        buffer->next = pool->purged;
+        pool->purged = buffer;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return bytes;
+}
+
+// --- the pool as a whole
+// --------------------------------------------------------------------------
+
+Pool *pool_new(Device *device, const DeviceSettings *settings) {
+    Pool *pool = memory_allocate_zeroed(1, sizeof *pool);
+    pool->device = device;
+    pool->settings = *settings;
+    pthread_mutex_init(&pool->lock, NULL);
+    return pool;
+}
+
+void pool_destroy(Pool *pool) {
+    pool_purge(pool);
+    for (int list = 0; list < POOL_LISTS; list++) {
+        while (pool->cached[list].newest) {
+            Buffer *buffer = pool->cached[list].newest;
+            cache_remove(pool, list, buffer);
+            free_buffer(pool, buffer);
+        }
+    }
+    while (pool->purged) {
+        Buffer *next = pool->purged->next;
+        free(pool->purged);
+        pool->purged = next;
+    }
+    account_free(&pool->accounts);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+PoolStatistics pool_statistics(const Device *device) {
+    Pool *pool = device->pool;
+    pthread_mutex_lock(&pool->lock);
+    PoolStatistics statistics = pool->statistics;
+    pthread_mutex_unlock(&pool->lock);
+    return statistics;
+}
+
+void pool_clear_cache(Device *device) {
+    pthread_mutex_lock(&device->pool->lock);
+    pool_trim(device->pool, 0);
+    pthread_mutex_unlock(&device->pool->lock);
+}
+
+void pool_reset_peak(Device *device) {
+    Pool *pool = device->pool;
+    pthread_mutex_lock(&pool->lock);
+    pool->statistics.peak_bytes = pool->statistics.live_bytes;
+    pool->statistics.peak_origin = origin_current;
+    pool->accounts.peak_epoch++;
+    pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,83 @@
+// The pool's inside, shared by the files that make it up: buffer.c (references), pool.c (classes
+// and cache), account.c (who holds what), report.c (words). Nothing outside this folder includes
+// it.
+#ifndef DEVICE_POOL_H
+#define DEVICE_POOL_H
+
+#include <pthread.h>
+
+#include "device/buffer.h"
+#include "device/settings.h"
+
+enum {
+    POOL_SMALL_CLASSES = 73, // 256 B to 64 MiB in quarters of powers of two
+    POOL_LARGE = 73,         // the list of everything larger, of mixed capacities
+    POOL_LISTS,
+    POOL_CACHED_BUFFERS_MAX = 4096,
+    POOL_IDLE_MISSES_MAX = 64,
+};
+
+// Bytes held by what one expression made, called from one place. `peak_bytes` is what it held at
+// the pool's peak, written when the account changes for the first time after that peak.
+typedef struct PoolOrigin {
+    Origin origin;
+    uint64_t live_bytes, live_buffers;
+    uint64_t peak_bytes, peak_epoch;
+} PoolOrigin;
+
+// Open addressing; accounts never move or go, because buffers point to theirs.
+typedef struct PoolAccounts {
+    PoolOrigin **slots; // NULL: free
+    size_t slot_count, used;
+    uint64_t peak_epoch; // counts the peaks
+} PoolAccounts;
+
+typedef struct PoolList {
+    Buffer *newest, *oldest;
+} PoolList;
+
+struct Pool {
+    Device *device;
+    DeviceSettings settings;
+    pthread_mutex_t lock; // guards everything below
+    PoolStatistics statistics;
+    uint64_t live_capacity; // bytes of the classes that live buffers occupy
+    uint64_t stamp;         // counts returns to the cache
+    uint64_t misses;        // counts allocations that the cache could not serve
+    Buffer *live;           // buffers in use, imported ones included
+    Buffer *purged;         // taken back while someone held them; their structs stay until the end
+    PoolList cached[POOL_LISTS];
+    PoolAccounts accounts;
+};
+
+Pool *pool_new(Device *device, const DeviceSettings *settings);
+// Frees the cache and every buffer that is still alive.
+void pool_destroy(Pool *pool);
+
+// With the lock held: a buffer of the class that serves `bytes`, from the cache or the device. The
+// lock is let go while the collector runs. It is on no list when it is returned.
+Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
+// With the lock held: a buffer that is on no list goes into the cache, or back to the device.
+void pool_return(Pool *pool, Buffer *buffer);
+// With the lock held: evicts the least recently used until at most `bytes` are cached.
+void pool_trim(Pool *pool, uint64_t bytes);
+// With the lock held: onto and off the list of live buffers, with all accounts.
+void pool_enter_live(Pool *pool, Buffer *buffer);
+void pool_leave_live(Pool *pool, Buffer *buffer);
+// Takes back the memory of everything that is still alive. Returns the bytes.
+uint64_t pool_purge(Pool *pool);
+// Gives an imported buffer's memory back to its owner.
+void pool_release_import(Pool *pool, Buffer *buffer);
+// One line on standard error under TL_DEBUG_MEMORY.
+void pool_debug(const Pool *pool, const char *event, const Buffer *buffer);
+
+PoolOrigin *account_find(PoolAccounts *accounts, Origin origin);
+void account_add(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes);
+void account_subtract(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes);
+uint64_t account_peak_bytes(const PoolAccounts *accounts, const PoolOrigin *account);
+void account_free(PoolAccounts *accounts);
+
+// The error of a request that the device cannot serve. With the lock held.
+Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) MUST_USE;
+
+#endif

@@ -1,0 +1,119 @@
+// Reading of the TL_* environment variables, with an error in words for every malformed value.
+#include "device/settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/cpu/cpu.h"
+
+enum { MEGABYTES_MAX = 1 << 30, DEVICE_INDEX_MAX = 63 };
+
+// What a variable may hold: a whole number from minimum to maximum, and what it is without a value.
+typedef struct NumberSetting {
+    const char *variable, *what;
+    uint64_t minimum, maximum, unset;
+} NumberSetting;
+
+// Digits only: strtoull alone would take signs and spaces.
+static bool parse_whole(const char *text, uint64_t maximum, uint64_t *out) {
+    size_t length = strlen(text);
+    if (length == 0 || strspn(text, "0123456789") != length) return false;
+    errno = 0;
+    unsigned long long value = strtoull(text, NULL, 10);
+    if (errno != 0 || value > maximum) return false;
+    *out = value;
+    return true;
+}
+
+static Status read_number(const NumberSetting *setting, uint64_t *out) {
+    const char *text = getenv(setting->variable);
+    *out = setting->unset;
+    if (!text) return STATUS_OK;
+    if (parse_whole(text, setting->maximum, out) && *out >= setting->minimum) return STATUS_OK;
+    fail(STATUS_SETTING, "%s is \"%s\", which is not %s", setting->variable, text, setting->what);
+    return fail_help("set it to a whole number from %llu to %llu, or unset it",
+                     (unsigned long long)setting->minimum, (unsigned long long)setting->maximum);
+}
+
+static Status read_switch(const char *variable, bool *out) {
+    const char *text = getenv(variable);
+    *out = text && strcmp(text, "1") == 0;
+    if (!text || *out || strcmp(text, "0") == 0) return STATUS_OK;
+    fail(STATUS_SETTING, "%s is \"%s\", which is neither 1 nor 0", variable, text);
+    return fail_help("set it to 1 to switch it on, or unset it");
+}
+
+static Status read_memory_check(MemoryCheck *out) {
+    const char *text = getenv("TL_MEMORY_CHECK");
+    *out = MEMORY_CHECK_OFF;
+    if (!text || strcmp(text, "0") == 0) return STATUS_OK;
+    if (strcmp(text, "1") == 0) {
+        *out = MEMORY_CHECK_REPORT;
+    } else if (strcmp(text, "strict") == 0) {
+        *out = MEMORY_CHECK_STRICT;
+    } else {
+        fail(STATUS_SETTING, "TL_MEMORY_CHECK is \"%s\", which is neither 1 nor strict", text);
+        return fail_help("1 prints a report at exit; strict also exits with status 3 on a leak");
+    }
+    return STATUS_OK;
+}
+
+bool device_name_parse(const char *name, int *index) {
+    *index = -1;
+    if (strcmp(name, "cpu") == 0 || strcmp(name, "auto") == 0 || strcmp(name, "vulkan") == 0)
+        return true;
+    uint64_t number;
+    if (strncmp(name, "vulkan:", 7) != 0 || !parse_whole(name + 7, DEVICE_INDEX_MAX, &number))
+        return false;
+    *index = (int)number;
+    return true;
+}
+
+static Status read_device(char *out, size_t size) {
+    const char *text = getenv("TL_DEVICE");
+    int index;
+    if (!text) text = "auto";
+    if (!device_name_parse(text, &index) || strlen(text) >= size) {
+        fail(STATUS_SETTING, "TL_DEVICE is \"%s\", which is not a device", text);
+        return fail_help("devices are cpu, vulkan, vulkan:N (from 0 to %d) and auto",
+                         DEVICE_INDEX_MAX);
+    }
+    memcpy(out, text, strlen(text) + 1);
+    return STATUS_OK;
+}
+
+Status device_settings_read(DeviceSettings *out) {
+    static const char megabytes_words[] = "a number of megabytes";
+    static const NumberSetting buffer_max = {"TL_BUFFER_MAX_MB", megabytes_words, 0, MEGABYTES_MAX,
+                                             512};
+    static const NumberSetting device_memory = {"TL_DEVICE_MEMORY_MB", megabytes_words, 1,
+                                                MEGABYTES_MAX, 0};
+    static const NumberSetting threads = {"TL_THREADS", "a number of threads", 1, 1024, 0};
+    static const NumberSetting per_buffer = {"TL_COMPUTE_PER_BUFFER", "a number of kernels", 1,
+                                             100000, 50};
+    static const NumberSetting seed = {"TL_SEED", "a random seed", 0, INT64_MAX, 0};
+    *out = (DeviceSettings){0};
+    uint64_t megabytes, number;
+    TRY(read_device(out->device, sizeof out->device));
+    TRY(read_number(&buffer_max, &megabytes));
+    out->buffer_max_bytes = megabytes << 20;
+    TRY(read_number(&device_memory, &megabytes));
+    out->device_bytes = megabytes << 20;
+    TRY(read_number(&threads, &number));
+    out->threads = (int)number;
+    TRY(read_number(&per_buffer, &number));
+    out->compute_per_buffer = (int)number;
+    TRY(read_number(&seed, &out->seed));
+    out->has_seed = getenv("TL_SEED") != NULL;
+    TRY(read_switch("TL_POISON", &out->poison));
+    TRY(read_switch("TL_DEBUG_MEMORY", &out->debug_memory));
+    TRY(read_switch("TL_BUFFER_STATS", &out->buffer_stats));
+    return read_memory_check(&out->memory_check);
+}
+
+Status device_settings_check(void) {
+    DeviceSettings settings;
+    TRY(device_settings_read(&settings));
+    return cpu_isa_check();
+}
