@@ -1,0 +1,27 @@
+// Further conversions of arguments, for the builtins and the binder.
+#ifndef INTERP_CONVERT_H
+#define INTERP_CONVERT_H
+
+#include "interp/builtin.h"
+
+// A dtype word, a string that names one, or int, float, bool.
+Status value_to_dtype(Value value, const char *what, DType *out) MUST_USE;
+// A device by its name; opened devices are kept for the run. Borrowed.
+Status value_to_device(Value value, const char *what, Device **out) MUST_USE;
+// Int, float, bool or rank-0 tensor, its kind kept.
+Status value_to_scalar(Value value, const char *what, Scalar *out) MUST_USE;
+Value value_from_scalar(Scalar scalar);
+// Reads a rank-0 tensor as the plain number it holds; any other value stays. Never a new reference.
+Status value_read_number(Value *value) MUST_USE;
+// Everything that `for` runs through, as a new list: lists, tuples, ranges, tensors along dimension
+// 0 (ints and bools give plain values), strings by code points, keys of dictionaries.
+Value value_to_items(Value value, const char *what);
+// Element `index` (in range) of a tensor along dimension 0, by the same rule.
+Value tensor_element(Tensor *tensor, int64_t index);
+// "x must be a list, but it is 5": records it and returns `code`.
+Status fail_kind(const char *what, const char *wanted, Value value);
+// The total order that sorted, min and max use: numbers, strings, and lists of them. `out` < 0, 0,
+// > 0.
+Status value_compare(Value a, Value b, int *out) MUST_USE;
+
+#endif

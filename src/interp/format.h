@@ -1,0 +1,26 @@
+// Values as text with format specs ({:.3} {:>8} {:e} {:05} {:,}), and how messages describe values.
+#ifndef INTERP_FORMAT_H
+#define INTERP_FORMAT_H
+
+#include "interp/value.h"
+
+// One value by a spec: the text between `:` and `}` ("" or NULL: as print shows it).
+//   [[fill]align][sign][0][width][,][.precision][type]    align < > ^    type d x X o b e E f g % s
+// STATUS_FORMAT says which part is wrong or does not fit the value.
+Status format_value(Value value, const char *spec, Text *out) MUST_USE;
+// True when the text has a placeholder {} or {:spec}; `{{` is none.
+bool format_has_placeholder(const char *text, size_t length);
+// Replaces each placeholder by the next value; `{{` and `}}` stand for one brace, any other brace
+// for itself. STATUS_FORMAT when there are too few or too many values.
+Status format_values(const String *text, const Value *values, size_t count, Text *out) MUST_USE;
+
+// What messages say of a value: `5`, `"abc"`, `float32[2, 3]`, `a list of 3 values`. Never fails,
+// never long, does not wait for the device.
+void value_describe(Value value, Text *out);
+// The same in a buffer of the caller's.
+typedef struct ValueText {
+    char text[96];
+} ValueText;
+ValueText value_text(Value value);
+
+#endif
