@@ -187,7 +187,8 @@ struct Node {
         struct { Setting *settings; size_t count; Node *body; int first_slot, slot_count; } learn;
         struct { Word name; Word *type_parameters; size_t type_count;
                  Word *fields; TypeNode **types; Node **fallbacks; size_t field_count;
-                 Binding *binding; } structure;
+                 Binding *binding;
+                 FunctionNode *frame; } structure; // frame: filled by check, where fallbacks run
         struct { Word trait; Word name; TypeNode **type_arguments; size_t type_count;
                  Node **functions; size_t function_count; Binding *binding; } impl; // trait "Drop" or NULL
         struct { Word path; Word alias; Program *program; } import; // program: filled by check

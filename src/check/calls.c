@@ -1,0 +1,203 @@
+// Calls: what is called, and whether the arguments can fit. Only what is certain is an error: the
+// callee is a function of the program or a builtin, and no overload can take such arguments.
+#include "check/checker.h"
+
+typedef struct Arguments {
+    const Argument *items;
+    size_t count, positional;
+    Span span; // of the list
+    const Word *callee;
+} Arguments;
+
+static void check_arguments(Checker *checker, const Arguments *arguments) {
+    bool named = false;
+    for (size_t i = 0; i < arguments->count; i++) {
+        const Argument *argument = &arguments->items[i];
+        check_expression(checker, argument->value);
+        if (argument->name.text) {
+            named = true;
+            for (size_t j = 0; j < i; j++)
+                if (arguments->items[j].name.text &&
+                    strcmp(arguments->items[j].name.text, argument->name.text) == 0)
+                    report(checker, STATUS_ARITY, argument->name.span, NULL,
+                           "argument `%s` is given twice", argument->name.text);
+        } else if (named) {
+            ReportExtra extra = {.help = "positional arguments come before named ones"};
+            report(checker, STATUS_ARITY, argument->value->span, &extra,
+                   "a positional argument follows a named one");
+        }
+    }
+}
+
+static Arguments arguments_of(const Argument *items, size_t count, Span span, const Word *callee) {
+    Arguments arguments = {.items = items, .count = count, .span = span, .callee = callee};
+    while (arguments.positional < count && !items[arguments.positional].name.text)
+        arguments.positional++;
+    return arguments;
+}
+
+// Which parameter of the function an argument name means, or -1.
+static int parameter_find(const FunctionNode *function, const Word *name) {
+    for (size_t i = 0; i < function->parameter_count; i++)
+        if (strcmp(function->parameters[i].name.text, name->text) == 0) return (int)i;
+    return -1;
+}
+
+static const char *plural(size_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static void report_count(Checker *checker, const Arguments *arguments,
+                         const FunctionNode *function) {
+    size_t required = 0, most = function->parameter_count;
+    for (size_t i = 0; i < most; i++) required += !function->parameters[i].fallback;
+    ReportExtra extra = {.note = "the function is here", .note_span = function->head};
+    if (required == most)
+        report(checker, STATUS_ARITY, arguments->span, &extra,
+               "%s takes %zu argument%s, but %zu %s given", arguments->callee->text, most,
+               plural(most), arguments->count, arguments->count == 1 ? "is" : "are");
+    else
+        report(checker, STATUS_ARITY, arguments->span, &extra,
+               "%s takes %zu to %zu arguments, but %zu %s given", arguments->callee->text, required,
+               most, arguments->count, arguments->count == 1 ? "is" : "are");
+}
+
+static void report_parameter(Checker *checker, const Arguments *arguments, const Argument *argument,
+                             const FunctionNode *function) {
+    const char **names = arena_allocate(checker->arena, function->parameter_count * sizeof *names);
+    for (size_t i = 0; i < function->parameter_count; i++)
+        names[i] = function->parameters[i].name.text;
+    const char *near = catalog_nearest(argument->name.text, names, function->parameter_count);
+    Text help = {0};
+    if (near) text_format(&help, "did you mean `%s`?", near);
+    ReportExtra extra = {.help = near ? text_get(&help) : NULL,
+                         .note = "the function is here",
+                         .note_span = function->head};
+    report(checker, STATUS_ARITY, argument->name.span, &extra, "%s has no parameter `%s`",
+           arguments->callee->text, argument->name.text);
+    text_free(&help);
+}
+
+static void check_against_function(Checker *checker, const Arguments *arguments,
+                                   const FunctionNode *function) {
+    if (arguments->positional > function->parameter_count) {
+        report_count(checker, arguments, function);
+        return;
+    }
+    bool *filled = arena_allocate(checker->arena, function->parameter_count + 1);
+    for (size_t i = 0; i < arguments->positional; i++) filled[i] = true;
+    for (size_t i = arguments->positional; i < arguments->count; i++) {
+        const Argument *argument = &arguments->items[i];
+        if (!argument->name.text) return; // reported already
+        int parameter = parameter_find(function, &argument->name);
+        if (parameter < 0) {
+            report_parameter(checker, arguments, argument, function);
+            return;
+        }
+        if ((size_t)parameter < arguments->positional)
+            report(checker, STATUS_ARITY, argument->name.span, NULL,
+                   "argument `%s` is given twice: by position and by name", argument->name.text);
+        filled[parameter] = true;
+    }
+    for (size_t i = 0; i < function->parameter_count; i++) {
+        if (filled[i] || function->parameters[i].fallback) continue;
+        if (arguments->count == arguments->positional) {
+            report_count(checker, arguments, function);
+            return;
+        }
+        ReportExtra extra = {.note = "the function is here", .note_span = function->head};
+        report(checker, STATUS_ARITY, arguments->span, &extra, "argument `%s` of %s is missing",
+               function->parameters[i].name.text, arguments->callee->text);
+        return;
+    }
+}
+
+static bool signature_has(const Signature *signature, const Word *name) {
+    for (int i = 0; i < signature->count; i++)
+        if (strcmp(signature->params[i].name, name->text) == 0) return true;
+    return false;
+}
+
+// Whether arguments of this count and these names could fit the row, whatever their kinds.
+static bool signature_fits(const Signature *signature, const Arguments *arguments) {
+    size_t required = 0, most = 0;
+    bool rest = false;
+    for (int i = 0; i < signature->count; i++) {
+        rest |= signature->params[i].rest;
+        most++;
+        required +=
+            !signature->params[i].rest && signature->params[i].default_kind == DEFAULT_REQUIRED;
+    }
+    for (size_t i = arguments->positional; i < arguments->count; i++)
+        if (!signature_has(signature, &arguments->items[i].name)) return false;
+    return rest || (arguments->count <= most && arguments->count >= required);
+}
+
+static void check_against_builtin(Checker *checker, const Arguments *arguments,
+                                  const Builtin *row) {
+    Text help = {0};
+    text_append_string(&help, row->next_overload ? "it is one of " : "it is ");
+    for (const Builtin *overload = row; overload; overload = overload->next_overload) {
+        if (signature_fits(&overload->signature, arguments)) {
+            text_free(&help);
+            return;
+        }
+        text_format(&help, "%s%s", overload == row ? "" : "; ", overload->signature_text);
+    }
+    const Argument *unknown = NULL;
+    for (size_t i = arguments->positional; i < arguments->count && !unknown; i++) {
+        bool known = false;
+        for (const Builtin *overload = row; overload; overload = overload->next_overload)
+            known |= signature_has(&overload->signature, &arguments->items[i].name);
+        if (!known) unknown = &arguments->items[i];
+    }
+    ReportExtra extra = {.help = text_get(&help)};
+    if (unknown)
+        report(checker, STATUS_ARITY, unknown->name.span, &extra, "%s has no parameter `%s`",
+               arguments->callee->text, unknown->name.text);
+    else
+        report(checker, STATUS_ARITY, arguments->span, &extra, "%s cannot take %zu argument%s",
+               arguments->callee->text, arguments->count, plural(arguments->count));
+    text_free(&help);
+}
+
+static void check_against(Checker *checker, const Arguments *arguments, const Binding *binding) {
+    for (size_t i = arguments->positional; i < arguments->count; i++)
+        if (!arguments->items[i].name.text) return; // a positional after a named one: reported
+    if (binding->kind == BINDING_FUNCTION)
+        check_against_function(checker, arguments, binding->declaration->as.function);
+    else if (binding->kind == BINDING_BUILTIN)
+        check_against_builtin(checker, arguments, binding->builtin);
+}
+
+void check_call(Checker *checker, Node *node) {
+    Node *callee = node->as.call.callee;
+    static const Word value_called = {.text = "this function", .length = 13};
+    Arguments arguments =
+        arguments_of(node->as.call.arguments, node->as.call.count, node->as.call.arguments_span,
+                     callee->kind == NODE_NAME   ? &callee->as.name.word
+                     : callee->kind == NODE_PATH ? &callee->as.path.name
+                                                 : &value_called);
+    if (callee->kind == NODE_NAME)
+        name_resolve_node(checker, callee, true);
+    else
+        check_expression(checker, callee);
+    check_arguments(checker, &arguments);
+    if (callee->kind == NODE_NAME && callee->as.name.binding)
+        check_against(checker, &arguments, callee->as.name.binding);
+}
+
+void check_method_call(Checker *checker, Node *node) {
+    Word *name = &node->as.method.name;
+    Arguments arguments = arguments_of(node->as.method.arguments, node->as.method.count,
+                                       node->as.method.arguments_span, name);
+    check_expression(checker, node->as.method.receiver);
+    node->as.method.member = name_find_member(checker, node->as.method.receiver, name);
+    if (!node->as.method.member) {
+        node->as.method.function = name_candidates(checker, name);
+        for (Candidate *next = node->as.method.function; next; next = next->next)
+            binding_use(checker, next->binding);
+    }
+    check_arguments(checker, &arguments);
+    if (node->as.method.member) check_against(checker, &arguments, node->as.method.member);
+}

@@ -1,0 +1,154 @@
+// What the files of check/ share: the state of one program's check, scopes and symbols.
+#ifndef CHECK_CHECKER_H
+#define CHECK_CHECKER_H
+
+#include "check/check.h"
+#include "parser/parser.h"
+
+typedef struct Scope Scope;
+typedef struct Symbol Symbol;
+typedef struct Checker Checker;
+
+// One meaning of a name in one scope; the list from a symbol's top goes outward.
+typedef struct Entry {
+    Binding *binding;
+    Symbol *symbol;
+    Scope *scope;
+    bool pending; // a variable of the top level whose text has not been reached yet
+    struct Entry *outer, *next_in_scope;
+} Entry;
+
+struct Scope {
+    Scope *outer;
+    Entry *entries;
+    FunctionNode *function; // whose frame the scope's slots are in; NULL: the top level's
+    int first_slot;
+    bool global; // the top level itself: its variables are BINDING_GLOBAL
+};
+
+typedef struct Module Module;
+typedef VECTOR(Module *) ModuleVector;
+
+// Files that one run consists of, each once.
+typedef struct ModuleTable {
+    ModuleVector modules;
+} ModuleTable;
+
+struct Module {
+    const char *path; // canonical; NULL for text that is no file
+    Program *program;
+    Checker *checker;
+    ModuleVector imports; // without an alias: their names are visible here
+    bool visited;         // mark of a walk over the imports
+};
+
+// What may stand where a statement stands.
+typedef enum Place { PLACE_TOP, PLACE_FUNCTION, PLACE_SECTION } Place;
+
+struct Checker {
+    Module *module;
+    Program *program;
+    Arena *arena;
+    DiagnosticList *diagnostics;
+    ModuleTable *table;
+    Symbol *symbols;
+    Scope *scope;
+    Scope *top, *imported;  // the scope of the top level, and that of names from other files
+    FunctionNode *function; // NULL in the top level's own statements
+    Place place;
+    int loop_depth;
+    int slot_next, slot_max;     // of the current frame
+    const Word *type_parameters; // of the struct or impl around, with their count
+    size_t type_parameter_count;
+};
+
+// The head of a vector in the program's arena: push without owing a free.
+#define ARENA_PUSH(arena, vector, item)                                                            \
+    do {                                                                                           \
+        if ((vector)->count == (vector)->capacity)                                                 \
+            (vector)->items = checker_grow((arena), (vector)->items, &(vector)->capacity,          \
+                                           sizeof *(vector)->items);                               \
+        (vector)->items[(vector)->count++] = (item);                                               \
+    } while (0)
+void *checker_grow(Arena *arena, void *items, size_t *capacity, size_t item_bytes);
+
+// report.c. `extra` gives label, help and note; NULL for none. Strings are copied.
+typedef struct ReportExtra {
+    const char *label, *help, *note;
+    Span note_span;
+} ReportExtra;
+void report(Checker *checker, Status kind, Span span, const ReportExtra *extra, const char *format,
+            ...) PRINTF_LIKE(5, 6);
+void report_warning(Checker *checker, Span span, const ReportExtra *extra, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+void report_note(Checker *checker, Span span, const ReportExtra *extra, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+// A name that means nothing here, once per name; suggests the nearest.
+void report_unknown(Checker *checker, const Word *word, const char *what);
+
+// scope.c
+Symbol *symbol_get(Checker *checker, const Word *word);
+const Entry *symbol_top(Checker *checker, const Word *word);   // NULL when the name means nothing
+bool symbol_mark_reported(Checker *checker, const Word *word); // false: it was already
+size_t symbol_visible(Checker *checker, const char ***out);    // names in scope; arena memory
+void symbols_free(Checker *checker);
+void scope_push(Checker *checker, Scope *scope);
+int scope_pop(Checker *checker); // returns the number of slots that the scope's variables take
+Entry *scope_add(Checker *checker, const Word *word, Binding *binding);
+// Below every other meaning of the name, as imports are.
+void scope_add_outermost(Checker *checker, Scope *scope, const Word *word, Binding *binding);
+Binding *binding_new(Checker *checker, BindingKind kind, const Word *word);
+// Declares a variable in the current scope; one of the same block is used again.
+Binding *scope_declare(Checker *checker, const Word *word, Node *declaration);
+// The variable just declared does not exist yet for the statements above its text.
+void scope_set_pending(Checker *checker, const Binding *binding);
+// A new variable without a name that a script could use, or one that must not reuse another.
+Binding *scope_declare_new(Checker *checker, BindingKind kind, const Word *word);
+// The name's nearest variable; NULL when there is none.
+Binding *scope_find_variable(Checker *checker, const Word *word);
+bool entry_is_visible(const Checker *checker, const Entry *entry);
+bool binding_is_variable(const Binding *binding);
+// Notes a use: marks it used and captured where an inner function reaches out.
+void binding_use(Checker *checker, Binding *binding);
+
+// names.c
+Binding *name_resolve(Checker *checker, const Word *word); // NULL when unknown; no report
+void name_resolve_node(Checker *checker, Node *node, bool call_position);
+Candidate *name_candidates(Checker *checker, const Word *word);
+Binding *name_find_member(Checker *checker, const Node *object, const Word *name);
+
+// expressions.c
+void check_expression(Checker *checker, Node *node); // NULL is allowed
+void check_expressions(Checker *checker, const NodeList *list);
+void check_pattern(Checker *checker, Pattern *pattern); // declares what it binds
+
+// calls.c
+void check_call(Checker *checker, Node *node);
+void check_method_call(Checker *checker, Node *node);
+
+// statements.c
+void check_statement(Checker *checker, Node *node);
+void check_block(Checker *checker, Node *block); // with a scope of its own
+void check_statements(Checker *checker, Node *block);
+void warn_unused_start(Checker *checker, const Node *node);
+
+// declarations.c
+// `symbols`: where dimension names are bound; NULL: they mean variables or anything.
+void check_type(Checker *checker, TypeNode *type, FunctionNode *symbols);
+void check_function(Checker *checker, FunctionNode *function);
+void declare_struct(Checker *checker, Node *node);
+void check_struct(Checker *checker, Node *node);
+void check_impl(Checker *checker, Node *node);
+// A file's functions, structs and modules, and the variables that its top level declares.
+void declare_top(Checker *checker);
+// The variables that a plain `x = e` of the top level defines: what imports give is known by now.
+void declare_assigned(Checker *checker);
+void check_top(Checker *checker);
+
+// imports.c
+// Loads what the program imports, and what that imports, each file once; the table lists a file
+// after those it imports.
+void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnostics);
+void imports_declare(Checker *checker);
+
+#endif

@@ -1,0 +1,264 @@
+// Declarations: functions, structs, impls, and the order in which a file's names come to exist.
+#include "check/checker.h"
+
+static void report_twice(Checker *checker, const char *what, const Word *word, const Word *first) {
+    ReportExtra extra = {.note = "the first is here", .note_span = first->span};
+    report(checker, STATUS_NAME, word->span, &extra, "%s `%s` is declared twice", what, word->text);
+}
+
+static void check_parameters(Checker *checker, FunctionNode *function) {
+    for (size_t i = 0; i < function->parameter_count; i++) {
+        Parameter *parameter = &function->parameters[i];
+        const Entry *entry = symbol_top(checker, &parameter->name);
+        if (entry && entry->scope == checker->scope)
+            report_twice(checker, "parameter", &parameter->name, &entry->binding->word);
+        parameter->binding = scope_declare_new(checker, BINDING_LOCAL, &parameter->name);
+        parameter->binding->type = parameter->type;
+    }
+    for (size_t i = 0; i < function->parameter_count; i++) {
+        check_type(checker, function->parameters[i].type, function);
+        check_expression(checker, function->parameters[i].fallback);
+    }
+    check_type(checker, function->result, function);
+}
+
+// The state of the frame around, set aside while a function's own is checked.
+typedef struct FrameState {
+    FunctionNode *function;
+    Place place;
+    int loop_depth, slot_next, slot_max;
+} FrameState;
+
+static FrameState frame_enter(Checker *checker, FunctionNode *function, Place place) {
+    FrameState state = {checker->function, checker->place, checker->loop_depth, checker->slot_next,
+                        checker->slot_max};
+    function->outer = checker->function;
+    checker->function = function;
+    checker->place = place;
+    checker->loop_depth = checker->slot_next = checker->slot_max = 0;
+    return state;
+}
+
+static void frame_leave(Checker *checker, const FrameState *state) {
+    checker->function->slot_count = checker->slot_max;
+    checker->function = state->function;
+    checker->place = state->place;
+    checker->loop_depth = state->loop_depth;
+    checker->slot_next = state->slot_next;
+    checker->slot_max = state->slot_max;
+}
+
+static void check_body(Checker *checker, FunctionNode *function, Place place) {
+    FrameState state = frame_enter(checker, function, place);
+    Scope scope = {0};
+    scope_push(checker, &scope);
+    check_parameters(checker, function);
+    check_expression(checker, function->body);
+    scope_pop(checker);
+    frame_leave(checker, &state);
+}
+
+void check_function(Checker *checker, FunctionNode *function) {
+    check_body(checker, function, PLACE_FUNCTION);
+}
+
+// The first declaration of that kind and name in the current scope, or NULL.
+static const Binding *declared_first(Checker *checker, const Word *name, BindingKind kind) {
+    const Entry *entry = symbol_top(checker, name);
+    for (; entry && entry->scope == checker->scope; entry = entry->outer)
+        if (entry->binding->kind == kind) return entry->binding;
+    return NULL;
+}
+
+void declare_struct(Checker *checker, Node *node) {
+    const Word *name = &node->as.structure.name;
+    const Binding *first = declared_first(checker, name, BINDING_STRUCT);
+    if (first) report_twice(checker, "struct", name, &first->word);
+    Binding *binding = binding_new(checker, BINDING_STRUCT, name);
+    binding->declaration = node;
+    node->as.structure.binding = binding;
+    scope_add(checker, name, binding);
+}
+
+void check_struct(Checker *checker, Node *node) {
+    FunctionNode *frame = arena_allocate(checker->arena, sizeof *frame);
+    node->as.structure.frame = frame;
+    checker->type_parameters = node->as.structure.type_parameters;
+    checker->type_parameter_count = node->as.structure.type_count;
+    FrameState state = frame_enter(checker, frame, PLACE_FUNCTION);
+    for (size_t i = 0; i < node->as.structure.field_count; i++) {
+        const Word *field = &node->as.structure.fields[i];
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(field->text, node->as.structure.fields[j].text) == 0)
+                report_twice(checker, "field", field, &node->as.structure.fields[j]);
+        check_type(checker, node->as.structure.types[i], NULL);
+        check_expression(checker, node->as.structure.fallbacks[i]);
+    }
+    frame_leave(checker, &state);
+    checker->type_parameter_count = 0;
+}
+
+// `impl<T> Box<T>`: words among the type arguments that are no types are its parameters.
+static void impl_parameters(Checker *checker, Node *node) {
+    size_t count = node->as.impl.type_count;
+    Word *names = arena_allocate(checker->arena, count * sizeof *names);
+    checker->type_parameters = names;
+    checker->type_parameter_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (node->as.impl.type_arguments[i]->kind == TYPE_NAMED)
+            names[checker->type_parameter_count++] = node->as.impl.type_arguments[i]->name;
+}
+
+static void check_drop(Checker *checker, const Node *node) {
+    for (size_t i = 0; i < node->as.impl.function_count; i++) {
+        const FunctionNode *function = node->as.impl.functions[i]->as.function;
+        if (strcmp(function->name.text, "drop") == 0 && function->parameter_count == 1) return;
+    }
+    ReportExtra extra = {.help = "impl Drop for Name { fn drop(self) { ... } }"};
+    report(checker, STATUS_TYPE, node->span, &extra, "an impl of Drop needs `fn drop(self)`");
+}
+
+void check_impl(Checker *checker, Node *node) {
+    const Word *name = &node->as.impl.name, *trait = &node->as.impl.trait;
+    Binding *binding = name_resolve(checker, name);
+    if (!binding)
+        report_unknown(checker, name, "struct");
+    else if (binding->kind != BINDING_STRUCT)
+        report(checker, STATUS_TYPE, name->span, NULL, "`%s` is not a struct", name->text);
+    else
+        node->as.impl.binding = binding;
+    if (trait->text && strcmp(trait->text, "Drop") != 0)
+        report(checker, STATUS_NAME, trait->span, NULL, "unknown trait `%s`: the only one is Drop",
+               trait->text);
+    else if (trait->text)
+        check_drop(checker, node);
+    impl_parameters(checker, node);
+    const Word *parameters = checker->type_parameters;
+    size_t count = checker->type_parameter_count;
+    for (size_t i = 0; i < node->as.impl.function_count; i++) {
+        FunctionNode *function = node->as.impl.functions[i]->as.function;
+        for (size_t j = 0; j < i; j++) {
+            const FunctionNode *other = node->as.impl.functions[j]->as.function;
+            if (strcmp(function->name.text, other->name.text) == 0)
+                report_twice(checker, "method", &function->name, &other->name);
+        }
+        checker->type_parameters = parameters;
+        checker->type_parameter_count = count;
+        check_function(checker, function);
+    }
+    checker->type_parameter_count = 0;
+}
+
+static void declare_function(Checker *checker, Node *node) {
+    FunctionNode *function = node->as.function;
+    const Binding *first = declared_first(checker, &function->name, BINDING_FUNCTION);
+    if (first) report_twice(checker, "function", &function->name, &first->word);
+    if (catalog_find(function->name.text, function->name.length))
+        report_note(checker, function->name.span, NULL,
+                    "this function is called instead of the builtin `%s`", function->name.text);
+    function->binding = binding_new(checker, BINDING_FUNCTION, &function->name);
+    function->binding->declaration = node;
+    scope_add(checker, &function->name, function->binding);
+}
+
+static void declare_pending(Checker *checker, const Word *word, Node *declaration) {
+    const Entry *entry = symbol_top(checker, word);
+    for (; entry && entry->scope == checker->scope; entry = entry->outer)
+        if (binding_is_variable(entry->binding)) return;
+    Binding *binding = scope_declare_new(checker, BINDING_GLOBAL, word);
+    binding->declaration = declaration;
+    scope_set_pending(checker, binding);
+}
+
+static void declare_pattern(Checker *checker, const Pattern *pattern, Node *declaration) {
+    if (pattern->kind == PATTERN_BIND) declare_pending(checker, &pattern->name, declaration);
+    for (size_t i = 0; i < pattern->part_count; i++)
+        declare_pattern(checker, pattern->parts[i], declaration);
+}
+
+static void declare_module(Checker *checker, Node *node) {
+    if (!node->as.import.alias.text) return;
+    Binding *binding = binding_new(checker, BINDING_MODULE, &node->as.import.alias);
+    binding->program = node->as.import.program;
+    scope_add(checker, &node->as.import.alias, binding);
+}
+
+static void declare_main(Checker *checker, const Node *node, const Node **first) {
+    if (!*first) {
+        *first = node;
+        return;
+    }
+    ReportExtra extra = {.note = "the first is here", .note_span = (*first)->span};
+    report(checker, STATUS_NAME, node->span, &extra, "a file has at most one main");
+}
+
+void declare_top(Checker *checker) {
+    NodeList *statements = &checker->program->top->as.block.statements;
+    const Node *first_main = NULL;
+    for (size_t i = 0; i < statements->count; i++) {
+        Node *node = statements->items[i];
+        switch (node->kind) {
+        case NODE_FUNCTION: declare_function(checker, node); break;
+        case NODE_STRUCT: declare_struct(checker, node); break;
+        case NODE_IMPORT: declare_module(checker, node); break;
+        case NODE_MAIN: declare_main(checker, node, &first_main); break;
+        case NODE_LET: declare_pattern(checker, node->as.let.pattern, node); break;
+        case NODE_TENSOR_DECLARATION: declare_pending(checker, &node->as.tensor.name, node); break;
+        default: break;
+        }
+    }
+}
+
+static void declare_target(Checker *checker, Node *target) {
+    if (target->kind == NODE_TUPLE) {
+        for (size_t i = 0; i < target->as.list.count; i++)
+            declare_target(checker, target->as.list.items[i]);
+    } else if (target->kind == NODE_NAME) {
+        const Entry *entry = symbol_top(checker, &target->as.name.word);
+        for (; entry; entry = entry->outer)
+            if (binding_is_variable(entry->binding)) return;
+        declare_pending(checker, &target->as.name.word, target);
+    }
+}
+
+void declare_assigned(Checker *checker) {
+    NodeList *statements = &checker->program->top->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++) {
+        Node *node = statements->items[i];
+        if (node->kind == NODE_ASSIGN && node->op == OPERATOR_NONE)
+            declare_target(checker, node->as.assign.target);
+    }
+}
+
+// Functions run when called, so their bodies see every variable of the top level.
+static void check_deferred(Checker *checker, Node *node) {
+    switch (node->kind) {
+    case NODE_FUNCTION: check_function(checker, node->as.function); break;
+    case NODE_IMPL: check_impl(checker, node); break;
+    case NODE_MAIN:
+    case NODE_TEST:
+    case NODE_BENCH: check_body(checker, node->as.section.function, PLACE_SECTION); break;
+    default: break;
+    }
+}
+
+static bool is_deferred(NodeKind kind) {
+    return kind == NODE_FUNCTION || kind == NODE_IMPL || kind == NODE_MAIN || kind == NODE_TEST ||
+           kind == NODE_BENCH;
+}
+
+void check_top(Checker *checker) {
+    NodeList *statements = &checker->program->top->as.block.statements;
+    checker->place = PLACE_TOP;
+    for (size_t i = 0; i < statements->count; i++) {
+        Node *node = statements->items[i];
+        if (!is_deferred(node->kind) && node->kind != NODE_IMPORT) {
+            bool unused = node->kind == NODE_EXPRESSION_STATEMENT && i + 1 < statements->count &&
+                          node->as.expression.unused_start;
+            if (unused) warn_unused_start(checker, node);
+            check_statement(checker, node);
+        }
+    }
+    for (size_t i = 0; i < statements->count; i++) check_deferred(checker, statements->items[i]);
+    checker->program->slot_count = checker->slot_max;
+}

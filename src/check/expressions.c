@@ -1,0 +1,209 @@
+// Expressions: every name in them is resolved, every block in them gets its slots.
+#include <stdlib.h>
+
+#include "check/checker.h"
+
+void check_expressions(Checker *checker, const NodeList *list) {
+    for (size_t i = 0; i < list->count; i++) check_expression(checker, list->items[i]);
+}
+
+// The struct that a name in a pattern, literal or path means; NULL (reported) for other names.
+static Binding *struct_resolve(Checker *checker, const Word *name) {
+    Binding *binding = name_resolve(checker, name);
+    if (!binding) {
+        report_unknown(checker, name, "struct");
+        return NULL;
+    }
+    if (binding->kind == BINDING_STRUCT) {
+        binding->used = true;
+        return binding;
+    }
+    report(checker, STATUS_TYPE, name->span, NULL, "`%s` is not a struct", name->text);
+    return NULL;
+}
+
+static int struct_field_find(const Node *structure, const Word *field) {
+    for (size_t i = 0; i < structure->as.structure.field_count; i++)
+        if (strcmp(structure->as.structure.fields[i].text, field->text) == 0) return (int)i;
+    return -1;
+}
+
+static void check_struct_field(Checker *checker, const Binding *type, const Word *field) {
+    const Node *structure = type->declaration;
+    if (struct_field_find(structure, field) >= 0) return;
+    size_t count = structure->as.structure.field_count;
+    const char **names = arena_allocate(checker->arena, count * sizeof *names);
+    for (size_t i = 0; i < count; i++) names[i] = structure->as.structure.fields[i].text;
+    const char *near = catalog_nearest(field->text, names, count);
+    Text help = {0};
+    if (near) text_format(&help, "did you mean `%s`?", near);
+    ReportExtra extra = {.help = near ? text_get(&help) : NULL,
+                         .note = "the struct is here",
+                         .note_span = structure->as.structure.name.span};
+    report(checker, STATUS_NAME, field->span, &extra, "struct %s has no field `%s`",
+           type->word.text, field->text);
+    text_free(&help);
+}
+
+static void check_struct_literal(Checker *checker, Node *node) {
+    Binding *type = struct_resolve(checker, &node->as.struct_literal.type);
+    node->as.struct_literal.binding = type;
+    for (size_t i = 0; i < node->as.struct_literal.type_count; i++)
+        check_type(checker, node->as.struct_literal.type_arguments[i], NULL);
+    for (size_t i = 0; i < node->as.struct_literal.count; i++) {
+        const Word *field = &node->as.struct_literal.names[i];
+        check_expression(checker, node->as.struct_literal.values[i]);
+        if (type) check_struct_field(checker, type, field);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(field->text, node->as.struct_literal.names[j].text) == 0)
+                report(checker, STATUS_NAME, field->span, NULL, "field `%s` is given twice",
+                       field->text);
+    }
+}
+
+void check_pattern(Checker *checker, Pattern *pattern) {
+    if (!pattern) return;
+    switch (pattern->kind) {
+    case PATTERN_BIND: pattern->binding = scope_declare(checker, &pattern->name, NULL); break;
+    case PATTERN_LITERAL: check_expression(checker, pattern->low); break;
+    case PATTERN_RANGE:
+        check_expression(checker, pattern->low);
+        check_expression(checker, pattern->high);
+        break;
+    case PATTERN_STRUCT:
+        pattern->binding = struct_resolve(checker, &pattern->name);
+        for (size_t i = 0; i < pattern->part_count; i++)
+            if (pattern->binding)
+                check_struct_field(checker, pattern->binding, &pattern->fields[i]);
+        break;
+    default: break;
+    }
+    for (size_t i = 0; i < pattern->part_count; i++) check_pattern(checker, pattern->parts[i]);
+}
+
+static void check_match(Checker *checker, Node *node) {
+    check_expression(checker, node->as.match.subject);
+    for (size_t i = 0; i < node->as.match.count; i++) {
+        MatchArm *arm = &node->as.match.arms[i];
+        Scope scope = {0};
+        scope_push(checker, &scope);
+        arm->first_slot = checker->slot_next;
+        check_pattern(checker, arm->pattern);
+        check_expression(checker, arm->guard);
+        check_expression(checker, arm->body);
+        arm->slot_count = scope_pop(checker);
+    }
+}
+
+static void check_comprehension(Checker *checker, Node *node) {
+    check_expression(checker, node->as.comprehension.iterable);
+    Scope scope = {0};
+    scope_push(checker, &scope);
+    node->as.comprehension.first_slot = checker->slot_next;
+    check_pattern(checker, node->as.comprehension.pattern);
+    check_expression(checker, node->as.comprehension.condition);
+    check_expression(checker, node->as.comprehension.element);
+    node->as.comprehension.slot_count = scope_pop(checker);
+}
+
+static void check_try(Checker *checker, Node *node) {
+    check_expression(checker, node->as.attempt.body);
+    Scope scope = {0};
+    scope_push(checker, &scope);
+    if (node->as.attempt.name.text)
+        node->as.attempt.binding = scope_declare(checker, &node->as.attempt.name, NULL);
+    check_expression(checker, node->as.attempt.handler);
+    scope_pop(checker);
+}
+
+static void check_index(Checker *checker, Node *node) {
+    check_expression(checker, node->as.index.object);
+    for (size_t i = 0; i < node->as.index.count; i++) {
+        const Subscript *subscript = &node->as.index.subscripts[i];
+        check_expression(checker, subscript->index);
+        check_expression(checker, subscript->start);
+        check_expression(checker, subscript->stop);
+        check_expression(checker, subscript->step);
+    }
+}
+
+static void check_path(Checker *checker, Node *node) {
+    const Word *type = &node->as.path.type;
+    Binding *binding = name_resolve(checker, type);
+    if (binding && binding->kind == BINDING_STRUCT) {
+        binding->used = true;
+        node->as.path.binding = binding;
+    } else if (binding && binding->kind == BINDING_MODULE && binding->program) {
+        const Module *module = binding->program->module;
+        const Entry *entry = symbol_top(module->checker, &node->as.path.name);
+        node->as.path.binding = entry ? entry->binding : NULL;
+    }
+    for (size_t i = 0; i < node->as.path.type_count; i++)
+        check_type(checker, node->as.path.type_arguments[i], NULL);
+}
+
+static void check_field(Checker *checker, Node *node) {
+    check_expression(checker, node->as.field.object);
+    node->as.field.member = name_find_member(checker, node->as.field.object, &node->as.field.name);
+}
+
+static void check_branch(Checker *checker, Node *node) {
+    for (; node && node->kind == NODE_IF; node = node->as.branch.else_branch) {
+        check_expression(checker, node->as.branch.condition);
+        check_expression(checker, node->as.branch.then_branch);
+    }
+    check_expression(checker, node);
+}
+
+// Operators chain to the left, as deep as the text is long: walked down in a loop.
+static void check_binary(Checker *checker, Node *node) {
+    VECTOR(Node *) rights = {0};
+    for (; node->kind == NODE_BINARY || node->kind == NODE_LOGICAL; node = node->as.binary.left)
+        VECTOR_PUSH(&rights, node->as.binary.right);
+    check_expression(checker, node);
+    while (rights.count > 0) check_expression(checker, rights.items[--rights.count]);
+    VECTOR_FREE(&rights);
+}
+
+void check_expression(Checker *checker, Node *node) {
+    if (!node) return;
+    switch (node->kind) {
+    case NODE_INT:
+    case NODE_FLOAT:
+    case NODE_BOOL:
+    case NODE_NONE:
+    case NODE_STRING: break;
+    case NODE_FORMAT_STRING: check_expressions(checker, &node->as.format_string.values); break;
+    case NODE_NAME: name_resolve_node(checker, node, false); break;
+    case NODE_LIST:
+    case NODE_TUPLE: check_expressions(checker, &node->as.list); break;
+    case NODE_DICT:
+        check_expressions(checker, &node->as.dict.keys);
+        check_expressions(checker, &node->as.dict.values);
+        break;
+    case NODE_COMPREHENSION: check_comprehension(checker, node); break;
+    case NODE_UNARY: check_expression(checker, node->as.binary.left); break;
+    case NODE_BINARY:
+    case NODE_LOGICAL: check_binary(checker, node); break;
+    case NODE_RANGE:
+        check_expression(checker, node->as.range.low);
+        check_expression(checker, node->as.range.high);
+        break;
+    case NODE_CAST:
+        check_expression(checker, node->as.cast.value);
+        check_type(checker, node->as.cast.type, NULL);
+        break;
+    case NODE_CALL: check_call(checker, node); break;
+    case NODE_METHOD_CALL: check_method_call(checker, node); break;
+    case NODE_FIELD: check_field(checker, node); break;
+    case NODE_INDEX: check_index(checker, node); break;
+    case NODE_PATH: check_path(checker, node); break;
+    case NODE_STRUCT_LITERAL: check_struct_literal(checker, node); break;
+    case NODE_LAMBDA: check_function(checker, node->as.function); break;
+    case NODE_IF: check_branch(checker, node); break;
+    case NODE_MATCH: check_match(checker, node); break;
+    case NODE_TRY: check_try(checker, node); break;
+    case NODE_BLOCK: check_block(checker, node); break;
+    default: check_statement(checker, node); break;
+    }
+}

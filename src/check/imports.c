@@ -1,0 +1,143 @@
+// Imports: finds, reads and parses the files that a program names, each once, and makes their names
+// visible. Knows nothing of running them.
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "check/checker.h"
+
+static Module *module_new(ModuleTable *table, Program *program, const char *path,
+                          DiagnosticList *diagnostics) {
+    Arena *arena = &program->arena;
+    Module *module = arena_allocate(arena, sizeof *module);
+    Checker *checker = arena_allocate(arena, sizeof *checker);
+    *module = (Module){.program = program, .checker = checker};
+    if (path) module->path = arena_copy_string(arena, path, strlen(path));
+    *checker = (Checker){.module = module,
+                         .program = program,
+                         .arena = arena,
+                         .diagnostics = diagnostics,
+                         .table = table};
+    checker->imported = arena_allocate(arena, sizeof(Scope));
+    checker->top = arena_allocate(arena, sizeof(Scope));
+    checker->top->global = true;
+    scope_push(checker, checker->imported);
+    scope_push(checker, checker->top);
+    program->module = module;
+    return module;
+}
+
+static Module *module_find(const ModuleVector *modules, const char *path) {
+    for (size_t i = 0; i < modules->count; i++)
+        if (modules->items[i]->path && strcmp(modules->items[i]->path, path) == 0)
+            return modules->items[i];
+    return NULL;
+}
+
+// Tries one place; appends it to what was tried when there is no file.
+static bool path_try(const char *directory, size_t length, const char *path, Text *found,
+                     Text *tried) {
+    text_clear(found);
+    if (path[0] != '/' && length > 0) {
+        text_append(found, directory, length);
+        if (directory[length - 1] != '/') text_append_char(found, '/');
+    }
+    text_append_string(found, path);
+    char resolved[PATH_MAX];
+    if (realpath(text_get(found), resolved)) return true;
+    text_format(tried, "%s%s", tried->length ? ", " : "", text_get(found));
+    return false;
+}
+
+static bool path_find(const Program *importer, const char *path, Text *found, Text *tried) {
+    const char *file = importer->file->name, *slash = strrchr(file, '/');
+    if (path_try(file, slash ? (size_t)(slash - file) + 1 : 0, path, found, tried)) return true;
+    if (path[0] == '/') return false;
+    const char *entry = getenv("TL_PATH");
+    while (entry && *entry) {
+        size_t length = strcspn(entry, ":");
+        if (length > 0 && path_try(entry, length, path, found, tried)) return true;
+        entry += length + (entry[length] == ':');
+    }
+    return false;
+}
+
+typedef struct Loader {
+    ModuleTable *table;
+    ModuleVector known; // also those whose own imports are still being read
+    Program *root;
+    DiagnosticList *diagnostics;
+} Loader;
+
+static void module_load_imports(Loader *loader, Module *module);
+
+static Module *file_load(Loader *loader, Module *importer, const Node *node, const char *path) {
+    char canonical[PATH_MAX];
+    ASSERT(realpath(path, canonical));
+    Module *known = module_find(&loader->known, canonical);
+    if (known) return known;
+    const SourceFile *source;
+    if (source_load(path, &source) != STATUS_OK) {
+        report(importer->checker, STATUS_IO, node->as.import.path.span, NULL, "%s",
+               error_current()->message);
+        error_clear();
+        return NULL;
+    }
+    Program *program = parse_program(source, loader->diagnostics);
+    ARENA_PUSH(&loader->root->arena, &loader->root->imported, program);
+    Module *module = module_new(loader->table, program, canonical, loader->diagnostics);
+    VECTOR_PUSH(&loader->known, module);
+    module_load_imports(loader, module);
+    return module;
+}
+
+static void import_load(Loader *loader, Module *module, Node *node) {
+    Text found = {0}, tried = {0};
+    Module *imported = NULL;
+    if (path_find(module->program, node->as.import.path.text, &found, &tried))
+        imported = file_load(loader, module, node, text_get(&found));
+    else
+        report(module->checker, STATUS_IO, node->as.import.path.span, NULL,
+               "cannot find \"%s\"; tried %s", node->as.import.path.text, text_get(&tried));
+    if (imported) {
+        node->as.import.program = imported->program;
+        if (!node->as.import.alias.text)
+            ARENA_PUSH(module->checker->arena, &module->imports, imported);
+    }
+    text_free(&found);
+    text_free(&tried);
+}
+
+static void module_load_imports(Loader *loader, Module *module) {
+    NodeList *statements = &module->program->top->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++)
+        if (statements->items[i]->kind == NODE_IMPORT)
+            import_load(loader, module, statements->items[i]);
+    VECTOR_PUSH(&loader->table->modules, module);
+}
+
+void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnostics) {
+    char canonical[PATH_MAX];
+    const char *path = realpath(program->file->name, canonical);
+    Loader loader = {.table = table, .root = program, .diagnostics = diagnostics};
+    Module *root = module_new(table, program, path, diagnostics);
+    VECTOR_PUSH(&loader.known, root);
+    module_load_imports(&loader, root);
+    VECTOR_FREE(&loader.known);
+}
+
+static void names_add(Checker *checker, Module *from) {
+    if (from->visited) return;
+    from->visited = true;
+    for (Entry *entry = from->checker->top->entries; entry; entry = entry->next_in_scope)
+        scope_add_outermost(checker, checker->imported, &entry->binding->word, entry->binding);
+    for (size_t i = from->imports.count; i-- > 0;) names_add(checker, from->imports.items[i]);
+}
+
+void imports_declare(Checker *checker) {
+    ModuleTable *table = checker->table;
+    for (size_t i = 0; i < table->modules.count; i++) table->modules.items[i]->visited = false;
+    checker->module->visited = true;
+    ModuleVector *imports = &checker->module->imports;
+    for (size_t i = imports->count; i-- > 0;) names_add(checker, imports->items[i]);
+}

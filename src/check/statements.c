@@ -1,0 +1,192 @@
+// Statements: what declares a name, what assigns one, and where statements may stand.
+#include "check/checker.h"
+
+// Functions and structs of a block may be used above their text, within the block.
+static void declare_local_hoisted(Checker *checker, Node *block) {
+    for (size_t i = 0; i < block->as.block.statements.count; i++) {
+        Node *node = block->as.block.statements.items[i];
+        if (node->kind == NODE_STRUCT) declare_struct(checker, node);
+        if (node->kind != NODE_FUNCTION) continue;
+        FunctionNode *function = node->as.function;
+        function->binding = scope_declare_new(checker, BINDING_LOCAL, &function->name);
+        function->binding->declaration = node;
+    }
+}
+
+void warn_unused_start(Checker *checker, const Node *node) {
+    const Node *value = node->as.expression.value;
+    if (value->kind == NODE_CALL || value->kind == NODE_METHOD_CALL) return;
+    report_warning(checker, node->span, NULL,
+                   "this starts a new statement; end the line above with the operator");
+}
+
+void check_statements(Checker *checker, Node *block) {
+    declare_local_hoisted(checker, block);
+    NodeList *statements = &block->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++) {
+        Node *node = statements->items[i];
+        if (node->kind == NODE_EXPRESSION_STATEMENT && node->as.expression.unused_start &&
+            i + 1 < statements->count)
+            warn_unused_start(checker, node);
+        check_statement(checker, node);
+    }
+}
+
+void check_block(Checker *checker, Node *block) {
+    if (!block) return;
+    Scope scope = {0};
+    scope_push(checker, &scope);
+    block->as.block.first_slot = checker->slot_next;
+    check_statements(checker, block);
+    block->as.block.slot_count = scope_pop(checker);
+}
+
+static void warn_replaced(Checker *checker, const Pattern *pattern, const Node *node) {
+    const Entry *entry = symbol_top(checker, &pattern->name);
+    if (!entry || entry->scope != checker->scope || checker->scope->global) return;
+    const Binding *binding = entry->binding;
+    if (binding->kind != BINDING_LOCAL || binding->used || binding->assigned) return;
+    if (!binding->declaration || binding->declaration->kind != NODE_LET ||
+        node->as.let.value == NULL)
+        return;
+    ReportExtra extra = {.note = "the first is here", .note_span = binding->word.span};
+    report_warning(checker, pattern->name.span, &extra,
+                   "this replaces `%s`, whose value was never used", pattern->name.text);
+}
+
+static void check_let(Checker *checker, Node *node) {
+    Pattern *pattern = node->as.let.pattern;
+    check_type(checker, node->as.let.type, NULL);
+    check_expression(checker, node->as.let.value);
+    if (pattern->kind == PATTERN_BIND) {
+        warn_replaced(checker, pattern, node);
+        pattern->binding = scope_declare(checker, &pattern->name, node);
+        pattern->binding->type = node->as.let.type;
+    } else {
+        check_pattern(checker, pattern);
+    }
+}
+
+static void check_tensor(Checker *checker, Node *node) {
+    check_type(checker, node->as.tensor.type, NULL);
+    check_expression(checker, node->as.tensor.value);
+    node->as.tensor.binding = scope_declare(checker, &node->as.tensor.name, node);
+}
+
+static bool may_define(const Checker *checker, const Node *node) {
+    return node->as.assign.define || checker->place != PLACE_FUNCTION;
+}
+
+static void assign_name(Checker *checker, Node *target, const Node *node) {
+    Word *word = &target->as.name.word;
+    Binding *binding = scope_find_variable(checker, word);
+    const Entry *entry = symbol_top(checker, word);
+    bool here = entry && entry->pending && entry->scope == checker->scope;
+    if (!binding && node->op == OPERATOR_NONE && (here || may_define(checker, node)))
+        binding = scope_declare(checker, word, target);
+    if (binding) {
+        target->as.name.binding = binding;
+        bool used = binding->used;
+        binding_use(checker, binding);
+        binding->used = used || node->op != OPERATOR_NONE;
+        binding->assigned |= binding->declaration != target;
+        return;
+    }
+    if (node->op != OPERATOR_NONE && entry && !entry->pending) {
+        report(checker, STATUS_TYPE, word->span, NULL, "`%s` is not a variable", word->text);
+        return;
+    }
+    if (node->op != OPERATOR_NONE) {
+        report_unknown(checker, word, "variable");
+        return;
+    }
+    if (!symbol_mark_reported(checker, word)) return;
+    Text help = {0};
+    text_format(&help, "`let %s = ...` defines it here", word->text);
+    ReportExtra extra = {.help = text_get(&help)};
+    report(checker, STATUS_NAME, word->span, &extra, "no variable `%s` to assign to", word->text);
+    text_free(&help);
+}
+
+static void assign_target(Checker *checker, Node *target, const Node *node) {
+    if (target->kind == NODE_NAME) {
+        assign_name(checker, target, node);
+    } else if (target->kind == NODE_TUPLE) {
+        for (size_t i = 0; i < target->as.list.count; i++)
+            assign_target(checker, target->as.list.items[i], node);
+    } else {
+        check_expression(checker, target);
+    }
+}
+
+static void check_for(Checker *checker, Node *node) {
+    check_expression(checker, node->as.for_loop.iterable);
+    Scope scope = {0};
+    scope_push(checker, &scope);
+    node->as.for_loop.first_slot = checker->slot_next;
+    check_pattern(checker, node->as.for_loop.index);
+    check_pattern(checker, node->as.for_loop.pattern);
+    checker->loop_depth++;
+    check_expression(checker, node->as.for_loop.body);
+    checker->loop_depth--;
+    node->as.for_loop.slot_count = scope_pop(checker);
+}
+
+static void check_loop(Checker *checker, Node *node) {
+    check_expression(checker, node->as.loop.condition);
+    checker->loop_depth++;
+    check_expression(checker, node->as.loop.body);
+    checker->loop_depth--;
+}
+
+static void check_jump(Checker *checker, const Node *node) {
+    if (checker->loop_depth > 0) return;
+    report(checker, STATUS_SYNTAX, node->span, NULL, "`%s` stands outside a loop",
+           node->kind == NODE_BREAK ? "break" : "continue");
+}
+
+static void check_return(Checker *checker, Node *node) {
+    if (checker->place == PLACE_TOP)
+        report(checker, STATUS_SYNTAX, node->span, NULL, "`return` stands outside a function");
+    check_expression(checker, node->as.returned.value);
+}
+
+static void check_with(Checker *checker, Node *node) {
+    check_expression(checker, node->as.with.argument);
+    check_block(checker, node->as.with.body);
+}
+
+static void check_misplaced(Checker *checker, const Node *node, const char *what) {
+    report(checker, STATUS_SYNTAX, node->span, NULL, "%s stands at the top level of a file", what);
+}
+
+void check_statement(Checker *checker, Node *node) {
+    switch (node->kind) {
+    case NODE_LET: check_let(checker, node); break;
+    case NODE_TENSOR_DECLARATION: check_tensor(checker, node); break;
+    case NODE_ASSIGN:
+        check_expression(checker, node->as.assign.value);
+        assign_target(checker, node->as.assign.target, node);
+        break;
+    case NODE_EXPRESSION_STATEMENT: check_expression(checker, node->as.expression.value); break;
+    case NODE_WHILE:
+    case NODE_LOOP: check_loop(checker, node); break;
+    case NODE_FOR: check_for(checker, node); break;
+    case NODE_BREAK:
+    case NODE_CONTINUE: check_jump(checker, node); break;
+    case NODE_RETURN: check_return(checker, node); break;
+    case NODE_WITH: check_with(checker, node); break;
+    case NODE_LEARN:
+        report(checker, STATUS_SYNTAX, node->span, NULL,
+               "learn blocks are not available in this build");
+        break;
+    case NODE_FUNCTION: check_function(checker, node->as.function); break;
+    case NODE_STRUCT: check_struct(checker, node); break;
+    case NODE_IMPL: check_impl(checker, node); break;
+    case NODE_BENCH: check_block(checker, node->as.section.function->body); break;
+    case NODE_IMPORT: check_misplaced(checker, node, "an import"); break;
+    case NODE_TEST: check_misplaced(checker, node, "a test"); break;
+    case NODE_MAIN: check_misplaced(checker, node, "main"); break;
+    default: check_expression(checker, node); break;
+    }
+}
