@@ -204,11 +204,11 @@ TypeName tensor_type_name(const Tensor *tensor);
 // A failure for a quantised operand where only floats will do, in words.
 Status op_refuse_quantised(const OpCall *call) MUST_USE;
 
+// An input as a materialised tensor: a new reference; plain numbers become rank-0 tensors. For the
+// inputs of `many`, which op_apply leaves as they are.
+Status op_input_tensor(const OpInput *input, Tensor **out) MUST_USE;
 // Queues one kernel on the device of its outputs; kernel.op_name should be the user's word.
 Status op_run_kernel(const KernelCall *kernel) MUST_USE;
-// Runs a map program without an OpRow: out has the result's dtype and shape, inputs broadcast to
-// it.
-Status op_run_map(MapOp map, const OpInput *inputs, int n_inputs, Tensor *out) MUST_USE;
 // out = x converted and laid out as out is, broadcast to its shape.
 Status op_copy(Tensor *x, Tensor *out) MUST_USE;
 // x converted to a dtype (a new reference to x itself when it has it already).

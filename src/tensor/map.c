@@ -1,0 +1,260 @@
+// Elementwise operations on tensors: which dtype, which shape, where the result goes, and one
+// kernel.
+#include "tensor/map.h"
+
+#include <string.h>
+
+#include "tensor/scalar.h"
+
+static void (*broadcast_warning)(const char *op_name, const Shape *x, const Shape *y);
+
+void op_set_broadcast_warning(void (*warn)(const char *op_name, const Shape *x, const Shape *y)) {
+    broadcast_warning = warn;
+}
+
+typedef struct MapTypes {
+    DType result, compute;
+} MapTypes;
+
+// Comparing whole numbers beyond 2^24 with floats is exact in float64 only.
+static DType compare_type(DType promoted, const OpInput *inputs, int n) {
+    DType compute = dtype_compute(promoted);
+    if (compute != DTYPE_FLOAT32) return compute;
+    for (int i = 0; i < n; i++) {
+        const Tensor *tensor = inputs[i].tensor;
+        if (tensor && (tensor->view.dtype == DTYPE_INT32 || tensor->view.dtype == DTYPE_INT64))
+            return DTYPE_FLOAT64;
+    }
+    return compute;
+}
+
+static Status fail_not_integer(const OpRow *op, const OpInput *inputs, int n) {
+    for (int i = 0; i < n; i++) {
+        const Tensor *tensor = inputs[i].tensor;
+        if (tensor && !dtype_is_float(tensor->view.dtype)) continue;
+        if (tensor)
+            return fail(STATUS_DTYPE, "%s works on integers, but an operand is %s", op->name,
+                        tensor_type_name(tensor).text);
+        if (dtype_is_float(inputs[i].scalar.dtype))
+            return fail(STATUS_DTYPE, "%s works on integers, but an operand is the float %g",
+                        op->name, inputs[i].scalar.as.f);
+    }
+    return fail(STATUS_DTYPE, "%s works on integers", op->name);
+}
+
+static Status map_types(const OpRow *op, const OpInput *inputs, int n, MapTypes *out) {
+    DType type;
+    const Tensor *x = inputs[0].tensor, *y = n == 2 ? inputs[1].tensor : NULL;
+    if (op->rule == MAP_RULE_WHERE)
+        type = op_promote(inputs + 1, n - 1);
+    else if (LIKELY(x && y && x->view.dtype == y->view.dtype))
+        type = x->view.dtype;
+    else
+        type = op_promote(inputs, n);
+    switch (op->rule) {
+    case MAP_RULE_ARITHMETIC:
+        if (type == DTYPE_BOOL) type = DTYPE_INT64;
+        break;
+    case MAP_RULE_FLOAT:
+    case MAP_RULE_DIVIDE: type = dtype_floating(type); break;
+    case MAP_RULE_COMPARE:
+    case MAP_RULE_LOGICAL:
+        *out = (MapTypes){DTYPE_BOOL, compare_type(type, inputs, n)};
+        return STATUS_OK;
+    case MAP_RULE_APPROXIMATE:
+        *out = (MapTypes){DTYPE_BOOL, compare_type(dtype_floating(type), inputs, n)};
+        return STATUS_OK;
+    case MAP_RULE_INTEGER:
+        if (dtype_is_float(type)) return fail_not_integer(op, inputs, n);
+        break;
+    case MAP_RULE_KEEP:
+    case MAP_RULE_WHERE: break;
+    }
+    *out = (MapTypes){type, dtype_compute(type)};
+    return STATUS_OK;
+}
+
+static bool same_dims(const TensorView *x, const TensorView *y) {
+    if (x->rank != y->rank) return false;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] != y->dims[i]) return false;
+    return true;
+}
+
+static int64_t shape_count(const Shape *shape) {
+    int64_t count = 1;
+    for (int i = 0; i < shape->rank; i++) count *= shape->dims[i];
+    return count;
+}
+
+// [.., n] beside [.., n, 1] with a result larger than both: likely a column taken for a row.
+static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y,
+                           const Shape *result) {
+    const Shape *row = x->rank < y->rank ? x : y, *column = row == x ? y : x;
+    if (!broadcast_warning || row->rank == 0 || column->rank != row->rank + 1) return;
+    if (column->dims[column->rank - 1] != 1) return;
+    for (int i = 0; i < row->rank; i++)
+        if (row->dims[i] != column->dims[i]) return;
+    int64_t elements = shape_count(result);
+    if (elements > shape_count(x) && elements > shape_count(y)) broadcast_warning(op_name, x, y);
+}
+
+// The shape that all tensors among the inputs broadcast to.
+static Status broadcast_inputs(const OpRow *op, const OpInput *inputs, int n, Shape *out) {
+    TensorType result = {.dtype = DTYPE_COUNT};
+    for (int i = 0; i < n; i++) {
+        if (!inputs[i].tensor) continue;
+        TensorType type = tensor_type(inputs[i].tensor);
+        if (result.dtype == DTYPE_COUNT) {
+            result = type;
+            continue;
+        }
+        Shape joint;
+        TRY(shape_broadcast(op->name, &result, &type, &joint));
+        warn_broadcast(op->name, &result.shape, &type.shape, &joint);
+        result.shape = joint;
+    }
+    *out = result.shape;
+    return STATUS_OK;
+}
+
+void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out) {
+    int missing = to->rank - x->rank;
+    out->buffer = x->buffer;
+    out->offset = x->offset;
+    out->dtype = x->dtype;
+    out->rank = to->rank;
+    for (int i = 0; i < to->rank; i++) {
+        bool repeats = i < missing || (x->dims[i - missing] == 1 && to->dims[i] != 1);
+        out->dims[i] = to->dims[i];
+        out->strides[i] = repeats ? 0 : x->strides[i - missing];
+    }
+}
+
+// An input whose reference is the last one on a buffer of exactly the result's size.
+static Tensor *find_donated(const OpInput *inputs, int n, const Shape *shape, DType dtype) {
+    for (int i = 0; i < n; i++) {
+        Tensor *tensor = inputs[i].tensor;
+        if (!inputs[i].donate || !tensor || tensor->counted.refs != 1) continue;
+        const TensorView *view = &tensor->view;
+        if (tensor->host || tensor->learnable || dtype_size(view->dtype) != dtype_size(dtype))
+            continue;
+        if (view->rank != shape->rank ||
+            memcmp(view->dims, shape->dims, (size_t)shape->rank * sizeof *shape->dims) != 0)
+            continue;
+        const Buffer *buffer = view->buffer;
+        if (!buffer_is_unique(buffer) || buffer->import_owner || !tensor_is_contiguous(tensor))
+            continue;
+        if (buffer->bytes == (size_t)tensor_count(tensor) * dtype_size(dtype)) return tensor;
+    }
+    return NULL;
+}
+
+static Status run_map_kernel(const OpRow *op, const OpInput *inputs, int n, DType compute,
+                             const TensorView *out) {
+    KernelCall kernel; // only what a map reads is set: this is the hottest path there is
+    TensorView broadcast[KERNEL_INPUTS_MAX];
+    kernel.kernel = KERNEL_MAP;
+    kernel.n_inputs = n;
+    kernel.n_outputs = 1;
+    kernel.outputs[0] = out;
+    kernel.op_name = op->name;
+    kernel.options.n_steps = 1;
+    kernel.options.compute = compute;
+    kernel.options.steps[0] = (MapStep){.op = (uint16_t)op->map, .a = 0, .b = 1, .c = 2};
+    for (int i = 0; i < n; i++) {
+        const Tensor *tensor = inputs[i].tensor;
+        kernel.inputs[i].view = NULL;
+        if (!tensor) {
+            kernel.inputs[i].scalar = inputs[i].scalar;
+        } else if (LIKELY(same_dims(&tensor->view, out))) {
+            kernel.inputs[i].view = &tensor->view;
+        } else {
+            view_broadcast(&tensor->view, out, &broadcast[i]);
+            kernel.inputs[i].view = &broadcast[i];
+        }
+    }
+    return out->buffer->device->backend->run(out->buffer->device, &kernel);
+}
+
+// Everything is known but where the result goes.
+static Status map_into(const OpRow *op, const OpInput *inputs, int n, const Shape *shape,
+                       Device *device, Tensor **out) {
+    MapTypes types = {DTYPE_COUNT, DTYPE_COUNT};
+    TRY(map_types(op, inputs, n, &types));
+    Tensor *result = find_donated(inputs, n, shape, types.result);
+    if (result) {
+        TensorView target = result->view;
+        target.dtype = types.result;
+        TRY(run_map_kernel(op, inputs, n, types.compute, &target));
+        result->view.dtype = types.result;
+        result->view.buffer->label.dtype = types.result;
+        result->origin = origin_current;
+        *out = tensor_retain(result);
+        return STATUS_OK;
+    }
+    TRY(tensor_new(device, types.result, shape, &result));
+    Status status = run_map_kernel(op, inputs, n, types.compute, &result->view);
+    if (UNLIKELY(status != STATUS_OK)) {
+        tensor_release(result);
+        return status;
+    }
+    *out = result;
+    return STATUS_OK;
+}
+
+// The condition of `where` as 0 or 1, so that it may be read in any compute type.
+static Status where_apply(const OpRow *op, const OpInput *inputs, const Shape *shape,
+                          Device *device, Tensor **out) {
+    OpInput converted[3] = {inputs[0], inputs[1], inputs[2]};
+    Tensor *condition = NULL;
+    if (inputs[0].tensor) {
+        TRY(tensor_cast(inputs[0].tensor, DTYPE_BOOL, &condition));
+        Status status = tensor_materialize(condition);
+        if (status != STATUS_OK) {
+            tensor_release(condition);
+            return status;
+        }
+        converted[0] = op_tensor(condition);
+    } else {
+        converted[0] = op_int(scalar_double(inputs[0].scalar) != 0);
+    }
+    Status status = map_into(op, converted, 3, shape, device, out);
+    tensor_release(condition);
+    return status;
+}
+
+Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) {
+    const Tensor *first = NULL;
+    bool same = true;
+    for (int i = 0; i < n; i++) {
+        Tensor *tensor = inputs[i].tensor;
+        if (!tensor) continue;
+        if (UNLIKELY(tensor->view.buffer == NULL)) TRY(tensor_materialize(tensor));
+        if (UNLIKELY(dtype_is_quant(tensor->view.dtype)))
+            return op_fail_quantised(op->name, tensor);
+        if (!first) {
+            first = tensor;
+            continue;
+        }
+        if (UNLIKELY(tensor->device != first->device))
+            return op_fail_devices(op->name, first, tensor);
+        same = same && same_dims(&first->view, &tensor->view);
+    }
+    Shape shape;
+    shape.rank = 0;
+    Device *device;
+    if (LIKELY(first != NULL)) {
+        device = first->device;
+        if (LIKELY(same)) {
+            shape.rank = first->view.rank;
+            for (int i = 0; i < shape.rank; i++) shape.dims[i] = first->view.dims[i];
+        } else {
+            TRY(broadcast_inputs(op, inputs, n, &shape));
+        }
+    } else {
+        TRY(device_default(&device));
+    }
+    if (UNLIKELY(op->rule == MAP_RULE_WHERE)) return where_apply(op, inputs, &shape, device, out);
+    return map_into(op, inputs, n, &shape, device, out);
+}

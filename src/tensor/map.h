@@ -1,0 +1,16 @@
+// Elementwise operations, and what map.c and the views share about broadcasting.
+#ifndef TENSOR_MAP_H
+#define TENSOR_MAP_H
+
+#include "tensor/op.h"
+
+// Runs the formula of a MAP row: dtypes by its rule, shapes by broadcasting, in place where an
+// input is donated. Inputs are materialised here.
+Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) MUST_USE;
+// x seen with the dims of `to`, which it broadcasts to: stride 0 where it repeats.
+void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out);
+
+Status op_fail_quantised(const char *op_name, const Tensor *x) MUST_USE;
+Status op_fail_devices(const char *op_name, const Tensor *x, const Tensor *y) MUST_USE;
+
+#endif

@@ -1,0 +1,224 @@
+// The table of operations and op_apply, the one place where they are run. What a map does is in
+// map.c; the other rows have a function each.
+#include "tensor/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "tensor/map.h"
+#include "tensor/scalar.h"
+#include "tensor/view.h"
+
+const OpRow op_rows[OP_COUNT] = {
+#define OP_MAP(id, map_code, map_rule, signature, section, doc)                                    \
+    {.name = #id, .map = MAP_##map_code, .rule = MAP_RULE_##map_rule, .outputs = 1},
+#define OP_RUN(id, n_outputs, signature, section, doc)                                             \
+    {.name = #id, .run = op_run_##id, .outputs = n_outputs},
+#define OP_OVERLOAD(id, user_name, n_outputs, signature, section, doc)                             \
+    {.name = #user_name, .run = op_run_##id, .outputs = n_outputs},
+#include "catalog/ops.def"
+#undef OP_MAP
+#undef OP_RUN
+#undef OP_OVERLOAD
+};
+
+static const bool takes_quantised[OP_COUNT] = {
+#define QUANTISED(id) [OP_##id] = true,
+#include "tensor/quantised.def"
+#undef QUANTISED
+};
+
+const AttributeInfo attribute_table[ATTRIBUTE_COUNT] = {
+#define ATTRIBUTE(name, kind) {#name, ATTRIBUTE_KIND_##kind, offsetof(OpAttributes, name)},
+#include "tensor/attributes.def"
+#undef ATTRIBUTE
+};
+
+AttributeId attribute_find(const char *name) {
+    for (int i = 0; i < ATTRIBUTE_COUNT; i++)
+        if (strcmp(attribute_table[i].name, name) == 0) return (AttributeId)i;
+    return ATTRIBUTE_COUNT;
+}
+
+Status op_fail_quantised(const char *op_name, const Tensor *x) {
+    fail(STATUS_DTYPE, "%s cannot take %s: quantised tensors are read-only weights", op_name,
+         tensor_type_name(x).text);
+    return fail_help("linear, matmul, @ and embedding take it as it is; `x as float32` makes it an "
+                     "ordinary tensor");
+}
+
+Status op_fail_devices(const char *op_name, const Tensor *x, const Tensor *y) {
+    fail(STATUS_DEVICE, "%s: %s is on %s and %s is on %s", op_name, tensor_type_name(x).text,
+         x->device->name, tensor_type_name(y).text, y->device->name);
+    return fail_help("move one of them: x.to(\"%s\")", x->device->name);
+}
+
+// What holds for every tensor that an operation is given. `first` is the first one seen.
+static Status check_input(const OpRow *op, Tensor *tensor, const Tensor **first) {
+    if (UNLIKELY(dtype_is_quant(tensor->view.dtype)) && !takes_quantised[op - op_rows])
+        return op_fail_quantised(op->name, tensor);
+    if (!*first) *first = tensor;
+    if (UNLIKELY((*first)->device != tensor->device))
+        return op_fail_devices(op->name, *first, tensor);
+    return tensor_materialize(tensor);
+}
+
+static Status number_tensor(Scalar scalar, Tensor **out) {
+    Shape shape = {.rank = 0};
+    if (scalar.dtype == DTYPE_FLOAT64)
+        TRY(tensor_from_floats(&scalar.as.f, &shape, DTYPE_FLOAT32, out));
+    else
+        TRY(tensor_from_integers(&scalar.as.i, &shape, scalar.dtype, out));
+    return STATUS_OK;
+}
+
+Status op_input_tensor(const OpInput *input, Tensor **out) {
+    if (input->tensor) {
+        *out = tensor_retain(input->tensor);
+        return STATUS_OK;
+    }
+    TRY(number_tensor(input->scalar, out));
+    Status status = tensor_materialize(*out);
+    if (status != STATUS_OK) tensor_release(*out);
+    return status;
+}
+
+// Runs a row whose call has plain numbers among its inputs: they become rank-0 tensors.
+static Status run_with_numbers(const OpCall *call, Tensor **outputs) {
+    OpCall converted = {.op = call->op,
+                        .attributes = call->attributes,
+                        .many = call->many,
+                        .n_many = call->n_many,
+                        .n_inputs = call->n_inputs};
+    Tensor *made[OP_INPUTS_MAX];
+    int n_made = 0;
+    Status status = STATUS_OK;
+    for (int i = 0; i < call->n_inputs && status == STATUS_OK; i++) {
+        converted.inputs[i] = call->inputs[i];
+        if (call->inputs[i].tensor || op_is_absent(&call->inputs[i])) continue;
+        status = op_input_tensor(&call->inputs[i], &made[n_made]);
+        if (status == STATUS_OK) converted.inputs[i] = op_tensor(made[n_made++]);
+    }
+    if (status == STATUS_OK) status = call->op->run(&converted, outputs);
+    while (n_made > 0) tensor_release(made[--n_made]);
+    return status;
+}
+
+Status op_apply(const OpCall *call, Tensor **outputs) {
+    const OpRow *op = call->op;
+    if (LIKELY(op->run == NULL)) return map_apply(op, call->inputs, call->n_inputs, outputs);
+    const Tensor *first = NULL;
+    bool has_numbers = false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (call->inputs[i].tensor)
+            TRY(check_input(op, call->inputs[i].tensor, &first));
+        else
+            has_numbers = has_numbers || !op_is_absent(&call->inputs[i]);
+    }
+    for (int i = 0; i < call->n_many; i++)
+        if (call->many[i].tensor) TRY(check_input(op, call->many[i].tensor, &first));
+    return has_numbers ? run_with_numbers(call, outputs) : op->run(call, outputs);
+}
+
+Status op_refuse_quantised(const OpCall *call) {
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i].tensor && dtype_is_quant(call->inputs[i].tensor->view.dtype))
+            return op_fail_quantised(call->op->name, call->inputs[i].tensor);
+    return STATUS_OK;
+}
+
+static Status apply_inputs(OpId op, const OpInput *inputs, int n_inputs, Tensor **out) {
+    if (LIKELY(op_rows[op].run == NULL)) return map_apply(&op_rows[op], inputs, n_inputs, out);
+    OpCall call = {.op = &op_rows[op], .n_inputs = n_inputs};
+    for (int i = 0; i < n_inputs; i++) call.inputs[i] = inputs[i];
+    return op_apply(&call, out);
+}
+
+Status op_unary(OpId op, Tensor *x, Tensor **out) {
+    OpInput inputs[] = {op_tensor(x)};
+    return apply_inputs(op, inputs, 1, out);
+}
+
+Status op_binary(OpId op, OpInput x, OpInput y, Tensor **out) {
+    OpInput inputs[] = {x, y};
+    return apply_inputs(op, inputs, 2, out);
+}
+
+Status op_ternary(OpId op, OpInput x, OpInput y, OpInput z, Tensor **out) {
+    OpInput inputs[] = {x, y, z};
+    return apply_inputs(op, inputs, 3, out);
+}
+
+Status op_with(OpId op, Tensor *const *inputs, int n_inputs, const OpAttributes *attributes,
+               Tensor **outputs) {
+    ASSERT(n_inputs <= OP_INPUTS_MAX);
+    OpCall call;
+    call.op = &op_rows[op];
+    call.attributes = attributes;
+    call.many = NULL;
+    call.n_many = 0;
+    call.n_inputs = n_inputs;
+    for (int i = 0; i < n_inputs; i++)
+        call.inputs[i] = inputs[i] ? op_tensor(inputs[i]) : op_absent();
+    return op_apply(&call, outputs);
+}
+
+Status op_run_kernel(const KernelCall *kernel) {
+    Device *device = kernel->outputs[0]->buffer->device;
+    return device->backend->run(device, kernel);
+}
+
+Status op_copy(Tensor *x, Tensor *out) {
+    TRY(tensor_materialize(x));
+    TensorView source;
+    view_broadcast(&x->view, &out->view, &source);
+    KernelCall kernel = {.kernel = KERNEL_COPY, .n_inputs = 1, .n_outputs = 1, .op_name = "copy"};
+    kernel.inputs[0].view = &source;
+    kernel.outputs[0] = &out->view;
+    return op_run_kernel(&kernel);
+}
+
+// A contiguous copy of x in another dtype, or the same.
+static Status copy_as(Tensor *x, DType dtype, Tensor **out) {
+    Shape shape = tensor_shape(x);
+    Tensor *copy;
+    TRY(tensor_new(x->device, dtype, &shape, &copy));
+    Status status = op_copy(x, copy);
+    if (status != STATUS_OK) {
+        tensor_release(copy);
+        return status;
+    }
+    *out = copy;
+    return STATUS_OK;
+}
+
+Status tensor_cast(Tensor *x, DType dtype, Tensor **out) {
+    if (x->view.dtype == dtype) {
+        *out = tensor_retain(x);
+        return STATUS_OK;
+    }
+    if (dtype_is_quant(dtype)) {
+        fail(STATUS_DTYPE, "cannot convert %s to %s", tensor_type_name(x).text, dtype_name(dtype));
+        return fail_help("quantised types are only read from model files");
+    }
+    Shape shape = tensor_shape(x);
+    // A literal still has its numbers exactly.
+    if (x->host && x->host->is_float)
+        return tensor_from_floats(x->host->as.floats, &shape, dtype, out);
+    if (x->host) return tensor_from_integers(x->host->as.integers, &shape, dtype, out);
+    return copy_as(x, dtype, out);
+}
+
+Status tensor_contiguous(Tensor *x, Tensor **out) {
+    if (tensor_is_contiguous(x)) {
+        *out = tensor_retain(x);
+        return tensor_materialize(x);
+    }
+    return tensor_clone(x, out);
+}
+
+Status tensor_clone(Tensor *x, Tensor **out) {
+    if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("copying", x);
+    return copy_as(x, x->view.dtype, out);
+}

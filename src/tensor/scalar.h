@@ -1,0 +1,22 @@
+// Plain numbers as one type or another.
+#ifndef TENSOR_SCALAR_H
+#define TENSOR_SCALAR_H
+
+#include "device/kernel.h"
+
+// Toward zero; saturates, NaN becomes 0: what the copy kernel does with floats.
+static inline int64_t integer_from_double(double value) {
+    if (value != value) return 0;
+    if (value >= 0x1p63) return INT64_MAX;
+    return value < -0x1p63 ? INT64_MIN : (int64_t)value;
+}
+
+static inline double scalar_double(Scalar scalar) {
+    return scalar.dtype == DTYPE_FLOAT64 ? scalar.as.f : (double)scalar.as.i;
+}
+
+static inline int64_t scalar_integer(Scalar scalar) {
+    return scalar.dtype == DTYPE_FLOAT64 ? integer_from_double(scalar.as.f) : scalar.as.i;
+}
+
+#endif
