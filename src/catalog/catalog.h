@@ -73,6 +73,8 @@ typedef struct Builtin {
 const Builtin *catalog_find(const char *name, size_t length);
 size_t catalog_count(void);
 const Builtin *catalog_get(size_t index); // all rows in the order of the .def files
+// Every name and alias, in no order: fills up to `capacity`, returns how many there are.
+size_t catalog_names(const char **out, size_t capacity);
 // Aliases of a row, comma-separated, "" for none.
 void catalog_aliases(const Builtin *row, Text *out);
 // The page that `tl help NAME` prints. STATUS_NAME with a suggestion when unknown.

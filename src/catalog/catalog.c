@@ -1,0 +1,124 @@
+// All rows of the .def files in one table, found by name or alias. Built once, at the first use.
+#include "catalog/catalog.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "catalog/signature.h"
+
+static Builtin rows[] = {
+#define OP_MAP(id, map, rule, signature, section_name, text)                                       \
+    {.kind = ROW_OP, .section = section_name, .signature_text = signature, .doc = text},
+#define OP_RUN(id, outputs, signature, section_name, text)                                         \
+    {.kind = ROW_OP, .section = section_name, .signature_text = signature, .doc = text},
+#define OP_OVERLOAD(id, name, outputs, signature, section_name, text)                              \
+    {.kind = ROW_OP, .section = section_name, .signature_text = signature, .doc = text},
+#include "catalog/ops.def"
+#undef OP_MAP
+#undef OP_RUN
+#undef OP_OVERLOAD
+#define FUNCTION(id, signature, section_name, text)                                                \
+    {.kind = ROW_FUNCTION, .section = section_name, .signature_text = signature, .doc = text},
+#include "catalog/functions.def"
+#undef FUNCTION
+};
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+typedef struct Alias {
+    const char *old, *name;
+} Alias;
+static const Alias aliases[] = {
+#define ALIAS(old, name) {#old, #name},
+#include "catalog/aliases.def"
+#undef ALIAS
+};
+enum { ALIAS_COUNT = sizeof aliases / sizeof *aliases };
+
+// An open-addressed table over names and aliases; at most half full.
+typedef struct Slot {
+    const char *name; // NULL: empty
+    Builtin *row;
+} Slot;
+enum { SLOT_COUNT = 4096 };
+_Static_assert((size_t)ROW_COUNT + (size_t)ALIAS_COUNT <= (size_t)SLOT_COUNT / 2,
+               "the name table is at most half full");
+static Slot slots[SLOT_COUNT];
+
+static Slot *find_slot(const char *name, size_t length) {
+    uint32_t hash = 2166136261u; // FNV-1a
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+    for (size_t i = hash % SLOT_COUNT;; i = (i + 1) % SLOT_COUNT) {
+        Slot *slot = &slots[i];
+        if (!slot->name) return slot;
+        if (strlen(slot->name) == length && memcmp(slot->name, name, length) == 0) return slot;
+    }
+}
+
+static void add_row(Builtin *row) {
+    Slot *slot = find_slot(row->signature.name, strlen(row->signature.name));
+    if (!slot->name) {
+        *slot = (Slot){row->signature.name, row};
+        return;
+    }
+    Builtin *last = slot->row;
+    while (last->next_overload) last = last->next_overload;
+    last->next_overload = row;
+}
+
+// A row or an alias that is wrong is a mistake in the .def files: the tests meet it first.
+static void build(void) {
+    int ids[] = {[ROW_OP] = 0, [ROW_FUNCTION] = 0};
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        rows[i].id = ids[rows[i].kind]++;
+        ASSERT(signature_parse(rows[i].signature_text, &rows[i].signature) == STATUS_OK);
+        add_row(&rows[i]);
+    }
+    for (size_t i = 0; i < ALIAS_COUNT; i++) {
+        Slot *target = find_slot(aliases[i].name, strlen(aliases[i].name));
+        Slot *slot = find_slot(aliases[i].old, strlen(aliases[i].old));
+        ASSERT(target->name != NULL && slot->name == NULL);
+        *slot = (Slot){aliases[i].old, target->row};
+    }
+}
+
+static void ensure_built(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, build);
+}
+
+const Builtin *catalog_find(const char *name, size_t length) {
+    ensure_built();
+    const Slot *slot = find_slot(name, length);
+    return slot->name ? slot->row : NULL;
+}
+
+size_t catalog_count(void) {
+    return ROW_COUNT;
+}
+
+const Builtin *catalog_get(size_t index) {
+    ensure_built();
+    return index < ROW_COUNT ? &rows[index] : NULL;
+}
+
+void catalog_aliases(const Builtin *row, Text *out) {
+    const char *separator = "";
+    for (size_t i = 0; i < ALIAS_COUNT; i++) {
+        if (strcmp(aliases[i].name, row->signature.name) != 0) continue;
+        text_append_string(out, separator);
+        text_append_string(out, aliases[i].old);
+        separator = ", ";
+    }
+}
+
+size_t catalog_names(const char **out, size_t capacity) {
+    ensure_built();
+    size_t count = 0;
+    for (size_t i = 0; i < SLOT_COUNT; i++) {
+        if (!slots[i].name) continue;
+        if (count < capacity) out[count] = slots[i].name;
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,89 @@
+// Help pages, and the nearest word to a misspelt one.
+#include <ctype.h>
+#include <string.h>
+
+#include "catalog/catalog.h"
+
+enum { WORD_MAX = 48, NAMES_MAX = 2048 };
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+// How many letters must be inserted, removed, replaced or exchanged with their neighbour to make
+// one word of the other. Letter case costs nothing.
+static int edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+    int rows[3][WORD_MAX + 1];
+    int *before = rows[0], *previous = rows[1], *current = rows[2];
+    for (size_t j = 0; j <= b_length; j++) previous[j] = (int)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        current[0] = (int)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+            int best = previous[j - 1] + (x != y);
+            best = least(best, least(previous[j], current[j - 1]) + 1);
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                tolower((unsigned char)a[i - 2]) == y)
+                best = least(best, before[j - 2] + 1);
+            current[j] = best;
+        }
+        int *recycled = before;
+        before = previous;
+        previous = current;
+        current = recycled;
+    }
+    return previous[b_length];
+}
+
+const char *catalog_nearest(const char *name, const char *const *candidates, size_t count) {
+    size_t length = strlen(name);
+    if (length == 0 || length > WORD_MAX) return NULL;
+    // One letter in three may be wrong; a word of one or two letters only in its case.
+    int best = (int)length / 3 + 1;
+    if (length <= 2) best = 1;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t other = strlen(candidates[i]);
+        if (other == 0 || other > WORD_MAX) continue;
+        int distance = edit_distance(name, length, candidates[i], other);
+        if (distance >= best) continue;
+        best = distance;
+        nearest = candidates[i];
+    }
+    return nearest;
+}
+
+static Status fail_unknown(const char *name) {
+    const char *names[NAMES_MAX];
+    size_t count = catalog_names(names, NAMES_MAX);
+    const char *nearest = catalog_nearest(name, names, count);
+    fail(STATUS_NAME, "there is no builtin called \"%s\"", name);
+    return nearest ? fail_help("did you mean %s?", nearest) : STATUS_NAME;
+}
+
+// "sum(x: tensor) -> tensor", the sentences, then the examples indented.
+static void append_row(const Builtin *row, Text *out) {
+    text_append_string(out, row->signature_text);
+    const char *text = row->doc;
+    for (bool first = true; text; first = false) {
+        const char *end = strchr(text, '\n');
+        size_t length = end ? (size_t)(end - text) : strlen(text);
+        text_append_string(out, first ? "\n    " : "\n        ");
+        text_append(out, text, length);
+        text = end ? end + 1 : NULL;
+    }
+    text_append_char(out, '\n');
+}
+
+Status catalog_help(const char *name, Text *out) {
+    const Builtin *row = catalog_find(name, strlen(name));
+    if (!row) return fail_unknown(name);
+    for (const Builtin *overload = row; overload; overload = overload->next_overload)
+        append_row(overload, out);
+    Text others = {0};
+    catalog_aliases(row, &others);
+    if (others.length) text_format(out, "also: %s\n", text_get(&others));
+    text_format(out, "section: %s\n", row->section);
+    text_free(&others);
+    return STATUS_OK;
+}
