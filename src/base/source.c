@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-enum { SOURCE_BYTES_MAX = 256 * 1024 * 1024 }; // of one file: a device such as /dev/zero has no end
+enum { SOURCE_BYTES_MAX = 64 * 1024 * 1024 }; // of one file: a device such as /dev/zero has no end
 
 typedef struct Entry {
     SourceFile file;
