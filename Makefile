@@ -1,0 +1,43 @@
+# The everyday commands; CMake does the work. PRESET chooses the build (see CMakePresets.json).
+PRESET ?= release
+BUILD := build/$(PRESET)
+TL := $(BUILD)/tl
+FIXTURES ?= ../shared
+export TL_FIXTURES := $(abspath $(FIXTURES))
+
+.PHONY: build run test bench asan clang fuzz reference format clean
+
+build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD)
+
+$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json scripts/install-deps
+	@scripts/install-deps $(if $(filter $(PRESET),clang fuzz asan),--extra)
+	@cmake --preset $(PRESET) >/dev/null
+
+run: build
+	@$(TL) run --memory-check examples/01_tour.tl
+
+test: build
+	@python3 tests/run.py --build $(BUILD)
+
+bench: build
+	@cmake --build $(BUILD) --target bench
+
+asan:
+	@$(MAKE) --no-print-directory test PRESET=asan
+
+clang:
+	@$(MAKE) --no-print-directory test PRESET=clang
+
+fuzz:
+	@$(MAKE) --no-print-directory build PRESET=fuzz
+	@scripts/fuzz build/fuzz $(SECONDS_EACH)
+
+reference: build
+	@$(TL) help --reference >docs/reference.md
+
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	@rm -rf build

@@ -1,0 +1,12 @@
+// The kinds of handle that a Value can be.
+#ifndef INTERP_HANDLES_H
+#define INTERP_HANDLES_H
+
+#include "interp/value.h"
+
+extern const HandleType handle_model;      // payload: Model
+extern const HandleType handle_model_path; // m.blk, m.blk[3]: the beginning of tensor names
+extern const HandleType handle_tokenizer;  // payload: Tokenizer
+extern const HandleType handle_cache;      // payload: KvCache
+
+#endif

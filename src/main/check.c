@@ -1,0 +1,65 @@
+// tl check: every mistake that can be known without running, as text or JSON.
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "main/command.h"
+#include "parser/parser.h"
+
+static json_t *place_json(SourcePos position) {
+    SourcePlace place = source_find(position);
+    return json_pack("{s:i, s:i}", "line", place.line, "column", place.column);
+}
+
+static json_t *diagnostic_json(const Diagnostic *diagnostic) {
+    static const char *const severities[] = {"error", "warning", "note"};
+    SourcePlace place = source_find(diagnostic->span.begin);
+    return json_pack("{s:s, s:s*, s:s, s:s*, s:s*, s:s*, s:o, s:o}", "severity",
+                     severities[diagnostic->severity], "kind", diagnostic->kind, "message",
+                     diagnostic->message, "label", diagnostic->label, "help", diagnostic->help,
+                     "file", place.file ? place.file->name : NULL, "start",
+                     place_json(diagnostic->span.begin), "end", place_json(diagnostic->span.end));
+}
+
+static void check_file(const char *path, DiagnosticList *diagnostics) {
+    const SourceFile *source;
+    if (source_load(path, &source) != STATUS_OK) {
+        Diagnostic diagnostic = diagnostic_from_error(error_current());
+        diagnostic_list_add(diagnostics, &diagnostic);
+        return;
+    }
+    size_t before = diagnostics->error_count;
+    Program *program = parse_program(source, diagnostics);
+    if (diagnostics->error_count == before) check_program(program, diagnostics);
+    program_free(program);
+}
+
+static void show_json(const DiagnosticList *diagnostics) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < diagnostics->count; i++)
+        json_array_append_new(array, diagnostic_json(&diagnostics->items[i]));
+    char *text = json_dumps(array, JSON_INDENT(2));
+    puts(text);
+    free(text);
+    json_decref(array);
+}
+
+int command_check(const Command *command, int count, char **arguments) {
+    CommandLine line = {0};
+    DiagnosticList diagnostics = {0};
+    int files = 0;
+    for (int index = 0; index < count;) {
+        if (option_read(&line, arguments, count, &index)) continue;
+        check_file(arguments[index++], &diagnostics);
+        files++;
+    }
+    if (files == 0) return usage_error(command, "a file is missing");
+    if (line.json)
+        show_json(&diagnostics);
+    else
+        diagnostics_show(&diagnostics);
+    int status = diagnostics.error_count ? EXIT_FAILED : EXIT_SUCCESS_STATUS;
+    diagnostic_list_free(&diagnostics);
+    source_reset();
+    return status;
+}

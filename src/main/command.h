@@ -1,0 +1,66 @@
+// The subcommands of the program, one file each, and what they share: options and the way a program
+// is loaded, run and brought to its end.
+#ifndef MAIN_COMMAND_H
+#define MAIN_COMMAND_H
+
+#include "base/diagnostic.h"
+#include "interp/interp.h"
+
+enum {
+    EXIT_SUCCESS_STATUS = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_LEAKED = 3,
+    EXIT_SIGNAL = 128
+};
+
+typedef enum RunMode { RUN_PROGRAM, RUN_TESTS, RUN_BENCHES } RunMode;
+
+// The options of section "Command line" of the language. Borrowed from argv.
+typedef struct CommandLine {
+    const char *file; // "-": standard input; NULL when code is given
+    const char *code; // of -e
+    RunMode mode;
+    bool json;
+    const char *filter; // of --filter
+    InterpOptions interp;
+} CommandLine;
+
+typedef struct Command {
+    const char *name;
+    const char *usage;
+    const char *summary;
+    int (*run)(const struct Command *command, int count,
+               char **arguments); // the words after the name
+} Command;
+
+extern const Command commands[];
+extern const int command_count;
+
+int command_run(const Command *command, int count, char **arguments);
+int command_check(const Command *command, int count, char **arguments);
+int command_test(const Command *command, int count, char **arguments);
+int command_bench(const Command *command, int count, char **arguments);
+int command_devices(const Command *command, int count, char **arguments);
+int command_help(const Command *command, int count, char **arguments);
+int command_version(const Command *command, int count, char **arguments);
+
+// Reads one option at arguments[*index] and moves past it. False when it is no option of tl's.
+// A malformed option ends the process with EXIT_USAGE.
+bool option_read(CommandLine *line, char **arguments, int count, int *index);
+// Options, then one file (or -e code), then options, then the script's own words.
+void command_line_read(CommandLine *line, const Command *command, int count, char **arguments);
+// "error: ..." and the command's usage on standard error; returns EXIT_USAGE.
+int usage_error(const Command *command, const char *format, ...) PRINTF_LIKE(2, 3);
+// The current error, without a place, on standard error; returns EXIT_FAILED.
+int report_current_error(void);
+
+// Loads, parses and checks; what is wrong is shown on standard error. NULL when the program cannot
+// be run.
+Program *program_load(const char *file, const char *code);
+// Prints every diagnostic on standard error.
+void diagnostics_show(const DiagnosticList *list);
+// Runs one program to its end and accounts for the memory; returns the exit status.
+int program_execute(const CommandLine *line, Program *program);
+
+#endif

@@ -1,0 +1,14 @@
+// tl devices.
+#include <stdio.h>
+
+#include "device/device.h"
+#include "main/command.h"
+
+int command_devices(const Command *command, int count, char **arguments) {
+    if (count > 0) return usage_error(command, "%s is not expected", arguments[0]);
+    Text text = {0};
+    device_list(&text);
+    fputs(text_get(&text), stdout);
+    text_free(&text);
+    return EXIT_SUCCESS_STATUS;
+}

@@ -1,0 +1,31 @@
+// tl: finds the subcommand and runs it. Knows nothing of the language.
+#include <stdio.h>
+#include <string.h>
+
+#include "main/command.h"
+
+const Command commands[] = {
+    {"run", "tl run FILE [arguments...]   (also: tl FILE, tl -, tl -e 'code')", "run a program",
+     command_run},
+    {"check", "tl check [--json] FILE...", "find mistakes without running", command_check},
+    {"test", "tl test [--filter TEXT] [FILE|FOLDER...]", "run the test blocks", command_test},
+    {"bench", "tl bench FILE", "run the bench blocks", command_bench},
+    {"devices", "tl devices", "list the devices", command_devices},
+    {"help", "tl help [NAME]", "this overview, or the page of a builtin", command_help},
+    {"version", "tl version", "the version and what it was built with", command_version},
+};
+const int command_count = sizeof commands / sizeof *commands;
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        command_help(NULL, 0, NULL);
+        return EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0) word = "version";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) word = "help";
+    for (int i = 0; i < command_count; i++)
+        if (strcmp(word, commands[i].name) == 0)
+            return commands[i].run(&commands[i], argc - 2, argv + 2);
+    return command_run(&commands[0], argc - 1, argv + 1);
+}

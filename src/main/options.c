@@ -1,0 +1,109 @@
+// The command line: tl's options, the file, and the script's own words.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "main/command.h"
+
+int usage_error(const Command *command, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "error: ");
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "\nusage: %s\n", command->usage);
+    return EXIT_USAGE;
+}
+
+int report_current_error(void) {
+    Diagnostic diagnostic = diagnostic_from_error(error_current());
+    Text text = {0};
+    diagnostic_render(&text, &diagnostic, diagnostic_color());
+    fputs(text_get(&text), stderr);
+    text_free(&text);
+    return EXIT_FAILED;
+}
+
+static _Noreturn void bad_option(const char *format, const char *value) {
+    fprintf(stderr, "error: ");
+    fprintf(stderr, format, value);
+    fprintf(stderr, "\n");
+    exit(EXIT_USAGE);
+}
+
+// "--name VALUE" or "--name=VALUE": the value, or NULL when arguments[*index] is another word.
+static const char *option_value(const char *name, char **arguments, int count, int *index) {
+    const char *word = arguments[*index];
+    size_t length = strlen(name);
+    if (strncmp(word, name, length) != 0) return NULL;
+    if (word[length] == '=') {
+        (*index)++;
+        return word + length + 1;
+    }
+    if (word[length] != '\0') return NULL;
+    if (*index + 1 >= count) bad_option("%s needs a value", name);
+    *index += 2;
+    return arguments[*index - 1];
+}
+
+static bool flag_read(const char *name, char **arguments, int *index) {
+    if (strcmp(arguments[*index], name) != 0) return false;
+    (*index)++;
+    return true;
+}
+
+bool option_read(CommandLine *line, char **arguments, int count, int *index) {
+    const char *value;
+    if (flag_read("--memory-check", arguments, index)) {
+        setenv("TL_MEMORY_CHECK", "1", 1);
+    } else if (strncmp(arguments[*index], "--memory-check=", 15) == 0) {
+        setenv("TL_MEMORY_CHECK", arguments[(*index)++] + 15, 1);
+    } else if ((value = option_value("--device", arguments, count, index))) {
+        setenv("TL_DEVICE", value, 1);
+    } else if ((value = option_value("--seed", arguments, count, index))) {
+        char *end;
+        errno = 0;
+        line->interp.seed = strtoull(value, &end, 10);
+        line->interp.has_seed = true;
+        if (*end != '\0' || end == value || errno || *value == '-')
+            bad_option("--seed needs a whole number from 0, but it is \"%s\"", value);
+    } else if (flag_read("--quiet", arguments, index)) {
+        line->interp.quiet = true;
+    } else if (flag_read("--verbose", arguments, index)) {
+        line->interp.verbose = true;
+    } else if (flag_read("--json", arguments, index)) {
+        line->json = true;
+    } else if (flag_read("--test", arguments, index)) {
+        line->mode = RUN_TESTS;
+    } else if (flag_read("--bench", arguments, index)) {
+        line->mode = RUN_BENCHES;
+    } else if ((value = option_value("--filter", arguments, count, index))) {
+        line->filter = value;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void command_line_read(CommandLine *line, const Command *command, int count, char **arguments) {
+    int index = 0;
+    while (index < count && !line->file && !line->code) {
+        if (option_read(line, arguments, count, &index)) continue;
+        const char *word = arguments[index++];
+        if (strcmp(word, "-e") == 0) {
+            if (index == count) exit(usage_error(command, "-e needs code"));
+            line->code = arguments[index++];
+        } else if (word[0] == '-' && word[1] != '\0') {
+            exit(usage_error(command, "there is no option %s", word));
+        } else {
+            line->file = word;
+        }
+    }
+    if (!line->file && !line->code) exit(usage_error(command, "a file is missing"));
+    while (index < count && option_read(line, arguments, count, &index)) continue;
+    if (index < count && strcmp(arguments[index], "--") == 0) index++;
+    line->interp.argument_count = count - index;
+    line->interp.arguments = arguments + index;
+}

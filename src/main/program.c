@@ -1,0 +1,109 @@
+// A program from its text to its end: load, check, run, clear, account for every byte.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/buffer.h"
+#include "device/settings.h"
+#include "main/command.h"
+#include "parser/parser.h"
+
+void diagnostics_show(const DiagnosticList *list) {
+    Text text = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        text_clear(&text);
+        diagnostic_render(&text, &list->items[i], diagnostic_color());
+        fputs(text_get(&text), stderr);
+    }
+    text_free(&text);
+}
+
+Program *program_load(const char *file, const char *code) {
+    const SourceFile *source;
+    Status status =
+        code ? source_add("<command>", code, strlen(code), &source) : source_load(file, &source);
+    if (status != STATUS_OK) {
+        report_current_error();
+        return NULL;
+    }
+    DiagnosticList diagnostics = {0};
+    Program *program = parse_program(source, &diagnostics);
+    if (diagnostics.error_count == 0) check_program(program, &diagnostics);
+    diagnostics_show(&diagnostics);
+    if (diagnostics.error_count > 0) {
+        program_free(program);
+        program = NULL;
+    }
+    diagnostic_list_free(&diagnostics);
+    return program;
+}
+
+static volatile sig_atomic_t signal_received;
+
+// A second signal means that the first was not enough.
+static void on_signal(int number) {
+    if (signal_received) _Exit(EXIT_SIGNAL + number);
+    signal_received = number;
+    interp_interrupt();
+}
+
+static void signals_install(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void failure_show(const Interp *interp) {
+    Diagnostic diagnostic = diagnostic_from_error(error_current());
+    diagnostic.trace = interp_trace(interp, &diagnostic.trace_count);
+    Text text = {0};
+    diagnostic_render(&text, &diagnostic, diagnostic_color());
+    fflush(stdout);
+    fputs(text_get(&text), stderr);
+    text_free(&text);
+}
+
+// The status that a finished run amounts to, with a failure shown.
+static int run_outcome(const Interp *interp, Status status) {
+    int requested;
+    if (signal_received) return EXIT_SIGNAL + signal_received;
+    if (interp_exit_requested(interp, &requested)) return requested;
+    if (status == STATUS_OK) return EXIT_SUCCESS_STATUS;
+    failure_show(interp);
+    return EXIT_FAILED;
+}
+
+// What the device still holds now that everything was released. Nothing to say when no device was
+// ever opened.
+static int memory_account(int status) {
+    Device *device = device_default_opened();
+    if (!device) return status;
+    Text text = {0};
+    uint64_t leaked = memory_check(device, &text);
+    fflush(stdout);
+    fputs(text_get(&text), stderr);
+    text_free(&text);
+    device_default_close();
+    DeviceSettings settings;
+    bool strict = device_settings_read(&settings) == STATUS_OK &&
+                  settings.memory_check == MEMORY_CHECK_STRICT;
+    return leaked > 0 && strict ? EXIT_LEAKED : status;
+}
+
+int program_execute(const CommandLine *line, Program *program) {
+    if (device_settings_check() != STATUS_OK) return report_current_error();
+    signals_install();
+    Interp *interp = interp_new(&line->interp);
+    int status;
+    if (line->mode == RUN_PROGRAM)
+        status = run_outcome(interp, interp_run(interp, program));
+    else
+        status = sections_run(line, interp, program);
+    interp_free(interp);
+    program_free(program);
+    status = memory_account(status);
+    source_reset();
+    return status;
+}

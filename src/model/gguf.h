@@ -1,0 +1,81 @@
+// GGUF files, versions 1 to 3, little-endian: metadata and the table of tensors, read from a mapped
+// file. Every number of the header is checked against the file before it is used; nothing is
+// allocated by a number that the file's own size does not bound.
+// Source: the GGUF specification (ggml project documentation, docs/gguf.md).
+#ifndef MODEL_GGUF_H
+#define MODEL_GGUF_H
+
+#include "base/file_map.h"
+#include "tensor/tensor.h"
+
+typedef enum GgufType {
+    GGUF_UINT8,
+    GGUF_INT8,
+    GGUF_UINT16,
+    GGUF_INT16,
+    GGUF_UINT32,
+    GGUF_INT32,
+    GGUF_FLOAT32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_UINT64,
+    GGUF_INT64,
+    GGUF_FLOAT64,
+    GGUF_TYPE_COUNT
+} GgufType;
+
+// A metadata value. Strings point into the mapped file and are not NUL-terminated.
+typedef struct GgufValue {
+    GgufType type;
+    union {
+        int64_t integer; // every integer type and bool; uint64 beyond int64 is refused
+        double number;
+        struct {
+            const char *bytes;
+            size_t length;
+        } string;
+        struct {
+            GgufType type;
+            size_t count;
+            size_t offset;
+        } array; // offset of element 0 in the file
+    } as;
+} GgufValue;
+
+typedef struct GgufPair {
+    char *key;
+    GgufValue value;
+} GgufPair;
+
+typedef struct GgufTensor {
+    char *name;
+    Shape shape;           // row-major: GGUF's dimensions reversed
+    const char *type_name; // "q4_k"; known even when tl has no such dtype
+    bool has_dtype;
+    DType dtype;
+    size_t offset, bytes; // in the file; inside it, checked
+} GgufTensor;
+
+typedef struct GgufFile {
+    FileMap *map;         // NULL when parsed from memory
+    const uint8_t *bytes; // the whole file
+    size_t length;
+    uint32_t version;
+    GgufPair *pairs;
+    size_t pair_count;
+    GgufTensor *tensors;
+    size_t tensor_count;
+} GgufFile;
+
+// STATUS_IO when the file cannot be read, STATUS_FORMAT naming the file and what is wrong in it.
+Status gguf_open(const char *path, GgufFile **out) MUST_USE;
+// The same from bytes in memory that outlive the file (fuzzing, tests); `map` stays NULL.
+Status gguf_parse(const uint8_t *bytes, size_t length, const char *name, GgufFile **out) MUST_USE;
+void gguf_close(GgufFile *file);
+const GgufValue *gguf_find(const GgufFile *file, const char *key); // NULL when absent
+// Visits the elements of an array in order. Arrays of arrays are refused when the file is opened.
+void gguf_array_each(const GgufFile *file, const GgufValue *array,
+                     void (*visit)(void *context, size_t index, GgufValue value), void *context);
+
+#endif

@@ -1,0 +1,171 @@
+// Models: the tensor table of a GGUF file with tensors made on first access.
+#include "model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "catalog/catalog.h"
+#include "tensor/op.h"
+
+// Every tensor's name and every dotted prefix of one ("blk", "blk.0", "blk.0.attn_q").
+typedef struct NameEntry {
+    char *name;
+    const GgufTensor *tensor; // NULL for a prefix only
+    Tensor *loaded;           // once asked for: one reference
+    UT_hash_handle hh;
+} NameEntry;
+
+struct Model {
+    int refs;
+    GgufFile *file;
+    char *path;
+    ModelOptions options;
+    NameEntry *names;
+};
+
+static NameEntry *name_entry(Model *model, const char *name, size_t length) {
+    NameEntry *entry;
+    HASH_FIND(hh, model->names, name, length, entry);
+    if (entry) return entry;
+    entry = memory_allocate_zeroed(1, sizeof *entry);
+    entry->name = memory_copy_string(name, length);
+    HASH_ADD_KEYPTR(hh, model->names, entry->name, length, entry);
+    return entry;
+}
+
+static void index_names(Model *model) {
+    for (size_t i = 0; i < model->file->tensor_count; i++) {
+        const GgufTensor *tensor = &model->file->tensors[i];
+        for (const char *dot = strchr(tensor->name, '.'); dot; dot = strchr(dot + 1, '.'))
+            name_entry(model, tensor->name, (size_t)(dot - tensor->name));
+        name_entry(model, tensor->name, strlen(tensor->name))->tensor = tensor;
+    }
+}
+
+// A model that the device could never hold is refused before anything is loaded.
+static Status check_size(const GgufFile *file, const char *path) {
+    Device *device;
+    TRY(device_default(&device));
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < file->tensor_count; i++) bytes += file->tensors[i].bytes;
+    if (device->memory_limit == 0 || bytes <= device->memory_limit) return STATUS_OK;
+    return fail(STATUS_MEMORY, "%s needs %.2f MB for its tensors, but %s has %.2f MB", path,
+                (double)bytes / 1048576.0, device->name, (double)device->memory_limit / 1048576.0);
+}
+
+Status model_open(const char *path, const ModelOptions *options, Model **out) {
+    GgufFile *file;
+    TRY(gguf_open(path, &file));
+    Status status = check_size(file, path);
+    if (status != STATUS_OK) {
+        gguf_close(file);
+        return status;
+    }
+    Model *model = memory_allocate_zeroed(1, sizeof *model);
+    *model = (Model){.refs = 1, .file = file, .path = memory_copy_string(path, strlen(path))};
+    if (options) model->options = *options;
+    index_names(model);
+    *out = model;
+    return STATUS_OK;
+}
+
+Model *model_retain(Model *model) {
+    model->refs++;
+    return model;
+}
+
+void model_release(Model *model) {
+    if (--model->refs > 0) return;
+    NameEntry *entry, *next;
+    HASH_ITER(hh, model->names, entry, next) {
+        HASH_DEL(model->names, entry);
+        tensor_release(entry->loaded);
+        free(entry->name);
+        free(entry);
+    }
+    gguf_close(model->file);
+    free(model->path);
+    free(model);
+}
+
+const GgufFile *model_file(const Model *model) {
+    return model->file;
+}
+
+const char *model_path(const Model *model) {
+    return model->path;
+}
+
+static NameEntry *find_name(const Model *model, const char *name) {
+    NameEntry *entry;
+    HASH_FIND_STR(model->names, name, entry);
+    return entry;
+}
+
+bool model_has_tensor(const Model *model, const char *name) {
+    const NameEntry *entry = find_name(model, name);
+    return entry && entry->tensor;
+}
+
+bool model_has_prefix(const Model *model, const char *prefix) {
+    return find_name(model, prefix) != NULL;
+}
+
+static Status unknown_tensor(const Model *model, const char *name) {
+    size_t count = model->file->tensor_count;
+    const char **names = memory_allocate(count * sizeof *names);
+    for (size_t i = 0; i < count; i++) names[i] = model->file->tensors[i].name;
+    const char *nearest = catalog_nearest(name, names, count);
+    Status status = fail(STATUS_NAME, "%s has no tensor called \"%s\"", model->path, name);
+    if (nearest)
+        fail_help("there is \"%s\"", nearest);
+    else
+        fail_help("m.tensors() lists the %zu tensors of the model", count);
+    free(names);
+    return status;
+}
+
+static void release_map(void *map) {
+    file_map_release(map);
+}
+
+// The tensor over the mapped bytes.
+static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out) {
+    if (!tensor->has_dtype)
+        return fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which tl cannot compute with",
+                    tensor->name, model->path, tensor->type_name);
+    Device *device;
+    TRY(device_default(&device));
+    BufferLabel label = {.dtype = tensor->dtype, .rank = tensor->shape.rank};
+    memcpy(label.dims, tensor->shape.dims, sizeof label.dims);
+    Buffer *buffer;
+    TRY(buffer_import(device, model->file->bytes + tensor->offset, tensor->bytes, &label,
+                      file_map_retain(model->file->map), release_map, &buffer));
+    *out = tensor_from_buffer(buffer, 0, tensor->dtype, &tensor->shape);
+    return STATUS_OK;
+}
+
+static bool wants_conversion(const Model *model, DType dtype) {
+    return model->options.convert && dtype != model->options.dtype &&
+           (dtype_is_float(dtype) || dtype_is_quant(dtype));
+}
+
+Status model_tensor(Model *model, const char *name, Tensor **out) {
+    NameEntry *entry = find_name(model, name);
+    if (!entry || !entry->tensor) return unknown_tensor(model, name);
+    if (!entry->loaded) {
+        Tensor *imported;
+        TRY(import_tensor(model, entry->tensor, &imported));
+        if (wants_conversion(model, tensor_dtype(imported))) {
+            Status status = tensor_cast(imported, model->options.dtype, &entry->loaded);
+            tensor_release(imported);
+            TRY(status);
+        } else {
+            entry->loaded = imported;
+        }
+    }
+    *out = tensor_retain(entry->loaded);
+    return STATUS_OK;
+}

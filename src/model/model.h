@@ -1,0 +1,30 @@
+// A model: the tensors and metadata of a GGUF file. A tensor is made when it is first asked for and
+// kept, so that every way of asking yields the same bytes; on the CPU those bytes are the mapped
+// file. Reference-counted: tensors taken from a model outlive it.
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "model/gguf.h"
+
+typedef struct Model Model;
+
+// Opens by content, not extension. With `convert` each tensor of a float or quantised type becomes
+// `dtype` on first access. STATUS_IO, STATUS_FORMAT; STATUS_MEMORY with the numbers when the device
+// can never hold it.
+typedef struct ModelOptions {
+    bool convert;
+    DType dtype;
+} ModelOptions;
+Status model_open(const char *path, const ModelOptions *options, Model **out) MUST_USE;
+Model *model_retain(Model *model);
+void model_release(Model *model);
+const GgufFile *model_file(const Model *model);
+const char *model_path(const Model *model);
+// A new reference. STATUS_NAME with the nearest name when there is none, STATUS_DTYPE when its type
+// is not one that tl has.
+Status model_tensor(Model *model, const char *name, Tensor **out) MUST_USE;
+bool model_has_tensor(const Model *model, const char *name);
+// True when some tensor's name begins with `prefix` and a dot.
+bool model_has_prefix(const Model *model, const char *prefix);
+
+#endif

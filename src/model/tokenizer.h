@@ -1,0 +1,40 @@
+// Tokenizers: text to token ids and back. A SentencePiece-style vocabulary (tokenizer.ggml.model
+// "llama"): pieces with scores, merged greedily by score, with bytes as the fallback.
+// Source: SentencePiece (Kudo, Richardson 2018), BPE mode; GGUF's tokenizer.ggml.* keys.
+#ifndef MODEL_TOKENIZER_H
+#define MODEL_TOKENIZER_H
+
+#include "base/text.h"
+#include "model/gguf.h"
+
+typedef struct Tokenizer Tokenizer;
+
+typedef struct TokenList {
+    int64_t *ids; // free() them
+    size_t count, capacity;
+} TokenList;
+
+// Copies what it needs. STATUS_FORMAT when the file has no vocabulary of a kind that tl reads.
+Status tokenizer_from_gguf(const GgufFile *file, const char *name, Tokenizer **out) MUST_USE;
+Tokenizer *tokenizer_retain(Tokenizer *tokenizer);
+void tokenizer_release(Tokenizer *tokenizer);
+
+// Appends the ids of a text. `add_special`: the beginning-of-sequence token first, where the model
+// has one. Special tokens written in the text ("</s>") are recognised.
+Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                        bool add_special, TokenList *out) MUST_USE;
+// Appends the text of ids, without the space that encoding put in front. Bytes that are not UTF-8
+// become U+FFFD. STATUS_INDEX for an id outside the vocabulary.
+Status tokenizer_decode(const Tokenizer *tokenizer, const int64_t *ids, size_t count,
+                        bool skip_special, Text *out) MUST_USE;
+// One id after another: appends what is complete, keeps the first bytes of an unfinished character.
+Status tokenizer_decode_next(Tokenizer *tokenizer, int64_t id, bool skip_special,
+                             Text *out) MUST_USE;
+// Forgets the unfinished character.
+void tokenizer_decode_reset(Tokenizer *tokenizer);
+
+int64_t tokenizer_size(const Tokenizer *tokenizer);
+int64_t tokenizer_bos(const Tokenizer *tokenizer); // -1: none; the same for eos
+int64_t tokenizer_eos(const Tokenizer *tokenizer);
+
+#endif

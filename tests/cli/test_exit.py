@@ -1,0 +1,170 @@
+"""Every exit is the same exit: whatever ends the program, memory comes back and the status tells."""
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from tl import ROOT, TL, run, run_code
+
+STRICT = {"TL_MEMORY_CHECK": "strict"}
+NO_LEAK = "no leak: every buffer was released"
+
+
+class Exits(unittest.TestCase):
+    def ends(self, code, status, env=None):
+        result = run_code(code, env={**STRICT, **(env or {})})
+        self.assertEqual(result.status, status, result.err)
+        self.assertIn(NO_LEAK, result.err)
+        self.assertIn("change +0.00 MB", result.err)
+        return result
+
+    def test_normal_end(self):
+        self.ends("let x = ones([1000])\nprint(sum(x))", 0)
+
+    def test_run_time_error(self):
+        result = self.ends("let x = ones([1000])\nlet y = x @ ones([7, 7])", 1)
+        self.assertIn("error[shape]", result.err)
+
+    def test_error_deep_in_calls(self):
+        self.ends("fn f(n, x) { let y = x + 1.0\n if n == 0 { panic(\"end\") }\n f(n - 1, y) }\nf(100, ones([64]))", 1)
+
+    def test_failed_assert(self):
+        self.ends("let x = ones([10])\nassert(sum(x) == 11, \"no\")", 1)
+
+    def test_exit_status(self):
+        self.ends("let x = ones([10])\nfn f() { let y = ones([5])\n exit(7) }\nf()", 7)
+
+    def test_syntax_error_runs_nothing(self):
+        result = run_code("print(\"before\")\nlet x = (1 + \n")
+        self.assertEqual((result.status, result.out), (1, ""))
+
+    def test_usage(self):
+        self.assertEqual(run("run").status, 2)
+        self.assertEqual(run("run", "--no-such-option", "x.tl").status, 2)
+        self.assertEqual(run("run", "--seed", "minus", "x.tl").status, 2)
+
+    def signalled(self, code, number, status):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "loop.tl")
+            path.write_text(code)
+            process = subprocess.Popen([TL, "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       env={**os.environ, **STRICT})
+            self.assertEqual(process.stderr.readline(), b"ready\n")
+            time.sleep(0.1)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, status, err.decode())
+            self.assertIn(NO_LEAK, err.decode())
+
+    def test_interrupt_in_a_loop(self):
+        self.signalled("let x = ones([100])\neprint(\"ready\")\nwhile true { x = x + 1.0 }", signal.SIGINT, 130)
+
+    def test_interrupt_in_a_kernel(self):
+        self.signalled("let x = ones([512, 512])\neprint(\"ready\")\nwhile true { x = x @ x }", signal.SIGINT, 130)
+
+    def test_interrupt_in_sleep(self):
+        self.signalled("let x = ones([512, 512])\neprint(\"ready\")\nsleep(60)", signal.SIGINT, 130)
+
+    def test_interrupt_is_not_caught(self):
+        self.signalled("eprint(\"ready\")\nwhile true { try { while true { } } catch e { } }", signal.SIGINT, 130)
+
+    def test_terminate(self):
+        self.signalled("let x = ones([100])\neprint(\"ready\")\nloop { x = x * 1.0 }", signal.SIGTERM, 143)
+
+
+class Leaks(unittest.TestCase):
+    LEAK = "fn load() { __leak_buffer(ones([1024, 1024])) }\nload()\nload()\n"
+
+    def test_a_leak_is_reported_and_purged(self):
+        result = run_code(self.LEAK, env={"TL_TEST_LEAK": "1"})
+        self.assertEqual(result.status, 0)
+        self.assertIn("warning: device memory leaked: 2 buffers, 8.00 MB were still held after every variable was cleared", result.err)
+        self.assertIn("float32[1024, 1024]  made at program.tl:1:", result.err)
+        self.assertIn("in fn load, called from program.tl:2", result.err)
+        self.assertIn("in fn load, called from program.tl:3", result.err)
+        self.assertIn("purged: 8.00 MB returned to the device, 0.00 MB remain", result.err)
+
+    def test_strict_changes_the_status(self):
+        self.assertEqual(run_code(self.LEAK, env={"TL_TEST_LEAK": "1", **STRICT}).status, 3)
+
+    def test_the_hole_is_closed_otherwise(self):
+        result = run_code(self.LEAK)
+        self.assertEqual(result.status, 1)
+        self.assertIn("error[name]", result.err)
+
+
+class Processes(unittest.TestCase):
+    def test_identical_bytes(self):
+        """MEMORY (10): runs of one script agree to the byte, also with poisoned buffers."""
+        code = "let x = randn([64, 64])\nfor i in 0..20 { x = softmax(x @ transpose(x)) }\nprint(x.to_list())"
+        results = [run_code(code, options=["--seed", "5"], env={"TL_POISON": str(i % 2)}) for i in range(20)]
+        self.assertEqual({r.status for r in results}, {0}, results[0].err)
+        self.assertEqual(len({r.out for r in results}), 1)
+
+    def test_starting_200_times(self):
+        for _ in range(200):
+            self.assertEqual(run("-e", "print(1)").out, "1\n")
+
+    def test_eight_at_once_and_one_killed(self):
+        code = "let x = rand([256, 256])\nfor i in 0..50 { x = softmax(x @ x) }\nprint(sum(x).shape)"
+        command = [TL, "-e", code]
+        killed = subprocess.Popen([TL, "-e", "while true { let x = ones([256, 256]) }"])
+        others = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]
+        time.sleep(0.05)
+        killed.kill()
+        killed.wait()
+        for process in others:
+            out, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, out), (0, b"[]\n"), err.decode())
+
+
+class CommandLine(unittest.TestCase):
+    def test_ways_to_run(self):
+        self.assertEqual(run("-e", "print(1 + 1)").out, "2\n")
+        self.assertEqual(run("-", stdin=b"print(3)").out, "3\n")
+        self.assertEqual(run("run", "-", stdin=b"print(4)").out, "4\n")
+
+    def test_arguments(self):
+        code = "print(args())"
+        self.assertEqual(run_code(code, "a", "--seed", "b").out, '["a", "--seed", "b"]\n')
+        self.assertEqual(run_code(code, "--seed", "1", "--", "--quiet").out, '["--quiet"]\n')
+
+    def test_seed(self):
+        code = "print(rand([4]).to_list())"
+        first, second = (run_code(code, options=["--seed", "9"]).out for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertNotEqual(run_code(code).out, run_code(code).out)
+        self.assertIn("seed", run_code(code, options=["--verbose"]).err)
+
+    def test_malformed_settings_are_errors(self):
+        for name, value in [("TL_BUFFER_MAX_MB", "lots"), ("TL_THREADS", "0"), ("TL_THREADS", "-1"),
+                            ("TL_MEMORY_CHECK", "maybe"), ("TL_POISON", "x"), ("TL_DEVICE", "gpu9"),
+                            ("TL_SEED", "1.5"), ("TL_DEVICE_MEMORY_MB", "")]:
+            result = run("-e", "print(1)", env={name: value})
+            self.assertEqual((result.status, result.out), (1, ""), f"{name}={value}")
+            self.assertIn("error[setting]", result.err)
+            self.assertIn(name, result.err)
+
+    def test_devices(self):
+        self.assertIn("cpu", run("devices").out)
+
+    def test_help(self):
+        self.assertIn("softmax(", run("help", "softmax").out)
+        result = run("help", "sofmax")
+        self.assertEqual(result.status, 1)
+        self.assertIn("softmax", result.err)
+
+    def test_the_reference_is_current(self):
+        self.assertEqual(run("help", "--reference").out, (ROOT / "docs" / "reference.md").read_text(),
+                         "run `make reference`")
+
+    def test_output_is_only_the_programs(self):
+        result = run_code("let x = ones([3])", options=["--memory-check"])
+        self.assertEqual(result.out, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+"""The layering rules of ARCHITECTURE.md: includes go down only, and a library has one home."""
+import re
+import unittest
+
+from tl import ROOT
+
+LAYERS = ["base", "catalog", "lexer", "parser", "check", "device", "tensor", "model", "interp", "main"]
+# A word of a library, and the only places where it may stand.
+HOMES = {
+    r"\bGC_\w+|<gc(/gc)?\.h>": ["src/interp/heap.c"],
+    r"\bcblas_\w+|\bLAPACKE_\w+|\bopenblas_\w+": ["src/device/cpu/"],
+    r"#pragma omp|<omp\.h>": ["src/device/cpu/"],
+    r"\bpcre2_\w+": ["src/interp/", "src/model/"],
+}
+
+
+def sources():
+    for path in sorted((ROOT / "src").rglob("*")):
+        if path.suffix in (".c", ".h", ".def"):
+            yield path
+
+
+class Layers(unittest.TestCase):
+    def test_includes_go_down(self):
+        wrong = []
+        for path in sources():
+            layer = path.relative_to(ROOT / "src").parts[0]
+            for include in re.findall(r'#include "([^"]+)"', path.read_text()):
+                target = include.split("/")[0]
+                if target not in LAYERS:
+                    wrong.append(f"{path.relative_to(ROOT)}: \"{include}\" names no layer")
+                elif LAYERS.index(target) > LAYERS.index(layer):
+                    wrong.append(f"{path.relative_to(ROOT)} includes {include}")
+        self.assertEqual(wrong, [])
+
+    def test_folders_are_layers(self):
+        self.assertEqual(sorted(p.name for p in (ROOT / "src").iterdir()), sorted(LAYERS))
+
+    def test_libraries_have_one_home(self):
+        wrong = []
+        for path in sources():
+            name = str(path.relative_to(ROOT))
+            text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(), flags=re.S)
+            for word, homes in HOMES.items():
+                if re.search(word, text) and not any(name.startswith(home) for home in homes):
+                    wrong.append(f"{name} uses {word}")
+        self.assertEqual(wrong, [])
+
+    def test_language_service_needs_no_device(self):
+        """base, catalog, lexer, parser and check stand on their own."""
+        order = LAYERS[:LAYERS.index("check") + 1]
+        for path in sources():
+            if path.relative_to(ROOT / "src").parts[0] in order:
+                for include in re.findall(r'#include "([^"]+)"', path.read_text()):
+                    self.assertIn(include.split("/")[0], order, path)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+"""How the test cases run tl: from outside, as a user does."""
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TL = os.environ.get("TL") or str(ROOT / "build" / "release" / "tl")
+FIXTURES = Path(os.environ.get("TL_FIXTURES") or ROOT.parent / "shared")
+
+
+class Result:
+    def __init__(self, process):
+        self.status = process.returncode
+        self.out = process.stdout.decode(errors="replace")
+        self.err = process.stderr.decode(errors="replace")
+
+
+def run(*arguments, env=None, stdin=b"", timeout=120, cwd=ROOT):
+    environment = {**os.environ, "NO_COLOR": "1", **(env or {})}
+    return Result(subprocess.run([TL, *map(str, arguments)], input=stdin, capture_output=True,
+                                 env=environment, timeout=timeout, cwd=cwd))
+
+
+def run_code(code, *arguments, env=None, options=(), **more):
+    """Runs a program from a file called program.tl, so that places in messages are stable."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "program.tl").write_bytes(code.encode() if isinstance(code, str) else code)
+        return run("run", *options, "program.tl", *arguments, env=env, cwd=folder, **more)
+
+
+def fixture(case, name):
+    """The path of a fixture; without it the test is skipped, or fails when CI=true."""
+    path = FIXTURES / name
+    if not path.exists():
+        if os.environ.get("CI") == "true":
+            case.fail(f"the fixture {path} is missing")
+        raise unittest.SkipTest(f"the fixture {path} is missing")
+    return path

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Runs the whole suite and ends with the line `N passed, N failed`.
+
+Three kinds of test: cmocka programs (BUILD/tests/*), scripts that say what they print
+(tests/lang/*.tl, examples/*.tl), and Python test cases that drive the program from outside
+(tests/cli/test_*.py).
+
+A script's comments are its expectations:
+    // expect: TEXT          the next line of standard output is exactly TEXT
+    // expect error: TEXT    it fails with exit status 1; the first error line contains TEXT
+    // expect stderr: TEXT   standard error contains TEXT
+    // exit: N               the exit status (default 0, or 1 with `expect error`)
+    // args: A B             the script's arguments; {fixtures} is the fixture folder
+    // options: --seed 1     tl's own options
+    // env: NAME=VALUE       in its environment
+    // stdin: TEXT           one line of standard input
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = Path(os.environ.get("TL_FIXTURES") or ROOT.parent / "shared")
+TIME_LIMIT_S = 600
+DIRECTIVE = re.compile(r"//\s*(expect error|expect stderr|expect|exit|args|options|env|stdin):[ ]?(.*)$")
+
+
+class Outcome:
+    def __init__(self, name, passed, failed=0, skipped=0, detail=""):
+        self.name, self.passed, self.failed = name, passed, failed
+        self.skipped, self.detail = skipped, detail
+
+
+def run_command(command, environment=None, stdin=None):
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **(environment or {})}, input=stdin,
+                          stdin=None if stdin is not None else subprocess.DEVNULL,
+                          capture_output=True, timeout=TIME_LIMIT_S)
+
+
+def run_unit(program):
+    try:
+        result = run_command([program])
+    except subprocess.TimeoutExpired:
+        return Outcome(program.name, 0, 1, detail=f"took longer than {TIME_LIMIT_S} s")
+    output = (result.stdout + result.stderr).decode(errors="replace")
+    passed = sum(int(n) for n in re.findall(r"\[  PASSED  \] (\d+) test", output))
+    skipped = sum(int(n) for n in re.findall(r"\[  SKIPPED \] (\d+) test", output))
+    failed = sum(int(n) for n in re.findall(r"\[  FAILED  \] [^\n]*?(\d+) test\(s\)", output))
+    if result.returncode != 0 and failed == 0:
+        failed = 1
+        output += f"\nexit status {result.returncode}"
+    return Outcome(program.name, passed, failed, skipped, output if failed else "")
+
+
+def read_directives(path):
+    directives = {key: [] for key in
+                  ("expect", "expect error", "expect stderr", "exit", "args", "options", "env", "stdin")}
+    for line in path.read_text(errors="replace").splitlines():
+        found = DIRECTIVE.search(line)
+        if found:
+            directives[found[1]].append(found[2])
+    return directives
+
+
+def first_error_line(stderr):
+    for line in stderr.splitlines():
+        if line.startswith("error"):
+            return line
+    return ""
+
+
+def difference(expected, actual):
+    for number in range(max(len(expected), len(actual))):
+        want = expected[number] if number < len(expected) else "(nothing more)"
+        have = actual[number] if number < len(actual) else "(nothing more)"
+        if want != have:
+            return f"output line {number + 1}:\n    expected {want!r}\n    printed  {have!r}"
+    return ""
+
+
+def run_script(tl, path):
+    name = str(path.relative_to(ROOT))
+    directives = read_directives(path)
+    arguments = [a.replace("{fixtures}", str(FIXTURES)) for a in shlex.split(" ".join(directives["args"]))]
+    if any("{fixtures}" in a for a in directives["args"]) and not FIXTURES.is_dir():
+        failed = os.environ.get("CI") == "true"
+        return Outcome(name, 0, int(failed), int(not failed), f"no fixtures at {FIXTURES}")
+    environment = dict(item.split("=", 1) for item in directives["env"])
+    environment.setdefault("TL_MEMORY_CHECK", "strict")
+    command = [tl, "run", *shlex.split(" ".join(directives["options"])), path.relative_to(ROOT), *arguments]
+    stdin = "".join(line + "\n" for line in directives["stdin"]).encode() if directives["stdin"] else None
+    try:
+        result = run_command(command, environment, stdin)
+    except subprocess.TimeoutExpired:
+        return Outcome(name, 0, 1, detail=f"took longer than {TIME_LIMIT_S} s")
+    stdout = result.stdout.decode(errors="replace")
+    stderr = result.stderr.decode(errors="replace")
+    problems = []
+    problem = difference(directives["expect"], stdout.splitlines())
+    if problem:
+        problems.append(problem)
+    for text in directives["expect error"]:
+        if text not in first_error_line(stderr):
+            problems.append(f"expected the error {text!r}, the first is {first_error_line(stderr)!r}")
+    for text in directives["expect stderr"]:
+        if text not in stderr:
+            problems.append(f"standard error lacks {text!r}")
+    wanted = int(directives["exit"][0]) if directives["exit"] else int(bool(directives["expect error"]))
+    if result.returncode != wanted:
+        problems.append(f"exit status {result.returncode}, expected {wanted}")
+    if "device memory leaked" in stderr and "TL_TEST_LEAK" not in environment:
+        problems.append("device memory leaked")
+    if problems:
+        return Outcome(name, 0, 1, detail="\n".join(problems) + "\n--- standard error\n" + stderr[-3000:])
+    return Outcome(name, 1)
+
+
+def run_cases(tl, pattern):
+    sys.path.insert(0, str(ROOT / "tests" / "cli"))
+    os.environ["TL"] = str(tl)
+    os.environ["TL_FIXTURES"] = str(FIXTURES)
+    loader = unittest.TestLoader()
+    outcomes = []
+    for path in sorted((ROOT / "tests" / "cli").glob("test_*.py")):
+        if pattern and pattern not in path.name:
+            continue
+        result = unittest.TestResult()
+        loader.loadTestsFromName(path.stem).run(result)
+        bad = result.failures + result.errors
+        skipped = len(result.skipped)
+        detail = "\n".join(f"{case}\n{text}" for case, text in bad)
+        outcomes.append(Outcome(path.name, result.testsRun - len(bad) - skipped, len(bad), skipped, detail))
+    return outcomes
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--only", choices=["unit", "scripts", "cases"], action="append")
+    parser.add_argument("pattern", nargs="?", default="", help="run what has this in its name")
+    options = parser.parse_args()
+    build = (ROOT / options.build).resolve()
+    tl = build / "tl"
+    kinds = options.only or ["unit", "scripts", "cases"]
+    start = time.monotonic()
+
+    jobs = []
+    if "unit" in kinds:
+        programs = sorted(p for p in (build / "tests").glob("*") if os.access(p, os.X_OK) and p.is_file())
+        jobs += [(run_unit, p) for p in programs if options.pattern in p.name]
+    if "scripts" in kinds:
+        scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))
+        jobs += [(lambda p: run_script(tl, p), p) for p in scripts if options.pattern in str(p)]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        outcomes = list(pool.map(lambda job: job[0](job[1]), jobs))
+    if "cases" in kinds:
+        outcomes += run_cases(tl, options.pattern)
+
+    for outcome in outcomes:
+        if outcome.failed:
+            print(f"FAILED {outcome.name}\n{outcome.detail}\n")
+        elif outcome.skipped and outcome.detail:
+            print(f"skipped {outcome.name}: {outcome.detail}")
+    passed = sum(o.passed for o in outcomes)
+    failed = sum(o.failed for o in outcomes)
+    skipped = sum(o.skipped for o in outcomes)
+    if not FIXTURES.is_dir() and os.environ.get("CI") == "true":
+        print(f"FAILED: the fixtures are missing: {FIXTURES}")
+        failed += 1
+    print(f"{time.monotonic() - start:.1f} s, {skipped} skipped")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
