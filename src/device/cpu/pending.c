@@ -13,9 +13,6 @@ __attribute__((weak)) Status cpu_kernel_ARANGE(const KernelCall *call) {
 __attribute__((weak)) Status cpu_kernel_RANDOM(const KernelCall *call) {
     return fail(STATUS_DEVICE, "%s: kernel RANDOM is pending", call->op_name);
 }
-__attribute__((weak)) Status cpu_kernel_MAP(const KernelCall *call) {
-    return fail(STATUS_DEVICE, "%s: kernel MAP is pending", call->op_name);
-}
 __attribute__((weak)) Status cpu_kernel_REDUCE(const KernelCall *call) {
     return fail(STATUS_DEVICE, "%s: kernel REDUCE is pending", call->op_name);
 }

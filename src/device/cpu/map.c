@@ -1,0 +1,296 @@
+// The MAP kernel: runs a short program of elementwise formulas over strided operands, a cache-sized
+// piece at a time. Knows no formula: those are in simd/.
+#include "device/cpu/map.h"
+
+#include <string.h>
+
+#include "device/cpu/iterate.h"
+
+enum {
+    PIECE_BYTES = 2048, // of one register: all of them together stay in the first cache
+    REGISTERS_MAX = KERNEL_INPUTS_MAX + MAP_STEPS_MAX,
+    TASK_ELEMENTS = 1 << 14, // of a contiguous map: one task's work
+    STREAM_BYTES = 64 << 20, // results from here on go past the caches
+};
+
+// For errors, and how many operands each formula takes.
+static const struct {
+    const char *name;
+    int arity;
+    bool whole; // only for whole numbers
+} formulas[MAP_COUNT] = {
+#define MAP1(code, formula) [MAP_##code] = {#code, 1, false},
+#define MAP2(code, formula) [MAP_##code] = {#code, 2, false},
+#define MAP3(code, formula) [MAP_##code] = {#code, 3, false},
+#define MAP1F MAP1
+#define MAP2F MAP2
+#define MAP1I(code, formula) [MAP_##code] = {#code, 1, true},
+#define MAP2I(code, formula) [MAP_##code] = {#code, 2, true},
+#include "catalog/maps.def"
+};
+
+typedef struct Step {
+    MapLoop loop;
+    int arity;
+    uint8_t in[MAP_ARITY_MAX]; // registers
+} Step;
+
+typedef struct Input {
+    int64_t scalar; // bits of an immediate operand, in the compute type
+    ConvertLoad load;
+    int64_t size; // bytes of a stored element; 0 for an immediate operand
+    bool native;  // stored in the compute type
+} Input;
+
+typedef struct MapRun {
+    CpuCompute compute;
+    int64_t size; // bytes of a number of the compute type
+    int n_inputs, n_steps;
+    Input inputs[KERNEL_INPUTS_MAX];
+    Step steps[MAP_STEPS_MAX];
+    ConvertStore store;
+    int64_t output_size;
+    bool output_native;
+    // Copies a result past the caches; NULL where it may stay in them.
+    void (*stream)(void *to, const void *from, size_t bytes);
+} MapRun;
+
+// Where the numbers of a register are. `single`: one number stands for all.
+typedef struct Register {
+    const void *numbers;
+    bool single;
+} Register;
+
+typedef struct Registers {
+    Register registers[REGISTERS_MAX];
+    _Alignas(MAP_BLOCK_BYTES) char buffers[REGISTERS_MAX][PIECE_BYTES];
+} Registers;
+
+static void load_inputs(const MapRun *run, char *const *pointers, const int64_t *strides,
+                        int64_t count, Registers *file) {
+    for (int k = 0; k < run->n_inputs; k++) {
+        const Input *input = &run->inputs[k];
+        Register *target = &file->registers[k];
+        int64_t stride = strides[k + 1];
+        target->single = input->size == 0 || stride == 0;
+        target->numbers = file->buffers[k];
+        if (input->size == 0) {
+            target->numbers = &input->scalar;
+        } else if (input->native && (stride == input->size || stride == 0)) {
+            target->numbers = pointers[k + 1];
+        } else {
+            input->load(file->buffers[k], pointers[k + 1], stride / input->size,
+                        target->single ? 1 : count);
+        }
+    }
+}
+
+// Runs one step into `to`; false when its operands are all single, so that its result is too.
+static bool run_step(const Step *step, const Register *registers, void *to, int64_t count) {
+    const void *in[MAP_ARITY_MAX];
+    unsigned singles = 0;
+    for (int k = 0; k < step->arity; k++) {
+        const Register *operand = &registers[step->in[k]];
+        in[k] = operand->numbers;
+        singles |= (operand->single ? 1u : 0u) << k;
+    }
+    bool all = singles == (1u << step->arity) - 1;
+    step->loop(to, in, all ? 0 : singles, all ? 1 : count);
+    return !all;
+}
+
+static void fill_from_first(char *numbers, int64_t size, int64_t count) {
+    for (int64_t i = 1; i < count; i++) memcpy(numbers + i * size, numbers, (size_t)size);
+}
+
+static void store_output(const MapRun *run, char *to, int64_t stride, const char *from,
+                         int64_t count) {
+    if (run->stream)
+        run->stream(to, from, (size_t)(count * run->output_size));
+    else
+        run->store(to, stride / run->output_size, from, count);
+}
+
+// A piece: at most PIECE_BYTES of each register.
+static void run_piece(const MapRun *run, char *const *pointers, const int64_t *strides,
+                      int64_t count) {
+    Registers file;
+    load_inputs(run, pointers, strides, count, &file);
+    bool in_place = run->output_native && strides[0] == run->output_size && !run->stream;
+    int last = run->n_steps - 1;
+    for (int s = 0; s < run->n_steps; s++) {
+        char *buffer = file.buffers[run->n_inputs + s];
+        char *to = s == last && in_place ? pointers[0] : buffer;
+        bool filled = run_step(&run->steps[s], file.registers, to, count);
+        file.registers[run->n_inputs + s] = (Register){to, !filled};
+        if (s < last) continue;
+        if (!filled) fill_from_first(to, run->size, count);
+        if (!in_place) store_output(run, pointers[0], strides[0], to, count);
+    }
+}
+
+// A single step over operands that are stored as they are computed needs no pieces.
+static bool run_direct(const MapRun *run, char *const *pointers, const int64_t *strides,
+                       int64_t count) {
+    if (run->n_steps != 1 || !run->output_native || strides[0] != run->output_size || run->stream)
+        return false;
+    Register registers[KERNEL_INPUTS_MAX];
+    bool all_single = true;
+    for (int k = 0; k < run->n_inputs; k++) {
+        const Input *input = &run->inputs[k];
+        int64_t stride = strides[k + 1];
+        bool single = input->size == 0 || stride == 0;
+        if (input->size != 0 && !(input->native && (single || stride == input->size))) return false;
+        registers[k] =
+            (Register){input->size == 0 ? &input->scalar : (void *)pointers[k + 1], single};
+        all_single &= single;
+    }
+    if (all_single) return false;
+    return run_step(&run->steps[0], registers, pointers[0], count);
+}
+
+static void run_row(void *context, char *const *pointers, const int64_t *strides, int64_t count) {
+    const MapRun *run = context;
+    if (run_direct(run, pointers, strides, count)) return;
+    char *at[KERNEL_INPUTS_MAX + 1];
+    int views = run->n_inputs + 1;
+    int64_t piece_max = PIECE_BYTES / run->size;
+    for (int v = 0; v < views; v++) at[v] = pointers[v];
+    for (int64_t done = 0; done < count; done += piece_max) {
+        int64_t left = count - done, piece = left < piece_max ? left : piece_max;
+        run_piece(run, at, strides, piece);
+        for (int v = 0; v < views; v++) at[v] += piece * strides[v];
+    }
+}
+
+static const MapTable *map_table(CpuCompute compute) {
+    if (compute == COMPUTE_F32) return CPU_CHOOSE(&map_f32);
+    return compute == COMPUTE_F64 ? CPU_CHOOSE(&map_f64) : CPU_CHOOSE(&map_i64);
+}
+
+static Status prepare_steps(const KernelCall *call, MapRun *run) {
+    const KernelOptions *options = &call->options;
+    const MapTable *table = map_table(run->compute);
+    ASSERT(options->n_steps >= 1 && options->n_steps <= MAP_STEPS_MAX);
+    run->n_steps = options->n_steps;
+    for (int s = 0; s < options->n_steps; s++) {
+        const MapStep *from = &options->steps[s];
+        ASSERT(from->op < MAP_COUNT);
+        Step *step = &run->steps[s];
+        *step = (Step){(*table)[from->op], formulas[from->op].arity, {from->a, from->b, from->c}};
+        for (int k = 0; k < step->arity; k++) ASSERT(step->in[k] < call->n_inputs + s);
+        if (!step->loop)
+            return fail(STATUS_DTYPE, "%s: %s works on %s, not on %s", call->op_name,
+                        formulas[from->op].name,
+                        formulas[from->op].whole ? "whole numbers" : "float types",
+                        dtype_name(options->compute));
+    }
+    return STATUS_OK;
+}
+
+static Status prepare_inputs(const KernelCall *call, const ConvertTable *convert, MapRun *run) {
+    DType native = compute_dtype(run->compute);
+    run->n_inputs = call->n_inputs;
+    for (int k = 0; k < call->n_inputs; k++) {
+        const KernelOperand *operand = &call->inputs[k];
+        Input *input = &run->inputs[k];
+        if (operand->view) {
+            DType dtype = operand->view->dtype;
+            input->load = convert->load[run->compute][dtype];
+            if (!input->load)
+                return fail(STATUS_DTYPE,
+                            "%s: %s cannot be computed with; convert it to a float "
+                            "type first",
+                            call->op_name, dtype_name(dtype));
+            input->size = (int64_t)dtype_size(dtype);
+            input->native = dtype == native;
+        } else {
+            bool is_float = operand->scalar.dtype == DTYPE_FLOAT64;
+            input->size = 0;
+            convert->load[run->compute][is_float ? DTYPE_FLOAT64 : DTYPE_INT64](
+                &input->scalar, &operand->scalar.as, 1, 1);
+        }
+    }
+    return STATUS_OK;
+}
+
+// True when every view lies as the output does, without gaps: the map is one long row.
+static bool is_one_row(const KernelCall *call) {
+    const TensorView *out = call->outputs[0];
+    if (!view_is_contiguous(out)) return false;
+    for (int k = 0; k < call->n_inputs; k++) {
+        const TensorView *view = call->inputs[k].view;
+        if (!view) continue;
+        for (int d = 0; d < out->rank; d++)
+            if (view->strides[d] != out->strides[d] && out->dims[d] != 1) return false;
+    }
+    return true;
+}
+
+typedef struct LongRow {
+    const MapRun *run;
+    int64_t count;
+    char *pointers[KERNEL_INPUTS_MAX + 1];
+    int64_t strides[KERNEL_INPUTS_MAX + 1];
+} LongRow;
+
+static void run_tasks(void *context, int64_t begin, int64_t end) {
+    const LongRow *row = context;
+    char *pointers[KERNEL_INPUTS_MAX + 1];
+    int64_t first = begin * TASK_ELEMENTS, last = end * TASK_ELEMENTS;
+    for (int v = 0; v <= row->run->n_inputs; v++)
+        pointers[v] = row->pointers[v] + first * row->strides[v];
+    run_row((void *)row->run, pointers, row->strides,
+            (last < row->count ? last : row->count) - first);
+}
+
+static void run_one_row(const KernelCall *call, MapRun *run) {
+    const TensorView *out = call->outputs[0];
+    LongRow row;
+    row.run = run;
+    row.count = view_count(out);
+    row.pointers[0] = cpu_pointer(out);
+    row.strides[0] = run->output_size;
+    bool aliased = false;
+    for (int k = 0; k < call->n_inputs; k++) {
+        const TensorView *view = call->inputs[k].view;
+        row.pointers[k + 1] = view ? cpu_pointer(view) : NULL;
+        row.strides[k + 1] = run->inputs[k].size;
+        aliased |= row.pointers[k + 1] == row.pointers[0];
+    }
+    if (row.count <= TASK_ELEMENTS) {
+        if (row.count > 0) run_row(run, row.pointers, row.strides, row.count);
+        return;
+    }
+    bool aligned = (uintptr_t)row.pointers[0] % MAP_BLOCK_BYTES == 0;
+    if (row.count * run->output_size >= STREAM_BYTES && run->output_native && aligned && !aliased)
+        run->stream = CPU_CHOOSE(stream_copy);
+    cpu_parallel((row.count + TASK_ELEMENTS - 1) / TASK_ELEMENTS, 1, run_tasks, &row);
+}
+
+Status cpu_kernel_MAP(const KernelCall *call) {
+    MapRun run;
+    const TensorView *out = call->outputs[0];
+    const ConvertTable *convert = cpu_convert();
+    DType compute = call->options.compute;
+    run.compute = compute_of(compute);
+    ASSERT(compute == compute_dtype(run.compute));
+    run.size = (int64_t)compute_bytes(run.compute);
+    TRY(prepare_steps(call, &run));
+    TRY(prepare_inputs(call, convert, &run));
+    run.store = convert->store[run.compute][out->dtype];
+    ASSERT(run.store);
+    run.output_size = (int64_t)dtype_size(out->dtype);
+    run.output_native = out->dtype == compute;
+    run.stream = NULL;
+    if (is_one_row(call)) {
+        run_one_row(call, &run);
+        return STATUS_OK;
+    }
+    const TensorView *views[KERNEL_INPUTS_MAX + 1] = {out};
+    for (int k = 0; k < call->n_inputs; k++) views[k + 1] = call->inputs[k].view;
+    Iteration iteration;
+    iterate_prepare(&iteration, call->n_inputs + 1, views);
+    iterate_run(&iteration, run_row, &run);
+    return STATUS_OK;
+}

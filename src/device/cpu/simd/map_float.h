@@ -1,0 +1,37 @@
+// Helpers of maps.def for the float types: the includer defines real and the functions of <math.h>
+// for it.
+
+INLINE real greatest(real a, real b) {
+    return a > b ? a : (b >= a ? b : a + b); // the sum is NaN
+}
+
+INLINE real least(real a, real b) {
+    return a < b ? a : (b <= a ? b : a + b);
+}
+
+INLINE real quotient(real a, real b) {
+    return a / b;
+}
+
+INLINE real remainder_of(real a, real b) {
+    return fmod(a, b);
+}
+
+// The zero of an exact division has the sign of the divisor.
+INLINE real floor_modulo(real a, real b) {
+    real rest = fmod(a, b);
+    if (rest == C(0)) return copysign(C(0), b);
+    return (rest < C(0)) != (b < C(0)) ? rest + b : rest;
+}
+
+INLINE real floor_quotient(real a, real b) {
+    if (b == C(0)) return a / b;
+    real rest = fmod(a, b);
+    bool below = rest != C(0) && (rest < C(0)) != (b < C(0));
+    real whole = (a - rest) / b - (below ? C(1) : C(0)); // a whole number but for rounding
+    return whole == C(0) ? copysign(C(0), a / b) : rint(whole);
+}
+
+INLINE real power_of(real a, real b) {
+    return pow(a, b);
+}

@@ -1,0 +1,33 @@
+// Copies that bypass the caches, for results that would not fit into them anyway.
+#include "device/cpu/map.h"
+
+#include "device/cpu/simd/vector.h"
+
+#if defined(__AVX512F__)
+static size_t stream_vectors(char *to, const char *from, size_t bytes) {
+    size_t at = 0;
+    for (; at + 64 <= bytes; at += 64)
+        _mm512_stream_si512((void *)(to + at), _mm512_loadu_si512(from + at));
+    _mm_sfence();
+    return at;
+}
+#elif defined(__x86_64__)
+static size_t stream_vectors(char *to, const char *from, size_t bytes) {
+    size_t at = 0;
+    for (; at + 16 <= bytes; at += 16)
+        _mm_stream_si128((__m128i *)(void *)(to + at),
+                         _mm_loadu_si128((const __m128i *)(const void *)(from + at)));
+    _mm_sfence();
+    return at;
+}
+#else
+static size_t stream_vectors(char *to, const char *from, size_t bytes) {
+    (void)to, (void)from, (void)bytes;
+    return 0;
+}
+#endif
+
+void ISA(stream_copy)(void *to, const void *from, size_t bytes) {
+    size_t done = stream_vectors(to, from, bytes);
+    memcpy((char *)to + done, (const char *)from + done, bytes - done);
+}
