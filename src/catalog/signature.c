@@ -56,6 +56,18 @@ static Status read_word(Reader *reader, const char *what, char *out, size_t size
     return STATUS_OK;
 }
 
+// A function's name: a word, or "list.append" (a method of that kind only), "KVCache::new".
+static Status read_name(Reader *reader, char *out, size_t size) {
+    size_t length = strcspn(reader->at, "(");
+    for (size_t i = 0; i < length; i++)
+        if (!is_word_char(reader->at[i]) && !strchr(".:", reader->at[i])) length = i;
+    if (length == 0 || length >= size) return wrong(reader, "a name");
+    memcpy(out, reader->at, length);
+    out[length] = '\0';
+    reader->at += length;
+    return STATUS_OK;
+}
+
 static Status read_kind(Reader *reader, ParamKind *out) {
     const char *start = reader->at;
     char word[24];
@@ -131,7 +143,7 @@ static Status read_params(Reader *reader, Signature *signature) {
 Status signature_parse(const char *text, Signature *out) {
     Reader reader = {text, text};
     *out = (Signature){.count = 0};
-    TRY(read_word(&reader, "a name", out->name, sizeof out->name));
+    TRY(read_name(&reader, out->name, sizeof out->name));
     if (!take(&reader, "(")) return wrong(&reader, "\"(\"");
     TRY(read_params(&reader, out));
     if (!take(&reader, "->")) return wrong(&reader, "\"->\"");
