@@ -195,7 +195,7 @@ static Status copy_as(Tensor *x, DType dtype, Tensor **out) {
 
 Status tensor_cast(Tensor *x, DType dtype, Tensor **out) {
     if (x->view.dtype == dtype) {
-        *out = tensor_retain(x);
+        *out = tensor_same(x);
         return STATUS_OK;
     }
     if (dtype_is_quant(dtype)) {
@@ -212,8 +212,9 @@ Status tensor_cast(Tensor *x, DType dtype, Tensor **out) {
 
 Status tensor_contiguous(Tensor *x, Tensor **out) {
     if (tensor_is_contiguous(x)) {
-        *out = tensor_retain(x);
-        return tensor_materialize(x);
+        TRY(tensor_materialize(x));
+        *out = tensor_same(x);
+        return STATUS_OK;
     }
     return tensor_clone(x, out);
 }

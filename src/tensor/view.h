@@ -5,6 +5,23 @@
 
 #include "tensor/tensor.h"
 
+// Python's slice before it meets a dimension, and after: `count` elements from start on.
+typedef struct SliceBounds {
+    bool has_start, has_stop, has_step;
+    int64_t start, stop, step;
+} SliceBounds;
+typedef struct ResolvedSlice {
+    int64_t start, step, count;
+} ResolvedSlice;
+// Bounds count from the end when negative and are clamped. STATUS_INDEX when step is 0.
+Status slice_resolve(const SliceBounds *bounds, int64_t size, ResolvedSlice *out) MUST_USE;
+// The same on a view of x in the making; messages name x.
+Status view_slice(Tensor *x, TensorView *view, int dim, const ResolvedSlice *slice) MUST_USE;
+Status view_select(Tensor *x, TensorView *view, int dim, int64_t index) MUST_USE;
+
+// x as a result: a new reference, or an ordinary tensor over its buffer when x is a parameter.
+Tensor *tensor_same(Tensor *x);
+
 // One -1 means "the rest". A view when the strides allow, else a contiguous copy.
 Status tensor_reshape(Tensor *x, const Shape *shape, Tensor **out) MUST_USE;
 Status tensor_transpose(Tensor *x, int64_t d0, int64_t d1, Tensor **out) MUST_USE;
@@ -46,6 +63,13 @@ Status tensor_chunk(Tensor *x, int64_t n, int64_t dim, TensorArray *out) MUST_US
 
 Status tensor_concat(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) MUST_USE;
 Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) MUST_USE;
+// x `times` times along dim: as a whole, or each slice in its place.
+Status tensor_repeat_dim(Tensor *x, int dim, int64_t times, bool each, Tensor **out) MUST_USE;
+// What is moved off the end comes back at the start.
+Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) MUST_USE;
+// A border of `value`: before[i] and after[i] elements along dimension i.
+Status tensor_pad(Tensor *x, const int64_t *before, const int64_t *after, Scalar value,
+                  Tensor **out) MUST_USE;
 // A copy on another device, or a new reference to x when it is there already.
 Status tensor_to_device(Tensor *x, Device *device, Tensor **out) MUST_USE;
 // A copy of the contents in a buffer of its own, contiguous.

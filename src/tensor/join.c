@@ -1,0 +1,282 @@
+// Tensors joined, cut into pieces, repeated, shifted and padded: views of a result are filled by
+// copies.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tensor/map.h"
+#include "tensor/scalar.h"
+#include "tensor/view.h"
+
+// Copies x into the part of `out` that starts at `start` along dim and is as long as x.
+static Status copy_into(Tensor *x, Tensor *out, int dim, int64_t start) {
+    Tensor *part;
+    TRY(tensor_slice(out, dim, start, start + x->view.dims[dim], 1, &part));
+    Status status = op_copy(x, part);
+    tensor_release(part);
+    return status;
+}
+
+static Status fail_concat(const Tensor *x, const Tensor *y, int dim, int at) {
+    return fail(STATUS_SHAPE,
+                "cannot concat %s and %s along dimension %d: dimension %d is %" PRId64
+                " here and %" PRId64 " there",
+                tensor_type_name(x).text, tensor_type_name(y).text, dim, at, x->view.dims[at],
+                y->view.dims[at]);
+}
+
+// The type of the result: shapes equal but for dim, dtypes promoted.
+static Status concat_type(Tensor *const *tensors, size_t count, int dim, TensorType *out) {
+    const Tensor *first = tensors[0];
+    *out = tensor_type(first);
+    for (size_t i = 0; i < count; i++) {
+        const Tensor *x = tensors[i];
+        if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("concat", x);
+        if (x->device != first->device) return op_fail_devices("concat", first, x);
+        if (i == 0) continue;
+        if (x->view.rank != first->view.rank)
+            return fail(STATUS_SHAPE, "cannot concat %s and %s: they have %d and %d dimensions",
+                        tensor_type_name(first).text, tensor_type_name(x).text, first->view.rank,
+                        x->view.rank);
+        for (int d = 0; d < x->view.rank; d++)
+            if (d != dim && x->view.dims[d] != first->view.dims[d])
+                return fail_concat(first, x, dim, d);
+        out->dtype = dtype_promote(out->dtype, x->view.dtype);
+        if (__builtin_add_overflow(out->shape.dims[dim], x->view.dims[dim], &out->shape.dims[dim]))
+            return fail(STATUS_SHAPE,
+                        "concat: the sizes along dimension %d add up to more than 64 bits", dim);
+    }
+    return STATUS_OK;
+}
+
+Status tensor_concat(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
+    if (count == 0) return fail(STATUS_VALUE, "concat needs at least one tensor");
+    int at;
+    if (tensors[0]->view.rank == 0) {
+        fail(STATUS_SHAPE, "cannot concat tensors of rank 0");
+        return fail_help("stack(...) makes a vector of them");
+    }
+    TRY(op_dim(tensors[0], dim, &at));
+    TensorType type;
+    TRY(concat_type(tensors, count, at, &type));
+    Tensor *result;
+    TRY(tensor_new(tensors[0]->device, type.dtype, &type.shape, &result));
+    int64_t start = 0;
+    for (size_t i = 0; i < count; i++) {
+        Status status = copy_into(tensors[i], result, at, start);
+        if (status != STATUS_OK) {
+            tensor_release(result);
+            return status;
+        }
+        start += tensors[i]->view.dims[at];
+    }
+    *out = result;
+    return STATUS_OK;
+}
+
+Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
+    if (count == 0) return fail(STATUS_VALUE, "stack needs at least one tensor");
+    Status status = STATUS_OK;
+    Tensor **raised = memory_allocate(count * sizeof *raised);
+    size_t made = 0;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        Shape first = tensor_shape(tensors[0]), shape = tensor_shape(tensors[i]);
+        bool same = first.rank == shape.rank;
+        for (int d = 0; d < shape.rank && same; d++) same = first.dims[d] == shape.dims[d];
+        status = same ? tensor_unsqueeze(tensors[i], dim, &raised[made])
+                      : fail(STATUS_SHAPE, "cannot stack %s and %s: all shapes must be equal",
+                             tensor_type_name(tensors[0]).text, tensor_type_name(tensors[i]).text);
+        if (status == STATUS_OK) made++;
+    }
+    int64_t along = dim < 0 ? dim + tensors[0]->view.rank + 1 : dim;
+    if (status == STATUS_OK) status = tensor_concat(raised, made, along, out);
+    while (made > 0) tensor_release(raised[--made]);
+    free(raised);
+    return status;
+}
+
+void tensor_array_release(TensorArray *array) {
+    for (size_t i = 0; i < array->count; i++) tensor_release(array->items[i]);
+    free(array->items);
+    *array = (TensorArray){0};
+}
+
+static Status fail_split_sizes(const Tensor *x, const int64_t *sizes, size_t count, int dim) {
+    Text words = {0};
+    for (size_t i = 0; i < count && i < 16; i++)
+        text_format(&words, "%s%" PRId64, i ? ", " : "", sizes[i]);
+    fail(STATUS_SHAPE,
+         "split sizes [%s%s] must add up to %" PRId64 ", the size of dimension %d of %s",
+         text_get(&words), count > 16 ? ", ..." : "", x->view.dims[dim], dim,
+         tensor_type_name(x).text);
+    text_free(&words);
+    return STATUS_SHAPE;
+}
+
+// Cuts dim into `count` pieces, piece i from starts[i] up to starts[i + 1].
+static Status cut_pieces(Tensor *x, int dim, const int64_t *starts, size_t count,
+                         TensorArray *out) {
+    TensorArray array = {.items = memory_allocate(count * sizeof *array.items)};
+    for (size_t i = 0; i < count; i++) {
+        Status status = tensor_slice(x, dim, starts[i], starts[i + 1], 1, &array.items[i]);
+        if (status != STATUS_OK) {
+            tensor_array_release(&array);
+            return status;
+        }
+        array.count++;
+    }
+    *out = array;
+    return STATUS_OK;
+}
+
+static Status split_evenly(Tensor *x, int dim, int64_t size, TensorArray *out) {
+    int64_t total = x->view.dims[dim];
+    if (size <= 0)
+        return fail(STATUS_VALUE, "split: the size of a piece must be positive, not %" PRId64,
+                    size);
+    size_t count = total == 0 ? 1 : (size_t)((total - 1) / size + 1);
+    int64_t *starts = memory_allocate((count + 1) * sizeof *starts);
+    for (size_t i = 0; i < count; i++) starts[i] = (int64_t)i * size;
+    starts[count] = total;
+    Status status = cut_pieces(x, dim, starts, count, out);
+    free(starts);
+    return status;
+}
+
+Status tensor_split(Tensor *x, const int64_t *sizes, size_t count, int64_t dim, TensorArray *out) {
+    int at;
+    TRY(op_dim(x, dim, &at));
+    if (count == 1) return split_evenly(x, at, sizes[0], out);
+    int64_t *starts = memory_allocate((count + 1) * sizeof *starts), total = 0;
+    bool valid = true;
+    for (size_t i = 0; i < count && valid; i++) {
+        starts[i] = total;
+        valid = sizes[i] >= 0 && !__builtin_add_overflow(total, sizes[i], &total);
+    }
+    starts[count] = total;
+    Status status = valid && total == x->view.dims[at] ? cut_pieces(x, at, starts, count, out)
+                                                       : fail_split_sizes(x, sizes, count, at);
+    free(starts);
+    return status;
+}
+
+Status tensor_chunk(Tensor *x, int64_t n, int64_t dim, TensorArray *out) {
+    int at;
+    TRY(op_dim(x, dim, &at));
+    if (n <= 0)
+        return fail(STATUS_VALUE, "chunk: the number of pieces must be positive, not %" PRId64, n);
+    int64_t total = x->view.dims[at], size = total == 0 ? 1 : (total - 1) / n + 1;
+    return split_evenly(x, at, size, out);
+}
+
+Status tensor_repeat_dim(Tensor *x, int dim, int64_t times, bool each, Tensor **out) {
+    if (times < 0) return fail(STATUS_VALUE, "repeat: a count cannot be negative: %" PRId64, times);
+    Shape shape = tensor_shape(x);
+    if (__builtin_mul_overflow(shape.dims[dim], times, &shape.dims[dim]))
+        return fail(STATUS_SHAPE,
+                    "cannot repeat %s %" PRId64 " times: its size does not fit in 64 bits",
+                    tensor_type_name(x).text, times);
+    // Both sides get a dimension for the repetition, along which x is broadcast.
+    Tensor *raised, *result = NULL;
+    TRY(tensor_unsqueeze(x, each ? dim + 1 : dim, &raised));
+    Status status = tensor_new(x->device, x->view.dtype, &shape, &result);
+    if (status == STATUS_OK) {
+        Shape target = tensor_shape(raised);
+        target.dims[each ? dim + 1 : dim] = times;
+        Tensor *view;
+        status = tensor_reshape(result, &target, &view);
+        if (status == STATUS_OK) {
+            status = op_copy(raised, view);
+            tensor_release(view);
+        }
+    }
+    tensor_release(raised);
+    if (status != STATUS_OK) {
+        tensor_release(result);
+        return status;
+    }
+    *out = result;
+    return STATUS_OK;
+}
+
+Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) {
+    Shape shape = tensor_shape(x);
+    int64_t size = shape.dims[dim];
+    int64_t start = size ? ((-(shift % size)) % size + size) % size : 0; // what becomes the first
+    Tensor *tail, *head = NULL;
+    TRY(tensor_slice(x, dim, start, size, 1, &tail));
+    Status status = tensor_slice(x, dim, 0, start, 1, &head);
+    if (status == STATUS_OK) status = tensor_concat((Tensor *const[]){tail, head}, 2, dim, out);
+    tensor_release(tail);
+    tensor_release(head);
+    return status;
+}
+
+static Status fill(Tensor *out, Scalar value) {
+    KernelCall kernel = {.kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "pad"};
+    kernel.inputs[0].scalar = value;
+    kernel.outputs[0] = &out->view;
+    return op_run_kernel(&kernel);
+}
+
+static Status copy_inside(Tensor *x, Tensor *out, const int64_t *before) {
+    TensorView view = out->view;
+    for (int i = 0; i < x->view.rank; i++) {
+        ResolvedSlice slice = {before[i], 1, x->view.dims[i]};
+        TRY(view_slice(out, &view, i, &slice));
+    }
+    Tensor *inside = tensor_view_of(out, &view);
+    Status status = op_copy(x, inside);
+    tensor_release(inside);
+    return status;
+}
+
+Status tensor_pad(Tensor *x, const int64_t *before, const int64_t *after, Scalar value,
+                  Tensor **out) {
+    Shape shape = tensor_shape(x);
+    for (int i = 0; i < shape.rank; i++) {
+        if (before[i] < 0 || after[i] < 0)
+            return fail(STATUS_VALUE, "pad: a border cannot be negative: %" PRId64,
+                        before[i] < 0 ? before[i] : after[i]);
+        if (__builtin_add_overflow(shape.dims[i], before[i], &shape.dims[i]) ||
+            __builtin_add_overflow(shape.dims[i], after[i], &shape.dims[i]))
+            return fail(STATUS_SHAPE, "cannot pad %s: its size would not fit in 64 bits",
+                        tensor_type_name(x).text);
+    }
+    Tensor *result;
+    TRY(tensor_new(x->device, x->view.dtype, &shape, &result));
+    Status status = fill(result, value);
+    if (status == STATUS_OK) status = copy_inside(x, result, before);
+    if (status != STATUS_OK) {
+        tensor_release(result);
+        return status;
+    }
+    *out = result;
+    return STATUS_OK;
+}
+
+Status tensor_to_device(Tensor *x, Device *device, Tensor **out) {
+    if (x->device == device) {
+        *out = tensor_same(x);
+        return STATUS_OK;
+    }
+    Tensor *source;
+    TRY(tensor_contiguous(x, &source));
+    Shape shape = tensor_shape(source);
+    Tensor *copy = NULL;
+    Status status = tensor_new(device, source->view.dtype, &shape, &copy);
+    if (status == STATUS_OK && copy->view.buffer->bytes > 0) {
+        size_t bytes = copy->view.buffer->bytes;
+        void *host = memory_allocate(bytes);
+        status = buffer_download(source->view.buffer, source->view.offset, host, bytes);
+        if (status == STATUS_OK) status = buffer_upload(copy->view.buffer, 0, host, bytes);
+        free(host);
+    }
+    tensor_release(source);
+    if (status != STATUS_OK) {
+        tensor_release(copy);
+        return status;
+    }
+    *out = copy;
+    return STATUS_OK;
+}

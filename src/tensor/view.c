@@ -1,0 +1,400 @@
+// Other shapes and strides over the same buffer. Nothing here computes or copies numbers, except a
+// reshape that strides do not allow.
+#include "tensor/view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/op.h"
+
+Tensor *tensor_same(Tensor *x) {
+    bool shared = x->learnable && x->view.buffer;
+    return shared ? tensor_view_of(x, &x->view) : tensor_retain(x);
+}
+
+// Moves the first element by a number of elements of the buffer.
+static void advance(TensorView *view, int64_t elements) {
+    const DTypeInfo *info = &dtype_info[view->dtype];
+    int64_t bytes = elements / info->block_elements * info->block_bytes;
+    view->offset = (size_t)((int64_t)view->offset + bytes);
+}
+
+// Blocks of quantised types lie along the dimension of stride 1, which cannot be cut.
+static Status refuse_block_dim(const Tensor *x, int dim) {
+    if (!dtype_is_quant(x->view.dtype) || x->view.strides[dim] != 1) return STATUS_OK;
+    fail(STATUS_DTYPE, "cannot cut %s along dimension %d: its blocks of %d elements lie there",
+         tensor_type_name(x).text, dim, dtype_info[x->view.dtype].block_elements);
+    return fail_help("take whole rows, or convert it first: `x as float32`");
+}
+
+static Status fail_reshape(const Tensor *x, const Shape *shape, const char *why) {
+    Text words = {0};
+    shape_describe(shape, &words);
+    fail(STATUS_SHAPE, "cannot reshape %s (%" PRId64 " elements) to %s%s", tensor_type_name(x).text,
+         tensor_count(x), text_get(&words), why);
+    text_free(&words);
+    return STATUS_SHAPE;
+}
+
+// Replaces the -1 and checks that the number of elements stays.
+static Status complete_shape(const Tensor *x, const Shape *shape, Shape *out) {
+    int64_t known = 1, count = tensor_count(x);
+    int rest = -1;
+    *out = *shape;
+    for (int i = 0; i < shape->rank; i++) {
+        int64_t size = shape->dims[i];
+        if (size == -1 && rest >= 0) return fail_reshape(x, shape, ": only one size may be -1");
+        if (size < -1) return fail_reshape(x, shape, ": a size cannot be negative");
+        if (size == -1)
+            rest = i;
+        else if (__builtin_mul_overflow(known, size, &known))
+            return fail_reshape(x, shape, ", which has more elements");
+    }
+    char why[96];
+    if (rest < 0 && known != count) {
+        snprintf(why, sizeof why, ", which has %" PRId64, known);
+        return fail_reshape(x, shape, why);
+    }
+    if (rest < 0) return STATUS_OK;
+    if (known == 0)
+        return fail_reshape(x, shape, ": beside a size of 0 the rest could be anything");
+    if (count % known != 0) {
+        snprintf(why, sizeof why, ": %" PRId64 " is not a multiple of %" PRId64, count, known);
+        return fail_reshape(x, shape, why);
+    }
+    out->dims[rest] = count / known;
+    return STATUS_OK;
+}
+
+static void lay_out(TensorView *view, const Shape *shape) {
+    int64_t stride = 1;
+    view->rank = shape->rank;
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        view->dims[i] = shape->dims[i];
+        view->strides[i] = stride;
+        stride *= shape->dims[i] ? shape->dims[i] : 1;
+    }
+}
+
+// Gives `view` the new shape if strides can express it: runs of old dimensions that lie densely one
+// inside the other are cut anew, from the last to the first.
+static bool restride(const TensorView *old, const Shape *shape, TensorView *view) {
+    int at = shape->rank - 1;
+    int64_t run = 1, cut = 1, inner = old->rank ? old->strides[old->rank - 1] : 1;
+    view->rank = shape->rank;
+    for (int i = old->rank - 1; i >= 0; i--) {
+        run *= old->dims[i];
+        bool ends = i == 0 || (old->dims[i - 1] != 1 && old->strides[i - 1] != run * inner);
+        if (!ends) continue;
+        while (at >= 0 && (cut < run || shape->dims[at] == 1)) {
+            view->dims[at] = shape->dims[at];
+            view->strides[at] = cut * inner;
+            cut *= shape->dims[at--];
+        }
+        if (cut != run) return false;
+        if (i == 0) break;
+        inner = old->strides[i - 1];
+        run = cut = 1;
+    }
+    for (; at >= 0; at--) {
+        if (shape->dims[at] != 1) return false;
+        view->dims[at] = 1;
+        view->strides[at] = 1;
+    }
+    return true;
+}
+
+static Status reshape_quantised(Tensor *x, const Shape *shape, Tensor **out) {
+    int rank = x->view.rank;
+    bool rows_stay =
+        shape->rank > 0 && rank > 0 && shape->dims[shape->rank - 1] == x->view.dims[rank - 1];
+    if (!rows_stay || !tensor_is_contiguous(x)) {
+        fail_reshape(x, shape, ": rows of blocks must stay whole");
+        return fail_help("convert it first: `x as float32`");
+    }
+    TensorView view = x->view;
+    lay_out(&view, shape);
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status tensor_reshape(Tensor *x, const Shape *wanted, Tensor **out) {
+    Shape shape;
+    TRY(complete_shape(x, wanted, &shape));
+    TRY(tensor_materialize(x));
+    if (dtype_is_quant(x->view.dtype)) return reshape_quantised(x, &shape, out);
+    TensorView view = x->view;
+    if (tensor_is_contiguous(x)) {
+        lay_out(&view, &shape);
+        *out = tensor_view_of(x, &view);
+        return STATUS_OK;
+    }
+    if (tensor_count(x) > 0 && restride(&x->view, &shape, &view)) {
+        *out = tensor_view_of(x, &view);
+        return STATUS_OK;
+    }
+    Tensor *copy;
+    TRY(tensor_clone(x, &copy));
+    lay_out(&copy->view, &shape);
+    *out = copy;
+    return STATUS_OK;
+}
+
+Status tensor_permute(Tensor *x, const Shape *dims, Tensor **out) {
+    TensorView view = x->view;
+    bool seen[RANK_MAX] = {false}, valid = dims->rank == x->view.rank;
+    for (int i = 0; i < dims->rank && valid; i++) {
+        int64_t dim = dims->dims[i] < 0 ? dims->dims[i] + dims->rank : dims->dims[i];
+        valid = dim >= 0 && dim < dims->rank && !seen[dim];
+        if (!valid) break;
+        seen[dim] = true;
+        view.dims[i] = x->view.dims[dim];
+        view.strides[i] = x->view.strides[dim];
+    }
+    if (!valid) {
+        Text words = {0};
+        shape_describe(dims, &words);
+        fail(STATUS_SHAPE, "permute needs each of the %d dimensions of %s once, but got %s",
+             x->view.rank, tensor_type_name(x).text, text_get(&words));
+        text_free(&words);
+        return STATUS_SHAPE;
+    }
+    TRY(tensor_materialize(x));
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status tensor_transpose(Tensor *x, int64_t d0, int64_t d1, Tensor **out) {
+    int a, b;
+    TRY(op_dim(x, d0, &a));
+    TRY(op_dim(x, d1, &b));
+    Shape order = {.rank = x->view.rank};
+    for (int i = 0; i < order.rank; i++) order.dims[i] = i == a ? b : (i == b ? a : i);
+    return tensor_permute(x, &order, out);
+}
+
+Status tensor_reverse_dims(Tensor *x, Tensor **out) {
+    Shape order = {.rank = x->view.rank};
+    for (int i = 0; i < order.rank; i++) order.dims[i] = order.rank - 1 - i;
+    return tensor_permute(x, &order, out);
+}
+
+Status tensor_move_dim(Tensor *x, int64_t from, int64_t to, Tensor **out) {
+    int source, target;
+    TRY(op_dim(x, from, &source));
+    TRY(op_dim(x, to, &target));
+    Shape order = {.rank = x->view.rank};
+    int next = 0;
+    for (int i = 0; i < order.rank; i++) {
+        if (next == source) next++;
+        order.dims[i] = i == target ? source : next++;
+    }
+    return tensor_permute(x, &order, out);
+}
+
+Status tensor_move_dim_last(Tensor *x, int64_t dim, Tensor **out) {
+    return tensor_move_dim(x, dim, -1, out);
+}
+
+static Status fail_broadcast_to(const Tensor *x, const Shape *shape) {
+    Text words = {0};
+    shape_describe(shape, &words);
+    fail(STATUS_SHAPE, "cannot broadcast %s to %s", tensor_type_name(x).text, text_get(&words));
+    text_free(&words);
+    return fail_help("from the last dimension on, sizes must be equal or 1 in the tensor");
+}
+
+Status tensor_broadcast_to(Tensor *x, const Shape *shape, Tensor **out) {
+    int missing = shape->rank - x->view.rank;
+    if (missing < 0) return fail_broadcast_to(x, shape);
+    TensorView view = x->view;
+    int64_t elements = 1;
+    view.rank = shape->rank;
+    for (int i = 0; i < shape->rank; i++) {
+        int64_t own = i < missing ? 1 : x->view.dims[i - missing], size = shape->dims[i];
+        if (size == -1 && i >= missing) size = own;
+        if (size < 0 || (own != size && own != 1)) return fail_broadcast_to(x, shape);
+        // The view costs nothing, but its elements must be countable.
+        if (__builtin_mul_overflow(elements, size ? size : 1, &elements) ||
+            elements > INT64_MAX / 8)
+            return fail_broadcast_to(x, shape);
+        view.dims[i] = size;
+        view.strides[i] = i < missing || own != size ? 0 : x->view.strides[i - missing];
+    }
+    TRY(tensor_materialize(x));
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+static void remove_dim(TensorView *view, int dim) {
+    for (int i = dim; i + 1 < view->rank; i++) {
+        view->dims[i] = view->dims[i + 1];
+        view->strides[i] = view->strides[i + 1];
+    }
+    view->rank--;
+}
+
+Status tensor_squeeze(Tensor *x, int64_t dim, Tensor **out) {
+    int at;
+    TRY(op_dim(x, dim, &at));
+    TRY(tensor_materialize(x));
+    TensorView view = x->view;
+    if (view.dims[at] == 1) remove_dim(&view, at);
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status tensor_squeeze_all(Tensor *x, Tensor **out) {
+    TRY(tensor_materialize(x));
+    TensorView view = x->view;
+    for (int i = view.rank - 1; i >= 0; i--)
+        if (view.dims[i] == 1) remove_dim(&view, i);
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status tensor_unsqueeze(Tensor *x, int64_t dim, Tensor **out) {
+    int rank = x->view.rank;
+    if (rank == RANK_MAX)
+        return fail(STATUS_SHAPE, "unsqueeze: %s has %d dimensions already, the most there can be",
+                    tensor_type_name(x).text, RANK_MAX);
+    if (dim < -rank - 1 || dim > rank)
+        return fail(STATUS_INDEX,
+                    "unsqueeze: dim %" PRId64 " is out of range for %s: it may be %d to %d", dim,
+                    tensor_type_name(x).text, -rank - 1, rank);
+    int at = (int)(dim < 0 ? dim + rank + 1 : dim);
+    TRY(tensor_materialize(x));
+    TensorView view = x->view;
+    for (int i = rank; i > at; i--) {
+        view.dims[i] = view.dims[i - 1];
+        view.strides[i] = view.strides[i - 1];
+    }
+    view.dims[at] = 1;
+    // Never 1 for quantised types, where that marks the dimension of the blocks.
+    view.strides[at] =
+        at < rank ? x->view.strides[at] * x->view.dims[at] : dtype_info[view.dtype].block_elements;
+    view.rank++;
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status tensor_flatten(Tensor *x, int64_t start, int64_t stop, Tensor **out) {
+    Shape shape = {.rank = 1, .dims = {1}};
+    if (x->view.rank == 0) return tensor_reshape(x, &shape, out);
+    int first, last;
+    TRY(op_dim(x, start, &first));
+    TRY(op_dim(x, stop, &last));
+    if (first > last)
+        return fail(STATUS_INDEX, "flatten: dimension %d comes after dimension %d", first, last);
+    shape.rank = 0;
+    for (int i = 0; i < x->view.rank; i++) {
+        if (i > first && i <= last)
+            shape.dims[shape.rank - 1] *= x->view.dims[i];
+        else
+            shape.dims[shape.rank++] = x->view.dims[i];
+    }
+    return tensor_reshape(x, &shape, out);
+}
+
+static int64_t clamp_bound(int64_t bound, int64_t size, int64_t low, int64_t high) {
+    if (bound < 0) bound = bound < -size ? low : bound + size;
+    return bound < low ? low : (bound > high ? high : bound);
+}
+
+Status slice_resolve(const SliceBounds *bounds, int64_t size, ResolvedSlice *out) {
+    int64_t step = bounds->has_step ? bounds->step : 1;
+    if (step == 0) return fail(STATUS_INDEX, "the step of a slice cannot be 0");
+    // Steps beyond the size all take one element; small ones cannot overflow.
+    int64_t longest = size > 0 ? size : 1;
+    step = step > longest ? longest : (step < -longest ? -longest : step);
+    bool forward = step > 0;
+    int64_t low = forward ? 0 : -1, high = forward ? size : size - 1;
+    int64_t start =
+        bounds->has_start ? clamp_bound(bounds->start, size, low, high) : (forward ? 0 : size - 1);
+    int64_t stop =
+        bounds->has_stop ? clamp_bound(bounds->stop, size, low, high) : (forward ? size : -1);
+    int64_t distance = forward ? stop - start : start - stop, stride = forward ? step : -step;
+    out->start = start;
+    out->step = step;
+    out->count = distance > 0 ? (distance + stride - 1) / stride : 0;
+    return STATUS_OK;
+}
+
+Status view_slice(Tensor *x, TensorView *view, int dim, const ResolvedSlice *slice) {
+    if (slice->count == view->dims[dim] && slice->step == 1) return STATUS_OK;
+    TRY(refuse_block_dim(x, dim));
+    if (slice->count > 0) advance(view, slice->start * view->strides[dim]);
+    view->dims[dim] = slice->count;
+    view->strides[dim] *= slice->step;
+    return STATUS_OK;
+}
+
+Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step,
+                    Tensor **out) {
+    int at;
+    TRY(op_dim(x, dim, &at));
+    TRY(tensor_materialize(x));
+    ResolvedSlice slice;
+    SliceBounds bounds = {true, true, true, start, stop, step};
+    TRY(slice_resolve(&bounds, x->view.dims[at], &slice));
+    TensorView view = x->view;
+    TRY(view_slice(x, &view, at, &slice));
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status view_select(Tensor *x, TensorView *view, int dim, int64_t index) {
+    int64_t size = view->dims[dim];
+    if (index < -size || index >= size)
+        return fail(STATUS_INDEX,
+                    "index %" PRId64
+                    " is out of range for dimension %d of %s, which has size %" PRId64,
+                    index, dim, tensor_type_name(x).text, size);
+    TRY(refuse_block_dim(x, dim));
+    advance(view, (index < 0 ? index + size : index) * view->strides[dim]);
+    remove_dim(view, dim);
+    return STATUS_OK;
+}
+
+Status tensor_select(Tensor *x, int64_t dim, int64_t index, Tensor **out) {
+    int at;
+    TRY(op_dim(x, dim, &at));
+    TRY(tensor_materialize(x));
+    TensorView view = x->view;
+    TRY(view_select(x, &view, at, index));
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status tensor_diagonal(Tensor *x, int64_t d0, int64_t d1, Tensor **out) {
+    int a, b;
+    TRY(op_dim(x, d0, &a));
+    TRY(op_dim(x, d1, &b));
+    if (a == b)
+        return fail(STATUS_INDEX, "a diagonal needs two different dimensions, but both are %d", a);
+    TRY(refuse_block_dim(x, a));
+    TRY(refuse_block_dim(x, b));
+    TRY(tensor_materialize(x));
+    TensorView view = x->view;
+    int64_t size = view.dims[a] < view.dims[b] ? view.dims[a] : view.dims[b];
+    int64_t stride = view.strides[a] + view.strides[b];
+    remove_dim(&view, a > b ? a : b);
+    remove_dim(&view, a > b ? b : a);
+    view.dims[view.rank] = size;
+    view.strides[view.rank++] = stride;
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
+
+Status tensor_flip(Tensor *x, int64_t dim, Tensor **out) {
+    int at;
+    TRY(op_dim(x, dim, &at));
+    TRY(refuse_block_dim(x, at));
+    TRY(tensor_materialize(x));
+    TensorView view = x->view;
+    if (view.dims[at] > 1) advance(&view, (view.dims[at] - 1) * view.strides[at]);
+    view.strides[at] = -view.strides[at];
+    *out = tensor_view_of(x, &view);
+    return STATUS_OK;
+}
