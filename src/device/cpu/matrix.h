@@ -1,5 +1,5 @@
-// What the matrix kernels share below MATMUL, ATTENTION and CONV2D: products compiled per instruction
-// set, and the blocked product with its packed panels. Knows no tensor views.
+// What the matrix kernels share below MATMUL, ATTENTION and CONV2D: products compiled per
+// instruction set, and the blocked product with its packed panels. Knows no tensor views.
 #ifndef DEVICE_CPU_MATRIX_H
 #define DEVICE_CPU_MATRIX_H
 
@@ -29,7 +29,7 @@ typedef struct ThinProduct {
     const void *a; // [rows, k], rows <= THIN_ROWS_MAX, a_stride elements apart
     int64_t a_stride;
     int rows;
-    const char *b; // dot: [n, k]; strip: [k, n], n <= STRIP_COLUMNS_MAX
+    const char *b;          // dot: [n, k]; strip: [k, n], n <= STRIP_COLUMNS_MAX
     int64_t b_stride_bytes; // from one row of b to the next
     int64_t n, k;
     void *out;
@@ -48,7 +48,8 @@ typedef struct TinyProduct {
     void *out; // [m, n] contiguous
 } TinyProduct;
 
-// out[m, n] += a[m, k] * b[k, n] of wrapping integers, a_stride, b_stride, out_stride elements apart.
+// out[m, n] += a[m, k] * b[k, n] of wrapping integers, a_stride, b_stride, out_stride elements
+// apart.
 typedef struct IntegerProduct {
     const int64_t *a, *b;
     int64_t a_stride, b_stride, out_stride;
@@ -66,7 +67,9 @@ typedef struct MatrixSimd {
     float (*row_exponentials)(float *scores, int64_t count, float maximum);
 } MatrixSimd;
 extern const MatrixSimd matrix_simd_base, matrix_simd_avx2, matrix_simd_avx512;
-static inline const MatrixSimd *matrix_simd(void) { return CPU_CHOOSE(&matrix_simd); }
+static inline const MatrixSimd *matrix_simd(void) {
+    return CPU_CHOOSE(&matrix_simd);
+}
 
 // c[m, n] = a @ b + (accumulate ? c : 0) through BLAS, of compute type F32 or F64. Both operands
 // suit BLAS; c is contiguous along its rows, c_stride elements apart.
@@ -79,7 +82,7 @@ typedef struct BlasProduct {
 } BlasProduct;
 void blas_product(const BlasProduct *product);
 
-// out[m, n] = a @ b of any dtypes and strides, in bounded pieces. out: row i is contiguous.
+// out[m, n] = a @ b. Only b may be quantised, and then float.
 typedef struct MatrixProduct {
     CpuCompute compute;
     Matrix a, b;
@@ -87,8 +90,12 @@ typedef struct MatrixProduct {
     char *out;
     int64_t out_row_stride, out_column_stride; // elements
 } MatrixProduct;
+// Any strides and dtypes that convert to the compute type F32 or F64, through bounded panels.
 void matrix_product_blocked(const MatrixProduct *product);
-void matrix_product_thin(const MatrixProduct *product);
+// The same for few rows or few columns, reading the large operand once where it lies. False, and
+// nothing is done, when the product is not of that kind.
+bool matrix_product_thin(const MatrixProduct *product);
+// Compute type I64: wrapping integers.
 void matrix_product_integer(const MatrixProduct *product);
 
 #endif

@@ -1,5 +1,5 @@
-// GGUF's quantised blocks, 32 weights at a time, to vectors of float32: exactly the float32 products
-// that define the formats. Knows no kernel.
+// GGUF's quantised blocks, 32 weights at a time, to vectors of float32: exactly the float32
+// products that define the formats. Knows no kernel.
 #ifndef DEVICE_CPU_SIMD_BLOCKS_H
 #define DEVICE_CPU_SIMD_BLOCKS_H
 
@@ -65,7 +65,8 @@ SIMD_INLINE void group_of_q8_0(const char *row, int64_t first, Floats *weights) 
     const uint8_t *block = (const uint8_t *)row + first / GROUP * Q8_0_BYTES;
     float d = float_of_half_at(block);
     for (int i = 0; i < GROUP_VECTORS; i++)
-        weights[i] = __builtin_convertvector(ints_of_signed_bytes(block + 2 + i * LANES), Floats) * d;
+        weights[i] =
+            __builtin_convertvector(ints_of_signed_bytes(block + 2 + i * LANES), Floats) * d;
 }
 
 SIMD_INLINE void group_of_q6_k(const char *row, int64_t first, Floats *weights) {

@@ -1,5 +1,5 @@
-// Vectors of the instruction set that a file is being compiled for: loads of every stored float type,
-// in the compilers' own vector types so that one text serves all sets. Knows no kernel.
+// Vectors of the instruction set that a file is being compiled for: loads of every stored float
+// type, in the compilers' own vector types so that one text serves all sets. Knows no kernel.
 #ifndef DEVICE_CPU_SIMD_LANES_H
 #define DEVICE_CPU_SIMD_LANES_H
 

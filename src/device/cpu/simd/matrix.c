@@ -1,5 +1,5 @@
-// Matrix products of few rows, tiny ones and those of integers, dequantisation, and the exponentials
-// of attention, once per instruction set.
+// Matrix products of few rows, tiny ones and those of integers, dequantisation, and the
+// exponentials of attention, once per instruction set.
 #include "device/cpu/matrix.h"
 
 #include <math.h>
@@ -35,14 +35,18 @@ enum { THIN_GROUP = GROUP };
     static void dot_##type(const ThinProduct *product) {                                           \
         real##_dot(product, group_of_##type, bytes);                                               \
     }                                                                                              \
-    static void strip_##type(const ThinProduct *product) { real##_strip(product, load, bytes); }
+    static void strip_##type(const ThinProduct *product) {                                         \
+        real##_strip(product, load, bytes);                                                        \
+    }
 PLAIN(float16, float, Floats, LANES, floats_of_float16, 2)
 PLAIN(bfloat16, float, Floats, LANES, floats_of_bfloat16, 2)
 PLAIN(float32, float, Floats, LANES, floats_of_float32, 4)
 PLAIN(float64, double, Doubles, DOUBLE_LANES, doubles_of_float64, 8)
 
 #define BLOCKS(type)                                                                               \
-    static void dot_##type(const ThinProduct *product) { float_dot(product, group_of_##type, 0); } \
+    static void dot_##type(const ThinProduct *product) {                                           \
+        float_dot(product, group_of_##type, 0);                                                    \
+    }                                                                                              \
     static void dequantize_##type(const void *blocks, float *out, int64_t count) {                 \
         for (int64_t first = 0; first < count; first += GROUP) {                                   \
             Floats weights[GROUP_VECTORS];                                                         \
@@ -62,7 +66,8 @@ static void integer_product(const IntegerProduct *product) {
         int64_t k = 0;
         for (; k + 4 <= product->k; k += 4) {
             const uint64_t *restrict b = (const uint64_t *)product->b + k * product->b_stride;
-            const uint64_t *restrict b1 = b + product->b_stride, *restrict b2 = b1 + product->b_stride,
+            const uint64_t *restrict b1 = b + product->b_stride,
+                                     *restrict b2 = b1 + product->b_stride,
                                      *restrict b3 = b2 + product->b_stride;
             uint64_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
             for (int64_t j = 0; j < product->n; j++)

@@ -131,7 +131,8 @@ SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
 }
 
 // `rows` rows of a, a constant where this is inlined, by one vector of columns.
-SIMD_INLINE void NAME(tiny_tile)(const TinyProduct *product, int64_t row, int rows, int64_t column) {
+SIMD_INLINE void NAME(tiny_tile)(const TinyProduct *product, int64_t row, int rows,
+                                 int64_t column) {
     int64_t padded = (product->n + TINY_PADDING - 1) / TINY_PADDING * TINY_PADDING;
     const REAL *a = (const REAL *)product->a + row * product->a_row_stride;
     const REAL *b = (const REAL *)product->b + column;
@@ -146,8 +147,10 @@ SIMD_INLINE void NAME(tiny_tile)(const TinyProduct *product, int64_t row, int ro
     REAL *out = (REAL *)product->out + row * product->n + column;
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
-        if (width == WIDTH) NAME(vector_to)(out + i * product->n, sums[i]);
-        else memcpy(out + i * product->n, &sums[i], (size_t)width * sizeof(REAL));
+        if (width == WIDTH)
+            NAME(vector_to)(out + i * product->n, sums[i]);
+        else
+            memcpy(out + i * product->n, &sums[i], (size_t)width * sizeof(REAL));
 }
 
 static void NAME(tiny)(const TinyProduct *product) {

@@ -1,0 +1,151 @@
+// Products that read one large operand once: few rows by a weight, a matrix by few columns, long
+// dot products. The large operand is never converted in memory.
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "device/cpu/matrix.h"
+
+enum {
+    PIECE_NUMBERS = 1 << 16,    // of the large operand in a tile: worth waking a thread for two
+    PARALLEL_NUMBERS = 1 << 17, // below this one thread does everything
+    TILES_MANY = 16,            // with fewer tiles a long k is cut as well
+    CHUNK_DEPTH = 8192,         // a multiple of every quantised block
+    STRIP_NARROW = 128,
+};
+
+// The work is cut along the columns of b into tiles and along k into chunks; the sums of each chunk
+// are kept apart and added in order, so that the result does not depend on the number of threads.
+typedef struct Thin {
+    ThinProduct whole; // whole.b is set for each piece, from b
+    Matrix b;
+    ThinKernel kernel;
+    size_t real_bytes;
+    int64_t tile, tiles, chunk, chunks;
+    char *sums; // [chunks, rows, n]; NULL: straight into out
+} Thin;
+
+static int64_t ceiling_divide(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+
+static void run_tiles(void *context, int64_t begin, int64_t end) {
+    const Thin *thin = context;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t column = task / thin->chunks * thin->tile, chunk = task % thin->chunks;
+        int64_t k = chunk * thin->chunk;
+        ThinProduct part = thin->whole;
+        part.n = column + thin->tile < part.n ? thin->tile : part.n - column;
+        part.k = k + thin->chunk < part.k ? thin->chunk : part.k - k;
+        part.a = (const char *)part.a + (size_t)k * thin->real_bytes;
+        part.b = matrix_part(thin->b, k, column, part.k, part.n).data;
+        int64_t offset = column * part.out_column_stride;
+        if (thin->sums) {
+            part.out = thin->sums;
+            part.out_row_stride = thin->whole.n;
+            part.out_column_stride = 1;
+            offset = chunk * part.rows * thin->whole.n + column;
+        }
+        part.out = (char *)part.out + offset * (int64_t)thin->real_bytes;
+        thin->kernel(&part);
+    }
+}
+
+// Chooses tiles and chunks by the shape alone.
+static void choose_pieces(Thin *thin, bool dot) {
+    int64_t n = thin->whole.n, k = thin->whole.k;
+    if (dot)
+        thin->tile = PIECE_NUMBERS / k / 4 * 4;
+    else
+        thin->tile = n > STRIP_COLUMNS_MAX * TILES_MANY ? STRIP_COLUMNS_MAX : STRIP_NARROW;
+    if (thin->tile < 4) thin->tile = 4;
+    thin->tiles = ceiling_divide(n, thin->tile);
+    thin->chunk = k;
+    if (thin->tiles < TILES_MANY && k > CHUNK_DEPTH) {
+        int64_t wanted = ceiling_divide(k, TILES_MANY);
+        thin->chunk = ceiling_divide(wanted, CHUNK_DEPTH) * CHUNK_DEPTH;
+    }
+    thin->chunks = ceiling_divide(k, thin->chunk);
+}
+
+static void add_sums(const Thin *thin, CpuCompute compute) {
+    int64_t count = thin->whole.rows * thin->whole.n;
+    for (int64_t chunk = 1; chunk < thin->chunks; chunk++)
+        for (int64_t i = 0; i < count; i++)
+            if (compute == COMPUTE_F32)
+                ((float *)(void *)thin->sums)[i] +=
+                    ((float *)(void *)thin->sums)[chunk * count + i];
+            else
+                ((double *)(void *)thin->sums)[i] +=
+                    ((double *)(void *)thin->sums)[chunk * count + i];
+}
+
+static void store_sums(const Thin *thin, const MatrixProduct *product) {
+    ConvertStore store = cpu_convert()->store[product->compute][product->out_dtype];
+    int64_t n = thin->whole.n;
+    for (int64_t row = 0; row < thin->whole.rows; row++)
+        store(product->out +
+                  (size_t)(row * product->out_row_stride) * dtype_size(product->out_dtype),
+              product->out_column_stride, thin->sums + (size_t)(row * n) * thin->real_bytes, n);
+}
+
+static void run_thin(Thin *thin, const MatrixProduct *product, bool dot) {
+    choose_pieces(thin, dot);
+    bool direct = thin->chunks == 1 && product->out_dtype == compute_dtype(product->compute);
+    if (!direct)
+        thin->sums = memory_allocate((size_t)(thin->chunks * thin->whole.rows * thin->whole.n) *
+                                     thin->real_bytes);
+    int64_t piece = thin->tile * thin->chunk + 1;
+    cpu_parallel(thin->tiles * thin->chunks, PARALLEL_NUMBERS / piece + 1, run_tiles, thin);
+    if (direct) return;
+    add_sums(thin, product->compute);
+    store_sums(thin, product);
+    free(thin->sums);
+}
+
+static MatrixProduct product_transpose(const MatrixProduct *product) {
+    MatrixProduct flipped = *product;
+    flipped.a = matrix_transpose(product->b);
+    flipped.b = matrix_transpose(product->a);
+    flipped.out_row_stride = product->out_column_stride;
+    flipped.out_column_stride = product->out_row_stride;
+    return flipped;
+}
+
+bool matrix_product_thin(const MatrixProduct *given) {
+    bool flip = given->a.rows > THIN_ROWS_MAX;
+    if (flip && (given->b.columns > THIN_ROWS_MAX || dtype_is_quant(given->b.dtype))) return false;
+    MatrixProduct product = flip ? product_transpose(given) : *given;
+    const Matrix *a = &product.a, *b = &product.b;
+    bool dot = b->row_stride == 1 || b->rows == 1;
+    const MatrixSimd *simd = matrix_simd();
+    ThinKernel kernel = dot ? simd->dot[b->dtype] : simd->strip[b->dtype];
+    bool reads = dot || b->column_stride == 1 || b->columns == 1;
+    if (!kernel || !reads || (product.compute == COMPUTE_F64) != (b->dtype == DTYPE_FLOAT64))
+        return false;
+    Thin thin = {
+        .whole = {.a = a->data,
+                  .a_stride = a->row_stride,
+                  .rows = (int)a->rows,
+                  .n = b->columns,
+                  .k = a->columns,
+                  .out = product.out,
+                  .out_row_stride = product.out_row_stride,
+                  .out_column_stride = product.out_column_stride},
+        .b = *b,
+        .kernel = kernel,
+        .real_bytes = compute_bytes(product.compute),
+    };
+    const DTypeInfo *info = &dtype_info[b->dtype];
+    int64_t step = dot ? b->column_stride : b->row_stride;
+    thin.whole.b_stride_bytes = step / info->block_elements * info->block_bytes;
+    void *rows = NULL;
+    if (a->dtype != compute_dtype(product.compute) || (a->column_stride != 1 && a->columns > 1)) {
+        rows = memory_allocate((size_t)(a->rows * a->columns) * thin.real_bytes);
+        matrix_load(a, product.compute, 0, a->rows, rows);
+        thin.whole.a = rows;
+        thin.whole.a_stride = a->columns;
+    }
+    run_thin(&thin, &product, dot);
+    free(rows);
+    return true;
+}

@@ -1,0 +1,251 @@
+// MATMUL against float64 loops: shapes round every block size, all dtypes, all layouts.
+#include "tests/device/arrays.h"
+
+static const int64_t sizes[] = {1, 2, 15, 16, 17, 31, 32, 33, 39, 40, 63, 64, 65, 127, 129};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static Status multiply(Array *a, Array *b, Array *out) {
+    KernelCall call = {.kernel = KERNEL_MATMUL, .n_inputs = 2, .n_outputs = 1, .op_name = "matmul"};
+    call.inputs[0].view = array_view(a);
+    call.inputs[1].view = array_view(b);
+    call.outputs[0] = array_view(out);
+    return cpu_kernel_MATMUL(&call);
+}
+
+// The distance that rounding to a dtype and to sums of k float32 products allows.
+static double tolerance(DType dtype, int64_t k, double magnitude) {
+    double unit = dtype == DTYPE_FLOAT64 ? 0x1p-53 : 0x1p-24;
+    double rounding = dtype == DTYPE_FLOAT16 ? 0x1p-11 : dtype == DTYPE_BFLOAT16 ? 0x1p-8 : unit;
+    return 4 * unit * sqrt((double)k) * magnitude + rounding * magnitude + 1e-300;
+}
+
+// Element (batch, i, j) of a @ b and the sum of its terms' sizes, for arrays of equal rank.
+static double reference(const Array *a, const Array *b, int64_t batch, int64_t i, int64_t j,
+                        double *size) {
+    int rank = a->view.rank;
+    int64_t m = a->view.dims[rank - 2], k = a->view.dims[rank - 1], n = b->view.dims[rank - 1];
+    double sum = 0;
+    *size = 0;
+    for (int64_t t = 0; t < k; t++) {
+        double term = array_get(a, (batch * m + i) * k + t) * array_get(b, (batch * k + t) * n + j);
+        sum += term;
+        *size += fabs(term);
+    }
+    return sum;
+}
+
+static void check(const Array *a, const Array *b, const Array *out) {
+    int rank = a->view.rank;
+    int64_t m = a->view.dims[rank - 2], k = a->view.dims[rank - 1], n = b->view.dims[rank - 1];
+    int64_t count = array_count(&out->view);
+    int64_t step = count > 20000 ? 997 : 1;
+    for (int64_t index = 0; index < count; index += step) {
+        double size;
+        double want = reference(a, b, index / n / m, index / n % m, index % n, &size);
+        double got = array_get(out, index);
+        if (!(fabs(got - want) <= tolerance(out->view.dtype, k, size)))
+            fail_msg("%s [%ld, %ld] @ [%ld, %ld]: element %ld is %.9g, not %.9g (terms %.3g)",
+                     dtype_name(a->view.dtype), (long)m, (long)k, (long)k, (long)n, (long)index,
+                     got, want, size);
+    }
+}
+
+static void run_case(DType dtype, int64_t m, int64_t n, int64_t k, Layout la, Layout lb) {
+    Array a, b, out;
+    array_make(&a, dtype, la, 2, (int64_t[]){m, k});
+    array_make(&b, dtype, lb, 2, (int64_t[]){k, n});
+    array_make(&out, dtype, LAYOUT_PLAIN, 2, (int64_t[]){m, n});
+    array_fill_random(&a);
+    array_fill_random(&b);
+    assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+    check(&a, &b, &out);
+    array_free(&a);
+    array_free(&b);
+    array_free(&out);
+}
+
+static void test_sizes_and_layouts(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
+    int sample = 0;
+    for (int i = 0; i < SIZES; i++)
+        for (int j = 0; j < SIZES; j++)
+            for (int l = 0; l < SIZES; l++) {
+                sample++;
+                int layout = sample * 7 % (LAYOUT_COUNT * LAYOUT_COUNT);
+                if (sample % 3) continue;
+                run_case(dtypes[sample / 3 % 4], sizes[i], sizes[j], sizes[l],
+                         (Layout)(layout / LAYOUT_COUNT), (Layout)(layout % LAYOUT_COUNT));
+            }
+}
+
+static void test_large(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
+    for (int i = 0; i < 4; i++) {
+        run_case(dtypes[i], 2048, 40, 129, LAYOUT_PLAIN, LAYOUT_TRANSPOSED);
+        run_case(dtypes[i], 33, 2048, 65, LAYOUT_TRANSPOSED, LAYOUT_PLAIN);
+        run_case(dtypes[i], 39, 17, 2048, LAYOUT_PLAIN, LAYOUT_STEPPED);
+        run_case(dtypes[i], 1, 2048, 2048, LAYOUT_PLAIN, LAYOUT_TRANSPOSED);
+        run_case(dtypes[i], 1, 2048, 2048, LAYOUT_REVERSED, LAYOUT_PLAIN);
+        run_case(dtypes[i], 2048, 1, 2048, LAYOUT_PLAIN, LAYOUT_PLAIN);
+        run_case(dtypes[i], 2048, 3, 300, LAYOUT_TRANSPOSED, LAYOUT_STEPPED);
+        run_case(dtypes[i], 1100, 1030, 9, LAYOUT_STEPPED, LAYOUT_REVERSED);
+        run_case(dtypes[i], 12, 13, 8300, LAYOUT_STEPPED, LAYOUT_REVERSED); // two panels deep
+    }
+}
+
+static void test_long_k(void **state) {
+    (void)state;
+    for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
+        run_case(DTYPE_FLOAT16, 1, 5, 32000, LAYOUT_PLAIN, (Layout)layout);
+        run_case(DTYPE_FLOAT16, 9, 11, 32000, (Layout)layout, LAYOUT_TRANSPOSED);
+        run_case(DTYPE_BFLOAT16, 2, 1, 100003, (Layout)layout, LAYOUT_PLAIN);
+        run_case(DTYPE_FLOAT32, 1, 1, 200001, (Layout)layout, LAYOUT_PLAIN);
+    }
+}
+
+static void test_batched_and_broadcast(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_FLOAT64, DTYPE_INT32};
+    for (int i = 0; i < 4; i++)
+        for (int share = 0; share < 9; share++)
+            for (int size = 0; size < 3; size++) {
+                int64_t m = size == 0 ? 1 : 5 * size + 12, k = size == 2 ? 33 : 7,
+                        n = 19 - 9 * size;
+                Array a, b, out;
+                array_make(&a, dtypes[i], (Layout)(share % 4), 4, (int64_t[]){3, 4, m, k});
+                array_make(&b, dtypes[i], (Layout)(size + 1), 4, (int64_t[]){3, 4, k, n});
+                array_make(&out, dtypes[i], LAYOUT_PLAIN, 4, (int64_t[]){3, 4, m, n});
+                array_fill_random(&a);
+                array_fill_random(&b);
+                if (share % 3 == 1) a.view.strides[0] = 0;
+                if (share % 3 == 2) a.view.strides[1] = 0;
+                if (share / 3 >= 1) b.view.strides[1] = 0;
+                if (share / 3 == 2) b.view.strides[0] = 0;
+                assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+                check(&a, &b, &out);
+                array_free(&a);
+                array_free(&b);
+                array_free(&out);
+            }
+}
+
+static void test_integers(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_INT8, DTYPE_UINT8, DTYPE_INT16, DTYPE_INT32, DTYPE_INT64};
+    for (int i = 0; i < 5; i++)
+        for (int shape = 0; shape < 6; shape++) {
+            int64_t m = sizes[shape * 2 + 1], n = sizes[14 - shape],
+                    k = shape == 5 ? 300 : sizes[shape * 2];
+            Array a, b, out;
+            array_make(&a, dtypes[i], (Layout)(shape % 4), 2, (int64_t[]){m, k});
+            array_make(&b, dtypes[i], (Layout)((shape + i) % 4), 2, (int64_t[]){k, n});
+            array_make(&out, dtypes[i], LAYOUT_PLAIN, 2, (int64_t[]){m, n});
+            uint64_t mask =
+                dtype_size(dtypes[i]) == 8 ? UINT64_MAX : (1ull << 8 * dtype_size(dtypes[i])) - 1;
+            array_fill_random(&a);
+            array_fill_random(&b);
+            if (dtypes[i] == DTYPE_INT64) // products that overflow
+                for (int64_t x = 0; x < m * k; x++) {
+                    int64_t value = (int64_t)(array_random() << 13 ^ array_random());
+                    memcpy(array_at(&a, x), &value, 8);
+                }
+            assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+            for (int64_t index = 0; index < m * n; index++) {
+                uint64_t want = 0, got = 0;
+                for (int64_t t = 0; t < k; t++) {
+                    int64_t x, y = (int64_t)array_get(&b, t * n + index % n);
+                    if (dtypes[i] == DTYPE_INT64)
+                        memcpy(&x, array_at(&a, index / n * k + t), 8);
+                    else
+                        x = (int64_t)array_get(&a, index / n * k + t);
+                    want += (uint64_t)x * (uint64_t)y;
+                }
+                memcpy(&got, array_at(&out, index), dtype_size(dtypes[i]));
+                if (got != (want & mask))
+                    fail_msg("%s %ld: %lx", dtype_name(dtypes[i]), (long)index, (long)got);
+            }
+            array_free(&a);
+            array_free(&b);
+            array_free(&out);
+        }
+}
+
+// A mixed product: float16 weights with float32 rows.
+static void test_mixed_floats(void **state) {
+    (void)state;
+    for (int rows = 1; rows <= 20; rows += 6) {
+        Array a, b, out;
+        array_make(&a, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){rows, 70});
+        array_make(&b, DTYPE_FLOAT16, LAYOUT_TRANSPOSED, 2, (int64_t[]){70, 50});
+        array_make(&out, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){rows, 50});
+        array_fill_random(&a);
+        array_fill_random(&b);
+        assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+        check(&a, &b, &out);
+        array_free(&a);
+        array_free(&b);
+        array_free(&out);
+    }
+}
+
+static void test_empty(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_INT32};
+    for (int i = 0; i < 3; i++) {
+        run_case(dtypes[i], 0, 5, 3, LAYOUT_PLAIN, LAYOUT_PLAIN);
+        run_case(dtypes[i], 5, 0, 3, LAYOUT_PLAIN, LAYOUT_TRANSPOSED);
+        run_case(dtypes[i], 5, 4, 0, LAYOUT_PLAIN, LAYOUT_PLAIN); // all zeros
+    }
+}
+
+static void test_special_values(void **state) {
+    (void)state;
+    Array a, b, out;
+    array_make(&a, DTYPE_FLOAT16, LAYOUT_PLAIN, 2, (int64_t[]){1, 3});
+    array_make(&b, DTYPE_FLOAT16, LAYOUT_TRANSPOSED, 2, (int64_t[]){3, 3});
+    array_make(&out, DTYPE_FLOAT16, LAYOUT_PLAIN, 2, (int64_t[]){1, 3});
+    for (int i = 0; i < 3; i++) array_set(&a, i, 1);
+    const double values[9] = {INFINITY, NAN, 6e-8, 1, 1, 6e-8, 1, 1, 6e-8};
+    for (int i = 0; i < 9; i++) array_set(&b, i, values[i]);
+    assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+    assert_true(isinf(array_get(&out, 0)) && isnan(array_get(&out, 1)));
+    assert_true(array_get(&out, 2) == 3 * 0x1p-24);
+    array_free(&a);
+    array_free(&b);
+    array_free(&out);
+}
+
+static void test_refuses(void **state) {
+    (void)state;
+    Array a, b, out;
+    array_make(&a, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){2, 3});
+    array_make(&b, DTYPE_INT32, LAYOUT_PLAIN, 2, (int64_t[]){3, 2});
+    array_make(&out, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){2, 2});
+    assert_int_equal(multiply(&a, &b, &out), STATUS_DTYPE);
+    assert_string_equal(error_current()->message,
+                        "matmul has no kernel on the cpu for float32 by int32 giving float32");
+    array_free(&a);
+    array_free(&b);
+    array_free(&out);
+}
+
+static int suite(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes_and_layouts),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_long_k),
+        cmocka_unit_test(test_batched_and_broadcast),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_mixed_floats),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) {
+    return run_per_isa(suite);
+}
