@@ -5,7 +5,8 @@
 
 enum {
     PIECE_ELEMENTS = 16384, // work of one piece: large against the cost of handing it to a thread
-    SHORT_ROW = 8,          // an inner loop shorter than this is not worth its call
+    PIECE_ELEMENTS_MIN = 64,
+    SHORT_ROW = 8, // an inner loop shorter than this is not worth its call
 };
 
 int64_t view_count(const TensorView *view) {
@@ -82,7 +83,7 @@ static void lengthen_rows(Iteration *it) {
 
 void iterate_prepare(Iteration *it, int n_views, const TensorView *const *views) {
     ASSERT(n_views > 0 && n_views <= ITERATION_VIEWS_MAX && views[0]);
-    *it = (Iteration){.n_views = n_views};
+    *it = (Iteration){.n_views = n_views, .piece = PIECE_ELEMENTS};
     const TensorView *first = views[0];
     int64_t total = 1;
     for (int d = 0; d < first->rank; d++) {
@@ -176,15 +177,20 @@ static void walk_pieces(void *context, int64_t begin, int64_t end) {
     }
 }
 
+void iterate_divide(Iteration *it, int64_t factor) {
+    int64_t piece = it->piece / (factor > 0 ? factor : 1);
+    it->piece = piece > PIECE_ELEMENTS_MIN ? piece : PIECE_ELEMENTS_MIN;
+}
+
 void iterate_run(const Iteration *it, IterateRow row, void *context) {
     if (it->rows == 0) return;
     Walk walk = {it, row, context, 1, it->count};
     int64_t grain = 1;
-    if (it->count > PIECE_ELEMENTS) {
-        walk.pieces_per_row = (it->count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS;
-        walk.piece_count = PIECE_ELEMENTS;
+    if (it->count > it->piece) {
+        walk.pieces_per_row = (it->count + it->piece - 1) / it->piece;
+        walk.piece_count = it->piece;
     } else {
-        grain = PIECE_ELEMENTS / it->count;
+        grain = it->piece / it->count;
     }
     cpu_parallel(it->rows * walk.pieces_per_row, grain, walk_pieces, &walk);
 }

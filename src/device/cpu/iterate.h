@@ -16,6 +16,7 @@ typedef struct Iteration {
     int64_t strides[ITERATION_VIEWS_MAX][RANK_MAX];
     int64_t rows;  // product of all dims but the last; 0 when the views are empty
     int64_t count; // the last dim: elements of a row
+    int64_t piece; // elements that are one thread's work at a time
 } Iteration;
 
 // pointers[v] is the first element of this piece of a row in view v; the next ones are strides[v]
@@ -26,6 +27,8 @@ typedef void (*IterateRow)(void *context, char *const *pointers, const int64_t *
 // Views (not quantised) have the same dims; put the output first. A NULL view is a missing operand:
 // its pointer is NULL and its strides 0.
 void iterate_prepare(Iteration *iteration, int n_views, const TensorView *const *views);
+// For rows whose elements cost `factor` times the usual: smaller pieces.
+void iterate_divide(Iteration *iteration, int64_t factor);
 // Calls `row` for every row, long rows in pieces, on the worker threads when that pays. The pieces
 // do not depend on the number of threads. `row` must be safe to run on several rows at once.
 void iterate_run(const Iteration *iteration, IterateRow row, void *context);

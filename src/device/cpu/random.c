@@ -1,0 +1,169 @@
+// RANDOM: distributions made of the words of random.h. Chunks are aligned to the counter, not to
+// the tensor, so that a number depends on key and counter alone.
+#include "device/cpu/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "device/cpu/cast.h"
+#include "device/cpu/convert.h"
+#include "device/cpu/iterate.h"
+
+enum { CHUNK_ELEMENTS = 2 * RANDOM_CHUNK };
+
+typedef enum Distribution {
+    RANDOM_UNIFORM,
+    RANDOM_NORMAL,
+    RANDOM_INTEGERS,
+    RANDOM_BERNOULLI,
+    DISTRIBUTION_COUNT
+} Distribution;
+
+typedef union RandomNumbers {
+    float floats[CHUNK_ELEMENTS];
+    double doubles[CHUNK_ELEMENTS];
+    int64_t integers[CHUNK_ELEMENTS];
+} RandomNumbers;
+
+typedef struct Random {
+    const KernelCall *call;
+    DType dtype;
+    uint64_t key, counter;
+    double uniform_max; // the largest number of the dtype below the upper bound
+} Random;
+
+static uint64_t bits_at(const RandomBlocks *blocks, int element) {
+    int block = element / 2, word = element % 2 * 2;
+    return (uint64_t)blocks->words[word][block] << 32 | blocks->words[word + 1][block];
+}
+
+static double fraction_at(const RandomBlocks *blocks, int element) {
+    return (double)(bits_at(blocks, element) >> 11) * 0x1p-53;
+}
+
+// --- distributions: a chunk of numbers, in the type they are stored from
+// --------------------------
+
+static CpuCompute make_uniform(const Random *random, const RandomBlocks *blocks,
+                               RandomNumbers *out) {
+    double low = random->call->options.scalars[0];
+    double width = random->call->options.scalars[1] - low, max = random->uniform_max;
+    for (int i = 0; i < CHUNK_ELEMENTS; i++) {
+        double value = low + fraction_at(blocks, i) * width;
+        out->doubles[i] = value < max ? value : max;
+    }
+    return COMPUTE_F64;
+}
+
+static void make_normal_doubles(const RandomBlocks *blocks, double *out) {
+    for (int i = 0; i < RANDOM_CHUNK; i++) {
+        double uniform = fraction_at(blocks, 2 * i) + 0x1p-53;
+        double radius = sqrt(-2.0 * log(uniform));
+        double angle = 6.283185307179586 * fraction_at(blocks, 2 * i + 1);
+        out[2 * i] = radius * cos(angle);
+        out[2 * i + 1] = radius * sin(angle);
+    }
+}
+
+static CpuCompute make_normal(const Random *random, const RandomBlocks *blocks,
+                              RandomNumbers *out) {
+    double mean = random->call->options.scalars[0], deviation = random->call->options.scalars[1];
+    if (random->dtype == DTYPE_FLOAT64) {
+        make_normal_doubles(blocks, out->doubles);
+        for (int i = 0; i < CHUNK_ELEMENTS; i++)
+            out->doubles[i] = mean + deviation * out->doubles[i];
+        return COMPUTE_F64;
+    }
+    float mean_float = (float)mean, deviation_float = (float)deviation;
+    CPU_CHOOSE(random_normals)(blocks, out->floats);
+    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+        out->floats[i] = mean_float + deviation_float * out->floats[i];
+    return COMPUTE_F32;
+}
+
+// The high half of bits times range: every number comes up as often as the next, but for 2^-64 of
+// the range.
+static CpuCompute make_integers(const Random *random, const RandomBlocks *blocks,
+                                RandomNumbers *out) {
+    __extension__ typedef unsigned __int128 Wide;
+    uint64_t low = (uint64_t)random->call->options.integers[2];
+    uint64_t range = (uint64_t)random->call->options.integers[3] - low;
+    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+        out->integers[i] = (int64_t)(low + (uint64_t)((Wide)bits_at(blocks, i) * range >> 64));
+    return COMPUTE_I64;
+}
+
+static CpuCompute make_bernoulli(const Random *random, const RandomBlocks *blocks,
+                                 RandomNumbers *out) {
+    double probability = random->call->options.scalars[0];
+    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+        out->floats[i] = fraction_at(blocks, i) < probability ? 1 : 0;
+    return COMPUTE_F32;
+}
+
+typedef CpuCompute (*MakeNumbers)(const Random *random, const RandomBlocks *blocks,
+                                  RandomNumbers *out);
+static const MakeNumbers distributions[DISTRIBUTION_COUNT] = {
+    [RANDOM_UNIFORM] = make_uniform,
+    [RANDOM_NORMAL] = make_normal,
+    [RANDOM_INTEGERS] = make_integers,
+    [RANDOM_BERNOULLI] = make_bernoulli,
+};
+
+// --- the kernel
+// -----------------------------------------------------------------------------------
+
+// [begin, end) are chunks of the stream; the first and the last may reach beyond the tensor.
+static void fill_chunks(void *context, int64_t begin, int64_t end) {
+    const Random *random = context;
+    const TensorView *out = random->call->outputs[0];
+    int64_t total = view_count(out), size = (int64_t)dtype_size(random->dtype);
+    uint64_t first_chunk = random->counter / CHUNK_ELEMENTS;
+    for (int64_t chunk = begin; chunk < end; chunk++) {
+        RandomBlocks blocks;
+        RandomNumbers numbers;
+        uint64_t position = (first_chunk + (uint64_t)chunk) * CHUNK_ELEMENTS;
+        CPU_CHOOSE(random_blocks)(random->key, position / 2, &blocks);
+        CpuCompute compute = distributions[random->call->options.op](random, &blocks, &numbers);
+        int64_t at = (int64_t)(position - random->counter); // in the tensor, may be negative
+        int64_t skip = at < 0 ? -at : 0;
+        int64_t stop = total - at < CHUNK_ELEMENTS ? total - at : CHUNK_ELEMENTS;
+        const char *from = (const char *)&numbers + (size_t)skip * compute_bytes(compute);
+        cpu_convert()->store[compute][random->dtype]((char *)cpu_pointer(out) + (at + skip) * size,
+                                                     1, from, stop - skip);
+    }
+}
+
+// The largest number of a float dtype below `bound`, so that rounding cannot reach it.
+static double largest_below(DType dtype, double bound) {
+    double rounded = bound;
+    unsigned char element[8];
+    CpuCompute compute = COMPUTE_F64;
+    const ConvertTable *convert = cpu_convert();
+    for (double below = nextafter(bound, -INFINITY), step = fabs(bound) * 0x1p-54; rounded >= bound;
+         below = bound - step, step *= 2) {
+        convert->store[compute][dtype](element, 1, &below, 1);
+        convert->load[compute][dtype](&rounded, element, 1, 1);
+        if (step == 0) break;
+    }
+    return rounded;
+}
+
+Status cpu_kernel_RANDOM(const KernelCall *call) {
+    const TensorView *out = call->outputs[0];
+    if (dtype_is_quant(out->dtype))
+        return fail(STATUS_DTYPE, "%s cannot write %s", call->op_name, dtype_name(out->dtype));
+    Random random = {.call = call,
+                     .dtype = out->dtype,
+                     .key = (uint64_t)call->options.integers[0],
+                     .counter = (uint64_t)call->options.integers[1],
+                     .uniform_max = INFINITY};
+    if (call->options.op == RANDOM_UNIFORM && dtype_is_float(out->dtype))
+        random.uniform_max = largest_below(out->dtype, call->options.scalars[1]);
+    int64_t total = view_count(out);
+    if (total == 0) return STATUS_OK;
+    uint64_t skipped = random.counter % CHUNK_ELEMENTS;
+    int64_t chunks = (int64_t)((skipped + (uint64_t)total + CHUNK_ELEMENTS - 1) / CHUNK_ELEMENTS);
+    cpu_parallel(chunks, 8, fill_chunks, &random);
+    return STATUS_OK;
+}

@@ -1,0 +1,20 @@
+// Random numbers as a function of key and counter: Philox4x32-10. Element e of a stream has half a
+// block, the words 2 (e % 2) and 2 (e % 2) + 1 of block e / 2. Normal numbers come in pairs, e and
+// e + 1 of one block. Every instruction set gives the same bits.
+#ifndef DEVICE_CPU_RANDOM_H
+#define DEVICE_CPU_RANDOM_H
+
+#include "device/cpu/cpu.h"
+
+enum { RANDOM_CHUNK = 256 }; // blocks that are computed at a time
+
+// Four words a block, each in an array of its own.
+typedef struct RandomBlocks {
+    uint32_t words[4][RANDOM_CHUNK];
+} RandomBlocks;
+
+CPU_DECLARE(void, random_blocks, (uint64_t key, uint64_t first, RandomBlocks *out));
+// Standard normal numbers of the blocks' elements, in the order of the elements.
+CPU_DECLARE(void, random_normals, (const RandomBlocks *blocks, float *out));
+
+#endif
