@@ -324,7 +324,7 @@ Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments 
     Value result;
     if (op_invoke_plain(row, arguments, &result)) return result;
     Placement placed;
-    const Builtin *form;
+    const Builtin *form = NULL;
     BuiltinCall call;
     if (choose(row, arguments, &form, &placed) != STATUS_OK) return value_fail();
     if (bind(form, &placed, &call) != STATUS_OK) return value_fail();

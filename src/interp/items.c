@@ -185,6 +185,23 @@ static bool same_kind_equal(Value a, Value b) {
     }
 }
 
+// A list beside a tensor is compared as the tensor it would make; one that makes none is unlike it.
+static Status list_equals_tensor(Value list, Tensor *tensor, bool *out) {
+    Tensor *made;
+    *out = false;
+    if (value_to_tensor(list, "a list", &made) != STATUS_OK) {
+        error_clear();
+        return STATUS_OK;
+    }
+    Status status = tensors_equal(made, tensor, out);
+    tensor_release(made);
+    return status;
+}
+
+static bool is_sequence(Value value) {
+    return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
+}
+
 static Status equal_nested(Value a, Value b, int depth, bool *out) {
     if (depth > NESTING_COMPARED_MAX)
         return fail(STATUS_DEPTH,
@@ -193,6 +210,10 @@ static Status equal_nested(Value a, Value b, int depth, bool *out) {
     bool tensors = a.kind == VALUE_TENSOR && b.kind == VALUE_TENSOR;
     if (tensors && (tensor_rank(a.as.tensor) || tensor_rank(b.as.tensor)))
         return tensors_equal(a.as.tensor, b.as.tensor, out);
+    if (is_sequence(a) && b.kind == VALUE_TENSOR && tensor_rank(b.as.tensor))
+        return list_equals_tensor(a, b.as.tensor, out);
+    if (is_sequence(b) && a.kind == VALUE_TENSOR && tensor_rank(a.as.tensor))
+        return list_equals_tensor(b, a.as.tensor, out);
     TRY(value_read_number(&a));
     TRY(value_read_number(&b));
     bool numbers = (a.kind == VALUE_INT || a.kind == VALUE_FLOAT) &&
