@@ -14,8 +14,9 @@ typedef enum TokenKind {
     TOKEN_INT,
     TOKEN_FLOAT,
     TOKEN_STRING,
-    // f"a{x:.3}b" is TEXT(a) x SPEC(.3) TEXT(b): a text, then expression, spec (or none) and text
+    // f"a{x:.3}b" is STRING(a) x SPEC(.3) TEXT(b): a text, then expression, spec (or none) and text
     // until a text that is the last.
+    TOKEN_FORMAT_STRING,
     TOKEN_FORMAT_TEXT,
     TOKEN_FORMAT_SPEC,
 #define KEYWORD(kind, spelling) TOKEN_##kind,
@@ -32,7 +33,7 @@ typedef struct Token {
     uint8_t kind;        // TokenKind
     bool newline_before; // the first token of a line
     bool space_before;   // white space, comment or newline stands before it
-    bool last;           // FORMAT_TEXT: nothing follows; STRING and FORMAT_TEXT: nothing else
+    bool last;           // FORMAT_STRING, FORMAT_TEXT: the f-string ends with it
     bool too_large;      // INT: 2^63, which fits only behind a minus; the value is INT64_MIN
     uint32_t length;     // STRING, FORMAT_*: bytes of text
     Span span;

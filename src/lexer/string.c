@@ -131,6 +131,7 @@ void lexer_read_raw_string(Lexer *lexer) {
 
 // Reads the text of an f-string up to its closing quote or the next placeholder.
 static void read_format_text(Lexer *lexer, const char *begin) {
+    TokenKind kind = *begin == 'f' ? TOKEN_FORMAT_STRING : TOKEN_FORMAT_TEXT;
     text_clear(&lexer->scratch);
     while (lexer->at < lexer->end && *lexer->at != '"') {
         char c = *lexer->at;
@@ -143,7 +144,7 @@ static void read_format_text(Lexer *lexer, const char *begin) {
             lexer->at += 2;
         } else if (c == '{') {
             lexer->at++;
-            add_text(lexer, TOKEN_FORMAT_TEXT, begin, false);
+            add_text(lexer, kind, begin, false);
             VECTOR_PUSH(&lexer->placeholders, lexer->brackets.count);
             return;
         } else {
@@ -154,7 +155,7 @@ static void read_format_text(Lexer *lexer, const char *begin) {
     }
     if (lexer->at == lexer->end) return fail_unterminated(lexer, begin, 1);
     lexer->at++;
-    add_text(lexer, TOKEN_FORMAT_TEXT, begin, true);
+    add_text(lexer, kind, begin, true);
 }
 
 void lexer_begin_format_string(Lexer *lexer) {

@@ -141,6 +141,7 @@ struct Node {
     Operator op;    // UNARY, BINARY, LOGICAL, ASSIGN (compound, or OPERATOR_NONE)
     Span span;      // the whole construct
     Span op_span;   // the operator, for UNARY, BINARY, ASSIGN
+    int height;     // of the tree below, this node included: at most TREE_HEIGHT_MAX
     union {
         int64_t integer;
         double number;

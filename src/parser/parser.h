@@ -1,12 +1,16 @@
 // From source text to syntax tree: a Pratt parser for expressions, recursive descent for the rest.
-// Recovers after an error at the next statement; nesting is limited (NESTING_MAX) with a clean error.
+// Recovers after an error at the next statement; nesting is limited (NESTING_MAX) with a clean
+// error.
 #ifndef PARSER_PARSER_H
 #define PARSER_PARSER_H
 
 #include "base/diagnostic.h"
 #include "parser/ast.h"
 
-enum { SYNTAX_ERRORS_MAX = 20, NESTING_MAX = 1000 };
+// Long chains (`a + b + ...`, `x.f().g()...`, `else if`) are read in a loop, but their trees are as
+// deep as they are long. TREE_HEIGHT_MAX bounds every path from the root to a leaf, so that later
+// passes may recurse over the tree.
+enum { SYNTAX_ERRORS_MAX = 20, NESTING_MAX = 1000, TREE_HEIGHT_MAX = 5000 };
 
 // Always returns a program (with what could be read); diagnostics->error_count says whether it is
 // whole. The caller frees it with program_free.

@@ -1,0 +1,135 @@
+// Lists, comprehensions, tuples, parentheses and dictionaries.
+#include <stdlib.h>
+
+#include "parser/state.h"
+
+static bool adopt_all(Parser *parser, Node *node, NodeList list) {
+    for (size_t i = 0; i < list.count; i++)
+        if (!node_adopt(parser, node, list.items[i])) return false;
+    return true;
+}
+
+// Behind `[element`: for x in xs if condition ]
+static Node *parse_comprehension(Parser *parser, Node *element, const Context *outer,
+                                 SourcePos begin) {
+    parser_next(parser);
+    Pattern *pattern = parse_binding_pattern(parser);
+    if (!pattern) return NULL;
+    if (!parser_accept(parser, TOKEN_IN))
+        return parser_fail_expected(parser, "`in` and what to go through");
+    Node *iterable = parse_expression(parser), *condition = NULL;
+    if (!iterable) return NULL;
+    if (parser_accept(parser, TOKEN_IF)) {
+        condition = parse_expression(parser);
+        if (!condition) return NULL;
+    }
+    if (!parser_close_bracket(parser, outer, "list")) return NULL;
+    Node *node = node_new(parser, NODE_COMPREHENSION, begin);
+    node->as.comprehension.element = element;
+    node->as.comprehension.pattern = pattern;
+    node->as.comprehension.iterable = iterable;
+    node->as.comprehension.condition = condition;
+    bool fits = node_adopt(parser, node, element) && node_adopt(parser, node, iterable) &&
+                node_adopt(parser, node, condition);
+    return fits ? node : NULL;
+}
+
+Node *parse_list(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    NodeList list = {0};
+    Context outer = parser_open_bracket(parser);
+    while (!parser_at_closer(parser)) {
+        Node *element = parse_expression(parser);
+        if (!element) return NULL;
+        if (list.count == 0 && parser_is(parser, TOKEN_FOR))
+            return parse_comprehension(parser, element, &outer, begin);
+        LIST_PUSH(parser, list.items, list.count, element);
+        if (!parser_accept(parser, TOKEN_COMMA)) break;
+    }
+    if (!parser_close_bracket(parser, &outer, "list")) return NULL;
+    Node *node = node_new(parser, NODE_LIST, begin);
+    node->as.list = list;
+    return adopt_all(parser, node, list) ? node : NULL;
+}
+
+// (a) is a itself; (), (a,) and (a, b) are tuples.
+Node *parse_paren(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    NodeList list = {0};
+    bool comma = false;
+    Context outer = parser_open_bracket(parser);
+    while (!parser_at_closer(parser)) {
+        Node *element = parse_expression(parser);
+        if (!element) return NULL;
+        LIST_PUSH(parser, list.items, list.count, element);
+        if (!parser_accept(parser, TOKEN_COMMA)) break;
+        comma = true;
+    }
+    if (!parser_close_bracket(parser, &outer, comma ? "tuple" : "parenthesis")) return NULL;
+    if (list.count == 1 && !comma) return list.items[0];
+    Node *node = node_new(parser, NODE_TUPLE, begin);
+    node->as.list = list;
+    return adopt_all(parser, node, list) ? node : NULL;
+}
+
+// A dictionary is empty, or its first key is followed by a colon. Brackets inside the key are
+// stepped over, so every token is looked at once for the brace directly around it.
+bool parser_at_dictionary(const Parser *parser) {
+    const Token *first = parser_ahead(parser, 1);
+    if (first->kind == TOKEN_RIGHT_BRACE) return true;
+    if (token_is_word(first) && parser_ahead(parser, 2)->kind == TOKEN_COLON) return true;
+    bool statement = token_is_word(first) && first->kind != TOKEN_NAME &&
+                     first->kind != TOKEN_TRUE && first->kind != TOKEN_FALSE;
+    if (statement) return false;
+    const Token *items = parser->tokens.items;
+    for (size_t at = parser->at + 1; items[at].kind != TOKEN_END; at++) {
+        TokenKind kind = (TokenKind)items[at].kind;
+        if (kind == TOKEN_COLON) return true;
+        if (items[at].newline_before && at > parser->at + 1) return false;
+        if (kind == TOKEN_LEFT_PAREN || kind == TOKEN_LEFT_BRACKET || kind == TOKEN_LEFT_BRACE) {
+            if (items[at].value.partner == TOKEN_NO_PARTNER) return false;
+            at = items[at].value.partner;
+        } else if (kind == TOKEN_RIGHT_BRACE || kind == TOKEN_SEMICOLON || kind == TOKEN_COMMA ||
+                   kind == TOKEN_EQUAL || kind == TOKEN_RIGHT_PAREN ||
+                   kind == TOKEN_RIGHT_BRACKET || kind == TOKEN_LET) {
+            return false;
+        }
+    }
+    return false;
+}
+
+// A reserved word before the colon is a key spelt so; any other key is an expression.
+static Node *parse_key(Parser *parser) {
+    const Token *token = parser_peek(parser);
+    bool reserved = token_is_word(token) && token->kind != TOKEN_NAME;
+    if (!reserved || parser_ahead(parser, 1)->kind != TOKEN_COLON || token->kind == TOKEN_TRUE ||
+        token->kind == TOKEN_FALSE)
+        return parse_expression(parser);
+    Word word = parser_word(parser, parser_next(parser));
+    Node *node = node_new(parser, NODE_STRING, token->span.begin);
+    node->as.string.bytes = word.text;
+    node->as.string.length = word.length;
+    return node;
+}
+
+Node *parse_dictionary(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    NodeList keys = {0}, values = {0};
+    Context outer = parser_open_bracket(parser);
+    while (!parser_at_closer(parser)) {
+        Node *key = parse_key(parser);
+        if (!key) return NULL;
+        if (!parser_accept(parser, TOKEN_COLON))
+            return parser_fail_expected(parser, "`:` and the value for this key");
+        Node *value = parse_expression(parser);
+        if (!value) return NULL;
+        LIST_PUSH(parser, keys.items, keys.count, key);
+        LIST_PUSH(parser, values.items, values.count, value);
+        if (!parser_accept(parser, TOKEN_COMMA)) break;
+    }
+    if (!parser_close_bracket(parser, &outer, "dictionary")) return NULL;
+    Node *node = node_new(parser, NODE_DICT, begin);
+    node->as.dict.keys = keys;
+    node->as.dict.values = values;
+    return adopt_all(parser, node, keys) && adopt_all(parser, node, values) ? node : NULL;
+}

@@ -1,0 +1,147 @@
+// The cursor over the tokens, brackets and their context, and the making of nodes.
+#include <stdlib.h>
+#include <string.h>
+
+#include "parser/state.h"
+
+void *parser_grow(Parser *parser, void *items, size_t count, size_t item_bytes) {
+    enum { FIRST_CAPACITY = 4 };
+    bool full = count == 0 || (count >= FIRST_CAPACITY && (count & (count - 1)) == 0);
+    if (!full) return items;
+    size_t capacity = count == 0 ? FIRST_CAPACITY : count * 2;
+    void *grown = arena_allocate(parser->arena, capacity * item_bytes);
+    if (count > 0) memcpy(grown, items, count * item_bytes);
+    return grown;
+}
+
+const Token *parser_ahead(const Parser *parser, size_t count) {
+    size_t last = parser->tokens.count - 1;
+    return &parser->tokens.items[last - parser->at < count ? last : parser->at + count];
+}
+
+const Token *parser_next(Parser *parser) {
+    const Token *token = parser_peek(parser);
+    if (token->kind != TOKEN_END) parser->at++;
+    return token;
+}
+
+bool parser_accept(Parser *parser, TokenKind kind) {
+    if (!parser_is(parser, kind)) return false;
+    parser_next(parser);
+    return true;
+}
+
+bool parser_at_new_line(const Parser *parser) {
+    return parser_peek(parser)->newline_before && !parser->context.newlines_free;
+}
+
+bool parser_at_statement_end(const Parser *parser) {
+    return parser_at_new_line(parser) || parser_is(parser, TOKEN_END) ||
+           parser_is(parser, TOKEN_SEMICOLON) || parser_is(parser, TOKEN_RIGHT_BRACE);
+}
+
+bool parser_is_name(const Token *token, const char *word) {
+    if (token->kind != TOKEN_NAME) return false;
+    size_t length;
+    const char *text = source_text(token->span, &length);
+    return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
+SourcePos parser_begin(const Parser *parser) {
+    return parser_peek(parser)->span.begin;
+}
+
+SourcePos parser_end(const Parser *parser) {
+    return parser->at > 0 ? parser->tokens.items[parser->at - 1].span.end : parser->file->base;
+}
+
+Word parser_word(Parser *parser, const Token *token) {
+    size_t length = token->span.end - token->span.begin;
+    const char *text = parser->file->text + (token->span.begin - parser->file->base);
+    return (Word){.text = arena_copy_string(parser->arena, text, length),
+                  .length = (uint32_t)length,
+                  .span = token->span};
+}
+
+bool parser_take_name(Parser *parser, const char *what, Word *out) {
+    const Token *token = parser_peek(parser);
+    if (token->kind != TOKEN_NAME && token_is_word(token) && !parser_at_new_line(parser)) {
+        const char *help = parser_say(parser, "`%s` is a reserved word; choose another name",
+                                      token_spelling((TokenKind)token->kind));
+        return parser_fail_expected_help(parser, what, help) != NULL;
+    }
+    if (token->kind != TOKEN_NAME) return parser_fail_expected(parser, what) != NULL;
+    *out = parser_word(parser, parser_next(parser));
+    return true;
+}
+
+bool parser_take_word(Parser *parser, const char *what, Word *out) {
+    if (!token_is_word(parser_peek(parser))) return parser_fail_expected(parser, what) != NULL;
+    *out = parser_word(parser, parser_next(parser));
+    return true;
+}
+
+Context parser_open_bracket(Parser *parser) {
+    Context outer = parser->context;
+    size_t token = parser->at;
+    bool brace = parser_is(parser, TOKEN_LEFT_BRACE);
+    VECTOR_PUSH(&parser->open, token);
+    parser_next(parser);
+    parser->context.newlines_free = !brace;
+    parser->context.in_head = parser->context.in_subscript = false;
+    parser->context.open_count = parser->open.count;
+    return outer;
+}
+
+bool parser_at_closer(const Parser *parser) {
+    const Token *token = parser_peek(parser);
+    return token->kind == TOKEN_RIGHT_PAREN || token->kind == TOKEN_RIGHT_BRACKET ||
+           token->kind == TOKEN_RIGHT_BRACE || token->kind == TOKEN_END;
+}
+
+bool parser_close_bracket(Parser *parser, const Context *outer, const char *what) {
+    const Token *opener = &parser->tokens.items[parser->open.items[parser->open.count - 1]];
+    TokenKind closer = (TokenKind)(opener->kind + 1); // tokens.def lists them in pairs
+    if (!parser_is(parser, closer)) {
+        const char *note = parser_say(parser, "this %s was opened here", what);
+        const char *message =
+            parser_say(parser, "expected `%s` to close the %s, found %s", token_spelling(closer),
+                       what, parser_describe(parser, parser_peek(parser)));
+        FAIL(parser, .span = parser_peek(parser)->span, .message = message, .note = note,
+             .note_span = opener->span);
+        return false;
+    }
+    parser_next(parser);
+    parser->open.count--;
+    parser->context = *outer;
+    return true;
+}
+
+bool parser_enter(Parser *parser) {
+    if (++parser->context.nesting <= NESTING_MAX) return true;
+    parser_stop(parser, parser_peek(parser)->span,
+                parser_say(parser, "nested too deeply: more than %d levels", NESTING_MAX));
+    return false;
+}
+
+void parser_leave(Parser *parser) {
+    parser->context.nesting--;
+}
+
+Node *node_new(Parser *parser, NodeKind kind, SourcePos begin) {
+    Node *node = arena_allocate(parser->arena, sizeof *node);
+    node->kind = kind;
+    node->op = OPERATOR_NONE;
+    node->span = (Span){begin, parser_end(parser)};
+    node->height = 1;
+    return node;
+}
+
+bool node_adopt(Parser *parser, Node *parent, const Node *child) {
+    if (child && child->height >= parent->height) parent->height = child->height + 1;
+    if (parent->height <= TREE_HEIGHT_MAX) return true;
+    parser_stop(parser, parent->span,
+                parser_say(parser, "too long a chain: more than %d operations hang on one another",
+                           TREE_HEIGHT_MAX));
+    return false;
+}

@@ -1,0 +1,207 @@
+// Expressions with operators: a Pratt parser over one table of precedences (LANGUAGE.md, section
+// 4).
+#include "parser/state.h"
+
+typedef enum Level {
+    LEVEL_NONE, // not an operator
+    LEVEL_OR,
+    LEVEL_AND,
+    LEVEL_NOT,
+    LEVEL_COMPARE,
+    LEVEL_RANGE,
+    LEVEL_SUM,
+    LEVEL_PRODUCT,
+    LEVEL_CAST,
+    LEVEL_UNARY,
+    LEVEL_POWER,
+} Level;
+
+typedef enum Grouping { GROUP_LEFT, GROUP_RIGHT, GROUP_NEVER } Grouping;
+
+typedef struct Infix {
+    uint8_t level;    // Level
+    uint8_t grouping; // Grouping
+    uint8_t node;     // NodeKind
+    uint8_t op;       // Operator
+    bool starts_line; // at the start of a line it begins a statement instead
+} Infix;
+
+static const Infix infixes[TOKEN_KIND_COUNT] = {
+    [TOKEN_OR_OR] = {LEVEL_OR, GROUP_LEFT, NODE_LOGICAL, OPERATOR_OR, false},
+    [TOKEN_OR] = {LEVEL_OR, GROUP_LEFT, NODE_LOGICAL, OPERATOR_OR, false},
+    [TOKEN_AND_AND] = {LEVEL_AND, GROUP_LEFT, NODE_LOGICAL, OPERATOR_AND, false},
+    [TOKEN_AND] = {LEVEL_AND, GROUP_LEFT, NODE_LOGICAL, OPERATOR_AND, false},
+    [TOKEN_EQUAL_EQUAL] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_EQ, false},
+    [TOKEN_NOT_EQUAL] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_NE, false},
+    [TOKEN_LESS] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_LT, false},
+    [TOKEN_LESS_EQUAL] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_LE, false},
+    [TOKEN_GREATER] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_GT, false},
+    [TOKEN_GREATER_EQUAL] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_GE, false},
+    [TOKEN_ALMOST_EQUAL] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_APPROX, false},
+    [TOKEN_IN] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_IN, false},
+    [TOKEN_NOT] = {LEVEL_COMPARE, GROUP_NEVER, NODE_BINARY, OPERATOR_NOT_IN, true},
+    [TOKEN_DOT_DOT] = {LEVEL_RANGE, GROUP_NEVER, NODE_RANGE, OPERATOR_NONE, false},
+    [TOKEN_DOT_DOT_EQUAL] = {LEVEL_RANGE, GROUP_NEVER, NODE_RANGE, OPERATOR_NONE, false},
+    [TOKEN_PLUS] = {LEVEL_SUM, GROUP_LEFT, NODE_BINARY, OPERATOR_ADD, false},
+    [TOKEN_MINUS] = {LEVEL_SUM, GROUP_LEFT, NODE_BINARY, OPERATOR_SUB, true},
+    [TOKEN_STAR] = {LEVEL_PRODUCT, GROUP_LEFT, NODE_BINARY, OPERATOR_MUL, false},
+    [TOKEN_CIRCLED_DOT] = {LEVEL_PRODUCT, GROUP_LEFT, NODE_BINARY, OPERATOR_MUL, false},
+    [TOKEN_SLASH] = {LEVEL_PRODUCT, GROUP_LEFT, NODE_BINARY, OPERATOR_DIV, false},
+    [TOKEN_PERCENT] = {LEVEL_PRODUCT, GROUP_LEFT, NODE_BINARY, OPERATOR_MOD, false},
+    [TOKEN_AT] = {LEVEL_PRODUCT, GROUP_LEFT, NODE_BINARY, OPERATOR_MATMUL, false},
+    [TOKEN_CIRCLED_TIMES] = {LEVEL_PRODUCT, GROUP_LEFT, NODE_BINARY, OPERATOR_OUTER, false},
+    [TOKEN_AS] = {LEVEL_CAST, GROUP_LEFT, NODE_CAST, OPERATOR_NONE, false},
+    [TOKEN_STAR_STAR] = {LEVEL_POWER, GROUP_RIGHT, NODE_BINARY, OPERATOR_POW, false},
+};
+
+static Node *parse_level(Parser *parser, Level level);
+
+static Node *parse_unary(Parser *parser, Operator op, Level operand_level) {
+    const Token *token = parser_next(parser);
+    if (!parser_enter(parser)) return NULL;
+    Node *operand = parse_level(parser, operand_level);
+    parser_leave(parser);
+    if (!operand) return NULL;
+    Node *node = node_new(parser, NODE_UNARY, token->span.begin);
+    node->op = op;
+    node->op_span = token->span;
+    node->as.binary.left = operand;
+    return node_adopt(parser, node, operand) ? node : NULL;
+}
+
+static Node *parse_operand(Parser *parser) {
+    const Token *after = parser_ahead(parser, 1);
+    switch (parser_peek(parser)->kind) {
+    case TOKEN_NOT: return parse_unary(parser, OPERATOR_NOT, LEVEL_NOT);
+    case TOKEN_BANG: return parse_unary(parser, OPERATOR_NOT, LEVEL_UNARY);
+    case TOKEN_MINUS:
+        // The most negative integer is one literal: its digits alone would not fit.
+        if (after->kind == TOKEN_INT && after->too_large) return parse_number(parser, true);
+        return parse_unary(parser, OPERATOR_NEG, LEVEL_UNARY);
+    default: break;
+    }
+    SourcePos begin = parser_begin(parser);
+    return parse_postfix(parser, parse_primary(parser), begin);
+}
+
+// `<-` is one token behind a complete Name, Name(...) or Name[...] at the start of a statement.
+static bool at_rule_arrow(const Parser *parser, const Node *left) {
+    const Token *first = &parser->tokens.items[parser->statement_start];
+    const Token *next = parser_ahead(parser, 1);
+    if (!parser_is(parser, TOKEN_LESS) || next->kind != TOKEN_MINUS || next->space_before)
+        return false;
+    if (first->kind != TOKEN_NAME || left->span.begin != first->span.begin) return false;
+    if (left->kind == NODE_CALL)
+        left = left->as.call.callee;
+    else if (left->kind == NODE_INDEX)
+        left = left->as.index.object;
+    return left->kind == NODE_NAME;
+}
+
+// The operator at the cursor, NULL when the expression ends here or binds looser than `level`.
+static const Infix *infix_at(const Parser *parser, const Node *left, Level level) {
+    const Token *token = parser_peek(parser);
+    const Infix *infix = &infixes[token->kind];
+    if (infix->level == LEVEL_NONE || infix->level < level) return NULL;
+    if (infix->starts_line && parser_at_new_line(parser)) return NULL;
+    if (infix->op == OPERATOR_NOT_IN && parser_ahead(parser, 1)->kind != TOKEN_IN) return NULL;
+    return at_rule_arrow(parser, left) ? NULL : infix;
+}
+
+static Node *fail_chained(Parser *parser, const Node *left, const Infix *infix) {
+    const Token *token = parser_peek(parser);
+    if (infix->level == LEVEL_RANGE)
+        return FAIL(parser, .span = token->span, .message = "ranges cannot be chained",
+                    .help = "range(start, stop, step) takes a step");
+    size_t middle_length, op_length;
+    const Node *middle = left->as.binary.right;
+    const char *middle_text = source_text(middle->span, &middle_length);
+    const char *op_text = source_text(left->op_span, &op_length);
+    const char *help = "join two comparisons with `and`";
+    if (middle_length <= 40) {
+        size_t left_length;
+        const char *left_text = source_text(left->as.binary.left->span, &left_length);
+        if (left_length <= 40)
+            help = parser_say(parser, "write `%.*s %.*s %.*s and %.*s %s ...`", (int)left_length,
+                              left_text, (int)op_length, op_text, (int)middle_length, middle_text,
+                              (int)middle_length, middle_text,
+                              token->kind == TOKEN_NOT ? "not in"
+                                                       : token_spelling((TokenKind)token->kind));
+    }
+    return FAIL(parser, .span = token->span, .message = "comparisons cannot be chained",
+                .help = help, .note = "the first comparison is here", .note_span = left->op_span);
+}
+
+static Node *parse_cast(Parser *parser, Node *left, SourcePos begin) {
+    parser_next(parser);
+    TypeNode *type = parse_cast_type(parser);
+    if (!type) return NULL;
+    Node *node = node_new(parser, NODE_CAST, begin);
+    node->as.cast.value = left;
+    node->as.cast.type = type;
+    return node_adopt(parser, node, left) ? node : NULL;
+}
+
+static Node *parse_range_end(Parser *parser, Node *left, SourcePos begin) {
+    const Token *token = parser_next(parser);
+    if (parser_is(parser, TOKEN_RIGHT_BRACKET) || parser_is(parser, TOKEN_COMMA))
+        return FAIL(parser, .span = token->span, .message = "this range has no end",
+                    .help = "inside `[ ]` a slice to the end is written `a:`");
+    Node *high = parse_level(parser, LEVEL_RANGE + 1);
+    if (!high) return NULL;
+    Node *node = node_new(parser, NODE_RANGE, begin);
+    node->op_span = token->span;
+    node->as.range.low = left;
+    node->as.range.high = high;
+    node->as.range.inclusive = token->kind == TOKEN_DOT_DOT_EQUAL;
+    return node_adopt(parser, node, left) && node_adopt(parser, node, high) ? node : NULL;
+}
+
+static Node *parse_binary(Parser *parser, const Infix *infix, Node *left, SourcePos begin) {
+    Span op_span = parser_next(parser)->span;
+    if (infix->op == OPERATOR_NOT_IN) op_span.end = parser_next(parser)->span.end;
+    Level right_level = infix->grouping == GROUP_RIGHT ? infix->level : infix->level + 1u;
+    if (!parser_enter(parser)) return NULL;
+    Node *right = parse_level(parser, right_level);
+    parser_leave(parser);
+    if (!right) return NULL;
+    Node *node = node_new(parser, (NodeKind)infix->node, begin);
+    node->op = (Operator)infix->op;
+    node->op_span = op_span;
+    node->as.binary.left = left;
+    node->as.binary.right = right;
+    return node_adopt(parser, node, left) && node_adopt(parser, node, right) ? node : NULL;
+}
+
+// Reads operators that bind at least as tightly as `level`.
+static Node *parse_level(Parser *parser, Level level) {
+    SourcePos begin = parser_begin(parser);
+    Node *left = parse_operand(parser);
+    Level ungrouped = LEVEL_NONE; // the level of the last operator when it cannot be chained
+    for (const Infix *infix; left && (infix = infix_at(parser, left, level)) != NULL;) {
+        if (infix->level == (uint8_t)ungrouped) return fail_chained(parser, left, infix);
+        ungrouped = infix->grouping == GROUP_NEVER ? (Level)infix->level : LEVEL_NONE;
+        if (infix->node == NODE_CAST)
+            left = parse_cast(parser, left, begin);
+        else if (infix->node == NODE_RANGE)
+            left = parse_range_end(parser, left, begin);
+        else
+            left = parse_binary(parser, infix, left, begin);
+    }
+    return left;
+}
+
+Node *parse_expression(Parser *parser) {
+    if (!parser_enter(parser)) return NULL;
+    Node *node = parse_level(parser, LEVEL_OR);
+    parser_leave(parser);
+    return node;
+}
+
+Node *parse_head(Parser *parser) {
+    bool outer = parser->context.in_head;
+    parser->context.in_head = true;
+    Node *node = parse_expression(parser);
+    parser->context.in_head = outer;
+    return node;
+}

@@ -1,0 +1,125 @@
+// Syntax errors: their words, and what a misspelt keyword was meant to be.
+#include <stdlib.h>
+#include <string.h>
+
+#include "parser/state.h"
+
+void *parser_fail(Parser *parser, const Diagnostic *diagnostic) {
+    bool known = parser_is(parser, TOKEN_ERROR); // the lexer has said what is wrong here
+    bool enough = parser->diagnostics->error_count >= parser->errors_max;
+    if (parser->stopped || known || enough) return NULL;
+    Diagnostic reported = *diagnostic;
+    reported.severity = SEVERITY_ERROR;
+    reported.kind = status_word(STATUS_SYNTAX);
+    diagnostic_list_add(parser->diagnostics, &reported);
+    // Nothing follows the end of the file: what the constructs around miss there is the same
+    // mistake.
+    if (parser_is(parser, TOKEN_END)) parser->stopped = true;
+    return NULL;
+}
+
+void *parser_stop(Parser *parser, Span span, const char *message) {
+    FAIL(parser, .span = span, .message = message);
+    parser->stopped = true;
+    parser->at = parser->tokens.count - 1;
+    return NULL;
+}
+
+const char *parser_say(Parser *parser, const char *format, ...) {
+    Text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    text_format_v(&text, format, arguments);
+    va_end(arguments);
+    const char *copy = arena_copy_string(parser->arena, text_get(&text), text.length);
+    text_free(&text);
+    return copy;
+}
+
+const char *parser_describe(Parser *parser, const Token *token) {
+    enum { SHOWN_MAX = 40 };
+    size_t length = token->span.end - token->span.begin;
+    if (token->kind == TOKEN_END) return "the end of the file";
+    if (token->kind == TOKEN_STRING || token->kind == TOKEN_FORMAT_STRING) return "a string";
+    if (token->kind == TOKEN_FORMAT_TEXT || token->kind == TOKEN_FORMAT_SPEC)
+        return "the end of the placeholder";
+    const char *text = parser->file->text + (token->span.begin - parser->file->base);
+    if (length <= SHOWN_MAX) return parser_say(parser, "`%.*s`", (int)length, text);
+    length = SHOWN_MAX;
+    while (((unsigned char)text[length] & 0xC0u) == 0x80u) length--;
+    return parser_say(parser, "`%.*s...`", (int)length, text);
+}
+
+void *parser_fail_expected(Parser *parser, const char *what) {
+    return parser_fail_expected_help(parser, what, NULL);
+}
+
+void *parser_fail_expected_help(Parser *parser, const char *what, const char *help) {
+    const Token *token = parser_peek(parser);
+    const char *found = parser_describe(parser, token);
+    Span span = token->span;
+    if (token->kind == TOKEN_END || parser_at_new_line(parser)) {
+        // Something is missing behind the last token, not in front of whatever comes next.
+        if (token->kind != TOKEN_END) found = "the end of the line";
+        span = (Span){parser_end(parser), parser_end(parser)};
+    }
+    return FAIL(parser, .span = span,
+                .message = parser_say(parser, "expected %s, found %s", what, found), .help = help);
+}
+
+// Words of other languages, and tl's own, with what to write.
+static const struct {
+    const char *word, *meant;
+} meanings[] = {
+    {"fn", "fn"},          {"function", "fn"},       {"func", "fn"},
+    {"def", "fn"},         {"let", "let"},           {"var", "let"},
+    {"const", "let"},      {"val", "let"},           {"if", "if"},
+    {"else", "else"},      {"elif", "else if"},      {"elsif", "else if"},
+    {"elseif", "else if"}, {"for", "for"},           {"foreach", "for"},
+    {"while", "while"},    {"until", "while"},       {"loop", "loop"},
+    {"break", "break"},    {"continue", "continue"}, {"return", "return"},
+    {"match", "match"},    {"switch", "match"},      {"case", "match"},
+    {"try", "try"},        {"catch", "catch"},       {"except", "catch"},
+    {"struct", "struct"},  {"class", "struct"},      {"impl", "impl"},
+    {"import", "import"},  {"include", "import"},    {"use", "import"},
+    {"tensor", "tensor"},  {"learn", "learn"},       {"test", "test"},
+    {"bench", "bench"},    {"throw", "error(...)"},  {"raise", "error(...)"},
+    {"mut", "let"},        {"with", "with"},
+};
+
+// Changes (insert, delete, replace, swap of neighbours) between two short words; more than `most`
+// counts as most + 1.
+static int distance(const char *a, size_t a_length, const char *b, int most) {
+    enum { WORD_MAX = 16 };
+    size_t b_length = strlen(b);
+    if (a_length > WORD_MAX || b_length > WORD_MAX) return most + 1;
+    int rows[WORD_MAX + 1][WORD_MAX + 1];
+    for (size_t i = 0; i <= a_length; i++) {
+        for (size_t j = 0; j <= b_length; j++) {
+            if (i == 0 || j == 0) {
+                rows[i][j] = (int)(i + j);
+                continue;
+            }
+            int best = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (rows[i - 1][j] + 1 < best) best = rows[i - 1][j] + 1;
+            if (rows[i][j - 1] + 1 < best) best = rows[i][j - 1] + 1;
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && rows[i - 2][j - 2] + 1 < best) best = rows[i - 2][j - 2] + 1;
+            rows[i][j] = best;
+        }
+    }
+    return rows[a_length][b_length];
+}
+
+const char *keyword_suggest(const char *word, size_t length) {
+    int most = length <= 3 ? 1 : 2; // in a short word two changes make any other
+    if (length <= 2) most = 0;
+    const char *meant = NULL;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        int changes = distance(word, length, meanings[i].word, most);
+        if (changes > most) continue;
+        meant = meanings[i].meant;
+        most = changes - 1;
+    }
+    return meant;
+}

@@ -1,0 +1,120 @@
+// What the parser's files share: the cursor, the context, reporting, and one entry point per file.
+// Every parse_* function returns NULL (or false) after it has reported an error; the statement that
+// it belongs to is then given up and reading goes on at the next one.
+#ifndef PARSER_STATE_H
+#define PARSER_STATE_H
+
+#include "lexer/lexer.h"
+#include "parser/parser.h"
+
+// What a construct sets for its inside and restores at its end.
+typedef struct Context {
+    bool newlines_free; // inside ( or [ : a newline is white space
+    bool in_head;       // of if, while, for, match: `{` begins the body, not a struct literal
+    bool in_subscript;  // directly inside x[...]: `::` is a slice's
+    bool in_block;      // not at the top level of the file
+    int nesting;
+    size_t open_count; // of Parser.open
+} Context;
+
+typedef struct Parser {
+    Arena *arena;
+    const SourceFile *file;
+    TokenList tokens;
+    size_t at;
+    DiagnosticList *diagnostics;
+    size_t errors_max; // diagnostics->error_count never passes it
+    VECTOR(size_t) open; // tokens of the brackets around the cursor, outermost first
+    Context context;
+    size_t statement_start; // the token that the current statement began with
+    bool stopped;           // after an error that makes all others meaningless
+} Parser;
+
+// An array in the arena that doubles when its count reaches a power of two; nothing to free.
+#define LIST_PUSH(parser, items, count, item)                                                      \
+    do {                                                                                           \
+        (items) = parser_grow(parser, items, count, sizeof *(items));                              \
+        (items)[(count)++] = (item);                                                               \
+    } while (0)
+void *parser_grow(Parser *parser, void *items, size_t count, size_t item_bytes);
+
+// The cursor (cursor.c).
+static inline const Token *parser_peek(const Parser *parser) {
+    return &parser->tokens.items[parser->at];
+}
+const Token *parser_ahead(const Parser *parser, size_t count); // stays on the END token
+static inline bool parser_is(const Parser *parser, TokenKind kind) {
+    return parser_peek(parser)->kind == kind;
+}
+const Token *parser_next(Parser *parser);
+bool parser_accept(Parser *parser, TokenKind kind);
+// Whether the token at the cursor begins a line that newlines separate from what stands before.
+bool parser_at_new_line(const Parser *parser);
+bool parser_at_statement_end(const Parser *parser);
+bool parser_is_name(const Token *token, const char *word); // a name spelt so, not a reserved word
+SourcePos parser_begin(const Parser *parser);              // of the token at the cursor
+SourcePos parser_end(const Parser *parser);                // of the token before it
+Word parser_word(Parser *parser, const Token *token);
+// A name at the cursor; `what` completes "expected ...".
+bool parser_take_name(Parser *parser, const char *what, Word *out);
+// Any word, reserved or not: after `.` and `::` and before `:`.
+bool parser_take_word(Parser *parser, const char *what, Word *out);
+
+// Brackets. open_bracket takes the opener and sets the context for its inside; close_bracket wants
+// the closer ("expected `)` to close the call opened here") and restores the context.
+Context parser_open_bracket(Parser *parser);
+bool parser_close_bracket(Parser *parser, const Context *outer, const char *what);
+bool parser_at_closer(const Parser *parser);
+bool parser_enter(Parser *parser); // one level deeper; false and an error beyond NESTING_MAX
+void parser_leave(Parser *parser);
+
+// Reporting (report.c). FAIL(parser, .span = ..., .message = ...) reports and is NULL.
+#define FAIL(parser, ...) parser_fail(parser, &(Diagnostic){__VA_ARGS__})
+void *parser_fail(Parser *parser, const Diagnostic *diagnostic);
+const char *parser_say(Parser *parser, const char *format, ...) PRINTF_LIKE(2, 3);
+// "expected <what>, found <the token at the cursor>".
+void *parser_fail_expected(Parser *parser, const char *what);
+void *parser_fail_expected_help(Parser *parser, const char *what, const char *help);
+void *parser_stop(Parser *parser, Span span, const char *message);
+// How a token is named in a message.
+const char *parser_describe(Parser *parser, const Token *token);
+// What a word that is no keyword here was probably meant to be; NULL when nothing is close.
+const char *keyword_suggest(const char *word, size_t length);
+
+// Nodes. The span of a new node reaches from `begin` to the last token read.
+Node *node_new(Parser *parser, NodeKind kind, SourcePos begin);
+// Makes child's height count in parent's. False (after an error) when the tree grows too high.
+bool node_adopt(Parser *parser, Node *parent, const Node *child);
+
+Node *parse_expression(Parser *parser);            // expression.c
+Node *parse_head(Parser *parser);                  // an expression before the `{` of a body
+Node *parse_number(Parser *parser, bool negative); // primary.c: a literal
+Node *parse_primary(Parser *parser);
+Node *parse_postfix(Parser *parser, Node *left, SourcePos begin); // postfix.c
+Node *parse_list(Parser *parser);                                 // collection.c
+Node *parse_paren(Parser *parser);
+Node *parse_dictionary(Parser *parser);
+bool parser_at_dictionary(const Parser *parser);     // `{` begins one, not a block
+Node *parse_block(Parser *parser, const char *what); // statement.c
+Node *parse_statement(Parser *parser);
+Node *parse_arm_body(Parser *parser);
+Node *parse_top_level(Parser *parser);
+Node *parse_if(Parser *parser); // control.c
+Node *parse_try(Parser *parser);
+Node *parse_while(Parser *parser);
+Node *parse_loop(Parser *parser);
+Node *parse_for(Parser *parser);
+Node *parse_with(Parser *parser);
+Node *parse_learn(Parser *parser);
+Node *parse_match(Parser *parser);              // pattern.c
+Pattern *parse_binding_pattern(Parser *parser); // let, for: names and tuples of them
+Node *parse_lambda(Parser *parser);             // declaration.c
+Node *parse_declaration(Parser *parser, bool *found);
+bool parser_reject_logic(Parser *parser); // logic.c; true after reporting one
+bool parser_reject_logic_tail(Parser *parser, const Node *node);
+TypeNode *parse_type(Parser *parser);      // type.c
+TypeNode *parse_cast_type(Parser *parser); // without type arguments: `x as int < y` compares
+bool parse_type_arguments(Parser *parser, TypeNode ***types, size_t *count);
+bool parser_at_type_arguments(const Parser *parser); // `<types>` and then `{` or `::`
+
+#endif

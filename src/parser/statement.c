@@ -1,0 +1,403 @@
+// Statements: let, tensor, assignments, expressions, jumps; blocks; and recovery after an error.
+#include <stdlib.h>
+
+#include "parser/state.h"
+
+// Assignment operators; `=` and `:=` have none.
+static const struct {
+    TokenKind token;
+    Operator op;
+} assignments[] = {
+    {TOKEN_EQUAL, OPERATOR_NONE},          {TOKEN_COLON_EQUAL, OPERATOR_NONE},
+    {TOKEN_PLUS_EQUAL, OPERATOR_ADD},      {TOKEN_MINUS_EQUAL, OPERATOR_SUB},
+    {TOKEN_STAR_EQUAL, OPERATOR_MUL},      {TOKEN_SLASH_EQUAL, OPERATOR_DIV},
+    {TOKEN_AT_EQUAL, OPERATOR_MATMUL},     {TOKEN_PERCENT_EQUAL, OPERATOR_MOD},
+    {TOKEN_STAR_STAR_EQUAL, OPERATOR_POW},
+};
+
+static bool at_assignment(const Parser *parser, Operator *op) {
+    for (size_t i = 0; i < sizeof assignments / sizeof assignments[0]; i++) {
+        if (!parser_is(parser, assignments[i].token)) continue;
+        *op = assignments[i].op;
+        return true;
+    }
+    return false;
+}
+
+static Node *parse_let(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    parser_next(parser);
+    const Token *token = parser_peek(parser);
+    if (parser_is_name(token, "mut") && parser_ahead(parser, 1)->kind == TOKEN_NAME)
+        return FAIL(parser, .span = token->span, .message = "`let mut` is not needed",
+                    .help = "every variable can be assigned again: leave out `mut`");
+    Node *node = node_new(parser, NODE_LET, begin);
+    node->as.let.pattern = parse_binding_pattern(parser);
+    if (!node->as.let.pattern) return NULL;
+    bool destructures = node->as.let.pattern->kind == PATTERN_TUPLE;
+    if (!destructures && parser_accept(parser, TOKEN_COLON)) {
+        node->as.let.type = parse_type(parser);
+        if (!node->as.let.type) return NULL;
+    }
+    if (parser_accept(parser, TOKEN_EQUAL)) {
+        node->as.let.value = parse_expression(parser);
+        if (!node->as.let.value) return NULL;
+        if (!node_adopt(parser, node, node->as.let.value)) return NULL;
+    } else if (destructures || !node->as.let.type) {
+        return parser_fail_expected(parser, "`=` and a value");
+    }
+    node->span.end = parser_end(parser);
+    return node;
+}
+
+// tensor w: float16[3, n] learnable = expr
+static Node *parse_tensor(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    parser_next(parser);
+    Node *node = node_new(parser, NODE_TENSOR_DECLARATION, begin);
+    node->as.tensor.name = parser_word(parser, parser_next(parser));
+    parser_next(parser); // the colon that made this a declaration
+    TypeNode *type = node->as.tensor.type = parse_type(parser);
+    if (!type) return NULL;
+    if (parser_is_name(parser_peek(parser), "learnable") && !parser_at_new_line(parser)) {
+        parser_next(parser);
+        type->learnable = true;
+    }
+    if (parser_accept(parser, TOKEN_EQUAL)) {
+        node->as.tensor.value = parse_expression(parser);
+        if (!node->as.tensor.value) return NULL;
+        if (!node_adopt(parser, node, node->as.tensor.value)) return NULL;
+    }
+    node->span.end = parser_end(parser);
+    return node;
+}
+
+// Words for what cannot be assigned to; NULL when the node is a target.
+static const char *not_a_target(const Node *node, bool inside_tuple) {
+    switch (node->kind) {
+    case NODE_NAME:
+    case NODE_FIELD:
+    case NODE_INDEX: return NULL;
+    case NODE_TUPLE:
+        if (inside_tuple) return "a tuple inside a tuple";
+        if (node->as.list.count == 0) return "an empty tuple";
+        for (size_t i = 0; i < node->as.list.count; i++) {
+            const char *words = not_a_target(node->as.list.items[i], true);
+            if (words) return words;
+        }
+        return NULL;
+    case NODE_INT:
+    case NODE_FLOAT: return "a number";
+    case NODE_STRING:
+    case NODE_FORMAT_STRING: return "a string";
+    case NODE_BOOL: return "a truth value";
+    case NODE_NONE: return "none";
+    case NODE_CALL:
+    case NODE_METHOD_CALL: return "the result of a call";
+    case NODE_LIST: return "a list";
+    default: return "this expression";
+    }
+}
+
+static Node *parse_assignment(Parser *parser, Node *target, SourcePos begin, Operator op) {
+    const Token *token = parser_peek(parser);
+    const char *words = not_a_target(target, false);
+    if (words)
+        return FAIL(parser, .span = target->span,
+                    .message = parser_say(parser, "cannot assign to %s", words),
+                    .help = token->kind == TOKEN_EQUAL
+                                ? "a name, a field or an index can be assigned; `==` compares"
+                                : "a name, a field or an index can be assigned");
+    if (target->kind == NODE_TUPLE && op != OPERATOR_NONE)
+        return FAIL(parser, .span = token->span,
+                    .message = parser_say(parser, "`%s` needs a single target, not a tuple",
+                                          token_spelling((TokenKind)token->kind)));
+    parser_next(parser);
+    SourcePos value_begin = parser_begin(parser);
+    Node *value = parse_expression(parser);
+    if (!value) return NULL;
+    if (target->kind == NODE_TUPLE && parser_is(parser, TOKEN_COMMA)) { // a, b = b, a
+        NodeList list = {0};
+        LIST_PUSH(parser, list.items, list.count, value);
+        while (parser_accept(parser, TOKEN_COMMA)) {
+            if (!(value = parse_expression(parser))) return NULL;
+            LIST_PUSH(parser, list.items, list.count, value);
+        }
+        value = node_new(parser, NODE_TUPLE, value_begin);
+        value->as.list = list;
+        for (size_t i = 0; i < list.count; i++)
+            if (!node_adopt(parser, value, list.items[i])) return NULL;
+    }
+    Operator again;
+    if (at_assignment(parser, &again) && !parser_at_new_line(parser))
+        return FAIL(parser, .span = parser_peek(parser)->span,
+                    .message = "an assignment has no value that could be assigned again",
+                    .help = "write one assignment a line");
+    Node *node = node_new(parser, NODE_ASSIGN, begin);
+    node->op = op;
+    node->op_span = token->span;
+    node->as.assign.target = target;
+    node->as.assign.value = value;
+    node->as.assign.define = token->kind == TOKEN_COLON_EQUAL;
+    return node_adopt(parser, node, target) && node_adopt(parser, node, value) ? node : NULL;
+}
+
+// Behind `a`: , b, c  as the targets of an assignment.
+static Node *parse_targets(Parser *parser, Node *first, SourcePos begin) {
+    NodeList list = {0};
+    LIST_PUSH(parser, list.items, list.count, first);
+    while (parser_accept(parser, TOKEN_COMMA)) {
+        Node *target = parse_expression(parser);
+        if (!target) return NULL;
+        LIST_PUSH(parser, list.items, list.count, target);
+    }
+    Operator op;
+    if (!at_assignment(parser, &op))
+        return parser_fail_expected_help(parser, "`=` after this list of names",
+                                         "a tuple is written in parentheses: (a, b)");
+    Node *node = node_new(parser, NODE_TUPLE, begin);
+    node->as.list = list;
+    for (size_t i = 0; i < list.count; i++)
+        if (!node_adopt(parser, node, list.items[i])) return NULL;
+    return node;
+}
+
+// An unused value that begins a line with `-`, `(` or `[` was likely meant to continue the line
+// above. A call does something even when its value is not used.
+static bool looks_continued(const Parser *parser, size_t start, const Node *value) {
+    const Token *token = &parser->tokens.items[start];
+    if (!token->newline_before || start == 0 || value->kind == NODE_CALL ||
+        value->kind == NODE_METHOD_CALL)
+        return false;
+    TokenKind before = (TokenKind)parser->tokens.items[start - 1].kind;
+    if (before == TOKEN_LEFT_BRACE || before == TOKEN_SEMICOLON) return false;
+    return token->kind == TOKEN_MINUS || token->kind == TOKEN_LEFT_PAREN ||
+           token->kind == TOKEN_LEFT_BRACKET;
+}
+
+static Node *parse_expression_statement(Parser *parser, bool allow_targets) {
+    SourcePos begin = parser_begin(parser);
+    size_t start = parser->at;
+    bool block = parser_is(parser, TOKEN_LEFT_BRACE);
+    Node *value = block ? parse_block(parser, "block") : parse_expression(parser);
+    if (!value) return NULL;
+    if (allow_targets && parser_is(parser, TOKEN_COMMA))
+        if (!(value = parse_targets(parser, value, begin))) return NULL;
+    Operator op;
+    if (at_assignment(parser, &op)) return parse_assignment(parser, value, begin, op);
+    Node *node = node_new(parser, NODE_EXPRESSION_STATEMENT, begin);
+    node->as.expression.value = value;
+    node->as.expression.unused_start = looks_continued(parser, start, value);
+    return node_adopt(parser, node, value) ? node : NULL;
+}
+
+static Node *parse_jump(Parser *parser, NodeKind kind) {
+    const Token *token = parser_next(parser);
+    Node *node = node_new(parser, kind, token->span.begin);
+    bool ends = parser_at_statement_end(parser) || parser_is(parser, TOKEN_COMMA) ||
+                parser_is(parser, TOKEN_RIGHT_PAREN);
+    if (kind != NODE_RETURN || ends || parser_peek(parser)->newline_before) return node;
+    node->as.returned.value = parse_expression(parser);
+    if (!node->as.returned.value) return NULL;
+    node->span.end = parser_end(parser);
+    return node_adopt(parser, node, node->as.returned.value) ? node : NULL;
+}
+
+static Node *parse_simple_statement(Parser *parser, bool allow_targets) {
+    const Token *next = parser_ahead(parser, 1);
+    switch (parser_peek(parser)->kind) {
+    case TOKEN_LET: return parse_let(parser);
+    case TOKEN_WHILE: return parse_while(parser);
+    case TOKEN_LOOP: return parse_loop(parser);
+    case TOKEN_FOR: return parse_for(parser);
+    case TOKEN_BREAK: return parse_jump(parser, NODE_BREAK);
+    case TOKEN_CONTINUE: return parse_jump(parser, NODE_CONTINUE);
+    case TOKEN_RETURN: return parse_jump(parser, NODE_RETURN);
+    default: break;
+    }
+    bool tensor = parser_is_name(parser_peek(parser), "tensor") && next->kind == TOKEN_NAME &&
+                  parser_ahead(parser, 2)->kind == TOKEN_COLON;
+    return tensor ? parse_tensor(parser) : parse_expression_statement(parser, allow_targets);
+}
+
+Node *parse_arm_body(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    if (parser_is(parser, TOKEN_LEFT_BRACE) && !parser_at_dictionary(parser))
+        return parse_block(parser, "block");
+    Node *statement = parse_simple_statement(parser, false);
+    if (!statement) return NULL;
+    if (statement->kind == NODE_EXPRESSION_STATEMENT) return statement->as.expression.value;
+    Node *node = node_new(parser, NODE_BLOCK, begin);
+    LIST_PUSH(parser, node->as.block.statements.items, node->as.block.statements.count, statement);
+    return node_adopt(parser, node, statement) ? node : NULL;
+}
+
+// A statement that ends with its own `}` needs nothing behind it.
+static bool ends_itself(const Node *node) {
+    if (node->kind == NODE_EXPRESSION_STATEMENT) node = node->as.expression.value;
+    switch (node->kind) {
+    case NODE_IF:
+    case NODE_MATCH:
+    case NODE_TRY:
+    case NODE_BLOCK:
+    case NODE_WHILE:
+    case NODE_LOOP:
+    case NODE_FOR:
+    case NODE_WITH:
+    case NODE_LEARN: return true;
+    default: return node->kind >= NODE_FUNCTION && node->kind != NODE_IMPORT;
+    }
+}
+
+static Node *fail_unfinished(Parser *parser, const Node *node) {
+    const Token *token = parser_peek(parser);
+    const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : NULL;
+    if (token->kind == TOKEN_ELSE)
+        return FAIL(parser, .span = token->span, .message = "`else` without `if`");
+    if (token->kind == TOKEN_CATCH)
+        return FAIL(parser, .span = token->span, .message = "`catch` without `try`");
+    if (value && value->kind == NODE_NAME && !token->newline_before) {
+        const Word *word = &value->as.name.word;
+        const char *meant = keyword_suggest(word->text, word->length);
+        if (meant)
+            return FAIL(parser, .span = word->span,
+                        .message = parser_say(parser, "unexpected `%s` before %s", word->text,
+                                              parser_describe(parser, token)),
+                        .help = parser_say(parser, "did you mean `%s`?", meant));
+    }
+    return parser_fail_expected(parser, "a newline or `;` after this statement");
+}
+
+// Takes what separates statements; false after an error.
+static bool end_statement(Parser *parser, const Node *node) {
+    if (parser_accept(parser, TOKEN_SEMICOLON)) return true;
+    if (parser_at_statement_end(parser)) return true;
+    if (ends_itself(node) && !parser_at_closer(parser) && !parser_is(parser, TOKEN_ELSE) &&
+        !parser_is(parser, TOKEN_CATCH))
+        return true;
+    if (parser_reject_logic_tail(parser, node)) return false;
+    return fail_unfinished(parser, node) != NULL;
+}
+
+static bool begins_statement(const Token *token) {
+    switch (token->kind) {
+    case TOKEN_FN:
+    case TOKEN_LET:
+    case TOKEN_WHILE:
+    case TOKEN_LOOP:
+    case TOKEN_FOR:
+    case TOKEN_BREAK:
+    case TOKEN_CONTINUE:
+    case TOKEN_RETURN: return true;
+    default: return false;
+    }
+}
+
+// Goes on to where the next statement begins: a new line or `;` outside the brackets that the
+// failed statement had opened, or the `}` of the block around. A line that begins with a
+// statement's keyword ends the statement even inside ( and [ , unless a brace was passed over on
+// the way there.
+static void synchronise(Parser *parser, const Context *context, size_t start) {
+    size_t depth = parser->open.count - context->open_count, braces = 0;
+    for (size_t i = context->open_count; i < parser->open.count; i++)
+        braces += parser->tokens.items[parser->open.items[i]].kind == TOKEN_LEFT_BRACE;
+    parser->open.count = context->open_count;
+    parser->context = *context;
+    if (parser->at == start) parser_next(parser);
+    for (; !parser_is(parser, TOKEN_END); parser_next(parser)) {
+        const Token *token = parser_peek(parser);
+        if (token->newline_before && (depth == 0 || (braces == 0 && begins_statement(token))))
+            return;
+        switch (token->kind) {
+        case TOKEN_LEFT_BRACE:
+            braces++;
+            depth++;
+            break;
+        case TOKEN_LEFT_PAREN:
+        case TOKEN_LEFT_BRACKET: depth++; break;
+        case TOKEN_RIGHT_BRACE:
+            if (braces == 0) return;
+            braces--;
+            depth--;
+            break;
+        case TOKEN_RIGHT_PAREN:
+        case TOKEN_RIGHT_BRACKET:
+            if (depth > braces) depth--;
+            break;
+        case TOKEN_SEMICOLON:
+            if (depth > 0) break;
+            parser_next(parser);
+            return;
+        default: break;
+        }
+    }
+}
+
+// One statement with its end; NULL when it was given up.
+Node *parse_statement(Parser *parser) {
+    Context context = parser->context;
+    context.open_count = parser->open.count;
+    size_t start = parser->at, outer_start = parser->statement_start;
+    parser->statement_start = start;
+    Node *node = NULL;
+    if (parser_enter(parser) && !parser_reject_logic(parser)) {
+        bool found = false;
+        node = parse_declaration(parser, &found);
+        if (!found) node = parse_simple_statement(parser, true);
+        parser_leave(parser);
+        if (node && !end_statement(parser, node)) node = NULL;
+    }
+    parser->statement_start = outer_start;
+    if (!node) synchronise(parser, &context, start);
+    return node;
+}
+
+static Node *fail_unclosed(Parser *parser, const Token *opener, const char *what) {
+    return FAIL(parser, .span = {parser_end(parser), parser_end(parser)}, .message = "missing `}`",
+                .note = parser_say(parser, "this %s was opened here", what),
+                .note_span = opener->span);
+}
+
+// { statements }, with newlines counting again whatever brackets stand around.
+Node *parse_block(Parser *parser, const char *what) {
+    if (!parser_is(parser, TOKEN_LEFT_BRACE))
+        return parser_fail_expected(parser, parser_say(parser, "`{` to begin the %s", what));
+    const Token *opener = parser_peek(parser);
+    if (!parser_enter(parser)) return NULL;
+    Context outer = parser_open_bracket(parser);
+    parser->context.in_block = true;
+    NodeList list = {0};
+    while (!parser_is(parser, TOKEN_RIGHT_BRACE) && !parser_is(parser, TOKEN_END)) {
+        if (parser_accept(parser, TOKEN_SEMICOLON)) continue;
+        Node *statement = parse_statement(parser);
+        if (statement) LIST_PUSH(parser, list.items, list.count, statement);
+    }
+    if (parser_is(parser, TOKEN_END)) return fail_unclosed(parser, opener, what);
+    parser_close_bracket(parser, &outer, what);
+    parser_leave(parser);
+    Node *node = node_new(parser, NODE_BLOCK, opener->span.begin);
+    node->as.block.statements = list;
+    for (size_t i = 0; i < list.count; i++)
+        if (!node_adopt(parser, node, list.items[i])) return NULL;
+    return node;
+}
+
+Node *parse_top_level(Parser *parser) {
+    NodeList list = {0};
+    while (!parser_is(parser, TOKEN_END)) {
+        if (parser_accept(parser, TOKEN_SEMICOLON)) continue;
+        if (parser_is(parser, TOKEN_RIGHT_BRACE)) {
+            FAIL(parser, .span = parser_peek(parser)->span,
+                 .message = "unexpected `}`: no block is open here");
+            parser_next(parser);
+            continue;
+        }
+        Node *statement = parse_statement(parser);
+        if (statement) LIST_PUSH(parser, list.items, list.count, statement);
+    }
+    Node *node = node_new(parser, NODE_BLOCK, parser->file->base);
+    node->as.block.statements = list;
+    for (size_t i = 0; i < list.count; i++)
+        if (!node_adopt(parser, node, list.items[i])) break;
+    return node;
+}
