@@ -159,7 +159,8 @@ Status cpu_kernel_RANDOM(const KernelCall *call) {
                      .counter = (uint64_t)call->options.integers[1],
                      .uniform_max = INFINITY};
     if (call->options.op == RANDOM_UNIFORM && dtype_is_float(out->dtype))
-        random.uniform_max = largest_below(out->dtype, call->options.scalars[1]);
+        random.uniform_max =
+            fmax(call->options.scalars[0], largest_below(out->dtype, call->options.scalars[1]));
     int64_t total = view_count(out);
     if (total == 0) return STATUS_OK;
     uint64_t skipped = random.counter % CHUNK_ELEMENTS;

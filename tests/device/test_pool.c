@@ -1,0 +1,481 @@
+// The pool: classes, limits, order of eviction, refusal, poison, threads, and what it costs.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/source.h"
+#include "device/buffer.h"
+#include "device/settings.h"
+
+#include <cmocka.h> // after ours: its macro fail() has the name of our function
+
+enum { MEGABYTE = 1 << 20 };
+
+static const char *const variables[] = {"TL_BUFFER_MAX_MB", "TL_DEVICE_MEMORY_MB",   "TL_POISON",
+                                        "TL_DEVICE",        "TL_MEMORY_CHECK",       "TL_THREADS",
+                                        "TL_SEED",          "TL_COMPUTE_PER_BUFFER", "TL_ISA",
+                                        "TL_BUFFER_STATS",  "TL_DEBUG_MEMORY"};
+
+static int clean_environment(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
+    origin_current = (Origin){0, 0};
+    error_clear();
+    return 0;
+}
+
+static Device *open_cpu(void) {
+    Device *device;
+    assert_int_equal(device_open("cpu", &device), STATUS_OK);
+    return device;
+}
+
+static Buffer *make(Device *device, size_t bytes) {
+    Buffer *buffer;
+    assert_int_equal(buffer_new(device, bytes, NULL, &buffer), STATUS_OK);
+    return buffer;
+}
+
+static void test_classes(void **state) {
+    (void)state;
+    assert_int_equal(pool_class_bytes(0), 256);
+    assert_int_equal(pool_class_bytes(256), 256);
+    assert_int_equal(pool_class_bytes(257), 320);
+    assert_int_equal(pool_class_bytes(1000), 1024);
+    assert_int_equal(pool_class_bytes(1025), 1280);
+    assert_int_equal(pool_class_bytes(4095), 4096);
+    assert_int_equal(pool_class_bytes(64 << 20), 64 << 20);
+    assert_int_equal(pool_class_bytes((64 << 20) + 1), 68 << 20);
+    assert_int_equal(pool_class_bytes((size_t)100 * MEGABYTE), 100 * MEGABYTE);
+    for (size_t bytes = 1; bytes < (size_t)80 * MEGABYTE; bytes += bytes / 7 + 1) {
+        size_t capacity = pool_class_bytes(bytes);
+        assert_true(capacity >= bytes);
+        assert_int_equal(capacity % 64, 0);
+        assert_int_equal(pool_class_bytes(capacity), capacity);
+        if (bytes >= 256) assert_true((double)capacity <= (double)bytes * 1.25 + 1);
+    }
+}
+
+static void test_reuse_is_exact(void **state) {
+    (void)state;
+    Device *device = open_cpu();
+    Buffer *first = make(device, 1000);
+    assert_int_equal((uintptr_t)first->handle % 64, 0);
+    void *handle = first->handle;
+    assert_int_equal(pool_statistics(device).live_bytes, 1000);
+    buffer_release(buffer_retain(first));
+    assert_int_equal(pool_statistics(device).live_buffers, 1);
+    buffer_release(first);
+    PoolStatistics after = pool_statistics(device);
+    assert_int_equal(after.live_bytes, 0);
+    assert_int_equal(after.cached_bytes, 1024);
+    Buffer *second = make(device, 1024);
+    assert_ptr_equal(second->handle, handle);
+    Buffer *third = make(device, 1025);
+    assert_ptr_not_equal(third->handle, handle);
+    assert_int_equal(pool_statistics(device).reuses, 1);
+    assert_int_equal(pool_statistics(device).allocations, 2);
+    buffer_release(second);
+    buffer_release(third);
+    pool_clear_cache(device);
+    assert_int_equal(pool_statistics(device).cached_bytes, 0);
+    device_close(device);
+}
+
+// Buffers of odd sizes are filled to their class; the neighbours must not notice.
+static void test_neighbours_stay_intact(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1000, 1025, 4095, 2 * 1000, 4 * 1000, 1, 0, 320, 5 << 20};
+    enum { COUNT = sizeof sizes / sizeof *sizes };
+    Device *device = open_cpu();
+    for (int round = 0; round < 3; round++) {
+        Buffer *buffers[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            // The second round asks for whole classes, the third for the first sizes again.
+            buffers[i] = make(device, round == 1 ? pool_class_bytes(sizes[i]) : sizes[i]);
+            assert_true(buffers[i]->capacity >= buffers[i]->bytes);
+            memset(buffers[i]->handle, 0x40 + i, buffers[i]->bytes);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            const unsigned char *bytes = buffers[i]->handle;
+            for (size_t j = 0; j < buffers[i]->bytes; j++) assert_int_equal(bytes[j], 0x40 + i);
+            buffer_release(buffers[i]);
+        }
+    }
+    device_close(device);
+}
+
+static void test_constants_of_many_caches(void **state) {
+    (void)state;
+    enum { CACHES = 44, COUNT = 5000 };
+    Device *device = open_cpu();
+    Buffer *caches[CACHES];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < CACHES; i++) {
+            caches[i] = make(device, COUNT * sizeof(float));
+            float values[COUNT];
+            for (int j = 0; j < COUNT; j++) values[j] = (float)(i + 100 * round);
+            assert_int_equal(buffer_upload(caches[i], 0, values, sizeof values), STATUS_OK);
+        }
+        for (int i = 0; i < CACHES; i++) {
+            float values[COUNT];
+            assert_int_equal(buffer_download(caches[i], 0, values, sizeof values), STATUS_OK);
+            for (int j = 0; j < COUNT; j++) assert_true(values[j] == (float)(i + 100 * round));
+            buffer_release(caches[i]);
+        }
+    }
+    assert_int_equal(pool_statistics(device).bytes_uploaded, 2 * CACHES * COUNT * 4);
+    assert_int_equal(pool_statistics(device).bytes_downloaded, 2 * CACHES * COUNT * 4);
+    device_close(device);
+}
+
+static void test_byte_limit_at_every_return(void **state) {
+    (void)state;
+    setenv("TL_BUFFER_MAX_MB", "3", 1);
+    Device *device = open_cpu();
+    unsigned seed = 7;
+    Buffer *held[16] = {0};
+    for (int i = 0; i < 20000; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        int slot = (int)(seed >> 28);
+        buffer_release(held[slot]);
+        assert_true(pool_statistics(device).cached_bytes <= (uint64_t)3 * MEGABYTE);
+        held[slot] = make(device, (seed >> 8) % (2 * MEGABYTE));
+    }
+    for (int i = 0; i < 16; i++) buffer_release(held[i]);
+    assert_true(pool_statistics(device).cached_bytes <= (uint64_t)3 * MEGABYTE);
+    assert_true(pool_statistics(device).evictions > 0);
+    assert_int_equal(pool_statistics(device).live_bytes, 0);
+    device_close(device);
+}
+
+static void test_limit_zero_caches_nothing(void **state) {
+    (void)state;
+    setenv("TL_BUFFER_MAX_MB", "0", 1);
+    Device *device = open_cpu();
+    for (int i = 0; i < 5; i++) buffer_release(make(device, 100));
+    assert_int_equal(pool_statistics(device).cached_buffers, 0);
+    assert_int_equal(pool_statistics(device).allocations, 5);
+    device_close(device);
+}
+
+static void test_growing_large_sizes_stay_bounded(void **state) {
+    (void)state;
+    Device *device = open_cpu();
+    for (size_t i = 0; i < 200; i++) {
+        buffer_release(make(device, ((size_t)65 + i) * MEGABYTE));
+        assert_true(pool_statistics(device).cached_bytes <= (uint64_t)512 * MEGABYTE);
+    }
+    device_close(device);
+}
+
+static void test_hundred_megabytes_a_hundred_times(void **state) {
+    (void)state;
+    Device *device = open_cpu();
+    Buffer *variable = NULL;
+    for (int i = 0; i < 100; i++) {
+        Buffer *value = make(device, (size_t)100 * MEGABYTE);
+        buffer_release(variable);
+        variable = value;
+    }
+    buffer_release(variable);
+    assert_int_equal(pool_statistics(device).peak_bytes, (uint64_t)200 * MEGABYTE);
+    assert_int_equal(pool_statistics(device).allocations, 2);
+    device_close(device);
+}
+
+static void test_count_limit(void **state) {
+    (void)state;
+    enum { COUNT = 6000 };
+    static Buffer *buffers[COUNT];
+    Device *device = open_cpu();
+    for (int i = 0; i < COUNT; i++) buffers[i] = make(device, 64);
+    for (int i = 0; i < COUNT; i++) buffer_release(buffers[i]);
+    assert_int_equal(pool_statistics(device).cached_buffers, 4096);
+    assert_int_equal(pool_statistics(device).evictions, COUNT - 4096);
+    device_close(device);
+}
+
+// The oldest return goes first, whatever its class.
+static void test_least_recently_used_goes_first(void **state) {
+    (void)state;
+    setenv("TL_BUFFER_MAX_MB", "1", 1);
+    Device *device = open_cpu();
+    Buffer *small = make(device, 256), *middle = make(device, 512 << 10);
+    Buffer *last = make(device, 640 << 10);
+    buffer_release(middle);
+    buffer_release(small);
+    buffer_release(last); // 512 + 640 KiB do not fit, 640 KiB + 256 B do
+    PoolStatistics statistics = pool_statistics(device);
+    assert_int_equal(statistics.evictions, 1);
+    assert_int_equal(statistics.cached_bytes, (640 << 10) + 256);
+    device_close(device);
+}
+
+static void test_idle_buffers_go(void **state) {
+    (void)state;
+    Device *device = open_cpu();
+    buffer_release(make(device, 10 << 20));
+    Buffer *held[70];
+    for (int i = 0; i < 70; i++) held[i] = make(device, 100);
+    assert_int_equal(pool_statistics(device).cached_bytes, 0);
+    for (int i = 0; i < 70; i++) buffer_release(held[i]);
+    device_close(device);
+}
+
+static void test_poison(void **state) {
+    (void)state;
+    setenv("TL_POISON", "1", 1);
+    Device *device = open_cpu();
+    for (int round = 0; round < 2; round++) {
+        Buffer *buffer = make(device, 10000);
+        const unsigned char *bytes = buffer->handle;
+        for (size_t i = 0; i < buffer->capacity; i++) assert_int_equal(bytes[i], 0xFF);
+        float number;
+        memcpy(&number, bytes, sizeof number);
+        assert_true(number != number);
+        memset(buffer->handle, 0, buffer->bytes);
+        buffer_release(buffer);
+    }
+    assert_int_equal(pool_statistics(device).reuses, 1);
+    device_close(device);
+}
+
+// --- refusal
+// --------------------------------------------------------------------------------------
+
+static Buffer *garbage;
+static int collections;
+
+static void collect(void) {
+    collections++;
+    buffer_release(garbage);
+    garbage = NULL;
+}
+
+static void test_refusal_trims_then_collects(void **state) {
+    (void)state;
+    setenv("TL_DEVICE_MEMORY_MB", "16", 1);
+    Device *device = open_cpu();
+    pool_set_collector(collect);
+    collections = 0;
+    buffer_release(make(device, 10 * MEGABYTE));
+    Buffer *other = make(device, 8 * MEGABYTE); // fits only without the cached 10 MB
+    assert_int_equal(collections, 0);
+    assert_int_equal(pool_statistics(device).evictions, 1);
+    assert_int_equal(pool_statistics(device).waits, 1);
+    garbage = other;
+    Buffer *third = make(device, 12 * MEGABYTE); // fits only without the garbage
+    assert_int_equal(collections, 1);
+    buffer_release(third);
+    pool_set_collector(NULL);
+    device_close(device);
+}
+
+static void test_refusal_names_the_holders(void **state) {
+    (void)state;
+    setenv("TL_DEVICE_MEMORY_MB", "64", 1);
+    const SourceFile *file;
+    static const char text[] = "a\nb\nc\nd\ne\nf\ng\n";
+    assert_int_equal(source_add("big.tl", text, sizeof text - 1, &file), STATUS_OK);
+    Device *device = open_cpu();
+    Buffer *held[7];
+    for (unsigned i = 0; i < 7; i++) {
+        origin_current.at = file->base + 2 * i;
+        held[i] = make(device, (size_t)(i + 1) * MEGABYTE);
+    }
+    buffer_release(held[6]);
+    held[6] = NULL;
+    BufferLabel label = {.dtype = DTYPE_FLOAT32, .rank = 2, .dims = {4096, 4096}};
+    Buffer *refused;
+    assert_int_equal(buffer_new(device, (size_t)64 * MEGABYTE, &label, &refused), STATUS_MEMORY);
+    assert_string_equal(error_current()->kind, "memory");
+    assert_string_equal(error_current()->message,
+                        "cpu has no memory for float32[4096, 4096]: 64.00 MB requested, 21.00 MB "
+                        "live, 0.00 MB cached, the device has 64.00 MB");
+    assert_string_equal(error_current()->help,
+                        "the most is held by big.tl:6 (6.00 MB), big.tl:5 (5.00 MB), big.tl:4 "
+                        "(4.00 MB), big.tl:3 (3.00 MB), big.tl:2 (2.00 MB); assign none to a "
+                        "variable that is no longer needed, or make smaller tensors");
+    // The largest numbers there are end in words too.
+    assert_int_equal(buffer_new(device, SIZE_MAX, NULL, &refused), STATUS_MEMORY);
+    assert_int_equal(buffer_new(device, SIZE_MAX / 2, NULL, &refused), STATUS_MEMORY);
+    Buffer *small = make(device, 30 * MEGABYTE);
+    buffer_release(small);
+    for (int i = 0; i < 7; i++) buffer_release(held[i]);
+    device_close(device);
+    source_reset();
+}
+
+// --- devices
+// --------------------------------------------------------------------------------------
+
+static void test_device_a_thousand_times(void **state) {
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        Device *device = open_cpu();
+        buffer_release(make(device, 100));
+        device_close(device);
+    }
+}
+
+static void *open_default(void *context) {
+    Device *device;
+    *(Status *)context = device_default(&device);
+    return NULL;
+}
+
+static void test_default_device_on_a_small_stack(void **state) {
+    (void)state;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+    Status statuses[4];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], &attributes, open_default, &statuses[i]), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(statuses[i], STATUS_OK);
+    }
+    assert_non_null(device_default_opened());
+    device_default_close();
+    assert_null(device_default_opened());
+}
+
+static void test_device_names(void **state) {
+    (void)state;
+    Device *device;
+    assert_int_equal(device_open("auto", &device), STATUS_OK);
+    assert_string_equal(device->name, "cpu");
+    device_close(device);
+    assert_int_equal(device_open("gpu", &device), STATUS_SETTING);
+    assert_int_equal(device_open("vulkan:x", &device), STATUS_SETTING);
+    assert_int_equal(device_open("vulkan:1", &device), STATUS_DEVICE);
+    assert_string_equal(error_current()->message,
+                        "cannot open the device vulkan:1: this build has no Vulkan device");
+}
+
+static void refuse_setting(const char *variable, const char *value) {
+    setenv(variable, value, 1);
+    Device *device;
+    assert_int_equal(device_settings_check(), STATUS_SETTING);
+    assert_int_equal(device_open("cpu", &device), STATUS_SETTING);
+    assert_non_null(strstr(error_current()->message, variable));
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\"", value);
+    assert_non_null(strstr(error_current()->message, quoted));
+    unsetenv(variable);
+    assert_int_equal(device_settings_check(), STATUS_OK);
+}
+
+static void test_malformed_settings(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"TL_BUFFER_MAX_MB", "TL_DEVICE_MEMORY_MB", "TL_THREADS",
+                                          "TL_SEED", "TL_COMPUTE_PER_BUFFER"};
+    static const char *const wrong[] = {"", "x", "-1", " 1", "1.5", "1x", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++)
+            refuse_setting(numbers[i], wrong[j]);
+    refuse_setting("TL_THREADS", "0");
+    refuse_setting("TL_COMPUTE_PER_BUFFER", "0");
+    refuse_setting("TL_POISON", "yes");
+    refuse_setting("TL_BUFFER_STATS", "2");
+    refuse_setting("TL_DEBUG_MEMORY", "");
+    refuse_setting("TL_MEMORY_CHECK", "loose");
+    refuse_setting("TL_DEVICE", "gpu");
+    refuse_setting("TL_ISA", "sse9");
+    setenv("TL_THREADS", "many", 1);
+    assert_int_equal(device_settings_check(), STATUS_SETTING);
+    assert_string_equal(error_current()->message,
+                        "TL_THREADS is \"many\", which is not a number of threads");
+    assert_string_equal(error_current()->help,
+                        "set it to a whole number from 1 to 1024, or unset it");
+}
+
+// --- threads and time
+// -----------------------------------------------------------------------------
+
+static void *churn(void *context) {
+    Device *device = context;
+    Buffer *held[8] = {0};
+    for (int i = 0; i < 500000; i++) {
+        Buffer **slot = &held[i & 7];
+        buffer_release(*slot);
+        if (buffer_new(device, (size_t)(i % 5) * 1000, NULL, slot) != STATUS_OK) return context;
+        if (i % 3 == 0) buffer_release(buffer_retain(*slot));
+    }
+    for (int i = 0; i < 8; i++) buffer_release(held[i]);
+    return NULL;
+}
+
+static void test_two_threads_balance(void **state) {
+    (void)state;
+    Device *device = open_cpu();
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, churn, device);
+    for (int i = 0; i < 2; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    PoolStatistics statistics = pool_statistics(device);
+    assert_int_equal(statistics.live_bytes, 0);
+    assert_int_equal(statistics.live_buffers, 0);
+    assert_int_equal(statistics.reuses + statistics.allocations, 1000000);
+    device_close(device);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void test_cost_of_reuse(void **state) {
+    (void)state;
+    enum { COUNT = 1000000 };
+    Device *device = open_cpu();
+    BufferLabel label = {.dtype = DTYPE_FLOAT32, .rank = 2, .dims = {16, 16}};
+    double start = seconds();
+    for (int i = 0; i < COUNT; i++) {
+        Buffer *buffer;
+        assert_int_equal(buffer_new(device, 1024, &label, &buffer), STATUS_OK);
+        buffer_release(buffer);
+    }
+    print_message("a buffer made and released: %.1f ns\n", (seconds() - start) * 1e9 / COUNT);
+    assert_int_equal(pool_statistics(device).allocations, 1);
+    device_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_classes, clean_environment),
+        cmocka_unit_test_setup(test_reuse_is_exact, clean_environment),
+        cmocka_unit_test_setup(test_neighbours_stay_intact, clean_environment),
+        cmocka_unit_test_setup(test_constants_of_many_caches, clean_environment),
+        cmocka_unit_test_setup(test_byte_limit_at_every_return, clean_environment),
+        cmocka_unit_test_setup(test_limit_zero_caches_nothing, clean_environment),
+        cmocka_unit_test_setup(test_growing_large_sizes_stay_bounded, clean_environment),
+        cmocka_unit_test_setup(test_hundred_megabytes_a_hundred_times, clean_environment),
+        cmocka_unit_test_setup(test_count_limit, clean_environment),
+        cmocka_unit_test_setup(test_least_recently_used_goes_first, clean_environment),
+        cmocka_unit_test_setup(test_idle_buffers_go, clean_environment),
+        cmocka_unit_test_setup(test_poison, clean_environment),
+        cmocka_unit_test_setup(test_refusal_trims_then_collects, clean_environment),
+        cmocka_unit_test_setup(test_refusal_names_the_holders, clean_environment),
+        cmocka_unit_test_setup(test_device_a_thousand_times, clean_environment),
+        cmocka_unit_test_setup(test_default_device_on_a_small_stack, clean_environment),
+        cmocka_unit_test_setup(test_device_names, clean_environment),
+        cmocka_unit_test_setup(test_malformed_settings, clean_environment),
+        cmocka_unit_test_setup(test_two_threads_balance, clean_environment),
+        cmocka_unit_test_setup(test_cost_of_reuse, clean_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
