@@ -14,7 +14,7 @@
 static const int digits_max[] = {
     [NUMBER_DOUBLE] = 17, [NUMBER_FLOAT] = 9, [NUMBER_HALF] = 5, [NUMBER_BFLOAT] = 4};
 
-static double round_to_width(double value, NumberWidth width) {
+double number_round(double value, NumberWidth width) {
     switch (width) {
     case NUMBER_FLOAT: return (double)(float)value;
     case NUMBER_HALF: return (double)half_to_float(half_from_float((float)value));
@@ -26,7 +26,7 @@ static double round_to_width(double value, NumberWidth width) {
 // Reads a decimal text as a number of the width; floats are rounded once, not by way of a double.
 static double read_back(const char *text, NumberWidth width) {
     if (width == NUMBER_DOUBLE) return strtod(text, NULL);
-    return round_to_width((double)strtof(text, NULL), width);
+    return number_round((double)strtof(text, NULL), width);
 }
 
 // The shortest digits d.ddd and the decimal exponent of a finite, positive value.
@@ -85,6 +85,51 @@ int number_format_float(double value, NumberWidth width, char out[NUMBER_TEXT_MA
     for (int i = 1; i < length; i++) out[at++] = digits[i];
     return at + snprintf(out + at, (size_t)(NUMBER_TEXT_MAX - at), "e%c%02d",
                          exponent < 0 ? '-' : '+', abs(exponent));
+}
+
+int number_format_fixed(double value, NumberWidth width, int decimals, char out[NUMBER_TEXT_MAX]) {
+    ASSERT(isfinite(value) && fabs(value) < 1e17 && decimals <= 17);
+    int at = 0;
+    if (signbit(value)) out[at++] = '-';
+    value = fabs(value);
+    char digits[20] = "";
+    int exponent = 0;
+    int length = value == 0 ? 0 : shortest_digits(value, width, digits, &exponent);
+    if (length - 1 - exponent <= decimals)
+        at += put_fixed(out + at, digits, length, exponent);
+    else
+        at += snprintf(out + at, (size_t)(NUMBER_TEXT_MAX - at), "%.*f", decimals, value);
+    if (decimals > 0)
+        while (out[at - 1] == '0') at--;
+    else
+        out[at++] = '.';
+    out[at] = '\0';
+    return at;
+}
+
+int number_format_mantissa(double value, NumberWidth width, int decimals_min, int decimals,
+                           int *exponent, char out[NUMBER_TEXT_MAX]) {
+    ASSERT(isfinite(value) && decimals <= 17);
+    int at = 0;
+    if (signbit(value)) out[at++] = '-';
+    value = fabs(value);
+    char digits[20] = "0";
+    *exponent = 0;
+    int length = value == 0 ? 1 : shortest_digits(value, width, digits, exponent);
+    if (length > decimals + 1) {
+        char text[NUMBER_TEXT_MAX];
+        snprintf(text, sizeof text, "%.*e", decimals, value);
+        *exponent = atoi(strchr(text, 'e') + 1);
+        length = 0;
+        for (const char *c = text; *c != 'e'; c++)
+            if (*c != '.') digits[length++] = *c;
+        while (length > 1 && digits[length - 1] == '0') length--;
+    }
+    out[at++] = digits[0];
+    out[at++] = '.';
+    for (int i = 1; i < length || i <= decimals_min; i++) out[at++] = i < length ? digits[i] : '0';
+    out[at] = '\0';
+    return at;
 }
 
 int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]) {

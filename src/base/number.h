@@ -11,10 +11,20 @@ enum { NUMBER_TEXT_MAX = 40 };
 // How many bits of mantissa the text must bring back.
 typedef enum NumberWidth { NUMBER_DOUBLE, NUMBER_FLOAT, NUMBER_HALF, NUMBER_BFLOAT } NumberWidth;
 
+// The nearest number of the width.
+double number_round(double value, NumberWidth width);
+
 // As the language prints a float: always with a point or an exponent ("1.0", "0.1", "1e+21",
 // "1e-07", "nan", "inf", "-inf"); exponent form from 1e16 and below 1e-4, as in Python. The value
 // has already been rounded to the width. Returns the length; NUL-terminated.
 int number_format_float(double value, NumberWidth width, char out[NUMBER_TEXT_MAX]);
+// Positional, at most `decimals` digits after the point, without trailing zeros: "4.", "2.5",
+// "-0.". For finite magnitudes below 1e17.
+int number_format_fixed(double value, NumberWidth width, int decimals, char out[NUMBER_TEXT_MAX]);
+// The digits of scientific form: "1.5", "-1." and the decimal exponent; at most `decimals` digits
+// after the point, at least `decimals_min`. For finite values.
+int number_format_mantissa(double value, NumberWidth width, int decimals_min, int decimals,
+                           int *exponent, char out[NUMBER_TEXT_MAX]);
 int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]);
 void number_append_float(Text *text, double value); // a plain float: NUMBER_DOUBLE
 void number_append_integer(Text *text, int64_t value);

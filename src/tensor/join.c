@@ -223,7 +223,7 @@ static Status copy_inside(Tensor *x, Tensor *out, const int64_t *before) {
     TensorView view = out->view;
     for (int i = 0; i < x->view.rank; i++) {
         ResolvedSlice slice = {before[i], 1, x->view.dims[i]};
-        TRY(view_slice(out, &view, i, &slice));
+        TRY(view_slice(out, i, &view, i, &slice));
     }
     Tensor *inside = tensor_view_of(out, &view);
     Status status = op_copy(x, inside);

@@ -255,6 +255,9 @@ Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) {
     } else {
         TRY(device_default(&device));
     }
+    // The opposite of a bool is the other one, not the complement of its bits.
+    if (UNLIKELY(op->map == MAP_BIT_NOT) && first && first->view.dtype == DTYPE_BOOL)
+        op = &op_rows[OP_logical_not];
     if (UNLIKELY(op->rule == MAP_RULE_WHERE)) return where_apply(op, inputs, &shape, device, out);
     return map_into(op, inputs, n, &shape, device, out);
 }

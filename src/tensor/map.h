@@ -10,6 +10,9 @@ Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) MU
 // x seen with the dims of `to`, which it broadcasts to: stride 0 where it repeats.
 void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out);
 
+// A literal's numbers in another dtype, no longer a literal.
+Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) MUST_USE;
+
 Status op_fail_quantised(const char *op_name, const Tensor *x) MUST_USE;
 Status op_fail_devices(const char *op_name, const Tensor *x, const Tensor *y) MUST_USE;
 

@@ -202,11 +202,8 @@ Status tensor_cast(Tensor *x, DType dtype, Tensor **out) {
         fail(STATUS_DTYPE, "cannot convert %s to %s", tensor_type_name(x).text, dtype_name(dtype));
         return fail_help("quantised types are only read from model files");
     }
-    Shape shape = tensor_shape(x);
-    // A literal still has its numbers exactly.
-    if (x->host && x->host->is_float)
-        return tensor_from_floats(x->host->as.floats, &shape, dtype, out);
-    if (x->host) return tensor_from_integers(x->host->as.integers, &shape, dtype, out);
+    // A literal still has its numbers exactly: they are rounded once.
+    if (x->host) return tensor_from_host(x, dtype, out);
     return copy_as(x, dtype, out);
 }
 

@@ -19,4 +19,11 @@ static inline int64_t scalar_integer(Scalar scalar) {
     return scalar.dtype == DTYPE_FLOAT64 ? integer_from_double(scalar.as.f) : scalar.as.i;
 }
 
+// The formulas of maps.def on the host; NULL where a formula is not for that type.
+typedef double (*FloatFormula)(double x, double y, double z);
+typedef __int128 WideInteger;
+typedef WideInteger (*IntegerFormula)(WideInteger x, WideInteger y, WideInteger z);
+extern const FloatFormula scalar_float_formulas[MAP_COUNT];
+extern const IntegerFormula scalar_integer_formulas[MAP_COUNT];
+
 #endif

@@ -1,5 +1,5 @@
 // Making, sharing and releasing tensors. Knows no operation.
-#include "tensor/op.h"
+#include "tensor/map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,11 +153,14 @@ void tensor_release(Tensor *tensor) {
     if (tensor && --tensor->counted.refs == 0) tensor_destroy(tensor);
 }
 
+static void forget_host(Tensor *tensor) {
+    free(tensor->host->as.integers);
+    free(tensor->host);
+    tensor->host = NULL;
+}
+
 void tensor_destroy(Tensor *tensor) {
-    if (UNLIKELY(tensor->host != NULL)) {
-        free(tensor->host->as.integers);
-        free(tensor->host);
-    }
+    if (UNLIKELY(tensor->host != NULL)) forget_host(tensor);
     buffer_release(tensor->view.buffer);
     tensor->device = (Device *)(void *)free_tensors;
     free_tensors = tensor;
@@ -217,5 +220,21 @@ Status tensor_materialize(Tensor *tensor) {
         return status;
     }
     tensor->view.buffer = buffer;
+    return STATUS_OK;
+}
+
+Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) {
+    Shape shape = tensor_shape(literal);
+    const HostNumbers *host = literal->host;
+    Tensor *converted;
+    TRY(host->is_float ? tensor_from_floats(host->as.floats, &shape, dtype, &converted)
+                       : tensor_from_integers(host->as.integers, &shape, dtype, &converted));
+    Status status = tensor_materialize(converted);
+    if (status != STATUS_OK) {
+        tensor_release(converted);
+        return status;
+    }
+    forget_host(converted);
+    *out = converted;
     return STATUS_OK;
 }

@@ -321,9 +321,9 @@ Status slice_resolve(const SliceBounds *bounds, int64_t size, ResolvedSlice *out
     return STATUS_OK;
 }
 
-Status view_slice(Tensor *x, TensorView *view, int dim, const ResolvedSlice *slice) {
+Status view_slice(Tensor *x, int source, TensorView *view, int dim, const ResolvedSlice *slice) {
     if (slice->count == view->dims[dim] && slice->step == 1) return STATUS_OK;
-    TRY(refuse_block_dim(x, dim));
+    TRY(refuse_block_dim(x, source));
     if (slice->count > 0) advance(view, slice->start * view->strides[dim]);
     view->dims[dim] = slice->count;
     view->strides[dim] *= slice->step;
@@ -339,19 +339,19 @@ Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t
     SliceBounds bounds = {true, true, true, start, stop, step};
     TRY(slice_resolve(&bounds, x->view.dims[at], &slice));
     TensorView view = x->view;
-    TRY(view_slice(x, &view, at, &slice));
+    TRY(view_slice(x, at, &view, at, &slice));
     *out = tensor_view_of(x, &view);
     return STATUS_OK;
 }
 
-Status view_select(Tensor *x, TensorView *view, int dim, int64_t index) {
+Status view_select(Tensor *x, int source, TensorView *view, int dim, int64_t index) {
     int64_t size = view->dims[dim];
     if (index < -size || index >= size)
         return fail(STATUS_INDEX,
                     "index %" PRId64
                     " is out of range for dimension %d of %s, which has size %" PRId64,
-                    index, dim, tensor_type_name(x).text, size);
-    TRY(refuse_block_dim(x, dim));
+                    index, source, tensor_type_name(x).text, size);
+    TRY(refuse_block_dim(x, source));
     advance(view, (index < 0 ? index + size : index) * view->strides[dim]);
     remove_dim(view, dim);
     return STATUS_OK;
@@ -362,7 +362,7 @@ Status tensor_select(Tensor *x, int64_t dim, int64_t index, Tensor **out) {
     TRY(op_dim(x, dim, &at));
     TRY(tensor_materialize(x));
     TensorView view = x->view;
-    TRY(view_select(x, &view, at, index));
+    TRY(view_select(x, at, &view, at, index));
     *out = tensor_view_of(x, &view);
     return STATUS_OK;
 }

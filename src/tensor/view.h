@@ -15,9 +15,12 @@ typedef struct ResolvedSlice {
 } ResolvedSlice;
 // Bounds count from the end when negative and are clamped. STATUS_INDEX when step is 0.
 Status slice_resolve(const SliceBounds *bounds, int64_t size, ResolvedSlice *out) MUST_USE;
-// The same on a view of x in the making; messages name x.
-Status view_slice(Tensor *x, TensorView *view, int dim, const ResolvedSlice *slice) MUST_USE;
-Status view_select(Tensor *x, TensorView *view, int dim, int64_t index) MUST_USE;
+// The same on dimension dim of a view of x in the making; `source` is that dimension's number in x,
+// which messages name.
+Status view_slice(Tensor *x, int source, TensorView *view, int dim,
+                  const ResolvedSlice *slice) MUST_USE;
+// STATUS_INDEX with index, dimension and size; the dimension disappears.
+Status view_select(Tensor *x, int source, TensorView *view, int dim, int64_t index) MUST_USE;
 
 // x as a result: a new reference, or an ordinary tensor over its buffer when x is a parameter.
 Tensor *tensor_same(Tensor *x);
