@@ -13,29 +13,11 @@ __attribute__((weak)) Status cpu_kernel_ARANGE(const KernelCall *call) {
 __attribute__((weak)) Status cpu_kernel_RANDOM(const KernelCall *call) {
     return fail(STATUS_DEVICE, "%s: kernel RANDOM is pending", call->op_name);
 }
-__attribute__((weak)) Status cpu_kernel_REDUCE(const KernelCall *call) {
-    return fail(STATUS_DEVICE, "%s: kernel REDUCE is pending", call->op_name);
-}
-__attribute__((weak)) Status cpu_kernel_ARG_REDUCE(const KernelCall *call) {
-    return fail(STATUS_DEVICE, "%s: kernel ARG_REDUCE is pending", call->op_name);
-}
-__attribute__((weak)) Status cpu_kernel_SCAN(const KernelCall *call) {
-    return fail(STATUS_DEVICE, "%s: kernel SCAN is pending", call->op_name);
-}
 __attribute__((weak)) Status cpu_kernel_SORT(const KernelCall *call) {
     return fail(STATUS_DEVICE, "%s: kernel SORT is pending", call->op_name);
 }
 __attribute__((weak)) Status cpu_kernel_MATMUL(const KernelCall *call) {
     return fail(STATUS_DEVICE, "%s: kernel MATMUL is pending", call->op_name);
-}
-__attribute__((weak)) Status cpu_kernel_SOFTMAX(const KernelCall *call) {
-    return fail(STATUS_DEVICE, "%s: kernel SOFTMAX is pending", call->op_name);
-}
-__attribute__((weak)) Status cpu_kernel_RMS_NORM(const KernelCall *call) {
-    return fail(STATUS_DEVICE, "%s: kernel RMS_NORM is pending", call->op_name);
-}
-__attribute__((weak)) Status cpu_kernel_LAYER_NORM(const KernelCall *call) {
-    return fail(STATUS_DEVICE, "%s: kernel LAYER_NORM is pending", call->op_name);
 }
 __attribute__((weak)) Status cpu_kernel_ROPE(const KernelCall *call) {
     return fail(STATUS_DEVICE, "%s: kernel ROPE is pending", call->op_name);

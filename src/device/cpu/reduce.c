@@ -1,0 +1,274 @@
+// The REDUCE kernel: folds the trailing dims of a view, along rows where those are near in memory,
+// and in columns where the kept dims are. What is split among threads depends on the shape alone.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "device/cpu/fold.h"
+#include "device/cpu/row.h"
+
+enum {
+    COLUMNS = 512,           // results that are made side by side
+    COLUMNS_MIN = 16,        // fewer are made one by one
+    SHORT_ROW = 64,          // rows shorter than this are made side by side
+    TASK_ELEMENTS = 1 << 14, // of one task: large against the cost of handing it to a thread
+    PART_ELEMENTS = 1 << 16, // a longer reduction to few results is made in parts
+    PARTS_MAX = 128,
+    FEW_GROUPS = 64,
+    PARTIALS_MAX = 1 << 16,
+};
+
+// The two passes of a reduction; most have only the second.
+typedef struct Plan {
+    Fold first, second; // first FOLD_COUNT: none
+    bool in_floats;     // integers are read as doubles
+} Plan;
+
+static const Plan plans[] = {
+    [REDUCE_SUM] = {FOLD_COUNT, FOLD_SUM, false},
+    [REDUCE_PROD] = {FOLD_COUNT, FOLD_PROD, false},
+    [REDUCE_MAX] = {FOLD_COUNT, FOLD_MAX, false},
+    [REDUCE_MIN] = {FOLD_COUNT, FOLD_MIN, false},
+    [REDUCE_ANY] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false},
+    [REDUCE_ALL] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false},
+    [REDUCE_SUM_ABS] = {FOLD_COUNT, FOLD_SUM_ABS, false},
+    [REDUCE_SUM_SQUARE] = {FOLD_COUNT, FOLD_SUM_SQUARE, false},
+    [REDUCE_COUNT_NONZERO] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false},
+    [REDUCE_LOGSUMEXP] = {FOLD_MAX, FOLD_SUM_EXP, true},
+    [REDUCE_MEAN] = {FOLD_COUNT, FOLD_SUM, true},
+    [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, true},
+};
+
+// Results are numbered as `kept` walks them; a group is up to COLUMNS of them along its last dim,
+// or one where they are made one by one.
+typedef struct Reduction {
+    ReduceOp op;
+    Plan plan;
+    CpuCompute compute;
+    const FoldTable *folds;
+    Row row;               // the reduced dims of the input
+    Iteration kept;        // the other dims: view 0 the output, view 1 the input
+    int64_t columns;       // length of the last kept dim, 1 where results are made one by one
+    int64_t column_stride; // of the input, in elements
+    bool columns_direct;   // columns are contiguous numbers of the compute type
+    ConvertStore store;    // of results
+    int64_t result_stride; // of a group's results, in elements
+    int64_t groups, parts; // groups of results, and parts that each is made of
+    int64_t part;          // elements of the reduction in a part
+    double correction;     // VAR divides by n minus this
+    Fold fold;             // of the present pass, when there are parts:
+    Wide *partials;        // [results, parts]
+    Wide *parameters;      // [results]
+} Reduction;
+
+typedef struct Group {
+    int64_t index, count;
+} Group;
+
+static Group group_of(const Reduction *r, int64_t number) {
+    if (r->columns == 1) return (Group){number, 1};
+    int64_t per_line = (r->columns + COLUMNS - 1) / COLUMNS;
+    int64_t first = number % per_line * COLUMNS, left = r->columns - first;
+    return (Group){number / per_line * r->columns + first, left < COLUMNS ? left : COLUMNS};
+}
+
+static bool is_whole(const Reduction *r) {
+    return r->compute == COMPUTE_I64;
+}
+
+// What the second pass is told by the first.
+static Wide parameter_of(const Reduction *r, Wide first) {
+    return r->plan.first == FOLD_SUM ? (Wide){.f = first.f / (double)r->row.count} : first;
+}
+
+// The result from the second pass's state and its parameter.
+static Wide result_of(const Reduction *r, Wide state, Wide parameter) {
+    double n = (double)r->row.count, nonzero = is_whole(r) ? (double)state.i : state.f;
+    bool holds = r->op == REDUCE_ANY ? nonzero > 0 : nonzero == n;
+    switch (r->op) {
+    case REDUCE_ANY:
+    case REDUCE_ALL: return is_whole(r) ? (Wide){.i = holds} : (Wide){.f = holds};
+    case REDUCE_LOGSUMEXP: // of infinities only: they stand as they are
+        return isinf(parameter.f) ? parameter : (Wide){.f = parameter.f + log(state.f)};
+    case REDUCE_MEAN: return (Wide){.f = state.f / n};
+    case REDUCE_VAR: return (Wide){.f = state.f / fmax(n - r->correction, 0)};
+    default: return state;
+    }
+}
+
+static void fold_row(const Reduction *r, Fold fold, const char *base, int64_t begin, int64_t end,
+                     Wide parameter, Wide *state) {
+    double buffer[ROW_PIECE];
+    for (int64_t first = begin; first < end; first += ROW_PIECE) {
+        int64_t count = end - first < ROW_PIECE ? end - first : ROW_PIECE;
+        r->folds->row[fold](state, row_read(&r->row, base, first, count, buffer), count, parameter);
+    }
+}
+
+static void fold_columns(const Reduction *r, Fold fold, const char *base, int64_t begin,
+                         int64_t end, const Wide *parameters, Wide *states, int64_t count) {
+    double buffer[COLUMNS];
+    for (int64_t element = begin; element < end; element++) {
+        int64_t offset = 0, left = element;
+        for (int d = r->row.rank - 1; d > 0; d--) {
+            offset += left % r->row.dims[d] * r->row.strides[d];
+            left /= r->row.dims[d];
+        }
+        const void *numbers = base + (offset + left * r->row.strides[0]) * r->row.size;
+        if (!r->columns_direct) {
+            r->row.load(buffer, numbers, r->column_stride, count);
+            numbers = buffer;
+        }
+        r->folds->columns[fold](states, numbers, count, parameters);
+    }
+}
+
+// Folds elements [begin, end) of each result of a group.
+static void fold_group(const Reduction *r, Fold fold, Group group, int64_t begin, int64_t end,
+                       const Wide *parameters, Wide *states) {
+    const char *base = r->kept.pointers[1] + rows_offset(&r->kept, 1, group.index);
+    for (int64_t i = 0; i < group.count; i++) states[i] = r->folds->identity[fold];
+    if (r->columns == 1)
+        fold_row(r, fold, base, begin, end, parameters[0], states);
+    else
+        fold_columns(r, fold, base, begin, end, parameters, states, group.count);
+}
+
+static void store_group(const Reduction *r, Group group, Wide *states, const Wide *parameters) {
+    for (int64_t i = 0; i < group.count; i++) states[i] = result_of(r, states[i], parameters[i]);
+    char *to = r->kept.pointers[0] + rows_offset(&r->kept, 0, group.index);
+    r->store(to, r->result_stride, states, group.count);
+}
+
+// Whole reductions, one group after another.
+static void reduce_groups(void *context, int64_t begin, int64_t end) {
+    const Reduction *r = context;
+    Wide states[COLUMNS], parameters[COLUMNS];
+    for (int64_t number = begin; number < end; number++) {
+        Group group = group_of(r, number);
+        for (int64_t i = 0; i < group.count; i++) parameters[i] = (Wide){0};
+        if (r->plan.first != FOLD_COUNT) {
+            fold_group(r, r->plan.first, group, 0, r->row.count, parameters, states);
+            for (int64_t i = 0; i < group.count; i++) parameters[i] = parameter_of(r, states[i]);
+        }
+        fold_group(r, r->plan.second, group, 0, r->row.count, parameters, states);
+        store_group(r, group, states, parameters);
+    }
+}
+
+static void fold_parts(void *context, int64_t begin, int64_t end) {
+    const Reduction *r = context;
+    Wide states[COLUMNS];
+    for (int64_t number = begin; number < end; number++) {
+        Group group = group_of(r, number / r->parts);
+        int64_t part = number % r->parts, first = part * r->part, last = first + r->part;
+        if (last > r->row.count) last = r->row.count;
+        fold_group(r, r->fold, group, first, last, r->parameters + group.index, states);
+        for (int64_t i = 0; i < group.count; i++)
+            r->partials[(group.index + i) * r->parts + part] = states[i];
+    }
+}
+
+// One pass in parts; a result's first partial becomes its state.
+static void run_pass(Reduction *r, Fold fold, int64_t results) {
+    r->fold = fold;
+    cpu_parallel(r->groups * r->parts, 1, fold_parts, r);
+    for (int64_t result = 0; result < results; result++) {
+        Wide *partials = r->partials + result * r->parts;
+        for (int64_t part = 1; part < r->parts; part++)
+            partials[0] = fold_combine(fold, is_whole(r), partials[0], partials[part]);
+    }
+}
+
+static void reduce_in_parts(Reduction *r, int64_t results) {
+    r->partials = memory_allocate((size_t)(results * r->parts) * sizeof *r->partials);
+    r->parameters = memory_allocate_zeroed((size_t)results, sizeof *r->parameters);
+    if (r->plan.first != FOLD_COUNT) {
+        run_pass(r, r->plan.first, results);
+        for (int64_t i = 0; i < results; i++)
+            r->parameters[i] = parameter_of(r, r->partials[i * r->parts]);
+    }
+    run_pass(r, r->plan.second, results);
+    for (int64_t number = 0; number < r->groups; number++) {
+        Group group = group_of(r, number);
+        Wide states[COLUMNS];
+        for (int64_t i = 0; i < group.count; i++)
+            states[i] = r->partials[(group.index + i) * r->parts];
+        store_group(r, group, states, r->parameters + group.index);
+    }
+    free(r->partials);
+    free(r->parameters);
+}
+
+// Rows when the reduced numbers are near each other, columns when the kept ones are, or when rows
+// are too short to be worth a call each.
+static void choose_columns(Reduction *r) {
+    int last = r->kept.rank - 1;
+    int64_t kept = r->kept.dims[last], stride = r->kept.strides[1][last] / r->row.size;
+    bool near_rows = r->row.strides[r->row.rank - 1] == 1 || stride != 1;
+    bool columns = kept >= COLUMNS_MIN && (!near_rows || r->row.count < SHORT_ROW);
+    r->columns = columns ? kept : 1;
+    r->column_stride = stride;
+}
+
+static void choose_parts(Reduction *r, int64_t results) {
+    int64_t width = r->columns < COLUMNS ? r->columns : COLUMNS, n = r->row.count;
+    r->groups =
+        r->columns == 1 ? results : results / r->columns * ((r->columns + COLUMNS - 1) / COLUMNS);
+    r->parts = 1;
+    r->part = n;
+    if (r->groups >= FEW_GROUPS || n < 2 || n <= PART_ELEMENTS / width) return;
+    int64_t parts = n / (PART_ELEMENTS / width) + 1, parts_max = PARTIALS_MAX / results;
+    if (parts_max > PARTS_MAX) parts_max = PARTS_MAX;
+    if (parts > parts_max) parts = parts_max;
+    r->part = (n + parts - 1) / parts;
+    r->parts = (n + r->part - 1) / r->part;
+}
+
+// The smallest or largest number of an integer type: the extreme of nothing.
+static int64_t whole_limit(DType dtype, bool largest) {
+    if (dtype == DTYPE_BOOL) return largest;
+    if (dtype == DTYPE_UINT8) return largest ? UINT8_MAX : 0;
+    int64_t top = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(dtype)));
+    return largest ? top : -top - 1;
+}
+
+static Status prepare(const KernelCall *call, Reduction *r) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    ASSERT((size_t)call->options.op < sizeof plans / sizeof *plans);
+    r->op = (ReduceOp)call->options.op;
+    r->plan = plans[r->op];
+    r->correction = call->options.scalars[0];
+    r->compute = compute_of(in->dtype);
+    if (is_whole(r) && r->plan.in_floats) r->compute = COMPUTE_F64;
+    r->folds = cpu_fold(r->compute);
+    TRY(row_prepare_unordered(in, call->options.count, r->compute, call->op_name, &r->row));
+    rows_prepare(&r->kept, 2, (const TensorView *const[]){out, in}, out->rank);
+    choose_columns(r);
+    r->columns_direct = r->column_stride == 1 && in->dtype == compute_dtype(r->compute);
+    r->store = cpu_convert()->store[is_whole(r) ? COMPUTE_I64 : COMPUTE_F64][out->dtype];
+    r->result_stride = r->kept.strides[0][r->kept.rank - 1] / (int64_t)dtype_size(out->dtype);
+    choose_parts(r, r->kept.rows * r->kept.count);
+    return STATUS_OK;
+}
+
+Status cpu_kernel_REDUCE(const KernelCall *call) {
+    Reduction r;
+    const TensorView *out = call->outputs[0];
+    if (view_count(out) == 0) return STATUS_OK;
+    TRY(prepare(call, &r));
+    FoldTable folds;
+    if (r.row.count == 0 && is_whole(&r)) {
+        folds = *r.folds;
+        folds.identity[FOLD_MAX].i = whole_limit(out->dtype, false);
+        folds.identity[FOLD_MIN].i = whole_limit(out->dtype, true);
+        r.folds = &folds;
+    }
+    int64_t each = r.row.count * (r.columns < COLUMNS ? r.columns : COLUMNS);
+    int64_t grain = each > 0 ? TASK_ELEMENTS / each + 1 : TASK_ELEMENTS;
+    if (r.parts > 1)
+        reduce_in_parts(&r, r.kept.rows * r.kept.count);
+    else
+        cpu_parallel(r.groups, grain, reduce_groups, &r);
+    return STATUS_OK;
+}
