@@ -1,0 +1,28 @@
+"""The examples of the guide print what it says, and the README's first lines are commands that exist."""
+import re
+import unittest
+
+from tl import ROOT, run_code
+
+BLOCK = re.compile(r"^```tl\n(.*?)^```", re.S | re.M)
+
+
+class Guide(unittest.TestCase):
+    def test_examples(self):
+        blocks = BLOCK.findall((ROOT / "docs" / "guide.md").read_text())
+        self.assertGreater(len(blocks), 10)
+        for block in blocks:
+            with self.subTest(block):
+                result = run_code(block, env={"TL_MEMORY_CHECK": "strict"})
+                expected = re.findall(r"^// expect: ?(.*)$", block, re.M)
+                self.assertEqual(result.out.splitlines(), expected, result.err)
+                self.assertEqual(result.status, 0)
+
+    def test_readme_commands_are_targets(self):
+        makefile = (ROOT / "Makefile").read_text()
+        for target in re.findall(r"^    make (\w+)", (ROOT / "README.md").read_text(), re.M):
+            self.assertRegex(makefile, rf"(?m)^{target}:")
+
+
+if __name__ == "__main__":
+    unittest.main()
