@@ -309,7 +309,9 @@ static Leaks count_leaks(const Pool *pool) {
 static int compare_buffers(const void *x, const void *y) {
     const Buffer *a = *(const Buffer *const *)x, *b = *(const Buffer *const *)y;
     if (a->bytes != b->bytes) return a->bytes < b->bytes ? 1 : -1;
-    return (a->origin.at > b->origin.at) - (a->origin.at < b->origin.at);
+    if (a->origin.at != b->origin.at) return a->origin.at < b->origin.at ? -1 : 1;
+    return (a->origin.called_from > b->origin.called_from) -
+           (a->origin.called_from < b->origin.called_from);
 }
 
 static void append_leaked_buffers(const Pool *pool, Leaks leaks, Text *out) {
