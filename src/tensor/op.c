@@ -75,6 +75,7 @@ static Status number_tensor(Scalar scalar, Tensor **out) {
 
 Status op_input_tensor(const OpInput *input, Tensor **out) {
     if (input->tensor) {
+        TRY(tensor_materialize(input->tensor));
         *out = tensor_retain(input->tensor);
         return STATUS_OK;
     }

@@ -2,6 +2,7 @@
 #include "tensor/op.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/half.h"
 #include "base/memory.h"
@@ -67,13 +68,25 @@ Status tensor_read_integers(Tensor *tensor, int64_t *out) {
     const HostNumbers *host = tensor->host;
     if (host) {
         for (size_t i = 0; i < count; i++)
-            out[i] = host->is_float ? integer_from_double(host->as.floats[i]) : host->as.integers[i];
+            out[i] =
+                host->is_float ? integer_from_double(host->as.floats[i]) : host->as.integers[i];
         return STATUS_OK;
     }
     void *elements;
     DType dtype;
     TRY(download_elements(tensor, &elements, &dtype));
     for (size_t i = 0; i < count; i++) out[i] = load_integer(elements, dtype, i);
+    free(elements);
+    return STATUS_OK;
+}
+
+Status tensor_read_bools(Tensor *tensor, uint8_t *out) {
+    ASSERT(tensor->view.dtype == DTYPE_BOOL);
+    void *elements;
+    DType dtype;
+    TRY(tensor_materialize(tensor));
+    TRY(download_elements(tensor, &elements, &dtype));
+    memcpy(out, elements, (size_t)tensor_count(tensor));
     free(elements);
     return STATUS_OK;
 }

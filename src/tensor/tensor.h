@@ -1,5 +1,5 @@
-// A tensor: a typed, strided view of a counted device buffer. Immutable to the language; views share
-// the buffer. Reference-counted (not thread-safe: one interpreter thread owns all tensors).
+// A tensor: a typed, strided view of a counted device buffer. Immutable to the language; views
+// share the buffer. Reference-counted (not thread-safe: one interpreter thread owns all tensors).
 #ifndef TENSOR_TENSOR_H
 #define TENSOR_TENSOR_H
 
@@ -23,31 +23,39 @@ typedef struct HostNumbers {
 
 typedef struct Tensor {
     Counted counted;
-    TensorView view;    // view.buffer is NULL until materialised (tensor_materialize)
-    Device *device;     // where it is, or will be when materialised
-    HostNumbers *host;  // literals only; stays beside the buffer so that shapes read it exactly
-    bool learnable;     // a parameter: has identity, updated by training
+    TensorView view;   // view.buffer is NULL until materialised (tensor_materialize)
+    Device *device;    // where it is, or will be when materialised
+    HostNumbers *host; // literals only; stays beside the buffer so that shapes read it exactly
+    bool learnable;    // a parameter: has identity, updated by training
     Origin origin;
 } Tensor;
 
 // Uninitialised contents, contiguous, on `device`. Errors: STATUS_SHAPE (too many elements or bytes
 // overflow), STATUS_MEMORY.
 Status tensor_new(Device *device, DType dtype, const Shape *shape, Tensor **out) MUST_USE;
-// A literal: copies the numbers; the language's dtype is INT64, FLOAT32 or BOOL (bools as integers).
-Status tensor_from_integers(const int64_t *values, const Shape *shape, DType dtype, Tensor **out) MUST_USE;
-Status tensor_from_floats(const double *values, const Shape *shape, DType dtype, Tensor **out) MUST_USE;
+// A literal: copies the numbers; the language's dtype is INT64, FLOAT32 or BOOL (bools as
+// integers).
+Status tensor_from_integers(const int64_t *values, const Shape *shape, DType dtype,
+                            Tensor **out) MUST_USE;
+Status tensor_from_floats(const double *values, const Shape *shape, DType dtype,
+                          Tensor **out) MUST_USE;
 // A new tensor that shares `source`'s buffer, seen through `view` (whose buffer field is ignored).
 Tensor *tensor_view_of(Tensor *source, const TensorView *view);
 // Wraps bytes that a buffer already holds (model files); takes the reference to `buffer`.
 Tensor *tensor_from_buffer(Buffer *buffer, size_t offset, DType dtype, const Shape *shape);
 Tensor *tensor_retain(Tensor *tensor);
 void tensor_release(Tensor *tensor); // NULL is allowed
-void tensor_destroy(Tensor *tensor); // the count has just become 0; only release functions call this
+void tensor_destroy(
+    Tensor *tensor); // the count has just become 0; only release functions call this
 // Uploads a literal's numbers; nothing to do for others.
 Status tensor_materialize(Tensor *tensor) MUST_USE;
 
-static inline int tensor_rank(const Tensor *tensor) { return tensor->view.rank; }
-static inline DType tensor_dtype(const Tensor *tensor) { return tensor->view.dtype; }
+static inline int tensor_rank(const Tensor *tensor) {
+    return tensor->view.rank;
+}
+static inline DType tensor_dtype(const Tensor *tensor) {
+    return tensor->view.dtype;
+}
 int64_t tensor_count(const Tensor *tensor); // number of elements; 1 for rank 0
 bool tensor_is_contiguous(const Tensor *tensor);
 Shape tensor_shape(const Tensor *tensor);
@@ -55,6 +63,7 @@ Shape tensor_shape(const Tensor *tensor);
 // Reads to the host, in row-major order, converted: waits for the device. `count` elements.
 Status tensor_read_floats(Tensor *tensor, double *out) MUST_USE;
 Status tensor_read_integers(Tensor *tensor, int64_t *out) MUST_USE; // truncates floats
+Status tensor_read_bools(Tensor *tensor, uint8_t *out) MUST_USE; // of a bool tensor: 0 or 1
 // The one number of a tensor with one element (any rank).
 Status tensor_read_scalar(Tensor *tensor, Scalar *out) MUST_USE;
 

@@ -1,0 +1,377 @@
+// Subscripts carried out: views where that is enough, else gather and scatter. Assignment copies
+// what somebody else can see.
+#include "tensor/index.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tensor/index_plan.h"
+#include "tensor/map.h"
+#include "tensor/view.h"
+
+// Takes a reference when a step made another tensor of it.
+static Status step(Tensor **x, Status status, Tensor *next) {
+    tensor_release(*x);
+    *x = status == STATUS_OK ? next : NULL;
+    return status;
+}
+
+// The positions as a 1-D tensor beside x.
+static Status index_tensor(Device *device, const int64_t *numbers, int64_t count, Tensor **out) {
+    Shape shape = {.rank = 1, .dims = {count}};
+    TRY(tensor_new(device, DTYPE_INT64, &shape, out));
+    size_t bytes = (size_t)count * sizeof *numbers;
+    Status status = bytes ? buffer_upload((*out)->view.buffer, 0, numbers, bytes) : STATUS_OK;
+    if (status != STATUS_OK) tensor_release(*out);
+    return status;
+}
+
+// Moves `count` dimensions that start at `from` so that they start at `to`.
+static Status move_block(Tensor **x, int from, int to, int count) {
+    if (from == to || count == 0) return STATUS_OK;
+    int rank = (*x)->view.rank;
+    Shape order = {.rank = rank};
+    int others = 0;
+    for (int i = 0; i < rank; i++) {
+        if (i >= to && i < to + count) {
+            order.dims[i] = from + i - to;
+            continue;
+        }
+        if (others == from) others += count;
+        order.dims[i] = others++;
+    }
+    Tensor *moved = NULL;
+    Status status = tensor_permute(*x, &order, &moved);
+    return step(x, status, moved);
+}
+
+// Dimension `dim` of *x, whose size is the product of `dims`, is cut into them.
+static Status unfold(Tensor **x, int dim, const Shape *dims) {
+    const TensorView *view = &(*x)->view;
+    if (view->rank - 1 + dims->rank > RANK_MAX)
+        return fail(STATUS_INDEX, "the result of the index would have more than %d dimensions",
+                    RANK_MAX);
+    Shape shape = {.rank = 0};
+    for (int i = 0; i < view->rank; i++) {
+        if (i != dim) shape.dims[shape.rank++] = view->dims[i];
+        for (int d = 0; i == dim && d < dims->rank; d++) shape.dims[shape.rank++] = dims->dims[d];
+    }
+    Tensor *unfolded = NULL;
+    Status status = tensor_reshape(*x, &shape, &unfolded);
+    return step(x, status, unfolded);
+}
+
+// out[.., j, ..] = view[.., positions[j], ..] along dim.
+static Status gather(Tensor *x, const TensorView *view, int dim, Tensor *positions, Tensor **out) {
+    Shape shape = {.rank = view->rank};
+    for (int i = 0; i < view->rank; i++) shape.dims[i] = view->dims[i];
+    shape.dims[dim] = tensor_count(positions);
+    DType dtype = dtype_is_quant(view->dtype) ? DTYPE_FLOAT32 : view->dtype;
+    TRY(tensor_new(x->device, dtype, &shape, out));
+    KernelCall kernel = {
+        .kernel = KERNEL_GATHER, .n_inputs = 2, .n_outputs = 1, .op_name = "index"};
+    kernel.inputs[0].view = view;
+    kernel.inputs[1].view = &positions->view;
+    kernel.outputs[0] = &(*out)->view;
+    kernel.options.dim = dim;
+    Status status = op_run_kernel(&kernel);
+    if (status != STATUS_OK) tensor_release(*out);
+    return status;
+}
+
+static Status combined_tensor(Device *device, const IndexPlan *plan, const int64_t *strides,
+                              Tensor **out) {
+    int64_t *numbers = index_plan_combine(plan, strides);
+    Status status = index_tensor(device, numbers, index_shape_count(&plan->picked_shape), out);
+    free(numbers);
+    return status;
+}
+
+// x's view with the picked dimensions first and folded into one.
+static Status fold_picked(Tensor *x, const IndexPlan *plan, Tensor **out) {
+    bool is_picked[RANK_MAX] = {false};
+    Shape order = {.rank = 0}, folded = {.rank = 1, .dims = {1}};
+    for (int i = 0; i < plan->picked_count; i++) {
+        int dim = plan->picked[i].dim;
+        is_picked[dim] = true;
+        order.dims[order.rank++] = dim;
+        folded.dims[0] *= plan->view.dims[dim];
+    }
+    for (int i = 0; i < plan->view.rank; i++) {
+        if (is_picked[i]) continue;
+        order.dims[order.rank++] = i;
+        folded.dims[folded.rank++] = plan->view.dims[i];
+    }
+    Tensor *whole = tensor_view_of(x, &plan->view), *permuted = NULL, *result = NULL;
+    Status status = tensor_permute(whole, &order, &permuted);
+    TRY(step(&whole, status, permuted));
+    status = tensor_reshape(whole, &folded, &result);
+    TRY(step(&whole, status, result));
+    *out = whole;
+    return STATUS_OK;
+}
+
+static Status gather_many(Tensor *x, const IndexPlan *plan, Tensor **out) {
+    int64_t strides[RANK_MAX], stride = 1;
+    for (int i = plan->picked_count - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= plan->view.dims[plan->picked[i].dim];
+    }
+    if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("indexing by several tensors", x);
+    Tensor *positions, *folded;
+    TRY(combined_tensor(x->device, plan, strides, &positions));
+    Status status = fold_picked(x, plan, &folded);
+    if (status == STATUS_OK) {
+        status = gather(folded, &folded->view, 0, positions, out);
+        tensor_release(folded);
+    }
+    tensor_release(positions);
+    return status;
+}
+
+static Status gather_one(Tensor *x, const IndexPlan *plan, Tensor **out) {
+    const Picked *picked = &plan->picked[0];
+    if (dtype_is_quant(x->view.dtype) && picked->dim != 0)
+        return op_fail_quantised("indexing beyond dimension 0", x);
+    Tensor *positions;
+    TRY(index_tensor(x->device, picked->positions, index_shape_count(&picked->shape), &positions));
+    Status status = gather(x, &plan->view, picked->dim, positions, out);
+    tensor_release(positions);
+    return status;
+}
+
+static Status get_planned(Tensor *x, const IndexPlan *plan, Tensor **out) {
+    if (plan->picked_count == 0) {
+        *out = tensor_view_of(x, &plan->view);
+        return STATUS_OK;
+    }
+    bool one = plan->picked_count == 1;
+    int dim = one ? plan->picked[0].dim : 0;
+    TRY(one ? gather_one(x, plan, out) : gather_many(x, plan, out));
+    TRY(unfold(out, dim, &plan->picked_shape));
+    return move_block(out, dim, plan->place, plan->picked_shape.rank);
+}
+
+Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) {
+    IndexPlan plan;
+    Status status = index_plan_make(x, items, count, &plan);
+    if (status == STATUS_OK) status = get_planned(x, &plan, out);
+    index_plan_free(&plan);
+    return status;
+}
+
+// The value as a tensor of the target's dtype, seen with the shape of the part it goes to.
+static Status prepare_value(const OpInput *value, const Tensor *target, const Shape *shape,
+                            Tensor **out) {
+    Tensor *given, *cast = NULL;
+    if (value->tensor && value->tensor->device != target->device)
+        return op_fail_devices("assignment", target, value->tensor);
+    TRY(op_input_tensor(value, &given));
+    Shape own = tensor_shape(given);
+    while (own.rank > shape->rank && own.dims[0] == 1) {
+        own.rank--;
+        for (int i = 0; i < own.rank; i++) own.dims[i] = own.dims[i + 1];
+    }
+    bool fits = own.rank <= shape->rank;
+    for (int i = 1; i <= own.rank && fits; i++)
+        fits =
+            own.dims[own.rank - i] == 1 || own.dims[own.rank - i] == shape->dims[shape->rank - i];
+    if (!fits) {
+        Text words = {0};
+        shape_describe(shape, &words);
+        fail(STATUS_SHAPE, "cannot assign %s to a part of %s that has shape %s",
+             tensor_type_name(given).text, tensor_type_name(target).text, text_get(&words));
+        text_free(&words);
+        tensor_release(given);
+        return STATUS_SHAPE;
+    }
+    Status status = tensor_cast(given, target->view.dtype, &cast);
+    TRY(step(&given, status, cast));
+    Tensor *reshaped = NULL, *broadcast = NULL;
+    status = tensor_reshape(given, &own, &reshaped);
+    TRY(step(&given, status, reshaped));
+    status = tensor_broadcast_to(given, shape, &broadcast);
+    TRY(step(&given, status, broadcast));
+    *out = given;
+    return STATUS_OK;
+}
+
+static Status fill_view(const TensorView *view, Scalar value) {
+    KernelCall kernel = {
+        .kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "assignment"};
+    kernel.inputs[0].scalar = value;
+    kernel.outputs[0] = view;
+    return op_run_kernel(&kernel);
+}
+
+static Status copy_view(const TensorView *source, const TensorView *view) {
+    KernelCall kernel = {
+        .kernel = KERNEL_COPY, .n_inputs = 1, .n_outputs = 1, .op_name = "assignment"};
+    kernel.inputs[0].view = source;
+    kernel.outputs[0] = view;
+    return op_run_kernel(&kernel);
+}
+
+static Status scatter(const TensorView *view, int dim, const Tensor *positions,
+                      const Tensor *source) {
+    KernelCall kernel = {
+        .kernel = KERNEL_SCATTER, .n_inputs = 2, .n_outputs = 1, .op_name = "assignment"};
+    kernel.inputs[0].view = &source->view;
+    kernel.inputs[1].view = &positions->view;
+    kernel.outputs[0] = view;
+    kernel.options.dim = dim;
+    kernel.options.integers[0] = 1; // a 1-D index of slices
+    return op_run_kernel(&kernel);
+}
+
+// value: [rest.., picked.., rest..] as the part is shaped.
+static Status scatter_one(Tensor *target, const IndexPlan *plan, Tensor **value) {
+    const Picked *picked = &plan->picked[0];
+    int64_t count = index_shape_count(&picked->shape);
+    TRY(move_block(value, plan->place, picked->dim, plan->picked_shape.rank));
+    Shape folded = {.rank = plan->view.rank};
+    for (int i = 0; i < folded.rank; i++)
+        folded.dims[i] = i == picked->dim ? count : plan->view.dims[i];
+    Tensor *reshaped = NULL, *positions;
+    Status status = tensor_reshape(*value, &folded, &reshaped);
+    TRY(step(value, status, reshaped));
+    TRY(index_tensor(target->device, picked->positions, count, &positions));
+    status = scatter(&plan->view, picked->dim, positions, *value);
+    tensor_release(positions);
+    return status;
+}
+
+// Where every element of the part lies in the target's contiguous storage: picked positions
+// outside, the other dimensions inside.
+static int64_t *element_positions(const Tensor *target, const IndexPlan *plan, int64_t *count) {
+    const TensorView *view = &plan->view;
+    bool is_picked[RANK_MAX] = {false};
+    int64_t strides[RANK_MAX];
+    for (int i = 0; i < plan->picked_count; i++) {
+        is_picked[plan->picked[i].dim] = true;
+        strides[i] = view->strides[plan->picked[i].dim];
+    }
+    int64_t outer = index_shape_count(&plan->picked_shape), inner = 1;
+    for (int i = 0; i < view->rank; i++) inner *= is_picked[i] ? 1 : view->dims[i];
+    int64_t base =
+        ((int64_t)view->offset - (int64_t)target->view.offset) / (int64_t)dtype_size(view->dtype);
+    int64_t *starts = index_plan_combine(plan, strides);
+    int64_t *positions = memory_allocate_zeroed((size_t)outer, (size_t)inner * sizeof *positions);
+    for (int64_t i = 0; i < inner; i++) {
+        int64_t rest = i, offset = base;
+        for (int d = view->rank - 1; d >= 0; d--) {
+            if (is_picked[d]) continue;
+            offset += rest % view->dims[d] * view->strides[d];
+            rest /= view->dims[d];
+        }
+        for (int64_t o = 0; o < outer; o++) positions[o * inner + i] = starts[o] + offset;
+    }
+    free(starts);
+    *count = outer * inner;
+    return positions;
+}
+
+static Status scatter_many(Tensor *target, const IndexPlan *plan, Tensor **value) {
+    TRY(move_block(value, plan->place, 0, plan->picked_shape.rank));
+    Shape row = {.rank = 1, .dims = {-1}};
+    if (tensor_count(*value) == 0) return STATUS_OK;
+    Tensor *flat = NULL, *storage, *positions;
+    Status status = tensor_reshape(*value, &row, &flat);
+    TRY(step(value, status, flat));
+    int64_t count;
+    int64_t *numbers = element_positions(target, plan, &count);
+    status = index_tensor(target->device, numbers, count, &positions);
+    free(numbers);
+    TRY(status);
+    status = tensor_reshape(target, &row, &storage);
+    if (status == STATUS_OK) {
+        status = scatter(&storage->view, 0, positions, *value);
+        tensor_release(storage);
+    }
+    tensor_release(positions);
+    return status;
+}
+
+static Status set_planned(Tensor *target, const IndexPlan *plan, const OpInput *value) {
+    if (plan->picked_count == 0 && !value->tensor) return fill_view(&plan->view, value->scalar);
+    Shape shape;
+    TRY(index_plan_shape(plan, &shape));
+    Tensor *prepared;
+    TRY(prepare_value(value, target, &shape, &prepared));
+    Status status;
+    if (plan->picked_count == 0)
+        status = copy_view(&prepared->view, &plan->view);
+    else if (plan->picked_count == 1)
+        status = scatter_one(target, plan, &prepared);
+    else
+        status = scatter_many(target, plan, &prepared);
+    tensor_release(prepared);
+    return status;
+}
+
+// target[mask] = one number: one kernel, and nothing is read back.
+static Status set_masked(Tensor *target, Tensor *mask, const OpInput *value) {
+    TRY(index_check_mask(target, 0, mask));
+    TRY(tensor_materialize(mask));
+    Shape shape = tensor_shape(target);
+    Tensor *prepared = NULL;
+    if (value->tensor) TRY(prepare_value(value, target, &shape, &prepared));
+    TensorView truth = mask->view; // dimensions that the mask lacks repeat it
+    for (int i = truth.rank; i < target->view.rank; i++) {
+        truth.dims[i] = target->view.dims[i];
+        truth.strides[i] = 0;
+    }
+    truth.rank = target->view.rank;
+    KernelCall kernel = {
+        .kernel = KERNEL_INDEX_PUT, .n_inputs = 2, .n_outputs = 1, .op_name = "assignment"};
+    kernel.inputs[0].view = prepared ? &prepared->view : NULL;
+    kernel.inputs[0].scalar = value->scalar;
+    kernel.inputs[1].view = &truth;
+    kernel.outputs[0] = &target->view;
+    Status status = op_run_kernel(&kernel);
+    tensor_release(prepared);
+    return status;
+}
+
+static Status set_items(Tensor *target, const IndexItem *items, int count, const OpInput *value) {
+    bool one_number = !value->tensor || value->tensor->view.rank == 0;
+    bool is_mask = count == 1 && items[0].kind == INDEX_TENSOR &&
+                   items[0].tensor->view.dtype == DTYPE_BOOL &&
+                   items[0].tensor->view.rank <= target->view.rank;
+    if (one_number && is_mask && items[0].tensor->device == target->device)
+        return set_masked(target, items[0].tensor, value);
+    IndexPlan plan;
+    Status status = index_plan_make(target, items, count, &plan);
+    if (status == STATUS_OK) status = set_planned(target, &plan, value);
+    index_plan_free(&plan);
+    return status;
+}
+
+// Nobody else sees the elements: neither another tensor, nor a literal's text, nor a mapped file.
+static bool may_write(const Tensor *x, const OpInput *value, bool unique) {
+    return unique && x->counted.refs == 1 && !x->host && !x->learnable && x->view.buffer &&
+           buffer_is_unique(x->view.buffer) && !x->view.buffer->import_owner &&
+           tensor_is_contiguous(x) && value->tensor != x;
+}
+
+Status index_set(Tensor **target, const IndexItem *items, int count, OpInput value, bool unique) {
+    Tensor *x = *target;
+    for (int i = 0; i < count; i++) // a subscript made of the target itself is read while it changes
+        unique = unique && !(items[i].kind == INDEX_TENSOR && items[i].tensor == x);
+    if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("assignment", x);
+    if (may_write(x, &value, unique)) {
+        TRY(set_items(x, items, count, &value));
+        x->origin = origin_current;
+        return STATUS_OK;
+    }
+    Tensor *copy;
+    TRY(tensor_clone(x, &copy));
+    Status status = set_items(copy, items, count, &value);
+    if (status != STATUS_OK) {
+        tensor_release(copy);
+        return status;
+    }
+    tensor_release(x);
+    *target = copy;
+    return STATUS_OK;
+}

@@ -1,0 +1,263 @@
+// Subscripts understood: NumPy's rules for integers, slices, ellipsis, new axes, masks and index
+// tensors, checked against one tensor. Positions are worked out on the host, where they are
+// checked.
+#include "tensor/index_plan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tensor/view.h"
+
+int64_t index_shape_count(const Shape *shape) {
+    int64_t count = 1;
+    for (int i = 0; i < shape->rank; i++) count *= shape->dims[i];
+    return count;
+}
+
+static bool is_mask(const IndexItem *item) {
+    return item->kind == INDEX_TENSOR && item->tensor->view.dtype == DTYPE_BOOL;
+}
+
+// How many dimensions of x an item takes.
+static int item_dims(const IndexItem *item) {
+    switch (item->kind) {
+    case INDEX_ELLIPSIS:
+    case INDEX_NEW_AXIS: return 0;
+    case INDEX_TENSOR: return is_mask(item) ? item->tensor->view.rank : 1;
+    default: return 1;
+    }
+}
+
+// The walk over the items: `source` counts x's dimensions, `at` those of the view in the making.
+typedef struct Walk {
+    Tensor *x;
+    IndexPlan *plan;
+    int source, at;
+    int ellipsis_dims;
+    bool has_tensor;             // integers then count as index tensors for the place of the result
+    bool opened, closed, parted; // a run of index items began, ended, and another one began
+} Walk;
+
+static void note_index_item(Walk *walk) {
+    if (walk->closed) walk->parted = true;
+    if (!walk->opened) walk->plan->place = walk->at;
+    walk->opened = true;
+}
+
+static void note_other_item(Walk *walk) {
+    if (walk->opened) walk->closed = true;
+}
+
+static Status insert_axis(Walk *walk) {
+    TensorView *view = &walk->plan->view;
+    if (view->rank == RANK_MAX)
+        return fail(STATUS_INDEX, "a new axis would give %s more than %d dimensions",
+                    tensor_type_name(walk->x).text, RANK_MAX);
+    for (int i = view->rank; i > walk->at; i--) {
+        view->dims[i] = view->dims[i - 1];
+        view->strides[i] = view->strides[i - 1];
+    }
+    view->dims[walk->at] = 1;
+    view->strides[walk->at] = dtype_info[view->dtype].block_elements;
+    view->rank++;
+    walk->at++;
+    return STATUS_OK;
+}
+
+static Picked *add_picked(Walk *walk) {
+    Picked *picked = &walk->plan->picked[walk->plan->picked_count++];
+    *picked = (Picked){.dim = walk->at};
+    walk->at++;
+    walk->source++;
+    return picked;
+}
+
+Status index_check_mask(const Tensor *x, int first_dim, const Tensor *mask) {
+    if (mask->view.rank == 0)
+        return fail(STATUS_INDEX, "a mask of rank 0 cannot index a tensor; use if or where");
+    for (int i = 0; i < mask->view.rank; i++)
+        if (mask->view.dims[i] != x->view.dims[first_dim + i])
+            return fail(STATUS_INDEX, "the mask is %s, but dimension %d of %s has size %" PRId64,
+                        tensor_type_name(mask).text, first_dim + i, tensor_type_name(x).text,
+                        x->view.dims[first_dim + i]);
+    return STATUS_OK;
+}
+
+// A mask picks where it is true: one list of positions for each of its dimensions.
+static Status pick_mask(Walk *walk, Tensor *mask) {
+    int rank = mask->view.rank;
+    TRY(index_check_mask(walk->x, walk->source, mask));
+    int64_t elements = tensor_count(mask), count = 0;
+    uint8_t *truth = memory_allocate((size_t)elements);
+    Status status = tensor_read_bools(mask, truth);
+    if (status != STATUS_OK) {
+        free(truth);
+        return status;
+    }
+    for (int64_t i = 0; i < elements; i++) count += truth[i] != 0;
+    Picked *picked[RANK_MAX];
+    for (int d = 0; d < rank; d++) {
+        picked[d] = add_picked(walk);
+        picked[d]->shape = (Shape){.rank = 1, .dims = {count}};
+        picked[d]->positions = memory_allocate((size_t)count * sizeof(int64_t));
+    }
+    for (int64_t i = 0, next = 0; i < elements; i++) {
+        if (!truth[i]) continue;
+        int64_t rest = i;
+        for (int d = rank - 1; d >= 0; d--) {
+            picked[d]->positions[next] = rest % mask->view.dims[d];
+            rest /= mask->view.dims[d];
+        }
+        next++;
+    }
+    free(truth);
+    return STATUS_OK;
+}
+
+// Floats serve as indexes where they are whole numbers.
+static Status read_whole(Tensor *index, int64_t *out, int64_t count) {
+    if (!dtype_is_float(index->view.dtype)) return tensor_read_integers(index, out);
+    double *numbers = memory_allocate((size_t)count * sizeof *numbers);
+    Status status = tensor_read_floats(index, numbers);
+    for (int64_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (!(fabs(numbers[i]) <= 0x1p62) || numbers[i] != (double)(int64_t)numbers[i])
+            status = fail(STATUS_INDEX, "an index must be a whole number, not %.9g", numbers[i]);
+        else
+            out[i] = (int64_t)numbers[i];
+    }
+    free(numbers);
+    return status;
+}
+
+static Status pick_indexes(Walk *walk, Tensor *index) {
+    if (dtype_is_quant(index->view.dtype))
+        return fail(STATUS_INDEX, "%s cannot be an index", tensor_type_name(index).text);
+    int64_t size = walk->x->view.dims[walk->source], count = tensor_count(index);
+    int source = walk->source;
+    Picked *picked = add_picked(walk);
+    picked->shape = tensor_shape(index);
+    picked->positions = memory_allocate((size_t)count * sizeof(int64_t));
+    TRY(read_whole(index, picked->positions, count));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t position = picked->positions[i];
+        if (position < -size || position >= size)
+            return fail(STATUS_INDEX,
+                        "index %" PRId64
+                        " is out of range for dimension %d of %s, which has size %" PRId64,
+                        position, source, tensor_type_name(walk->x).text, size);
+        if (position < 0) picked->positions[i] += size;
+    }
+    return STATUS_OK;
+}
+
+static Status apply_item(Walk *walk, const IndexItem *item) {
+    TensorView *view = &walk->plan->view;
+    switch (item->kind) {
+    case INDEX_INTEGER:
+        if (walk->has_tensor) note_index_item(walk);
+        return view_select(walk->x, walk->source++, view, walk->at, item->integer);
+    case INDEX_TENSOR:
+        note_index_item(walk);
+        return is_mask(item) ? pick_mask(walk, item->tensor) : pick_indexes(walk, item->tensor);
+    case INDEX_SLICE: {
+        note_other_item(walk);
+        ResolvedSlice slice;
+        SliceBounds bounds = {item->has_start, item->has_stop, item->has_step,
+                              item->start,     item->stop,     item->step};
+        TRY(slice_resolve(&bounds, view->dims[walk->at], &slice));
+        return view_slice(walk->x, walk->source++, view, walk->at++, &slice);
+    }
+    case INDEX_NEW_AXIS: note_other_item(walk); return insert_axis(walk);
+    case INDEX_ELLIPSIS:
+        note_other_item(walk);
+        walk->source += walk->ellipsis_dims;
+        walk->at += walk->ellipsis_dims;
+        return STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+// Counts dimensions before anything is read: every later step may rely on enough of them.
+static Status count_dims(Walk *walk, const IndexItem *items, int count) {
+    int taken = 0, ellipses = 0;
+    for (int i = 0; i < count; i++) {
+        taken += item_dims(&items[i]);
+        ellipses += items[i].kind == INDEX_ELLIPSIS;
+        walk->has_tensor = walk->has_tensor || items[i].kind == INDEX_TENSOR;
+    }
+    int rank = walk->x->view.rank;
+    if (ellipses > 1) return fail(STATUS_INDEX, "an index may hold only one ...");
+    if (taken > rank)
+        return fail(STATUS_INDEX, "%s has %d dimension%s, but the index names %d",
+                    tensor_type_name(walk->x).text, rank, rank == 1 ? "" : "s", taken);
+    walk->ellipsis_dims = rank - taken;
+    return STATUS_OK;
+}
+
+static Status broadcast_picked(IndexPlan *plan) {
+    TensorType joint = {.dtype = DTYPE_INT64, .shape = plan->picked[0].shape};
+    for (int i = 1; i < plan->picked_count; i++) {
+        TensorType next = {.dtype = DTYPE_INT64, .shape = plan->picked[i].shape};
+        TRY(shape_broadcast("index", &joint, &next, &joint.shape));
+    }
+    plan->picked_shape = joint.shape;
+    return STATUS_OK;
+}
+
+Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *out) {
+    *out = (IndexPlan){.picked_count = 0};
+    Walk walk = {.x = x, .plan = out};
+    TRY(count_dims(&walk, items, count));
+    TRY(tensor_materialize(x));
+    out->view = x->view;
+    for (int i = 0; i < count; i++) TRY(apply_item(&walk, &items[i]));
+    if (walk.parted) out->place = 0;
+    return out->picked_count ? broadcast_picked(out) : STATUS_OK;
+}
+
+void index_plan_free(IndexPlan *plan) {
+    for (int i = 0; i < plan->picked_count; i++) free(plan->picked[i].positions);
+}
+
+int64_t *index_plan_combine(const IndexPlan *plan, const int64_t *strides) {
+    const Shape *joint = &plan->picked_shape;
+    int64_t count = index_shape_count(joint);
+    int64_t *combined = memory_allocate_zeroed((size_t)count, sizeof *combined);
+    for (int p = 0; p < plan->picked_count; p++) {
+        const Picked *picked = &plan->picked[p];
+        int missing = joint->rank - picked->shape.rank;
+        for (int64_t i = 0; i < count; i++) {
+            int64_t rest = i, position = 0, step = 1;
+            for (int d = joint->rank - 1; d >= missing; d--) {
+                int64_t own = picked->shape.dims[d - missing];
+                if (own != 1) position += rest % joint->dims[d] * step;
+                step *= own;
+                rest /= joint->dims[d];
+            }
+            combined[i] += picked->positions[position] * strides[p];
+        }
+    }
+    return combined;
+}
+
+Status index_plan_shape(const IndexPlan *plan, Shape *out) {
+    bool is_picked[RANK_MAX] = {false};
+    for (int i = 0; i < plan->picked_count; i++) is_picked[plan->picked[i].dim] = true;
+    Shape rest = {.rank = 0};
+    for (int i = 0; i < plan->view.rank; i++)
+        if (!is_picked[i]) rest.dims[rest.rank++] = plan->view.dims[i];
+    const Shape *joint = &plan->picked_shape;
+    if (rest.rank + joint->rank > RANK_MAX)
+        return fail(STATUS_INDEX, "the result of the index would have more than %d dimensions",
+                    RANK_MAX);
+    *out = (Shape){.rank = rest.rank + joint->rank};
+    for (int i = 0; i < out->rank; i++) {
+        int inside = i - plan->place;
+        out->dims[i] = inside < 0             ? rest.dims[i]
+                       : inside < joint->rank ? joint->dims[inside]
+                                              : rest.dims[i - joint->rank];
+    }
+    return STATUS_OK;
+}
