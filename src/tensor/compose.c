@@ -1,0 +1,142 @@
+// Helpers of the composed operations: conversions, index checks, views for kernels.
+#include "tensor/compose.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+Status compose_floating(Tensor *x, Tensor **out) {
+    return tensor_cast(x, dtype_floating(tensor_dtype(x)), out);
+}
+
+Status compose_wide(Tensor *x, Tensor **out) {
+    DType dtype = tensor_dtype(x) == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    return tensor_cast(x, dtype, out);
+}
+
+static Status check_whole(const OpCall *call, Tensor *x, const char *what) {
+    int64_t count = tensor_count(x);
+    double *values = memory_allocate_zeroed((size_t)count + 1, sizeof *values);
+    Status status = tensor_read_floats(x, values);
+    for (int64_t i = 0; status == STATUS_OK && i < count; i++)
+        if (!(values[i] == floor(values[i])) || fabs(values[i]) > 9.0e18)
+            status = fail(STATUS_VALUE, "%s: %s must hold whole numbers, but number %lld is %g",
+                          call->op->name, what, (long long)i, values[i]);
+    free(values);
+    return status;
+}
+
+Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **out) {
+    DTypeKind kind = dtype_kind(tensor_dtype(x));
+    if (kind == DTYPE_KIND_BOOL || kind == DTYPE_KIND_QUANT)
+        return fail(STATUS_DTYPE, "%s: %s must hold whole numbers, but it is %s", call->op->name,
+                    what, tensor_type_name(x).text);
+    if (kind == DTYPE_KIND_FLOAT) TRY(check_whole(call, x, what));
+    return tensor_cast(x, DTYPE_INT64, out);
+}
+
+// The smallest or largest number of an int64 tensor that is not empty.
+static Status extreme_index(const Tensor *index, ReduceOp op, int64_t *out) {
+    SCOPED_TENSOR(result);
+    Shape scalar = {0};
+    TRY(tensor_new(index->device, DTYPE_INT64, &scalar, &result));
+    KernelCall kernel = {.kernel = KERNEL_REDUCE,
+                         .n_inputs = 1,
+                         .n_outputs = 1,
+                         .inputs = {compose_operand(index)},
+                         .outputs = {&result->view},
+                         .options = {.op = (int)op, .count = tensor_rank(index)},
+                         .op_name = "index"};
+    TRY(op_run_kernel(&kernel));
+    return tensor_read_integers(result, out);
+}
+
+Status compose_extremes(const Tensor *index, int64_t *low, int64_t *high) {
+    TRY(extreme_index(index, REDUCE_MIN, low));
+    return extreme_index(index, REDUCE_MAX, high);
+}
+
+Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) {
+    if (tensor_count(index) == 0) return STATUS_OK;
+    int64_t size = x->view.dims[dim], low = 0, high = 0;
+    TRY(compose_extremes(index, &low, &high));
+    int64_t wrong = low < -size ? low : high;
+    if (low >= -size && high < size) return STATUS_OK;
+    return fail(STATUS_INDEX, "index %lld is out of range for dimension %d of %s: its size is %lld",
+                (long long)wrong, dim, tensor_type_name(x).text, (long long)size);
+}
+
+Status compose_dim(const Tensor *x, int64_t dim, int *out) {
+    *out = 0;
+    if (tensor_rank(x) == 0 && (dim == 0 || dim == -1)) return STATUS_OK;
+    return op_dim(x, dim, out);
+}
+
+Status compose_at_least_1d(Tensor *x, Tensor **out) {
+    if (tensor_rank(x) == 0) return tensor_unsqueeze(x, 0, out);
+    *out = tensor_retain(x);
+    return STATUS_OK;
+}
+
+TensorView compose_dim_last(const Tensor *x, int dim) {
+    TensorView view = x->view;
+    for (int i = dim; i + 1 < view.rank; i++) {
+        view.dims[i] = x->view.dims[i + 1];
+        view.strides[i] = x->view.strides[i + 1];
+    }
+    view.dims[view.rank - 1] = x->view.dims[dim];
+    view.strides[view.rank - 1] = x->view.strides[dim];
+    return view;
+}
+
+TensorView compose_broadcast_leading(const TensorView *view, const Shape *leading, int keep) {
+    TensorView result = *view;
+    result.rank = leading->rank + keep;
+    int missing = result.rank - view->rank;
+    for (int i = result.rank - 1; i >= 0; i--) {
+        int from = i - missing;
+        bool own = from >= 0 && (i >= leading->rank || view->dims[from] == leading->dims[i]);
+        result.dims[i] = i < leading->rank ? leading->dims[i] : view->dims[from];
+        result.strides[i] = own ? view->strides[from] : 0;
+    }
+    return result;
+}
+
+int64_t compose_product(const int64_t *dims, int first, int last) {
+    int64_t product = 1;
+    for (int i = first; i < last; i++) product *= dims[i];
+    return product;
+}
+
+Shape compose_shape(int rank, const int64_t *dims) {
+    Shape shape = {.rank = rank};
+    for (int i = 0; i < rank; i++) shape.dims[i] = dims[i];
+    return shape;
+}
+
+Status compose_kernel(const OpCall *call, KernelId kernel, const KernelOptions *options,
+                      Tensor *const *inputs, int n_inputs, Tensor *out) {
+    KernelCall request = {.kernel = kernel,
+                          .n_inputs = n_inputs,
+                          .n_outputs = 1,
+                          .outputs = {&out->view},
+                          .options = *options,
+                          .op_name = call->op->name};
+    for (int i = 0; i < n_inputs; i++) request.inputs[i] = compose_operand(inputs[i]);
+    return op_run_kernel(&request);
+}
+
+Status compose_fill(const OpCall *call, const TensorView *view, Scalar value) {
+    KernelCall kernel = {.kernel = KERNEL_FILL,
+                         .n_inputs = 1,
+                         .n_outputs = 1,
+                         .inputs = {{.scalar = value}},
+                         .outputs = {view},
+                         .op_name = call->op->name};
+    return op_run_kernel(&kernel);
+}
+
+Status compose_with_number(OpId op, Tensor *x, double number, Tensor **out) {
+    return op_binary(op, op_tensor(x), op_float(number), out);
+}

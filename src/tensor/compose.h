@@ -1,0 +1,65 @@
+// What the files that implement rows of ops_composed.def share: temporaries that release
+// themselves, arguments with their defaults, and small shape arithmetic. Knows no operation.
+#ifndef TENSOR_COMPOSE_H
+#define TENSOR_COMPOSE_H
+
+#include "tensor/op.h"
+#include "tensor/scalar.h"
+#include "tensor/view.h"
+
+static inline void compose_release(Tensor **tensor) {
+    tensor_release(*tensor);
+}
+// A temporary of this scope: released when the scope is left, by TRY as well as by its end.
+#define SCOPED_TENSOR(name) Tensor *name __attribute__((cleanup(compose_release))) = NULL
+
+// The attribute of that name, or the fallback where neither caller nor signature gave one.
+#define ATTRIBUTE_OR(call, name, fallback)                                                         \
+    (op_has((call), ATTRIBUTE_##name) ? (call)->attributes->name : (fallback))
+
+// The index-th input, borrowed; NULL when it was not given.
+static inline Tensor *compose_input(const OpCall *call, int index) {
+    return index < call->n_inputs ? call->inputs[index].tensor : NULL;
+}
+static inline KernelOperand compose_operand(const Tensor *tensor) {
+    return (KernelOperand){.view = &tensor->view};
+}
+// Moves a temporary's reference into a result.
+static inline Status compose_give(Tensor **temporary, Tensor **out) {
+    *out = *temporary;
+    *temporary = NULL;
+    return STATUS_OK;
+}
+
+// x with a floating dtype: itself, or converted where it holds ints, bools or quantised blocks.
+Status compose_floating(Tensor *x, Tensor **out) MUST_USE;
+// x in the dtype that sums are safe in: float32 for the 16-bit floats and ints, else its own.
+Status compose_wide(Tensor *x, Tensor **out) MUST_USE;
+// Whole numbers as int64: floats must be integral, bools are refused. `what` names the operand.
+Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **out) MUST_USE;
+// Every index must lie in -size..size-1; the failure shows the index, `dim` of x and its size.
+Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) MUST_USE;
+// The smallest and largest number of an int64 tensor that is not empty.
+Status compose_extremes(const Tensor *index, int64_t *low, int64_t *high) MUST_USE;
+// A dimension of x; a rank-0 tensor counts as one element along dimension 0.
+Status compose_dim(const Tensor *x, int64_t dim, int *out) MUST_USE;
+// x, or a view [1] of it when its rank is 0.
+Status compose_at_least_1d(Tensor *x, Tensor **out) MUST_USE;
+
+// The view with one dimension made last, the order of the others kept.
+TensorView compose_dim_last(const Tensor *x, int dim);
+// A view of dims rank..: leading dimensions broadcast, the trailing `keep` ones untouched.
+TensorView compose_broadcast_leading(const TensorView *view, const Shape *leading, int keep);
+// The product of dims[first] .. dims[last - 1].
+int64_t compose_product(const int64_t *dims, int first, int last);
+Shape compose_shape(int rank, const int64_t *dims);
+
+// One kernel from tensors to one tensor.
+Status compose_kernel(const OpCall *call, KernelId kernel, const KernelOptions *options,
+                      Tensor *const *inputs, int n_inputs, Tensor *out) MUST_USE;
+// Every element of `view` becomes the number.
+Status compose_fill(const OpCall *call, const TensorView *view, Scalar value) MUST_USE;
+// x op number, the number taking no part in the dtype.
+Status compose_with_number(OpId op, Tensor *x, double number, Tensor **out) MUST_USE;
+
+#endif

@@ -1,0 +1,226 @@
+// Selecting and placing elements by index tensors and masks.
+#include "tensor/compose.h"
+#include "tensor/index.h"
+
+// Rows of a table by whole numbers: index [n] along dim.
+static Status gather_slices(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+    TRY(compose_check_indexes(index, x, dim));
+    Shape shape = tensor_shape(x);
+    shape.dims[dim] = tensor_count(index);
+    DType dtype = dtype_is_quant(tensor_dtype(x)) ? DTYPE_FLOAT32 : tensor_dtype(x);
+    SCOPED_TENSOR(result);
+    TRY(tensor_new(x->device, dtype, &shape, &result));
+    KernelOptions options = {.op = 0, .dim = dim};
+    Tensor *inputs[2] = {x, index};
+    TRY(compose_kernel(call, KERNEL_GATHER, &options, inputs, 2, result));
+    return compose_give(&result, out);
+}
+
+// The same for an index of any rank, whose dimensions stand in place of dim.
+static Status gather_shaped(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+    SCOPED_TENSOR(flat);
+    SCOPED_TENSOR(slices);
+    Shape line = {.rank = 1, .dims = {tensor_count(index)}}, shape = {0};
+    TRY(tensor_reshape(index, &line, &flat));
+    TRY(gather_slices(call, x, dim, flat, &slices));
+    if (tensor_rank(x) - 1 + tensor_rank(index) > RANK_MAX)
+        return fail(STATUS_SHAPE,
+                    "%s: the result would have %d dimensions; at most %d are possible",
+                    call->op->name, tensor_rank(x) - 1 + tensor_rank(index), RANK_MAX);
+    for (int i = 0; i < tensor_rank(x); i++) {
+        if (i != dim) shape.dims[shape.rank++] = x->view.dims[i];
+        for (int j = 0; i == dim && j < tensor_rank(index); j++)
+            shape.dims[shape.rank++] = index->view.dims[j];
+    }
+    return tensor_reshape(slices, &shape, out);
+}
+
+// PyTorch's rule: an index of x's rank is no larger than x but along dim.
+static Status check_elementwise(const OpCall *call, const Tensor *x, int dim, const Tensor *index) {
+    bool fits = tensor_rank(index) == tensor_rank(x);
+    for (int i = 0; fits && i < tensor_rank(x); i++)
+        fits = i == dim || index->view.dims[i] <= x->view.dims[i];
+    if (fits) return STATUS_OK;
+    (void)fail(STATUS_SHAPE, "%s: index %s does not fit %s along dimension %d", call->op->name,
+               tensor_type_name(index).text, tensor_type_name(x).text, dim);
+    return fail_help("give an index of the tensor's rank, no larger than it in the other "
+                     "dimensions, or a 1-D index that selects whole slices");
+}
+
+Status op_run_gather(const OpCall *call, Tensor **results) {
+    SCOPED_TENSOR(x);
+    SCOPED_TENSOR(index);
+    SCOPED_TENSOR(result);
+    int dim;
+    TRY(compose_whole(call, call->inputs[1].tensor, "index", &index));
+    TRY(compose_dim(call->inputs[0].tensor, call->attributes->dim, &dim));
+    TRY(compose_at_least_1d(call->inputs[0].tensor, &x));
+    if (tensor_rank(index) == 1) return gather_slices(call, x, dim, index, results);
+    TRY(check_elementwise(call, x, dim, index));
+    TRY(compose_check_indexes(index, x, dim));
+    Shape shape = tensor_shape(index);
+    TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
+    KernelOptions options = {.op = 1, .dim = dim};
+    Tensor *inputs[2] = {x, index};
+    TRY(compose_kernel(call, KERNEL_GATHER, &options, inputs, 2, result));
+    return compose_give(&result, results);
+}
+
+Status op_run_index_select(const OpCall *call, Tensor **results) {
+    SCOPED_TENSOR(x);
+    SCOPED_TENSOR(index);
+    SCOPED_TENSOR(line);
+    int dim;
+    TRY(compose_whole(call, call->inputs[1].tensor, "index", &index));
+    TRY(compose_dim(call->inputs[0].tensor, call->attributes->dim, &dim));
+    TRY(compose_at_least_1d(call->inputs[0].tensor, &x));
+    TRY(compose_at_least_1d(index, &line));
+    if (tensor_rank(line) != 1)
+        return fail(STATUS_SHAPE, "index_select: index is %s; it must have one dimension",
+                    tensor_type_name(index).text);
+    return gather_slices(call, x, dim, line, results);
+}
+
+Status op_run_take(const OpCall *call, Tensor **results) {
+    SCOPED_TENSOR(x);
+    SCOPED_TENSOR(index);
+    int dim = 0;
+    TRY(compose_whole(call, call->inputs[1].tensor, "index", &index));
+    if (op_has(call, ATTRIBUTE_dim)) {
+        TRY(compose_dim(call->inputs[0].tensor, call->attributes->dim, &dim));
+        TRY(compose_at_least_1d(call->inputs[0].tensor, &x));
+    } else {
+        Shape flat = {.rank = 1, .dims = {tensor_count(call->inputs[0].tensor)}};
+        TRY(tensor_reshape(call->inputs[0].tensor, &flat, &x));
+    }
+    return gather_shaped(call, x, dim, index, results);
+}
+
+Status op_run_embedding(const OpCall *call, Tensor **results) {
+    Tensor *table = call->inputs[0].tensor;
+    SCOPED_TENSOR(ids);
+    if (tensor_rank(table) != 2) {
+        (void)fail(STATUS_SHAPE, "embedding: the table must be [vocab, dim], but it is %s",
+                   tensor_type_name(table).text);
+        return fail_help("the order is embedding(table, ids)");
+    }
+    TRY(compose_whole(call, call->inputs[1].tensor, "ids", &ids));
+    return gather_shaped(call, table, 0, ids, results);
+}
+
+// The order of arguments that older scripts use.
+Status op_run_cndl_embedding(const OpCall *call, Tensor **results) {
+    Tensor *swapped[2] = {call->inputs[1].tensor, call->inputs[0].tensor};
+    return op_with(OP_embedding, swapped, 2, NULL, results);
+}
+
+// What scatter needs: the copy it writes to, whole indexes, and a source of their size.
+typedef struct ScatterPlan {
+    bool slices; // a 1-D index of whole slices, else one index per element
+    int dim;
+    Shape source;
+} ScatterPlan;
+
+static Status plan_scatter(const OpCall *call, const Tensor *x, const Tensor *index,
+                           ScatterPlan *plan) {
+    TRY(compose_dim(x, call->attributes->dim, &plan->dim));
+    plan->slices = tensor_rank(index) == 1;
+    if (!plan->slices) TRY(check_elementwise(call, x, plan->dim, index));
+    TRY(compose_check_indexes(index, x, plan->dim));
+    plan->source = tensor_shape(plan->slices ? x : index);
+    if (plan->slices) plan->source.dims[plan->dim] = index->view.dims[0];
+    return STATUS_OK;
+}
+
+static Status broadcast_source(const OpCall *call, Tensor *source, const Shape *shape, DType dtype,
+                               Tensor **out) {
+    SCOPED_TENSOR(same);
+    TRY(tensor_cast(source, dtype, &same));
+    Shape from = tensor_shape(source);
+    bool fits = from.rank <= shape->rank;
+    for (int i = 0; fits && i < from.rank; i++) {
+        int64_t size = shape->dims[shape->rank - from.rank + i];
+        fits = from.dims[i] == size || from.dims[i] == 1;
+    }
+    if (!fits)
+        return fail(STATUS_SHAPE, "%s: source is %s, but the index selects %s", call->op->name,
+                    tensor_type_name(source).text, type_name(dtype, shape).text);
+    return tensor_broadcast_to(same, shape, out);
+}
+
+static Status scatter(const OpCall *call, int op, Tensor **out) {
+    SCOPED_TENSOR(x);
+    SCOPED_TENSOR(index);
+    SCOPED_TENSOR(source);
+    SCOPED_TENSOR(result);
+    ScatterPlan plan;
+    TRY(compose_at_least_1d(call->inputs[0].tensor, &x));
+    TRY(compose_whole(call, call->inputs[1].tensor, "index", &index));
+    TRY(plan_scatter(call, x, index, &plan));
+    TRY(broadcast_source(call, call->inputs[2].tensor, &plan.source, tensor_dtype(x), &source));
+    TRY(tensor_clone(x, &result));
+    KernelOptions options = {.op = op, .dim = plan.dim, .integers = {plan.slices}};
+    Tensor *inputs[2] = {source, index};
+    TRY(compose_kernel(call, KERNEL_SCATTER, &options, inputs, 2, result));
+    if (tensor_rank(call->inputs[0].tensor) > 0) return compose_give(&result, out);
+    return tensor_squeeze(result, 0, out);
+}
+
+Status op_run_scatter(const OpCall *call, Tensor **results) {
+    return scatter(call, 0, results);
+}
+Status op_run_scatter_add(const OpCall *call, Tensor **results) {
+    return scatter(call, 1, results);
+}
+
+// x and mask (as bool) in their common shape.
+static Status with_mask(const OpCall *call, Tensor **x, Tensor **mask) {
+    Tensor *given = call->inputs[1].tensor;
+    SCOPED_TENSOR(truth);
+    Shape shape;
+    TensorType left = tensor_type(call->inputs[0].tensor), right = tensor_type(given);
+    TRY(shape_broadcast(call->op->name, &left, &right, &shape));
+    TRY(tensor_cast(given, DTYPE_BOOL, &truth));
+    TRY(tensor_broadcast_to(call->inputs[0].tensor, &shape, x));
+    return tensor_broadcast_to(truth, &shape, mask);
+}
+
+Status op_run_masked_select(const OpCall *call, Tensor **results) {
+    SCOPED_TENSOR(x);
+    SCOPED_TENSOR(mask);
+    SCOPED_TENSOR(line);
+    TRY(with_mask(call, &x, &mask));
+    SCOPED_TENSOR(mask_line);
+    TRY(compose_at_least_1d(x, &line));
+    TRY(compose_at_least_1d(mask, &mask_line));
+    IndexItem item = {.kind = INDEX_TENSOR, .tensor = mask_line};
+    return index_get(line, &item, 1, results);
+}
+
+Status op_run_masked_fill(const OpCall *call, Tensor **results) {
+    Tensor *value = call->inputs[2].tensor;
+    SCOPED_TENSOR(x);
+    SCOPED_TENSOR(mask);
+    SCOPED_TENSOR(result);
+    if (tensor_rank(value) != 0)
+        return fail(STATUS_SHAPE, "masked_fill: value must be one number, but it is %s",
+                    tensor_type_name(value).text);
+    TRY(with_mask(call, &x, &mask));
+    TRY(op_ternary(OP_where, op_tensor(mask), op_tensor(value), op_tensor(x), &result));
+    return tensor_cast(result, tensor_dtype(x), results);
+}
+
+Status op_run_nonzero(const OpCall *call, Tensor **results) {
+    SCOPED_TENSOR(x);
+    SCOPED_TENSOR(number);
+    SCOPED_TENSOR(result);
+    TRY(compose_at_least_1d(call->inputs[0].tensor, &x));
+    TRY(op_unary(OP_count_nonzero, x, &number));
+    int64_t count;
+    TRY(tensor_read_integers(number, &count));
+    Shape shape = {.rank = 2, .dims = {count, tensor_rank(x)}};
+    TRY(tensor_new(x->device, DTYPE_INT64, &shape, &result));
+    KernelOptions options = {0};
+    TRY(compose_kernel(call, KERNEL_NONZERO, &options, &x, 1, result));
+    return compose_give(&result, results);
+}

@@ -1,0 +1,282 @@
+// Matrix products and what is read off matrices.
+#include "tensor/matrix.h"
+
+// The operands of a product as matrices: rank-1 ones gain a dimension that the result loses again.
+typedef struct Product {
+    Tensor *a, *b; // [.., M, K] and [.., K, N], owned
+    bool drop_row, drop_column;
+    DType dtype;   // of the result
+    Shape leading; // broadcast
+} Product;
+
+static void product_release(Product *product) {
+    tensor_release(product->a);
+    tensor_release(product->b);
+}
+
+static Status fail_inner(const Tensor *a, const Tensor *b, int64_t inner_a, int64_t inner_b) {
+    (void)fail(STATUS_SHAPE, "cannot multiply %s by %s: inner sizes %lld and %lld differ",
+               tensor_type_name(a).text, tensor_type_name(b).text, (long long)inner_a,
+               (long long)inner_b);
+    if (tensor_rank(b) < 2) return error_current()->code;
+    Shape turned = tensor_shape(b);
+    turned.dims[turned.rank - 2] = b->view.dims[turned.rank - 1];
+    turned.dims[turned.rank - 1] = b->view.dims[turned.rank - 2];
+    return fail_help("transpose(b) is %s; its inner size is %lld",
+                     type_name(tensor_dtype(b), &turned).text,
+                     (long long)turned.dims[turned.rank - 2]);
+}
+
+static Status check_operands(const OpCall *call, const Tensor *a, const Tensor *b) {
+    int rank_a = tensor_rank(a), rank_b = tensor_rank(b);
+    if (rank_a == 0 || rank_b == 0) {
+        (void)fail(STATUS_SHAPE, "cannot multiply %s by %s as matrices: %s is one number",
+                   tensor_type_name(a).text, tensor_type_name(b).text,
+                   tensor_type_name(rank_a == 0 ? a : b).text);
+        return fail_help("use * to multiply by a number");
+    }
+    int64_t inner_a = a->view.dims[rank_a - 1];
+    int64_t inner_b = b->view.dims[rank_b == 1 ? 0 : rank_b - 2];
+    if (inner_a != inner_b) return fail_inner(a, b, inner_a, inner_b);
+    if (dtype_is_quant(tensor_dtype(a)) && dtype_is_quant(tensor_dtype(b)))
+        return fail(STATUS_DTYPE,
+                    "%s: both operands are quantised, %s and %s; convert one with "
+                    "`as float32`",
+                    call->op->name, tensor_type_name(a).text, tensor_type_name(b).text);
+    return STATUS_OK;
+}
+
+// A quantised right operand stays as it is only when its blocks run along K.
+static Status prepare_right(Tensor *b, DType dtype, Tensor **out) {
+    bool along_inner = b->view.strides[tensor_rank(b) - 2] == 1;
+    if (dtype_is_quant(tensor_dtype(b)) && along_inner) {
+        *out = tensor_retain(b);
+        return STATUS_OK;
+    }
+    return tensor_cast(b, dtype, out);
+}
+
+static DType product_dtype(DType a, DType b) {
+    if (dtype_is_quant(b)) {
+        DType floating = dtype_floating(a);
+        return floating == DTYPE_FLOAT64 ? DTYPE_FLOAT32 : floating;
+    }
+    DType dtype = dtype_promote(a, b);
+    return dtype == DTYPE_BOOL ? DTYPE_INT64 : dtype;
+}
+
+static Status product_prepare(const OpCall *call, Tensor *a, Tensor *b, Product *product) {
+    TRY(check_operands(call, a, b));
+    SCOPED_TENSOR(wide_a);
+    SCOPED_TENSOR(wide_b);
+    product->drop_row = tensor_rank(a) == 1;
+    product->drop_column = tensor_rank(b) == 1;
+    if (product->drop_row)
+        TRY(tensor_unsqueeze(a, 0, &wide_a));
+    else
+        wide_a = tensor_retain(a);
+    if (product->drop_column)
+        TRY(tensor_unsqueeze(b, 1, &wide_b));
+    else
+        wide_b = tensor_retain(b);
+    TensorType left = tensor_type(wide_a), right = tensor_type(wide_b);
+    left.shape.rank -= 2;
+    right.shape.rank -= 2;
+    TRY(shape_broadcast(call->op->name, &left, &right, &product->leading));
+    product->dtype = product_dtype(tensor_dtype(a), tensor_dtype(b));
+    TRY(tensor_cast(wide_a, product->dtype, &product->a));
+    return prepare_right(wide_b, product->dtype, &product->b);
+}
+
+// Leading dimensions of a beside one matrix b are more rows: one product instead of many.
+static void merge_rows(TensorView *a, TensorView *out, const Tensor *b) {
+    if (tensor_rank(b) != 2) return;
+    while (a->rank > 2) {
+        int row = a->rank - 2;
+        int64_t above = a->strides[row - 1], below = a->strides[row];
+        if (a->dims[row - 1] != 1 && a->dims[row] != 1 && above != below * a->dims[row]) return;
+        a->strides[row - 1] = a->dims[row] == 1 ? above : below;
+        a->dims[row - 1] *= a->dims[row];
+        a->dims[row] = a->dims[row + 1];
+        a->strides[row] = a->strides[row + 1];
+        out->dims[row - 1] *= out->dims[row];
+        out->strides[row - 1] = out->strides[row];
+        out->dims[row] = out->dims[row + 1];
+        out->strides[row] = out->strides[row + 1];
+        a->rank--;
+        out->rank--;
+    }
+}
+
+static Status product_run(const OpCall *call, const Product *product, Tensor **out) {
+    const Tensor *a = product->a, *b = product->b;
+    Shape shape = product->leading;
+    shape.dims[shape.rank++] = a->view.dims[tensor_rank(a) - 2];
+    shape.dims[shape.rank++] = b->view.dims[tensor_rank(b) - 1];
+    SCOPED_TENSOR(result);
+    TRY(tensor_new(a->device, product->dtype, &shape, &result));
+    TensorView left = compose_broadcast_leading(&a->view, &product->leading, 2);
+    TensorView target = result->view;
+    merge_rows(&left, &target, b);
+    Shape leading = compose_shape(target.rank - 2, target.dims);
+    TensorView right = compose_broadcast_leading(&b->view, &leading, 2);
+    KernelCall kernel = {.kernel = KERNEL_MATMUL,
+                         .n_inputs = 2,
+                         .n_outputs = 1,
+                         .inputs = {{.view = &left}, {.view = &right}},
+                         .outputs = {&target},
+                         .op_name = call->op->name};
+    TRY(op_run_kernel(&kernel));
+    if (!product->drop_row && !product->drop_column) return compose_give(&result, out);
+    Shape dropped = product->leading;
+    if (!product->drop_row) dropped.dims[dropped.rank++] = shape.dims[shape.rank - 2];
+    if (!product->drop_column) dropped.dims[dropped.rank++] = shape.dims[shape.rank - 1];
+    return tensor_reshape(result, &dropped, out);
+}
+
+// The last two dimensions exchanged, as a view; rank 1 stays as it is.
+static Status turned(Tensor *x, Tensor **out) {
+    if (tensor_rank(x) >= 2) return tensor_transpose(x, -2, -1, out);
+    *out = tensor_retain(x);
+    return STATUS_OK;
+}
+
+// W @ x with a quantised W is transpose(transpose(x) @ transpose(W)).
+static Status product_turned(const OpCall *call, Tensor *a, Tensor *b, Tensor **out) {
+    SCOPED_TENSOR(left);
+    SCOPED_TENSOR(right);
+    SCOPED_TENSOR(result);
+    TRY(check_operands(call, a, b));
+    TRY(turned(b, &left));
+    TRY(turned(a, &right));
+    TRY(matrix_product(call, left, right, &result));
+    if (tensor_rank(a) == 1 || tensor_rank(b) == 1) return compose_give(&result, out);
+    return turned(result, out);
+}
+
+Status matrix_product(const OpCall *call, Tensor *a, Tensor *b, Tensor **out) {
+    if (dtype_is_quant(tensor_dtype(a)) && !dtype_is_quant(tensor_dtype(b)))
+        return product_turned(call, a, b, out);
+    Product product = {0};
+    Status status = product_prepare(call, a, b, &product);
+    if (status == STATUS_OK) status = product_run(call, &product, out);
+    product_release(&product);
+    return status;
+}
+
+Status op_run_matmul(const OpCall *call, Tensor **results) {
+    return matrix_product(call, call->inputs[0].tensor, call->inputs[1].tensor, results);
+}
+
+Status op_run_bmm(const OpCall *call, Tensor **results) {
+    Tensor *a = call->inputs[0].tensor, *b = call->inputs[1].tensor;
+    if (tensor_rank(a) != 3 || tensor_rank(b) != 3 || a->view.dims[0] != b->view.dims[0]) {
+        (void)fail(STATUS_SHAPE, "bmm multiplies [batch, m, k] by [batch, k, n], not %s by %s",
+                   tensor_type_name(a).text, tensor_type_name(b).text);
+        return fail_help("matmul(a, b) broadcasts its leading dimensions");
+    }
+    return matrix_product(call, a, b, results);
+}
+
+static Status check_linear(const OpCall *call, const Tensor *x, const Tensor *weight,
+                           const Tensor *bias) {
+    if (tensor_rank(weight) != 2)
+        return fail(STATUS_SHAPE, "%s: the weight must be a matrix [out, in], but it is %s",
+                    call->op->name, tensor_type_name(weight).text);
+    int64_t in = weight->view.dims[1], outs = weight->view.dims[0];
+    if (tensor_rank(x) == 0 || x->view.dims[tensor_rank(x) - 1] != in) {
+        (void)fail(STATUS_SHAPE, "%s: x is %s, but the weight %s takes %lld numbers in",
+                   call->op->name, tensor_type_name(x).text, tensor_type_name(weight).text,
+                   (long long)in);
+        if (tensor_rank(x) > 0 && x->view.dims[tensor_rank(x) - 1] == outs)
+            return fail_help("the weight is [out, in]: transpose(weight) would fit, or "
+                             "matmul(x, weight)");
+        return fail_help("the weight is [out, in]");
+    }
+    if (bias && (tensor_rank(bias) > 1 ||
+                 (tensor_rank(bias) == 1 && bias->view.dims[0] != outs && bias->view.dims[0] != 1)))
+        return fail(STATUS_SHAPE, "%s: the bias is %s, but the weight %s gives %lld numbers",
+                    call->op->name, tensor_type_name(bias).text, tensor_type_name(weight).text,
+                    (long long)outs);
+    return STATUS_OK;
+}
+
+// product + bias, which takes no part in the dtype.
+static Status add_bias(Tensor *product, Tensor *bias, Tensor **out) {
+    SCOPED_TENSOR(same);
+    TRY(tensor_cast(bias, tensor_dtype(product), &same));
+    return op_binary(OP_add, op_donated(product), op_tensor(same), out);
+}
+
+Status op_run_linear(const OpCall *call, Tensor **results) {
+    Tensor *weight = call->inputs[1].tensor, *bias = compose_input(call, 2);
+    TRY(check_linear(call, call->inputs[0].tensor, weight, bias));
+    SCOPED_TENSOR(across);
+    SCOPED_TENSOR(product);
+    TRY(tensor_transpose(weight, 0, 1, &across));
+    TRY(matrix_product(call, call->inputs[0].tensor, across, &product));
+    if (!bias) return compose_give(&product, results);
+    return add_bias(product, bias, results);
+}
+
+Status op_run_fused_gelu_linear(const OpCall *call, Tensor **results) {
+    Tensor *bias = compose_input(call, 2);
+    SCOPED_TENSOR(active);
+    SCOPED_TENSOR(product);
+    TRY(op_unary(OP_gelu, call->inputs[0].tensor, &active));
+    TRY(matrix_product(call, active, call->inputs[1].tensor, &product));
+    if (!bias) return compose_give(&product, results);
+    return op_binary(OP_add, op_donated(product), op_tensor(bias), results);
+}
+
+Status op_run_outer(const OpCall *call, Tensor **results) {
+    Tensor *a = call->inputs[0].tensor, *b = call->inputs[1].tensor;
+    Shape column = tensor_shape(a), shape = column;
+    int rank = tensor_rank(a) + tensor_rank(b);
+    if (rank > RANK_MAX)
+        return fail(STATUS_SHAPE, "outer: %s and %s make %d dimensions; at most %d are possible",
+                    tensor_type_name(a).text, tensor_type_name(b).text, rank, RANK_MAX);
+    for (int i = 0; i < tensor_rank(b); i++) {
+        column.dims[column.rank++] = 1;
+        shape.dims[shape.rank++] = b->view.dims[i];
+    }
+    SCOPED_TENSOR(left);
+    SCOPED_TENSOR(wide_left);
+    SCOPED_TENSOR(wide_right);
+    TRY(tensor_reshape(a, &column, &left));
+    TRY(tensor_broadcast_to(left, &shape, &wide_left));
+    TRY(tensor_broadcast_to(b, &shape, &wide_right));
+    return op_binary(OP_mul, op_tensor(wide_left), op_tensor(wide_right), results);
+}
+
+static Status check_matrix(const OpCall *call, const Tensor *x) {
+    if (tensor_rank(x) >= 2) return STATUS_OK;
+    return fail(STATUS_SHAPE, "%s needs a matrix, but it is given %s", call->op->name,
+                tensor_type_name(x).text);
+}
+
+Status op_run_trace(const OpCall *call, Tensor **results) {
+    TRY(check_matrix(call, call->inputs[0].tensor));
+    SCOPED_TENSOR(diagonal);
+    TRY(tensor_diagonal(call->inputs[0].tensor, -2, -1, &diagonal));
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = -1};
+    return op_with(OP_sum, &diagonal, 1, &attributes, results);
+}
+
+// A vector becomes the diagonal of a matrix of zeros; a matrix gives its diagonal.
+Status op_run_diag(const OpCall *call, Tensor **results) {
+    Tensor *x = call->inputs[0].tensor;
+    if (tensor_rank(x) != 1) {
+        TRY(check_matrix(call, x));
+        return tensor_diagonal(x, -2, -1, results);
+    }
+    int64_t n = x->view.dims[0];
+    Shape shape = {.rank = 2, .dims = {n, n}};
+    SCOPED_TENSOR(result);
+    SCOPED_TENSOR(diagonal);
+    TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
+    TRY(compose_fill(call, &result->view, (Scalar){.dtype = DTYPE_INT64}));
+    TRY(tensor_diagonal(result, 0, 1, &diagonal));
+    TRY(op_copy(x, diagonal));
+    return compose_give(&result, results);
+}

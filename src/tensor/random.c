@@ -1,0 +1,183 @@
+// Random numbers: the stream, and the operations that draw from it.
+#include "tensor/random.h"
+
+#include <sys/random.h>
+
+#include "tensor/create.h"
+
+static RandomStream program_stream;
+static bool stream_is_seeded;
+
+void random_seed(uint64_t seed) {
+    program_stream = (RandomStream){.key = seed};
+    stream_is_seeded = true;
+}
+
+uint64_t random_current_seed(void) {
+    if (!stream_is_seeded) {
+        uint64_t seed = 0;
+        if (getentropy(&seed, sizeof seed) != 0) seed = (uint64_t)(uintptr_t)&seed;
+        random_seed(seed >> 1); // so that it can be written as an int and given again
+    }
+    return program_stream.key;
+}
+
+RandomStream random_take(const OpCall *call, int64_t count) {
+    if (op_has(call, ATTRIBUTE_seed))
+        return (RandomStream){.key = (uint64_t)call->attributes->seed};
+    RandomStream taken = {.key = random_current_seed(), .counter = program_stream.counter};
+    // The normal distribution uses its numbers in pairs: every draw begins at a multiple of four.
+    program_stream.counter += ((uint64_t)count + 3) / 4 * 4;
+    return taken;
+}
+
+typedef enum Distribution {
+    DISTRIBUTION_UNIFORM,
+    DISTRIBUTION_NORMAL,
+    DISTRIBUTION_INTEGERS,
+    DISTRIBUTION_BERNOULLI,
+} Distribution;
+
+// `options` names the distribution and its numbers; the stream is taken here.
+static Status draw(const OpCall *call, const CreateTarget *target, const Shape *shape,
+                   KernelOptions *options, Tensor **out) {
+    SCOPED_TENSOR(result);
+    TRY(tensor_new(target->device, target->dtype, shape, &result));
+    RandomStream stream = random_take(call, tensor_count(result));
+    options->integers[0] = (int64_t)stream.key;
+    options->integers[1] = (int64_t)stream.counter;
+    TRY(compose_kernel(call, KERNEL_RANDOM, options, NULL, 0, result));
+    return compose_give(&result, out);
+}
+
+static Status draw_floats(const OpCall *call, KernelOptions options, Tensor **out) {
+    CreateTarget target;
+    Shape shape;
+    TRY(create_target(call, DTYPE_FLOAT32, &target));
+    TRY(create_shape(call, &shape));
+    if (!dtype_is_float(target.dtype)) {
+        (void)fail(STATUS_DTYPE, "%s makes floats; %s cannot hold them", call->op->name,
+                   dtype_name(target.dtype));
+        return fail_help("randint(lo, hi, shape) makes whole numbers");
+    }
+    return draw(call, &target, &shape, &options, out);
+}
+
+static KernelOptions distribution(Distribution op, double first, double second) {
+    return (KernelOptions){.op = (int)op, .scalars = {first, second}};
+}
+
+Status op_run_rand(const OpCall *call, Tensor **results) {
+    return draw_floats(call, distribution(DISTRIBUTION_UNIFORM, 0, 1), results);
+}
+Status op_run_randn(const OpCall *call, Tensor **results) {
+    return draw_floats(call, distribution(DISTRIBUTION_NORMAL, 0, 1), results);
+}
+
+Status op_run_normal(const OpCall *call, Tensor **results) {
+    double mean = ATTRIBUTE_OR(call, mean, 0), std = ATTRIBUTE_OR(call, std, 1);
+    if (!(std >= 0))
+        return fail(STATUS_VALUE, "%s: std is %g; it must not be negative", call->op->name, std);
+    return draw_floats(call, distribution(DISTRIBUTION_NORMAL, mean, std), results);
+}
+
+Status op_run_uniform(const OpCall *call, Tensor **results) {
+    double lo = scalar_double(call->attributes->lo), hi = scalar_double(call->attributes->hi);
+    if (!(lo <= hi))
+        return fail(STATUS_VALUE, "%s: lo %g is greater than hi %g", call->op->name, lo, hi);
+    return draw_floats(call, distribution(DISTRIBUTION_UNIFORM, lo, hi), results);
+}
+
+static Status whole_bound(const OpCall *call, const char *name, Scalar value, int64_t *out) {
+    double number = scalar_double(value);
+    *out = value.as.i;
+    if (value.dtype != DTYPE_FLOAT64) return STATUS_OK;
+    if (number != (double)(int64_t)(number > -9e18 && number < 9e18 ? number : 0.5))
+        return fail(STATUS_VALUE, "%s: %s must be a whole number, but it is %g", call->op->name,
+                    name, number);
+    *out = (int64_t)number;
+    return STATUS_OK;
+}
+
+Status op_run_randint(const OpCall *call, Tensor **results) {
+    int64_t lo, hi;
+    TRY(whole_bound(call, "lo", call->attributes->lo, &lo));
+    TRY(whole_bound(call, "hi", call->attributes->hi, &hi));
+    if (lo >= hi)
+        return fail(STATUS_VALUE, "%s: there is no whole number from %lld up to, without, %lld",
+                    call->op->name, (long long)lo, (long long)hi);
+    CreateTarget target;
+    Shape shape;
+    TRY(create_target(call, DTYPE_INT64, &target));
+    TRY(create_shape(call, &shape));
+    KernelOptions options = {.op = DISTRIBUTION_INTEGERS, .integers = {0, 0, lo, hi}};
+    return draw(call, &target, &shape, &options, results);
+}
+
+Status op_run_rand_like(const OpCall *call, Tensor **results) {
+    CreateTarget target;
+    TRY(create_like(call, call->inputs[0].tensor, &target));
+    if (!op_has(call, ATTRIBUTE_dtype)) target.dtype = dtype_floating(target.dtype);
+    Shape shape = tensor_shape(call->inputs[0].tensor);
+    KernelOptions options = distribution(DISTRIBUTION_UNIFORM, 0, 1);
+    return draw(call, &target, &shape, &options, results);
+}
+
+static Status check_probability(const OpCall *call, double p) {
+    if (p >= 0 && p <= 1) return STATUS_OK;
+    return fail(STATUS_VALUE, "%s: the probability p is %g; it must be from 0 to 1", call->op->name,
+                p);
+}
+
+Status op_run_bernoulli(const OpCall *call, Tensor **results) {
+    double p = call->attributes->p;
+    TRY(check_probability(call, p));
+    CreateTarget target;
+    Shape shape;
+    TRY(create_target(call, DTYPE_FLOAT32, &target));
+    TRY(create_shape(call, &shape));
+    KernelOptions options = distribution(DISTRIBUTION_BERNOULLI, p, 0);
+    return draw(call, &target, &shape, &options, results);
+}
+
+Status op_run_bernoulli_each(const OpCall *call, Tensor **results) {
+    CreateTarget target;
+    SCOPED_TENSOR(probabilities);
+    TRY(compose_floating(call->inputs[0].tensor, &probabilities));
+    TRY(create_like(call, probabilities, &target));
+    Shape shape = tensor_shape(probabilities);
+    KernelOptions options = distribution(DISTRIBUTION_UNIFORM, 0, 1);
+    // Drawn in float32: the 16-bit floats would round a draw up to 1.
+    CreateTarget uniform = {.device = target.device, .dtype = DTYPE_FLOAT32};
+    SCOPED_TENSOR(draws);
+    SCOPED_TENSOR(hits);
+    TRY(draw(call, &uniform, &shape, &options, &draws));
+    TRY(op_binary(OP_lt, op_tensor(draws), op_tensor(probabilities), &hits));
+    return tensor_cast(hits, target.dtype, results);
+}
+
+Status op_run_dropout(const OpCall *call, Tensor **results) {
+    double p = ATTRIBUTE_OR(call, p, 0.5);
+    TRY(check_probability(call, p));
+    SCOPED_TENSOR(x);
+    TRY(compose_floating(call->inputs[0].tensor, &x));
+    if (!ATTRIBUTE_OR(call, training, false) || p == 0) return compose_give(&x, results);
+    CreateTarget target = {.device = x->device, .dtype = tensor_dtype(x)};
+    Shape shape = tensor_shape(x);
+    KernelOptions options = distribution(DISTRIBUTION_BERNOULLI, 1 - p, 0);
+    SCOPED_TENSOR(kept);
+    SCOPED_TENSOR(scaled);
+    TRY(draw(call, &target, &shape, &options, &kept));
+    TRY(compose_with_number(OP_mul, x, p < 1 ? 1 / (1 - p) : 0, &scaled));
+    return op_binary(OP_mul, op_donated(scaled), op_tensor(kept), results);
+}
+
+Status random_uniform(const OpCall *call, double *out) {
+    CreateTarget target = {.dtype = DTYPE_FLOAT64};
+    TRY(device_default(&target.device));
+    Shape shape = {0};
+    KernelOptions options = distribution(DISTRIBUTION_UNIFORM, 0, 1);
+    SCOPED_TENSOR(number);
+    TRY(draw(call, &target, &shape, &options, &number));
+    return tensor_read_floats(number, out);
+}

@@ -1,0 +1,21 @@
+// The stream of random numbers: a key (the seed) and a counter that every draw moves on, so that a
+// program's numbers depend on its seed and the order of its draws and on nothing else.
+#ifndef TENSOR_RANDOM_H
+#define TENSOR_RANDOM_H
+
+#include "tensor/op.h"
+
+// Starts the stream over.
+void random_seed(uint64_t seed);
+// The key in use; drawn from the system at first use when nobody gave one.
+uint64_t random_current_seed(void);
+
+typedef struct RandomStream {
+    uint64_t key, counter;
+} RandomStream;
+// The part of the stream for `count` numbers: the program's own, or that of a `seed:` argument.
+RandomStream random_take(const OpCall *call, int64_t count);
+// One number in [0, 1) from the stream, on the host: the same bits as a uniform kernel of one.
+Status random_uniform(const OpCall *call, double *out) MUST_USE;
+
+#endif
