@@ -119,8 +119,7 @@ static void pack(const Matrix *matrix, CpuCompute compute, void *out) {
     cpu_parallel(matrix->rows, grain, pack_rows, &packing);
 }
 
-// The matrix as BLAS can read it: itself, or converted into `panel` along its smaller stride.
-static Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *panel) {
+Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *panel) {
     if (matrix->dtype == compute_dtype(compute) && matrix_suits_blas(matrix)) return *matrix;
     bool transposed = magnitude(matrix->row_stride) < magnitude(matrix->column_stride);
     Matrix source = transposed ? matrix_transpose(*matrix) : *matrix;

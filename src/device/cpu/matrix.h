@@ -20,6 +20,8 @@ Matrix matrix_part(Matrix matrix, int64_t row, int64_t column, int64_t rows, int
 bool matrix_suits_blas(const Matrix *matrix);
 // Loads rows [begin, end) as contiguous numbers of the compute type (quantised: COMPUTE_F32).
 void matrix_load(const Matrix *matrix, CpuCompute compute, int64_t begin, int64_t end, void *out);
+// The matrix as BLAS can read it: itself, or converted into `panel`, which has room for it.
+Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *panel);
 
 enum { THIN_ROWS_MAX = 8, STRIP_COLUMNS_MAX = 512 };
 

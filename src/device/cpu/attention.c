@@ -1,0 +1,287 @@
+// The ATTENTION kernel: softmax(q @ k^T * scale) @ v with an online softmax over blocks of keys.
+// Query heads that share a key head are rows of one product, so that keys and values are read once.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "device/cpu/matrix.h"
+
+enum { ROW_BLOCK = 64, KEY_BLOCK = 256, PARALLEL_WORK = 1 << 17 };
+
+typedef struct Attention {
+    const TensorView *q, *k, *v, *mask, *out;
+    CpuCompute compute;
+    int64_t queries, keys, group, key_heads, width, value_width; // group: query heads per key head
+    int64_t row_blocks; // rows of a key head are (query, head of the group), group fastest
+    double scale;
+    bool causal;
+} Attention;
+
+// One block of rows of one key head; the arrays are of the compute type.
+typedef struct Block {
+    const Attention *attention;
+    int64_t batch, key_head, first, rows;
+    char *q;               // [rows, width], scaled
+    char *scores;          // [rows, KEY_BLOCK]
+    char *panel;           // a block of keys or values that must be converted
+    char *sums;            // [rows, value_width], of the values weighted so far
+    char *product;         // [rows, value_width]
+    char *maxima, *totals; // [rows]
+    char *mask;            // [KEY_BLOCK]
+} Block;
+
+static int64_t minimum(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+// The first element that belongs to index `batch` of the leading dimensions, all but the last
+// three.
+static int64_t batch_offset(const TensorView *view, int64_t batch) {
+    int64_t offset = 0;
+    for (int d = view->rank - 4; d >= 0; d--) {
+        offset += batch % view->dims[d] * view->strides[d];
+        batch /= view->dims[d];
+    }
+    return offset;
+}
+
+static char *view_at(const TensorView *view, int64_t elements) {
+    return (char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
+}
+
+// The offset of (query, head) for the row of a block; `sequence` and `head` are strides.
+static int64_t row_offset(const Block *block, int64_t row, int64_t sequence, int64_t head) {
+    int64_t group = block->attention->group, index = block->first + row;
+    return index / group * sequence + (block->key_head * group + index % group) * head;
+}
+
+static Matrix head_matrix(const TensorView *view, const Block *block) {
+    int last = view->rank - 1;
+    int64_t offset = batch_offset(view, block->batch) + block->key_head * view->strides[last - 1];
+    return (Matrix){view->dtype,      view_at(view, offset),   view->dims[last - 2],
+                    view->dims[last], view->strides[last - 2], view->strides[last]};
+}
+
+// How many keys a row sees.
+static int64_t row_visible(const Block *block, int64_t row) {
+    const Attention *attention = block->attention;
+    if (!attention->causal) return attention->keys;
+    int64_t query = (block->first + row) / attention->group;
+    int64_t visible = query + 1 + attention->keys - attention->queries;
+    return visible < 0 ? 0 : minimum(visible, attention->keys);
+}
+
+static float row_maximum_float(const float *scores, int64_t count) {
+    return matrix_simd()->row_maximum(scores, count);
+}
+
+static float row_exponentials_float(float *scores, int64_t count, float maximum) {
+    return matrix_simd()->row_exponentials(scores, count, maximum);
+}
+
+static double row_maximum_double(const double *scores, int64_t count) {
+    double maximum = -(double)INFINITY;
+    for (int64_t i = 0; i < count; i++)
+        if (!(scores[i] <= maximum)) maximum = scores[i];
+    return maximum;
+}
+
+static double row_exponentials_double(double *scores, int64_t count, double maximum) {
+    double base = maximum == -(double)INFINITY ? 0 : maximum, total = 0;
+    for (int64_t i = 0; i < count; i++) total += scores[i] = exp(scores[i] - base);
+    return total;
+}
+
+#define REAL float
+#define EXP expf
+#define NAME(x) x##_float
+#include "device/cpu/attention_rows.h"
+#undef REAL
+#undef EXP
+#undef NAME
+#define REAL double
+#define EXP exp
+#define NAME(x) x##_double
+#include "device/cpu/attention_rows.h"
+
+// What differs between the compute types.
+typedef struct BlockSteps {
+    void (*load_queries)(const Block *block);
+    void (*start_rows)(const Block *block);
+    void (*mask_row)(const Block *block, int64_t row, int64_t first, int64_t count);
+    void (*weigh_row)(const Block *block, int64_t row, int64_t count);
+    void (*add_product)(const Block *block);
+    void (*store_rows)(const Block *block);
+} BlockSteps;
+
+static const BlockSteps block_steps[] = {
+    [COMPUTE_F32] = {load_queries_float, start_rows_float, mask_row_float, weigh_row_float,
+                     add_product_float, store_rows_float},
+    [COMPUTE_F64] = {load_queries_double, start_rows_double, mask_row_double, weigh_row_double,
+                     add_product_double, store_rows_double},
+};
+
+// scores[rows, count] = q @ keys^T, keys: [count, width].
+static void score_keys(const Block *block, const Matrix *keys) {
+    const Attention *attention = block->attention;
+    ThinKernel dot = matrix_simd()->dot[keys->dtype];
+    bool same = (keys->dtype == DTYPE_FLOAT64) == (attention->compute == COMPUTE_F64);
+    if (block->rows <= THIN_ROWS_MAX && dot && same && keys->column_stride == 1) {
+        dot(&(ThinProduct){
+            .a = block->q,
+            .a_stride = attention->width,
+            .rows = (int)block->rows,
+            .b = keys->data,
+            .b_stride_bytes = keys->row_stride * (int64_t)dtype_size(keys->dtype),
+            .n = keys->rows,
+            .k = keys->columns,
+            .out = block->scores,
+            .out_row_stride = KEY_BLOCK,
+            .out_column_stride = 1,
+        });
+        return;
+    }
+    Matrix ready = matrix_prepare(keys, attention->compute, block->panel);
+    Matrix q = {compute_dtype(attention->compute),
+                block->q,
+                block->rows,
+                attention->width,
+                attention->width,
+                1};
+    blas_product(&(BlasProduct){attention->compute, q, matrix_transpose(ready), block->scores,
+                                KEY_BLOCK, false});
+}
+
+// sums[rows, value_width] += scores[rows, count] @ values[count, value_width].
+static void add_values(const Block *block, const Matrix *values) {
+    const Attention *attention = block->attention;
+    ThinKernel strip = matrix_simd()->strip[values->dtype];
+    bool same = (values->dtype == DTYPE_FLOAT64) == (attention->compute == COMPUTE_F64);
+    if (block->rows <= THIN_ROWS_MAX && strip && same && values->column_stride == 1) {
+        int64_t item = (int64_t)dtype_size(values->dtype),
+                real = (int64_t)compute_bytes(attention->compute);
+        for (int64_t column = 0; column < values->columns; column += STRIP_COLUMNS_MAX)
+            strip(&(ThinProduct){
+                .a = block->scores,
+                .a_stride = KEY_BLOCK,
+                .rows = (int)block->rows,
+                .b = values->data + column * item,
+                .b_stride_bytes = values->row_stride * item,
+                .n = minimum(STRIP_COLUMNS_MAX, values->columns - column),
+                .k = values->rows,
+                .out = block->product + column * real,
+                .out_row_stride = values->columns,
+                .out_column_stride = 1,
+            });
+        block_steps[attention->compute].add_product(block);
+        return;
+    }
+    Matrix ready = matrix_prepare(values, attention->compute, block->panel);
+    Matrix weights = {
+        compute_dtype(attention->compute), block->scores, block->rows, values->rows, KEY_BLOCK, 1};
+    blas_product(&(BlasProduct){attention->compute, weights, ready, block->sums,
+                                attention->value_width, true});
+}
+
+static void run_block(Block *block) {
+    const Attention *attention = block->attention;
+    const BlockSteps *steps = &block_steps[attention->compute];
+    size_t real = compute_bytes(attention->compute);
+    memset(block->sums, 0, (size_t)(block->rows * attention->value_width) * real);
+    memset(block->totals, 0, (size_t)block->rows * real);
+    steps->start_rows(block);
+    steps->load_queries(block);
+    Matrix keys = head_matrix(attention->k, block), values = head_matrix(attention->v, block);
+    int64_t end = row_visible(block, block->rows - 1); // later rows see more
+    for (int64_t first = 0; first < end; first += KEY_BLOCK) {
+        int64_t count = minimum(KEY_BLOCK, end - first);
+        Matrix some_keys = matrix_part(keys, first, 0, count, keys.columns);
+        Matrix some_values = matrix_part(values, first, 0, count, values.columns);
+        score_keys(block, &some_keys);
+        for (int64_t row = 0; row < block->rows; row++) {
+            steps->mask_row(block, row, first, count);
+            steps->weigh_row(block, row, count);
+        }
+        add_values(block, &some_values);
+    }
+    steps->store_rows(block);
+}
+
+// Cuts the scratch of a block out of one allocation, pieces at 64-byte boundaries.
+static char *cut(char **scratch, int64_t numbers, size_t bytes_each) {
+    char *piece = *scratch;
+    *scratch += ((size_t)numbers * bytes_each + 63) / 64 * 64;
+    return piece;
+}
+
+static void run_blocks(void *context, int64_t begin, int64_t end) {
+    const Attention *attention = context;
+    int64_t rows = minimum(ROW_BLOCK, attention->queries * attention->group);
+    int64_t wide =
+        attention->width > attention->value_width ? attention->width : attention->value_width;
+    int64_t numbers = rows * (attention->width + KEY_BLOCK + 2 * attention->value_width + 2) +
+                      KEY_BLOCK * (wide + 1) + 9 * 8;
+    size_t real = compute_bytes(attention->compute);
+    char *scratch = memory_allocate((size_t)numbers * sizeof(double)), *rest = scratch;
+    Block block = {.attention = attention};
+    block.q = cut(&rest, rows * attention->width, real);
+    block.scores = cut(&rest, rows * KEY_BLOCK, real);
+    block.panel = cut(&rest, KEY_BLOCK * wide, real);
+    block.sums = cut(&rest, rows * attention->value_width, real);
+    block.product = cut(&rest, rows * attention->value_width, real);
+    block.maxima = cut(&rest, rows, real);
+    block.totals = cut(&rest, rows, real);
+    block.mask = cut(&rest, KEY_BLOCK, sizeof(double));
+    int64_t all_rows = attention->queries * attention->group;
+    for (int64_t task = begin; task < end; task++) {
+        block.first = task % attention->row_blocks * ROW_BLOCK;
+        block.rows = minimum(ROW_BLOCK, all_rows - block.first);
+        block.key_head = task / attention->row_blocks % attention->key_heads;
+        block.batch = task / attention->row_blocks / attention->key_heads;
+        run_block(&block);
+    }
+    free(scratch);
+}
+
+static Status check_dtypes(const KernelCall *call) {
+    for (int i = 0; i < 3; i++)
+        if (!dtype_is_float(call->inputs[i].view->dtype))
+            return fail(STATUS_DTYPE, "%s has no kernel on the cpu for q %s, k %s and v %s",
+                        call->op_name, dtype_name(call->inputs[0].view->dtype),
+                        dtype_name(call->inputs[1].view->dtype),
+                        dtype_name(call->inputs[2].view->dtype));
+    return STATUS_OK;
+}
+
+Status cpu_kernel_ATTENTION(const KernelCall *call) {
+    TRY(check_dtypes(call));
+    Attention attention = {
+        .q = call->inputs[0].view,
+        .k = call->inputs[1].view,
+        .v = call->inputs[2].view,
+        .mask = call->n_inputs > 3 ? call->inputs[3].view : NULL,
+        .out = call->outputs[0],
+        .scale = call->options.scalars[0],
+        .causal = call->options.flag,
+    };
+    int last = attention.q->rank - 1;
+    ASSERT(last >= 2 && attention.k->rank == last + 1 && attention.v->rank == last + 1);
+    attention.compute = compute_of(attention.q->dtype);
+    attention.queries = attention.q->dims[last - 2];
+    attention.keys = attention.k->dims[last - 2];
+    attention.key_heads = attention.k->dims[last - 1];
+    attention.width = attention.q->dims[last];
+    attention.value_width = attention.v->dims[last];
+    int64_t numbers = 1, batches = 1;
+    for (int d = 0; d <= last; d++) numbers *= attention.out->dims[d];
+    if (numbers == 0) return STATUS_OK;
+    for (int d = 0; d < last - 2; d++) batches *= attention.q->dims[d];
+    attention.group = attention.q->dims[last - 1] / attention.key_heads;
+    int64_t rows = attention.queries * attention.group;
+    attention.row_blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    double work = (double)minimum(rows, ROW_BLOCK) * (double)attention.keys *
+                  (double)(attention.width + attention.value_width);
+    cpu_parallel(batches * attention.key_heads * attention.row_blocks,
+                 (int64_t)(PARALLEL_WORK / (work + 1)) + 1, run_blocks, &attention);
+    return STATUS_OK;
+}

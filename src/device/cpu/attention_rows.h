@@ -1,0 +1,75 @@
+// The steps of attention on one block of rows, in one compute type; included once for float and
+// once for double with REAL, EXP and NAME(x) set.
+
+static void NAME(load_queries)(const Block *block) {
+    const Attention *attention = block->attention;
+    const TensorView *q = attention->q;
+    int last = q->rank - 1;
+    int64_t start = batch_offset(q, block->batch), width = attention->width;
+    for (int64_t row = 0; row < block->rows; row++) {
+        int64_t offset = row_offset(block, row, q->strides[last - 2], q->strides[last - 1]);
+        REAL *target = (REAL *)(void *)block->q + row * width;
+        cpu_convert()->load[attention->compute][q->dtype](target, view_at(q, start + offset),
+                                                          q->strides[last], width);
+        for (int64_t i = 0; i < width; i++) target[i] *= (REAL)attention->scale;
+    }
+}
+
+// -inf where keys [first, first + count) may not be seen.
+static void NAME(mask_row)(const Block *block, int64_t row, int64_t first, int64_t count) {
+    REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
+    int64_t visible = row_visible(block, row) - first;
+    for (int64_t i = visible < 0 ? 0 : visible; i < count; i++) scores[i] = -(REAL)INFINITY;
+    const TensorView *mask = block->attention->mask;
+    if (!mask) return;
+    int last = mask->rank - 1;
+    int64_t offset = batch_offset(mask, block->batch) + first * mask->strides[last] +
+                     row_offset(block, row, mask->strides[last - 1], mask->strides[last - 2]);
+    double *allowed = (double *)(void *)block->mask;
+    cpu_convert()->load[COMPUTE_F64][mask->dtype](allowed, view_at(mask, offset),
+                                                  mask->strides[last], count);
+    for (int64_t i = 0; i < count; i++)
+        if (allowed[i] == 0) scores[i] = -(REAL)INFINITY;
+}
+
+// Turns the scores of one block of keys into weights and adjusts what was summed before.
+static void NAME(weigh_row)(const Block *block, int64_t row, int64_t count) {
+    REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
+    REAL *sums = (REAL *)(void *)block->sums + row * block->attention->value_width;
+    REAL *maximum = (REAL *)(void *)block->maxima + row;
+    REAL *total = (REAL *)(void *)block->totals + row;
+    REAL highest = NAME(row_maximum)(scores, count);
+    if (highest <= *maximum) highest = *maximum;
+    REAL factor = highest == *maximum ? 1 : EXP(*maximum - highest);
+    *total = *total * factor + NAME(row_exponentials)(scores, count, highest);
+    *maximum = highest;
+    if (factor == 1) return;
+    for (int64_t i = 0; i < block->attention->value_width; i++) sums[i] *= factor;
+}
+
+static void NAME(add_product)(const Block *block) {
+    REAL *sums = (REAL *)(void *)block->sums;
+    const REAL *product = (const REAL *)(const void *)block->product;
+    int64_t count = block->rows * block->attention->value_width;
+    for (int64_t i = 0; i < count; i++) sums[i] += product[i];
+}
+
+static void NAME(store_rows)(const Block *block) {
+    const Attention *attention = block->attention;
+    const TensorView *out = attention->out;
+    int last = out->rank - 1;
+    int64_t start = batch_offset(out, block->batch), width = attention->value_width;
+    for (int64_t row = 0; row < block->rows; row++) {
+        REAL *sums = (REAL *)(void *)block->sums + row * width;
+        REAL total = ((REAL *)(void *)block->totals)[row];
+        for (int64_t i = 0; i < width; i++) sums[i] = total == 0 ? 0 : sums[i] / total;
+        int64_t offset = row_offset(block, row, out->strides[last - 2], out->strides[last - 1]);
+        cpu_convert()->store[attention->compute][out->dtype](view_at(out, start + offset),
+                                                             out->strides[last], sums, width);
+    }
+}
+
+static void NAME(start_rows)(const Block *block) {
+    for (int64_t row = 0; row < block->rows; row++)
+        ((REAL *)(void *)block->maxima)[row] = -(REAL)INFINITY;
+}

@@ -1,0 +1,141 @@
+// The ROPE kernel: rotates pairs of each head by angles of its row. Angles are computed in double,
+// so that row 100000 is as exact as row 0.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "device/cpu/convert.h"
+
+typedef struct Rope {
+    const TensorView *in, *out, *cosines, *sines; // tables: NULL when angles are computed
+    CpuCompute compute;
+    int64_t rotary, offset;
+    double scale;
+    double *frequencies; // [rotary / 2]
+    bool half_style;
+} Rope;
+
+static const char *view_at(const TensorView *view, int64_t elements) {
+    return (const char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
+}
+
+// Cosines and sines of one row, as numbers of the compute type.
+static void row_angles(const Rope *rope, int64_t row, void *cosines, void *sines) {
+    int64_t count = rope->rotary / 2;
+    if (rope->cosines) {
+        const ConvertTable *convert = cpu_convert();
+        const TensorView *c = rope->cosines, *s = rope->sines;
+        int64_t at = row + rope->offset;
+        convert->load[rope->compute][c->dtype](cosines, view_at(c, at * c->strides[0]),
+                                               c->strides[1], count);
+        convert->load[rope->compute][s->dtype](sines, view_at(s, at * s->strides[0]), s->strides[1],
+                                               count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double angle = (double)(row + rope->offset) * rope->scale * rope->frequencies[i];
+        double cosine = cos(angle), sine = sin(angle);
+        if (rope->compute == COMPUTE_F32) {
+            ((float *)cosines)[i] = (float)cosine;
+            ((float *)sines)[i] = (float)sine;
+        } else {
+            ((double *)cosines)[i] = cosine;
+            ((double *)sines)[i] = sine;
+        }
+    }
+}
+
+// Pair i is x[i * step] and x[i * step + apart].
+#define DEFINE_ROTATE(real)                                                                        \
+    static void rotate_##real(real *x, const real *cosines, const real *sines, int64_t count,      \
+                              bool half_style) {                                                   \
+        int64_t step = half_style ? 1 : 2, apart = half_style ? count : 1;                         \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            real a = x[i * step], b = x[i * step + apart];                                         \
+            x[i * step] = a * cosines[i] - b * sines[i];                                           \
+            x[i * step + apart] = a * sines[i] + b * cosines[i];                                   \
+        }                                                                                          \
+    }
+DEFINE_ROTATE(float)
+DEFINE_ROTATE(double)
+
+static void rotate_head(const Rope *rope, int64_t in_offset, int64_t out_offset, char *scratch) {
+    const TensorView *in = rope->in, *out = rope->out;
+    int last = in->rank - 1;
+    int64_t width = in->dims[last], count = rope->rotary / 2;
+    size_t real = compute_bytes(rope->compute);
+    char *cosines = scratch, *sines = scratch + (size_t)count * real,
+         *x = sines + (size_t)count * real;
+    cpu_convert()->load[rope->compute][in->dtype](x, view_at(in, in_offset), in->strides[last],
+                                                  width);
+    if (rope->compute == COMPUTE_F32)
+        rotate_float((float *)(void *)x, (const float *)(void *)cosines,
+                     (const float *)(void *)sines, count, rope->half_style);
+    else
+        rotate_double((double *)(void *)x, (const double *)(void *)cosines,
+                      (const double *)(void *)sines, count, rope->half_style);
+    cpu_convert()->store[rope->compute][out->dtype](
+        (char *)cpu_pointer(out) + out_offset * (int64_t)dtype_size(out->dtype), out->strides[last],
+        x, width);
+}
+
+// Row `row` of the sequence in every head of every leading index.
+static void rotate_row(const Rope *rope, int64_t row, char *scratch) {
+    const TensorView *in = rope->in;
+    int sequence = in->rank - 3, head = in->rank - 2;
+    size_t table_bytes = (size_t)(rope->rotary / 2) * compute_bytes(rope->compute);
+    row_angles(rope, row, scratch, scratch + table_bytes);
+    int64_t batches = 1;
+    for (int d = 0; d < sequence; d++) batches *= in->dims[d];
+    for (int64_t batch = 0; batch < batches; batch++) {
+        int64_t from = row * in->strides[sequence], to = row * rope->out->strides[sequence];
+        int64_t rest = batch;
+        for (int d = sequence - 1; d >= 0; d--) {
+            from += rest % in->dims[d] * in->strides[d];
+            to += rest % in->dims[d] * rope->out->strides[d];
+            rest /= in->dims[d];
+        }
+        for (int64_t h = 0; h < in->dims[head]; h++)
+            rotate_head(rope, from + h * in->strides[head], to + h * rope->out->strides[head],
+                        scratch);
+    }
+}
+
+static void rotate_rows(void *context, int64_t begin, int64_t end) {
+    const Rope *rope = context;
+    int64_t numbers = rope->rotary + rope->in->dims[rope->in->rank - 1];
+    char *scratch = memory_allocate((size_t)numbers * compute_bytes(rope->compute));
+    for (int64_t row = begin; row < end; row++) rotate_row(rope, row, scratch);
+    free(scratch);
+}
+
+Status cpu_kernel_ROPE(const KernelCall *call) {
+    const KernelOptions *options = &call->options;
+    Rope rope = {.in = call->inputs[0].view,
+                 .out = call->outputs[0],
+                 .half_style = options->flag,
+                 .rotary = options->integers[1],
+                 .offset = options->integers[0],
+                 .scale = options->scalars[1]};
+    ASSERT(rope.in && rope.in->rank >= 3 && rope.in->rank == rope.out->rank);
+    if (!dtype_is_float(rope.in->dtype) || !dtype_is_float(rope.out->dtype))
+        return fail(STATUS_DTYPE, "%s has no kernel on the cpu for %s giving %s", call->op_name,
+                    dtype_name(rope.in->dtype), dtype_name(rope.out->dtype));
+    rope.compute = compute_of(rope.in->dtype);
+    if (call->n_inputs == 3) {
+        rope.cosines = call->inputs[1].view;
+        rope.sines = call->inputs[2].view;
+        rope.rotary = rope.cosines->dims[1] * 2;
+    }
+    int64_t width = rope.in->dims[rope.in->rank - 1], rows = rope.in->dims[rope.in->rank - 3];
+    ASSERT(rope.rotary >= 0 && rope.rotary % 2 == 0 && rope.rotary <= width);
+    int64_t numbers = 1;
+    for (int d = 0; d < rope.in->rank; d++) numbers *= rope.in->dims[d];
+    if (numbers == 0) return STATUS_OK;
+    rope.frequencies = memory_allocate((size_t)(rope.rotary / 2) * sizeof(double));
+    for (int64_t i = 0; i < rope.rotary / 2; i++)
+        rope.frequencies[i] = pow(options->scalars[0], -2.0 * (double)i / (double)rope.rotary);
+    cpu_parallel(rows, 32768 / (numbers / rows) + 1, rotate_rows, &rope);
+    free(rope.frequencies);
+    return STATUS_OK;
+}
