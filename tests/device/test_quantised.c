@@ -1,0 +1,132 @@
+// Quantised weights: dequantisation against arithmetic written out from the formats' definitions,
+// and products against float64 loops over the dequantised numbers.
+#include "device/cpu/quant.h"
+#include "tests/device/arrays.h"
+
+static const DType types[] = {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_Q6_K};
+
+static double half_at(const uint8_t *bytes) {
+    return half_to_float((uint16_t)(bytes[0] | bytes[1] << 8));
+}
+
+// Weight `i` of a block, by the definition of its format; exact in double.
+static double weight_of(DType dtype, const uint8_t *block, int i) {
+    if (dtype == DTYPE_Q4_0) {
+        int byte = block[2 + i % 16];
+        return half_at(block) * ((i < 16 ? byte & 15 : byte >> 4) - 8);
+    }
+    if (dtype == DTYPE_Q8_0) return half_at(block) * (int8_t)block[2 + i];
+    int half = i / 128, inside = i % 128, lane = inside % 32, quarter = inside / 32;
+    int low = block[half * 64 + quarter % 2 * 32 + lane];
+    int high = block[128 + half * 32 + lane] >> quarter * 2 & 3;
+    int value = ((quarter < 2 ? low & 15 : low >> 4) | high << 4) - 32;
+    return half_at(block + 208) * (int8_t)block[192 + i / 16] * value;
+}
+
+// `rows` rows of k weights with random bits and factors of a sensible size.
+static uint8_t *make_blocks(DType dtype, int64_t rows, int64_t k) {
+    const DTypeInfo *info = &dtype_info[dtype];
+    int64_t blocks = rows * k / info->block_elements;
+    uint8_t *bytes = malloc((size_t)(blocks * info->block_bytes) + 1);
+    for (int64_t i = 0; i < blocks * info->block_bytes; i++) bytes[i] = (uint8_t)array_random();
+    for (int64_t i = 0; i < blocks; i++) {
+        uint16_t factor = half_from_float((float)array_random_real() * 0.01f);
+        memcpy(bytes + i * info->block_bytes + (dtype == DTYPE_Q6_K ? 208 : 0), &factor, 2);
+    }
+    return bytes;
+}
+
+static void test_dequantize(void **state) {
+    (void)state;
+    for (int t = 0; t < 3; t++) {
+        const DTypeInfo *info = &dtype_info[types[t]];
+        enum { COUNT = 2048 };
+        uint8_t *blocks = make_blocks(types[t], 1, COUNT);
+        float *out = malloc(COUNT * sizeof *out);
+        quant_dequantize(types[t], blocks, out, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            const uint8_t *block = blocks + i / info->block_elements * info->block_bytes;
+            float want = (float)weight_of(types[t], block, i % info->block_elements);
+            if (out[i] != want)
+                fail_msg("%s %d: %.9g, not %.9g", info->name, i, (double)out[i], (double)want);
+        }
+        free(out);
+        free(blocks);
+    }
+}
+
+// a[m, k] @ transpose(weight[n, k]); the bound is that of a float32 sum of k products.
+static void check_product(DType type, DType dtype, Layout layout, int64_t m, int64_t n, int64_t k,
+                          int64_t batch) {
+    uint8_t *blocks = make_blocks(type, n * batch, k);
+    float *weights = malloc((size_t)(n * k * batch) * sizeof *weights);
+    quant_dequantize(type, blocks, weights, n * k * batch);
+    Array a, out;
+    array_make(&a, dtype, layout, 3, (int64_t[]){batch, m, k});
+    array_make(&out, dtype, LAYOUT_PLAIN, 3, (int64_t[]){batch, m, n});
+    array_fill_random(&a);
+    Buffer buffer = {.handle = blocks};
+    TensorView b = {.buffer = &buffer,
+                    .dtype = type,
+                    .rank = 3,
+                    .dims = {batch, k, n},
+                    .strides = {n * k, 1, k}};
+    KernelCall call = {.n_inputs = 2, .n_outputs = 1, .op_name = "matmul"};
+    call.inputs[0].view = array_view(&a);
+    call.inputs[1].view = &b;
+    call.outputs[0] = array_view(&out);
+    assert_int_equal(cpu_kernel_MATMUL(&call), STATUS_OK);
+    double rounding = dtype == DTYPE_FLOAT16 ? 0x1p-11 : dtype == DTYPE_BFLOAT16 ? 0x1p-8 : 0x1p-24;
+    int64_t step = m * n * k > 1 << 22 ? 41 : 1;
+    for (int64_t index = 0; index < batch * m * n; index += step) {
+        const float *row = weights + (index / n / m * n + index % n) * k;
+        double want = 0, size = 0;
+        for (int64_t t = 0; t < k; t++) {
+            double term = array_get(&a, index / n * k + t) * (double)row[t];
+            want += term;
+            size += fabs(term);
+        }
+        if (!(fabs(array_get(&out, index) - want) <=
+              rounding * fabs(want) + 4 * 0x1p-24 * sqrt((double)k) * size + 0x1p-25))
+            fail_msg("%s by %s, m %ld n %ld k %ld: element %ld is %.9g, not %.9g",
+                     dtype_name(dtype), dtype_name(type), (long)m, (long)n, (long)k, (long)index,
+                     array_get(&out, index), want);
+    }
+    array_free(&a);
+    array_free(&out);
+    free(weights);
+    free(blocks);
+}
+
+static void test_products(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16};
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 33};
+    for (int t = 0; t < 3; t++)
+        for (int d = 0; d < 3; d++)
+            for (int r = 0; r < 10; r++) {
+                int sample = r + d + t;
+                check_product(types[t], dtypes[d], (Layout)(sample % LAYOUT_COUNT), rows[r],
+                              1 + sample % 5 * 9, 256 * (1 + sample % 3), 1 + sample % 2);
+            }
+}
+
+static void test_large_products(void **state) {
+    (void)state;
+    for (int t = 0; t < 3; t++) {
+        check_product(types[t], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 1100, 2048, 1);
+        check_product(types[t], DTYPE_FLOAT16, LAYOUT_PLAIN, 12, 1100, 4352, 1); // two panels deep
+        check_product(types[t], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 3, 32000 / 256 * 256, 1);
+    }
+}
+
+static int suite(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dequantize),
+                                       cmocka_unit_test(test_products),
+                                       cmocka_unit_test(test_large_products)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(void) {
+    return run_per_isa(suite);
+}
