@@ -19,7 +19,8 @@ Value builtin_tensor(BuiltinCall *call) {
     TRY_VALUE(value_to_tensor(call->arguments[0], "tensor: x", &tensor));
     if (call->arguments[1].kind == VALUE_DTYPE) {
         DType dtype = (DType)call->arguments[1].as.integer;
-        TRY_VALUE(replace_tensor(&tensor, tensor_cast(tensor, dtype, &converted), converted));
+        Status cast = tensor_cast(tensor, dtype, &converted);
+        TRY_VALUE(replace_tensor(&tensor, cast, converted));
     }
     if (call->arguments[2].kind == VALUE_ABSENT) return value_tensor(tensor);
     Device *device;
