@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "base/status.h"
+
+#include <cmocka.h> // after ours: its macro fail() has the name of our function
 
 static inline const char *fixture(const char *name) {
     static char path[4096];
