@@ -25,7 +25,9 @@ typedef struct Header {
 enum { CYCLES_MIN = 100000 };
 
 static Header live = {.previous = &live, .next = &live};
-static size_t object_count, collect_at = CYCLES_MIN;
+// The fewest objects alive since the last search for cycles: the next one is due when as many again
+// (and some) were added.
+static size_t object_count, object_count_least;
 static size_t rescued;
 static bool started, collecting;
 static void (*drop_hook)(Instance *instance);
@@ -97,14 +99,12 @@ static void unlink_live(Header *header) {
     header->previous->next = header->next;
     header->next->previous = header->previous;
     header->previous = header->next = NULL;
-    object_count--;
+    if (--object_count < object_count_least) object_count_least = object_count;
 }
 
 Counted *heap_new_object(ValueKind kind, size_t bytes) {
-    if (UNLIKELY(object_count >= collect_at) && !collecting) {
-        heap_collect_cycles();
-        collect_at = object_count * 2 > CYCLES_MIN ? object_count * 2 : CYCLES_MIN;
-    }
+    size_t added = object_count - object_count_least;
+    if (UNLIKELY(added >= CYCLES_MIN && added >= object_count_least)) heap_collect_cycles();
     Header *header = heap_allocate(sizeof(Header) + bytes);
     header->kind = (uint32_t)kind;
     link_live(header);
@@ -339,6 +339,7 @@ size_t heap_collect_cycles(void) {
     uint64_t after = live_buffers();
     size_t found = before > after ? (size_t)(before - after) : 0;
     rescued += found;
+    object_count_least = object_count;
     collecting = false;
     return found;
 }
