@@ -87,14 +87,15 @@ static int64_t shape_count(const Shape *shape) {
     return count;
 }
 
-// [.., n] beside [.., n, 1] with a result larger than both: likely a column taken for a row.
+// [.., n] beside a longer [.., n, 1] with a result larger than both: likely a column taken for a
+// row.
 static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y,
                            const Shape *result) {
     const Shape *row = x->rank < y->rank ? x : y, *column = row == x ? y : x;
-    if (!broadcast_warning || row->rank == 0 || column->rank != row->rank + 1) return;
-    if (column->dims[column->rank - 1] != 1) return;
-    for (int i = 0; i < row->rank; i++)
-        if (row->dims[i] != column->dims[i]) return;
+    if (!broadcast_warning || row->rank == 0 || column->rank <= row->rank) return;
+    bool is_column = column->dims[column->rank - 1] == 1 &&
+                     column->dims[column->rank - 2] == row->dims[row->rank - 1];
+    if (!is_column) return;
     int64_t elements = shape_count(result);
     if (elements > shape_count(x) && elements > shape_count(y)) broadcast_warning(op_name, x, y);
 }
