@@ -99,28 +99,33 @@ typedef struct Window {
     size_t begin, end;
 } Window;
 
-static Window window_around(const char *line, size_t length, size_t focus) {
-    size_t end = 0;
-    int columns = 0;
-    while (end < length && columns <= LINE_COLUMNS_MAX) {
-        Cell cell = cell_read(line + end, length - end);
-        columns += cell.columns;
-        end += cell.bytes;
+// Zero-width cells count as one column here, so that a window is bounded in bytes too.
+static int counted_columns(const Cell *cell) {
+    return cell->columns > 0 ? cell->columns : 1;
+}
+
+// How far a window from `begin` reaches.
+static size_t window_end(const char *line, size_t length, size_t begin) {
+    for (int columns = 0; begin < length;) {
+        Cell cell = cell_read(line + begin, length - begin);
+        columns += counted_columns(&cell);
+        if (columns > LINE_COLUMNS_MAX) break;
+        begin += cell.bytes;
     }
-    if (end == length && columns <= LINE_COLUMNS_MAX) return (Window){0, length};
+    return begin;
+}
+
+static Window window_around(const char *line, size_t length, size_t focus) {
+    if (window_end(line, length, 0) == length) return (Window){0, length};
     size_t begin = focus;
-    for (columns = 0; begin > 0 && columns < COLUMNS_BEFORE_SPAN;) {
+    for (int columns = 0; begin > 0;) {
         size_t before = cell_before(line, begin);
-        columns += cell_read(line + before, begin - before).columns + 1;
+        Cell cell = cell_read(line + before, begin - before);
+        columns += counted_columns(&cell);
+        if (columns > COLUMNS_BEFORE_SPAN) break;
         begin = before;
     }
-    // Zero-width cells count as one column here, so that the window is bounded in bytes too.
-    for (columns = 0, end = begin; end < length && columns < LINE_COLUMNS_MAX;) {
-        Cell cell = cell_read(line + end, length - end);
-        columns += cell.columns > 0 ? cell.columns : 1;
-        end += cell.bytes;
-    }
-    return (Window){begin, end};
+    return (Window){begin, window_end(line, length, begin)};
 }
 
 typedef struct Snippet {

@@ -98,8 +98,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// The size of the letter at `at`, 0 when it is none.
-static size_t letter_size(const char *at, const char *end) {
+size_t lexer_letter_size(const char *at, const char *end) {
     uint32_t codepoint;
     size_t size = utf8_decode(at, (size_t)(end - at), &codepoint);
     return size > 0 && utf8_is_letter(codepoint) ? size : 0;
@@ -108,7 +107,7 @@ static size_t letter_size(const char *at, const char *end) {
 static void read_word(Lexer *lexer) {
     const char *begin = lexer->at;
     for (size_t size;
-         (size = letter_size(lexer->at, lexer->end)) > 0 || is_digit(lexer_peek(lexer, 0));)
+         (size = lexer_letter_size(lexer->at, lexer->end)) > 0 || is_digit(lexer_peek(lexer, 0));)
         lexer->at += size > 0 ? size : 1;
     size_t length = (size_t)(lexer->at - begin);
     TokenKind kind = TOKEN_NAME;
@@ -154,16 +153,33 @@ static const struct {
     {0xFEFF, "byte order mark", "delete it: only the start of a file may have one"},
 };
 
-static size_t skip_same(Lexer *lexer, const char *bytes, size_t size) {
-    size_t count = 0;
-    while ((size_t)(lexer->end - lexer->at) >= size && memcmp(lexer->at, bytes, size) == 0) {
-        lexer->at += size;
-        count++;
-    }
-    return count;
+static bool is_odd_quote(uint32_t codepoint) {
+    return codepoint == '\'' || codepoint == '`' || (codepoint >= 0x2018 && codepoint <= 0x201D);
 }
 
-// Runs of bytes that are no UTF-8, or of one character, are one mistake.
+// Moves behind the mistake: a run of one character, a text in quotes of another kind (up to the
+// next such quote in the line), or the line that a `#` was meant to comment out.
+static void skip_mistake(Lexer *lexer, uint32_t codepoint, size_t size) {
+    const char *begin = lexer->at;
+    if (codepoint == '#') {
+        skip_line_comment(lexer);
+        return;
+    }
+    lexer->at += size;
+    while ((size_t)(lexer->end - lexer->at) >= size && memcmp(lexer->at, begin, size) == 0)
+        lexer->at += size;
+    if (!is_odd_quote(codepoint) || lexer->at != begin + size) return;
+    for (const char *at = lexer->at; at < lexer->end && *at != '\n';) {
+        size_t next = utf8_decode(at, (size_t)(lexer->end - at), &codepoint);
+        if (next == 0) return;
+        at += next;
+        if (!is_odd_quote(codepoint)) continue;
+        lexer->at = at;
+        return;
+    }
+}
+
+// A run of bytes that are no UTF-8 is one mistake.
 static void read_mistake(Lexer *lexer) {
     const char *begin = lexer->at;
     uint32_t codepoint = 0;
@@ -183,7 +199,7 @@ static void read_mistake(Lexer *lexer) {
         name = mistakes[i].name;
         help = mistakes[i].help;
     }
-    skip_same(lexer, begin, size);
+    skip_mistake(lexer, codepoint, size);
     Token *token = lexer_add(lexer, TOKEN_ERROR, begin);
     if (name)
         lexer_fail(lexer, token->span, help, "unexpected character U+%04X (%s)",
@@ -263,7 +279,7 @@ static void read_token(Lexer *lexer) {
         lexer_begin_format_string(lexer);
     else if (begins_number(lexer))
         lexer_read_number(lexer);
-    else if (letter_size(lexer->at, lexer->end) > 0)
+    else if (lexer_letter_size(lexer->at, lexer->end) > 0)
         read_word(lexer);
     else if (!read_symbol(lexer))
         read_mistake(lexer);

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "lexer/state.h"
 
 static bool is_digit_of(char c, int base) {
@@ -15,10 +14,8 @@ static int digit_value(char c) {
 }
 
 static bool letter_follows(const Lexer *lexer, size_t offset) {
-    uint32_t codepoint;
     size_t left = (size_t)(lexer->end - lexer->at);
-    return offset < left && utf8_decode(lexer->at + offset, left - offset, &codepoint) > 0 &&
-           utf8_is_letter(codepoint);
+    return offset < left && lexer_letter_size(lexer->at + offset, lexer->end) > 0;
 }
 
 // Copies digits to the scratch text, leaving out the underscores.
@@ -34,13 +31,13 @@ static void take_digits(Lexer *lexer, int base) {
 
 // A number that runs into letters or a second point is one malformed word, not two tokens.
 static void fail_malformed(Lexer *lexer, const char *begin) {
-    for (;; lexer->at++) {
-        char c = lexer_peek(lexer, 0), next = lexer_peek(lexer, 1);
-        bool point = c == '.' && is_digit_of(next, 10);
-        if (!letter_follows(lexer, 0) && !is_digit_of(c, 10) && !point) break;
+    for (;;) {
+        size_t letter = lexer_letter_size(lexer->at, lexer->end);
+        bool digit = is_digit_of(lexer_peek(lexer, 0), 10);
+        bool point = lexer_peek(lexer, 0) == '.' && is_digit_of(lexer_peek(lexer, 1), 10);
+        if (letter == 0 && !digit && !point) break;
+        lexer->at += letter > 0 ? letter : 1;
     }
-    // The loop steps by bytes: move on to the end of the last letter.
-    while (lexer->at < lexer->end && ((unsigned char)*lexer->at & 0xC0u) == 0x80u) lexer->at++;
     Token *token = lexer_add(lexer, TOKEN_INT, begin);
     size_t length = (size_t)(lexer->at - begin);
     if (length <= 60)

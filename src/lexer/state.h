@@ -26,6 +26,8 @@ typedef struct Lexer {
 static inline char lexer_peek(const Lexer *lexer, size_t i) {
     return (size_t)(lexer->end - lexer->at) > i ? lexer->at[i] : '\0';
 }
+// The size of the letter (or `_`) at `at`, 0 when there is none.
+size_t lexer_letter_size(const char *at, const char *end);
 SourcePos lexer_position(const Lexer *lexer, const char *at);
 // Adds a token that reaches from `begin` to the reading position.
 Token *lexer_add(Lexer *lexer, TokenKind kind, const char *begin);

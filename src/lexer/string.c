@@ -6,8 +6,6 @@
 
 #define KNOWN_ESCAPES "the escapes are \\n \\t \\r \\0 \\\" \\\\ \\uXXXX and \\u{1F999}"
 
-static const char *const quote_never_closed = "unterminated string: this `\"` is never closed";
-
 // Makes the scratch text a token's value.
 static void add_text(Lexer *lexer, TokenKind kind, const char *begin, bool last) {
     size_t length = lexer->scratch.length;
@@ -20,7 +18,11 @@ static void add_text(Lexer *lexer, TokenKind kind, const char *begin, bool last)
 static void fail_unterminated(Lexer *lexer, const char *begin, size_t prefix) {
     lexer->tokens.ends_open = true;
     SourcePos at = lexer_position(lexer, begin);
-    lexer_fail(lexer, (Span){at, at + (SourcePos)prefix}, NULL, "%s", quote_never_closed);
+    const char *help = lexer->placeholders.count > 0
+                           ? "it stands in a placeholder of an f-string: was its `}` forgotten?"
+                           : NULL;
+    lexer_fail(lexer, (Span){at, at + (SourcePos)prefix}, help,
+               "unterminated string: this `\"` is never closed");
     lexer_add(lexer, TOKEN_ERROR, begin);
 }
 

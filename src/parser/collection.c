@@ -78,6 +78,7 @@ bool parser_at_dictionary(const Parser *parser) {
     const Token *first = parser_ahead(parser, 1);
     if (first->kind == TOKEN_RIGHT_BRACE) return true;
     if (token_is_word(first) && parser_ahead(parser, 2)->kind == TOKEN_COLON) return true;
+    if (first->kind == TOKEN_NAME && parser_ahead(parser, 2)->kind == TOKEN_NAME) return false;
     bool statement = token_is_word(first) && first->kind != TOKEN_NAME &&
                      first->kind != TOKEN_TRUE && first->kind != TOKEN_FALSE;
     if (statement) return false;

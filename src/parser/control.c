@@ -4,12 +4,12 @@
 #include "parser/state.h"
 
 static Node *parse_condition(Parser *parser, const char *after) {
-    if (parser_is(parser, TOKEN_LEFT_BRACE) && !parser_at_dictionary(parser))
+    if (parser_is(parser, TOKEN_LEFT_BRACE))
         return parser_fail_expected(parser, parser_say(parser, "a condition after `%s`", after));
     Node *condition = parse_head(parser);
     if (condition && parser_is(parser, TOKEN_EQUAL))
         return FAIL(parser, .span = parser_peek(parser)->span,
-                    .message = parser_say(parser, "expected `{` to begin the body, found `=`"),
+                    .message = "expected `{` to begin the body, found `=`",
                     .help = "`==` compares; an assignment has no value");
     return condition;
 }

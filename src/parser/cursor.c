@@ -81,6 +81,20 @@ bool parser_take_word(Parser *parser, const char *what, Word *out) {
     return true;
 }
 
+bool token_begins_statement(const Token *token) {
+    switch (token->kind) {
+    case TOKEN_FN:
+    case TOKEN_LET:
+    case TOKEN_WHILE:
+    case TOKEN_LOOP:
+    case TOKEN_FOR:
+    case TOKEN_BREAK:
+    case TOKEN_CONTINUE:
+    case TOKEN_RETURN: return true;
+    default: return false;
+    }
+}
+
 Context parser_open_bracket(Parser *parser) {
     Context outer = parser->context;
     size_t token = parser->at;
@@ -103,11 +117,16 @@ bool parser_close_bracket(Parser *parser, const Context *outer, const char *what
     const Token *opener = &parser->tokens.items[parser->open.items[parser->open.count - 1]];
     TokenKind closer = (TokenKind)(opener->kind + 1); // tokens.def lists them in pairs
     if (!parser_is(parser, closer)) {
-        const char *note = parser_say(parser, "this %s was opened here", what);
-        const char *message =
-            parser_say(parser, "expected `%s` to close the %s, found %s", token_spelling(closer),
-                       what, parser_describe(parser, parser_peek(parser)));
-        FAIL(parser, .span = parser_peek(parser)->span, .message = message, .note = note,
+        const Token *token = parser_peek(parser);
+        bool separated = !parser_at_closer(parser) && !token_begins_statement(token);
+        const char *wanted =
+            separated ? parser_say(parser, "`,` or `%s` in this %s", token_spelling(closer), what)
+                      : parser_say(parser, "`%s` to close the %s", token_spelling(closer), what);
+        bool at_end = token->kind == TOKEN_END;
+        FAIL(parser, .span = at_end ? (Span){parser_end(parser), parser_end(parser)} : token->span,
+             .message = parser_say(parser, "expected %s, found %s", wanted,
+                                   parser_describe(parser, token)),
+             .note = parser_say(parser, "this %s was opened here", what),
              .note_span = opener->span);
         return false;
     }
@@ -141,7 +160,7 @@ bool node_adopt(Parser *parser, Node *parent, const Node *child) {
     if (child && child->height >= parent->height) parent->height = child->height + 1;
     if (parent->height <= TREE_HEIGHT_MAX) return true;
     parser_stop(parser, parent->span,
-                parser_say(parser, "too long a chain: more than %d operations hang on one another",
+                parser_say(parser, "too long a chain: more than %d links",
                            TREE_HEIGHT_MAX));
     return false;
 }

@@ -108,28 +108,31 @@ static const Infix *infix_at(const Parser *parser, const Node *left, Level level
     return at_rule_arrow(parser, left) ? NULL : infix;
 }
 
+// The text of a node for a message; NULL when it is long.
+static const char *short_text(Parser *parser, Span span) {
+    size_t length;
+    const char *text = source_text(span, &length);
+    return length <= 30 ? parser_say(parser, "%.*s", (int)length, text) : NULL;
+}
+
 static Node *fail_chained(Parser *parser, const Node *left, const Infix *infix) {
-    const Token *token = parser_peek(parser);
+    Span op_span = parser_next(parser)->span;
     if (infix->level == LEVEL_RANGE)
-        return FAIL(parser, .span = token->span, .message = "ranges cannot be chained",
+        return FAIL(parser, .span = op_span, .message = "ranges cannot be chained",
                     .help = "range(start, stop, step) takes a step");
-    size_t middle_length, op_length;
-    const Node *middle = left->as.binary.right;
-    const char *middle_text = source_text(middle->span, &middle_length);
-    const char *op_text = source_text(left->op_span, &op_length);
+    if (infix->op == OPERATOR_NOT_IN) op_span.end = parser_next(parser)->span.end;
+    const Node *third = parse_level(parser, LEVEL_COMPARE + 1);
+    if (!third) return NULL;
+    const char *parts[] = {short_text(parser, left->as.binary.left->span),
+                           short_text(parser, left->op_span),
+                           short_text(parser, left->as.binary.right->span),
+                           short_text(parser, op_span), short_text(parser, third->span)};
     const char *help = "join two comparisons with `and`";
-    if (middle_length <= 40) {
-        size_t left_length;
-        const char *left_text = source_text(left->as.binary.left->span, &left_length);
-        if (left_length <= 40)
-            help = parser_say(parser, "write `%.*s %.*s %.*s and %.*s %s ...`", (int)left_length,
-                              left_text, (int)op_length, op_text, (int)middle_length, middle_text,
-                              (int)middle_length, middle_text,
-                              token->kind == TOKEN_NOT ? "not in"
-                                                       : token_spelling((TokenKind)token->kind));
-    }
-    return FAIL(parser, .span = token->span, .message = "comparisons cannot be chained",
-                .help = help, .note = "the first comparison is here", .note_span = left->op_span);
+    if (parts[0] && parts[1] && parts[2] && parts[3] && parts[4])
+        help = parser_say(parser, "write `%s %s %s and %s %s %s`", parts[0], parts[1], parts[2],
+                          parts[2], parts[3], parts[4]);
+    return FAIL(parser, .span = op_span, .message = "comparisons cannot be chained", .help = help,
+                .note = "the first comparison is here", .note_span = left->op_span);
 }
 
 static Node *parse_cast(Parser *parser, Node *left, SourcePos begin) {

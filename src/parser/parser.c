@@ -31,8 +31,7 @@ Program *parse_program(const SourceFile *file, DiagnosticList *diagnostics) {
 
 void program_free(Program *program) {
     if (!program) return;
-    for (size_t i = 0; i < program->imported.count; i++)
-        program_free(program->imported.items[i]);
+    for (size_t i = 0; i < program->imported.count; i++) program_free(program->imported.items[i]);
     arena_free(&program->arena);
     free(program);
 }

@@ -153,7 +153,8 @@ static bool parse_arm(Parser *parser, MatchArm *out) {
     if (!out->pattern) return false;
     if (parser_accept(parser, TOKEN_IF) && !(out->guard = parse_expression(parser))) return false;
     if (!parser_accept(parser, TOKEN_FAT_ARROW)) {
-        parser_fail_expected(parser, "`=>` after the pattern");
+        parser_fail_expected_help(parser, "`=>` after the pattern",
+                                  "an arm is written pattern => value");
         return false;
     }
     return (out->body = parse_arm_body(parser)) != NULL;

@@ -181,7 +181,12 @@ static Node *fail_no_expression(Parser *parser) {
         return FAIL(parser, .span = token->span, .message = "`else` without `if`");
     if (token->kind == TOKEN_CATCH)
         return FAIL(parser, .span = token->span, .message = "`catch` without `try`");
-    if (token->kind == TOKEN_PLUS) help = "a number needs no `+` in front of it";
+    bool twice = token->kind == TOKEN_PLUS && !token->space_before && parser->at > 0 &&
+                 parser->tokens.items[parser->at - 1].kind == TOKEN_PLUS;
+    if (twice)
+        help = "x += 1 adds one to x";
+    else if (token->kind == TOKEN_PLUS)
+        help = "a number needs no `+` in front of it";
     if (token->kind == TOKEN_BAR) help = "a function value is written fn(x) { ... }";
     if (token_is_word(token) && !help)
         help = parser_say(parser, "`%s` begins a statement; it has no value",

@@ -23,7 +23,7 @@ typedef struct Parser {
     TokenList tokens;
     size_t at;
     DiagnosticList *diagnostics;
-    size_t errors_max; // diagnostics->error_count never passes it
+    size_t errors_max;   // diagnostics->error_count never passes it
     VECTOR(size_t) open; // tokens of the brackets around the cursor, outermost first
     Context context;
     size_t statement_start; // the token that the current statement began with
@@ -51,6 +51,7 @@ bool parser_accept(Parser *parser, TokenKind kind);
 // Whether the token at the cursor begins a line that newlines separate from what stands before.
 bool parser_at_new_line(const Parser *parser);
 bool parser_at_statement_end(const Parser *parser);
+bool token_begins_statement(const Token *token);           // a keyword that only stands at a start
 bool parser_is_name(const Token *token, const char *word); // a name spelt so, not a reserved word
 SourcePos parser_begin(const Parser *parser);              // of the token at the cursor
 SourcePos parser_end(const Parser *parser);                // of the token before it

@@ -222,8 +222,11 @@ static Node *parse_simple_statement(Parser *parser, bool allow_targets) {
 
 Node *parse_arm_body(Parser *parser) {
     SourcePos begin = parser_begin(parser);
-    if (parser_is(parser, TOKEN_LEFT_BRACE) && !parser_at_dictionary(parser))
-        return parse_block(parser, "block");
+    if (parser_is(parser, TOKEN_LEFT_BRACE)) {
+        bool empty = parser_ahead(parser, 1)->kind == TOKEN_RIGHT_BRACE;
+        bool dictionary = !empty && parser_at_dictionary(parser);
+        return dictionary ? parse_expression(parser) : parse_block(parser, "block");
+    }
     Node *statement = parse_simple_statement(parser, false);
     if (!statement) return NULL;
     if (statement->kind == NODE_EXPRESSION_STATEMENT) return statement->as.expression.value;
@@ -265,7 +268,9 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
                                               parser_describe(parser, token)),
                         .help = parser_say(parser, "did you mean `%s`?", meant));
     }
-    return parser_fail_expected(parser, "a newline or `;` after this statement");
+    const char *help = NULL;
+    if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";
+    return parser_fail_expected_help(parser, "a newline or `;` after this statement", help);
 }
 
 // Takes what separates statements; false after an error.
@@ -277,20 +282,6 @@ static bool end_statement(Parser *parser, const Node *node) {
         return true;
     if (parser_reject_logic_tail(parser, node)) return false;
     return fail_unfinished(parser, node) != NULL;
-}
-
-static bool begins_statement(const Token *token) {
-    switch (token->kind) {
-    case TOKEN_FN:
-    case TOKEN_LET:
-    case TOKEN_WHILE:
-    case TOKEN_LOOP:
-    case TOKEN_FOR:
-    case TOKEN_BREAK:
-    case TOKEN_CONTINUE:
-    case TOKEN_RETURN: return true;
-    default: return false;
-    }
 }
 
 // Goes on to where the next statement begins: a new line or `;` outside the brackets that the
@@ -306,7 +297,7 @@ static void synchronise(Parser *parser, const Context *context, size_t start) {
     if (parser->at == start) parser_next(parser);
     for (; !parser_is(parser, TOKEN_END); parser_next(parser)) {
         const Token *token = parser_peek(parser);
-        if (token->newline_before && (depth == 0 || (braces == 0 && begins_statement(token))))
+        if (token->newline_before && (depth == 0 || (braces == 0 && token_begins_statement(token))))
             return;
         switch (token->kind) {
         case TOKEN_LEFT_BRACE:
@@ -340,11 +331,10 @@ Node *parse_statement(Parser *parser) {
     size_t start = parser->at, outer_start = parser->statement_start;
     parser->statement_start = start;
     Node *node = NULL;
-    if (parser_enter(parser) && !parser_reject_logic(parser)) {
+    if (!parser_reject_logic(parser)) {
         bool found = false;
         node = parse_declaration(parser, &found);
         if (!found) node = parse_simple_statement(parser, true);
-        parser_leave(parser);
         if (node && !end_statement(parser, node)) node = NULL;
     }
     parser->statement_start = outer_start;

@@ -1,0 +1,382 @@
+// A syntax tree as an S-expression, for tests: one node one list, names and constants as written.
+#ifndef TESTS_PARSER_DUMP_H
+#define TESTS_PARSER_DUMP_H
+
+#include "base/text.h"
+#include "parser/parser.h"
+
+static void dump_node(Text *out, const Node *node);
+
+static const char *const dump_operators[] = {
+    [OPERATOR_ADD] = "+",    [OPERATOR_SUB] = "-",         [OPERATOR_MUL] = "*",
+    [OPERATOR_DIV] = "/",    [OPERATOR_MOD] = "%",         [OPERATOR_POW] = "**",
+    [OPERATOR_MATMUL] = "@", [OPERATOR_OUTER] = "outer",   [OPERATOR_EQ] = "==",
+    [OPERATOR_NE] = "!=",    [OPERATOR_LT] = "<",          [OPERATOR_LE] = "<=",
+    [OPERATOR_GT] = ">",     [OPERATOR_GE] = ">=",         [OPERATOR_APPROX] = "approx",
+    [OPERATOR_IN] = "in",    [OPERATOR_NOT_IN] = "not-in", [OPERATOR_AND] = "and",
+    [OPERATOR_OR] = "or",    [OPERATOR_NEG] = "neg",       [OPERATOR_NOT] = "not",
+    [OPERATOR_NONE] = "="};
+
+static void dump_list(Text *out, const char *head, NodeList list) {
+    text_format(out, "(%s", head);
+    for (size_t i = 0; i < list.count; i++) {
+        text_append_char(out, ' ');
+        dump_node(out, list.items[i]);
+    }
+    text_append_char(out, ')');
+}
+
+// " child", or nothing for a NULL child.
+static void dump_child(Text *out, const Node *child) {
+    if (!child) return;
+    text_append_char(out, ' ');
+    dump_node(out, child);
+}
+
+static void dump_type(Text *out, const TypeNode *type) {
+    if (type->kind == TYPE_TUPLE)
+        text_append_string(out, "(tuple");
+    else
+        text_append_string(out, type->name.text);
+    if (type->kind == TYPE_TENSOR) {
+        text_append_char(out, '[');
+        for (size_t i = 0; i < type->dimension_count; i++) {
+            const Dimension *dimension = &type->dimensions[i];
+            if (i > 0) text_append_char(out, ',');
+            if (dimension->kind == DIMENSION_ANY)
+                text_append_char(out, '?');
+            else if (dimension->kind == DIMENSION_NAME)
+                text_append_string(out, dimension->name.text);
+            else
+                text_format(out, "%lld", (long long)dimension->number);
+        }
+        text_append_char(out, ']');
+    } else if (type->argument_count > 0) {
+        if (type->kind == TYPE_NAMED) text_append_char(out, '<');
+        for (size_t i = 0; i < type->argument_count; i++) {
+            if (i > 0 || type->kind == TYPE_TUPLE) text_append_char(out, ' ');
+            dump_type(out, type->arguments[i]);
+        }
+        if (type->kind == TYPE_NAMED) text_append_char(out, '>');
+    }
+    if (type->kind == TYPE_TUPLE) text_append_char(out, ')');
+    if (type->optional) text_append_char(out, '?');
+    if (type->learnable) text_append_string(out, " learnable");
+}
+
+static void dump_types(Text *out, TypeNode **types, size_t count) {
+    if (count > 0) text_append_char(out, '<');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) text_append_char(out, ' ');
+        dump_type(out, types[i]);
+    }
+    if (count > 0) text_append_char(out, '>');
+}
+
+static void dump_pattern(Text *out, const Pattern *pattern) {
+    static const char *const heads[] = {"_", "", "", "|", "..", "", "tuple"};
+    switch (pattern->kind) {
+    case PATTERN_ANY: text_append_char(out, '_'); return;
+    case PATTERN_BIND: text_append_string(out, pattern->name.text); return;
+    case PATTERN_LITERAL: dump_node(out, pattern->low); return;
+    case PATTERN_RANGE:
+        text_append_string(out, pattern->inclusive ? "(..=" : "(..");
+        dump_child(out, pattern->low);
+        dump_child(out, pattern->high);
+        break;
+    default:
+        text_format(out, "(%s",
+                    pattern->kind == PATTERN_STRUCT ? pattern->name.text : heads[pattern->kind]);
+        for (size_t i = 0; i < pattern->part_count; i++) {
+            text_append_char(out, ' ');
+            if (pattern->kind == PATTERN_STRUCT) text_format(out, "%s: ", pattern->fields[i].text);
+            dump_pattern(out, pattern->parts[i]);
+        }
+        if (pattern->rest) text_append_string(out, " ..");
+    }
+    text_append_char(out, ')');
+}
+
+static void dump_arguments(Text *out, const Argument *arguments, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        text_append_char(out, ' ');
+        if (arguments[i].name.text) text_format(out, "%s: ", arguments[i].name.text);
+        dump_node(out, arguments[i].value);
+    }
+}
+
+static void dump_function(Text *out, const FunctionNode *function) {
+    text_format(out, "(fn%s%s (", function->name.text ? " " : "",
+                function->name.text ? function->name.text : "");
+    for (size_t i = 0; i < function->parameter_count; i++) {
+        const Parameter *parameter = &function->parameters[i];
+        text_format(out, "%s%s", i > 0 ? " " : "", parameter->name.text);
+        if (parameter->type) {
+            text_append_string(out, ": ");
+            dump_type(out, parameter->type);
+        }
+        if (parameter->fallback) {
+            text_append_string(out, " = ");
+            dump_node(out, parameter->fallback);
+        }
+    }
+    text_append_char(out, ')');
+    if (function->result) {
+        text_append_string(out, " -> ");
+        dump_type(out, function->result);
+    }
+    dump_child(out, function->body);
+    text_append_char(out, ')');
+}
+
+static void dump_subscripts(Text *out, const Node *node) {
+    for (size_t i = 0; i < node->as.index.count; i++) {
+        const Subscript *subscript = &node->as.index.subscripts[i];
+        text_append_char(out, ' ');
+        if (subscript->kind == SUBSCRIPT_ELLIPSIS) {
+            text_append_string(out, "...");
+        } else if (subscript->kind == SUBSCRIPT_INDEX) {
+            dump_node(out, subscript->index);
+        } else {
+            if (subscript->start) dump_node(out, subscript->start);
+            text_append_char(out, ':');
+            if (subscript->stop) dump_node(out, subscript->stop);
+            if (subscript->step) {
+                text_append_char(out, ':');
+                dump_node(out, subscript->step);
+            }
+        }
+    }
+}
+
+static void dump_format_string(Text *out, const Node *node) {
+    text_format(out, "(f \"%s\"", node->as.format_string.texts[0].text);
+    for (size_t i = 0; i < node->as.format_string.values.count; i++) {
+        dump_child(out, node->as.format_string.values.items[i]);
+        if (node->as.format_string.specs[i])
+            text_format(out, " :%s", node->as.format_string.specs[i]);
+        text_format(out, " \"%s\"", node->as.format_string.texts[i + 1].text);
+    }
+    text_append_char(out, ')');
+}
+
+static void dump_expression(Text *out, const Node *node) {
+    switch (node->kind) {
+    case NODE_INT: text_format(out, "%lld", (long long)node->as.integer); return;
+    case NODE_FLOAT: text_format(out, "%gf", node->as.number); return;
+    case NODE_BOOL: text_append_string(out, node->as.boolean ? "true" : "false"); return;
+    case NODE_NONE: text_append_string(out, "none"); return;
+    case NODE_STRING: text_format(out, "\"%s\"", node->as.string.bytes); return;
+    case NODE_FORMAT_STRING: dump_format_string(out, node); return;
+    case NODE_NAME: text_append_string(out, node->as.name.word.text); return;
+    case NODE_LIST: dump_list(out, "list", node->as.list); return;
+    case NODE_TUPLE: dump_list(out, "tuple", node->as.list); return;
+    case NODE_LAMBDA: dump_function(out, node->as.function); return;
+    case NODE_BLOCK: dump_list(out, "block", node->as.block.statements); return;
+    case NODE_DICT:
+        text_append_string(out, "(dict");
+        for (size_t i = 0; i < node->as.dict.keys.count; i++) {
+            dump_child(out, node->as.dict.keys.items[i]);
+            text_append_char(out, ':');
+            dump_child(out, node->as.dict.values.items[i]);
+        }
+        break;
+    case NODE_COMPREHENSION:
+        text_append_string(out, "(each");
+        dump_child(out, node->as.comprehension.element);
+        text_append_char(out, ' ');
+        dump_pattern(out, node->as.comprehension.pattern);
+        dump_child(out, node->as.comprehension.iterable);
+        dump_child(out, node->as.comprehension.condition);
+        break;
+    case NODE_UNARY:
+    case NODE_BINARY:
+    case NODE_LOGICAL:
+        text_format(out, "(%s", dump_operators[node->op]);
+        dump_child(out, node->as.binary.left);
+        dump_child(out, node->as.binary.right);
+        break;
+    case NODE_RANGE:
+        text_append_string(out, node->as.range.inclusive ? "(..=" : "(..");
+        dump_child(out, node->as.range.low);
+        dump_child(out, node->as.range.high);
+        break;
+    case NODE_CAST:
+        text_append_string(out, "(as");
+        dump_child(out, node->as.cast.value);
+        text_append_char(out, ' ');
+        dump_type(out, node->as.cast.type);
+        break;
+    case NODE_CALL:
+        text_append_string(out, "(call");
+        dump_child(out, node->as.call.callee);
+        dump_arguments(out, node->as.call.arguments, node->as.call.count);
+        break;
+    case NODE_METHOD_CALL:
+        text_format(out, "(.%s()", node->as.method.name.text);
+        dump_child(out, node->as.method.receiver);
+        dump_arguments(out, node->as.method.arguments, node->as.method.count);
+        break;
+    case NODE_FIELD:
+        text_format(out, "(.%s", node->as.field.name.text);
+        dump_child(out, node->as.field.object);
+        break;
+    case NODE_INDEX:
+        text_append_string(out, "(index");
+        dump_child(out, node->as.index.object);
+        dump_subscripts(out, node);
+        break;
+    case NODE_PATH:
+        text_format(out, "(:: %s", node->as.path.type.text);
+        dump_types(out, node->as.path.type_arguments, node->as.path.type_count);
+        text_format(out, " %s", node->as.path.name.text);
+        break;
+    case NODE_STRUCT_LITERAL:
+        text_format(out, "(new %s", node->as.struct_literal.type.text);
+        dump_types(out, node->as.struct_literal.type_arguments, node->as.struct_literal.type_count);
+        for (size_t i = 0; i < node->as.struct_literal.count; i++) {
+            text_format(out, " %s:", node->as.struct_literal.names[i].text);
+            dump_child(out, node->as.struct_literal.values[i]);
+        }
+        break;
+    case NODE_IF:
+        text_append_string(out, "(if");
+        dump_child(out, node->as.branch.condition);
+        dump_child(out, node->as.branch.then_branch);
+        dump_child(out, node->as.branch.else_branch);
+        break;
+    case NODE_MATCH:
+        text_append_string(out, "(match");
+        dump_child(out, node->as.match.subject);
+        for (size_t i = 0; i < node->as.match.count; i++) {
+            text_append_string(out, " [");
+            dump_pattern(out, node->as.match.arms[i].pattern);
+            if (node->as.match.arms[i].guard) text_append_string(out, " if");
+            dump_child(out, node->as.match.arms[i].guard);
+            text_append_string(out, " =>");
+            dump_child(out, node->as.match.arms[i].body);
+            text_append_char(out, ']');
+        }
+        break;
+    case NODE_TRY:
+        text_append_string(out, "(try");
+        dump_child(out, node->as.attempt.body);
+        text_format(out, " %s", node->as.attempt.name.text);
+        dump_child(out, node->as.attempt.handler);
+        break;
+    default: text_append_string(out, "(?");
+    }
+    text_append_char(out, ')');
+}
+
+static void dump_struct(Text *out, const Node *node) {
+    text_format(out, "(struct %s", node->as.structure.name.text);
+    for (size_t i = 0; i < node->as.structure.type_count; i++)
+        text_format(out, "%s%s", i > 0 ? " " : "<", node->as.structure.type_parameters[i].text);
+    if (node->as.structure.type_count > 0) text_append_char(out, '>');
+    for (size_t i = 0; i < node->as.structure.field_count; i++) {
+        text_format(out, " %s: ", node->as.structure.fields[i].text);
+        dump_type(out, node->as.structure.types[i]);
+        if (node->as.structure.fallbacks[i]) text_append_string(out, " =");
+        dump_child(out, node->as.structure.fallbacks[i]);
+    }
+    text_append_char(out, ')');
+}
+
+static void dump_learn(Text *out, const Node *node) {
+    text_append_string(out, "(learn");
+    for (size_t i = 0; i < node->as.learn.count; i++) {
+        const Setting *setting = &node->as.learn.settings[i];
+        text_format(out, " %s:", setting->name.text);
+        dump_child(out, setting->value);
+        if (setting->of) text_append_string(out, " of");
+        dump_child(out, setting->of);
+    }
+    dump_child(out, node->as.learn.body);
+    text_append_char(out, ')');
+}
+
+static void dump_node(Text *out, const Node *node) {
+    if (node->kind <= NODE_BLOCK) {
+        dump_expression(out, node);
+        return;
+    }
+    switch (node->kind) {
+    case NODE_EXPRESSION_STATEMENT:
+        if (node->as.expression.unused_start) text_append_string(out, "new-start:");
+        dump_node(out, node->as.expression.value);
+        return;
+    case NODE_FUNCTION: dump_function(out, node->as.function); return;
+    case NODE_STRUCT: dump_struct(out, node); return;
+    case NODE_LEARN: dump_learn(out, node); return;
+    case NODE_LET:
+        text_append_string(out, "(let ");
+        dump_pattern(out, node->as.let.pattern);
+        if (node->as.let.type) {
+            text_append_string(out, ": ");
+            dump_type(out, node->as.let.type);
+        }
+        dump_child(out, node->as.let.value);
+        break;
+    case NODE_TENSOR_DECLARATION:
+        text_format(out, "(tensor %s: ", node->as.tensor.name.text);
+        dump_type(out, node->as.tensor.type);
+        dump_child(out, node->as.tensor.value);
+        break;
+    case NODE_ASSIGN:
+        text_format(out, "(%s%s", node->as.assign.define ? ":" : "",
+                    node->op == OPERATOR_NONE ? "=" : dump_operators[node->op]);
+        if (node->op != OPERATOR_NONE) text_append_char(out, '=');
+        dump_child(out, node->as.assign.target);
+        dump_child(out, node->as.assign.value);
+        break;
+    case NODE_WHILE:
+    case NODE_LOOP:
+        text_append_string(out, node->kind == NODE_LOOP ? "(loop" : "(while");
+        dump_child(out, node->as.loop.condition);
+        dump_child(out, node->as.loop.body);
+        break;
+    case NODE_FOR:
+        text_append_string(out, "(for ");
+        if (node->as.for_loop.index) {
+            dump_pattern(out, node->as.for_loop.index);
+            text_append_string(out, ", ");
+        }
+        dump_pattern(out, node->as.for_loop.pattern);
+        dump_child(out, node->as.for_loop.iterable);
+        dump_child(out, node->as.for_loop.body);
+        break;
+    case NODE_BREAK: text_append_string(out, "(break"); break;
+    case NODE_CONTINUE: text_append_string(out, "(continue"); break;
+    case NODE_RETURN:
+        text_append_string(out, "(return");
+        dump_child(out, node->as.returned.value);
+        break;
+    case NODE_WITH:
+        text_format(out, "(with %s", node->as.with.word.text);
+        dump_child(out, node->as.with.argument);
+        dump_child(out, node->as.with.body);
+        break;
+    case NODE_IMPL:
+        text_format(out, "(impl %s%s%s", node->as.impl.trait.text ? node->as.impl.trait.text : "",
+                    node->as.impl.trait.text ? " for " : "", node->as.impl.name.text);
+        dump_types(out, node->as.impl.type_arguments, node->as.impl.type_count);
+        for (size_t i = 0; i < node->as.impl.function_count; i++)
+            dump_child(out, node->as.impl.functions[i]);
+        break;
+    case NODE_IMPORT:
+        text_format(out, "(import \"%s\"", node->as.import.path.text);
+        if (node->as.import.alias.text) text_format(out, " as %s", node->as.import.alias.text);
+        break;
+    default:
+        text_format(out, "(%s %s",
+                    node->kind == NODE_TEST    ? "test"
+                    : node->kind == NODE_BENCH ? "bench"
+                                               : "section",
+                    node->as.section.name.text);
+        dump_child(out, node->as.section.function->body);
+    }
+    text_append_char(out, ')');
+}
+
+#endif
