@@ -1,10 +1,5 @@
 // Philox blocks and normal numbers in float32. No multiplication may be fused with an addition
 // here: the same seed gives the same numbers on every machine.
-#if defined(__clang__)
-#pragma clang fp contract(off)
-#else
-#pragma GCC optimize("fp-contract=off")
-#endif
 #include "device/cpu/random.h"
 
 #include <math.h>
