@@ -82,8 +82,8 @@ static Status read_row(CsvReader *reader, List *row) {
 static Status name_fields(const CsvReader *reader, const List *header, const List *row,
                           Value *out) {
     if (row->count != header->count)
-        return fail(STATUS_FORMAT, "%s: line %d has %zu fields, the header has %zu", reader->path,
-                    reader->line - 1, row->count, header->count);
+        return fail(STATUS_FORMAT, "%s: line %d has %zu field%s, the header has %zu", reader->path,
+                    reader->line - 1, row->count, row->count == 1 ? "" : "s", header->count);
     *out = value_dict();
     for (size_t i = 0; i < row->count; i++) {
         Text name = {0};
