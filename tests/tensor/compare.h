@@ -69,6 +69,44 @@ static inline void assert_values(Tensor *tensor, DType dtype, Shape shape, const
     assert_numbers(tensor, want, 4 * epsilon_of(dtype), "values");
 }
 
+// The one result of an operation on tensors; attributes may be NULL.
+static inline Tensor *apply(OpId op, const OpAttributes *attributes, int n, ...) {
+    Tensor *inputs[OP_INPUTS_MAX], *result;
+    va_list list;
+    va_start(list, n);
+    for (int i = 0; i < n; i++) inputs[i] = va_arg(list, Tensor *);
+    va_end(list);
+    OK(op_with(op, inputs, n, attributes, &result));
+    return result;
+}
+
+// Compares, then releases the result.
+static inline void expect(Tensor *result, DType dtype, Shape shape, const double *want) {
+    assert_values(result, dtype, shape, want);
+    tensor_release(result);
+}
+
+// Rows of 32 whole numbers as q8_0 blocks with a scale of 1.
+static inline Tensor *make_q8_0(int64_t rows, int64_t columns, const double *values) {
+    Device *device;
+    Buffer *buffer;
+    size_t blocks = (size_t)(rows * columns / 32), bytes = blocks * 34;
+    unsigned char *data = malloc(bytes + 1);
+    for (size_t b = 0; b < blocks; b++) {
+        data[b * 34] = 0;
+        data[b * 34 + 1] = 0x3c; // 1.0 in float16
+        for (size_t i = 0; i < 32; i++)
+            data[b * 34 + 2 + i] = (unsigned char)(signed char)values[b * 32 + i];
+    }
+    OK(device_default(&device));
+    BufferLabel label = {.dtype = DTYPE_Q8_0, .rank = 2, .dims = {rows, columns}};
+    OK(buffer_new(device, bytes, &label, &buffer));
+    OK(buffer_upload(buffer, 0, data, bytes));
+    free(data);
+    Shape shape = {.rank = 2, .dims = {rows, columns}};
+    return tensor_from_buffer(buffer, 0, DTYPE_Q8_0, &shape);
+}
+
 // The call fails with this code and message; "" as help: none is checked.
 static inline void assert_fails(Status status, Status code, const char *message, const char *help) {
     assert_int_not_equal(status, STATUS_OK);
