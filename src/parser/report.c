@@ -46,7 +46,7 @@ const char *parser_describe(Parser *parser, const Token *token) {
     const char *text = parser->file->text + (token->span.begin - parser->file->base);
     if (length <= SHOWN_MAX) return parser_say(parser, "`%.*s`", (int)length, text);
     length = SHOWN_MAX;
-    while (((unsigned char)text[length] & 0xC0u) == 0x80u) length--;
+    while (length > 0 && ((unsigned char)text[length] & 0xC0u) == 0x80u) length--;
     return parser_say(parser, "`%.*s...`", (int)length, text);
 }
 
