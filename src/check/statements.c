@@ -151,7 +151,21 @@ static void check_return(Checker *checker, Node *node) {
     check_expression(checker, node->as.returned.value);
 }
 
+// `with NAME {`: the name is one of the language's words or a value that has a scope.
 static void check_with(Checker *checker, Node *node) {
+    static const char *const words[] = {"buffer", "device", "no_grad"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        known |= strcmp(words[i], node->as.with.word.text) == 0;
+    if (!known && !node->as.with.argument) {
+        Node *name = arena_allocate(checker->arena, sizeof *name);
+        *name = (Node){.kind = NODE_NAME, .span = node->as.with.word.span};
+        name->as.name.word = node->as.with.word;
+        node->as.with.argument = name;
+    } else if (!known) {
+        report(checker, STATUS_NAME, node->as.with.word.span, NULL,
+               "`with` takes buffer, device or no_grad, not `%s`", node->as.with.word.text);
+    }
     check_expression(checker, node->as.with.argument);
     check_block(checker, node->as.with.body);
 }

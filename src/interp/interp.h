@@ -22,6 +22,16 @@ Interp *interp_new(const InterpOptions *options);
 // Runs top level, then main. The first failure is left in error_current() with its trace; every
 // scope was left in order (drops ran). STATUS_OK also after exit(n): see interp_exit_requested.
 Status interp_run(Interp *interp, Program *program) MUST_USE;
+// Runs the top level, then the tests (or benches: kind is NODE_TEST or NODE_BENCH) whose names
+// contain `filter` (NULL: all), in the order of the text; main does not run. After each, `report`
+// is told its name, its outcome (the words of a failure are in error_current(), the trace in
+// interp_trace) and the seconds it took. A failure of the top level is returned.
+typedef struct SectionReport {
+    void (*report)(void *context, const char *name, Status status, double seconds);
+    void *context;
+} SectionReport;
+Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, const char *filter,
+                           const SectionReport *report) MUST_USE;
 bool interp_exit_requested(const Interp *interp, int *status);
 // The trace of the last failure, innermost first; borrowed.
 const TraceFrame *interp_trace(const Interp *interp, size_t *count);

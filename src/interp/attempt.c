@@ -1,0 +1,96 @@
+// try and catch, and blocks that run with something: a buffer, a device, without gradients.
+#include "base/source.h"
+#include "interp/code.h"
+#include "interp/convert.h"
+#include "interp/format.h"
+#include "interp/object.h"
+
+typedef struct TryCode {
+    Code head;
+    const Code *body, *handler;
+    const VariableCode *variable; // NULL: catch without a name
+    int slot;
+} TryCode;
+
+static const char *const error_fields[] = {"kind", "message", "file", "line"};
+static const StructType error_type = {
+    .name = "Error", .field_count = 4, .field_names = error_fields};
+
+static Value error_value(const ErrorRecord *record) {
+    SourcePlace place = source_find(record->span.begin);
+    Value error = value_struct(&error_type);
+    Value *fields = error.as.instance->fields;
+    fields[0] = value_cstring(record->kind);
+    fields[1] = value_cstring(record->message);
+    fields[2] = place.file ? value_cstring(place.file->name) : value_none();
+    fields[3] = place.file ? value_int(place.line) : value_none();
+    return error;
+}
+
+// Leaving, exit(n) and Ctrl-C are not for handlers.
+static bool is_caught(const Frame *frame) {
+    return frame->control == CONTROL_NONE && !frame->interp->exit_requested &&
+           error_current()->code != STATUS_INTERRUPT;
+}
+
+static Value eval_try(Frame *frame, const Code *code) {
+    const TryCode *attempt = (const TryCode *)code;
+    Value value = EVAL(frame, attempt->body);
+    if (!failed(value) || !is_caught(frame)) return value;
+    if (attempt->variable) variable_set(frame, attempt->variable, error_value(error_current()));
+    error_clear();
+    trace_clear(frame->interp);
+    value = EVAL(frame, attempt->handler);
+    if (attempt->variable) slots_release(frame, attempt->slot, 1);
+    return value;
+}
+
+const Code *lower_try(Lowering *lowering, const Node *node) {
+    TryCode *code = LOWER_NEW(lowering, TryCode, eval_try, node->span);
+    code->body = lower(lowering, node->as.attempt.body);
+    code->handler = node->as.attempt.handler ? lower(lowering, node->as.attempt.handler)
+                                             : lower_constant(lowering, value_none(), node->span);
+    Binding *binding = node->as.attempt.binding;
+    if (binding) {
+        code->variable = lower_variable(lowering, binding, node->span);
+        code->slot = binding->slot;
+    }
+    return &code->head;
+}
+
+typedef struct WithCode {
+    Code head;
+    const Code *argument, *body;
+    bool device; // the argument names one
+} WithCode;
+
+static Status with_check(const WithCode *with, Value argument) {
+    Device *device;
+    if (with->device) return value_to_device(argument, "the device", &device);
+    if (argument.kind == VALUE_HANDLE) return STATUS_OK;
+    return fail(STATUS_TYPE, "`with` takes a tensor buffer, not %s", value_text(argument).text);
+}
+
+static Value eval_with(Frame *frame, const Code *code) {
+    const WithCode *with = (const WithCode *)code;
+    Value argument = value_none();
+    if (with->argument) {
+        argument = EVAL(frame, with->argument);
+        if (failed(argument)) return argument;
+        if (with_check(with, argument) != STATUS_OK) {
+            value_release(argument);
+            return fail_at(with->argument->span);
+        }
+    }
+    Value value = EVAL(frame, with->body);
+    value_release(argument);
+    return value;
+}
+
+const Code *lower_with(Lowering *lowering, const Node *node) {
+    WithCode *code = LOWER_NEW(lowering, WithCode, eval_with, node->span);
+    code->argument = lower(lowering, node->as.with.argument);
+    code->device = strcmp(node->as.with.word.text, "device") == 0;
+    code->body = lower(lowering, node->as.with.body);
+    return &code->head;
+}

@@ -1,0 +1,16 @@
+// Patterns: what match arms test, and what let, for and destructuring bind.
+#ifndef INTERP_PATTERN_H
+#define INTERP_PATTERN_H
+
+#include "interp/code.h"
+
+typedef struct PatternCode PatternCode;
+
+const PatternCode *lower_pattern(Lowering *lowering, const Pattern *pattern);
+// Binds every name of the pattern; fails in words where the value has another form. Borrows the
+// value.
+Status pattern_bind(Frame *frame, const PatternCode *pattern, Value value) MUST_USE;
+// 1: fits (and its names are bound), 0: does not, -1: failed.
+int pattern_match(Frame *frame, const PatternCode *pattern, Value value);
+
+#endif
