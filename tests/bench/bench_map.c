@@ -1,5 +1,5 @@
-// How fast elementwise kernels run: the cost of a tiny call, and bytes per second of large ones beside
-// memcpy. Reads no result: tests do.
+// How fast elementwise kernels, reductions and row kernels run: the cost of a tiny call, and bytes
+// per second of large ones beside memcpy. Reads no result: tests do.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@ static double seconds_now(void) {
 }
 
 static TensorView vector_view(Buffer *buffer, DType dtype, int64_t count) {
-    return (TensorView){.buffer = buffer, .dtype = dtype, .rank = 1, .dims = {count}, .strides = {1}};
+    return (TensorView){
+        .buffer = buffer, .dtype = dtype, .rank = 1, .dims = {count}, .strides = {1}};
 }
 
 static Buffer buffer_over(void *memory) {
@@ -71,6 +72,44 @@ static void bench_map(const char *name, MapOp op, int operands, DType dtype, int
     for (int k = 0; k <= operands; k++) free(memory[k]);
 }
 
+// Kernels over the last dim of [rows, columns]: reductions give [rows], the others the same shape.
+static void bench_rows(const char *name, KernelId kernel, int op, const int64_t dims[2],
+                       bool columns) {
+    static Status (*const kernels[KERNEL_COUNT])(const KernelCall *) = {
+        [KERNEL_REDUCE] = cpu_kernel_REDUCE,
+        [KERNEL_ARG_REDUCE] = cpu_kernel_ARG_REDUCE,
+        [KERNEL_SCAN] = cpu_kernel_SCAN,
+        [KERNEL_SOFTMAX] = cpu_kernel_SOFTMAX,
+        [KERNEL_LAYER_NORM] = cpu_kernel_LAYER_NORM,
+    };
+    size_t bytes = (size_t)(dims[0] * dims[1]) * 4;
+    Buffer in = buffer_over(fresh_memory(bytes)), out = buffer_over(fresh_memory(bytes * 2));
+    TensorView views[2] = {vector_view(&in, DTYPE_FLOAT32, 0), vector_view(&out, DTYPE_FLOAT32, 0)};
+    bool reduces = kernel == KERNEL_REDUCE || kernel == KERNEL_ARG_REDUCE;
+    for (int v = 0; v < 2; v++) {
+        views[v].rank = v == 1 && reduces ? 1 : 2;
+        views[v].dims[0] = dims[0];
+        views[v].dims[1] = dims[1];
+        views[v].strides[0] = v == 1 && reduces ? 1 : (columns ? 1 : dims[1]);
+        views[v].strides[1] = columns ? dims[0] : 1;
+    }
+    if (kernel == KERNEL_ARG_REDUCE) views[1].dtype = DTYPE_INT64;
+    KernelCall call = {.kernel = kernel,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .outputs = {&views[1]},
+                       .op_name = "bench"};
+    call.inputs[0].view = &views[0];
+    call.options.op = op;
+    call.options.count = 1;
+    double each = time_call(kernels[kernel], &call, bytes < 1000000 ? 2000 : 1);
+    printf("%-10s [%lld, %lld]%s: %.1f ns, %.1f GB/s read\n", name, (long long)dims[0],
+           (long long)dims[1], columns ? " in columns" : "", each * 1e9,
+           (double)bytes / each * 1e-9);
+    free(in.handle);
+    free(out.handle);
+}
+
 typedef struct CopyTask {
     char *to;
     const char *from;
@@ -90,7 +129,8 @@ static void bench_memcpy(size_t bytes) {
         double each = seconds_now() - start;
         if (each < best) best = each;
     }
-    printf("memcpy on %d threads: %.1f GB/s\n", cpu_thread_count(), 2 * (double)bytes / best * 1e-9);
+    printf("memcpy on %d threads: %.1f GB/s\n", cpu_thread_count(),
+           2 * (double)bytes / best * 1e-9);
     free(task.to);
     free((void *)task.from);
 }
@@ -111,5 +151,20 @@ int main(void) {
         bench_map(cases[i].name, cases[i].op, cases[i].operands, DTYPE_FLOAT16, 16 << 20);
     }
     bench_map("add", MAP_ADD, 2, DTYPE_INT32, 16 << 20);
+    static const struct {
+        const char *name;
+        KernelId kernel;
+        int op;
+    } rows[] = {{"sum", KERNEL_REDUCE, REDUCE_SUM},  {"max", KERNEL_REDUCE, REDUCE_MAX},
+                {"var", KERNEL_REDUCE, REDUCE_VAR},  {"argmax", KERNEL_ARG_REDUCE, 0},
+                {"cumsum", KERNEL_SCAN, 0},          {"softmax", KERNEL_SOFTMAX, 0},
+                {"layer norm", KERNEL_LAYER_NORM, 0}};
+    static const int64_t shapes[][2] = {
+        {1, 4}, {1, 32000}, {1, 16 << 20}, {4096, 4096}, {1 << 20, 16}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            bench_rows(rows[i].name, rows[i].kernel, rows[i].op, shapes[s], false);
+        bench_rows(rows[i].name, rows[i].kernel, rows[i].op, shapes[3], true);
+    }
     return 0;
 }

@@ -8,9 +8,7 @@ enum { TASK_ELEMENTS = 1 << 14 };
 typedef struct ArgReduction {
     const FoldTable *folds;
     Fold fold;
-    bool whole;     // integers
-    Row in;         // the last dim of the input
-    Iteration rows; // the other dims: view 0 the output, view 1 the input
+    bool whole; // integers
 } ArgReduction;
 
 // True when the extreme of a later piece takes the place of `best`; the first NaN stays.
@@ -21,13 +19,13 @@ static bool is_better(const ArgReduction *r, Wide extreme, Wide best) {
     return r->fold == FOLD_MAX ? extreme.f > best.f : extreme.f < best.f;
 }
 
-static int64_t arg_of_row(const ArgReduction *r, const char *base) {
+static int64_t find_extreme(const ArgReduction *r, const Row *in, const char *from) {
     double buffer[ROW_PIECE];
     Wide best = {0};
     int64_t index = 0;
-    for (int64_t first = 0; first < r->in.count; first += ROW_PIECE) {
-        int64_t left = r->in.count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
-        const void *numbers = row_read(&r->in, base, first, count, buffer);
+    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
+        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
+        const void *numbers = row_read(in, from, first, count, buffer);
         Wide extreme = r->folds->identity[r->fold];
         r->folds->row[r->fold](&extreme, numbers, count, (Wide){0});
         if (first > 0 && !is_better(r, extreme, best)) continue;
@@ -37,12 +35,10 @@ static int64_t arg_of_row(const ArgReduction *r, const char *base) {
     return index;
 }
 
-static void arg_of_rows(void *context, int64_t begin, int64_t end) {
-    const ArgReduction *r = context;
-    for (int64_t row = begin; row < end; row++) {
-        int64_t *to = (int64_t *)(void *)(r->rows.pointers[0] + rows_offset(&r->rows, 0, row));
-        *to = arg_of_row(r, r->rows.pointers[1] + rows_offset(&r->rows, 1, row));
-    }
+static void make_row(const void *context, const Row *in, const char *from, const Row *out,
+                     char *to) {
+    (void)out;
+    *(int64_t *)(void *)to = find_extreme(context, in, from);
 }
 
 Status cpu_kernel_ARG_REDUCE(const KernelCall *call) {
@@ -55,8 +51,9 @@ Status cpu_kernel_ARG_REDUCE(const KernelCall *call) {
     if (view_count(out) == 0) return STATUS_OK;
     if (view_count(in) == 0)
         return fail(STATUS_SHAPE, "%s of no elements: there is no index to give", call->op_name);
-    TRY(row_prepare(in, in->rank > 0, compute, call->op_name, &r.in));
-    rows_prepare(&r.rows, 2, (const TensorView *const[]){out, in}, out->rank);
-    cpu_parallel(r.rows.rows * r.rows.count, TASK_ELEMENTS / r.in.count + 1, arg_of_rows, &r);
+    RowsJob job = {.reduces = true, .make = make_row, .context = &r};
+    TRY(row_prepare(in, in->rank > 0, compute, call->op_name, &job.in));
+    rows_prepare(&job.rows, 2, (const TensorView *const[]){out, in}, out->rank);
+    rows_make(&job, TASK_ELEMENTS);
     return STATUS_OK;
 }

@@ -19,42 +19,38 @@ typedef struct Norm {
     bool centred; // layer norm
 } Norm;
 
-static double fold_row(const Norm *norm, Fold fold, const char *base, double parameter) {
+static double fold_row(const Norm *norm, Fold fold, const Row *in, const char *base,
+                       double parameter) {
     double buffer[ROW_PIECE];
     Wide state = norm->folds->identity[fold];
-    for (int64_t first = 0; first < norm->in.count; first += ROW_PIECE) {
-        int64_t left = norm->in.count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
-        const void *numbers = row_read(&norm->in, base, first, count, buffer);
+    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
+        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
+        const void *numbers = row_read(in, base, first, count, buffer);
         norm->folds->row[fold](&state, numbers, count, (Wide){.f = parameter});
     }
     return state.f;
 }
 
-static void normalise_row(const Norm *norm, const char *from, char *to) {
-    double buffer[ROW_PIECE], n = (double)norm->in.count;
-    double mean = norm->centred ? fold_row(norm, FOLD_SUM, from, 0) / n : 0;
-    double square = norm->centred ? fold_row(norm, FOLD_SUM_DEVIATION, from, mean)
-                                  : fold_row(norm, FOLD_SUM_SQUARE, from, 0);
+static void make_row(const void *context, const Row *in, const char *from, const Row *out,
+                     char *to) {
+    const Norm *norm = context;
+    double buffer[ROW_PIECE], n = (double)in->count;
+    double mean = norm->centred ? fold_row(norm, FOLD_SUM, in, from, 0) / n : 0;
+    double square = norm->centred ? fold_row(norm, FOLD_SUM_DEVIATION, in, from, mean)
+                                  : fold_row(norm, FOLD_SUM_SQUARE, in, from, 0);
     const double shift_factor[2] = {mean, 1 / sqrt(square / n + norm->eps)};
-    for (int64_t first = 0; first < norm->in.count; first += ROW_PIECE) {
-        int64_t left = norm->in.count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
-        const void *numbers = row_read(&norm->in, from, first, count, buffer);
-        void *work = row_target(&norm->out, to, first, buffer);
+    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
+        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
+        const void *numbers = row_read(in, from, first, count, buffer);
+        void *work = row_target(out, to, first, buffer);
         const void *piece[2];
         for (int k = 0; k < 2; k++) {
             const char *all = norm->weight_bias[k];
-            piece[k] = all ? all + first * norm->in.number_size : NULL;
+            piece[k] = all ? all + first * in->number_size : NULL;
         }
         norm->folds->affine_row(work, numbers, count, shift_factor, piece);
-        row_write(&norm->out, to, first, count, work);
+        row_write(out, to, first, count, work);
     }
-}
-
-static void normalise_rows(void *context, int64_t begin, int64_t end) {
-    const Norm *norm = context;
-    for (int64_t index = begin; index < end; index++)
-        normalise_row(norm, norm->rows.pointers[1] + rows_offset(&norm->rows, 1, index),
-                      norm->rows.pointers[0] + rows_offset(&norm->rows, 0, index));
 }
 
 // Weight (0) or bias (1): in place, or converted once for all rows.
@@ -63,7 +59,6 @@ static Status prepare_operand(const KernelCall *call, int k, CpuCompute compute,
     if (!view) return STATUS_OK;
     Row row;
     TRY(row_prepare(view, view->rank, compute, call->op_name, &row));
-    ASSERT(row.count == norm->in.count);
     if (!row.direct) norm->converted[k] = memory_allocate((size_t)(row.count * row.number_size));
     norm->weight_bias[k] = row_read(&row, cpu_pointer(view), 0, row.count, norm->converted[k]);
     return STATUS_OK;
@@ -78,14 +73,13 @@ static Status run_norm(const KernelCall *call, bool centred) {
     int trailing = call->options.count;
     Norm norm = {.folds = cpu_fold(compute), .eps = call->options.scalars[0], .centred = centred};
     if (view_count(out) == 0) return STATUS_OK;
-    TRY(row_prepare(in, trailing, compute, call->op_name, &norm.in));
-    TRY(row_prepare(out, trailing, compute, call->op_name, &norm.out));
-    rows_prepare(&norm.rows, 2, (const TensorView *const[]){out, in}, in->rank - trailing);
+    RowsJob job = {.make = make_row, .context = &norm};
+    TRY(row_prepare(in, trailing, compute, call->op_name, &job.in));
+    TRY(row_prepare(out, trailing, compute, call->op_name, &job.out));
+    rows_prepare(&job.rows, 2, (const TensorView *const[]){out, in}, in->rank - trailing);
     Status status = prepare_operand(call, 0, compute, &norm);
     if (status == STATUS_OK) status = prepare_operand(call, 1, compute, &norm);
-    if (status == STATUS_OK)
-        cpu_parallel(norm.rows.rows * norm.rows.count, TASK_ELEMENTS / norm.in.count + 1,
-                     normalise_rows, &norm);
+    if (status == STATUS_OK) rows_make(&job, TASK_ELEMENTS);
     free(norm.converted[0]);
     free(norm.converted[1]);
     return status;

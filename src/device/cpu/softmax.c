@@ -12,25 +12,23 @@ enum {
 
 typedef struct Softmax {
     const FoldTable *folds;
-    Row in, out;
-    Iteration rows; // view 0 the output, view 1 the input
     bool log;
 } Softmax;
 
-static double fold_numbers(const Softmax *s, Fold fold, const char *base, double parameter) {
+static double fold_numbers(const Softmax *s, Fold fold, const Row *in, const char *base,
+                           double parameter) {
     double buffer[ROW_PIECE];
     Wide state = s->folds->identity[fold];
-    for (int64_t first = 0; first < s->in.count; first += ROW_PIECE) {
-        int64_t left = s->in.count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
-        s->folds->row[fold](&state, row_read(&s->in, base, first, count, buffer), count,
+    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
+        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
+        s->folds->row[fold](&state, row_read(in, base, first, count, buffer), count,
                             (Wide){.f = parameter});
     }
     return state.f;
 }
 
 // All of a row at once; `work` may be the numbers themselves.
-static void transform_whole(const Softmax *s, const void *numbers, void *work) {
-    int64_t count = s->in.count;
+static void make_whole(const Softmax *s, const void *numbers, void *work, int64_t count) {
     Wide max = s->folds->identity[FOLD_MAX];
     s->folds->row[FOLD_MAX](&max, numbers, count, (Wide){0});
     if (s->log) {
@@ -44,38 +42,35 @@ static void transform_whole(const Softmax *s, const void *numbers, void *work) {
     }
 }
 
-static void transform_in_pieces(const Softmax *s, const char *from, char *to) {
+static void make_in_pieces(const Softmax *s, const Row *in, const char *from, const Row *out,
+                           char *to) {
     double buffer[ROW_PIECE];
-    double max = fold_numbers(s, FOLD_MAX, from, 0);
-    double sum = fold_numbers(s, FOLD_SUM_EXP, from, max);
-    for (int64_t first = 0; first < s->in.count; first += ROW_PIECE) {
-        int64_t left = s->in.count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
-        const void *numbers = row_read(&s->in, from, first, count, buffer);
-        void *work = row_target(&s->out, to, first, buffer);
+    double max = fold_numbers(s, FOLD_MAX, in, from, 0);
+    double sum = fold_numbers(s, FOLD_SUM_EXP, in, from, max);
+    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
+        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
+        const void *numbers = row_read(in, from, first, count, buffer);
+        void *work = row_target(out, to, first, buffer);
         if (s->log)
             s->folds->scale_row(work, numbers, count, max, 1);
         else
             s->folds->exp_row(work, numbers, count, max);
         s->folds->scale_row(work, work, count, s->log ? log(sum) : 0, s->log ? 1 : 1 / sum);
-        row_write(&s->out, to, first, count, work);
+        row_write(out, to, first, count, work);
     }
 }
 
-static void transform_rows(void *context, int64_t begin, int64_t end) {
+static void make_row(const void *context, const Row *in, const char *from, const Row *out,
+                     char *to) {
     const Softmax *s = context;
     double buffer[SHORT_NUMBERS];
-    bool whole = s->in.count <= SHORT_NUMBERS || (s->in.direct && s->out.direct);
-    for (int64_t index = begin; index < end; index++) {
-        const char *from = s->rows.pointers[1] + rows_offset(&s->rows, 1, index);
-        char *to = s->rows.pointers[0] + rows_offset(&s->rows, 0, index);
-        if (!whole) {
-            transform_in_pieces(s, from, to);
-            continue;
-        }
-        void *work = row_target(&s->out, to, 0, buffer);
-        transform_whole(s, row_read(&s->in, from, 0, s->in.count, buffer), work);
-        row_write(&s->out, to, 0, s->in.count, work);
+    if (in->count > SHORT_NUMBERS && !(in->direct && out->direct)) {
+        make_in_pieces(s, in, from, out, to);
+        return;
     }
+    void *work = row_target(out, to, 0, buffer);
+    make_whole(s, row_read(in, from, 0, in->count, buffer), work, in->count);
+    row_write(out, to, 0, in->count, work);
 }
 
 Status cpu_kernel_SOFTMAX(const KernelCall *call) {
@@ -84,11 +79,13 @@ Status cpu_kernel_SOFTMAX(const KernelCall *call) {
         return fail(STATUS_DTYPE, "%s works on float types, not on %s", call->op_name,
                     dtype_name(in->dtype));
     CpuCompute compute = compute_of(in->dtype);
-    Softmax s = {.folds = cpu_fold(compute), .log = call->options.flag};
+    Softmax softmax = {cpu_fold(compute), call->options.flag};
+    RowsJob job = {.make = make_row, .context = &softmax};
     if (view_count(out) == 0) return STATUS_OK;
-    TRY(row_prepare(in, in->rank > 0, compute, call->op_name, &s.in));
-    TRY(row_prepare(out, out->rank > 0, compute, call->op_name, &s.out));
-    rows_prepare(&s.rows, 2, (const TensorView *const[]){out, in}, in->rank > 0 ? in->rank - 1 : 0);
-    cpu_parallel(s.rows.rows * s.rows.count, TASK_ELEMENTS / s.in.count + 1, transform_rows, &s);
+    int leading = in->rank > 0 ? in->rank - 1 : 0;
+    TRY(row_prepare(in, in->rank - leading, compute, call->op_name, &job.in));
+    TRY(row_prepare(out, in->rank - leading, compute, call->op_name, &job.out));
+    rows_prepare(&job.rows, 2, (const TensorView *const[]){out, in}, leading);
+    rows_make(&job, TASK_ELEMENTS);
     return STATUS_OK;
 }
