@@ -81,31 +81,28 @@ static void lengthen_rows(Iteration *it) {
     if (longest != last) swap_dims(it, longest, last);
 }
 
+// Only what the views use is written: the struct is large and this runs before every kernel.
 void iterate_prepare(Iteration *it, int n_views, const TensorView *const *views) {
     ASSERT(n_views > 0 && n_views <= ITERATION_VIEWS_MAX && views[0]);
-    *it = (Iteration){.n_views = n_views, .piece = PIECE_ELEMENTS};
     const TensorView *first = views[0];
+    it->n_views = n_views;
+    it->piece = PIECE_ELEMENTS;
+    it->rank = 0;
     int64_t total = 1;
     for (int d = 0; d < first->rank; d++) {
         total *= first->dims[d];
         if (first->dims[d] == 1) continue;
         for (int v = 0; v < n_views; v++)
-            if (views[v])
-                it->strides[v][it->rank] =
-                    views[v]->strides[d] * (int64_t)dtype_size(views[v]->dtype);
+            it->strides[v][it->rank] =
+                views[v] ? views[v]->strides[d] * (int64_t)dtype_size(views[v]->dtype) : 0;
         it->dims[it->rank++] = first->dims[d];
     }
-    for (int v = 0; v < n_views; v++)
-        if (views[v]) it->pointers[v] = cpu_pointer(views[v]);
-    if (total == 0) {
+    for (int v = 0; v < n_views; v++) it->pointers[v] = views[v] ? cpu_pointer(views[v]) : NULL;
+    if (it->rank == 0 || total == 0) {
         it->rank = 1;
         it->dims[0] = 1;
-        return;
-    }
-    if (it->rank == 0) {
-        it->dims[it->rank++] = 1;
         for (int v = 0; v < n_views; v++)
-            if (views[v]) it->strides[v][0] = (int64_t)dtype_size(views[v]->dtype);
+            it->strides[v][0] = views[v] ? (int64_t)dtype_size(views[v]->dtype) : 0;
     }
     sort_dims(it);
     merge_dims(it);

@@ -1,7 +1,7 @@
 // Finds the transposition in a strided copy and hands its tiles to the worker threads.
 #include "device/cpu/transpose.h"
 
-enum { TILE = 64, TILES_PER_PIECE = 4, SIDE_MIN = 8 };
+enum { TILE = TRANSPOSE_SIDE_MAX, TILES_PER_PIECE = 4, SIDE_MIN = 8 };
 
 typedef struct Transposition {
     const Iteration *iteration;

@@ -8,6 +8,8 @@
 // Runs the copy of view 1 to view 0 when it is such a transposition; false when it is not.
 bool transpose_run(const Iteration *iteration, size_t size);
 
+enum { TRANSPOSE_SIDE_MAX = 64 }; // of a tile
+
 // In simd/: [rows, columns] elements of `size` bytes; the output runs along columns, the input
 // along rows; the strides are those of the other dim, in bytes.
 typedef struct TransposeTile {
