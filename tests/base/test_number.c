@@ -1,0 +1,139 @@
+// Numbers as text: shortest forms that read back, at every width.
+#include "base/number.h"
+
+// cmocka.h needs these, and its own `fail` must come after ours.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+
+static void assert_text(double value, NumberWidth width, const char *wanted) {
+    char text[NUMBER_TEXT_MAX];
+    int length = number_format_float(value, width, text);
+    assert_string_equal(text, wanted);
+    assert_int_equal(length, strlen(wanted));
+}
+
+static void test_doubles(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {1.0, "1.0"},
+        {0.1, "0.1"},
+        {1e21, "1e+21"},
+        {1e16, "1e+16"},
+        {1e15, "1000000000000000.0"},
+        {123456.0, "123456.0"},
+        {-0.0, "-0.0"},
+        {0.0, "0.0"},
+        {1e-4, "0.0001"},
+        {1e-5, "1e-05"},
+        {1.5e-7, "1.5e-07"},
+        {1.0 / 3, "0.3333333333333333"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {5e-324, "5e-324"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {9007199254740993.0, "9007199254740992.0"},
+        {INFINITY, "inf"},
+        {-INFINITY, "-inf"},
+        {NAN, "nan"},
+        {-2.5, "-2.5"},
+        {100.25, "100.25"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_text(cases[i].value, NUMBER_DOUBLE, cases[i].text);
+}
+
+static void test_narrow_widths_are_shorter(void **state) {
+    (void)state;
+    assert_text((double)0.1f, NUMBER_FLOAT, "0.1");
+    assert_text((double)0.1f, NUMBER_DOUBLE, "0.10000000149011612");
+    assert_text((double)16777216.0f, NUMBER_FLOAT, "16777216.0");
+    assert_text((double)3.4028235e38f, NUMBER_FLOAT, "3.4028235e+38");
+    assert_text(number_round(0.1, NUMBER_HALF), NUMBER_HALF, "0.1");
+    assert_text(65504, NUMBER_HALF, "65500.0");
+    assert_text(number_round(3.14, NUMBER_BFLOAT), NUMBER_BFLOAT, "3.14");
+}
+
+static void test_everything_reads_back(void **state) {
+    (void)state;
+    char text[NUMBER_TEXT_MAX];
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 20000; i++) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        double value;
+        memcpy(&value, &random, sizeof value);
+        if (!isfinite(value)) continue;
+        number_format_float(value, NUMBER_DOUBLE, text);
+        assert_true(strtod(text, NULL) == value);
+        float narrow = (float)value;
+        if (!isfinite(narrow)) continue;
+        number_format_float((double)narrow, NUMBER_FLOAT, text);
+        assert_true(strtof(text, NULL) == narrow);
+    }
+    for (uint32_t bits = 0; bits < 0x7C00; bits++) {
+        double half = (double)half_to_float((uint16_t)bits);
+        number_format_float(half, NUMBER_HALF, text);
+        assert_true(half_from_float(strtof(text, NULL)) == bits);
+    }
+    for (uint32_t bits = 0; bits < 0x7F80; bits++) {
+        double bfloat = (double)bfloat_to_float((uint16_t)bits);
+        number_format_float(bfloat, NUMBER_BFLOAT, text);
+        assert_true(bfloat_from_float(strtof(text, NULL)) == bits);
+    }
+}
+
+static void test_parts_for_columns(void **state) {
+    (void)state;
+    char text[NUMBER_TEXT_MAX];
+    int exponent;
+    assert_int_equal(number_format_fixed(2.5, NUMBER_FLOAT, 4, text), 3);
+    assert_string_equal(text, "2.5");
+    number_format_fixed(4, NUMBER_FLOAT, 4, text);
+    assert_string_equal(text, "4.");
+    number_format_fixed(-0.00001, NUMBER_FLOAT, 4, text);
+    assert_string_equal(text, "-0.");
+    number_format_fixed(0.99996, NUMBER_DOUBLE, 4, text);
+    assert_string_equal(text, "1.");
+    number_format_fixed(1234567, NUMBER_HALF, 4, text);
+    assert_string_equal(text, "1234600.");
+    number_format_mantissa(9.99999e9, NUMBER_DOUBLE, 0, 4, &exponent, text);
+    assert_string_equal(text, "1.");
+    assert_int_equal(exponent, 10);
+    number_format_mantissa(-1.5, NUMBER_DOUBLE, 3, 4, &exponent, text);
+    assert_string_equal(text, "-1.500");
+    number_format_mantissa(0, NUMBER_DOUBLE, 2, 4, &exponent, text);
+    assert_string_equal(text, "0.00");
+    assert_int_equal(exponent, 0);
+}
+
+static void test_integers(void **state) {
+    (void)state;
+    Text out = {0};
+    number_append_integer(&out, INT64_MIN);
+    text_append_char(&out, ' ');
+    number_append_float(&out, 2);
+    assert_string_equal(text_get(&out), "-9223372036854775808 2.0");
+    text_free(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_narrow_widths_are_shorter),
+        cmocka_unit_test(test_everything_reads_back),
+        cmocka_unit_test(test_parts_for_columns),
+        cmocka_unit_test(test_integers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
