@@ -193,11 +193,7 @@ Value builtin_sorted(BuiltinCall *call) {
     if (x.kind == VALUE_TENSOR && key.kind == VALUE_ABSENT && tensor_rank(x.as.tensor) == 1) {
         const Builtin *row = catalog_find("sort", 4);
         Value arguments[3] = {x, value_int(-1), value_bool(reverse)};
-        Value pair = interp_call_builtin(call->interp, row, arguments, 3);
-        if (pair.kind != VALUE_TUPLE) return pair;
-        Value values = value_retain(pair.as.list->items[0]);
-        value_release(pair);
-        return values;
+        return interp_call_builtin(call->interp, row, arguments, 3);
     }
     Value items = value_to_items(x, "sorted: x");
     if (items.kind == VALUE_FAIL) return items;

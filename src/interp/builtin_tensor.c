@@ -1,4 +1,5 @@
 // Where tensors meet the other kinds of value: making them, asking about them, taking them apart.
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -174,4 +175,59 @@ Value builtin_chunk(BuiltinCall *call) {
         tensor_chunk(tensor, call->arguments[1].as.integer, call->arguments[2].as.integer, &pieces);
     tensor_release(tensor);
     return status == STATUS_OK ? take_pieces(&pieces) : value_fail();
+}
+
+// --- looking at logits
+
+// The last row of a matrix, the vector itself otherwise; [n].
+static Status last_row(Tensor *logits, Tensor **out) {
+    if (tensor_rank(logits) == 1) {
+        *out = tensor_retain(logits);
+        return STATUS_OK;
+    }
+    if (tensor_rank(logits) == 2) return tensor_select(logits, 0, -1, out);
+    return fail_kind("print_top_k: logits", "a vector or a matrix", value_tensor(logits));
+}
+
+static Status read_probabilities(Tensor *logits, int64_t k, double *probabilities, int64_t *ids) {
+    Tensor *all, *largest[2];
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = -1};
+    TRY(op_with(OP_softmax, &logits, 1, &attributes, &all));
+    attributes.given |= ATTRIBUTE_BIT(k);
+    attributes.k = k;
+    Status status = op_with(OP_topk, &all, 1, &attributes, largest);
+    tensor_release(all);
+    TRY(status);
+    status = tensor_read_floats(largest[0], probabilities);
+    if (status == STATUS_OK) status = tensor_read_integers(largest[1], ids);
+    tensor_release(largest[0]);
+    tensor_release(largest[1]);
+    return status;
+}
+
+static Status print_largest(Tensor *row, int64_t k) {
+    int64_t count = tensor_count(row);
+    if (k < 0)
+        return fail(STATUS_VALUE, "print_top_k: k must not be negative, but it is %lld",
+                    (long long)k);
+    if (k > count) k = count;
+    double *probabilities = memory_allocate_zeroed((size_t)k, sizeof *probabilities);
+    int64_t *ids = memory_allocate_zeroed((size_t)k, sizeof *ids);
+    Status status = read_probabilities(row, k, probabilities, ids);
+    for (int64_t i = 0; status == STATUS_OK && i < k; i++)
+        printf("%3lld. id %-8lld %.4f\n", (long long)i + 1, (long long)ids[i], probabilities[i]);
+    free(probabilities);
+    free(ids);
+    return status;
+}
+
+Value builtin_print_top_k(BuiltinCall *call) {
+    Tensor *logits, *row;
+    TRY_VALUE(value_to_tensor(call->arguments[0], "print_top_k: logits", &logits));
+    Status status = last_row(logits, &row);
+    tensor_release(logits);
+    TRY_VALUE(status);
+    status = print_largest(row, call->arguments[1].as.integer);
+    tensor_release(row);
+    return status == STATUS_OK ? value_none() : value_fail();
 }

@@ -89,11 +89,20 @@ typedef struct Preparation {
     Tensor **many_temporaries; // n_many, NULL where a value was a tensor already
     int64_t *ints[PARAMETERS_MAX];
     int n_temporaries, n_ints;
-    char what[80]; // "softmax: dim"
+    const char *what; // "softmax: dim", the parameter being prepared
 } Preparation;
 
-static void name_parameter(Preparation *p, const Signature *signature, int index) {
-    snprintf(p->what, sizeof p->what, "%s: %s", signature->name, signature->params[index].name);
+// "softmax: dim": made once per parameter and kept for the life of the process.
+static const char *parameter_name(const Builtin *row, int index) {
+    static char *known[OP_COUNT][PARAMETERS_MAX];
+    char **slot = &known[row->id][index];
+    if (!*slot) {
+        char text[80];
+        int length = snprintf(text, sizeof text, "%s: %s", row->signature.name,
+                              row->signature.params[index].name);
+        *slot = memory_copy_string(text, (size_t)length);
+    }
+    return *slot;
 }
 
 // Attribute ids by row and parameter, looked up once; 0 is not looked up yet, else id + 1.
@@ -199,7 +208,7 @@ static Status prepare(Preparation *p, const BuiltinCall *call, uint32_t donated)
     for (int i = 0; i < signature->count; i++) {
         const Param *param = &signature->params[i];
         Value value = call->arguments[i];
-        name_parameter(p, signature, i);
+        p->what = parameter_name(call->row, i);
         if (param->kind == PARAM_TENSOR && param->rest)
             TRY(add_many(p, call->rest, call->rest_count));
         else if (param->kind == PARAM_TENSOR)
@@ -223,11 +232,21 @@ static void release_preparation(Preparation *p) {
     free(p->many);
 }
 
+// The plain int that a row declared `-> int` gives when its result has one element.
+static Value read_result(Value result) {
+    if (result.kind != VALUE_TENSOR) return result;
+    Value number = result;
+    Status status = value_read_number(&number);
+    if (number.kind == VALUE_TENSOR && status == STATUS_OK) return result;
+    value_release(result);
+    return status == STATUS_OK ? number : value_fail();
+}
+
 Value op_invoke(const BuiltinCall *call, uint32_t donated) {
     Preparation p = {.call = {.op = &op_rows[call->row->id]}};
     p.call.attributes = &p.attributes;
     Status status = prepare(&p, call, donated);
     Value result = status == STATUS_OK ? run(&p.call) : value_fail();
     release_preparation(&p);
-    return result;
+    return strcmp(call->row->signature.result, "int") == 0 ? read_result(result) : result;
 }

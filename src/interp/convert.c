@@ -139,8 +139,8 @@ static void close_devices(void) {
 }
 
 Status value_to_device(Value value, const char *what, Device **out) {
-    const String *name;
-    TRY(value_to_string(value, what, &name));
+    if (value.kind != VALUE_STRING) return fail_kind(what, "the name of a device", value);
+    const String *name = value.as.string;
     TRY(device_default(out));
     if (strcmp((*out)->name, name->bytes) == 0 || strcmp((*out)->backend->name, name->bytes) == 0 ||
         strcmp(name->bytes, "auto") == 0 || strcmp(name->bytes, "default") == 0)
