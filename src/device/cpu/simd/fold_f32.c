@@ -12,6 +12,7 @@
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
 #define NOT_A_NUMBER NAN
+#define IS_NAN(v) ((v) != (v))
 #define exp(a) expf(a)
 
 #include "device/cpu/simd/fold_rows.h"

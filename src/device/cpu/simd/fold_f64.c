@@ -12,5 +12,6 @@
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
 #define NOT_A_NUMBER NAN
+#define IS_NAN(v) ((v) != (v))
 
 #include "device/cpu/simd/fold_rows.h"

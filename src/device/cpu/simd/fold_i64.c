@@ -9,6 +9,7 @@
 #define WIDE i
 #define LOWEST INT64_MIN
 #define HIGHEST INT64_MAX
-#define NOT_A_NUMBER 0 // never met
+#define NOT_A_NUMBER 0
+#define IS_NAN(v) false
 
 #include "device/cpu/simd/fold_rows.h"

@@ -1,6 +1,6 @@
 // The body of fold_f32.c, fold_f64.c and fold_i64.c: folds of rows and of columns over `real`. The
 // includer defines real, wide (what sums are made in), WIDE (its member of Wide), NAME, LOWEST and
-// HIGHEST, IS_FLOAT, and the functions of <math.h> for real.
+// HIGHEST, NOT_A_NUMBER, IS_NAN, IS_FLOAT, and the functions of <math.h> for real.
 
 #define UNUSED __attribute__((unused))
 #define SIMD(clause) SIMD_(omp simd clause)
@@ -62,7 +62,7 @@ static void columns_PROD(Wide *states, const void *numbers, int64_t count,
         SIMD(reduction(word : extreme) reduction(+ : nans))                                        \
         for (int64_t i = 0; i < count; i++) {                                                      \
             extreme = in[i] better extreme ? in[i] : extreme;                                      \
-            nans += in[i] != in[i];                                                                \
+            nans += IS_NAN(in[i]);                                                                 \
         }                                                                                          \
         if (nans > 0)                                                                              \
             state->WIDE = NOT_A_NUMBER;                                                            \
@@ -75,7 +75,7 @@ static void columns_PROD(Wide *states, const void *numbers, int64_t count,
         INDEPENDENT                                                                                \
         for (int64_t i = 0; i < count; i++) {                                                      \
             wide x = (wide)in[i], old = states[i].WIDE;                                            \
-            states[i].WIDE = old better x || old != old ? old : x;                                 \
+            states[i].WIDE = old better x || IS_NAN(old) ? old : x;                                \
         }                                                                                          \
     }
 EXTREME(MAX, >, max, LOWEST)
@@ -83,9 +83,9 @@ EXTREME(MIN, <, min, HIGHEST)
 
 static int64_t find(const void *numbers, int64_t count, Wide value) {
     const real *in = numbers, wanted = (real)value.WIDE;
-    bool nan = wanted != wanted;
+    bool nan = IS_NAN(wanted);
     for (int64_t i = 0; i < count; i++)
-        if (in[i] == wanted || (nan && in[i] != in[i])) return i;
+        if (in[i] == wanted || (nan && IS_NAN(in[i]))) return i;
     return -1;
 }
 
