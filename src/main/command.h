@@ -40,7 +40,6 @@ extern const int command_count;
 int command_run(const Command *command, int count, char **arguments);
 int command_check(const Command *command, int count, char **arguments);
 int command_test(const Command *command, int count, char **arguments);
-int command_bench(const Command *command, int count, char **arguments);
 int command_devices(const Command *command, int count, char **arguments);
 int command_help(const Command *command, int count, char **arguments);
 int command_version(const Command *command, int count, char **arguments);
@@ -60,7 +59,23 @@ int report_current_error(void);
 Program *program_load(const char *file, const char *code);
 // Prints every diagnostic on standard error.
 void diagnostics_show(const DiagnosticList *list);
-// Runs one program to its end and accounts for the memory; returns the exit status.
-int program_execute(const CommandLine *line, Program *program);
+// The current failure of a run with its trace, on standard error.
+void failure_show(const Interp *interp);
+
+// How many test or bench blocks have run.
+typedef struct Tally {
+    const Interp *interp;
+    RunMode mode;
+    int passed, failed;
+} Tally;
+void sections_run(const CommandLine *line, Interp *interp, Program *program, Tally *tally);
+// "N passed, N failed"; returns the exit status that this means.
+int tally_show(const Tally *tally);
+
+// The life of a process that runs programs: settings and signals; each program to its end, with
+// everything it held released; then the account of the memory. run and end return exit statuses.
+Status program_begin(void) MUST_USE;
+int program_run(const CommandLine *line, Program *program, Tally *tally);
+int program_end(int status);
 
 #endif

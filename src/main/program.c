@@ -55,7 +55,7 @@ static void signals_install(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
-static void failure_show(const Interp *interp) {
+void failure_show(const Interp *interp) {
     Diagnostic diagnostic = diagnostic_from_error(error_current());
     diagnostic.trace = interp_trace(interp, &diagnostic.trace_count);
     Text text = {0};
@@ -92,17 +92,26 @@ static int memory_account(int status) {
     return leaked > 0 && strict ? EXIT_LEAKED : status;
 }
 
-int program_execute(const CommandLine *line, Program *program) {
-    if (device_settings_check() != STATUS_OK) return report_current_error();
+Status program_begin(void) {
+    TRY(device_settings_check());
     signals_install();
+    return STATUS_OK;
+}
+
+int program_run(const CommandLine *line, Program *program, Tally *tally) {
     Interp *interp = interp_new(&line->interp);
-    int status;
+    Status status = STATUS_OK;
     if (line->mode == RUN_PROGRAM)
-        status = run_outcome(interp, interp_run(interp, program));
+        status = interp_run(interp, program);
     else
-        status = sections_run(line, interp, program);
+        sections_run(line, interp, program, tally);
+    int outcome = run_outcome(interp, status);
     interp_free(interp);
     program_free(program);
+    return outcome;
+}
+
+int program_end(int status) {
     status = memory_account(status);
     source_reset();
     return status;
