@@ -327,19 +327,19 @@ Status op_run_combine_masks(const OpCall *call, Tensor **results) {
 
 typedef double (*TableFormula)(int64_t row, int64_t column, int64_t columns, double base);
 
-// float32 [rows, columns] of a formula evaluated on the host in double.
+// [rows, columns] of a formula evaluated on the host in double.
 static Status create_table(const OpCall *call, const int64_t *size, double base,
                            TableFormula formula, Tensor **out) {
     CreateTarget target;
     TRY(create_target(call, DTYPE_FLOAT32, &target));
     SCOPED_TENSOR(table);
     Shape shape = {.rank = 2, .dims = {size[0], size[1]}};
-    TRY(tensor_new(target.device, DTYPE_FLOAT32, &shape, &table));
+    TRY(tensor_new(target.device, DTYPE_FLOAT64, &shape, &table));
     size_t count = (size_t)tensor_count(table);
-    float *values = memory_allocate_zeroed(count + 1, sizeof *values);
+    double *values = memory_allocate_zeroed(count + 1, sizeof *values);
     for (int64_t row = 0; row < size[0]; row++)
         for (int64_t column = 0; column < size[1]; column++)
-            values[row * size[1] + column] = (float)formula(row, column, size[1], base);
+            values[row * size[1] + column] = formula(row, column, size[1], base);
     Status status =
         buffer_upload(table->view.buffer, table->view.offset, values, count * sizeof *values);
     free(values);

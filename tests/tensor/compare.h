@@ -69,14 +69,16 @@ static inline void assert_values(Tensor *tensor, DType dtype, Shape shape, const
     assert_numbers(tensor, want, 4 * epsilon_of(dtype), "values");
 }
 
-// The one result of an operation on tensors; attributes may be NULL.
+// The one result of an operation on tensors; attributes and inputs may be NULL.
 static inline Tensor *apply(OpId op, const OpAttributes *attributes, int n, ...) {
     Tensor *inputs[OP_INPUTS_MAX], *result;
     va_list list;
     va_start(list, n);
     for (int i = 0; i < n; i++) inputs[i] = va_arg(list, Tensor *);
     va_end(list);
-    OK(op_with(op, inputs, n, attributes, &result));
+    OpCall call = {.op = &op_rows[op], .attributes = attributes, .n_inputs = n};
+    for (int i = 0; i < n; i++) call.inputs[i] = inputs[i] ? op_tensor(inputs[i]) : op_absent();
+    OK(op_apply(&call, &result));
     return result;
 }
 
