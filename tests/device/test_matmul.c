@@ -19,35 +19,35 @@ static double tolerance(DType dtype, int64_t k, double magnitude) {
     return 4 * unit * sqrt((double)k) * magnitude + rounding * magnitude + 1e-300;
 }
 
-// Element (batch, i, j) of a @ b and the sum of its terms' sizes, for arrays of equal rank.
-static double reference(const Array *a, const Array *b, int64_t batch, int64_t i, int64_t j,
-                        double *size) {
-    int rank = a->view.rank;
-    int64_t m = a->view.dims[rank - 2], k = a->view.dims[rank - 1], n = b->view.dims[rank - 1];
-    double sum = 0;
-    *size = 0;
-    for (int64_t t = 0; t < k; t++) {
-        double term = array_get(a, (batch * m + i) * k + t) * array_get(b, (batch * k + t) * n + j);
-        sum += term;
-        *size += fabs(term);
-    }
-    return sum;
+// All numbers of an array, row by row.
+static double *read_all(const Array *array) {
+    int64_t count = array_count(&array->view);
+    double *numbers = malloc((size_t)count * sizeof *numbers + 1);
+    for (int64_t i = 0; i < count; i++) numbers[i] = array_get(array, i);
+    return numbers;
 }
 
 static void check(const Array *a, const Array *b, const Array *out) {
     int rank = a->view.rank;
     int64_t m = a->view.dims[rank - 2], k = a->view.dims[rank - 1], n = b->view.dims[rank - 1];
-    int64_t count = array_count(&out->view);
-    int64_t step = count > 20000 ? 997 : 1;
+    int64_t count = array_count(&out->view), step = count > 20000 ? 997 : 1;
+    double *left = read_all(a), *right = read_all(b);
     for (int64_t index = 0; index < count; index += step) {
-        double size;
-        double want = reference(a, b, index / n / m, index / n % m, index % n, &size);
+        const double *row = left + index / n * k;
+        const double *column = right + index / n / m * k * n + index % n;
+        double want = 0, size = 0;
+        for (int64_t t = 0; t < k; t++) {
+            want += row[t] * column[t * n];
+            size += fabs(row[t] * column[t * n]);
+        }
         double got = array_get(out, index);
         if (!(fabs(got - want) <= tolerance(out->view.dtype, k, size)))
             fail_msg("%s [%ld, %ld] @ [%ld, %ld]: element %ld is %.9g, not %.9g (terms %.3g)",
                      dtype_name(a->view.dtype), (long)m, (long)k, (long)k, (long)n, (long)index,
                      got, want, size);
     }
+    free(left);
+    free(right);
 }
 
 static void run_case(DType dtype, int64_t m, int64_t n, int64_t k, Layout la, Layout lb) {
@@ -73,8 +73,8 @@ static void test_sizes_and_layouts(void **state) {
             for (int l = 0; l < SIZES; l++) {
                 sample++;
                 int layout = sample * 7 % (LAYOUT_COUNT * LAYOUT_COUNT);
-                if (sample % 3) continue;
-                run_case(dtypes[sample / 3 % 4], sizes[i], sizes[j], sizes[l],
+                if (sample % 5) continue;
+                run_case(dtypes[sample / 5 % 4], sizes[i], sizes[j], sizes[l],
                          (Layout)(layout / LAYOUT_COUNT), (Layout)(layout % LAYOUT_COUNT));
             }
 }

@@ -1,10 +1,10 @@
 // The ATTENTION kernel: softmax(q @ k^T * scale) @ v with an online softmax over blocks of keys.
 // Query heads that share a key head are rows of one product, so that keys and values are read once.
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "base/memory.h"
 #include "device/cpu/matrix.h"
+#include "device/cpu/scratch.h"
 
 enum { ROW_BLOCK = 64, KEY_BLOCK = 256, PARALLEL_WORK = 1 << 17 };
 
@@ -222,7 +222,7 @@ static void run_blocks(void *context, int64_t begin, int64_t end) {
     int64_t numbers = rows * (attention->width + KEY_BLOCK + 2 * attention->value_width + 2) +
                       KEY_BLOCK * (wide + 1) + 9 * 8;
     size_t real = compute_bytes(attention->compute);
-    char *scratch = memory_allocate((size_t)numbers * sizeof(double)), *rest = scratch;
+    char *scratch = scratch_take((size_t)numbers * sizeof(double)), *rest = scratch;
     Block block = {.attention = attention};
     block.q = cut(&rest, rows * attention->width, real);
     block.scores = cut(&rest, rows * KEY_BLOCK, real);
@@ -240,7 +240,7 @@ static void run_blocks(void *context, int64_t begin, int64_t end) {
         block.batch = task / attention->row_blocks / attention->key_heads;
         run_block(&block);
     }
-    free(scratch);
+    scratch_give(scratch);
 }
 
 static Status check_dtypes(const KernelCall *call) {

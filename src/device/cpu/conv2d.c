@@ -1,9 +1,11 @@
 // The CONV2D kernel: windows of the image become columns of a matrix, a bounded number at a time,
 // and the weight is multiplied with them.
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "device/cpu/matrix.h"
+#include "device/cpu/scratch.h"
 
 enum {
     COLUMN_NUMBERS = 1 << 18,
@@ -133,8 +135,8 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
     const Convolution *conv = context;
     size_t real = compute_bytes(conv->compute);
     DType dtype = compute_dtype(conv->compute);
-    char *columns = memory_allocate((size_t)(conv->depth * conv->tile) * real);
-    char *products = memory_allocate((size_t)(conv->outs * conv->tile) * real);
+    char *columns = scratch_take((size_t)((conv->depth + conv->outs) * conv->tile) * real);
+    char *products = columns + (size_t)(conv->depth * conv->tile) * real;
     for (int64_t task = begin; task < end; task++) {
         int64_t first = task % conv->tiles * conv->tile;
         int64_t group = task / conv->tiles % conv->groups, n = task / conv->tiles / conv->groups;
@@ -155,8 +157,7 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
             });
         store_tile(conv, n, group * conv->outs, first, count, products);
     }
-    free(columns);
-    free(products);
+    scratch_give(columns);
 }
 
 Status cpu_kernel_CONV2D(const KernelCall *call) {

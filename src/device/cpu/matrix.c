@@ -1,18 +1,17 @@
-// Matrices of stored numbers, and their product in bounded pieces: panels are converted to the
-// compute type, multiplied by BLAS (integers by simd/), and the result is converted once. Knows no
+// Matrices of stored numbers, and their product in bounded tiles: pieces of the operands are
+// converted to the compute type, multiplied by BLAS, and the result is converted once. Knows no
 // tensor views.
 #include "device/cpu/matrix.h"
 
 #include <cblas.h>
 #include <limits.h>
-#include <stdlib.h>
 
-#include "base/memory.h"
 #include "device/cpu/quant.h"
+#include "device/cpu/scratch.h"
 
-// Panels of a blocked product: large enough that BLAS runs at full speed and small enough that the
-// scratch of one product stays below 40 MB whatever the operands are.
-enum { PANEL_ROWS = 1024, PANEL_COLUMNS = 1024, PANEL_DEPTH = 4096 };
+// Tiles of a blocked product: the pieces that one thread converts and multiplies fit in its
+// second-level cache, and BLAS still runs near its full speed on them.
+enum { TILE_ROWS = 256, TILE_COLUMNS = 256, TILE_DEPTH = 512 };
 
 static int64_t minimum(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -100,111 +99,78 @@ void blas_product(const BlasProduct *product) {
                     product->accumulate ? 1.0 : 0.0, product->c, c_leading);
 }
 
-typedef struct Packing {
-    Matrix matrix;
-    CpuCompute compute;
-    char *out;
-} Packing;
-
-static void pack_rows(void *context, int64_t begin, int64_t end) {
-    const Packing *packing = context;
-    size_t row_bytes = (size_t)packing->matrix.columns * compute_bytes(packing->compute);
-    matrix_load(&packing->matrix, packing->compute, begin, end,
-                packing->out + (size_t)begin * row_bytes);
-}
-
-static void pack(const Matrix *matrix, CpuCompute compute, void *out) {
-    Packing packing = {*matrix, compute, out};
-    int64_t grain = 16384 / (matrix->columns + 1) + 1;
-    cpu_parallel(matrix->rows, grain, pack_rows, &packing);
-}
-
-Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *panel) {
+Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *scratch) {
     if (matrix->dtype == compute_dtype(compute) && matrix_suits_blas(matrix)) return *matrix;
     bool transposed = magnitude(matrix->row_stride) < magnitude(matrix->column_stride);
     Matrix source = transposed ? matrix_transpose(*matrix) : *matrix;
-    pack(&source, compute, panel);
-    Matrix packed = {compute_dtype(compute), panel, source.rows, source.columns, source.columns, 1};
+    matrix_load(&source, compute, 0, source.rows, scratch);
+    Matrix packed = {compute_dtype(compute), scratch,        source.rows,
+                     source.columns,         source.columns, 1};
     return transposed ? matrix_transpose(packed) : packed;
 }
 
-// Stores a finished piece: numbers[rows, columns] of the compute type.
-typedef struct Storing {
+typedef struct Tiles {
     const MatrixProduct *product;
-    const char *numbers;
-    int64_t row, column, columns;
-} Storing;
+    int64_t across; // tiles along the columns
+} Tiles;
 
-static void store_rows(void *context, int64_t begin, int64_t end) {
-    const Storing *storing = context;
-    const MatrixProduct *product = storing->product;
+// Numbers of the compute type: pieces of a and b that BLAS cannot read in place, and the sums.
+typedef struct TileScratch {
+    char *a, *b, *sums;
+} TileScratch;
+
+static void store_tile(const MatrixProduct *product, int64_t row, int64_t rows, int64_t column,
+                       int64_t columns, const char *sums) {
     ConvertStore store = cpu_convert()->store[product->compute][product->out_dtype];
     int64_t item = (int64_t)dtype_size(product->out_dtype);
-    int64_t row_bytes = storing->columns * (int64_t)compute_bytes(product->compute);
-    for (int64_t row = begin; row < end; row++) {
-        int64_t offset = (storing->row + row) * product->out_row_stride +
-                         storing->column * product->out_column_stride;
-        store(product->out + offset * item, product->out_column_stride,
-              storing->numbers + row * row_bytes, storing->columns);
+    int64_t row_bytes = columns * (int64_t)compute_bytes(product->compute);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t offset = (row + i) * product->out_row_stride + column * product->out_column_stride;
+        store(product->out + offset * item, product->out_column_stride, sums + i * row_bytes,
+              columns);
     }
 }
 
-static bool out_suits_blas(const MatrixProduct *product) {
-    return product->out_dtype == compute_dtype(product->compute) &&
-           suits_blas(product->a.rows, product->b.columns, product->out_row_stride,
-                      product->out_column_stride);
-}
-
-typedef struct Panels {
-    int64_t depth; // of the panels: columns of a, rows of b
-    char *a, *b, *c;
-} Panels;
-
-// The piece of the result with rows of `a` and columns of `b`, over all of k.
-static void piece_compute(const MatrixProduct *product, const Panels *panels, int64_t row,
-                          int64_t column, const Matrix *a_ready) {
-    CpuCompute compute = product->compute;
-    int64_t rows = a_ready ? a_ready->rows : minimum(PANEL_ROWS, product->a.rows - row);
-    int64_t columns = minimum(PANEL_COLUMNS, product->b.columns - column);
-    int64_t depth_all = product->a.columns;
-    bool direct = out_suits_blas(product);
-    size_t item = compute_bytes(compute);
-    char *c =
-        direct ? product->out + (size_t)(row * product->out_row_stride + column) * item : panels->c;
-    for (int64_t k = 0; k < depth_all; k += panels->depth) {
-        int64_t depth = minimum(panels->depth, depth_all - k);
+// The part of the result that begins at (row, column), over all of k.
+static void run_tile(const MatrixProduct *product, int64_t row, int64_t column,
+                     const TileScratch *scratch) {
+    int64_t rows = minimum(TILE_ROWS, product->a.rows - row), depth_all = product->a.columns;
+    int64_t columns = minimum(TILE_COLUMNS, product->b.columns - column);
+    for (int64_t k = 0; k < depth_all; k += TILE_DEPTH) {
+        int64_t depth = minimum(TILE_DEPTH, depth_all - k);
         Matrix a = matrix_part(product->a, row, k, rows, depth);
         Matrix b = matrix_part(product->b, k, column, depth, columns);
         blas_product(&(BlasProduct){
-            .compute = compute,
-            .a = a_ready ? *a_ready : matrix_prepare(&a, compute, panels->a),
-            .b = matrix_prepare(&b, compute, panels->b),
-            .c = c,
-            .c_stride = direct && rows > 1 ? product->out_row_stride : columns,
+            .compute = product->compute,
+            .a = matrix_prepare(&a, product->compute, scratch->a),
+            .b = matrix_prepare(&b, product->compute, scratch->b),
+            .c = scratch->sums,
+            .c_stride = columns,
             .accumulate = k > 0,
         });
     }
-    if (direct) return;
-    Storing storing = {product, c, row, column, columns};
-    cpu_parallel(rows, 16384 / (columns + 1) + 1, store_rows, &storing);
+    store_tile(product, row, rows, column, columns, scratch->sums);
+}
+
+static void run_tiles(void *context, int64_t begin, int64_t end) {
+    const Tiles *tiles = context;
+    const MatrixProduct *product = tiles->product;
+    size_t item = compute_bytes(product->compute);
+    size_t rows = (size_t)minimum(TILE_ROWS, product->a.rows);
+    size_t columns = (size_t)minimum(TILE_COLUMNS, product->b.columns);
+    size_t depth = (size_t)minimum(TILE_DEPTH, product->a.columns);
+    char *block = scratch_take((rows * depth + columns * depth + rows * columns) * item);
+    TileScratch scratch = {.a = block,
+                           .b = block + rows * depth * item,
+                           .sums = block + (rows + columns) * depth * item};
+    for (int64_t tile = begin; tile < end; tile++)
+        run_tile(product, tile / tiles->across * TILE_ROWS, tile % tiles->across * TILE_COLUMNS,
+                 &scratch);
+    scratch_give(block);
 }
 
 void matrix_product_blocked(const MatrixProduct *product) {
-    int64_t m = product->a.rows, n = product->b.columns, k = product->a.columns;
-    size_t item = compute_bytes(product->compute);
-    Panels panels = {.depth = minimum(k, PANEL_DEPTH)};
-    size_t rows = (size_t)minimum(m, PANEL_ROWS), columns = (size_t)minimum(n, PANEL_COLUMNS);
-    panels.a = memory_allocate(rows * (size_t)panels.depth * item);
-    panels.b = memory_allocate(columns * (size_t)panels.depth * item);
-    panels.c = memory_allocate(rows * columns * item);
-    for (int64_t row = 0; row < m; row += PANEL_ROWS) {
-        Matrix a = matrix_part(product->a, row, 0, minimum(PANEL_ROWS, m - row), k), a_ready;
-        bool whole = k <= panels.depth; // then one conversion of a serves every piece
-        if (whole) a_ready = matrix_prepare(&a, product->compute, panels.a);
-        for (int64_t column = 0; column < n; column += PANEL_COLUMNS)
-            piece_compute(product, &panels, row, column, whole ? &a_ready : NULL);
-    }
-    free(panels.a);
-    free(panels.b);
-    free(panels.c);
+    Tiles tiles = {product, (product->b.columns + TILE_COLUMNS - 1) / TILE_COLUMNS};
+    int64_t down = (product->a.rows + TILE_ROWS - 1) / TILE_ROWS;
+    cpu_parallel(down * tiles.across, 1, run_tiles, &tiles);
 }

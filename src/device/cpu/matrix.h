@@ -1,5 +1,5 @@
 // What the matrix kernels share below MATMUL, ATTENTION and CONV2D: products compiled per
-// instruction set, and the blocked product with its packed panels. Knows no tensor views.
+// instruction set, and products in tiles. Knows no tensor views.
 #ifndef DEVICE_CPU_MATRIX_H
 #define DEVICE_CPU_MATRIX_H
 
@@ -20,8 +20,8 @@ Matrix matrix_part(Matrix matrix, int64_t row, int64_t column, int64_t rows, int
 bool matrix_suits_blas(const Matrix *matrix);
 // Loads rows [begin, end) as contiguous numbers of the compute type (quantised: COMPUTE_F32).
 void matrix_load(const Matrix *matrix, CpuCompute compute, int64_t begin, int64_t end, void *out);
-// The matrix as BLAS can read it: itself, or converted into `panel`, which has room for it.
-Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *panel);
+// The matrix as BLAS can read it: itself, or converted into `scratch`, which has room for it.
+Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *scratch);
 
 enum { THIN_ROWS_MAX = 8, STRIP_COLUMNS_MAX = 512 };
 
@@ -92,7 +92,7 @@ typedef struct MatrixProduct {
     char *out;
     int64_t out_row_stride, out_column_stride; // elements
 } MatrixProduct;
-// Any strides and dtypes that convert to the compute type F32 or F64, through bounded panels.
+// Any strides and dtypes that convert to the compute type F32 or F64, in tiles of bounded size.
 void matrix_product_blocked(const MatrixProduct *product);
 // The same for few rows or few columns, reading the large operand once where it lies. False, and
 // nothing is done, when the product is not of that kind.

@@ -1,8 +1,8 @@
 // Products of integer matrices, in blocks of int64 numbers that wrap.
-#include <stdlib.h>
+#include <string.h>
 
-#include "base/memory.h"
 #include "device/cpu/matrix.h"
+#include "device/cpu/scratch.h"
 
 enum { BLOCK_ROWS = 32, BLOCK_COLUMNS = 256, BLOCK_DEPTH = 128 };
 
@@ -52,11 +52,11 @@ static void run_block(const MatrixProduct *product, int64_t row, int64_t column,
 
 static void run_blocks(void *context, int64_t begin, int64_t end) {
     const Blocks *blocks = context;
-    Scratch *scratch = memory_allocate(sizeof *scratch);
+    Scratch *scratch = scratch_take(sizeof *scratch);
     for (int64_t block = begin; block < end; block++)
         run_block(blocks->product, block / blocks->across * BLOCK_ROWS,
                   block % blocks->across * BLOCK_COLUMNS, scratch);
-    free(scratch);
+    scratch_give(scratch);
 }
 
 void matrix_product_integer(const MatrixProduct *product) {

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/convert.h"
+#include "device/cpu/scratch.h"
 
 typedef struct Rope {
     const TensorView *in, *out, *cosines, *sines; // tables: NULL when angles are computed
@@ -104,9 +105,9 @@ static void rotate_row(const Rope *rope, int64_t row, char *scratch) {
 static void rotate_rows(void *context, int64_t begin, int64_t end) {
     const Rope *rope = context;
     int64_t numbers = rope->rotary + rope->in->dims[rope->in->rank - 1];
-    char *scratch = memory_allocate((size_t)numbers * compute_bytes(rope->compute));
+    char *scratch = scratch_take((size_t)numbers * compute_bytes(rope->compute));
     for (int64_t row = begin; row < end; row++) rotate_row(rope, row, scratch);
-    free(scratch);
+    scratch_give(scratch);
 }
 
 Status cpu_kernel_ROPE(const KernelCall *call) {

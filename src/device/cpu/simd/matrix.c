@@ -9,6 +9,13 @@
 
 enum { THIN_GROUP = GROUP };
 
+// Rows of b beside 3 or 4 rows of a, and beside 5 to 8: as many sums as there are registers for.
+#if defined(TL_ISA_avx512)
+enum { DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2 };
+#else
+enum { DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
+#endif
+
 #define REAL float
 #define VECTOR Floats
 #define WIDTH LANES

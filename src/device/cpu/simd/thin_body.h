@@ -16,50 +16,65 @@ SIMD_INLINE void NAME(vector_to)(REAL *target, VECTOR values) {
     memcpy(target, &values, sizeof values);
 }
 
+typedef struct NAME(Tile) { // rows of a by columns of b, whose elements have item_bytes bytes
+    int rows, columns;
+    NAME(GroupLoad) load;
+    int64_t item_bytes; // 0 for blocks, whose k is a whole number of groups
+} NAME(Tile);
+
+// Adds the products of the last k numbers, fewer than a group: both sides are filled up with zeros.
+static __attribute__((noinline)) void NAME(dot_rest)(const ThinProduct *product, const char *b,
+                                                     int64_t k, NAME(Tile) tile,
+                                                     VECTOR (*totals)[4]) {
+    int64_t rest = product->k - k;
+    for (int j = 0; j < tile.columns; j++) {
+        char b_rest[THIN_GROUP * sizeof(double)] = {0};
+        VECTOR weights[NAME(group_vectors)];
+        memcpy(b_rest, b + j * product->b_stride_bytes + k * tile.item_bytes,
+               (size_t)(rest * tile.item_bytes));
+        tile.load(b_rest, 0, weights);
+        for (int i = 0; i < tile.rows; i++) {
+            REAL a_rest[THIN_GROUP] = {0};
+            const REAL *a = (const REAL *)product->a + i * product->a_stride + k;
+            memcpy(a_rest, a, (size_t)rest * sizeof(REAL));
+            for (int v = 0; v < NAME(group_vectors); v++)
+                totals[i][j] += weights[v] * NAME(vector_at)(a_rest + v * WIDTH);
+        }
+    }
+}
+
 // `rows` rows of a by `columns` rows of b, both constants where this is inlined, so that the sums
 // stay in registers. With two chains per sum a single row of a hides the latency of additions.
-// item_bytes: of an element of b; 0 for blocks, whose k is a whole number of groups.
-SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, int rows, int columns,
-                                NAME(GroupLoad) load, int64_t item_bytes) {
-    const int chains = rows == 1 ? 2 : 1;
+SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME(Tile) tile) {
+    const int rows = tile.rows, columns = tile.columns, chains = rows == 1 ? 2 : 1;
     VECTOR sums[THIN_ROWS_MAX][4][2] = {{{{0}}}};
     const REAL *a = product->a;
     const char *b = product->b + column * product->b_stride_bytes;
     int64_t k = 0;
     for (; k + THIN_GROUP <= product->k; k += THIN_GROUP) {
+        VECTOR weights[4][NAME(group_vectors)];
 #pragma GCC unroll 4
-        for (int j = 0; j < columns; j++) {
-            VECTOR weights[NAME(group_vectors)];
-            load(b + j * product->b_stride_bytes, k, weights);
-#pragma GCC unroll 8
-            for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
 #pragma GCC unroll 16
-                for (int v = 0; v < NAME(group_vectors); v++)
-                    sums[i][j][v % chains] +=
-                        weights[v] * NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
-        }
-    }
-    if (k < product->k) {
-        int64_t rest = product->k - k;
-        for (int j = 0; j < columns; j++) {
-            char b_rest[THIN_GROUP * sizeof(double)] = {0};
-            VECTOR weights[NAME(group_vectors)];
-            memcpy(b_rest, b + j * product->b_stride_bytes + k * item_bytes,
-                   (size_t)(rest * item_bytes));
-            load(b_rest, 0, weights);
+        for (int v = 0; v < NAME(group_vectors); v++)
+#pragma GCC unroll 8
             for (int i = 0; i < rows; i++) {
-                REAL a_rest[THIN_GROUP] = {0};
-                memcpy(a_rest, a + i * product->a_stride + k, (size_t)rest * sizeof(REAL));
-                for (int v = 0; v < NAME(group_vectors); v++)
-                    sums[i][j][v % chains] += weights[v] * NAME(vector_at)(a_rest + v * WIDTH);
+                VECTOR numbers = NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
+#pragma GCC unroll 4
+                for (int j = 0; j < columns; j++) sums[i][j][v % chains] += weights[j][v] * numbers;
             }
-        }
     }
+    VECTOR totals[THIN_ROWS_MAX][4];
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < columns; j++) totals[i][j] = sums[i][j][0] + sums[i][j][1];
+    if (k < product->k) NAME(dot_rest)(product, b, k, tile, totals);
     REAL *out = product->out;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
             out[i * product->out_row_stride + (column + j) * product->out_column_stride] =
-                SUM(sums[i][j][0] + sums[i][j][1]);
+                SUM(totals[i][j]);
 }
 
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
@@ -67,19 +82,19 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int
 #define DOT_CASE(rows, step)                                                                       \
     case rows:                                                                                     \
         for (; column + step <= product->n; column += step)                                        \
-            NAME(dot_tile)(product, column, rows, step, load, item_bytes);                         \
+            NAME(dot_tile)(product, column, (NAME(Tile)){rows, step, load, item_bytes});           \
         for (; column < product->n; column++)                                                      \
-            NAME(dot_tile)(product, column, rows, 1, load, item_bytes);                            \
+            NAME(dot_tile)(product, column, (NAME(Tile)){rows, 1, load, item_bytes});              \
         break
     switch (product->rows) {
         DOT_CASE(1, 4);
         DOT_CASE(2, 4);
-        DOT_CASE(3, 2);
-        DOT_CASE(4, 2);
-        DOT_CASE(5, 1);
-        DOT_CASE(6, 1);
-        DOT_CASE(7, 1);
-        DOT_CASE(8, 1);
+        DOT_CASE(3, DOT_COLUMNS_MORE);
+        DOT_CASE(4, DOT_COLUMNS_MORE);
+        DOT_CASE(5, DOT_COLUMNS_MOST);
+        DOT_CASE(6, DOT_COLUMNS_MOST);
+        DOT_CASE(7, DOT_COLUMNS_MOST);
+        DOT_CASE(8, DOT_COLUMNS_MOST);
     }
 #undef DOT_CASE
 }
