@@ -38,7 +38,7 @@ static const size_t type_bytes[GGUF_TYPE_COUNT] = {
 
 // A position in the file that never passes its end. `version` decides the width of counts.
 typedef struct Cursor {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     size_t length, at;
     const char *name; // of the file, for messages
     uint32_t version;
@@ -57,14 +57,14 @@ static Status read_bytes(Cursor *cursor, size_t count, const char *what, const u
 }
 
 static Status read_u32(Cursor *cursor, const char *what, uint32_t *out) {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     TRY(read_bytes(cursor, sizeof *out, what, &bytes));
     memcpy(out, bytes, sizeof *out);
     return STATUS_OK;
 }
 
 static Status read_u64(Cursor *cursor, const char *what, uint64_t *out) {
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     TRY(read_bytes(cursor, sizeof *out, what, &bytes));
     memcpy(out, bytes, sizeof *out);
     return STATUS_OK;
@@ -154,7 +154,7 @@ static Status read_value(Cursor *cursor, GgufType type, GgufValue *out) {
     if (type == GGUF_STRING)
         return read_string(cursor, "a string", &out->as.string.bytes, &out->as.string.length);
     if (type == GGUF_ARRAY) return read_array(cursor, out);
-    const uint8_t *bytes;
+    const uint8_t *bytes = NULL;
     TRY(read_bytes(cursor, type_bytes[type], "a metadata value", &bytes));
     *out = decode_number(type, bytes);
     return STATUS_OK;

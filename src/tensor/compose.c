@@ -94,10 +94,11 @@ TensorView compose_broadcast_leading(const TensorView *view, const Shape *leadin
     TensorView result = *view;
     result.rank = leading->rank + keep;
     int missing = result.rank - view->rank;
-    for (int i = result.rank - 1; i >= 0; i--) {
+    for (int i = 0; i < result.rank; i++) {
         int from = i - missing;
-        bool own = from >= 0 && (i >= leading->rank || view->dims[from] == leading->dims[i]);
-        result.dims[i] = i < leading->rank ? leading->dims[i] : view->dims[from];
+        bool trailing = i >= leading->rank;
+        bool own = from >= 0 && (trailing || view->dims[from] == leading->dims[i]);
+        result.dims[i] = trailing && own ? view->dims[from] : leading->dims[i];
         result.strides[i] = own ? view->strides[from] : 0;
     }
     return result;
