@@ -38,7 +38,7 @@ static const size_t type_bytes[GGUF_TYPE_COUNT] = {
 
 // A position in the file that never passes its end. `version` decides the width of counts.
 typedef struct Cursor {
-    const uint8_t *bytes = NULL;
+    const uint8_t *bytes;
     size_t length, at;
     const char *name; // of the file, for messages
     uint32_t version;
