@@ -229,7 +229,7 @@ static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements)
             STATUS_FORMAT,
             "%s: the rows of tensor %s have %llu elements, no multiple of the %d of a %s block",
             cursor->name, tensor->name, (unsigned long long)row, format->elements, format->name);
-    uint64_t bytes;
+    uint64_t bytes = 0;
     if (__builtin_mul_overflow(elements / (uint64_t)format->elements, (uint64_t)format->bytes,
                                &bytes))
         return fail(STATUS_FORMAT, "%s: tensor %s is too large", cursor->name, tensor->name);
@@ -238,7 +238,7 @@ static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements)
 }
 
 static Status read_tensor(Cursor *cursor, GgufTensor *tensor) {
-    uint64_t elements, offset;
+    uint64_t elements = 0, offset = 0;
     TRY(read_dimensions(cursor, tensor, &elements));
     TRY(read_format(cursor, tensor, elements));
     TRY(read_u64(cursor, "a tensor's offset", &offset));
@@ -323,7 +323,7 @@ static Status read_alignment(const Cursor *cursor, const GgufFile *file, uint64_
 
 static Status read_file(Cursor *cursor, GgufFile *file) {
     uint32_t magic = 0;
-    uint64_t tensor_count, pair_count, alignment;
+    uint64_t tensor_count = 0, pair_count = 0, alignment = GGUF_ALIGNMENT;
     if (cursor->length >= sizeof magic) TRY(read_u32(cursor, "the header", &magic));
     if (magic != GGUF_MAGIC)
         return fail(STATUS_FORMAT, "%s is no GGUF file: it does not begin with \"GGUF\"",

@@ -156,7 +156,7 @@ Status model_tensor(Model *model, const char *name, Tensor **out) {
     NameEntry *entry = find_name(model, name);
     if (!entry || !entry->tensor) return unknown_tensor(model, name);
     if (!entry->loaded) {
-        Tensor *imported;
+        Tensor *imported = NULL;
         TRY(import_tensor(model, entry->tensor, &imported));
         if (wants_conversion(model, tensor_dtype(imported))) {
             Status status = tensor_cast(imported, model->options.dtype, &entry->loaded);
