@@ -15,7 +15,7 @@
 #undef fail
 #define FAIL_TEST(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
 
-#include "device/device.h"
+#include "device/buffer.h"
 #include "interp/bind.h"
 #include "interp/heap.h"
 
@@ -73,6 +73,8 @@ static inline int end_heap(void **state) {
     (void)state;
     assert_int_equal(heap_object_count(), 0);
     assert_int_equal(heap_clear_all(), 0);
+    Device *device = device_default_opened();
+    if (device) assert_int_equal(pool_statistics(device).live_buffers, 0);
     device_default_close();
     return 0;
 }

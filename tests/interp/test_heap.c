@@ -1,8 +1,6 @@
 // The heap: prompt release, drops, cycles, deep nesting; lists, dictionaries and strings on it.
 #include "tests/interp/calling.h"
 
-#include "device/buffer.h"
-
 static int dropped[8], dropped_count;
 static Value kept;
 
