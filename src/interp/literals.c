@@ -171,7 +171,7 @@ static Value eval_list(Frame *frame, const Code *code) {
     Value value = literal_from_list(items, false);
     if (failed(value)) return fail_at(code->span);
     if (list->constant && value.kind == VALUE_TENSOR) {
-        list->made = value_retain(value);
+        list->made = value; // counted by the roots below
         list_push(frame->interp->roots->as.list, value_retain(value));
     }
     return value;
