@@ -54,7 +54,9 @@ static Status model_get_field(Handle *handle, const char *name, Value *out) {
 static Status path_get_field(Handle *handle, const char *name, Value *out) {
     const ModelPath *path = handle->payload;
     Text joined = {0};
-    text_format(&joined, "%s.%s", path->prefix, name);
+    text_append_string(&joined, path->prefix);
+    text_append_char(&joined, '.');
+    text_append_string(&joined, name);
     Status status = model_step(path->model, text_get(&joined), out);
     text_free(&joined);
     return status;
