@@ -52,6 +52,14 @@ static void columns_PROD(Wide *states, const void *numbers, int64_t count,
     for (int64_t i = 0; i < count; i++) states[i].WIDE *= (wide)in[i];
 }
 
+// OpenMP's own max and min may begin at the largest finite number: these begin at infinity.
+#pragma omp declare reduction(largest:real                                                         \
+                              : omp_out = omp_in > omp_out ? omp_in : omp_out)                     \
+    initializer(omp_priv = LOWEST)
+#pragma omp declare reduction(smallest:real                                                        \
+                              : omp_out = omp_in < omp_out ? omp_in : omp_out)                     \
+    initializer(omp_priv = HIGHEST)
+
 // The extreme of the numbers that are not NaN, and whether any is: a NaN wins.
 #define EXTREME(code, better, word, worst)                                                         \
     static void row_##code(Wide *state, const void *numbers, int64_t count,                        \
@@ -78,8 +86,8 @@ static void columns_PROD(Wide *states, const void *numbers, int64_t count,
             states[i].WIDE = old better x || IS_NAN(old) ? old : x;                                \
         }                                                                                          \
     }
-EXTREME(MAX, >, max, LOWEST)
-EXTREME(MIN, <, min, HIGHEST)
+EXTREME(MAX, >, largest, LOWEST)
+EXTREME(MIN, <, smallest, HIGHEST)
 
 static int64_t find(const void *numbers, int64_t count, Wide value) {
     const real *in = numbers, wanted = (real)value.WIDE;

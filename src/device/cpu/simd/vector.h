@@ -16,7 +16,7 @@
 
 // Before a loop whose iterations touch different elements; operands may be the result itself.
 #if defined(__clang__)
-#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
