@@ -18,31 +18,20 @@ enum {
     PARTIALS_MAX = 1 << 16,
 };
 
-// The two passes of a reduction; most have only the second.
+typedef struct Reduction Reduction;
+// The result of a last pass that left `state` and was told `parameter`.
+typedef Wide (*Finish)(const Reduction *r, Wide state, Wide parameter);
+
+// How a reduction is made: one or two passes, and what becomes of the last one's state.
 typedef struct Plan {
     Fold first, second; // first FOLD_COUNT: none
     bool in_floats;     // integers are read as doubles
+    Finish finish;      // NULL: the state is the result
 } Plan;
-
-static const Plan plans[] = {
-    [REDUCE_SUM] = {FOLD_COUNT, FOLD_SUM, false},
-    [REDUCE_PROD] = {FOLD_COUNT, FOLD_PROD, false},
-    [REDUCE_MAX] = {FOLD_COUNT, FOLD_MAX, false},
-    [REDUCE_MIN] = {FOLD_COUNT, FOLD_MIN, false},
-    [REDUCE_ANY] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false},
-    [REDUCE_ALL] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false},
-    [REDUCE_SUM_ABS] = {FOLD_COUNT, FOLD_SUM_ABS, false},
-    [REDUCE_SUM_SQUARE] = {FOLD_COUNT, FOLD_SUM_SQUARE, false},
-    [REDUCE_COUNT_NONZERO] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false},
-    [REDUCE_LOGSUMEXP] = {FOLD_MAX, FOLD_SUM_EXP, true},
-    [REDUCE_MEAN] = {FOLD_COUNT, FOLD_SUM, true},
-    [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, true},
-};
 
 // Results are numbered as `kept` walks them; a group is up to COLUMNS of them along its last dim,
 // or one where they are made one by one.
-typedef struct Reduction {
-    ReduceOp op;
+struct Reduction {
     Plan plan;
     CpuCompute compute;
     const FoldTable *folds;
@@ -59,7 +48,7 @@ typedef struct Reduction {
     Fold fold;             // of the present pass, when there are parts:
     Wide *partials;        // [results, parts]
     Wide *parameters;      // [results]
-} Reduction;
+};
 
 typedef struct Group {
     int64_t index, count;
@@ -81,20 +70,54 @@ static Wide parameter_of(const Reduction *r, Wide first) {
     return r->plan.first == FOLD_SUM ? (Wide){.f = first.f / (double)r->row.count} : first;
 }
 
-// The result from the second pass's state and its parameter.
-static Wide result_of(const Reduction *r, Wide state, Wide parameter) {
-    double n = (double)r->row.count, nonzero = is_whole(r) ? (double)state.i : state.f;
-    bool holds = r->op == REDUCE_ANY ? nonzero > 0 : nonzero == n;
-    switch (r->op) {
-    case REDUCE_ANY:
-    case REDUCE_ALL: return is_whole(r) ? (Wide){.i = holds} : (Wide){.f = holds};
-    case REDUCE_LOGSUMEXP: // of infinities only: they stand as they are
-        return isinf(parameter.f) ? parameter : (Wide){.f = parameter.f + log(state.f)};
-    case REDUCE_MEAN: return (Wide){.f = state.f / n};
-    case REDUCE_VAR: return (Wide){.f = state.f / fmax(n - r->correction, 0)};
-    default: return state;
-    }
+static Wide truth(const Reduction *r, bool holds) {
+    return is_whole(r) ? (Wide){.i = holds} : (Wide){.f = holds};
 }
+
+static double nonzero_count(const Reduction *r, Wide state) {
+    return is_whole(r) ? (double)state.i : state.f;
+}
+
+static Wide finish_any(const Reduction *r, Wide state, Wide parameter) {
+    (void)parameter;
+    return truth(r, nonzero_count(r, state) > 0);
+}
+
+static Wide finish_all(const Reduction *r, Wide state, Wide parameter) {
+    (void)parameter;
+    return truth(r, nonzero_count(r, state) == (double)r->row.count);
+}
+
+// Where the largest is an infinity it is the result: differences from it would be NaN.
+static Wide finish_logsumexp(const Reduction *r, Wide state, Wide parameter) {
+    (void)r;
+    return isinf(parameter.f) ? parameter : (Wide){.f = parameter.f + log(state.f)};
+}
+
+static Wide finish_mean(const Reduction *r, Wide state, Wide parameter) {
+    (void)parameter;
+    return (Wide){.f = state.f / (double)r->row.count};
+}
+
+static Wide finish_var(const Reduction *r, Wide state, Wide parameter) {
+    (void)parameter;
+    return (Wide){.f = state.f / fmax((double)r->row.count - r->correction, 0)};
+}
+
+static const Plan plans[] = {
+    [REDUCE_SUM] = {FOLD_COUNT, FOLD_SUM, false, NULL},
+    [REDUCE_PROD] = {FOLD_COUNT, FOLD_PROD, false, NULL},
+    [REDUCE_MAX] = {FOLD_COUNT, FOLD_MAX, false, NULL},
+    [REDUCE_MIN] = {FOLD_COUNT, FOLD_MIN, false, NULL},
+    [REDUCE_ANY] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false, finish_any},
+    [REDUCE_ALL] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false, finish_all},
+    [REDUCE_SUM_ABS] = {FOLD_COUNT, FOLD_SUM_ABS, false, NULL},
+    [REDUCE_SUM_SQUARE] = {FOLD_COUNT, FOLD_SUM_SQUARE, false, NULL},
+    [REDUCE_COUNT_NONZERO] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false, NULL},
+    [REDUCE_LOGSUMEXP] = {FOLD_MAX, FOLD_SUM_EXP, true, finish_logsumexp},
+    [REDUCE_MEAN] = {FOLD_COUNT, FOLD_SUM, true, finish_mean},
+    [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, true, finish_var},
+};
 
 static void fold_row(const Reduction *r, Fold fold, const char *base, int64_t begin, int64_t end,
                      Wide parameter, Wide *state) {
@@ -135,7 +158,9 @@ static void fold_group(const Reduction *r, Fold fold, Group group, int64_t begin
 }
 
 static void store_group(const Reduction *r, Group group, Wide *states, const Wide *parameters) {
-    for (int64_t i = 0; i < group.count; i++) states[i] = result_of(r, states[i], parameters[i]);
+    if (r->plan.finish)
+        for (int64_t i = 0; i < group.count; i++)
+            states[i] = r->plan.finish(r, states[i], parameters[i]);
     char *to = r->kept.pointers[0] + rows_offset(&r->kept, 0, group.index);
     r->store(to, r->result_stride, states, group.count);
 }
@@ -236,8 +261,7 @@ static int64_t whole_limit(DType dtype, bool largest) {
 static Status prepare(const KernelCall *call, Reduction *r) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     ASSERT((size_t)call->options.op < sizeof plans / sizeof *plans);
-    r->op = (ReduceOp)call->options.op;
-    r->plan = plans[r->op];
+    r->plan = plans[call->options.op];
     r->correction = call->options.scalars[0];
     r->compute = compute_of(in->dtype);
     if (is_whole(r) && r->plan.in_floats) r->compute = COMPUTE_F64;
