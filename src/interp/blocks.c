@@ -26,6 +26,16 @@ static Value eval_block(Frame *frame, const Code *code) {
     return run_statements(frame, (const BlockCode *)code);
 }
 
+size_t code_statements(const Code *const *code, const Code *const **statements) {
+    if ((*code)->eval != eval_block) {
+        *statements = code;
+        return 1;
+    }
+    const BlockCode *block = (const BlockCode *)*code;
+    *statements = block->statements;
+    return block->count;
+}
+
 static Value eval_scope(Frame *frame, const Code *code) {
     const BlockCode *block = (const BlockCode *)code;
     Value value = run_statements(frame, block);

@@ -122,11 +122,15 @@ typedef struct Operands {
 Value operator_apply(Frame *frame, Operator op, const Operands *operands);
 Value operator_int(Operator op, int64_t left, int64_t right); // fails on overflow, division by zero
 const char *operator_text(Operator op);
-// A condition's truth, -1 when it unwinds. Evaluates the code.
-int condition_eval(Frame *frame, const Code *code);
+// A condition's truth, -1 when it unwinds. condition_eval evaluates the code; condition_read takes
+// the value that it gave.
+int condition_read(Value value, const Code *code);
+static inline int condition_eval(Frame *frame, const Code *code);
 
 // blocks.c, loops.c
 const Code *lower_block(Lowering *lowering, const Node *node, bool tail);
+// The statements of a body that has no variables of its own: the one code, or those of a block.
+size_t code_statements(const Code *const *code, const Code *const **statements);
 const Code *lower_statement(Lowering *lowering, const Node *node);
 const Code *lower_let(Lowering *lowering, const Node *node);
 const Code *lower_tensor(Lowering *lowering, const Node *node);
@@ -169,6 +173,11 @@ Value literal_from_list(Value list, bool ragged_is_list);
 // An element of a literal or comprehension: a nested literal stays apart (as a VALUE_CELL around
 // its list) until literal_from_list.
 Value literal_eval_element(Frame *frame, const Code *code);
+
+static inline int condition_eval(Frame *frame, const Code *code) {
+    Value value = EVAL(frame, code);
+    return LIKELY(value.kind == VALUE_BOOL) ? (int)value.as.integer : condition_read(value, code);
+}
 
 // Gives the current error its place and fails.
 static inline Value fail_at(Span span) {

@@ -6,6 +6,8 @@
 typedef struct LoopCode {
     Code head;
     const Code *condition, *body;
+    const Code *const *statements; // of the body
+    size_t count;
 } LoopCode;
 
 // What the body's unwinding means to the loop: false to leave it.
@@ -22,15 +24,23 @@ static Value loop_leave(Frame *frame) {
     return value_none();
 }
 
+static inline Value run_loop_body(Frame *frame, const LoopCode *loop) {
+    for (size_t i = 0; i < loop->count; i++) {
+        Value value = EVAL(frame, loop->statements[i]);
+        if (failed(value)) return value;
+        value_release(value);
+    }
+    return value_none();
+}
+
 static Value eval_while(Frame *frame, const Code *code) {
     const LoopCode *loop = (const LoopCode *)code;
     for (;;) {
         CHECK_INTERRUPT(code->span);
         int truth = loop->condition ? condition_eval(frame, loop->condition) : 1;
         if (truth <= 0) return truth < 0 ? value_fail() : value_none();
-        Value value = EVAL(frame, loop->body);
+        Value value = run_loop_body(frame, loop);
         if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
-        value_release(value);
     }
 }
 
@@ -38,6 +48,7 @@ const Code *lower_loop(Lowering *lowering, const Node *node) {
     LoopCode *code = LOWER_NEW(lowering, LoopCode, eval_while, node->span);
     code->condition = lower(lowering, node->as.loop.condition);
     code->body = lower(lowering, node->as.loop.body);
+    code->count = code_statements(&code->body, &code->statements);
     return &code->head;
 }
 

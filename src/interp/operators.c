@@ -404,9 +404,7 @@ static int condition_fail(Value value, Span span) {
     return -1;
 }
 
-int condition_eval(Frame *frame, const Code *code) {
-    Value value = EVAL(frame, code);
-    if (LIKELY(value.kind == VALUE_BOOL)) return (int)value.as.integer;
+int condition_read(Value value, const Code *code) {
     if (failed(value)) return -1;
     int truth;
     bool read;

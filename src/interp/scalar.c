@@ -26,8 +26,18 @@ static bool operand_of(const Code *code, Operand *out) {
     return out->constant.kind == VALUE_INT || out->constant.kind == VALUE_FLOAT;
 }
 
-static inline const Value *operand_place(const Frame *frame, const Operand *operand) {
+// Where an operand lies: in any place, in a slot, in the node itself.
+static inline const Value *operand_any(const Frame *frame, const Operand *operand) {
     return operand->fixed ? operand->fixed : &frame->slots[operand->slot];
+}
+
+static inline const Value *operand_slot(const Frame *frame, const Operand *operand) {
+    return &frame->slots[operand->slot];
+}
+
+static inline const Value *operand_constant(const Frame *frame, const Operand *operand) {
+    (void)frame;
+    return &operand->constant;
 }
 
 // The general way: evaluates both operands as ordinary code.
@@ -45,15 +55,16 @@ static __attribute__((noinline)) Value scalar_slow(Frame *frame, const ScalarCod
     return operator_apply(frame, code->op, &operands);
 }
 
-// For one operator: eval_ gives the result, store_ puts it into a variable.
-#define ARITHMETIC(name, int_overflows, float_operator)                                            \
+// For one operator: eval_ gives the result, store_ puts it into a variable. The suffix says where
+// the operands lie: _slot in two slots, _constant in a slot and the node, _any anywhere.
+#define ARITHMETIC_FORM(name, left_place, right_place, overflows, float_operator)                  \
     static Value eval_##name(Frame *frame, const Code *code) {                                     \
         const ScalarCode *scalar = (const ScalarCode *)code;                                       \
-        const Value *left = operand_place(frame, &scalar->left);                                   \
-        const Value *right = operand_place(frame, &scalar->right);                                 \
+        const Value *left = left_place(frame, &scalar->left);                                      \
+        const Value *right = right_place(frame, &scalar->right);                                   \
         int64_t result;                                                                            \
         if (LIKELY(left->kind == VALUE_INT && right->kind == VALUE_INT) &&                         \
-            LIKELY(!int_overflows(left->as.integer, right->as.integer, &result)))                  \
+            LIKELY(!overflows(left->as.integer, right->as.integer, &result)))                      \
             return value_int(result);                                                              \
         if (left->kind == VALUE_FLOAT && right->kind == VALUE_FLOAT)                               \
             return value_float(left->as.number float_operator right->as.number);                   \
@@ -61,35 +72,47 @@ static __attribute__((noinline)) Value scalar_slow(Frame *frame, const ScalarCod
     }                                                                                              \
     static Value store_##name(Frame *frame, const Code *code) {                                    \
         const ScalarCode *scalar = (const ScalarCode *)code;                                       \
-        const Value *left = operand_place(frame, &scalar->left);                                   \
-        const Value *right = operand_place(frame, &scalar->right);                                 \
-        Value *target = (Value *)operand_place(frame, &scalar->target);                            \
+        const Value *left = left_place(frame, &scalar->left);                                      \
+        const Value *right = right_place(frame, &scalar->right);                                   \
+        Value *target = (Value *)(uintptr_t)left_place(frame, &scalar->target);                    \
         int64_t result;                                                                            \
         if (LIKELY(left->kind == VALUE_INT && right->kind == VALUE_INT &&                          \
                    target->kind == VALUE_INT) &&                                                   \
-            LIKELY(!int_overflows(left->as.integer, right->as.integer, &result))) {                \
+            LIKELY(!overflows(left->as.integer, right->as.integer, &result))) {                    \
             target->as.integer = result;                                                           \
             return value_none();                                                                   \
         }                                                                                          \
-        Value value = eval_##name(frame, code);                                                    \
-        if (failed(value)) return value;                                                           \
-        Value old = *target;                                                                       \
-        *target = value;                                                                           \
-        value_release(old);                                                                        \
-        return value_none();                                                                       \
+        return store_slow(target, eval_##name(frame, code));                                       \
     }
 
-#define COMPARE(name, operator)                                                                    \
+#define COMPARE_FORM(name, left_place, right_place, operator)                                      \
     static Value eval_##name(Frame *frame, const Code *code) {                                     \
         const ScalarCode *scalar = (const ScalarCode *)code;                                       \
-        const Value *left = operand_place(frame, &scalar->left);                                   \
-        const Value *right = operand_place(frame, &scalar->right);                                 \
+        const Value *left = left_place(frame, &scalar->left);                                      \
+        const Value *right = right_place(frame, &scalar->right);                                   \
         if (LIKELY(left->kind == VALUE_INT && right->kind == VALUE_INT))                           \
             return value_bool(left->as.integer operator right->as.integer);                        \
         if (left->kind == VALUE_FLOAT && right->kind == VALUE_FLOAT)                               \
             return value_bool(left->as.number operator right->as.number);                          \
         return scalar_slow(frame, scalar);                                                         \
     }
+
+#define ARITHMETIC(name, overflows, float_operator)                                                \
+    ARITHMETIC_FORM(name##_slot, operand_slot, operand_slot, overflows, float_operator)            \
+    ARITHMETIC_FORM(name##_constant, operand_slot, operand_constant, overflows, float_operator)    \
+    ARITHMETIC_FORM(name##_any, operand_any, operand_any, overflows, float_operator)
+#define COMPARE(name, operator)                                                                    \
+    COMPARE_FORM(name##_slot, operand_slot, operand_slot, operator)                                \
+    COMPARE_FORM(name##_constant, operand_slot, operand_constant, operator)                        \
+    COMPARE_FORM(name##_any, operand_any, operand_any, operator)
+
+static __attribute__((noinline)) Value store_slow(Value *target, Value value) {
+    if (failed(value)) return value;
+    Value old = *target;
+    *target = value;
+    value_release(old);
+    return value_none();
+}
 
 ARITHMETIC(add, __builtin_add_overflow, +)
 ARITHMETIC(sub, __builtin_sub_overflow, -)
@@ -101,15 +124,26 @@ COMPARE(le, <=)
 COMPARE(gt, >)
 COMPARE(ge, >=)
 
-static const struct ScalarForms {
-    Eval eval, store;
-} forms[OPERATOR_NONE] = {
-    [OPERATOR_ADD] = {eval_add, store_add}, [OPERATOR_SUB] = {eval_sub, store_sub},
-    [OPERATOR_MUL] = {eval_mul, store_mul}, [OPERATOR_EQ] = {eval_eq, NULL},
-    [OPERATOR_NE] = {eval_ne, NULL},        [OPERATOR_LT] = {eval_lt, NULL},
-    [OPERATOR_LE] = {eval_le, NULL},        [OPERATOR_GT] = {eval_gt, NULL},
-    [OPERATOR_GE] = {eval_ge, NULL},
+typedef enum Place { PLACE_SLOT, PLACE_CONSTANT, PLACE_ANY, PLACE_COUNT } Place;
+
+#define EVALS(name)                                                                                \
+    { eval_##name##_slot, eval_##name##_constant, eval_##name##_any }
+#define STORES(name)                                                                               \
+    { store_##name##_slot, store_##name##_constant, store_##name##_any }
+
+static const Eval evals[OPERATOR_NONE][PLACE_COUNT] = {
+    [OPERATOR_ADD] = EVALS(add), [OPERATOR_SUB] = EVALS(sub), [OPERATOR_MUL] = EVALS(mul),
+    [OPERATOR_EQ] = EVALS(eq),   [OPERATOR_NE] = EVALS(ne),   [OPERATOR_LT] = EVALS(lt),
+    [OPERATOR_LE] = EVALS(le),   [OPERATOR_GT] = EVALS(gt),   [OPERATOR_GE] = EVALS(ge),
 };
+static const Eval stores[OPERATOR_NONE][PLACE_COUNT] = {
+    [OPERATOR_ADD] = STORES(add), [OPERATOR_SUB] = STORES(sub), [OPERATOR_MUL] = STORES(mul)};
+
+static Place place_of(const ScalarCode *code) {
+    if (code->left.fixed) return PLACE_ANY;
+    if (!code->right.fixed) return PLACE_SLOT;
+    return code->right.fixed == &code->right.constant ? PLACE_CONSTANT : PLACE_ANY;
+}
 
 // Two operands that are evaluated: ints without a detour.
 static Value eval_general(Frame *frame, const Code *code) {
@@ -139,23 +173,27 @@ const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *lef
     code->op = op;
     code->left_code = left;
     code->right_code = right;
-    if (forms[op].eval && operand_of(left, &code->left) && operand_of(right, &code->right))
-        code->head.eval = forms[op].eval;
+    if (evals[op][PLACE_ANY] && operand_of(left, &code->left) && operand_of(right, &code->right))
+        code->head.eval = evals[op][place_of(code)];
     return &code->head;
 }
 
+static bool is_storable(const Code *value) {
+    for (int op = 0; op < OPERATOR_NONE; op++)
+        for (int place = 0; place < PLACE_COUNT; place++)
+            if (stores[op][place] && value->eval == evals[op][place]) return true;
+    return false;
+}
+
 const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value) {
-    for (int op = 0; op < OPERATOR_NONE; op++) {
-        if (!forms[op].store || value->eval != forms[op].eval) continue;
-        const ScalarCode *source = (const ScalarCode *)value;
-        ScalarCode *code = LOWER_NEW(lowering, ScalarCode, forms[op].store, value->span);
-        code->op = source->op;
-        code->left_code = source->left_code;
-        code->right_code = source->right_code;
-        code->target = (Operand){.fixed = global, .slot = slot};
-        ASSERT(operand_of(code->left_code, &code->left));
-        ASSERT(operand_of(code->right_code, &code->right));
-        return &code->head;
-    }
-    return NULL;
+    if (!is_storable(value)) return NULL;
+    const ScalarCode *source = (const ScalarCode *)value;
+    ScalarCode *code = LOWER_NEW(lowering, ScalarCode, NULL, value->span);
+    code->op = source->op;
+    code->left_code = source->left_code;
+    code->right_code = source->right_code;
+    code->target = (Operand){.fixed = global, .slot = slot};
+    ASSERT(operand_of(code->left_code, &code->left) && operand_of(code->right_code, &code->right));
+    code->head.eval = stores[code->op][global ? PLACE_ANY : place_of(code)];
+    return &code->head;
 }
