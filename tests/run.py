@@ -134,9 +134,10 @@ def run_cases(tl, pattern):
         result = unittest.TestResult()
         loader.loadTestsFromName(path.stem).run(result)
         bad = result.failures + result.errors
+        failed = len({getattr(case, "test_case", case).id() for case, _ in bad})  # subtests count as one
         skipped = len(result.skipped)
         detail = "\n".join(f"{case}\n{text}" for case, text in bad)
-        outcomes.append(Outcome(path.name, result.testsRun - len(bad) - skipped, len(bad), skipped, detail))
+        outcomes.append(Outcome(path.name, result.testsRun - failed - skipped, failed, skipped, detail))
     return outcomes
 
 
