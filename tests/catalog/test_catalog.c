@@ -126,6 +126,7 @@ static void test_nearest(void **state) {
     (void)state;
     static const char *const words[] = {"softmax", "sigmoid", "reshape", "sum", "x"};
     assert_string_equal(catalog_nearest("sofmtax", words, 5), "softmax"); // exchanged neighbours
+    assert_string_equal(catalog_nearest("smu", words, 5), "sum"); // which count as one mistake
     assert_string_equal(catalog_nearest("Reshape", words, 5), "reshape"); // case
     assert_string_equal(catalog_nearest("sigmod", words, 5), "sigmoid");
     assert_string_equal(catalog_nearest("sums", words, 5), "sum");

@@ -118,6 +118,15 @@ static void test_several_index_tensors(void **state) {
     }
 }
 
+static void test_parted_index_tensors_go_in_front(void **state) {
+    (void)state;
+    Tensor *x = iota(DTYPE_FLOAT32, SHAPE(3, 2, 4, 2)), *i = IDS(1, 0), *y;
+    OK(index_get(x, ITEMS(ALL, BY(i), SLICE(0, 1), BY(i)), &y)); // x[:, i, 0:1, i]
+    assert_is(y, "float32[2, 3, 1]", NUMBERS(9, 25, 41, 0, 16, 32));
+    tensor_release(i);
+    tensor_release(x);
+}
+
 static void test_masks(void **state) {
     (void)state;
     Tensor *x = iota(DTYPE_FLOAT32, SHAPE(2, 3)), *y;
@@ -253,8 +262,8 @@ static void test_copy_on_write(void **state) {
     OK(index_set(&x, ITEMS(SLICE(1, 4)), op_tensor(view), true));
     assert_is(tensor_retain(x), "float32[4]", NUMBERS(5, 5, 9, 2));
     tensor_release(view);
-    OK(index_set(&x, ITEMS(ALL), op_tensor(x), true));
-    assert_is(x, "float32[4]", NUMBERS(5, 5, 9, 2));
+    OK(index_set(&x, ITEMS(STEP(-1)), op_tensor(x), true)); // x[::-1] = x
+    assert_is(x, "float32[4]", NUMBERS(2, 9, 5, 5));
     // A literal stays what the text says.
     Shape two = SHAPE(2);
     Tensor *literal;
@@ -295,6 +304,7 @@ int main(void) {
         cmocka_unit_test(test_basic_indexes_are_views),
         cmocka_unit_test(test_one_index_tensor),
         cmocka_unit_test(test_several_index_tensors),
+        cmocka_unit_test(test_parted_index_tensors_go_in_front),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_assignments),

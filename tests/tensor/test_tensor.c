@@ -15,6 +15,8 @@ static void test_impossible_shapes_are_errors(void **state) {
           tensor_new(device, DTYPE_FLOAT32, &huge, &x));
     huge.dims[0] = 0; // a 0 does not excuse the others
     assert_int_equal(tensor_new(device, DTYPE_FLOAT32, &huge, &x), STATUS_SHAPE);
+    huge = (Shape){.rank = 3, .dims = {1ll << 40, 1ll << 40, 0}};
+    assert_int_equal(tensor_new(device, DTYPE_FLOAT32, &huge, &x), STATUS_SHAPE);
     Shape bytes = {.rank = 1, .dims = {1ll << 61}};
     assert_int_equal(tensor_new(device, DTYPE_FLOAT32, &bytes, &x), STATUS_SHAPE);
     Shape negative = {.rank = 2, .dims = {2, -3}};
