@@ -10,22 +10,14 @@ typedef struct Arguments {
 } Arguments;
 
 static void check_arguments(Checker *checker, const Arguments *arguments) {
-    bool named = false;
     for (size_t i = 0; i < arguments->count; i++) {
         const Argument *argument = &arguments->items[i];
         check_expression(checker, argument->value);
-        if (argument->name.text) {
-            named = true;
-            for (size_t j = 0; j < i; j++)
-                if (arguments->items[j].name.text &&
-                    strcmp(arguments->items[j].name.text, argument->name.text) == 0)
-                    report(checker, STATUS_ARITY, argument->name.span, NULL,
-                           "argument `%s` is given twice", argument->name.text);
-        } else if (named) {
-            ReportExtra extra = {.help = "positional arguments come before named ones"};
-            report(checker, STATUS_ARITY, argument->value->span, &extra,
-                   "a positional argument follows a named one");
-        }
+        for (size_t j = 0; argument->name.text && j < i; j++)
+            if (arguments->items[j].name.text &&
+                strcmp(arguments->items[j].name.text, argument->name.text) == 0)
+                report(checker, STATUS_ARITY, argument->name.span, NULL,
+                       "argument `%s` is given twice", argument->name.text);
     }
 }
 
@@ -88,7 +80,6 @@ static void check_against_function(Checker *checker, const Arguments *arguments,
     for (size_t i = 0; i < arguments->positional; i++) filled[i] = true;
     for (size_t i = arguments->positional; i < arguments->count; i++) {
         const Argument *argument = &arguments->items[i];
-        if (!argument->name.text) return; // reported already
         int parameter = parameter_find(function, &argument->name);
         if (parameter < 0) {
             report_parameter(checker, arguments, argument, function);
@@ -162,8 +153,6 @@ static void check_against_builtin(Checker *checker, const Arguments *arguments,
 }
 
 static void check_against(Checker *checker, const Arguments *arguments, const Binding *binding) {
-    for (size_t i = arguments->positional; i < arguments->count; i++)
-        if (!arguments->items[i].name.text) return; // a positional after a named one: reported
     if (binding->kind == BINDING_FUNCTION)
         check_against_function(checker, arguments, binding->declaration->as.function);
     else if (binding->kind == BINDING_BUILTIN)

@@ -1,11 +1,10 @@
 // Statements: what declares a name, what assigns one, and where statements may stand.
 #include "check/checker.h"
 
-// Functions and structs of a block may be used above their text, within the block.
+// Functions of a block may be used above their text, within the block.
 static void declare_local_hoisted(Checker *checker, Node *block) {
     for (size_t i = 0; i < block->as.block.statements.count; i++) {
         Node *node = block->as.block.statements.items[i];
-        if (node->kind == NODE_STRUCT) declare_struct(checker, node);
         if (node->kind != NODE_FUNCTION) continue;
         FunctionNode *function = node->as.function;
         function->binding = scope_declare_new(checker, BINDING_LOCAL, &function->name);
@@ -170,10 +169,6 @@ static void check_with(Checker *checker, Node *node) {
     check_block(checker, node->as.with.body);
 }
 
-static void check_misplaced(Checker *checker, const Node *node, const char *what) {
-    report(checker, STATUS_SYNTAX, node->span, NULL, "%s stands at the top level of a file", what);
-}
-
 void check_statement(Checker *checker, Node *node) {
     switch (node->kind) {
     case NODE_LET: check_let(checker, node); break;
@@ -196,11 +191,11 @@ void check_statement(Checker *checker, Node *node) {
         break;
     case NODE_FUNCTION: check_function(checker, node->as.function); break;
     case NODE_STRUCT: check_struct(checker, node); break;
-    case NODE_IMPL: check_impl(checker, node); break;
     case NODE_BENCH: check_block(checker, node->as.section.function->body); break;
-    case NODE_IMPORT: check_misplaced(checker, node, "an import"); break;
-    case NODE_TEST: check_misplaced(checker, node, "a test"); break;
-    case NODE_MAIN: check_misplaced(checker, node, "main"); break;
+    case NODE_IMPORT:
+    case NODE_IMPL:
+    case NODE_TEST:
+    case NODE_MAIN: break; // check_top's
     default: check_expression(checker, node); break;
     }
 }

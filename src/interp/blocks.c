@@ -50,8 +50,6 @@ const Code *lower_block(Lowering *lowering, const Node *node, bool tail) {
     block->statements = lower_array(lowering, statements->count + 1, sizeof *block->statements);
     block->first_slot = node->as.block.first_slot;
     block->slot_count = slots;
-    lower_types_declare(lowering, statements);
-    lower_types_define(lowering, statements);
     // Functions first: they may be used above their text.
     for (size_t i = 0; i < statements->count; i++)
         if (statements->items[i]->kind == NODE_FUNCTION)
