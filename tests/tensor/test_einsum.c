@@ -93,6 +93,7 @@ static void test_sums(void **state) {
     check("...ij,...jk->...ik", "bij,bjk->bik", 2, (Shape[]){b1, b2});
     check("...ij,jk", "bij,jk->bik", 2, (Shape[]){b1, m34});
     check("...i->...", "bci->bc", 1, &b1);
+    check("abcd,ab->abc", "abcd,ab->abc", 2, (Shape[]){SHAPE(2, 3, 4, 5), m23});
     check("aB,Bc", "ab,bc->ac", 2, (Shape[]){m23, m34});
     check("ij,jk->ik", "ij,jk->ik", 2, (Shape[]){SHAPE(2, 1), m34});
     check("ij,jk->ik", "ij,jk->ik", 2, (Shape[]){SHAPE(2, 0), SHAPE(0, 4)});
