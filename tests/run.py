@@ -45,13 +45,17 @@ def run_command(command, environment=None, stdin=None):
 
 
 def run_unit(program):
+    command = [program]
+    if program.name.startswith("replay_"):
+        command.append(ROOT / "tests" / "fuzz" / "corpus" / program.name[len("replay_"):])
     try:
-        result = run_command([program])
+        result = run_command(command)
     except subprocess.TimeoutExpired:
         return Outcome(program.name, 0, 1, detail=f"took longer than {TIME_LIMIT_S} s")
     output = (result.stdout + result.stderr).decode(errors="replace")
     passed = sum(int(n) for n in re.findall(r"\[  PASSED  \] (\d+) test", output))
     skipped = sum(int(n) for n in re.findall(r"\[  SKIPPED \] (\d+) test", output))
+    passed += len(re.findall(r"^\d+ files replayed", output, re.M))
     failed = sum(int(n) for n in re.findall(r"\[  FAILED  \] [^\n]*?(\d+) test\(s\)", output))
     if result.returncode != 0 and failed == 0:
         failed = 1
@@ -154,7 +158,7 @@ def main():
 
     jobs = []
     if "unit" in kinds:
-        programs = sorted(p for p in (build / "tests").glob("*") if os.access(p, os.X_OK) and p.is_file())
+        programs = sorted(p for p in (build / "tests").glob("*") if os.access(p, os.X_OK) and not p.name.startswith("fuzz_"))
         jobs += [(run_unit, p) for p in programs if options.pattern in p.name]
     if "scripts" in kinds:
         scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))

@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "base/source.h"
+#include "device/settings.h"
 #include "interp/invoke.h"
 #include "interp/modules.h"
 #include "interp/structs.h"
@@ -252,12 +253,18 @@ Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, cons
     return task_run(&task);
 }
 
+static bool memory_check_wanted(void) {
+    DeviceSettings settings;
+    return device_settings_read(&settings) == STATUS_OK &&
+           settings.memory_check != MEMORY_CHECK_OFF;
+}
+
 static void clear(Task *task) {
     modules_clear(task->interp);
     value_release(*task->interp->roots);
     *task->interp->roots = value_none();
     size_t rescued = heap_clear_all();
-    if (rescued > 0 && task->interp->options.verbose)
+    if (rescued > 0 && (task->interp->options.verbose || memory_check_wanted()))
         fprintf(stderr, "note: %zu device buffer%s held by reference cycles until the end\n",
                 rescued, rescued == 1 ? " was" : "s were");
 }

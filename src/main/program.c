@@ -76,20 +76,22 @@ static int run_outcome(const Interp *interp, Status status) {
 }
 
 // What the device still holds now that everything was released. Nothing to say when no device was
-// ever opened.
+// ever opened and nobody asked.
 static int memory_account(int status) {
+    DeviceSettings settings;
+    if (device_settings_read(&settings) != STATUS_OK) return status;
     Device *device = device_default_opened();
+    bool asked = settings.memory_check != MEMORY_CHECK_OFF || settings.buffer_stats;
+    if (!device && asked && device_default(&device) != STATUS_OK) return report_current_error();
     if (!device) return status;
     Text text = {0};
-    uint64_t leaked = memory_check(device, &text);
+    uint64_t leaked_buffers = memory_check(device, &text);
     fflush(stdout);
     fputs(text_get(&text), stderr);
     text_free(&text);
     device_default_close();
-    DeviceSettings settings;
-    bool strict = device_settings_read(&settings) == STATUS_OK &&
-                  settings.memory_check == MEMORY_CHECK_STRICT;
-    return leaked > 0 && strict ? EXIT_LEAKED : status;
+    bool strict = settings.memory_check == MEMORY_CHECK_STRICT;
+    return leaked_buffers > 0 && strict ? EXIT_LEAKED : status;
 }
 
 Status program_begin(void) {

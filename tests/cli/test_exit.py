@@ -93,7 +93,7 @@ class Leaks(unittest.TestCase):
     def test_the_hole_is_closed_otherwise(self):
         result = run_code(self.LEAK)
         self.assertEqual(result.status, 1)
-        self.assertIn("error[name]", result.err)
+        self.assertIn("error[setting]: __leak_buffer works only when TL_TEST_LEAK=1 is set", result.err)
 
 
 class Processes(unittest.TestCase):

@@ -50,8 +50,8 @@ class Hostile(unittest.TestCase):
         self.assertEqual(result.out, "10000\n", result.err[-2000:])
 
     def test_long_lines(self):
-        result = run_code("let x = " + " + ".join(["1"] * 5000) + "\nprint(x)")
-        self.assertEqual(result.out, "5000\n", result.err[-2000:])
+        result = run_code("let x = " + " + ".join(["1"] * 4000) + "\nprint(x)")
+        self.assertEqual(result.out, "4000\n", result.err[-2000:])
         result = run_code("let x = \"" + "a" * 1000000 + "\"\nprint(len(x))")
         self.assertEqual(result.out, "1000000\n", result.err[-2000:])
 
