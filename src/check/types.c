@@ -2,6 +2,8 @@
 #include "check/types.h"
 #include "check/checker.h"
 
+enum { DIMENSIONS_MAX = 8 }; // of tensors: RANK_MAX of device/, which stands above this folder
+
 static const struct {
     const char *name;
     TypeWord word;
@@ -112,6 +114,10 @@ void check_type(Checker *checker, TypeNode *type, FunctionNode *symbols) {
         if (!dtype_find(type->name.text, type->name.length, &dtype) &&
             strcmp(type->name.text, "Tensor") != 0 && !is_type_parameter(checker, &type->name))
             report_type(checker, &type->name);
+        if (type->dimension_count > DIMENSIONS_MAX)
+            report(checker, STATUS_SHAPE, type->span, NULL,
+                   "a tensor has at most %d dimensions, not %zu", DIMENSIONS_MAX,
+                   type->dimension_count);
         for (size_t i = 0; i < type->dimension_count; i++)
             if (type->dimensions[i].kind == DIMENSION_NAME)
                 check_dimension(checker, &type->dimensions[i], symbols);

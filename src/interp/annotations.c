@@ -64,8 +64,9 @@ static void lower_tensor_type(Lowering *lowering, Annotation *annotation, const 
     annotation->kind = ANNOTATION_TENSOR;
     annotation->any_dtype = !dtype_find(type->name.text, type->name.length, &annotation->dtype);
     if (annotation->any_dtype) annotation->dtype = DTYPE_FLOAT32;
-    annotation->rank = (int)type->dimension_count;
-    for (int i = 0; i < annotation->rank && i < RANK_MAX; i++)
+    annotation->rank = (int)type->dimension_count; // check/ allows RANK_MAX
+    ASSERT(annotation->rank <= RANK_MAX);
+    for (int i = 0; i < annotation->rank; i++)
         lower_dimension(lowering, annotation, type, i);
 }
 

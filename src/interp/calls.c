@@ -70,6 +70,7 @@ static CallArguments arguments_of(const ArgumentsCode *code, Value *values) {
                            .positional = code->positional,
                            .names = code->names,
                            .first_is_literal = code->first_is_literal,
+                           .codes = code->values,
                            .span = code->span};
 }
 
@@ -245,6 +246,7 @@ static Value call_method(Frame *frame, const CallCode *call, Value *values) {
     arguments.count++;
     arguments.positional++;
     arguments.first_is_literal = false;
+    arguments.receiver = call->receiver;
     Value callee = find_method(receiver, call, &function);
     if (function) return call_function(frame->interp, function, NULL, &arguments);
     bool field = callee.kind != VALUE_ABSENT &&
@@ -257,6 +259,7 @@ static Value call_method(Frame *frame, const CallCode *call, Value *values) {
         return fail_at(call->head.span);
     }
     if (field) { // a function in a field is called without its holder
+        arguments.receiver = NULL;
         arguments.values++;
         arguments.count--;
         arguments.positional--;
@@ -366,6 +369,7 @@ static Value eval_call_with_dtype(Frame *frame, const Code *code) {
     values[count] = (Value){.kind = VALUE_DTYPE, .as.integer = (int64_t)call->dtype};
     CallArguments arguments = arguments_of(&call->arguments, values);
     arguments.count++;
+    arguments.codes = NULL;
     return call_builtin(frame->interp, call->row, &arguments);
 }
 

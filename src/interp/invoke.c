@@ -160,6 +160,21 @@ static uint32_t donated_mask(const CallArguments *arguments) {
     return mask;
 }
 
+// What the tensors of a failed operation are, by the text of the arguments.
+static void label_arguments(const CallArguments *arguments) {
+    if (!arguments->codes || error_current()->label[0] || error_current()->span.begin) return;
+    Text label = {0};
+    size_t offset = arguments->receiver ? 1 : 0;
+    for (size_t i = 0; i < arguments->positional; i++) {
+        if (arguments->values[i].kind != VALUE_TENSOR) continue;
+        if (label.length) text_append_string(&label, ", ");
+        operand_describe(&label, arguments->values[i],
+                         i < offset ? arguments->receiver : arguments->codes[i - offset]);
+    }
+    if (label.length) fail_label("%s", text_get(&label));
+    text_free(&label);
+}
+
 Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments) {
     BuiltinArguments call = {.positional = arguments->values,
                              .count = arguments->positional,
@@ -174,7 +189,10 @@ Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments)
         interp_fail_interrupted(arguments->span);
     else
         result = builtin_invoke(interp, row, &call);
-    if (failed(result)) error_place(arguments->span);
+    if (failed(result)) {
+        if (row->kind == ROW_OP) label_arguments(arguments);
+        error_place(arguments->span);
+    }
     arguments_release(arguments->values, arguments->count);
     return result;
 }

@@ -24,6 +24,8 @@ typedef struct CallArguments {
     size_t count, positional;
     const char *const *names; // of the named ones
     bool first_is_literal;
+    const Code *receiver;     // of values[0] in x.f(a), for messages; else NULL
+    const Code *const *codes; // of the other values, for messages; NULL when there are none
     Span span;
 } CallArguments;
 

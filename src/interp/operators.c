@@ -140,8 +140,7 @@ static Value numbers_apply(Operator op, Value left, Value right) {
     return operator_float(op, plain_double(left), plain_double(right));
 }
 
-// "x is float32[2, 3] (from line 4)": the operand's text if it is short, and where it was made.
-static void describe_operand(Text *out, Value value, const Code *code) {
+void operand_describe(Text *out, Value value, const Code *code) {
     size_t length = 0;
     const char *text = code ? source_text(code->span, &length) : NULL;
     if (text && length > 0 && length <= 40 && !memchr(text, '\n', length)) {
@@ -157,10 +156,10 @@ static void describe_operand(Text *out, Value value, const Code *code) {
 static void label_operands(const Operands *operands) {
     if (error_current()->label[0]) return;
     Text label = {0};
-    describe_operand(&label, operands->left, operands->left_code);
+    operand_describe(&label, operands->left, operands->left_code);
     if (operands->right.kind != VALUE_ABSENT) {
         text_append_string(&label, ", ");
-        describe_operand(&label, operands->right, operands->right_code);
+        operand_describe(&label, operands->right, operands->right_code);
     }
     fail_label("%s", text_get(&label));
     text_free(&label);
