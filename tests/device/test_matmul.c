@@ -231,6 +231,58 @@ static void test_refuses(void **state) {
     array_free(&out);
 }
 
+// The bytes of several products, run together into one number.
+static uint64_t hash_products(void) {
+    static const int64_t shapes[][3] = {
+        {1, 700, 3000}, {5, 7, 50000}, {100, 100, 100}, {300, 257, 600}, {9, 1100, 64}};
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT64, DTYPE_FLOAT16, DTYPE_INT32};
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < 20; i++) {
+        const int64_t *shape = shapes[i / 4];
+        int64_t m = shape[0], n = shape[1], k = shape[2];
+        Array a, b, out;
+        array_make(&a, dtypes[i % 4], LAYOUT_PLAIN, 2, (int64_t[]){m, k});
+        array_make(&b, dtypes[i % 4], (Layout)(i % 3), 2, (int64_t[]){k, n});
+        array_make(&out, dtypes[i % 4], LAYOUT_PLAIN, 2, (int64_t[]){m, n});
+        array_fill_random(&a);
+        array_fill_random(&b);
+        if (multiply(&a, &b, &out) != STATUS_OK) return 0;
+        const unsigned char *bytes = out.buffer.handle;
+        for (size_t x = 0; x < (size_t)(m * n) * dtype_size(dtypes[i % 4]); x++)
+            hash = (hash ^ bytes[x]) * 1099511628211u;
+        array_free(&a);
+        array_free(&b);
+        array_free(&out);
+    }
+    return hash;
+}
+
+// In a process of its own: the number of threads is read once.
+static uint64_t hash_with_threads(const char *threads) {
+    int ends[2];
+    uint64_t hash = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("TL_THREADS", threads, 1);
+        hash = hash_products();
+        _exit(write(ends[1], &hash, sizeof hash) != sizeof hash);
+    }
+    assert_int_equal(read(ends[0], &hash, sizeof hash), sizeof hash);
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+    close(ends[1]);
+    return hash;
+}
+
+static void test_thread_counts(void **state) {
+    (void)state;
+    uint64_t one = hash_with_threads("1");
+    assert_true(one != 0);
+    assert_true(hash_with_threads("2") == one);
+    assert_true(hash_with_threads("3") == one);
+}
+
 static int suite(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_and_layouts),
@@ -247,5 +299,7 @@ static int suite(void) {
 }
 
 int main(void) {
-    return run_per_isa(suite);
+    const struct CMUnitTest first[] = {cmocka_unit_test(test_thread_counts)};
+    int failed = cmocka_run_group_tests(first, NULL, NULL);
+    return failed + run_per_isa(suite);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "device/cpu/convert.h"
+#include "device/cpu/matrix.h"
 
 // One matrix of the batch. Numbers are of the call's dtype, column by column.
 typedef struct Problem {
@@ -127,11 +127,13 @@ Status cpu_kernel_LINALG(const KernelCall *call) {
     problem.k = (lapack_int)k;
     for (int d = 0; d < in->rank - 2; d++) batches *= in->dims[d];
     Status status = STATUS_OK;
+    int threads = blas_begin();
     problem.a = memory_allocate((size_t)(m * n) * compute_bytes(problem.compute));
     for (; problem.batch < batches && status == STATUS_OK; problem.batch++) {
         read_matrix(&problem, in, problem.a);
         status = solves[call->options.op][problem.compute == COMPUTE_F64](&problem);
     }
     free(problem.a);
+    blas_end(threads);
     return status;
 }

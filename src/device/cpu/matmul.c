@@ -1,5 +1,5 @@
-// The MATMUL kernel: chooses, by shape, dtype and strides, among a direct loop, the thin products,
-// BLAS in place and the blocked product; and walks the leading dimensions.
+// The MATMUL kernel: chooses, by shape, dtype and strides, among a direct loop, the thin products
+// and the tiled product; and walks the leading dimensions.
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/matrix.h"
@@ -73,23 +73,13 @@ static void product_tiny(const MatrixProduct *product) {
     });
 }
 
-static void product_blas(const MatrixProduct *product) {
-    if (matrix_product_thin(product)) return;
-    DType dtype = compute_dtype(product->compute);
-    bool fits = product->a.dtype == dtype && product->b.dtype == dtype &&
-                product->out_dtype == dtype && matrix_suits_blas(&product->a) &&
-                matrix_suits_blas(&product->b);
-    if (!fits) {
-        matrix_product_blocked(product);
-        return;
-    }
-    blas_product(&(BlasProduct){product->compute, product->a, product->b, product->out,
-                                product->b.columns, false});
+static void product_large(const MatrixProduct *product) {
+    if (!matrix_product_thin(product)) matrix_product_blocked(product);
 }
 
 static ProductPath choose_path(const MatrixProduct *product) {
     if (product->compute == COMPUTE_I64) return matrix_product_integer;
-    return is_tiny(product) ? product_tiny : product_blas;
+    return is_tiny(product) ? product_tiny : product_large;
 }
 
 static Status choose_compute(const KernelCall *call, CpuCompute *out) {

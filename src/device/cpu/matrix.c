@@ -5,13 +5,21 @@
 
 #include <cblas.h>
 #include <limits.h>
+#include <omp.h>
 
 #include "device/cpu/quant.h"
 #include "device/cpu/scratch.h"
 
-// Tiles of a blocked product: the pieces that one thread converts and multiplies fit in its
-// second-level cache, and BLAS still runs near its full speed on them.
-enum { TILE_ROWS = 256, TILE_COLUMNS = 256, TILE_DEPTH = 512 };
+// Tiles of a product: the pieces that one thread converts and multiplies fit in its second-level
+// cache, and BLAS still runs near its full speed on them. Operands that need no conversion take
+// larger tiles where there are many.
+enum {
+    TILE_SIDE = 256,
+    TILE_DEPTH = 512,
+    TILE_LARGE = 512,
+    TILE_MANY = 2048,
+    PARALLEL_WORK = 1 << 18, // multiplications that are worth a thread
+};
 
 static int64_t minimum(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -77,15 +85,18 @@ static CBLAS_TRANSPOSE blas_layout(const Matrix *matrix, int *leading) {
     return CblasTrans;
 }
 
-static void blas_prepare(void) {
-    static _Thread_local bool prepared;
-    if (LIKELY(prepared)) return;
-    openblas_set_num_threads(cpu_thread_count());
-    prepared = true;
+int blas_begin(void) {
+    int before = omp_get_max_threads(); // what OpenBLAS asks for, each time it is called
+    if (before != 1) omp_set_num_threads(1);
+    return before;
+}
+
+void blas_end(int before) {
+    if (before != 1) omp_set_num_threads(before);
 }
 
 void blas_product(const BlasProduct *product) {
-    blas_prepare();
+    int threads = blas_begin();
     int m = (int)product->a.rows, n = (int)product->b.columns, k = (int)product->a.columns;
     int a_leading, b_leading, c_leading = (int)product->c_stride;
     CBLAS_TRANSPOSE a_layout = blas_layout(&product->a, &a_leading);
@@ -97,6 +108,7 @@ void blas_product(const BlasProduct *product) {
     else
         cblas_dgemm(CblasRowMajor, a_layout, b_layout, m, n, k, 1.0, a, a_leading, b, b_leading,
                     product->accumulate ? 1.0 : 0.0, product->c, c_leading);
+    blas_end(threads);
 }
 
 Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *scratch) {
@@ -109,9 +121,12 @@ Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *scratch) {
     return transposed ? matrix_transpose(packed) : packed;
 }
 
+// How a product is cut: by its shape and strides alone, never by the number of threads.
 typedef struct Tiles {
     const MatrixProduct *product;
-    int64_t across; // tiles along the columns
+    int64_t rows, columns, depth; // of a tile; depth: of the pieces that are summed
+    int64_t across;               // tiles along the columns
+    bool direct;                  // BLAS writes into the result itself
 } Tiles;
 
 // Numbers of the compute type: pieces of a and b that BLAS cannot read in place, and the sums.
@@ -132,45 +147,61 @@ static void store_tile(const MatrixProduct *product, int64_t row, int64_t rows, 
 }
 
 // The part of the result that begins at (row, column), over all of k.
-static void run_tile(const MatrixProduct *product, int64_t row, int64_t column,
-                     const TileScratch *scratch) {
-    int64_t rows = minimum(TILE_ROWS, product->a.rows - row), depth_all = product->a.columns;
-    int64_t columns = minimum(TILE_COLUMNS, product->b.columns - column);
-    for (int64_t k = 0; k < depth_all; k += TILE_DEPTH) {
-        int64_t depth = minimum(TILE_DEPTH, depth_all - k);
+static void run_tile(const Tiles *tiles, int64_t row, int64_t column, const TileScratch *scratch) {
+    const MatrixProduct *product = tiles->product;
+    int64_t rows = minimum(tiles->rows, product->a.rows - row), depth_all = product->a.columns;
+    int64_t columns = minimum(tiles->columns, product->b.columns - column);
+    size_t place = (size_t)(row * product->out_row_stride + column);
+    for (int64_t k = 0; k < depth_all; k += tiles->depth) {
+        int64_t depth = minimum(tiles->depth, depth_all - k);
         Matrix a = matrix_part(product->a, row, k, rows, depth);
         Matrix b = matrix_part(product->b, k, column, depth, columns);
         blas_product(&(BlasProduct){
             .compute = product->compute,
             .a = matrix_prepare(&a, product->compute, scratch->a),
             .b = matrix_prepare(&b, product->compute, scratch->b),
-            .c = scratch->sums,
-            .c_stride = columns,
+            .c = tiles->direct ? product->out + place * compute_bytes(product->compute)
+                               : scratch->sums,
+            .c_stride = tiles->direct && rows > 1 ? product->out_row_stride : columns,
             .accumulate = k > 0,
         });
     }
-    store_tile(product, row, rows, column, columns, scratch->sums);
+    if (!tiles->direct) store_tile(product, row, rows, column, columns, scratch->sums);
 }
 
 static void run_tiles(void *context, int64_t begin, int64_t end) {
     const Tiles *tiles = context;
     const MatrixProduct *product = tiles->product;
     size_t item = compute_bytes(product->compute);
-    size_t rows = (size_t)minimum(TILE_ROWS, product->a.rows);
-    size_t columns = (size_t)minimum(TILE_COLUMNS, product->b.columns);
+    size_t rows = (size_t)minimum(tiles->rows, product->a.rows);
+    size_t columns = (size_t)minimum(tiles->columns, product->b.columns);
     size_t depth = (size_t)minimum(TILE_DEPTH, product->a.columns);
     char *block = scratch_take((rows * depth + columns * depth + rows * columns) * item);
     TileScratch scratch = {.a = block,
                            .b = block + rows * depth * item,
                            .sums = block + (rows + columns) * depth * item};
     for (int64_t tile = begin; tile < end; tile++)
-        run_tile(product, tile / tiles->across * TILE_ROWS, tile % tiles->across * TILE_COLUMNS,
+        run_tile(tiles, tile / tiles->across * tiles->rows, tile % tiles->across * tiles->columns,
                  &scratch);
     scratch_give(block);
 }
 
 void matrix_product_blocked(const MatrixProduct *product) {
-    Tiles tiles = {product, (product->b.columns + TILE_COLUMNS - 1) / TILE_COLUMNS};
-    int64_t down = (product->a.rows + TILE_ROWS - 1) / TILE_ROWS;
-    cpu_parallel(down * tiles.across, 1, run_tiles, &tiles);
+    int64_t m = product->a.rows, n = product->b.columns, k = product->a.columns;
+    DType dtype = compute_dtype(product->compute);
+    bool in_place = product->a.dtype == dtype && product->b.dtype == dtype &&
+                    matrix_suits_blas(&product->a) && matrix_suits_blas(&product->b);
+    bool large = in_place && m >= TILE_MANY && n >= TILE_MANY;
+    Tiles tiles = {
+        .product = product,
+        .rows = large ? TILE_LARGE : TILE_SIDE,
+        .columns = large ? TILE_LARGE : TILE_SIDE,
+        .depth = in_place ? k : TILE_DEPTH,
+        .direct = product->out_dtype == dtype &&
+                  suits_blas(m, n, product->out_row_stride, product->out_column_stride),
+    };
+    tiles.across = (n + tiles.columns - 1) / tiles.columns;
+    int64_t down = (m + tiles.rows - 1) / tiles.rows;
+    double work = (double)minimum(m, tiles.rows) * (double)minimum(n, tiles.columns) * (double)k;
+    cpu_parallel(down * tiles.across, (int64_t)(PARALLEL_WORK / (work + 1)) + 1, run_tiles, &tiles);
 }
