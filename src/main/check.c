@@ -57,7 +57,7 @@ int command_check(const Command *command, int count, char **arguments) {
     if (line.json)
         show_json(&diagnostics);
     else
-        diagnostics_show(&diagnostics);
+        diagnostics_show(&diagnostics, SEVERITY_NOTE);
     int status = diagnostics.error_count ? EXIT_FAILED : EXIT_SUCCESS_STATUS;
     diagnostic_list_free(&diagnostics);
     source_reset();

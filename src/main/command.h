@@ -57,8 +57,8 @@ int report_current_error(void);
 // Loads, parses and checks; what is wrong is shown on standard error. NULL when the program cannot
 // be run.
 Program *program_load(const char *file, const char *code);
-// Prints every diagnostic on standard error.
-void diagnostics_show(const DiagnosticList *list);
+// Prints the diagnostics on standard error that are at least this severe.
+void diagnostics_show(const DiagnosticList *list, Severity least);
 // The current failure of a run with its trace, on standard error.
 void failure_show(const Interp *interp);
 

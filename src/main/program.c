@@ -9,9 +9,10 @@
 #include "main/command.h"
 #include "parser/parser.h"
 
-void diagnostics_show(const DiagnosticList *list) {
+void diagnostics_show(const DiagnosticList *list, Severity least) {
     Text text = {0};
     for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].severity > least) continue;
         text_clear(&text);
         diagnostic_render(&text, &list->items[i], diagnostic_color());
         fputs(text_get(&text), stderr);
@@ -30,7 +31,7 @@ Program *program_load(const char *file, const char *code) {
     DiagnosticList diagnostics = {0};
     Program *program = parse_program(source, &diagnostics);
     if (diagnostics.error_count == 0) check_program(program, &diagnostics);
-    diagnostics_show(&diagnostics);
+    diagnostics_show(&diagnostics, SEVERITY_WARNING);
     if (diagnostics.error_count > 0) {
         program_free(program);
         program = NULL;
