@@ -1,0 +1,106 @@
+// The Vulkan device as its kernels see it: addresses, features, and the dispatch of one shader. No
+// Vulkan type occurs here; the files that know the library include core.h.
+//
+// How a KernelCall becomes work: run looks up vulkan_kernels[call->kernel], which fills in one or
+// more VulkanDispatches (or copies and fills) and hands them over in program order. Each is
+// recorded into the batch that is open; nothing waits. Barriers are put where a buffer named in
+// `writes` or `reads` makes them necessary, so every buffer that a shader touches must be named,
+// once per role.
+//
+// A shader reads and writes memory through 64-bit addresses (GL_EXT_buffer_reference), there are no
+// descriptors: any dtype, any offset that is a multiple of the element, no limit on the range. Its
+// parameters are push constants (at most VULKAN_PUSH_BYTES), and what does not fit is `arguments`:
+// copied to memory that the shader can read, its address pushed before everything else:
+//
+//     layout(push_constant, scalar) uniform Push { Arguments arguments; uint more; };
+//
+// where Arguments is a buffer_reference with scalar layout, laid out as the C struct is.
+#ifndef DEVICE_VULKAN_VULKAN_H
+#define DEVICE_VULKAN_VULKAN_H
+
+#include "device/kernel.h"
+
+enum {
+    VULKAN_PUSH_BYTES = 128, // with the address of the arguments, where there are any
+    VULKAN_ARGUMENT_BYTES_MAX = 4096,
+    VULKAN_CONSTANTS_MAX = 12,
+    VULKAN_READS_MAX = 12,
+    VULKAN_WRITES_MAX = 4,
+};
+
+// Memory on the device; Buffer.handle points to one.
+typedef struct VulkanMemory VulkanMemory;
+
+// What devices may lack. A shader whose row needs one of them is refused in words without it. What
+// every device must have to be opened at all: Vulkan 1.2, buffer device addresses, timeline
+// semaphores, scalar block layout, 64-bit, 16-bit and 8-bit integers, 16-bit and 8-bit storage,
+// basic subgroup operations in compute shaders.
+enum {
+    VULKAN_NEEDS_NOTHING = 0,
+    VULKAN_NEEDS_FLOAT64 = 1,
+    VULKAN_NEEDS_FLOAT16 = 2,      // arithmetic; storage of float16 is always there
+    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic and shuffles in subgroups
+    VULKAN_NEEDS_DOT_PRODUCT = 8,  // integer dot products
+    VULKAN_NEEDS_MATRIX_NV = 16,   // VK_NV_cooperative_matrix, 16x16x16 float16 to float32
+    VULKAN_NEEDS_MATRIX_KHR = 32,  // VK_KHR_cooperative_matrix, the same
+    VULKAN_NEEDS_SUBGROUP_32 = 64, // subgroups of exactly 32
+};
+
+typedef struct VulkanFeatures {
+    uint32_t has; // VULKAN_NEEDS_* that are met
+    uint32_t subgroup_size;
+    uint32_t group_threads_max; // invocations in a workgroup, at least 128
+    uint32_t shared_bytes_max;  // at least 16384
+    uint32_t groups_max[3];     // per dispatch; at least 65535 each
+} VulkanFeatures;
+
+// One row of shaders/kernels.def is one SPIR-V module: a file of shaders/, compiled with defines.
+//     SHADER(name, "file.comp", "-DTYPE=float -DWIDE", VULKAN_NEEDS_...)
+typedef enum VulkanShader {
+#define SHADER(name, file, defines, needs) SHADER_##name,
+#include "shaders/kernels.def"
+#undef SHADER
+    VULKAN_SHADER_COUNT
+} VulkanShader;
+
+// `groups` may exceed what a device takes in x only if the shader computes its group's number as
+// gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x: see vulkan_spread_groups. A dispatch of
+// no groups is nothing. A dispatch whose cost is too high for one submission is cut along z, or y.
+typedef struct VulkanDispatch {
+    VulkanShader shader;
+    int n_constants; // specialization constants 0.. of 32 bits; a pipeline is made per combination
+    uint32_t constants[VULKAN_CONSTANTS_MAX];
+    uint32_t groups[3];
+    const void *arguments; // copied; NULL for none
+    size_t arguments_bytes;
+    const void *push; // pushed after the address of the arguments
+    size_t push_bytes;
+    int n_reads, n_writes;
+    Buffer *reads[VULKAN_READS_MAX], *writes[VULKAN_WRITES_MAX];
+    uint64_t cost; // multiplications or element accesses, roughly; what divides work into batches
+} VulkanDispatch;
+
+// STATUS_DEVICE when the device lacks what the shader needs, the pipeline cannot be made, or the
+// device is lost.
+Status vulkan_dispatch(Device *device, const VulkanDispatch *dispatch) MUST_USE;
+// Lays `count` groups out over x and y within the device's limits.
+void vulkan_spread_groups(const Device *device, uint64_t count, uint32_t groups[3]);
+
+// Bytes from one buffer to another, or within one where the ranges do not overlap.
+Status vulkan_copy(Device *device, Buffer *source, size_t source_offset, Buffer *target,
+                   size_t target_offset, size_t bytes) MUST_USE;
+// Repeats a 32-bit word; offset and bytes are multiples of 4.
+Status vulkan_fill(Device *device, Buffer *buffer, size_t offset, size_t bytes,
+                   uint32_t word) MUST_USE;
+
+const VulkanFeatures *vulkan_features(const Device *device);
+// The address on the device of a view's first element.
+uint64_t vulkan_address(const TensorView *view);
+
+// A kernel that needs memory of its own takes a buffer (buffer_new) and releases it when its
+// dispatches are handed over: the bytes come back in order.
+typedef Status (*VulkanKernel)(Device *device, const KernelCall *call);
+// In kernels.c: what each row of device/kernels.def does; NULL where there is nothing yet.
+extern const VulkanKernel vulkan_kernels[KERNEL_COUNT];
+
+#endif
