@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "parser/dump.h"
+#include "parser/parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "dump.h"
+#include "parser/dump.h"
+#include "parser/parser.h"
 
 #include <cmocka.h> // its fail() hides ours
 

@@ -1,11 +1,9 @@
-// A syntax tree as an S-expression, for tests: one node one list, names and constants as written.
-#ifndef TESTS_PARSER_DUMP_H
-#define TESTS_PARSER_DUMP_H
+// A syntax tree as an S-expression: one node one list, names and constants as written. Two trees
+// are the same exactly when their texts are; places do not count.
+#include "parser/dump.h"
 
-#include "base/text.h"
-#include "parser/parser.h"
-
-static void dump_node(Text *out, const Node *node);
+#include <stdio.h>
+#include <stdlib.h>
 
 static const char *const dump_operators[] = {
     [OPERATOR_ADD] = "+",    [OPERATOR_SUB] = "-",         [OPERATOR_MUL] = "*",
@@ -16,6 +14,27 @@ static const char *const dump_operators[] = {
     [OPERATOR_IN] = "in",    [OPERATOR_NOT_IN] = "not-in", [OPERATOR_AND] = "and",
     [OPERATOR_OR] = "or",    [OPERATOR_NEG] = "neg",       [OPERATOR_NOT] = "not",
     [OPERATOR_NONE] = "="};
+
+// In quotes, with whatever could be taken for the end of the text escaped.
+static void dump_text(Text *out, const char *bytes, size_t length) {
+    text_append_char(out, '"');
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] == '"' || bytes[i] == '\\') text_append_char(out, '\\');
+        if (bytes[i] == '\0')
+            text_append_string(out, "\\0");
+        else
+            text_append_char(out, bytes[i]);
+    }
+    text_append_char(out, '"');
+}
+
+// As short as %g writes it, or with all digits when that would be another number.
+static void dump_float(Text *out, double number) {
+    char digits[40];
+    snprintf(digits, sizeof digits, "%g", number);
+    if (strtod(digits, NULL) != number) snprintf(digits, sizeof digits, "%.17g", number);
+    text_format(out, "%sf", digits);
+}
 
 static void dump_list(Text *out, const char *head, NodeList list) {
     text_format(out, "(%s", head);
@@ -150,45 +169,123 @@ static void dump_subscripts(Text *out, const Node *node) {
 }
 
 static void dump_format_string(Text *out, const Node *node) {
-    text_format(out, "(f \"%s\"", node->as.format_string.texts[0].text);
+    const Word *texts = node->as.format_string.texts;
+    text_append_string(out, "(f ");
+    dump_text(out, texts[0].text, texts[0].length);
     for (size_t i = 0; i < node->as.format_string.values.count; i++) {
         dump_child(out, node->as.format_string.values.items[i]);
         if (node->as.format_string.specs[i])
             text_format(out, " :%s", node->as.format_string.specs[i]);
-        text_format(out, " \"%s\"", node->as.format_string.texts[i + 1].text);
+        text_append_char(out, ' ');
+        dump_text(out, texts[i + 1].text, texts[i + 1].length);
     }
     text_append_char(out, ')');
 }
 
-static void dump_expression(Text *out, const Node *node) {
+static void dump_dictionary(Text *out, const Node *node) {
+    text_append_string(out, "(dict");
+    for (size_t i = 0; i < node->as.dict.keys.count; i++) {
+        dump_child(out, node->as.dict.keys.items[i]);
+        text_append_char(out, ':');
+        dump_child(out, node->as.dict.values.items[i]);
+    }
+}
+
+static void dump_comprehension(Text *out, const Node *node) {
+    text_append_string(out, "(each");
+    dump_child(out, node->as.comprehension.element);
+    text_append_char(out, ' ');
+    dump_pattern(out, node->as.comprehension.pattern);
+    dump_child(out, node->as.comprehension.iterable);
+    dump_child(out, node->as.comprehension.condition);
+}
+
+static void dump_cast(Text *out, const Node *node) {
+    text_append_string(out, "(as");
+    dump_child(out, node->as.cast.value);
+    text_append_char(out, ' ');
+    dump_type(out, node->as.cast.type);
+}
+
+static void dump_call(Text *out, const Node *node) {
+    if (node->kind == NODE_CALL) {
+        text_append_string(out, "(call");
+        dump_child(out, node->as.call.callee);
+        dump_arguments(out, node->as.call.arguments, node->as.call.count);
+    } else {
+        text_format(out, "(.%s()", node->as.method.name.text);
+        dump_child(out, node->as.method.receiver);
+        dump_arguments(out, node->as.method.arguments, node->as.method.count);
+    }
+}
+
+static void dump_path(Text *out, const Node *node) {
+    text_format(out, "(:: %s", node->as.path.type.text);
+    dump_types(out, node->as.path.type_arguments, node->as.path.type_count);
+    text_format(out, " %s", node->as.path.name.text);
+}
+
+static void dump_struct_literal(Text *out, const Node *node) {
+    text_format(out, "(new %s", node->as.struct_literal.type.text);
+    dump_types(out, node->as.struct_literal.type_arguments, node->as.struct_literal.type_count);
+    for (size_t i = 0; i < node->as.struct_literal.count; i++) {
+        text_format(out, " %s:", node->as.struct_literal.names[i].text);
+        dump_child(out, node->as.struct_literal.values[i]);
+    }
+}
+
+static void dump_branch(Text *out, const Node *node) {
+    text_append_string(out, "(if");
+    dump_child(out, node->as.branch.condition);
+    dump_child(out, node->as.branch.then_branch);
+    dump_child(out, node->as.branch.else_branch);
+}
+
+static void dump_match(Text *out, const Node *node) {
+    text_append_string(out, "(match");
+    dump_child(out, node->as.match.subject);
+    for (size_t i = 0; i < node->as.match.count; i++) {
+        const MatchArm *arm = &node->as.match.arms[i];
+        text_append_string(out, " [");
+        dump_pattern(out, arm->pattern);
+        if (arm->guard) text_append_string(out, " if");
+        dump_child(out, arm->guard);
+        text_append_string(out, " =>");
+        dump_child(out, arm->body);
+        text_append_char(out, ']');
+    }
+}
+
+static void dump_try(Text *out, const Node *node) {
+    text_append_string(out, "(try");
+    dump_child(out, node->as.attempt.body);
+    text_format(out, " %s", node->as.attempt.name.text);
+    dump_child(out, node->as.attempt.handler);
+}
+
+// Whether the node is written without a list of its own; it is written then.
+static bool dump_atom(Text *out, const Node *node) {
     switch (node->kind) {
-    case NODE_INT: text_format(out, "%lld", (long long)node->as.integer); return;
-    case NODE_FLOAT: text_format(out, "%gf", node->as.number); return;
-    case NODE_BOOL: text_append_string(out, node->as.boolean ? "true" : "false"); return;
-    case NODE_NONE: text_append_string(out, "none"); return;
-    case NODE_STRING: text_format(out, "\"%s\"", node->as.string.bytes); return;
-    case NODE_FORMAT_STRING: dump_format_string(out, node); return;
-    case NODE_NAME: text_append_string(out, node->as.name.word.text); return;
-    case NODE_LIST: dump_list(out, "list", node->as.list); return;
-    case NODE_TUPLE: dump_list(out, "tuple", node->as.list); return;
-    case NODE_LAMBDA: dump_function(out, node->as.function); return;
-    case NODE_BLOCK: dump_list(out, "block", node->as.block.statements); return;
-    case NODE_DICT:
-        text_append_string(out, "(dict");
-        for (size_t i = 0; i < node->as.dict.keys.count; i++) {
-            dump_child(out, node->as.dict.keys.items[i]);
-            text_append_char(out, ':');
-            dump_child(out, node->as.dict.values.items[i]);
-        }
-        break;
-    case NODE_COMPREHENSION:
-        text_append_string(out, "(each");
-        dump_child(out, node->as.comprehension.element);
-        text_append_char(out, ' ');
-        dump_pattern(out, node->as.comprehension.pattern);
-        dump_child(out, node->as.comprehension.iterable);
-        dump_child(out, node->as.comprehension.condition);
-        break;
+    case NODE_INT: text_format(out, "%lld", (long long)node->as.integer); return true;
+    case NODE_FLOAT: dump_float(out, node->as.number); return true;
+    case NODE_BOOL: text_append_string(out, node->as.boolean ? "true" : "false"); return true;
+    case NODE_NONE: text_append_string(out, "none"); return true;
+    case NODE_STRING: dump_text(out, node->as.string.bytes, node->as.string.length); return true;
+    case NODE_FORMAT_STRING: dump_format_string(out, node); return true;
+    case NODE_NAME: text_append_string(out, node->as.name.word.text); return true;
+    case NODE_LIST: dump_list(out, "list", node->as.list); return true;
+    case NODE_TUPLE: dump_list(out, "tuple", node->as.list); return true;
+    case NODE_LAMBDA: dump_function(out, node->as.function); return true;
+    case NODE_BLOCK: dump_list(out, "block", node->as.block.statements); return true;
+    default: return false;
+    }
+}
+
+static void dump_expression(Text *out, const Node *node) {
+    if (dump_atom(out, node)) return;
+    switch (node->kind) {
+    case NODE_DICT: dump_dictionary(out, node); break;
+    case NODE_COMPREHENSION: dump_comprehension(out, node); break;
     case NODE_UNARY:
     case NODE_BINARY:
     case NODE_LOGICAL:
@@ -201,22 +298,9 @@ static void dump_expression(Text *out, const Node *node) {
         dump_child(out, node->as.range.low);
         dump_child(out, node->as.range.high);
         break;
-    case NODE_CAST:
-        text_append_string(out, "(as");
-        dump_child(out, node->as.cast.value);
-        text_append_char(out, ' ');
-        dump_type(out, node->as.cast.type);
-        break;
+    case NODE_CAST: dump_cast(out, node); break;
     case NODE_CALL:
-        text_append_string(out, "(call");
-        dump_child(out, node->as.call.callee);
-        dump_arguments(out, node->as.call.arguments, node->as.call.count);
-        break;
-    case NODE_METHOD_CALL:
-        text_format(out, "(.%s()", node->as.method.name.text);
-        dump_child(out, node->as.method.receiver);
-        dump_arguments(out, node->as.method.arguments, node->as.method.count);
-        break;
+    case NODE_METHOD_CALL: dump_call(out, node); break;
     case NODE_FIELD:
         text_format(out, "(.%s", node->as.field.name.text);
         dump_child(out, node->as.field.object);
@@ -226,44 +310,11 @@ static void dump_expression(Text *out, const Node *node) {
         dump_child(out, node->as.index.object);
         dump_subscripts(out, node);
         break;
-    case NODE_PATH:
-        text_format(out, "(:: %s", node->as.path.type.text);
-        dump_types(out, node->as.path.type_arguments, node->as.path.type_count);
-        text_format(out, " %s", node->as.path.name.text);
-        break;
-    case NODE_STRUCT_LITERAL:
-        text_format(out, "(new %s", node->as.struct_literal.type.text);
-        dump_types(out, node->as.struct_literal.type_arguments, node->as.struct_literal.type_count);
-        for (size_t i = 0; i < node->as.struct_literal.count; i++) {
-            text_format(out, " %s:", node->as.struct_literal.names[i].text);
-            dump_child(out, node->as.struct_literal.values[i]);
-        }
-        break;
-    case NODE_IF:
-        text_append_string(out, "(if");
-        dump_child(out, node->as.branch.condition);
-        dump_child(out, node->as.branch.then_branch);
-        dump_child(out, node->as.branch.else_branch);
-        break;
-    case NODE_MATCH:
-        text_append_string(out, "(match");
-        dump_child(out, node->as.match.subject);
-        for (size_t i = 0; i < node->as.match.count; i++) {
-            text_append_string(out, " [");
-            dump_pattern(out, node->as.match.arms[i].pattern);
-            if (node->as.match.arms[i].guard) text_append_string(out, " if");
-            dump_child(out, node->as.match.arms[i].guard);
-            text_append_string(out, " =>");
-            dump_child(out, node->as.match.arms[i].body);
-            text_append_char(out, ']');
-        }
-        break;
-    case NODE_TRY:
-        text_append_string(out, "(try");
-        dump_child(out, node->as.attempt.body);
-        text_format(out, " %s", node->as.attempt.name.text);
-        dump_child(out, node->as.attempt.handler);
-        break;
+    case NODE_PATH: dump_path(out, node); break;
+    case NODE_STRUCT_LITERAL: dump_struct_literal(out, node); break;
+    case NODE_IF: dump_branch(out, node); break;
+    case NODE_MATCH: dump_match(out, node); break;
+    case NODE_TRY: dump_try(out, node); break;
     default: text_append_string(out, "(?");
     }
     text_append_char(out, ')');
@@ -296,56 +347,71 @@ static void dump_learn(Text *out, const Node *node) {
     text_append_char(out, ')');
 }
 
-static void dump_node(Text *out, const Node *node) {
-    if (node->kind <= NODE_BLOCK) {
-        dump_expression(out, node);
-        return;
+static void dump_let(Text *out, const Node *node) {
+    text_append_string(out, "(let ");
+    dump_pattern(out, node->as.let.pattern);
+    if (node->as.let.type) {
+        text_append_string(out, ": ");
+        dump_type(out, node->as.let.type);
     }
+    dump_child(out, node->as.let.value);
+}
+
+static void dump_assignment(Text *out, const Node *node) {
+    text_format(out, "(%s%s", node->as.assign.define ? ":" : "",
+                node->op == OPERATOR_NONE ? "=" : dump_operators[node->op]);
+    if (node->op != OPERATOR_NONE) text_append_char(out, '=');
+    dump_child(out, node->as.assign.target);
+    dump_child(out, node->as.assign.value);
+}
+
+static void dump_for(Text *out, const Node *node) {
+    text_append_string(out, "(for ");
+    if (node->as.for_loop.index) {
+        dump_pattern(out, node->as.for_loop.index);
+        text_append_string(out, ", ");
+    }
+    dump_pattern(out, node->as.for_loop.pattern);
+    dump_child(out, node->as.for_loop.iterable);
+    dump_child(out, node->as.for_loop.body);
+}
+
+static void dump_impl(Text *out, const Node *node) {
+    const char *trait = node->as.impl.trait.text;
+    text_format(out, "(impl %s%s%s", trait ? trait : "", trait ? " for " : "",
+                node->as.impl.name.text);
+    dump_types(out, node->as.impl.type_arguments, node->as.impl.type_count);
+    for (size_t i = 0; i < node->as.impl.function_count; i++)
+        dump_child(out, node->as.impl.functions[i]);
+}
+
+static void dump_import(Text *out, const Node *node) {
+    text_append_string(out, "(import ");
+    dump_text(out, node->as.import.path.text, node->as.import.path.length);
+    if (node->as.import.alias.text) text_format(out, " as %s", node->as.import.alias.text);
+}
+
+static void dump_section(Text *out, const char *head, const Node *node) {
+    text_format(out, "(%s %s", head, node->as.section.name.text);
+    dump_child(out, node->as.section.function->body);
+}
+
+static void dump_statement(Text *out, const Node *node) {
     switch (node->kind) {
-    case NODE_EXPRESSION_STATEMENT:
-        if (node->as.expression.unused_start) text_append_string(out, "new-start:");
-        dump_node(out, node->as.expression.value);
-        return;
-    case NODE_FUNCTION: dump_function(out, node->as.function); return;
-    case NODE_STRUCT: dump_struct(out, node); return;
-    case NODE_LEARN: dump_learn(out, node); return;
-    case NODE_LET:
-        text_append_string(out, "(let ");
-        dump_pattern(out, node->as.let.pattern);
-        if (node->as.let.type) {
-            text_append_string(out, ": ");
-            dump_type(out, node->as.let.type);
-        }
-        dump_child(out, node->as.let.value);
-        break;
+    case NODE_LET: dump_let(out, node); break;
     case NODE_TENSOR_DECLARATION:
         text_format(out, "(tensor %s: ", node->as.tensor.name.text);
         dump_type(out, node->as.tensor.type);
         dump_child(out, node->as.tensor.value);
         break;
-    case NODE_ASSIGN:
-        text_format(out, "(%s%s", node->as.assign.define ? ":" : "",
-                    node->op == OPERATOR_NONE ? "=" : dump_operators[node->op]);
-        if (node->op != OPERATOR_NONE) text_append_char(out, '=');
-        dump_child(out, node->as.assign.target);
-        dump_child(out, node->as.assign.value);
-        break;
+    case NODE_ASSIGN: dump_assignment(out, node); break;
     case NODE_WHILE:
     case NODE_LOOP:
         text_append_string(out, node->kind == NODE_LOOP ? "(loop" : "(while");
         dump_child(out, node->as.loop.condition);
         dump_child(out, node->as.loop.body);
         break;
-    case NODE_FOR:
-        text_append_string(out, "(for ");
-        if (node->as.for_loop.index) {
-            dump_pattern(out, node->as.for_loop.index);
-            text_append_string(out, ", ");
-        }
-        dump_pattern(out, node->as.for_loop.pattern);
-        dump_child(out, node->as.for_loop.iterable);
-        dump_child(out, node->as.for_loop.body);
-        break;
+    case NODE_FOR: dump_for(out, node); break;
     case NODE_BREAK: text_append_string(out, "(break"); break;
     case NODE_CONTINUE: text_append_string(out, "(continue"); break;
     case NODE_RETURN:
@@ -357,26 +423,29 @@ static void dump_node(Text *out, const Node *node) {
         dump_child(out, node->as.with.argument);
         dump_child(out, node->as.with.body);
         break;
-    case NODE_IMPL:
-        text_format(out, "(impl %s%s%s", node->as.impl.trait.text ? node->as.impl.trait.text : "",
-                    node->as.impl.trait.text ? " for " : "", node->as.impl.name.text);
-        dump_types(out, node->as.impl.type_arguments, node->as.impl.type_count);
-        for (size_t i = 0; i < node->as.impl.function_count; i++)
-            dump_child(out, node->as.impl.functions[i]);
-        break;
-    case NODE_IMPORT:
-        text_format(out, "(import \"%s\"", node->as.import.path.text);
-        if (node->as.import.alias.text) text_format(out, " as %s", node->as.import.alias.text);
-        break;
-    default:
-        text_format(out, "(%s %s",
-                    node->kind == NODE_TEST    ? "test"
-                    : node->kind == NODE_BENCH ? "bench"
-                                               : "section",
-                    node->as.section.name.text);
-        dump_child(out, node->as.section.function->body);
+    case NODE_IMPL: dump_impl(out, node); break;
+    case NODE_IMPORT: dump_import(out, node); break;
+    case NODE_TEST: dump_section(out, "test", node); break;
+    case NODE_BENCH: dump_section(out, "bench", node); break;
+    case NODE_MAIN: dump_section(out, "section", node); break;
+    default: text_append_string(out, "(?");
     }
     text_append_char(out, ')');
 }
 
-#endif
+void dump_node(Text *out, const Node *node) {
+    switch (node->kind) {
+    case NODE_EXPRESSION_STATEMENT:
+        if (node->as.expression.unused_start) text_append_string(out, "new-start:");
+        dump_node(out, node->as.expression.value);
+        break;
+    case NODE_FUNCTION: dump_function(out, node->as.function); break;
+    case NODE_STRUCT: dump_struct(out, node); break;
+    case NODE_LEARN: dump_learn(out, node); break;
+    default:
+        if (node->kind <= NODE_BLOCK)
+            dump_expression(out, node);
+        else
+            dump_statement(out, node);
+    }
+}
