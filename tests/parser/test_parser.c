@@ -126,7 +126,7 @@ static void test_primaries(void **state) {
          "\"\")"},
         {"f\"plain\"", "(f \"plain\")"},
         {"f\"{A::b(x: 1)}\"", "(f \"\" (call (:: A b) x: 1) \"\")"},
-        {"r\"a\\n\"", "\"a\\n\""},
+        {"r\"a\\n\"", "\"a\\\\n\""},
     };
     CHECK_ROWS(rows);
 }
