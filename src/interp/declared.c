@@ -3,7 +3,7 @@
 #include "interp/declared.h"
 
 #include "interp/bind.h"
-#include "tensor/view.h"
+#include "tensor/tape.h"
 
 typedef struct ShapedCode {
     Code head;
@@ -107,17 +107,10 @@ static Value eval_tensor(Frame *frame, const Code *code) {
 }
 
 Value tensor_make_parameter(Value value) {
-    Tensor *tensor = value.as.tensor;
-    if (tensor->learnable) return value;
-    if (tensor->counted.refs > 1 || tensor->host) {
-        Tensor *own;
-        Status status = tensor_clone(tensor, &own);
-        value_release(value);
-        if (status != STATUS_OK) return value_fail();
-        tensor = own;
-    }
-    tensor->learnable = true;
-    return value_tensor(tensor);
+    Tensor *parameter;
+    Status status = tape_parameter_new(value.as.tensor, &parameter);
+    value_release(value);
+    return status == STATUS_OK ? value_tensor(parameter) : value_fail();
 }
 
 const Code *lower_tensor(Lowering *lowering, const Node *node) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/gradient.h"
 #include "tensor/matrix.h"
 
 // The most negative number of a floating dtype that is not infinite.
@@ -204,8 +205,8 @@ static Status attention_mask(const Attention *a, Tensor **out) {
     return status;
 }
 
-static Status attention_run(const OpCall *call, Attention *a, bool causal, double scale,
-                            Tensor **out) {
+static Status attention_kernel(const OpCall *call, Attention *a, bool causal, double scale,
+                               Tensor **out) {
     TRY(plan_attention(a));
     SCOPED_TENSOR(mask);
     SCOPED_TENSOR(result);
@@ -228,6 +229,15 @@ static Status attention_run(const OpCall *call, Attention *a, bool causal, doubl
     if (mask) kernel.inputs[3] = compose_operand(mask);
     TRY(op_run_kernel(&kernel));
     return compose_give(&result, out);
+}
+
+static Status attention_run(const OpCall *call, Attention *a, bool causal, double scale,
+                            Tensor **out) {
+    Tensor *inputs[4] = {a->q, a->k, a->v, a->mask};
+    double kept[2] = {causal, scale};
+    TapeRecord record = tape_begin(&gradient_attention, inputs, 4);
+    tape_keep(&record, kept, sizeof kept);
+    return tape_end(&record, attention_kernel(call, a, causal, scale, out), out);
 }
 
 Status op_run_attention(const OpCall *call, Tensor **results) {

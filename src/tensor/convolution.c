@@ -1,10 +1,6 @@
 // Convolution and pooling over images [batch, channels, height, width] and lines without height.
-#include "tensor/compose.h"
-
-// Height and width of an option.
-typedef struct Pair {
-    int64_t h, w;
-} Pair;
+#include "tensor/gradient.h"
+#include "tensor/windows.h"
 
 // One number for both, or one each; for a line there is one and the height has none to give.
 static Status read_pair(const OpCall *call, const char *what, const IntList *given, int64_t least,
@@ -27,11 +23,6 @@ static int64_t positions(int64_t size, int64_t window, int64_t stride, int64_t p
     int64_t room = size + 2 * padding - window;
     return room < 0 ? -1 : room / stride + 1;
 }
-
-typedef struct Convolution {
-    Pair stride, padding, dilation;
-    int64_t groups;
-} Convolution;
 
 static Status read_convolution(const OpCall *call, bool line, Convolution *out) {
     *out = (Convolution){{1, 1}, {0, 0}, {1, 1}, ATTRIBUTE_OR(call, groups, 1)};
@@ -90,6 +81,13 @@ static Status convolve(const OpCall *call, Tensor *const *inputs, const Convolut
     return compose_give(&result, out);
 }
 
+static Status convolve_recorded(const OpCall *call, Tensor *const *inputs,
+                                const Convolution *options, Tensor **out) {
+    TapeRecord record = tape_begin(&gradient_convolve, inputs, 3);
+    tape_keep(&record, options, sizeof *options);
+    return tape_end(&record, convolve(call, inputs, options, out), out);
+}
+
 // conv1d and conv2d; `rank` counts batch and channels, which x may lack the first of.
 static Status convolution(const OpCall *call, int rank, Tensor **out) {
     Tensor *x = call->inputs[0].tensor, *weight = call->inputs[1].tensor;
@@ -130,7 +128,7 @@ static Status convolution(const OpCall *call, int rank, Tensor **out) {
     else
         window = tensor_retain(kernel);
     Tensor *inputs[3] = {image, window, shift};
-    TRY(convolve(call, inputs, &options, &result));
+    TRY(convolve_recorded(call, inputs, &options, &result));
     if (line)
         TRY(tensor_squeeze(result, 2, &flat));
     else
@@ -148,15 +146,9 @@ Status op_run_conv2d(const OpCall *call, Tensor **results) {
 
 typedef enum PoolKind { POOL_MAX, POOL_AVERAGE } PoolKind;
 
-static Status pool_run(const OpCall *call, PoolKind kind, Tensor *image, Tensor **out) {
-    Pair size = {1, 1}, padding = {0, 0};
-    TRY(read_pair(call, "size", INTS_OF(call, size), 1, &size));
-    Pair stride = size;
-    TRY(read_pair(call, "stride", INTS_OF(call, stride), 1, &stride));
-    TRY(read_pair(call, "padding", INTS_OF(call, padding), 0, &padding));
-    if (padding.h > size.h / 2 || padding.w > size.w / 2)
-        return fail(STATUS_VALUE, "%s: the padding must be at most half the window",
-                    call->op->name);
+static Status pool_kernel(const OpCall *call, PoolKind kind, Tensor *image, const Pooling *pooling,
+                          Tensor **out) {
+    Pair size = pooling->size, stride = pooling->stride, padding = pooling->padding;
     int64_t h = positions(image->view.dims[2], size.h, stride.h, padding.h);
     int64_t w = positions(image->view.dims[3], size.w, stride.w, padding.w);
     if (h < 0 || w < 0) return fail_window(call, image, size.h, size.w);
@@ -167,6 +159,21 @@ static Status pool_run(const OpCall *call, PoolKind kind, Tensor *image, Tensor 
         .op = (int)kind, .integers = {size.h, size.w, stride.h, stride.w, padding.h, padding.w}};
     TRY(compose_kernel(call, KERNEL_POOL2D, &options, &image, 1, result));
     return compose_give(&result, out);
+}
+
+static Status pool_run(const OpCall *call, PoolKind kind, Tensor *image, Tensor **out) {
+    Pooling p = {.size = {1, 1}};
+    TRY(read_pair(call, "size", INTS_OF(call, size), 1, &p.size));
+    p.stride = p.size;
+    TRY(read_pair(call, "stride", INTS_OF(call, stride), 1, &p.stride));
+    TRY(read_pair(call, "padding", INTS_OF(call, padding), 0, &p.padding));
+    if (p.padding.h > p.size.h / 2 || p.padding.w > p.size.w / 2)
+        return fail(STATUS_VALUE, "%s: the padding must be at most half the window",
+                    call->op->name);
+    const GradientInfo *info = kind == POOL_MAX ? &gradient_max_pool : &gradient_average_pool;
+    TapeRecord record = tape_begin(info, &image, 1);
+    tape_keep(&record, &p, sizeof p);
+    return tape_end(&record, pool_kernel(call, kind, image, &p, out), out);
 }
 
 static Status pool(const OpCall *call, PoolKind kind, Tensor **out) {

@@ -1,9 +1,9 @@
 // Selecting and placing elements by index tensors and masks.
-#include "tensor/compose.h"
+#include "tensor/gradient.h"
 #include "tensor/index.h"
 
 // Rows of a table by whole numbers: index [n] along dim.
-static Status gather_slices(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+static Status gather_kernel(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
     TRY(compose_check_indexes(index, x, dim));
     Shape shape = tensor_shape(x);
     shape.dims[dim] = tensor_count(index);
@@ -14,6 +14,12 @@ static Status gather_slices(const OpCall *call, Tensor *x, int dim, Tensor *inde
     Tensor *inputs[2] = {x, index};
     TRY(compose_kernel(call, KERNEL_GATHER, &options, inputs, 2, result));
     return compose_give(&result, out);
+}
+
+static Status gather_slices(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+    TapeRecord record = tape_begin(&gradient_gather_slices, (Tensor *const[]){x, index}, 2);
+    tape_keep(&record, &dim, sizeof dim);
+    return tape_end(&record, gather_kernel(call, x, dim, index, out), out);
 }
 
 // The same for an index of any rank, whose dimensions stand in place of dim.

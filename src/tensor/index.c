@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "tensor/gradient.h"
 #include "tensor/index_plan.h"
 #include "tensor/map.h"
 #include "tensor/view.h"
@@ -61,8 +62,9 @@ static Status unfold(Tensor **x, int dim, const Shape *dims) {
     return step(x, status, unfolded);
 }
 
-// out[.., j, ..] = view[.., positions[j], ..] along dim.
-static Status gather(Tensor *x, const TensorView *view, int dim, Tensor *positions, Tensor **out) {
+// out[.., j, ..] = x[.., positions[j], ..] along dim.
+static Status gather(Tensor *x, int dim, Tensor *positions, Tensor **out) {
+    const TensorView *view = &x->view;
     Shape shape = {.rank = view->rank};
     for (int i = 0; i < view->rank; i++) shape.dims[i] = view->dims[i];
     shape.dims[dim] = tensor_count(positions);
@@ -75,8 +77,13 @@ static Status gather(Tensor *x, const TensorView *view, int dim, Tensor *positio
     kernel.outputs[0] = &(*out)->view;
     kernel.options.dim = dim;
     Status status = op_run_kernel(&kernel);
-    if (status != STATUS_OK) tensor_release(*out);
-    return status;
+    if (status != STATUS_OK) {
+        tensor_release(*out);
+        return status;
+    }
+    TapeRecord record = tape_begin(&gradient_gather_slices, (Tensor *const[]){x, positions}, 2);
+    tape_keep(&record, &dim, sizeof dim);
+    return tape_end(&record, STATUS_OK, out);
 }
 
 static Status combined_tensor(Device *device, const IndexPlan *plan, const int64_t *strides,
@@ -87,8 +94,38 @@ static Status combined_tensor(Device *device, const IndexPlan *plan, const int64
     return status;
 }
 
+// What the caller wrote.
+typedef struct Items {
+    const IndexItem *items;
+    int count;
+} Items;
+
+// The part that the plan's view shows, before index tensors pick from it.
+static Status plan_part(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
+    *out = tensor_view_of(x, &plan->view);
+    if (!tape_follows(x)) return STATUS_OK;
+    // The same of a contiguous tensor: what index tensors pick from are whole dimensions.
+    IndexItems whole = {.count = 0};
+    for (int i = 0; i < items->count; i++) {
+        const IndexItem *item = &items->items[i];
+        bool picks = item->kind == INDEX_TENSOR;
+        bool is_mask = picks && tensor_dtype(item->tensor) == DTYPE_BOOL;
+        int dims = is_mask ? tensor_rank(item->tensor) : 1;
+        for (int d = 0; d < dims && whole.count < INDEX_ITEMS_MAX; d++)
+            whole.items[whole.count++] = picks ? (IndexItem){.kind = INDEX_SLICE} : *item;
+    }
+    Tensor dense = *x;
+    dense.view = tape_dense_view(x);
+    IndexPlan dense_plan;
+    Status status = index_plan_make(&dense, whole.items, whole.count, &dense_plan);
+    if (status == STATUS_OK) tape_record_part(x, &dense_plan.view, *out);
+    index_plan_free(&dense_plan);
+    if (status != STATUS_OK) tensor_release(*out);
+    return status;
+}
+
 // x's view with the picked dimensions first and folded into one.
-static Status fold_picked(Tensor *x, const IndexPlan *plan, Tensor **out) {
+static Status fold_picked(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
     bool is_picked[RANK_MAX] = {false};
     Shape order = {.rank = 0}, folded = {.rank = 1, .dims = {1}};
     for (int i = 0; i < plan->picked_count; i++) {
@@ -102,7 +139,8 @@ static Status fold_picked(Tensor *x, const IndexPlan *plan, Tensor **out) {
         order.dims[order.rank++] = i;
         folded.dims[folded.rank++] = plan->view.dims[i];
     }
-    Tensor *whole = tensor_view_of(x, &plan->view), *permuted = NULL, *result = NULL;
+    Tensor *whole, *permuted = NULL, *result = NULL;
+    TRY(plan_part(x, plan, items, &whole));
     Status status = tensor_permute(whole, &order, &permuted);
     TRY(step(&whole, status, permuted));
     status = tensor_reshape(whole, &folded, &result);
@@ -111,7 +149,7 @@ static Status fold_picked(Tensor *x, const IndexPlan *plan, Tensor **out) {
     return STATUS_OK;
 }
 
-static Status gather_many(Tensor *x, const IndexPlan *plan, Tensor **out) {
+static Status gather_many(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
     int64_t strides[RANK_MAX], stride = 1;
     for (int i = plan->picked_count - 1; i >= 0; i--) {
         strides[i] = stride;
@@ -120,34 +158,35 @@ static Status gather_many(Tensor *x, const IndexPlan *plan, Tensor **out) {
     if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("indexing by several tensors", x);
     Tensor *positions, *folded;
     TRY(combined_tensor(x->device, plan, strides, &positions));
-    Status status = fold_picked(x, plan, &folded);
+    Status status = fold_picked(x, plan, items, &folded);
     if (status == STATUS_OK) {
-        status = gather(folded, &folded->view, 0, positions, out);
+        status = gather(folded, 0, positions, out);
         tensor_release(folded);
     }
     tensor_release(positions);
     return status;
 }
 
-static Status gather_one(Tensor *x, const IndexPlan *plan, Tensor **out) {
+static Status gather_one(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
     const Picked *picked = &plan->picked[0];
     if (dtype_is_quant(x->view.dtype) && picked->dim != 0)
         return op_fail_quantised("indexing beyond dimension 0", x);
-    Tensor *positions;
+    Tensor *positions, *part;
     TRY(index_tensor(x->device, picked->positions, index_shape_count(&picked->shape), &positions));
-    Status status = gather(x, &plan->view, picked->dim, positions, out);
+    Status status = plan_part(x, plan, items, &part);
+    if (status == STATUS_OK) {
+        status = gather(part, picked->dim, positions, out);
+        tensor_release(part);
+    }
     tensor_release(positions);
     return status;
 }
 
-static Status get_planned(Tensor *x, const IndexPlan *plan, Tensor **out) {
-    if (plan->picked_count == 0) {
-        *out = tensor_view_of(x, &plan->view);
-        return STATUS_OK;
-    }
+static Status get_planned(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
+    if (plan->picked_count == 0) return plan_part(x, plan, items, out);
     bool one = plan->picked_count == 1;
     int dim = one ? plan->picked[0].dim : 0;
-    TRY(one ? gather_one(x, plan, out) : gather_many(x, plan, out));
+    TRY(one ? gather_one(x, plan, items, out) : gather_many(x, plan, items, out));
     TRY(unfold(out, dim, &plan->picked_shape));
     return move_block(out, dim, plan->place, plan->picked_shape.rank);
 }
@@ -155,7 +194,7 @@ static Status get_planned(Tensor *x, const IndexPlan *plan, Tensor **out) {
 Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) {
     IndexPlan plan;
     Status status = index_plan_make(x, items, count, &plan);
-    if (status == STATUS_OK) status = get_planned(x, &plan, out);
+    if (status == STATUS_OK) status = get_planned(x, &plan, &(Items){items, count}, out);
     index_plan_free(&plan);
     return status;
 }
@@ -354,9 +393,11 @@ static bool may_write(const Tensor *x, const OpInput *value, bool unique) {
            tensor_is_contiguous(x) && value->tensor != x;
 }
 
-Status index_set(Tensor **target, const IndexItem *items, int count, OpInput value, bool unique) {
+static Status set_plain(Tensor **target, const IndexItem *items, int count, OpInput value,
+                        bool unique) {
     Tensor *x = *target;
-    for (int i = 0; i < count; i++) // a subscript made of the target itself is read while it changes
+    for (int i = 0; i < count;
+         i++) // a subscript made of the target itself is read while it changes
         unique = unique && !(items[i].kind == INDEX_TENSOR && items[i].tensor == x);
     if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("assignment", x);
     if (may_write(x, &value, unique)) {
@@ -374,4 +415,26 @@ Status index_set(Tensor **target, const IndexItem *items, int count, OpInput val
     tensor_release(x);
     *target = copy;
     return STATUS_OK;
+}
+
+static void release_items(void *kept) {
+    IndexItems *items = kept;
+    for (int i = 0; i < items->count; i++) tensor_release(items->items[i].tensor);
+}
+
+Status index_set(Tensor **target, const IndexItem *items, int count, OpInput value, bool unique) {
+    if (LIKELY(!tape_recording)) return set_plain(target, items, count, value, unique);
+    IndexItems kept = {.count = count};
+    for (int i = 0; i < count && i < INDEX_ITEMS_MAX; i++) {
+        kept.items[i] = items[i];
+        bool picks = items[i].kind == INDEX_TENSOR;
+        kept.items[i].tensor = picks ? tensor_retain(items[i].tensor) : NULL;
+    }
+    Tensor *inputs[2] = {*target, value.tensor};
+    TapeRecord record = tape_begin(&gradient_assignment, inputs, 2);
+    if (record.node)
+        tape_keep_copy(&record, &kept, sizeof kept, release_items);
+    else
+        release_items(&kept);
+    return tape_end(&record, set_plain(target, items, count, value, unique), target);
 }

@@ -21,6 +21,11 @@ typedef struct IndexItem {
 
 enum { INDEX_ITEMS_MAX = 2 * RANK_MAX };
 
+typedef struct IndexItems {
+    int count;
+    IndexItem items[INDEX_ITEMS_MAX];
+} IndexItems;
+
 // x[items]: a view for integers and slices, a copy where tensors index. New reference.
 Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) MUST_USE;
 // x[items] = value, where *target holds x. `unique` says that *target is the only reference to the

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "tensor/gradient.h"
 #include "tensor/map.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"
@@ -49,6 +50,16 @@ static Status concat_type(Tensor *const *tensors, size_t count, int dim, TensorT
     return STATUS_OK;
 }
 
+// The result filled piece by piece.
+static Status concat_pieces(Tensor *const *tensors, size_t count, int dim, Tensor *result) {
+    int64_t start = 0;
+    for (size_t i = 0; i < count; i++) {
+        TRY(copy_into(tensors[i], result, dim, start));
+        start += tensors[i]->view.dims[dim];
+    }
+    return STATUS_OK;
+}
+
 Status tensor_concat(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
     if (count == 0) return fail(STATUS_VALUE, "concat needs at least one tensor");
     int at;
@@ -61,17 +72,15 @@ Status tensor_concat(Tensor *const *tensors, size_t count, int64_t dim, Tensor *
     TRY(concat_type(tensors, count, at, &type));
     Tensor *result;
     TRY(tensor_new(tensors[0]->device, type.dtype, &type.shape, &result));
-    int64_t start = 0;
-    for (size_t i = 0; i < count; i++) {
-        Status status = copy_into(tensors[i], result, at, start);
-        if (status != STATUS_OK) {
-            tensor_release(result);
-            return status;
-        }
-        start += tensors[i]->view.dims[at];
+    Status status = concat_pieces(tensors, count, at, result);
+    if (status != STATUS_OK) {
+        tensor_release(result);
+        return status;
     }
+    TapeRecord record = tape_begin(&gradient_concat, tensors, (int)count);
+    tape_keep(&record, &at, sizeof at);
     *out = result;
-    return STATUS_OK;
+    return tape_end(&record, STATUS_OK, out);
 }
 
 Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
@@ -195,8 +204,10 @@ Status tensor_repeat_dim(Tensor *x, int dim, int64_t times, bool each, Tensor **
         tensor_release(result);
         return status;
     }
+    TapeRecord record = tape_begin(&gradient_repeat, &x, 1);
+    tape_keep(&record, (int64_t[]){dim, times, each}, 3 * sizeof(int64_t));
     *out = result;
-    return STATUS_OK;
+    return tape_end(&record, STATUS_OK, out);
 }
 
 Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) {
@@ -227,6 +238,7 @@ static Status copy_inside(Tensor *x, Tensor *out, const int64_t *before) {
     }
     Tensor *inside = tensor_view_of(out, &view);
     Status status = op_copy(x, inside);
+    if (status == STATUS_OK && tape_follows(x)) tape_record_place(x, &view, out);
     tensor_release(inside);
     return status;
 }
@@ -277,6 +289,8 @@ Status tensor_to_device(Tensor *x, Device *device, Tensor **out) {
         tensor_release(copy);
         return status;
     }
+    TapeRecord record = tape_begin(&gradient_device, &x, 1);
+    tape_keep(&record, &x->device, sizeof(Device *));
     *out = copy;
-    return STATUS_OK;
+    return tape_end(&record, STATUS_OK, out);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "tensor/record.h"
 #include "tensor/scalar.h"
 
 static void (*broadcast_warning)(const char *op_name, const Shape *x, const Shape *y);
@@ -191,6 +192,7 @@ static Status map_into(const OpRow *op, const OpInput *inputs, int n, const Shap
         result->view.dtype = types.result;
         result->view.buffer->label.dtype = types.result;
         result->origin = origin_current;
+        if (UNLIKELY(result->node != NULL)) tape_forget(result);
         *out = tensor_retain(result);
         return STATUS_OK;
     }

@@ -1,6 +1,8 @@
 // Matrix products and what is read off matrices.
 #include "tensor/matrix.h"
 
+#include "tensor/gradient.h"
+
 // The operands of a product as matrices: rank-1 ones gain a dimension that the result loses again.
 typedef struct Product {
     Tensor *a, *b; // [.., M, K] and [.., K, N], owned
@@ -154,7 +156,7 @@ static Status product_turned(const OpCall *call, Tensor *a, Tensor *b, Tensor **
     return turned(result, out);
 }
 
-Status matrix_product(const OpCall *call, Tensor *a, Tensor *b, Tensor **out) {
+static Status product_either(const OpCall *call, Tensor *a, Tensor *b, Tensor **out) {
     if (dtype_is_quant(tensor_dtype(a)) && !dtype_is_quant(tensor_dtype(b)))
         return product_turned(call, a, b, out);
     Product product = {0};
@@ -162,6 +164,11 @@ Status matrix_product(const OpCall *call, Tensor *a, Tensor *b, Tensor **out) {
     if (status == STATUS_OK) status = product_run(call, &product, out);
     product_release(&product);
     return status;
+}
+
+Status matrix_product(const OpCall *call, Tensor *a, Tensor *b, Tensor **out) {
+    TapeRecord record = tape_begin(&gradient_matmul, (Tensor *const[]){a, b}, 2);
+    return tape_end(&record, product_either(call, a, b, out), out);
 }
 
 Status op_run_matmul(const OpCall *call, Tensor **results) {
@@ -278,5 +285,6 @@ Status op_run_diag(const OpCall *call, Tensor **results) {
     TRY(compose_fill(call, &result->view, (Scalar){.dtype = DTYPE_INT64}));
     TRY(tensor_diagonal(result, 0, 1, &diagonal));
     TRY(op_copy(x, diagonal));
+    if (tape_follows(x)) tape_record_place(x, &diagonal->view, result);
     return compose_give(&result, results);
 }

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/compose.h"
+#include "tensor/gradient.h"
 
 static Status softmax(const OpCall *call, bool logarithm, Tensor **out) {
     SCOPED_TENSOR(floats);
@@ -147,24 +147,30 @@ static Status layer_norm_count(const OpCall *call, const Tensor *x, const LayerN
 }
 
 // x normalised over its last `count` dimensions, then * weight + bias where these are given.
+static Status layer_norm_kernel(const OpCall *call, Tensor *const *inputs, double eps, int count,
+                                Tensor **out) {
+    Tensor *x = inputs[0];
+    SCOPED_TENSOR(result);
+    Shape shape = tensor_shape(x);
+    TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
+    KernelOptions options = {.count = count, .scalars = {eps}};
+    int n_inputs = inputs[2] ? 3 : (inputs[1] ? 2 : 1);
+    TRY(compose_kernel(call, KERNEL_LAYER_NORM, &options, inputs, n_inputs, result));
+    return compose_give(&result, out);
+}
+
 static Status layer_norm_run(const OpCall *call, Tensor *x, const LayerNorm *norm, int count,
                              Tensor **out) {
     SCOPED_TENSOR(weight);
     SCOPED_TENSOR(bias);
-    SCOPED_TENSOR(result);
     if (norm->weight) TRY(compose_floating(norm->weight, &weight));
     if (norm->bias) TRY(compose_floating(norm->bias, &bias));
     if (bias && !weight) TRY(op_unary(OP_ones_like, bias, &weight));
-    Shape shape = tensor_shape(x);
-    TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
-    KernelOptions options = {.count = count, .scalars = {norm->eps}};
     Tensor *inputs[3] = {x, weight, bias};
-    TRY(compose_kernel(call, KERNEL_LAYER_NORM, &options, inputs,
-                       bias     ? 3
-                       : weight ? 2
-                                : 1,
-                       result));
-    return compose_give(&result, out);
+    double kept[2] = {count, norm->eps};
+    TapeRecord record = tape_begin(&gradient_layer_norm, inputs, 3);
+    tape_keep(&record, kept, sizeof kept);
+    return tape_end(&record, layer_norm_kernel(call, inputs, norm->eps, count, out), out);
 }
 
 Status op_run_layer_norm(const OpCall *call, Tensor **results) {

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "tensor/map.h"
+#include "tensor/record.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 
@@ -106,7 +107,7 @@ static Status run_with_numbers(const OpCall *call, Tensor **outputs) {
     return status;
 }
 
-Status op_apply(const OpCall *call, Tensor **outputs) {
+static Status apply_plain(const OpCall *call, Tensor **outputs) {
     const OpRow *op = call->op;
     if (LIKELY(op->run == NULL)) return map_apply(op, call->inputs, call->n_inputs, outputs);
     const Tensor *first = NULL;
@@ -122,6 +123,30 @@ Status op_apply(const OpCall *call, Tensor **outputs) {
     return has_numbers ? run_with_numbers(call, outputs) : op->run(call, outputs);
 }
 
+// Recorded by what it is made of; a result that would lose its gradient on the way must not pass
+// for one that has none.
+static Status apply_composed(const OpCall *call, Tensor **outputs) {
+    TRY(apply_plain(call, outputs));
+    for (int i = 0; i < call->op->outputs; i++) {
+        if (outputs[i]->node || !dtype_is_float(tensor_dtype(outputs[i]))) continue;
+        if (tape_call_needs_gradient(call)) tape_record_missing(call, &outputs[i]);
+    }
+    return STATUS_OK;
+}
+
+static Status apply_recorded(const OpCall *call, Tensor **outputs) {
+    const GradientInfo *info = &gradient_table[call->op - op_rows];
+    if (!tape_call_needs_gradient(call)) return apply_plain(call, outputs);
+    if (info->kind == GRADIENT_COMPOSED) return apply_composed(call, outputs);
+    TapeRecord record = tape_begin_call(info, call);
+    return tape_end_node(&record, apply_plain(call, outputs), outputs, call->op->outputs);
+}
+
+Status op_apply(const OpCall *call, Tensor **outputs) {
+    if (UNLIKELY(tape_recording)) return apply_recorded(call, outputs);
+    return apply_plain(call, outputs);
+}
+
 Status op_refuse_quantised(const OpCall *call) {
     for (int i = 0; i < call->n_inputs; i++)
         if (call->inputs[i].tensor && dtype_is_quant(call->inputs[i].tensor->view.dtype))
@@ -130,7 +155,8 @@ Status op_refuse_quantised(const OpCall *call) {
 }
 
 static Status apply_inputs(OpId op, const OpInput *inputs, int n_inputs, Tensor **out) {
-    if (LIKELY(op_rows[op].run == NULL)) return map_apply(&op_rows[op], inputs, n_inputs, out);
+    if (LIKELY(op_rows[op].run == NULL && !tape_recording))
+        return map_apply(&op_rows[op], inputs, n_inputs, out);
     OpCall call = {.op = &op_rows[op], .n_inputs = n_inputs};
     for (int i = 0; i < n_inputs; i++) call.inputs[i] = inputs[i];
     return op_apply(&call, out);
@@ -205,7 +231,9 @@ Status tensor_cast(Tensor *x, DType dtype, Tensor **out) {
     }
     // A literal still has its numbers exactly: they are rounded once.
     if (x->host) return tensor_from_host(x, dtype, out);
-    return copy_as(x, dtype, out);
+    TRY(copy_as(x, dtype, out));
+    if (tape_follows(x)) tape_record_cast(x, *out);
+    return STATUS_OK;
 }
 
 Status tensor_contiguous(Tensor *x, Tensor **out) {
@@ -219,5 +247,7 @@ Status tensor_contiguous(Tensor *x, Tensor **out) {
 
 Status tensor_clone(Tensor *x, Tensor **out) {
     if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("copying", x);
-    return copy_as(x, x->view.dtype, out);
+    TRY(copy_as(x, x->view.dtype, out));
+    if (tape_follows(x)) tape_record_cast(x, *out);
+    return STATUS_OK;
 }

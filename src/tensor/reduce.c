@@ -1,8 +1,8 @@
 // Reductions, running sums and products, sorting and what follows from them.
 #include <math.h>
 
-#include "tensor/compose.h"
 #include "tensor/create.h"
+#include "tensor/gradient.h"
 #include "tensor/index.h"
 
 // What a reduction returns for an input dtype.
@@ -323,8 +323,8 @@ Status op_run_cumprod(const OpCall *call, Tensor **results) {
 }
 
 // The first `count` of each sorted row along dim: outputs[0] values, outputs[1] int64 indices.
-static Status sort_rows(const OpCall *call, Tensor *x, int dim, int64_t count, bool descending,
-                        Tensor **outputs) {
+static Status sort_kernel(const OpCall *call, Tensor *x, int dim, int64_t count, bool descending,
+                          Tensor **outputs) {
     if (count > INT32_MAX)
         return fail(STATUS_SHAPE, "%s: %s is too long along dimension %d", call->op->name,
                     tensor_type_name(x).text, dim);
@@ -347,6 +347,14 @@ static Status sort_rows(const OpCall *call, Tensor *x, int dim, int64_t count, b
     TRY(op_run_kernel(&kernel));
     (void)compose_give(&values, &outputs[0]);
     return compose_give(&indexes, &outputs[1]);
+}
+
+static Status sort_rows(const OpCall *call, Tensor *x, int dim, int64_t count, bool descending,
+                        Tensor **outputs) {
+    TapeRecord record = tape_begin(&gradient_sort, &x, 1);
+    tape_keep(&record, &dim, sizeof dim);
+    Status status = sort_kernel(call, x, dim, count, descending, outputs);
+    return record.resume ? tape_end_node(&record, status, outputs, 2) : status;
 }
 
 static Status sort_all(const OpCall *call, int which, Tensor **out) {

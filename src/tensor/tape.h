@@ -58,12 +58,13 @@ Status tape_watch(Tensor *x, Tensor **out) MUST_USE;
 // The same numbers with no past.
 Status tape_detach(Tensor *x, Tensor **out) MUST_USE;
 
-// --- the tape's life: nodes go with their tensors; these are for loops whose tensors outlive a turn
+// --- the tape's life: nodes go with their tensors; these are for loops whose tensors outlive a
+// turn
 
 typedef uint64_t TapeMark;
 TapeMark tape_mark(void);
-// Forgets what was recorded since the mark: tensors keep their numbers, and a later backward through
-// them says that their tape is gone.
+// Forgets what was recorded since the mark: tensors keep their numbers, and a later backward
+// through them says that their tape is gone.
 void tape_release_since(TapeMark mark);
 // Nodes alive, parameters not counted.
 size_t tape_node_count(void);

@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
+#include "tensor/record.h"
 #include "tensor/scalar.h"
 
 // Released structs, linked through their `device` fields: making a tensor costs no malloc.
@@ -22,6 +23,7 @@ static Tensor *tensor_allocate(void) {
     tensor->view.offset = 0;
     tensor->host = NULL;
     tensor->learnable = false;
+    tensor->node = NULL;
     tensor->origin = origin_current;
     return tensor;
 }
@@ -161,6 +163,7 @@ static void forget_host(Tensor *tensor) {
 
 void tensor_destroy(Tensor *tensor) {
     if (UNLIKELY(tensor->host != NULL)) forget_host(tensor);
+    if (UNLIKELY(tensor->node != NULL)) tape_leave(tensor);
     buffer_release(tensor->view.buffer);
     tensor->device = (Device *)(void *)free_tensors;
     free_tensors = tensor;

@@ -27,6 +27,8 @@ typedef struct Tensor {
     Device *device;    // where it is, or will be when materialised
     HostNumbers *host; // literals only; stays beside the buffer so that shapes read it exactly
     bool learnable;    // a parameter: has identity, updated by training
+    int node_output;
+    struct TapeNode *node; // counted: gradients flow on to where it came from (tape.h); else NULL
     Origin origin;
 } Tensor;
 

@@ -6,11 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/op.h"
+#include "tensor/record.h"
 
 Tensor *tensor_same(Tensor *x) {
-    bool shared = x->learnable && x->view.buffer;
-    return shared ? tensor_view_of(x, &x->view) : tensor_retain(x);
+    if (!x->learnable || !x->view.buffer) return tensor_retain(x);
+    Tensor *same = tensor_view_of(x, &x->view);
+    if (tape_follows(x)) tape_record_reshape(x, same);
+    return same;
+}
+
+// x's numbers in another shape, as `view` says.
+static Status give_reshaped(Tensor *x, const TensorView *view, Tensor **out) {
+    *out = tensor_view_of(x, view);
+    if (tape_follows(x)) tape_record_reshape(x, *out);
+    return STATUS_OK;
 }
 
 // Moves the first element by a number of elements of the buffer.
@@ -127,28 +136,29 @@ Status tensor_reshape(Tensor *x, const Shape *wanted, Tensor **out) {
     TensorView view = x->view;
     if (tensor_is_contiguous(x)) {
         lay_out(&view, &shape);
-        *out = tensor_view_of(x, &view);
-        return STATUS_OK;
+        return give_reshaped(x, &view, out);
     }
-    if (tensor_count(x) > 0 && restride(&x->view, &shape, &view)) {
-        *out = tensor_view_of(x, &view);
-        return STATUS_OK;
-    }
+    if (tensor_count(x) > 0 && restride(&x->view, &shape, &view))
+        return give_reshaped(x, &view, out);
     Tensor *copy;
     TRY(tensor_clone(x, &copy));
+    if (copy->node) tape_forget(copy);
     lay_out(&copy->view, &shape);
+    if (tape_follows(x)) tape_record_reshape(x, copy);
     *out = copy;
     return STATUS_OK;
 }
 
 Status tensor_permute(Tensor *x, const Shape *dims, Tensor **out) {
     TensorView view = x->view;
+    Shape order = {.rank = dims->rank};
     bool seen[RANK_MAX] = {false}, valid = dims->rank == x->view.rank;
     for (int i = 0; i < dims->rank && valid; i++) {
         int64_t dim = dims->dims[i] < 0 ? dims->dims[i] + dims->rank : dims->dims[i];
         valid = dim >= 0 && dim < dims->rank && !seen[dim];
         if (!valid) break;
         seen[dim] = true;
+        order.dims[i] = dim;
         view.dims[i] = x->view.dims[dim];
         view.strides[i] = x->view.strides[dim];
     }
@@ -162,6 +172,7 @@ Status tensor_permute(Tensor *x, const Shape *dims, Tensor **out) {
     }
     TRY(tensor_materialize(x));
     *out = tensor_view_of(x, &view);
+    if (tape_follows(x)) tape_record_permute(x, &order, *out);
     return STATUS_OK;
 }
 
@@ -224,6 +235,7 @@ Status tensor_broadcast_to(Tensor *x, const Shape *shape, Tensor **out) {
     }
     TRY(tensor_materialize(x));
     *out = tensor_view_of(x, &view);
+    if (tape_follows(x)) tape_record_broadcast(x, *out);
     return STATUS_OK;
 }
 
@@ -241,8 +253,7 @@ Status tensor_squeeze(Tensor *x, int64_t dim, Tensor **out) {
     TRY(tensor_materialize(x));
     TensorView view = x->view;
     if (view.dims[at] == 1) remove_dim(&view, at);
-    *out = tensor_view_of(x, &view);
-    return STATUS_OK;
+    return give_reshaped(x, &view, out);
 }
 
 Status tensor_squeeze_all(Tensor *x, Tensor **out) {
@@ -250,8 +261,7 @@ Status tensor_squeeze_all(Tensor *x, Tensor **out) {
     TensorView view = x->view;
     for (int i = view.rank - 1; i >= 0; i--)
         if (view.dims[i] == 1) remove_dim(&view, i);
-    *out = tensor_view_of(x, &view);
-    return STATUS_OK;
+    return give_reshaped(x, &view, out);
 }
 
 Status tensor_unsqueeze(Tensor *x, int64_t dim, Tensor **out) {
@@ -275,8 +285,7 @@ Status tensor_unsqueeze(Tensor *x, int64_t dim, Tensor **out) {
     view.strides[at] =
         at < rank ? x->view.strides[at] * x->view.dims[at] : dtype_info[view.dtype].block_elements;
     view.rank++;
-    *out = tensor_view_of(x, &view);
-    return STATUS_OK;
+    return give_reshaped(x, &view, out);
 }
 
 Status tensor_flatten(Tensor *x, int64_t start, int64_t stop, Tensor **out) {
@@ -341,6 +350,10 @@ Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t
     TensorView view = x->view;
     TRY(view_slice(x, at, &view, at, &slice));
     *out = tensor_view_of(x, &view);
+    if (!tape_follows(x)) return STATUS_OK;
+    TensorView part = tape_dense_view(x);
+    TRY(view_slice(x, at, &part, at, &slice));
+    tape_record_part(x, &part, *out);
     return STATUS_OK;
 }
 
@@ -364,7 +377,20 @@ Status tensor_select(Tensor *x, int64_t dim, int64_t index, Tensor **out) {
     TensorView view = x->view;
     TRY(view_select(x, at, &view, at, index));
     *out = tensor_view_of(x, &view);
+    if (!tape_follows(x)) return STATUS_OK;
+    TensorView part = tape_dense_view(x);
+    TRY(view_select(x, at, &part, at, index));
+    tape_record_part(x, &part, *out);
     return STATUS_OK;
+}
+
+static void view_diagonal(TensorView *view, int a, int b) {
+    int64_t size = view->dims[a] < view->dims[b] ? view->dims[a] : view->dims[b];
+    int64_t stride = view->strides[a] + view->strides[b];
+    remove_dim(view, a > b ? a : b);
+    remove_dim(view, a > b ? b : a);
+    view->dims[view->rank] = size;
+    view->strides[view->rank++] = stride;
 }
 
 Status tensor_diagonal(Tensor *x, int64_t d0, int64_t d1, Tensor **out) {
@@ -377,14 +403,18 @@ Status tensor_diagonal(Tensor *x, int64_t d0, int64_t d1, Tensor **out) {
     TRY(refuse_block_dim(x, b));
     TRY(tensor_materialize(x));
     TensorView view = x->view;
-    int64_t size = view.dims[a] < view.dims[b] ? view.dims[a] : view.dims[b];
-    int64_t stride = view.strides[a] + view.strides[b];
-    remove_dim(&view, a > b ? a : b);
-    remove_dim(&view, a > b ? b : a);
-    view.dims[view.rank] = size;
-    view.strides[view.rank++] = stride;
+    view_diagonal(&view, a, b);
     *out = tensor_view_of(x, &view);
+    if (!tape_follows(x)) return STATUS_OK;
+    TensorView part = tape_dense_view(x);
+    view_diagonal(&part, a, b);
+    tape_record_part(x, &part, *out);
     return STATUS_OK;
+}
+
+static void view_flip(TensorView *view, int dim) {
+    if (view->dims[dim] > 1) advance(view, (view->dims[dim] - 1) * view->strides[dim]);
+    view->strides[dim] = -view->strides[dim];
 }
 
 Status tensor_flip(Tensor *x, int64_t dim, Tensor **out) {
@@ -393,8 +423,11 @@ Status tensor_flip(Tensor *x, int64_t dim, Tensor **out) {
     TRY(refuse_block_dim(x, at));
     TRY(tensor_materialize(x));
     TensorView view = x->view;
-    if (view.dims[at] > 1) advance(&view, (view.dims[at] - 1) * view.strides[at]);
-    view.strides[at] = -view.strides[at];
+    view_flip(&view, at);
     *out = tensor_view_of(x, &view);
+    if (!tape_follows(x)) return STATUS_OK;
+    TensorView part = tape_dense_view(x);
+    view_flip(&part, at);
+    tape_record_part(x, &part, *out);
     return STATUS_OK;
 }

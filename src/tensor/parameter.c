@@ -1,0 +1,176 @@
+// Parameters: tensors with identity, their gradients and the ways in which their contents change.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "tensor/tape_node.h"
+
+Status tape_parameter_new(Tensor *x, Tensor **out) {
+    if (x->learnable) {
+        *out = tensor_retain(x);
+        return STATUS_OK;
+    }
+    if (!dtype_is_float(tensor_dtype(x))) {
+        (void)fail(STATUS_DTYPE, "only floats can be learned, but this is %s",
+                   tensor_type_name(x).text);
+        return fail_help("`x as float32` makes floats of it");
+    }
+    TRY(tensor_materialize(x));
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
+    Tensor *parameter = NULL;
+    if (tensor_is_contiguous(x))
+        parameter = tape_alias(x);
+    else
+        status = tensor_clone(x, &parameter);
+    tape_set_enabled(enabled);
+    TRY(status);
+    TapeNode *leaf = tape_leaf_new();
+    leaf->parameter = parameter;
+    tape_attach(parameter, leaf, 0);
+    parameter->learnable = true;
+    parameter->origin = origin_current;
+    *out = parameter;
+    return STATUS_OK;
+}
+
+static TapeNode *leaf_of(const Tensor *parameter) {
+    ASSERT(parameter->learnable && parameter->node && !parameter->node->info);
+    return parameter->node;
+}
+
+void tape_parameters(TensorArray *out) {
+    size_t count = 0;
+    for (TapeNode *node = tape_newest(); node; node = node->next) count += node->parameter != NULL;
+    out->items = memory_allocate(count * sizeof *out->items);
+    out->count = count;
+    for (TapeNode *node = tape_newest(); node; node = node->next)
+        if (node->parameter) out->items[--count] = tensor_retain(node->parameter);
+}
+
+Tensor *tape_gradient(const Tensor *parameter) {
+    return leaf_of(parameter)->gradient;
+}
+
+void tape_set_gradient(Tensor *parameter, Tensor *gradient) {
+    TapeNode *leaf = leaf_of(parameter);
+    Tensor *before = leaf->gradient;
+    leaf->gradient = gradient;
+    tensor_release(before);
+}
+
+void tape_zero_gradients(void) {
+    TensorArray parameters;
+    tape_parameters(&parameters);
+    for (size_t i = 0; i < parameters.count; i++) tape_set_gradient(parameters.items[i], NULL);
+    tensor_array_release(&parameters);
+}
+
+// The parameter sees `contents`; its own go with that tensor.
+static void exchange_contents(Tensor *parameter, Tensor *contents) {
+    TensorView view = parameter->view;
+    parameter->view = contents->view;
+    contents->view = view;
+}
+
+Status tape_parameter_unshare(Tensor *parameter) {
+    Buffer *buffer = parameter->view.buffer;
+    if (buffer_is_unique(buffer) && !buffer->import_owner && tensor_is_contiguous(parameter))
+        return STATUS_OK;
+    bool enabled = tape_set_enabled(false);
+    Tensor *copy = NULL;
+    Status status = tensor_clone(parameter, &copy);
+    tape_set_enabled(enabled);
+    TRY(status);
+    exchange_contents(parameter, copy);
+    tensor_release(copy);
+    return STATUS_OK;
+}
+
+static Status as_contents(Tensor *parameter, Tensor *value, Tensor **out) {
+    SCOPED_TENSOR(same);
+    SCOPED_TENSOR(dense);
+    TRY(tensor_cast(value, tensor_dtype(parameter), &same));
+    TRY(tensor_contiguous(same, &dense));
+    *out = tape_alias(dense);
+    return STATUS_OK;
+}
+
+Status tape_parameter_assign(Tensor *parameter, Tensor *value) {
+    Shape have = tensor_shape(value), need = tensor_shape(parameter);
+    bool same = have.rank == need.rank;
+    for (int i = 0; same && i < have.rank; i++) same = have.dims[i] == need.dims[i];
+    if (!same)
+        return fail(STATUS_SHAPE, "a parameter is %s and cannot become %s",
+                    tensor_type_name(parameter).text, tensor_type_name(value).text);
+    bool enabled = tape_set_enabled(false);
+    Tensor *contents = NULL;
+    Status status = as_contents(parameter, value, &contents);
+    tape_set_enabled(enabled);
+    TRY(status);
+    exchange_contents(parameter, contents);
+    tensor_release(contents);
+    return STATUS_OK;
+}
+
+static Status sum_of_squares(Tensor *gradient, double *sum) {
+    SCOPED_TENSOR(norm);
+    TRY(op_unary(OP_norm, gradient, &norm));
+    double length = 0;
+    TRY(tensor_read_floats(norm, &length));
+    *sum += length * length;
+    return STATUS_OK;
+}
+
+Status tape_gradient_norm(Tensor *const *parameters, size_t count, double *norm) {
+    double sum = 0;
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        Tensor *gradient = tape_gradient(parameters[i]);
+        if (gradient) status = sum_of_squares(gradient, &sum);
+    }
+    tape_set_enabled(enabled);
+    *norm = sqrt(sum);
+    return status;
+}
+
+Status tape_clip_gradient_norm(Tensor *const *parameters, size_t count, double limit,
+                               double *norm) {
+    TRY(tape_gradient_norm(parameters, count, norm));
+    if (!(*norm > limit)) return STATUS_OK;
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
+    // As PyTorch: the tiny term keeps a norm near 0 from making the factor too large.
+    OpInput factor = op_float(limit / (*norm + 1e-6));
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        Tensor *gradient = tape_gradient(parameters[i]), *clipped = NULL;
+        if (!gradient) continue;
+        status = op_binary(OP_mul, op_tensor(gradient), factor, &clipped);
+        if (status == STATUS_OK) tape_set_gradient(parameters[i], clipped);
+    }
+    tape_set_enabled(enabled);
+    return status;
+}
+
+Status tape_watch(Tensor *x, Tensor **out) {
+    TRY(tensor_materialize(x));
+    Tensor *watched = tape_alias(x);
+    if (tape_follows(x))
+        tape_record_reshape(x, watched);
+    else
+        tape_attach(watched, tape_leaf_new(), 0);
+    *out = watched;
+    return STATUS_OK;
+}
+
+Status tape_detach(Tensor *x, Tensor **out) {
+    if (!x->node && !x->learnable) {
+        *out = tensor_retain(x);
+        return STATUS_OK;
+    }
+    TRY(tensor_materialize(x));
+    *out = tape_alias(x);
+    return STATUS_OK;
+}
