@@ -36,4 +36,22 @@ struct Binding {
 // Resolves every name of the program in place; diagnostics get errors and warnings.
 void check_program(Program *program, DiagnosticList *diagnostics);
 
+// A check that goes on: each line of a session is a small program that sees the names of those
+// before it. Its variables, once kept, are BINDING_GLOBAL and outlive the line's program; functions,
+// structs and imported files stay those of the programs that declared them.
+typedef struct CheckSession CheckSession;
+CheckSession *check_session_new(void);
+void check_session_free(CheckSession *session);
+// One of check_session_keep and check_session_drop must follow, with or without errors.
+void check_line(CheckSession *session, Program *program, DiagnosticList *diagnostics);
+void check_session_keep(CheckSession *session, Program *program);
+void check_session_drop(CheckSession *session, Program *program);
+// A variable that no line declares.
+Binding *check_session_define(CheckSession *session, const char *name);
+// The names, oldest first; a name may be there once as a variable and once as anything else.
+size_t check_session_count(const CheckSession *session);
+Binding *check_session_name(const CheckSession *session, size_t index);
+// The variable of that name, or NULL.
+Binding *check_session_variable(const CheckSession *session, const char *name, size_t length);
+
 #endif

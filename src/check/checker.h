@@ -146,8 +146,8 @@ void declare_assigned(Checker *checker);
 void check_top(Checker *checker);
 
 // imports.c
-// Loads what the program imports, and what that imports, each file once; the table lists a file
-// after those it imports.
+// Loads what the program imports, and what that imports, each file once and none that the table has
+// already; the table lists a file after those it imports.
 void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnostics);
 void imports_declare(Checker *checker);
 

@@ -120,6 +120,8 @@ void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnost
     char canonical[PATH_MAX];
     const char *path = realpath(program->file->name, canonical);
     Loader loader = {.table = table, .root = program, .diagnostics = diagnostics};
+    for (size_t i = 0; i < table->modules.count; i++)
+        VECTOR_PUSH(&loader.known, table->modules.items[i]);
     Module *root = module_new(table, program, path, diagnostics);
     VECTOR_PUSH(&loader.known, root);
     module_load_imports(&loader, root);

@@ -36,7 +36,7 @@ Value interp_fail_interrupted(Span span) {
 }
 
 void interp_keep_rooted(Interp *interp, void *memory) {
-    VECTOR_PUSH(&interp->rooted, memory);
+    VECTOR_PUSH(&interp->store->rooted, memory);
 }
 
 Value interp_request_exit(Interp *interp, int status) {
@@ -133,8 +133,7 @@ Interp *interp_new(const InterpOptions *options) {
     heap_start();
     Interp *interp = memory_allocate_zeroed(1, sizeof *interp);
     interp->options = *options;
-    interp->roots = heap_allocate_rooted(sizeof(Value));
-    *interp->roots = value_list(0);
+    interp->store = code_store_new();
     interp_interrupted = 0;
     running = interp;
     heap_set_drop_hook(struct_drop);
@@ -145,6 +144,27 @@ Interp *interp_new(const InterpOptions *options) {
     return interp;
 }
 
+CodeStore *code_store_new(void) {
+    CodeStore *store = memory_allocate_zeroed(1, sizeof *store);
+    store->roots = heap_allocate_rooted(sizeof(Value));
+    *store->roots = value_list(0);
+    return store;
+}
+
+void code_store_release(CodeStore *store) {
+    value_release(*store->roots);
+    *store->roots = value_none();
+}
+
+void code_store_free(CodeStore *store) {
+    if (!store) return;
+    for (size_t i = 0; i < store->rooted.count; i++) heap_free(store->rooted.items[i]);
+    VECTOR_FREE(&store->rooted);
+    heap_free(store->roots);
+    arena_free(&store->arena);
+    free(store);
+}
+
 // What runs on the large stack.
 typedef struct Task {
     Interp *interp;
@@ -153,6 +173,8 @@ typedef struct Task {
     NodeKind kind;
     const char *filter;
     const SectionReport *report;
+    void (*enter)(void *context);
+    void *context;
     Status status;
     ErrorRecord error; // of the thread, for the one that waits
 } Task;
@@ -173,7 +195,7 @@ static Status task_run(Task *task) {
     return task->status;
 }
 
-static Status status_of(const Interp *interp, Value value) {
+Status interp_status_of(const Interp *interp, Value value) {
     if (!failed(value)) return STATUS_OK;
     if (interp->exit_requested) return STATUS_OK;
     ASSERT(error_current()->code != STATUS_OK);
@@ -190,8 +212,9 @@ static Value run_section(Interp *interp, const FunctionCode *code) {
     Value value = function_run(interp, code, NULL, slots, (Span){0, 0});
     // A trace of one line would only repeat the place of the error.
     if (failed(value) && interp->trace.count == 1) trace_clear(interp);
-    if (!failed(value)) value_release(value);
-    return value;
+    if (failed(value)) return value;
+    value_release(value);
+    return value_none();
 }
 
 static Value run_top(Interp *interp, ModuleState *module) {
@@ -200,15 +223,32 @@ static Value run_top(Interp *interp, ModuleState *module) {
     return value;
 }
 
+Value interp_run_module(Interp *interp, ModuleState *module) {
+    Value value = run_top(interp, module);
+    if (failed(value) || !module->main) return value;
+    value_release(value);
+    return run_section(interp, module->main);
+}
+
 static void run_program(Task *task) {
     ModuleState *module = modules_lower(task->interp, task->program);
-    Value value = run_top(task->interp, module);
-    if (!failed(value) && module->main) value = run_section(task->interp, module->main);
-    task->status = status_of(task->interp, value);
+    Value value = interp_run_module(task->interp, module);
+    task->status = interp_status_of(task->interp, value);
+    value_release(value);
 }
 
 Status interp_run(Interp *interp, Program *program) {
     Task task = {.interp = interp, .run = run_program, .program = program};
+    return task_run(&task);
+}
+
+static void enter(Task *task) {
+    task->status = STATUS_OK;
+    task->enter(task->context);
+}
+
+Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) {
+    Task task = {.interp = interp, .run = enter, .enter = fn, .context = context};
     return task_run(&task);
 }
 
@@ -225,7 +265,7 @@ static void run_one_section(Task *task, ModuleState *module, const Node *node) {
     double start = seconds_now();
     Value value = run_section(task->interp, code);
     double seconds = seconds_now() - start;
-    task->report->report(task->report->context, name, status_of(task->interp, value), seconds);
+    task->report->report(task->report->context, name, interp_status_of(task->interp, value), seconds);
     error_clear();
     trace_clear(task->interp);
 }
@@ -233,7 +273,8 @@ static void run_one_section(Task *task, ModuleState *module, const Node *node) {
 static void run_sections(Task *task) {
     ModuleState *module = modules_lower(task->interp, task->program);
     Value value = run_top(task->interp, module);
-    task->status = status_of(task->interp, value);
+    task->status = interp_status_of(task->interp, value);
+    value_release(value);
     const NodeList *statements = &task->program->top->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         if (failed(value) || task->interp->exit_requested || interp_interrupted) return;
@@ -260,9 +301,8 @@ static bool memory_check_wanted(void) {
 }
 
 static void clear(Task *task) {
-    modules_clear(task->interp);
-    value_release(*task->interp->roots);
-    *task->interp->roots = value_none();
+    modules_clear(task->interp, 0);
+    code_store_release(task->interp->store);
     size_t rescued = heap_clear_all();
     if (rescued > 0 && (task->interp->options.verbose || memory_check_wanted()))
         fprintf(stderr, "note: %zu device buffer%s held by reference cycles until the end\n",
@@ -277,11 +317,8 @@ void interp_free(Interp *interp) {
     if (task_run(&task) != STATUS_OK) clear(&task);
     *error_current() = *saved;
     free(saved);
-    modules_free(interp);
-    for (size_t i = 0; i < interp->rooted.count; i++) heap_free(interp->rooted.items[i]);
-    VECTOR_FREE(&interp->rooted);
-    heap_free(interp->roots);
-    arena_free(&interp->arena);
+    modules_free(interp, 0);
+    code_store_free(interp->store);
     VECTOR_FREE(&warned_lines);
     running = NULL;
     free(interp);

@@ -32,6 +32,8 @@ typedef struct SectionReport {
 } SectionReport;
 Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, const char *filter,
                            const SectionReport *report) MUST_USE;
+// Runs fn on the large stack that the calls above use, and waits: for whoever runs many lines.
+Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) MUST_USE;
 bool interp_exit_requested(const Interp *interp, int *status);
 // The trace of the last failure, innermost first; borrowed.
 const TraceFrame *interp_trace(const Interp *interp, size_t *count);

@@ -14,6 +14,7 @@ typedef struct ListCode {
     size_t count;
     bool constant; // every number is written out: the tensor is made once
     Value made;    // that tensor, or ABSENT
+    List *roots;   // of the code's store: keeps it
 } ListCode;
 
 static Value eval_list(Frame *frame, const Code *code);
@@ -172,7 +173,7 @@ static Value eval_list(Frame *frame, const Code *code) {
     if (failed(value)) return fail_at(code->span);
     if (list->constant && value.kind == VALUE_TENSOR) {
         list->made = value; // counted by the roots below
-        list_push(frame->interp->roots->as.list, value_retain(value));
+        list_push(list->roots, value_retain(value));
     }
     return value;
 }
@@ -188,6 +189,7 @@ const Code *lower_list_literal(Lowering *lowering, const Node *node) {
     code->items = lower_list(lowering, &node->as.list);
     code->count = node->as.list.count;
     code->made = value_absent();
+    code->roots = lowering->interp->store->roots->as.list;
     code->constant = code->count > 0;
     for (size_t i = 0; i < code->count; i++) code->constant &= is_constant(code->items[i]);
     return &code->head;

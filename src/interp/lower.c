@@ -36,7 +36,7 @@ const Code *lower_constant(Lowering *lowering, Value value, Span span) {
     code->value = value;
     // The arena is no place where the collector looks.
     if (value_is_counted(value) || value.kind == VALUE_STRING || value.kind == VALUE_RANGE)
-        list_push(lowering->interp->roots->as.list, value);
+        list_push(lowering->interp->store->roots->as.list, value);
     return &code->head;
 }
 
@@ -230,6 +230,7 @@ FunctionCode *lower_function(Lowering *lowering, const FunctionNode *node) {
     code->value = value_absent();
     lower_captures(lowering, code, node);
     interp_note_function(node);
+    lowering->interp->functions_lowered++;
     return code;
 }
 

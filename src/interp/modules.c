@@ -8,16 +8,17 @@
 #include "interp/structs.h"
 
 static Lowering lowering_of(Interp *interp, Program *program) {
-    return (Lowering){.interp = interp, .program = program, .arena = &interp->arena};
+    return (Lowering){.interp = interp, .program = program, .arena = &interp->store->arena};
 }
 
 static ModuleState *module_new(Interp *interp, Program *program) {
-    ModuleState *module = arena_allocate(&interp->arena, sizeof *module);
+    ModuleState *module = arena_allocate(&interp->store->arena, sizeof *module);
     module->program = program;
     module->globals = heap_allocate_rooted((program->globals.count + 1) * sizeof(Value));
     for (size_t i = 0; i < program->globals.count; i++) {
         module->globals[i] = value_absent();
-        program->globals.items[i]->lowered = &module->globals[i];
+        Binding *variable = program->globals.items[i];
+        if (!variable->lowered) variable->lowered = &module->globals[i]; // a session's have a place
     }
     VECTOR_PUSH(&interp->modules, module);
     return module;
@@ -29,7 +30,7 @@ static void declare_functions(Lowering *lowering, const NodeList *statements) {
         const FunctionNode *function = statements->items[i]->as.function;
         FunctionCode *code = lower_function(lowering, function);
         code->value = value_function(code->name, code, 0);
-        list_push(lowering->interp->roots->as.list, code->value);
+        list_push(lowering->interp->store->roots->as.list, code->value);
         function->binding->lowered = code;
     }
 }
@@ -95,7 +96,7 @@ const FunctionCode *module_section(Interp *interp, const ModuleState *module, co
     text_format(&title, "%s %s", section->kind == NODE_BENCH ? "bench" : "test",
                 section->as.section.name.text ? section->as.section.name.text : "");
     if (section->kind != NODE_MAIN)
-        code->title = arena_copy_string(&interp->arena, text_get(&title), title.length);
+        code->title = arena_copy_string(&interp->store->arena, text_get(&title), title.length);
     text_free(&title);
     lower_function_body(&lowering, code, node);
     return code;
@@ -109,14 +110,14 @@ Value module_run(Interp *interp, ModuleState *module) {
     for (int i = 0; i < slot_count; i++) slots[i] = value_absent();
     Frame frame = {.slots = slots, .interp = interp};
     for (size_t i = 0; i < module->statement_count && !failed(value); i++) {
+        value_release(value);
         if (UNLIKELY(interp_interrupted))
             value = interp_fail_interrupted(module->statements[i]->span);
         else
             value = EVAL(&frame, module->statements[i]);
-        if (!failed(value)) value_release(value);
     }
     slots_release(&frame, 0, slot_count);
-    return failed(value) ? value : value_none();
+    return value;
 }
 
 typedef struct ImportCode {
@@ -126,8 +127,12 @@ typedef struct ImportCode {
 
 static Value eval_import(Frame *frame, const Code *code) {
     Value value = module_run(frame->interp, ((const ImportCode *)code)->module);
-    if (failed(value)) trace_add(frame->interp, "an import", code->span.begin);
-    return value;
+    if (failed(value)) {
+        trace_add(frame->interp, "an import", code->span.begin);
+        return value;
+    }
+    value_release(value);
+    return value_none();
 }
 
 const Code *lower_import(Lowering *lowering, const Node *node) {
@@ -140,15 +145,16 @@ const Code *lower_import(Lowering *lowering, const Node *node) {
     return &code->head;
 }
 
-void modules_clear(Interp *interp) {
-    for (size_t i = interp->modules.count; i-- > 0;) {
+void modules_clear(Interp *interp, size_t first) {
+    for (size_t i = interp->modules.count; i-- > first;) {
         ModuleState *module = interp->modules.items[i];
         Frame frame = {.slots = module->globals, .interp = interp};
         slots_release(&frame, 0, (int)module->program->globals.count);
     }
 }
 
-void modules_free(Interp *interp) {
-    for (size_t i = 0; i < interp->modules.count; i++) heap_free(interp->modules.items[i]->globals);
-    VECTOR_FREE(&interp->modules);
+void modules_free(Interp *interp, size_t first) {
+    while (interp->modules.count > first)
+        heap_free(interp->modules.items[--interp->modules.count]->globals);
+    if (first == 0) VECTOR_FREE(&interp->modules);
 }

@@ -17,6 +17,16 @@ typedef struct Trace {
     char skipped[48];
 } Trace;
 
+// What lowered code lies in, and what keeps its constants alive.
+typedef struct CodeStore {
+    Arena arena;
+    Value *roots;          // rooted: a list of constants
+    VECTOR(void *) rooted; // freed with the store
+} CodeStore;
+CodeStore *code_store_new(void);
+void code_store_release(CodeStore *store); // the constants; afterwards no code may run
+void code_store_free(CodeStore *store);    // NULL is allowed
+
 // A file of the program: its variables, and whether its top level has run.
 typedef struct ModuleState {
     Program *program;
@@ -29,11 +39,10 @@ typedef struct ModuleState {
 
 struct Interp {
     InterpOptions options;
-    Arena arena;             // lowered code
+    CodeStore *store;        // where lowering puts code
+    size_t functions_lowered;
     const char *stack_limit; // calls below this address are too deep
     VECTOR(ModuleState *) modules;
-    Value *roots;          // rooted: a list that keeps the code's constants alive
-    VECTOR(void *) rooted; // freed with the interpreter
     Trace trace;
     bool exit_requested;
     int exit_status;
@@ -61,7 +70,12 @@ void trace_restore(Interp *interp, TraceMark *mark);
 Interp *interp_running(void);
 // Remembers where a function's text lies, for reports that name functions.
 void interp_note_function(const FunctionNode *function);
-// Memory from heap_allocate_rooted that goes with the interpreter.
+// Memory from heap_allocate_rooted that goes with the code being made.
 void interp_keep_rooted(Interp *interp, void *memory);
+// Runs a lowered file: its top level, then its main. The value of the last statement, NONE after a
+// main.
+Value interp_run_module(Interp *interp, ModuleState *module);
+// STATUS_OK also when the value failed because of exit(n).
+Status interp_status_of(const Interp *interp, Value value);
 
 #endif
