@@ -30,8 +30,7 @@ typedef enum Control { CONTROL_NONE, CONTROL_BREAK, CONTROL_CONTINUE, CONTROL_RE
 struct Frame {
     Value *slots;
     Interp *interp;
-    Function *closure;            // borrowed; NULL where nothing is captured
-    const FunctionCode *function; // NULL: the top level
+    Function *closure; // borrowed; NULL where nothing is captured
     Control control;
     Value result; // of CONTROL_RETURN
 };
@@ -39,9 +38,9 @@ struct Frame {
 #define EVAL(frame, code) ((code)->eval((frame), (code)))
 
 typedef struct ParameterCode {
-    const char *name;
-    const Annotation *type; // NULL when not annotated
-    const Code *fallback;   // NULL: required
+    const char *name, *what; // what: "parameter x of fn f"
+    const Annotation *type;  // NULL when not annotated
+    const Code *fallback;    // NULL: required
     bool captured;
 } ParameterCode;
 
@@ -54,8 +53,9 @@ typedef struct CaptureCode {
 
 struct FunctionCode {
     const FunctionNode *node;
-    const char *name;  // NULL for a lambda
-    const char *title; // for traces: "fn layer", "main", "a lambda"
+    const char *name;        // NULL for a lambda
+    const char *title;       // for traces: "fn layer", "main", "a lambda"
+    const char *result_what; // "the result of fn layer"
     const Code *body;
     int parameter_count, slot_count, required_count;
     bool plain; // arguments need nothing: no annotations, no defaults, no captured parameters
@@ -88,6 +88,8 @@ const Code *lower_constant(Lowering *lowering, Value value, Span span); // takes
 bool code_constant(const Code *code, Value *out); // borrowed; false when it is no constant
 FunctionCode *lower_function(Lowering *lowering, const FunctionNode *function);
 void lower_function_body(Lowering *lowering, FunctionCode *code, const FunctionNode *function);
+// Formatted text that lives as long as the code.
+const char *lower_text(Lowering *lowering, const char *format, ...) PRINTF_LIKE(2, 3);
 const char *lower_word(Lowering *lowering, const Word *word);
 
 // names.c: variables and what else a name can mean.

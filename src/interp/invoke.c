@@ -29,21 +29,14 @@ static Status prepare_parameter(Frame *frame, const FunctionCode *code, int inde
         *slot = value;
     }
     if (parameter->type) {
-        Text what = {0};
-        text_format(&what, "parameter %s of %s", parameter->name, code->title);
-        Status status = annotation_check(frame, parameter->type, slot, text_get(&what));
-        text_free(&what);
-        TRY(status);
+        TRY(annotation_check(frame, parameter->type, slot, parameter->what));
     }
     if (parameter->captured) *slot = value_cell(*slot);
     return STATUS_OK;
 }
 
 static Value check_result(Frame *frame, const FunctionCode *code, Value result) {
-    Text what = {0};
-    text_format(&what, "the result of %s", code->title);
-    Status status = annotation_check(frame, code->result, &result, text_get(&what));
-    text_free(&what);
+    Status status = annotation_check(frame, code->result, &result, code->result_what);
     if (status == STATUS_OK) return result;
     error_place(code->node->head);
     value_release(result);
@@ -62,7 +55,7 @@ static Value run_body(Frame *frame, const FunctionCode *code) {
 
 Value function_run(Interp *interp, const FunctionCode *code, Function *closure, Value *slots,
                    Span called_at) {
-    Frame frame = {.slots = slots, .interp = interp, .closure = closure, .function = code};
+    Frame frame = {.slots = slots, .interp = interp, .closure = closure};
     Origin saved = origin_current;
     Value result = value_none();
     for (int i = 0; !code->plain && i < code->parameter_count && !failed(result); i++) {

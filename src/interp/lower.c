@@ -1,6 +1,6 @@
 // From checked syntax to code: a table of functions by kind of node, functions and constants. Knows
 // where code is allocated; how each construct runs is in the file that lowers it.
-#include <stdlib.h>
+#include <stdarg.h>
 
 #include "interp/annotations.h"
 #include "interp/code.h"
@@ -15,6 +15,17 @@ void *lower_new(Lowering *lowering, size_t bytes, Eval eval, Span span) {
 void *lower_array(Lowering *lowering, size_t count, size_t item_bytes) {
     ASSERT(count <= SIZE_MAX / item_bytes);
     return arena_allocate(lowering->arena, count * item_bytes);
+}
+
+const char *lower_text(Lowering *lowering, const char *format, ...) {
+    Text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    text_format_v(&text, format, arguments);
+    va_end(arguments);
+    const char *copy = arena_copy_string(lowering->arena, text_get(&text), text.length);
+    text_free(&text);
+    return copy;
 }
 
 const char *lower_word(Lowering *lowering, const Word *word) {
@@ -190,17 +201,6 @@ const Code *lower_tail(Lowering *lowering, const Node *node) {
     }
 }
 
-static const char *function_title(Lowering *lowering, const FunctionNode *node) {
-    Text title = {0};
-    if (node->name.text)
-        text_format(&title, "fn %s", node->name.text);
-    else
-        text_append_string(&title, "a lambda");
-    const char *copy = arena_copy_string(lowering->arena, text_get(&title), title.length);
-    text_free(&title);
-    return copy;
-}
-
 static void lower_captures(Lowering *lowering, FunctionCode *code, const FunctionNode *node) {
     code->capture_count = (int)node->captures.count;
     code->captures = lower_array(lowering, node->captures.count, sizeof *code->captures);
@@ -224,7 +224,7 @@ FunctionCode *lower_function(Lowering *lowering, const FunctionNode *node) {
     FunctionCode *code = lower_array(lowering, 1, sizeof *code);
     code->node = node;
     code->name = lower_word(lowering, &node->name);
-    code->title = function_title(lowering, node);
+    code->title = code->name ? lower_text(lowering, "fn %s", code->name) : "a lambda";
     code->parameter_count = (int)node->parameter_count;
     code->slot_count = node->slot_count;
     code->value = value_absent();
@@ -241,6 +241,7 @@ static void lower_parameters(Lowering *lowering, FunctionCode *code, const Funct
         const Parameter *parameter = &node->parameters[i];
         ParameterCode *target = &code->parameters[i];
         target->name = lower_word(lowering, &parameter->name);
+        target->what = lower_text(lowering, "parameter %s of %s", target->name, code->title);
         target->type = lower_annotation(lowering, parameter->type);
         target->fallback = lower(lowering, parameter->fallback);
         target->captured = parameter->binding->captured;
@@ -248,6 +249,7 @@ static void lower_parameters(Lowering *lowering, FunctionCode *code, const Funct
         if (target->type || target->captured || target->fallback) code->plain = false;
     }
     code->result = lower_annotation(lowering, node->result);
+    code->result_what = lower_text(lowering, "the result of %s", code->title);
 }
 
 void lower_function_body(Lowering *lowering, FunctionCode *code, const FunctionNode *node) {

@@ -91,13 +91,10 @@ const FunctionCode *module_section(Interp *interp, const ModuleState *module, co
     Lowering lowering = lowering_of(interp, module->program);
     const FunctionNode *node = section->as.section.function;
     FunctionCode *code = lower_function(&lowering, node);
-    if (section->kind == NODE_MAIN) code->title = "main";
-    Text title = {0};
-    text_format(&title, "%s %s", section->kind == NODE_BENCH ? "bench" : "test",
-                section->as.section.name.text ? section->as.section.name.text : "");
-    if (section->kind != NODE_MAIN)
-        code->title = arena_copy_string(&interp->store->arena, text_get(&title), title.length);
-    text_free(&title);
+    const char *name = section->as.section.name.text;
+    code->title = section->kind == NODE_MAIN    ? "main"
+                  : section->kind == NODE_BENCH ? lower_text(&lowering, "bench %s", name)
+                                                : lower_text(&lowering, "test %s", name);
     lower_function_body(&lowering, code, node);
     return code;
 }

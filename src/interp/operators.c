@@ -166,6 +166,7 @@ static void label_operands(const Operands *operands) {
 }
 
 static bool operand_input(Value value, OpInput *out) {
+    out->donate = false;
     switch (value.kind) {
     case VALUE_TENSOR:
         out->tensor = value.as.tensor;

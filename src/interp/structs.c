@@ -36,6 +36,8 @@ static void lower_fields(Lowering *lowering, const Node *node) {
     for (size_t i = 0; i < code->type.field_count; i++) {
         const TypeNode *type = node->as.structure.types[i];
         code->fields[i].type = lower_annotation(&inner, type);
+        code->fields[i].what =
+            lower_text(lowering, "field %s of %s", code->type.field_names[i], code->type.name);
         code->fields[i].learnable = type && type->learnable;
         code->fields[i].fallback = lower(&inner, node->as.structure.fallbacks[i]);
     }
@@ -109,11 +111,9 @@ Value struct_convert_field(const StructType *type, int field, Value value) {
     const StructCode *code = type->definition;
     if (!code || !code->fields[field].type) return value;
     Frame frame = {0};
-    Text what = {0};
-    text_format(&what, "field %s of %s", type->field_names[field], type->name);
-    value = annotation_convert(&frame, code->fields[field].type, value, text_get(&what));
-    text_free(&what);
-    bool parameter = code->fields[field].learnable && value.kind == VALUE_TENSOR;
+    const FieldCode *target = &code->fields[field];
+    value = annotation_convert(&frame, target->type, value, target->what);
+    bool parameter = target->learnable && value.kind == VALUE_TENSOR;
     return parameter ? tensor_make_parameter(value) : value;
 }
 
@@ -209,13 +209,16 @@ void struct_drop(Instance *instance) {
     *saved = *error_current();
     TraceMark mark = trace_set_aside(interp);
     sig_atomic_t interrupted = interp_interrupted;
+    bool exiting = interp->exit_requested;
     interp_interrupted = 0;
+    interp->exit_requested = false;
     error_clear();
     Value self = {.kind = VALUE_STRUCT, .as.instance = instance};
     Value result = function_invoke(interp, code->drop, NULL, &self, 1);
     if (failed(result) && !interp->exit_requested) report_drop_error(instance);
     if (!failed(result)) value_release(result);
     if (interrupted) interp_interrupted = interrupted;
+    interp->exit_requested |= exiting;
     trace_restore(interp, &mark);
     *error_current() = *saved;
     free(saved);

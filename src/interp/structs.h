@@ -12,6 +12,7 @@ typedef struct MethodCode {
 
 typedef struct FieldCode {
     const Annotation *type;
+    const char *what;     // "field x of Point"
     const Code *fallback; // NULL: must be given
     bool learnable;
 } FieldCode;
