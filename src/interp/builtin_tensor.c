@@ -120,7 +120,7 @@ static Value nest(NumberStream *stream, const Shape *shape, int dim) {
     return list;
 }
 
-static Value list_of_tensor(Tensor *tensor) {
+Value tensor_to_list(Tensor *tensor) {
     NumberStream stream = {.kind = dtype_kind(tensor_dtype(tensor))};
     bool integers = stream.kind == DTYPE_KIND_INT || stream.kind == DTYPE_KIND_BOOL;
     void *items = memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
@@ -136,7 +136,7 @@ static Value list_of_tensor(Tensor *tensor) {
 Value builtin_to_list(BuiltinCall *call) {
     Value x = call->arguments[0];
     if (x.kind != VALUE_TENSOR) return value_to_items(x, "to_list: x");
-    if (tensor_rank(x.as.tensor) > 0) return list_of_tensor(x.as.tensor);
+    if (tensor_rank(x.as.tensor) > 0) return tensor_to_list(x.as.tensor);
     fail_kind("to_list: x", "a tensor with elements", x);
     fail_help("a rank-0 tensor is a number: float(x)");
     return value_fail();

@@ -18,6 +18,8 @@ Status value_read_number(Value *value) MUST_USE;
 Value value_to_items(Value value, const char *what);
 // Element `index` (in range) of a tensor along dimension 0, by the same rule.
 Value tensor_element(Tensor *tensor, int64_t index);
+// The numbers of a tensor of rank > 0 as lists nested by dimension.
+Value tensor_to_list(Tensor *tensor);
 // An index of something with `count` elements, negative from the end, made 0..count-1. STATUS_INDEX
 // "index 5 is out of range for a list of 3 elements"; `of` is "a list".
 Status value_to_index(Value index, int64_t count, const char *of, int64_t *out) MUST_USE;

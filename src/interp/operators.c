@@ -256,7 +256,29 @@ static bool is_sequence(Value value) {
     return value.kind == VALUE_STRING || value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
 }
 
+// A tensor of rank > 0 beside a list joins it with its elements: xs + [1, 2].
+static Value list_join_tensor(Value left, Value right) {
+    bool first = left.kind == VALUE_LIST;
+    Value elements = tensor_to_list(first ? right.as.tensor : left.as.tensor);
+    if (elements.kind == VALUE_FAIL) return elements;
+    Value joined = first ? lists_join(left.as.list, elements.as.list, VALUE_LIST)
+                         : lists_join(elements.as.list, right.as.list, VALUE_LIST);
+    value_release(elements);
+    return joined;
+}
+
+static bool is_array(Value value) {
+    return value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) > 0;
+}
+
+// ABSENT when the operands are no sequences. Counts may be rank-0 tensors.
 static Value sequences_apply(Operator op, Value left, Value right) {
+    if (op == OPERATOR_ADD && ((left.kind == VALUE_LIST && is_array(right)) ||
+                               (right.kind == VALUE_LIST && is_array(left))))
+        return list_join_tensor(left, right);
+    if (!is_sequence(left) && !is_sequence(right)) return value_absent();
+    if (value_read_number(&left) != STATUS_OK || value_read_number(&right) != STATUS_OK)
+        return value_fail();
     if (op == OPERATOR_ADD && left.kind == right.kind && left.kind == VALUE_STRING)
         return string_concat(left.as.string, right.as.string);
     if (op == OPERATOR_ADD && left.kind == right.kind && is_sequence(left))
@@ -318,12 +340,12 @@ static Value apply_any(Operator op, const Operands *operands) {
     if (op == OPERATOR_IN || op == OPERATOR_NOT_IN) return containment_apply(op, left, right);
     bool tensor = left.kind == VALUE_TENSOR || right.kind == VALUE_TENSOR;
     Value result = value_absent();
+    if (op == OPERATOR_ADD || op == OPERATOR_MUL) result = sequences_apply(op, left, right);
+    if (result.kind != VALUE_ABSENT) return result;
     if (tensor || op == OPERATOR_MATMUL || op == OPERATOR_OUTER)
         result = tensors_apply(op, operands);
     else if (is_plain_number(left) && is_plain_number(right))
         result = numbers_apply(op, left, right);
-    else if (op == OPERATOR_ADD || op == OPERATOR_MUL)
-        result = sequences_apply(op, left, right);
     else if (op >= OPERATOR_LT && op <= OPERATOR_GE)
         result = order_apply(op, left, right);
     if (result.kind == VALUE_ABSENT && (op == OPERATOR_EQ || op == OPERATOR_NE))

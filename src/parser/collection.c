@@ -99,12 +99,12 @@ bool parser_at_dictionary(const Parser *parser) {
     return false;
 }
 
-// A reserved word before the colon is a key spelt so; any other key is an expression.
+// A word before the colon is a key spelt so, as in arguments and struct literals; any other key is
+// an expression: {(k): v} takes the value of k.
 static Node *parse_key(Parser *parser) {
     const Token *token = parser_peek(parser);
-    bool reserved = token_is_word(token) && token->kind != TOKEN_NAME;
-    if (!reserved || parser_ahead(parser, 1)->kind != TOKEN_COLON || token->kind == TOKEN_TRUE ||
-        token->kind == TOKEN_FALSE)
+    bool is_bool = token->kind == TOKEN_TRUE || token->kind == TOKEN_FALSE;
+    if (!token_is_word(token) || is_bool || parser_ahead(parser, 1)->kind != TOKEN_COLON)
         return parse_expression(parser);
     Word word = parser_word(parser, parser_next(parser));
     Node *node = node_new(parser, NODE_STRING, token->span.begin);

@@ -86,7 +86,7 @@ static void test_primaries(void **state) {
         {"{ a }", "(block a)"},
         {"f({})", "(call f (dict))"},
         {"x = {\"a\": 1, b: 2, in: 3, match: 4,\n -1: 5,\n}",
-         "(= x (dict \"a\": 1 b: 2 \"in\": 3 \"match\": 4 (neg 1): 5))"},
+         "(= x (dict \"a\": 1 \"b\": 2 \"in\": 3 \"match\": 4 (neg 1): 5))"},
         {"x = {f(a)[1]: 2}", "(= x (dict (index (call f a) 1): 2))"},
         {"x = { let a = 1; a }", "(= x (block (let a 1) a))"},
         {"x = { tensor w: float32[2]; w }", "(= x (block (tensor w: float32[2]) w))"},
