@@ -36,8 +36,10 @@ fuzz:
 reference: build
 	@$(TL) help --reference >docs/reference.md
 
-format:
+# Scripts about mistakes of syntax cannot be formatted; they stay as they are.
+format: build
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@$(TL) fmt examples tests/lang tests/bench 2>/dev/null || true
 
 clean:
 	@rm -rf build

@@ -4,6 +4,7 @@
 #define MAIN_COMMAND_H
 
 #include "base/diagnostic.h"
+#include "base/memory.h"
 #include "interp/interp.h"
 
 enum {
@@ -40,6 +41,8 @@ extern const int command_count;
 int command_run(const Command *command, int count, char **arguments);
 int command_check(const Command *command, int count, char **arguments);
 int command_test(const Command *command, int count, char **arguments);
+int command_repl(const Command *command, int count, char **arguments);
+int command_format(const Command *command, int count, char **arguments);
 int command_devices(const Command *command, int count, char **arguments);
 int command_help(const Command *command, int count, char **arguments);
 int command_version(const Command *command, int count, char **arguments);
@@ -54,13 +57,18 @@ int usage_error(const Command *command, const char *format, ...) PRINTF_LIKE(2, 
 // The current error, without a place, on standard error; returns EXIT_FAILED.
 int report_current_error(void);
 
+typedef struct PathList {
+    char **items;
+    size_t count, capacity;
+} PathList;
+// Adds a file, or every .tl file below a folder in the order of their names.
+void paths_collect(const char *path, PathList *paths);
+void paths_free(PathList *paths);
+
 // Loads, parses and checks; what is wrong is shown on standard error. NULL when the program cannot
 // be run.
 Program *program_load(const char *file, const char *code);
 // Prints the diagnostics on standard error that are at least this severe.
-void diagnostics_show(const DiagnosticList *list, Severity least);
-// The current failure of a run with its trace, on standard error.
-void failure_show(const Interp *interp);
 
 // How many test or bench blocks have run.
 typedef struct Tally {

@@ -10,6 +10,7 @@ const Command commands[] = {
     {"check", "tl check [--json] FILE...", "find mistakes without running", command_check},
     {"test", "tl test [--filter TEXT] [FILE|FOLDER...]", "run the test blocks", command_test},
     {"bench", "tl bench FILE", "run the bench blocks", command_test},
+    {"fmt", "tl fmt [--check] [FILE|FOLDER...]", "indent and space programs", command_format},
     {"devices", "tl devices", "list the devices", command_devices},
     {"help", "tl help [NAME]", "this overview, or the page of a builtin", command_help},
     {"version", "tl version", "the version and what it was built with", command_version},

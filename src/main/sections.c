@@ -1,11 +1,7 @@
 // tl test and tl bench: the test and bench blocks of files and folders, a line each.
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/memory.h"
 #include "main/command.h"
 
 static void report_section(void *context, const char *name, Status status, double seconds) {
@@ -37,51 +33,6 @@ void sections_run(const CommandLine *line, Interp *interp, Program *program, Tal
     failure_show(interp);
 }
 
-// --- files and folders
-
-typedef VECTOR(char *) PathList;
-
-static int compare_paths(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_folder(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-// Every .tl file below a folder. Hidden entries are passed over.
-static void collect_folder(const char *folder, PathList *paths) {
-    DIR *directory = opendir(folder);
-    if (!directory) return;
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        if (entry->d_name[0] == '.') continue;
-        Text path = {0};
-        text_format(&path, "%s/%s", folder, entry->d_name);
-        size_t length = path.length;
-        if (is_folder(text_get(&path))) {
-            collect_folder(text_get(&path), paths);
-            text_free(&path);
-        } else if (length > 3 && strcmp(path.bytes + length - 3, ".tl") == 0) {
-            VECTOR_PUSH(paths, text_take(&path));
-        } else {
-            text_free(&path);
-        }
-    }
-    closedir(directory);
-}
-
-static void collect(const char *path, PathList *paths) {
-    if (is_folder(path)) {
-        size_t first = paths->count;
-        collect_folder(path, paths);
-        if (paths->count > first)
-            qsort(paths->items + first, paths->count - first, sizeof *paths->items, compare_paths);
-    } else {
-        VECTOR_PUSH(paths, memory_copy_string(path, strlen(path)));
-    }
-}
-
 static int run_paths(CommandLine *line, const PathList *paths) {
     Tally tally = {.mode = line->mode};
     if (program_begin() != STATUS_OK) return report_current_error();
@@ -105,11 +56,10 @@ int command_test(const Command *command, int count, char **arguments) {
         if (option_read(&line, arguments, count, &index)) continue;
         if (arguments[index][0] == '-')
             return usage_error(command, "there is no option %s", arguments[index]);
-        collect(arguments[index++], &paths);
+        paths_collect(arguments[index++], &paths);
     }
-    if (paths.count == 0) collect(".", &paths);
+    if (paths.count == 0) paths_collect(".", &paths);
     int status = run_paths(&line, &paths);
-    for (size_t i = 0; i < paths.count; i++) free(paths.items[i]);
-    VECTOR_FREE(&paths);
+    paths_free(&paths);
     return status;
 }
