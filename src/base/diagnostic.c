@@ -302,3 +302,14 @@ void diagnostic_list_free(DiagnosticList *list) {
     VECTOR_FREE(list);
     list->error_count = 0;
 }
+
+void diagnostics_show(const DiagnosticList *list, Severity least) {
+    Text text = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].severity > least) continue;
+        text_clear(&text);
+        diagnostic_render(&text, &list->items[i], diagnostic_color());
+        fputs(text_get(&text), stderr);
+    }
+    text_free(&text);
+}

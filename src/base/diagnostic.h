@@ -43,5 +43,7 @@ typedef struct DiagnosticList {
 // Copies every string of the diagnostic.
 void diagnostic_list_add(DiagnosticList *list, const Diagnostic *diagnostic);
 void diagnostic_list_free(DiagnosticList *list);
+// Prints those that are at least that severe on standard error.
+void diagnostics_show(const DiagnosticList *list, Severity least);
 
 #endif

@@ -37,6 +37,8 @@ Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) MU
 bool interp_exit_requested(const Interp *interp, int *status);
 // The trace of the last failure, innermost first; borrowed.
 const TraceFrame *interp_trace(const Interp *interp, size_t *count);
+// The last failure with its trace, on standard error.
+void failure_show(const Interp *interp);
 // Clears every variable in reverse order, releases everything; buffers rescued from reference cycles
 // are counted and said. Afterwards live device bytes are what they were before interp_new.
 void interp_free(Interp *interp);

@@ -51,3 +51,13 @@ void trace_restore(Interp *interp, TraceMark *mark) {
     interp->trace = *mark->saved;
     free(mark->saved);
 }
+
+void failure_show(const Interp *interp) {
+    Diagnostic diagnostic = diagnostic_from_error(error_current());
+    diagnostic.trace = interp_trace(interp, &diagnostic.trace_count);
+    Text text = {0};
+    diagnostic_render(&text, &diagnostic, diagnostic_color());
+    fflush(stdout);
+    fputs(text_get(&text), stderr);
+    text_free(&text);
+}

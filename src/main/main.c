@@ -1,12 +1,14 @@
 // tl: finds the subcommand and runs it. Knows nothing of the language.
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "main/command.h"
 
 const Command commands[] = {
     {"run", "tl run FILE [arguments...]   (also: tl FILE, tl -, tl -e 'code')", "run a program",
      command_run},
+    {"repl", "tl repl   (also: tl on a terminal)", "run line by line", command_repl},
     {"check", "tl check [--json] FILE...", "find mistakes without running", command_check},
     {"test", "tl test [--filter TEXT] [FILE|FOLDER...]", "run the test blocks", command_test},
     {"bench", "tl bench FILE", "run the bench blocks", command_test},
@@ -17,7 +19,14 @@ const Command commands[] = {
 };
 const int command_count = sizeof commands / sizeof *commands;
 
+static const Command *command_find(const char *name) {
+    for (int i = 0; i < command_count; i++)
+        if (strcmp(name, commands[i].name) == 0) return &commands[i];
+    return NULL;
+}
+
 int main(int argc, char **argv) {
+    if (argc < 2 && isatty(STDIN_FILENO)) return command_repl(command_find("repl"), 0, NULL);
     if (argc < 2) {
         command_help(NULL, 0, NULL);
         return EXIT_USAGE;
@@ -25,8 +34,7 @@ int main(int argc, char **argv) {
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) word = "version";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) word = "help";
-    for (int i = 0; i < command_count; i++)
-        if (strcmp(word, commands[i].name) == 0)
-            return commands[i].run(&commands[i], argc - 2, argv + 2);
+    const Command *command = command_find(word);
+    if (command) return command->run(command, argc - 2, argv + 2);
     return command_run(&commands[0], argc - 1, argv + 1);
 }

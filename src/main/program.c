@@ -9,17 +9,6 @@
 #include "main/command.h"
 #include "parser/parser.h"
 
-void diagnostics_show(const DiagnosticList *list, Severity least) {
-    Text text = {0};
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].severity > least) continue;
-        text_clear(&text);
-        diagnostic_render(&text, &list->items[i], diagnostic_color());
-        fputs(text_get(&text), stderr);
-    }
-    text_free(&text);
-}
-
 Program *program_load(const char *file, const char *code) {
     const SourceFile *source;
     Status status =
@@ -54,16 +43,6 @@ static void signals_install(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-}
-
-void failure_show(const Interp *interp) {
-    Diagnostic diagnostic = diagnostic_from_error(error_current());
-    diagnostic.trace = interp_trace(interp, &diagnostic.trace_count);
-    Text text = {0};
-    diagnostic_render(&text, &diagnostic, diagnostic_color());
-    fflush(stdout);
-    fputs(text_get(&text), stderr);
-    text_free(&text);
 }
 
 // The status that a finished run amounts to, with a failure shown.

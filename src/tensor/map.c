@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "device/work.h"
 #include "tensor/record.h"
 #include "tensor/scalar.h"
 
@@ -176,7 +177,7 @@ static Status run_map_kernel(const OpRow *op, const OpInput *inputs, int n, DTyp
             kernel.inputs[i].view = &broadcast[i];
         }
     }
-    return out->buffer->device->backend->run(out->buffer->device, &kernel);
+    return device_run(&kernel);
 }
 
 // Everything is known but where the result goes.

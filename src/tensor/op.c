@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/work.h"
 #include "tensor/map.h"
 #include "tensor/record.h"
 #include "tensor/scalar.h"
@@ -192,8 +193,7 @@ Status op_with(OpId op, Tensor *const *inputs, int n_inputs, const OpAttributes 
 }
 
 Status op_run_kernel(const KernelCall *kernel) {
-    Device *device = kernel->outputs[0]->buffer->device;
-    return device->backend->run(device, kernel);
+    return device_run(kernel);
 }
 
 Status op_copy(Tensor *x, Tensor *out) {

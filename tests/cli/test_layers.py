@@ -4,13 +4,14 @@ import unittest
 
 from tl import ROOT
 
-LAYERS = ["base", "catalog", "lexer", "parser", "check", "fmt", "device", "tensor", "model", "interp", "main"]
+LAYERS = ["base", "catalog", "lexer", "parser", "check", "fmt", "device", "tensor", "model", "interp", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
     r"\bGC_\w+|<gc(/gc)?\.h>": ["src/interp/heap.c"],
     r"\bcblas_\w+|\bLAPACKE_\w+|\bopenblas_\w+": ["src/device/cpu/"],
     r"#pragma omp|<omp\.h>": ["src/device/cpu/"],
     r"\b(vk|Vk|VK_)[A-Z]\w+": ["src/device/vulkan/"],
+    r"<readline/|\brl_\w+": ["src/repl/"],
     r"\bpcre2_\w+": ["src/interp/", "src/model/"],
 }
 

@@ -1,0 +1,58 @@
+// Running kernels, and counting what they do.
+#include "device/work.h"
+
+static DeviceWork *counted;
+
+void device_count_work(DeviceWork *work) {
+    counted = work;
+}
+
+static uint64_t elements(const TensorView *view) {
+    uint64_t count = 1;
+    for (int i = 0; i < view->rank; i++)
+        if (view->strides[i] != 0 || view->dims[i] == 0) count *= (uint64_t)view->dims[i];
+    return count;
+}
+
+static uint64_t bytes(const TensorView *view) {
+    if (!view) return 0;
+    const DTypeInfo *info = &dtype_info[view->dtype];
+    return elements(view) / (uint64_t)info->block_elements * (uint64_t)info->block_bytes;
+}
+
+static uint64_t all_elements(const TensorView *view) {
+    uint64_t count = 1;
+    for (int i = 0; i < view->rank; i++) count *= (uint64_t)view->dims[i];
+    return count;
+}
+
+// Multiplications and additions, where they are what takes the time.
+static uint64_t flops(const KernelCall *call) {
+    const TensorView *out = call->outputs[0], *first = call->inputs[0].view;
+    const TensorView *second = call->n_inputs > 1 ? call->inputs[1].view : NULL;
+    switch (call->kernel) {
+    case KERNEL_MATMUL: // [.., M, K] by [.., K, N]
+        return 2 * all_elements(out) * (uint64_t)first->dims[first->rank - 1];
+    case KERNEL_CONV2D: { // each output sees the weights of its channel
+        uint64_t channels = (uint64_t)second->dims[0];
+        return channels ? 2 * all_elements(out) * (all_elements(second) / channels) : 0;
+    }
+    case KERNEL_ATTENTION: // queries by keys, then weights by values
+        return 4 * all_elements(out) * (uint64_t)second->dims[second->rank - 3];
+    default: return 0;
+    }
+}
+
+static void count(const KernelCall *call) {
+    counted->kernels++;
+    for (int i = 0; i < call->n_inputs; i++) counted->bytes += bytes(call->inputs[i].view);
+    for (int i = 0; i < call->n_outputs; i++)
+        if (call->outputs[i]) counted->bytes += bytes(call->outputs[i]);
+    counted->flops += flops(call);
+}
+
+Status device_run(const KernelCall *call) {
+    if (UNLIKELY(counted != NULL)) count(call);
+    Device *device = call->outputs[0]->buffer->device;
+    return device->backend->run(device, call);
+}

@@ -1,0 +1,20 @@
+// tl repl, and plain tl on a terminal.
+#include "repl/repl.h"
+#include "main/command.h"
+
+int command_repl(const Command *command, int count, char **arguments) {
+    CommandLine line = {0};
+    for (int index = 0; index < count;)
+        if (!option_read(&line, arguments, count, &index))
+            return usage_error(command, "%s is not expected", arguments[index]);
+    if (line.mode != RUN_PROGRAM || line.json || line.filter)
+        return usage_error(command, "the REPL takes --device, --memory-check, --seed, --quiet and "
+                                    "--verbose");
+    if (program_begin() != STATUS_OK) return report_current_error();
+    Interp *interp = interp_new(&line.interp);
+    int ended_by = repl_run(interp), status = EXIT_SUCCESS_STATUS;
+    if (!interp_exit_requested(interp, &status)) status = EXIT_SUCCESS_STATUS;
+    if (ended_by) status = EXIT_SIGNAL + ended_by;
+    interp_free(interp);
+    return program_end(status);
+}

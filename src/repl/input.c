@@ -1,0 +1,189 @@
+// Reading units: on a terminal with readline, where Enter ends a unit only when its brackets are
+// closed, so that many lines are edited and recalled as one; else line by line.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+
+#include "parser/parser.h"
+#include "repl/internal.h"
+
+enum { HISTORY_MAX = 10000, READ_BYTES = 65536 };
+
+static bool unit_is_open(const char *text, size_t length) {
+    size_t blank = strspn(text, " \t");
+    if (text[blank] == ':' || text[blank] == '?') return false;
+    return parse_is_incomplete(text, length);
+}
+
+// --- history
+
+static char history_path[4096];
+
+static void history_begin(void) {
+    const char *chosen = getenv("TL_HISTORY"), *home = getenv("HOME");
+    int length = 0;
+    if (chosen)
+        length = snprintf(history_path, sizeof history_path, "%s", chosen);
+    else if (home)
+        length = snprintf(history_path, sizeof history_path, "%s/.tl_history", home);
+    if (length < 0 || (size_t)length >= sizeof history_path) history_path[0] = '\0';
+    using_history();
+    stifle_history(HISTORY_MAX);
+    history_comment_char = '#'; // marks the times that keep entries of many lines whole
+    history_write_timestamps = 1;
+    if (history_path[0]) read_history(history_path);
+}
+
+static void history_note(const char *unit) {
+    if (unit[strspn(unit, " \t\n")] == '\0') return;
+    const HIST_ENTRY *previous =
+        history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
+    if (previous && strcmp(previous->line, unit) == 0) return;
+    add_history(unit);
+    if (!history_path[0]) return;
+    int file = open(history_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file >= 0) close(file);
+    append_history(1, history_path);
+}
+
+static void history_finish(void) {
+    if (history_path[0]) history_truncate_file(history_path, HISTORY_MAX);
+    clear_history();
+}
+
+// --- the terminal
+
+static char *line_read; // by the handler: malloc'd, NULL at the end of input
+static bool line_came;
+
+static void take_line(char *line) {
+    line_came = true;
+    line_read = line;
+    rl_callback_handler_remove();
+}
+
+// Enter: a new line inside an open bracket, else the end of the unit.
+static int accept_line(int count, int key) {
+    if (unit_is_open(rl_line_buffer, (size_t)rl_end)) {
+        rl_insert_text("\n");
+        return 0;
+    }
+    rl_point = rl_end;
+    rl_forced_update_display();
+    return rl_newline(count, key);
+}
+
+// While more of a paste waits to be read, drawing every letter would only cost time.
+static void redisplay(void) {
+    struct pollfd file = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (!rl_done && poll(&file, 1, 0) > 0) return;
+    rl_redisplay();
+}
+
+static void terminal_begin(Repl *repl) {
+    rl_readline_name = "tl";
+    rl_catch_signals = 0;
+    rl_catch_sigwinch = 0;
+    rl_redisplay_function = redisplay;
+    rl_initialize();
+    rl_bind_key('\r', accept_line);
+    rl_bind_key('\n', accept_line);
+    complete_begin(repl);
+    history_begin();
+}
+
+static void abandon_line(void) {
+    rl_point = rl_end;
+    rl_redisplay();
+    rl_callback_sigcleanup();
+    rl_callback_handler_remove();
+    fputs("^C\n", stdout);
+    fflush(stdout);
+}
+
+static InputEvent terminal_read(const char *prompt, Text *unit) {
+    line_came = false;
+    rl_callback_handler_install(prompt, take_line);
+    while (!line_came) {
+        if (signals_wait_input()) {
+            rl_callback_read_char();
+        } else if (signals_ending()) {
+            rl_callback_handler_remove();
+            return INPUT_END;
+        } else if (signals_take_interrupt()) {
+            abandon_line();
+            return INPUT_INTERRUPTED;
+        } else if (signals_take_resize()) {
+            rl_resize_terminal();
+        }
+    }
+    if (!line_read) {
+        putchar('\n');
+        return INPUT_END;
+    }
+    text_append_string(unit, line_read);
+    history_note(line_read);
+    free(line_read);
+    return INPUT_UNIT;
+}
+
+// --- a pipe
+
+static Text pending; // read and not yet given out
+static bool input_over;
+
+static bool read_more(void) {
+    char bytes[READ_BYTES];
+    if (!signals_wait_input()) return false;
+    ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (count > 0) text_append(&pending, bytes, (size_t)count);
+    if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) input_over = true;
+    return true;
+}
+
+static void take_pending(size_t length, Text *unit) {
+    text_append(unit, pending.bytes, length);
+    size_t rest = pending.length - length;
+    memmove(pending.bytes, pending.bytes + length, rest);
+    pending.length = rest;
+    pending.bytes[rest] = '\0';
+}
+
+static InputEvent pipe_read(Text *unit) {
+    for (;;) {
+        const char *newline = pending.length ? memchr(pending.bytes, '\n', pending.length) : NULL;
+        if (newline)
+            take_pending((size_t)(newline - pending.bytes) + 1, unit);
+        else if (input_over && pending.length)
+            take_pending(pending.length, unit);
+        else if (input_over)
+            return unit->length ? INPUT_UNIT : INPUT_END;
+        else if (!read_more())
+            return signals_take_interrupt() && !signals_ending() ? INPUT_INTERRUPTED : INPUT_END;
+        else
+            continue;
+        if (!unit_is_open(text_get(unit), unit->length)) return INPUT_UNIT;
+    }
+}
+
+// ---
+
+void input_begin(Repl *repl) {
+    if (repl->interactive) terminal_begin(repl);
+}
+
+void input_end(void) {
+    if (rl_readline_name && strcmp(rl_readline_name, "tl") == 0) history_finish();
+    text_free(&pending);
+}
+
+InputEvent input_read(const Repl *repl, const char *prompt, Text *unit) {
+    text_clear(unit);
+    return repl->interactive ? terminal_read(prompt, unit) : pipe_read(unit);
+}

@@ -1,0 +1,224 @@
+// What is behind a name: a tensor's numbers in short, a value, a function, a builtin's page.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device/buffer.h"
+#include "interp/bind.h"
+#include "interp/convert.h"
+#include "repl/internal.h"
+#include "tensor/view.h"
+
+enum { CHUNK = 1 << 16, BARS = 16, SHOWN_MAX = 72 };
+
+// --- tensors
+
+typedef struct Summary {
+    double least, largest, sum;
+    int64_t finite, nans, infinities;
+    int64_t bars[BARS];
+} Summary;
+
+static void summary_add(Summary *summary, const double *numbers, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        double x = numbers[i];
+        if (isnan(x))
+            summary->nans++;
+        else if (isinf(x))
+            summary->infinities++;
+        if (!isfinite(x)) continue;
+        if (summary->finite == 0 || x < summary->least) summary->least = x;
+        if (summary->finite == 0 || x > summary->largest) summary->largest = x;
+        summary->finite++;
+        summary->sum += x;
+    }
+}
+
+static void summary_count(Summary *summary, const double *numbers, int64_t count) {
+    double width = (summary->largest - summary->least) / BARS;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(numbers[i])) continue;
+        int bar = width > 0 ? (int)((numbers[i] - summary->least) / width) : BARS / 2;
+        summary->bars[bar < BARS ? bar : BARS - 1]++;
+    }
+}
+
+// Reads the numbers piece by piece: the tensor may be larger than what the host has left.
+static Status summary_pass(Tensor *flat, Summary *summary,
+                           void (*take)(Summary *, const double *, int64_t)) {
+    int64_t count = tensor_count(flat);
+    double *numbers = memory_allocate(CHUNK * sizeof *numbers);
+    Status status = STATUS_OK;
+    for (int64_t i = 0; i < count && status == STATUS_OK; i += CHUNK) {
+        int64_t stop = i + CHUNK < count ? i + CHUNK : count;
+        Tensor *piece;
+        status = tensor_slice(flat, 0, i, stop, 1, &piece);
+        if (status != STATUS_OK) break;
+        status = tensor_read_floats(piece, numbers);
+        tensor_release(piece);
+        if (status == STATUS_OK) take(summary, numbers, stop - i);
+    }
+    free(numbers);
+    return status;
+}
+
+static Status summary_make(Tensor *tensor, Summary *summary) {
+    Shape line = {.rank = 1, .dims = {-1}};
+    Tensor *flat;
+    TRY(tensor_reshape(tensor, &line, &flat));
+    Status status = summary_pass(flat, summary, summary_add);
+    if (status == STATUS_OK) status = summary_pass(flat, summary, summary_count);
+    tensor_release(flat);
+    return status;
+}
+
+static void show_histogram(const Summary *summary) {
+    static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    int64_t most = 1;
+    for (int i = 0; i < BARS; i++)
+        if (summary->bars[i] > most) most = summary->bars[i];
+    printf("  ");
+    for (int i = 0; i < BARS; i++) {
+        int height = (int)ceil(8.0 * (double)summary->bars[i] / (double)most);
+        printf("%s", blocks[height]);
+    }
+    printf("  from %.6g to %.6g\n", summary->least, summary->largest);
+}
+
+static void show_origin(Origin origin) {
+    SourcePlace place = source_find(origin.at);
+    if (place.file) printf(", made at %s:%d:%d", place.file->name, place.line, place.column);
+    printf("\n");
+}
+
+static void inspect_tensor(const char *name, Tensor *tensor) {
+    Text text = {0};
+    tensor_describe(tensor, &text);
+    text_format(&text, " on %s%s, ", tensor->device->name, tensor->learnable ? ", learnable" : "");
+    memory_append_bytes(&text, tensor->view.buffer ? tensor->view.buffer->bytes : 0);
+    printf("%s: %s", name, text_get(&text));
+    show_origin(tensor->origin);
+    text_free(&text);
+    if (tensor_count(tensor) == 0) return;
+    Summary summary = {0};
+    if (summary_make(tensor, &summary) != STATUS_OK) {
+        repl_show_error();
+        return;
+    }
+    if (summary.finite > 0)
+        printf("  min %.6g  max %.6g  mean %.6g  nan %lld  inf %lld\n", summary.least,
+               summary.largest, summary.sum / (double)summary.finite, (long long)summary.nans,
+               (long long)summary.infinities);
+    else
+        printf("  no finite number  nan %lld  inf %lld\n", (long long)summary.nans,
+               (long long)summary.infinities);
+    if (summary.finite > 0) show_histogram(&summary);
+}
+
+// --- names
+
+static void append_function(const Binding *binding, Text *out) {
+    const FunctionNode *function = binding->declaration->as.function;
+    size_t length;
+    const char *text = source_text(function->head, &length);
+    text_append(out, text, length);
+}
+
+static void append_value(Value value, Text *out) {
+    if (value.kind == VALUE_TENSOR) {
+        tensor_describe(value.as.tensor, out);
+        text_format(out, " on %s, ", value.as.tensor->device->name);
+        memory_append_bytes(out, memory_of_value(value));
+        return;
+    }
+    if (value.kind != VALUE_STRUCT) text_format(out, "%s ", value_kind_name(value));
+    Text shown = {0};
+    if (value_print(value, true, &shown) != STATUS_OK) error_clear();
+    size_t length = strcspn(text_get(&shown), "\n");
+    bool cut = length < shown.length || length > SHOWN_MAX;
+    if (length > SHOWN_MAX) {
+        length = SHOWN_MAX;
+        while (((unsigned char)shown.bytes[length] & 0xC0) == 0x80) length--;
+    }
+    text_append(out, text_get(&shown), length);
+    if (cut) text_append_string(out, "...");
+    text_free(&shown);
+}
+
+static void append_name(SessionName name, Text *out) {
+    switch (name.binding->kind) {
+    case BINDING_FUNCTION: append_function(name.binding, out); break;
+    case BINDING_STRUCT: text_format(out, "struct %s", name.name); break;
+    case BINDING_MODULE: text_format(out, "file %s", name.binding->program->file->name); break;
+    default: append_value(*name.value, out);
+    }
+}
+
+static bool name_has_value(SessionName name) {
+    return !name.value || name.value->kind != VALUE_ABSENT;
+}
+
+void inspect_variables(const Repl *repl) {
+    size_t count = session_name_count(repl->session), shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        SessionName name = session_name(repl->session, i);
+        bool last = strcmp(name.name, "_") == 0;
+        if (!name_has_value(name) || (last && name.value->kind == VALUE_NONE)) continue;
+        Text text = {0};
+        append_name(name, &text);
+        printf("%-12s %s\n", name.name, text_get(&text));
+        text_free(&text);
+        shown++;
+    }
+    if (shown == 0) printf("no variables\n");
+}
+
+Value inspect_path(const Repl *repl, const char *path, size_t length) {
+    size_t part = 0;
+    while (part < length && path[part] != '.') part++;
+    SessionName name;
+    if (!session_find(repl->session, path, part, &name) || !name.value) return value_absent();
+    Value value = value_retain(*name.value);
+    while (part < length && value.kind != VALUE_ABSENT && value.kind != VALUE_FAIL) {
+        size_t start = ++part;
+        while (part < length && path[part] != '.') part++;
+        Value inner = value_get_property(value, path + start, part - start);
+        value_release(value);
+        value = inner;
+    }
+    if (value.kind == VALUE_FAIL) error_clear();
+    return value.kind == VALUE_FAIL ? value_absent() : value;
+}
+
+static void inspect_value(const char *name, Value value) {
+    if (value.kind == VALUE_TENSOR) {
+        inspect_tensor(name, value.as.tensor);
+        return;
+    }
+    Text text = {0};
+    append_value(value, &text);
+    printf("%s: %s\n", name, text_get(&text));
+    text_free(&text);
+}
+
+void inspect_name(Repl *repl, const char *name, size_t length) {
+    char *word = memory_copy_string(name, length);
+    SessionName found;
+    Text text = {0};
+    Value value = inspect_path(repl, name, length);
+    if (value.kind != VALUE_ABSENT) {
+        inspect_value(word, value);
+    } else if (session_find(repl->session, name, length, &found) && !found.value) {
+        append_name(found, &text);
+        printf("%s\n", text_get(&text));
+    } else if (catalog_help(word, &text) == STATUS_OK) {
+        printf("%s", text_get(&text));
+    } else {
+        error_clear();
+        fail(STATUS_NAME, "there is no variable and no builtin called \"%s\"", word);
+        repl_show_error();
+    }
+    value_release(value);
+    text_free(&text);
+    free(word);
+}
