@@ -9,13 +9,37 @@
 #include "base/text.h"
 #include "device/cpu/cpu.h"
 #include "device/pool.h"
+#include "device/vulkan/open.h"
 
 static Device *default_device;
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static Status refuse_vulkan(const char *name) {
-    fail(STATUS_DEVICE, "cannot open the device %s: this build has no Vulkan device", name);
+static Status open_vulkan(Device *device, const DeviceSettings *settings, const char *name,
+                          int index) {
+    if (vulkan_open(device, settings, index) == STATUS_OK) return STATUS_OK;
+    Text why = {0};
+    text_append_string(&why, error_current()->message);
+    fail(STATUS_DEVICE, "cannot open the device %s: %s", name, text_get(&why));
+    text_free(&why);
     return fail_help("use the device cpu, or auto");
+}
+
+// A GPU where there is one that works, else the CPU.
+static Status open_auto(Device *device, const DeviceSettings *settings) {
+    if (vulkan_may_have_gpu() && vulkan_open(device, settings, VULKAN_FIRST_REAL) == STATUS_OK)
+        return STATUS_OK;
+    error_clear();
+    cpu_open(device);
+    return STATUS_OK;
+}
+
+static Status open_named(Device *device, const DeviceSettings *settings, const char *name,
+                         int index) {
+    if (strcmp(name, "auto") == 0) return open_auto(device, settings);
+    if (strcmp(name, "cpu") != 0)
+        return open_vulkan(device, settings, name, index < 0 ? VULKAN_FIRST : index);
+    cpu_open(device);
+    return STATUS_OK;
 }
 
 Status device_open(const char *name, Device **out) {
@@ -27,9 +51,12 @@ Status device_open(const char *name, Device **out) {
     DeviceSettings settings;
     TRY(device_settings_read(&settings));
     TRY(cpu_isa_check());
-    if (strncmp(name, "vulkan", 6) == 0) return refuse_vulkan(name);
     Device *device = memory_allocate_zeroed(1, sizeof *device);
-    cpu_open(device);
+    Status status = open_named(device, &settings, name, index);
+    if (status != STATUS_OK) {
+        free(device);
+        return status;
+    }
     if (settings.device_bytes > 0) device->memory_limit = (size_t)settings.device_bytes;
     device->pool = pool_new(device, &settings);
     *out = device;
@@ -75,5 +102,5 @@ void device_list(Text *out) {
     cpu_open(&device);
     text_format(out, "cpu        %s, %.0f MB\n", device.description,
                 (double)device.memory_limit / 0x1p20);
-    text_append_string(out, "vulkan     not usable: this build has no Vulkan device\n");
+    vulkan_list(out);
 }

@@ -303,6 +303,12 @@ PoolStatistics pool_statistics(const Device *device) {
     return statistics;
 }
 
+void pool_count_wait(Pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    pool->statistics.waits++;
+    pthread_mutex_unlock(&pool->lock);
+}
+
 void pool_clear_cache(Device *device) {
     pthread_mutex_lock(&device->pool->lock);
     pool_trim(device->pool, 0);

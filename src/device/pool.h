@@ -66,6 +66,8 @@ void pool_enter_live(Pool *pool, Buffer *buffer);
 void pool_leave_live(Pool *pool, Buffer *buffer);
 // Takes back the memory of everything that is still alive. Returns the bytes.
 uint64_t pool_purge(Pool *pool);
+// Counts a download that had to wait for the device. Without the lock held.
+void pool_count_wait(Pool *pool);
 // Gives an imported buffer's memory back to its owner.
 void pool_release_import(Pool *pool, Buffer *buffer);
 // One line on standard error under TL_DEBUG_MEMORY.

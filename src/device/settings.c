@@ -83,6 +83,20 @@ static Status read_device(char *out, size_t size) {
     return STATUS_OK;
 }
 
+static Status read_test_settings(DeviceSettings *out) {
+    static const char milliseconds_words[] = "a number of milliseconds";
+    static const NumberSetting slow = {"TL_TEST_SLOW_MS", milliseconds_words, 1, 10000, 0};
+    static const NumberSetting patience = {"TL_TEST_PATIENCE_MS", milliseconds_words, 100, 600000,
+                                           120000};
+    static const NumberSetting loss = {"TL_TEST_LOSS", "a number of submissions", 1, INT64_MAX, 0};
+    uint64_t number;
+    TRY(read_number(&slow, &number));
+    out->test_slow_ms = (int)number;
+    TRY(read_number(&patience, &number));
+    out->test_patience_ms = (int)number;
+    return read_number(&loss, &out->test_loss);
+}
+
 Status device_settings_read(DeviceSettings *out) {
     static const char megabytes_words[] = "a number of megabytes";
     static const NumberSetting buffer_max = {"TL_BUFFER_MAX_MB", megabytes_words, 0, MEGABYTES_MAX,
@@ -109,6 +123,7 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_switch("TL_POISON", &out->poison));
     TRY(read_switch("TL_DEBUG_MEMORY", &out->debug_memory));
     TRY(read_switch("TL_BUFFER_STATS", &out->buffer_stats));
+    TRY(read_test_settings(out));
     return read_memory_check(&out->memory_check);
 }
 

@@ -21,6 +21,11 @@ typedef struct DeviceSettings {
     uint64_t seed; // TL_SEED
     bool poison, debug_memory, buffer_stats;
     MemoryCheck memory_check;
+    // For tests of devices whose work is queued: TL_TEST_SLOW_MS delays every submission,
+    // TL_TEST_LOSS is the submission that loses the device (0: none), and without progress for
+    // TL_TEST_PATIENCE_MS (two minutes when unset) the device counts as lost.
+    int test_slow_ms, test_patience_ms;
+    uint64_t test_loss;
 } DeviceSettings;
 
 // Reads and checks all of them as they are now. STATUS_SETTING.

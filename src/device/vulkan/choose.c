@@ -1,0 +1,310 @@
+// Which physical devices there are, what each can do, and which one to open.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device/vulkan/core.h"
+
+// --- what a device says of itself
+// --------------------------------------------------------------------
+
+// The chain of structs that features are asked for and switched on with.
+typedef struct FeatureChain {
+    VkPhysicalDeviceFeatures2 base;
+    VkPhysicalDeviceVulkan11Features v11;
+    VkPhysicalDeviceVulkan12Features v12;
+    VkPhysicalDeviceSubgroupSizeControlFeatures size_control;
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dot_product;
+    VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv;
+} FeatureChain;
+
+typedef struct Extensions {
+    bool budget, size_control, dot_product, matrix_nv, portability;
+} Extensions;
+
+static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice handle) {
+    Extensions found = {0};
+    uint32_t count = 0;
+    library->EnumerateDeviceExtensionProperties(handle, NULL, &count, NULL);
+    VkExtensionProperties *properties = memory_allocate_zeroed(count + 1, sizeof *properties);
+    if (library->EnumerateDeviceExtensionProperties(handle, NULL, &count, properties) < 0)
+        count = 0;
+    const struct {
+        const char *name;
+        bool *there;
+    } wanted[] = {
+        {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &found.budget},
+        {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &found.size_control},
+        {VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, &found.dot_product},
+        {VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME, &found.matrix_nv},
+        {"VK_KHR_portability_subset", &found.portability},
+    };
+    for (uint32_t i = 0; i < count; i++)
+        for (size_t w = 0; w < sizeof wanted / sizeof *wanted; w++)
+            if (strcmp(properties[i].extensionName, wanted[w].name) == 0) *wanted[w].there = true;
+    free(properties);
+    return found;
+}
+
+static void link_next(FeatureChain *chain, void *next) {
+    VkBaseOutStructure *last = (VkBaseOutStructure *)&chain->base;
+    while (last->pNext) last = last->pNext;
+    last->pNext = next;
+}
+
+static void chain_features(FeatureChain *chain, Extensions extensions) {
+    *chain = (FeatureChain){
+        .base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+        .v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES,
+        .v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+        .size_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
+        .dot_product.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+        .matrix_nv.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV,
+    };
+    link_next(chain, &chain->v11);
+    link_next(chain, &chain->v12);
+    if (extensions.size_control) link_next(chain, &chain->size_control);
+    if (extensions.dot_product) link_next(chain, &chain->dot_product);
+    if (extensions.matrix_nv) link_next(chain, &chain->matrix_nv);
+}
+
+// What no kernel can do without; NULL when everything is there.
+static const char *missing_feature(const FeatureChain *chain) {
+    const VkPhysicalDeviceFeatures *base = &chain->base.features;
+    const VkPhysicalDeviceVulkan11Features *v11 = &chain->v11;
+    const VkPhysicalDeviceVulkan12Features *v12 = &chain->v12;
+    if (!base->shaderInt64) return "64-bit integers in shaders";
+    if (!base->shaderInt16) return "16-bit integers in shaders";
+    if (!v12->shaderInt8) return "8-bit integers in shaders";
+    if (!v11->storageBuffer16BitAccess) return "16-bit storage";
+    if (!v12->storageBuffer8BitAccess) return "8-bit storage";
+    if (!v12->bufferDeviceAddress) return "buffer device addresses";
+    if (!v12->timelineSemaphore) return "timeline semaphores";
+    if (!v12->scalarBlockLayout) return "scalar block layout";
+    return NULL;
+}
+
+static uint32_t find_features(const FeatureChain *chain,
+                              const VkPhysicalDeviceSubgroupProperties *subgroup,
+                              const VkPhysicalDeviceSubgroupSizeControlProperties *sizes) {
+    const VkSubgroupFeatureFlags wanted = VK_SUBGROUP_FEATURE_BASIC_BIT |
+                                          VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
+                                          VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+    uint32_t has = 0;
+    if (chain->base.features.shaderFloat64) has |= VULKAN_NEEDS_FLOAT64;
+    if (chain->v12.shaderFloat16) has |= VULKAN_NEEDS_FLOAT16;
+    if ((subgroup->supportedOperations & wanted) == wanted) has |= VULKAN_NEEDS_SUBGROUP;
+    if (chain->dot_product.shaderIntegerDotProduct) has |= VULKAN_NEEDS_DOT_PRODUCT;
+    if (chain->matrix_nv.cooperativeMatrix && chain->v12.vulkanMemoryModel)
+        has |= VULKAN_NEEDS_MATRIX_NV;
+    if (chain->size_control.subgroupSizeControl && sizes->minSubgroupSize <= 32 &&
+        sizes->maxSubgroupSize >= 32 &&
+        (sizes->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT))
+        has |= VULKAN_NEEDS_SUBGROUP_32;
+    return has;
+}
+
+// The family that computes; one that cannot draw is preferred on no device: its queues may be
+// slower.
+static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) {
+    VkQueueFamilyProperties families[32];
+    uint32_t count = 32;
+    library->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
+    physical->queues = 0;
+    for (uint32_t i = 0; i < count && physical->queues == 0; i++) {
+        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+        physical->family = i;
+        physical->queues = families[i].queueCount >= 2 ? 2 : 1;
+    }
+}
+
+// The heap and type of tensors: on the device, the largest.
+static void find_memory(const VulkanLibrary *library, VulkanPhysical *physical) {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+        .pNext = physical->has_budget ? &budget : NULL,
+    };
+    library->GetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
+    physical->memory = properties.memoryProperties;
+    for (uint32_t i = 0; i < physical->memory.memoryHeapCount; i++) {
+        const VkMemoryHeap *heap = &physical->memory.memoryHeaps[i];
+        if (!(heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) || heap->size <= physical->heap_bytes)
+            continue;
+        physical->heap = i;
+        physical->heap_bytes = heap->size;
+        physical->budget_bytes = heap->size;
+        if (physical->has_budget && budget.heapBudget[i] < heap->size)
+            physical->budget_bytes = budget.heapBudget[i];
+    }
+}
+
+static void find_limits(const VulkanLibrary *library, VulkanPhysical *physical,
+                        const FeatureChain *chain) {
+    VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+    VkPhysicalDeviceSubgroupProperties subgroup = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+        .pNext = physical->has_size_control ? &sizes : NULL};
+    VkPhysicalDeviceMaintenance3Properties maintenance = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, .pNext = &subgroup};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &maintenance};
+    library->GetPhysicalDeviceProperties2(physical->handle, &properties);
+    const VkPhysicalDeviceLimits *limits = &properties.properties.limits;
+    physical->allocation_bytes_max = maintenance.maxMemoryAllocationSize;
+    physical->allocations_max = limits->maxMemoryAllocationCount;
+    memcpy(physical->cache_uuid, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
+    VulkanFeatures *features = &physical->features;
+    features->has = find_features(chain, &subgroup, &sizes);
+    features->subgroup_size = subgroup.subgroupSize;
+    features->group_threads_max = limits->maxComputeWorkGroupInvocations;
+    features->shared_bytes_max = limits->maxComputeSharedMemorySize;
+    memcpy(features->groups_max, limits->maxComputeWorkGroupCount, sizeof features->groups_max);
+}
+
+static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, VulkanPhysical *out) {
+    *out = (VulkanPhysical){.handle = handle};
+    VkPhysicalDeviceProperties properties;
+    library->GetPhysicalDeviceProperties(handle, &properties);
+    out->type = properties.deviceType;
+    out->api_version = properties.apiVersion;
+    out->vendor = properties.vendorID;
+    out->device = properties.deviceID;
+    out->driver_version = properties.driverVersion;
+    memcpy(out->name, properties.deviceName, sizeof out->name);
+    if (properties.apiVersion < VK_API_VERSION_1_2) {
+        snprintf(out->unusable, sizeof out->unusable, "its driver is older than Vulkan 1.2");
+        return;
+    }
+    Extensions extensions = list_extensions(library, handle);
+    out->has_budget = extensions.budget;
+    out->has_size_control = extensions.size_control;
+    out->has_portability = extensions.portability;
+    FeatureChain chain;
+    chain_features(&chain, extensions);
+    library->GetPhysicalDeviceFeatures2(handle, &chain.base);
+    find_limits(library, out, &chain);
+    find_family(library, out);
+    find_memory(library, out);
+    const char *missing = missing_feature(&chain);
+    if (out->queues == 0) missing = "a queue that computes";
+    if (missing) snprintf(out->unusable, sizeof out->unusable, "it lacks %s", missing);
+}
+
+// --- the list
+// ----------------------------------------------------------------------------------------
+
+bool physical_is_software(const VulkanPhysical *physical) {
+    return physical->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+}
+
+static int rank_type(VkPhysicalDeviceType type) {
+    static const int ranks[] = {
+        [VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU] = 0, [VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU] = 1,
+        [VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU] = 2,  [VK_PHYSICAL_DEVICE_TYPE_OTHER] = 3,
+        [VK_PHYSICAL_DEVICE_TYPE_CPU] = 4,
+    };
+    return ranks[type];
+}
+
+int physical_list(const VulkanLibrary *library, VulkanPhysical *out) {
+    VkPhysicalDevice handles[VULKAN_PHYSICAL_MAX];
+    uint32_t count = VULKAN_PHYSICAL_MAX;
+    if (library->EnumeratePhysicalDevices(library->instance, &count, handles) < 0) return 0;
+    int listed = 0;
+    for (int rank = 0; rank <= 4; rank++) {
+        for (uint32_t i = 0; i < count; i++) {
+            VkPhysicalDeviceProperties properties;
+            library->GetPhysicalDeviceProperties(handles[i], &properties);
+            if (rank_type(properties.deviceType) == rank)
+                inspect(library, handles[i], &out[listed++]);
+        }
+    }
+    return listed;
+}
+
+Status physical_choose(const VulkanLibrary *library, int index, VulkanPhysical *out, int *number) {
+    VulkanPhysical *list = memory_allocate_zeroed(VULKAN_PHYSICAL_MAX, sizeof *list);
+    int count = physical_list(library, list), found = -1;
+    for (int i = 0; i < count && found < 0; i++) {
+        bool fits = index >= 0 ? i == index
+                               : !list[i].unusable[0] &&
+                                     (index == VULKAN_FIRST || !physical_is_software(&list[i]));
+        if (fits) found = i;
+    }
+    Status status = STATUS_OK;
+    if (found < 0 && index >= 0)
+        status = fail(STATUS_DEVICE, "there %s only %d Vulkan device%s", count == 1 ? "is" : "are",
+                      count, count == 1 ? "" : "s");
+    else if (found < 0)
+        status = fail(STATUS_DEVICE, "no Vulkan device is usable");
+    else if (list[found].unusable[0])
+        status =
+            fail(STATUS_DEVICE, "%s is not usable: %s", list[found].name, list[found].unusable);
+    else
+        *out = list[found];
+    *number = found;
+    free(list);
+    return status;
+}
+
+// --- opening
+// -----------------------------------------------------------------------------------------
+
+// Only what kernels use is switched on: some of the rest costs speed.
+static void keep_wanted(FeatureChain *chain, const FeatureChain *has) {
+    chain->base.features.shaderInt64 = VK_TRUE;
+    chain->base.features.shaderInt16 = VK_TRUE;
+    chain->base.features.shaderFloat64 = has->base.features.shaderFloat64;
+    chain->v11.storageBuffer16BitAccess = VK_TRUE;
+    chain->v12.storageBuffer8BitAccess = VK_TRUE;
+    chain->v12.shaderInt8 = VK_TRUE;
+    chain->v12.shaderFloat16 = has->v12.shaderFloat16;
+    chain->v12.bufferDeviceAddress = VK_TRUE;
+    chain->v12.timelineSemaphore = VK_TRUE;
+    chain->v12.scalarBlockLayout = VK_TRUE;
+    chain->v12.vulkanMemoryModel = has->v12.vulkanMemoryModel;
+    chain->v12.vulkanMemoryModelDeviceScope = has->v12.vulkanMemoryModelDeviceScope;
+    chain->v12.shaderSubgroupExtendedTypes = has->v12.shaderSubgroupExtendedTypes;
+    chain->size_control.subgroupSizeControl = has->size_control.subgroupSizeControl;
+    chain->size_control.computeFullSubgroups = has->size_control.computeFullSubgroups;
+    chain->dot_product.shaderIntegerDotProduct = has->dot_product.shaderIntegerDotProduct;
+    chain->matrix_nv.cooperativeMatrix = has->matrix_nv.cooperativeMatrix;
+}
+
+Status physical_create_device(const VulkanLibrary *library, const VulkanPhysical *physical,
+                              VkDevice *out) {
+    Extensions extensions = list_extensions(library, physical->handle);
+    FeatureChain has, chain;
+    chain_features(&has, extensions);
+    library->GetPhysicalDeviceFeatures2(physical->handle, &has.base);
+    chain_features(&chain, extensions);
+    keep_wanted(&chain, &has);
+    const char *names[8];
+    uint32_t count = 0;
+    if (extensions.budget) names[count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    if (extensions.size_control) names[count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+    if (extensions.dot_product) names[count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
+    if (extensions.matrix_nv) names[count++] = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
+    if (extensions.portability) names[count++] = "VK_KHR_portability_subset";
+    static const float priorities[2] = {1.0f, 1.0f};
+    VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = physical->family,
+        .queueCount = physical->queues,
+        .pQueuePriorities = priorities,
+    };
+    VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &chain.base,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queue,
+        .enabledExtensionCount = count,
+        .ppEnabledExtensionNames = names,
+    };
+    VkResult result = library->CreateDevice(physical->handle, &info, NULL, out);
+    if (result == VK_SUCCESS) return STATUS_OK;
+    return fail(STATUS_DEVICE, "the driver of %s refuses to open it (result %d)", physical->name,
+                (int)result);
+}

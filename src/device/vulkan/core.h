@@ -1,0 +1,303 @@
+// The Vulkan device's inside, shared by the files that make it up: library.c (the loader), choose.c
+// (which device, what it can do), memory.c (blocks), ring.c (bytes from the host), stream.c
+// (batches, barriers, serials), transfer.c (bytes in and out), pipeline.c (shaders), vulkan.c (the
+// whole).
+//
+// One lock per device guards all of it. Order of locks: the pool's, then this one; nothing here
+// calls the pool with the lock held.
+#ifndef DEVICE_VULKAN_CORE_H
+#define DEVICE_VULKAN_CORE_H
+
+#define VK_NO_PROTOTYPES
+#include <pthread.h>
+#include <vulkan/vulkan.h>
+
+#include "base/memory.h"
+#include "device/settings.h"
+#include "device/vulkan/open.h"
+#include "device/vulkan/vulkan.h"
+
+// --- the library ---------------------------------------------------------------------------------
+
+// The instance is made for the first device that needs it and goes with the last.
+typedef struct VulkanLibrary {
+    PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
+#define VULKAN_GLOBAL(name) PFN_vk##name name;
+#define VULKAN_INSTANCE(name) PFN_vk##name name;
+#include "device/vulkan/functions.def"
+    VkInstance instance;
+} VulkanLibrary;
+
+// STATUS_DEVICE in words when there is no loader or no driver. Release once for every acquire.
+Status library_acquire(const VulkanLibrary **out) MUST_USE;
+void library_release(void);
+
+// --- a physical device ---------------------------------------------------------------------------
+
+enum { VULKAN_PHYSICAL_MAX = 64, VULKAN_REASON_BYTES = 160 };
+
+typedef struct VulkanPhysical {
+    VkPhysicalDevice handle;
+    VkPhysicalDeviceType type;
+    char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
+    char unusable[VULKAN_REASON_BYTES]; // why it cannot be opened; empty when it can
+    VulkanFeatures features;
+    uint32_t api_version, vendor, device, driver_version;
+    uint8_t cache_uuid[VK_UUID_SIZE];
+    uint32_t family, queues; // of the family that computes; queues: 1 or 2 are taken
+    bool has_budget, has_size_control, has_portability;
+    VkDeviceSize allocation_bytes_max, buffer_bytes_max;
+    VkDeviceSize heap_bytes, budget_bytes; // of the heap that tensors live in; what is free of it
+    uint32_t heap;
+    uint32_t allocations_max;
+    VkPhysicalDeviceMemoryProperties memory;
+} VulkanPhysical;
+
+// All devices, real ones first. Returns how many; at most VULKAN_PHYSICAL_MAX.
+int physical_list(const VulkanLibrary *library, VulkanPhysical *out);
+bool physical_is_software(const VulkanPhysical *physical);
+// The device to open: number `index`, or the first that is usable (and real) for VULKAN_FIRST
+// (VULKAN_FIRST_REAL).
+Status physical_choose(const VulkanLibrary *library, int index, VulkanPhysical *out,
+                       int *number) MUST_USE;
+Status physical_create_device(const VulkanLibrary *library, const VulkanPhysical *physical,
+                              VkDevice *out) MUST_USE;
+
+// --- the ledger ----------------------------------------------------------------------------------
+
+// Every object that is made is counted, and is to be gone when the device is.
+typedef enum VulkanObject {
+    OBJECT_MEMORY,
+    OBJECT_BUFFER,
+    OBJECT_SEMAPHORE,
+    OBJECT_COMMAND_POOL,
+    OBJECT_SHADER_MODULE,
+    OBJECT_PIPELINE,
+    OBJECT_PIPELINE_LAYOUT,
+    OBJECT_PIPELINE_CACHE,
+    VULKAN_OBJECT_COUNT
+} VulkanObject;
+
+// --- memory --------------------------------------------------------------------------------------
+
+// Part of something: of memory in bytes, of a dispatch in groups.
+typedef struct VulkanRange {
+    VkDeviceSize offset, bytes;
+} VulkanRange;
+
+// One allocation of the driver with one buffer over all of it. Small memory shares blocks; large
+// memory has one of its own.
+typedef struct VulkanBlock VulkanBlock;
+struct VulkanBlock {
+    VkDeviceMemory memory;
+    VkBuffer buffer;
+    VkDeviceSize bytes;
+    uint64_t address;
+    void *mapped;             // NULL where the host does not see it
+    VECTOR(VulkanRange) free; // by offset, never adjacent
+    VulkanBlock *previous, *next;
+};
+
+// `written` and `read` are epochs: how many barriers had been recorded when it was last written and
+// read. `producer` and `last_use` are serials of batches.
+struct VulkanMemory {
+    uint64_t address;
+    VulkanBlock *block;
+    VkDeviceSize offset, bytes;
+    uint64_t written, read;
+    uint64_t producer, last_use;
+    VulkanMemory *next; // in the list of memory that is given back when its last use is done
+};
+
+typedef struct VulkanMemories {
+    VulkanBlock *blocks; // those that are shared
+    VulkanMemory *leaving;
+    uint32_t type, staging_type, read_type; // memory types: of tensors, of the ring, of downloads
+} VulkanMemories;
+
+// --- the stream ----------------------------------------------------------------------------------
+
+enum { VULKAN_BATCHES = 32, VULKAN_OP_BYTES = 32 };
+
+// One command buffer's worth of work. Serial s is recorded in slot s % VULKAN_BATCHES.
+typedef struct VulkanBatch {
+    VkCommandPool pool;
+    VkCommandBuffer commands;
+    uint64_t serial;
+    uint64_t ring_end; // the ring's head when it was submitted
+    int kernels;
+    uint64_t cost;
+    VkPipeline pipeline; // the one that is bound
+    char
+        op[VULKAN_OP_BYTES]; // the last operation in it, and where in the script that was asked for
+    Origin origin;
+} VulkanBatch;
+
+typedef struct VulkanStream {
+    VkQueue queue, read_queue;
+    VkSemaphore timeline, read_timeline;
+    VulkanBatch batches[VULKAN_BATCHES];
+    uint64_t serial;    // of the batch that is open, or would be opened next
+    uint64_t completed; // the last serial known to be done
+    uint64_t epoch;     // barriers recorded so far, plus one: memory never used has epoch 0
+    bool open;
+    VkCommandPool read_pool;
+    VkCommandBuffer read_commands;
+    VulkanBlock *read_block; // what downloads go through; made for the first
+    uint64_t read_serial;
+    int kernels_max;
+} VulkanStream;
+
+// --- bytes from the host -------------------------------------------------------------------------
+
+typedef struct VulkanRing {
+    VulkanBlock *block;
+    uint64_t head, tail;  // positions that only grow; modulo the block's bytes an offset
+    uint64_t tail_serial; // the last batch whose bytes are free again
+} VulkanRing;
+
+// --- pipelines -----------------------------------------------------------------------------------
+
+typedef struct VulkanPipeline {
+    VulkanShader shader;
+    int n_constants;
+    uint32_t constants[VULKAN_CONSTANTS_MAX];
+    VkPipeline handle; // VK_NULL_HANDLE: a free slot
+} VulkanPipeline;
+
+typedef struct VulkanPipelines {
+    VkPipelineLayout layout;
+    VkPipelineCache cache;
+    size_t cache_bytes; // what was read from the disk
+    VulkanPipeline *slots;
+    size_t slot_count, used;
+} VulkanPipelines;
+
+// --- the slow device of the tests
+// ------------------------------------------------------------------
+
+// Submission n waits until the host says n, which a thread does `delay_ms` after the one before.
+typedef struct VulkanGate {
+    int delay_ms;
+    VkSemaphore semaphore;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t wanted;
+    bool stop;
+} VulkanGate;
+
+// --- the device ----------------------------------------------------------------------------------
+
+typedef struct VulkanFunctions {
+#define VULKAN_DEVICE(name) PFN_vk##name name;
+#include "device/vulkan/functions.def"
+} VulkanFunctions;
+
+typedef struct VulkanDevice {
+    VulkanFunctions call; // first: the hot calls are one load away
+    const VulkanLibrary *library;
+    Device *device;
+    VulkanPhysical physical;
+    VkDevice handle;
+    pthread_mutex_t lock;
+    bool lost, abandoned;
+    char lost_words[256]; // why, for every call after the first
+    int patience_ms;      // without progress for so long, the device counts as lost
+    uint64_t lose_after;  // tests: the submission that loses the device; 0: none
+    VulkanMemories memories;
+    VulkanStream stream;
+    VulkanRing ring;
+    VulkanPipelines pipelines;
+    VulkanGate gate;
+    uint32_t ledger[VULKAN_OBJECT_COUNT];
+} VulkanDevice;
+
+static inline VulkanDevice *vulkan_of(const Device *device) {
+    return device->state;
+}
+
+// STATUS_OK, or the error of a call: lost devices stay lost. `what` says what was being done.
+Status vulkan_check(VulkanDevice *vulkan, VkResult result, const char *what) MUST_USE;
+// The error of a device that was lost before.
+Status vulkan_refuse_lost(const VulkanDevice *vulkan) MUST_USE;
+
+// Everything below: with the lock held.
+Status memories_open(VulkanDevice *vulkan) MUST_USE;
+void memories_close(VulkanDevice *vulkan);
+Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_USE;
+// Gives the memory back when the work that uses it is done.
+void memory_release(VulkanDevice *vulkan, VulkanMemory *memory);
+// Gives back what is no longer used.
+void memories_collect(VulkanDevice *vulkan);
+Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
+                 VulkanBlock **out) MUST_USE;
+void block_free(VulkanDevice *vulkan, VulkanBlock *block);
+
+Status ring_open(VulkanDevice *vulkan) MUST_USE;
+void ring_close(VulkanDevice *vulkan);
+// Bytes of the ring that stay until the open batch is done: may submit and wait. At most a quarter
+// of the ring.
+Status ring_take(VulkanDevice *vulkan, size_t bytes, void **host, VkDeviceSize *offset) MUST_USE;
+enum { RING_PIECE_BYTES = 4 << 20 };
+// Frees what batches that are done took; before the slot of such a batch is used again.
+void ring_reclaim(VulkanDevice *vulkan);
+
+Status stream_open(VulkanDevice *vulkan, int kernels_max) MUST_USE;
+void stream_close(VulkanDevice *vulkan);
+Status commands_begin(VulkanDevice *vulkan, VkCommandPool pool, VkCommandBuffer commands) MUST_USE;
+// The open batch, opened if need be.
+Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) MUST_USE;
+Status stream_submit(VulkanDevice *vulkan) MUST_USE;
+Status stream_wait(VulkanDevice *vulkan, uint64_t serial) MUST_USE;
+// What of the submitted work is done by now.
+Status stream_poll(VulkanDevice *vulkan) MUST_USE;
+// Until a timeline says `value`, as long as the device makes progress.
+Status stream_wait_timeline(VulkanDevice *vulkan, VkSemaphore timeline, uint64_t value) MUST_USE;
+// Records that the open batch uses this memory. A barrier that is needed comes before: call for all
+// memory of a command first with stream_hazard, then stream_use.
+bool stream_hazard(const VulkanDevice *vulkan, const VulkanMemory *memory, bool write);
+void stream_use(VulkanDevice *vulkan, VulkanMemory *memory, bool write);
+void stream_barrier(VulkanDevice *vulkan, const VulkanBatch *batch);
+// Notes a recorded kernel; submits a batch that is full.
+Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) MUST_USE;
+// Into how many submissions work of this cost is to be cut.
+uint64_t stream_pieces(uint64_t cost);
+// The operation whose kernels this thread records, for errors.
+void stream_name_op(const char *name);
+// The device counts as lost from now on: it did `what` wrong. STATUS_DEVICE.
+Status stream_lose(VulkanDevice *vulkan, const char *what) MUST_USE;
+
+Status timeline_new(VulkanDevice *vulkan, VkSemaphore *out) MUST_USE;
+void timeline_free(VulkanDevice *vulkan, VkSemaphore timeline);
+
+Status gate_open(VulkanDevice *vulkan, int delay_ms) MUST_USE;
+// In this order at the end, with the stream finishing between them.
+void gate_hurry(VulkanDevice *vulkan);
+void gate_close(VulkanDevice *vulkan);
+void gate_request(VulkanDevice *vulkan, uint64_t serial);
+
+Status pipelines_open(VulkanDevice *vulkan) MUST_USE;
+void pipelines_close(VulkanDevice *vulkan);
+
+// The bytes of pipelines made by an earlier run with this driver; NULL when there are none. Failure
+// to read or write is silent: the pipelines are made again.
+void *disk_cache_read(const VulkanPhysical *physical, size_t *bytes);
+void disk_cache_write(const VulkanPhysical *physical, const void *data, size_t bytes);
+
+// transfer.c: members of the backend.
+Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void *source,
+                       size_t bytes) MUST_USE;
+Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *target,
+                         size_t bytes) MUST_USE;
+
+typedef struct VulkanModule {
+    const uint32_t *words;
+    size_t bytes;
+    const char *name;
+    uint32_t needs;
+} VulkanModule;
+// Generated by CMake from shaders/kernels.def.
+extern const VulkanModule vulkan_modules[];
+
+#endif

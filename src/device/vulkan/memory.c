@@ -1,0 +1,297 @@
+// Device memory in blocks: small memory shares blocks of 64 MiB, because drivers allow only a few
+// thousand allocations; large memory has a block of its own. Memory that submitted work still uses
+// leaves when that work is done.
+#include <stdlib.h>
+
+#include "device/vulkan/core.h"
+
+enum {
+    SHARED_BLOCK_BYTES = 64 << 20,
+    SHARED_BYTES_MAX = 8 << 20, // what is larger has a block of its own
+    RANGE_ALIGNMENT = 256,
+};
+
+// --- memory types
+// -------------------------------------------------------------------------------------
+
+// The first type with all of `needed`, preferably with `liked` too: drivers sort them by speed.
+static bool find_type(const VulkanPhysical *physical, uint32_t heap_or_all,
+                      VkMemoryPropertyFlags needed, VkMemoryPropertyFlags liked, uint32_t *out) {
+    const VkPhysicalDeviceMemoryProperties *memory = &physical->memory;
+    for (int pass = 0; pass < 2; pass++) {
+        VkMemoryPropertyFlags wanted = pass == 0 ? needed | liked : needed;
+        for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+            if ((memory->memoryTypes[i].propertyFlags & wanted) != wanted) continue;
+            if (heap_or_all != UINT32_MAX && memory->memoryTypes[i].heapIndex != heap_or_all)
+                continue;
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+Status memories_open(VulkanDevice *vulkan) {
+    const VulkanPhysical *physical = &vulkan->physical;
+    VulkanMemories *memories = &vulkan->memories;
+    const VkMemoryPropertyFlags seen =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    bool complete = find_type(physical, physical->heap, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0,
+                              &memories->type) &&
+                    find_type(physical, UINT32_MAX, seen, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                              &memories->staging_type) &&
+                    find_type(physical, UINT32_MAX, seen, VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+                              &memories->read_type);
+    return complete ? STATUS_OK : fail(STATUS_DEVICE, "it has no memory that the host can write");
+}
+
+// --- blocks
+// -------------------------------------------------------------------------------------------
+
+static Status create_buffer(VulkanDevice *vulkan, VulkanBlock *block) {
+    VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = block->bytes,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+    TRY(vulkan_check(vulkan, vulkan->call.CreateBuffer(vulkan->handle, &info, NULL, &block->buffer),
+                     "making a buffer"));
+    vulkan->ledger[OBJECT_BUFFER]++;
+    return STATUS_OK;
+}
+
+static Status allocate(VulkanDevice *vulkan, VulkanBlock *block, uint32_t type) {
+    VkMemoryRequirements requirements;
+    vulkan->call.GetBufferMemoryRequirements(vulkan->handle, block->buffer, &requirements);
+    if (!(requirements.memoryTypeBits >> type & 1))
+        return fail(STATUS_DEVICE, "%s keeps no buffers in its memory", vulkan->device->name);
+    VkMemoryAllocateFlagsInfo flags = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+        .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+    };
+    VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .pNext = &flags,
+        .allocationSize = requirements.size,
+        .memoryTypeIndex = type,
+    };
+    TRY(vulkan_check(vulkan,
+                     vulkan->call.AllocateMemory(vulkan->handle, &info, NULL, &block->memory),
+                     "allocating memory"));
+    vulkan->ledger[OBJECT_MEMORY]++;
+    return vulkan_check(
+        vulkan, vulkan->call.BindBufferMemory(vulkan->handle, block->buffer, block->memory, 0),
+        "binding memory");
+}
+
+static Status map(VulkanDevice *vulkan, VulkanBlock *block, uint32_t type) {
+    VkMemoryPropertyFlags flags = vulkan->physical.memory.memoryTypes[type].propertyFlags;
+    if (type == vulkan->memories.type || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
+        return STATUS_OK;
+    return vulkan_check(
+        vulkan,
+        vulkan->call.MapMemory(vulkan->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &block->mapped),
+        "mapping memory");
+}
+
+Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type, VulkanBlock **out) {
+    if (vulkan->ledger[OBJECT_MEMORY] >= vulkan->physical.allocations_max)
+        return fail(STATUS_MEMORY, "%s allows no more than %u allocations", vulkan->device->name,
+                    vulkan->physical.allocations_max);
+    VulkanBlock *block = memory_allocate_zeroed(1, sizeof *block);
+    block->bytes = bytes;
+    Status status = create_buffer(vulkan, block);
+    if (status == STATUS_OK) status = allocate(vulkan, block, type);
+    if (status == STATUS_OK) status = map(vulkan, block, type);
+    if (status != STATUS_OK) {
+        block_free(vulkan, block);
+        return status;
+    }
+    VkBufferDeviceAddressInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+        .buffer = block->buffer,
+    };
+    block->address = vulkan->call.GetBufferDeviceAddress(vulkan->handle, &info);
+    *out = block;
+    return STATUS_OK;
+}
+
+void block_free(VulkanDevice *vulkan, VulkanBlock *block) {
+    if (block->buffer) {
+        vulkan->call.DestroyBuffer(vulkan->handle, block->buffer, NULL);
+        vulkan->ledger[OBJECT_BUFFER]--;
+    }
+    if (block->memory) {
+        vulkan->call.FreeMemory(vulkan->handle, block->memory, NULL);
+        vulkan->ledger[OBJECT_MEMORY]--;
+    }
+    VECTOR_FREE(&block->free);
+    free(block);
+}
+
+// --- ranges of shared blocks
+// --------------------------------------------------------------------------
+
+// The smallest free range that serves.
+static bool take_range(VulkanBlock *block, VkDeviceSize bytes, VkDeviceSize *offset) {
+    size_t best = block->free.count;
+    for (size_t i = 0; i < block->free.count; i++)
+        if (block->free.items[i].bytes >= bytes &&
+            (best == block->free.count ||
+             block->free.items[i].bytes < block->free.items[best].bytes))
+            best = i;
+    if (best == block->free.count) return false;
+    VulkanRange *range = &block->free.items[best];
+    *offset = range->offset;
+    range->offset += bytes;
+    range->bytes -= bytes;
+    if (range->bytes == 0) {
+        block->free.count--;
+        memmove(range, range + 1, (block->free.count - best) * sizeof *range);
+    }
+    return true;
+}
+
+static void return_range(VulkanBlock *block, VulkanRange range) {
+    size_t at = 0;
+    while (at < block->free.count && block->free.items[at].offset < range.offset) at++;
+    VulkanRange *items = block->free.items;
+    bool joins_before = at > 0 && items[at - 1].offset + items[at - 1].bytes == range.offset;
+    bool joins_after = at < block->free.count && range.offset + range.bytes == items[at].offset;
+    if (joins_before && joins_after) {
+        items[at - 1].bytes += range.bytes + items[at].bytes;
+        block->free.count--;
+        memmove(&items[at], &items[at + 1], (block->free.count - at) * sizeof *items);
+    } else if (joins_before) {
+        items[at - 1].bytes += range.bytes;
+    } else if (joins_after) {
+        items[at].offset = range.offset;
+        items[at].bytes += range.bytes;
+    } else {
+        VECTOR_PUSH(&block->free, range);
+        items = block->free.items;
+        memmove(&items[at + 1], &items[at], (block->free.count - 1 - at) * sizeof *items);
+        items[at] = range;
+    }
+}
+
+static bool is_empty(const VulkanBlock *block) {
+    return block->free.count == 1 && block->free.items[0].bytes == block->bytes;
+}
+
+static void link_block(VulkanMemories *memories, VulkanBlock *block) {
+    block->next = memories->blocks;
+    if (block->next) block->next->previous = block;
+    memories->blocks = block;
+}
+
+static void unlink_block(VulkanMemories *memories, VulkanBlock *block) {
+    if (block->previous)
+        block->previous->next = block->next;
+    else
+        memories->blocks = block->next;
+    if (block->next) block->next->previous = block->previous;
+}
+
+// A block without tenants goes, unless it is the only one: the next small tensor would want it.
+static void drop_if_empty(VulkanDevice *vulkan, VulkanBlock *block) {
+    VulkanMemories *memories = &vulkan->memories;
+    if (!is_empty(block) || (memories->blocks == block && !block->next)) return;
+    unlink_block(memories, block);
+    block_free(vulkan, block);
+}
+
+static Status take_shared(VulkanDevice *vulkan, VulkanMemory *memory) {
+    for (VulkanBlock *block = vulkan->memories.blocks; block; block = block->next) {
+        if (!take_range(block, memory->bytes, &memory->offset)) continue;
+        memory->block = block;
+        return STATUS_OK;
+    }
+    VulkanBlock *block;
+    TRY(block_new(vulkan, SHARED_BLOCK_BYTES, vulkan->memories.type, &block));
+    VulkanRange all = {0, block->bytes};
+    VECTOR_PUSH(&block->free, all);
+    link_block(&vulkan->memories, block);
+    memory->block = block;
+    ASSERT(take_range(block, memory->bytes, &memory->offset));
+    return STATUS_OK;
+}
+
+// --- memory
+// -------------------------------------------------------------------------------------------
+
+static Status check_size(const VulkanDevice *vulkan, VkDeviceSize bytes) {
+    if (bytes <= vulkan->physical.allocation_bytes_max) return STATUS_OK;
+    fail(STATUS_DEVICE, "%s gives at most %.0f MB in one piece; a tensor asks for %.0f MB",
+         vulkan->device->name, (double)vulkan->physical.allocation_bytes_max / 0x1p20,
+         (double)bytes / 0x1p20);
+    return fail_help("cut the tensor in parts");
+}
+
+Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
+    VkDeviceSize rounded =
+        ((VkDeviceSize)bytes + RANGE_ALIGNMENT - 1) & ~(VkDeviceSize)(RANGE_ALIGNMENT - 1);
+    if (rounded == 0) rounded = RANGE_ALIGNMENT;
+    TRY(check_size(vulkan, rounded));
+    memories_collect(vulkan);
+    VulkanMemory *memory = memory_allocate_zeroed(1, sizeof *memory);
+    memory->bytes = rounded;
+    Status status = rounded <= SHARED_BYTES_MAX
+                        ? take_shared(vulkan, memory)
+                        : block_new(vulkan, rounded, vulkan->memories.type, &memory->block);
+    if (status != STATUS_OK) {
+        free(memory);
+        return status;
+    }
+    memory->address = memory->block->address + memory->offset;
+    *out = memory;
+    return STATUS_OK;
+}
+
+static void free_memory(VulkanDevice *vulkan, VulkanMemory *memory) {
+    VulkanBlock *block = memory->block;
+    if (memory->bytes <= SHARED_BYTES_MAX) {
+        return_range(block, (VulkanRange){memory->offset, memory->bytes});
+        drop_if_empty(vulkan, block);
+    } else {
+        block_free(vulkan, block);
+    }
+    free(memory);
+}
+
+void memory_release(VulkanDevice *vulkan, VulkanMemory *memory) {
+    if (memory->last_use <= vulkan->stream.completed) {
+        free_memory(vulkan, memory);
+        return;
+    }
+    memory->next = vulkan->memories.leaving;
+    vulkan->memories.leaving = memory;
+}
+
+void memories_collect(VulkanDevice *vulkan) {
+    VulkanMemory **link = &vulkan->memories.leaving;
+    while (*link) {
+        VulkanMemory *memory = *link;
+        if (memory->last_use > vulkan->stream.completed) {
+            link = &memory->next;
+            continue;
+        }
+        *link = memory->next;
+        free_memory(vulkan, memory);
+    }
+}
+
+void memories_close(VulkanDevice *vulkan) {
+    while (vulkan->memories.leaving) {
+        VulkanMemory *memory = vulkan->memories.leaving;
+        vulkan->memories.leaving = memory->next;
+        free_memory(vulkan, memory);
+    }
+    while (vulkan->memories.blocks) {
+        VulkanBlock *block = vulkan->memories.blocks;
+        unlink_block(&vulkan->memories, block);
+        block_free(vulkan, block);
+    }
+}

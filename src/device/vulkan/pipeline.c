@@ -1,0 +1,278 @@
+// Shaders as pipelines, made at their first use, and the dispatch of one.
+#include <stdlib.h>
+
+#include "device/vulkan/core.h"
+
+// --- the table
+// ---------------------------------------------------------------------------------------
+
+static uint64_t hash_key(VulkanShader shader, int n_constants, const uint32_t *constants) {
+    uint64_t hash = (uint64_t)shader * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)n_constants;
+    for (int i = 0; i < n_constants; i++) hash = (hash ^ constants[i]) * UINT64_C(0x100000001B3);
+    return hash ^ hash >> 29;
+}
+
+// The slot of this pipeline, or the free one where it belongs.
+static VulkanPipeline *find_slot(VulkanPipelines *pipelines, VulkanShader shader, int n_constants,
+                                 const uint32_t *constants) {
+    size_t mask = pipelines->slot_count - 1;
+    size_t at = (size_t)hash_key(shader, n_constants, constants) & mask;
+    for (;; at = (at + 1) & mask) {
+        VulkanPipeline *slot = &pipelines->slots[at];
+        if (!slot->handle) return slot;
+        if (slot->shader == shader && slot->n_constants == n_constants &&
+            memcmp(slot->constants, constants, (size_t)n_constants * sizeof *constants) == 0)
+            return slot;
+    }
+}
+
+static void grow(VulkanPipelines *pipelines) {
+    VulkanPipeline *old = pipelines->slots;
+    size_t old_count = pipelines->slot_count;
+    pipelines->slot_count = old_count ? old_count * 2 : 64;
+    pipelines->slots = memory_allocate_zeroed(pipelines->slot_count, sizeof *old);
+    for (size_t i = 0; i < old_count; i++)
+        if (old[i].handle)
+            *find_slot(pipelines, old[i].shader, old[i].n_constants, old[i].constants) = old[i];
+    free(old);
+}
+
+// --- making
+// ------------------------------------------------------------------------------------------
+
+static Status refuse_needs(const VulkanDevice *vulkan, const VulkanModule *module) {
+    static const char *const words[] = {
+        "float64",         "float16 arithmetic",   "subgroup arithmetic",
+        "dot products",    "cooperative matrices", "cooperative matrices",
+        "subgroups of 32",
+    };
+    uint32_t missing = module->needs & ~vulkan->physical.features.has;
+    fail(STATUS_DEVICE, "%s has no %s, which %s needs", vulkan->device->name,
+         words[__builtin_ctz(missing)], module->name);
+    return fail_help("convert to float32, or use the device cpu");
+}
+
+static Status create_pipeline(VulkanDevice *vulkan, const VulkanModule *module,
+                              VkShaderModule shader, VulkanPipeline *pipeline) {
+    VkSpecializationMapEntry entries[VULKAN_CONSTANTS_MAX];
+    for (uint32_t i = 0; i < (uint32_t)pipeline->n_constants; i++)
+        entries[i] = (VkSpecializationMapEntry){i, i * 4, 4};
+    VkSpecializationInfo constants = {
+        .mapEntryCount = (uint32_t)pipeline->n_constants,
+        .pMapEntries = entries,
+        .dataSize = (size_t)pipeline->n_constants * 4,
+        .pData = pipeline->constants,
+    };
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+        .requiredSubgroupSize = 32,
+    };
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = module->needs & VULKAN_NEEDS_SUBGROUP_32 ? &size : NULL,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = shader,
+                  .pName = "main",
+                  .pSpecializationInfo = &constants},
+        .layout = vulkan->pipelines.layout,
+    };
+    return vulkan_check(vulkan,
+                        vulkan->call.CreateComputePipelines(vulkan->handle, vulkan->pipelines.cache,
+                                                            1, &info, NULL, &pipeline->handle),
+                        module->name);
+}
+
+static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
+    const VulkanModule *module = &vulkan_modules[pipeline->shader];
+    if (module->needs & ~vulkan->physical.features.has) return refuse_needs(vulkan, module);
+    VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = module->bytes,
+        .pCode = module->words,
+    };
+    VkShaderModule shader;
+    TRY(vulkan_check(vulkan, vulkan->call.CreateShaderModule(vulkan->handle, &info, NULL, &shader),
+                     module->name));
+    vulkan->ledger[OBJECT_SHADER_MODULE]++;
+    Status status = create_pipeline(vulkan, module, shader, pipeline);
+    vulkan->call.DestroyShaderModule(vulkan->handle, shader, NULL);
+    vulkan->ledger[OBJECT_SHADER_MODULE]--;
+    if (status == STATUS_OK) vulkan->ledger[OBJECT_PIPELINE]++;
+    return status;
+}
+
+static Status find_pipeline(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VkPipeline *out) {
+    VulkanPipelines *pipelines = &vulkan->pipelines;
+    if (pipelines->used * 2 >= pipelines->slot_count) grow(pipelines);
+    VulkanPipeline *slot =
+        find_slot(pipelines, dispatch->shader, dispatch->n_constants, dispatch->constants);
+    if (UNLIKELY(!slot->handle)) {
+        VulkanPipeline made = {.shader = dispatch->shader, .n_constants = dispatch->n_constants};
+        memcpy(made.constants, dispatch->constants, sizeof made.constants);
+        TRY(make_pipeline(vulkan, &made));
+        *slot = made;
+        pipelines->used++;
+    }
+    *out = slot->handle;
+    return STATUS_OK;
+}
+
+Status pipelines_open(VulkanDevice *vulkan) {
+    VulkanPipelines *pipelines = &vulkan->pipelines;
+    VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, VULKAN_PUSH_BYTES};
+    VkPipelineLayoutCreateInfo layout = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .pushConstantRangeCount = 1,
+        .pPushConstantRanges = &push,
+    };
+    TRY(vulkan_check(
+        vulkan,
+        vulkan->call.CreatePipelineLayout(vulkan->handle, &layout, NULL, &pipelines->layout),
+        "making a pipeline layout"));
+    vulkan->ledger[OBJECT_PIPELINE_LAYOUT]++;
+    void *data = disk_cache_read(&vulkan->physical, &pipelines->cache_bytes);
+    VkPipelineCacheCreateInfo cache = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+        .initialDataSize = pipelines->cache_bytes,
+        .pInitialData = data,
+    };
+    Status status = vulkan_check(
+        vulkan, vulkan->call.CreatePipelineCache(vulkan->handle, &cache, NULL, &pipelines->cache),
+        "making a pipeline cache");
+    if (status == STATUS_OK) vulkan->ledger[OBJECT_PIPELINE_CACHE]++;
+    free(data);
+    return status;
+}
+
+// Pipelines that were made by this run are there for the next one.
+static void save_cache(VulkanDevice *vulkan) {
+    size_t bytes = 0;
+    VulkanPipelines *pipelines = &vulkan->pipelines;
+    if (vulkan->lost || pipelines->used == 0) return;
+    if (vulkan->call.GetPipelineCacheData(vulkan->handle, pipelines->cache, &bytes, NULL) !=
+            VK_SUCCESS ||
+        bytes <= pipelines->cache_bytes)
+        return;
+    void *data = memory_allocate(bytes);
+    if (vulkan->call.GetPipelineCacheData(vulkan->handle, pipelines->cache, &bytes, data) ==
+        VK_SUCCESS)
+        disk_cache_write(&vulkan->physical, data, bytes);
+    free(data);
+}
+
+void pipelines_close(VulkanDevice *vulkan) {
+    VulkanPipelines *pipelines = &vulkan->pipelines;
+    if (pipelines->cache) {
+        save_cache(vulkan);
+        vulkan->call.DestroyPipelineCache(vulkan->handle, pipelines->cache, NULL);
+        vulkan->ledger[OBJECT_PIPELINE_CACHE]--;
+    }
+    for (size_t i = 0; i < pipelines->slot_count; i++) {
+        if (!pipelines->slots[i].handle) continue;
+        vulkan->call.DestroyPipeline(vulkan->handle, pipelines->slots[i].handle, NULL);
+        vulkan->ledger[OBJECT_PIPELINE]--;
+    }
+    free(pipelines->slots);
+    if (!pipelines->layout) return;
+    vulkan->call.DestroyPipelineLayout(vulkan->handle, pipelines->layout, NULL);
+    vulkan->ledger[OBJECT_PIPELINE_LAYOUT]--;
+}
+
+// --- dispatch
+// ----------------------------------------------------------------------------------------
+
+void vulkan_spread_groups(const Device *device, uint64_t count, uint32_t groups[3]) {
+    uint64_t widest = vulkan_of(device)->physical.features.groups_max[0];
+    uint64_t rows = (count + widest - 1) / widest;
+    groups[0] = rows > 0 ? (uint32_t)((count + rows - 1) / rows) : 0;
+    groups[1] = (uint32_t)rows;
+    groups[2] = 1;
+}
+
+static void use_buffers(VulkanDevice *vulkan, const VulkanBatch *batch,
+                        const VulkanDispatch *dispatch) {
+    bool hazard = false;
+    for (int i = 0; i < dispatch->n_reads; i++)
+        hazard |= stream_hazard(vulkan, dispatch->reads[i]->handle, false);
+    for (int i = 0; i < dispatch->n_writes; i++)
+        hazard |= stream_hazard(vulkan, dispatch->writes[i]->handle, true);
+    if (hazard) stream_barrier(vulkan, batch);
+    for (int i = 0; i < dispatch->n_reads; i++)
+        stream_use(vulkan, dispatch->reads[i]->handle, false);
+    for (int i = 0; i < dispatch->n_writes; i++)
+        stream_use(vulkan, dispatch->writes[i]->handle, true);
+}
+
+// Lays out what is pushed: the address of the arguments, if any, then the rest.
+static Status prepare_push(VulkanDevice *vulkan, const VulkanDispatch *dispatch, char *push,
+                           uint32_t *bytes) {
+    size_t at = 0;
+    if (dispatch->arguments) {
+        ASSERT(dispatch->arguments_bytes <= VULKAN_ARGUMENT_BYTES_MAX);
+        void *host;
+        VkDeviceSize offset;
+        TRY(ring_take(vulkan, dispatch->arguments_bytes, &host, &offset));
+        memcpy(host, dispatch->arguments, dispatch->arguments_bytes);
+        uint64_t address = vulkan->ring.block->address + offset;
+        memcpy(push, &address, sizeof address);
+        at = sizeof address;
+    }
+    ASSERT(at + dispatch->push_bytes <= VULKAN_PUSH_BYTES && dispatch->push_bytes % 4 == 0);
+    if (dispatch->push_bytes > 0) memcpy(push + at, dispatch->push, dispatch->push_bytes);
+    *bytes = (uint32_t)(at + dispatch->push_bytes);
+    return STATUS_OK;
+}
+
+// The groups of `part` along `axis`.
+static Status record(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VkPipeline pipeline,
+                     int axis, VulkanRange part) {
+    char push[VULKAN_PUSH_BYTES];
+    uint32_t push_bytes;
+    TRY(prepare_push(vulkan, dispatch, push, &push_bytes));
+    VulkanBatch *batch;
+    TRY(stream_begin(vulkan, &batch));
+    use_buffers(vulkan, batch, dispatch);
+    if (batch->pipeline != pipeline) {
+        vulkan->call.CmdBindPipeline(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+        batch->pipeline = pipeline;
+    }
+    if (push_bytes > 0)
+        vulkan->call.CmdPushConstants(batch->commands, vulkan->pipelines.layout,
+                                      VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
+    uint32_t base[3] = {0, 0, 0};
+    uint32_t groups[3] = {dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]};
+    uint64_t cost = dispatch->cost / groups[axis] * part.bytes;
+    base[axis] = (uint32_t)part.offset;
+    groups[axis] = (uint32_t)part.bytes;
+    vulkan->call.CmdDispatchBase(batch->commands, base[0], base[1], base[2], groups[0], groups[1],
+                                 groups[2]);
+    return stream_count(vulkan, batch, cost);
+}
+
+static Status record_in_parts(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
+    VkPipeline pipeline;
+    TRY(find_pipeline(vulkan, dispatch, &pipeline));
+    int axis = dispatch->groups[2] > 1 ? 2 : 1;
+    uint64_t whole = dispatch->groups[axis], pieces = stream_pieces(dispatch->cost);
+    uint64_t part = (whole + pieces - 1) / pieces;
+    for (uint64_t first = 0; first < whole; first += part) {
+        uint64_t left = whole - first;
+        VulkanRange range = {first, left < part ? left : part};
+        TRY(record(vulkan, dispatch, pipeline, axis, range));
+    }
+    return STATUS_OK;
+}
+
+Status vulkan_dispatch(Device *device, const VulkanDispatch *dispatch) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    for (int i = 0; i < 3; i++) {
+        if (dispatch->groups[i] == 0) return STATUS_OK;
+        ASSERT(dispatch->groups[i] <= vulkan->physical.features.groups_max[i]);
+    }
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = vulkan->lost ? vulkan_refuse_lost(vulkan) : record_in_parts(vulkan, dispatch);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}

@@ -1,0 +1,177 @@
+// Bytes in, out and about. Uploads and copies are work of the stream; a download goes through a
+// queue of its own where there is one, and waits for the producer of its bytes only.
+#include "device/pool.h"
+#include "device/vulkan/core.h"
+
+static VulkanMemory *memory_of(const Buffer *buffer) {
+    return buffer->handle;
+}
+
+// --- in
+// -----------------------------------------------------------------------------------------------
+
+static Status upload_piece(VulkanDevice *vulkan, VulkanMemory *memory, size_t offset,
+                           const char *source, size_t bytes) {
+    void *host;
+    VkBufferCopy region = {.dstOffset = memory->offset + offset, .size = bytes};
+    TRY(ring_take(vulkan, bytes, &host, &region.srcOffset));
+    memcpy(host, source, bytes);
+    VulkanBatch *batch;
+    TRY(stream_begin(vulkan, &batch));
+    // Pieces of one upload do not overlap: only the first can find a hazard of its own.
+    stream_use(vulkan, memory, true);
+    vulkan->call.CmdCopyBuffer(batch->commands, vulkan->ring.block->buffer, memory->block->buffer,
+                               1, &region);
+    return stream_count(vulkan, batch, bytes);
+}
+
+static Status upload(VulkanDevice *vulkan, VulkanMemory *memory, size_t offset, const char *source,
+                     size_t bytes) {
+    VulkanBatch *batch;
+    TRY(stream_begin(vulkan, &batch));
+    if (stream_hazard(vulkan, memory, true)) stream_barrier(vulkan, batch);
+    for (size_t done = 0; done < bytes;) {
+        size_t piece = bytes - done < RING_PIECE_BYTES ? bytes - done : RING_PIECE_BYTES;
+        TRY(upload_piece(vulkan, memory, offset + done, source + done, piece));
+        done += piece;
+    }
+    return STATUS_OK;
+}
+
+Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void *source,
+                       size_t bytes) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = upload(vulkan, memory_of(buffer), offset, source, bytes);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}
+
+// --- out
+// ----------------------------------------------------------------------------------------------
+
+static Status record_read(VulkanDevice *vulkan, const VulkanMemory *memory, size_t offset,
+                          size_t bytes) {
+    VulkanStream *stream = &vulkan->stream;
+    VkCommandBuffer commands = stream->read_commands;
+    TRY(commands_begin(vulkan, stream->read_pool, commands));
+    VkBufferCopy region = {.srcOffset = memory->offset + offset, .size = bytes};
+    vulkan->call.CmdCopyBuffer(commands, memory->block->buffer, stream->read_block->buffer, 1,
+                               &region);
+    VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_HOST_READ_BIT,
+    };
+    vulkan->call.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                    VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+    return vulkan_check(vulkan, vulkan->call.EndCommandBuffer(commands), "recording a download");
+}
+
+static Status submit_read(VulkanDevice *vulkan, uint64_t producer) {
+    VulkanStream *stream = &vulkan->stream;
+    uint64_t serial = stream->read_serial + 1;
+    const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
+    VkTimelineSemaphoreSubmitInfo values = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = 1,
+        .pWaitSemaphoreValues = &producer,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &serial,
+    };
+    VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .pNext = &values,
+        .waitSemaphoreCount = 1,
+        .pWaitSemaphores = &stream->timeline,
+        .pWaitDstStageMask = &stage,
+        .commandBufferCount = 1,
+        .pCommandBuffers = &stream->read_commands,
+        .signalSemaphoreCount = 1,
+        .pSignalSemaphores = &stream->read_timeline,
+    };
+    TRY(vulkan_check(vulkan, vulkan->call.QueueSubmit(stream->read_queue, 1, &info, VK_NULL_HANDLE),
+                     "submitting a download"));
+    stream->read_serial = serial;
+    return stream_wait_timeline(vulkan, stream->read_timeline, serial);
+}
+
+static Status download(VulkanDevice *vulkan, const VulkanMemory *memory, size_t offset,
+                       char *target, size_t bytes) {
+    VulkanStream *stream = &vulkan->stream;
+    if (vulkan->lost) return vulkan_refuse_lost(vulkan);
+    if (memory->producer == stream->serial) TRY(stream_submit(vulkan));
+    if (!stream->read_block)
+        TRY(block_new(vulkan, RING_PIECE_BYTES, vulkan->memories.read_type, &stream->read_block));
+    for (size_t done = 0; done < bytes;) {
+        size_t piece = bytes - done < RING_PIECE_BYTES ? bytes - done : RING_PIECE_BYTES;
+        TRY(record_read(vulkan, memory, offset + done, piece));
+        TRY(submit_read(vulkan, memory->producer));
+        memcpy(target + done, stream->read_block->mapped, piece);
+        done += piece;
+    }
+    memories_collect(vulkan);
+    return STATUS_OK;
+}
+
+Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *target,
+                         size_t bytes) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = download(vulkan, memory_of(buffer), offset, target, bytes);
+    pthread_mutex_unlock(&vulkan->lock);
+    pool_count_wait(device->pool);
+    return status;
+}
+
+// --- about
+// --------------------------------------------------------------------------------------------
+
+static Status copy(VulkanDevice *vulkan, Buffer *source, Buffer *target,
+                   const VkBufferCopy *offsets) {
+    VulkanMemory *from = memory_of(source), *to = memory_of(target);
+    VulkanBatch *batch;
+    TRY(stream_begin(vulkan, &batch));
+    if (stream_hazard(vulkan, from, false) || stream_hazard(vulkan, to, true))
+        stream_barrier(vulkan, batch);
+    stream_use(vulkan, from, false);
+    stream_use(vulkan, to, true);
+    VkBufferCopy region = {
+        .srcOffset = from->offset + offsets->srcOffset,
+        .dstOffset = to->offset + offsets->dstOffset,
+        .size = offsets->size,
+    };
+    vulkan->call.CmdCopyBuffer(batch->commands, from->block->buffer, to->block->buffer, 1, &region);
+    return stream_count(vulkan, batch, region.size);
+}
+
+Status vulkan_copy(Device *device, Buffer *source, size_t source_offset, Buffer *target,
+                   size_t target_offset, size_t bytes) {
+    if (bytes == 0) return STATUS_OK;
+    VulkanDevice *vulkan = vulkan_of(device);
+    VkBufferCopy offsets = {source_offset, target_offset, bytes};
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = copy(vulkan, source, target, &offsets);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}
+
+static Status fill(VulkanDevice *vulkan, VulkanMemory *memory, VulkanRange range, uint32_t word) {
+    VulkanBatch *batch;
+    TRY(stream_begin(vulkan, &batch));
+    if (stream_hazard(vulkan, memory, true)) stream_barrier(vulkan, batch);
+    stream_use(vulkan, memory, true);
+    vulkan->call.CmdFillBuffer(batch->commands, memory->block->buffer,
+                               memory->offset + range.offset, range.bytes, word);
+    return stream_count(vulkan, batch, range.bytes);
+}
+
+Status vulkan_fill(Device *device, Buffer *buffer, size_t offset, size_t bytes, uint32_t word) {
+    if (bytes == 0) return STATUS_OK;
+    ASSERT(offset % sizeof word == 0 && bytes % sizeof word == 0);
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = fill(vulkan, memory_of(buffer), (VulkanRange){offset, bytes}, word);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}

@@ -1,0 +1,196 @@
+// The Vulkan device as a whole: opening and closing, and the members of the backend.
+#include "device/vulkan/vulkan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "device/vulkan/core.h"
+
+enum { VULKAN_ALIGNMENT = 256 };
+
+// --- the backend
+// --------------------------------------------------------------------------------------
+
+static Status allocate_vulkan(Device *device, size_t bytes, void **handle) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    VulkanMemory *memory = NULL;
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = vulkan->lost ? vulkan_refuse_lost(vulkan) : memory_new(vulkan, bytes, &memory);
+    pthread_mutex_unlock(&vulkan->lock);
+    *handle = memory;
+    return status;
+}
+
+static void free_vulkan(Device *device, void *handle, size_t bytes) {
+    (void)bytes;
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    memory_release(vulkan, handle);
+    pthread_mutex_unlock(&vulkan->lock);
+}
+
+static Status run_vulkan(Device *device, const KernelCall *call) {
+    static const char *const names[KERNEL_COUNT] = {
+#define KERNEL(code, name, doc) name,
+#include "device/kernels.def"
+#undef KERNEL
+    };
+    VulkanKernel kernel = vulkan_kernels[call->kernel];
+    if (!kernel)
+        return fail(STATUS_DEVICE, "%s has no kernel for %s", device->name, names[call->kernel]);
+    stream_name_op(call->op_name ? call->op_name : names[call->kernel]);
+    return kernel(device, call);
+}
+
+static Status submit_vulkan(Device *device) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = stream_submit(vulkan);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}
+
+static Status wait_vulkan(Device *device) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = stream_submit(vulkan);
+    if (status == STATUS_OK) status = stream_wait(vulkan, vulkan->stream.serial - 1);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}
+
+static void check_ledger(const VulkanDevice *vulkan) {
+    for (int i = 0; i < VULKAN_OBJECT_COUNT; i++) ASSERT(vulkan->ledger[i] == 0);
+}
+
+// Abandoned work may still use everything that there is: it is left to the end of the process.
+static void destroy_vulkan(Device *device) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    gate_hurry(vulkan);
+    stream_close(vulkan);
+    if (vulkan->abandoned) return;
+    ring_close(vulkan);
+    memories_close(vulkan);
+    pipelines_close(vulkan);
+    gate_close(vulkan);
+    check_ledger(vulkan);
+    vulkan->call.DestroyDevice(vulkan->handle, NULL);
+    library_release();
+    pthread_mutex_destroy(&vulkan->lock);
+    free(vulkan);
+}
+
+static const DeviceBackend vulkan_backend = {
+    .name = "vulkan",
+    .memory_allocate = allocate_vulkan,
+    .memory_free = free_vulkan,
+    .upload = transfer_upload,
+    .download = transfer_download,
+    .run = run_vulkan,
+    .submit = submit_vulkan,
+    .wait = wait_vulkan,
+    .destroy = destroy_vulkan,
+};
+
+const VulkanFeatures *vulkan_features(const Device *device) {
+    return &vulkan_of(device)->physical.features;
+}
+
+uint64_t vulkan_address(const TensorView *view) {
+    const VulkanMemory *memory = view->buffer->handle;
+    return memory->address + view->offset;
+}
+
+// --- opening
+// -----------------------------------------------------------------------------------------
+
+static void describe(const VulkanPhysical *physical, char *out, size_t size) {
+    snprintf(out, size, "%.100s%s", physical->name,
+             physical_is_software(physical) ? ", software driver" : "");
+}
+
+static Status open_parts(VulkanDevice *vulkan, const DeviceSettings *settings) {
+#define VULKAN_DEVICE(name)                                                                        \
+    vulkan->call.name =                                                                            \
+        (PFN_vk##name)vulkan->library->GetDeviceProcAddr(vulkan->handle, "vk" #name);              \
+    ASSERT(vulkan->call.name != NULL);
+#include "device/vulkan/functions.def"
+    vulkan->patience_ms = settings->test_patience_ms;
+    vulkan->lose_after = settings->test_loss;
+    TRY(memories_open(vulkan));
+    TRY(gate_open(vulkan, settings->test_slow_ms));
+    TRY(stream_open(vulkan, settings->compute_per_buffer));
+    TRY(ring_open(vulkan));
+    return pipelines_open(vulkan);
+}
+
+static Status open_chosen(Device *device, const DeviceSettings *settings,
+                          const VulkanLibrary *library, int index) {
+    VulkanDevice *vulkan = memory_allocate_zeroed(1, sizeof *vulkan);
+    vulkan->library = library;
+    vulkan->device = device;
+    int number = 0;
+    Status status = physical_choose(library, index, &vulkan->physical, &number);
+    if (status == STATUS_OK)
+        status = physical_create_device(library, &vulkan->physical, &vulkan->handle);
+    if (status != STATUS_OK) {
+        free(vulkan);
+        library_release();
+        return status;
+    }
+    pthread_mutex_init(&vulkan->lock, NULL);
+    device->backend = &vulkan_backend;
+    device->state = vulkan;
+    device->alignment = VULKAN_ALIGNMENT;
+    device->memory_limit = (size_t)vulkan->physical.budget_bytes;
+    snprintf(device->name, sizeof device->name, "vulkan:%d", number);
+    describe(&vulkan->physical, device->description, sizeof device->description);
+    status = open_parts(vulkan, settings);
+    if (status != STATUS_OK) destroy_vulkan(device);
+    return status;
+}
+
+Status vulkan_open(Device *device, const DeviceSettings *settings, int index) {
+    const VulkanLibrary *library;
+    TRY(library_acquire(&library));
+    return open_chosen(device, settings, library, index);
+}
+
+// Drivers are slow to load, and a machine without a GPU has none of these files.
+bool vulkan_may_have_gpu(void) {
+#if defined(__linux__)
+    static const char *const files[] = {"/dev/dri", "/dev/nvidiactl", "/dev/dxg", "/dev/kgsl-3d0",
+                                        "/dev/mali0"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (access(files[i], F_OK) == 0) return true;
+    return false;
+#else
+    return true;
+#endif
+}
+
+static void list_physical(const VulkanPhysical *physical, int number, Text *out) {
+    char description[128];
+    describe(physical, description, sizeof description);
+    text_format(out, "vulkan:%-3d %s, ", number, description);
+    if (physical->unusable[0])
+        text_format(out, "not usable: %s\n", physical->unusable);
+    else
+        text_format(out, "%.0f MB\n", (double)physical->budget_bytes / 0x1p20);
+}
+
+void vulkan_list(Text *out) {
+    const VulkanLibrary *library;
+    VulkanPhysical *list = memory_allocate_zeroed(VULKAN_PHYSICAL_MAX, sizeof *list);
+    if (library_acquire(&library) != STATUS_OK) {
+        text_format(out, "vulkan     not usable: %s\n", error_current()->message);
+        error_clear();
+    } else {
+        int count = physical_list(library, list);
+        if (count == 0) text_append_string(out, "vulkan     not usable: there is no device\n");
+        for (int i = 0; i < count; i++) list_physical(&list[i], i, out);
+        library_release();
+    }
+    free(list);
+}
