@@ -85,6 +85,12 @@ static void show_histogram(const Summary *summary) {
     printf("  from %.6g to %.6g\n", summary->least, summary->largest);
 }
 
+static void append_size(const Tensor *tensor, Text *out) {
+    const DTypeInfo *info = &dtype_info[tensor_dtype(tensor)];
+    uint64_t blocks = (uint64_t)tensor_count(tensor) / (uint64_t)info->block_elements;
+    memory_append_bytes(out, blocks * (uint64_t)info->block_bytes);
+}
+
 static void show_origin(Origin origin) {
     SourcePlace place = source_find(origin.at);
     if (place.file) printf(", made at %s:%d:%d", place.file->name, place.line, place.column);
@@ -95,7 +101,7 @@ static void inspect_tensor(const char *name, Tensor *tensor) {
     Text text = {0};
     tensor_describe(tensor, &text);
     text_format(&text, " on %s%s, ", tensor->device->name, tensor->learnable ? ", learnable" : "");
-    memory_append_bytes(&text, tensor->view.buffer ? tensor->view.buffer->bytes : 0);
+    append_size(tensor, &text);
     printf("%s: %s", name, text_get(&text));
     show_origin(tensor->origin);
     text_free(&text);
@@ -128,7 +134,7 @@ static void append_value(Value value, Text *out) {
     if (value.kind == VALUE_TENSOR) {
         tensor_describe(value.as.tensor, out);
         text_format(out, " on %s, ", value.as.tensor->device->name);
-        memory_append_bytes(out, memory_of_value(value));
+        append_size(value.as.tensor, out);
         return;
     }
     if (value.kind != VALUE_STRUCT) text_format(out, "%s ", value_kind_name(value));

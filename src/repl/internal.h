@@ -68,7 +68,6 @@ void inspect_variables(const Repl *repl);
 Value inspect_path(const Repl *repl, const char *path, size_t length);
 
 // memory.c
-uint64_t memory_of_value(Value value);
 void memory_show(const Repl *repl);
 void memory_append_line(Text *out); // "live 4.00 MB, cached 0.00 MB, peak 8.00 MB"
 void memory_append_bytes(Text *out, uint64_t bytes);

@@ -89,13 +89,6 @@ static void walk_value(Walk *walk, Value value) {
     while (walk->todo.count) visit(walk, walk->todo.items[--walk->todo.count]);
 }
 
-uint64_t memory_of_value(Value value) {
-    Walk walk = {0};
-    walk_value(&walk, value);
-    walk_free(&walk);
-    return walk.bytes;
-}
-
 void memory_append_bytes(Text *out, uint64_t bytes) {
     if (bytes < 10000)
         text_format(out, "%llu B", (unsigned long long)bytes);

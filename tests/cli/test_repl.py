@@ -1,0 +1,555 @@
+"""The interactive session, driven as a person does: through a pseudo-terminal, and through a pipe."""
+import os
+import pty
+import re
+import select
+import signal
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from tl import ROOT, TL, run
+
+PROMPT = "tl> "
+LIMIT_S = 120
+# What a terminal would not show: escape sequences, and the bell.
+INVISIBLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|\x07")
+
+
+class Terminal:
+    """tl repl behind a pseudo-terminal."""
+
+    def __init__(self, *arguments, env=None, folder=None):
+        self.folder = folder or tempfile.mkdtemp()
+        environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "HOME": str(self.folder),
+                       "INPUTRC": "/dev/null", "TL_MEMORY_CHECK": "strict", "COLUMNS": "200",
+                       "LINES": "50", **(env or {})}
+        environment.pop("TL_HISTORY", None)
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            os.chdir(self.folder)
+            os.execve(TL, [TL, *arguments], environment)
+        self.raw = b""
+        self.status = None
+        self.wait_prompt()
+
+    def read(self, timeout):
+        if not select.select([self.file], [], [], timeout)[0]:
+            return False
+        try:
+            piece = os.read(self.file, 65536)
+        except OSError:
+            piece = b""
+        self.raw += piece
+        return bool(piece)
+
+    def text(self):
+        return INVISIBLE.sub("", self.raw.decode(errors="replace")).replace("\r", "")
+
+    def wait_text(self, wanted, limit=LIMIT_S):
+        end = time.time() + limit
+        while wanted not in self.text():
+            if time.time() > end or (not self.read(1) and self.over()):
+                raise AssertionError(f"{wanted!r} did not come; the terminal shows {self.text()!r}")
+        return self.text()
+
+    def over(self):
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+        return self.status is not None
+
+    def wait_prompt(self, limit=LIMIT_S):
+        end = time.time() + limit
+        while not self.text().endswith(PROMPT):
+            if not self.read(1) and (self.over() or time.time() > end):
+                raise AssertionError(f"no prompt; the terminal shows {self.text()!r}")
+        return self.text()
+
+    def send(self, keys):
+        data = keys.encode() if isinstance(keys, str) else keys
+        while data:
+            ready = select.select([self.file], [self.file], [], 10)
+            if ready[0]:
+                self.read(0)
+            if ready[1]:
+                data = data[os.write(self.file, data[:512]):]
+
+    def line(self, text, limit=LIMIT_S):
+        """Enters a line; what it printed until the next prompt, its echo left out."""
+        self.raw = b""
+        self.send(text + "\r")
+        shown = self.wait_prompt(limit)[:-len(PROMPT)]
+        return shown.split("\n", 1)[1] if "\n" in shown else shown
+
+    def finish(self, keys="\x04"):
+        """Ctrl-D (or other keys); what was shown after them, and the exit status."""
+        self.raw = b""
+        self.send(keys)
+        end = time.time() + LIMIT_S
+        while self.read(1) or not self.over():
+            if time.time() > end:
+                self.close()
+                raise AssertionError(f"it does not end; the terminal shows {self.text()!r}")
+        os.close(self.file)
+        self.file = None
+        return self.text(), self.status
+
+    def resident_kb(self):
+        for row in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if row.startswith("VmRSS"):
+                return int(row.split()[1])
+
+    def close(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.status = -9
+        if self.file is not None:
+            os.close(self.file)
+            self.file = None
+
+
+class Session(unittest.TestCase):
+    def open(self, *arguments, **more):
+        terminal = Terminal(*(arguments or ("repl",)), **more)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def live_bytes(self, terminal):
+        return int(terminal.line('print(memory().live)'))
+
+    def finish_clean(self, terminal, keys="\x04"):
+        shown, status = terminal.finish(keys)
+        self.assertIn("no leak: every buffer was released", shown)
+        self.assertEqual(status, 0)
+
+    # --- values
+
+    def test_a_session(self):
+        t = self.open()
+        self.assertEqual(t.line("x = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"), "")
+        self.assertEqual(t.line("x"), "float32[2, 3] on cpu\n[[1. 2. 3.]\n [4. 5. 6.]]\n")
+        self.assertEqual(t.line("x * 2;"), "")
+        self.assertEqual(t.line("_"), "float32[2, 3] on cpu\n[[ 2.  4.  6.]\n [ 8. 10. 12.]]\n")
+        self.assertEqual(t.line("sum(x) // a rank-0 tensor"), "float32[] on cpu\n21.0\n")
+        self.assertEqual(t.line("1 + 1"), "2\n")
+        self.assertEqual(t.line("_ * 10"), "20\n")
+        self.assertEqual(t.line('"text"'), '"text"\n')
+        self.assertEqual(t.line("none"), "")
+        self.assertEqual(t.line("_"), '"text"\n')
+        self.assertEqual(t.line("fn twice(a) { a * 2 }"), "")
+        self.assertEqual(t.line("twice(21)"), "42\n")
+        self.assertEqual(t.line('print("out")'), "out\n")
+        self.assertEqual(t.line("main { print(twice(4)) }"), "8\n")
+        self.finish_clean(t)
+
+    def test_plain_tl_on_a_terminal(self):
+        terminal = Terminal.__new__(Terminal)
+        terminal.__init__()
+        self.addCleanup(terminal.close)
+        self.assertEqual(terminal.line("2 ** 10"), "1024\n")
+        self.finish_clean(terminal)
+
+    def test_functions_can_be_declared_again(self):
+        t = self.open()
+        t.line("fn f(a) { a + 1 }")
+        t.line("fn g(a) { f(a) * 10 }")
+        self.assertEqual(t.line("g(1)"), "20\n")
+        t.line("fn f(a) { let b = a * 100; b }")
+        self.assertEqual(t.line("g(1)"), "1000\n")
+        t.line("let n = 3")
+        t.line("fn h() { n }")
+        t.line("let n = 4")
+        self.assertEqual(t.line("h()"), "4\n")
+        self.assertIn("takes 1 argument", t.line("f(1, 2)"))
+        self.finish_clean(t)
+
+    def test_structs_and_imports(self):
+        t = self.open()
+        Path(t.folder, "part.tl").write_text('print("loaded")\nlet level = 3\nfn up() { level = level + 1 }\n')
+        t.line("struct P { x: float }")
+        t.line("impl P { fn double(self) { self.x * 2.0 } }")
+        t.line("p = P { x: 3.0 }")
+        self.assertEqual(t.line("p.double()"), "6.0\n")
+        self.assertEqual(t.line('import "part.tl"'), "loaded\n")
+        self.assertEqual(t.line('import "part.tl"'), "")
+        t.line("up()")
+        self.assertEqual(t.line("level"), "4\n")
+        t.line('up(); level = 99; error("no")')
+        self.assertEqual(t.line("level"), "4\n")
+        self.assertIn("unknown trait", t.line("impl Nope for P { fn nope(self) { 1 } }"))
+        self.assertIn("error[error]: no", t.line('impl P { fn triple(self) { 3 } } error("no")'))
+        self.assertIn("error[name]", t.line("p.triple()"))
+        self.assertEqual(t.line("p.double()"), "6.0\n")
+        self.finish_clean(t)
+
+    # --- failure
+
+    def test_an_error_leaves_everything_as_it_was(self):
+        t = self.open()
+        t.line("x = ones([2, 2]); xs = list(1, 2); d = {\"k\": list(0)}; n = 5")
+        t.line("struct B { v: list }")
+        t.line("b = B { v: xs }")
+        t.line("fn make() { let c = 0; fn() { c = c + 1; c } }")
+        t.line("count = make()")
+        self.assertEqual(t.line("count()"), "1\n")
+        before = self.live_bytes(t)
+        shown = t.line('x = zeros([500]); y = ones([1000]); n += 1; xs.push(3); d.k.push(1); '
+                       'd["new"] = 1; b.v = list(7); x[0] = 4.0; count(); error("stop")')
+        self.assertIn("error[error]: stop", shown)
+        self.assertIn("<repl:", shown)
+        self.assertEqual(self.live_bytes(t), before)
+        self.assertEqual(t.line("x"), "float32[2, 2] on cpu\n[[1. 1.]\n [1. 1.]]\n")
+        self.assertEqual(t.line("xs"), "[1, 2]\n")
+        self.assertEqual(t.line("d"), '{"k": [0]}\n')
+        self.assertEqual(t.line("b"), "B { v: [1, 2] }\n")
+        self.assertEqual(t.line("n"), "5\n")
+        self.assertEqual(t.line("count()"), "2\n")
+        self.assertIn("unknown name `y`", t.line("y"))
+        t.line("xs[0] = 9")
+        self.assertEqual(t.line("b.v"), "[9, 2]\n")
+        self.finish_clean(t)
+
+    def test_a_drop_waits_for_the_line_to_succeed(self):
+        t = self.open()
+        t.line('struct R { n: int }')
+        t.line('impl Drop for R { fn drop(self) { print("dropped {}", self.n) } }')
+        t.line("r = R { n: 1 }")
+        self.assertNotIn("dropped", t.line('r = none; error("no")'))
+        self.assertEqual(t.line("r.n"), "1\n")
+        self.assertEqual(t.line("r = R { n: 2 }"), "dropped 1\n")
+        shown, status = t.finish()
+        self.assertIn("dropped 2", shown)
+        self.assertEqual(status, 0)
+
+    def test_ctrl_c_in_a_kernel(self):
+        t = self.open()
+        t.line("a = rand([300, 300]); x = 1")
+        before = self.live_bytes(t)
+        t.raw = b""
+        t.send("x = 2; for i in 0..100000000 { a = a @ a * 0.001 }\r")
+        time.sleep(1)
+        t.send("\x03")
+        self.assertIn("interrupted: variables are as they were before the line", t.wait_prompt())
+        self.assertEqual(t.line("x"), "1\n")
+        self.assertEqual(self.live_bytes(t), before)
+        self.assertEqual(t.line("a.shape()"), "[300, 300]\n")
+        self.finish_clean(t)
+
+    def test_ctrl_c_at_the_prompt_forgets_the_line(self):
+        t = self.open()
+        t.send("y = (1 +")
+        t.wait_text("y = (1 +")
+        t.raw = b""
+        t.send("\x03")
+        self.assertIn("^C", t.wait_prompt())
+        self.assertEqual(t.line("2 + 2"), "4\n")
+        t.send("fn f() {\r")
+        t.send("  1\r")
+        t.raw = b""
+        t.send("\x03")
+        t.wait_prompt()
+        self.assertIn("unknown function `f`", t.line("f()"))
+        self.finish_clean(t)
+
+    def test_termination_ends_it(self):
+        t = self.open()
+        t.line("x = ones([10])")
+        os.kill(t.pid, signal.SIGTERM)
+        shown, status = t.finish("")
+        self.assertEqual(status, 128 + signal.SIGTERM)
+        self.assertIn("no leak", shown)
+
+    def test_exit_has_its_status(self):
+        t = self.open()
+        t.line("x = ones([10])")
+        shown, status = t.finish("exit(7)\r")
+        self.assertEqual(status, 7)
+        self.assertIn("no leak", shown)
+
+    # --- entering
+
+    def test_many_lines_are_one_unit(self):
+        t = self.open()
+        t.send("fn area(w,\r")
+        t.send("        h) {\r")
+        t.send("    w * h\r")
+        self.assertEqual(t.line("}").strip(), "")
+        self.assertEqual(t.line("area(3, 4)"), "12\n")
+        # The unit is recalled whole, and edited: two to the left, in front of the line's end.
+        t.raw = b""
+        t.send("\x1b[A\x1b[A")
+        t.wait_text("w * h")
+        t.send("\x02\x02")
+        t.line(" + 1")
+        self.assertEqual(t.line("area(3, 4)"), "13\n")
+        self.finish_clean(t)
+
+    def test_history_is_kept_and_searched(self):
+        t = self.open()
+        t.line("first = 41 + 1")
+        t.send("fn long(\ra) {\ra }\r")
+        t.wait_prompt()
+        self.finish_clean(t)
+        history = Path(t.folder, ".tl_history").read_text()
+        self.assertIn("first = 41 + 1", history)
+        self.assertEqual(Path(t.folder, ".tl_history").stat().st_mode & 0o777, 0o600)
+        again = self.open(folder=t.folder)
+        again.raw = b""
+        again.send("\x12fir")
+        again.wait_text("first = 41 + 1")
+        again.send("\r")
+        again.wait_prompt()
+        self.assertEqual(again.line("first"), "42\n")
+        again.raw = b""
+        again.send("\x12fn lo")
+        again.wait_text("a }")
+        again.send("\r")
+        again.wait_prompt()
+        self.assertEqual(again.line("long(5)"), "5\n")
+        self.finish_clean(again)
+
+    def test_a_bracketed_paste_of_a_script(self):
+        lines = ["total = 0", "main {", "    check()", "}", "fn check() {", "    print(total)", "}"]
+        lines += [f"total = total + {i}" for i in range(993)]
+        self.assertEqual(len(lines), 1000)
+        t = self.open()
+        t.raw = b""
+        t.send("\x1b[200~" + "\n".join(lines) + "\x1b[201~")
+        shown = t.line("")
+        self.assertIn(str(sum(range(993))) + "\n", shown)
+        self.assertEqual(t.line("total"), f"{sum(range(993))}\n")
+        self.finish_clean(t)
+
+    def test_a_plain_paste_of_1000_lines(self):
+        t = self.open()
+        t.line("total = 0")
+        rows = []
+        for i in range(250):
+            rows += [f"fn f{i}(a) {{", f"    a + {i}", "}", f"total = total + f{i}(1)"]
+        self.assertEqual(len(rows), 1000)
+        t.send("\r".join(rows) + "\r" + 'print("pasted " + "all")\r')
+        t.wait_text("pasted all\n")
+        t.wait_prompt()
+        self.assertEqual(t.line("total"), f"{sum(range(250)) + 250}\n")
+        self.finish_clean(t)
+
+    def test_memory_stays_flat(self):
+        """The same large variable 10 000 times."""
+        t = self.open()
+        t.send("x = ones([1000, 1000])\r" * 200 + 'print("warm " + "now")\r')
+        t.wait_text("warm now\n")
+        t.wait_prompt()
+        live, resident = self.live_bytes(t), t.resident_kb()
+        for _ in range(49):
+            t.raw = b""
+            t.send("x = ones([1000, 1000])\r" * 200 + 'print("next " + "one")\r')
+            t.wait_text("next one\n")
+            t.wait_prompt()
+        self.assertEqual(self.live_bytes(t), live)
+        self.assertEqual(live, 4000000)
+        self.assertLess(t.resident_kb() - resident, 12 * 1024)
+        self.finish_clean(t)
+
+    def test_the_last_value_does_not_pin_more_than_itself(self):
+        t = self.open()
+        t.line("big = ones([1000, 1000])")
+        t.line("big[0, 0:2]")
+        t.line("big = none")
+        self.assertEqual(self.live_bytes(t), 8)
+        t.line("1")
+        self.assertEqual(self.live_bytes(t), 0)
+        self.finish_clean(t)
+
+    # --- completion
+
+    def complete(self, terminal, typed, wanted):
+        terminal.raw = b""
+        terminal.send(typed + "\t")
+        terminal.wait_text(wanted, 20)
+        terminal.raw = b""
+        terminal.send("\x03")
+        terminal.wait_prompt()
+
+    def test_completion(self):
+        t = self.open()
+        Path(t.folder, "notes_of_today.txt").write_text("")
+        t.line("training_rate = 0.5")
+        t.line("point = { \"north\": 1 }")
+        t.line("struct Layer { weight: float }")
+        t.line("impl Layer { fn forward_all(self) { 1 } }")
+        t.line("layer = Layer { weight: 1.0 }")
+        t.line("x = ones([2])")
+        t.line("fn shift(source, offset_of_it) { source }")
+        self.complete(t, "training_r", "training_rate")
+        self.complete(t, "layer_nor", "layer_norm")
+        self.complete(t, "contin", "continue")
+        self.complete(t, "point.no", "point.north")
+        self.complete(t, "layer.wei", "layer.weight")
+        self.complete(t, "layer.forw", "layer.forward_all")
+        self.complete(t, "x.sha", "x.shape")
+        self.complete(t, "x.log_soft", "x.log_softmax")
+        self.complete(t, "layer_norm(x, bia", "bias:")
+        self.complete(t, "shift(x, offs", "offset_of_it:")
+        self.complete(t, "shift(1, ep", "ep")
+        self.complete(t, ":devi", ":device")
+        self.complete(t, ':load notes', ":load notes_of_today.txt")
+        self.complete(t, 'read_file("notes', "notes_of_today.txt")
+        self.finish_clean(t)
+
+    # --- commands
+
+    def test_questions(self):
+        t = self.open()
+        t.line("x = [1.0, 2.0, 4.0, 1.0 / 0.0, 0.0 / 0.0]")
+        shown = t.line("x?")
+        self.assertRegex(shown, r"^x: float32\[5\] on cpu, \d+ B, made at <repl:1>:1:5\n"
+                                r"  min 1  max 4  mean 2.33333  nan 1  inf 1\n"
+                                r"  .*  from 1 to 4\n$")
+        self.assertEqual(t.line("?x"), shown)
+        self.assertIn("█", shown)
+        self.assertIn("softmax(x: tensor, dim: int = -1) -> tensor", t.line("?softmax"))
+        self.assertIn("softmax(x: tensor, dim: int = -1) -> tensor", t.line("softmax?"))
+        t.line("fn f(a, b = 2) { a }")
+        self.assertEqual(t.line("?f"), "fn f(a, b = 2)\n")
+        self.assertIn('there is no variable and no builtin called "nothing"', t.line("nothing?"))
+        self.finish_clean(t)
+
+    def test_mem_and_vars(self):
+        t = self.open()
+        self.assertEqual(t.line(":vars"), "no variables\n")
+        t.line("small = zeros([10]); big = ones([1000, 1000])")
+        t.line("both = list(big, ones([500, 1000]))")
+        shown = t.line(":mem").splitlines()
+        self.assertEqual(len(shown), 4)
+        self.assertRegex(shown[0], r"^live 5.72 MB, cached .*, peak ")
+        self.assertRegex(shown[1], r"^ +3.81 MB  big +made at <repl:1>:1:28$")
+        self.assertRegex(shown[2], r"^ +1.91 MB  both +2 tensors  made at <repl:2>:1:18$")
+        self.assertRegex(shown[3], r"^ +40 B  small +made at <repl:1>:1:9$")
+        names = [row.split()[0] for row in t.line(":vars").splitlines()]
+        self.assertEqual(names, ["small", "big", "both"])
+        self.assertIn("big          float32[1000, 1000] on cpu, 3.81 MB", t.line("vars"))
+        self.assertEqual(t.line(":reset"), "every variable is cleared\n")
+        self.assertEqual(self.live_bytes(t), 0)
+        self.assertIn("unknown name `big`", t.line("big"))
+        t.line("big = 1")
+        self.assertEqual(t.line("clear"), "every variable is cleared\n")
+        self.assertEqual(t.line(":vars"), "no variables\n")
+        self.finish_clean(t)
+
+    def test_time(self):
+        t = self.open()
+        t.line("a = ones([256, 256])")
+        self.assertRegex(t.line(":time a @ a"),
+                         r"^[0-9.]+ [mu]?s \(median; .* to .*, \d+ runs\)  [0-9.]+ GFLOP/s  0 bytes leaked\n$")
+        self.assertRegex(t.line(":time a + a"), r"  [0-9.]+ GB/s  0 bytes leaked\n$")
+        t.line("kept = list(1)")
+        self.assertRegex(t.line(":time kept.push(ones([100]))"), r"  [1-9]\d+ bytes leaked\n$")
+        self.assertIn("error[error]: no", t.line(':time error("no")'))
+        self.assertIn("unknown name", t.line(":time nothing"))
+        self.finish_clean(t)
+
+    def test_save_and_load(self):
+        t = self.open()
+        t.line("x = [1.0, 2.0]")
+        t.line('y = x; error("this line is not kept")')
+        t.line("fn f(a) { a }")
+        t.line("fn f(a) { a * 2 }")
+        t.line("f(x)")
+        t.line("z = _ + 1")
+        t.line("main { print(z) }")
+        self.assertEqual(t.line(":save out.tl"), "saved 6 statements to out.tl\n")
+        script = Path(t.folder, "out.tl").read_text()
+        self.assertEqual(script.count("fn f"), 1)
+        result = run("run", Path(t.folder, "out.tl"))
+        self.assertEqual((result.out, result.err, result.status), ("[3. 5.]\n", "", 0))
+        t.line(":reset")
+        self.assertEqual(t.line(":load out.tl"), "[3. 5.]\n")
+        self.assertEqual(t.line("z"), "float32[2] on cpu\n[3. 5.]\n")
+        self.assertIn("error[io]", t.line(":load missing.tl"))
+        self.assertIn("error[io]: cannot write /nowhere/x.tl", t.line(":save /nowhere/x.tl"))
+        self.finish_clean(t)
+
+    def test_device(self):
+        t = self.open()
+        self.assertIn("cpu", t.line(":device"))
+        t.line("x = ones([2]) + 1")
+        self.assertIn("the session's tensors lie on the present device", t.line(":device cpu"))
+        t.line(":reset")
+        self.assertIn("in use: cpu", t.line(":device cpu"))
+        self.assertIn("error[", t.line(":device nonsense"))
+        self.assertEqual(t.line("sum(ones([3]))"), "float32[] on cpu\n3.0\n")
+        self.finish_clean(t)
+
+    def test_memory_in_the_prompt(self):
+        t = self.open()
+        t.line("x = ones([1000, 1000])")
+        self.assertRegex(t.line(":set mem on"), r"^\[live 3.81 MB, cached .*, peak .*\]\n$")
+        self.assertNotIn("live", t.line(":set mem off"))
+        self.assertIn("there is no setting", t.line(":set colour on"))
+        self.finish_clean(t)
+
+    def test_other_commands(self):
+        t = self.open()
+        shown = t.line(":help")
+        for word in (":mem", ":vars", ":time", ":save", ":load", ":reset", ":device", ":quit"):
+            self.assertIn(word, shown)
+        self.assertEqual(t.line("help"), shown)
+        self.assertIn("softmax(x", t.line(":help softmax"))
+        self.assertIn("did you mean :vars?", t.line(":var"))
+        self.assertIn("the command is :load FILE", t.line(":load"))
+        self.assertIn("the command is :mem", t.line(":mem now"))
+        t.line("vars = 3")
+        self.assertEqual(t.line("vars"), "3\n")
+        self.finish_clean(t, ":quit\r")
+
+    def test_older_words_quit(self):
+        for word in ("exit", "quit"):
+            t = self.open()
+            self.finish_clean(t, word + "\r") if t.line("x = [1] + 1") == "" else self.fail()
+
+    def test_colours_only_where_wanted(self):
+        t = self.open()
+        t.line("ones([2])")
+        self.assertNotIn(b"\x1b[2m", t.raw)
+        self.assertNotIn(b"\x1b[1;34m", t.raw)
+        colored = self.open(env={"NO_COLOR": ""})
+        colored.line("ones([2])")
+        self.assertIn(b"\x1b[2m", colored.raw)
+        self.assertIn(b"\x1b[1;34m", colored.raw)
+
+
+class Pipe(unittest.TestCase):
+    def test_lines_from_a_pipe(self):
+        result = run("repl", stdin=b"x = [1, 2]\nx\nfn f(\na) {\na + 1 }\nf(1)\nnothing\nx * 2")
+        self.assertEqual(result.out, "int64[2] on cpu\n[1 2]\n2\nint64[2] on cpu\n[2 4]\n")
+        self.assertIn("unknown name `nothing`", result.err)
+        self.assertNotIn("\x1b", result.out + result.err)
+        self.assertEqual(result.status, 0)
+
+    def test_an_open_bracket_at_the_end(self):
+        result = run("repl", stdin=b"x = (1 +\n")
+        self.assertIn("error[syntax]", result.err)
+        self.assertEqual(result.status, 0)
+
+    def test_without_a_terminal_a_file_is_needed(self):
+        self.assertEqual(run().status, 2)
+
+    def test_wrong_options(self):
+        result = run("repl", "file.tl")
+        self.assertEqual(result.status, 2)
+        self.assertIn("file.tl is not expected", result.err)
+
+    def test_a_leak_is_reported(self):
+        result = run("repl", "--memory-check=strict", stdin=b"x = ones([4])\n__leak_buffer(x)\n",
+                     env={"TL_TEST_LEAK": "1"})
+        self.assertIn("device memory leaked: 1 buffer", result.err)
+        self.assertIn("<repl:1>:1:5", result.err)
+        self.assertEqual(result.status, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
