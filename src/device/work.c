@@ -56,3 +56,8 @@ Status device_run(const KernelCall *call) {
     Device *device = call->outputs[0]->buffer->device;
     return device->backend->run(device, call);
 }
+
+Status device_finish(void) {
+    Device *device = device_default_opened();
+    return device ? device->backend->wait(device) : STATUS_OK;
+}

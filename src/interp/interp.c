@@ -4,11 +4,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/diagnostic.h"
 #include "base/source.h"
 #include "device/settings.h"
+#include "device/work.h"
 #include "interp/invoke.h"
 #include "interp/modules.h"
 #include "interp/structs.h"
@@ -252,20 +252,40 @@ Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) {
     return task_run(&task);
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+// Runs a section and waits for the device.
+static Status run_timed(const Task *task, const FunctionCode *code, double *seconds) {
+    double start = timing_now();
+    Value value = run_section(task->interp, code);
+    Status status = interp_status_of(task->interp, value);
+    if (status == STATUS_OK) status = device_finish();
+    *seconds = timing_now() - start;
+    return status;
+}
+
+static Status run_bench(const Task *task, const FunctionCode *code, Timing *timing) {
+    double seconds;
+    Status status = run_timed(task, code, &seconds); // to warm up
+    while (status == STATUS_OK && !task->interp->exit_requested && timing_wants_more(timing)) {
+        status = run_timed(task, code, &seconds);
+        timing_add(timing, seconds);
+    }
+    return status;
 }
 
 static void run_one_section(Task *task, ModuleState *module, const Node *node) {
     const char *name = node->as.section.name.text ? node->as.section.name.text : "";
     if (task->filter && !strstr(name, task->filter)) return;
     const FunctionCode *code = module_section(task->interp, module, node);
-    double start = seconds_now();
-    Value value = run_section(task->interp, code);
-    double seconds = seconds_now() - start;
-    task->report->report(task->report->context, name, interp_status_of(task->interp, value), seconds);
+    Timing timing = {0};
+    double seconds;
+    Status status =
+        task->kind == NODE_BENCH ? run_bench(task, code, &timing) : run_timed(task, code, &seconds);
+    if (task->interp->exit_requested && !interp_interrupted) {
+        task->interp->exit_requested = false;
+        status = fail(STATUS_ASSERT, "it ended the program by exit(%d)", task->interp->exit_status);
+    }
+    task->report->report(task->report->context, name, status, &timing);
+    timing_free(&timing);
     error_clear();
     trace_clear(task->interp);
 }

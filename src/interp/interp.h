@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/timing.h"
 #include "check/check.h"
 #include "interp/value.h"
 
@@ -23,11 +24,12 @@ Interp *interp_new(const InterpOptions *options);
 // scope was left in order (drops ran). STATUS_OK also after exit(n): see interp_exit_requested.
 Status interp_run(Interp *interp, Program *program) MUST_USE;
 // Runs the top level, then the tests (or benches: kind is NODE_TEST or NODE_BENCH) whose names
-// contain `filter` (NULL: all), in the order of the text; main does not run. After each, `report`
-// is told its name, its outcome (the words of a failure are in error_current(), the trace in
-// interp_trace) and the seconds it took. A failure of the top level is returned.
+// contain `filter` (NULL: all), in the order of the text; main does not run. A bench runs once to
+// warm up and then again and again. After each, `report` is told its name, its outcome (the words of
+// a failure are in error_current(), the trace in interp_trace) and the times of a bench. A failure
+// of the top level is returned.
 typedef struct SectionReport {
-    void (*report)(void *context, const char *name, Status status, double seconds);
+    void (*report)(void *context, const char *name, Status status, Timing *timing);
     void *context;
 } SectionReport;
 Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, const char *filter,

@@ -70,10 +70,11 @@ void paths_free(PathList *paths);
 Program *program_load(const char *file, const char *code);
 // Prints the diagnostics on standard error that are at least this severe.
 
-// How many test or bench blocks have run.
+// How many test or bench blocks have run; a file that cannot be run counts as one that failed.
 typedef struct Tally {
     const Interp *interp;
     RunMode mode;
+    const char *file; // to be named above its first block; NULL: it was
     int passed, failed;
 } Tally;
 void sections_run(const CommandLine *line, Interp *interp, Program *program, Tally *tally);

@@ -4,18 +4,32 @@
 
 #include "main/command.h"
 
-static void report_section(void *context, const char *name, Status status, double seconds) {
+static void report_section(void *context, const char *name, Status status, Timing *timing) {
     Tally *tally = context;
+    if (tally->file) printf("%s\n", tally->file);
+    tally->file = NULL;
     if (status == STATUS_OK)
         tally->passed++;
     else
         tally->failed++;
     printf("%-6s %s", status == STATUS_OK ? "ok" : "FAILED", name);
-    if (tally->mode == RUN_BENCHES) printf("  %.3f ms", seconds * 1e3);
+    if (tally->mode == RUN_BENCHES && status == STATUS_OK) {
+        Text text = {0};
+        timing_describe(timing, &text);
+        printf("  %s", text_get(&text));
+        text_free(&text);
+    }
     printf("\n");
     if (status == STATUS_OK) return;
     fflush(stdout);
     failure_show(tally->interp);
+}
+
+// A file whose blocks could not be run: not found, not correct, or its top level failed.
+static void failed_as_a_whole(Tally *tally) {
+    tally->failed++;
+    printf("FAILED %s\n", tally->file ? tally->file : "the top level");
+    fflush(stdout);
 }
 
 int tally_show(const Tally *tally) {
@@ -29,7 +43,7 @@ void sections_run(const CommandLine *line, Interp *interp, Program *program, Tal
     tally->interp = interp;
     tally->mode = line->mode;
     if (interp_run_sections(interp, program, kind, line->filter, &report) == STATUS_OK) return;
-    tally->failed++;
+    failed_as_a_whole(tally);
     failure_show(interp);
 }
 
@@ -38,11 +52,11 @@ static int run_paths(CommandLine *line, const PathList *paths) {
     if (program_begin() != STATUS_OK) return report_current_error();
     for (size_t i = 0; i < paths->count; i++) {
         Program *program = program_load(paths->items[i], NULL);
+        tally.file = paths->items[i];
         if (!program) {
-            tally.failed++;
+            failed_as_a_whole(&tally);
             continue;
         }
-        printf("%s\n", paths->items[i]);
         int status = program_run(line, program, &tally);
         if (status >= EXIT_SIGNAL) return program_end(status);
     }

@@ -1,92 +1,54 @@
 // :time: how long an expression takes, how much it moves or computes in that time, and whether it
 // leaves memory behind.
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
+#include "base/timing.h"
+#include "device/buffer.h"
 #include "device/work.h"
 #include "repl/internal.h"
-
-enum { RUNS_MIN = 5, RUNS_MAX = 10000 };
-static const double seconds_wanted = 0.5;
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static uint64_t live_bytes(void) {
     Device *device = device_default_opened();
     return device ? pool_statistics(device).live_bytes : 0;
 }
 
-static Status wait_for_device(void) {
-    Device *device = device_default_opened();
-    return device && device->backend->wait ? device->backend->wait(device) : STATUS_OK;
-}
-
 typedef struct Measurement {
-    VECTOR(double) seconds;
+    Timing timing;
     DeviceWork work; // of one run
     uint64_t live_before, live_after;
 } Measurement;
 
 static Status run_once(Line *line, double *seconds) {
     Value value;
-    double start = seconds_now();
+    double start = timing_now();
     Status status = session_run(line, &value);
-    if (status == STATUS_OK) status = wait_for_device();
-    *seconds = seconds_now() - start;
+    if (status == STATUS_OK) status = device_finish();
+    *seconds = timing_now() - start;
     value_release(value);
     return status;
 }
 
 // The first run warms caches and is not counted in the times; kernels are counted in it.
 static Status measure(const Repl *repl, Line *line, Measurement *out) {
-    double seconds, total = 0;
+    double seconds;
     device_count_work(&out->work);
     Status status = run_once(line, &seconds);
     device_count_work(NULL);
     out->live_before = live_bytes();
     int exit_status;
     while (status == STATUS_OK && !interp_exit_requested(repl->interp, &exit_status) &&
-           out->seconds.count < RUNS_MAX &&
-           (out->seconds.count < RUNS_MIN || total < seconds_wanted)) {
+           timing_wants_more(&out->timing)) {
         status = run_once(line, &seconds);
-        VECTOR_PUSH(&out->seconds, seconds);
-        total += seconds;
+        timing_add(&out->timing, seconds);
     }
     out->live_after = live_bytes();
     return status;
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void append_seconds(Text *out, double seconds) {
-    if (seconds < 1e-3)
-        text_format(out, "%.2f us", seconds * 1e6);
-    else if (seconds < 1)
-        text_format(out, "%.3f ms", seconds * 1e3);
-    else
-        text_format(out, "%.3f s", seconds);
-}
-
 static void show(Measurement *measurement) {
-    double *seconds = measurement->seconds.items;
-    size_t count = measurement->seconds.count;
-    qsort(seconds, count, sizeof *seconds, compare);
-    double median = seconds[count / 2];
     Text text = {0};
-    append_seconds(&text, median);
-    text_append_string(&text, " (median; ");
-    append_seconds(&text, seconds[0]);
-    text_append_string(&text, " to ");
-    append_seconds(&text, seconds[count - 1]);
-    text_format(&text, ", %zu runs)", count);
+    timing_describe(&measurement->timing, &text);
+    double median = timing_median(&measurement->timing);
     const DeviceWork *work = &measurement->work;
     if (work->flops > 0)
         text_format(&text, "  %.2f GFLOP/s", (double)work->flops / median * 1e-9);
@@ -116,7 +78,7 @@ void measure_run(Repl *repl, const char *code) {
     int exit_status;
     if (interp_exit_requested(repl->interp, &exit_status)) repl->ended = true;
     if (status == STATUS_OK) {
-        if (measurement.seconds.count) show(&measurement);
+        if (measurement.timing.count) show(&measurement);
         spoken_add(repl, line_program(line), false);
         session_keep(line);
     } else {
@@ -124,5 +86,5 @@ void measure_run(Repl *repl, const char *code) {
         session_drop(line);
         error_clear();
     }
-    VECTOR_FREE(&measurement.seconds);
+    timing_free(&measurement.timing);
 }
