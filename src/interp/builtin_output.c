@@ -183,8 +183,10 @@ Value builtin_assert(BuiltinCall *call) {
     TRY_VALUE(value_to_bool(call->arguments[0], "the condition of assert", &holds));
     if (holds) return value_none();
     if (call->arguments[1].kind != VALUE_ABSENT)
-        return fail_with(STATUS_ASSERT, call->arguments[1], call->rest, call->rest_count);
-    fail(STATUS_ASSERT, "the assertion does not hold");
+        fail_with(STATUS_ASSERT, call->arguments[1], call->rest, call->rest_count);
+    else
+        fail(STATUS_ASSERT, "the assertion does not hold");
+    asserted_label(call->interp);
     return value_fail();
 }
 

@@ -183,7 +183,12 @@ const Code *lower_call(Lowering *lowering, const Node *node) {
     lower_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
     code->arguments.span = node->span;
     if (callee->kind == NODE_NAME) {
-        if (lower_known(code, callee->as.name.binding)) return &code->head;
+        bool known = lower_known(code, callee->as.name.binding);
+        if (known && code->row && code->row == catalog_find("assert", 6) &&
+            code->arguments.positional > 0)
+            code->arguments.values[0] = lower_asserted(
+                lowering, node->as.call.arguments[0].value, code->arguments.values[0]);
+        if (known) return &code->head;
         code->candidates =
             lower_candidates(lowering, callee->as.name.binding, callee->as.name.otherwise,
                              callee->span, &code->candidate_count);

@@ -155,6 +155,8 @@ const Code *lower_call(Lowering *lowering, const Node *node);
 const Code *lower_method_call(Lowering *lowering, const Node *node);
 const Code *lower_path(Lowering *lowering, const Node *node);
 const Code *lower_path_call(Lowering *lowering, const Node *node);
+// The condition of an assert; `plain` is what it is lowered to elsewhere.
+const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain);
 const Code *lower_closure(Lowering *lowering, const FunctionNode *function, Span span);
 
 // structs.c, match.c, attempt.c, literals.c, annotations.c, modules.c

@@ -339,6 +339,7 @@ void interp_free(Interp *interp) {
     free(saved);
     modules_free(interp, 0);
     code_store_free(interp->store);
+    text_free(&interp->asserted);
     VECTOR_FREE(&warned_lines);
     running = NULL;
     free(interp);

@@ -44,11 +44,15 @@ struct Interp {
     const char *stack_limit; // calls below this address are too deep
     VECTOR(ModuleState *) modules;
     Trace trace;
+    Text asserted; // what was compared in the assert that is about to fail; else empty
     bool exit_requested;
     int exit_status;
 };
 
 extern volatile sig_atomic_t interp_interrupted;
+
+// Says at the error just recorded what the failed assert compared.
+void asserted_label(Interp *interp);
 
 // The interrupt has come: records it.
 Value interp_fail_interrupted(Span span);

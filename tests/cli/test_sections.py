@@ -52,6 +52,25 @@ class Sections(unittest.TestCase):
         self.assertIn("1.0 is not within 0.1 of 1.5", result.err)
         self.assertIn("it ended the program by exit(0)", result.err)
 
+    def test_a_comparison_that_does_not_hold_shows_both_sides(self):
+        self.write("e.tl", """fn checked(n) { assert(n < 2, "too many"); n }
+test plain { let n = 4; assert(n * 2 <= 7) }
+test message { assert(sum([1.0, 2.0]) == 4.0, "sums") }
+test inside { assert(checked(3) == 3) }
+test holds { assert(checked(1) == 1); assert(false) }
+test tensors { assert([1, 2] == [1, 2]) }
+""")
+        result = self.run_here("test", "e.tl")
+        self.assertEqual(result.out, "e.tl\nFAILED plain\nFAILED message\nFAILED inside\n"
+                                     "FAILED holds\nFAILED tensors\n0 passed, 5 failed\n")
+        labels = [line.strip() for line in result.err.splitlines() if "^" in line]
+        self.assertEqual([label.lstrip("|^ ") for label in labels],
+                         ["left is 8, right is 7", "left is 3.0, right is 4.0",
+                          "left is 3, right is 2", "", ""])
+        self.assertIn("error[assert]: the assertion does not hold", result.err)
+        self.assertIn("error[assert]: sums", result.err)
+        self.assertIn("all(...)", result.err)
+
     def test_folders_and_filter(self):
         self.write("z.tl", "test last { }\n")
         self.write("inner/a.tl", PASSING)
