@@ -2,9 +2,10 @@
 import re
 import unittest
 
-from tl import ROOT, run_code
+from tl import ROOT, run, run_code
 
 BLOCK = re.compile(r"^```tl\n(.*?)^```", re.S | re.M)
+SESSION = re.compile(r"^```session\n(.*?)^```", re.S | re.M)
 
 
 class Guide(unittest.TestCase):
@@ -17,6 +18,18 @@ class Guide(unittest.TestCase):
                 expected = re.findall(r"^// expect: ?(.*)$", block, re.M)
                 self.assertEqual(result.out.splitlines(), expected, result.err)
                 self.assertEqual(result.status, 0)
+
+    def test_sessions(self):
+        """What is entered at `tl> ` in the guide gives what it shows; errors stand on standard error."""
+        blocks = SESSION.findall((ROOT / "docs" / "guide.md").read_text())
+        self.assertGreater(len(blocks), 1)
+        for block in blocks:
+            with self.subTest(block):
+                rows = block.splitlines()
+                entered = [row[4:] for row in rows if row.startswith("tl> ")]
+                result = run("repl", stdin=("\n".join(entered) + "\n").encode())
+                self.assertEqual(result.out.splitlines(),
+                                 [row for row in rows if not row.startswith("tl> ")], result.err)
 
     def test_readme_commands_are_targets(self):
         makefile = (ROOT / "Makefile").read_text()
