@@ -245,6 +245,12 @@ static void module_forget(Line *line) {
     modules_free(interp, interp->modules.count - 1);
 }
 
+static bool declared_by_line(const Session *session, const Binding *binding) {
+    for (size_t i = 0; i < session->kept.count; i++)
+        if (session->kept.items[i].program == binding->program) return true;
+    return false;
+}
+
 static const Binding *function_of_name(const Session *session, const Word *word) {
     for (size_t i = check_session_count(session->names); i-- > 0;) {
         const Binding *binding = check_session_name(session->names, i);
@@ -270,7 +276,8 @@ static void functions_replace(const Line *line) {
         if (statements->items[i]->kind != NODE_FUNCTION) continue;
         const Binding *binding = statements->items[i]->as.function->binding;
         const Binding *earlier = function_of_name(line->session, &binding->word);
-        if (!earlier) continue;
+        // A file that was imported keeps calling its own.
+        if (!earlier || !declared_by_line(line->session, earlier)) continue;
         FunctionCode *old = earlier->lowered;
         const FunctionCode *new = binding->lowered;
         if (!same_parameters(old, new)) continue;

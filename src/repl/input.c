@@ -121,6 +121,9 @@ static InputEvent terminal_read(const char *prompt, Text *unit) {
             return INPUT_INTERRUPTED;
         } else if (signals_take_resize()) {
             rl_resize_terminal();
+        } else if (signals_take_resume()) { // the shell had the terminal meanwhile
+            rl_prep_terminal(1);
+            rl_forced_update_display();
         }
     }
     if (!line_read) {
@@ -147,28 +150,31 @@ static bool read_more(void) {
     return true;
 }
 
-static void take_pending(size_t length, Text *unit) {
-    text_append(unit, pending.bytes, length);
+// Moves the next line into the unit; false when no whole one has been read.
+static bool take_line_read(Text *unit) {
+    const char *newline = pending.length ? memchr(pending.bytes, '\n', pending.length) : NULL;
+    if (!newline && !(input_over && pending.length)) return false;
+    size_t length = newline ? (size_t)(newline - pending.bytes) + 1 : pending.length;
     size_t rest = pending.length - length;
+    text_append(unit, pending.bytes, length);
     memmove(pending.bytes, pending.bytes + length, rest);
     pending.length = rest;
     pending.bytes[rest] = '\0';
+    return true;
 }
 
 static InputEvent pipe_read(Text *unit) {
     for (;;) {
-        const char *newline = pending.length ? memchr(pending.bytes, '\n', pending.length) : NULL;
-        if (newline)
-            take_pending((size_t)(newline - pending.bytes) + 1, unit);
-        else if (input_over && pending.length)
-            take_pending(pending.length, unit);
-        else if (input_over)
+        if (take_line_read(unit)) {
+            if (!unit_is_open(text_get(unit), unit->length)) return INPUT_UNIT;
+        } else if (input_over) {
             return unit->length ? INPUT_UNIT : INPUT_END;
-        else if (!read_more())
-            return signals_take_interrupt() && !signals_ending() ? INPUT_INTERRUPTED : INPUT_END;
-        else
-            continue;
-        if (!unit_is_open(text_get(unit), unit->length)) return INPUT_UNIT;
+        } else if (!read_more()) {
+            if (signals_ending()) return INPUT_END;
+            if (signals_take_interrupt()) return INPUT_INTERRUPTED;
+            signals_take_resize();
+            signals_take_resume();
+        }
     }
 }
 

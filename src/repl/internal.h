@@ -19,7 +19,8 @@ typedef struct Repl {
     bool color;
     bool memory_line;
     bool ended;
-    int units; // read so far
+    int ended_by; // the signal that ended it, or 0
+    int units;    // read so far
     VECTOR(Spoken) spoken;
 } Repl;
 
@@ -41,6 +42,7 @@ void signals_end(void);
 // Waits until standard input has something to read; false: a signal came first.
 bool signals_wait_input(void);
 bool signals_take_interrupt(void);    // Ctrl-C since the last call
+bool signals_take_resume(void);       // the process was stopped and goes on
 bool signals_take_resize(void);       // the terminal has another size
 int signals_ending(void);             // the signal that asks for the end, or 0
 void signals_pass_interrupt(bool on); // whether Ctrl-C stops the program that runs

@@ -1,6 +1,7 @@
 // The loop: read a unit, run it as one line of the session, show its value.
 #include "repl/repl.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -141,6 +142,10 @@ static void loop(Repl *repl) {
         make_prompt(repl, &prompt);
         InputEvent event = input_read(repl, text_get(&prompt), &unit);
         if (event == INPUT_END) break;
+        if (event == INPUT_INTERRUPTED && !repl->interactive) { // nobody is there to go on
+            repl->ended_by = SIGINT;
+            break;
+        }
         if (event == INPUT_UNIT) run_unit(repl, text_get(&unit), unit.length);
         fflush(stdout);
     }
@@ -168,5 +173,5 @@ int repl_run(Interp *interp) {
     Repl repl = {
         .interp = interp, .interactive = terminal, .color = terminal && !(plain && *plain)};
     if (interp_enter(interp, run, &repl) != STATUS_OK) repl_show_error();
-    return signals_ending();
+    return signals_ending() ? signals_ending() : repl.ended_by;
 }

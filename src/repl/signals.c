@@ -8,9 +8,9 @@
 
 #include "repl/internal.h"
 
-static volatile sig_atomic_t interrupt_came, resize_came, ending, passing;
+static volatile sig_atomic_t interrupt_came, resize_came, resume_came, ending, passing;
 static int wake[2] = {-1, -1};
-static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT};
 enum { NUMBERS = sizeof numbers / sizeof *numbers, SIGNAL_STATUS = 128 };
 static struct sigaction before[NUMBERS];
 
@@ -18,6 +18,8 @@ static void on_signal(int number) {
     int error = errno;
     if (number == SIGWINCH) {
         resize_came = 1;
+    } else if (number == SIGCONT) {
+        resume_came = 1;
     } else if (number == SIGINT) {
         interrupt_came = 1;
         if (passing) interp_interrupt();
@@ -44,8 +46,12 @@ void signals_end(void) {
     close(wake[1]);
 }
 
+static bool signal_came(void) {
+    return interrupt_came || resize_came || resume_came || ending;
+}
+
 bool signals_wait_input(void) {
-    if (interrupt_came || resize_came || ending) return false;
+    if (signal_came()) return false;
     struct pollfd files[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                              {.fd = wake[0], .events = POLLIN}};
     while (poll(files, 2, -1) < 0)
@@ -53,7 +59,7 @@ bool signals_wait_input(void) {
     char drained[64];
     if (files[1].revents)
         while (read(wake[0], drained, sizeof drained) > 0) continue;
-    if (interrupt_came || resize_came || ending) return false;
+    if (signal_came()) return false;
     return files[0].revents != 0;
 }
 
@@ -69,6 +75,10 @@ bool signals_take_interrupt(void) {
 
 bool signals_take_resize(void) {
     return take(&resize_came);
+}
+
+bool signals_take_resume(void) {
+    return take(&resume_came);
 }
 
 int signals_ending(void) {

@@ -4,6 +4,7 @@ import pty
 import re
 import select
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
@@ -183,6 +184,11 @@ class Session(unittest.TestCase):
         self.assertIn("unknown trait", t.line("impl Nope for P { fn nope(self) { 1 } }"))
         self.assertIn("error[error]: no", t.line('impl P { fn triple(self) { 3 } } error("no")'))
         self.assertIn("error[name]", t.line("p.triple()"))
+        # What a file calls stays its own when the session has the same name.
+        Path(t.folder, "calls.tl").write_text("fn inner() { 1 }\nfn outer() { inner() }\n")
+        t.line('import "calls.tl"')
+        t.line("fn inner() { 2 }")
+        self.assertEqual(t.line("(inner(), outer())"), "(2, 1)\n")
         self.assertEqual(t.line("p.double()"), "6.0\n")
         self.finish_clean(t)
 
@@ -262,6 +268,18 @@ class Session(unittest.TestCase):
         shown, status = t.finish("")
         self.assertEqual(status, 128 + signal.SIGTERM)
         self.assertIn("no leak", shown)
+
+    def test_stopping_and_going_on(self):
+        t = self.open()
+        t.send("1 + ")
+        t.wait_text("1 + ")
+        os.kill(t.pid, signal.SIGSTOP)
+        time.sleep(0.2)
+        t.raw = b""
+        os.kill(t.pid, signal.SIGCONT)
+        t.wait_text("tl> 1 + ")
+        self.assertEqual(t.line("2"), "3\n")
+        self.finish_clean(t)
 
     def test_exit_has_its_status(self):
         t = self.open()
@@ -529,6 +547,21 @@ class Pipe(unittest.TestCase):
         self.assertIn("unknown name `nothing`", result.err)
         self.assertNotIn("\x1b", result.out + result.err)
         self.assertEqual(result.status, 0)
+
+    def test_ctrl_c_ends_a_pipe(self):
+        process = subprocess.Popen([TL, "repl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        process.stdin.write(b'x = ones([4])\nprint("ready")\n')
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), 128 + signal.SIGINT)
+
+    def test_a_unit_of_many_lines(self):
+        body = "".join(f"    t = t + {i}\n" for i in range(3000))
+        result = run("repl", stdin=f"fn f() {{\n    let t = 0\n{body}    t\n}}\nf()\n".encode())
+        self.assertEqual(result.out, f"{sum(range(3000))}\n", result.err)
 
     def test_an_open_bracket_at_the_end(self):
         result = run("repl", stdin=b"x = (1 +\n")
