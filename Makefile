@@ -5,7 +5,7 @@ TL := $(BUILD)/tl
 FIXTURES ?= ../shared
 export TL_FIXTURES := $(abspath $(FIXTURES))
 
-.PHONY: build run test bench asan clang fuzz reference format clean
+.PHONY: build run test bench asan clang fuzz reference format install package clean
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
@@ -35,11 +35,25 @@ fuzz:
 
 reference: build
 	@$(TL) help --reference >docs/reference.md
+	@$(TL) help --vim-syntax >editors/vim/syntax/tl.vim
+	@$(TL) help --textmate >editors/textmate/tl.tmLanguage.json
+	@$(TL) help --man >docs/tl.1
+	@$(TL) help --bash >completions/tl.bash
+	@$(TL) help --zsh >completions/_tl
 
 # Scripts about mistakes of syntax cannot be formatted; they stay as they are.
 format: build
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 	@$(TL) fmt examples tests/lang tests/bench 2>/dev/null || true
+
+# PREFIX and DESTDIR say where; the default is /usr/local.
+PREFIX ?= /usr/local
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+# A Debian package in the build folder.
+package: build
+	@cd $(BUILD) && cpack -G DEB
 
 clean:
 	@rm -rf build

@@ -75,6 +75,14 @@ size_t catalog_count(void);
 const Builtin *catalog_get(size_t index); // all rows in the order of the .def files
 // Every name and alias, in no order: fills up to `capacity`, returns how many there are.
 size_t catalog_names(const char **out, size_t capacity);
+// Words of the language that are names outside their forms (words.def).
+typedef enum WordGroup { WORD_DECLARATION, WORD_STATEMENT, WORD_MODIFIER } WordGroup;
+typedef struct LanguageWord {
+    const char *word;
+    WordGroup group;
+    const char *form;
+} LanguageWord;
+const LanguageWord *catalog_words(size_t *count);
 // Aliases of a row, comma-separated, "" for none.
 void catalog_aliases(const Builtin *row, Text *out);
 // The page that `tl help NAME` prints. STATUS_NAME with a suggestion when unknown.

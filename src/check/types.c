@@ -50,6 +50,10 @@ bool type_word_find(const char *name, TypeWord *out) {
     return true;
 }
 
+const char *type_word_name(size_t index) {
+    return index < sizeof type_words / sizeof *type_words ? type_words[index].name : NULL;
+}
+
 static bool is_type_parameter(const Checker *checker, const Word *name) {
     for (size_t i = 0; i < checker->type_parameter_count; i++)
         if (strcmp(checker->type_parameters[i].text, name->text) == 0) return true;

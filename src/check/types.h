@@ -3,6 +3,7 @@
 #define CHECK_TYPES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef enum TypeWord {
     TYPE_WORD_ANY,
@@ -26,5 +27,7 @@ typedef enum TypeWord {
 
 // False when the word is no such type. Dtype words count as INT, FLOAT or BOOL scalars.
 bool type_word_find(const char *name, TypeWord *out);
+// The words in turn, without dtypes; NULL behind the last.
+const char *type_word_name(size_t index);
 
 #endif

@@ -38,6 +38,13 @@ typedef struct Command {
 extern const Command commands[];
 extern const int command_count;
 
+// The options that every command that runs programs takes.
+typedef struct OptionHelp {
+    const char *name, *argument, *summary; // argument: "" for none
+} OptionHelp;
+extern const OptionHelp option_help[];
+extern const size_t option_help_count;
+
 int command_run(const Command *command, int count, char **arguments);
 int command_check(const Command *command, int count, char **arguments);
 int command_test(const Command *command, int count, char **arguments);
@@ -46,6 +53,14 @@ int command_format(const Command *command, int count, char **arguments);
 int command_devices(const Command *command, int count, char **arguments);
 int command_help(const Command *command, int count, char **arguments);
 int command_version(const Command *command, int count, char **arguments);
+
+// What `tl help --...` prints for other programs; each file of the repository that is printed so is
+// compared by the suite.
+void syntax_print_vim(void);
+void syntax_print_textmate(void);
+void manual_print(void);
+void completions_print_bash(void);
+void completions_print_zsh(void);
 
 // Reads one option at arguments[*index] and moves past it. False when it is no option of tl's.
 // A malformed option ends the process with EXIT_USAGE.

@@ -1,15 +1,31 @@
 // tl help: the overview, a builtin's page, and the printed reference.
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "catalog/catalog.h"
 #include "main/command.h"
 
+const OptionHelp option_help[] = {
+    {"--device", "NAME", "where new tensors are made"},
+    {"--memory-check", "[=strict]",
+     "print the memory report at exit; strict: exit status 3 on a leak"},
+    {"--seed", "N", "begin the random numbers with N"},
+    {"--quiet", "", "fewer messages"},
+    {"--verbose", "", "say which seed a run uses"},
+};
+const size_t option_help_count = sizeof option_help / sizeof *option_help;
+
 static void overview(void) {
     printf("tl: tensors, neural networks and language models in small scripts\n\n");
     for (int i = 0; i < command_count; i++)
         printf("  %-44s %s\n", commands[i].usage, commands[i].summary);
-    printf("\noptions: --device NAME  --memory-check[=strict]  --seed N  --quiet  --verbose\n");
+    printf("\noptions:");
+    for (size_t i = 0; i < option_help_count; i++)
+        printf("%s%s%s%s", i ? "  " : " ", option_help[i].name,
+               isupper((unsigned char)option_help[i].argument[0]) ? " " : "",
+               option_help[i].argument);
+    printf("\n");
     printf("%zu builtins have a page: tl help softmax\n", catalog_count());
 }
 
@@ -42,14 +58,28 @@ static void reference(void) {
     }
 }
 
+// Files of the repository that come from the tables of the program.
+static const struct {
+    const char *option;
+    void (*print)(void);
+} printed[] = {
+    {"--reference", reference},
+    {"--vim-syntax", syntax_print_vim},
+    {"--textmate", syntax_print_textmate},
+    {"--man", manual_print},
+    {"--bash", completions_print_bash},
+    {"--zsh", completions_print_zsh},
+};
+
 int command_help(const Command *command, int count, char **arguments) {
     if (count == 0) {
         overview();
         return EXIT_SUCCESS_STATUS;
     }
     if (count > 1) return usage_error(command, "%s is not expected", arguments[1]);
-    if (strcmp(arguments[0], "--reference") == 0) {
-        reference();
+    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
+        if (strcmp(arguments[0], printed[i].option) != 0) continue;
+        printed[i].print();
         return EXIT_SUCCESS_STATUS;
     }
     Text text = {0};

@@ -1,0 +1,2 @@
+" Vim takes *.tl for another language, so that `setfiletype` would come too late.
+autocmd BufNewFile,BufRead *.tl set filetype=tl

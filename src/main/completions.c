@@ -1,0 +1,139 @@
+// Completions for bash and zsh: the commands, the options that their usage names, the builtins that
+// have a page, and files.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/catalog.h"
+#include "main/command.h"
+
+// The options that a usage line shows, as "[--check]", each followed by a space.
+static void append_usage_options(Text *out, const char *usage) {
+    for (const char *at = usage; (at = strstr(at, "[--")) != NULL;) {
+        at++;
+        size_t length = strcspn(at, " =]");
+        text_append(out, at, length);
+        text_append_char(out, ' ');
+        at += length;
+    }
+}
+
+static bool runs_programs(const Command *command) {
+    return command->run == command_run || command->run == command_test;
+}
+
+static void options_of(Text *out, const Command *command) {
+    append_usage_options(out, command->usage);
+    for (size_t i = 0; runs_programs(command) && i < option_help_count; i++)
+        text_format(out, "%s ", option_help[i].name);
+    if (out->length > 0) out->bytes[--out->length] = '\0';
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// Every name with a page, in lines that a shell reads as one list of words.
+static void print_names(const char *indent) {
+    size_t count = catalog_names(NULL, 0);
+    const char **names = memory_allocate(count * sizeof *names);
+    catalog_names(names, count);
+    qsort(names, count, sizeof *names, compare_names);
+    int column = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strstr(names[i], "::") || names[i][0] == '_') continue;
+        if (column > 90) column = printf("\n%s", indent) - 1;
+        column += printf("%s%s", column > 0 ? " " : "", names[i]);
+    }
+    free(names);
+}
+
+static void print_command_names(void) {
+    for (int i = 0; i < command_count; i++) printf("%s%s", i ? " " : "", commands[i].name);
+}
+
+void completions_print_bash(void) {
+    printf("# bash completion for tl. Printed by `tl help --bash`.\n"
+           "_tl() {\n"
+           "    local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words=\n"
+           "    COMPREPLY=()\n"
+           "    if ((COMP_CWORD == 1)); then\n"
+           "        words='");
+    print_command_names();
+    printf("'\n    elif [[ $command == help ]]; then\n        words='");
+    print_names("            ");
+    printf("'\n    else\n        case $command in\n");
+    for (int i = 0; i < command_count; i++) {
+        Text options = {0};
+        options_of(&options, &commands[i]);
+        if (options.length > 0)
+            printf("        %s) words='%s' ;;\n", commands[i].name, text_get(&options));
+        text_free(&options);
+    }
+    printf(
+        "        esac\n"
+        "        [[ $current == -* ]] || words=\n"
+        "    fi\n"
+        "    local IFS=$' \\t\\n'\n"
+        "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+        "    [[ $command == help && $COMP_CWORD -gt 1 ]] && return\n"
+        "    [[ $current == -* ]] && return\n"
+        "    local IFS=$'\\n'\n"
+        "    compopt -o filenames 2>/dev/null\n"
+        "    COMPREPLY+=($(compgen -f -X '!*.tl' -- \"$current\") $(compgen -d -- \"$current\"))\n"
+        "}\n"
+        "complete -F _tl tl\n");
+}
+
+// In single quotes, with what _arguments and _describe take for their own escaped.
+static void print_zsh_text(const char *text) {
+    for (; *text; text++) {
+        if (strchr(":[]", *text)) putchar('\\');
+        if (*text == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*text);
+    }
+}
+
+void completions_print_zsh(void) {
+    printf("#compdef tl\n"
+           "# zsh completion for tl. Printed by `tl help --zsh`.\n"
+           "_tl() {\n"
+           "    local -a commands options names\n"
+           "    commands=(\n");
+    for (int i = 0; i < command_count; i++) {
+        printf("        '%s:", commands[i].name);
+        print_zsh_text(commands[i].summary);
+        printf("'\n");
+    }
+    printf("    )\n"
+           "    if ((CURRENT == 2)); then\n"
+           "        _describe command commands\n"
+           "        _files -g '*.tl'\n"
+           "        return\n"
+           "    fi\n"
+           "    case $words[2] in\n"
+           "    help)\n"
+           "        names=(");
+    print_names("            ");
+    printf(")\n"
+           "        _describe builtin names\n"
+           "        return\n"
+           "        ;;\n");
+    for (int i = 0; i < command_count; i++) {
+        Text options = {0};
+        options_of(&options, &commands[i]);
+        if (options.length > 0)
+            printf("    %s) options=(%s) ;;\n", commands[i].name, text_get(&options));
+        text_free(&options);
+    }
+    printf("    esac\n"
+           "    if [[ $PREFIX == -* ]]; then\n"
+           "        compadd -- $options\n"
+           "    else\n"
+           "        _files -g '*.tl'\n"
+           "    fi\n"
+           "}\n"
+           "_tl \"$@\"\n");
+}

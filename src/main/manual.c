@@ -1,0 +1,93 @@
+// The man page tl(1): what stands in the tables of commands and options, and what they do not say.
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "main/command.h"
+
+// Hyphens that are typed, and dots and backslashes that roff would take for its own.
+static void print_roff(const char *text) {
+    for (; *text; text++) {
+        if (*text == '-')
+            fputs("\\-", stdout);
+        else if (*text == '\\')
+            fputs("\\e", stdout);
+        else
+            putchar(*text);
+    }
+}
+
+static void print_entry(const char *head, const char *text) {
+    printf(".TP\n.B ");
+    print_roff(head);
+    printf("\n");
+    print_roff(text);
+    printf("\n");
+}
+
+static const char head[] = ".\\\" Printed by `tl help --man`.\n"
+                           ".TH TL 1 \"\" \"tl " TL_VERSION "\" \"User Commands\"\n"
+                           ".SH NAME\n"
+                           "tl \\- run, check and format tensor scripts\n"
+                           ".SH SYNOPSIS\n"
+                           ".B tl\n"
+                           ".RI [ COMMAND ]\n"
+                           ".RI [ OPTION \"...] [\" FILE \"] [\" ARGUMENT ...]\n"
+                           ".SH DESCRIPTION\n"
+                           "tl is a small language for tensors and its runtime. A script makes "
+                           "tensors, does mathematics on\n"
+                           "them and runs language models from GGUF files. Options stand before or "
+                           "directly after the file;\n"
+                           "everything from the first other word, or after\n"
+                           ".BR \\-\\- ,\n"
+                           "belongs to the script.\n"
+                           ".SH COMMANDS\n";
+
+static const struct {
+    const char *name, *effect;
+} variables[] = {
+    {"TL_DEVICE", "Where new tensors are made, as --device."},
+    {"TL_PATH", "Folders, separated by colons, in which import looks for files."},
+    {"TL_SEED", "The seed of random numbers, as --seed."},
+    {"TL_THREADS", "The number of worker threads."},
+    {"TL_MEMORY_CHECK", "1 prints the memory report at exit; strict also fails on a leak."},
+    {"TL_DEBUG_MEMORY", "1 prints a line for each allocation, reuse and release of device memory."},
+    {"TL_BUFFER_MAX_MB", "How much device memory the pool may keep; 0 keeps nothing."},
+    {"TL_BUFFER_STATS", "1 prints the statistics of the pool at exit."},
+    {"TL_POISON", "1 fills every buffer with NaN before it is handed out."},
+    {"TL_DEVICE_MEMORY_MB", "Pretends that the device has only so much memory."},
+    {"NO_COLOR", "No colours in messages."},
+};
+
+static const char tail[] = ".SH EXIT STATUS\n"
+                           ".TP\n.B 0\nsuccess\n"
+                           ".TP\n.B 1\nthe program failed: syntax, check or run time\n"
+                           ".TP\n.B 2\nwrong command line\n"
+                           ".TP\n.B 3\nmemory leaked and the check is strict\n"
+                           ".TP\n.B 130\ninterrupted\n"
+                           ".SH EXAMPLES\n"
+                           ".nf\n"
+                           "tl \\-e 'print(sum(ones([2, 3])))'\n"
+                           "tl run \\-\\-memory\\-check script.tl\n"
+                           "tl check script.tl\n"
+                           "tl fmt \\-\\-check .\n"
+                           "tl help softmax\n"
+                           ".fi\n";
+
+void manual_print(void) {
+    fputs(head, stdout);
+    for (int i = 0; i < command_count; i++) print_entry(commands[i].usage, commands[i].summary);
+    printf(".SH OPTIONS\n");
+    for (size_t i = 0; i < option_help_count; i++) {
+        const OptionHelp *option = &option_help[i];
+        Text entry = {0};
+        bool word = isupper((unsigned char)option->argument[0]);
+        text_format(&entry, "%s%s%s", option->name, word ? " " : "", option->argument);
+        print_entry(text_get(&entry), option->summary);
+        text_free(&entry);
+    }
+    printf(".SH ENVIRONMENT\n");
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        print_entry(variables[i].name, variables[i].effect);
+    fputs(tail, stdout);
+}
