@@ -154,6 +154,7 @@ Status op_run_repeat_kv(const OpCall *call, Tensor **results) {
 // q [.., sq, hq, d], k [.., sk, hkv, d], v [.., sk, hkv, dv], all of one dtype; mask may be NULL.
 typedef struct Attention {
     Tensor *q, *k, *v, *mask; // borrowed
+    DType dtype;              // of the result
     Shape leading;
     int64_t sq, sk, hq, d, dv;
 } Attention;
@@ -205,6 +206,7 @@ static Status attention_mask(const Attention *a, Tensor **out) {
     return status;
 }
 
+// q, k and v may be different floats: a cache of halves is read where it lies.
 static Status attention_kernel(const OpCall *call, Attention *a, bool causal, double scale,
                                Tensor **out) {
     TRY(plan_attention(a));
@@ -215,7 +217,7 @@ static Status attention_kernel(const OpCall *call, Attention *a, bool causal, do
     shape.dims[shape.rank++] = a->sq;
     shape.dims[shape.rank++] = a->hq;
     shape.dims[shape.rank++] = a->dv;
-    TRY(tensor_new(a->q->device, tensor_dtype(a->q), &shape, &result));
+    TRY(tensor_new(a->q->device, a->dtype, &shape, &result));
     TensorView q = compose_broadcast_leading(&a->q->view, &a->leading, 3);
     TensorView k = compose_broadcast_leading(&a->k->view, &a->leading, 3);
     TensorView v = compose_broadcast_leading(&a->v->view, &a->leading, 3);
@@ -247,10 +249,10 @@ Status op_run_attention(const OpCall *call, Tensor **results) {
     SCOPED_TENSOR(q);
     SCOPED_TENSOR(k);
     SCOPED_TENSOR(v);
-    TRY(tensor_cast(call->inputs[0].tensor, dtype, &q));
-    TRY(tensor_cast(call->inputs[1].tensor, dtype, &k));
-    TRY(tensor_cast(call->inputs[2].tensor, dtype, &v));
-    Attention attention = {.q = q, .k = k, .v = v, .mask = compose_input(call, 3)};
+    TRY(compose_stored_float(call->inputs[0].tensor, dtype, &q));
+    TRY(compose_stored_float(call->inputs[1].tensor, dtype, &k));
+    TRY(compose_stored_float(call->inputs[2].tensor, dtype, &v));
+    Attention attention = {.q = q, .k = k, .v = v, .mask = compose_input(call, 3), .dtype = dtype};
     double d = tensor_rank(q) > 0 ? (double)q->view.dims[tensor_rank(q) - 1] : 1;
     double scale = ATTRIBUTE_OR(call, scale, d > 0 ? 1 / sqrt(d) : 1);
     return attention_run(call, &attention, ATTRIBUTE_OR(call, causal, false), scale, results);

@@ -10,6 +10,10 @@ Status compose_floating(Tensor *x, Tensor **out) {
     return tensor_cast(x, dtype_floating(tensor_dtype(x)), out);
 }
 
+Status compose_stored_float(Tensor *x, DType dtype, Tensor **out) {
+    return tensor_cast(x, dtype_is_float(tensor_dtype(x)) ? tensor_dtype(x) : dtype, out);
+}
+
 Status compose_wide(Tensor *x, Tensor **out) {
     DType dtype = tensor_dtype(x) == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
     return tensor_cast(x, dtype, out);

@@ -33,6 +33,8 @@ static inline Status compose_give(Tensor **temporary, Tensor **out) {
 
 // x with a floating dtype: itself, or converted where it holds ints, bools or quantised blocks.
 Status compose_floating(Tensor *x, Tensor **out) MUST_USE;
+// x itself where it holds floats of any kind, else converted: for kernels that take mixed floats.
+Status compose_stored_float(Tensor *x, DType dtype, Tensor **out) MUST_USE;
 // x in the dtype that sums are safe in: float32 for the 16-bit floats and ints, else its own.
 Status compose_wide(Tensor *x, Tensor **out) MUST_USE;
 // Whole numbers as int64: floats must be integral, bools are refused. `what` names the operand.

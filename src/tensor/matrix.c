@@ -48,14 +48,18 @@ static Status check_operands(const OpCall *call, const Tensor *a, const Tensor *
     return STATUS_OK;
 }
 
-// A quantised right operand stays as it is only when its blocks run along K.
-static Status prepare_right(Tensor *b, DType dtype, Tensor **out) {
-    bool along_inner = b->view.strides[tensor_rank(b) - 2] == 1;
-    if (dtype_is_quant(tensor_dtype(b)) && along_inner) {
-        *out = tensor_retain(b);
-        return STATUS_OK;
-    }
-    return tensor_cast(b, dtype, out);
+// Floats of any kind stay as they are stored: the kernel converts pieces of them in passing. A
+// quantised right operand stays only when its blocks run along K.
+static Status prepare_operands(Tensor *a, Tensor *b, Product *product) {
+    bool quantised = dtype_is_quant(tensor_dtype(b));
+    if (quantised && tensor_dtype(a) == DTYPE_FLOAT64)
+        TRY(tensor_cast(a, product->dtype, &product->a));
+    else
+        TRY(compose_stored_float(a, product->dtype, &product->a));
+    if (!quantised || b->view.strides[tensor_rank(b) - 2] != 1)
+        return compose_stored_float(b, product->dtype, &product->b);
+    product->b = tensor_retain(b);
+    return STATUS_OK;
 }
 
 static DType product_dtype(DType a, DType b) {
@@ -86,8 +90,7 @@ static Status product_prepare(const OpCall *call, Tensor *a, Tensor *b, Product 
     right.shape.rank -= 2;
     TRY(shape_broadcast(call->op->name, &left, &right, &product->leading));
     product->dtype = product_dtype(tensor_dtype(a), tensor_dtype(b));
-    TRY(tensor_cast(wide_a, product->dtype, &product->a));
-    return prepare_right(wide_b, product->dtype, &product->b);
+    return prepare_operands(wide_a, wide_b, product);
 }
 
 // Leading dimensions of a beside one matrix b are more rows: one product instead of many.

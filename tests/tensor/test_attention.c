@@ -187,6 +187,37 @@ static void test_attention(void **state) {
             }
 }
 
+// A query of one float over keys and values of another: read where they lie, nothing is converted.
+static void test_mixed_floats(void **state) {
+    (void)state;
+    Sizes s = {1, 3, 300, 4, 2, 8, 6, true, false, 0.5};
+    Shape sq = SHAPE(3, 4, 8), sk = SHAPE(300, 2, 8), sv = SHAPE(300, 2, 6), out = SHAPE(3, 4, 6);
+    Device *device;
+    OK(device_default(&device));
+    for (int p = 0; p < FLOATS * FLOATS * FLOATS; p++) {
+        DType tq = floats[p / 16], tk = floats[p / 4 % 4], tv = floats[p % 4];
+        DType dtype = dtype_promote(dtype_promote(tq, tk), tv);
+        double *vq = numbers(3 * 4 * 8, 1, tq), *vk = numbers(300 * 2 * 8, 2, tk);
+        double *vv = numbers(300 * 2 * 6, 3, tv), want[3 * 4 * 6];
+        Tensor *q = make_tensor(tq, sq, vq), *k = make_tensor(tk, sk, vk);
+        Tensor *v = make_tensor(tv, sv, vv);
+        double *rq = read_all(q), *rk = read_all(k), *rv = read_all(v);
+        attend(rq, rk, rv, NULL, &s, want);
+        OpAttributes a = {.given = ATTRIBUTE_BIT(causal) | ATTRIBUTE_BIT(scale),
+                          .causal = true,
+                          .scale = s.scale};
+        PoolStatistics before = pool_statistics(device);
+        Tensor *have = apply(OP_attention, &a, 3, q, k, v);
+        PoolStatistics after = pool_statistics(device);
+        assert_int_equal(after.allocations + after.reuses, before.allocations + before.reuses + 1);
+        assert_string_equal(dtype_name(tensor_dtype(have)), dtype_name(dtype));
+        assert_shape(have, out);
+        assert_numbers(have, want, 8 * epsilon_of(dtype), "attention");
+        tensor_release(have), tensor_release(q), tensor_release(k), tensor_release(v);
+        free(vq), free(vk), free(vv), free(rq), free(rk), free(rv);
+    }
+}
+
 static void test_default_scale(void **state) {
     (void)state;
     Sizes s = {1, 2, 2, 1, 1, 4, 4, false, false, 0.5};
@@ -285,10 +316,10 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        BALANCED_TEST(test_rope),       BALANCED_TEST(test_rope_tables),
-        BALANCED_TEST(test_attention),  BALANCED_TEST(test_default_scale),
-        BALANCED_TEST(test_with_cache), BALANCED_TEST(test_mask_and_heads),
-        BALANCED_TEST(test_errors),
+        BALANCED_TEST(test_rope),           BALANCED_TEST(test_rope_tables),
+        BALANCED_TEST(test_attention),      BALANCED_TEST(test_mixed_floats),
+        BALANCED_TEST(test_default_scale),  BALANCED_TEST(test_with_cache),
+        BALANCED_TEST(test_mask_and_heads), BALANCED_TEST(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,42 @@ static void test_mixed_dtypes(void **state) {
     }
 }
 
+static uint64_t buffers_taken(void) {
+    Device *device;
+    OK(device_default(&device));
+    PoolStatistics pool = pool_statistics(device);
+    return pool.allocations + pool.reuses;
+}
+
+// Any two floats, in the shapes of each of the device's ways: no operand is converted in memory.
+static void test_mixed_floats(void **state) {
+    (void)state;
+    const DType floats[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT64};
+    const int sizes[][3] = {{1, 70, 40}, {3, 300, 33}, {40, 33, 3}, {70, 65, 50}}; // m, k, n
+    for (int p = 0; p < 16; p++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            DType left = floats[p / 4], right = floats[p % 4], dtype = dtype_promote(left, right);
+            int m = sizes[s][0], k = sizes[s][1], n = sizes[s][2];
+            double *va = numbers((int64_t)m * k, s, left),
+                   *vb = numbers((int64_t)n * k, s + 5, right);
+            Tensor *a = make_tensor(left, SHAPE(m, k), va),
+                   *w = make_tensor(right, SHAPE(n, k), vb);
+            Tensor *across;
+            OK(tensor_transpose(w, 0, 1, &across));
+            check_product(a, across, dtype);
+            uint64_t before = buffers_taken();
+            Tensor *product = apply(OP_linear, NULL, 2, a, w);
+            assert_int_equal(buffers_taken() - before, 1); // the result
+            assert_string_equal(dtype_name(tensor_dtype(product)), dtype_name(dtype));
+            tensor_release(product);
+            tensor_release(across);
+            tensor_release(a);
+            tensor_release(w);
+            free(va);
+            free(vb);
+        }
+}
+
 static void test_wrapping(void **state) {
     (void)state;
     double values[2] = {100, 100}, want = (double)(int8_t)(20000 & 0xff);
@@ -257,13 +293,10 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        BALANCED_TEST(test_products),
-        BALANCED_TEST(test_mixed_dtypes),
-        BALANCED_TEST(test_wrapping),
-        BALANCED_TEST(test_linear),
-        BALANCED_TEST(test_quantised_weights),
-        BALANCED_TEST(test_small_operations),
-        BALANCED_TEST(test_errors),
+        BALANCED_TEST(test_products),         BALANCED_TEST(test_mixed_dtypes),
+        BALANCED_TEST(test_mixed_floats),     BALANCED_TEST(test_wrapping),
+        BALANCED_TEST(test_linear),           BALANCED_TEST(test_quantised_weights),
+        BALANCED_TEST(test_small_operations), BALANCED_TEST(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,7 +266,9 @@ Status cpu_kernel_ATTENTION(const KernelCall *call) {
     };
     int last = attention.q->rank - 1;
     ASSERT(last >= 2 && attention.k->rank == last + 1 && attention.v->rank == last + 1);
-    attention.compute = compute_of(attention.q->dtype);
+    bool wide = false;
+    for (int i = 0; i < 3; i++) wide |= call->inputs[i].view->dtype == DTYPE_FLOAT64;
+    attention.compute = wide ? COMPUTE_F64 : COMPUTE_F32;
     attention.queries = attention.q->dims[last - 2];
     attention.keys = attention.k->dims[last - 2];
     attention.key_heads = attention.k->dims[last - 1];
