@@ -230,8 +230,11 @@ Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_U
 void memory_release(VulkanDevice *vulkan, VulkanMemory *memory);
 // Gives back what is no longer used.
 void memories_collect(VulkanDevice *vulkan);
-Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
-                 VulkanBlock **out) MUST_USE;
+// Memory of tensors.
+Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, VulkanBlock **out) MUST_USE;
+// Memory of this type where the host sees it.
+Status block_new_mapped(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
+                        VulkanBlock **out) MUST_USE;
 void block_free(VulkanDevice *vulkan, VulkanBlock *block);
 
 Status ring_open(VulkanDevice *vulkan) MUST_USE;

@@ -4,11 +4,18 @@
 
 #include "device/vulkan/core.h"
 
-enum { MS_PER_S = 1000, NS_PER_MS = 1000000 };
+enum { MS_PER_S = 1000, NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 
-static void sleep_ms(int milliseconds) {
-    struct timespec span = {milliseconds / MS_PER_S, (long)(milliseconds % MS_PER_S) * NS_PER_MS};
-    nanosleep(&span, NULL);
+// With the lock held: until the delay is over, or all is to be let through.
+static void delay(VulkanGate *gate) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    long nanoseconds = until.tv_nsec + (long)(gate->delay_ms % MS_PER_S) * NS_PER_MS;
+    until.tv_sec += gate->delay_ms / MS_PER_S + nanoseconds / NS_PER_S;
+    until.tv_nsec = nanoseconds % NS_PER_S;
+    int result = 0;
+    while (!gate->stop && result == 0)
+        result = pthread_cond_timedwait(&gate->changed, &gate->lock, &until);
 }
 
 static void say(VulkanDevice *vulkan, uint64_t value) {
@@ -28,9 +35,8 @@ static void *keep_gate(void *context) {
     for (;;) {
         while (!gate->stop && said == gate->wanted) pthread_cond_wait(&gate->changed, &gate->lock);
         if (said == gate->wanted) break;
-        bool hurry = gate->stop;
+        delay(gate);
         pthread_mutex_unlock(&gate->lock);
-        if (!hurry) sleep_ms(gate->delay_ms);
         say(vulkan, ++said);
         pthread_mutex_lock(&gate->lock);
     }

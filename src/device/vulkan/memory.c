@@ -86,17 +86,15 @@ static Status allocate(VulkanDevice *vulkan, VulkanBlock *block, uint32_t type) 
         "binding memory");
 }
 
-static Status map(VulkanDevice *vulkan, VulkanBlock *block, uint32_t type) {
-    VkMemoryPropertyFlags flags = vulkan->physical.memory.memoryTypes[type].propertyFlags;
-    if (type == vulkan->memories.type || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
-        return STATUS_OK;
+static Status map(VulkanDevice *vulkan, VulkanBlock *block) {
     return vulkan_check(
         vulkan,
         vulkan->call.MapMemory(vulkan->handle, block->memory, 0, VK_WHOLE_SIZE, 0, &block->mapped),
         "mapping memory");
 }
 
-Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type, VulkanBlock **out) {
+static Status new_block(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type, bool mapped,
+                        VulkanBlock **out) {
     if (vulkan->ledger[OBJECT_MEMORY] >= vulkan->physical.allocations_max)
         return fail(STATUS_MEMORY, "%s allows no more than %u allocations", vulkan->device->name,
                     vulkan->physical.allocations_max);
@@ -104,7 +102,7 @@ Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type, Vulkan
     block->bytes = bytes;
     Status status = create_buffer(vulkan, block);
     if (status == STATUS_OK) status = allocate(vulkan, block, type);
-    if (status == STATUS_OK) status = map(vulkan, block, type);
+    if (status == STATUS_OK && mapped) status = map(vulkan, block);
     if (status != STATUS_OK) {
         block_free(vulkan, block);
         return status;
@@ -116,6 +114,15 @@ Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type, Vulkan
     block->address = vulkan->call.GetBufferDeviceAddress(vulkan->handle, &info);
     *out = block;
     return STATUS_OK;
+}
+
+Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, VulkanBlock **out) {
+    return new_block(vulkan, bytes, vulkan->memories.type, false, out);
+}
+
+Status block_new_mapped(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
+                        VulkanBlock **out) {
+    return new_block(vulkan, bytes, type, true, out);
 }
 
 void block_free(VulkanDevice *vulkan, VulkanBlock *block) {
@@ -210,7 +217,7 @@ static Status take_shared(VulkanDevice *vulkan, VulkanMemory *memory) {
         return STATUS_OK;
     }
     VulkanBlock *block;
-    TRY(block_new(vulkan, SHARED_BLOCK_BYTES, vulkan->memories.type, &block));
+    TRY(block_new(vulkan, SHARED_BLOCK_BYTES, &block));
     VulkanRange all = {0, block->bytes};
     VECTOR_PUSH(&block->free, all);
     link_block(&vulkan->memories, block);
@@ -238,9 +245,8 @@ Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
     memories_collect(vulkan);
     VulkanMemory *memory = memory_allocate_zeroed(1, sizeof *memory);
     memory->bytes = rounded;
-    Status status = rounded <= SHARED_BYTES_MAX
-                        ? take_shared(vulkan, memory)
-                        : block_new(vulkan, rounded, vulkan->memories.type, &memory->block);
+    Status status = rounded <= SHARED_BYTES_MAX ? take_shared(vulkan, memory)
+                                                : block_new(vulkan, rounded, &memory->block);
     if (status != STATUS_OK) {
         free(memory);
         return status;

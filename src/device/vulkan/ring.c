@@ -5,7 +5,7 @@
 enum { RING_BYTES = 16 << 20, RING_ALIGNMENT = 64 };
 
 Status ring_open(VulkanDevice *vulkan) {
-    return block_new(vulkan, RING_BYTES, vulkan->memories.staging_type, &vulkan->ring.block);
+    return block_new_mapped(vulkan, RING_BYTES, vulkan->memories.staging_type, &vulkan->ring.block);
 }
 
 void ring_close(VulkanDevice *vulkan) {
@@ -20,7 +20,6 @@ void ring_reclaim(VulkanDevice *vulkan) {
         ring->tail_serial++;
         ring->tail = stream->batches[ring->tail_serial % VULKAN_BATCHES].ring_end;
     }
-    if (!stream->open && stream->completed + 1 == stream->serial) ring->tail = ring->head;
 }
 
 // Where `bytes` in one piece would begin: the next position, or the beginning of the next round.
@@ -39,7 +38,11 @@ Status ring_take(VulkanDevice *vulkan, size_t bytes, void **host, VkDeviceSize *
         ring_reclaim(vulkan);
     }
     while (start + bytes - ring->tail > RING_BYTES) {
-        if (vulkan->stream.open) TRY(stream_submit(vulkan));
+        TRY(stream_submit(vulkan));
+        if (ring->tail_serial + 1 == vulkan->stream.serial) {
+            ring->tail = start; // what is left was taken, but never recorded
+            break;
+        }
         TRY(stream_wait(vulkan, ring->tail_serial + 1));
         ring_reclaim(vulkan);
     }

@@ -171,8 +171,8 @@ Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
     VulkanStream *stream = &vulkan->stream;
     VulkanBatch *batch = &stream->batches[stream->serial % VULKAN_BATCHES];
     *out = batch;
+    if (UNLIKELY(vulkan->lost)) return vulkan_refuse_lost(vulkan);
     if (LIKELY(stream->open)) return STATUS_OK;
-    if (vulkan->lost) return vulkan_refuse_lost(vulkan);
     if (batch->serial > 0) TRY(stream_wait(vulkan, batch->serial));
     ring_reclaim(vulkan);
     TRY(commands_begin(vulkan, batch->pool, batch->commands));

@@ -102,7 +102,8 @@ static Status download(VulkanDevice *vulkan, const VulkanMemory *memory, size_t 
     if (vulkan->lost) return vulkan_refuse_lost(vulkan);
     if (memory->producer == stream->serial) TRY(stream_submit(vulkan));
     if (!stream->read_block)
-        TRY(block_new(vulkan, RING_PIECE_BYTES, vulkan->memories.read_type, &stream->read_block));
+        TRY(block_new_mapped(vulkan, RING_PIECE_BYTES, vulkan->memories.read_type,
+                             &stream->read_block));
     for (size_t done = 0; done < bytes;) {
         size_t piece = bytes - done < RING_PIECE_BYTES ? bytes - done : RING_PIECE_BYTES;
         TRY(record_read(vulkan, memory, offset + done, piece));
