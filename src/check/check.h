@@ -33,6 +33,9 @@ struct Binding {
     void *lowered;    // the evaluator's own
 };
 
+// A setting of a learn block; NULL when it is not given.
+const Setting *learn_setting(const Node *node, const char *name);
+
 // Resolves every name of the program in place; diagnostics get errors and warnings.
 void check_program(Program *program, DiagnosticList *diagnostics);
 

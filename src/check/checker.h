@@ -24,6 +24,7 @@ struct Scope {
     FunctionNode *function; // whose frame the scope's slots are in; NULL: the top level's
     int first_slot;
     bool global; // the top level itself: its variables are BINDING_GLOBAL
+    bool open;   // what is declared inside belongs to the scope around (learn)
 };
 
 typedef struct Module Module;
@@ -131,6 +132,9 @@ void check_statement(Checker *checker, Node *node);
 void check_block(Checker *checker, Node *block); // with a scope of its own
 void check_statements(Checker *checker, Node *block);
 void warn_unused_start(Checker *checker, const Node *node);
+
+// learn.c
+void check_learn(Checker *checker, Node *node);
 
 // declarations.c
 // `symbols`: where dimension names are bound; NULL: they mean variables or anything.

@@ -118,9 +118,25 @@ Binding *scope_declare_new(Checker *checker, BindingKind kind, const Word *word)
     return binding;
 }
 
+// Whether what the scope has counts as declared here: an open scope shares its declarations.
+static bool scope_is_here(const Checker *checker, const Scope *scope) {
+    const Scope *here = checker->scope;
+    while (here != scope && here->open) here = here->outer;
+    return here == scope;
+}
+
+static Binding *declare_in(Checker *checker, Scope *target, const Word *word) {
+    Scope *scope = checker->scope;
+    checker->scope = target;
+    BindingKind kind = target->global ? BINDING_GLOBAL : BINDING_LOCAL;
+    Binding *binding = scope_declare_new(checker, kind, word);
+    checker->scope = scope;
+    return binding;
+}
+
 Binding *scope_declare(Checker *checker, const Word *word, Node *declaration) {
     Entry *entry = symbol_get(checker, word)->top;
-    for (; entry && entry->scope == checker->scope; entry = entry->outer) {
+    for (; entry && scope_is_here(checker, entry->scope); entry = entry->outer) {
         if (!binding_is_variable(entry->binding)) continue;
         bool again = !entry->pending && entry->binding->declaration != declaration;
         entry->pending = false;
@@ -128,8 +144,9 @@ Binding *scope_declare(Checker *checker, const Word *word, Node *declaration) {
         if (!entry->binding->declaration) entry->binding->declaration = declaration;
         return entry->binding;
     }
-    BindingKind kind = checker->scope->global ? BINDING_GLOBAL : BINDING_LOCAL;
-    Binding *binding = scope_declare_new(checker, kind, word);
+    Scope *target = checker->scope;
+    while (target->open) target = target->outer;
+    Binding *binding = declare_in(checker, target, word);
     binding->declaration = declaration;
     return binding;
 }

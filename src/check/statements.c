@@ -185,10 +185,7 @@ void check_statement(Checker *checker, Node *node) {
     case NODE_CONTINUE: check_jump(checker, node); break;
     case NODE_RETURN: check_return(checker, node); break;
     case NODE_WITH: check_with(checker, node); break;
-    case NODE_LEARN:
-        report(checker, STATUS_SYNTAX, node->span, NULL,
-               "learn blocks are not available in this build");
-        break;
+    case NODE_LEARN: check_learn(checker, node); break;
     case NODE_FUNCTION: check_function(checker, node->as.function); break;
     case NODE_STRUCT: check_struct(checker, node); break;
     case NODE_BENCH: check_block(checker, node->as.section.function->body); break;

@@ -71,6 +71,14 @@ typedef enum LinalgOp {
     LINALG_INV, LINALG_DET, LINALG_SOLVE, LINALG_CHOLESKY, LINALG_QR, LINALG_SVD, LINALG_EIGH,
 } LinalgOp;
 
+// Updates of a parameter, from catalog/optimizers.def.
+typedef enum OptimizerId {
+#define OPTIMIZER(id, signature, doc) OPTIMIZER_##id,
+#include "catalog/optimizers.def"
+#undef OPTIMIZER
+    OPTIMIZER_COUNT
+} OptimizerId;
+
 // Options of a kernel; which ones each kernel reads is said in kernels.def.
 typedef struct KernelOptions {
     int op;             // ReduceOp, scan, pool or random distribution

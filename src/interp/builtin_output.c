@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "interp/convert.h"
 #include "interp/format.h"
+#include "interp/learn.h"
 #include "interp/state.h"
 
 // The values with a separator between them, or the first as a format of the others.
@@ -28,6 +29,8 @@ static Status print_values(const BuiltinCall *call, const char *separator, Text 
 }
 
 static Status write_text(FILE *stream, const Text *text) {
+    if (learn_muted) return STATUS_OK;
+    learn_progress_clear();
     if (stream == stderr) fflush(stdout);
     errno = 0;
     if (fwrite(text_get(text), 1, text->length, stream) == text->length && !ferror(stream))

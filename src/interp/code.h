@@ -159,6 +159,11 @@ const Code *lower_path_call(Lowering *lowering, const Node *node);
 const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain);
 const Code *lower_closure(Lowering *lowering, const FunctionNode *function, Span span);
 
+// learn.c, learn_run.c
+const Code *lower_learn(Lowering *lowering, const Node *node);
+// The body of the loop whose turns are a learn block's epochs.
+const Code *lower_turn(Lowering *lowering, const Code *body);
+
 // structs.c, match.c, attempt.c, literals.c, annotations.c, modules.c
 const Code *lower_struct_literal(Lowering *lowering, const Node *node);
 const Code *lower_match(Lowering *lowering, const Node *node, bool tail);

@@ -160,6 +160,7 @@ const Code *lower_for(Lowering *lowering, const Node *node) {
     if (node->as.for_loop.index) code->index = lower_pattern(lowering, node->as.for_loop.index);
     code->pattern = lower_pattern(lowering, pattern);
     code->body = lower(lowering, node->as.for_loop.body);
+    if (node->as.for_loop.epochs) code->body = lower_turn(lowering, code->body);
     code->first_slot = node->as.for_loop.first_slot;
     code->slot_count = node->as.for_loop.slot_count;
     bool plain = !code->index && pattern->kind == PATTERN_BIND && !pattern->binding->captured;

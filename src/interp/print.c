@@ -178,7 +178,10 @@ void value_describe(Value value, Text *out) {
         break;
     }
     case VALUE_STRUCT: text_format(out, "a %s", value.as.instance->type->name); break;
-    case VALUE_HANDLE: text_format(out, "a %s", value.as.handle->type->name); break;
+    case VALUE_HANDLE:
+        text_format(out, "%s %s", strchr("aeiou", *value.as.handle->type->name) ? "an" : "a",
+                    value.as.handle->type->name);
+        break;
     case VALUE_FUNCTION:
     case VALUE_BUILTIN: text_append_string(out, "a function"); break;
     case VALUE_RANGE:

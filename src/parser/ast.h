@@ -181,11 +181,15 @@ struct Node {
         struct { Node *value; bool unused_start; } expression; // starts with - ( [ : may want a warning
         struct { Node *condition, *body; } loop; // WHILE; LOOP: condition NULL
         // for i, x in it: pattern is NULL-named first; `index` is the extra first name or NULL
+        // epochs (filled by check): its turns are the epochs of the learn block around it
         struct { Pattern *index, *pattern; Node *iterable, *body;
-                 int first_slot, slot_count; int hidden_slot; } for_loop;
+                 int first_slot, slot_count; int hidden_slot; bool epochs; } for_loop;
         struct { Node *value; } returned; // RETURN, may be NULL
         struct { Word word; Node *argument; Node *body; } with; // with buffer b {, device("cpu") {, no_grad {
-        struct { Setting *settings; size_t count; Node *body; int first_slot, slot_count; } learn;
+        // filled by check: the block's own variables, and whether a loop in the body runs over
+        // `epochs`
+        struct { Setting *settings; size_t count; Node *body; Binding *epochs, *optimizer;
+                 Binding **batch; size_t batch_count; bool has_loop; } learn;
         struct { Word name; Word *type_parameters; size_t type_count;
                  Word *fields; TypeNode **types; Node **fallbacks; size_t field_count;
                  Binding *binding;

@@ -89,11 +89,16 @@ static Node *parse_constant(Parser *parser) {
     return node;
 }
 
-// A struct literal's brace holds nothing, or a word and a colon; anything else is some block.
-static bool at_literal_brace(const Parser *parser, size_t brace) {
+// A brace that may belong to the expression before it: not that of a head's block.
+static bool at_own_brace(const Parser *parser, size_t brace) {
     if (parser->context.in_head || parser_ahead(parser, brace)->kind != TOKEN_LEFT_BRACE)
         return false;
-    if (parser_ahead(parser, brace)->newline_before && !parser->context.newlines_free) return false;
+    return !parser_ahead(parser, brace)->newline_before || parser->context.newlines_free;
+}
+
+// A struct literal's brace holds nothing, or a word and a colon; anything else is some block.
+static bool at_literal_brace(const Parser *parser, size_t brace) {
+    if (!at_own_brace(parser, brace)) return false;
     const Token *first = parser_ahead(parser, brace + 1);
     return first->kind == TOKEN_RIGHT_BRACE ||
            (token_is_word(first) && parser_ahead(parser, brace + 2)->kind == TOKEN_COLON);
@@ -143,7 +148,7 @@ static bool at_path(const Parser *parser) {
 }
 
 static Node *parse_name(Parser *parser) {
-    if (parser_is_name(parser_peek(parser), "learn") && at_literal_brace(parser, 1))
+    if (parser_is_name(parser_peek(parser), "learn") && at_own_brace(parser, 1))
         return parse_learn(parser);
     const Token *token = parser_next(parser);
     TypeName type = {.word = parser_word(parser, token)};

@@ -143,8 +143,16 @@ static Status apply_recorded(const OpCall *call, Tensor **outputs) {
     return tape_end_node(&record, apply_plain(call, outputs), outputs, call->op->outputs);
 }
 
+void (*op_watch)(const OpCall *call, Tensor *const *outputs);
+
+static Status apply_watched(const OpCall *call, Tensor **outputs) {
+    TRY(apply_recorded(call, outputs));
+    if (UNLIKELY(op_watch != NULL)) op_watch(call, outputs);
+    return STATUS_OK;
+}
+
 Status op_apply(const OpCall *call, Tensor **outputs) {
-    if (UNLIKELY(tape_recording)) return apply_recorded(call, outputs);
+    if (UNLIKELY(tape_recording)) return apply_watched(call, outputs);
     return apply_plain(call, outputs);
 }
 

@@ -136,6 +136,9 @@ Status op_apply(const OpCall *call, Tensor **outputs) MUST_USE;
 // zero.
 Status op_apply_scalars(const OpCall *call, Scalar *out) MUST_USE;
 
+// Called after every operation with its results while it is not NULL and something learns.
+extern void (*op_watch)(const OpCall *call, Tensor *const *outputs);
+
 // For code that composes; inputs are borrowed, results new references.
 Status op_unary(OpId op, Tensor *x, Tensor **out) MUST_USE;
 Status op_binary(OpId op, OpInput x, OpInput y, Tensor **out) MUST_USE;

@@ -22,6 +22,23 @@ uint64_t random_current_seed(void) {
     return program_stream.key;
 }
 
+RandomStream random_mark(void) {
+    (void)random_current_seed();
+    return program_stream;
+}
+
+void random_return(RandomStream mark) {
+    program_stream = mark;
+}
+
+static RandomTraining current_training = {.dropout = 0.5};
+
+RandomTraining random_set_training(RandomTraining training) {
+    RandomTraining old = current_training;
+    current_training = training;
+    return old;
+}
+
 RandomStream random_take(const OpCall *call, int64_t count) {
     if (op_has(call, ATTRIBUTE_seed))
         return (RandomStream){.key = (uint64_t)call->attributes->seed};
@@ -157,11 +174,11 @@ Status op_run_bernoulli_each(const OpCall *call, Tensor **results) {
 }
 
 Status op_run_dropout(const OpCall *call, Tensor **results) {
-    double p = ATTRIBUTE_OR(call, p, 0.5);
+    double p = ATTRIBUTE_OR(call, p, current_training.dropout);
     TRY(check_probability(call, p));
     SCOPED_TENSOR(x);
     TRY(compose_floating(call->inputs[0].tensor, &x));
-    if (!ATTRIBUTE_OR(call, training, false) || p == 0) return compose_give(&x, results);
+    if (!ATTRIBUTE_OR(call, training, current_training.active) || p == 0) return compose_give(&x, results);
     CreateTarget target = {.device = x->device, .dtype = tensor_dtype(x)};
     Shape shape = tensor_shape(x);
     KernelOptions options = distribution(DISTRIBUTION_BERNOULLI, 1 - p, 0);

@@ -5,14 +5,24 @@
 
 #include "tensor/op.h"
 
+typedef struct RandomStream {
+    uint64_t key, counter;
+} RandomStream;
+
 // Starts the stream over.
 void random_seed(uint64_t seed);
 // The key in use; drawn from the system at first use when nobody gave one.
 uint64_t random_current_seed(void);
 
-typedef struct RandomStream {
-    uint64_t key, counter;
-} RandomStream;
+// A place in the program's stream, to come back to.
+RandomStream random_mark(void);
+void random_return(RandomStream mark);
+// Whether dropout is active, and its probability where none is given; returns what was.
+typedef struct RandomTraining {
+    bool active;
+    double dropout;
+} RandomTraining;
+RandomTraining random_set_training(RandomTraining training);
 // The part of the stream for `count` numbers: the program's own, or that of a `seed:` argument.
 RandomStream random_take(const OpCall *call, int64_t count);
 // One number in [0, 1) from the stream, on the host: the same bits as a uniform kernel of one.

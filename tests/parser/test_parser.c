@@ -231,6 +231,7 @@ static void test_declarations(void **state) {
          "(learn objective: (call mean pred) optimizer: (call adam lr: 0.01f) "
          "batch: 32 of (tuple x y) shuffle: true (block (:= pred (@ x W))))"},
         {"let r = learn { epochs: 2 }", "(let r (learn epochs: 2 (block)))"},
+        {"let r = learn { k := 1\n epochs: 2 }", "(let r (learn epochs: 2 (block (:= k 1))))"},
     };
     CHECK_ROWS(rows);
 }

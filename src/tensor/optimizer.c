@@ -1,0 +1,347 @@
+// Optimizers: which settings each takes, the state of its parameters, and the call of the kernel
+// that has the formulas.
+#include "tensor/optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tensor/compose.h"
+#include "tensor/tape.h"
+
+// What an optimizer keeps for one parameter.
+typedef struct Slot {
+    Tensor *parameter; // counted; NULL: a checkpoint's state that waits for its parameter
+    Tensor *state;     // [rows, elements]; of a 16-bit parameter the last row is its float32 copy
+    int64_t steps;
+    bool restored; // the state is a checkpoint's that the parameter has not been compared with
+} Slot;
+
+struct Optimizer {
+    OptimizerSettings settings;
+    VECTOR(Slot) slots;
+    size_t next; // parameters come in the same order every time
+};
+
+static int rows_momentum(const OptimizerSettings *s) {
+    return s->momentum != 0;
+}
+static int rows_adam(const OptimizerSettings *s) {
+    return s->amsgrad ? 3 : 2;
+}
+static int rows_rmsprop(const OptimizerSettings *s) {
+    return 1 + s->centered + (s->momentum != 0);
+}
+static int rows_one(const OptimizerSettings *s) {
+    (void)s;
+    return 1;
+}
+
+static const struct {
+    const char *name;
+    int (*rows)(const OptimizerSettings *settings);
+} rules[OPTIMIZER_COUNT] = {
+    [OPTIMIZER_sgd] = {"sgd", rows_momentum},    [OPTIMIZER_adam] = {"adam", rows_adam},
+    [OPTIMIZER_adamw] = {"adamw", rows_adam},    [OPTIMIZER_rmsprop] = {"rmsprop", rows_rmsprop},
+    [OPTIMIZER_adagrad] = {"adagrad", rows_one}, [OPTIMIZER_lion] = {"lion", rows_one},
+};
+
+// Numbers among the settings, and the smallest number that is too large for each.
+static const struct {
+    const char *name;
+    size_t offset;
+    double limit;
+} numbers[] = {
+#define NUMBER(name, limit)                                                                        \
+    { #name, offsetof(OptimizerSettings, name), limit }
+    NUMBER(lr, INFINITY),
+    NUMBER(weight_decay, INFINITY),
+    NUMBER(beta1, 1),
+    NUMBER(beta2, 1),
+    NUMBER(epsilon, INFINITY),
+    NUMBER(momentum, INFINITY),
+    NUMBER(dampening, INFINITY),
+    NUMBER(alpha, 1),
+    NUMBER(lr_decay, INFINITY),
+    NUMBER(initial, INFINITY),
+#undef NUMBER
+};
+enum { NUMBER_COUNT = sizeof numbers / sizeof *numbers };
+
+static double number_get(const OptimizerSettings *settings, size_t index) {
+    double value;
+    memcpy(&value, (const char *)settings + numbers[index].offset, sizeof value);
+    return value;
+}
+
+bool optimizer_setting_set(OptimizerSettings *settings, const char *name, double value) {
+    for (size_t i = 0; i < NUMBER_COUNT; i++)
+        if (strcmp(numbers[i].name, name) == 0) {
+            memcpy((char *)settings + numbers[i].offset, &value, sizeof value);
+            return true;
+        }
+    bool *flag = strcmp(name, "nesterov") == 0   ? &settings->nesterov
+                 : strcmp(name, "amsgrad") == 0  ? &settings->amsgrad
+                 : strcmp(name, "centered") == 0 ? &settings->centered
+                                                 : NULL;
+    if (flag) *flag = value != 0;
+    return flag != NULL;
+}
+
+static Status check_number(const OptimizerSettings *settings, size_t index, double value) {
+    const char *optimizer = rules[settings->id].name, *name = numbers[index].name;
+    if (value >= 0 && value < numbers[index].limit) return STATUS_OK;
+    if (isinf(numbers[index].limit))
+        return fail(STATUS_VALUE, "%s: %s is %g; it must be a number from 0 on", optimizer, name,
+                    value);
+    return fail(STATUS_VALUE, "%s: %s is %g; it must be from 0 to less than %g", optimizer, name,
+                value, numbers[index].limit);
+}
+
+Status optimizer_new(const OptimizerSettings *settings, Optimizer **out) {
+    for (size_t i = 0; i < NUMBER_COUNT; i++)
+        TRY(check_number(settings, i, number_get(settings, i)));
+    if (settings->nesterov && (settings->momentum == 0 || settings->dampening != 0)) {
+        (void)fail(STATUS_VALUE, "%s: nesterov needs a momentum and no dampening",
+                   rules[settings->id].name);
+        return fail_help("for example momentum: 0.9");
+    }
+    Optimizer *optimizer = memory_allocate_zeroed(1, sizeof *optimizer);
+    optimizer->settings = *settings;
+    *out = optimizer;
+    return STATUS_OK;
+}
+
+void optimizer_free(Optimizer *optimizer) {
+    while (optimizer->slots.count > 0) {
+        Slot *slot = &optimizer->slots.items[--optimizer->slots.count];
+        tensor_release(slot->state);
+        tensor_release(slot->parameter);
+    }
+    VECTOR_FREE(&optimizer->slots);
+    free(optimizer);
+}
+
+const char *optimizer_name(const Optimizer *optimizer) {
+    return rules[optimizer->settings.id].name;
+}
+
+double optimizer_rate(const Optimizer *optimizer) {
+    return optimizer->settings.lr;
+}
+
+Status optimizer_set_rate(Optimizer *optimizer, double lr) {
+    TRY(check_number(&optimizer->settings, 0, lr));
+    optimizer->settings.lr = lr;
+    return STATUS_OK;
+}
+
+// The first slot without a parameter: a checkpoint's, or a new one.
+static Slot *slot_take(Optimizer *optimizer, Tensor *parameter) {
+    size_t index = 0;
+    while (index < optimizer->slots.count && optimizer->slots.items[index].parameter) index++;
+    if (index == optimizer->slots.count) VECTOR_PUSH(&optimizer->slots, (Slot){0});
+    Slot *slot = &optimizer->slots.items[index];
+    slot->parameter = tensor_retain(parameter);
+    optimizer->next = index + 1;
+    return slot;
+}
+
+static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
+    size_t count = optimizer->slots.count;
+    for (size_t i = 0; i < count; i++) {
+        size_t index = (optimizer->next + i) % count;
+        if (optimizer->slots.items[index].parameter != parameter) continue;
+        optimizer->next = index + 1;
+        return &optimizer->slots.items[index];
+    }
+    return slot_take(optimizer, parameter);
+}
+
+static DType working_dtype(const Tensor *parameter) {
+    return tensor_dtype(parameter) == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+}
+
+static bool has_copy(const Tensor *parameter) {
+    return tensor_dtype(parameter) != working_dtype(parameter);
+}
+
+// Row `row` of a state, in the shape of the parameter.
+static TensorView state_row(const Tensor *state, const Tensor *parameter, int row) {
+    TensorView view = parameter->view;
+    int64_t stride = 1;
+    for (int i = view.rank - 1; i >= 0; i--) {
+        view.strides[i] = stride;
+        stride *= view.dims[i];
+    }
+    view.buffer = state->view.buffer;
+    view.dtype = state->view.dtype;
+    view.offset =
+        state->view.offset + (size_t)(row * stride) * (view.dtype == DTYPE_FLOAT64 ? 8 : 4);
+    return view;
+}
+
+static Status copy_views(const TensorView *from, const TensorView *to) {
+    KernelCall kernel = {
+        .kernel = KERNEL_COPY, .n_inputs = 1, .n_outputs = 1, .op_name = "optimizer"};
+    kernel.inputs[0].view = from;
+    kernel.outputs[0] = to;
+    return op_run_kernel(&kernel);
+}
+
+static int state_rows(const Optimizer *optimizer, const Tensor *parameter) {
+    return rules[optimizer->settings.id].rows(&optimizer->settings) + has_copy(parameter);
+}
+
+static Status state_new(const Optimizer *optimizer, Slot *slot) {
+    Tensor *parameter = slot->parameter;
+    int rows = state_rows(optimizer, parameter);
+    if (rows == 0) return STATUS_OK;
+    Shape shape = {.rank = 2, .dims = {rows, tensor_count(parameter)}};
+    SCOPED_TENSOR(state);
+    TRY(tensor_new(parameter->device, working_dtype(parameter), &shape, &state));
+    KernelCall fill = {
+        .kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "optimizer"};
+    fill.inputs[0].scalar = (Scalar){DTYPE_FLOAT64, {.f = optimizer->settings.initial}};
+    fill.outputs[0] = &state->view;
+    TRY(op_run_kernel(&fill));
+    if (has_copy(parameter)) {
+        TensorView copy = state_row(state, parameter, rows - 1);
+        TRY(copy_views(&parameter->view, &copy));
+    }
+    return compose_give(&state, &slot->state);
+}
+
+// A checkpoint's state on the parameter's device, checked against it.
+static Status state_adopt(const Optimizer *optimizer, Slot *slot) {
+    Tensor *parameter = slot->parameter;
+    int64_t rows = state_rows(optimizer, parameter), elements = tensor_count(parameter);
+    Shape shape =
+        slot->state ? tensor_shape(slot->state) : (Shape){.rank = 2, .dims = {0, elements}};
+    if (shape.rank != 2 || shape.dims[0] != rows || shape.dims[1] != elements)
+        return fail(STATUS_SHAPE, "%s: the restored state %s does not belong to a parameter %s",
+                    optimizer_name(optimizer), type_name(DTYPE_FLOAT32, &shape).text,
+                    tensor_type_name(parameter).text);
+    slot->restored = false;
+    if (!slot->state) return STATUS_OK;
+    SCOPED_TENSOR(cast);
+    TRY(tensor_cast(slot->state, working_dtype(parameter), &cast));
+    tensor_release(slot->state);
+    return compose_give(&cast, &slot->state);
+}
+
+static double correction(double beta, int64_t steps) {
+    return 1 - pow(beta, (double)steps);
+}
+
+static bool keeps_means(OptimizerId id) {
+    return id == OPTIMIZER_adam || id == OPTIMIZER_adamw;
+}
+
+static Status run_step(const Optimizer *optimizer, const Slot *slot, const TensorView *target,
+                       const TensorView *gradient) {
+    const OptimizerSettings *s = &optimizer->settings;
+    const double given[] = {
+        s->lr,      s->weight_decay, s->beta1,    s->id == OPTIMIZER_rmsprop ? s->alpha : s->beta2,
+        s->epsilon, s->momentum,     s->dampening};
+    bool means = keeps_means(s->id), rows = rules[s->id].rows(s) > 0;
+    KernelCall kernel = {.kernel = KERNEL_OPTIMIZER,
+                         .n_inputs = 1 + (int)(sizeof given / sizeof *given),
+                         .n_outputs = rows ? 2 : 1,
+                         .op_name = optimizer_name(optimizer)};
+    kernel.inputs[0].view = gradient;
+    for (int i = 1; i < kernel.n_inputs; i++)
+        kernel.inputs[i].scalar = (Scalar){DTYPE_FLOAT64, {.f = given[i - 1]}};
+    kernel.outputs[0] = target;
+    kernel.outputs[1] = rows ? &slot->state->view : NULL;
+    kernel.options = (KernelOptions){
+        .op = (int)s->id,
+        .flag = s->nesterov || s->amsgrad || s->centered,
+        .scalars = {means ? correction(s->beta1, slot->steps)
+                          : 1 + (double)(slot->steps - 1) * s->lr_decay,
+                    means ? correction(s->beta2, slot->steps) : 1},
+        .integers = {slot->steps == 1},
+    };
+    return op_run_kernel(&kernel);
+}
+
+static Status step_slot(const Optimizer *optimizer, Slot *slot, Tensor *gradient) {
+    Tensor *parameter = slot->parameter;
+    SCOPED_TENSOR(cast);
+    SCOPED_TENSOR(dense);
+    TRY(tape_parameter_unshare(parameter));
+    TRY(tensor_cast(gradient, working_dtype(parameter), &cast));
+    TRY(tensor_contiguous(cast, &dense));
+    if (!slot->state) TRY(state_new(optimizer, slot));
+    slot->steps++;
+    if (!has_copy(parameter)) return run_step(optimizer, slot, &parameter->view, &dense->view);
+    int last = (int)slot->state->view.dims[0] - 1;
+    TensorView copy = state_row(slot->state, parameter, last);
+    TRY(run_step(optimizer, slot, &copy, &dense->view));
+    return copy_views(&copy, &parameter->view);
+}
+
+Status optimizer_step(Optimizer *optimizer, Tensor *parameter, Tensor *gradient) {
+    if (tensor_count(parameter) == 0) return STATUS_OK;
+    Slot *slot = slot_find(optimizer, parameter);
+    bool enabled = tape_set_enabled(false);
+    Status status = slot->restored ? state_adopt(optimizer, slot) : STATUS_OK;
+    if (status == STATUS_OK) status = step_slot(optimizer, slot, gradient);
+    tape_set_enabled(enabled);
+    return status;
+}
+
+// Where the copy still rounds to the parameter it is the more exact of the two.
+static Status refresh_slot(Slot *slot) {
+    Tensor *parameter = slot->parameter;
+    SCOPED_TENSOR(rounded);
+    SCOPED_TENSOR(same);
+    SCOPED_TENSOR(wide);
+    SCOPED_TENSOR(merged);
+    TensorView row = state_row(slot->state, parameter, (int)slot->state->view.dims[0] - 1);
+    SCOPED_TENSOR(copy);
+    copy = tensor_view_of(slot->state, &row);
+    TRY(tensor_cast(copy, tensor_dtype(parameter), &rounded));
+    TRY(op_binary(OP_eq, op_tensor(rounded), op_tensor(parameter), &same));
+    TRY(tensor_cast(parameter, DTYPE_FLOAT32, &wide));
+    TRY(op_ternary(OP_where, op_tensor(same), op_tensor(copy), op_tensor(wide), &merged));
+    return copy_views(&merged->view, &row);
+}
+
+Status optimizer_refresh(Optimizer *optimizer) {
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < optimizer->slots.count && status == STATUS_OK; i++) {
+        Slot *slot = &optimizer->slots.items[i];
+        if (slot->parameter && slot->state && has_copy(slot->parameter))
+            status = refresh_slot(slot);
+    }
+    tape_set_enabled(enabled);
+    return status;
+}
+
+size_t optimizer_count(const Optimizer *optimizer) {
+    return optimizer->slots.count;
+}
+
+int64_t optimizer_steps(const Optimizer *optimizer, size_t index) {
+    return optimizer->slots.items[index].steps;
+}
+
+Tensor *optimizer_state(const Optimizer *optimizer, size_t index) {
+    return optimizer->slots.items[index].state;
+}
+
+Status optimizer_restore(Optimizer *optimizer, size_t index, int64_t steps, Tensor *state) {
+    if (steps < 0)
+        return fail(STATUS_FORMAT, "a restored optimizer has made %lld steps", (long long)steps);
+    while (optimizer->slots.count <= index) VECTOR_PUSH(&optimizer->slots, (Slot){0});
+    Slot *slot = &optimizer->slots.items[index];
+    Tensor *own = NULL; // the one that is given may belong to an optimizer that goes on
+    if (state) TRY(tensor_clone(state, &own));
+    tensor_release(slot->state);
+    slot->state = own;
+    slot->steps = steps;
+    slot->restored = true;
+    return slot->parameter ? state_adopt(optimizer, slot) : STATUS_OK;
+}

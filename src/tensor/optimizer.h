@@ -1,0 +1,41 @@
+// Optimizers: settings, and per parameter the state that its updates keep. Updates change the
+// parameter in place, so that every holder sees them. Knows neither losses nor epochs.
+#ifndef TENSOR_OPTIMIZER_H
+#define TENSOR_OPTIMIZER_H
+
+#include "tensor/tensor.h"
+
+// The arguments of catalog/optimizers.def by name; an optimizer reads those that it takes.
+typedef struct OptimizerSettings {
+    OptimizerId id;
+    double lr, weight_decay, beta1, beta2, epsilon, momentum, dampening, alpha, lr_decay, initial;
+    bool nesterov, amsgrad, centered;
+} OptimizerSettings;
+
+typedef struct Optimizer Optimizer;
+
+// Puts a setting by the name of its argument; bools as 0 and 1. False: there is no such setting.
+bool optimizer_setting_set(OptimizerSettings *settings, const char *name, double value);
+// STATUS_VALUE for settings out of their range.
+Status optimizer_new(const OptimizerSettings *settings, Optimizer **out) MUST_USE;
+void optimizer_free(Optimizer *optimizer);
+const char *optimizer_name(const Optimizer *optimizer);
+// The learning rate that the next step uses.
+double optimizer_rate(const Optimizer *optimizer);
+Status optimizer_set_rate(Optimizer *optimizer, double lr) MUST_USE;
+
+// One step. The parameter is one of tape.h, the gradient has its shape; the first step of a
+// parameter makes its state. 16-bit parameters are rounded from a float32 copy that the state has.
+Status optimizer_step(Optimizer *optimizer, Tensor *parameter, Tensor *gradient) MUST_USE;
+// After parameters changed by other hands (loading, restoring): the float32 copies follow them.
+Status optimizer_refresh(Optimizer *optimizer) MUST_USE;
+
+// Checkpoints: the parameters that have had a step are numbered in the order of their first.
+size_t optimizer_count(const Optimizer *optimizer);
+int64_t optimizer_steps(const Optimizer *optimizer, size_t index);
+// The state [rows, elements], borrowed: the next step changes it. NULL when there is none.
+Tensor *optimizer_state(const Optimizer *optimizer, size_t index);
+// Gives the state of a checkpoint to parameter `index`, now or when it has its first step.
+Status optimizer_restore(Optimizer *optimizer, size_t index, int64_t steps, Tensor *state) MUST_USE;
+
+#endif

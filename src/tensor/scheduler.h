@@ -1,0 +1,37 @@
+// Schedulers: the learning rate of each epoch as a function of the optimizer's own rate and the
+// number of epochs done. Knows no optimizer.
+#ifndef TENSOR_SCHEDULER_H
+#define TENSOR_SCHEDULER_H
+
+#include "base/status.h"
+
+typedef enum SchedulerId {
+#define SCHEDULER(id, signature, doc) SCHEDULER_##id,
+#include "catalog/schedulers.def"
+#undef SCHEDULER
+    SCHEDULER_COUNT
+} SchedulerId;
+
+// The arguments of catalog/schedulers.def by name; a scheduler reads those that it takes.
+typedef struct Scheduler {
+    SchedulerId id;
+    unsigned given; // a bit per setting that was set
+    double gamma, eta_min, end_factor, factor, threshold, min_lr;
+    double step_size, t_max, warmup, patience; // whole numbers; t_max and warmup 0: not given
+    // of plateau
+    double best, scale, waited;
+} Scheduler;
+
+// Puts a setting by the name of its argument. False: there is no such setting.
+bool scheduler_setting_set(Scheduler *scheduler, const char *name, double value);
+// STATUS_VALUE for settings out of their range.
+Status scheduler_check(const Scheduler *scheduler) MUST_USE;
+const char *scheduler_name(const Scheduler *scheduler);
+// Starts over; `epochs` is what t_max and warmup mean where they were not given.
+void scheduler_begin(Scheduler *scheduler, int64_t epochs);
+// After an epoch whose loss (or validation) this was: plateau waits for it to fall.
+void scheduler_note(Scheduler *scheduler, double loss);
+// The rate of the next epoch after `done` of them, `base` being the optimizer's own.
+double scheduler_rate(const Scheduler *scheduler, double base, int64_t done);
+
+#endif
