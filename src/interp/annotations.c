@@ -227,7 +227,8 @@ static bool word_accepts(TypeWord word, Value value) {
     case TYPE_WORD_DICT: return value.kind == VALUE_DICT;
     case TYPE_WORD_FUNCTION:
         return value.kind == VALUE_FUNCTION || value.kind == VALUE_BUILTIN ||
-               value.kind == VALUE_TYPE;
+               value.kind == VALUE_TYPE ||
+               (value.kind == VALUE_HANDLE && value.as.handle->type->call);
     case TYPE_WORD_RANGE: return value.kind == VALUE_RANGE;
     case TYPE_WORD_MODEL: return is_handle(value, "model");
     case TYPE_WORD_TOKENIZER: return is_handle(value, "tokenizer");

@@ -4,6 +4,7 @@
 #include "interp/convert.h"
 #include "interp/format.h"
 #include "interp/object.h"
+#include "tensor/tape.h"
 
 typedef struct TryCode {
     Code head;
@@ -61,7 +62,8 @@ const Code *lower_try(Lowering *lowering, const Node *node) {
 typedef struct WithCode {
     Code head;
     const Code *argument, *body;
-    bool device; // the argument names one
+    bool device;  // the argument names one
+    bool no_grad; // nothing is recorded inside
 } WithCode;
 
 static Status with_check(const WithCode *with, Value argument) {
@@ -82,7 +84,9 @@ static Value eval_with(Frame *frame, const Code *code) {
             return fail_at(with->argument->span);
         }
     }
+    bool recording = with->no_grad && tape_set_enabled(false);
     Value value = EVAL(frame, with->body);
+    if (with->no_grad) tape_set_enabled(recording);
     value_release(argument);
     return value;
 }
@@ -91,6 +95,7 @@ const Code *lower_with(Lowering *lowering, const Node *node) {
     WithCode *code = LOWER_NEW(lowering, WithCode, eval_with, node->span);
     code->argument = lower(lowering, node->as.with.argument);
     code->device = strcmp(node->as.with.word.text, "device") == 0;
+    code->no_grad = strcmp(node->as.with.word.text, "no_grad") == 0;
     code->body = lower(lowering, node->as.with.body);
     return &code->head;
 }

@@ -69,6 +69,8 @@ static bool accepts(const Param *param, Value value, bool exact) {
     if (takes->handle)
         return value.kind == VALUE_HANDLE &&
                strcmp(value.as.handle->type->name, takes->handle) == 0;
+    if (param->kind == PARAM_FUNCTION && value.kind == VALUE_HANDLE)
+        return value.as.handle->type->call != NULL;
     uint32_t bit = 1u << value.kind;
     if (!(bit & (exact ? takes->exact : takes->exact | takes->also))) return false;
     // A one-element tensor is a number wherever one is wanted, but not for choosing among forms.

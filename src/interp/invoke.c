@@ -192,7 +192,8 @@ Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments)
 
 bool value_is_callable(Value value) {
     return value.kind == VALUE_FUNCTION || value.kind == VALUE_BUILTIN ||
-           value.kind == VALUE_TYPE || value.kind == VALUE_DTYPE;
+           value.kind == VALUE_TYPE || value.kind == VALUE_DTYPE ||
+           (value.kind == VALUE_HANDLE && value.as.handle->type->call);
 }
 
 // Point(...) is Point::new(...).
@@ -218,6 +219,21 @@ static Value call_dtype(DType dtype, CallArguments *arguments) {
     return status == STATUS_OK ? value_tensor(cast) : fail_at(arguments->span);
 }
 
+// A handle that is a function; it has no names for its arguments.
+static Value call_handle(Interp *interp, Handle *handle, CallArguments *arguments) {
+    Value result = value_fail();
+    if (!handle->type->call)
+        (void)fail(STATUS_TYPE, "a %s is no function and cannot be called", handle->type->name);
+    else if (arguments->positional < arguments->count)
+        (void)fail(STATUS_ARITY, "a %s takes its arguments by position, not by name",
+                   handle->type->name);
+    else
+        result = handle->type->call(interp, handle, arguments->values, arguments->count);
+    if (failed(result)) error_place(arguments->span);
+    arguments_release(arguments->values, arguments->count);
+    return result;
+}
+
 Value call_value(Interp *interp, Value callee, CallArguments *arguments) {
     switch (callee.kind) {
     case VALUE_FUNCTION:
@@ -225,6 +241,7 @@ Value call_value(Interp *interp, Value callee, CallArguments *arguments) {
     case VALUE_BUILTIN: return call_builtin(interp, callee.as.builtin, arguments);
     case VALUE_TYPE: return call_type(interp, callee.as.pointer, arguments);
     case VALUE_DTYPE: return call_dtype((DType)callee.as.integer, arguments);
+    case VALUE_HANDLE: return call_handle(interp, callee.as.handle, arguments);
     default:
         arguments_release(arguments->values, arguments->count);
         fail(STATUS_TYPE, "%s is no function and cannot be called", value_text(callee).text);

@@ -40,6 +40,7 @@ typedef struct Function Function;
 typedef struct Handle Handle;
 typedef struct Cell Cell;
 typedef struct Builtin Builtin; // catalog/catalog.h
+typedef struct Interp Interp;
 
 typedef struct Value {
     uint64_t kind; // ValueKind
@@ -86,6 +87,8 @@ typedef struct HandleType {
     Status (*get_field)(Handle *handle, const char *name, Value *out);
     Status (*get_index)(Handle *handle, Value index, Value *out);
     void (*print)(Handle *handle, Text *out); // NULL: "<model>"
+    // What makes it a function: arguments are borrowed, the result is a new reference. May be NULL.
+    Value (*call)(Interp *interp, Handle *handle, const Value *arguments, size_t count);
 } HandleType;
 struct Handle {
     Counted counted;

@@ -33,7 +33,7 @@ static int by_falling_number(const void *x, const void *y) {
 }
 
 static Status fail_spent(void) {
-    (void)fail(STATUS_VALUE, "the tape of this tensor has been used up by an earlier backward");
+    (void)fail(STATUS_GRADIENT, "the tape of this tensor has been used up by an earlier backward");
     return fail_help("compute the loss anew before each backward, or add the losses and call it "
                      "once");
 }
@@ -49,10 +49,10 @@ static Status fail_missing(const TapeNode *node) {
     const char *name = node->info->name;
     SourcePlace place = source_find(node->origin.at);
     if (place.file)
-        (void)fail(STATUS_VALUE, "%s has no gradient, but the loss depends on it (%s:%d)", name,
+        (void)fail(STATUS_GRADIENT, "%s has no gradient, but the loss depends on it (%s:%d)", name,
                    place.file->name, place.line);
     else
-        (void)fail(STATUS_VALUE, "%s has no gradient, but the loss depends on it", name);
+        (void)fail(STATUS_GRADIENT, "%s has no gradient, but the loss depends on it", name);
     return fail_help("detach(x) keeps gradients from flowing through it");
 }
 
@@ -194,7 +194,7 @@ static void list_reached(const Walk *walk, TensorArray *reached) {
 }
 
 static Status fail_independent(void) {
-    (void)fail(STATUS_VALUE, "the loss does not depend on anything learnable");
+    (void)fail(STATUS_GRADIENT, "the loss does not depend on anything learnable");
     return fail_help("tensor w: ... learnable, or learnable(x), declares what is trained");
 }
 

@@ -85,11 +85,7 @@ Term term_number(Gradient *g, double number) {
     return scalar_term(g, (Scalar){.dtype = DTYPE_FLOAT64, .as.f = number});
 }
 
-Term term_take(Gradient *g, Status status, Tensor *tensor) {
-    if (status != STATUS_OK) {
-        gradient_fail(g, status);
-        return (Term){0};
-    }
+Term term_own(Gradient *g, Tensor *tensor) {
     Term term = new_term(g, TERM_TENSOR);
     if (term.slot)
         slot_of(g, term)->tensor = tensor;
@@ -98,13 +94,19 @@ Term term_take(Gradient *g, Status status, Tensor *tensor) {
     return term;
 }
 
+Term term_take(Gradient *g, Status status, Tensor *const *tensor) {
+    if (status == STATUS_OK) return term_own(g, *tensor);
+    gradient_fail(g, status);
+    return (Term){0};
+}
+
 // A saved tensor; where gradients of gradients are recorded it is again what `producer` made.
 static Term saved_term(Gradient *g, Tensor *saved, TapeNode *producer, int output) {
     ASSERT(saved != NULL); // a rule reads only what its row saves
-    if (!producer || !tape_recording) return term_take(g, STATUS_OK, tensor_retain(saved));
+    if (!producer || !tape_recording) return term_own(g, tensor_retain(saved));
     Tensor *alias = tape_alias(saved);
     tape_attach(alias, tape_node_retain(producer), output);
-    return term_take(g, STATUS_OK, alias);
+    return term_own(g, alias);
 }
 
 bool gradient_wants(const Gradient *g, int input) {
@@ -112,7 +114,7 @@ bool gradient_wants(const Gradient *g, int input) {
 }
 
 Term gradient_up(Gradient *g) {
-    return term_take(g, STATUS_OK, tensor_retain(g->incoming[0]));
+    return term_own(g, tensor_retain(g->incoming[0]));
 }
 
 Term gradient_input(Gradient *g, int input) {
@@ -325,11 +327,11 @@ Tensor *term_tensor(Gradient *g, Term term) {
 
 Term term_op(Gradient *g, OpId op, const Term *inputs, int n_inputs,
              const OpAttributes *attributes) {
-    Tensor *tensors[OP_INPUTS_MAX], *result = NULL;
+    Tensor *tensors[OP_INPUTS_MAX] = {NULL}, *result = NULL;
     for (int i = 0; i < n_inputs; i++)
         tensors[i] = inputs[i].slot ? term_tensor(g, inputs[i]) : NULL;
     if (g->status != STATUS_OK) return (Term){0};
-    return term_take(g, op_with(op, tensors, n_inputs, attributes, &result), result);
+    return term_take(g, op_with(op, tensors, n_inputs, attributes, &result), &result);
 }
 
 Shape term_shape(Gradient *g, Term x) {
@@ -340,25 +342,25 @@ Shape term_shape(Gradient *g, Term x) {
 Term term_reshape(Gradient *g, Term x, const Shape *shape) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    return term_take(g, tensor_reshape(tensor, shape, &result), result);
+    return term_take(g, tensor_reshape(tensor, shape, &result), &result);
 }
 
 Term term_permute(Gradient *g, Term x, const Shape *order) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    return term_take(g, tensor_permute(tensor, order, &result), result);
+    return term_take(g, tensor_permute(tensor, order, &result), &result);
 }
 
 Term term_transposed(Gradient *g, Term x) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    return term_take(g, tensor_transpose(tensor, -2, -1, &result), result);
+    return term_take(g, tensor_transpose(tensor, -2, -1, &result), &result);
 }
 
 Term term_broadcast(Gradient *g, Term x, const Shape *shape) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    return term_take(g, tensor_broadcast_to(tensor, shape, &result), result);
+    return term_take(g, tensor_broadcast_to(tensor, shape, &result), &result);
 }
 
 Term term_sum_kept(Gradient *g, Term x, const bool *gone) {

@@ -58,7 +58,9 @@ void gradient_give(Gradient *g, int input, Term term);
 void gradient_fail(Gradient *g, Status status);
 
 Term term_number(Gradient *g, double number);
-Term term_take(Gradient *g, Status status, Tensor *tensor); // takes the reference if status is OK
+Term term_own(Gradient *g, Tensor *tensor); // takes the reference
+// The same for what a call gave, unless it failed.
+Term term_take(Gradient *g, Status status, Tensor *const *tensor);
 Term term_map(Gradient *g, OpId op, Term x, Term y, Term z);
 // The term computed; borrowed, NULL after a failure.
 Tensor *term_tensor(Gradient *g, Term term);

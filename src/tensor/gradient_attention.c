@@ -16,7 +16,7 @@ RULE(rope) {
 
 RULE(rope_tables) {
     if (gradient_wants(g, 1) || gradient_wants(g, 2))
-        return fail(STATUS_VALUE, "rope has no gradient for its tables of cosines and sines");
+        return fail(STATUS_GRADIENT, "rope has no gradient for its tables of cosines and sines");
     Term inputs[3] = {gradient_up(g), gradient_input(g, 1), unary(g, OP_neg, gradient_input(g, 2))};
     gradient_give(g, 0, term_op(g, OP_rope_tables, inputs, 3, g->attributes));
     return g->status;
@@ -26,7 +26,7 @@ RULE(rope_tables) {
 static Term wide(Gradient *g, Term x) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    return term_take(g, compose_wide(tensor, &result), result);
+    return term_take(g, compose_wide(tensor, &result), &result);
 }
 
 // [.., seq, heads, d] as [.., groups, heads / groups * seq, d]: the heads that share a key

@@ -214,7 +214,7 @@ RULE(prod) {
 static Term reversed(Gradient *g, Term x) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    return term_take(g, tensor_flip(tensor, -1, &result), result);
+    return term_take(g, tensor_flip(tensor, -1, &result), &result);
 }
 
 static Term sum_from_here(Gradient *g, Term x) {

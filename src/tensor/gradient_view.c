@@ -61,7 +61,7 @@ static Status rule_part(Gradient *g) {
     Shape shape = gradient_shape(g, 0);
     Tensor *result = NULL;
     Status status = place(g->incoming[0], &shape, g->kept, &result);
-    gradient_give(g, 0, term_take(g, status, result));
+    gradient_give(g, 0, term_take(g, status, &result));
     return g->status;
 }
 
@@ -76,7 +76,7 @@ static Status take_part(Tensor *x, const TensorView *part, Tensor **out) {
 static Status rule_place(Gradient *g) {
     Tensor *result = NULL;
     Status status = take_part(g->incoming[0], g->kept, &result);
-    gradient_give(g, 0, term_take(g, status, result));
+    gradient_give(g, 0, term_take(g, status, &result));
     return g->status;
 }
 
@@ -126,7 +126,7 @@ static Status rule_concat(Gradient *g) {
             Tensor *piece = NULL;
             Status status = tensor_slice(g->incoming[0], dim, start, stop, 1, &piece);
             g->n_terms = 1; // each piece is given away before the next one
-            Term term = term_take(g, status, piece);
+            Term term = term_take(g, status, &piece);
             gradient_give(g, i, term);
             for (int t = 1; t < g->n_terms; t++) tensor_release(g->terms[t].tensor);
             g->n_terms = 1;
@@ -155,7 +155,7 @@ const GradientInfo gradient_repeat = {.name = "repeat", .rule = rule_repeat};
 static Status rule_device(Gradient *g) {
     Tensor *back = NULL;
     Status status = tensor_to_device(g->incoming[0], *(Device *const *)g->kept, &back);
-    gradient_give(g, 0, term_take(g, status, back));
+    gradient_give(g, 0, term_take(g, status, &back));
     return g->status;
 }
 const GradientInfo gradient_device = {.name = "to", .rule = rule_device};
@@ -168,13 +168,49 @@ static Status rule_assignment(Gradient *g) {
         Tensor *rest = tensor_retain(g->incoming[0]);
         Status status = index_set(&rest, kept->items, kept->count, op_float(0), false);
         if (status != STATUS_OK) tensor_release(rest);
-        gradient_give(g, 0, term_take(g, status, rest));
+        gradient_give(g, 0, term_take(g, status, &rest));
     }
     if (gradient_wants(g, 1)) {
         Tensor *part = NULL;
         Status status = index_get(g->incoming[0], kept->items, kept->count, &part);
-        gradient_give(g, 1, term_take(g, status, part));
+        gradient_give(g, 1, term_take(g, status, &part));
     }
     return g->status;
 }
 const GradientInfo gradient_assignment = {.name = "assignment", .rule = rule_assignment};
+
+// --- gradients that a program gives itself
+
+static Status rule_custom(Gradient *g) {
+    const TapeCustom *custom = g->kept;
+    Tensor *inputs[TAPE_CUSTOM_INPUTS], *gradients[TAPE_CUSTOM_INPUTS] = {NULL};
+    for (int i = 0; i < g->n_inputs; i++) inputs[i] = term_tensor(g, gradient_input(g, i));
+    Tensor *up = term_tensor(g, gradient_up(g));
+    if (g->status != STATUS_OK) return g->status;
+    gradient_fail(g, custom->run(custom->data, inputs, g->n_inputs, up, gradients));
+    for (int i = 0; i < g->n_inputs; i++) {
+        if (g->status == STATUS_OK && gradients[i])
+            gradient_give(g, i, term_own(g, gradients[i]));
+        else
+            tensor_release(gradients[i]);
+    }
+    return g->status;
+}
+
+static void release_custom(void *kept) {
+    const TapeCustom *custom = kept;
+    custom->release(custom->data);
+}
+
+void tape_record_custom(const TapeCustom *custom, Tensor *const *inputs, int n_inputs,
+                        Tensor **output) {
+    enum { ALL = SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3 | SAVE_INPUT_4 | SAVE_INPUT_5 };
+    static const GradientInfo info = {
+        .name = "custom_grad", .rule = rule_custom, .saves = {ALL, ALL, ALL}};
+    TapeRecord record = tape_begin(&info, inputs, n_inputs);
+    if (record.node)
+        tape_keep_copy(&record, custom, sizeof *custom, release_custom);
+    else
+        custom->release(custom->data);
+    (void)tape_end(&record, STATUS_OK, output); // the status goes through
+}

@@ -23,14 +23,14 @@ static Term padded(Gradient *g, Term x, Pair before, Pair after, double value) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
     Scalar number = {.dtype = DTYPE_FLOAT64, .as.f = value};
-    return term_take(g, tensor_pad(tensor, first, last, number, &result), result);
+    return term_take(g, tensor_pad(tensor, first, last, number, &result), &result);
 }
 
 static Term cut(Gradient *g, Term x, int dim, int64_t start, int64_t count, int64_t step) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
     int64_t stop = count > 0 ? start + (count - 1) * step + 1 : start;
-    return term_take(g, tensor_slice(tensor, dim, start, stop, step, &result), result);
+    return term_take(g, tensor_slice(tensor, dim, start, stop, step, &result), &result);
 }
 
 static Term folded(Gradient *g, Term x, int dim) {
@@ -63,7 +63,7 @@ static Term spread(Gradient *g, Term x, Pair stride) {
     Tensor *blocks = term_tensor(g, term_reshape(g, x, &column)), *result = NULL;
     if (!blocks) return (Term){0};
     Scalar zero = {.dtype = DTYPE_FLOAT64};
-    Term all = term_take(g, tensor_pad(blocks, before, after, zero, &result), result);
+    Term all = term_take(g, tensor_pad(blocks, before, after, zero, &result), &result);
     Shape flat = shape;
     flat.dims[2] *= stride.h;
     flat.dims[3] *= stride.w;
@@ -75,7 +75,7 @@ static Term flipped(Gradient *g, Term x) {
     for (int dim = 2; dim < 4; dim++) {
         Tensor *tensor = term_tensor(g, x), *result = NULL;
         if (!tensor) return (Term){0};
-        x = term_take(g, tensor_flip(tensor, dim, &result), result);
+        x = term_take(g, tensor_flip(tensor, dim, &result), &result);
     }
     return x;
 }
@@ -191,7 +191,7 @@ static Term accumulate(Gradient *g, int mark, Term sum, Term more) {
     (void)tensor_retain(total);
     for (int i = mark; i < g->n_terms; i++) tensor_release(g->terms[i].tensor);
     g->n_terms = mark;
-    return term_take(g, STATUS_OK, total);
+    return term_own(g, total);
 }
 
 // The first of equal maxima takes all.
@@ -206,7 +206,7 @@ static Status rule_max_pool(Gradient *g) {
         for (int64_t j = 0; j < w.pooling->size.w; j++) {
             Term hit = binary(g, OP_eq, seen_at(g, &w, image, i, j), best);
             if (taken) {
-                Term before = term_take(g, STATUS_OK, tensor_retain(taken));
+                Term before = term_own(g, tensor_retain(taken));
                 hit = binary(g, OP_gt, hit, before);
             }
             Tensor *now = term_tensor(g, hit), *next = NULL;

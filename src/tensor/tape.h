@@ -61,6 +61,18 @@ Status tape_detach(Tensor *x, Tensor **out) MUST_USE;
 // --- the tape's life: nodes go with their tensors; these are for loops whose tensors outlive a
 // turn
 
+// What a program computed by itself: `output` depends on the inputs (TAPE_CUSTOM_INPUTS at most)
+// through a gradient that `run` computes: gradients[i] are new references or NULL. `data` belongs
+// to the tape from here on, whatever happens, and goes by `release`.
+enum { TAPE_CUSTOM_INPUTS = 6 };
+typedef struct TapeCustom {
+    Status (*run)(void *data, Tensor *const *inputs, int n_inputs, Tensor *up, Tensor **gradients);
+    void (*release)(void *data);
+    void *data;
+} TapeCustom;
+void tape_record_custom(const TapeCustom *custom, Tensor *const *inputs, int n_inputs,
+                        Tensor **output);
+
 typedef uint64_t TapeMark;
 TapeMark tape_mark(void);
 // Forgets what was recorded since the mark: tensors keep their numbers, and a later backward
