@@ -179,16 +179,25 @@ typedef struct Task {
     ErrorRecord error; // of the thread, for the one that waits
 } Task;
 
+static _Thread_local bool on_large_stack;
+
 static void task_enter(void *argument) {
     Task *task = argument;
     const char *here = __builtin_frame_address(0);
     task->interp->stack_limit = here - STACK_BYTES + STACK_RESERVE_BYTES;
     origin_current = (Origin){0, 0};
+    on_large_stack = true;
     task->run(task);
     task->error = *error_current();
 }
 
+// On a large stack of its own, unless this thread runs on one.
 static Status task_run(Task *task) {
+    if (on_large_stack) {
+        origin_current = (Origin){0, 0};
+        task->run(task);
+        return task->status;
+    }
     Status status = heap_run_on_stack(STACK_BYTES, task_enter, task);
     if (status != STATUS_OK) return status;
     *error_current() = task->error;

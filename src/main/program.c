@@ -80,17 +80,35 @@ Status program_begin(void) {
     return STATUS_OK;
 }
 
-int program_run(const CommandLine *line, Program *program, Tally *tally) {
-    Interp *interp = interp_new(&line->interp);
+typedef struct ProgramRun {
+    const CommandLine *line;
+    Interp *interp;
+    Program *program;
+    Tally *tally;
+    int outcome;
+} ProgramRun;
+
+// The interpreter is cleared where it ran: one thread serves both.
+static void run_and_clear(void *context) {
+    ProgramRun *run = context;
     Status status = STATUS_OK;
-    if (line->mode == RUN_PROGRAM)
-        status = interp_run(interp, program);
+    if (run->line->mode == RUN_PROGRAM)
+        status = interp_run(run->interp, run->program);
     else
-        sections_run(line, interp, program, tally);
-    int outcome = run_outcome(interp, status);
-    interp_free(interp);
+        sections_run(run->line, run->interp, run->program, run->tally);
+    run->outcome = run_outcome(run->interp, status);
+    interp_free(run->interp);
+}
+
+int program_run(const CommandLine *line, Program *program, Tally *tally) {
+    ProgramRun run = {
+        .line = line, .interp = interp_new(&line->interp), .program = program, .tally = tally};
+    if (interp_enter(run.interp, run_and_clear, &run) != STATUS_OK) {
+        run.outcome = report_current_error();
+        interp_free(run.interp);
+    }
     program_free(program);
-    return outcome;
+    return run.outcome;
 }
 
 int program_end(int status) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/cpu/blas.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
@@ -255,6 +256,7 @@ static Status check_dtypes(const KernelCall *call) {
 
 Status cpu_kernel_ATTENTION(const KernelCall *call) {
     TRY(check_dtypes(call));
+    TRY(blas_load());
     Attention attention = {
         .q = call->inputs[0].view,
         .k = call->inputs[1].view,

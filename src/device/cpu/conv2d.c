@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/cpu/blas.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
@@ -161,6 +162,7 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
 }
 
 Status cpu_kernel_CONV2D(const KernelCall *call) {
+    TRY(blas_load());
     const int64_t *integers = call->options.integers;
     Convolution conv = {
         .image = call->inputs[0].view,

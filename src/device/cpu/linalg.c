@@ -1,13 +1,12 @@
 // The LINALG kernel: each matrix of a batch is copied to LAPACK's column order, solved or
 // decomposed in place, and copied to the outputs.
-#include <complex.h>
-#include <lapacke.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/cpu/blas.h"
 #include "device/cpu/matrix.h"
 
 // One matrix of the batch. Numbers are of the call's dtype, column by column.
@@ -88,14 +87,14 @@ static void write_vector(const Problem *problem, int output, const void *numbers
 
 #define REAL float
 #define NAME(x) x##_float
-#define LAPACK(x) LAPACKE_s##x
+#define LAPACK(x) lapack_library.s##x
 #include "device/cpu/linalg_solve.h"
 #undef REAL
 #undef NAME
 #undef LAPACK
 #define REAL double
 #define NAME(x) x##_double
-#define LAPACK(x) LAPACKE_d##x
+#define LAPACK(x) lapack_library.d##x
 #include "device/cpu/linalg_solve.h"
 
 static const Solve solves[][2] = {
@@ -127,6 +126,7 @@ Status cpu_kernel_LINALG(const KernelCall *call) {
     problem.k = (lapack_int)k;
     for (int d = 0; d < in->rank - 2; d++) batches *= in->dims[d];
     Status status = STATUS_OK;
+    TRY(lapack_load());
     int threads = blas_begin();
     problem.a = memory_allocate((size_t)(m * n) * compute_bytes(problem.compute));
     for (; problem.batch < batches && status == STATUS_OK; problem.batch++) {

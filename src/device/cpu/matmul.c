@@ -1,6 +1,7 @@
 // The MATMUL kernel: chooses, by shape, dtype and strides, among a direct loop, the thin products
 // and the tiled product; and walks the leading dimensions.
 #include "base/memory.h"
+#include "device/cpu/blas.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/matrix.h"
 
@@ -175,6 +176,7 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
         step *= batch.dims[d];
     }
     batch.path = choose_path(product);
+    if (batch.path == product_large) TRY(blas_load());
     run_batch(&batch);
     return STATUS_OK;
 }

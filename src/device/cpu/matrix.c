@@ -3,10 +3,10 @@
 // tensor views.
 #include "device/cpu/matrix.h"
 
-#include <cblas.h>
 #include <limits.h>
 #include <omp.h>
 
+#include "device/cpu/blas.h"
 #include "device/cpu/quant.h"
 #include "device/cpu/scratch.h"
 
@@ -103,11 +103,11 @@ void blas_product(const BlasProduct *product) {
     CBLAS_TRANSPOSE b_layout = blas_layout(&product->b, &b_leading);
     const void *a = product->a.data, *b = product->b.data;
     if (product->compute == COMPUTE_F32)
-        cblas_sgemm(CblasRowMajor, a_layout, b_layout, m, n, k, 1.0f, a, a_leading, b, b_leading,
-                    product->accumulate ? 1.0f : 0.0f, product->c, c_leading);
+        blas_library.sgemm(CblasRowMajor, a_layout, b_layout, m, n, k, 1.0f, a, a_leading, b,
+                           b_leading, product->accumulate ? 1.0f : 0.0f, product->c, c_leading);
     else
-        cblas_dgemm(CblasRowMajor, a_layout, b_layout, m, n, k, 1.0, a, a_leading, b, b_leading,
-                    product->accumulate ? 1.0 : 0.0, product->c, c_leading);
+        blas_library.dgemm(CblasRowMajor, a_layout, b_layout, m, n, k, 1.0, a, a_leading, b,
+                           b_leading, product->accumulate ? 1.0 : 0.0, product->c, c_leading);
     blas_end(threads);
 }
 

@@ -1,0 +1,44 @@
+"""Libraries that are loaded at their first use: programs that need none run without them."""
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import run
+
+PRODUCT = "let x = ones([400, 400])\nprint((x @ x)[0, 0])\n"
+INVERSE = "print(inv(eye(2))[0, 0])\n"
+
+
+def run_without(library, code):
+    """Runs code where the loader finds something else than a library under that name first."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, library).write_text("not a library")
+        return run("-e", code, env={"LD_LIBRARY_PATH": folder})
+
+
+class Libraries(unittest.TestCase):
+    def test_not_needed(self):
+        for library in ("libopenblas.so.0", "liblapacke.so.3"):
+            result = run_without(library, "print(ones([2]) + 1)")
+            self.assertEqual((result.status, result.out), (0, "[2. 2.]\n"), result.err)
+
+    def test_found(self):
+        self.assertEqual(run("-e", PRODUCT).out, "400.0\n")
+        self.assertEqual(run("-e", INVERSE).out, "1.0\n")
+
+    def test_missing_blas(self):
+        result = run_without("libopenblas.so.0", PRODUCT)
+        self.assertEqual(result.status, 1)
+        self.assertIn("products of matrices need the library libopenblas.so.0, which cannot be loaded: ", result.err)
+        self.assertIn("help: on Debian and Ubuntu: apt install libopenblas0-openmp", result.err)
+
+    def test_missing_lapack(self):
+        self.assertEqual(run_without("liblapacke.so.3", PRODUCT).status, 0)
+        result = run_without("liblapacke.so.3", INVERSE)
+        self.assertEqual(result.status, 1)
+        self.assertIn("decompositions of matrices need the library liblapacke.so.3, which cannot be loaded: ", result.err)
+        self.assertIn("help: on Debian and Ubuntu: apt install liblapacke", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
