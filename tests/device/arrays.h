@@ -1,8 +1,10 @@
 // Test helper: strided arrays of any dtype in host memory, read and written one element at a time,
-// so that kernels can be compared with plain loops; and running a suite once per instruction set.
+// so that kernels can be compared with plain loops; running a kernel on the CPU or on the device that
+// TL_TEST_DEVICE names; and running a suite once per instruction set.
 #ifndef TESTS_DEVICE_ARRAYS_H
 #define TESTS_DEVICE_ARRAYS_H
 
+#include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,11 +151,113 @@ __attribute__((unused)) static void array_free(Array *array) {
     free(array->buffer.handle);
 }
 
+// The device that TL_TEST_DEVICE names, opened at first use; NULL: the CPU's kernels, called as they
+// are.
+__attribute__((unused)) static Device *array_device(void) {
+    static Device *device;
+    const char *name = getenv("TL_TEST_DEVICE");
+    if (!name || device) return device;
+    if (device_open(name, &device) != STATUS_OK) {
+        fprintf(stderr, "TL_TEST_DEVICE=%s: %s\n", name, error_current()->message);
+        exit(1);
+    }
+    return device;
+}
+
+enum { MIRRORS_MAX = KERNEL_INPUTS_MAX + KERNEL_OUTPUTS_MAX };
+
+// The host memory behind the views of a call, and its copy on the device.
+typedef struct Mirror {
+    char *memory;
+    size_t bytes;
+    Buffer *copy;
+} Mirror;
+
+typedef struct Mirrors {
+    Device *device;
+    int count;
+    Mirror each[MIRRORS_MAX];
+    TensorView views[MIRRORS_MAX];
+    int n_views;
+} Mirrors;
+
+static const TensorView *mirror_view(Mirrors *mirrors, const TensorView *view) {
+    char *memory = view->buffer->handle;
+    Mirror *mirror = mirrors->each, *end = mirrors->each + mirrors->count;
+    while (mirror < end && mirror->memory != memory) mirror++;
+    if (mirror == end) {
+        *mirror = (Mirror){.memory = memory, .bytes = malloc_usable_size(memory)};
+        mirrors->count++;
+        BufferLabel label = {.rank = -1};
+        assert_int_equal(buffer_new(mirrors->device, mirror->bytes, &label, &mirror->copy),
+                         STATUS_OK);
+        assert_int_equal(buffer_upload(mirror->copy, 0, memory, mirror->bytes), STATUS_OK);
+    }
+    TensorView *mirrored = &mirrors->views[mirrors->n_views++];
+    *mirrored = *view;
+    mirrored->buffer = mirror->copy;
+    return mirrored;
+}
+
+// Bytes of an output that belong to none of its elements must be what they were.
+static void check_guards(const TensorView *view, const char *before, const char *after,
+                         size_t bytes) {
+    int64_t count = array_count(view);
+    size_t item = dtype_size(view->dtype);
+    if (count > 1 << 20) return;
+    Array array = {.buffer = *view->buffer, .view = *view};
+    char *ours = calloc(bytes, 1);
+    for (int64_t i = 0; i < count; i++)
+        memset(ours + (array_at(&array, i) - (char *)array.buffer.handle), 1, item);
+    for (size_t i = 0; i < bytes; i++)
+        if (!ours[i] && before[i] != after[i])
+            fail_msg("byte %zu of %zu does not belong to the output, but was written", i, bytes);
+    free(ours);
+}
+
+static void mirrors_take_outputs(Mirrors *mirrors, const KernelCall *call) {
+    for (int i = 0; i < mirrors->count; i++) {
+        Mirror *mirror = &mirrors->each[i];
+        char *after = malloc(mirror->bytes);
+        assert_int_equal(buffer_download(mirror->copy, 0, after, mirror->bytes), STATUS_OK);
+        bool written = false;
+        for (int k = 0; k < call->n_outputs; k++) {
+            const TensorView *view = call->outputs[k];
+            if (!view || view->buffer->handle != mirror->memory) continue;
+            check_guards(view, mirror->memory, after, mirror->bytes);
+            written = true;
+        }
+        if (written)
+            memcpy(mirror->memory, after, mirror->bytes);
+        else
+            assert_memory_equal(mirror->memory, after, mirror->bytes);
+        free(after);
+        buffer_release(mirror->copy);
+    }
+}
+
+// Runs a kernel over host memory: on another device than the CPU through a copy of it.
+__attribute__((unused)) static Status run_kernel(KernelId kernel, const KernelCall *call) {
+    KernelCall copy = *call;
+    copy.kernel = kernel;
+    Device *device = array_device();
+    if (!device) return cpu_backend.run(NULL, &copy);
+    Mirrors mirrors = {.device = device};
+    for (int k = 0; k < call->n_inputs; k++)
+        if (call->inputs[k].view)
+            copy.inputs[k].view = mirror_view(&mirrors, call->inputs[k].view);
+    for (int k = 0; k < call->n_outputs; k++)
+        if (call->outputs[k]) copy.outputs[k] = mirror_view(&mirrors, call->outputs[k]);
+    Status status = device->backend->run(device, &copy);
+    mirrors_take_outputs(&mirrors, call);
+    return status;
+}
+
 // Runs the suite in a process of its own for each instruction set that this machine has; the choice
 // is made once per process.
 __attribute__((unused)) static int run_per_isa(int (*suite)(void)) {
     static const char *const names[] = {"base", "avx2", "avx512"};
-    if (getenv("TL_ISA")) return suite();
+    if (getenv("TL_ISA") || getenv("TL_TEST_DEVICE")) return suite();
     int failed = 0;
     for (int i = 0; i < 3; i++) {
 #if defined(__x86_64__)

@@ -96,7 +96,7 @@ static void run_case(const Case *c) {
         call.inputs[3].view = array_view(&mask);
         call.n_inputs = 4;
     }
-    assert_int_equal(cpu_kernel_ATTENTION(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_ATTENTION, &call), STATUS_OK);
     compare(c, &q, &k, &v, masked ? &mask : NULL, &out);
     if (masked) array_free(&mask);
     array_free(&q);
@@ -171,7 +171,7 @@ static void test_attention_extremes(void **state) {
         .n_inputs = 3, .n_outputs = 1, .op_name = "attention", .options.scalars = {1}};
     for (int i = 0; i < 3; i++) call.inputs[i].view = array_view(all[i]);
     call.outputs[0] = array_view(&out);
-    assert_int_equal(cpu_kernel_ATTENTION(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_ATTENTION, &call), STATUS_OK);
     assert_true(array_get(&out, 0) == 4 && array_get(&out, 3) == 5);
     assert_true(isnan(array_get(&out, 4)) && isnan(array_get(&out, 5)));
     for (int i = 0; i < 4; i++) array_free(all[i]);
@@ -198,7 +198,7 @@ static void check_rope(DType dtype, Layout layout, bool half_style, int64_t rota
     call.inputs[1].view = array_view(&cosines);
     call.inputs[2].view = array_view(&sines);
     call.outputs[0] = array_view(&out);
-    assert_int_equal(cpu_kernel_ROPE(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_ROPE, &call), STATUS_OK);
     for (int64_t index = 0; index < array_count(&in.view); index++) {
         int64_t x = index % WIDTH, row = index / WIDTH / HEADS % ROWS, half = rotary / 2;
         double want = array_get(&in, index);

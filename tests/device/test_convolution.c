@@ -58,7 +58,7 @@ static void check_convolution(const Case *c, DType dtype, Layout layout, bool bi
     call.inputs[1].view = array_view(&weight);
     call.inputs[2].view = array_view(&bias);
     call.outputs[0] = array_view(&out);
-    assert_int_equal(cpu_kernel_CONV2D(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_CONV2D, &call), STATUS_OK);
     for (int64_t index = 0; index < array_count(&out.view); index++) {
         int64_t at[4] = {index / w / h / c->outs, index / w / h % c->outs, index / w % h,
                          index % w};
@@ -105,7 +105,7 @@ static void check_pool(DType dtype, Layout layout, bool average, const int64_t o
     memcpy(call.options.integers, o, 6 * sizeof *o);
     call.inputs[0].view = array_view(&image);
     call.outputs[0] = array_view(&out);
-    assert_int_equal(cpu_kernel_POOL2D(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_POOL2D, &call), STATUS_OK);
     for (int64_t index = 0; index < array_count(&out.view); index++) {
         double best = -INFINITY, sum = 0, count = 0;
         for (int64_t y = 0; y < o[0]; y++)

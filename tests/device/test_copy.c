@@ -56,7 +56,7 @@ static void run_copy(Array *out, Array *in) {
                        .inputs = {{.view = array_view(in)}},
                        .outputs = {array_view(out)},
                        .op_name = "copy"};
-    assert_int_equal(cpu_kernel_COPY(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_COPY, &call), STATUS_OK);
 }
 
 static void set_copied_value(Array *in, int64_t index) {
@@ -211,7 +211,7 @@ static void test_quantised(void **state) {
     array_make(&in, DTYPE_FLOAT32, LAYOUT_PLAIN, 1, out.view.dims);
     KernelCall call = {
         .inputs = {{.view = array_view(&in)}}, .outputs = {array_view(&out)}, .op_name = "copy"};
-    assert_int_equal(cpu_kernel_COPY(&call), STATUS_DTYPE);
+    assert_int_equal(run_kernel(KERNEL_COPY, &call), STATUS_DTYPE);
     assert_string_equal(error_current()->message, "copy cannot write q8_0 from float32");
     array_free(&in);
 }
@@ -234,7 +234,7 @@ static void test_fill(void **state) {
                     KernelCall call = {.inputs = {{.scalar = scalars[s]}},
                                        .outputs = {array_view(&out)},
                                        .op_name = "full"};
-                    assert_int_equal(cpu_kernel_FILL(&call), STATUS_OK);
+                    assert_int_equal(run_kernel(KERNEL_FILL, &call), STATUS_OK);
                     bool whole = scalars[s].dtype != DTYPE_FLOAT64;
                     double value = whole ? (double)scalars[s].as.i : scalars[s].as.f;
                     double expected = expected_cast(value, whole ? DTYPE_INT64 : DTYPE_FLOAT64,
@@ -261,7 +261,7 @@ static void test_arange(void **state) {
             call.options.scalars[1] = 0.1;
             call.options.integers[0] = 100;
             call.options.integers[1] = -3;
-            assert_int_equal(cpu_kernel_ARANGE(&call), STATUS_OK);
+            assert_int_equal(run_kernel(KERNEL_ARANGE, &call), STATUS_OK);
             for (int64_t i = 0; i < counts[c][0]; i++) {
                 double expected = dtype_is_float(to)
                                       ? expected_cast(1.5 + (double)i * 0.1, DTYPE_FLOAT64, to)

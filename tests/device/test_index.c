@@ -77,7 +77,7 @@ static void check_gather(DType dtype, Layout layout, int op, int dim) {
                        .outputs = {array_view(&out)},
                        .options = {.op = op, .dim = dim},
                        .op_name = "gather"};
-    assert_int_equal(cpu_kernel_GATHER(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_GATHER, &call), STATUS_OK);
     for (int64_t i = 0; i < array_count(&out.view); i++) {
         int64_t places[3];
         split(&out, i, places);
@@ -118,7 +118,7 @@ static void test_gather_rows_of_quantised(void **state) {
         KernelCall call = {.inputs = {{.view = array_view(&table)}, {.view = array_view(&index)}},
                            .outputs = {array_view(&out)},
                            .op_name = "embedding"};
-        assert_int_equal(cpu_kernel_GATHER(&call), STATUS_OK);
+        assert_int_equal(run_kernel(KERNEL_GATHER, &call), STATUS_OK);
         for (int64_t i = 0; i < 7 * columns; i++) {
             int64_t row = index_at(&index, i / columns, rows);
             assert_true(array_get(&out, i) == numbers[row * columns + i % columns]);
@@ -141,7 +141,7 @@ static void test_index_out_of_range(void **state) {
     KernelCall call = {.inputs = {{.view = array_view(&in)}, {.view = array_view(&index)}},
                        .outputs = {array_view(&out)},
                        .op_name = "take"};
-    assert_int_equal(cpu_kernel_GATHER(&call), STATUS_INDEX);
+    assert_int_equal(run_kernel(KERNEL_GATHER, &call), STATUS_INDEX);
     assert_string_equal(error_current()->message,
                         "take: an index is out of range for a dimension of size 4");
     array_free(&in);
@@ -185,7 +185,7 @@ static void check_scatter(DType dtype, Layout layout, int op, bool slices, int d
                        .outputs = {array_view(&out)},
                        .options = {.op = op, .dim = dim, .integers = {slices}},
                        .op_name = "scatter"};
-    assert_int_equal(cpu_kernel_SCATTER(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_SCATTER, &call), STATUS_OK);
     for (int64_t i = 0; i < 4 * 5 * 6; i++) {
         double exact = expected[i];
         if (dtype == DTYPE_BFLOAT16) exact = bfloat_to_float(bfloat_from_float((float)exact));
@@ -220,7 +220,7 @@ static void test_scatter_add_keeps_small_terms(void **state) {
                        .outputs = {array_view(&out)},
                        .options = {.op = 1},
                        .op_name = "scatter_add"};
-    assert_int_equal(cpu_kernel_SCATTER(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_SCATTER, &call), STATUS_OK);
     assert_true(array_get(&out, 0) == 4000);
     array_free(&out);
     array_free(&source);
@@ -246,7 +246,7 @@ static void check_put(DType dtype, Layout layout, int source_kind) {
                                   {.view = array_view(&mask)}},
                        .outputs = {array_view(&out)},
                        .op_name = "index_put"};
-    assert_int_equal(cpu_kernel_INDEX_PUT(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_INDEX_PUT, &call), STATUS_OK);
     for (int64_t i = 0; i < count; i++) {
         bool put = array_get(&mask, narrow ? i / 700 % 4 : i) != 0;
         double value = source_kind ? array_get(&source, i % 700) : 1;
@@ -281,7 +281,7 @@ static void check_nonzero(DType dtype, Layout layout, int rank, const int64_t *d
     make(&out, DTYPE_INT64, (layout + 1) % LAYOUT_COUNT, 2, out_dims);
     KernelCall call = {
         .inputs = {{.view = array_view(&in)}}, .outputs = {array_view(&out)}, .op_name = "nonzero"};
-    assert_int_equal(cpu_kernel_NONZERO(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_NONZERO, &call), STATUS_OK);
     int64_t row = 0;
     for (int64_t i = 0; i < total; i++) {
         if (array_get(&in, i) == 0) continue;

@@ -6,7 +6,7 @@ static Status run(LinalgOp op, Array *inputs, int n_inputs, Array *outputs, int 
         .n_inputs = n_inputs, .n_outputs = n_outputs, .options.op = (int)op, .op_name = "linalg"};
     for (int i = 0; i < n_inputs; i++) call.inputs[i].view = array_view(&inputs[i]);
     for (int i = 0; i < n_outputs; i++) call.outputs[i] = array_view(&outputs[i]);
-    return cpu_kernel_LINALG(&call);
+    return run_kernel(KERNEL_LINALG, &call);
 }
 
 static double bound_of(DType dtype) {

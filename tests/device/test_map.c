@@ -129,7 +129,7 @@ static void run_map(MapOp op, DType compute, Array *out, Array *inputs, int n_in
     KernelCall call = map_call(op, compute, array_view(out));
     call.n_inputs = n_inputs;
     for (int k = 0; k < n_inputs; k++) call.inputs[k].view = array_view(&inputs[k]);
-    assert_int_equal(cpu_kernel_MAP(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_OK);
 }
 
 // The distance from one number of the type to the next at `value`.
@@ -449,7 +449,7 @@ static void test_broadcast_and_scalars(void **state) {
             call.inputs[k].scalar =
                 k == 1 ? (Scalar){DTYPE_INT64, {.i = 3}} : (Scalar){DTYPE_FLOAT64, {.f = 0.25 + k}};
         }
-        assert_int_equal(cpu_kernel_MAP(&call), STATUS_OK);
+        assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_OK);
         for (int64_t i = 0; i < 37 * 41; i++) {
             double x[3];
             for (int k = 0; k < 3; k++)
@@ -488,7 +488,7 @@ static void test_programs_in_place(void **state) {
         call.options.steps[1] = (MapStep){MAP_MUL, 3, 2, 0};
         call.options.steps[2] = (MapStep){MAP_RELU, 4, 0, 0};
         call.options.steps[3] = (MapStep){MAP_ADD, 5, 0, 0};
-        assert_int_equal(cpu_kernel_MAP(&call), STATUS_OK);
+        assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_OK);
         for (int64_t i = 0; i < dims[0]; i++) {
             double difference = (before[i] - array_get(&in[1], i)) * 2;
             assert_true(array_get(&in[0], i) == (difference > 0 ? difference : 0) + before[i]);
@@ -560,11 +560,11 @@ static void test_refusals(void **state) {
     KernelCall call = map_call(MAP_EXP, DTYPE_INT64, array_view(&out));
     call.n_inputs = 1;
     call.inputs[0].view = array_view(&in[0]);
-    assert_int_equal(cpu_kernel_MAP(&call), STATUS_DTYPE);
+    assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_DTYPE);
     assert_string_equal(error_current()->message, "test: EXP works on float types, not on int64");
     call.options.compute = DTYPE_FLOAT32;
     call.options.steps[0].op = MAP_BIT_NOT;
-    assert_int_equal(cpu_kernel_MAP(&call), STATUS_DTYPE);
+    assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_DTYPE);
     assert_string_equal(error_current()->message,
                         "test: BIT_NOT works on whole numbers, not on float32");
     for (int k = 0; k < 2; k++) array_free(&in[k]);

@@ -9,7 +9,7 @@ static Status multiply(Array *a, Array *b, Array *out) {
     call.inputs[0].view = array_view(a);
     call.inputs[1].view = array_view(b);
     call.outputs[0] = array_view(out);
-    return cpu_kernel_MATMUL(&call);
+    return run_kernel(KERNEL_MATMUL, &call);
 }
 
 // The distance that rounding to a dtype and to sums of k float32 products allows.

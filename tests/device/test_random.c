@@ -19,7 +19,7 @@ static Array draw(const Draw *d) {
                                    .scalars = {d->scalars[0], d->scalars[1]},
                                    .integers = {d->key, d->counter, d->low, d->high}},
                        .op_name = "rand"};
-    assert_int_equal(cpu_kernel_RANDOM(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_RANDOM, &call), STATUS_OK);
     return out;
 }
 

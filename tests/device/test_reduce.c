@@ -59,7 +59,7 @@ static KernelCall reduce_call(ReduceOp op, Array *in, Array *out, int count) {
 
 static void run_reduce(ReduceOp op, Array *in, Array *out, int count) {
     KernelCall call = reduce_call(op, in, out, count);
-    assert_int_equal(cpu_kernel_REDUCE(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_REDUCE, &call), STATUS_OK);
 }
 
 // Half a unit of the stored type beside the error of a sum: 1e-6 in what was summed.
@@ -333,7 +333,7 @@ static void check_arg(DType dtype, Layout layout, const int64_t *dims, int op) {
     array_make(&out, DTYPE_INT64, (Layout)((layout + 1) % LAYOUT_COUNT), 1, dims);
     KernelCall call = reduce_call(REDUCE_SUM, &in, &out, 1);
     call.options.op = op;
-    assert_int_equal(cpu_kernel_ARG_REDUCE(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_ARG_REDUCE, &call), STATUS_OK);
     for (int64_t r = 0; r < dims[0]; r++) {
         int64_t best = 0;
         for (int64_t i = 1; i < dims[1]; i++) {
@@ -358,7 +358,7 @@ static void test_arg_reductions(void **state) {
     array_make(&in, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, none);
     array_make(&out, DTYPE_INT64, LAYOUT_PLAIN, 1, none);
     KernelCall call = reduce_call(REDUCE_SUM, &in, &out, 1);
-    assert_int_equal(cpu_kernel_ARG_REDUCE(&call), STATUS_SHAPE);
+    assert_int_equal(run_kernel(KERNEL_ARG_REDUCE, &call), STATUS_SHAPE);
     array_free(&in);
     array_free(&out);
 }
@@ -371,7 +371,7 @@ static void check_scan(DType dtype, Layout layout, const int64_t *dims, bool pro
     array_make(&out, result, (Layout)((layout + 2) % LAYOUT_COUNT), 3, dims);
     KernelCall call = reduce_call(REDUCE_SUM, &in, &out, 1);
     call.options.op = product;
-    assert_int_equal(cpu_kernel_SCAN(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_SCAN, &call), STATUS_OK);
     double running = 0, magnitude = 0;
     for (int64_t i = 0; i < array_count(&in.view); i++) {
         double x = array_get(&in, i);
@@ -401,7 +401,7 @@ static void test_scans(void **state) {
     array_make(&out, DTYPE_FLOAT32, LAYOUT_PLAIN, 0, NULL);
     array_set(&in, 0, 5);
     KernelCall call = reduce_call(REDUCE_SUM, &in, &out, 1);
-    assert_int_equal(cpu_kernel_SCAN(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_SCAN, &call), STATUS_OK);
     assert_true(array_get(&out, 0) == 5);
     array_free(&in);
     array_free(&out);

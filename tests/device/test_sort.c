@@ -83,7 +83,7 @@ static void check(const Case *c) {
                        .outputs = {array_view(&values), array_view(&places)},
                        .options = {.count = (int)c->wanted, .flag = c->descending},
                        .op_name = "sort"};
-    assert_int_equal(cpu_kernel_SORT(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_SORT, &call), STATUS_OK);
     for (int64_t row = 0; row < c->rows; row++) check_row(c, &in, &values, &places, row);
     array_free(&in);
     array_free(&values);
@@ -119,7 +119,7 @@ static void test_extremes_of_int64(void **state) {
                            .outputs = {array_view(&values), array_view(&places)},
                            .options = {.count = 5, .flag = descending},
                            .op_name = "sort"};
-        assert_int_equal(cpu_kernel_SORT(&call), STATUS_OK);
+        assert_int_equal(run_kernel(KERNEL_SORT, &call), STATUS_OK);
         const int64_t *got = values.buffer.handle;
         for (int i = 0; i < 5; i++) assert_true(got[i] == sorted[descending ? 4 - i : i]);
         array_free(&in);
@@ -140,7 +140,7 @@ static void test_one_number(void **state) {
                        .outputs = {array_view(&values), array_view(&places)},
                        .options = {.count = 1},
                        .op_name = "sort"};
-    assert_int_equal(cpu_kernel_SORT(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_SORT, &call), STATUS_OK);
     assert_true(array_get(&values, 0) == 3 && array_get(&places, 0) == 0);
     array_free(&in);
     array_free(&values);

@@ -1,0 +1,170 @@
+// catalog/maps.def for shaders: its helpers, and `map_value`, which evaluates one formula. `op`
+// counts the rows of that file.
+#ifndef MAPS_GLSL
+#define MAPS_GLSL
+
+#include "types.glsl"
+#ifndef REAL_I64
+#include "math.glsl"
+#endif
+
+#define C(v) R(v)
+#undef isnan
+#undef isinf
+#define isnan(a) real_isnan(a)
+
+#ifdef REAL_I64
+
+#define isinf(a) false
+#define isfinite(a) true
+#define floor(a) (a)
+#define ceil(a) (a)
+#define round(a) (a)
+#define trunc(a) (a)
+#define abs(a) ((a) < 0L ? -(a) : (a))
+
+real greatest(real a, real b) {
+    return a > b ? a : b;
+}
+
+real least(real a, real b) {
+    return a < b ? a : b;
+}
+
+// A divisor that cannot trap: 0 and -1 are the callers' to settle.
+real safe_divisor(real b) {
+    return b == 0L || b == -1L ? 1L : b;
+}
+
+real quotient(real a, real b) {
+    int64_t whole = a / safe_divisor(b);
+    return b == 0L ? 0L : (b == -1L ? -whole : whole);
+}
+
+// Not `%`, which GLSL leaves undefined for negative operands.
+real remainder_of(real a, real b) {
+    int64_t divisor = safe_divisor(b);
+    return a - a / divisor * divisor;
+}
+
+real floor_modulo(real a, real b) {
+    int64_t rest = remainder_of(a, b);
+    return rest != 0L && (rest < 0L) != (b < 0L) ? (b == 0L ? rest : rest + b) : rest;
+}
+
+real floor_quotient(real a, real b) {
+    int64_t rest = remainder_of(a, b);
+    return quotient(a, b) - (b != 0L && rest != 0L && (rest < 0L) != (b < 0L) ? 1L : 0L);
+}
+
+real power_of(real a, real b) {
+    if (b < 0L) return a == 1L ? 1L : (a == -1L ? ((b & 1L) != 0L ? -1L : 1L) : 0L);
+    int64_t power = 1L;
+    for (; b > 0L; b >>= 1) {
+        if ((b & 1L) != 0L) power *= a;
+        a *= a;
+    }
+    return power;
+}
+
+real shifted_left(real a, real b) {
+    return b < 0L || b > 63L ? 0L : a << int(b);
+}
+
+real shifted_right(real a, real b) {
+    return b < 0L || b > 63L ? a >> 63 : a >> int(b);
+}
+
+real greatest_divisor(real a, real b) {
+    uint64_t x = a < 0L ? uint64_t(-a) : uint64_t(a), y = b < 0L ? uint64_t(-b) : uint64_t(b);
+    while (y != 0UL) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return int64_t(x);
+}
+
+#else
+
+#define isinf(a) real_isinf(a)
+#define isfinite(a) real_isfinite(a)
+#define round(a) roundEven(a)
+#define exp(a) real_exp(a)
+#define expm1(a) real_expm1(a)
+#define log(a) real_log(a)
+#define log1p(a) real_log1p(a)
+#define log2(a) real_log2(a)
+#define sin(a) real_sin(a)
+#define cos(a) real_cos(a)
+#define tan(a) real_tan(a)
+#define asin(a) real_asin(a)
+#define acos(a) real_acos(a)
+#define atan(a) real_atan(a)
+#define atan2(a, b) real_atan2(a, b)
+#define sinh(a) real_sinh(a)
+#define cosh(a) real_cosh(a)
+#define tanh(a) real_tanh(a)
+#define erf(a) real_erf(a)
+#define erfc(a) real_erfc(a)
+
+real greatest(real a, real b) {
+    return isnan(a) || isnan(b) ? a + b : (a > b ? a : b);
+}
+
+real least(real a, real b) {
+    return isnan(a) || isnan(b) ? a + b : (a < b ? a : b);
+}
+
+real quotient(real a, real b) {
+    return a / b;
+}
+
+real remainder_of(real a, real b) {
+    return real_fmod(a, b);
+}
+
+// The zero of an exact division has the sign of the divisor.
+real floor_modulo(real a, real b) {
+    real rest = real_fmod(a, b);
+    if (rest == C(0)) return signed_like(C(0), b);
+    return (rest < C(0)) != (b < C(0)) ? rest + b : rest;
+}
+
+real floor_quotient(real a, real b) {
+    if (b == C(0)) return a / b;
+    real rest = real_fmod(a, b);
+    bool below = rest != C(0) && (rest < C(0)) != (b < C(0));
+    precise real whole = (a - rest) / b - (below ? C(1) : C(0)); // whole but for rounding
+    return whole == C(0) ? signed_like(C(0), a / b) : roundEven(whole);
+}
+
+real power_of(real a, real b) {
+    return real_pow(a, b);
+}
+
+#endif
+
+// Rows are numbered as they come: `row` and `op` are constants by the time a pipeline is made.
+real map_value(uint op, real x, real y, real z) {
+    precise real value = x;
+    uint row = 0;
+#define MAP1(code, formula) if (op == row++) value = formula;
+#define MAP2(code, formula) MAP1(code, formula)
+#define MAP3(code, formula) MAP1(code, formula)
+#ifdef REAL_I64
+#define MAP1F(code, formula) row++;
+#define MAP2F(code, formula) row++;
+#define MAP1I(code, formula) MAP1(code, formula)
+#define MAP2I(code, formula) MAP1(code, formula)
+#else
+#define MAP1F(code, formula) MAP1(code, formula)
+#define MAP2F(code, formula) MAP1(code, formula)
+#define MAP1I(code, formula) row++;
+#define MAP2I(code, formula) row++;
+#endif
+#include "catalog/maps.def"
+    return value;
+}
+
+#endif

@@ -1,0 +1,47 @@
+// Views cut into rows: leading dims that are kept, and the dims that a kernel reduces, normalises or
+// sorts. Both are merged where all views allow it.
+#ifndef ROWS_GLSL
+#define ROWS_GLSL
+
+#include "types.glsl"
+
+const uint ROW_VIEWS = 4;
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Rows {
+    int64_t kept_strides[ROW_VIEWS][8]; // in elements
+    int64_t strides[ROW_VIEWS][8];
+    uint kept_dims[8];
+    uint dims[8];
+};
+
+layout(constant_id = 0) const uint RANKS = 0; // of the kept dims, of the row's, and flags
+const uint KEPT_RANK = RANKS & 15u, ROW_RANK = RANKS >> 4 & 15u;
+// The view's elements of a row are neighbours, at multiples of four.
+bool is_vector(uint view) {
+    return (RANKS >> (8 + view) & 1u) != 0;
+}
+
+int64_t kept_offset(Rows rows, uint view, uint64_t row) {
+    if (KEPT_RANK == 0) return 0L;
+    int64_t offset = 0L;
+    uint rest = uint(row);
+    for (int d = int(KEPT_RANK) - 1; d > 0; d--) {
+        offset += int64_t(rest % rows.kept_dims[d]) * rows.kept_strides[view][d];
+        rest /= rows.kept_dims[d];
+    }
+    return offset + int64_t(rest) * rows.kept_strides[view][0];
+}
+
+int64_t row_offset(Rows rows, uint view, uint64_t element) {
+    if (ROW_RANK == 0) return 0L;
+    if (ROW_RANK == 1) return int64_t(element) * rows.strides[view][0];
+    int64_t offset = 0L;
+    uint rest = uint(element);
+    for (int d = int(ROW_RANK) - 1; d > 0; d--) {
+        offset += int64_t(rest % rows.dims[d]) * rows.strides[view][d];
+        rest /= rows.dims[d];
+    }
+    return offset + int64_t(rest) * rows.strides[view][0];
+}
+
+#endif

@@ -1,0 +1,103 @@
+// MAP and COPY: a short program of formulas over operands of any dtype and strides. Each thread
+// makes ITEMS items of one element, or of four neighbours when VECTOR.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "maps.glsl"
+
+const uint GROUP = 256, ITEMS = 2, STEPS_MAX = 8, INPUTS_MAX = 8;
+layout(local_size_x = 256) in;
+
+layout(constant_id = 0) const uint SHAPE = 0;   // inputs, steps, rank (0: all in one row), out dtype
+layout(constant_id = 1) const uint DTYPES = 0;  // of the inputs, four bits each
+layout(constant_id = 2) const uint SINGLE = 0;  // bit k: input k is one number, bit 8 + k: given here
+layout(constant_id = 3) const uint STEP_0 = 0;  // op, then three registers of four bits
+layout(constant_id = 4) const uint STEP_1 = 0;
+layout(constant_id = 5) const uint STEP_2 = 0;
+layout(constant_id = 6) const uint STEP_3 = 0;
+layout(constant_id = 7) const uint STEP_4 = 0;
+layout(constant_id = 8) const uint STEP_5 = 0;
+layout(constant_id = 9) const uint STEP_6 = 0;
+layout(constant_id = 10) const uint STEP_7 = 0;
+const uint N_INPUTS = SHAPE & 15u, N_STEPS = SHAPE >> 4 & 15u, RANK = SHAPE >> 8 & 15u,
+           OUT_DTYPE = SHAPE >> 12 & 15u;
+const bool VECTOR = (SHAPE >> 16 & 1u) != 0;
+
+// dims and strides are those of items; a view's stride 0 in the last dim is one number for an item.
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Strides {
+    int64_t strides[9][8]; // of the output, then of the inputs, in elements
+    uint dims[8];
+};
+layout(push_constant, scalar) uniform Push {
+    Strides shape;
+    uint64_t out_address;
+    uint64_t inputs[8]; // addresses, or the bits of a number of the compute type
+    uint64_t count;     // items
+};
+
+uint step_at(uint s) {
+    if (s == 0) return STEP_0;
+    if (s == 1) return STEP_1;
+    if (s == 2) return STEP_2;
+    if (s == 3) return STEP_3;
+    if (s == 4) return STEP_4;
+    if (s == 5) return STEP_5;
+    return s == 6 ? STEP_6 : STEP_7;
+}
+
+real immediate(uint64_t bits) {
+#if defined(REAL_F32)
+    return uintBitsToFloat(uint(bits));
+#elif defined(REAL_F64)
+    return uint64BitsToDouble(bits);
+#else
+    return int64_t(bits);
+#endif
+}
+
+int64_t offset_of(uint view, uint64_t item) {
+    if (RANK == 0) return int64_t(item) * (VECTOR ? 4L : 1L);
+    int64_t offset = 0;
+    uint rest = uint(item);
+    for (int d = int(RANK) - 1; d > 0; d--) {
+        offset += int64_t(rest % shape.dims[d]) * shape.strides[view][d];
+        rest /= shape.dims[d];
+    }
+    return offset + int64_t(rest) * shape.strides[view][0];
+}
+
+real4 load_input(uint k, uint64_t item) {
+    uint dtype = DTYPES >> 4 * k & 15u;
+    if ((SINGLE >> (8 + k) & 1u) != 0) return real4(immediate(inputs[k]));
+    bool single = (SINGLE >> k & 1u) != 0;
+    int64_t offset = RANK == 0 && single ? 0L : offset_of(k + 1, item);
+    if (VECTOR && !single) return load4(element_address(inputs[k], offset, dtype), dtype);
+    return real4(load(inputs[k], offset, dtype));
+}
+
+void make_item(uint64_t item) {
+    real4 registers[INPUTS_MAX + STEPS_MAX];
+    for (uint k = 0; k < N_INPUTS; k++) registers[k] = load_input(k, item);
+    for (uint s = 0; s < N_STEPS; s++) {
+        uint program = step_at(s), op = program & 0xFFu;
+        real4 x = registers[program >> 8 & 15u], y = registers[program >> 12 & 15u],
+              z = registers[program >> 16 & 15u];
+        real4 value;
+        for (int lane = 0; lane < (VECTOR ? 4 : 1); lane++)
+            value[lane] = map_value(op, x[lane], y[lane], z[lane]);
+        registers[N_INPUTS + s] = value;
+    }
+    real4 result = registers[N_INPUTS + N_STEPS - 1];
+    uint64_t address = element_address(out_address, offset_of(0, item), OUT_DTYPE);
+    if (VECTOR)
+        store4(address, OUT_DTYPE, result);
+    else
+        store_at(address, OUT_DTYPE, result.x);
+}
+
+void main() {
+    uint64_t first = group_number() * uint64_t(GROUP * ITEMS) + uint64_t(gl_LocalInvocationID.x);
+    for (uint i = 0; i < ITEMS; i++) {
+        uint64_t item = first + uint64_t(i * GROUP);
+        if (item < count) make_item(item);
+    }
+}

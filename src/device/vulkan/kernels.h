@@ -1,0 +1,96 @@
+// What the files that turn KernelCalls into dispatches share: joint walks over strided views, names
+// of modules per compute type, and one way to fill in a dispatch. Knows no Vulkan type.
+#ifndef DEVICE_VULKAN_KERNELS_H
+#define DEVICE_VULKAN_KERNELS_H
+
+#include "device/vulkan/vulkan.h"
+
+enum { WALK_VIEWS_MAX = 10 };
+
+// Several views of the same dims, walked together: dims that all of them can walk as one are merged
+// and ordered so that the first view is walked along its smallest stride. Strides in elements.
+typedef struct Walk {
+    int n_views, rank; // rank 0: one element, or none
+    int64_t count;     // elements
+    int64_t dims[RANK_MAX];
+    int64_t strides[WALK_VIEWS_MAX][RANK_MAX];
+} Walk;
+
+// A NULL view has stride 0 everywhere. `rank`: how many leading dims of the views are walked.
+void walk_prepare(Walk *walk, int n_views, const TensorView *const *views, int rank);
+// The same from dim `first` up to `rank`, without changing the order of dims.
+void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, int first, int rank,
+                       bool ordered);
+
+int64_t vulkan_view_count(const TensorView *view);
+bool vulkan_view_is_contiguous(const TensorView *view);
+
+typedef enum VulkanReal { REAL_F32, REAL_F64, REAL_I64 } VulkanReal;
+// What numbers of a dtype are computed in: int64 for whole ones, float64 for itself, else float32.
+VulkanReal vulkan_real_of(DType dtype);
+static inline VulkanReal vulkan_real_wider(VulkanReal a, VulkanReal b) {
+    return a > b ? a : b;
+}
+
+// Which block-quantised types the shaders read.
+static inline bool vulkan_reads_dtype(DType dtype) {
+    return !dtype_is_quant(dtype) || dtype == DTYPE_Q4_0 || dtype == DTYPE_Q8_0 ||
+           dtype == DTYPE_Q6_K;
+}
+
+// STATUS_DTYPE: op has no kernel on this device for the dtypes of its operands.
+Status vulkan_no_kernel(Device *device, const KernelCall *call);
+// The bits of a number of the compute type that stand for a scalar operand.
+uint64_t vulkan_scalar_bits(const Scalar *scalar, VulkanReal real);
+
+// Adds a view's buffer to what a dispatch reads or writes.
+void vulkan_reads(VulkanDispatch *dispatch, const TensorView *view);
+void vulkan_writes(VulkanDispatch *dispatch, const TensorView *view);
+// Sets the groups for `count` items of which one group makes `per_group`.
+void vulkan_groups_for(Device *device, VulkanDispatch *dispatch, uint64_t count,
+                       uint64_t per_group);
+
+// A contiguous buffer of a kernel's own, as a view of rank 1; release it with buffer_release.
+Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *out) MUST_USE;
+// One dtype to another, any strides; the COPY kernel.
+Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView *in,
+                        const char *op_name) MUST_USE;
+
+#define KERNEL(code, name, doc) Status vulkan_kernel_##code(Device *device, const KernelCall *call);
+#include "device/kernels.def"
+#undef KERNEL
+
+// Views cut into rows, as shaders/include/rows.glsl has them: leading dims that are kept, and a
+// row. Views 0 and 1 are the output and the input; 2 and 3 belong to the row alone.
+enum { ROW_VIEWS = 4 };
+typedef struct RowStrides {
+    int64_t kept_strides[ROW_VIEWS][RANK_MAX];
+    int64_t strides[ROW_VIEWS][RANK_MAX];
+    uint32_t kept_dims[RANK_MAX], dims[RANK_MAX];
+} RowStrides;
+typedef struct VulkanRows {
+    RowStrides arguments;
+    Walk kept, row;
+    uint64_t results, count; // rows, and elements of each
+    uint32_t ranks;          // the shader's first constant
+} VulkanRows;
+
+// views[0] may lack the row's dims (a reduction): pass NULL in row_views[0] then. `kept` is the
+// number of leading dims. `ordered`: elements of a row keep their order.
+typedef struct RowViews {
+    const TensorView *kept[2], *row[ROW_VIEWS];
+    int kept_rank, row_first, row_rank;
+    bool ordered;
+} RowViews;
+void vulkan_rows_prepare(const RowViews *views, VulkanRows *rows);
+// The module of a compute type, where modules of one file follow each other: F32, F64, I64.
+static inline VulkanShader vulkan_shader_of(VulkanShader first, VulkanReal real) {
+    return (VulkanShader)((int)first + (int)real);
+}
+// A float64 or float32 number as a shader's `real`.
+uint64_t vulkan_real_bits(double value, VulkanReal real);
+bool vulkan_has_float64(const Device *device);
+// Fails in words for more rows, or longer ones, than the shaders count.
+Status vulkan_rows_check(Device *device, const KernelCall *call, const VulkanRows *rows) MUST_USE;
+
+#endif

@@ -1,0 +1,192 @@
+// MATMUL: chooses among the dot products of few rows and the tiles, and lays the batches out.
+#include <string.h>
+
+#include "device/vulkan/kernels.h"
+
+enum { ROWS_FEW = 8, COLUMNS_OF_DOT = 8, COLUMNS_OF_LANES = 32, TILE_LARGE = 128, TILE = 64 };
+
+typedef struct Batches {
+    int64_t a_strides[RANK_MAX], b_strides[RANK_MAX];
+    uint32_t dims[RANK_MAX];
+} Batches;
+
+typedef struct ProductPush {
+    uint64_t a, b, out;
+    int64_t a_row, a_column, b_row, b_column;
+    uint32_t m, n, k, across;
+} ProductPush;
+
+typedef struct Product {
+    const KernelCall *call;
+    const TensorView *a, *b, *out;
+    ProductPush push;
+    Batches batches;
+    int batch_rank;
+    uint64_t count; // batches
+    VulkanReal real;
+} Product;
+
+static bool choose_real(Product *product) {
+    DType a = product->a->dtype, b = product->b->dtype, out = product->out->dtype;
+    bool whole = !dtype_is_float(a) && a == b && a == out && !dtype_is_quant(a);
+    bool floats = dtype_is_float(a) && dtype_is_float(out) &&
+                  (dtype_is_float(b) || (dtype_is_quant(b) && a != DTYPE_FLOAT64));
+    bool wide = a == DTYPE_FLOAT64 || b == DTYPE_FLOAT64 || out == DTYPE_FLOAT64;
+    product->real = whole ? REAL_I64 : wide ? REAL_F64 : REAL_F32;
+    return (whole || floats) && !(wide && dtype_is_quant(b)) && vulkan_reads_dtype(b);
+}
+
+// Leading dimensions over which b does not change are rows of a, where a's strides allow it.
+static int fold_rows(Product *product, uint64_t *rows) {
+    const TensorView *a = product->a, *b = product->b;
+    int rank = a->rank - 2;
+    for (; rank > 0; rank--) {
+        int d = rank - 1;
+        if (a->dims[d] == 1) continue;
+        if (b->strides[d] != 0) break;
+        if (*rows == 1)
+            product->push.a_row = a->strides[d];
+        else if (a->strides[d] != (int64_t)*rows * product->push.a_row)
+            break;
+        *rows *= (uint64_t)a->dims[d];
+    }
+    return rank;
+}
+
+static Status describe(Device *device, Product *product) {
+    const TensorView *a = product->a, *b = product->b;
+    int row = a->rank - 2, column = a->rank - 1;
+    ProductPush *push = &product->push;
+    *push = (ProductPush){.a = vulkan_address(a),
+                          .b = vulkan_address(b),
+                          .out = vulkan_address(product->out),
+                          .a_row = a->strides[row],
+                          .a_column = a->strides[column],
+                          .b_row = b->strides[row],
+                          .b_column = b->strides[column]};
+    if (b->dims[column] == 1 && dtype_is_quant(b->dtype))
+        push->b_column = b->dims[row]; // of one column any stride would do
+    if (a->dims[column] == 1) push->a_column = push->b_row = 1;
+    uint64_t rows = (uint64_t)a->dims[row];
+    product->batch_rank = fold_rows(product, &rows);
+    product->count = 1;
+    for (int d = 0; d < product->batch_rank; d++) {
+        product->batches.dims[d] = (uint32_t)a->dims[d];
+        product->batches.a_strides[d] = a->strides[d];
+        product->batches.b_strides[d] = b->strides[d];
+        product->count *= (uint64_t)a->dims[d];
+    }
+    uint64_t columns = (uint64_t)b->dims[column], depth = (uint64_t)b->dims[row];
+    if (rows > INT32_MAX || columns > INT32_MAX || depth > INT32_MAX)
+        return fail(STATUS_DEVICE, "%s: a dimension of more than 2^31 on %s",
+                    product->call->op_name, device->name);
+    push->m = (uint32_t)rows;
+    push->n = (uint32_t)columns;
+    push->k = (uint32_t)depth;
+    return STATUS_OK;
+}
+
+// True where numbers come in fours along a dim of stride 1 and `length`.
+static bool in_fours(const Product *product, const TensorView *view, int64_t stride,
+                     int64_t other_stride, uint32_t length) {
+    if (dtype_is_quant(view->dtype) || stride != 1 || length % 4 != 0 || other_stride % 4 != 0)
+        return false;
+    if (vulkan_address(view) % (4 * dtype_size(view->dtype)) != 0) return false;
+    for (int d = 0; d < product->batch_rank; d++)
+        if (view->strides[d] % 4 != 0) return false;
+    return true;
+}
+
+// See matmul.comp: how a panel is fetched.
+static uint32_t choose_fetch(const Product *product, const TensorView *view, int64_t depth_stride,
+                             int64_t side_stride, uint32_t side) {
+    if (in_fours(product, view, depth_stride, side_stride, product->push.k)) return 2;
+    if (in_fours(product, view, side_stride, depth_stride, side)) return 3;
+    return side_stride == 1 ? 1 : 0;
+}
+
+// Batches are spread over z, in slices that the device takes.
+static Status dispatch_batches(Device *device, const Product *product, VulkanDispatch *dispatch) {
+    uint64_t slice = vulkan_features(device)->groups_max[2];
+    if (product->count > slice)
+        return fail(STATUS_DEVICE, "%s: more than %llu matrices at once on %s",
+                    product->call->op_name, (unsigned long long)slice, device->name);
+    const ProductPush *push = &product->push;
+    dispatch->groups[1] = 1;
+    dispatch->groups[2] = (uint32_t)product->count;
+    dispatch->constants[0] = (uint32_t)product->a->dtype | (uint32_t)product->b->dtype << 4 |
+                             (uint32_t)product->out->dtype << 8;
+    dispatch->constants[1] = (uint32_t)product->batch_rank;
+    dispatch->arguments = &product->batches;
+    dispatch->arguments_bytes = sizeof product->batches;
+    dispatch->push = push;
+    dispatch->push_bytes = sizeof *push;
+    dispatch->cost = product->count * push->m * push->n * push->k;
+    vulkan_reads(dispatch, product->a);
+    vulkan_reads(dispatch, product->b);
+    vulkan_writes(dispatch, product->out);
+    return vulkan_dispatch(device, dispatch);
+}
+
+static Status run_few_rows(Device *device, const Product *product) {
+    const ProductPush *push = &product->push;
+    bool quantised = dtype_is_quant(product->b->dtype);
+    bool dot = push->a_column == 1 && push->b_row == 1;
+    bool a_fours = in_fours(product, product->a, push->a_column, push->a_row, 4);
+    bool b_fours = in_fours(product, product->b, push->b_row, push->b_column, 4);
+    VulkanDispatch dispatch = {
+        .shader = quantised ? SHADER_MATVEC_QUANTISED : SHADER_MATVEC,
+        .n_constants = 5,
+        .constants = {0, 0, push->m, dot, (uint32_t)a_fours | (uint32_t)b_fours << 1},
+    };
+    uint32_t columns = dot ? COLUMNS_OF_DOT : COLUMNS_OF_LANES;
+    dispatch.groups[0] = (push->n + columns - 1) / columns;
+    return dispatch_batches(device, product, &dispatch);
+}
+
+static Status run_tiles(Device *device, Product *product) {
+    ProductPush *push = &product->push;
+    bool quantised = dtype_is_quant(product->b->dtype);
+    uint64_t large = ((uint64_t)push->m + TILE_LARGE - 1) / TILE_LARGE *
+                     ((push->n + TILE_LARGE - 1) / TILE_LARGE) * product->count;
+    bool is_large = product->real == REAL_F32 && large >= 64;
+    uint32_t tile = is_large ? TILE_LARGE : TILE;
+    VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_MATMUL_F32, product->real)};
+    if (is_large) dispatch.shader = SHADER_MATMUL_F32_LARGE;
+    if (quantised)
+        dispatch.shader = is_large ? SHADER_MATMUL_QUANTISED_LARGE : SHADER_MATMUL_QUANTISED;
+    dispatch.n_constants = 4;
+    dispatch.constants[2] = choose_fetch(product, product->a, push->a_column, push->a_row, push->m);
+    dispatch.constants[3] = choose_fetch(product, product->b, push->b_row, push->b_column, push->n);
+    push->across = (push->n + tile - 1) / tile;
+    uint64_t groups = (uint64_t)push->across * ((push->m + tile - 1) / tile);
+    if (groups > vulkan_features(device)->groups_max[0])
+        return fail(STATUS_DEVICE, "%s: the result is too large for %s", product->call->op_name,
+                    device->name);
+    dispatch.groups[0] = (uint32_t)groups;
+    return dispatch_batches(device, product, &dispatch);
+}
+
+Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
+    Product product = {.call = call,
+                       .a = call->inputs[0].view,
+                       .b = call->inputs[1].view,
+                       .out = call->outputs[0]};
+    if (!choose_real(&product))
+        return fail(STATUS_DTYPE, "%s has no kernel on %s for %s by %s giving %s", call->op_name,
+                    device->name, dtype_name(product.a->dtype), dtype_name(product.b->dtype),
+                    dtype_name(product.out->dtype));
+    if (vulkan_view_count(product.out) == 0) return STATUS_OK;
+    TRY(describe(device, &product));
+    if (product.push.k == 0) {
+        KernelCall zeros = {.kernel = KERNEL_FILL,
+                            .n_inputs = 1,
+                            .n_outputs = 1,
+                            .inputs = {{.scalar = {.dtype = DTYPE_INT64}}},
+                            .outputs = {product.out},
+                            .op_name = call->op_name};
+        return vulkan_kernel_FILL(device, &zeros);
+    }
+    bool few = product.real == REAL_F32 && product.push.m <= ROWS_FEW;
+    return few ? run_few_rows(device, &product) : run_tiles(device, &product);
+}

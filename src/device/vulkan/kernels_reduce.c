@@ -1,0 +1,219 @@
+// REDUCE: one dispatch where there are many results, parts that are joined where there are few.
+#include <math.h>
+#include <string.h>
+
+#include "device/vulkan/kernels.h"
+
+enum {
+    GROUP = 256,
+    SHORT_ROW = 64,        // rows shorter than this are one thread's
+    PART_ELEMENTS = 4096,  // of a row that several workgroups share, at least
+    COLUMN_ELEMENTS = 256, // the same where a row is one thread's
+    GROUPS_ENOUGH = 1024,  // workgroups that fill a large device
+    PARTS_MAX = 256,
+};
+
+// The numbers are reduce.comp's.
+typedef enum Fold {
+    FOLD_SUM,
+    FOLD_SUM_ABS,
+    FOLD_SUM_SQUARE,
+    FOLD_COUNT_NONZERO,
+    FOLD_SUM_EXP,
+    FOLD_SUM_DEVIATION,
+    FOLD_PROD,
+    FOLD_MAX,
+    FOLD_MIN,
+    FOLD_NONE,
+} Fold;
+typedef enum Finish {
+    FINISH_KEEP,
+    FINISH_ANY,
+    FINISH_ALL,
+    FINISH_LOG_SUM,
+    FINISH_MEAN,
+    FINISH_VARIANCE,
+    FINISH_PARAMETER,
+} Finish;
+
+typedef struct Plan {
+    Fold first, second;
+    Finish finish;
+    bool in_floats;
+    double of_nothing;
+} Plan;
+
+static const Plan plans[] = {
+    [REDUCE_SUM] = {FOLD_NONE, FOLD_SUM, FINISH_KEEP, false, 0},
+    [REDUCE_PROD] = {FOLD_NONE, FOLD_PROD, FINISH_KEEP, false, 1},
+    [REDUCE_MAX] = {FOLD_NONE, FOLD_MAX, FINISH_KEEP, false, -(double)INFINITY},
+    [REDUCE_MIN] = {FOLD_NONE, FOLD_MIN, FINISH_KEEP, false, (double)INFINITY},
+    [REDUCE_ANY] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_ANY, false, 0},
+    [REDUCE_ALL] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_ALL, false, 1},
+    [REDUCE_SUM_ABS] = {FOLD_NONE, FOLD_SUM_ABS, FINISH_KEEP, false, 0},
+    [REDUCE_SUM_SQUARE] = {FOLD_NONE, FOLD_SUM_SQUARE, FINISH_KEEP, false, 0},
+    [REDUCE_COUNT_NONZERO] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_KEEP, false, 0},
+    [REDUCE_LOGSUMEXP] = {FOLD_MAX, FOLD_SUM_EXP, FINISH_LOG_SUM, true, -(double)INFINITY},
+    [REDUCE_MEAN] = {FOLD_NONE, FOLD_SUM, FINISH_MEAN, true, (double)NAN},
+    [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, FINISH_VARIANCE, true, (double)NAN},
+};
+
+typedef struct ReducePush {
+    uint64_t in, out, partials, parameters, results, count, parts, part, correction;
+} ReducePush;
+
+typedef struct Reduction {
+    Device *device;
+    const KernelCall *call;
+    const Plan *plan;
+    VulkanReal real;
+    VulkanRows rows;
+    bool columns;
+    ReducePush push;
+    TensorView partials, parameters; // scratch, where the rows are in parts
+} Reduction;
+
+// The smallest or largest number of a whole-number type: the extreme of nothing.
+static int64_t whole_limit(DType dtype, bool largest) {
+    if (dtype == DTYPE_BOOL) return largest;
+    if (dtype == DTYPE_UINT8) return largest ? UINT8_MAX : 0;
+    int64_t top = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(dtype)));
+    return largest ? top : -top - 1;
+}
+
+static Status fill_nothing(Device *device, const KernelCall *call) {
+    const TensorView *out = call->outputs[0];
+    int op = call->options.op;
+    Scalar value = {.dtype = DTYPE_FLOAT64, .as.f = plans[op].of_nothing};
+    if (!dtype_is_float(out->dtype) && (op == REDUCE_MAX || op == REDUCE_MIN))
+        value = (Scalar){.dtype = DTYPE_INT64, .as.i = whole_limit(out->dtype, op == REDUCE_MIN)};
+    KernelCall fill = {.kernel = KERNEL_FILL,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .inputs = {{.scalar = value}},
+                       .outputs = {out},
+                       .op_name = call->op_name};
+    return vulkan_kernel_FILL(device, &fill);
+}
+
+// Neighbouring threads read neighbouring numbers in columns when the kept dims lie closest.
+static bool choose_columns(const VulkanRows *rows) {
+    if (rows->count < SHORT_ROW) return true;
+    int last = rows->kept.rank - 1;
+    bool near_columns =
+        last >= 0 && rows->kept.strides[1][last] == 1 && rows->kept.dims[last] >= 16;
+    bool near_rows = rows->row.rank > 0 && rows->row.strides[1][rows->row.rank - 1] == 1;
+    return near_columns && !near_rows;
+}
+
+static void choose_parts(Reduction *r) {
+    uint64_t results = r->rows.results, count = r->rows.count;
+    uint64_t groups = r->columns ? (results + GROUP - 1) / GROUP : results;
+    uint64_t least = r->columns ? COLUMN_ELEMENTS : PART_ELEMENTS;
+    uint64_t parts = groups >= GROUPS_ENOUGH ? 1 : GROUPS_ENOUGH / groups;
+    if (parts > count / least) parts = count / least;
+    if (parts > PARTS_MAX) parts = PARTS_MAX;
+    if (parts < 2 || results * parts > UINT32_MAX) parts = 1;
+    uint64_t part = (count + parts - 1) / parts;
+    part = (part + 3) / 4 * 4; // vectors do not straddle parts
+    r->push.part = part;
+    r->push.parts = (count + part - 1) / part;
+}
+
+typedef struct Pass {
+    Fold first, second;
+    Finish finish;
+    uint32_t stage;
+} Pass;
+
+static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
+    const TensorView *in = r->call->inputs[0].view, *out = r->call->outputs[0];
+    VulkanDispatch dispatch = {
+        .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
+        .n_constants = 5,
+        .constants = {r->rows.ranks,
+                      (uint32_t)pass.first | (uint32_t)pass.second << 4 |
+                          (uint32_t)pass.finish << 8,
+                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, r->columns},
+        .arguments = &r->rows.arguments,
+        .arguments_bytes = sizeof r->rows.arguments,
+        .push = &push,
+        .push_bytes = sizeof push,
+        .cost = pass.stage == 2 ? push.results * push.parts : push.results * push.count,
+    };
+    uint64_t units = pass.stage == 1 ? push.results * push.parts : push.results;
+    vulkan_groups_for(r->device, &dispatch, units, r->columns || pass.stage == 2 ? GROUP : 1);
+    if (pass.stage == 2) {
+        vulkan_reads(&dispatch, &r->partials);
+        if (pass.finish == FINISH_PARAMETER) {
+            vulkan_writes(&dispatch, &r->parameters);
+        } else {
+            if (push.parameters) vulkan_reads(&dispatch, &r->parameters);
+            vulkan_writes(&dispatch, out);
+        }
+    } else {
+        vulkan_reads(&dispatch, in);
+        if (pass.stage == 1 && push.parameters) vulkan_reads(&dispatch, &r->parameters);
+        vulkan_writes(&dispatch, pass.stage == 1 ? &r->partials : out);
+    }
+    return vulkan_dispatch(r->device, &dispatch);
+}
+
+static Status run_parts(Reduction *r) {
+    const Plan *plan = r->plan;
+    ReducePush push = r->push;
+    push.partials = vulkan_address(&r->partials);
+    push.parameters = 0;
+    if (plan->first != FOLD_NONE) {
+        TRY(run_pass(r, (Pass){FOLD_NONE, plan->first, FINISH_KEEP, 1}, push));
+        push.parameters = vulkan_address(&r->parameters);
+        TRY(run_pass(r, (Pass){plan->first, plan->first, FINISH_PARAMETER, 2}, push));
+    }
+    TRY(run_pass(r, (Pass){plan->first, plan->second, FINISH_KEEP, 1}, push));
+    return run_pass(r, (Pass){plan->first, plan->second, plan->finish, 2}, push);
+}
+
+static Status reduce_in_parts(Reduction *r) {
+    int64_t results = (int64_t)r->push.results, parts = (int64_t)r->push.parts;
+    TRY(vulkan_scratch(r->device, DTYPE_INT64, results * parts, &r->partials));
+    Status status = vulkan_scratch(r->device, DTYPE_INT64, results, &r->parameters);
+    if (status == STATUS_OK) {
+        status = run_parts(r);
+        buffer_release(r->parameters.buffer);
+    }
+    buffer_release(r->partials.buffer);
+    return status;
+}
+
+static VulkanReal reduction_real(Device *device, const KernelCall *call, const Plan *plan) {
+    VulkanReal real = vulkan_real_of(call->inputs[0].view->dtype);
+    if (real == REAL_I64 && plan->in_floats)
+        real = vulkan_has_float64(device) ? REAL_F64 : REAL_F32;
+    return call->outputs[0]->dtype == DTYPE_FLOAT64 ? REAL_F64 : real;
+}
+
+Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    ASSERT((size_t)call->options.op < sizeof plans / sizeof *plans);
+    if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
+    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    if (vulkan_view_count(in) == 0) return fill_nothing(device, call);
+    Reduction r = {.device = device, .call = call, .plan = &plans[call->options.op]};
+    r.real = reduction_real(device, call, r.plan);
+    vulkan_rows_prepare(&(RowViews){.kept = {out, in},
+                                    .row = {NULL, in},
+                                    .kept_rank = out->rank,
+                                    .row_first = out->rank,
+                                    .row_rank = in->rank},
+                        &r.rows);
+    TRY(vulkan_rows_check(device, call, &r.rows));
+    r.columns = choose_columns(&r.rows);
+    r.push = (ReducePush){.in = vulkan_address(in),
+                          .out = vulkan_address(out),
+                          .results = r.rows.results,
+                          .count = r.rows.count,
+                          .correction = vulkan_real_bits(call->options.scalars[0], r.real)};
+    choose_parts(&r);
+    if (r.push.parts > 1) return reduce_in_parts(&r);
+    return run_pass(&r, (Pass){r.plan->first, r.plan->second, r.plan->finish, 0}, r.push);
+}

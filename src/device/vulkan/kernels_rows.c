@@ -1,0 +1,260 @@
+// Kernels that work on rows: ARG_REDUCE, SCAN, SOFTMAX and the norms; and rows as shaders see them.
+#include <string.h>
+
+#include "device/vulkan/kernels.h"
+
+enum {
+    GROUP = 256,
+    SHORT_ROW = 64,    // shorter rows are one thread's
+    HELD = 16 * GROUP, // a row that softmax.comp keeps in registers
+    NO_DTYPE = 15,
+};
+
+static const TensorView *first_view(const TensorView *const *views, int n) {
+    for (int v = 0; v < n; v++)
+        if (views[v]) return views[v];
+    return NULL;
+}
+
+// Walks need a first view; one that is missing stands aside and gets strides of 0.
+static void walk_some(Walk *walk, int n, const TensorView *const *views, int first, int rank,
+                      bool ordered) {
+    const TensorView *list[ROW_VIEWS + 1] = {first_view(views, n)};
+    if (views[0]) {
+        walk_prepare_part(walk, n, views, first, rank, ordered);
+        return;
+    }
+    memcpy(list + 1, views, (size_t)n * sizeof *views);
+    walk_prepare_part(walk, n + 1, list, first, rank, ordered);
+    memmove(walk->strides, walk->strides + 1, (size_t)n * sizeof *walk->strides);
+}
+
+static bool is_vector(const VulkanRows *rows, int view, const TensorView *stored) {
+    const Walk *row = &rows->row;
+    if (!stored || row->rank != 1 || row->strides[view][0] != 1 || row->dims[0] % 4 != 0)
+        return false;
+    if (vulkan_address(stored) % (4 * dtype_size(stored->dtype)) != 0) return false;
+    for (int d = 0; d < rows->kept.rank; d++)
+        if (view < 2 && rows->kept.strides[view][d] % 4 != 0) return false;
+    return true;
+}
+
+void vulkan_rows_prepare(const RowViews *views, VulkanRows *rows) {
+    walk_some(&rows->kept, 2, views->kept, 0, views->kept_rank, false);
+    walk_some(&rows->row, ROW_VIEWS, views->row, views->row_first, views->row_rank, views->ordered);
+    RowStrides *out = &rows->arguments;
+    for (int d = 0; d < rows->kept.rank; d++) {
+        out->kept_dims[d] = (uint32_t)rows->kept.dims[d];
+        for (int v = 0; v < 2; v++) out->kept_strides[v][d] = rows->kept.strides[v][d];
+    }
+    for (int d = 0; d < rows->row.rank; d++) {
+        out->dims[d] = (uint32_t)rows->row.dims[d];
+        for (int v = 0; v < ROW_VIEWS; v++) out->strides[v][d] = rows->row.strides[v][d];
+    }
+    rows->results = (uint64_t)rows->kept.count;
+    rows->count = (uint64_t)rows->row.count;
+    rows->ranks = (uint32_t)rows->kept.rank | (uint32_t)rows->row.rank << 4;
+    for (int v = 0; v < ROW_VIEWS; v++)
+        rows->ranks |= (uint32_t)is_vector(rows, v, views->row[v]) << (8 + v);
+}
+
+Status vulkan_rows_check(Device *device, const KernelCall *call, const VulkanRows *rows) {
+    if (rows->results <= UINT32_MAX && rows->count <= UINT32_MAX) return STATUS_OK;
+    return fail(STATUS_DEVICE, "%s: more than 2^32 rows, or elements of a row, at once on %s",
+                call->op_name, device->name);
+}
+
+uint64_t vulkan_real_bits(double value, VulkanReal real) {
+    return vulkan_scalar_bits(&(Scalar){.dtype = DTYPE_FLOAT64, .as.f = value}, real);
+}
+
+bool vulkan_has_float64(const Device *device) {
+    return (vulkan_features(device)->has & VULKAN_NEEDS_FLOAT64) != 0;
+}
+
+typedef struct RowsPush {
+    uint64_t in, out, results, count;
+} RowsPush;
+
+// A dispatch over rows whose push constants begin with RowsPush.
+static VulkanDispatch rows_dispatch(const KernelCall *call, const VulkanRows *rows,
+                                    VulkanShader shader) {
+    VulkanDispatch dispatch = {.shader = shader,
+                               .n_constants = 1,
+                               .constants = {rows->ranks},
+                               .arguments = &rows->arguments,
+                               .arguments_bytes = sizeof rows->arguments,
+                               .cost = rows->results * rows->count * 4};
+    vulkan_reads(&dispatch, call->inputs[0].view);
+    vulkan_writes(&dispatch, call->outputs[0]);
+    return dispatch;
+}
+
+static RowsPush rows_push(const KernelCall *call, const VulkanRows *rows) {
+    return (RowsPush){vulkan_address(call->inputs[0].view), vulkan_address(call->outputs[0]),
+                      rows->results, rows->count};
+}
+
+static void add_constant(VulkanDispatch *dispatch, uint32_t value) {
+    ASSERT(dispatch->n_constants < VULKAN_CONSTANTS_MAX);
+    dispatch->constants[dispatch->n_constants++] = value;
+}
+
+static int last_dim(const TensorView *view) {
+    return view->rank > 0 ? view->rank - 1 : 0;
+}
+
+Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
+    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    if (vulkan_view_count(in) == 0)
+        return fail(STATUS_SHAPE, "%s of no elements: there is no index to give", call->op_name);
+    VulkanRows rows;
+    vulkan_rows_prepare(&(RowViews){.kept = {out, in},
+                                    .row = {NULL, in},
+                                    .kept_rank = out->rank,
+                                    .row_first = last_dim(in),
+                                    .row_rank = in->rank,
+                                    .ordered = true},
+                        &rows);
+    TRY(vulkan_rows_check(device, call, &rows));
+    VulkanDispatch dispatch = rows_dispatch(
+        call, &rows, vulkan_shader_of(SHADER_ARG_REDUCE_F32, vulkan_real_of(in->dtype)));
+    bool columns = rows.count < SHORT_ROW;
+    add_constant(&dispatch, in->dtype);
+    add_constant(&dispatch, call->options.op == 1);
+    add_constant(&dispatch, columns);
+    RowsPush push = rows_push(call, &rows);
+    dispatch.push = &push;
+    dispatch.push_bytes = sizeof push;
+    vulkan_groups_for(device, &dispatch, rows.results, columns ? GROUP : 1);
+    return vulkan_dispatch(device, &dispatch);
+}
+
+Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
+    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    VulkanRows rows;
+    vulkan_rows_prepare(&(RowViews){.kept = {out, in},
+                                    .row = {out, in},
+                                    .kept_rank = last_dim(in),
+                                    .row_first = last_dim(in),
+                                    .row_rank = in->rank,
+                                    .ordered = true},
+                        &rows);
+    TRY(vulkan_rows_check(device, call, &rows));
+    VulkanReal real = vulkan_real_of(in->dtype);
+    if (real == REAL_F32 && out->dtype == DTYPE_FLOAT64) real = REAL_F64;
+    VulkanDispatch dispatch = rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SCAN_F32, real));
+    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
+    add_constant(&dispatch, call->options.op == 1);
+    RowsPush push = rows_push(call, &rows);
+    dispatch.push = &push;
+    dispatch.push_bytes = sizeof push;
+    vulkan_groups_for(device, &dispatch, rows.results, 1);
+    return vulkan_dispatch(device, &dispatch);
+}
+
+static Status float_only(Device *device, const KernelCall *call) {
+    (void)device;
+    return fail(STATUS_DTYPE, "%s works on float types, not on %s", call->op_name,
+                dtype_name(call->inputs[0].view->dtype));
+}
+
+static VulkanReal float_real(const TensorView *a, const TensorView *b) {
+    bool wide = a->dtype == DTYPE_FLOAT64 || b->dtype == DTYPE_FLOAT64;
+    return wide ? REAL_F64 : REAL_F32;
+}
+
+Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    if (!dtype_is_float(in->dtype)) return float_only(device, call);
+    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    VulkanRows rows;
+    vulkan_rows_prepare(&(RowViews){.kept = {out, in},
+                                    .row = {out, in},
+                                    .kept_rank = last_dim(in),
+                                    .row_first = last_dim(in),
+                                    .row_rank = in->rank},
+                        &rows);
+    TRY(vulkan_rows_check(device, call, &rows));
+    VulkanDispatch dispatch =
+        rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SOFTMAX_F32, float_real(in, out)));
+    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
+    add_constant(&dispatch, call->options.flag);
+    add_constant(&dispatch, rows.count <= HELD);
+    RowsPush push = rows_push(call, &rows);
+    dispatch.push = &push;
+    dispatch.push_bytes = sizeof push;
+    vulkan_groups_for(device, &dispatch, rows.results, 1);
+    return vulkan_dispatch(device, &dispatch);
+}
+
+typedef struct NormPush {
+    uint64_t in, out, weight, bias, results, count, eps;
+} NormPush;
+
+static Status run_norm(Device *device, const KernelCall *call, bool centred) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    const TensorView *weight = call->n_inputs > 1 ? call->inputs[1].view : NULL;
+    const TensorView *bias = call->n_inputs > 2 ? call->inputs[2].view : NULL;
+    if (!dtype_is_float(in->dtype)) return float_only(device, call);
+    if ((weight && dtype_is_quant(weight->dtype)) || (bias && dtype_is_quant(bias->dtype)))
+        return vulkan_no_kernel(device, call);
+    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    int kept = in->rank - call->options.count;
+    // Weight and bias have the row's dims only: as views of the input's rank their dims are
+    // shifted.
+    TensorView wide[2] = {0};
+    const TensorView *trailing[2] = {weight, bias};
+    VulkanReal real = float_real(in, out);
+    for (int k = 0; k < 2; k++) {
+        const TensorView *view = trailing[k];
+        if (!view) continue;
+        wide[k] = *view;
+        for (int d = kept; d < in->rank; d++) {
+            int own = d - kept - (in->rank - kept - view->rank);
+            wide[k].dims[d] = in->dims[d];
+            wide[k].strides[d] = own < 0 || view->dims[own] == 1 ? 0 : view->strides[own];
+        }
+        wide[k].rank = in->rank;
+        if (view->dtype == DTYPE_FLOAT64) real = REAL_F64;
+    }
+    VulkanRows rows;
+    vulkan_rows_prepare(
+        &(RowViews){.kept = {out, in},
+                    .row = {out, in, weight ? &wide[0] : NULL, bias ? &wide[1] : NULL},
+                    .kept_rank = kept,
+                    .row_first = kept,
+                    .row_rank = in->rank},
+        &rows);
+    TRY(vulkan_rows_check(device, call, &rows));
+    VulkanDispatch dispatch = rows_dispatch(call, &rows, vulkan_shader_of(SHADER_NORM_F32, real));
+    vulkan_reads(&dispatch, weight);
+    vulkan_reads(&dispatch, bias);
+    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4 |
+                                (weight ? (uint32_t)weight->dtype : NO_DTYPE) << 8 |
+                                (bias ? (uint32_t)bias->dtype : NO_DTYPE) << 12);
+    add_constant(&dispatch, centred);
+    NormPush push = {.in = vulkan_address(in),
+                     .out = vulkan_address(out),
+                     .weight = weight ? vulkan_address(weight) : 0,
+                     .bias = bias ? vulkan_address(bias) : 0,
+                     .results = rows.results,
+                     .count = rows.count,
+                     .eps = vulkan_real_bits(call->options.scalars[0], real)};
+    dispatch.push = &push;
+    dispatch.push_bytes = sizeof push;
+    vulkan_groups_for(device, &dispatch, rows.results, 1);
+    return vulkan_dispatch(device, &dispatch);
+}
+
+Status vulkan_kernel_RMS_NORM(Device *device, const KernelCall *call) {
+    return run_norm(device, call, false);
+}
+
+Status vulkan_kernel_LAYER_NORM(Device *device, const KernelCall *call) {
+    return run_norm(device, call, true);
+}
