@@ -17,8 +17,11 @@ typedef struct FeatureChain {
     VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv;
 } FeatureChain;
 
+// What may be switched on; `promoted`: the first two are no extensions any more, but part of the
+// version.
 typedef struct Extensions {
-    bool budget, size_control, dot_product, matrix_nv, portability;
+    bool size_control, dot_product, promoted;
+    bool budget, matrix_nv, portability;
 } Extensions;
 
 static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice handle) {
@@ -42,6 +45,11 @@ static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice
         for (size_t w = 0; w < sizeof wanted / sizeof *wanted; w++)
             if (strcmp(properties[i].extensionName, wanted[w].name) == 0) *wanted[w].there = true;
     free(properties);
+    VkPhysicalDeviceProperties limits;
+    library->GetPhysicalDeviceProperties(handle, &limits);
+    found.promoted = limits.apiVersion >= VK_API_VERSION_1_3;
+    found.size_control |= found.promoted;
+    found.dot_product |= found.promoted;
     return found;
 }
 
@@ -115,6 +123,7 @@ static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) 
         physical->family = i;
         physical->queues = families[i].queueCount >= 2 ? 2 : 1;
     }
+    free(families);
 }
 
 // The heap and type of tensors: on the device, the largest.
@@ -284,8 +293,10 @@ Status physical_create_device(const VulkanLibrary *library, const VulkanPhysical
     const char *names[8];
     uint32_t count = 0;
     if (extensions.budget) names[count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
-    if (extensions.size_control) names[count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
-    if (extensions.dot_product) names[count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
+    if (extensions.size_control && !extensions.promoted)
+        names[count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+    if (extensions.dot_product && !extensions.promoted)
+        names[count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
     if (extensions.matrix_nv) names[count++] = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
     if (extensions.portability) names[count++] = "VK_KHR_portability_subset";
     static const float priorities[2] = {1.0f, 1.0f};

@@ -188,7 +188,8 @@ Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
 static VkResult submit(VulkanDevice *vulkan, const VulkanBatch *batch) {
     const VulkanStream *stream = &vulkan->stream;
     bool gated = vulkan->gate.semaphore != VK_NULL_HANDLE;
-    const VkPipelineStageFlags everything = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    const VkPipelineStageFlags stages =
+        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
     VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
         .waitSemaphoreValueCount = gated,
@@ -200,8 +201,8 @@ static VkResult submit(VulkanDevice *vulkan, const VulkanBatch *batch) {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
         .pNext = &values,
         .waitSemaphoreCount = gated,
-        .pWaitSemaphores = &vulkan->gate.semaphore,
-        .pWaitDstStageMask = &everything,
+        .pWaitSemaphores = gated ? &vulkan->gate.semaphore : NULL,
+        .pWaitDstStageMask = gated ? &stages : NULL,
         .commandBufferCount = 1,
         .pCommandBuffers = &batch->commands,
         .signalSemaphoreCount = 1,
