@@ -120,10 +120,13 @@ Status value_contains(Value container, Value item, bool *out) {
 
 const Builtin *builtin_find_method(Value receiver, const char *name, size_t length) {
     char full[80];
-    int written =
-        snprintf(full, sizeof full, "%s.%.*s", value_kind_name(receiver), (int)length, name);
-    if (written < 0 || (size_t)written >= sizeof full) return NULL;
-    return catalog_find(full, (size_t)written);
+    const char *kind = value_kind_name(receiver);
+    size_t kind_length = strlen(kind);
+    if (kind_length + 1 + length > sizeof full) return NULL;
+    memcpy(full, kind, kind_length);
+    full[kind_length] = '.';
+    memcpy(full + kind_length + 1, name, length);
+    return catalog_find(full, kind_length + 1 + length);
 }
 
 // --- properties

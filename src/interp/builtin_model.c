@@ -30,16 +30,12 @@ static void path_release(void *payload) {
 }
 
 // The tensor of that name, or a longer path when names go on from it.
-static Status model_step(Model *model, const char *name, Value *out) {
-    if (model_has_tensor(model, name)) {
-        Tensor *tensor;
-        TRY(model_tensor(model, name, &tensor));
+static Status step(Model *model, const char *name, Value *out) {
+    Tensor *tensor;
+    TRY(model_step(model, name, &tensor));
+    if (tensor) {
         *out = value_tensor(tensor);
         return STATUS_OK;
-    }
-    if (!model_has_prefix(model, name)) {
-        Tensor *none;
-        return model_tensor(model, name, &none); // fails with the nearest name
     }
     ModelPath *path = memory_allocate(sizeof *path);
     *path = (ModelPath){model_retain(model), memory_copy_string(name, strlen(name))};
@@ -48,7 +44,7 @@ static Status model_step(Model *model, const char *name, Value *out) {
 }
 
 static Status model_get_field(Handle *handle, const char *name, Value *out) {
-    return model_step(handle->payload, name, out);
+    return step(handle->payload, name, out);
 }
 
 static Status path_get_field(Handle *handle, const char *name, Value *out) {
@@ -57,7 +53,7 @@ static Status path_get_field(Handle *handle, const char *name, Value *out) {
     text_append_string(&joined, path->prefix);
     text_append_char(&joined, '.');
     text_append_string(&joined, name);
-    Status status = model_step(path->model, text_get(&joined), out);
+    Status status = step(path->model, text_get(&joined), out);
     text_free(&joined);
     return status;
 }

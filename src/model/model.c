@@ -109,10 +109,6 @@ bool model_has_tensor(const Model *model, const char *name) {
     return entry && entry->tensor;
 }
 
-bool model_has_prefix(const Model *model, const char *prefix) {
-    return find_name(model, prefix) != NULL;
-}
-
 static Status unknown_tensor(const Model *model, const char *name) {
     size_t count = model->file->tensor_count;
     const char **names = memory_allocate(count * sizeof *names);
@@ -152,9 +148,7 @@ static bool wants_conversion(const Model *model, DType dtype) {
            (dtype_is_float(dtype) || dtype_is_quant(dtype));
 }
 
-Status model_tensor(Model *model, const char *name, Tensor **out) {
-    NameEntry *entry = find_name(model, name);
-    if (!entry || !entry->tensor) return unknown_tensor(model, name);
+static Status load_tensor(Model *model, NameEntry *entry, Tensor **out) {
     if (!entry->loaded) {
         Tensor *imported = NULL;
         TRY(import_tensor(model, entry->tensor, &imported));
@@ -168,4 +162,17 @@ Status model_tensor(Model *model, const char *name, Tensor **out) {
     }
     *out = tensor_retain(entry->loaded);
     return STATUS_OK;
+}
+
+Status model_tensor(Model *model, const char *name, Tensor **out) {
+    NameEntry *entry = find_name(model, name);
+    if (!entry || !entry->tensor) return unknown_tensor(model, name);
+    return load_tensor(model, entry, out);
+}
+
+Status model_step(Model *model, const char *name, Tensor **out) {
+    NameEntry *entry = find_name(model, name);
+    *out = NULL;
+    if (!entry) return unknown_tensor(model, name);
+    return entry->tensor ? load_tensor(model, entry, out) : STATUS_OK;
 }

@@ -24,7 +24,7 @@ const char *model_path(const Model *model);
 // is not one that tl has.
 Status model_tensor(Model *model, const char *name, Tensor **out) MUST_USE;
 bool model_has_tensor(const Model *model, const char *name);
-// True when some tensor's name begins with `prefix` and a dot.
-bool model_has_prefix(const Model *model, const char *prefix);
+// The same where `name` may also be what some tensor's name begins with, before a dot: then NULL.
+Status model_step(Model *model, const char *name, Tensor **out) MUST_USE;
 
 #endif

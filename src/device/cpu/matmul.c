@@ -9,8 +9,9 @@ typedef void (*ProductPath)(const MatrixProduct *product);
 
 enum {
     TINY_ROWS_MAX = 32,
-    BATCH_PRODUCT_MAX = 1 << 22, // multiplications above which one product fills all threads
-    BATCH_PIECE = 1 << 17,       // multiplications that are worth a thread
+    TINY_NUMBERS_OF_FEW_ROWS = 256, // of b: packing more of them for few rows does not pay
+    BATCH_PRODUCT_MAX = 1 << 22,    // multiplications above which one product fills all threads
+    BATCH_PIECE = 1 << 17,          // multiplications that are worth a thread
 };
 
 // The products of all leading dimensions: dims[i] of them, each operand strides[i] bytes further.
@@ -36,6 +37,11 @@ static Matrix last_matrix(const TensorView *view) {
 static bool is_tiny(const MatrixProduct *product) {
     DType dtype = compute_dtype(product->compute);
     int64_t padded = product->b.columns + TINY_PADDING;
+    const Matrix *b = &product->b;
+    bool readable = b->row_stride == 1 || b->column_stride == 1;
+    if (readable && product->a.rows <= THIN_ROWS_MAX &&
+        b->rows * b->columns > TINY_NUMBERS_OF_FEW_ROWS)
+        return false;
     return product->a.dtype == dtype && product->b.dtype == dtype && product->out_dtype == dtype &&
            product->a.rows <= TINY_ROWS_MAX && product->b.columns <= TINY_NUMBERS_MAX &&
            product->b.rows <= TINY_NUMBERS_MAX && product->b.rows * padded <= TINY_NUMBERS_MAX;

@@ -77,6 +77,21 @@ SIMD_INLINE float float_of_half_at(const uint8_t *source) {
 #endif
 }
 
+// A few bytes, fewer than a vector of 64 or a multiple of 2 beyond: calls of memcpy cost more.
+SIMD_INLINE void copy_few(char *target, const char *source, int64_t bytes) {
+#if defined(TL_ISA_avx512)
+    for (int64_t i = 0; i < bytes; i += 64) {
+        __mmask64 mask = bytes - i >= 64 ? ~0ull : (1ull << (bytes - i)) - 1;
+        _mm512_mask_storeu_epi8(target + i, mask, _mm512_maskz_loadu_epi8(mask, source + i));
+    }
+#else
+    int64_t i = 0;
+    for (; i + 16 <= bytes; i += 16) memcpy(target + i, source + i, 16);
+    for (; i + 4 <= bytes; i += 4) memcpy(target + i, source + i, 4);
+    for (; i < bytes; i++) target[i] = source[i];
+#endif
+}
+
 SIMD_INLINE float floats_sum(Floats values) {
     float lanes[LANES];
     memcpy(lanes, &values, sizeof lanes);

@@ -16,30 +16,46 @@ SIMD_INLINE void NAME(vector_to)(REAL *target, VECTOR values) {
     memcpy(target, &values, sizeof values);
 }
 
+// The last numbers of each row of a, fewer than a group, filled up with zeros; and room for those
+// of a row of b.
+typedef struct NAME(Rest) {
+    REAL a[THIN_ROWS_MAX][THIN_GROUP];
+    char b[THIN_GROUP * sizeof(double)]; // zeros behind the numbers
+    int64_t first, count;                // of k
+} NAME(Rest);
+
 typedef struct NAME(Tile) { // rows of a by columns of b, whose elements have item_bytes bytes
     int rows, columns;
     NAME(GroupLoad) load;
     int64_t item_bytes; // 0 for blocks, whose k is a whole number of groups
+    NAME(Rest) * rest;
 } NAME(Tile);
 
-// Adds the products of the last k numbers, fewer than a group: both sides are filled up with zeros.
-static __attribute__((noinline)) void NAME(dot_rest)(const ThinProduct *product, const char *b,
-                                                     int64_t k, NAME(Tile) tile,
-                                                     VECTOR (*totals)[4]) {
-    int64_t rest = product->k - k;
+static void NAME(rest_prepare)(const ThinProduct *product, NAME(Rest) * rest) {
+    rest->count = product->k % THIN_GROUP;
+    rest->first = product->k - rest->count;
+    if (rest->count == 0) return;
+    memset(rest->b, 0, sizeof rest->b);
+    for (int i = 0; i < product->rows; i++) {
+        const REAL *a = (const REAL *)product->a + i * product->a_stride + rest->first;
+        memset(rest->a[i], 0, sizeof rest->a[i]);
+        for (int64_t k = 0; k < rest->count; k++) rest->a[i][k] = a[k];
+    }
+}
+
+// Adds the products of the rest to totals[row][column].
+SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(Tile) tile,
+                                VECTOR (*totals)[4]) {
+    NAME(Rest) *rest = tile.rest;
+    int vectors = (int)((rest->count + WIDTH - 1) / WIDTH);
     for (int j = 0; j < tile.columns; j++) {
-        char b_rest[THIN_GROUP * sizeof(double)] = {0};
         VECTOR weights[NAME(group_vectors)];
-        memcpy(b_rest, b + j * product->b_stride_bytes + k * tile.item_bytes,
-               (size_t)(rest * tile.item_bytes));
-        tile.load(b_rest, 0, weights);
-        for (int i = 0; i < tile.rows; i++) {
-            REAL a_rest[THIN_GROUP] = {0};
-            const REAL *a = (const REAL *)product->a + i * product->a_stride + k;
-            memcpy(a_rest, a, (size_t)rest * sizeof(REAL));
-            for (int v = 0; v < NAME(group_vectors); v++)
-                totals[i][j] += weights[v] * NAME(vector_at)(a_rest + v * WIDTH);
-        }
+        copy_few(rest->b, b + j * product->b_stride_bytes + rest->first * tile.item_bytes,
+                 rest->count * tile.item_bytes);
+        tile.load(rest->b, 0, weights);
+        for (int v = 0; v < vectors; v++)
+            for (int i = 0; i < tile.rows; i++)
+                totals[i][j] += weights[v] * NAME(vector_at)(rest->a[i] + v * WIDTH);
     }
 }
 
@@ -69,7 +85,7 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < columns; j++) totals[i][j] = sums[i][j][0] + sums[i][j][1];
-    if (k < product->k) NAME(dot_rest)(product, b, k, tile, totals);
+    if (tile.rest->count > 0) NAME(dot_rest)(product, b, tile, totals);
     REAL *out = product->out;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
@@ -79,12 +95,14 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
     int64_t column = 0;
+    NAME(Rest) rest;
+    NAME(rest_prepare)(product, &rest);
 #define DOT_CASE(rows, step)                                                                       \
     case rows:                                                                                     \
         for (; column + step <= product->n; column += step)                                        \
-            NAME(dot_tile)(product, column, (NAME(Tile)){rows, step, load, item_bytes});           \
+            NAME(dot_tile)(product, column, (NAME(Tile)){rows, step, load, item_bytes, &rest});    \
         for (; column < product->n; column++)                                                      \
-            NAME(dot_tile)(product, column, (NAME(Tile)){rows, 1, load, item_bytes});              \
+            NAME(dot_tile)(product, column, (NAME(Tile)){rows, 1, load, item_bytes, &rest});       \
         break
     switch (product->rows) {
         DOT_CASE(1, 4);
@@ -134,7 +152,9 @@ SIMD_INLINE void NAME(strip_rows)(const ThinProduct *product, int64_t k, int dep
 SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
                              int64_t item_bytes) {
     REAL sums[THIN_ROWS_MAX * (STRIP_COLUMNS_MAX + WIDTH)];
-    memset(sums, 0, (size_t)product->rows * (STRIP_COLUMNS_MAX + WIDTH) * sizeof(REAL));
+    for (int i = 0; i < product->rows; i++)
+        for (int64_t j = 0; j < product->n; j += WIDTH)
+            NAME(vector_to)(sums + i * (STRIP_COLUMNS_MAX + WIDTH) + j, (VECTOR){0});
     int64_t k = 0;
     for (; k + 4 <= product->k; k += 4) NAME(strip_rows)(product, k, 4, load, item_bytes, sums);
     for (; k < product->k; k++) NAME(strip_rows)(product, k, 1, load, item_bytes, sums);
