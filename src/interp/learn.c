@@ -126,7 +126,8 @@ static Status set_rate(LearnRun *run) {
     if (!run->has_scheduler) return STATUS_OK;
     // A script that set another rate meanwhile has moved the base by as much.
     double now = optimizer_rate(run->optimizer);
-    if (now != run->set_rate && run->set_rate > 0) run->base_rate *= now / run->set_rate;
+    double moved = run->base_rate * now / run->set_rate;
+    if (now != run->set_rate && isfinite(moved)) run->base_rate = moved;
     run->set_rate = scheduler_rate(&run->scheduler, run->base_rate, run->done);
     return optimizer_set_rate(run->optimizer, run->set_rate);
 }

@@ -90,6 +90,7 @@ static Status update(LearnRun *run, double loss, const TensorArray *reached, dou
 
 Status learn_descend(LearnRun *run, Value value, int64_t rows) {
     double loss, norm;
+    run->diverged = 0;
     TRY(read_loss(value, &loss));
     if (!isfinite(loss)) {
         run->diverged = loss;

@@ -1,0 +1,286 @@
+// Reads and writes safetensors: 8 bytes of length, a JSON header, then the numbers.
+#include "model/safetensors.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file_map.h"
+#include "base/text.h"
+#include "tensor/op.h"
+
+enum { HEADER_BYTES_MAX = 100 << 20, LENGTH_BYTES = 8 };
+
+static const char *const type_names[DTYPE_COUNT] = {
+    [DTYPE_FLOAT64] = "F64",   [DTYPE_FLOAT32] = "F32", [DTYPE_FLOAT16] = "F16",
+    [DTYPE_BFLOAT16] = "BF16", [DTYPE_INT64] = "I64",   [DTYPE_INT32] = "I32",
+    [DTYPE_INT16] = "I16",     [DTYPE_INT8] = "I8",     [DTYPE_UINT8] = "U8",
+    [DTYPE_BOOL] = "BOOL",
+};
+
+void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor) {
+    VECTOR_PUSH(tensors, ((NamedTensor){memory_copy_string(name, strlen(name)), tensor}));
+}
+
+Tensor *named_tensors_find(const NamedTensors *tensors, const char *name) {
+    for (size_t i = 0; i < tensors->count; i++)
+        if (strcmp(tensors->items[i].name, name) == 0) return tensors->items[i].tensor;
+    return NULL;
+}
+
+void named_tensors_free(NamedTensors *tensors) {
+    while (tensors->count > 0) {
+        NamedTensor *last = &tensors->items[--tensors->count];
+        tensor_release(last->tensor);
+        free(last->name);
+    }
+    VECTOR_FREE(tensors);
+}
+
+// --- reading
+
+typedef struct Reader {
+    const char *file;
+    const uint8_t *data; // after the header
+    size_t length;
+    NamedTensors *out;
+} Reader;
+
+typedef struct Entry {
+    const char *name;
+    DType dtype;
+    Shape shape;
+    size_t begin, end;
+} Entry;
+
+static Status wrong(const Reader *reader, const char *name, const char *what) {
+    return fail(STATUS_FORMAT, "%s: tensor `%.80s`: %s", reader->file, name, what);
+}
+
+static bool read_whole(const json_t *json, int64_t *out) {
+    if (!json_is_integer(json) || json_integer_value(json) < 0) return false;
+    *out = json_integer_value(json);
+    return true;
+}
+
+static Status read_dtype(const Reader *reader, const json_t *json, Entry *entry) {
+    const char *word = json_string_value(json_object_get(json, "dtype"));
+    for (int i = 0; word && i < DTYPE_COUNT; i++)
+        if (type_names[i] && strcmp(type_names[i], word) == 0) {
+            entry->dtype = (DType)i;
+            return STATUS_OK;
+        }
+    if (!word) return wrong(reader, entry->name, "it has no dtype");
+    return fail(STATUS_FORMAT, "%s: tensor `%.80s` has the dtype %.20s, which tl has not",
+                reader->file, entry->name, word);
+}
+
+// The bytes that the shape asks for; false when they are too many to count.
+static bool shape_bytes(const Entry *entry, size_t *out) {
+    size_t bytes = dtype_size(entry->dtype);
+    for (int i = 0; i < entry->shape.rank; i++)
+        if (entry->shape.dims[i] == 0) {
+            *out = 0;
+            return true;
+        }
+    for (int i = 0; i < entry->shape.rank; i++)
+        if (__builtin_mul_overflow(bytes, (size_t)entry->shape.dims[i], &bytes)) return false;
+    *out = bytes;
+    return bytes <= INT64_MAX;
+}
+
+static Status read_entry(const Reader *reader, const json_t *json, Entry *entry) {
+    if (!json_is_object(json)) return wrong(reader, entry->name, "it is no object");
+    TRY(read_dtype(reader, json, entry));
+    const json_t *shape = json_object_get(json, "shape");
+    const json_t *offsets = json_object_get(json, "data_offsets");
+    if (!json_is_array(shape) || json_array_size(shape) > RANK_MAX)
+        return wrong(reader, entry->name, "its shape is no list of at most 8 sizes");
+    entry->shape.rank = (int)json_array_size(shape);
+    for (int i = 0; i < entry->shape.rank; i++)
+        if (!read_whole(json_array_get(shape, (size_t)i), &entry->shape.dims[i]))
+            return wrong(reader, entry->name, "its shape holds something that is no size");
+    int64_t begin, end;
+    if (json_array_size(offsets) != 2 || !read_whole(json_array_get(offsets, 0), &begin) ||
+        !read_whole(json_array_get(offsets, 1), &end))
+        return wrong(reader, entry->name, "its data_offsets are no two offsets");
+    if (begin > end || (uint64_t)end > reader->length)
+        return fail(STATUS_FORMAT, "%s: tensor `%.80s` lies at bytes %lld to %lld of %zu",
+                    reader->file, entry->name, (long long)begin, (long long)end, reader->length);
+    entry->begin = (size_t)begin;
+    entry->end = (size_t)end;
+    size_t bytes;
+    if (!shape_bytes(entry, &bytes) || bytes != entry->end - entry->begin)
+        return fail(STATUS_FORMAT, "%s: tensor `%.80s` is %s, but has %zu bytes", reader->file,
+                    entry->name, type_name(entry->dtype, &entry->shape).text,
+                    entry->end - entry->begin);
+    return STATUS_OK;
+}
+
+// Bytes that are neither 0 nor 1 are no bools: they go through a conversion.
+static Status make_tensor(const Reader *reader, const Entry *entry, Tensor **out) {
+    Device *device;
+    Tensor *tensor;
+    TRY(device_default(&device));
+    bool flags = entry->dtype == DTYPE_BOOL;
+    TRY(tensor_new(device, flags ? DTYPE_UINT8 : entry->dtype, &entry->shape, &tensor));
+    size_t bytes = entry->end - entry->begin;
+    Status status = STATUS_OK;
+    if (bytes > 0)
+        status = buffer_upload(tensor->view.buffer, tensor->view.offset,
+                               reader->data + entry->begin, bytes);
+    if (status == STATUS_OK) status = tensor_cast(tensor, entry->dtype, out);
+    tensor_release(tensor);
+    return status;
+}
+
+static int by_begin(const void *x, const void *y) {
+    const Entry *left = x, *right = y;
+    if (left->begin != right->begin) return left->begin < right->begin ? -1 : 1;
+    return left->end < right->end ? -1 : left->end > right->end;
+}
+
+static Status check_overlaps(const Reader *reader, const Entry *entries, size_t count) {
+    if (count == 0) return STATUS_OK;
+    Entry *sorted = memory_allocate(count * sizeof *sorted);
+    memcpy(sorted, entries, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_begin);
+    Status status = STATUS_OK;
+    for (size_t i = 1; i < count && status == STATUS_OK; i++)
+        if (sorted[i].begin < sorted[i - 1].end)
+            status = fail(STATUS_FORMAT, "%s: tensors `%.80s` and `%.80s` overlap", reader->file,
+                          sorted[i - 1].name, sorted[i].name);
+    free(sorted);
+    return status;
+}
+
+static Status read_tensors(const Reader *reader, json_t *header) {
+    // No entry without some bytes of header: the count is bounded by the file.
+    Entry *entries = memory_allocate((json_object_size(header) + 1) * sizeof *entries);
+    size_t count = 0;
+    const char *name;
+    json_t *json;
+    Status status = STATUS_OK;
+    json_object_foreach(header, name, json) {
+        if (strcmp(name, "__metadata__") == 0 || status != STATUS_OK) continue;
+        entries[count] = (Entry){.name = name};
+        status = read_entry(reader, json, &entries[count++]);
+    }
+    if (status == STATUS_OK) status = check_overlaps(reader, entries, count);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        Tensor *tensor;
+        status = make_tensor(reader, &entries[i], &tensor);
+        if (status == STATUS_OK) named_tensors_add(reader->out, entries[i].name, tensor);
+    }
+    free(entries);
+    return status;
+}
+
+Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, NamedTensors *out) {
+    *out = (NamedTensors){0};
+    uint64_t header_bytes = 0;
+    if (length < LENGTH_BYTES)
+        return fail(STATUS_FORMAT, "%s: %zu bytes are no safetensors file", name, length);
+    for (int i = LENGTH_BYTES - 1; i >= 0; i--) header_bytes = header_bytes << 8 | bytes[i];
+    if (header_bytes > length - LENGTH_BYTES || header_bytes > HEADER_BYTES_MAX)
+        return fail(STATUS_FORMAT, "%s: the header claims %llu bytes, but %zu are left", name,
+                    (unsigned long long)header_bytes, length - LENGTH_BYTES);
+    json_error_t error;
+    json_t *header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)header_bytes,
+                                JSON_REJECT_DUPLICATES, &error);
+    if (!header) return fail(STATUS_FORMAT, "%s: the header is no JSON: %s", name, error.text);
+    size_t before = LENGTH_BYTES + (size_t)header_bytes;
+    Reader reader = {.file = name, .data = bytes + before, .length = length - before, .out = out};
+    Status status = json_is_object(header)
+                        ? read_tensors(&reader, header)
+                        : fail(STATUS_FORMAT, "%s: the header is no JSON object", name);
+    json_decref(header);
+    if (status != STATUS_OK) named_tensors_free(out);
+    return status;
+}
+
+Status safetensors_read(const char *path, NamedTensors *out) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    Status status = safetensors_parse(file_map_bytes(map), file_map_length(map), path, out);
+    file_map_release(map);
+    return status;
+}
+
+// --- writing
+
+static Status make_header(const NamedTensors *tensors, char **out) {
+    json_t *header = json_object();
+    size_t offset = 0;
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < tensors->count && status == STATUS_OK; i++) {
+        const Tensor *tensor = tensors->items[i].tensor;
+        const char *name = tensors->items[i].name, *type = type_names[tensor_dtype(tensor)];
+        if (!type) {
+            status = fail(STATUS_DTYPE, "safetensors cannot hold %s: convert `%s` first",
+                          tensor_type_name(tensor).text, name);
+            break;
+        }
+        size_t end = offset + (size_t)tensor_count(tensor) * dtype_size(tensor_dtype(tensor));
+        json_t *shape = json_array();
+        for (int d = 0; d < tensor_rank(tensor); d++)
+            json_array_append_new(shape, json_integer(tensor->view.dims[d]));
+        json_t *entry = json_pack("{s:s, s:o, s:[I,I]}", "dtype", type, "shape", shape,
+                                  "data_offsets", (json_int_t)offset, (json_int_t)end);
+        if (json_object_set_new(header, name, entry) != 0)
+            status = fail(STATUS_VALUE, "`%.80s` is no name for a tensor in a file", name);
+        offset = end;
+    }
+    *out = status == STATUS_OK ? json_dumps(header, JSON_COMPACT) : NULL;
+    json_decref(header);
+    return status;
+}
+
+static Status write_bytes(FILE *file, const void *bytes, size_t length) {
+    if (fwrite(bytes, 1, length, file) == length) return STATUS_OK;
+    return fail(STATUS_IO, "cannot write: %s", strerror(errno));
+}
+
+static Status write_numbers(FILE *file, Tensor *tensor) {
+    Tensor *dense;
+    TRY(tensor_contiguous(tensor, &dense));
+    size_t bytes = (size_t)tensor_count(dense) * dtype_size(tensor_dtype(dense));
+    void *numbers = memory_allocate(bytes + 1);
+    Status status = STATUS_OK;
+    if (bytes > 0) status = buffer_download(dense->view.buffer, dense->view.offset, numbers, bytes);
+    if (status == STATUS_OK) status = write_bytes(file, numbers, bytes);
+    free(numbers);
+    tensor_release(dense);
+    return status;
+}
+
+static Status write_file(FILE *file, const char *header, const NamedTensors *tensors) {
+    static const char blanks[LENGTH_BYTES] = "        ";
+    size_t length = strlen(header), padding = (LENGTH_BYTES - length % LENGTH_BYTES) % LENGTH_BYTES;
+    uint8_t count[LENGTH_BYTES];
+    for (int i = 0; i < LENGTH_BYTES; i++) count[i] = (uint8_t)((length + padding) >> (8 * i));
+    TRY(write_bytes(file, count, sizeof count));
+    TRY(write_bytes(file, header, length));
+    TRY(write_bytes(file, blanks, padding));
+    for (size_t i = 0; i < tensors->count; i++) TRY(write_numbers(file, tensors->items[i].tensor));
+    return STATUS_OK;
+}
+
+Status safetensors_write(const char *path, const NamedTensors *tensors) {
+    char *header;
+    TRY(make_header(tensors, &header));
+    Text beside = {0};
+    text_format(&beside, "%s.part", path);
+    FILE *file = fopen(text_get(&beside), "wbe");
+    Status status = file ? write_file(file, header, tensors)
+                         : fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    if (file && fclose(file) != 0 && status == STATUS_OK)
+        status = fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    if (status == STATUS_OK && rename(text_get(&beside), path) != 0)
+        status = fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    if (file && status != STATUS_OK) remove(text_get(&beside));
+    text_free(&beside);
+    free(header);
+    return status;
+}

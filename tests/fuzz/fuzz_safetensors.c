@@ -1,0 +1,14 @@
+// Fuzzes the safetensors reader.
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/safetensors.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
+    NamedTensors tensors;
+    if (safetensors_parse(bytes, length, "input", &tensors) == STATUS_OK)
+        named_tensors_free(&tensors);
+    return 0;
+}
