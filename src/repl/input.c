@@ -75,7 +75,7 @@ static int accept_line(int count, int key) {
         return 0;
     }
     rl_point = rl_end;
-    rl_forced_update_display();
+    rl_redisplay();
     return rl_newline(count, key);
 }
 

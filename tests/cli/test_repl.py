@@ -64,7 +64,7 @@ class Terminal:
 
     def wait_prompt(self, limit=LIMIT_S):
         end = time.time() + limit
-        while not self.text().endswith(PROMPT):
+        while not self.text().endswith("\n" + PROMPT):
             if not self.read(1) and (self.over() or time.time() > end):
                 raise AssertionError(f"no prompt; the terminal shows {self.text()!r}")
         return self.text()
@@ -243,6 +243,17 @@ class Session(unittest.TestCase):
         self.assertEqual(t.line("x"), "1\n")
         self.assertEqual(self.live_bytes(t), before)
         self.assertEqual(t.line("a.shape()"), "[300, 300]\n")
+        self.finish_clean(t)
+
+    def test_ctrl_c_in_the_last_kernel_of_a_line(self):
+        t = self.open()
+        t.line("a = rand([3000, 3000]); x = 1")
+        t.raw = b""
+        t.send("x = a @ a\r")
+        time.sleep(0.2)
+        t.send("\x03")
+        self.assertIn("interrupted", t.wait_prompt())
+        self.assertEqual(t.line("x"), "1\n")
         self.finish_clean(t)
 
     def test_ctrl_c_at_the_prompt_forgets_the_line(self):
