@@ -1,9 +1,21 @@
-// Quantised weights: dequantisation against arithmetic written out from the formats' definitions,
-// and products against float64 loops over the dequantised numbers.
+// Quantised weights: dequantisation against arithmetic written out from the formats' definitions
+// (the blocks of a fixture test the other formats, in tests/cli/test_quantised.py), and products
+// against float64 loops over the dequantised numbers.
 #include "device/cpu/quant.h"
 #include "tests/device/arrays.h"
 
-static const DType types[] = {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_Q6_K};
+// Where a block holds its float16 factors; -1: it has one only.
+typedef struct Type {
+    DType dtype;
+    int factor, second;
+} Type;
+static const Type types[] = {
+    {DTYPE_Q4_0, 0, -1},   {DTYPE_Q8_0, 0, -1},   {DTYPE_Q6_K, 208, -1}, {DTYPE_Q4_1, 0, 2},
+    {DTYPE_Q5_0, 0, -1},   {DTYPE_Q5_1, 0, 2},    {DTYPE_Q2_K, 80, 82},  {DTYPE_Q3_K, 108, -1},
+    {DTYPE_Q4_K, 0, 2},    {DTYPE_Q5_K, 0, 2},    {DTYPE_IQ4_NL, 0, -1}, {DTYPE_IQ4_XS, 0, -1},
+    {DTYPE_TQ1_0, 52, -1}, {DTYPE_TQ2_0, 64, -1},
+};
+enum { TYPE_COUNT = sizeof types / sizeof *types, TYPES_WITH_DEFINITION = 3 };
 
 static double half_at(const uint8_t *bytes) {
     return half_to_float((uint16_t)(bytes[0] | bytes[1] << 8));
@@ -24,29 +36,30 @@ static double weight_of(DType dtype, const uint8_t *block, int i) {
 }
 
 // `rows` rows of k weights with random bits and factors of a sensible size.
-static uint8_t *make_blocks(DType dtype, int64_t rows, int64_t k) {
-    const DTypeInfo *info = &dtype_info[dtype];
+static uint8_t *make_blocks(const Type *type, int64_t rows, int64_t k) {
+    const DTypeInfo *info = &dtype_info[type->dtype];
     int64_t blocks = rows * k / info->block_elements;
     uint8_t *bytes = malloc((size_t)(blocks * info->block_bytes) + 1);
     for (int64_t i = 0; i < blocks * info->block_bytes; i++) bytes[i] = (uint8_t)array_random();
     for (int64_t i = 0; i < blocks; i++) {
         uint16_t factor = half_from_float((float)array_random_real() * 0.01f);
-        memcpy(bytes + i * info->block_bytes + (dtype == DTYPE_Q6_K ? 208 : 0), &factor, 2);
+        memcpy(bytes + i * info->block_bytes + type->factor, &factor, 2);
+        if (type->second >= 0) memcpy(bytes + i * info->block_bytes + type->second, &factor, 2);
     }
     return bytes;
 }
 
 static void test_dequantize(void **state) {
     (void)state;
-    for (int t = 0; t < 3; t++) {
-        const DTypeInfo *info = &dtype_info[types[t]];
+    for (int t = 0; t < TYPES_WITH_DEFINITION; t++) {
+        const DTypeInfo *info = &dtype_info[types[t].dtype];
         enum { COUNT = 2048 };
-        uint8_t *blocks = make_blocks(types[t], 1, COUNT);
+        uint8_t *blocks = make_blocks(&types[t], 1, COUNT);
         float *out = malloc(COUNT * sizeof *out);
-        quant_dequantize(types[t], blocks, out, COUNT);
+        quant_dequantize(types[t].dtype, blocks, out, COUNT);
         for (int i = 0; i < COUNT; i++) {
             const uint8_t *block = blocks + i / info->block_elements * info->block_bytes;
-            float want = (float)weight_of(types[t], block, i % info->block_elements);
+            float want = (float)weight_of(types[t].dtype, block, i % info->block_elements);
             if (out[i] != want)
                 fail_msg("%s %d: %.9g, not %.9g", info->name, i, (double)out[i], (double)want);
         }
@@ -56,18 +69,18 @@ static void test_dequantize(void **state) {
 }
 
 // a[m, k] @ transpose(weight[n, k]); the bound is that of a float32 sum of k products.
-static void check_product(DType type, DType dtype, Layout layout, int64_t m, int64_t n, int64_t k,
-                          int64_t batch) {
+static void check_product(const Type *type, DType dtype, Layout layout, int64_t m, int64_t n,
+                          int64_t k, int64_t batch) {
     uint8_t *blocks = make_blocks(type, n * batch, k);
     float *weights = malloc((size_t)(n * k * batch) * sizeof *weights);
-    quant_dequantize(type, blocks, weights, n * k * batch);
+    quant_dequantize(type->dtype, blocks, weights, n * k * batch);
     Array a, out;
     array_make(&a, dtype, layout, 3, (int64_t[]){batch, m, k});
     array_make(&out, dtype, LAYOUT_PLAIN, 3, (int64_t[]){batch, m, n});
     array_fill_random(&a);
     Buffer buffer = {.handle = blocks};
     TensorView b = {.buffer = &buffer,
-                    .dtype = type,
+                    .dtype = type->dtype,
                     .rank = 3,
                     .dims = {batch, k, n},
                     .strides = {n * k, 1, k}};
@@ -75,7 +88,7 @@ static void check_product(DType type, DType dtype, Layout layout, int64_t m, int
     call.inputs[0].view = array_view(&a);
     call.inputs[1].view = &b;
     call.outputs[0] = array_view(&out);
-    assert_int_equal(cpu_kernel_MATMUL(&call), STATUS_OK);
+    assert_int_equal(run_kernel(KERNEL_MATMUL, &call), STATUS_OK);
     double rounding = dtype == DTYPE_FLOAT16 ? 0x1p-11 : dtype == DTYPE_BFLOAT16 ? 0x1p-8 : 0x1p-24;
     int64_t step = m * n * k > 1 << 22 ? 41 : 1;
     for (int64_t index = 0; index < batch * m * n; index += step) {
@@ -89,8 +102,8 @@ static void check_product(DType type, DType dtype, Layout layout, int64_t m, int
         if (!(fabs(array_get(&out, index) - want) <=
               rounding * fabs(want) + 4 * 0x1p-24 * sqrt((double)k) * size + 0x1p-25))
             fail_msg("%s by %s, m %ld n %ld k %ld: element %ld is %.9g, not %.9g",
-                     dtype_name(dtype), dtype_name(type), (long)m, (long)n, (long)k, (long)index,
-                     array_get(&out, index), want);
+                     dtype_name(dtype), dtype_name(type->dtype), (long)m, (long)n, (long)k,
+                     (long)index, array_get(&out, index), want);
     }
     array_free(&a);
     array_free(&out);
@@ -102,21 +115,21 @@ static void test_products(void **state) {
     (void)state;
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16};
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 33};
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TYPE_COUNT; t++)
         for (int d = 0; d < 3; d++)
             for (int r = 0; r < 10; r++) {
                 int sample = r + d + t;
-                check_product(types[t], dtypes[d], (Layout)(sample % LAYOUT_COUNT), rows[r],
+                check_product(&types[t], dtypes[d], (Layout)(sample % LAYOUT_COUNT), rows[r],
                               1 + sample % 5 * 9, 256 * (1 + sample % 3), 1 + sample % 2);
             }
 }
 
 static void test_large_products(void **state) {
     (void)state;
-    for (int t = 0; t < 3; t++) {
-        check_product(types[t], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 1100, 2048, 1);
-        check_product(types[t], DTYPE_FLOAT16, LAYOUT_PLAIN, 12, 1100, 4352, 1); // two panels deep
-        check_product(types[t], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 3, 32000 / 256 * 256, 1);
+    for (int t = 0; t < TYPE_COUNT; t++) {
+        check_product(&types[t], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 1100, 2048, 1);
+        check_product(&types[t], DTYPE_FLOAT16, LAYOUT_PLAIN, 12, 1100, 4352, 1); // two panels deep
+        check_product(&types[t], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 3, 32000 / 256 * 256, 1);
     }
 }
 

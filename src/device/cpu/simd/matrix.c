@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "device/cpu/simd/blocks.h"
+#include "device/cpu/simd/blocks_more.h"
 #include "device/cpu/simd/lanes.h"
 
 enum { THIN_GROUP = GROUP };
@@ -50,10 +50,7 @@ PLAIN(bfloat16, float, Floats, LANES, floats_of_bfloat16, 2)
 PLAIN(float32, float, Floats, LANES, floats_of_float32, 4)
 PLAIN(float64, double, Doubles, DOUBLE_LANES, doubles_of_float64, 8)
 
-#define BLOCKS(type)                                                                               \
-    static void dot_##type(const ThinProduct *product) {                                           \
-        float_dot(product, group_of_##type, 0);                                                    \
-    }                                                                                              \
+#define DEQUANTIZE(type)                                                                           \
     static void dequantize_##type(const void *blocks, float *out, int64_t count) {                 \
         for (int64_t first = 0; first < count; first += GROUP) {                                   \
             Floats weights[GROUP_VECTORS];                                                         \
@@ -61,9 +58,40 @@ PLAIN(float64, double, Doubles, DOUBLE_LANES, doubles_of_float64, 8)
             memcpy(out + first, weights, sizeof weights);                                          \
         }                                                                                          \
     }
+#define BLOCKS(type)                                                                               \
+    static void dot_##type(const ThinProduct *product) {                                           \
+        float_dot(product, group_of_##type, 0);                                                    \
+    }                                                                                              \
+    DEQUANTIZE(type)
 BLOCKS(q4_0)
 BLOCKS(q8_0)
 BLOCKS(q6_k)
+BLOCKS(q4_k)
+
+// The rarer formats share one product, which calls for each group of weights: the code of a product
+// for each of them would be most of this file's.
+static __attribute__((noinline)) void dot_groups(const ThinProduct *product, float_GroupLoad load) {
+    __asm__("" : "+r"(load)); // not known here, so not inlined
+    float_dot(product, load, 0);
+}
+#define RARE_BLOCKS(type)                                                                          \
+    static void load_##type(const char *row, int64_t first, Floats *out) {                         \
+        group_of_##type(row, first, out);                                                          \
+    }                                                                                              \
+    static void dot_##type(const ThinProduct *product) {                                           \
+        dot_groups(product, load_##type);                                                          \
+    }                                                                                              \
+    DEQUANTIZE(type)
+RARE_BLOCKS(q4_1)
+RARE_BLOCKS(q5_0)
+RARE_BLOCKS(q5_1)
+RARE_BLOCKS(q2_k)
+RARE_BLOCKS(q3_k)
+RARE_BLOCKS(q5_k)
+RARE_BLOCKS(iq4_nl)
+RARE_BLOCKS(iq4_xs)
+RARE_BLOCKS(tq1_0)
+RARE_BLOCKS(tq2_0)
 
 // Four rows of out share each row of b; the sums of a column wrap as unsigned numbers do.
 static void integer_product(const IntegerProduct *product) {
@@ -147,7 +175,18 @@ const MatrixSimd ISA(matrix_simd) = {
             [DTYPE_FLOAT64] = dot_float64,
             [DTYPE_Q4_0] = dot_q4_0,
             [DTYPE_Q8_0] = dot_q8_0,
-            [DTYPE_Q6_K] = dot_q6_k},
+            [DTYPE_Q6_K] = dot_q6_k,
+            [DTYPE_Q4_1] = dot_q4_1,
+            [DTYPE_Q5_0] = dot_q5_0,
+            [DTYPE_Q5_1] = dot_q5_1,
+            [DTYPE_Q2_K] = dot_q2_k,
+            [DTYPE_Q3_K] = dot_q3_k,
+            [DTYPE_Q4_K] = dot_q4_k,
+            [DTYPE_Q5_K] = dot_q5_k,
+            [DTYPE_IQ4_NL] = dot_iq4_nl,
+            [DTYPE_IQ4_XS] = dot_iq4_xs,
+            [DTYPE_TQ1_0] = dot_tq1_0,
+            [DTYPE_TQ2_0] = dot_tq2_0},
     .strip = {[DTYPE_FLOAT16] = strip_float16,
               [DTYPE_BFLOAT16] = strip_bfloat16,
               [DTYPE_FLOAT32] = strip_float32,
@@ -156,7 +195,18 @@ const MatrixSimd ISA(matrix_simd) = {
     .integer = integer_product,
     .dequantize = {[DTYPE_Q4_0] = dequantize_q4_0,
                    [DTYPE_Q8_0] = dequantize_q8_0,
-                   [DTYPE_Q6_K] = dequantize_q6_k},
+                   [DTYPE_Q6_K] = dequantize_q6_k,
+                   [DTYPE_Q4_1] = dequantize_q4_1,
+                   [DTYPE_Q5_0] = dequantize_q5_0,
+                   [DTYPE_Q5_1] = dequantize_q5_1,
+                   [DTYPE_Q2_K] = dequantize_q2_k,
+                   [DTYPE_Q3_K] = dequantize_q3_k,
+                   [DTYPE_Q4_K] = dequantize_q4_k,
+                   [DTYPE_Q5_K] = dequantize_q5_k,
+                   [DTYPE_IQ4_NL] = dequantize_iq4_nl,
+                   [DTYPE_IQ4_XS] = dequantize_iq4_xs,
+                   [DTYPE_TQ1_0] = dequantize_tq1_0,
+                   [DTYPE_TQ2_0] = dequantize_tq2_0},
     .row_maximum = row_maximum,
     .row_exponentials = row_exponentials,
 };

@@ -1,0 +1,38 @@
+"""Every block type of GGUF: its numbers, exactly, and its use as a weight."""
+import unittest
+
+from tl import fixture, run
+
+# The fixture holds a [3, 512] tensor of each type and its float32 values as NAME.f32.
+SCRIPT = """
+let m = load_model(args()[0])
+let ids = [2, 0]
+let x = randn([5, 512])
+for row in m.tensors() {
+    let name = row["name"]
+    if not m.has_tensor(name + ".f32") { continue }
+    let w = get_tensor(m, name)
+    let exact = get_tensor(m, name + ".f32")
+    assert_eq(w.shape(), [3, 512], name)
+    assert_eq(w as float32, exact, name)
+    assert_eq(embedding(w, ids) as float32, embedding(exact, ids), name)
+    assert_about_eq(linear(x, w), linear(x, exact), 2e-3)
+    assert_about_eq(x[0:1] @ w.transpose(), x[0:1] @ exact.transpose(), 2e-3)
+    print(name, w.dtype)
+}
+"""
+TYPES = "q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs tq1_0 tq2_0".split()
+
+
+class Quantised(unittest.TestCase):
+    def test_numbers_and_products(self):
+        model = fixture(self, "models/quant-blocks.gguf")
+        for isa in ("base", "avx2", "avx512"):
+            result = run("-e", SCRIPT, model, env={"TL_ISA": isa})
+            self.assertEqual(result.status, 0, result.err)
+            types = {line.split()[1] for line in result.out.splitlines()}
+            self.assertLessEqual(set(TYPES), types)
+
+
+if __name__ == "__main__":
+    unittest.main()
