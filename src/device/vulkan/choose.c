@@ -111,11 +111,11 @@ static uint32_t find_features(const FeatureChain *chain,
     return has;
 }
 
-// The family that computes; one that cannot draw is preferred on no device: its queues may be
-// slower.
+// The first family that computes: the one that draws too, which no device makes slower than others.
 static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) {
-    VkQueueFamilyProperties families[32];
-    uint32_t count = 32;
+    uint32_t count = 0;
+    library->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, NULL);
+    VkQueueFamilyProperties *families = memory_allocate_zeroed(count + 1, sizeof *families);
     library->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
     physical->queues = 0;
     for (uint32_t i = 0; i < count && physical->queues == 0; i++) {
