@@ -87,7 +87,7 @@ void snapshot_take(Snapshot *snapshot) {
         Record *seen;
         HASH_FIND_PTR(snapshot->seen, &value.as.pointer, seen);
         if (seen) continue;
-        Record *record = record_new(snapshot, value.kind, value.as.pointer);
+        Record *record = record_new(snapshot, (ValueKind)value.kind, value.as.pointer);
         HASH_ADD_PTR(snapshot->seen, object, record);
         note_contents(snapshot, value);
         record->count = snapshot->values->count - record->first;
