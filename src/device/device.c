@@ -12,6 +12,7 @@
 #include "device/vulkan/open.h"
 
 static Device *default_device;
+static Device *replacement; // of the default, within `with device(...)`; NULL outside
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static Status open_vulkan(Device *device, const DeviceSettings *settings, const char *name,
@@ -69,8 +70,18 @@ void device_close(Device *device) {
     free(device);
 }
 
+Device *device_default_replace(Device *device) {
+    Device *before = replacement;
+    replacement = device;
+    return before;
+}
+
 Status device_default(Device **out) {
     Status status = STATUS_OK;
+    if (replacement) {
+        *out = replacement;
+        return STATUS_OK;
+    }
     pthread_mutex_lock(&default_lock);
     if (!default_device) {
         DeviceSettings settings;

@@ -56,6 +56,9 @@ void device_close(Device *device);
 
 // The process's default device, opened at first use from TL_DEVICE. Borrowed.
 Status device_default(Device **out) MUST_USE;
+// Makes another device the default until it is called again with what it returns (NULL: the process's
+// own). Only the thread that runs the script does so.
+Device *device_default_replace(Device *device);
 Device *device_default_opened(void); // NULL when nothing has opened it yet
 void device_default_close(void);
 

@@ -193,13 +193,19 @@ static Status list_assign(List *list, const Walk *walk, Value value) {
     const StepCode *step = walk_step(walk);
     Value index = value_absent();
     char *end;
+    bool slice = !step->name && step->count == 1 &&
+                 (walk->subscripts->kind == SUBSCRIPT_SLICE ||
+                  (walk->subscripts->kind == SUBSCRIPT_INDEX &&
+                   walk->subscripts->index.kind == VALUE_RANGE));
+    if (slice && walk_is_last(walk)) return list_assign_slice(list, walk->subscripts, value);
     if (step->name)
         index = value_int(strtoll(step->name, &end, 10));
     else if (step->count == 1 && walk->subscripts->kind == SUBSCRIPT_INDEX)
         index = walk->subscripts->index;
     if (step->name && *end) return fail(STATUS_NAME, "a list has no field `%s`", step->name);
     if (index.kind == VALUE_ABSENT || index.kind == VALUE_RANGE || index.kind == VALUE_LIST)
-        return fail(STATUS_TYPE, "one element of a list is assigned at a time, by an int");
+        return fail(STATUS_TYPE,
+                    "an element of a list is assigned by an int, a part of it by a slice");
     size_t position;
     TRY(sequence_position(index, list->count, "list", &position));
     return place_assign(&list->items[position], walk, value);

@@ -3,7 +3,9 @@
 #include "interp/code.h"
 #include "interp/convert.h"
 #include "interp/format.h"
+#include "interp/handles.h"
 #include "interp/object.h"
+#include "model/tensor_buffer.h"
 #include "tensor/tape.h"
 
 typedef struct TryCode {
@@ -66,11 +68,41 @@ typedef struct WithCode {
     bool no_grad; // nothing is recorded inside
 } WithCode;
 
-static Status with_check(const WithCode *with, Value argument) {
-    Device *device;
-    if (with->device) return value_to_device(argument, "the device", &device);
-    if (argument.kind == VALUE_HANDLE) return STATUS_OK;
-    return fail(STATUS_TYPE, "`with` takes a tensor buffer, not %s", value_text(argument).text);
+// What a with statement changes for its block, to be put back after it.
+typedef struct Scope {
+    Device *device;       // the default device before
+    TensorBuffer *buffer; // NULL: none
+    size_t used;          // of it
+    bool recording;
+} Scope;
+
+static Status with_enter(const WithCode *with, Value argument, Scope *scope) {
+    if (with->device) {
+        Device *device;
+        TRY(value_to_device(argument, "the device", &device));
+        scope->device = device_default_replace(device);
+    } else if (with->argument) {
+        if (argument.kind != VALUE_HANDLE || argument.as.handle->type != &handle_buffer)
+            return fail(STATUS_TYPE, "`with` takes a tensor buffer, not %s",
+                        value_text(argument).text);
+        scope->buffer = argument.as.handle->payload;
+        scope->used = tensor_buffer_used(scope->buffer);
+    }
+    if (with->no_grad) scope->recording = tape_set_enabled(false);
+    return STATUS_OK;
+}
+
+static Status with_leave(const WithCode *with, const Scope *scope) {
+    if (with->device) (void)device_default_replace(scope->device);
+    if (with->no_grad) (void)tape_set_enabled(scope->recording);
+    return scope->buffer ? tensor_buffer_rewind(scope->buffer, scope->used) : STATUS_OK;
+}
+
+// The block has failed: its error stands, and what it changed is put back all the same.
+static __attribute__((noinline)) void with_abandon(const WithCode *with, const Scope *scope) {
+    ErrorRecord first = *error_current();
+    (void)!with_leave(with, scope);
+    *error_current() = first;
 }
 
 static Value eval_with(Frame *frame, const Code *code) {
@@ -79,21 +111,26 @@ static Value eval_with(Frame *frame, const Code *code) {
     if (with->argument) {
         argument = EVAL(frame, with->argument);
         if (failed(argument)) return argument;
-        if (with_check(with, argument) != STATUS_OK) {
-            value_release(argument);
-            return fail_at(with->argument->span);
-        }
     }
-    bool recording = with->no_grad && tape_set_enabled(false);
+    Scope scope = {0};
+    if (with_enter(with, argument, &scope) != STATUS_OK) {
+        value_release(argument);
+        return fail_at(with->argument->span);
+    }
     Value value = EVAL(frame, with->body);
-    if (with->no_grad) tape_set_enabled(recording);
+    if (failed(value)) {
+        with_abandon(with, &scope);
+    } else if (with_leave(with, &scope) != STATUS_OK) {
+        value_release(value);
+        value = fail_at(with->head.span);
+    }
     value_release(argument);
     return value;
 }
 
 const Code *lower_with(Lowering *lowering, const Node *node) {
     WithCode *code = LOWER_NEW(lowering, WithCode, eval_with, node->span);
-    code->argument = lower(lowering, node->as.with.argument);
+    code->argument = node->as.with.argument ? lower(lowering, node->as.with.argument) : NULL;
     code->device = strcmp(node->as.with.word.text, "device") == 0;
     code->no_grad = strcmp(node->as.with.word.text, "no_grad") == 0;
     code->body = lower(lowering, node->as.with.body);

@@ -8,6 +8,7 @@
 #include "interp/handles.h"
 #include "model/kv_cache.h"
 #include "model/model.h"
+#include "model/safetensors.h"
 #include "model/tokenizer.h"
 
 // --- models
@@ -121,6 +122,41 @@ Value builtin_load_weight_cache_f16(BuiltinCall *call) {
 
 Value builtin_load_weight_cache_f32(BuiltinCall *call) {
     return builtin_load_model_f32(call);
+}
+
+static Value opened_tensor(const char *path, const char *name) {
+    Model *model;
+    Tensor *tensor = NULL;
+    if (model_open(path, NULL, &model) != STATUS_OK) return value_fail();
+    Status status = model_tensor(model, name, &tensor);
+    model_release(model);
+    return status == STATUS_OK ? value_tensor(tensor) : value_fail();
+}
+
+Value builtin_cndl_load_safetensor(BuiltinCall *call) {
+    return opened_tensor(call->arguments[0].as.string->bytes, call->arguments[1].as.string->bytes);
+}
+
+Value builtin_cndl_list_safetensors(BuiltinCall *call) {
+    Model *model;
+    if (model_open(call->arguments[0].as.string->bytes, NULL, &model) != STATUS_OK)
+        return value_fail();
+    const GgufFile *file = model_file(model);
+    Value names = value_list(file->tensor_count);
+    for (size_t i = 0; i < file->tensor_count; i++)
+        list_push(names.as.list, value_cstring(file->tensors[i].name));
+    model_release(model);
+    return names;
+}
+
+Value builtin_cndl_save_safetensor(BuiltinCall *call) {
+    NamedTensors tensors = {0};
+    Tensor *tensor;
+    if (value_to_tensor(call->arguments[0], "x", &tensor) != STATUS_OK) return value_fail();
+    named_tensors_add(&tensors, call->arguments[2].as.string->bytes, tensor);
+    Status status = safetensors_write(call->arguments[1].as.string->bytes, &tensors);
+    named_tensors_free(&tensors);
+    return status == STATUS_OK ? value_none() : value_fail();
 }
 
 static Model *model_argument(const BuiltinCall *call) {
@@ -255,12 +291,10 @@ Value builtin_tokenizer(BuiltinCall *call) {
 }
 
 Value builtin_load_tokenizer(BuiltinCall *call) {
-    const char *path = call->arguments[0].as.string->bytes;
-    GgufFile *file;
-    if (gguf_open(path, &file) != STATUS_OK) return value_fail();
-    Value tokenizer = tokenizer_value(file, path);
-    gguf_close(file);
-    return tokenizer;
+    Tokenizer *tokenizer;
+    if (tokenizer_open(call->arguments[0].as.string->bytes, &tokenizer) != STATUS_OK)
+        return value_fail();
+    return value_handle(&handle_tokenizer, tokenizer);
 }
 
 static Tokenizer *tokenizer_argument(const BuiltinCall *call) {

@@ -215,6 +215,53 @@ static Value list_slice(Value sequence, const IndexItem *item) {
     return result;
 }
 
+// What takes a slice's place: items of another list than the target, so that changing it is safe.
+static Value items_for(const List *target, Value value) {
+    Value items = value_to_items(value, "what a slice of a list takes");
+    if (items.kind == VALUE_FAIL || items.as.list != target) return items;
+    Value copy = value_list(target->count);
+    for (size_t i = 0; i < target->count; i++)
+        list_push(copy.as.list, value_retain(target->items[i]));
+    value_release(items);
+    return copy;
+}
+
+// Replaced items go to `removed`: releasing one may run a drop that sees the list.
+static void replace_run(List *list, SliceRun run, const List *items, List *removed) {
+    int64_t given = (int64_t)items->count, both = given < run.count ? given : run.count;
+    for (int64_t i = 0; i < both; i++) {
+        Value *place = &list->items[run.first + i * run.step];
+        list_push(removed, *place);
+        *place = value_retain(items->items[i]);
+    }
+    for (int64_t i = both; i < given; i++)
+        list_insert(list, (size_t)(run.first + i), value_retain(items->items[i]));
+    for (int64_t i = run.count; i > both; i--)
+        list_push(removed, list_remove(list, (size_t)(run.first + i - 1)));
+}
+
+Status list_assign_slice(List *list, const SubscriptValue *subscript, Value value) {
+    IndexItem item = {.kind = INDEX_SLICE};
+    if (subscript->kind == SUBSCRIPT_SLICE)
+        TRY(slice_item(subscript, &item));
+    else
+        range_item(subscript->index.as.range, &item);
+    Value items = items_for(list, value);
+    if (items.kind == VALUE_FAIL) return error_current()->code;
+    SliceRun run = slice_run(&item, (int64_t)list->count);
+    Status status = STATUS_OK;
+    if (run.step != 1 && (int64_t)items.as.list->count != run.count) {
+        status = fail(STATUS_VALUE, "a slice with a step selects %lld elements and cannot take %zu",
+                      (long long)run.count, items.as.list->count);
+    } else {
+        Value removed = value_list(0);
+        replace_run(list, run, items.as.list, removed.as.list);
+        value_release(removed);
+    }
+    value_release(items);
+    return status;
+}
+
 static Value string_slice_by(const String *string, const IndexItem *item) {
     SliceRun run = slice_run(item, string_length(string));
     if (run.step == 1) return string_slice(string, run.first, run.count);

@@ -32,6 +32,8 @@ Value subscripts_eval(Frame *frame, const StepCode *step, SubscriptValue *out);
 void subscripts_release(SubscriptValue *subscripts, int count);
 // object[subscripts]; borrows. The result is a new reference or VALUE_FAIL.
 Value value_index(Value object, const SubscriptValue *subscripts, int count);
+// list[a:b] = items, with as many items as there may be; with a step as many as it selects.
+Status list_assign_slice(List *list, const SubscriptValue *subscript, Value value) MUST_USE;
 // object.name
 Value value_field(Value object, const char *name, size_t length);
 // Subscripts of a tensor. The items may hold tensors made here: index_items_release.

@@ -1,4 +1,4 @@
-// Models: the tensor table of a GGUF file with tensors made on first access.
+// Models: the tensor table of a file with tensors made on first access.
 #include "model/model.h"
 
 #include <stdlib.h>
@@ -7,12 +7,14 @@
 
 #include "base/memory.h"
 #include "catalog/catalog.h"
+#include "model/model_safetensors.h"
 #include "tensor/op.h"
 
 // Every tensor's name and every dotted prefix of one ("blk", "blk.0", "blk.0.attn_q").
 typedef struct NameEntry {
     char *name;
     const GgufTensor *tensor; // NULL for a prefix only
+    Tensor *stored;           // of safetensors: as the file has it; NULL once loaded
     Tensor *loaded;           // once asked for: one reference
     UT_hash_handle hh;
 } NameEntry;
@@ -55,20 +57,51 @@ static Status check_size(const GgufFile *file, const char *path) {
                 (double)bytes / 1048576.0, device->name, (double)device->memory_limit / 1048576.0);
 }
 
-Status model_open(const char *path, const ModelOptions *options, Model **out) {
-    GgufFile *file;
-    TRY(gguf_open(path, &file));
-    Status status = check_size(file, path);
-    if (status != STATUS_OK) {
-        gguf_close(file);
-        return status;
-    }
+static Model *model_new(const char *path, const ModelOptions *options, GgufFile *file) {
     Model *model = memory_allocate_zeroed(1, sizeof *model);
     *model = (Model){.refs = 1, .file = file, .path = memory_copy_string(path, strlen(path))};
     if (options) model->options = *options;
     index_names(model);
-    *out = model;
-    return STATUS_OK;
+    return model;
+}
+
+static Status open_gguf(const char *path, const ModelOptions *options, Model **out) {
+    GgufFile *file;
+    TRY(gguf_open(path, &file));
+    Status status = check_size(file, path);
+    if (status == STATUS_OK)
+        *out = model_new(path, options, file);
+    else
+        gguf_close(file);
+    return status;
+}
+
+static Status open_safetensors(const char *path, const ModelOptions *options, const FileMap *map,
+                               Model **out) {
+    NamedTensors tensors = {0};
+    GgufFile *table = NULL;
+    Status status = model_safetensors_read(path, map, &tensors, &table);
+    if (status == STATUS_OK) {
+        *out = model_new(path, options, table);
+        for (size_t i = 0; i < tensors.count; i++) {
+            NameEntry *entry =
+                name_entry(*out, tensors.items[i].name, strlen(tensors.items[i].name));
+            tensor_release(entry->stored); // a name that came twice: the last counts
+            entry->stored = tensor_retain(tensors.items[i].tensor);
+        }
+    }
+    named_tensors_free(&tensors);
+    return status;
+}
+
+Status model_open(const char *path, const ModelOptions *options, Model **out) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    Status status = model_is_safetensors(file_map_bytes(map), file_map_length(map))
+                        ? open_safetensors(path, options, map, out)
+                        : open_gguf(path, options, out);
+    file_map_release(map);
+    return status;
 }
 
 Model *model_retain(Model *model) {
@@ -81,6 +114,7 @@ void model_release(Model *model) {
     NameEntry *entry, *next;
     HASH_ITER(hh, model->names, entry, next) {
         HASH_DEL(model->names, entry);
+        tensor_release(entry->stored);
         tensor_release(entry->loaded);
         free(entry->name);
         free(entry);
@@ -150,15 +184,17 @@ static bool wants_conversion(const Model *model, DType dtype) {
 
 static Status load_tensor(Model *model, NameEntry *entry, Tensor **out) {
     if (!entry->loaded) {
-        Tensor *imported = NULL;
-        TRY(import_tensor(model, entry->tensor, &imported));
+        Tensor *imported = entry->stored;
+        if (!imported) TRY(import_tensor(model, entry->tensor, &imported));
         if (wants_conversion(model, tensor_dtype(imported))) {
             Status status = tensor_cast(imported, model->options.dtype, &entry->loaded);
+            if (status != STATUS_OK && entry->stored) return status;
             tensor_release(imported);
             TRY(status);
         } else {
             entry->loaded = imported;
         }
+        entry->stored = NULL;
     }
     *out = tensor_retain(entry->loaded);
     return STATUS_OK;

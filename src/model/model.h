@@ -1,4 +1,4 @@
-// A model: the tensors and metadata of a GGUF file. A tensor is made when it is first asked for and
+// A model: the tensors and metadata of a GGUF file, or the tensors of safetensors files. A tensor is made when it is first asked for and
 // kept, so that every way of asking yields the same bytes; on the CPU those bytes are the mapped
 // file. Reference-counted: tensors taken from a model outlive it.
 #ifndef MODEL_MODEL_H

@@ -1,6 +1,8 @@
-// Tokenizers: text to token ids and back. A SentencePiece-style vocabulary (tokenizer.ggml.model
-// "llama"): pieces with scores, merged greedily by score, with bytes as the fallback.
-// Source: SentencePiece (Kudo, Richardson 2018), BPE mode; GGUF's tokenizer.ggml.* keys.
+// Tokenizers: text to token ids and back. From a GGUF file a SentencePiece-style vocabulary
+// (tokenizer.ggml.model "llama": pieces with scores, merged greedily by score, with bytes as the
+// fallback); from Hugging Face's tokenizer.json BPE, byte-level BPE, WordPiece or Unigram.
+// Source: SentencePiece (Kudo, Richardson 2018), BPE mode; GGUF's tokenizer.ggml.* keys; the
+// documentation of Hugging Face tokenizers.
 #ifndef MODEL_TOKENIZER_H
 #define MODEL_TOKENIZER_H
 
@@ -16,6 +18,11 @@ typedef struct TokenList {
 
 // Copies what it needs. STATUS_FORMAT when the file has no vocabulary of a kind that tl reads.
 Status tokenizer_from_gguf(const GgufFile *file, const char *name, Tokenizer **out) MUST_USE;
+// The same from the text of a tokenizer.json; `name` is for messages.
+Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name,
+                           Tokenizer **out) MUST_USE;
+// From a file of either kind, told by its content.
+Status tokenizer_open(const char *path, Tokenizer **out) MUST_USE;
 Tokenizer *tokenizer_retain(Tokenizer *tokenizer);
 void tokenizer_release(Tokenizer *tokenizer);
 

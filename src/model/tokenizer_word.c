@@ -1,0 +1,241 @@
+// How a word becomes pieces: by joining neighbours (BPE), by the longest match (WordPiece), and by
+// the likeliest cut (Unigram). Knows no files.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "model/tokenizer_internal.h"
+
+// A run of the text that is one piece so far; merged runs grow to the right and absorb the next.
+typedef struct Symbol {
+    size_t begin, length; // 0 length: absorbed
+    int64_t previous, next;
+} Symbol;
+
+// Two neighbouring symbols whose joined text is a piece.
+typedef struct Bigram {
+    int64_t left, right;
+    size_t length; // of both when pushed: stale when it no longer fits
+    float score;
+} Bigram;
+
+typedef struct Merger {
+    const Tokenizer *tokenizer;
+    const char *text;
+    VECTOR(Symbol) symbols;
+    VECTOR(Bigram) heap;
+} Merger;
+
+// Highest score first; equal scores merge from the left.
+static bool bigram_before(const Bigram *a, const Bigram *b) {
+    if (a->score != b->score) return a->score > b->score;
+    return a->left < b->left;
+}
+
+static void heap_swap(Bigram *heap, size_t a, size_t b) {
+    Bigram other = heap[a];
+    heap[a] = heap[b];
+    heap[b] = other;
+}
+
+static void heap_push(Merger *merger, Bigram bigram) {
+    VECTOR_PUSH(&merger->heap, bigram);
+    Bigram *heap = merger->heap.items;
+    for (size_t i = merger->heap.count - 1; i > 0 && bigram_before(&heap[i], &heap[(i - 1) / 2]);
+         i = (i - 1) / 2)
+        heap_swap(heap, i, (i - 1) / 2);
+}
+
+static Bigram heap_pop(Merger *merger) {
+    Bigram *heap = merger->heap.items;
+    Bigram top = heap[0];
+    heap[0] = heap[--merger->heap.count];
+    size_t count = merger->heap.count;
+    for (size_t i = 0, child; (child = 2 * i + 1) < count; i = child) {
+        if (child + 1 < count && bigram_before(&heap[child + 1], &heap[child])) child++;
+        if (!bigram_before(&heap[child], &heap[i])) break;
+        heap_swap(heap, i, child);
+    }
+    return top;
+}
+
+// How soon two neighbours join: by the pair where the vocabulary lists pairs, else by the score of
+// what they make. False: never.
+static bool join_score(const Merger *merger, const Symbol *left, const Symbol *right, float *out) {
+    const Tokenizer *tokenizer = merger->tokenizer;
+    const char *text = merger->text + left->begin;
+    const Piece *joined = tokenizer_find(tokenizer, text, left->length + right->length);
+    if (!joined || joined->type == TOKEN_CONTROL || joined->type == TOKEN_UNKNOWN) return false;
+    *out = joined->score;
+    if (!tokenizer->pairs) return true;
+    const Piece *one = tokenizer_find(tokenizer, text, left->length);
+    const Piece *other = tokenizer_find(tokenizer, merger->text + right->begin, right->length);
+    if (!one || !other) return false;
+    MergePair key = {.ids = {one - tokenizer->pieces, other - tokenizer->pieces}}, *pair;
+    HASH_FIND(hh, tokenizer->pairs_by_ids, &key.ids, sizeof key.ids, pair);
+    if (pair) *out = pair->score;
+    return pair;
+}
+
+static void try_bigram(Merger *merger, int64_t left, int64_t right) {
+    if (left < 0 || right < 0) return;
+    const Symbol *one = &merger->symbols.items[left], *other = &merger->symbols.items[right];
+    float score;
+    if (join_score(merger, one, other, &score))
+        heap_push(merger, (Bigram){left, right, one->length + other->length, score});
+}
+
+static void merge_all(Merger *merger) {
+    while (merger->heap.count > 0) {
+        Bigram bigram = heap_pop(merger);
+        Symbol *left = &merger->symbols.items[bigram.left];
+        Symbol *right = &merger->symbols.items[bigram.right];
+        if (!left->length || !right->length || left->length + right->length != bigram.length)
+            continue;
+        left->length = bigram.length;
+        right->length = 0;
+        left->next = right->next;
+        if (right->next >= 0) merger->symbols.items[right->next].previous = bigram.left;
+        try_bigram(merger, left->previous, bigram.left);
+        try_bigram(merger, bigram.left, left->next);
+    }
+}
+
+static void push_unknown(const Tokenizer *tokenizer, TokenList *out) {
+    bool again = out->count > 0 && out->ids[out->count - 1] == tokenizer->unknown;
+    if (tokenizer->unknown >= 0 && !(tokenizer->fuse_unknown && again))
+        tokenizer_push_id(out, tokenizer->unknown);
+}
+
+// A symbol that is no piece becomes its bytes, or the unknown token.
+static void push_symbol(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                        TokenList *out) {
+    const Piece *piece = tokenizer_find(tokenizer, bytes, length);
+    if (piece) {
+        tokenizer_push_id(out, piece - tokenizer->pieces);
+    } else if (!tokenizer->byte_fallback) {
+        push_unknown(tokenizer, out);
+    } else {
+        for (size_t i = 0; i < length; i++) {
+            int64_t id = tokenizer->byte_ids[(unsigned char)bytes[i]];
+            if (id >= 0)
+                tokenizer_push_id(out, id);
+            else
+                push_unknown(tokenizer, out);
+        }
+    }
+}
+
+// The character at a place; a byte that is none counts as one.
+static size_t character_at(const char *bytes, size_t length) {
+    uint32_t codepoint;
+    size_t size = utf8_decode(bytes, length, &codepoint);
+    return size ? size : 1;
+}
+
+void tokenizer_encode_merging(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                              TokenList *out) {
+    const Piece *whole = tokenizer->whole_words ? tokenizer_find(tokenizer, bytes, length) : NULL;
+    if (whole) {
+        tokenizer_push_id(out, whole - tokenizer->pieces);
+        return;
+    }
+    Merger merger = {.tokenizer = tokenizer, .text = bytes};
+    for (size_t at = 0, size; at < length; at += size) {
+        size = character_at(bytes + at, length - at);
+        int64_t index = (int64_t)merger.symbols.count;
+        bool last = at + size == length;
+        VECTOR_PUSH(&merger.symbols, ((Symbol){at, size, index - 1, last ? -1 : index + 1}));
+    }
+    for (size_t i = 1; i < merger.symbols.count; i++)
+        try_bigram(&merger, (int64_t)i - 1, (int64_t)i);
+    merge_all(&merger);
+    for (size_t i = 0; i < merger.symbols.count; i++) {
+        const Symbol *symbol = &merger.symbols.items[i];
+        if (symbol->length) push_symbol(tokenizer, bytes + symbol->begin, symbol->length, out);
+    }
+    VECTOR_FREE(&merger.symbols);
+    VECTOR_FREE(&merger.heap);
+}
+
+// --- WordPiece: the longest piece from the left, again and again
+
+// The longest piece that a text begins with; inside a word pieces are marked as continuations.
+static const Piece *longest_piece(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                                  bool inside) {
+    Text text = {0};
+    if (inside) text_append_string(&text, tokenizer->continuation);
+    size_t mark = text.length;
+    text_append(&text, bytes, length);
+    const Piece *piece = NULL;
+    for (size_t end = text.length; end > mark && !piece; end--)
+        piece = tokenizer_find(tokenizer, text_get(&text), end);
+    text_free(&text);
+    return piece;
+}
+
+void tokenizer_encode_longest(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                              TokenList *out) {
+    size_t begin = out->count, at = 0;
+    if (utf8_count(bytes, length) <= tokenizer->word_max) {
+        while (at < length) {
+            const Piece *piece = longest_piece(tokenizer, bytes + at, length - at, at > 0);
+            if (!piece) break;
+            tokenizer_push_id(out, piece - tokenizer->pieces);
+            at += piece->length - (at > 0 ? strlen(tokenizer->continuation) : 0);
+        }
+    }
+    if (at == length) return;
+    out->count = begin; // a word that cannot be cut to its end is unknown as a whole
+    if (tokenizer->unknown >= 0) tokenizer_push_id(out, tokenizer->unknown);
+}
+
+// --- Unigram: the cut whose pieces' scores have the greatest sum
+
+typedef struct Best { // the best way to this byte
+    double score;
+    size_t begin; // of its last piece
+    const Piece *piece;
+} Best;
+
+static void offer(Best *best, double score, size_t begin, const Piece *piece) {
+    if (score > best->score) *best = (Best){score, begin, piece};
+}
+
+static size_t longest_length(const Tokenizer *tokenizer) {
+    size_t longest = 1;
+    for (size_t i = 0; i < tokenizer->count; i++)
+        if (tokenizer->pieces[i].length > longest) longest = tokenizer->pieces[i].length;
+    return longest;
+}
+
+void tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                                TokenList *out) {
+    size_t longest = longest_length(tokenizer);
+    Best *best = memory_allocate((length + 1) * sizeof *best);
+    for (size_t i = 0; i <= length; i++) best[i] = (Best){-INFINITY, 0, NULL};
+    best[0].score = 0;
+    for (size_t at = 0, size; at < length; at += size) {
+        size = character_at(bytes + at, length - at);
+        bool single = false;
+        for (size_t end = size; at + end <= length && end <= longest;) {
+            const Piece *piece = tokenizer_find(tokenizer, bytes + at, end);
+            bool usable = piece && piece->type != TOKEN_CONTROL && piece->type != TOKEN_UNKNOWN;
+            if (usable) offer(&best[at + end], best[at].score + (double)piece->score, at, piece);
+            single |= usable && end == size;
+            if (at + end == length) break;
+            end += character_at(bytes + at + end, length - at - end);
+        }
+        if (!single)
+            offer(&best[at + size], best[at].score + (double)tokenizer->unknown_score, at, NULL);
+    }
+    size_t *cuts = memory_allocate((length + 1) * sizeof *cuts), count = 0;
+    for (size_t end = length; end > 0; end = best[end].begin) cuts[count++] = end;
+    for (size_t i = count; i-- > 0;) {
+        const Best *last = &best[cuts[i]];
+        push_symbol(tokenizer, bytes + last->begin, cuts[i] - last->begin, out);
+    }
+    free(cuts);
+    free(best);
+}

@@ -1,0 +1,110 @@
+"""Tokenizers of Hugging Face's tokenizer.json against the ids of the library."""
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import fixture, run
+
+ENCODE = """
+let tok = load_tokenizer(args()[0])
+for text in parse_json(read_file(args()[1])) {
+    let ids = tokenize(tok, text)
+    print(to_json([ids.to_list(), detokenize(tok, ids)]))
+}
+"""
+
+BYTE_LEVEL = {
+    "added_tokens": [{"id": 9, "content": "<|endoftext|>", "special": True}],
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+    "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "Ġ": 3, "ab": 4, "Ġab": 5, "abc": 6, "Ã": 7, "©": 8},
+              "merges": ["a b", "Ġ ab", ["ab", "c"]]},
+}
+WORD_PIECE = {
+    "added_tokens": [{"id": i, "content": w, "special": True} for i, w in enumerate(["[UNK]", "[CLS]", "[SEP]"])],
+    "normalizer": {"type": "BertNormalizer", "lowercase": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": {"type": "TemplateProcessing",
+                       "single": [{"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A"}},
+                                  {"SpecialToken": {"id": "[SEP]"}}],
+                       "special_tokens": {"[CLS]": {"ids": [1]}, "[SEP]": {"ids": [2]}}},
+    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+              "max_input_chars_per_word": 100,
+              "vocab": {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "un": 3, "##aff": 4, "##able": 5, ".": 6, "cafe": 7}},
+}
+UNIGRAM = {
+    "added_tokens": [],
+    "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+    "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+    "model": {"type": "Unigram", "unk_id": 0,
+              "vocab": [["<unk>", 0], ["▁", -2], ["▁a", -3], ["b", -3], ["ab", -3.5], ["▁ab", -5], ["c", -4]]},
+}
+
+
+def encode(case, path, texts):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "texts.json").write_text(json.dumps(texts))
+        result = run("-e", ENCODE, path, Path(folder, "texts.json"))
+    case.assertEqual(result.status, 0, result.err)
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+class Tokenizers(unittest.TestCase):
+    def made(self, tokenizer, texts):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "tokenizer.json")
+            path.write_text(json.dumps(tokenizer))
+            return encode(self, path, texts)
+
+    def refused(self, tokenizer):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "tokenizer.json")
+            path.write_text(tokenizer if isinstance(tokenizer, str) else json.dumps(tokenizer))
+            result = run("-e", "load_tokenizer(args()[0])", path)
+        self.assertEqual(result.status, 1, result.err)
+        return result.err
+
+    def test_reference_ids(self):
+        items = json.loads(fixture(self, "tokenizers/expected.json").read_text())
+        for name in ("tinyllama", "tinyllama-legacy"):
+            rows = encode(self, fixture(self, f"tokenizers/{name}.json"), [item["text"] for item in items])
+            for item, (ids, text) in zip(items, rows, strict=True):
+                self.assertEqual(ids, item["ids_with_bos"], (name, item["text"]))
+                self.assertEqual(text, item["text"], name)
+
+    def test_prefix_after_special_tokens(self):
+        for name, prefixed in (("tinyllama", 0), ("tinyllama-legacy", 2)):
+            code = """let tok = load_tokenizer(args()[0])
+                      print(tokenize(tok, "<s>a</s>b", add_special: false).to_list(), tok.vocab_size, tok.bos, tok.eos)"""
+            result = run("-e", code, fixture(self, f"tokenizers/{name}.json"))
+            ids = [1, 263, 2, 289] if prefixed == 2 else [1, 29874, 2, 29890]
+            self.assertEqual(result.out, f"{ids} 32000 1 2\n", name)
+
+    def test_byte_level(self):
+        rows = self.made(BYTE_LEVEL, ["ab abc", "é", "<|endoftext|>ab"])
+        self.assertEqual(rows, [[[4, 5, 2], "ab abc"], [[7, 8], "é"], [[9, 4], "ab"]])
+
+    def test_word_piece(self):
+        rows = self.made(WORD_PIECE, ["Unaffable.", "xyz Café"])
+        self.assertEqual(rows, [[[1, 3, 4, 5, 6, 2], "unaffable."], [[1, 0, 7, 2], "cafe"]])
+
+    def test_unigram(self):
+        # "▁ab": "▁" + "ab" is -5.5, "▁a" + "b" -6, "▁ab" -5.
+        rows = self.made(UNIGRAM, ["ab", "abc ab", "axb"])
+        self.assertEqual(rows, [[[5], "ab"], [[5, 6, 5], "abc ab"], [[2, 0, 3], "a<unk>b"]])
+
+    def test_wrong_files(self):
+        self.assertIn("is no tokenizer: line 1", self.refused("{"))
+        self.assertIn('does not know the model "Magic"', self.refused({"model": {"type": "Magic", "vocab": {}}}))
+        self.assertIn("token id 1000000000000 cannot be",
+                      self.refused({"model": {"type": "BPE", "vocab": {"a": 10 ** 12}, "merges": []}}))
+        self.assertIn("a merge names a piece that is not in model.vocab",
+                      self.refused({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}))
+        self.assertIn('does not know the step "Precompiled"',
+                      self.refused({**UNIGRAM, "normalizer": {"type": "Precompiled"}}))
+
+
+if __name__ == "__main__":
+    unittest.main()
