@@ -142,7 +142,10 @@ static void close_devices(void) {
 Status value_to_device(Value value, const char *what, Device **out) {
     if (value.kind != VALUE_STRING) return fail_kind(what, "the name of a device", value);
     const String *name = value.as.string;
-    TRY(device_default(out));
+    Device *within = device_default_replace(NULL); // names mean the same inside `with device(...)`
+    Status status = device_default(out);
+    (void)device_default_replace(within);
+    TRY(status);
     if (strcmp((*out)->name, name->bytes) == 0 || strcmp((*out)->backend->name, name->bytes) == 0 ||
         strcmp(name->bytes, "auto") == 0 || strcmp(name->bytes, "default") == 0)
         return STATUS_OK;
