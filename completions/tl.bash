@@ -3,15 +3,16 @@ _tl() {
     local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words='run repl check test bench fmt devices help version'
+        words='run repl check test bench fmt lsp devices help version'
     elif [[ $command == help ]]; then
         words='KVCache.append KVCache.fork KVCache.get_k KVCache.get_v KVCache.len KVCache.set KVCache.truncate
              abs acos adagrad adam adam_step adamw add aggregate_neighbors all any append apply_attention_mask
              apply_mask approx_equal arange argmax argmin args argsort asin assert assert_about_eq
              assert_eq astype atan atan2 attention attention_with_cache avg_pool2d backward
              batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and bit_not bit_or
-             bit_xor bmm bool broadcast_to buffer_stats cat causal_mask ceil cholesky chunk
-             clamp cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding cndl_layer_norm
+             bit_xor bmm bool broadcast_to buffer.alloc buffer.capacity buffer.ones buffer.reset
+             buffer.used buffer.zeros buffer_stats cat causal_mask ceil cholesky chunk clamp
+             cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding cndl_layer_norm
              cndl_rms_norm cndl_rope cndl_softmax combine_masks complex_score compute_hits_at_k
              compute_mean_rank compute_mrr compute_rank concat contains contiguous conv1d conv2d
              cos cosh count count_nonzero cross_entropy cumprod cumsum custom_grad det detach
@@ -28,22 +29,22 @@ _tl() {
              logical_and logical_not logical_or logsumexp lower lt mae_loss map margin_ranking_loss
              masked_fill masked_select match_regex matmul max max_pool2d maximum mean median
              memory memory_report meta min min_p minimum mish mod mse_loss mul multinomial ndim
-             ne neg nll_loss nonzero norm normal normalize_features numel one_hot ones ones_like
-             outer pad padding_mask panic parse_json permute pop positional_encoding pow precompute_rope_cos
-             precompute_rope_sin predict_head_complex predict_head_distmult predict_head_transe
-             predict_tail_complex predict_tail_distmult predict_tail_transe print print_top_k
-             prod push qr rand rand_like randint randn random_normal range range_i rank read_csv
-             read_file read_lines reduce relational_aggregate relu rem remove repeat repeat_kv
-             repetition_penalty replace replace_regex reset_peak_memory reshape reversed rms_norm
-             rmsprop roll rope rotate_score round rsqrt sample save_model scatter scatter_add
-             seed set set_lr sgd sgd_step shape shift_left shift_right sigmoid sign silu sin
-             sinh sleep slice slice_last softmax softplus solve sort sorted split spmm sqrt
-             square squeeze stack starts_with std step stop_gradient str string_length string_substring
-             sub sum svd swiglu synchronize take tan tanh temperature temperature_sample tensor
-             tensors tile time to to_float to_int to_json to_list tokenize tokenizer top_k top_k_sample
-             top_p top_p_sample topk trace transe_score transpose tril trim triu trunc type
-             typical_p uniform unique unsqueeze upper values var where write_csv write_file
-             zero_grad zeros zeros_like zip'
+             ne neg new_tensor_buffer nll_loss nonzero norm normal normalize_features numel
+             one_hot ones ones_like outer pad padding_mask panic parse_json permute pop positional_encoding
+             pow precompute_rope_cos precompute_rope_sin predict_head_complex predict_head_distmult
+             predict_head_transe predict_tail_complex predict_tail_distmult predict_tail_transe
+             print print_top_k prod push qr rand rand_like randint randn random_normal range
+             range_i rank read_csv read_file read_lines reduce relational_aggregate relu rem
+             remove repeat repeat_kv repetition_penalty replace replace_regex reset_peak_memory
+             reshape reversed rms_norm rmsprop roll rope rotate_score round rsqrt sample save_model
+             scatter scatter_add seed set set_lr sgd sgd_step shape shift_left shift_right sigmoid
+             sign silu sin sinh sleep slice slice_last softmax softplus solve sort sorted split
+             spmm sqrt square squeeze stack starts_with std step stop_gradient str string_length
+             string_substring sub sum svd swiglu synchronize take tan tanh temperature temperature_sample
+             tensor tensors tile time to to_float to_int to_json to_list tokenize tokenizer
+             top_k top_k_sample top_p top_p_sample topk trace transe_score transpose tril trim
+             triu trunc type typical_p uniform unique unsqueeze upper values var where write_csv
+             write_file zero_grad zeros zeros_like zip'
     else
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose' ;;

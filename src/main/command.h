@@ -50,6 +50,7 @@ int command_check(const Command *command, int count, char **arguments);
 int command_test(const Command *command, int count, char **arguments);
 int command_repl(const Command *command, int count, char **arguments);
 int command_format(const Command *command, int count, char **arguments);
+int command_lsp(const Command *command, int count, char **arguments);
 int command_devices(const Command *command, int count, char **arguments);
 int command_help(const Command *command, int count, char **arguments);
 int command_version(const Command *command, int count, char **arguments);

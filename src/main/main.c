@@ -13,6 +13,7 @@ const Command commands[] = {
     {"test", "tl test [--filter TEXT] [FILE|FOLDER...]", "run the test blocks", command_test},
     {"bench", "tl bench FILE", "run the bench blocks", command_test},
     {"fmt", "tl fmt [--check] [FILE|FOLDER...]", "indent and space programs", command_format},
+    {"lsp", "tl lsp", "serve an editor over standard input and output", command_lsp},
     {"devices", "tl devices", "list the devices", command_devices},
     {"help", "tl help [NAME]", "this overview, or the page of a builtin", command_help},
     {"version", "tl version", "the version and what it was built with", command_version},

@@ -4,7 +4,7 @@ import unittest
 
 from tl import ROOT
 
-LAYERS = ["base", "catalog", "lexer", "parser", "check", "fmt", "device", "tensor", "model", "interp", "repl", "main"]
+LAYERS = ["base", "catalog", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "interp", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
     r"\bGC_\w+|<gc(/gc)?\.h>": ["src/interp/heap.c"],

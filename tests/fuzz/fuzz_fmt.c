@@ -14,7 +14,7 @@ static char *format_text(const char *text, size_t *length) {
     DiagnosticList diagnostics = {0};
     Text out = {0};
     bool formatted = format_source(file, &out, &diagnostics);
-    if (!formatted && diagnostics.items[0].kind == status_word(STATUS_FORMAT)) abort();
+    if (!formatted && strcmp(diagnostics.items[0].kind, status_word(STATUS_FORMAT)) == 0) abort();
     diagnostic_list_free(&diagnostics);
     source_reset();
     *length = out.length;

@@ -1,0 +1,195 @@
+// Diagnostics, the formatted text, and what a name is.
+#include <stdlib.h>
+
+#include "fmt/fmt.h"
+#include "lsp/features.h"
+#include "lsp/place.h"
+
+json_t *feature_diagnostics(const Analysis *analysis) {
+    json_t *list = json_array();
+    NodeList top = analysis->program->top->as.block.statements;
+    for (size_t i = 0; i < analysis->diagnostics.count; i++) {
+        const Diagnostic *diagnostic = &analysis->diagnostics.items[i];
+        Text message = {0};
+        Span span = diagnostic->span;
+        text_append_string(&message, diagnostic->message);
+        if (!analysis_has(analysis, span.begin)) { // of an imported file: shown at the import
+            SourcePlace place = source_find(span.begin);
+            if (place.file) text_format(&message, " (%s:%d)", place.file->name, place.line);
+            span = (Span){analysis->file->base, analysis->file->base};
+            for (size_t j = top.count; j-- > 0;)
+                if (top.items[j]->kind == NODE_IMPORT) span = top.items[j]->span;
+        }
+        if (diagnostic->label && *diagnostic->label)
+            text_format(&message, "\n%s", diagnostic->label);
+        if (diagnostic->help && *diagnostic->help)
+            text_format(&message, "\nhelp: %s", diagnostic->help);
+        json_t *json =
+            json_pack("{s:o, s:i, s:s, s:s*, s:o}", "range", place_range(span), "severity",
+                      (int)diagnostic->severity + 1, "source", "tl", "code", diagnostic->kind,
+                      "message", place_text(text_get(&message), message.length));
+        if (diagnostic->note && *diagnostic->note && diagnostic->note_span.begin)
+            json_object_set_new(json, "relatedInformation",
+                                json_pack("[{s:o, s:o}]", "location",
+                                          place_location(diagnostic->note_span), "message",
+                                          place_text(diagnostic->note, strlen(diagnostic->note))));
+        json_array_append_new(list, json);
+        text_free(&message);
+    }
+    return list;
+}
+
+json_t *feature_formatting(const Analysis *analysis) {
+    DiagnosticList diagnostics = {0};
+    Text text = {0};
+    json_t *edits = NULL;
+    if (format_source(analysis->file, &text, &diagnostics)) {
+        SourcePos base = analysis->file->base;
+        bool differs = text.length != analysis->file->length ||
+                       memcmp(text_get(&text), analysis->file->text, text.length) != 0;
+        edits = json_array();
+        if (differs)
+            json_array_append_new(
+                edits, json_pack("{s:o, s:o}", "range",
+                                 place_range((Span){base, base + analysis->file->length}),
+                                 "newText", place_text(text_get(&text), text.length)));
+    } else {
+        fail(STATUS_FORMAT, "%s", diagnostics.items[0].message);
+    }
+    diagnostic_list_free(&diagnostics);
+    text_free(&text);
+    return edits;
+}
+
+// --- hover
+
+void feature_append_head(Text *out, const FunctionNode *function) {
+    Span head = function->head;
+    if (function->result) head.end = function->result->span.end;
+    size_t length;
+    const char *text = source_text(head, &length);
+    text_append(out, text, length);
+}
+
+// The `//` lines directly above a place.
+static void append_comment(Text *out, SourcePos at) {
+    SourcePlace place = source_find(at);
+    if (!place.file) return;
+    const char *begin = place.line_text;
+    while (begin > place.file->text) {
+        const char *line = begin - 1;
+        while (line > place.file->text && line[-1] != '\n') line--;
+        const char *first = line + strspn(line, " \t");
+        if (first + 1 >= begin || first[0] != '/' || first[1] != '/') break;
+        begin = line;
+    }
+    if (begin < place.line_text) text_append_string(out, "\n\n");
+    while (begin < place.line_text) {
+        const char *words = begin + strspn(begin, " \t") + 2;
+        const char *end = memchr(words, '\n', (size_t)(place.line_text - words));
+        words += *words == ' ';
+        text_append(out, words, (size_t)(end - words) + 1);
+        begin = end + 1;
+    }
+}
+
+static void append_source(Text *out, Span span) {
+    enum { SHOWN_MAX = 120 };
+    size_t length;
+    const char *text = source_text(span, &length);
+    const char *newline = memchr(text, '\n', length);
+    size_t shown = newline ? (size_t)(newline - text) : length;
+    if (shown > SHOWN_MAX) shown = SHOWN_MAX;
+    text_append(out, text, shown);
+    if (shown < length) text_append_string(out, " ...");
+}
+
+static void append_builtin(Text *out, const char *name) {
+    const Builtin *row = catalog_find(name, strlen(name));
+    text_append_string(out, "```tl\n");
+    for (const Builtin *each = row; each; each = each->next_overload)
+        text_format(out, "%s\n", each->signature_text);
+    text_append_string(out, "```\n");
+    const char *examples = strchr(row->doc, '\n');
+    size_t sentences = examples ? (size_t)(examples - row->doc) : strlen(row->doc);
+    text_append(out, row->doc, sentences);
+    if (examples) text_format(out, "\n```tl%s\n```", examples);
+}
+
+// What a variable is: as annotated, or the value that it is first given.
+static void append_variable(Text *out, const Binding *binding) {
+    const Node *node = binding->declaration;
+    text_append_string(out, "```tl\n");
+    if (node && (node->kind == NODE_TENSOR_DECLARATION || node->kind == NODE_LET)) {
+        append_source(out, node->span);
+    } else if (node && node->kind == NODE_FUNCTION) {
+        feature_append_head(out, node->as.function);
+    } else if (binding->type) {
+        text_format(out, "%s: ", binding->word.text);
+        append_source(out, binding->type->span);
+    } else {
+        text_append_string(out, binding->word.text);
+    }
+    text_append_string(out, "\n```");
+}
+
+static void append_binding(Text *out, const Binding *binding) {
+    switch (binding->kind) {
+    case BINDING_BUILTIN: append_builtin(out, binding->word.text); return;
+    case BINDING_FUNCTION:
+        text_append_string(out, "```tl\n");
+        feature_append_head(out, binding->declaration->as.function);
+        text_append_string(out, "\n```");
+        append_comment(out, binding->declaration->span.begin);
+        return;
+    case BINDING_STRUCT: {
+        size_t length;
+        const char *text = source_text(binding->declaration->span, &length);
+        text_append_string(out, "```tl\n");
+        text_append(out, text, length);
+        text_append_string(out, "\n```");
+        append_comment(out, binding->declaration->span.begin);
+        return;
+    }
+    case BINDING_MODULE:
+        text_format(out, "```tl\nimport \"%s\" as %s\n```",
+                    binding->program ? binding->program->file->name : "", binding->word.text);
+        return;
+    case BINDING_DIMENSION:
+        text_format(out, "```tl\n%s\n```\na dimension", binding->word.text);
+        return;
+    case BINDING_DTYPE: text_format(out, "```tl\n%s\n```\na dtype", binding->word.text); return;
+    default: append_variable(out, binding); return;
+    }
+}
+
+static void append_members(Text *out, const Analysis *analysis, Span name) {
+    size_t length;
+    const char *text = source_text(name, &length);
+    for (size_t i = 0; i < analysis->members.count; i++) {
+        const Member *member = &analysis->members.items[i];
+        if (member->name->length != length || memcmp(member->name->text, text, length) != 0)
+            continue;
+        text_format(out, "%s```tl\n%s: ", out->length ? "\n" : "", member->owner->text);
+        if (member->method)
+            feature_append_head(out, member->method);
+        else
+            append_source(out, (Span){member->name->span.begin, member->type->span.end});
+        text_append_string(out, "\n```");
+    }
+}
+
+json_t *feature_hover(const Analysis *analysis, size_t offset) {
+    const Occurrence *occurrence = analysis_at(analysis, offset);
+    if (!occurrence) return NULL;
+    Text text = {0};
+    if (occurrence->member) append_members(&text, analysis, occurrence->span);
+    if (text.length == 0 && occurrence->binding) append_binding(&text, occurrence->binding);
+    json_t *hover = NULL;
+    if (text.length > 0)
+        hover = json_pack("{s:{s:s, s:o}, s:o}", "contents", "kind", "markdown", "value",
+                          place_text(text_get(&text), text.length), "range",
+                          place_range(occurrence->span));
+    text_free(&text);
+    return hover;
+}

@@ -1,0 +1,42 @@
+// tl lsp: the language server on standard input and output.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lsp/lsp.h"
+#include "main/command.h"
+
+static bool write_whole(const Text *text) {
+    for (size_t at = 0; at < text->length;) {
+        ssize_t count = write(STDOUT_FILENO, text->bytes + at, text->length - at);
+        if (count < 0 && errno != EINTR) return false;
+        if (count > 0) at += (size_t)count;
+    }
+    return true;
+}
+
+int command_lsp(const Command *command, int count, char **arguments) {
+    enum { CHUNK_BYTES = 65536 };
+    // Editors like to say which way they talk; this is the one way there is.
+    if (count == 1 && strcmp(arguments[0], "--stdio") == 0) count = 0;
+    if (count > 0) return usage_error(command, "%s is not expected", arguments[0]);
+    Server *server = server_new();
+    Text out = {0};
+    char *chunk = memory_allocate(CHUNK_BYTES);
+    bool more = true;
+    while (more) {
+        ssize_t length = read(STDIN_FILENO, chunk, CHUNK_BYTES);
+        if (length < 0 && errno == EINTR) continue;
+        if (length <= 0) break;
+        more = server_feed(server, chunk, (size_t)length, &out) && write_whole(&out);
+        text_clear(&out);
+    }
+    write_whole(&out);
+    int status = server_exit_status(server);
+    free(chunk);
+    text_free(&out);
+    server_free(server);
+    source_reset();
+    return status;
+}
