@@ -91,6 +91,15 @@ const Code *lower_declared_value(Lowering *lowering, const Node *node, const Ann
     return row ? lower_shaped(lowering, node, row, type, node->span) : lower(lowering, node);
 }
 
+// A parameter has identity, so that a number becomes a tensor of rank 0.
+static Value make_parameter(Value value, const char *name) {
+    if (value.kind == VALUE_TENSOR) return tensor_make_parameter(value);
+    Tensor *tensor;
+    Status status = value_to_tensor(value, name, &tensor);
+    value_release(value);
+    return status == STATUS_OK ? tensor_make_parameter(value_tensor(tensor)) : value_fail();
+}
+
 static Value eval_tensor(Frame *frame, const Code *code) {
     const DeclareCode *declare = (const DeclareCode *)code;
     Value value = EVAL(frame, declare->value);
@@ -98,8 +107,8 @@ static Value eval_tensor(Frame *frame, const Code *code) {
     origin_current.at = code->span.begin;
     value = annotation_convert(frame, declare->type, value, declare->name);
     if (failed(value)) return fail_at(code->span);
-    if (declare->learnable && value.kind == VALUE_TENSOR) {
-        value = tensor_make_parameter(value);
+    if (declare->learnable) {
+        value = make_parameter(value, declare->name);
         if (failed(value)) return fail_at(code->span);
     }
     variable_set(frame, declare->variable, value);
