@@ -1,5 +1,7 @@
 """Every block type of GGUF: its numbers, exactly, and its use as a weight."""
+import tempfile
 import unittest
+from pathlib import Path
 
 from tl import fixture, run
 
@@ -32,6 +34,19 @@ class Quantised(unittest.TestCase):
             self.assertEqual(result.status, 0, result.err)
             types = {line.split()[1] for line in result.out.splitlines()}
             self.assertLessEqual(set(TYPES), types)
+
+    def test_a_type_that_is_not_known_is_refused_by_its_name(self):
+        data = bytearray(fixture(self, "models/quant-blocks.gguf").read_bytes())
+        place = data.index(b"tq2_0") + len("tq2_0") + 4 + 2 * 8  # behind the number of dimensions and two
+        self.assertEqual(data[place:place + 4], b"\x23\0\0\0")
+        data[place] = 16  # iq2_xxs, whose blocks are of the same size
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.gguf")
+            path.write_bytes(data)
+            result = run("-e", "let m = load_model(args()[0])\nprint(m.tensors()[0].name)\nget_tensor(m, \"tq2_0\")", path)
+        self.assertEqual(result.status, 1, result.err)
+        self.assertIn("error[dtype]: tensor tq2_0 of ", result.err)
+        self.assertIn("is stored as iq2_xxs, which tl cannot compute with", result.err)
 
 
 if __name__ == "__main__":

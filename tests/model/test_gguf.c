@@ -81,16 +81,6 @@ static void test_unknown_names_suggest(void **state) {
     model_release(model);
 }
 
-static void test_type_without_kernels_is_refused(void **state) {
-    (void)state;
-    Model *model;
-    Tensor *tensor;
-    assert_int_equal(model_open(fixture("models/quant-blocks.gguf"), NULL, &model), STATUS_OK);
-    assert_int_equal(model_tensor(model, "tq1_0", &tensor), STATUS_DTYPE);
-    assert_non_null(strstr(error_current()->message, "stored as tq1_0"));
-    model_release(model);
-}
-
 static void test_conversion_on_access(void **state) {
     (void)state;
     Model *model;
@@ -279,7 +269,6 @@ int main(void) {
         cmocka_unit_test(test_dimensions_are_reversed),
         cmocka_unit_test(test_tensors_are_made_once),
         cmocka_unit_test(test_unknown_names_suggest),
-        cmocka_unit_test(test_type_without_kernels_is_refused),
         cmocka_unit_test(test_conversion_on_access),
         cmocka_unit_test(test_lying_headers),
         cmocka_unit_test(test_lying_tensors),
