@@ -316,8 +316,8 @@ static Status convert_tensor(Frame *frame, const Annotation *annotation, Tensor 
     for (int i = 0; i < annotation->rank; i++)
         dimension_bind(frame, &annotation->dimensions[i], shape.dims[i]);
     Tensor *cast;
-    if (annotation->any_dtype) {
-        cast = tensor_retain(tensor);
+    if (annotation->any_dtype || annotation->dtype == tensor_dtype(tensor)) {
+        cast = tensor_retain(tensor); // a parameter stays itself
     } else {
         TRY(tensor_cast(tensor, annotation->dtype, &cast));
     }

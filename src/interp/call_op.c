@@ -136,6 +136,10 @@ static Status set_string(Preparation *p, Value value, const char **field) {
 static Status set_attribute(Preparation *p, AttributeId id, Value value) {
     const AttributeInfo *info = &attribute_table[id];
     void *field = (char *)&p->attributes + info->offset;
+    if (UNLIKELY(value_needs_gradient(value))) {
+        fail(STATUS_GRADIENT, "%s is a plain number, through which no gradient flows", p->what);
+        return fail_help("detach(x) says that none is wanted");
+    }
     p->attributes.given |= 1ull << id;
     switch (info->kind) {
     case ATTRIBUTE_KIND_INT: return value_to_int(value, p->what, field);

@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "interp/format.h"
 #include "interp/object.h"
+#include "tensor/op.h"
+#include "tensor/tape.h"
 
 Status fail_kind(const char *what, const char *wanted, Value value) {
     return fail(STATUS_TYPE, "%s must be %s, but it is %s", what, wanted, value_text(value).text);
@@ -287,6 +289,42 @@ static Status numbers_to_tensor(const Numbers *numbers, Tensor **out) {
                                 bools ? DTYPE_BOOL : DTYPE_INT64, out);
 }
 
+bool value_needs_gradient(Value value) {
+    if (LIKELY(!tape_recording)) return false;
+    if (value.kind == VALUE_TENSOR) return tensor_needs_gradient(value.as.tensor);
+    if (value.kind == VALUE_CELL) return value_needs_gradient(value.as.cell->value);
+    bool needs = false;
+    if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE)
+        for (size_t i = 0; i < value.as.list->count && !needs; i++)
+            needs = value_needs_gradient(value.as.list->items[i]);
+    return needs;
+}
+
+static Status stack_list(const List *list, const char *what, Tensor **out) {
+    Tensor **parts = memory_allocate(list->count * sizeof *parts);
+    size_t made = 0;
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < list->count && status == STATUS_OK; i++) {
+        status = value_stack(list->items[i], what, &parts[made]);
+        if (status == STATUS_OK) made++;
+    }
+    if (status == STATUS_OK) status = tensor_stack(parts, made, 0, out);
+    while (made > 0) tensor_release(parts[--made]);
+    free(parts);
+    return status;
+}
+
+Status value_stack(Value value, const char *what, Tensor **out) {
+    if (value.kind == VALUE_CELL) return value_stack(value.as.cell->value, what, out);
+    if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE)
+        return stack_list(value.as.list, what, out);
+    Tensor *given;
+    TRY(value_to_tensor(value, what, &given));
+    Status status = tensor_cast(given, DTYPE_FLOAT32, out);
+    tensor_release(given);
+    return status;
+}
+
 Status value_to_tensor(Value value, const char *what, Tensor **out) {
     if (value.kind == VALUE_TENSOR) {
         *out = tensor_retain(value.as.tensor);
@@ -294,7 +332,10 @@ Status value_to_tensor(Value value, const char *what, Tensor **out) {
     }
     Numbers numbers = {.depth_max = -1};
     Status status = collect_numbers(&numbers, value, 0, what);
-    if (status == STATUS_OK) status = numbers_to_tensor(&numbers, out);
+    if (status == STATUS_OK && value_needs_gradient(value))
+        status = value_stack(value, what, out);
+    else if (status == STATUS_OK)
+        status = numbers_to_tensor(&numbers, out);
     free(numbers.floats);
     free(numbers.integers);
     return status;

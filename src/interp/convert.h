@@ -11,6 +11,11 @@ Status value_to_device(Value value, const char *what, Device **out) MUST_USE;
 // Int, float, bool or rank-0 tensor, its kind kept.
 Status value_to_scalar(Value value, const char *what, Scalar *out) MUST_USE;
 Value value_from_scalar(Scalar scalar);
+// Whether gradients flow through a value: a tensor, or a list that holds one.
+bool value_needs_gradient(Value value);
+// A list of numbers and tensors of one shape as a float32 tensor, joined by operations so that
+// gradients flow on; nested literals count as lists.
+Status value_stack(Value value, const char *what, Tensor **out) MUST_USE;
 // Reads a rank-0 tensor as the plain number it holds; any other value stays. Never a new reference.
 Status value_read_number(Value *value) MUST_USE;
 // Everything that `for` runs through, as a new list: lists, tuples, ranges, tensors along dimension

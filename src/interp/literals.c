@@ -113,7 +113,13 @@ static Status numbers_read(const List *list, Numbers *numbers) {
     return STATUS_OK;
 }
 
-static Value numbers_make(const List *list, Numbers *numbers) {
+static Value numbers_make(List *list, Numbers *numbers) {
+    Value whole = {.kind = VALUE_LIST, .as.list = list};
+    if (numbers->has_float && value_needs_gradient(whole)) {
+        Tensor *stacked;
+        TRY_VALUE(value_stack(whole, "the element", &stacked));
+        return value_tensor(stacked);
+    }
     int64_t count = 1;
     for (int i = 0; i < numbers->shape.rank; i++) count *= numbers->shape.dims[i];
     void *storage = memory_allocate_zeroed((size_t)count, sizeof(double));
