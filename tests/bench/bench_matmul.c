@@ -1,6 +1,7 @@
 // How fast matrix products are: float32 beside BLAS called directly, float16 beside float32, and
 // vectors by weights in bytes of weight per second beside plain reading. Prints; checks nothing.
 #include <cblas.h>
+#include <omp.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,7 @@ static void run_blas(void *context) {
     Product *product = context;
     int m = (int)product->views[0].dims[0], n = (int)product->views[1].dims[1],
         k = (int)product->views[0].dims[1];
+    omp_set_num_threads(cpu_thread_count()); // the kernel takes them away
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, product->buffers[0].handle,
                 k, product->buffers[1].handle, n, 0, product->buffers[2].handle, n);
 }

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 BlasLibrary blas_library;
@@ -67,8 +68,21 @@ static Status check_library(const Library *library) {
     return fail_help("on Debian and Ubuntu: apt install %s", library->package);
 }
 
+// OpenBLAS built with OpenMP asks that, for each thread anew; else it has threads of its own.
 static void open_blas(void) {
     open_library(&blas);
+    void *handle = dlopen(blas.file, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) return;
+    void *found = dlsym(handle, "omp_set_num_threads");
+    if (!found) found = dlsym(handle, "openblas_set_num_threads");
+    memcpy(&blas_library.set_threads, &found, sizeof found);
+    dlclose(handle);
+}
+
+void blas_use_one_thread(void) {
+    static _Thread_local bool done;
+    if (!done && blas_library.set_threads) blas_library.set_threads(1);
+    done = true;
 }
 
 static void open_lapack(void) {

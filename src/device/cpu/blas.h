@@ -12,6 +12,7 @@
 typedef struct BlasLibrary {
     __typeof__(cblas_sgemm) *sgemm;
     __typeof__(cblas_dgemm) *dgemm;
+    void (*set_threads)(int count);
 } BlasLibrary;
 
 #define LAPACK_FUNCTIONS(F)                                                                        \
@@ -28,6 +29,9 @@ typedef struct LapackLibrary {
 // Before the first use of a library; cheap once it is there. Fails when it cannot be loaded.
 Status blas_load(void) MUST_USE;
 Status lapack_load(void) MUST_USE;
+// In a thread that is about to use them: their own threads would cut the work by their number, and
+// results would depend on it; ours run BLAS side by side on tiles.
+void blas_use_one_thread(void);
 // Complete once loading has succeeded.
 extern BlasLibrary blas_library;
 extern LapackLibrary lapack_library;

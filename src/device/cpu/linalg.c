@@ -127,13 +127,12 @@ Status cpu_kernel_LINALG(const KernelCall *call) {
     for (int d = 0; d < in->rank - 2; d++) batches *= in->dims[d];
     Status status = STATUS_OK;
     TRY(lapack_load());
-    int threads = blas_begin();
+    blas_use_one_thread();
     problem.a = memory_allocate((size_t)(m * n) * compute_bytes(problem.compute));
     for (; problem.batch < batches && status == STATUS_OK; problem.batch++) {
         read_matrix(&problem, in, problem.a);
         status = solves[call->options.op][problem.compute == COMPUTE_F64](&problem);
     }
     free(problem.a);
-    blas_end(threads);
     return status;
 }

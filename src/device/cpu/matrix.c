@@ -4,7 +4,6 @@
 #include "device/cpu/matrix.h"
 
 #include <limits.h>
-#include <omp.h>
 
 #include "device/cpu/blas.h"
 #include "device/cpu/quant.h"
@@ -85,18 +84,8 @@ static CBLAS_TRANSPOSE blas_layout(const Matrix *matrix, int *leading) {
     return CblasTrans;
 }
 
-int blas_begin(void) {
-    int before = omp_get_max_threads(); // what OpenBLAS asks for, each time it is called
-    if (before != 1) omp_set_num_threads(1);
-    return before;
-}
-
-void blas_end(int before) {
-    if (before != 1) omp_set_num_threads(before);
-}
-
 void blas_product(const BlasProduct *product) {
-    int threads = blas_begin();
+    blas_use_one_thread();
     int m = (int)product->a.rows, n = (int)product->b.columns, k = (int)product->a.columns;
     int a_leading, b_leading, c_leading = (int)product->c_stride;
     CBLAS_TRANSPOSE a_layout = blas_layout(&product->a, &a_leading);
@@ -108,7 +97,6 @@ void blas_product(const BlasProduct *product) {
     else
         blas_library.dgemm(CblasRowMajor, a_layout, b_layout, m, n, k, 1.0, a, a_leading, b,
                            b_leading, product->accumulate ? 1.0 : 0.0, product->c, c_leading);
-    blas_end(threads);
 }
 
 Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *scratch) {

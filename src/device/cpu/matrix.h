@@ -73,12 +73,6 @@ static inline const MatrixSimd *matrix_simd(void) {
     return CPU_CHOOSE(&matrix_simd);
 }
 
-// Around any use of BLAS or LAPACK: takes their threads away and gives them back. Theirs would cut
-// the work by their number, and the results would depend on it; ours run BLAS side by side on
-// tiles.
-int blas_begin(void);
-void blas_end(int before);
-
 // c[m, n] = a @ b + (accumulate ? c : 0) through BLAS, of compute type F32 or F64. Both operands
 // suit BLAS; c is contiguous along its rows, c_stride elements apart.
 typedef struct BlasProduct {

@@ -77,35 +77,28 @@ SIMD_INLINE float float_of_half_at(const uint8_t *source) {
 #endif
 }
 
-// A few bytes, fewer than a vector of 64 or a multiple of 2 beyond: calls of memcpy cost more.
-SIMD_INLINE void copy_few(char *target, const char *source, int64_t bytes) {
+// Sums halve the vector: lane i and the lane half a vector above it, until one is left.
+SIMD_INLINE float floats_sum(Floats values) {
 #if defined(TL_ISA_avx512)
-    for (int64_t i = 0; i < bytes; i += 64) {
-        __mmask64 mask = bytes - i >= 64 ? ~0ull : (1ull << (bytes - i)) - 1;
-        _mm512_mask_storeu_epi8(target + i, mask, _mm512_maskz_loadu_epi8(mask, source + i));
-    }
+    return _mm512_reduce_add_ps((__m512)values);
+#elif defined(TL_ISA_avx2)
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128((__m256)values),
+                             _mm256_extractf128_ps((__m256)values, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return four[0] + four[1];
 #else
-    int64_t i = 0;
-    for (; i + 16 <= bytes; i += 16) memcpy(target + i, source + i, 16);
-    for (; i + 4 <= bytes; i += 4) memcpy(target + i, source + i, 4);
-    for (; i < bytes; i++) target[i] = source[i];
+    return (values[0] + values[2]) + (values[1] + values[3]);
 #endif
 }
 
-SIMD_INLINE float floats_sum(Floats values) {
-    float lanes[LANES];
-    memcpy(lanes, &values, sizeof lanes);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
-    return lanes[0];
-}
-
 SIMD_INLINE double doubles_sum(Doubles values) {
-    double lanes[DOUBLE_LANES];
-    memcpy(lanes, &values, sizeof lanes);
-    for (int half = DOUBLE_LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
-    return lanes[0];
+#if defined(TL_ISA_avx512)
+    return _mm512_reduce_add_pd((__m512d)values);
+#elif defined(TL_ISA_avx2)
+    return (values[0] + values[2]) + (values[1] + values[3]);
+#else
+    return values[0] + values[1];
+#endif
 }
 
 #endif

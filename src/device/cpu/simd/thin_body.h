@@ -16,46 +16,61 @@ SIMD_INLINE void NAME(vector_to)(REAL *target, VECTOR values) {
     memcpy(target, &values, sizeof values);
 }
 
-// The last numbers of each row of a, fewer than a group, filled up with zeros; and room for those
-// of a row of b.
+typedef __typeof__((VECTOR){0} == (VECTOR){0}) NAME(Mask);
+
+// The last numbers of each row of a, fewer than a group, filled up with zeros. Where a whole group
+// of b can be read, what does not count of it is masked; the end of b is copied to be filled up.
 typedef struct NAME(Rest) {
     REAL a[THIN_ROWS_MAX][THIN_GROUP];
-    char b[THIN_GROUP * sizeof(double)]; // zeros behind the numbers
-    int64_t first, count;                // of k
+    NAME(Mask) mask[NAME(group_vectors)];
+    int64_t first, count; // of k
+    const char *end;      // of b
 } NAME(Rest);
 
 typedef struct NAME(Tile) { // rows of a by columns of b, whose elements have item_bytes bytes
     int rows, columns;
     NAME(GroupLoad) load;
     int64_t item_bytes; // 0 for blocks, whose k is a whole number of groups
-    NAME(Rest) * rest;
+    const NAME(Rest) * rest;
 } NAME(Tile);
 
-static void NAME(rest_prepare)(const ThinProduct *product, NAME(Rest) * rest) {
+static void NAME(rest_prepare)(const ThinProduct *product, int64_t item_bytes, NAME(Rest) * rest) {
     rest->count = product->k % THIN_GROUP;
     rest->first = product->k - rest->count;
+    rest->end = product->b + (product->n - 1) * product->b_stride_bytes + product->k * item_bytes;
     if (rest->count == 0) return;
-    memset(rest->b, 0, sizeof rest->b);
+    for (int v = 0; v < NAME(group_vectors); v++)
+        for (int i = 0; i < WIDTH; i++) rest->mask[v][i] = v * WIDTH + i < rest->count ? -1 : 0;
     for (int i = 0; i < product->rows; i++) {
         const REAL *a = (const REAL *)product->a + i * product->a_stride + rest->first;
-        memset(rest->a[i], 0, sizeof rest->a[i]);
-        for (int64_t k = 0; k < rest->count; k++) rest->a[i][k] = a[k];
+        for (int64_t k = 0; k < THIN_GROUP; k++) rest->a[i][k] = k < rest->count ? a[k] : 0;
     }
 }
 
 // Adds the products of the rest to totals[row][column].
 SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(Tile) tile,
                                 VECTOR (*totals)[4]) {
-    NAME(Rest) *rest = tile.rest;
+    const NAME(Rest) *rest = tile.rest;
     int vectors = (int)((rest->count + WIDTH - 1) / WIDTH);
+#pragma GCC unroll 4
     for (int j = 0; j < tile.columns; j++) {
+        const char *source = b + j * product->b_stride_bytes + rest->first * tile.item_bytes;
+        char filled[THIN_GROUP * sizeof(double)];
+        if (rest->end - source < THIN_GROUP * tile.item_bytes) {
+            memset(filled, 0, sizeof filled);
+            memcpy(filled, source, (size_t)(rest->count * tile.item_bytes));
+            source = filled;
+        }
         VECTOR weights[NAME(group_vectors)];
-        copy_few(rest->b, b + j * product->b_stride_bytes + rest->first * tile.item_bytes,
-                 rest->count * tile.item_bytes);
-        tile.load(rest->b, 0, weights);
-        for (int v = 0; v < vectors; v++)
+        tile.load(source, 0, weights);
+#pragma GCC unroll 16
+        for (int v = 0; v < NAME(group_vectors); v++) {
+            if (v >= vectors) break;
+            VECTOR numbers = (VECTOR)((NAME(Mask))weights[v] & rest->mask[v]);
+#pragma GCC unroll 8
             for (int i = 0; i < tile.rows; i++)
-                totals[i][j] += weights[v] * NAME(vector_at)(rest->a[i] + v * WIDTH);
+                totals[i][j] += numbers * NAME(vector_at)(rest->a[i] + v * WIDTH);
+        }
     }
 }
 
@@ -96,7 +111,7 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
     int64_t column = 0;
     NAME(Rest) rest;
-    NAME(rest_prepare)(product, &rest);
+    NAME(rest_prepare)(product, item_bytes, &rest);
 #define DOT_CASE(rows, step)                                                                       \
     case rows:                                                                                     \
         for (; column + step <= product->n; column += step)                                        \
@@ -149,8 +164,56 @@ SIMD_INLINE void NAME(strip_rows)(const ThinProduct *product, int64_t k, int dep
     NAME(strip_step)(product, k, depth, j, weights, sums);
 }
 
+// `rows` rows of a, a constant where this is inlined, by one vector of columns: the sums stay in
+// registers. What is read beyond the last column lies within b or is filled up.
+SIMD_INLINE void NAME(strip_tile)(const ThinProduct *product, int row, int rows, int64_t column,
+                                  NAME(VectorLoad) load, int64_t item_bytes) {
+    const REAL *a = (const REAL *)product->a + row * product->a_stride;
+    const char *b = product->b + column * item_bytes;
+    int64_t width = product->n - column < WIDTH ? product->n - column : WIDTH, k = 0;
+    int64_t beyond = (WIDTH - width) * item_bytes, stride = product->b_stride_bytes;
+    int64_t last = beyond == 0 ? 0 : stride > 0 ? (beyond + stride - 1) / stride : product->k;
+    int64_t whole = product->k - last; // rows of b of which a vector can be read
+    VECTOR sums[4][2] = {{{0}}};
+    for (; k + 2 <= whole; k += 2)
+#pragma GCC unroll 2
+        for (int d = 0; d < 2; d++) {
+            VECTOR weights = load(b + (k + d) * stride);
+#pragma GCC unroll 4
+            for (int i = 0; i < rows; i++) sums[i][d] += weights * a[i * product->a_stride + k + d];
+        }
+    for (; k < product->k; k++) {
+        char filled[WIDTH * sizeof(double)] = {0};
+        memcpy(filled, b + k * stride, (size_t)(width * item_bytes));
+        VECTOR weights = load(filled);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) sums[i][0] += weights * a[i * product->a_stride + k];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+        REAL *out = (REAL *)product->out + (row + i) * product->out_row_stride;
+        VECTOR total = sums[i][0] + sums[i][1];
+        for (int64_t j = 0; j < width; j++)
+            out[(column + j) * product->out_column_stride] = total[j];
+    }
+}
+
+enum { NAME(strip_narrow) = 2 * WIDTH };
+
 SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
                              int64_t item_bytes) {
+    if (product->n <= NAME(strip_narrow)) {
+        for (int64_t column = 0; column < product->n; column += WIDTH) {
+            int row = 0;
+            for (; row + 4 <= product->rows; row += 4)
+                NAME(strip_tile)(product, row, 4, column, load, item_bytes);
+            for (; row + 2 <= product->rows; row += 2)
+                NAME(strip_tile)(product, row, 2, column, load, item_bytes);
+            for (; row < product->rows; row++)
+                NAME(strip_tile)(product, row, 1, column, load, item_bytes);
+        }
+        return;
+    }
     REAL sums[THIN_ROWS_MAX * (STRIP_COLUMNS_MAX + WIDTH)];
     for (int i = 0; i < product->rows; i++)
         for (int64_t j = 0; j < product->n; j += WIDTH)
