@@ -1,5 +1,6 @@
-// MAP and COPY: a short program of formulas over operands of any dtype and strides. Each thread
-// makes ITEMS items of one element, or of four neighbours when VECTOR.
+// MAP and COPY: formulas over operands of any dtype and strides. Each thread makes ITEMS items of one
+// element, or of four neighbours when VECTOR. With OPERANDS one formula of so many operands, which
+// drivers reduce to a few instructions; otherwise a program of up to eight steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "maps.glsl"
@@ -74,19 +75,37 @@ real4 load_input(uint k, uint64_t item) {
     return real4(load(inputs[k], offset, dtype));
 }
 
-void make_item(uint64_t item) {
+#ifdef OPERANDS
+real4 result_of(uint64_t item) {
+    real4 x = load_input(0, item), y = x, z = x;
+#if OPERANDS > 1
+    y = load_input(1, item);
+#endif
+#if OPERANDS > 2
+    z = load_input(2, item);
+#endif
+    real4 value;
+    for (int lane = 0; lane < (VECTOR ? 4 : 1); lane++)
+        value[lane] = map_value(STEP_0 & 0xFFu, x[lane], y[lane], z[lane]);
+    return value;
+}
+#else
+real4 result_of(uint64_t item) {
     real4 registers[INPUTS_MAX + STEPS_MAX];
     for (uint k = 0; k < N_INPUTS; k++) registers[k] = load_input(k, item);
     for (uint s = 0; s < N_STEPS; s++) {
         uint program = step_at(s), op = program & 0xFFu;
         real4 x = registers[program >> 8 & 15u], y = registers[program >> 12 & 15u],
               z = registers[program >> 16 & 15u];
-        real4 value;
         for (int lane = 0; lane < (VECTOR ? 4 : 1); lane++)
-            value[lane] = map_value(op, x[lane], y[lane], z[lane]);
-        registers[N_INPUTS + s] = value;
+            registers[N_INPUTS + s][lane] = map_value(op, x[lane], y[lane], z[lane]);
     }
-    real4 result = registers[N_INPUTS + N_STEPS - 1];
+    return registers[N_INPUTS + N_STEPS - 1];
+}
+#endif
+
+void make_item(uint64_t item) {
+    real4 result = result_of(item);
     uint64_t address = element_address(out_address, offset_of(0, item), OUT_DTYPE);
     if (VECTOR)
         store4(address, OUT_DTYPE, result);

@@ -145,11 +145,18 @@ real power_of(real a, real b) {
 
 #endif
 
-// Rows are numbered as they come: `row` and `op` are constants by the time a pipeline is made.
+// Rows are numbered as they come; `row` is a constant to the compiler and `op` one by the time a
+// pipeline is made. A module has rows ROWS_FIRST up to ROWS_END only, which drivers compile sooner.
+#ifndef ROWS_FIRST
+#define ROWS_FIRST 0
+#define ROWS_END 0xFFFFu
+#endif
 real map_value(uint op, real x, real y, real z) {
     precise real value = x;
     uint row = 0;
-#define MAP1(code, formula) if (op == row++) value = formula;
+#define MAP1(code, formula)                                                                        \
+    if (row >= ROWS_FIRST && row < ROWS_END && op == row) value = formula;                         \
+    row++;
 #define MAP2(code, formula) MAP1(code, formula)
 #define MAP3(code, formula) MAP1(code, formula)
 #ifdef REAL_I64

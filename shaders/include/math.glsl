@@ -192,12 +192,12 @@ real reduced_large(real x, out int quadrant) {
     uint64_t turn = uint64_t(product[0]) << 32 | uint64_t(product[1]);
     uint64_t whole = turn + 0x2000000000000000UL >> 62;
     int64_t rest = int64_t(turn - (whole << 62));
-    real fraction = real(rest) * power_of_two(-62);
+    real fraction = real_of_int64(rest) * power_of_two(-62);
     uint64_t tail = uint64_t(product[2]) << 32;
 #ifdef REAL_F64
     tail |= uint64_t(product[3]);
 #endif
-    fraction += real(tail >> 1) * power_of_two(-62) * power_of_two(-63);
+    fraction += real_of_int64(int64_t(tail >> 1)) * power_of_two(-62) * power_of_two(-63);
     quadrant = int(whole);
     real angle = fraction * HALF_PI;
     if (is_negative(x)) {

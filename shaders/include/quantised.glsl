@@ -4,7 +4,7 @@
 #define QUANTISED_GLSL
 
 int signed_byte(uint64_t address) {
-    return bitfieldExtract(int(Byte(address).v), 0, 8);
+    return int(uint(Byte(address).v) << 24) >> 24;
 }
 
 float half_at(uint64_t address) {

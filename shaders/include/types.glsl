@@ -158,7 +158,17 @@ float float_of_int64_in(int64_t v, int bits) {
 float float_of_int64(int64_t v) { return float_of_int64_in(v, 31); }
 float odd_of_int64(int64_t v) { return float_of_int64_in(v, 24); }
 
+// From its halves: Mesa 22.3 gets comparisons of widened numbers with constants wrong.
+int64_t int64_of_int(int v) {
+    return packInt2x32(ivec2(v, v >> 31));
+}
+
 // What is stored, as the compute type...
+#ifdef REAL_I64
+int64_t real_of_int(int v) { return int64_of_int(v); }
+#else
+real real_of_int(int v) { return real(v); }
+#endif
 #ifdef REAL_F32
 float real_of_int64(int64_t v) { return float_of_int64(v); }
 #else
@@ -185,12 +195,13 @@ real real_of_bits_as(uint bits, uint dtype) {
     if (dtype == BFLOAT16) return real_of_float(float_of_bfloat(bits));
 #ifdef FLOATS_ONLY
     return R(0);
-#endif
+#else
     if (dtype == BOOL) return bits != 0 ? R(1) : R(0);
-    if (dtype == UINT8) return real(bits);
-    if (dtype == INT8) return real(bitfieldExtract(int(bits), 0, 8));
-    if (dtype == INT16) return real(bitfieldExtract(int(bits), 0, 16));
-    return real(int(bits));
+    if (dtype == UINT8) return real_of_int(int(bits));
+    if (dtype == INT8) return real_of_int(int(bits << 24) >> 24);
+    if (dtype == INT16) return real_of_int(int(bits << 16) >> 16);
+    return real_of_int(int(bits));
+#endif
 }
 
 // Whole numbers wrap into narrower ones, floats saturate.
@@ -204,12 +215,13 @@ uint bits_of_real_as(real value, uint dtype) {
     if (dtype == BFLOAT16) return bfloat_of_float(odd_of_real(value));
 #ifdef FLOATS_ONLY
     return 0;
-#endif
+#else
     if (dtype == BOOL) return value != R(0) ? 1 : 0;
     if (dtype == UINT8) return uint(wrap_or_saturate(value, 0, 255)) & 0xFFu;
     if (dtype == INT8) return uint(wrap_or_saturate(value, -128, 127)) & 0xFFu;
     if (dtype == INT16) return uint(wrap_or_saturate(value, -32768, 32767)) & 0xFFFFu;
     return uint(wrap_or_saturate(value, -2147483648L, 2147483647L));
+#endif
 }
 
 // ... of 64 bits, ...
@@ -271,16 +283,21 @@ void store(uint64_t base, int64_t index, uint dtype, real value) {
     store_at(element_address(base, index, dtype), dtype, value);
 }
 
-// Four neighbours at once, where the address is a multiple of their size.
+// Four neighbours at once, where the address is a multiple of their size. Loops over lanes keep the
+// modules small; drivers unroll them.
 real4 load4(uint64_t address, uint dtype) {
     uint size = element_bytes(dtype);
+    real4 v;
+#if !defined(FLOATS_ONLY) || defined(HAS_FLOAT64)
     if (size == 8) {
-        uvec4 a = Word4(address).v, b = Word4(address + 16UL).v;
-        return real4(real_of_long_as(packUint2x32(a.xy), dtype),
-                     real_of_long_as(packUint2x32(a.zw), dtype),
-                     real_of_long_as(packUint2x32(b.xy), dtype),
-                     real_of_long_as(packUint2x32(b.zw), dtype));
+        for (int i = 0; i < 4; i += 2) {
+            uvec4 pair = Word4(address + uint64_t(8 * i)).v;
+            v[i] = real_of_long_as(packUint2x32(pair.xy), dtype);
+            v[i + 1] = real_of_long_as(packUint2x32(pair.zw), dtype);
+        }
+        return v;
     }
+#endif
     uvec4 bits;
     if (size == 4) {
         bits = Word4(address).v;
@@ -291,21 +308,23 @@ real4 load4(uint64_t address, uint dtype) {
         uint w = Word(address).v;
         bits = uvec4(w, w >> 8, w >> 16, w >> 24) & 0xFFu;
     }
-    return real4(real_of_bits_as(bits.x, dtype), real_of_bits_as(bits.y, dtype),
-                 real_of_bits_as(bits.z, dtype), real_of_bits_as(bits.w, dtype));
+    for (int i = 0; i < 4; i++) v[i] = real_of_bits_as(bits[i], dtype);
+    return v;
 }
 
 void store4(uint64_t address, uint dtype, real4 v) {
     uint size = element_bytes(dtype);
+#if !defined(FLOATS_ONLY) || defined(HAS_FLOAT64)
     if (size == 8) {
-        Word4(address).v = uvec4(unpackUint2x32(long_of_real_as(v.x, dtype)),
-                                 unpackUint2x32(long_of_real_as(v.y, dtype)));
-        Word4(address + 16UL).v = uvec4(unpackUint2x32(long_of_real_as(v.z, dtype)),
-                                        unpackUint2x32(long_of_real_as(v.w, dtype)));
+        for (int i = 0; i < 4; i += 2)
+            Word4(address + uint64_t(8 * i)).v =
+                uvec4(unpackUint2x32(long_of_real_as(v[i], dtype)),
+                      unpackUint2x32(long_of_real_as(v[i + 1], dtype)));
         return;
     }
-    uvec4 bits = uvec4(bits_of_real_as(v.x, dtype), bits_of_real_as(v.y, dtype),
-                       bits_of_real_as(v.z, dtype), bits_of_real_as(v.w, dtype));
+#endif
+    uvec4 bits;
+    for (int i = 0; i < 4; i++) bits[i] = bits_of_real_as(v[i], dtype);
     if (size == 4) Word4(address).v = bits;
     else if (size == 2) Word2(address).v = uvec2(bits.x | bits.y << 16, bits.z | bits.w << 16);
     else Word(address).v = bits.x | bits.y << 8 | bits.z << 16 | bits.w << 24;

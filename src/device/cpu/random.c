@@ -134,8 +134,7 @@ static void fill_chunks(void *context, int64_t begin, int64_t end) {
     }
 }
 
-// The largest number of a float dtype below `bound`, so that rounding cannot reach it.
-static double largest_below(DType dtype, double bound) {
+double random_largest_below(DType dtype, double bound) {
     double rounded = bound;
     unsigned char element[8];
     CpuCompute compute = COMPUTE_F64;
@@ -159,8 +158,8 @@ Status cpu_kernel_RANDOM(const KernelCall *call) {
                      .counter = (uint64_t)call->options.integers[1],
                      .uniform_max = INFINITY};
     if (call->options.op == RANDOM_UNIFORM && dtype_is_float(out->dtype))
-        random.uniform_max =
-            fmax(call->options.scalars[0], largest_below(out->dtype, call->options.scalars[1]));
+        random.uniform_max = fmax(call->options.scalars[0],
+                                  random_largest_below(out->dtype, call->options.scalars[1]));
     int64_t total = view_count(out);
     if (total == 0) return STATUS_OK;
     uint64_t skipped = random.counter % CHUNK_ELEMENTS;

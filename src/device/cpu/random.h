@@ -16,5 +16,7 @@ typedef struct RandomBlocks {
 CPU_DECLARE(void, random_blocks, (uint64_t key, uint64_t first, RandomBlocks *out));
 // Standard normal numbers of the blocks' elements, in the order of the elements.
 CPU_DECLARE(void, random_normals, (const RandomBlocks *blocks, float *out));
+// The largest number of a float dtype below `bound`, so that rounding cannot reach it.
+double random_largest_below(DType dtype, double bound);
 
 #endif

@@ -122,19 +122,63 @@ static void fill_strides(const Walk *walk, MapStrides *out) {
     }
 }
 
-static VulkanShader map_shader(const Map *map, VulkanReal real) {
+// Formulas that have a module of their own, so that pipelines are made sooner; shaders/kernels.def
+// has the rows' numbers.
+_Static_assert(MAP_EXP == 16 && MAP_ADD == 41 && MAP_REM == 45 && MAP_WHERE == 72 &&
+                   MAP_COUNT == 75,
+               "shaders/kernels.def numbers the rows of maps.def");
+static const struct {
+    int end; // the first row behind the part
+    int operands;
+    VulkanShader first; // of its modules
+} parts[] = {
+    {MAP_COPY + 1, 1, SHADER_MOVE_F32},    {MAP_EXP, 1, SHADER_MAP_UNARY_F32},
+    {MAP_ADD, 1, SHADER_MAP_MATH_F32},     {MAP_REM, 2, SHADER_MAP_BASIC_F32},
+    {MAP_WHERE, 2, SHADER_MAP_BINARY_F32}, {MAP_COUNT, 3, SHADER_MAP_TERNARY_F32},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static int part_of(uint16_t op) {
+    int part = 0;
+    while (op >= parts[part].end) part++;
+    return part;
+}
+
+// A single formula's operands in its order.
+static KernelCall order_operands(const KernelCall *call, int operands) {
+    KernelCall ordered = *call;
+    const MapStep *step = &call->options.steps[0];
+    const uint8_t from[] = {step->a, step->b, step->c};
+    for (int k = 0; k < operands; k++) {
+        ASSERT(from[k] < call->n_inputs);
+        ordered.inputs[k] = call->inputs[from[k]];
+    }
+    ordered.n_inputs = operands;
+    ordered.options.steps[0] = (MapStep){step->op, 0, 1, 2};
+    return ordered;
+}
+
+static VulkanShader map_shader(const KernelCall *call, const Map *map, VulkanReal real) {
     bool doubles = false, quantised = false;
     for (int v = 0; v <= map->n_inputs; v++) {
         doubles |= map->views[v] && map->views[v]->dtype == DTYPE_FLOAT64;
         quantised |= map->views[v] && dtype_is_quant(map->views[v]->dtype);
     }
-    if (quantised) return doubles ? SHADER_MAP_QUANTISED_F64 : SHADER_MAP_QUANTISED;
-    if (real == REAL_I64) return doubles ? SHADER_MAP_I64_F64 : SHADER_MAP_I64;
-    return real == REAL_F64 || doubles ? SHADER_MAP_F64 : SHADER_MAP_F32;
+    bool single = call->options.n_steps == 1;
+    int part = single ? part_of(call->options.steps[0].op) : 0;
+    if (quantised) return doubles ? SHADER_MOVE_QUANTISED_F64 : SHADER_MOVE_QUANTISED;
+    if (real == REAL_I64 && doubles)
+        return single && part == 0 ? SHADER_MOVE_I64_F64 : SHADER_MAP_I64_F64;
+    return vulkan_shader_of(single ? parts[part].first : SHADER_MAP_F32,
+                            real == REAL_F32 && doubles ? REAL_F64 : real);
 }
 
-static bool shader_is_double(VulkanShader shader) {
-    return shader == SHADER_MAP_F64 || shader == SHADER_MAP_QUANTISED_F64;
+// Whether the module computes in doubles where float32 was asked for.
+static bool map_is_wider(const KernelCall *call, const Map *map, VulkanReal real) {
+    if (real != REAL_F32) return false;
+    for (int v = 0; v <= call->n_inputs; v++)
+        if (map->views[v] && map->views[v]->dtype == DTYPE_FLOAT64) return true;
+    return false;
 }
 
 static void describe_program(const KernelCall *call, const Map *map, VulkanDispatch *dispatch) {
@@ -156,7 +200,13 @@ static void describe_program(const KernelCall *call, const Map *map, VulkanDispa
     dispatch->n_constants = 3 + call->options.n_steps;
 }
 
-static Status run_program(Device *device, const KernelCall *call, VulkanReal real) {
+static Status run_program(Device *device, const KernelCall *given, VulkanReal real) {
+    KernelCall ordered;
+    const KernelCall *call = given;
+    if (given->options.n_steps == 1) {
+        ordered = order_operands(given, parts[part_of(given->options.steps[0].op)].operands);
+        call = &ordered;
+    }
     Map map = {.views = {call->outputs[0]}, .n_inputs = call->n_inputs};
     for (int k = 0; k < call->n_inputs; k++) map.views[k + 1] = call->inputs[k].view;
     choose_layout(&map, call->n_inputs + 1);
@@ -164,10 +214,10 @@ static Status run_program(Device *device, const KernelCall *call, VulkanReal rea
     if (!map.linear && map.walk.count > UINT32_MAX)
         return fail(STATUS_DEVICE, "%s: more than 2^32 strided elements at once on %s",
                     call->op_name, device->name);
-    VulkanDispatch dispatch = {.shader = map_shader(&map, real)};
+    VulkanDispatch dispatch = {.shader = map_shader(call, &map, real)};
     describe_program(call, &map, &dispatch);
     MapPushAlone push = {.push.out = vulkan_address(map.views[0])};
-    VulkanReal wide = shader_is_double(dispatch.shader) ? REAL_F64 : real;
+    VulkanReal wide = map_is_wider(call, &map, real) ? REAL_F64 : real;
     for (int k = 0; k < call->n_inputs; k++) {
         const TensorView *view = map.views[k + 1];
         push.push.inputs[k] =

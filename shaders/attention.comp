@@ -1,0 +1,161 @@
+// ATTENTION: a workgroup has ROWS rows of one key head: (query, head of the group), group fastest.
+// Keys come in blocks of KEYS; weights are those of an online softmax. A thread has up to WIDE columns
+// of the result for all rows.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "math.glsl"
+
+const uint GROUP = 128, ROWS = 16, KEYS = 32;
+layout(local_size_x = 128) in;
+layout(constant_id = 0) const uint DTYPES = 0; // q, k, v, out, mask (NONE: none)
+layout(constant_id = 1) const bool CAUSAL = false;
+layout(constant_id = 2) const uint WIDTH = 128;    // of a head
+layout(constant_id = 3) const uint WIDE = 1;       // columns of the result per thread
+layout(constant_id = 4) const bool K_FOURS = false; // keys can be read four numbers at a time
+layout(constant_id = 5) const uint QUERY_NUMBERS = 2048; // ROWS * WIDTH
+const uint NONE = 15;
+const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
+           OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
+
+// Strides in elements: q and out [query, head, number], k and v [key, head, number], mask [head,
+// query, key]; then those of the leading dims.
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
+    int64_t q[3], k[3], v[3], to[3], mask[3];
+    int64_t batch_strides[5][8]; // q, k, v, out, mask
+    uint64_t k_address, v_address, mask_address;
+    uint batch_dims[8];
+    uint batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
+};
+layout(push_constant, scalar) uniform Push {
+    Shape shape;
+    uint64_t q_address, out_address;
+    real scale;
+};
+
+shared real query_rows[QUERY_NUMBERS];
+shared real weights[ROWS * KEYS];
+shared real highest[ROWS], totals[ROWS], rescale[ROWS];
+
+real larger(real a, real b) {
+    return real_isnan(a) ? a : (real_isnan(b) || b > a ? b : a);
+}
+
+int64_t batch_offset(uint view, uint batch) {
+    int64_t offset = 0L;
+    for (int d = int(shape.batch_rank) - 1; d >= 0; d--) {
+        offset += int64_t(batch % shape.batch_dims[d]) * shape.batch_strides[view][d];
+        batch /= shape.batch_dims[d];
+    }
+    return offset;
+}
+
+real score(uint row, int64_t key_base) {
+    real sum = R(0);
+    if (K_FOURS) {
+        for (uint i = 0; i < WIDTH; i += 4) {
+            real4 key = load4(element_address(shape.k_address, key_base + int64_t(i), K_DTYPE), K_DTYPE);
+            uint at = row * WIDTH + i;
+            sum += query_rows[at] * key.x + query_rows[at + 1] * key.y +
+                   query_rows[at + 2] * key.z + query_rows[at + 3] * key.w;
+        }
+        return sum;
+    }
+    for (uint i = 0; i < WIDTH; i++)
+        sum += query_rows[row * WIDTH + i] *
+               load(shape.k_address, key_base + int64_t(i) * shape.k[2], K_DTYPE);
+    return sum;
+}
+
+void main() {
+    uint thread = gl_LocalInvocationID.x;
+    uint task = gl_WorkGroupID.x;
+    uint batch = gl_WorkGroupID.y;
+    uint first_row = task % shape.row_blocks * ROWS, key_head = task / shape.row_blocks;
+    uint all_rows = shape.queries * shape.shared_heads;
+    uint rows = min(ROWS, all_rows - first_row);
+    int64_t q_base = batch_offset(0, batch), k_base = batch_offset(1, batch) + int64_t(key_head) * shape.k[1],
+            v_base = batch_offset(2, batch) + int64_t(key_head) * shape.v[1],
+            out_base = batch_offset(3, batch), mask_base = batch_offset(4, batch);
+    for (uint at = thread; at < ROWS * WIDTH; at += GROUP) {
+        uint row = at / WIDTH, index = first_row + row;
+        real x = R(0);
+        if (row < rows) {
+            int64_t offset = q_base + int64_t(index / shape.shared_heads) * shape.q[0] +
+                             int64_t(key_head * shape.shared_heads + index % shape.shared_heads) * shape.q[1] +
+                             int64_t(at % WIDTH) * shape.q[2];
+            x = load(q_address, offset, Q_DTYPE) * scale;
+        }
+        query_rows[at] = x;
+    }
+    if (thread < ROWS) {
+        highest[thread] = -REAL_INFINITY;
+        totals[thread] = R(0);
+    }
+    real sums[ROWS * WIDE];
+    for (uint i = 0; i < ROWS * WIDE; i++) sums[i] = R(0);
+    uint end = shape.keys;
+    if (CAUSAL) { // the last row sees most
+        int seen = int((first_row + rows - 1) / shape.shared_heads) + 1 + int(shape.keys) - int(shape.queries);
+        end = uint(clamp(seen, 0, int(shape.keys)));
+    }
+    for (uint first = 0; first < end; first += KEYS) {
+        barrier();
+        uint column = thread % KEYS, key = first + column;
+        for (uint row = thread / KEYS; row < ROWS; row += GROUP / KEYS) {
+            uint index = first_row + row, query = index / shape.shared_heads;
+            bool seen = key < end && row < rows;
+            if (CAUSAL) seen = seen && int(key) < int(query) + 1 + int(shape.keys) - int(shape.queries);
+            if (seen && MASK_DTYPE != NONE) {
+                uint head = key_head * shape.shared_heads + index % shape.shared_heads;
+                int64_t at = mask_base + int64_t(head) * shape.mask[0] +
+                             int64_t(query) * shape.mask[1] + int64_t(key) * shape.mask[2];
+                seen = load(shape.mask_address, at, MASK_DTYPE) != R(0);
+            }
+            weights[row * KEYS + column] =
+                seen ? score(row, k_base + int64_t(key) * shape.k[0]) : -REAL_INFINITY;
+        }
+        barrier();
+        if (thread < ROWS) {
+            real top = highest[thread];
+            for (uint i = 0; i < KEYS; i++) top = larger(top, weights[thread * KEYS + i]);
+            real base = top == -REAL_INFINITY ? R(0) : top;
+            rescale[thread] = real_exp(highest[thread] - base);
+            real total = totals[thread] * rescale[thread];
+            for (uint i = 0; i < KEYS; i++) {
+                real weight = real_exp(weights[thread * KEYS + i] - base);
+                weights[thread * KEYS + i] = weight;
+                total += weight;
+            }
+            totals[thread] = total;
+            highest[thread] = top;
+        }
+        barrier();
+        for (uint i = 0; i < ROWS * WIDE; i++) sums[i] *= rescale[i / WIDE];
+        uint block = min(KEYS, end - first);
+        for (uint j = 0; j < block; j++) {
+            for (uint w = 0; w < WIDE; w++) {
+                uint at = thread + w * GROUP;
+                if (at >= shape.value_width) continue;
+                real value = load(shape.v_address,
+                                  v_base + int64_t(first + j) * shape.v[0] + int64_t(at) * shape.v[2],
+                                  V_DTYPE);
+                for (uint row = 0; row < ROWS; row++)
+                    sums[row * WIDE + w] += weights[row * KEYS + j] * value;
+            }
+        }
+    }
+    barrier();
+    for (uint row = 0; row < ROWS; row++) {
+        if (row >= rows) break;
+        uint index = first_row + row;
+        int64_t base = out_base + int64_t(index / shape.shared_heads) * shape.to[0] +
+                       int64_t(key_head * shape.shared_heads + index % shape.shared_heads) * shape.to[1];
+        for (uint w = 0; w < WIDE; w++) {
+            uint at = thread + w * GROUP;
+            if (at < shape.value_width)
+                store(out_address, base + int64_t(at) * shape.to[2], OUT_DTYPE,
+                      totals[row] == R(0) ? R(0) : sums[row * WIDE + w] / totals[row]);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+// Writes 1 where an index is out of range for a dimension of `size`.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define REAL_I64
+#include "walk.glsl"
+
+layout(local_size_x = 256) in;
+layout(constant_id = 1) const uint INDEX_DTYPE = 0;
+layout(push_constant, scalar) uniform Push {
+    Strides shape;
+    uint64_t index_address, result;
+    int64_t size;
+    uint count;
+};
+
+void main() {
+    uint64_t number = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
+    if (number >= uint64_t(count)) return;
+    int64_t index = load_integer(index_address, walk_offset(shape, 0, uint(number)), INDEX_DTYPE);
+    if (index < -size || index >= size) Word(result).v = 1;
+}

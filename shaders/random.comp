@@ -1,0 +1,121 @@
+// RANDOM: Philox4x32-10. A number depends on key and counter alone; two neighbours share a block.
+// The arithmetic is that of the CPU's kernel, step by step.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#ifndef REAL_I64
+#include "math.glsl"
+#endif
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint OUT_DTYPE = 0;
+layout(constant_id = 1) const uint DISTRIBUTION = 0;
+const uint UNIFORM = 0, NORMAL = 1, INTEGERS = 2, BERNOULLI = 3;
+layout(push_constant, scalar) uniform Push {
+    uint64_t out_address, count, key, counter;
+    real a, b, highest; // low and width; mean and deviation; low and range; threshold of 53 bits
+};
+
+uvec4 philox(uint64_t block) {
+    uvec4 x = uvec4(uint(block), uint(block >> 32), 0, 0);
+    uvec2 k = uvec2(uint(key), uint(key >> 32));
+    for (int round = 0; round < 10; round++) {
+        uint high_x, low_x, high_z, low_z;
+        umulExtended(0xD2511F53u, x.x, high_x, low_x);
+        umulExtended(0xCD9E8D57u, x.z, high_z, low_z);
+        x = uvec4(high_z ^ x.y ^ k.x, low_z, high_x ^ x.w ^ k.y, low_x);
+        k += uvec2(0x9E3779B9u, 0xBB67AE85u);
+    }
+    return x;
+}
+
+uint64_t bits_of(uint high, uint low) {
+    return uint64_t(high) << 32 | uint64_t(low);
+}
+
+#ifdef REAL_F32
+// The logarithm of a number in (0, 1].
+float log_of(float value) {
+    uint shifted = floatBitsToUint(value) - 0x3F3504F3u;
+    float exponent = float(int(shifted) >> 23);
+    precise float mantissa = uintBitsToFloat((shifted & 0x7FFFFFu) + 0x3F3504F3u);
+    precise float s = (mantissa - 1.0) / (mantissa + 1.0), q = s * s;
+    precise float series =
+        1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * (1.0 / 9.0))));
+    precise float result = exponent * 0.69314718 + 2.0 * s * series;
+    return result;
+}
+
+float sine_of(float x) {
+    precise float q = x * x;
+    precise float result =
+        x * (1.0 - q * (1.0 / 6.0 - q * (1.0 / 120.0 - q * (1.0 / 5040.0 - q * (1.0 / 362880.0)))));
+    return result;
+}
+
+float cosine_of(float x) {
+    precise float q = x * x;
+    precise float tail = 1.0 / 24.0 - q * (1.0 / 720.0 - q * (1.0 / 40320.0 - q * (1.0 / 3628800.0)));
+    precise float result = 1.0 - q * (0.5 - q * tail);
+    return result;
+}
+
+real normal_number(uvec4 words, bool second) {
+    precise float uniform_number = (float(words.x >> 8) + 1.0) * 5.9604644775390625e-8;
+    precise float radius = sqrt(-2.0 * log_of(uniform_number));
+    uint turn = words.z, quarter = turn + 0x20000000u >> 30;
+    precise float angle = float(int(turn - (quarter << 30))) * (6.2831853 * 2.3283064365386963e-10);
+    float sine = sine_of(angle), cosine = cosine_of(angle);
+    float x = (quarter & 1u) != 0 ? -sine : cosine, y = (quarter & 1u) != 0 ? cosine : sine;
+    float part = second ? y : x;
+    precise float number = a + b * (radius * ((quarter & 2u) != 0 ? -part : part));
+    return number;
+}
+#elif defined(REAL_F64)
+double fraction_of(uint high, uint low) {
+    uint64_t bits = bits_of(high, low) >> 11;
+    return double(uint(bits >> 32)) * R(4.76837158203125e-07) +
+           double(uint(bits)) * R(1.1102230246251565e-16);
+}
+
+real normal_number(uvec4 words, bool second) {
+    double radius = sqrt(R(-2) * real_log(fraction_of(words.x, words.y) + R(1.1102230246251565e-16)));
+    double angle = R(6.283185307179586) * fraction_of(words.z, words.w);
+    precise double number = a + b * (radius * (second ? real_sin(angle) : real_cos(angle)));
+    return number;
+}
+#endif
+
+// The high half of a product of 64 bits each.
+uint64_t high_product(uint64_t x, uint64_t y) {
+    uint64_t x_low = x & 0xFFFFFFFFUL, x_high = x >> 32, y_low = y & 0xFFFFFFFFUL, y_high = y >> 32;
+    uint64_t low = x_low * y_low, middle = x_high * y_low + (low >> 32);
+    uint64_t other = x_low * y_high + (middle & 0xFFFFFFFFUL);
+    return x_high * y_high + (middle >> 32) + (other >> 32);
+}
+
+void main() {
+    uint64_t i = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
+    if (i >= count) return;
+    uint64_t at = counter + i;
+    bool second = (at & 1UL) != 0UL;
+    uvec4 words = philox(at >> 1);
+    uint high = second ? words.z : words.x, low = second ? words.w : words.y;
+    real value;
+#ifdef REAL_I64
+    uint64_t bits = bits_of(high, low);
+    if (DISTRIBUTION == INTEGERS)
+        value = a + int64_t(high_product(bits, uint64_t(b)));
+    else
+        value = int64_t(bits >> 11) < a ? 1L : 0L;
+#else
+    value = normal_number(words, second);
+#ifdef REAL_F64
+    if (DISTRIBUTION == UNIFORM) {
+        precise double number = a + fraction_of(high, low) * b;
+        value = number < highest ? number : highest;
+    }
+#endif
+#endif
+    store(out_address, int64_t(i), OUT_DTYPE, value);
+}

@@ -1,0 +1,77 @@
+// ROPE: a thread rotates one pair of a head, or copies one number behind the rotated ones. Angles are
+// whole numbers of 2^-64 turns, exact for any row.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "math.glsl"
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint DTYPES = 0; // in, out, tables
+layout(constant_id = 1) const bool HALF_STYLE = false;
+layout(constant_id = 2) const bool TABLES = false;
+const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, COSINE = DTYPES >> 8 & 15u,
+           SINE = DTYPES >> 12;
+const uint FREQUENCIES = 256;
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
+    int64_t in_strides[8], out_strides[8]; // of all dims, the last four: batch, row, head, number
+    uint dims[8];
+    int64_t offset; // added to the row
+    uint rank, pairs, items;
+    int64_t cosine_strides[2], sine_strides[2];
+    uint64_t turns[FREQUENCIES]; // per row, in 2^-64
+};
+layout(push_constant, scalar) uniform Push {
+    Shape shape;
+    uint64_t in_address, out_address, cosines, sines, count;
+};
+
+void rotate(uint pair, int64_t row, out real cosine, out real sine) {
+    if (TABLES) {
+        cosine = load(cosines, row * shape.cosine_strides[0] + int64_t(pair) * shape.cosine_strides[1],
+                      COSINE);
+        sine = load(sines, row * shape.sine_strides[0] + int64_t(pair) * shape.sine_strides[1], SINE);
+        return;
+    }
+    uint64_t turn = uint64_t(row) * shape.turns[pair];
+    uint64_t quarter = turn + 0x2000000000000000UL >> 62;
+    int64_t rest = int64_t(turn - (quarter << 62));
+    real angle = real_of_int64(rest) * power_of_two(-62) * HALF_PI;
+    real s = small_sin(angle), c = small_cos(angle);
+    bool odd = (quarter & 1UL) != 0UL;
+    cosine = odd ? s : c;
+    sine = odd ? c : s;
+    if ((quarter + 1UL & 2UL) != 0UL) cosine = -cosine;
+    if ((quarter & 2UL) != 0UL) sine = -sine;
+}
+
+void main() {
+    uint64_t number = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
+    if (number >= count) return;
+    uint item = uint(number % uint64_t(shape.items));
+    uint64_t rest = number / uint64_t(shape.items);
+    int64_t from = 0L, to = 0L, row = shape.offset;
+    int last = int(shape.rank) - 1;
+    for (int d = last - 1; d >= 0; d--) {
+        int64_t at = int64_t(rest % uint64_t(shape.dims[d]));
+        rest /= uint64_t(shape.dims[d]);
+        if (d == last - 2) row += at;
+        from += at * shape.in_strides[d];
+        to += at * shape.out_strides[d];
+    }
+    int64_t in_step = shape.in_strides[last], out_step = shape.out_strides[last];
+    if (item >= shape.pairs) {
+        int64_t at = int64_t(item + shape.pairs);
+        store(out_address, to + at * out_step, OUT_DTYPE,
+              load(in_address, from + at * in_step, IN_DTYPE));
+        return;
+    }
+    int64_t first = HALF_STYLE ? int64_t(item) : int64_t(2 * item);
+    int64_t second = HALF_STYLE ? int64_t(item + shape.pairs) : int64_t(2 * item + 1);
+    real a = load(in_address, from + first * in_step, IN_DTYPE);
+    real b = load(in_address, from + second * in_step, IN_DTYPE);
+    real cosine, sine;
+    rotate(item, row, cosine, sine);
+    store(out_address, to + first * out_step, OUT_DTYPE, a * cosine - b * sine);
+    store(out_address, to + second * out_step, OUT_DTYPE, a * sine + b * cosine);
+}

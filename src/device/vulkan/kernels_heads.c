@@ -1,0 +1,218 @@
+// ROPE and ATTENTION.
+#include <math.h>
+#include <string.h>
+
+#include "device/vulkan/kernels.h"
+
+enum {
+    GROUP = 256,
+    FREQUENCIES_MAX = 256, // of rope.comp
+    NO_DTYPE = 15,
+    ROWS = 16, // of attention.comp: a workgroup's rows
+    ATTENTION_THREADS = 128,
+    WIDTH_MAX = 512, // numbers of a head that fit a workgroup's memory and registers
+};
+
+// --- rope
+// -----------------------------------------------------------------------------------------
+
+typedef struct RopeShape {
+    int64_t in_strides[RANK_MAX], out_strides[RANK_MAX];
+    uint32_t dims[RANK_MAX];
+    int64_t offset;
+    uint32_t rank, pairs, items;
+    uint32_t unused;
+    int64_t cosine_strides[2], sine_strides[2];
+    uint64_t turns[FREQUENCIES_MAX];
+} RopeShape;
+
+typedef struct RopePush {
+    uint64_t in, out, cosines, sines, count;
+} RopePush;
+
+// Turns per row as a fraction of 2^64: whole turns wrap away, and no row is too large.
+static void fill_turns(const KernelOptions *options, int64_t rotary, RopeShape *shape) {
+    for (int64_t i = 0; i < rotary / 2; i++) {
+        double frequency = pow(options->scalars[0], -2.0 * (double)i / (double)rotary);
+        long double turns = (long double)(options->scalars[1] * frequency) /
+                            6.283185307179586476925286766559005768L;
+        turns -= floorl(turns);
+        shape->turns[i] = turns >= 1 ? 0 : (uint64_t)(turns * 0x1p64L);
+    }
+}
+
+static VulkanReal rope_real(const TensorView *in, const TensorView *out) {
+    return in->dtype == DTYPE_FLOAT64 || out->dtype == DTYPE_FLOAT64 ? REAL_F64 : REAL_F32;
+}
+
+Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    const TensorView *cosines = call->n_inputs == 3 ? call->inputs[1].view : NULL;
+    const TensorView *sines = cosines ? call->inputs[2].view : NULL;
+    if (!dtype_is_float(in->dtype) || !dtype_is_float(out->dtype) ||
+        (cosines && (!dtype_is_float(cosines->dtype) || !dtype_is_float(sines->dtype))))
+        return vulkan_no_kernel(device, call);
+    int64_t rotary = cosines ? cosines->dims[1] * 2 : call->options.integers[1];
+    int last = in->rank - 1;
+    int64_t width = in->dims[last], numbers = vulkan_view_count(in);
+    ASSERT(in->rank >= 3 && rotary >= 0 && rotary % 2 == 0 && rotary <= width);
+    if (numbers == 0) return STATUS_OK;
+    if (!cosines && rotary / 2 > FREQUENCIES_MAX)
+        return fail(STATUS_DEVICE, "%s: heads of more than %d numbers on %s", call->op_name,
+                    2 * FREQUENCIES_MAX, device->name);
+    RopeShape shape = {.offset = call->options.integers[0],
+                       .rank = (uint32_t)in->rank,
+                       .pairs = (uint32_t)(rotary / 2),
+                       .items = (uint32_t)(width - rotary / 2)};
+    for (int d = 0; d < in->rank; d++) {
+        shape.in_strides[d] = in->strides[d];
+        shape.out_strides[d] = out->strides[d];
+        shape.dims[d] = (uint32_t)in->dims[d];
+    }
+    if (!cosines) fill_turns(&call->options, rotary, &shape);
+    VulkanReal real = rope_real(in, out);
+    for (int i = 0; cosines && i < 2; i++) {
+        shape.cosine_strides[i] = cosines->strides[i];
+        shape.sine_strides[i] = sines->strides[i];
+        if (call->inputs[1 + i].view->dtype == DTYPE_FLOAT64) real = REAL_F64;
+    }
+    RopePush push = {.in = vulkan_address(in),
+                     .out = vulkan_address(out),
+                     .cosines = cosines ? vulkan_address(cosines) : 0,
+                     .sines = sines ? vulkan_address(sines) : 0,
+                     .count = (uint64_t)(numbers / width) * shape.items};
+    uint32_t dtypes = (uint32_t)in->dtype | (uint32_t)out->dtype << 4;
+    if (cosines) dtypes |= (uint32_t)cosines->dtype << 8 | (uint32_t)sines->dtype << 12;
+    VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_ROPE_F32, real),
+                               .n_constants = 3,
+                               .constants = {dtypes, call->options.flag, cosines != NULL},
+                               .arguments = &shape,
+                               .arguments_bytes = sizeof shape,
+                               .push = &push,
+                               .push_bytes = sizeof push,
+                               .cost = push.count * 4};
+    vulkan_reads(&dispatch, in);
+    vulkan_reads(&dispatch, cosines);
+    vulkan_reads(&dispatch, sines);
+    vulkan_writes(&dispatch, out);
+    vulkan_groups_for(device, &dispatch, push.count, GROUP);
+    return vulkan_dispatch(device, &dispatch);
+}
+
+// --- attention
+// ------------------------------------------------------------------------------------
+
+typedef struct AttentionShape {
+    int64_t q[3], k[3], v[3], to[3], mask[3];
+    int64_t batch_strides[5][RANK_MAX];
+    uint64_t k_address, v_address, mask_address;
+    uint32_t batch_dims[RANK_MAX];
+    uint32_t batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
+} AttentionShape;
+
+typedef struct AttentionPush {
+    uint64_t q, out, scale;
+} AttentionPush;
+
+static void fill_head_strides(const TensorView *view, int64_t strides[3]) {
+    memcpy(strides, view->strides + view->rank - 3, 3 * sizeof *strides);
+}
+
+static void describe_attention(const KernelCall *call, AttentionShape *shape) {
+    const TensorView *q = call->inputs[0].view, *k = call->inputs[1].view,
+                     *v = call->inputs[2].view, *out = call->outputs[0];
+    const TensorView *mask = call->n_inputs > 3 ? call->inputs[3].view : NULL;
+    int lead = q->rank - 3;
+    fill_head_strides(q, shape->q);
+    fill_head_strides(k, shape->k);
+    fill_head_strides(v, shape->v);
+    fill_head_strides(out, shape->to);
+    if (mask) fill_head_strides(mask, shape->mask);
+    const TensorView *views[5] = {q, k, v, out, mask};
+    for (int d = 0; d < lead; d++) {
+        shape->batch_dims[d] = (uint32_t)q->dims[d];
+        for (int i = 0; i < 5; i++)
+            if (views[i]) shape->batch_strides[i][d] = views[i]->strides[d];
+    }
+    shape->batch_rank = (uint32_t)lead;
+    shape->queries = (uint32_t)q->dims[lead];
+    shape->keys = (uint32_t)k->dims[lead];
+    shape->key_heads = (uint32_t)k->dims[lead + 1];
+    shape->shared_heads = (uint32_t)(q->dims[lead + 1] / k->dims[lead + 1]);
+    shape->value_width = (uint32_t)v->dims[lead + 2];
+    uint64_t rows = (uint64_t)shape->queries * shape->shared_heads;
+    shape->row_blocks = (uint32_t)((rows + ROWS - 1) / ROWS);
+    shape->k_address = vulkan_address(k);
+    shape->v_address = vulkan_address(v);
+    shape->mask_address = mask ? vulkan_address(mask) : 0;
+}
+
+static bool keys_in_fours(const TensorView *k) {
+    int last = k->rank - 1;
+    if (k->strides[last] != 1 || k->dims[last] % 4 != 0) return false;
+    for (int d = 0; d < last; d++)
+        if (k->strides[d] % 4 != 0) return false;
+    return vulkan_address(k) % (4 * dtype_size(k->dtype)) == 0;
+}
+
+static Status check_attention(Device *device, const KernelCall *call) {
+    const TensorView *q = call->inputs[0].view, *v = call->inputs[2].view;
+    for (int i = 0; i < 3; i++)
+        if (!dtype_is_float(call->inputs[i].view->dtype)) return vulkan_no_kernel(device, call);
+    if (call->n_inputs > 3 && call->inputs[3].view && dtype_is_quant(call->inputs[3].view->dtype))
+        return vulkan_no_kernel(device, call);
+    if (q->dims[q->rank - 1] <= WIDTH_MAX && v->dims[v->rank - 1] <= WIDTH_MAX) return STATUS_OK;
+    return fail(STATUS_DEVICE, "%s: heads of more than %d numbers on %s", call->op_name, WIDTH_MAX,
+                device->name);
+}
+
+Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
+    TRY(check_attention(device, call));
+    const TensorView *q = call->inputs[0].view, *out = call->outputs[0];
+    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    AttentionShape shape = {0};
+    describe_attention(call, &shape);
+    VulkanReal real = REAL_F32;
+    uint32_t dtypes = (uint32_t)out->dtype << 12 | (uint32_t)NO_DTYPE << 16;
+    if (out->dtype == DTYPE_FLOAT64) real = REAL_F64;
+    uint64_t batches = 1;
+    for (int d = 0; d < q->rank - 3; d++) batches *= (uint64_t)q->dims[d];
+    uint32_t width = (uint32_t)q->dims[q->rank - 1];
+    VulkanDispatch dispatch = {.arguments = &shape, .arguments_bytes = sizeof shape};
+    for (int i = 0; i < call->n_inputs; i++) {
+        const TensorView *view = call->inputs[i].view;
+        if (!view) continue;
+        if (view->dtype == DTYPE_FLOAT64) real = REAL_F64;
+        if (i < 3)
+            dtypes |= (uint32_t)view->dtype << 4 * i;
+        else
+            dtypes = (dtypes & 0xFFFFu) | (uint32_t)view->dtype << 16;
+        vulkan_reads(&dispatch, view);
+    }
+    vulkan_writes(&dispatch, out);
+    dispatch.shader = vulkan_shader_of(SHADER_ATTENTION_F32, real);
+    uint32_t wide = (shape.value_width + ATTENTION_THREADS - 1) / ATTENTION_THREADS;
+    dispatch.n_constants = 6;
+    memcpy(dispatch.constants,
+           (uint32_t[]){dtypes, call->options.flag, width, wide,
+                        keys_in_fours(call->inputs[1].view), width > 0 ? ROWS * width : 1},
+           6 * sizeof(uint32_t));
+    AttentionPush push = {vulkan_address(q), vulkan_address(out),
+                          vulkan_real_bits(call->options.scalars[0], real)};
+    dispatch.push = &push;
+    dispatch.push_bytes = sizeof push;
+    uint64_t groups = (uint64_t)shape.row_blocks * shape.key_heads;
+    const VulkanFeatures *features = vulkan_features(device);
+    if (groups > features->groups_max[0] || batches > features->groups_max[1])
+        return fail(STATUS_DEVICE, "%s: too many heads or batches for %s", call->op_name,
+                    device->name);
+    size_t shared = (ROWS * (size_t)width + ROWS * 35) * (real == REAL_F64 ? 8 : 4);
+    if (shared > features->shared_bytes_max)
+        return fail(STATUS_DEVICE, "%s: heads of %u numbers are too wide for %s", call->op_name,
+                    width, device->name);
+    dispatch.groups[0] = (uint32_t)groups;
+    dispatch.groups[1] = (uint32_t)batches;
+    dispatch.groups[2] = 1;
+    dispatch.cost = batches * groups * ROWS * shape.keys * (width + shape.value_width);
+    return vulkan_dispatch(device, &dispatch);
+}
