@@ -18,6 +18,23 @@ int tokenizer_byte_value(const Piece *piece) {
     return end == digits + 2 ? (int)value : -1;
 }
 
+// Longest first; of equal length the earlier id.
+static int compare_specials(const void *a, const void *b) {
+    const Piece *one = *(const Piece *const *)a, *other = *(const Piece *const *)b;
+    if (one->length != other->length) return one->length > other->length ? -1 : 1;
+    return one < other ? -1 : one > other;
+}
+
+static void sort_specials(Tokenizer *tokenizer) {
+    size_t count = tokenizer->special_count;
+    const Piece **pieces = memory_allocate((count + 1) * sizeof *pieces);
+    for (size_t i = 0; i < count; i++) pieces[i] = &tokenizer->pieces[tokenizer->specials[i]];
+    qsort(pieces, count, sizeof *pieces, compare_specials);
+    for (size_t i = 0; i < count; i++)
+        tokenizer->specials[i] = (size_t)(pieces[i] - tokenizer->pieces);
+    free(pieces);
+}
+
 void tokenizer_index(Tokenizer *tokenizer) {
     for (int i = 0; i < 256; i++) tokenizer->byte_ids[i] = -1;
     tokenizer->specials = memory_allocate(tokenizer->count * sizeof *tokenizer->specials);
@@ -31,15 +48,7 @@ void tokenizer_index(Tokenizer *tokenizer) {
         if ((piece->type == TOKEN_CONTROL || piece->type == TOKEN_USER) && piece->length > 0)
             tokenizer->specials[tokenizer->special_count++] = id;
     }
-    // Insertion sort, longest first: there are few.
-    for (size_t i = 1; i < tokenizer->special_count; i++)
-        for (size_t j = i; j > 0 && tokenizer->pieces[tokenizer->specials[j]].length >
-                                        tokenizer->pieces[tokenizer->specials[j - 1]].length;
-             j--) {
-            size_t other = tokenizer->specials[j];
-            tokenizer->specials[j] = tokenizer->specials[j - 1];
-            tokenizer->specials[j - 1] = other;
-        }
+    sort_specials(tokenizer);
 }
 
 Tokenizer *tokenizer_new(void) {

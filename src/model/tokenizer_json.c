@@ -8,6 +8,8 @@
 
 #include "model/tokenizer_internal.h"
 
+enum { ID_GAPS_MAX = 4096, WORD_MAX = 1000, WORD_DEFAULT = 100 };
+
 typedef struct Reader {
     Tokenizer *tokenizer;
     const char *name; // of the file
@@ -35,7 +37,7 @@ static Status broken(const Reader *reader, const char *what) {
 
 // --- the vocabulary
 
-// Ids are bounded by the length of the file: each takes more than one byte of it.
+// Ids may have gaps, but how large the largest may be follows from how many there are.
 static Status add_piece(Reader *reader, const char *text, size_t length, json_int_t id, int type) {
     Tokenizer *tokenizer = reader->tokenizer;
     if (id < 0 || (size_t)id >= reader->ids_max)
@@ -154,9 +156,8 @@ static Status finish_wordpiece(Reader *reader, const json_t *model) {
     tokenizer->encode_word = tokenizer_encode_longest;
     free(tokenizer->continuation);
     tokenizer->continuation = memory_copy_string(mark, strlen(mark));
-    tokenizer->word_max = json_is_integer(longest) && json_integer_value(longest) > 0
-                              ? (size_t)json_integer_value(longest)
-                              : 100;
+    json_int_t limit = json_is_integer(longest) ? json_integer_value(longest) : WORD_DEFAULT;
+    tokenizer->word_max = limit < 0 ? 0 : limit > WORD_MAX ? WORD_MAX : (size_t)limit;
     tokenizer->unknown = id_of(reader, text_of(model, "unk_token"));
     return STATUS_OK;
 }
@@ -165,8 +166,12 @@ static Status finish_unigram(Reader *reader, const json_t *model) {
     Tokenizer *tokenizer = reader->tokenizer;
     const json_t *unknown = json_object_get(model, "unk_id");
     float lowest = 0;
-    for (size_t i = 0; i < tokenizer->count; i++)
+    tokenizer->longest = 1;
+    for (size_t i = 0; i < tokenizer->count; i++) {
         lowest = fminf(lowest, tokenizer->pieces[i].score);
+        if (tokenizer->pieces[i].length > tokenizer->longest)
+            tokenizer->longest = tokenizer->pieces[i].length;
+    }
     tokenizer->unknown_score = lowest - 10.0f; // as the library does
     tokenizer->encode_word = tokenizer_encode_likeliest;
     tokenizer->byte_fallback = flag_of(model, "byte_fallback", false);
@@ -540,7 +545,10 @@ Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name
     json_t *root = json_loadb((const char *)bytes, length, JSON_ALLOW_NUL, &error);
     if (!root)
         return fail(STATUS_FORMAT, "%s is no tokenizer: line %d: %s", name, error.line, error.text);
-    Reader reader = {tokenizer_new(), name, root, length};
+    const json_t *vocabulary = json_object_get(json_object_get(root, "model"), "vocab");
+    size_t pieces = json_object_size(vocabulary) + json_array_size(vocabulary) +
+                    json_array_size(json_object_get(root, "added_tokens"));
+    Reader reader = {tokenizer_new(), name, root, ID_GAPS_MAX + 4 * pieces};
     Status status = read_tokenizer(&reader);
     json_decref(root);
     if (status == STATUS_OK)

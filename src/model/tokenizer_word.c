@@ -203,16 +203,9 @@ static void offer(Best *best, double score, size_t begin, const Piece *piece) {
     if (score > best->score) *best = (Best){score, begin, piece};
 }
 
-static size_t longest_length(const Tokenizer *tokenizer) {
-    size_t longest = 1;
-    for (size_t i = 0; i < tokenizer->count; i++)
-        if (tokenizer->pieces[i].length > longest) longest = tokenizer->pieces[i].length;
-    return longest;
-}
-
 void tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, size_t length,
                                 TokenList *out) {
-    size_t longest = longest_length(tokenizer);
+    size_t longest = tokenizer->longest;
     Best *best = memory_allocate((length + 1) * sizeof *best);
     for (size_t i = 0; i <= length; i++) best[i] = (Best){-INFINITY, 0, NULL};
     best[0].score = 0;
