@@ -153,7 +153,22 @@ void operand_describe(Text *out, Value value, const Code *code) {
     if (place.file) text_format(out, " (from line %d)", place.line);
 }
 
+// Advice of the layer below calls the right operand b: here it gets the name that the script has.
+static void name_right_in_help(const Code *code) {
+    static const char formal[] = "transpose(b)";
+    size_t length = 0;
+    const char *text = code ? source_text(code->span, &length) : NULL;
+    const char *place = strstr(error_current()->help, formal);
+    if (!text || !place || length == 0 || length > 40 || memchr(text, '\n', length)) return;
+    Text help = {0};
+    text_append(&help, error_current()->help, (size_t)(place - error_current()->help));
+    text_format(&help, "transpose(%.*s)%s", (int)length, text, place + sizeof formal - 1);
+    fail_help("%s", text_get(&help));
+    text_free(&help);
+}
+
 static void label_operands(const Operands *operands) {
+    name_right_in_help(operands->right_code);
     if (error_current()->label[0]) return;
     Text label = {0};
     operand_describe(&label, operands->left, operands->left_code);
