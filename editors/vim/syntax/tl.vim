@@ -11,22 +11,25 @@ syntax keyword tlBuiltin atan2 attention attention_with_cache avg_pool2d backwar
 syntax keyword tlBuiltin bce_with_logits bernoulli binary_cross_entropy bit_and bit_not bit_or
 syntax keyword tlBuiltin bit_xor bmm broadcast_to buffer_stats cat causal_mask ceil cholesky
 syntax keyword tlBuiltin chunk clamp cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding
-syntax keyword tlBuiltin cndl_layer_norm cndl_rms_norm cndl_rope cndl_softmax combine_masks
-syntax keyword tlBuiltin complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank
-syntax keyword tlBuiltin concat contains contiguous conv1d conv2d cos cosh count count_nonzero
-syntax keyword tlBuiltin cross_entropy cumprod cumsum custom_grad det detach detokenize detokenize_single
-syntax keyword tlBuiltin device devices diag distmult_score div divmod dot dropout dtype eigh
-syntax keyword tlBuiltin einsum elu embedding empty ends_with enumerate env eprint eq erf error
-syntax keyword tlBuiltin exists exit exp expand expm1 extend eye factorial filter find find_all
-syntax keyword tlBuiltin flatten flip floor floor_div format from_array from_vec full fused_add_relu
+syntax keyword tlBuiltin cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor
+syntax keyword tlBuiltin cndl_rms_norm cndl_rope cndl_save_model_safetensor cndl_save_safetensor
+syntax keyword tlBuiltin cndl_softmax combine_masks complex_score compute_hits_at_k compute_mean_rank
+syntax keyword tlBuiltin compute_mrr compute_rank concat contains contiguous conv1d conv2d
+syntax keyword tlBuiltin cos cosh count count_nonzero cross_entropy cumprod cumsum custom_grad
+syntax keyword tlBuiltin det detach detokenize detokenize_incremental detokenize_single device
+syntax keyword tlBuiltin devices diag distmult_score div divmod dot dropout dtype eigh einsum
+syntax keyword tlBuiltin elu embedding empty ends_with enumerate env eprint eq erf error exists
+syntax keyword tlBuiltin exit exp expand expm1 extend eye factorial filter find find_all flatten
+syntax keyword tlBuiltin flip floor floor_div format from_array from_vec full fused_add_relu
 syntax keyword tlBuiltin fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu get
-syntax keyword tlBuiltin get_tensor grad gradcheck graph_attention group_norm gt hardswish
-syntax keyword tlBuiltin has_tensor help huber_loss index_of index_select input insert int_to_tokenids
-syntax keyword tlBuiltin inv is_empty isfinite isinf isnan join keys kl_div layer_norm le leaky_relu
-syntax keyword tlBuiltin len linear linspace lion list_dir load load_model load_model_f16 load_model_f32
-syntax keyword tlBuiltin load_tokenizer load_weight_cache_f16 load_weight_cache_f32 log log1p
-syntax keyword tlBuiltin log2 log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
-syntax keyword tlBuiltin lower lt mae_loss map margin_ranking_loss masked_fill masked_select
+syntax keyword tlBuiltin get_tensor get_weight grad gradcheck graph_attention group_norm gt
+syntax keyword tlBuiltin hardswish has_tensor help huber_loss index_of index_select input insert
+syntax keyword tlBuiltin int_to_tokenids inv is_empty isfinite isinf isnan join keys kl_div
+syntax keyword tlBuiltin layer_norm le leaky_relu len linear linspace lion list_dir load load_model
+syntax keyword tlBuiltin load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
+syntax keyword tlBuiltin load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
+syntax keyword tlBuiltin log log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or
+syntax keyword tlBuiltin logsumexp lower lt mae_loss map margin_ranking_loss masked_fill masked_select
 syntax keyword tlBuiltin match_regex matmul max max_pool2d maximum mean median memory memory_report
 syntax keyword tlBuiltin meta min min_p minimum mish mod mse_loss mul multinomial ndim ne neg
 syntax keyword tlBuiltin new_tensor_buffer nll_loss nonzero norm normal normalize_features
