@@ -153,7 +153,9 @@ Status value_to_device(Value value, const char *what, Device **out) {
         return STATUS_OK;
     for (int i = 0; i < opened_count; i++) {
         *out = opened[i];
-        if (strcmp((*out)->name, name->bytes) == 0) return STATUS_OK;
+        if (strcmp((*out)->name, name->bytes) == 0 ||
+            strcmp((*out)->backend->name, name->bytes) == 0)
+            return STATUS_OK;
     }
     TRY(device_open(name->bytes, out));
     ASSERT(opened_count < DEVICES_OPEN_MAX);

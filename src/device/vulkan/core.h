@@ -19,7 +19,7 @@
 
 // --- the library ---------------------------------------------------------------------------------
 
-// The instance is made for the first device that needs it and goes with the last.
+// Made at the first use; stays to the end of the process.
 typedef struct VulkanLibrary {
     PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
 #define VULKAN_GLOBAL(name) PFN_vk##name name;
@@ -28,9 +28,8 @@ typedef struct VulkanLibrary {
     VkInstance instance;
 } VulkanLibrary;
 
-// STATUS_DEVICE in words when there is no loader or no driver. Release once for every acquire.
-Status library_acquire(const VulkanLibrary **out) MUST_USE;
-void library_release(void);
+// STATUS_DEVICE in words when there is no loader or no driver.
+Status library_open(const VulkanLibrary **out) MUST_USE;
 
 // --- a physical device ---------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@
 
 static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
 static VulkanLibrary library;
-static int holders;
-static void *loader; // stays open: drivers do not like to be unloaded
+static void *loader;
 
 static Status open_loader(void) {
     static const char *const names[] = {
@@ -80,22 +79,12 @@ static Status create_instance(void) {
     return STATUS_OK;
 }
 
-Status library_acquire(const VulkanLibrary **out) {
+Status library_open(const VulkanLibrary **out) {
     Status status = STATUS_OK;
     pthread_mutex_lock(&library_lock);
     if (!library.GetInstanceProcAddr) status = open_loader();
-    if (status == STATUS_OK && holders == 0) status = create_instance();
-    if (status == STATUS_OK) holders++;
+    if (status == STATUS_OK && !library.instance) status = create_instance();
     pthread_mutex_unlock(&library_lock);
     *out = &library;
     return status;
-}
-
-void library_release(void) {
-    pthread_mutex_lock(&library_lock);
-    if (--holders == 0) {
-        library.DestroyInstance(library.instance, NULL);
-        library.instance = VK_NULL_HANDLE;
-    }
-    pthread_mutex_unlock(&library_lock);
 }

@@ -91,7 +91,6 @@ static void destroy_vulkan(Device *device) {
     gate_close(vulkan);
     check_ledger(vulkan);
     vulkan->call.DestroyDevice(vulkan->handle, NULL);
-    library_release();
     pthread_mutex_destroy(&vulkan->lock);
     free(vulkan);
 }
@@ -151,7 +150,6 @@ static Status open_chosen(Device *device, const DeviceSettings *settings,
         status = physical_create_device(library, &vulkan->physical, &vulkan->handle);
     if (status != STATUS_OK) {
         free(vulkan);
-        library_release();
         return status;
     }
     pthread_mutex_init(&vulkan->lock, NULL);
@@ -168,7 +166,7 @@ static Status open_chosen(Device *device, const DeviceSettings *settings,
 
 Status vulkan_open(Device *device, const DeviceSettings *settings, int index) {
     const VulkanLibrary *library;
-    TRY(library_acquire(&library));
+    TRY(library_open(&library));
     return open_chosen(device, settings, library, index);
 }
 
@@ -198,14 +196,13 @@ static void list_physical(const VulkanPhysical *physical, int number, Text *out)
 void vulkan_list(Text *out) {
     const VulkanLibrary *library;
     VulkanPhysical *list = memory_allocate_zeroed(VULKAN_PHYSICAL_MAX, sizeof *list);
-    if (library_acquire(&library) != STATUS_OK) {
+    if (library_open(&library) != STATUS_OK) {
         text_format(out, "vulkan     not usable: %s\n", error_current()->message);
         error_clear();
     } else {
         int count = physical_list(library, list);
         if (count == 0) text_append_string(out, "vulkan     not usable: there is no device\n");
         for (int i = 0; i < count; i++) list_physical(&list[i], i, out);
-        library_release();
     }
     free(list);
 }
