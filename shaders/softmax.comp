@@ -3,7 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
-#include "math.glsl"
+#include "sums.glsl"
 
 const uint GROUP = 256, HELD = 16;
 layout(local_size_x = 256) in;
@@ -17,25 +17,35 @@ layout(push_constant, scalar) uniform Push {
     uint64_t in_address, out_address, results, count;
 };
 
-shared real values[GROUP];
+shared Sum values[GROUP];
 
 real larger(real a, real b) {
     return real_isnan(a) ? a : (real_isnan(b) || b > a ? b : a);
 }
 
-real reduce_group(real mine, bool largest) {
+Sum reduce_group(Sum mine, bool largest) {
     uint thread = gl_LocalInvocationID.x;
     barrier();
     values[thread] = mine;
     for (uint apart = GROUP / 2; apart > 0; apart /= 2) {
         barrier();
         if (thread < apart) {
-            real a = values[thread], b = values[thread + apart];
-            values[thread] = largest ? larger(a, b) : a + b;
+            Sum a = values[thread], b = values[thread + apart];
+            values[thread] =
+                largest ? sum_of(larger(real_of_sum(a), real_of_sum(b))) : sum_add(a, b);
         }
     }
     barrier();
     return values[0];
+}
+
+// The logarithm of a sum, with what its first part cannot hold.
+real log_of_sum(Sum total) {
+#ifdef REAL_F32
+    return real_log(total.x) + total.y / total.x;
+#else
+    return real_log(total);
+#endif
 }
 
 real held[HELD];
@@ -61,17 +71,17 @@ void main() {
         uint64_t e = first + uint64_t(i) * uint64_t(GROUP);
         if (e < count) mine = larger(mine, element(from, e, i));
     }
-    real highest = reduce_group(mine, true);
-    mine = R(0);
+    real highest = real_of_sum(reduce_group(sum_of(mine), true));
+    Sum powers = sum_of(R(0));
     for (uint i = 0; i < steps; i++) {
         uint64_t e = first + uint64_t(i) * uint64_t(GROUP);
         if (e >= count) break;
         real value = element(from, e, i) - highest, power = real_exp(value);
-        mine += power;
+        powers = sum_add(powers, sum_of(power));
         if (SHORT) held[i] = LOGARITHM ? value : power;
     }
-    real total = reduce_group(mine, false);
-    real shift = real_log(total), factor = R(1) / total;
+    Sum total = reduce_group(powers, false);
+    real shift = log_of_sum(total), factor = R(1) / real_of_sum(total);
     for (uint i = 0; i < steps; i++) {
         uint64_t e = first + uint64_t(i) * uint64_t(GROUP);
         if (e >= count) break;
