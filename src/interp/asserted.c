@@ -56,6 +56,7 @@ const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *pla
 }
 
 void asserted_label(Interp *interp) {
+    if (!interp) return; // a builtin called from C, outside any program
     if (interp->asserted.length && error_current()->code == STATUS_ASSERT)
         fail_label("%s", text_get(&interp->asserted));
     text_clear(&interp->asserted);

@@ -7,7 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
-from tl import ROOT, TL, run, run_code
+from tl import TL, run, run_code
 
 STRICT = {"TL_MEMORY_CHECK": "strict"}
 NO_LEAK = "no leak: every buffer was released"
@@ -156,10 +156,6 @@ class CommandLine(unittest.TestCase):
         result = run("help", "sofmax")
         self.assertEqual(result.status, 1)
         self.assertIn("softmax", result.err)
-
-    def test_the_reference_is_current(self):
-        self.assertEqual(run("help", "--reference").out, (ROOT / "docs" / "reference.md").read_text(),
-                         "run `make reference`")
 
     def test_output_is_only_the_programs(self):
         result = run_code("let x = ones([3])", options=["--memory-check"])
