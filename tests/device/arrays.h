@@ -1,6 +1,6 @@
 // Test helper: strided arrays of any dtype in host memory, read and written one element at a time,
-// so that kernels can be compared with plain loops; running a kernel on the CPU or on the device that
-// TL_TEST_DEVICE names; and running a suite once per instruction set.
+// so that kernels can be compared with plain loops; running a kernel on the CPU or on the device
+// that TL_TEST_DEVICE names; and running a suite once per instruction set.
 #ifndef TESTS_DEVICE_ARRAYS_H
 #define TESTS_DEVICE_ARRAYS_H
 
@@ -151,8 +151,8 @@ __attribute__((unused)) static void array_free(Array *array) {
     free(array->buffer.handle);
 }
 
-// The device that TL_TEST_DEVICE names, opened at first use; NULL: the CPU's kernels, called as they
-// are.
+// The device that TL_TEST_DEVICE names, opened at first use; NULL: the CPU's kernels, called as
+// they are.
 __attribute__((unused)) static Device *array_device(void) {
     static Device *device;
     const char *name = getenv("TL_TEST_DEVICE");
@@ -244,8 +244,7 @@ __attribute__((unused)) static Status run_kernel(KernelId kernel, const KernelCa
     if (!device) return cpu_backend.run(NULL, &copy);
     Mirrors mirrors = {.device = device};
     for (int k = 0; k < KERNEL_INPUTS_MAX; k++)
-        if (call->inputs[k].view)
-            copy.inputs[k].view = mirror_view(&mirrors, call->inputs[k].view);
+        if (call->inputs[k].view) copy.inputs[k].view = mirror_view(&mirrors, call->inputs[k].view);
     for (int k = 0; k < KERNEL_OUTPUTS_MAX; k++)
         if (call->outputs[k]) copy.outputs[k] = mirror_view(&mirrors, call->outputs[k]);
     Status status = device->backend->run(device, &copy);

@@ -224,8 +224,8 @@ static void test_refuses(void **state) {
     array_make(&b, DTYPE_INT32, LAYOUT_PLAIN, 2, (int64_t[]){3, 2});
     array_make(&out, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){2, 2});
     assert_int_equal(multiply(&a, &b, &out), STATUS_DTYPE);
-    assert_string_equal(error_current()->message,
-                        "matmul has no kernel on the cpu for float32 by int32 giving float32");
+    assert_non_null(strstr(error_current()->message, "matmul has no kernel on "));
+    assert_non_null(strstr(error_current()->message, " for float32 by int32 giving float32"));
     array_free(&a);
     array_free(&b);
     array_free(&out);
