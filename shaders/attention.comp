@@ -41,6 +41,11 @@ real larger(real a, real b) {
     return real_isnan(a) ? a : (real_isnan(b) || b > a ? b : a);
 }
 
+// The query head of a row.
+uint head_of(uint key_head, uint row) {
+    return key_head * shape.shared_heads + row % shape.shared_heads;
+}
+
 int64_t batch_offset(uint view, uint batch) {
     int64_t offset = 0L;
     for (int d = int(shape.batch_rank) - 1; d >= 0; d--) {
@@ -54,7 +59,8 @@ real score(uint row, int64_t key_base) {
     real sum = R(0);
     if (K_FOURS) {
         for (uint i = 0; i < WIDTH; i += 4) {
-            real4 key = load4(element_address(shape.k_address, key_base + int64_t(i), K_DTYPE), K_DTYPE);
+            uint64_t address = element_address(shape.k_address, key_base + int64_t(i), K_DTYPE);
+            real4 key = load4(address, K_DTYPE);
             uint at = row * WIDTH + i;
             sum += query_rows[at] * key.x + query_rows[at + 1] * key.y +
                    query_rows[at + 2] * key.z + query_rows[at + 3] * key.w;
@@ -74,7 +80,8 @@ void main() {
     uint first_row = task % shape.row_blocks * ROWS, key_head = task / shape.row_blocks;
     uint all_rows = shape.queries * shape.shared_heads;
     uint rows = min(ROWS, all_rows - first_row);
-    int64_t q_base = batch_offset(0, batch), k_base = batch_offset(1, batch) + int64_t(key_head) * shape.k[1],
+    int64_t q_base = batch_offset(0, batch),
+            k_base = batch_offset(1, batch) + int64_t(key_head) * shape.k[1],
             v_base = batch_offset(2, batch) + int64_t(key_head) * shape.v[1],
             out_base = batch_offset(3, batch), mask_base = batch_offset(4, batch);
     for (uint at = thread; at < ROWS * WIDTH; at += GROUP) {
@@ -82,7 +89,7 @@ void main() {
         real x = R(0);
         if (row < rows) {
             int64_t offset = q_base + int64_t(index / shape.shared_heads) * shape.q[0] +
-                             int64_t(key_head * shape.shared_heads + index % shape.shared_heads) * shape.q[1] +
+                             int64_t(head_of(key_head, index)) * shape.q[1] +
                              int64_t(at % WIDTH) * shape.q[2];
             x = load(q_address, offset, Q_DTYPE) * scale;
         }
@@ -96,7 +103,8 @@ void main() {
     for (uint i = 0; i < ROWS * WIDE; i++) sums[i] = R(0);
     uint end = shape.keys;
     if (CAUSAL) { // the last row sees most
-        int seen = int((first_row + rows - 1) / shape.shared_heads) + 1 + int(shape.keys) - int(shape.queries);
+        uint last_query = (first_row + rows - 1) / shape.shared_heads;
+        int seen = int(last_query) + 1 + int(shape.keys) - int(shape.queries);
         end = uint(clamp(seen, 0, int(shape.keys)));
     }
     for (uint first = 0; first < end; first += KEYS) {
@@ -107,8 +115,7 @@ void main() {
             bool seen = key < end && row < rows;
             if (CAUSAL) seen = seen && int(key) < int(query) + 1 + int(shape.keys) - int(shape.queries);
             if (seen && MASK_DTYPE != NONE) {
-                uint head = key_head * shape.shared_heads + index % shape.shared_heads;
-                int64_t at = mask_base + int64_t(head) * shape.mask[0] +
+                int64_t at = mask_base + int64_t(head_of(key_head, index)) * shape.mask[0] +
                              int64_t(query) * shape.mask[1] + int64_t(key) * shape.mask[2];
                 seen = load(shape.mask_address, at, MASK_DTYPE) != R(0);
             }
@@ -150,7 +157,7 @@ void main() {
         if (row >= rows) break;
         uint index = first_row + row;
         int64_t base = out_base + int64_t(index / shape.shared_heads) * shape.to[0] +
-                       int64_t(key_head * shape.shared_heads + index % shape.shared_heads) * shape.to[1];
+                       int64_t(head_of(key_head, index)) * shape.to[1];
         for (uint w = 0; w < WIDE; w++) {
             uint at = thread + w * GROUP;
             if (at < shape.value_width)

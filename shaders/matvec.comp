@@ -98,7 +98,8 @@ void dot_products(uint column, int64_t a_base, int64_t b_base, int64_t out_base)
         for (uint at = k / 8 * 8 + lane; at < k; at += LANES) {
             float weight = load(b_address, b_column_base + int64_t(at), B_DTYPE);
             for (uint row = 0; row < ROWS; row++)
-                sums[row] += weight * load(a_address, a_base + int64_t(row) * a_row + int64_t(at), A_DTYPE);
+                sums[row] +=
+                    weight * load(a_address, a_base + int64_t(row) * a_row + int64_t(at), A_DTYPE);
         }
     }
     for (uint row = 0; row < ROWS; row++) {
