@@ -180,10 +180,12 @@ void matrix_product_blocked(const MatrixProduct *product) {
     bool in_place = product->a.dtype == dtype && product->b.dtype == dtype &&
                     matrix_suits_blas(&product->a) && matrix_suits_blas(&product->b);
     bool large = in_place && m >= TILE_MANY && n >= TILE_MANY;
+    // A product of one tile would leave all threads but one idle.
+    int64_t side = m <= TILE_SIDE && n <= TILE_SIDE ? TILE_SIDE / 2 : TILE_SIDE;
     Tiles tiles = {
         .product = product,
-        .rows = large ? TILE_LARGE : TILE_SIDE,
-        .columns = large ? TILE_LARGE : TILE_SIDE,
+        .rows = large ? TILE_LARGE : side,
+        .columns = large ? TILE_LARGE : side,
         .depth = in_place ? k : TILE_DEPTH,
         .direct = product->out_dtype == dtype &&
                   suits_blas(m, n, product->out_row_stride, product->out_column_stride),
