@@ -95,17 +95,6 @@ static void check_match(Checker *checker, Node *node) {
     }
 }
 
-static void check_comprehension(Checker *checker, Node *node) {
-    check_expression(checker, node->as.comprehension.iterable);
-    Scope scope = {0};
-    scope_push(checker, &scope);
-    node->as.comprehension.first_slot = checker->slot_next;
-    check_pattern(checker, node->as.comprehension.pattern);
-    check_expression(checker, node->as.comprehension.condition);
-    check_expression(checker, node->as.comprehension.element);
-    node->as.comprehension.slot_count = scope_pop(checker);
-}
-
 static void check_try(Checker *checker, Node *node) {
     check_expression(checker, node->as.attempt.body);
     Scope scope = {0};
@@ -181,7 +170,7 @@ void check_expression(Checker *checker, Node *node) {
         check_expressions(checker, &node->as.dict.keys);
         check_expressions(checker, &node->as.dict.values);
         break;
-    case NODE_COMPREHENSION: check_comprehension(checker, node); break;
+    case NODE_COMPREHENSION: check_for(checker, node); break;
     case NODE_UNARY: check_expression(checker, node->as.binary.left); break;
     case NODE_BINARY:
     case NODE_LOGICAL: check_binary(checker, node); break;

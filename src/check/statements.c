@@ -118,16 +118,45 @@ static void assign_target(Checker *checker, Node *target, const Node *node) {
     }
 }
 
-static void check_for(Checker *checker, Node *node) {
+static bool calls_builtin(const Node *node, const char *name) {
+    if (node->kind != NODE_CALL || node->as.call.callee->kind != NODE_NAME) return false;
+    const Binding *binding = node->as.call.callee->as.name.binding;
+    return binding && binding->kind == BINDING_BUILTIN &&
+           strcmp(binding->builtin->signature.name, name) == 0;
+}
+
+// Two names number what they go through, but enumerate and zip make pairs: `for i, x in
+// enumerate(xs)` is `for (i, x) in enumerate(xs)`.
+static void take_pairs_apart(Checker *checker, Node *node) {
+    Pattern *first = node->as.for_loop.index, *second = node->as.for_loop.pattern;
+    const Node *iterable = node->as.for_loop.iterable;
+    if (!first || !(calls_builtin(iterable, "enumerate") || calls_builtin(iterable, "zip"))) return;
+    Pattern *pair = arena_allocate(checker->arena, sizeof *pair);
+    Pattern **parts = arena_allocate(checker->arena, 2 * sizeof(Pattern *));
+    parts[0] = first;
+    parts[1] = second;
+    *pair = (Pattern){.kind = PATTERN_TUPLE,
+                      .span = {first->span.begin, second->span.end},
+                      .parts = parts,
+                      .part_count = 2};
+    node->as.for_loop.index = NULL;
+    node->as.for_loop.pattern = pair;
+}
+
+// Loops and comprehensions.
+void check_for(Checker *checker, Node *node) {
     check_expression(checker, node->as.for_loop.iterable);
+    take_pairs_apart(checker, node);
     Scope scope = {0};
     scope_push(checker, &scope);
     node->as.for_loop.first_slot = checker->slot_next;
     check_pattern(checker, node->as.for_loop.index);
     check_pattern(checker, node->as.for_loop.pattern);
-    checker->loop_depth++;
+    check_expression(checker, node->as.for_loop.condition);
+    bool loop = node->kind == NODE_FOR; // `break` has no meaning within a comprehension
+    checker->loop_depth += loop;
     check_expression(checker, node->as.for_loop.body);
-    checker->loop_depth--;
+    checker->loop_depth -= loop;
     node->as.for_loop.slot_count = scope_pop(checker);
 }
 

@@ -336,11 +336,15 @@ Value builtin_detokenize(BuiltinCall *call) {
 }
 
 Value builtin_detokenize_single(BuiltinCall *call) {
-    int64_t id;
-    if (value_to_int(call->arguments[1], "id", &id) != STATUS_OK) return value_fail();
+    int64_t *ids;
+    size_t count;
+    if (value_to_ints(call->arguments[1], "id", &ids, &count) != STATUS_OK) return value_fail();
     Text text = {0};
-    Status status = tokenizer_decode_next(tokenizer_argument(call), id,
-                                          call->arguments[2].as.integer != 0, &text);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = tokenizer_decode_next(tokenizer_argument(call), ids[i],
+                                       call->arguments[2].as.integer != 0, &text);
+    free(ids);
     return text_result(status, &text);
 }
 

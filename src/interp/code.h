@@ -141,7 +141,6 @@ const Code *lower_tensor(Lowering *lowering, const Node *node);
 const Code *lower_if(Lowering *lowering, const Node *node, bool tail);
 const Code *lower_loop(Lowering *lowering, const Node *node);
 const Code *lower_for(Lowering *lowering, const Node *node);
-const Code *lower_comprehension(Lowering *lowering, const Node *node);
 const Code *lower_jump(Lowering *lowering, const Node *node);
 const Code *lower_with(Lowering *lowering, const Node *node);
 

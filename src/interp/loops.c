@@ -143,31 +143,6 @@ static Value eval_for(Frame *frame, const Code *code) {
     return result;
 }
 
-static void lower_iterable(Lowering *lowering, ForCode *code, const Node *iterable) {
-    if (iterable->kind == NODE_RANGE && iterable->as.range.low && iterable->as.range.high) {
-        code->low = lower(lowering, iterable->as.range.low);
-        code->high = lower(lowering, iterable->as.range.high);
-        code->inclusive = iterable->as.range.inclusive;
-    } else {
-        code->iterable = lower(lowering, iterable);
-    }
-}
-
-const Code *lower_for(Lowering *lowering, const Node *node) {
-    ForCode *code = LOWER_NEW(lowering, ForCode, eval_for, node->span);
-    const Pattern *pattern = node->as.for_loop.pattern;
-    lower_iterable(lowering, code, node->as.for_loop.iterable);
-    if (node->as.for_loop.index) code->index = lower_pattern(lowering, node->as.for_loop.index);
-    code->pattern = lower_pattern(lowering, pattern);
-    code->body = lower(lowering, node->as.for_loop.body);
-    if (node->as.for_loop.epochs) code->body = lower_turn(lowering, code->body);
-    code->first_slot = node->as.for_loop.first_slot;
-    code->slot_count = node->as.for_loop.slot_count;
-    bool plain = !code->index && pattern->kind == PATTERN_BIND && !pattern->binding->captured;
-    code->plain_slot = plain ? pattern->binding->slot : -1;
-    return &code->head;
-}
-
 // Appends one element where the condition holds.
 static Value comprehend(Frame *frame, const ForCode *loop, List *items) {
     if (loop->condition) {
@@ -209,13 +184,30 @@ static Value eval_comprehension(Frame *frame, const Code *code) {
     return result;
 }
 
-const Code *lower_comprehension(Lowering *lowering, const Node *node) {
-    ForCode *code = LOWER_NEW(lowering, ForCode, eval_comprehension, node->span);
-    lower_iterable(lowering, code, node->as.comprehension.iterable);
-    code->pattern = lower_pattern(lowering, node->as.comprehension.pattern);
-    code->condition = lower(lowering, node->as.comprehension.condition);
-    code->body = lower(lowering, node->as.comprehension.element);
-    code->first_slot = node->as.comprehension.first_slot;
-    code->slot_count = node->as.comprehension.slot_count;
+static void lower_iterable(Lowering *lowering, ForCode *code, const Node *iterable) {
+    if (iterable->kind == NODE_RANGE && iterable->as.range.low && iterable->as.range.high) {
+        code->low = lower(lowering, iterable->as.range.low);
+        code->high = lower(lowering, iterable->as.range.high);
+        code->inclusive = iterable->as.range.inclusive;
+    } else {
+        code->iterable = lower(lowering, iterable);
+    }
+}
+
+// Loops and comprehensions.
+const Code *lower_for(Lowering *lowering, const Node *node) {
+    Value (*eval)(Frame *, const Code *) = node->kind == NODE_FOR ? eval_for : eval_comprehension;
+    ForCode *code = LOWER_NEW(lowering, ForCode, eval, node->span);
+    const Pattern *pattern = node->as.for_loop.pattern;
+    lower_iterable(lowering, code, node->as.for_loop.iterable);
+    if (node->as.for_loop.index) code->index = lower_pattern(lowering, node->as.for_loop.index);
+    code->pattern = lower_pattern(lowering, pattern);
+    code->condition = lower(lowering, node->as.for_loop.condition);
+    code->body = lower(lowering, node->as.for_loop.body);
+    if (node->as.for_loop.epochs) code->body = lower_turn(lowering, code->body);
+    code->first_slot = node->as.for_loop.first_slot;
+    code->slot_count = node->as.for_loop.slot_count;
+    bool plain = !code->index && pattern->kind == PATTERN_BIND && !pattern->binding->captured;
+    code->plain_slot = plain ? pattern->binding->slot : -1;
     return &code->head;
 }

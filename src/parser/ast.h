@@ -152,8 +152,6 @@ struct Node {
         struct { Word word; Binding *binding; Candidate *otherwise; } name; // filled by check
         NodeList list; // LIST, TUPLE
         struct { NodeList keys, values; } dict;
-        struct { Node *element; Pattern *pattern; Node *iterable; Node *condition;
-                 int first_slot, slot_count; int hidden_slot; } comprehension;
         struct { Node *left, *right; } binary; // UNARY: left only; BINARY, LOGICAL
         struct { Node *low, *high; bool inclusive; } range;
         struct { Node *value; TypeNode *type; } cast;
@@ -180,9 +178,10 @@ struct Node {
         struct { Node *target, *value; bool define; } assign;
         struct { Node *value; bool unused_start; } expression; // starts with - ( [ : may want a warning
         struct { Node *condition, *body; } loop; // WHILE; LOOP: condition NULL
-        // for i, x in it: pattern is NULL-named first; `index` is the extra first name or NULL
+        // FOR and COMPREHENSION. for i, x in it: `index` is the extra first name or NULL.
+        // condition: of a comprehension, or NULL; its body is the element
         // epochs (filled by check): its turns are the epochs of the learn block around it
-        struct { Pattern *index, *pattern; Node *iterable, *body;
+        struct { Pattern *index, *pattern; Node *iterable, *condition, *body;
                  int first_slot, slot_count; int hidden_slot; bool epochs; } for_loop;
         struct { Node *value; } returned; // RETURN, may be NULL
         struct { Word word; Node *argument; Node *body; } with; // with buffer b {, device("cpu") {, no_grad {

@@ -13,10 +13,8 @@ static bool adopt_all(Parser *parser, Node *node, NodeList list) {
 static Node *parse_comprehension(Parser *parser, Node *element, const Context *outer,
                                  SourcePos begin) {
     parser_next(parser);
-    Pattern *pattern = parse_binding_pattern(parser);
+    Pattern *index, *pattern = parse_loop_names(parser, &index);
     if (!pattern) return NULL;
-    if (!parser_accept(parser, TOKEN_IN))
-        return parser_fail_expected(parser, "`in` and what to go through");
     Node *iterable = parse_expression(parser), *condition = NULL;
     if (!iterable) return NULL;
     if (parser_accept(parser, TOKEN_IF)) {
@@ -25,10 +23,11 @@ static Node *parse_comprehension(Parser *parser, Node *element, const Context *o
     }
     if (!parser_close_bracket(parser, outer, "list")) return NULL;
     Node *node = node_new(parser, NODE_COMPREHENSION, begin);
-    node->as.comprehension.element = element;
-    node->as.comprehension.pattern = pattern;
-    node->as.comprehension.iterable = iterable;
-    node->as.comprehension.condition = condition;
+    node->as.for_loop.index = index;
+    node->as.for_loop.pattern = pattern;
+    node->as.for_loop.iterable = iterable;
+    node->as.for_loop.condition = condition;
+    node->as.for_loop.body = element;
     bool fits = node_adopt(parser, node, element) && node_adopt(parser, node, iterable) &&
                 node_adopt(parser, node, condition);
     return fits ? node : NULL;

@@ -85,22 +85,31 @@ Node *parse_loop(Parser *parser) {
     return finish_loop(parser, NODE_LOOP, begin, NULL);
 }
 
-// for x in it { ... }, for i, x in it { ... }, for (a, b) in it { ... }
-Node *parse_for(Parser *parser) {
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
-    Pattern *index = NULL, *pattern = parse_binding_pattern(parser);
+Pattern *parse_loop_names(Parser *parser, Pattern **index) {
+    *index = NULL;
+    Pattern *pattern = parse_binding_pattern(parser);
     if (!pattern) return NULL;
     if (parser_accept(parser, TOKEN_COMMA)) {
         if (pattern->kind == PATTERN_TUPLE)
             return FAIL(parser, .span = pattern->span,
                         .message = "the first of two loop variables is a single name",
                         .help = "for i, (a, b) in pairs { ... }");
-        index = pattern;
+        *index = pattern;
         if (!(pattern = parse_binding_pattern(parser))) return NULL;
     }
-    if (!parser_accept(parser, TOKEN_IN))
-        return parser_fail_expected(parser, "`in` and what to go through");
+    if (!parser_accept(parser, TOKEN_IN)) {
+        parser_fail_expected(parser, "`in` and what to go through");
+        return NULL;
+    }
+    return pattern;
+}
+
+// for x in it { ... }, for i, x in it { ... }, for (a, b) in it { ... }
+Node *parse_for(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    parser_next(parser);
+    Pattern *index, *pattern = parse_loop_names(parser, &index);
+    if (!pattern) return NULL;
     Node *iterable = parse_head(parser);
     Node *body = iterable ? parse_block(parser, "loop") : NULL;
     if (!body) return NULL;

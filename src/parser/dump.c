@@ -191,13 +191,21 @@ static void dump_dictionary(Text *out, const Node *node) {
     }
 }
 
+static void dump_loop_names(Text *out, const Node *node) {
+    if (node->as.for_loop.index) {
+        dump_pattern(out, node->as.for_loop.index);
+        text_append_string(out, ", ");
+    }
+    dump_pattern(out, node->as.for_loop.pattern);
+}
+
 static void dump_comprehension(Text *out, const Node *node) {
     text_append_string(out, "(each");
-    dump_child(out, node->as.comprehension.element);
+    dump_child(out, node->as.for_loop.body);
     text_append_char(out, ' ');
-    dump_pattern(out, node->as.comprehension.pattern);
-    dump_child(out, node->as.comprehension.iterable);
-    dump_child(out, node->as.comprehension.condition);
+    dump_loop_names(out, node);
+    dump_child(out, node->as.for_loop.iterable);
+    dump_child(out, node->as.for_loop.condition);
 }
 
 static void dump_cast(Text *out, const Node *node) {
@@ -367,11 +375,7 @@ static void dump_assignment(Text *out, const Node *node) {
 
 static void dump_for(Text *out, const Node *node) {
     text_append_string(out, "(for ");
-    if (node->as.for_loop.index) {
-        dump_pattern(out, node->as.for_loop.index);
-        text_append_string(out, ", ");
-    }
-    dump_pattern(out, node->as.for_loop.pattern);
+    dump_loop_names(out, node);
     dump_child(out, node->as.for_loop.iterable);
     dump_child(out, node->as.for_loop.body);
 }

@@ -109,6 +109,8 @@ Node *parse_with(Parser *parser);
 Node *parse_learn(Parser *parser);
 Node *parse_match(Parser *parser);              // pattern.c
 Pattern *parse_binding_pattern(Parser *parser); // let, for: names and tuples of them
+// `x in` and `i, x in`; *index: the first of two names, or NULL.
+Pattern *parse_loop_names(Parser *parser, Pattern **index);
 Node *parse_lambda(Parser *parser);             // declaration.c
 Node *parse_declaration(Parser *parser, bool *found);
 bool parser_reject_logic(Parser *parser); // logic.c; true after reporting one

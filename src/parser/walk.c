@@ -54,13 +54,6 @@ static void walk_dictionary(const Walker *walker, const Node *node) {
     }
 }
 
-static void walk_comprehension(const Walker *walker, const Node *node) {
-    walk_node(walker, node->as.comprehension.element);
-    walk_pattern(walker, node->as.comprehension.pattern);
-    walk_node(walker, node->as.comprehension.iterable);
-    walk_node(walker, node->as.comprehension.condition);
-}
-
 static void walk_struct_literal(const Walker *walker, const Node *node) {
     walk_types(walker, node->as.struct_literal.type_arguments, node->as.struct_literal.type_count);
     for (size_t i = 0; i < node->as.struct_literal.count; i++)
@@ -80,6 +73,7 @@ static void walk_for(const Walker *walker, const Node *node) {
     walk_pattern(walker, node->as.for_loop.index);
     walk_pattern(walker, node->as.for_loop.pattern);
     walk_node(walker, node->as.for_loop.iterable);
+    walk_node(walker, node->as.for_loop.condition);
     walk_node(walker, node->as.for_loop.body);
 }
 
@@ -110,7 +104,6 @@ static void walk_expression(const Walker *walker, Node *node) {
     case NODE_LIST:
     case NODE_TUPLE: walk_list(walker, node->as.list); break;
     case NODE_DICT: walk_dictionary(walker, node); break;
-    case NODE_COMPREHENSION: walk_comprehension(walker, node); break;
     case NODE_UNARY:
     case NODE_BINARY:
     case NODE_LOGICAL:
@@ -125,6 +118,7 @@ static void walk_expression(const Walker *walker, Node *node) {
         walk_node(walker, node->as.cast.value);
         walk_type(walker, node->as.cast.type);
         break;
+    case NODE_COMPREHENSION: walk_for(walker, node); break;
     case NODE_CALL:
         walk_node(walker, node->as.call.callee);
         walk_arguments(walker, node->as.call.arguments, node->as.call.count);
