@@ -143,6 +143,12 @@ def bench_story(tl, llama2):
     row("story, tokens per second", f"{rate:.0f}", f"llama2.c {peer:.0f}", f"{rate / peer:.2f} x")
 
 
+def bench_training(build):
+    """Steps of training beside PyTorch; train.py says what is compared."""
+    print("\n--- training")
+    print(output(sys.executable, BENCH / "train.py", "--build", build), end="")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build/release")
@@ -161,6 +167,7 @@ def main():
     bench_start(tl)
     bench_story(tl, options.llama2)
     bench_kernels(build)
+    bench_training(build)
 
 
 if __name__ == "__main__":
