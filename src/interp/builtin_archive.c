@@ -1,5 +1,5 @@
-// Saving and loading of what training makes: dictionaries, structs and lists of tensors, and the
-// state of optimizers in them. A tensor's name is the way to it: "layers.0.w".
+// Saving and loading of tensors, and of what training makes: dictionaries, structs and lists of
+// tensors, and the state of optimizers in them. A tensor's name is the way to it: "layers.0.w".
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "interp/format.h"
 #include "interp/handles.h"
 #include "interp/object.h"
-#include "model/safetensors.h"
+#include "model/tensor_file.h"
 #include "tensor/op.h"
 #include "tensor/optimizer.h"
 #include "tensor/tape.h"
@@ -138,25 +138,44 @@ static Status add(Archive *archive, const char *name, Value *value) {
     return STATUS_OK;
 }
 
-static Status check_path(const String *path) {
-    static const char ending[] = ".safetensors";
-    size_t length = sizeof ending - 1;
-    if (path->length > length && strcmp(path->bytes + path->length - length, ending) == 0)
-        return STATUS_OK;
-    return fail(STATUS_VALUE, "%s: the names of files of tensors end in .safetensors", path->bytes);
+// A dictionary or a struct, with the optimizers in it.
+static Status save_all(Value value, const char *path, const TensorFormat *format) {
+    if (!format->lone_name)
+        return fail(STATUS_VALUE, "%s: a %s file holds one tensor, without a name", path,
+                    format->ending);
+    Archive archive = {.path = path};
+    Status status = walk_all(&archive, add, value);
+    if (status == STATUS_OK) status = format->write(path, &archive.tensors);
+    named_tensors_free(&archive.tensors);
+    return status;
 }
 
-static Value save_all(Value value, const String *path) {
-    Archive archive = {.path = path->bytes};
-    Status status = check_path(path);
-    if (status == STATUS_OK) status = walk_all(&archive, add, value);
-    if (status == STATUS_OK) status = safetensors_write(path->bytes, &archive.tensors);
-    named_tensors_free(&archive.tensors);
-    return status == STATUS_OK ? value_none() : value_fail();
+static Status save_one(Value value, const char *path, const TensorFormat *format) {
+    NamedTensors tensors = {0};
+    Tensor *tensor;
+    TRY(value_to_tensor(value, "x", &tensor));
+    named_tensors_add(&tensors, format->lone_name ? format->lone_name : "", tensor);
+    Status status = format->write(path, &tensors);
+    named_tensors_free(&tensors);
+    return status;
+}
+
+Value builtin_save(BuiltinCall *call) {
+    Value value = call->arguments[0];
+    const char *path = call->arguments[1].as.string->bytes;
+    const TensorFormat *format;
+    TRY_VALUE(tensor_format_find(path, &format));
+    bool named = value.kind == VALUE_DICT || value.kind == VALUE_STRUCT;
+    TRY_VALUE(named ? save_all(value, path, format) : save_one(value, path, format));
+    return value_none();
 }
 
 Value builtin_save_model(BuiltinCall *call) {
-    return save_all(call->arguments[0], call->arguments[1].as.string);
+    const char *path = call->arguments[1].as.string->bytes;
+    const TensorFormat *format;
+    TRY_VALUE(tensor_format_find(path, &format));
+    TRY_VALUE(save_all(call->arguments[0], path, format));
+    return value_none();
 }
 
 // --- loading
@@ -212,21 +231,30 @@ static Status take(Archive *archive, const char *name, Value *value) {
 
 Value builtin_load_model_into(BuiltinCall *call) {
     Archive archive = {.path = call->arguments[0].as.string->bytes};
-    TRY_VALUE(safetensors_read(archive.path, &archive.tensors));
+    const TensorFormat *format;
+    TRY_VALUE(tensor_format_find(archive.path, &format));
+    TRY_VALUE(format->read(archive.path, &archive.tensors));
     Status status = walk_all(&archive, take, call->arguments[1]);
     named_tensors_free(&archive.tensors);
     return status == STATUS_OK ? value_retain(call->arguments[1]) : value_fail();
 }
 
-Value builtin_load(BuiltinCall *call) {
-    const String *path = call->arguments[0].as.string;
-    NamedTensors tensors;
-    TRY_VALUE(check_path(path));
-    TRY_VALUE(safetensors_read(path->bytes, &tensors));
+static Value tensors_by_name(const NamedTensors *tensors) {
     Value dict = value_dict();
-    for (size_t i = 0; i < tensors.count; i++)
-        dict_set_word(dict.as.dict, tensors.items[i].name,
-                      value_tensor(tensor_retain(tensors.items[i].tensor)));
-    named_tensors_free(&tensors);
+    for (size_t i = 0; i < tensors->count; i++)
+        dict_set_word(dict.as.dict, tensors->items[i].name,
+                      value_tensor(tensor_retain(tensors->items[i].tensor)));
     return dict;
+}
+
+Value builtin_load(BuiltinCall *call) {
+    const char *path = call->arguments[0].as.string->bytes;
+    const TensorFormat *format;
+    NamedTensors tensors;
+    TRY_VALUE(tensor_format_find(path, &format));
+    TRY_VALUE(format->read(path, &tensors));
+    Value result = format->lone_name ? tensors_by_name(&tensors)
+                                     : value_tensor(tensor_retain(tensors.items[0].tensor));
+    named_tensors_free(&tensors);
+    return result;
 }

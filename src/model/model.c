@@ -7,14 +7,14 @@
 
 #include "base/memory.h"
 #include "catalog/catalog.h"
-#include "model/model_safetensors.h"
+#include "model/model_table.h"
 #include "tensor/op.h"
 
 // Every tensor's name and every dotted prefix of one ("blk", "blk.0", "blk.0.attn_q").
 typedef struct NameEntry {
     char *name;
     const GgufTensor *tensor; // NULL for a prefix only
-    Tensor *stored;           // of safetensors: as the file has it; NULL once loaded
+    Tensor *stored;           // of named tensors: as the file has it; NULL once loaded
     Tensor *loaded;           // once asked for: one reference
     UT_hash_handle hh;
 } NameEntry;
@@ -76,11 +76,11 @@ static Status open_gguf(const char *path, const ModelOptions *options, Model **o
     return status;
 }
 
-static Status open_safetensors(const char *path, const ModelOptions *options, const FileMap *map,
+static Status open_table(const char *path, const ModelOptions *options, const FileMap *map,
                                Model **out) {
     NamedTensors tensors = {0};
     GgufFile *table = NULL;
-    Status status = model_safetensors_read(path, map, &tensors, &table);
+    Status status = model_table_read(path, map, &tensors, &table);
     if (status == STATUS_OK) {
         *out = model_new(path, options, table);
         for (size_t i = 0; i < tensors.count; i++) {
@@ -97,8 +97,8 @@ static Status open_safetensors(const char *path, const ModelOptions *options, co
 Status model_open(const char *path, const ModelOptions *options, Model **out) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    Status status = model_is_safetensors(file_map_bytes(map), file_map_length(map))
-                        ? open_safetensors(path, options, map, out)
+    Status status = model_is_table(file_map_bytes(map), file_map_length(map))
+                        ? open_table(path, options, map, out)
                         : open_gguf(path, options, out);
     file_map_release(map);
     return status;

@@ -1,13 +1,11 @@
 // Reads and writes safetensors: 8 bytes of length, a JSON header, then the numbers.
 #include "model/safetensors.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file_map.h"
-#include "base/text.h"
+#include "base/file_replace.h"
 #include "tensor/op.h"
 
 enum { HEADER_BYTES_MAX = 100 << 20, LENGTH_BYTES = 8 };
@@ -18,25 +16,6 @@ static const char *const type_names[DTYPE_COUNT] = {
     [DTYPE_INT16] = "I16",     [DTYPE_INT8] = "I8",     [DTYPE_UINT8] = "U8",
     [DTYPE_BOOL] = "BOOL",
 };
-
-void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor) {
-    VECTOR_PUSH(tensors, ((NamedTensor){memory_copy_string(name, strlen(name)), tensor}));
-}
-
-Tensor *named_tensors_find(const NamedTensors *tensors, const char *name) {
-    for (size_t i = 0; i < tensors->count; i++)
-        if (strcmp(tensors->items[i].name, name) == 0) return tensors->items[i].tensor;
-    return NULL;
-}
-
-void named_tensors_free(NamedTensors *tensors) {
-    while (tensors->count > 0) {
-        NamedTensor *last = &tensors->items[--tensors->count];
-        tensor_release(last->tensor);
-        free(last->name);
-    }
-    VECTOR_FREE(tensors);
-}
 
 // --- reading
 
@@ -76,20 +55,6 @@ static Status read_dtype(const Reader *reader, const json_t *json, Entry *entry)
                 reader->file, entry->name, word);
 }
 
-// The bytes that the shape asks for; false when they are too many to count.
-static bool shape_bytes(const Entry *entry, size_t *out) {
-    size_t bytes = dtype_size(entry->dtype);
-    for (int i = 0; i < entry->shape.rank; i++)
-        if (entry->shape.dims[i] == 0) {
-            *out = 0;
-            return true;
-        }
-    for (int i = 0; i < entry->shape.rank; i++)
-        if (__builtin_mul_overflow(bytes, (size_t)entry->shape.dims[i], &bytes)) return false;
-    *out = bytes;
-    return bytes <= INT64_MAX;
-}
-
 static Status read_entry(const Reader *reader, const json_t *json, Entry *entry) {
     if (!json_is_object(json)) return wrong(reader, entry->name, "it is no object");
     TRY(read_dtype(reader, json, entry));
@@ -111,27 +76,23 @@ static Status read_entry(const Reader *reader, const json_t *json, Entry *entry)
     entry->begin = (size_t)begin;
     entry->end = (size_t)end;
     size_t bytes;
-    if (!shape_bytes(entry, &bytes) || bytes != entry->end - entry->begin)
+    if (!stored_bytes(entry->dtype, &entry->shape, &bytes) || bytes != entry->end - entry->begin)
         return fail(STATUS_FORMAT, "%s: tensor `%.80s` is %s, but has %zu bytes", reader->file,
                     entry->name, type_name(entry->dtype, &entry->shape).text,
                     entry->end - entry->begin);
     return STATUS_OK;
 }
 
-// Bytes that are neither 0 nor 1 are no bools: they go through a conversion.
 static Status make_tensor(const Reader *reader, const Entry *entry, Tensor **out) {
-    Device *device;
-    Tensor *tensor;
-    TRY(device_default(&device));
-    bool flags = entry->dtype == DTYPE_BOOL;
-    TRY(tensor_new(device, flags ? DTYPE_UINT8 : entry->dtype, &entry->shape, &tensor));
+    Tensor *stored;
+    TRY(stored_new(entry->dtype, &entry->shape, &stored));
     size_t bytes = entry->end - entry->begin;
     Status status = STATUS_OK;
     if (bytes > 0)
-        status = buffer_upload(tensor->view.buffer, tensor->view.offset,
+        status = buffer_upload(stored->view.buffer, stored->view.offset,
                                reader->data + entry->begin, bytes);
-    if (status == STATUS_OK) status = tensor_cast(tensor, entry->dtype, out);
-    tensor_release(tensor);
+    if (status == STATUS_OK) return stored_finish(stored, entry->dtype, out);
+    tensor_release(stored);
     return status;
 }
 
@@ -237,50 +198,40 @@ static Status make_header(const NamedTensors *tensors, char **out) {
     return status;
 }
 
-static Status write_bytes(FILE *file, const void *bytes, size_t length) {
-    if (fwrite(bytes, 1, length, file) == length) return STATUS_OK;
-    return fail(STATUS_IO, "cannot write: %s", strerror(errno));
-}
-
-static Status write_numbers(FILE *file, Tensor *tensor) {
-    Tensor *dense;
-    TRY(tensor_contiguous(tensor, &dense));
-    size_t bytes = (size_t)tensor_count(dense) * dtype_size(tensor_dtype(dense));
-    void *numbers = memory_allocate(bytes + 1);
-    Status status = STATUS_OK;
-    if (bytes > 0) status = buffer_download(dense->view.buffer, dense->view.offset, numbers, bytes);
-    if (status == STATUS_OK) status = write_bytes(file, numbers, bytes);
+static Status write_numbers(FILE *stream, Tensor *tensor) {
+    void *numbers;
+    size_t bytes;
+    TRY(stored_download(tensor, &numbers, &bytes));
+    Status status = stream_write(stream, numbers, bytes);
     free(numbers);
-    tensor_release(dense);
     return status;
 }
 
-static Status write_file(FILE *file, const char *header, const NamedTensors *tensors) {
+typedef struct Writing {
+    const char *header;
+    const NamedTensors *tensors;
+} Writing;
+
+static Status write_file(FILE *stream, void *context) {
     static const char blanks[LENGTH_BYTES] = "        ";
-    size_t length = strlen(header), padding = (LENGTH_BYTES - length % LENGTH_BYTES) % LENGTH_BYTES;
+    const Writing *writing = context;
+    size_t length = strlen(writing->header);
+    size_t padding = (LENGTH_BYTES - length % LENGTH_BYTES) % LENGTH_BYTES;
     uint8_t count[LENGTH_BYTES];
     for (int i = 0; i < LENGTH_BYTES; i++) count[i] = (uint8_t)((length + padding) >> (8 * i));
-    TRY(write_bytes(file, count, sizeof count));
-    TRY(write_bytes(file, header, length));
-    TRY(write_bytes(file, blanks, padding));
-    for (size_t i = 0; i < tensors->count; i++) TRY(write_numbers(file, tensors->items[i].tensor));
+    TRY(stream_write(stream, count, sizeof count));
+    TRY(stream_write(stream, writing->header, length));
+    TRY(stream_write(stream, blanks, padding));
+    for (size_t i = 0; i < writing->tensors->count; i++)
+        TRY(write_numbers(stream, writing->tensors->items[i].tensor));
     return STATUS_OK;
 }
 
 Status safetensors_write(const char *path, const NamedTensors *tensors) {
     char *header;
     TRY(make_header(tensors, &header));
-    Text beside = {0};
-    text_format(&beside, "%s.part", path);
-    FILE *file = fopen(text_get(&beside), "wbe");
-    Status status = file ? write_file(file, header, tensors)
-                         : fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    if (file && fclose(file) != 0 && status == STATUS_OK)
-        status = fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    if (status == STATUS_OK && rename(text_get(&beside), path) != 0)
-        status = fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    if (file && status != STATUS_OK) remove(text_get(&beside));
-    text_free(&beside);
+    Writing writing = {.header = header, .tensors = tensors};
+    Status status = file_replace_stream(path, write_file, &writing);
     free(header);
     return status;
 }

@@ -3,20 +3,7 @@
 #ifndef MODEL_SAFETENSORS_H
 #define MODEL_SAFETENSORS_H
 
-#include "base/memory.h"
-#include "tensor/tensor.h"
-
-typedef struct NamedTensor {
-    char *name;     // owned
-    Tensor *tensor; // counted
-} NamedTensor;
-typedef VECTOR(NamedTensor) NamedTensors;
-
-// Copies the name, takes the reference.
-void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor);
-// Borrowed; NULL when there is none of that name.
-Tensor *named_tensors_find(const NamedTensors *tensors, const char *name);
-void named_tensors_free(NamedTensors *tensors);
+#include "model/named_tensors.h"
 
 // Every tensor of the file, on the default device, in the file's order. STATUS_FORMAT names the
 // file and what is wrong with it.

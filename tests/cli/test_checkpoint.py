@@ -32,24 +32,25 @@ main {
         let opt = make_optimizer()
         let first = train(net, opt, 8)
         set_lr(opt, opt.lr)
-        save_model({"net": net, "optimizer": opt}, "a.safetensors")
+        save_model({"net": net, "optimizer": opt}, "a.FORMAT")
         let other = make()
         let fresh = make_optimizer()
         set_lr(fresh, 7.0)
-        load_model("a.safetensors", into: {"net": other, "optimizer": fresh})
+        load_model("a.FORMAT", into: {"net": other, "optimizer": fresh})
         assert_eq(first + train(other, fresh, 12), whole)
     }
-    print(sorted(keys(load("a.safetensors"))))
+    print(sorted(keys(load("a.FORMAT"))))
 }
 """
 
 
 class Checkpoint(unittest.TestCase):
     def test_resume(self):
-        result = run_code(RESUME, options=["--quiet", "--memory-check=strict"])
-        self.assertEqual(result.out, '["net.layers.0", "net.w", "optimizer.lr", "optimizer.state.0", '
-                                     '"optimizer.state.1", "optimizer.steps"]\n', result.err)
-        self.assertEqual(result.status, 0)
+        for ending in ("safetensors", "npz"):
+            result = run_code(RESUME.replace("FORMAT", ending), options=["--quiet", "--memory-check=strict"])
+            self.assertEqual(result.out, '["net.layers.0", "net.w", "optimizer.lr", "optimizer.state.0", '
+                                         '"optimizer.state.1", "optimizer.steps"]\n', result.err)
+            self.assertEqual(result.status, 0)
 
     def test_dtypes_round_trip(self):
         result = run_code("""

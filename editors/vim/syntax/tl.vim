@@ -41,7 +41,7 @@ syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i r
 syntax keyword tlBuiltin read_file read_lines reduce relational_aggregate relu rem remove repeat
 syntax keyword tlBuiltin repeat_kv repetition_penalty replace replace_regex reset_peak_memory
 syntax keyword tlBuiltin reshape reversed rms_norm rmsprop roll rope rotate_score round rsqrt
-syntax keyword tlBuiltin sample save_model scatter scatter_add seed set set_lr sgd sgd_step
+syntax keyword tlBuiltin sample save save_model scatter scatter_add seed set set_lr sgd sgd_step
 syntax keyword tlBuiltin shape shift_left shift_right sigmoid sign silu sin sinh sleep slice
 syntax keyword tlBuiltin slice_last softmax softplus solve sort sorted split spmm sqrt square
 syntax keyword tlBuiltin squeeze stack starts_with std step stop_gradient string_length string_substring

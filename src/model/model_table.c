@@ -1,15 +1,18 @@
 // The index of a model in several files names, for each tensor, a file beside it.
-#include "model/model_safetensors.h"
+#include "model/model_table.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "model/npz.h"
+#include "model/safetensors.h"
 
-bool model_is_safetensors(const uint8_t *bytes, size_t length) {
+bool model_is_table(const uint8_t *bytes, size_t length) {
     bool index = length > 0 && bytes[0] == '{';
-    return index || (length > 8 && memcmp(bytes, "GGUF", 4) != 0 && bytes[8] == '{');
+    return index || npz_begins(bytes, length) ||
+           (length > 8 && memcmp(bytes, "GGUF", 4) != 0 && bytes[8] == '{');
 }
 
 // A file beside the index: its name may not lead elsewhere.
@@ -91,12 +94,16 @@ static GgufFile *make_table(const NamedTensors *tensors) {
     return table;
 }
 
-Status model_safetensors_read(const char *path, const FileMap *map, NamedTensors *tensors,
-                              GgufFile **table) {
-    if (file_map_bytes(map)[0] == '{')
+Status model_table_read(const char *path, const FileMap *map, NamedTensors *tensors,
+                        GgufFile **table) {
+    const uint8_t *bytes = file_map_bytes(map);
+    size_t length = file_map_length(map);
+    if (bytes[0] == '{')
         TRY(read_index(path, map, tensors));
+    else if (npz_begins(bytes, length))
+        TRY(npz_parse(bytes, length, path, tensors));
     else
-        TRY(safetensors_parse(file_map_bytes(map), file_map_length(map), path, tensors));
+        TRY(safetensors_parse(bytes, length, path, tensors));
     *table = make_table(tensors);
     return STATUS_OK;
 }

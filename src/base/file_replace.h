@@ -1,0 +1,21 @@
+// Files written whole or not at all: beside their place under another name, then renamed.
+#ifndef BASE_FILE_REPLACE_H
+#define BASE_FILE_REPLACE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+// `write` makes the file `part`, which lies beside `path`; it then takes the place of `path`. When
+// something fails the part is removed and what was at `path` stays. STATUS_IO names path and
+// reason.
+typedef Status (*FileWriter)(const char *part, void *context);
+Status file_replace(const char *path, FileWriter write, void *context) MUST_USE;
+// The same for a writer that wants a stream; it is closed after the call.
+typedef Status (*StreamWriter)(FILE *stream, void *context);
+Status file_replace_stream(const char *path, StreamWriter write, void *context) MUST_USE;
+// fwrite with words.
+Status stream_write(FILE *stream, const void *bytes, size_t length) MUST_USE;
+
+#endif

@@ -1,0 +1,29 @@
+// Tensors by name, and the two ways between a tensor and the bytes of a file. Knows no format.
+#ifndef MODEL_NAMED_TENSORS_H
+#define MODEL_NAMED_TENSORS_H
+
+#include "base/memory.h"
+#include "tensor/tensor.h"
+
+typedef struct NamedTensor {
+    char *name;     // owned
+    Tensor *tensor; // counted
+} NamedTensor;
+typedef VECTOR(NamedTensor) NamedTensors;
+
+// Copies the name, takes the reference.
+void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor);
+// Borrowed; NULL when there is none of that name.
+Tensor *named_tensors_find(const NamedTensors *tensors, const char *name);
+void named_tensors_free(NamedTensors *tensors);
+
+// The bytes that a shape takes; false when they are too many to count.
+bool stored_bytes(DType dtype, const Shape *shape, size_t *out);
+// A tensor for a file's numbers: of that dtype, or uint8 for bools, whose bytes a file may have
+// wrong. stored_finish makes bools of those; it takes the reference.
+Status stored_new(DType dtype, const Shape *shape, Tensor **out) MUST_USE;
+Status stored_finish(Tensor *stored, DType dtype, Tensor **out) MUST_USE;
+// The numbers of any tensor in row-major order; free() them.
+Status stored_download(Tensor *tensor, void **out, size_t *length) MUST_USE;
+
+#endif
