@@ -1,0 +1,384 @@
+// How fast the kernels of a device are: bench_device DEVICE [ELEMENTS [GEMM_MAX]]. One line a row,
+// "section<TAB>name<TAB>value<TAB>unit"; GB/s count bytes read and written once. Checks nothing.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "device/buffer.h"
+#include "device/kernel.h"
+
+enum { ROUNDS = 3, VIEWS_MAX = 5 };
+static const double round_seconds = 0.03;
+
+static Device *device;
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void require(Status status) {
+    if (status == STATUS_OK) return;
+    fprintf(stderr, "%s\n", error_current()->message);
+    exit(1);
+}
+
+// A call with its operands: the output first, then the inputs.
+typedef struct Bench {
+    KernelCall call;
+    TensorView views[VIEWS_MAX];
+    int n_views;
+} Bench;
+
+static int64_t count_of(const TensorView *view) {
+    int64_t count = 1;
+    for (int d = 0; d < view->rank; d++) count *= view->dims[d];
+    return count;
+}
+
+static size_t bytes_of(const TensorView *view) {
+    const DTypeInfo *info = &dtype_info[view->dtype];
+    return (size_t)(count_of(view) / info->block_elements * info->block_bytes);
+}
+
+// Normal numbers for floats; for blocks 16-bit words that are small numbers where they are a scale.
+static void fill(const TensorView *view) {
+    if (dtype_is_float(view->dtype)) {
+        KernelCall call = {.kernel = KERNEL_RANDOM,
+                           .n_outputs = 1,
+                           .outputs = {view},
+                           .options = {.op = 1, .scalars = {0, 1}, .integers = {7}},
+                           .op_name = "randn"};
+        require(device->backend->run(device, &call));
+        return;
+    }
+    size_t bytes = bytes_of(view);
+    uint16_t *words = malloc(bytes + 2);
+    uint32_t state = 12345;
+    for (size_t i = 0; i < bytes / 2; i++) {
+        state = state * 1664525u + 1013904223u;
+        words[i] = (uint16_t)(0x2000 + (state >> 16) % 0x0C00);
+    }
+    require(buffer_upload(view->buffer, view->offset, words, bytes));
+    free(words);
+}
+
+// A contiguous operand of these dims, ended by 0.
+static TensorView *add(Bench *bench, DType dtype, const int64_t *dims) {
+    TensorView *view = &bench->views[bench->n_views];
+    *view = (TensorView){.dtype = dtype};
+    for (; dims[view->rank] > 0; view->rank++) view->dims[view->rank] = dims[view->rank];
+    int64_t stride = 1;
+    for (int d = view->rank - 1; d >= 0; d--) {
+        view->strides[d] = stride;
+        stride *= view->dims[d];
+    }
+    BufferLabel label = {.rank = -1};
+    require(buffer_new(device, bytes_of(view), &label, &view->buffer));
+    fill(view);
+    if (bench->n_views == 0) {
+        bench->call.outputs[0] = view;
+        bench->call.n_outputs = 1;
+    } else {
+        bench->call.inputs[bench->call.n_inputs++].view = view;
+    }
+    bench->n_views++;
+    return view;
+}
+#define ADD(bench, dtype, ...) add(bench, dtype, (int64_t[]){__VA_ARGS__, 0})
+
+static void swap_dims(TensorView *view, int a, int b) {
+    int64_t dim = view->dims[a], stride = view->strides[a];
+    view->dims[a] = view->dims[b];
+    view->strides[a] = view->strides[b];
+    view->dims[b] = dim;
+    view->strides[b] = stride;
+}
+
+static Bench begin(KernelId kernel) {
+    return (Bench){.call = {.kernel = kernel, .op_name = "bench"}};
+}
+
+static double time_runs(const Bench *bench, int runs) {
+    double start = seconds();
+    for (int i = 0; i < runs; i++) require(device->backend->run(device, &bench->call));
+    require(device->backend->wait(device));
+    return seconds() - start;
+}
+
+// Seconds of one run: the best of a few rounds long enough that waiting does not count.
+static double measure(const Bench *bench) {
+    time_runs(bench, 1);
+    int runs = 1;
+    double took = time_runs(bench, runs);
+    while (took < round_seconds && runs < 1 << 20) {
+        runs = took > 0 ? (int)(runs * fmin(16, 1.3 * round_seconds / took)) + 1 : runs * 16;
+        took = time_runs(bench, runs);
+    }
+    double best = took / runs;
+    for (int i = 1; i < ROUNDS; i++) best = fmin(best, time_runs(bench, runs) / runs);
+    return best;
+}
+
+static void finish(Bench *bench) {
+    for (int i = 0; i < bench->n_views; i++) buffer_release(bench->views[i].buffer);
+}
+
+static void row(const char *section, const char *name, double value, const char *unit) {
+    printf("%s\t%s\t%.4g\t%s\n", section, name, value, unit);
+    fflush(stdout);
+}
+
+// Prints the bytes of all operands over the time, and lets the operands go.
+static void row_of_bytes(Bench *bench, const char *section, const char *name) {
+    double bytes = 0;
+    for (int i = 0; i < bench->n_views; i++) bytes += (double)bytes_of(&bench->views[i]);
+    row(section, name, bytes * 1e-9 / measure(bench), "GB/s");
+    finish(bench);
+}
+
+// --- moving and maps
+
+static void bench_copies(int64_t n) {
+    Bench copy = begin(KERNEL_COPY);
+    ADD(&copy, DTYPE_FLOAT32, n);
+    ADD(&copy, DTYPE_FLOAT32, n);
+    row_of_bytes(&copy, "copy", "float32");
+    Bench cast = begin(KERNEL_COPY);
+    ADD(&cast, DTYPE_FLOAT16, n);
+    ADD(&cast, DTYPE_FLOAT32, n);
+    row_of_bytes(&cast, "copy", "float32 to float16");
+    Bench turn = begin(KERNEL_COPY);
+    int64_t side = (int64_t)sqrt((double)n);
+    ADD(&turn, DTYPE_FLOAT32, side, side);
+    swap_dims(ADD(&turn, DTYPE_FLOAT32, side, side), 0, 1);
+    row_of_bytes(&turn, "copy", "float32 transposed");
+    Bench halves = begin(KERNEL_COPY);
+    ADD(&halves, DTYPE_FLOAT16, side, side);
+    swap_dims(ADD(&halves, DTYPE_FLOAT16, side, side), 0, 1);
+    row_of_bytes(&halves, "copy", "float16 transposed");
+    Bench heads = begin(KERNEL_COPY);
+    ADD(&heads, DTYPE_FLOAT32, 32, n / 4096, 128);
+    swap_dims(ADD(&heads, DTYPE_FLOAT32, n / 4096, 32, 128), 0, 1);
+    row_of_bytes(&heads, "copy", "float32 heads permuted");
+}
+
+static void bench_map(const char *name, MapOp op, DType dtype, int64_t n, int operands) {
+    Bench bench = begin(KERNEL_MAP);
+    for (int i = 0; i <= operands; i++) ADD(&bench, dtype, n);
+    bench.call.options =
+        (KernelOptions){.n_steps = 1, .steps = {{op, 0, 1, 2}}, .compute = DTYPE_FLOAT32};
+    row_of_bytes(&bench, "map", name);
+}
+
+static void bench_maps(int64_t n) {
+    bench_map("add", MAP_ADD, DTYPE_FLOAT32, n, 2);
+    bench_map("add float16", MAP_ADD, DTYPE_FLOAT16, n, 2);
+    bench_map("add bfloat16", MAP_ADD, DTYPE_BFLOAT16, n, 2);
+    bench_map("relu", MAP_RELU, DTYPE_FLOAT32, n, 1);
+    bench_map("exp", MAP_EXP, DTYPE_FLOAT32, n, 1);
+    bench_map("sigmoid", MAP_SIGMOID, DTYPE_FLOAT32, n, 1);
+    bench_map("tanh", MAP_TANH, DTYPE_FLOAT32, n, 1);
+    bench_map("div", MAP_DIV, DTYPE_FLOAT32, n, 2);
+    Bench bias = begin(KERNEL_MAP);
+    ADD(&bias, DTYPE_FLOAT32, n / 4096, 4096);
+    ADD(&bias, DTYPE_FLOAT32, n / 4096, 4096);
+    TensorView *row_view = ADD(&bias, DTYPE_FLOAT32, 1, 4096);
+    row_view->dims[0] = n / 4096;
+    row_view->strides[0] = 0;
+    bias.call.options =
+        (KernelOptions){.n_steps = 1, .steps = {{MAP_ADD, 0, 1, 2}}, .compute = DTYPE_FLOAT32};
+    row("map", "add a row", (double)n * 8e-9 / measure(&bias), "GB/s");
+    finish(&bias);
+}
+
+// --- rows
+
+static void bench_reduce(const char *name, ReduceOp op, const int64_t dims[2], bool columns) {
+    Bench bench = begin(KERNEL_REDUCE);
+    ADD(&bench, DTYPE_FLOAT32, dims[0]);
+    TensorView *in = ADD(&bench, DTYPE_FLOAT32, dims[0], dims[1]);
+    if (columns) {
+        in->dims[0] = dims[1];
+        in->dims[1] = dims[0];
+        in->strides[0] = dims[0];
+        swap_dims(in, 0, 1);
+    }
+    bench.call.options = (KernelOptions){.op = op, .count = 1};
+    row_of_bytes(&bench, "reduce", name);
+}
+
+static void bench_reductions(int64_t n) {
+    bench_reduce("sum of all", REDUCE_SUM, (int64_t[]){1, n}, false);
+    bench_reduce("sum of rows of 4096", REDUCE_SUM, (int64_t[]){n / 4096, 4096}, false);
+    bench_reduce("sum of rows of 64", REDUCE_SUM, (int64_t[]){n / 64, 64}, false);
+    bench_reduce("sum of columns", REDUCE_SUM, (int64_t[]){4096, n / 4096}, true);
+    bench_reduce("max of rows of 4096", REDUCE_MAX, (int64_t[]){n / 4096, 4096}, false);
+    bench_reduce("variance of rows of 4096", REDUCE_VAR, (int64_t[]){n / 4096, 4096}, false);
+    Bench arg = begin(KERNEL_ARG_REDUCE);
+    ADD(&arg, DTYPE_INT64, n / 4096);
+    ADD(&arg, DTYPE_FLOAT32, n / 4096, 4096);
+    row_of_bytes(&arg, "reduce", "argmax of rows of 4096");
+}
+
+static void bench_rows(const char *name, KernelId kernel, DType dtype, int64_t n, int64_t width) {
+    Bench bench = begin(kernel);
+    ADD(&bench, dtype, n / width, width);
+    ADD(&bench, dtype, n / width, width);
+    if (kernel != KERNEL_SOFTMAX) ADD(&bench, dtype, width);
+    bench.call.options = (KernelOptions){.count = 1, .scalars = {1e-5}};
+    row_of_bytes(&bench, "rows", name);
+}
+
+static void bench_all_rows(int64_t n) {
+    bench_rows("softmax of 4096", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 4096);
+    bench_rows("softmax of 32768", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 32768);
+    bench_rows("softmax of 256", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 256);
+    bench_rows("softmax of 4096 float16", KERNEL_SOFTMAX, DTYPE_FLOAT16, n, 4096);
+    bench_rows("rms_norm of 4096", KERNEL_RMS_NORM, DTYPE_FLOAT32, n, 4096);
+    bench_rows("layer_norm of 4096", KERNEL_LAYER_NORM, DTYPE_FLOAT32, n, 4096);
+    bench_rows("layer_norm of 4096 float16", KERNEL_LAYER_NORM, DTYPE_FLOAT16, n, 4096);
+}
+
+// --- products
+
+static void bench_product(DType dtype, int64_t size, bool transposed) {
+    Bench bench = begin(KERNEL_MATMUL);
+    ADD(&bench, dtype, size, size);
+    ADD(&bench, dtype, size, size);
+    TensorView *b = ADD(&bench, dtype, size, size);
+    if (transposed) swap_dims(b, 0, 1);
+    char name[64];
+    snprintf(name, sizeof name, "%s %lld%s", dtype_name(dtype), (long long)size,
+             transposed ? " b transposed" : "");
+    row("gemm", name, 2e-12 * (double)size * (double)size * (double)size / measure(&bench),
+        "TFLOP/s");
+    finish(&bench);
+}
+
+static void bench_products(int64_t largest) {
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16};
+    for (int i = 0; i < 3; i++) {
+        for (int64_t size = 1024; size <= largest; size *= 2) bench_product(dtypes[i], size, false);
+        if (largest >= 4096) bench_product(dtypes[i], 4096, true);
+    }
+    if (largest < 1024)
+        for (int i = 0; i < 3; i++) bench_product(dtypes[i], largest, false);
+}
+
+static void bench_vector(DType weight, DType dtype, int64_t rows, int64_t n) {
+    int64_t k = 4096, columns = n / k * 8;
+    Bench bench = begin(KERNEL_MATMUL);
+    ADD(&bench, dtype, rows, columns);
+    ADD(&bench, dtype, rows, k);
+    swap_dims(ADD(&bench, weight, columns, k), 0, 1);
+    char name[64];
+    snprintf(name, sizeof name, "%lld x %s", (long long)rows, dtype_name(weight));
+    row_of_bytes(&bench, "vector", name);
+}
+
+static void bench_vectors(int64_t n) {
+    static const DType weights[] = {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_Q6_K, DTYPE_FLOAT16,
+                                    DTYPE_FLOAT32};
+    for (int i = 0; i < 5; i++) bench_vector(weights[i], DTYPE_FLOAT32, 1, n);
+    bench_vector(DTYPE_Q4_0, DTYPE_FLOAT32, 4, n);
+}
+
+static void bench_attention(const char *name, int64_t queries, int64_t keys, DType dtype) {
+    Bench bench = begin(KERNEL_ATTENTION);
+    ADD(&bench, dtype, queries, 32, 128);
+    ADD(&bench, dtype, queries, 32, 128);
+    ADD(&bench, dtype, keys, 8, 128);
+    ADD(&bench, dtype, keys, 8, 128);
+    bench.call.options = (KernelOptions){.flag = true, .scalars = {0.088}};
+    double took = measure(&bench);
+    double size = (double)dtype_size(dtype) * 2 * (double)keys * 8 * 128;
+    if (queries == 1)
+        row("attention", name, size * 1e-9 / took, "GB/s");
+    else
+        row("attention", name, 2e-12 * (double)queries * (double)keys * 32 * 128 / took, "TFLOP/s");
+    finish(&bench);
+}
+
+static void bench_heads(int64_t largest) {
+    int64_t keys = largest >= 1024 ? 4096 : 256;
+    bench_attention("1 query, float32", 1, keys, DTYPE_FLOAT32);
+    bench_attention("1 query, float16", 1, keys, DTYPE_FLOAT16);
+    bench_attention("causal float32", keys / 2, keys / 2, DTYPE_FLOAT32);
+    bench_attention("causal float16", keys / 2, keys / 2, DTYPE_FLOAT16);
+}
+
+static void bench_convolution(int64_t side) {
+    Bench bench = begin(KERNEL_CONV2D);
+    ADD(&bench, DTYPE_FLOAT32, 8, 64, side, side);
+    ADD(&bench, DTYPE_FLOAT32, 8, 64, side, side);
+    ADD(&bench, DTYPE_FLOAT32, 64, 64, 3, 3);
+    bench.call.options = (KernelOptions){.integers = {1, 1, 1, 1, 1, 1, 1}};
+    double work = 2e-12 * 8 * 64 * 64 * 9 * (double)(side * side);
+    row("convolution", "3 x 3, 64 channels", work / measure(&bench), "TFLOP/s");
+    finish(&bench);
+}
+
+// Time of the host for one small operation whose work is queued, and with the device's time.
+static void bench_submission(void) {
+    enum { RUNS = 20000 };
+    Bench bench = begin(KERNEL_MAP);
+    for (int i = 0; i < 3; i++) ADD(&bench, DTYPE_FLOAT32, 256);
+    bench.call.options =
+        (KernelOptions){.n_steps = 1, .steps = {{MAP_ADD, 0, 1, 2}}, .compute = DTYPE_FLOAT32};
+    time_runs(&bench, 100);
+    double host = INFINITY, whole = INFINITY;
+    for (int round = 0; round < 5; round++) {
+        double start = seconds();
+        for (int i = 0; i < RUNS; i++) require(device->backend->run(device, &bench.call));
+        host = fmin(host, (seconds() - start) / RUNS);
+        require(device->backend->wait(device));
+        whole = fmin(whole, (seconds() - start) / RUNS);
+    }
+    row("submit", "host and device, dependent", whole * 1e6, "us");
+    // Few enough that the host never waits for room.
+    double alone = INFINITY;
+    for (int round = 0; round < 50; round++) {
+        double start = seconds();
+        for (int i = 0; i < 1000; i++) require(device->backend->run(device, &bench.call));
+        alone = fmin(alone, (seconds() - start) / 1000);
+        require(device->backend->wait(device));
+    }
+    row("submit", "host alone", fmin(alone, host) * 1e6, "us");
+    float number;
+    double read = INFINITY;
+    for (int round = 0; round < 200; round++) {
+        double start = seconds();
+        require(device->backend->run(device, &bench.call));
+        require(buffer_download(bench.views[0].buffer, 0, &number, sizeof number));
+        read = fmin(read, seconds() - start);
+    }
+    row("submit", "run and read one number", read * 1e6, "us");
+    finish(&bench);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: bench_device DEVICE [ELEMENTS [GEMM_MAX]]\n");
+        return 2;
+    }
+    int64_t n = argc > 2 ? atoll(argv[2]) : INT64_C(64) << 20;
+    int64_t largest = argc > 3 ? atoll(argv[3]) : 8192;
+    require(device_open(argv[1], &device));
+    printf("device\t%s\t0\t%s\n", device->name, device->description);
+    bench_copies(n);
+    bench_maps(n);
+    bench_reductions(n);
+    bench_all_rows(n);
+    bench_vectors(n);
+    bench_heads(largest);
+    bench_convolution(largest >= 1024 ? 112 : 28);
+    bench_submission();
+    bench_products(largest);
+    pool_clear_cache(device);
+    device_close(device);
+    return 0;
+}
