@@ -170,7 +170,7 @@ static void bench_map(const char *name, MapOp op, DType dtype, int64_t n, int op
     Bench bench = begin(KERNEL_MAP);
     for (int i = 0; i <= operands; i++) ADD(&bench, dtype, n);
     bench.call.options =
-        (KernelOptions){.n_steps = 1, .steps = {{op, 0, 1, 2}}, .compute = DTYPE_FLOAT32};
+        (KernelOptions){.n_steps = 1, .steps = {{(uint16_t)op, 0, 1, 2}}, .compute = DTYPE_FLOAT32};
     row_of_bytes(&bench, "map", name);
 }
 
@@ -207,7 +207,7 @@ static void bench_reduce(const char *name, ReduceOp op, const int64_t dims[2], b
         in->strides[0] = dims[0];
         swap_dims(in, 0, 1);
     }
-    bench.call.options = (KernelOptions){.op = op, .count = 1};
+    bench.call.options = (KernelOptions){.op = (int)op, .count = 1};
     row_of_bytes(&bench, "reduce", name);
 }
 
