@@ -144,9 +144,11 @@ def bench_story(tl, llama2):
 
 
 def bench_training(build):
-    """Steps of training beside PyTorch; train.py says what is compared."""
+    """Steps of training beside PyTorch; train.py and curves.py say what is compared."""
     print("\n--- training")
     print(output(sys.executable, BENCH / "train.py", "--build", build), end="")
+    if has_module("torch"):
+        print(output(PYTHON, BENCH / "curves.py", "--tl", build / "tl"), end="")
 
 
 def main():
