@@ -150,9 +150,12 @@ static void mark_loop(Node *node) {
     const NodeList *statements = &node->as.learn.body->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         Node *loop = statements->items[i];
-        if (loop->kind != NODE_FOR || !reads(loop->as.for_loop.iterable, node->as.learn.epochs))
-            continue;
-        loop->as.for_loop.epochs = true;
+        bool is_for = loop->kind == NODE_FOR, is_while = loop->kind == NODE_LOOP;
+        const Node *head = is_for     ? loop->as.for_loop.iterable
+                           : is_while ? loop->as.loop.condition
+                                      : NULL;
+        if (!reads(head, node->as.learn.epochs)) continue;
+        *(is_for ? &loop->as.for_loop.epochs : &loop->as.loop.epochs) = true;
         node->as.learn.has_loop = true;
         return;
     }

@@ -178,6 +178,8 @@ static bool lower_known(CallCode *code, const Binding *binding) {
 
 const Code *lower_call(Lowering *lowering, const Node *node) {
     const Node *callee = node->as.call.callee;
+    if (callee->kind == NODE_NAME && strcmp(callee->as.name.word.text, "backward") == 0)
+        lowering->steps = true;
     if (callee->kind == NODE_PATH) return lower_path_call(lowering, node);
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_call_value, node->span);
     lower_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);

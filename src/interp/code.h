@@ -73,6 +73,8 @@ typedef struct Lowering {
     Arena *arena;                 // of the interpreter
     const FunctionNode *function; // whose body is being lowered; NULL: the top level
     const FunctionCode *code;
+    bool in_learn; // in the body of a learn block without an objective
+    bool steps;    // what was lowered since the innermost loop began calls backward
 } Lowering;
 
 // lower.c
@@ -160,8 +162,8 @@ const Code *lower_closure(Lowering *lowering, const FunctionNode *function, Span
 
 // learn.c, learn_run.c
 const Code *lower_learn(Lowering *lowering, const Node *node);
-// The body of the loop whose turns are a learn block's epochs.
-const Code *lower_turn(Lowering *lowering, const Code *body);
+// The body of a loop in which backward is called; `epochs`: its turns are those of a learn block.
+const Code *lower_turn(Lowering *lowering, const Node *body, bool epochs);
 
 // structs.c, match.c, attempt.c, literals.c, annotations.c, modules.c
 const Code *lower_struct_literal(Lowering *lowering, const Node *node);

@@ -10,6 +10,7 @@
 #include "device/settings.h"
 #include "device/work.h"
 #include "interp/invoke.h"
+#include "interp/learn.h"
 #include "interp/modules.h"
 #include "interp/structs.h"
 #include "tensor/random.h"
@@ -234,9 +235,12 @@ static Value run_top(Interp *interp, ModuleState *module) {
 
 Value interp_run_module(Interp *interp, ModuleState *module) {
     Value value = run_top(interp, module);
-    if (failed(value) || !module->main) return value;
-    value_release(value);
-    return run_section(interp, module->main);
+    if (!failed(value) && module->main) {
+        value_release(value);
+        value = run_section(interp, module->main);
+    }
+    learn_report_unreached(!failed(value) && !interp->options.quiet);
+    return value;
 }
 
 static void run_program(Task *task) {
@@ -320,7 +324,9 @@ Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, cons
                  .kind = kind,
                  .filter = filter,
                  .report = report};
-    return task_run(&task);
+    Status status = task_run(&task);
+    learn_report_unreached(status == STATUS_OK && !interp->options.quiet);
+    return status;
 }
 
 static bool memory_check_wanted(void) {

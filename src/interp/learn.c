@@ -185,7 +185,6 @@ bool learn_end_epoch(LearnRun *run) {
         return false;
     }
     learn_report_epoch(run, loss, norm, rate);
-    if (run->done == 1) learn_report_unreached(run);
     return true;
 }
 
@@ -213,6 +212,7 @@ static Value run_block(LearnRun *run) {
         return value;
     }
     learn_report_end(run);
+    if (run->done > 0) learn_note_unreached(run);
     return make_result(run);
 }
 
@@ -292,7 +292,10 @@ const Code *lower_learn(Lowering *lowering, const Node *node) {
     code->patience = lower_setting(lowering, node, "patience");
     code->dropout = lower_setting(lowering, node, "dropout");
     lower_batch(lowering, node, code);
+    bool in_learn = lowering->in_learn;
+    lowering->in_learn = !learn_setting(node, "objective");
     code->body = lower(lowering, node->as.learn.body);
+    lowering->in_learn = in_learn;
     code->objective = lower_setting(lowering, node, "objective");
     code->validate = lower_setting(lowering, node, "validate");
     code->epochs_name = lower_variable(lowering, node->as.learn.epochs, node->span);

@@ -58,7 +58,11 @@ typedef struct LearnRun {
     double loss_sum, norm_sum, weight;
     RandomStream random; // where it began
     double diverged;     // a loss that is no number; 0 while all is well
-    bool searching;      // the epoch runs again to find where that came from
+    bool found;          // an error that names the operation has been made of it
+    Frame *turn_frame;   // of the turn that runs again
+    bool searching;      // what led there runs again to find where it came from
+    int64_t steps_all;   // of the block
+    int64_t skip;        // calls of backward that the search passes by
 
     List *losses, *norms;
     double first_loss, last_loss, best;
@@ -86,14 +90,21 @@ void learn_forget(LearnRun *run);
 // learn_report.c
 void learn_report_begin(LearnRun *run);
 void learn_report_epoch(LearnRun *run, double loss, double norm, double rate);
-void learn_report_unreached(const LearnRun *run);
+// Notes which parameters the block has reached, and which that are alive it has not.
+void learn_note_unreached(const LearnRun *run);
+// At the end of a program: one note a line about parameters that no block has reached, unless the
+// program came to nothing or wants quiet; all is forgotten.
+void learn_report_unreached(bool show);
 void learn_report_end(LearnRun *run);
 // Whatever is written to the terminal next must not stand beside the progress bar.
 void learn_progress_clear(void);
 
-// learn_search.c: runs `body` again to find the first operation whose result is no number, and
-// fails with it.
-Value learn_fail_diverged(LearnRun *run, Value (*body)(LearnRun *run), Span span);
+// learn_search.c: runs `body`, in which `steps` steps were made before, again to find the first
+// operation whose result is no number, and fails with it.
+typedef Value (*LearnBody)(LearnRun *run);
+Value learn_fail_diverged(LearnRun *run, LearnBody body, int64_t steps, Span span);
+// A call of backward while the search runs: passes it by, or ends the search.
+Status learn_search_backward(LearnRun *run) MUST_USE;
 // Output of print is dropped while this is true.
 extern bool learn_muted;
 

@@ -2,6 +2,7 @@
 // terminal a bar on standard error.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,28 +89,70 @@ void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
     if (run->progress.terminal) draw_bar(run, loss, norm, rate);
 }
 
-static bool was_trained(const LearnRun *run, const Tensor *parameter) {
-    for (size_t i = 0; i < run->trained.count; i++)
-        if (run->trained.items[i] == parameter) return true;
+// --- parameters that no block has reached
+
+// They are spoken of at the end of the program: until then another block may train them.
+typedef struct Unreached {
+    uint64_t number; // of the parameter
+    SourcePos at;
+    TensorType type;
+} Unreached;
+static VECTOR(Unreached) unreached;
+
+static bool is_noted(uint64_t number) {
+    for (size_t i = 0; i < unreached.count; i++)
+        if (unreached.items[i].number == number) return true;
     return false;
 }
 
-void learn_report_unreached(const LearnRun *run) {
-    if (is_quiet(run)) return;
+static void forget_reached(const LearnRun *run) {
+    size_t kept = 0;
+    for (size_t i = 0; i < unreached.count; i++) {
+        bool reached = false;
+        for (size_t j = 0; j < run->trained.count && !reached; j++)
+            reached = tape_parameter_number(run->trained.items[j]) == unreached.items[i].number;
+        if (!reached) unreached.items[kept++] = unreached.items[i];
+    }
+    unreached.count = kept;
+}
+
+void learn_note_unreached(const LearnRun *run) {
     TensorArray all = {0};
+    forget_reached(run);
     tape_parameters(&all);
     for (size_t i = 0; i < all.count; i++) {
         const Tensor *parameter = all.items[i];
-        if (was_trained(run, parameter)) continue;
-        SourcePlace place = source_find(parameter->origin.at);
-        fflush(stdout);
-        learn_progress_clear();
-        fprintf(stderr, "note: the objective does not reach the parameter %s",
-                tensor_type_name(parameter).text);
-        if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
-        fputs(": it stays as it is\n", stderr);
+        Unreached one = {tape_parameter_number(parameter), parameter->origin.at,
+                         tensor_type(parameter)};
+        if (!tape_parameter_reached(parameter) && !is_noted(one.number))
+            VECTOR_PUSH(&unreached, one);
     }
     tensor_array_release(&all);
+}
+
+// Those made at one place are spoken of together.
+static void report_place(size_t first) {
+    const Unreached *one = &unreached.items[first];
+    SourcePlace place = source_find(one->at);
+    size_t count = 0;
+    for (size_t i = 0; i < unreached.count; i++) {
+        if (unreached.items[i].at != one->at) continue;
+        if (i < first) return;
+        count++;
+    }
+    fputs("note: no objective reaches ", stderr);
+    if (count == 1)
+        fprintf(stderr, "the parameter %s", type_name(one->type.dtype, &one->type.shape).text);
+    else
+        fprintf(stderr, "%zu parameters", count);
+    if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
+    fprintf(stderr, ": %s\n", count == 1 ? "it stays as it is" : "they stay as they are");
+}
+
+void learn_report_unreached(bool show) {
+    fflush(stdout);
+    for (size_t i = 0; show && i < unreached.count; i++) report_place(i);
+    VECTOR_FREE(&unreached);
 }
 
 static const char *plural(int64_t count) {

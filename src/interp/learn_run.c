@@ -92,7 +92,7 @@ static Value run_step(LearnRun *run, int64_t rows) {
     tape_release_since(mark);
     if (status == STATUS_OK) return value_none();
     Span span = run->code->objective->span;
-    return run->diverged != 0 ? learn_fail_diverged(run, eval_objective, span) : fail_at(span);
+    return run->diverged != 0 ? learn_fail_diverged(run, eval_objective, 0, span) : fail_at(span);
 }
 
 static Value run_batches(LearnRun *run) {
@@ -122,9 +122,23 @@ Value learn_run_epochs(LearnRun *run) {
 
 // --- without one
 
+static Value eval_body(LearnRun *run) {
+    return EVAL(run->frame, run->code->body);
+}
+
+// Whether the failure is that of a loss that is no number, from which nothing has come yet.
+static bool has_diverged(const LearnRun *run, const Frame *frame, Value value) {
+    return failed(value) && run->diverged != 0 && !run->found &&
+           frame->control == CONTROL_NONE && error_current()->code == STATUS_VALUE;
+}
+
 Value learn_run_body(LearnRun *run) {
-    run->random = random_mark();
-    Value value = EVAL(run->frame, run->code->body);
+    RandomStream random = run->random = random_mark();
+    Value value = eval_body(run);
+    if (has_diverged(run, run->frame, value)) {
+        run->random = random;
+        return learn_fail_diverged(run, eval_body, run->steps_all, error_current()->span);
+    }
     if (failed(value)) return value;
     value_release(value);
     return value_none();
@@ -137,7 +151,7 @@ Status learn_backward(Value loss) {
                    "this learn block has an objective: it goes backward by itself");
         return fail_help("leave out backward(...), or the objective");
     }
-    if (run->searching) return fail(STATUS_VALUE, "the search ends here");
+    if (run->searching) return learn_search_backward(run);
     if (run->stop) return STATUS_OK;
     TRY(learn_descend(run, loss, 1));
     if (run->code->has_loop) return STATUS_OK;
@@ -149,12 +163,28 @@ Status learn_backward(Value loss) {
 typedef struct TurnCode {
     Code head;
     const Code *body;
+    bool epochs;
 } TurnCode;
 
-static const TurnCode *search_turn;
+static const TurnCode *searched_turn;
 
 static Value eval_turn_again(LearnRun *run) {
-    return EVAL(run->frame, search_turn->body);
+    Value value = EVAL(run->turn_frame, searched_turn->body);
+    run->turn_frame->control = CONTROL_NONE;
+    return value;
+}
+
+// A turn whose loss is no number runs again where its variables are.
+static Value eval_watched(Frame *frame, const TurnCode *turn) {
+    LearnRun *run = learn_running();
+    int64_t steps = run->steps_all;
+    RandomStream random = run->random = random_mark();
+    Value value = EVAL(frame, turn->body);
+    if (!has_diverged(run, frame, value)) return value;
+    run->random = random;
+    run->turn_frame = frame;
+    searched_turn = turn;
+    return learn_fail_diverged(run, eval_turn_again, run->steps_all - steps, error_current()->span);
 }
 
 // After a turn of the loop over `epochs`, however it ended.
@@ -176,22 +206,23 @@ static Value end_turn(LearnRun *run, Value value) {
 static Value eval_turn(Frame *frame, const Code *code) {
     const TurnCode *turn = (const TurnCode *)code;
     LearnRun *run = learn_running();
+    if (!run || run->code->objective || run->searching) return EVAL(frame, turn->body);
+    if (!turn->epochs) return eval_watched(frame, turn);
     TapeMark mark = tape_mark();
-    run->random = random_mark();
-    Value value = EVAL(frame, turn->body);
-    if (failed(value) && run->diverged != 0 && frame->control == CONTROL_NONE &&
-        error_current()->code == STATUS_VALUE) {
-        search_turn = turn;
-        value = learn_fail_diverged(run, eval_turn_again, error_current()->span);
-    } else {
-        value = end_turn(run, value);
-    }
+    Value value = end_turn(run, eval_watched(frame, turn));
     tape_release_since(mark);
     return value;
 }
 
-const Code *lower_turn(Lowering *lowering, const Code *body) {
+const Code *lower_turn(Lowering *lowering, const Node *body, bool epochs) {
+    bool steps = lowering->steps;
+    lowering->steps = false;
+    const Code *plain = lower(lowering, body);
+    bool wanted = lowering->steps || lowering->in_learn || epochs;
+    lowering->steps = lowering->steps || steps;
+    if (!wanted) return plain;
     TurnCode *code = LOWER_NEW(lowering, TurnCode, eval_turn, body->span);
-    code->body = body;
+    code->body = plain;
+    code->epochs = epochs;
     return &code->head;
 }

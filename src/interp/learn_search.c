@@ -1,5 +1,5 @@
-// After a loss that is no number: the epoch runs once more, silently and from the same random
-// numbers, while every operation's result is looked at.
+// After a loss that is no number: the epoch, or the body up to there, runs once more, silently, from
+// the same random numbers and without steps, while every operation's result is looked at.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,13 +70,20 @@ static void fail_found(const LearnRun *run) {
     text_free(&text);
 }
 
-Value learn_fail_diverged(LearnRun *run, Value (*body)(LearnRun *run), Span span) {
+Status learn_search_backward(LearnRun *run) {
+    if (run->skip == 0) return fail(STATUS_VALUE, "the search ends here");
+    if (--run->skip == 0) op_watch = look;
+    return STATUS_OK;
+}
+
+Value learn_fail_diverged(LearnRun *run, LearnBody body, int64_t steps, Span span) {
     memset(&search, 0, sizeof search);
     search.wants_nan = isnan(run->diverged);
     RandomStream now = random_mark();
     random_return(run->random);
     run->searching = learn_muted = true;
-    op_watch = look;
+    run->skip = steps;
+    op_watch = steps == 0 ? look : NULL;
     Value value = body(run);
     op_watch = NULL;
     run->searching = learn_muted = false;
@@ -85,6 +92,7 @@ Value learn_fail_diverged(LearnRun *run, Value (*body)(LearnRun *run), Span span
     error_clear();
     trace_clear(run->frame->interp);
     run->frame->control = CONTROL_NONE;
+    run->found = search.op != NULL;
     fail_found(run);
     return fail_at(span);
 }

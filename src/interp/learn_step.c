@@ -105,6 +105,7 @@ Status learn_descend(LearnRun *run, Value value, int64_t rows) {
     TRY(status);
     double weight = (double)rows;
     run->steps++;
+    run->steps_all++;
     run->loss_sum += loss * weight;
     run->norm_sum += norm * weight;
     run->weight += weight;

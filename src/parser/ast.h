@@ -177,7 +177,8 @@ struct Node {
         // targets: NAME, FIELD, INDEX, or TUPLE of those; `define`: written `:=`
         struct { Node *target, *value; bool define; } assign;
         struct { Node *value; bool unused_start; } expression; // starts with - ( [ : may want a warning
-        struct { Node *condition, *body; } loop; // WHILE; LOOP: condition NULL
+        // WHILE; LOOP: condition NULL; epochs (filled by check): as of for_loop
+        struct { Node *condition, *body; bool epochs; } loop;
         // FOR and COMPREHENSION. for i, x in it: `index` is the extra first name or NULL.
         // condition: of a comprehension, or NULL; its body is the element
         // epochs (filled by check): its turns are the epochs of the learn block around it

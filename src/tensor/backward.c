@@ -135,6 +135,7 @@ static Status run_rule(TapeNode *node) {
 static Status accumulate(TapeNode *leaf) {
     Tensor *gradient = NULL;
     TRY(tensor_contiguous(leaf->incoming[0], &gradient));
+    leaf->reached = true;
     return arrive(&leaf->gradient, gradient);
 }
 

@@ -49,6 +49,14 @@ void tape_parameters(TensorArray *out) {
         if (node->parameter) out->items[--count] = tensor_retain(node->parameter);
 }
 
+uint64_t tape_parameter_number(const Tensor *parameter) {
+    return leaf_of(parameter)->number;
+}
+
+bool tape_parameter_reached(const Tensor *parameter) {
+    return leaf_of(parameter)->reached;
+}
+
 Tensor *tape_gradient(const Tensor *parameter) {
     return leaf_of(parameter)->gradient;
 }

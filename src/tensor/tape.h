@@ -22,6 +22,10 @@ bool tape_set_enabled(bool enabled);
 Status tape_parameter_new(Tensor *x, Tensor **out) MUST_USE;
 // Every parameter that is alive, in order of declaration: new references.
 void tape_parameters(TensorArray *out);
+// Counts up over the life of the process.
+uint64_t tape_parameter_number(const Tensor *parameter);
+// Whether a backward has ever reached it.
+bool tape_parameter_reached(const Tensor *parameter);
 // The gradient accumulated so far, borrowed; NULL when none has arrived since it was cleared.
 Tensor *tape_gradient(const Tensor *parameter);
 // Replaces the gradient (takes the reference); NULL clears it.

@@ -23,6 +23,7 @@ struct TapeNode {
     Tensor *incoming[OP_OUTPUTS_MAX];      // gradients that have arrived in the current walk
     Tensor *parameter;                     // of a leaf: borrowed; NULL once it is gone
     Tensor *gradient;                      // accumulated for the parameter
+    bool reached;                          // a gradient has ever arrived at the parameter
     int n_inputs;
     GradientInput inputs[];
 };
