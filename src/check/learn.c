@@ -150,7 +150,7 @@ static void mark_loop(Node *node) {
     const NodeList *statements = &node->as.learn.body->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         Node *loop = statements->items[i];
-        bool is_for = loop->kind == NODE_FOR, is_while = loop->kind == NODE_LOOP;
+        bool is_for = loop->kind == NODE_FOR, is_while = loop->kind == NODE_WHILE;
         const Node *head = is_for     ? loop->as.for_loop.iterable
                            : is_while ? loop->as.loop.condition
                                       : NULL;

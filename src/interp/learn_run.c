@@ -128,8 +128,8 @@ static Value eval_body(LearnRun *run) {
 
 // Whether the failure is that of a loss that is no number, from which nothing has come yet.
 static bool has_diverged(const LearnRun *run, const Frame *frame, Value value) {
-    return failed(value) && run->diverged != 0 && !run->found &&
-           frame->control == CONTROL_NONE && error_current()->code == STATUS_VALUE;
+    return failed(value) && run->diverged != 0 && !run->found && frame->control == CONTROL_NONE &&
+           error_current()->code == STATUS_VALUE;
 }
 
 Value learn_run_body(LearnRun *run) {

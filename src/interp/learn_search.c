@@ -1,5 +1,5 @@
-// After a loss that is no number: the epoch, or the body up to there, runs once more, silently, from
-// the same random numbers and without steps, while every operation's result is looked at.
+// After a loss that is no number: the epoch, or the body up to there, runs once more, silently,
+// from the same random numbers and without steps, while every operation's result is looked at.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
