@@ -19,7 +19,9 @@ void name_resolve_node(Checker *checker, Node *node, bool call_position) {
 static Binding *member_named(const Program *program, const Word *name) {
     const Module *module = program->module;
     const Entry *entry = symbol_top(module->checker, name);
-    while (entry && entry->scope != module->checker->top) entry = entry->outer;
+    while (entry && entry->scope != module->checker->top &&
+           entry->scope != module->checker->imported)
+        entry = entry->outer;
     return entry ? entry->binding : NULL;
 }
 

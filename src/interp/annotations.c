@@ -243,7 +243,10 @@ static Status check_word(const Annotation *annotation, Value *value, const char 
     case TYPE_WORD_INT: return check_int(annotation, value, what);
     case TYPE_WORD_FLOAT: return check_float(annotation, value, what);
     case TYPE_WORD_BOOL: return check_bool(annotation, value, what);
-    case TYPE_WORD_NONE: return STATUS_OK;
+    case TYPE_WORD_NONE: // a function without a value: what its last expression made goes
+        value_release(*value);
+        *value = value_none();
+        return STATUS_OK;
     default:
         return word_accepts(annotation->word, *value) ? STATUS_OK
                                                       : fail_type(annotation, *value, what);

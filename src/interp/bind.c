@@ -71,6 +71,9 @@ static bool accepts(const Param *param, Value value, bool exact) {
                strcmp(value.as.handle->type->name, takes->handle) == 0;
     if (param->kind == PARAM_FUNCTION && value.kind == VALUE_HANDLE)
         return value.as.handle->type->call != NULL;
+    if (param->kind == PARAM_DEVICE && value.kind == VALUE_STRING &&
+        dtype_find(value.as.string->bytes, value.as.string->length, &(DType){0}))
+        return false; // x.to("float16") is the other form
     uint32_t bit = 1u << value.kind;
     if (!(bit & (exact ? takes->exact : takes->exact | takes->also))) return false;
     // A one-element tensor is a number wherever one is wanted, but not for choosing among forms.

@@ -185,6 +185,9 @@ Value literal_from_list(Value list, bool ragged_is_list);
 // An element of a literal or comprehension: a nested literal stays apart (as a VALUE_CELL around
 // its list) until literal_from_list.
 Value literal_eval_element(Frame *frame, const Code *code);
+// What a comprehension collects, as a list; eval_comprehension makes a tensor of it where it can.
+Value comprehension_items(Frame *frame, const Code *code);
+Value eval_comprehension(Frame *frame, const Code *code);
 
 static inline int condition_eval(Frame *frame, const Code *code) {
     Value value = EVAL(frame, code);

@@ -343,6 +343,13 @@ Status value_to_tensor(Value value, const char *what, Tensor **out) {
     return status;
 }
 
+// "zeros: shape[1] must be a whole number, but it is 2.5"
+static Status fail_element(Value element, const char *what, size_t index) {
+    char name[96];
+    snprintf(name, sizeof name, "%.64s[%zu]", what, index);
+    return fail_kind(name, "a whole number", element);
+}
+
 // The numbers of a tensor of rank 0 or 1 as whole numbers; literals are read without rounding.
 static Status ints_from_tensor(Tensor *tensor, const char *what, int64_t **out, size_t *count) {
     if (tensor_rank(tensor) > 1)
@@ -354,7 +361,8 @@ static Status ints_from_tensor(Tensor *tensor, const char *what, int64_t **out, 
         double *floats = memory_allocate_zeroed(n, sizeof *floats);
         status = tensor_read_floats(tensor, floats);
         for (size_t i = 0; status == STATUS_OK && i < n; i++)
-            status = whole_from_double(floats[i], what, &items[i]);
+            if (whole_from_double(floats[i], what, &items[i]) != STATUS_OK)
+                status = fail_element(value_float(floats[i]), what, i);
         free(floats);
     } else if (dtype_kind(tensor_dtype(tensor)) == DTYPE_KIND_INT) {
         status = tensor_read_integers(tensor, items);
@@ -373,10 +381,9 @@ static Status ints_from_tensor(Tensor *tensor, const char *what, int64_t **out, 
 static Status ints_from_list(const List *list, const char *what, int64_t **out, size_t *count) {
     int64_t *items = memory_allocate_zeroed(list->count, sizeof *items);
     for (size_t i = 0; i < list->count; i++) {
-        Status status = value_to_int(list->items[i], what, &items[i]);
-        if (status == STATUS_OK) continue;
+        if (value_to_int(list->items[i], what, &items[i]) == STATUS_OK) continue;
         free(items);
-        return status;
+        return fail_element(list->items[i], what, i);
     }
     *out = items;
     *count = list->count;

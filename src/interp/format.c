@@ -16,7 +16,7 @@ typedef struct Spec {
     uint32_t fill;
     char align; // < > ^, or 0: numbers right, the rest left
     char sign;  // + or space, or 0
-    bool zero, comma;
+    bool prefix, zero, comma;
     int width;
     int precision; // -1: none
     char type;     // 0: as print shows the value
@@ -57,6 +57,10 @@ static Status parse_spec(const char *text, Spec *spec) {
         spec->sign = *at++;
     else if (*at == '-')
         at++;
+    if (*at == '#') {
+        spec->prefix = true;
+        at++;
+    }
     if (*at == '0') {
         spec->zero = true;
         at++;
@@ -72,18 +76,34 @@ static Status parse_spec(const char *text, Spec *spec) {
             return fail(STATUS_FORMAT, "{:%s} has no digits after the point", text);
         TRY(read_number(&at, PRECISION_MAX, spec, "precision", &spec->precision));
     }
-    if (*at && strchr("dxXobeEfFgG%s", *at)) spec->type = *at++;
+    if (*at && strchr("dxXobeEfFgG%s?", *at)) spec->type = *at++;
     if (!*at) return STATUS_OK;
     fail(STATUS_FORMAT, "{:%s} is not a format: `%s` is not understood", text, at);
     return fail_help(
-        "a format is {:[fill and < > ^][+][0][width][,][.precision][d x o b e f g %% s]}, "
+        "a format is {:[fill and < > ^][+][#][0][width][,][.precision][d x o b e f g %% s ?]}, "
         "as {:>8} {:.3} {:05} {:e}");
+}
+
+static const char *base_prefix(const Spec *spec) {
+    switch (spec->prefix ? spec->type : 0) {
+    case 'x': return "0x";
+    case 'X': return "0X";
+    case 'o': return "0o";
+    case 'b': return "0b";
+    default: return "";
+    }
 }
 
 // The text of a number without sign, its digits grouped when asked, zeros filled in to the width.
 static void append_digits(const Spec *spec, bool negative, const char *digits, Text *out) {
     Text body = {0};
-    const char *sign = negative ? "-" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "";
+    char sign[8];
+    snprintf(sign, sizeof sign, "%s%s",
+             negative            ? "-"
+             : spec->sign == '+' ? "+"
+             : spec->sign == ' ' ? " "
+                                 : "",
+             base_prefix(spec));
     size_t whole = strspn(digits, "0123456789abcdefABCDEF");
     if (spec->comma && strspn(digits, "0123456789") == 0) whole = 0;
     for (size_t i = 0; digits[i]; i++) {
@@ -187,13 +207,14 @@ static Status format_number(const Spec *spec, Value value, Text *out) {
 }
 
 static Status format_other(const Spec *spec, Value value, Text *out) {
-    if (spec->type && spec->type != 's') return wrong_value(spec, "a number", value);
+    bool quoted = spec->type == '?';
+    if (spec->type && spec->type != 's' && !quoted) return wrong_value(spec, "a number", value);
     if (spec->sign || spec->comma || spec->zero) return wrong_value(spec, "a number", value);
     if (spec->precision >= 0 && value.kind != VALUE_STRING)
         return wrong_value(spec, "a number or a string", value);
     if (spec->precision >= 0 && spec->precision < string_length(value.as.string))
         value = string_slice(value.as.string, 0, spec->precision);
-    return value_print(value, false, out);
+    return value_print(value, quoted, out);
 }
 
 Status format_value(Value value, const char *spec_text, Text *out) {

@@ -5,7 +5,8 @@
 #include "interp/value.h"
 
 // One value by a spec: the text between `:` and `}` ("" or NULL: as print shows it).
-//   [[fill]align][sign][0][width][,][.precision][type]    align < > ^    type d x X o b e E f g % s
+//   [[fill]align][sign][#][0][width][,][.precision][type]
+//   align < > ^    # the base's prefix 0x 0o 0b    type d x X o b e E f g % s ? (quoted)
 // STATUS_FORMAT says which part is wrong or does not fit the value.
 Status format_value(Value value, const char *spec, Text *out) MUST_USE;
 // True when the text has a placeholder {} or {:spec}; `{{` is none.
@@ -22,5 +23,7 @@ typedef struct ValueText {
     char text[96];
 } ValueText;
 ValueText value_text(Value value);
+// The value itself as print shows it inside a list, when that is one short line; else value_text.
+ValueText value_shown(Value value);
 
 #endif

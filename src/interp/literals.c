@@ -33,6 +33,10 @@ static Value eval_items(Frame *frame, const Code **items, size_t count, Value li
 }
 
 Value literal_eval_element(Frame *frame, const Code *code) {
+    if (code->eval == eval_comprehension) {
+        Value items = comprehension_items(frame, code);
+        return failed(items) ? items : value_cell(items);
+    }
     if (code->eval != eval_list) return EVAL(frame, code);
     const ListCode *list = (const ListCode *)code;
     Value items = eval_items(frame, list->items, list->count, value_list(list->count), true);

@@ -167,20 +167,24 @@ static Value run_comprehension(Frame *frame, const ForCode *loop, Iterator *iter
     }
 }
 
-static Value eval_comprehension(Frame *frame, const Code *code) {
+Value comprehension_items(Frame *frame, const Code *code) {
     const ForCode *loop = (const ForCode *)code;
     Iterator iterator;
     if (start(frame, loop, &iterator) != STATUS_OK) return value_fail();
     Value items = value_list(0);
     Value result = run_comprehension(frame, loop, &iterator, items.as.list);
     iterator_end(&iterator);
-    if (!failed(result)) {
-        origin_current.at = code->span.begin;
-        result = literal_from_list(items, true);
-        if (failed(result)) error_place(code->span);
-        return result;
-    }
+    if (!failed(result)) return items;
     value_release(items);
+    return result;
+}
+
+Value eval_comprehension(Frame *frame, const Code *code) {
+    Value items = comprehension_items(frame, code);
+    if (failed(items)) return items;
+    origin_current.at = code->span.begin;
+    Value result = literal_from_list(items, true);
+    if (failed(result)) error_place(code->span);
     return result;
 }
 

@@ -299,14 +299,11 @@ static Value sequences_apply(Operator op, Value left, Value right) {
     if (op == OPERATOR_ADD && left.kind == right.kind && is_sequence(left))
         return lists_join(left.as.list, right.as.list, left.kind);
     if (op != OPERATOR_MUL) return value_absent();
-    if (is_sequence(right) && left.kind == VALUE_INT) {
-        Value swap = left;
-        left = right;
-        right = swap;
-    }
-    if (is_sequence(left) && right.kind == VALUE_INT)
-        return sequence_repeat(left, right.as.integer);
-    return value_absent();
+    Value sequence = is_sequence(left) ? left : right, times = is_sequence(left) ? right : left;
+    if (!value_is_number(times)) return value_absent();
+    int64_t count;
+    if (value_to_int(times, "the count of a repetition", &count) != STATUS_OK) return value_fail();
+    return sequence_repeat(sequence, count);
 }
 
 static Value order_apply(Operator op, Value left, Value right) {
@@ -350,6 +347,12 @@ static Value fail_kinds(Operator op, const Operands *operands) {
     return value_fail();
 }
 
+// A bool equals no number, although arithmetic takes it as 0 or 1.
+static bool unlike(Operator op, Value left, Value right) {
+    return (op == OPERATOR_EQ || op == OPERATOR_NE) &&
+           (left.kind == VALUE_BOOL) != (right.kind == VALUE_BOOL);
+}
+
 static Value apply_any(Operator op, const Operands *operands) {
     Value left = operands->left, right = operands->right;
     if (op == OPERATOR_IN || op == OPERATOR_NOT_IN) return containment_apply(op, left, right);
@@ -359,7 +362,7 @@ static Value apply_any(Operator op, const Operands *operands) {
     if (result.kind != VALUE_ABSENT) return result;
     if (tensor || op == OPERATOR_MATMUL || op == OPERATOR_OUTER)
         result = tensors_apply(op, operands);
-    else if (is_plain_number(left) && is_plain_number(right))
+    else if (is_plain_number(left) && is_plain_number(right) && !unlike(op, left, right))
         result = numbers_apply(op, left, right);
     else if (op >= OPERATOR_LT && op <= OPERATOR_GE)
         result = order_apply(op, left, right);

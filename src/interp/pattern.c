@@ -132,7 +132,7 @@ Status pattern_bind(Frame *frame, const PatternCode *pattern, Value value) {
     if (fits < 0) return error_current()->code;
     if (pattern->kind == PATTERN_TUPLE)
         return fail(STATUS_VALUE, "%zu names cannot take %s apart", pattern->part_count,
-                    value_text(value).text);
+                    value_shown(value).text);
     return fail(STATUS_MATCH, "the pattern does not fit %s", value_text(value).text);
 }
 
@@ -168,7 +168,7 @@ static Value eval_match(Frame *frame, const Code *code) {
     for (size_t i = 0; i < match->count && fits == 0; i++)
         fits = arm_try(frame, &match->arms[i], subject, &result);
     if (fits == 0) {
-        fail(STATUS_MATCH, "no arm of this match fits %s", value_text(subject).text);
+        fail(STATUS_MATCH, "no arm of this match fits %s", value_shown(subject).text);
         fail_help("`_ => ...` as the last arm takes everything else");
         error_place(match->subject->span);
     }

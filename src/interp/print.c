@@ -206,16 +206,30 @@ void value_describe(Value value, Text *out) {
     }
 }
 
+static ValueText text_taken(Text *text) {
+    ValueText result;
+    size_t length = text->length < sizeof result.text ? text->length : sizeof result.text - 1;
+    while (length < text->length && length > 0 &&
+           ((unsigned char)text_get(text)[length] & 0xC0u) == 0x80u)
+        length--;
+    memcpy(result.text, text_get(text), length);
+    result.text[length] = '\0';
+    text_free(text);
+    return result;
+}
+
 ValueText value_text(Value value) {
     Text text = {0};
     value_describe(value, &text);
-    ValueText result;
-    size_t length = text.length < sizeof result.text ? text.length : sizeof result.text - 1;
-    while (length < text.length && length > 0 &&
-           ((unsigned char)text_get(&text)[length] & 0xC0u) == 0x80u)
-        length--;
-    memcpy(result.text, text_get(&text), length);
-    result.text[length] = '\0';
+    return text_taken(&text);
+}
+
+ValueText value_shown(Value value) {
+    enum { SHOWN_MAX = 80 };
+    Text text = {0};
+    if (value_print(value, true, &text) == STATUS_OK && text.length <= SHOWN_MAX &&
+        !strchr(text_get(&text), '\n'))
+        return text_taken(&text);
     text_free(&text);
-    return result;
+    return value_text(value);
 }
