@@ -85,7 +85,7 @@ static void test_shapes_lose_nothing(void **state) {
     assert_string_equal(error_current()->message, "shape has 9 dimensions; at most 8 are possible");
     list = LIST(value_int(2), value_float(2.5));
     assert_int_equal(value_to_shape(list, "shape", &shape), STATUS_TYPE);
-    assert_string_equal(error_current()->message, "shape must be a whole number, but it is 2.5");
+    assert_string_equal(error_current()->message, "shape[1] must be a whole number, but it is 2.5");
     value_release(list);
     assert_int_equal(value_to_shape(S("2"), "shape", &shape), STATUS_TYPE);
     assert_string_equal(error_current()->message, "shape must be whole numbers, but it is \"2\"");
