@@ -5,6 +5,7 @@
 
 #include "interp/builtin.h"
 #include "interp/convert.h"
+#include "interp/export.h"
 #include "interp/format.h"
 #include "interp/handles.h"
 #include "interp/object.h"
@@ -138,11 +139,18 @@ static Status add(Archive *archive, const char *name, Value *value) {
     return STATUS_OK;
 }
 
+// A format that holds tensors with names.
+static Status named_format(const char *path, const TensorFormat **out) {
+    TRY(tensor_format_find(path, out));
+    if ((*out)->lone_name) return STATUS_OK;
+    return fail(STATUS_VALUE, "%s: a %s file holds one tensor, without a name", path,
+                (*out)->ending);
+}
+
 // A dictionary or a struct, with the optimizers in it.
-static Status save_all(Value value, const char *path, const TensorFormat *format) {
-    if (!format->lone_name)
-        return fail(STATUS_VALUE, "%s: a %s file holds one tensor, without a name", path,
-                    format->ending);
+static Status save_all(Value value, const char *path) {
+    const TensorFormat *format = NULL;
+    TRY(named_format(path, &format));
     Archive archive = {.path = path};
     Status status = walk_all(&archive, add, value);
     if (status == STATUS_OK) status = format->write(path, &archive.tensors);
@@ -150,7 +158,9 @@ static Status save_all(Value value, const char *path, const TensorFormat *format
     return status;
 }
 
-static Status save_one(Value value, const char *path, const TensorFormat *format) {
+static Status save_one(Value value, const char *path) {
+    const TensorFormat *format = NULL;
+    TRY(tensor_format_find(path, &format));
     NamedTensors tensors = {0};
     Tensor *tensor;
     TRY(value_to_tensor(value, "x", &tensor));
@@ -163,18 +173,50 @@ static Status save_one(Value value, const char *path, const TensorFormat *format
 Value builtin_save(BuiltinCall *call) {
     Value value = call->arguments[0];
     const char *path = call->arguments[1].as.string->bytes;
-    const TensorFormat *format;
-    TRY_VALUE(tensor_format_find(path, &format));
     bool named = value.kind == VALUE_DICT || value.kind == VALUE_STRUCT;
-    TRY_VALUE(named ? save_all(value, path, format) : save_one(value, path, format));
+    TRY_VALUE(named ? save_all(value, path) : save_one(value, path));
     return value_none();
+}
+
+// The arguments of save_model after model and path.
+enum { SAVE_META = 2, SAVE_TOKENIZER, SAVE_DTYPE, SAVE_END };
+
+static Status write_described(const BuiltinCall *call, const Archive *archive) {
+    const Value *arguments = call->arguments;
+    bool loaded = arguments[0].kind == VALUE_HANDLE;
+    GgufExport export = {.path = archive->path,
+                         .tensors = &archive->tensors,
+                         .origin = loaded ? model_file(arguments[0].as.handle->payload) : NULL,
+                         .meta = arguments[SAVE_META],
+                         .tokenizer = arguments[SAVE_TOKENIZER],
+                         .dtype = arguments[SAVE_DTYPE]};
+    return export_gguf(&export);
+}
+
+static Status check_described(const BuiltinCall *call, const char *path) {
+    for (int i = SAVE_META; i < SAVE_END; i++)
+        if (call->arguments[i].kind != VALUE_ABSENT)
+            return fail(STATUS_VALUE,
+                        "%s: only .gguf files are written with meta, tokenizer or dtype", path);
+    return STATUS_OK;
 }
 
 Value builtin_save_model(BuiltinCall *call) {
     const char *path = call->arguments[1].as.string->bytes;
-    const TensorFormat *format;
-    TRY_VALUE(tensor_format_find(path, &format));
-    TRY_VALUE(save_all(call->arguments[0], path, format));
+    Value model = call->arguments[0];
+    const TensorFormat *format = NULL;
+    Archive archive = {.path = path};
+    Status status = named_format(path, &format);
+    if (status == STATUS_OK && !format->describes) status = check_described(call, path);
+    if (status == STATUS_OK && model.kind == VALUE_HANDLE && model.as.handle->type == &handle_model)
+        status = model_add_tensors(model.as.handle->payload, &archive.tensors);
+    else if (status == STATUS_OK)
+        status = walk_all(&archive, add, model);
+    if (status == STATUS_OK)
+        status = format->describes ? write_described(call, &archive)
+                                   : format->write(path, &archive.tensors);
+    named_tensors_free(&archive.tensors);
+    TRY_VALUE(status);
     return value_none();
 }
 

@@ -30,6 +30,13 @@ static const BlockFormat block_formats[] = {
 };
 enum { BLOCK_FORMAT_COUNT = sizeof block_formats / sizeof *block_formats };
 
+int gguf_type_of(DType dtype) {
+    for (int type = 0; type < BLOCK_FORMAT_COUNT; type++)
+        if (block_formats[type].name && strcmp(block_formats[type].name, dtype_name(dtype)) == 0)
+            return type;
+    return -1;
+}
+
 static const size_t type_bytes[GGUF_TYPE_COUNT] = {
     [GGUF_UINT8] = 1,  [GGUF_INT8] = 1,  [GGUF_UINT16] = 2,  [GGUF_INT16] = 2,
     [GGUF_UINT32] = 4, [GGUF_INT32] = 4, [GGUF_FLOAT32] = 4, [GGUF_BOOL] = 1,

@@ -77,7 +77,7 @@ static Status open_gguf(const char *path, const ModelOptions *options, Model **o
 }
 
 static Status open_table(const char *path, const ModelOptions *options, const FileMap *map,
-                               Model **out) {
+                         Model **out) {
     NamedTensors tensors = {0};
     GgufFile *table = NULL;
     Status status = model_table_read(path, map, &tensors, &table);
@@ -204,6 +204,16 @@ Status model_tensor(Model *model, const char *name, Tensor **out) {
     NameEntry *entry = find_name(model, name);
     if (!entry || !entry->tensor) return unknown_tensor(model, name);
     return load_tensor(model, entry, out);
+}
+
+Status model_add_tensors(Model *model, NamedTensors *out) {
+    for (size_t i = 0; i < model->file->tensor_count; i++) {
+        const char *name = model->file->tensors[i].name;
+        Tensor *tensor = NULL;
+        TRY(model_tensor(model, name, &tensor));
+        named_tensors_add(out, name, tensor);
+    }
+    return STATUS_OK;
 }
 
 Status model_step(Model *model, const char *name, Tensor **out) {

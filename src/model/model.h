@@ -1,10 +1,12 @@
-// A model: the tensors and metadata of a GGUF file, or the tensors of safetensors files. A tensor is made when it is first asked for and
-// kept, so that every way of asking yields the same bytes; on the CPU those bytes are the mapped
-// file. Reference-counted: tensors taken from a model outlive it.
+// A model: the tensors and metadata of a GGUF file, or the tensors of safetensors files. A tensor
+// is made when it is first asked for and kept, so that every way of asking yields the same bytes;
+// on the CPU those bytes are the mapped file. Reference-counted: tensors taken from a model outlive
+// it.
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
 #include "model/gguf.h"
+#include "model/named_tensors.h"
 
 typedef struct Model Model;
 
@@ -23,6 +25,8 @@ const char *model_path(const Model *model);
 // A new reference. STATUS_NAME with the nearest name when there is none, STATUS_DTYPE when its type
 // is not one that tl has.
 Status model_tensor(Model *model, const char *name, Tensor **out) MUST_USE;
+// Appends every tensor, in the file's order; what was appended before a failure stays.
+Status model_add_tensors(Model *model, NamedTensors *out) MUST_USE;
 bool model_has_tensor(const Model *model, const char *name);
 // The same where `name` may also be what some tensor's name begins with, before a dot: then NULL.
 Status model_step(Model *model, const char *name, Tensor **out) MUST_USE;

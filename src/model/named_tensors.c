@@ -50,7 +50,8 @@ Status stored_finish(Tensor *stored, DType dtype, Tensor **out) {
 Status stored_download(Tensor *tensor, void **out, size_t *length) {
     Tensor *dense;
     TRY(tensor_contiguous(tensor, &dense));
-    size_t bytes = (size_t)tensor_count(dense) * dtype_size(tensor_dtype(dense));
+    const DTypeInfo *info = &dtype_info[tensor_dtype(dense)];
+    size_t bytes = (size_t)(tensor_count(dense) / info->block_elements) * (size_t)info->block_bytes;
     void *numbers = memory_allocate(bytes + 1);
     Status status = STATUS_OK;
     if (bytes > 0) status = buffer_download(dense->view.buffer, dense->view.offset, numbers, bytes);

@@ -23,7 +23,7 @@ bool stored_bytes(DType dtype, const Shape *shape, size_t *out);
 // wrong. stored_finish makes bools of those; it takes the reference.
 Status stored_new(DType dtype, const Shape *shape, Tensor **out) MUST_USE;
 Status stored_finish(Tensor *stored, DType dtype, Tensor **out) MUST_USE;
-// The numbers of any tensor in row-major order; free() them.
+// The numbers, or blocks, of any tensor in row-major order; free() them.
 Status stored_download(Tensor *tensor, void **out, size_t *length) MUST_USE;
 
 #endif

@@ -1,6 +1,8 @@
 // The table of formats.
 #include "model/tensor_file.h"
 
+#include "model/gguf_write.h"
+#include "model/model.h"
 #include "model/npy.h"
 #include "model/npz.h"
 #include "model/safetensors.h"
@@ -18,10 +20,33 @@ static Status write_npy(const char *path, const NamedTensors *tensors) {
     return npy_write(path, tensors->items[0].tensor);
 }
 
+static Status read_gguf(const char *path, NamedTensors *out) {
+    Model *model = NULL;
+    *out = (NamedTensors){0};
+    TRY(model_open(path, NULL, &model));
+    Status status = model_add_tensors(model, out);
+    model_release(model);
+    if (status != STATUS_OK) named_tensors_free(out);
+    return status;
+}
+
+static Status write_gguf(const char *path, const NamedTensors *tensors) {
+    GgufWriter *writer = gguf_writer_new();
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < tensors->count && status == STATUS_OK; i++) {
+        Tensor *tensor = tensors->items[i].tensor;
+        status = gguf_writer_add(writer, tensors->items[i].name, tensor, tensor_dtype(tensor));
+    }
+    if (status == STATUS_OK) status = gguf_writer_save(writer, path);
+    gguf_writer_free(writer);
+    return status;
+}
+
 static const TensorFormat formats[] = {
-    {".safetensors", "tensor", safetensors_read, safetensors_write},
-    {".npz", "arr_0", npz_read, npz_write},
-    {".npy", NULL, read_npy, write_npy},
+    {".safetensors", "tensor", false, safetensors_read, safetensors_write},
+    {".npz", "arr_0", false, npz_read, npz_write},
+    {".gguf", "tensor", true, read_gguf, write_gguf},
+    {".npy", NULL, false, read_npy, write_npy},
 };
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
@@ -34,6 +59,8 @@ Status tensor_format_find(const char *path, const TensorFormat **out) {
             return STATUS_OK;
         }
     }
-    return fail(STATUS_VALUE, "%s: the names of files of tensors end in .safetensors, .npz or .npy",
+    return fail(STATUS_VALUE,
+                "%s: the names of files of tensors end in .safetensors, .npz, .gguf "
+                "or .npy",
                 path);
 }

@@ -1,4 +1,5 @@
-// Files of tensors by the ending of their names: .safetensors, .npz and .npy. Knows no script.
+// Files of tensors by the ending of their names: .safetensors, .npz, .gguf and .npy. Knows no
+// script.
 #ifndef MODEL_TENSOR_FILE_H
 #define MODEL_TENSOR_FILE_H
 
@@ -7,6 +8,7 @@
 typedef struct TensorFormat {
     const char *ending;
     const char *lone_name; // what a tensor without a name is called; NULL: nothing here has one
+    bool describes;        // holds metadata, vocabularies and quantised tensors (gguf_write.h)
     Status (*read)(const char *path, NamedTensors *out);
     Status (*write)(const char *path, const NamedTensors *tensors);
 } TensorFormat;

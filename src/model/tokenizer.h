@@ -10,6 +10,7 @@
 #include "model/gguf.h"
 
 typedef struct Tokenizer Tokenizer;
+struct GgufWriter;
 
 typedef struct TokenList {
     int64_t *ids; // free() them
@@ -23,6 +24,9 @@ Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name
                            Tokenizer **out) MUST_USE;
 // From a file of either kind, told by its content.
 Status tokenizer_open(const char *path, Tokenizer **out) MUST_USE;
+// Adds the tokenizer.ggml.* metadata from which tokenizer_from_gguf makes the same. STATUS_VALUE
+// for a kind of vocabulary other than pieces with scores.
+Status tokenizer_to_gguf(const Tokenizer *tokenizer, struct GgufWriter *writer) MUST_USE;
 Tokenizer *tokenizer_retain(Tokenizer *tokenizer);
 void tokenizer_release(Tokenizer *tokenizer);
 

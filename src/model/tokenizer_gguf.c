@@ -1,7 +1,8 @@
-// The vocabulary that a GGUF file carries: SentencePiece's, pieces with scores.
+// The vocabulary that a GGUF file carries: SentencePiece's, pieces with scores; read and written.
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/gguf_write.h"
 #include "model/tokenizer_internal.h"
 
 static void load_piece(void *context, size_t index, GgufValue value) {
@@ -95,4 +96,53 @@ Status tokenizer_from_gguf(const GgufFile *file, const char *name, Tokenizer **o
     else
         tokenizer_release(tokenizer);
     return status;
+}
+
+// --- writing
+
+static GgufValue piece_text(const Piece *piece) {
+    return (GgufValue){.type = GGUF_STRING, .as.string = {piece->bytes, piece->length}};
+}
+
+static GgufValue piece_score(const Piece *piece) {
+    return (GgufValue){.type = GGUF_FLOAT32, .as.number = (double)piece->score};
+}
+
+static GgufValue piece_type(const Piece *piece) {
+    return (GgufValue){.type = GGUF_INT32, .as.integer = piece->type};
+}
+
+typedef GgufValue (*PieceColumn)(const Piece *piece);
+
+static Status put_column(const Tokenizer *tokenizer, GgufWriter *writer, const char *key,
+                         PieceColumn column) {
+    GgufValue *values = memory_allocate((tokenizer->count + 1) * sizeof *values);
+    values[0].type = GGUF_STRING;
+    for (size_t i = 0; i < tokenizer->count; i++) values[i] = column(&tokenizer->pieces[i]);
+    Status status = gguf_writer_put_array(writer, key, values[0].type, values, tokenizer->count);
+    free(values);
+    return status;
+}
+
+static Status put_id(GgufWriter *writer, const char *key, int64_t id) {
+    return id < 0 ? STATUS_OK : gguf_writer_put_integer(writer, key, GGUF_UINT32, id);
+}
+
+Status tokenizer_to_gguf(const Tokenizer *tokenizer, GgufWriter *writer) {
+    bool scored = tokenizer->encode_word == tokenizer_encode_merging && !tokenizer->pairs &&
+                  tokenizer->byte_fallback && tokenizer->normalizers.count == 0;
+    if (!scored)
+        return fail(STATUS_VALUE, "only a tokenizer that came from a GGUF file can be written to "
+                                  "one: this one has no pieces with scores");
+    TRY(gguf_writer_put_string(writer, "tokenizer.ggml.model", "llama"));
+    TRY(put_column(tokenizer, writer, "tokenizer.ggml.tokens", piece_text));
+    TRY(put_column(tokenizer, writer, "tokenizer.ggml.scores", piece_score));
+    TRY(put_column(tokenizer, writer, "tokenizer.ggml.token_type", piece_type));
+    TRY(put_id(writer, "tokenizer.ggml.bos_token_id", tokenizer->bos));
+    TRY(put_id(writer, "tokenizer.ggml.eos_token_id", tokenizer->eos));
+    TRY(put_id(writer, "tokenizer.ggml.unknown_token_id", tokenizer->unknown));
+    TRY(gguf_writer_put_integer(writer, "tokenizer.ggml.add_bos_token", GGUF_BOOL,
+                                tokenizer->before.count > 0));
+    return gguf_writer_put_integer(writer, "tokenizer.ggml.add_space_prefix", GGUF_BOOL,
+                                   tokenizer->trim_start);
 }

@@ -149,7 +149,7 @@ class Npy(unittest.TestCase):
             ('save({"w": tensor([1], bfloat16)}, "a.npz")', "error[dtype]: NumPy has no bfloat16[1]: convert `w` first"),
             ('save({"w": ones([1])}, "a.npy")', "error[value]: a.npy: a .npy file holds one tensor, without a name"),
             ('save_model({"w": ones([1])}, "a.npy")', "error[value]: a.npy: a .npy file holds one tensor"),
-            ('save(ones([1]), "a.txt")', "a.txt: the names of files of tensors end in .safetensors, .npz or .npy"),
+            ('save(ones([1]), "a.txt")', "a.txt: the names of files of tensors end in .safetensors, .npz, .gguf or .npy"),
             ('save(ones([1]), ".npy")', ".npy: the names of files of tensors end in"),
             ('load("a.txt")', "a.txt: the names of files of tensors end in"),
             ('save(ones([1]), "none/a.npy")', "error[io]: cannot write none/a.npy: No such file or directory"),

@@ -1,0 +1,212 @@
+"""GGUF files that tl writes, read by a reader of our own after the format's document, and what
+save_model refuses."""
+import json
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import fixture, run, run_code
+
+SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+NAMES = {0: "u8", 1: "i8", 2: "u16", 3: "i16", 4: "u32", 5: "i32", 6: "f32", 7: "bool", 8: "string",
+         9: "array", 10: "u64", 11: "i64", 12: "f64"}
+
+
+class Gguf:
+    """The whole file, as docs/gguf.md of the ggml project says."""
+    def __init__(self, data):
+        self.data, self.at = data, 0
+        assert data[:4] == b"GGUF" and struct.unpack_from("<I", data, 4) == (3,)
+        tensors, pairs = struct.unpack_from("<QQ", data, 8)
+        self.at = 24
+        self.meta = {}
+        for _ in range(pairs):
+            key = self.string()
+            self.meta[key] = self.value(self.number("I"))
+        self.tensors = {}
+        for _ in range(tensors):
+            name = self.string()
+            dims = [self.number("Q") for _ in range(self.number("I"))]
+            self.tensors[name] = (dims, self.number("I"), self.number("Q"))
+        alignment = self.meta.get("general.alignment", ("u32", 32))[1]
+        self.begin = -(-self.at // alignment) * alignment
+        assert not any(data[self.at:self.begin]) and len(data) % alignment == 0
+        assert all(offset % alignment == 0 for _, _, offset in self.tensors.values())
+
+    def number(self, code):
+        (value,) = struct.unpack_from("<" + code, self.data, self.at)
+        self.at += struct.calcsize(code)
+        return value
+
+    def string(self):
+        length = self.number("Q")
+        self.at += length
+        return self.data[self.at - length:self.at].decode()
+
+    def value(self, kind):
+        if kind == 8:
+            return "string", self.string()
+        if kind == 9:
+            kind, count = self.number("I"), self.number("Q")
+            return NAMES[kind] + "[]", [self.value(kind)[1] for _ in range(count)]
+        return NAMES[kind], self.number(SCALARS[kind])
+
+    def bytes(self, name, count):
+        offset = self.begin + self.tensors[name][2]
+        return self.data[offset:offset + count]
+
+
+def written(code, name="a.gguf"):
+    """The file that a program writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "program.tl").write_text(code)
+        result = run("run", "--memory-check=strict", "program.tl", cwd=folder)
+        assert result.status == 0, result.err
+        assert not list(Path(folder).glob("*.part"))
+        return Gguf(Path(folder, name).read_bytes())
+
+
+class Export(unittest.TestCase):
+    def test_types_of_metadata(self):
+        file = written("""
+            save_model({}, "a.gguf", meta: {
+                "general.architecture": "llama", "count": 7, "negative": -3, "big": 5000000000, "low": -5000000000,
+                "number": 1.5, "on": true, "u8": tensor(3, uint8), "i16": tensor([1, -2], int16), "one": tensor(7),
+                "f64": tensor(0.1, float64), "half": tensor([0.5], float16), "ints": [1, -2], "wide": [1, 5000000000],
+                "numbers": [0.5, 2.0], "words": ["a", "b\u00e9"], "flags": list(true, false), "empty": zeros([0]),
+                "mask": [true, false], "mixed": list(1, 2.5)
+            })""")
+        self.assertEqual(file.tensors, {})
+        self.assertEqual(file.meta, {
+            "general.architecture": ("string", "llama"), "count": ("u32", 7), "negative": ("i32", -3),
+            "big": ("u64", 5000000000), "low": ("i64", -5000000000), "number": ("f32", 1.5),
+            "on": ("bool", True), "u8": ("u8", 3), "i16": ("i16[]", [1, -2]), "one": ("u32", 7),
+            "f64": ("f64", 0.1), "half": ("f32[]", [0.5]), "ints": ("i32[]", [1, -2]),
+            "wide": ("i64[]", [1, 5000000000]), "numbers": ("f32[]", [0.5, 2.0]),
+            "words": ("string[]", ["a", "b\u00e9"]), "flags": ("bool[]", [True, False]),
+            "empty": ("f32[]", []), "mask": ("bool[]", [True, False]), "mixed": ("f32[]", [1.0, 2.5])})
+
+    def test_tensors(self):
+        file = written("""
+            let turned = transpose(arange(6).reshape([2, 3])) as float32
+            save_model({"a": {"weight": turned}, "list": list([1, 2] as int8, [0.5] as bfloat16)}, "a.gguf",
+                       meta: {"general.alignment": 64})""")
+        self.assertEqual(file.tensors, {"a.weight": ([2, 3], 0, 0), "list.0": ([2], 24, 64),
+                                        "list.1": ([1], 30, 128)})
+        self.assertEqual(struct.unpack("<6f", file.bytes("a.weight", 24)), (0, 3, 1, 4, 2, 5))
+        self.assertEqual(file.bytes("list.0", 2), b"\1\2")
+        self.assertEqual(file.bytes("list.1", 2), struct.pack("<H", 0x3F00))
+
+    def test_quantised_matrices(self):
+        code = """
+            save_model({"w": arange(64).reshape([2, 32]) / 32.0 - 0.5, "v": [1.0, 2.0], "n": [3] as int32},
+                       "a.gguf", dtype: %s)"""
+        file = written(code % "q8_0")
+        self.assertEqual({name: entry[1] for name, entry in file.tensors.items()}, {"w": 8, "v": 0, "n": 26})
+        self.assertEqual(file.meta, {"general.file_type": ("u32", 7), "general.quantization_version": ("u32", 2)})
+        scale, *levels = struct.unpack("<e32b", file.bytes("w", 34))
+        self.assertAlmostEqual(scale, 0.5 / 127, places=5)
+        self.assertEqual(levels[0], -127)
+        for name, number, meta in [("float16", 1, 1), ("bfloat16", 30, 32), ('"q4_0"', 2, 2), ("q5_1", 7, 9)]:
+            file = written(code % name)
+            self.assertEqual(file.tensors["w"][1], number)
+            self.assertEqual(file.tensors["v"][1], 0)
+            self.assertEqual(file.meta["general.file_type"], ("u32", meta))
+
+    def test_a_model_passes_unchanged(self):
+        path = fixture(self, "models/stories260K.gguf")
+        with tempfile.TemporaryDirectory() as folder:
+            code = f'save_model(load_model("{path}"), "a.gguf")\n' \
+                   'save_model(load_model("a.gguf"), "a.gguf")'  # over the file that is being read
+            result = run("-e", code, cwd=folder)
+            self.assertEqual(result.status, 0, result.err)
+            self.assertEqual(Path(folder, "a.gguf").read_bytes(), path.read_bytes())
+
+    def test_a_requantised_model_answers_as_well(self):
+        path = fixture(self, "models/mini-f16.gguf")
+        expected = json.loads(fixture(self, "models/expected.json").read_text())["mini-q8_0"][0]
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder, "a.gguf")
+            result = run("-e", f'save_model(load_model("{path}"), "{copy}", dtype: q8_0)')
+            self.assertEqual(result.status, 0, result.err)
+            result = run("run", "tests/cli/logits.tl", copy, expected["prompt"], 1)
+            worst = max(abs(a - b) for a, b in
+                        zip(json.loads(result.out.splitlines()[0]), expected["exact_last_logits"], strict=True))
+            self.assertLess(worst, 0.1)  # a few levels in a thousand go the other way
+
+    def test_tokenizers(self):
+        path = fixture(self, "models/stories260K.gguf")
+        result = run_code(f"""
+            let m = load_model("{path}")
+            save_model({{}}, "a.gguf", tokenizer: m.tokenizer(), meta: {{"general.name": "words only"}})
+            let (one, other) = (m.tokenizer(), load_tokenizer("a.gguf"))
+            let text = "Once upon a time, <s> a llama: \u00e9\U0001F999"
+            assert_eq(tokenize(one, text), tokenize(other, text))
+            print(other.vocab_size, other.bos, other.eos, detokenize(other, tokenize(other, text)))
+            save_model(m, "b.gguf", tokenizer: other)
+            let (a, b) = (m.meta(), load_model("b.gguf").meta())
+            print([k for k in a.keys() if not b.contains(k)], [k for k in b.keys() if not a.contains(k)],
+                  all([a[k] == b[k] for k in a.keys() if b.contains(k)]))
+        """)
+        self.assertEqual(result.err, "")
+        self.assertEqual(result.out.splitlines()[1],
+                         '["tokenizer.ggml.seperator_token_id", "tokenizer.ggml.padding_token_id"] '
+                         '["tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_space_prefix"] true')
+        self.assertEqual(result.out.splitlines()[0], "512 1 2 Once upon a time,  a llama: \u00e9\U0001F999")
+
+    def test_checkpoints(self):
+        result = run_code("""
+            let w = learnable([1.0, 2.0])
+            let opt = adam(lr: 0.5)
+            learn { objective: sum(w * w), optimizer: opt, epochs: 3 }
+            save_model({"w": w, "opt": opt}, "a.gguf")
+            let again = learnable([0.0, 0.0])
+            let fresh = adam(lr: 7.0)
+            load_model("a.gguf", into: {"w": again, "opt": fresh})
+            assert_eq(again, w)
+            let one = learn { objective: sum(w * w), optimizer: opt, epochs: 3 }
+            let two = learn { objective: sum(again * again), optimizer: fresh, epochs: 3 }
+            assert_eq(one.losses, two.losses)
+            print(fresh.lr)
+        """, options=["--quiet", "--memory-check=strict"])
+        self.assertEqual((result.out, result.status), ("0.5\n", 0), result.err)
+
+    def test_refusals(self):
+        for code, expected in [
+            ('save_model({"a": ones([2])}, "a.gguf", dtype: q6_k)',
+             "error[dtype]: tensors cannot be stored as q6_k: there are float64, float32, float16, bfloat16, "
+             "q8_0, q5_1, q5_0, q4_1 and q4_0"),
+            ('save_model({"a": ones([2])}, "a.gguf", meta: {1: 2})',
+             "error[type]: the names of metadata are strings, not 1"),
+            ('save_model({"a": ones([2])}, "a.gguf", meta: {"k": none})',
+             'error[type]: metadata "k" is of kind none; it can be a string, a number, a bool or a list of them'),
+            ('save_model({"a": ones([2])}, "a.gguf", meta: {"k": list("a", 1)})',
+             'error[type]: metadata "k": element 1 is of kind int, but the first of kind string'),
+            ('save_model({"a": ones([2])}, "a.gguf", meta: {"k": ones([2, 2])})',
+             'error[type]: metadata "k" is float32[2, 2]; it can be a number or one row of them'),
+            ('save_model({"a": ones([2])}, "a.safetensors", dtype: float16)',
+             "error[value]: a.safetensors: only .gguf files are written with meta, tokenizer or dtype"),
+            ('save_model({"a": ones([2])}, "a.txt")',
+             "error[value]: a.txt: the names of files of tensors end in .safetensors, .npz, .gguf or .npy"),
+            ('save_model({"a": full([1, 32], 1e300)}, "a.gguf", dtype: q8_0)',
+             "error[value]: tensor `a` has numbers that q8_0 cannot hold: nan, inf or too large"),
+            ('save_model({"a": ones([2])}, "none/a.gguf")',
+             "error[io]: cannot write none/a.gguf: No such file or directory"),
+        ]:
+            with self.subTest(code), tempfile.TemporaryDirectory() as folder:
+                result = run("-e", code, cwd=folder)
+                self.assertEqual(result.err.splitlines()[0], expected)
+                self.assertEqual(result.status, 1)
+                self.assertEqual(list(Path(folder).iterdir()), [])
+
+    def test_only_scored_vocabularies_are_written(self):
+        path = fixture(self, "tokenizers/tinyllama.json")
+        result = run_code(f'save_model({{}}, "a.gguf", tokenizer: load_tokenizer("{path}"))')
+        self.assertEqual(result.err.splitlines()[0],
+                         "error[value]: only a tokenizer that came from a GGUF file can be written to one: "
+                         "this one has no pieces with scores")
+
+
+if __name__ == "__main__":
+    unittest.main()
