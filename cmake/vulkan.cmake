@@ -1,6 +1,6 @@
 # The Vulkan device: its headers and glslc are needed to build it, nothing to run. TL_VULKAN: AUTO
 # builds it where both are there, ON insists, OFF leaves it out.
-set(TL_VULKAN OFF CACHE STRING "Build the Vulkan device: AUTO, ON or OFF")
+set(TL_VULKAN AUTO CACHE STRING "Build the Vulkan device: AUTO, ON or OFF")
 find_path(VULKAN_HEADERS vulkan/vulkan_core.h)
 find_program(GLSLC glslc)
 set(vulkan_built OFF)

@@ -152,6 +152,7 @@ def main():
     parser.add_argument("pattern", nargs="?", default="", help="run what has this in its name")
     options = parser.parse_args()
     build = (ROOT / options.build).resolve()
+    os.environ.setdefault("TL_DEVICE", "cpu")  # also where there is a GPU
     tl = build / "tl"
     kinds = options.only or ["unit", "scripts", "cases"]
     start = time.monotonic()

@@ -353,13 +353,14 @@ static void test_device_names(void **state) {
     (void)state;
     Device *device;
     assert_int_equal(device_open("auto", &device), STATUS_OK);
-    assert_string_equal(device->name, "cpu");
+    assert_true(strcmp(device->name, "cpu") == 0 || strncmp(device->name, "vulkan:", 7) == 0);
+    assert_null(strstr(device->description, "software driver"));
     device_close(device);
     assert_int_equal(device_open("gpu", &device), STATUS_SETTING);
     assert_int_equal(device_open("vulkan:x", &device), STATUS_SETTING);
-    assert_int_equal(device_open("vulkan:1", &device), STATUS_DEVICE);
-    assert_string_equal(error_current()->message,
-                        "cannot open the device vulkan:1: this build has no Vulkan device");
+    assert_int_equal(device_open("vulkan:63", &device), STATUS_DEVICE); // or there is no Vulkan
+    static const char words[] = "cannot open the device vulkan:63: ";
+    assert_memory_equal(error_current()->message, words, sizeof words - 1);
 }
 
 static void refuse_setting(const char *variable, const char *value) {
