@@ -21,12 +21,12 @@ syntax keyword tlBuiltin devices diag distmult_score div divmod dot dropout dtyp
 syntax keyword tlBuiltin elu embedding empty ends_with enumerate env eprint eq erf error exists
 syntax keyword tlBuiltin exit exp expand expm1 extend eye factorial filter find find_all flatten
 syntax keyword tlBuiltin flip floor floor_div format from_array from_vec full fused_add_relu
-syntax keyword tlBuiltin fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu get
-syntax keyword tlBuiltin get_tensor get_weight grad gradcheck graph_attention group_norm gt
-syntax keyword tlBuiltin hardswish has_tensor help huber_loss index_of index_select input insert
-syntax keyword tlBuiltin int_to_tokenids inv is_empty isfinite isinf isnan join keys kl_div
-syntax keyword tlBuiltin layer_norm le leaky_relu len linear linspace lion list_dir load load_model
-syntax keyword tlBuiltin load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
+syntax keyword tlBuiltin fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu generate
+syntax keyword tlBuiltin get get_tensor get_weight grad gradcheck graph_attention group_norm
+syntax keyword tlBuiltin gt hardswish has_tensor help huber_loss index_of index_select input
+syntax keyword tlBuiltin insert int_to_tokenids inv is_empty isfinite isinf isnan join keys
+syntax keyword tlBuiltin kl_div layer_norm le leaky_relu len linear linspace lion list_dir
+syntax keyword tlBuiltin load load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
 syntax keyword tlBuiltin load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
 syntax keyword tlBuiltin log log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or
 syntax keyword tlBuiltin logsumexp lower lt mae_loss map margin_ranking_loss masked_fill masked_select

@@ -1,0 +1,204 @@
+"""generate: the loop in C against the reference's texts and against the pass written in tl."""
+import json
+import unittest
+
+from tl import fixture, run, run_code
+
+# A small random model of llama's architecture, saved by the program itself.
+MODEL = """
+fn matrix(rows, columns) { return {"weight": randn([rows, columns]) / 4.0} }
+fn vector(size) { return {"weight": 1.0 + 0.1 * randn([size])} }
+fn layer(width, wide, kv) {
+    return {"attn_norm": vector(width), "attn_q": matrix(width, width), "attn_k": matrix(kv, width),
+        "attn_v": matrix(kv, width), "attn_output": matrix(width, width), "ffn_norm": vector(width),
+        "ffn_gate": matrix(wide, width), "ffn_up": matrix(wide, width), "ffn_down": matrix(width, wide)}
+}
+let pieces = ["<unk>", "<s>", "</s>", "a", "b", "c", "▁", "d"]
+let meta = {
+    "general.architecture": "llama", "llama.block_count": 2, "llama.embedding_length": 32,
+    "llama.attention.head_count": 4, "llama.attention.head_count_kv": 2, "llama.context_length": 24,
+    "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": pieces,
+    "tokenizer.ggml.token_type": [2, 3, 3, 1, 1, 1, 1, 1], "tokenizer.ggml.add_space_prefix": false,
+    "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2, "tokenizer.ggml.unknown_token_id": 0,
+}
+seed(5)
+let net = {"token_embd": matrix(8, 32), "output_norm": vector(32), "output": matrix(8, 32),
+    "blk": list(layer(32, 48, 16), layer(32, 48, 16))}
+"""
+
+# The same pass in the language: the whole text again for each token.
+FORWARD = """
+fn project(x, p) { if p.contains("bias") { linear(x, p.weight, p.bias) } else { linear(x, p.weight) } }
+fn logits(ids, scale) {
+    let x = embedding(net.token_embd.weight, ids)
+    let n = len(ids)
+    for b in net.blk {
+        let h = rms_norm(x, b.attn_norm.weight, 1e-5)
+        let q = rope(project(h, b.attn_q).reshape([n, 4, 8]), scale: scale)
+        let k = rope(project(h, b.attn_k).reshape([n, 2, 8]), scale: scale)
+        let v = project(h, b.attn_v).reshape([n, 2, 8])
+        x = x + project(attention(q, k, v, causal: true).reshape([n, 32]), b.attn_output)
+        let g = rms_norm(x, b.ffn_norm.weight, 1e-5)
+        x = x + project(swiglu(project(g, b.ffn_gate), project(g, b.ffn_up)), b.ffn_down)
+    }
+    linear(rms_norm(x, net.output_norm.weight, 1e-5), net.output.weight)[-1]
+}
+fn greedy(prompt, count, scale) {
+    let ids = list(1)
+    let text = ""
+    for c in replace(prompt, " ", "▁") { ids.push(index_of(pieces, c)) }
+    for i in 0..count {
+        let next = argmax(logits(tensor(ids), scale)) as int
+        if next == 1 or next == 2 { break }
+        ids.push(next)
+        if next != 0 { text = text + replace(pieces[next], "▁", " ") }
+    }
+    text
+}
+"""
+
+
+def program(body, change=""):
+    return run_code(MODEL + change + 'save_model(net, "a.gguf", meta: meta)\n' + FORWARD + body,
+                    options=["--memory-check=strict"])
+
+
+class Generate(unittest.TestCase):
+    def test_the_reference(self):
+        path = fixture(self, "models/stories260K.gguf")
+        for item in json.loads(fixture(self, "models/expected.json").read_text())["stories260K"]:
+            result = run("-e", f"print(generate(load_model({json.dumps(str(path))}), {json.dumps(item['prompt'])}, "
+                               "80, temperature: 0))")
+            self.assertEqual(result.out, item["text"] + "\n", result.err)
+
+    def test_every_kind_of_weights(self):
+        expected = json.loads(fixture(self, "models/expected.json").read_text())
+        for name in ["mini-f16", "mini-q8_0", "mini-q4_0", "mini-q4_k_m"]:
+            path = fixture(self, f"models/{name}.gguf")
+            for item in expected[name]:
+                sure = next((i for i, gap in enumerate(item["exact_gap"]) if gap < 2e-3), len(item["exact_gap"]))
+                ids = item["exact_greedy"][:sure]
+                result = run("-e", f"""
+                    let m = load_model("{path}")
+                    let tok = m.tokenizer()
+                    assert_eq(generate(m, {json.dumps(item["prompt"])}, {sure}, temperature: 0),
+                              join([detokenize_single(tok, id) for id in {ids}]))
+                """)
+                self.assertEqual(result.status, 0, (name, item["prompt"], result.err))
+
+    def test_variants(self):
+        for change, scale in [
+            ("", 1.0),
+            ('remove(net, "output")\n', 1.0),
+            ('for b in net.blk { b.attn_q.bias = randn([32]); b.ffn_down.bias = randn([32]) }\n', 1.0),
+            ('meta["llama.rope.scaling.type"] = "linear"\nmeta["llama.rope.scaling.factor"] = 4.0\n', 0.25),
+            ('meta["llama.rope.freq_base"] = 10000\nmeta["llama.attention.key_length"] = 8\n', 1.0),
+        ]:
+            tied = 'net.output = net.token_embd\n' if "remove" in change else ""
+            result = program(tied + f"""
+                for prompt in list("a", "bd", "cab d") {{
+                    let want = greedy(prompt, 12, {scale})
+                    assert_eq(generate(load_model("a.gguf"), prompt, 12, temperature: 0), want)
+                    print(len(want) > 0)
+                }}
+            """, change)
+            self.assertIn("true", result.out, result.err)
+            self.assertEqual(result.status, 0, result.err)
+
+    def test_drawing(self):
+        result = program("""
+            let m = load_model("a.gguf")
+            let one = generate(m, "ab", 15, temperature: 1.5, seed: 4)
+            assert_eq(generate(m, "ab", 15, temperature: 1.5, seed: 4), one)
+            let all = [generate(m, "ab", 15, temperature: 1.5, seed: i) for i in 0..8]
+            print(len(sorted(all)) > 1 and any([t != one for t in all]))
+            assert_eq(generate(m, "ab", 15, temperature: 3.0, top_k: 1), generate(m, "ab", 15, temperature: 0))
+            assert_eq(generate(m, "ab", 15, temperature: 3.0, top_p: 0.0001), generate(m, "ab", 15, temperature: 0))
+            seed(9)
+            let before = rand([2])
+            seed(9)
+            generate(m, "ab", 5, seed: 1)
+            assert_eq(rand([2]), before)         // the program's own numbers are untouched
+            seed(9)
+            let drawn = generate(m, "ab", 15, temperature: 1.5)
+            seed(9)
+            assert_eq(generate(m, "ab", 15, temperature: 1.5), drawn)
+            assert_eq(generate(m, [1, 3, 4], 9, temperature: 0), generate(m, "ab", 9, temperature: 0))
+            print(generate(m, "ab", 0) == "")
+        """)
+        self.assertEqual((result.out, result.status), ("true\ntrue\n", 0), result.err)
+
+    def test_stops_and_pieces(self):
+        result = program("""
+            let m = load_model("a.gguf")
+            let letters = 0
+            for number in 0..12 {
+                let whole = generate(m, "cab", 20, temperature: 2.0, seed: number)
+                letters += len(whole)
+                for start in 0..len(whole) {
+                    for size in list(1, 3) {
+                        let stop = whole[start:start + size]
+                        let said = list()
+                        let cut = generate(m, "cab", 20, temperature: 2.0, seed: number, stop: list("zzz", stop),
+                            on_token: fn(piece) { said.push(piece) })
+                        assert_eq(cut, whole[:find(whole, stop)])
+                        assert_eq(join(said), cut)
+                    }
+                }
+            }
+            print(letters > 30)
+        """)
+        self.assertEqual((result.out, result.status), ("true\n", 0), result.err)
+
+    def test_the_context_ends_it(self):
+        result = program("""
+            let m = load_model("a.gguf")
+            let text = generate(m, "abababab", 100, temperature: 5.0, seed: 11)
+            print(len(tokenize(m.tokenizer(), "abababab" + text)) <= 25)
+            generate(m, "abcdabcdabcdabcdabcdabcd")
+        """)
+        self.assertEqual(result.out, "true\n")
+        self.assertIn("error[value]: generate: the prompt has 25 tokens, but the model's context is 24", result.err)
+
+    def test_refusals(self):
+        for change, body, expected in [
+            ("", 'generate(load_model("a.gguf"), "a", -1)', "error[value]: generate: max_tokens must not be negative"),
+            ("", 'generate(load_model("a.gguf"), "a", temperature: -1)',
+             "error[value]: generate: temperature must not be negative"),
+            ("", 'generate(load_model("a.gguf"), "a", top_k: 0)',
+             "error[value]: top_k: k is 0; at least one score must stay"),
+            ("", 'generate(load_model("a.gguf"), [0][1:])', "error[value]: generate: the prompt has no tokens"),
+            ("", 'generate(load_model("a.gguf"), [99])', "error[index]: "),
+            ("", 'generate(load_model("a.gguf"), "a", stop: "")',
+             "error[type]: stop must be a string that is not empty, or a list of them, but it is "),
+            ("", 'generate(load_model("a.gguf"), "a", on_token: fn(t) { panic("no more") })',
+             "error[panic]: no more"),
+            ('meta["general.architecture"] = "gpt2"\n', 'generate(load_model("a.gguf"), "a")',
+             'error[value]: a.gguf is a model of architecture "gpt2"; this needs "llama"'),
+            ('remove(meta, "general.architecture")\n', 'generate(load_model("a.gguf"), "a")',
+             'error[value]: a.gguf is a model of architecture "?"; this needs "llama"'),
+            ('remove(meta, "llama.block_count")\n', 'generate(load_model("a.gguf"), "a")',
+             "error[key]: a.gguf has no metadata llama.block_count"),
+            ('meta["llama.block_count"] = 3\n', 'generate(load_model("a.gguf"), "a")',
+             'error[name]: a.gguf has no tensor called "blk.2.attn_norm.weight"'),
+            ('meta["llama.block_count"] = "many"\n', 'generate(load_model("a.gguf"), "a")',
+             "error[value]: a.gguf: metadata llama.block_count is no count"),
+            ('meta["llama.rope.freq_base"] = "high"\n', 'generate(load_model("a.gguf"), "a")',
+             "error[value]: a.gguf: metadata llama.rope.freq_base is no number above 0"),
+            ('meta["llama.expert_count"] = 8\n', 'generate(load_model("a.gguf"), "a")',
+             "error[value]: a.gguf is a mixture of experts, which this cannot compute"),
+            ('meta["llama.rope.scaling.type"] = "yarn"\n', 'generate(load_model("a.gguf"), "a")',
+             'error[value]: a.gguf: metadata llama.rope.scaling.type is not "linear"'),
+            ('net.rope_freqs = vector(4)\n', 'generate(load_model("a.gguf"), "a")',
+             "error[value]: a.gguf scales each rotary frequency (rope_freqs.weight), which this cannot compute"),
+            ('remove(meta, "tokenizer.ggml.tokens")\n', 'generate(load_model("a.gguf"), "a")',
+             "error[format]: a.gguf holds no tokenizer: tokenizer.ggml.tokens is missing"),
+        ]:
+            with self.subTest(expected):
+                result = program(body, change)
+                self.assertTrue(result.err.startswith(expected) or result.err.splitlines()[0] == expected, result.err)
+                self.assertEqual(result.status, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
