@@ -1,5 +1,6 @@
 // Statements: let, tensor, assignments, expressions, jumps; blocks; and recovery after an error.
 #include <stdlib.h>
+#include <string.h>
 
 #include "parser/state.h"
 
@@ -262,11 +263,15 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     if (value && value->kind == NODE_NAME && !token->newline_before) {
         const Word *word = &value->as.name.word;
         const char *meant = keyword_suggest(word->text, word->length);
+        bool known = meant && strcmp(meant, word->text) == 0;
         if (meant)
             return FAIL(parser, .span = word->span,
                         .message = parser_say(parser, "unexpected `%s` before %s", word->text,
                                               parser_describe(parser, token)),
-                        .help = parser_say(parser, "did you mean `%s`?", meant));
+                        .help = parser_say(parser,
+                                           known ? "a name stands behind `%s`, and no reserved word"
+                                                 : "did you mean `%s`?",
+                                           meant));
     }
     const char *help = NULL;
     if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";

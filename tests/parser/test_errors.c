@@ -150,6 +150,12 @@ static void test_statements(void **state) {
                          "1 | elif x { }\n"
                          "  | ^^^^\n"
                          "  = help: did you mean `else if`?\n"},
+        {"bench loop { }\n", "error[syntax]: unexpected `bench` before `loop`\n"
+                             " --> t.tl:1:1\n"
+                             "  |\n"
+                             "1 | bench loop { }\n"
+                             "  | ^^^^^\n"
+                             "  = help: a name stands behind `bench`, and no reserved word\n"},
         {"var x = 3\n", "error[syntax]: unexpected `var` before `x`\n"
                         " --> t.tl:1:1\n"
                         "  |\n"
