@@ -33,7 +33,7 @@ _tl() {
              matmul max max_pool2d maximum mean median memory memory_report meta min min_p minimum
              mish mod mse_loss mul multinomial ndim ne neg new_tensor_buffer nll_loss nonzero
              norm normal normalize_features numel one_hot ones ones_like outer pad padding_mask
-             panic parse_json permute pop positional_encoding pow precompute_rope_cos precompute_rope_sin
+             panic parse_json permute plot pop positional_encoding pow precompute_rope_cos precompute_rope_sin
              predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
              predict_tail_distmult predict_tail_transe print print_top_k prod push qr rand rand_like
              randint randn random_normal range range_i rank read_csv read_file read_lines reduce

@@ -12,6 +12,7 @@
 #include "interp/convert.h"
 #include "interp/format.h"
 #include "interp/learn.h"
+#include "interp/output.h"
 #include "interp/state.h"
 
 // The values with a separator between them, or the first as a format of the others.
@@ -28,7 +29,7 @@ static Status print_values(const BuiltinCall *call, const char *separator, Text 
     return STATUS_OK;
 }
 
-static Status write_text(FILE *stream, const Text *text) {
+Status output_write(FILE *stream, const Text *text) {
     if (learn_muted) return STATUS_OK;
     learn_progress_clear();
     if (stream == stderr) fflush(stdout);
@@ -49,7 +50,7 @@ static Value print_to(FILE *stream, const BuiltinCall *call) {
         text_append(&text, end.as.string->bytes, end.as.string->length);
     else
         text_append_char(&text, '\n');
-    if (status == STATUS_OK) status = write_text(stream, &text);
+    if (status == STATUS_OK) status = output_write(stream, &text);
     text_free(&text);
     return status == STATUS_OK ? value_none() : value_fail();
 }

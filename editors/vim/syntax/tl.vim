@@ -34,7 +34,7 @@ syntax keyword tlBuiltin match_regex matmul max max_pool2d maximum mean median m
 syntax keyword tlBuiltin meta min min_p minimum mish mod mse_loss mul multinomial ndim ne neg
 syntax keyword tlBuiltin new_tensor_buffer nll_loss nonzero norm normal normalize_features
 syntax keyword tlBuiltin numel one_hot ones ones_like outer pad padding_mask panic parse_json
-syntax keyword tlBuiltin permute pop positional_encoding pow precompute_rope_cos precompute_rope_sin
+syntax keyword tlBuiltin permute plot pop positional_encoding pow precompute_rope_cos precompute_rope_sin
 syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
 syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe print print_top_k prod push
 syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i rank read_csv
