@@ -8,8 +8,7 @@
 #include "base/text.h"
 #include "catalog/dtype.h"
 #include "device/device.h"
-
-enum { RANK_MAX = 8 };
+#include "shape/shape.h"
 
 // What a buffer was made for: shown in leak reports and refusals.
 typedef struct BufferLabel {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "shape/rules.h"
 #include "tensor/gradient.h"
 #include "tensor/matrix.h"
 
@@ -32,11 +33,8 @@ typedef struct Rope {
 static Status read_rope(const OpCall *call, const Tensor *x, Rope *rope) {
     const char *style = ATTRIBUTE_OR(call, style, "interleaved");
     int rank = tensor_rank(x);
-    if (rank < 3)
-        return fail(STATUS_SHAPE,
-                    "rope: x must be [seq, heads, head_dim] or [batch, seq, heads, "
-                    "head_dim], but it is %s",
-                    tensor_type_name(x).text);
+    TensorType type = tensor_type(x);
+    TRY(shape_rope(&type, SIZE_UNKNOWN));
     int64_t head_dim = x->view.dims[rank - 1];
     *rope = (Rope){.half = strcmp(style, "half") == 0,
                    .rotary = ATTRIBUTE_OR(call, rotary, head_dim),
@@ -47,11 +45,7 @@ static Status read_rope(const OpCall *call, const Tensor *x, Rope *rope) {
         (void)fail(STATUS_VALUE, "rope: there is no style \"%s\"", style);
         return fail_help("\"interleaved\" turns pairs (2i, 2i+1), \"half\" pairs (i, i + n/2)");
     }
-    if (rope->rotary < 0 || rope->rotary > head_dim || rope->rotary % 2 != 0)
-        return fail(STATUS_SHAPE,
-                    "rope: %lld of %lld numbers of each head of %s cannot be turned in "
-                    "pairs",
-                    (long long)rope->rotary, (long long)head_dim, tensor_type_name(x).text);
+    TRY(shape_rope(&type, rope->rotary));
     if (!(rope->base > 0))
         return fail(STATUS_VALUE, "rope: base is %g; it must be positive", rope->base);
     return STATUS_OK;
@@ -97,17 +91,9 @@ Status op_run_cndl_rope_tables(const OpCall *call, Tensor **results) {
 
 // A table of cosines or sines as [rows, rotary / 2]: wider ones hold every number twice.
 static Status rope_table(const Tensor *x, const Rope *rope, Tensor *table, Tensor **out) {
-    int64_t needed = rope->offset + x->view.dims[tensor_rank(x) - 3];
-    int64_t pairs = rope->rotary / 2, width = tensor_rank(table) == 2 ? table->view.dims[1] : -1;
-    if ((width != pairs && width != 2 * pairs) || rope->offset < 0 ||
-        table->view.dims[0] < needed) {
-        (void)fail(STATUS_SHAPE,
-                   "rope: a table is %s, but %s at offset %lld needs [%lld or more, "
-                   "%lld]",
-                   tensor_type_name(table).text, tensor_type_name(x).text, (long long)rope->offset,
-                   (long long)needed, (long long)pairs);
-        return fail_help("precompute_rope_cos(%lld, max_len) makes one", (long long)rope->rotary);
-    }
+    TensorType type = tensor_type(x), table_type = tensor_type(table);
+    TRY(shape_rope_table(&type, &table_type, rope->rotary, rope->offset));
+    int64_t pairs = rope->rotary / 2, width = table->view.dims[1];
     SCOPED_TENSOR(same);
     DType dtype = tensor_dtype(x) == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
     TRY(tensor_cast(table, dtype, &same));
@@ -133,9 +119,8 @@ Status op_run_repeat_kv(const OpCall *call, Tensor **results) {
     Tensor *x = call->inputs[0].tensor;
     int64_t n = call->attributes->n;
     int rank = tensor_rank(x);
-    if (rank < 2 || rank >= RANK_MAX)
-        return fail(STATUS_SHAPE, "repeat_kv: x must be [.., heads, head_dim], but it is %s",
-                    tensor_type_name(x).text);
+    TensorType type = tensor_type(x);
+    TRY(shape_repeat_heads(&type));
     if (n < 1) return fail(STATUS_VALUE, "repeat_kv: n is %lld; it must be positive", (long long)n);
     Shape wide = tensor_shape(x), shape = wide;
     wide.rank = rank + 1;
@@ -156,35 +141,18 @@ typedef struct Attention {
     Tensor *q, *k, *v, *mask; // borrowed
     DType dtype;              // of the result
     Shape leading;
-    int64_t sq, sk, hq, d, dv;
+    int64_t sq, sk, hq, dv;
 } Attention;
 
-static Status fail_attention(const Attention *a, const char *problem) {
-    return fail(STATUS_SHAPE, "attention: %s: q is %s, k is %s, v is %s", problem,
-                tensor_type_name(a->q).text, tensor_type_name(a->k).text,
-                tensor_type_name(a->v).text);
-}
-
 static Status plan_attention(Attention *a) {
-    const TensorView *q = &a->q->view, *k = &a->k->view, *v = &a->v->view;
-    if (q->rank < 3 || k->rank < 3 || v->rank < 3)
-        return fail_attention(a, "each must be [.., seq, heads, head_dim]");
-    const int64_t *q_dims = &q->dims[q->rank - 3], *k_dims = &k->dims[k->rank - 3];
-    const int64_t *v_dims = &v->dims[v->rank - 3];
-    a->sq = q_dims[0];
-    a->hq = q_dims[1];
-    a->d = q_dims[2];
-    a->sk = k_dims[0];
-    a->dv = v_dims[2];
-    if (k_dims[0] != v_dims[0] || k_dims[1] != v_dims[1])
-        return fail_attention(a, "k and v must have the same sequence and heads");
-    if (k_dims[2] != a->d) return fail_attention(a, "the head sizes of q and k differ");
-    if (k_dims[1] == 0 || a->hq % k_dims[1] != 0)
-        return fail_attention(a, "the heads of q must be a multiple of those of k and v");
-    TensorType types[3] = {tensor_type(a->q), tensor_type(a->k), tensor_type(a->v)};
-    for (int i = 0; i < 3; i++) types[i].shape.rank -= 3;
-    TRY(shape_broadcast("attention", &types[1], &types[2], &types[1].shape));
-    return shape_broadcast("attention", &types[0], &types[1], &a->leading);
+    TensorType q = tensor_type(a->q), k = tensor_type(a->k), v = tensor_type(a->v), mask;
+    if (a->mask) mask = tensor_type(a->mask);
+    TRY(shape_attention(&q, &k, &v, a->mask ? &mask : NULL, &a->leading));
+    a->sq = q.shape.dims[q.shape.rank - 3];
+    a->hq = q.shape.dims[q.shape.rank - 2];
+    a->sk = k.shape.dims[k.shape.rank - 3];
+    a->dv = v.shape.dims[v.shape.rank - 1];
+    return STATUS_OK;
 }
 
 static Status attention_mask(const Attention *a, Tensor **out) {
@@ -192,18 +160,7 @@ static Status attention_mask(const Attention *a, Tensor **out) {
     shape.dims[shape.rank++] = a->hq;
     shape.dims[shape.rank++] = a->sq;
     shape.dims[shape.rank++] = a->sk;
-    bool fits = tensor_rank(a->mask) <= shape.rank;
-    for (int i = 0; fits && i < tensor_rank(a->mask); i++) {
-        int64_t size = a->mask->view.dims[i];
-        fits = size == 1 || size == shape.dims[shape.rank - tensor_rank(a->mask) + i];
-    }
-    if (fits) return tensor_broadcast_to(a->mask, &shape, out);
-    Text text = {0};
-    shape_describe(&shape, &text);
-    Status status = fail(STATUS_SHAPE, "attention: the mask is %s, but the scores are %s",
-                         tensor_type_name(a->mask).text, text_get(&text));
-    text_free(&text);
-    return status;
+    return tensor_broadcast_to(a->mask, &shape, out);
 }
 
 // q, k and v may be different floats: a cache of halves is read where it lies.
@@ -265,20 +222,13 @@ static Status split_heads(Tensor *x, int64_t head_dim, Tensor **out) {
 }
 
 static Status check_cache(const OpCall *call, int64_t heads) {
-    for (int i = 0; i < 4; i++)
-        if (tensor_rank(call->inputs[i].tensor) != 2)
-            return fail(STATUS_SHAPE, "attention_with_cache takes matrices, but argument %d is %s",
-                        i + 1, tensor_type_name(call->inputs[i].tensor).text);
-    const Tensor *q = call->inputs[0].tensor, *k = call->inputs[1].tensor;
-    int64_t width = q->view.dims[1];
-    if (heads < 1 || width % heads != 0 || width == 0)
-        return fail(STATUS_SHAPE, "attention_with_cache: %lld numbers of %s are not %lld heads",
-                    (long long)width, tensor_type_name(q).text, (long long)heads);
-    if (k->view.dims[1] % (width / heads) != 0 || q->view.dims[0] > k->view.dims[0])
-        return fail(STATUS_SHAPE,
-                    "attention_with_cache: keys %s do not fit queries %s of %lld heads",
-                    tensor_type_name(k).text, tensor_type_name(q).text, (long long)heads);
-    return STATUS_OK;
+    TensorType types[4];
+    const TensorType *inputs[4];
+    for (int i = 0; i < 4; i++) {
+        types[i] = tensor_type(call->inputs[i].tensor);
+        inputs[i] = &types[i];
+    }
+    return shape_cached_attention(inputs, heads);
 }
 
 Status op_run_attention_with_cache(const OpCall *call, Tensor **results) {
@@ -291,9 +241,6 @@ Status op_run_attention_with_cache(const OpCall *call, Tensor **results) {
     SCOPED_TENSOR(k);
     SCOPED_TENSOR(v);
     SCOPED_TENSOR(turned);
-    if (inputs[2]->view.dims[1] % head_dim != 0)
-        return fail(STATUS_SHAPE, "attention_with_cache: values %s are not heads of %lld numbers",
-                    tensor_type_name(inputs[2]).text, (long long)head_dim);
     TRY(split_heads(inputs[0], head_dim, &q));
     TRY(split_heads(inputs[1], head_dim, &k));
     TRY(split_heads(inputs[2], head_dim, &v));

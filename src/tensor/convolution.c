@@ -1,6 +1,6 @@
 // Convolution and pooling over images [batch, channels, height, width] and lines without height.
+#include "shape/rules.h"
 #include "tensor/gradient.h"
-#include "tensor/windows.h"
 
 // One number for both, or one each; for a line there is one and the height has none to give.
 static Status read_pair(const OpCall *call, const char *what, const IntList *given, int64_t least,
@@ -18,12 +18,6 @@ static Status read_pair(const OpCall *call, const char *what, const IntList *giv
 
 #define INTS_OF(call, name) (op_has((call), ATTRIBUTE_##name) ? &(call)->attributes->name : NULL)
 
-// Positions of a window along one dimension; negative where the window does not fit.
-static int64_t positions(int64_t size, int64_t window, int64_t stride, int64_t padding) {
-    int64_t room = size + 2 * padding - window;
-    return room < 0 ? -1 : room / stride + 1;
-}
-
 static Status read_convolution(const OpCall *call, bool line, Convolution *out) {
     *out = (Convolution){{1, 1}, {0, 0}, {1, 1}, ATTRIBUTE_OR(call, groups, 1)};
     TRY(read_pair(call, "stride", INTS_OF(call, stride), 1, &out->stride));
@@ -36,44 +30,15 @@ static Status read_convolution(const OpCall *call, bool line, Convolution *out) 
     return STATUS_OK;
 }
 
-static Status check_channels(const OpCall *call, const Tensor *x, const Tensor *weight,
-                             const Tensor *bias, int64_t groups) {
-    int64_t channels = x->view.dims[1], outs = weight->view.dims[0], each = weight->view.dims[1];
-    if (groups < 1 || channels % groups != 0 || outs % groups != 0)
-        return fail(STATUS_VALUE,
-                    "%s: %lld groups do not divide %lld channels in and %lld out evenly",
-                    call->op->name, (long long)groups, (long long)channels, (long long)outs);
-    if (each != channels / groups)
-        return fail(STATUS_SHAPE,
-                    "%s: x has %lld channels in %lld groups, but the weight takes "
-                    "%lld per group",
-                    call->op->name, (long long)channels, (long long)groups, (long long)each);
-    if (bias && (tensor_rank(bias) != 1 || bias->view.dims[0] != outs))
-        return fail(STATUS_SHAPE, "%s: the bias is %s, but there are %lld channels out",
-                    call->op->name, tensor_type_name(bias).text, (long long)outs);
-    return STATUS_OK;
-}
-
-static Status fail_window(const OpCall *call, const Tensor *x, int64_t h, int64_t w) {
-    return fail(STATUS_SHAPE, "%s: a window of %lld x %lld does not fit into %s with its padding",
-                call->op->name, (long long)h, (long long)w, tensor_type_name(x).text);
-}
-
 // x: [N, C, H, W], weight: [O, C / groups, KH, KW], bias: [O] or NULL; all of one dtype.
 static Status convolve(const OpCall *call, Tensor *const *inputs, const Convolution *options,
                        Tensor **out) {
-    const TensorView *x = &inputs[0]->view, *weight = &inputs[1]->view;
-    int64_t window_h = 0, window_w = 0;
-    if (__builtin_mul_overflow(weight->dims[2] - 1, options->dilation.h, &window_h) ||
-        __builtin_mul_overflow(weight->dims[3] - 1, options->dilation.w, &window_w))
-        return fail(STATUS_VALUE, "%s: the dilation is too large", call->op->name);
-    int64_t h = positions(x->dims[2], window_h + 1, options->stride.h, options->padding.h);
-    int64_t w = positions(x->dims[3], window_w + 1, options->stride.w, options->padding.w);
-    if (weight->dims[2] < 1 || weight->dims[3] < 1 || h < 0 || w < 0)
-        return fail_window(call, inputs[0], window_h + 1, window_w + 1);
-    Shape shape = {.rank = 4, .dims = {x->dims[0], weight->dims[0], h, w}};
+    TensorType x = tensor_type(inputs[0]), weight = tensor_type(inputs[1]), bias;
+    if (inputs[2]) bias = tensor_type(inputs[2]);
+    Shape shape;
+    TRY(shape_convolve(call->op->name, &x, &weight, inputs[2] ? &bias : NULL, options, &shape));
     SCOPED_TENSOR(result);
-    TRY(tensor_new(inputs[0]->device, x->dtype, &shape, &result));
+    TRY(tensor_new(inputs[0]->device, x.dtype, &shape, &result));
     KernelOptions kernel = {.integers = {options->stride.h, options->stride.w, options->padding.h,
                                          options->padding.w, options->dilation.h,
                                          options->dilation.w, options->groups}};
@@ -93,13 +58,8 @@ static Status convolution(const OpCall *call, int rank, Tensor **out) {
     Tensor *x = call->inputs[0].tensor, *weight = call->inputs[1].tensor;
     Tensor *bias = compose_input(call, 2);
     bool single = tensor_rank(x) == rank - 1, line = rank == 3;
-    if ((tensor_rank(x) != rank && !single) || tensor_rank(weight) != rank)
-        return fail(STATUS_SHAPE,
-                    "%s: x must be [batch, channels, %s] and the weight [out, in, %s], "
-                    "but they are %s and %s",
-                    call->op->name, line ? "length" : "height, width",
-                    line ? "length" : "height, width", tensor_type_name(x).text,
-                    tensor_type_name(weight).text);
+    TensorType image_type = tensor_type(x), weight_type = tensor_type(weight);
+    TRY(shape_convolution_ranks(call->op->name, line, &image_type, &weight_type));
     Convolution options;
     TRY(read_convolution(call, line, &options));
     DType dtype = dtype_floating(dtype_promote(tensor_dtype(x), tensor_dtype(weight)));
@@ -114,7 +74,6 @@ static Status convolution(const OpCall *call, int rank, Tensor **out) {
         batch = tensor_retain(floats);
     TRY(tensor_cast(weight, dtype, &kernel));
     if (bias) TRY(tensor_cast(bias, dtype, &shift));
-    TRY(check_channels(call, batch, kernel, shift, options.groups));
     SCOPED_TENSOR(image);
     SCOPED_TENSOR(window);
     SCOPED_TENSOR(result);
@@ -149,10 +108,9 @@ typedef enum PoolKind { POOL_MAX, POOL_AVERAGE } PoolKind;
 static Status pool_kernel(const OpCall *call, PoolKind kind, Tensor *image, const Pooling *pooling,
                           Tensor **out) {
     Pair size = pooling->size, stride = pooling->stride, padding = pooling->padding;
-    int64_t h = positions(image->view.dims[2], size.h, stride.h, padding.h);
-    int64_t w = positions(image->view.dims[3], size.w, stride.w, padding.w);
-    if (h < 0 || w < 0) return fail_window(call, image, size.h, size.w);
-    Shape shape = {.rank = 4, .dims = {image->view.dims[0], image->view.dims[1], h, w}};
+    TensorType type = tensor_type(image);
+    Shape shape;
+    TRY(shape_pool(call->op->name, &type, pooling, &shape));
     SCOPED_TENSOR(result);
     TRY(tensor_new(image->device, tensor_dtype(image), &shape, &result));
     KernelOptions options = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "shape/rules.h"
 #include "tensor/create.h"
 
 Status create_target(const OpCall *call, DType fallback, CreateTarget *out) {
@@ -243,9 +244,8 @@ static Status below_diagonal(const OpCall *call, const int64_t *rows_columns, in
 static Status triangle(const OpCall *call, bool lower, Tensor **out) {
     Tensor *x = call->inputs[0].tensor;
     int rank = tensor_rank(x);
-    if (rank < 2)
-        return fail(STATUS_SHAPE, "%s needs a matrix, but it is given %s", call->op->name,
-                    tensor_type_name(x).text);
+    TensorType type = tensor_type(x);
+    TRY(shape_needs_matrix(call->op->name, &type));
     int64_t k = ATTRIBUTE_OR(call, k, 0);
     int64_t limit = compose_product(x->view.dims, rank - 2, rank) + 1;
     k = k > limit ? limit : k < -limit ? -limit : k;

@@ -1,4 +1,5 @@
 // Selecting and placing elements by index tensors and masks.
+#include "shape/rules.h"
 #include "tensor/gradient.h"
 #include "tensor/index.h"
 
@@ -29,10 +30,8 @@ static Status gather_shaped(const OpCall *call, Tensor *x, int dim, Tensor *inde
     Shape line = {.rank = 1, .dims = {tensor_count(index)}}, shape = {0};
     TRY(tensor_reshape(index, &line, &flat));
     TRY(gather_slices(call, x, dim, flat, &slices));
-    if (tensor_rank(x) - 1 + tensor_rank(index) > RANK_MAX)
-        return fail(STATUS_SHAPE,
-                    "%s: the result would have %d dimensions; at most %d are possible",
-                    call->op->name, tensor_rank(x) - 1 + tensor_rank(index), RANK_MAX);
+    TensorType type = tensor_type(x), index_type = tensor_type(index);
+    TRY(shape_gather_rank(call->op->name, &type, &index_type));
     for (int i = 0; i < tensor_rank(x); i++) {
         if (i != dim) shape.dims[shape.rank++] = x->view.dims[i];
         for (int j = 0; i == dim && j < tensor_rank(index); j++)
@@ -43,14 +42,8 @@ static Status gather_shaped(const OpCall *call, Tensor *x, int dim, Tensor *inde
 
 // PyTorch's rule: an index of x's rank is no larger than x but along dim.
 static Status check_elementwise(const OpCall *call, const Tensor *x, int dim, const Tensor *index) {
-    bool fits = tensor_rank(index) == tensor_rank(x);
-    for (int i = 0; fits && i < tensor_rank(x); i++)
-        fits = i == dim || index->view.dims[i] <= x->view.dims[i];
-    if (fits) return STATUS_OK;
-    (void)fail(STATUS_SHAPE, "%s: index %s does not fit %s along dimension %d", call->op->name,
-               tensor_type_name(index).text, tensor_type_name(x).text, dim);
-    return fail_help("give an index of the tensor's rank, no larger than it in the other "
-                     "dimensions, or a 1-D index that selects whole slices");
+    TensorType type = tensor_type(x), index_type = tensor_type(index);
+    return shape_gather(call->op->name, &type, dim, &index_type);
 }
 
 Status op_run_gather(const OpCall *call, Tensor **results) {
@@ -81,9 +74,8 @@ Status op_run_index_select(const OpCall *call, Tensor **results) {
     TRY(compose_dim(call->inputs[0].tensor, call->attributes->dim, &dim));
     TRY(compose_at_least_1d(call->inputs[0].tensor, &x));
     TRY(compose_at_least_1d(index, &line));
-    if (tensor_rank(line) != 1)
-        return fail(STATUS_SHAPE, "index_select: index is %s; it must have one dimension",
-                    tensor_type_name(index).text);
+    TensorType type = tensor_type(index);
+    TRY(shape_index_line(&type));
     return gather_slices(call, x, dim, line, results);
 }
 
@@ -105,11 +97,8 @@ Status op_run_take(const OpCall *call, Tensor **results) {
 Status op_run_embedding(const OpCall *call, Tensor **results) {
     Tensor *table = call->inputs[0].tensor;
     SCOPED_TENSOR(ids);
-    if (tensor_rank(table) != 2) {
-        (void)fail(STATUS_SHAPE, "embedding: the table must be [vocab, dim], but it is %s",
-                   tensor_type_name(table).text);
-        return fail_help("the order is embedding(table, ids)");
-    }
+    TensorType type = tensor_type(table);
+    TRY(shape_embedding(&type));
     TRY(compose_whole(call, call->inputs[1].tensor, "ids", &ids));
     return gather_shaped(call, table, 0, ids, results);
 }
@@ -142,15 +131,8 @@ static Status broadcast_source(const OpCall *call, Tensor *source, const Shape *
                                Tensor **out) {
     SCOPED_TENSOR(same);
     TRY(tensor_cast(source, dtype, &same));
-    Shape from = tensor_shape(source);
-    bool fits = from.rank <= shape->rank;
-    for (int i = 0; fits && i < from.rank; i++) {
-        int64_t size = shape->dims[shape->rank - from.rank + i];
-        fits = from.dims[i] == size || from.dims[i] == 1;
-    }
-    if (!fits)
-        return fail(STATUS_SHAPE, "%s: source is %s, but the index selects %s", call->op->name,
-                    tensor_type_name(source).text, type_name(dtype, shape).text);
+    TensorType given = tensor_type(source), target = {.dtype = dtype};
+    TRY(shape_scatter_source(call->op->name, &given, &target, shape));
     return tensor_broadcast_to(same, shape, out);
 }
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "tensor/rules.h"
-#include "tensor/windows.h"
+#include "shape/rules.h"
 
 static Term convolve(Gradient *g, Term x, Term weight, Pair stride, Pair padding, Pair dilation,
                      int64_t groups) {

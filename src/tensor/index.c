@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "shape/rules.h"
 #include "tensor/gradient.h"
 #include "tensor/index_plan.h"
 #include "tensor/map.h"
@@ -89,7 +90,7 @@ static Status gather(Tensor *x, int dim, Tensor *positions, Tensor **out) {
 static Status combined_tensor(Device *device, const IndexPlan *plan, const int64_t *strides,
                               Tensor **out) {
     int64_t *numbers = index_plan_combine(plan, strides);
-    Status status = index_tensor(device, numbers, index_shape_count(&plan->picked_shape), out);
+    Status status = index_tensor(device, numbers, shape_count(&plan->picked_shape), out);
     free(numbers);
     return status;
 }
@@ -172,7 +173,7 @@ static Status gather_one(Tensor *x, const IndexPlan *plan, const Items *items, T
     if (dtype_is_quant(x->view.dtype) && picked->dim != 0)
         return op_fail_quantised("indexing beyond dimension 0", x);
     Tensor *positions, *part;
-    TRY(index_tensor(x->device, picked->positions, index_shape_count(&picked->shape), &positions));
+    TRY(index_tensor(x->device, picked->positions, shape_count(&picked->shape), &positions));
     Status status = plan_part(x, plan, items, &part);
     if (status == STATUS_OK) {
         status = gather(part, picked->dim, positions, out);
@@ -211,20 +212,9 @@ static Status prepare_value(const OpInput *value, const Tensor *target, const Sh
         own.rank--;
         for (int i = 0; i < own.rank; i++) own.dims[i] = own.dims[i + 1];
     }
-    bool fits = own.rank <= shape->rank;
-    for (int i = 1; i <= own.rank && fits; i++)
-        fits =
-            own.dims[own.rank - i] == 1 || own.dims[own.rank - i] == shape->dims[shape->rank - i];
-    if (!fits) {
-        Text words = {0};
-        shape_describe(shape, &words);
-        fail(STATUS_SHAPE, "cannot assign %s to a part of %s that has shape %s",
-             tensor_type_name(given).text, tensor_type_name(target).text, text_get(&words));
-        text_free(&words);
-        tensor_release(given);
-        return STATUS_SHAPE;
-    }
-    Status status = tensor_cast(given, target->view.dtype, &cast);
+    TensorType type = tensor_type(target), part = tensor_type(given);
+    Status status = shape_assign(&type, shape, &part);
+    if (status == STATUS_OK) status = tensor_cast(given, target->view.dtype, &cast);
     TRY(step(&given, status, cast));
     Tensor *reshaped = NULL, *broadcast = NULL;
     status = tensor_reshape(given, &own, &reshaped);
@@ -266,7 +256,7 @@ static Status scatter(const TensorView *view, int dim, const Tensor *positions,
 // value: [rest.., picked.., rest..] as the part is shaped.
 static Status scatter_one(Tensor *target, const IndexPlan *plan, Tensor **value) {
     const Picked *picked = &plan->picked[0];
-    int64_t count = index_shape_count(&picked->shape);
+    int64_t count = shape_count(&picked->shape);
     TRY(move_block(value, plan->place, picked->dim, plan->picked_shape.rank));
     Shape folded = {.rank = plan->view.rank};
     for (int i = 0; i < folded.rank; i++)
@@ -290,7 +280,7 @@ static int64_t *element_positions(const Tensor *target, const IndexPlan *plan, i
         is_picked[plan->picked[i].dim] = true;
         strides[i] = view->strides[plan->picked[i].dim];
     }
-    int64_t outer = index_shape_count(&plan->picked_shape), inner = 1;
+    int64_t outer = shape_count(&plan->picked_shape), inner = 1;
     for (int i = 0; i < view->rank; i++) inner *= is_picked[i] ? 1 : view->dims[i];
     int64_t base =
         ((int64_t)view->offset - (int64_t)target->view.offset) / (int64_t)dtype_size(view->dtype);

@@ -8,13 +8,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "shape/rules.h"
 #include "tensor/view.h"
-
-int64_t index_shape_count(const Shape *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < shape->rank; i++) count *= shape->dims[i];
-    return count;
-}
 
 static bool is_mask(const IndexItem *item) {
     return item->kind == INDEX_TENSOR && item->tensor->view.dtype == DTYPE_BOOL;
@@ -75,14 +70,8 @@ static Picked *add_picked(Walk *walk) {
 }
 
 Status index_check_mask(const Tensor *x, int first_dim, const Tensor *mask) {
-    if (mask->view.rank == 0)
-        return fail(STATUS_INDEX, "a mask of rank 0 cannot index a tensor; use if or where");
-    for (int i = 0; i < mask->view.rank; i++)
-        if (mask->view.dims[i] != x->view.dims[first_dim + i])
-            return fail(STATUS_INDEX, "the mask is %s, but dimension %d of %s has size %" PRId64,
-                        tensor_type_name(mask).text, first_dim + i, tensor_type_name(x).text,
-                        x->view.dims[first_dim + i]);
-    return STATUS_OK;
+    TensorType type = tensor_type(x), mask_type = tensor_type(mask);
+    return shape_mask(&type, first_dim, &mask_type);
 }
 
 // A mask picks where it is true: one list of positions for each of its dimensions.
@@ -142,11 +131,10 @@ static Status pick_indexes(Walk *walk, Tensor *index) {
     TRY(read_whole(index, picked->positions, count));
     for (int64_t i = 0; i < count; i++) {
         int64_t position = picked->positions[i];
-        if (position < -size || position >= size)
-            return fail(STATUS_INDEX,
-                        "index %" PRId64
-                        " is out of range for dimension %d of %s, which has size %" PRId64,
-                        position, source, tensor_type_name(walk->x).text, size);
+        if (position < -size || position >= size) {
+            TensorType type = tensor_type(walk->x);
+            return shape_select(&type, source, position);
+        }
         if (position < 0) picked->positions[i] += size;
     }
     return STATUS_OK;
@@ -189,9 +177,8 @@ static Status count_dims(Walk *walk, const IndexItem *items, int count) {
     }
     int rank = walk->x->view.rank;
     if (ellipses > 1) return fail(STATUS_INDEX, "an index may hold only one ...");
-    if (taken > rank)
-        return fail(STATUS_INDEX, "%s has %d dimension%s, but the index names %d",
-                    tensor_type_name(walk->x).text, rank, rank == 1 ? "" : "s", taken);
+    TensorType type = tensor_type(walk->x);
+    TRY(shape_index_rank(&type, taken));
     walk->ellipsis_dims = rank - taken;
     return STATUS_OK;
 }
@@ -223,7 +210,7 @@ void index_plan_free(IndexPlan *plan) {
 
 int64_t *index_plan_combine(const IndexPlan *plan, const int64_t *strides) {
     const Shape *joint = &plan->picked_shape;
-    int64_t count = index_shape_count(joint);
+    int64_t count = shape_count(joint);
     int64_t *combined = memory_allocate_zeroed((size_t)count, sizeof *combined);
     for (int p = 0; p < plan->picked_count; p++) {
         const Picked *picked = &plan->picked[p];

@@ -31,7 +31,6 @@ Status index_check_mask(const Tensor *x, int first_dim, const Tensor *mask) MUST
 // One number per picked position: the sum over picked dimensions of position * stride, strides
 // given per Picked. malloc'd, in row-major order of picked_shape.
 int64_t *index_plan_combine(const IndexPlan *plan, const int64_t *strides);
-int64_t index_shape_count(const Shape *shape);
 // The result's shape: picked_shape at its place among the dimensions that are not picked.
 Status index_plan_shape(const IndexPlan *plan, Shape *out) MUST_USE;
 

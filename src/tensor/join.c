@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "shape/rules.h"
 #include "tensor/gradient.h"
 #include "tensor/map.h"
 #include "tensor/scalar.h"
@@ -18,14 +19,6 @@ static Status copy_into(Tensor *x, Tensor *out, int dim, int64_t start) {
     return status;
 }
 
-static Status fail_concat(const Tensor *x, const Tensor *y, int dim, int at) {
-    return fail(STATUS_SHAPE,
-                "cannot concat %s and %s along dimension %d: dimension %d is %" PRId64
-                " here and %" PRId64 " there",
-                tensor_type_name(x).text, tensor_type_name(y).text, dim, at, x->view.dims[at],
-                y->view.dims[at]);
-}
-
 // The type of the result: shapes equal but for dim, dtypes promoted.
 static Status concat_type(Tensor *const *tensors, size_t count, int dim, TensorType *out) {
     const Tensor *first = tensors[0];
@@ -35,13 +28,8 @@ static Status concat_type(Tensor *const *tensors, size_t count, int dim, TensorT
         if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("concat", x);
         if (x->device != first->device) return op_fail_devices("concat", first, x);
         if (i == 0) continue;
-        if (x->view.rank != first->view.rank)
-            return fail(STATUS_SHAPE, "cannot concat %s and %s: they have %d and %d dimensions",
-                        tensor_type_name(first).text, tensor_type_name(x).text, first->view.rank,
-                        x->view.rank);
-        for (int d = 0; d < x->view.rank; d++)
-            if (d != dim && x->view.dims[d] != first->view.dims[d])
-                return fail_concat(first, x, dim, d);
+        TensorType first_type = tensor_type(first), type = tensor_type(x);
+        TRY(shape_concat(&first_type, &type, dim));
         out->dtype = dtype_promote(out->dtype, x->view.dtype);
         if (__builtin_add_overflow(out->shape.dims[dim], x->view.dims[dim], &out->shape.dims[dim]))
             return fail(STATUS_SHAPE,
@@ -89,12 +77,9 @@ Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **
     Tensor **raised = memory_allocate(count * sizeof *raised);
     size_t made = 0;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        Shape first = tensor_shape(tensors[0]), shape = tensor_shape(tensors[i]);
-        bool same = first.rank == shape.rank;
-        for (int d = 0; d < shape.rank && same; d++) same = first.dims[d] == shape.dims[d];
-        status = same ? tensor_unsqueeze(tensors[i], dim, &raised[made])
-                      : fail(STATUS_SHAPE, "cannot stack %s and %s: all shapes must be equal",
-                             tensor_type_name(tensors[0]).text, tensor_type_name(tensors[i]).text);
+        TensorType first = tensor_type(tensors[0]), type = tensor_type(tensors[i]);
+        status = shape_stack(&first, &type);
+        if (status == STATUS_OK) status = tensor_unsqueeze(tensors[i], dim, &raised[made]);
         if (status == STATUS_OK) made++;
     }
     int64_t along = dim < 0 ? dim + tensors[0]->view.rank + 1 : dim;
@@ -108,18 +93,6 @@ void tensor_array_release(TensorArray *array) {
     for (size_t i = 0; i < array->count; i++) tensor_release(array->items[i]);
     free(array->items);
     *array = (TensorArray){0};
-}
-
-static Status fail_split_sizes(const Tensor *x, const int64_t *sizes, size_t count, int dim) {
-    Text words = {0};
-    for (size_t i = 0; i < count && i < 16; i++)
-        text_format(&words, "%s%" PRId64, i ? ", " : "", sizes[i]);
-    fail(STATUS_SHAPE,
-         "split sizes [%s%s] must add up to %" PRId64 ", the size of dimension %d of %s",
-         text_get(&words), count > 16 ? ", ..." : "", x->view.dims[dim], dim,
-         tensor_type_name(x).text);
-    text_free(&words);
-    return STATUS_SHAPE;
 }
 
 // Cuts dim into `count` pieces, piece i from starts[i] up to starts[i + 1].
@@ -156,15 +129,12 @@ Status tensor_split(Tensor *x, const int64_t *sizes, size_t count, int64_t dim, 
     int at;
     TRY(op_dim(x, dim, &at));
     if (count == 1) return split_evenly(x, at, sizes[0], out);
-    int64_t *starts = memory_allocate((count + 1) * sizeof *starts), total = 0;
-    bool valid = true;
-    for (size_t i = 0; i < count && valid; i++) {
-        starts[i] = total;
-        valid = sizes[i] >= 0 && !__builtin_add_overflow(total, sizes[i], &total);
-    }
-    starts[count] = total;
-    Status status = valid && total == x->view.dims[at] ? cut_pieces(x, at, starts, count, out)
-                                                       : fail_split_sizes(x, sizes, count, at);
+    TensorType type = tensor_type(x);
+    TRY(shape_split(&type, at, sizes, count));
+    int64_t *starts = memory_allocate((count + 1) * sizeof *starts);
+    starts[0] = 0;
+    for (size_t i = 0; i < count; i++) starts[i + 1] = starts[i] + sizes[i];
+    Status status = cut_pieces(x, at, starts, count, out);
     free(starts);
     return status;
 }

@@ -1,4 +1,5 @@
 // Dense linear algebra: shapes and dtypes for the host's kernel, which does the arithmetic.
+#include "shape/rules.h"
 #include "tensor/compose.h"
 
 // A batch of matrices in float32 or float64; ints become float32, 16-bit floats are refused.
@@ -9,20 +10,17 @@ static Status as_matrix(const OpCall *call, Tensor *x, Tensor **out) {
                    call->op->name, tensor_type_name(x).text);
         return fail_help("convert it first: x as float32");
     }
-    if (tensor_rank(x) < 2)
-        return fail(STATUS_SHAPE, "%s needs a matrix, but it is given %s", call->op->name,
-                    tensor_type_name(x).text);
+    TensorType type = tensor_type(x);
+    TRY(shape_needs_matrix(call->op->name, &type));
     return tensor_cast(x, dtype, out);
 }
 
 static Status as_square(const OpCall *call, Tensor *x, Tensor **out) {
-    TRY(as_matrix(call, x, out));
-    int rank = tensor_rank(*out);
-    if ((*out)->view.dims[rank - 2] == (*out)->view.dims[rank - 1]) return STATUS_OK;
-    tensor_release(*out);
-    *out = NULL;
-    return fail(STATUS_SHAPE, "%s needs a square matrix, but it is given %s", call->op->name,
-                tensor_type_name(x).text);
+    SCOPED_TENSOR(matrix);
+    TRY(as_matrix(call, x, &matrix));
+    TensorType type = tensor_type(x);
+    TRY(shape_needs_square(call->op->name, &type));
+    return compose_give(&matrix, out);
 }
 
 static Status linalg_run(const OpCall *call, LinalgOp op, Tensor *const *inputs, int n_inputs,
@@ -77,12 +75,8 @@ static Status right_side(const OpCall *call, const Tensor *a, DType dtype, Tenso
         TRY(tensor_unsqueeze(same, 1, &column));
     else
         column = tensor_retain(same);
-    int64_t n = a->view.dims[tensor_rank(a) - 1];
-    if (tensor_rank(b) == 0 || column->view.dims[tensor_rank(column) - 2] != n)
-        return fail(STATUS_SHAPE,
-                    "solve: the matrix is %s, so the right side needs %lld rows, but "
-                    "it is %s",
-                    tensor_type_name(a).text, (long long)n, tensor_type_name(b).text);
+    TensorType matrix = tensor_type(a), side = tensor_type(b);
+    TRY(shape_solve_side(&matrix, &side));
     return compose_give(&column, out);
 }
 

@@ -1,4 +1,5 @@
 // Losses: one number that training makes small. All are made of other operations.
+#include "shape/rules.h"
 #include "tensor/compose.h"
 
 static bool have_same_shape(const Tensor *x, const Tensor *y) {
@@ -9,9 +10,8 @@ static bool have_same_shape(const Tensor *x, const Tensor *y) {
 
 // The two operands in one shape, so that [n] beside [n, 1] is an error and not n * n differences.
 static Status same_shape(const OpCall *call, const Tensor *x, const Tensor *y) {
-    if (have_same_shape(x, y) || tensor_rank(x) == 0 || tensor_rank(y) == 0) return STATUS_OK;
-    return fail(STATUS_SHAPE, "%s: the operands differ in shape: %s and %s", call->op->name,
-                tensor_type_name(x).text, tensor_type_name(y).text);
+    TensorType left = tensor_type(x), right = tensor_type(y);
+    return shape_same(call->op->name, &left, &right);
 }
 
 // x - y in a floating dtype.
@@ -78,12 +78,9 @@ static Status select_classes(const OpCall *call, Tensor *logs, Tensor *target, T
     SCOPED_TENSOR(chosen);
     SCOPED_TENSOR(mean);
     TRY(compose_whole(call, target, "target", &ids));
+    TensorType logits = tensor_type(logs), given = tensor_type(target);
+    TRY(shape_classes(call->op->name, &logits, &given));
     int rank = tensor_rank(logs);
-    bool fits = rank > 0 && tensor_rank(ids) == rank - 1;
-    for (int i = 0; fits && i < rank - 1; i++) fits = ids->view.dims[i] == logs->view.dims[i];
-    if (!fits)
-        return fail(STATUS_SHAPE, "%s: %s needs one class per row, but the target is %s",
-                    call->op->name, tensor_type_name(logs).text, tensor_type_name(target).text);
     TRY(check_classes(call, ids, logs->view.dims[rank - 1]));
     TRY(tensor_unsqueeze(ids, -1, &column));
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = -1};

@@ -83,12 +83,6 @@ static bool same_dims(const TensorView *x, const TensorView *y) {
     return true;
 }
 
-static int64_t shape_count(const Shape *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < shape->rank; i++) count *= shape->dims[i];
-    return count;
-}
-
 // [.., n] beside a longer [.., n, 1] with a result larger than both: likely a column taken for a
 // row.
 static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y,

@@ -1,14 +1,16 @@
 // Matrix products and what is read off matrices.
 #include "tensor/matrix.h"
 
+#include "shape/rules.h"
 #include "tensor/gradient.h"
 
 // The operands of a product as matrices: rank-1 ones gain a dimension that the result loses again.
 typedef struct Product {
     Tensor *a, *b; // [.., M, K] and [.., K, N], owned
     bool drop_row, drop_column;
-    DType dtype;   // of the result
-    Shape leading; // broadcast
+    DType dtype;  // of the result
+    Shape shape;  // of the result
+    Shape leading;
 } Product;
 
 static void product_release(Product *product) {
@@ -16,30 +18,9 @@ static void product_release(Product *product) {
     tensor_release(product->b);
 }
 
-static Status fail_inner(const Tensor *a, const Tensor *b, int64_t inner_a, int64_t inner_b) {
-    (void)fail(STATUS_SHAPE, "cannot multiply %s by %s: inner sizes %lld and %lld differ",
-               tensor_type_name(a).text, tensor_type_name(b).text, (long long)inner_a,
-               (long long)inner_b);
-    if (tensor_rank(b) < 2) return error_current()->code;
-    Shape turned = tensor_shape(b);
-    turned.dims[turned.rank - 2] = b->view.dims[turned.rank - 1];
-    turned.dims[turned.rank - 1] = b->view.dims[turned.rank - 2];
-    return fail_help("transpose(b) is %s; its inner size is %lld",
-                     type_name(tensor_dtype(b), &turned).text,
-                     (long long)turned.dims[turned.rank - 2]);
-}
-
-static Status check_operands(const OpCall *call, const Tensor *a, const Tensor *b) {
-    int rank_a = tensor_rank(a), rank_b = tensor_rank(b);
-    if (rank_a == 0 || rank_b == 0) {
-        (void)fail(STATUS_SHAPE, "cannot multiply %s by %s as matrices: %s is one number",
-                   tensor_type_name(a).text, tensor_type_name(b).text,
-                   tensor_type_name(rank_a == 0 ? a : b).text);
-        return fail_help("use * to multiply by a number");
-    }
-    int64_t inner_a = a->view.dims[rank_a - 1];
-    int64_t inner_b = b->view.dims[rank_b == 1 ? 0 : rank_b - 2];
-    if (inner_a != inner_b) return fail_inner(a, b, inner_a, inner_b);
+static Status check_operands(const OpCall *call, const Tensor *a, const Tensor *b, Shape *out) {
+    TensorType left = tensor_type(a), right = tensor_type(b);
+    TRY(shape_matmul(call->op->name, &left, &right, out));
     if (dtype_is_quant(tensor_dtype(a)) && dtype_is_quant(tensor_dtype(b)))
         return fail(STATUS_DTYPE,
                     "%s: both operands are quantised, %s and %s; convert one with "
@@ -72,7 +53,7 @@ static DType product_dtype(DType a, DType b) {
 }
 
 static Status product_prepare(const OpCall *call, Tensor *a, Tensor *b, Product *product) {
-    TRY(check_operands(call, a, b));
+    TRY(check_operands(call, a, b, &product->shape));
     SCOPED_TENSOR(wide_a);
     SCOPED_TENSOR(wide_b);
     product->drop_row = tensor_rank(a) == 1;
@@ -85,10 +66,8 @@ static Status product_prepare(const OpCall *call, Tensor *a, Tensor *b, Product 
         TRY(tensor_unsqueeze(b, 1, &wide_b));
     else
         wide_b = tensor_retain(b);
-    TensorType left = tensor_type(wide_a), right = tensor_type(wide_b);
-    left.shape.rank -= 2;
-    right.shape.rank -= 2;
-    TRY(shape_broadcast(call->op->name, &left, &right, &product->leading));
+    product->leading = product->shape;
+    product->leading.rank -= 2 - product->drop_row - product->drop_column;
     product->dtype = product_dtype(tensor_dtype(a), tensor_dtype(b));
     return prepare_operands(wide_a, wide_b, product);
 }
@@ -133,10 +112,7 @@ static Status product_run(const OpCall *call, const Product *product, Tensor **o
                          .op_name = call->op->name};
     TRY(op_run_kernel(&kernel));
     if (!product->drop_row && !product->drop_column) return compose_give(&result, out);
-    Shape dropped = product->leading;
-    if (!product->drop_row) dropped.dims[dropped.rank++] = shape.dims[shape.rank - 2];
-    if (!product->drop_column) dropped.dims[dropped.rank++] = shape.dims[shape.rank - 1];
-    return tensor_reshape(result, &dropped, out);
+    return tensor_reshape(result, &product->shape, out);
 }
 
 // The last two dimensions exchanged, as a view; rank 1 stays as it is.
@@ -151,7 +127,8 @@ static Status product_turned(const OpCall *call, Tensor *a, Tensor *b, Tensor **
     SCOPED_TENSOR(left);
     SCOPED_TENSOR(right);
     SCOPED_TENSOR(result);
-    TRY(check_operands(call, a, b));
+    Shape shape;
+    TRY(check_operands(call, a, b, &shape));
     TRY(turned(b, &left));
     TRY(turned(a, &right));
     TRY(matrix_product(call, left, right, &result));
@@ -180,35 +157,17 @@ Status op_run_matmul(const OpCall *call, Tensor **results) {
 
 Status op_run_bmm(const OpCall *call, Tensor **results) {
     Tensor *a = call->inputs[0].tensor, *b = call->inputs[1].tensor;
-    if (tensor_rank(a) != 3 || tensor_rank(b) != 3 || a->view.dims[0] != b->view.dims[0]) {
-        (void)fail(STATUS_SHAPE, "bmm multiplies [batch, m, k] by [batch, k, n], not %s by %s",
-                   tensor_type_name(a).text, tensor_type_name(b).text);
-        return fail_help("matmul(a, b) broadcasts its leading dimensions");
-    }
+    TensorType left = tensor_type(a), right = tensor_type(b);
+    TRY(shape_bmm(&left, &right));
     return matrix_product(call, a, b, results);
 }
 
 static Status check_linear(const OpCall *call, const Tensor *x, const Tensor *weight,
                            const Tensor *bias) {
-    if (tensor_rank(weight) != 2)
-        return fail(STATUS_SHAPE, "%s: the weight must be a matrix [out, in], but it is %s",
-                    call->op->name, tensor_type_name(weight).text);
-    int64_t in = weight->view.dims[1], outs = weight->view.dims[0];
-    if (tensor_rank(x) == 0 || x->view.dims[tensor_rank(x) - 1] != in) {
-        (void)fail(STATUS_SHAPE, "%s: x is %s, but the weight %s takes %lld numbers in",
-                   call->op->name, tensor_type_name(x).text, tensor_type_name(weight).text,
-                   (long long)in);
-        if (tensor_rank(x) > 0 && x->view.dims[tensor_rank(x) - 1] == outs)
-            return fail_help("the weight is [out, in]: transpose(weight) would fit, or "
-                             "matmul(x, weight)");
-        return fail_help("the weight is [out, in]");
-    }
-    if (bias && (tensor_rank(bias) > 1 ||
-                 (tensor_rank(bias) == 1 && bias->view.dims[0] != outs && bias->view.dims[0] != 1)))
-        return fail(STATUS_SHAPE, "%s: the bias is %s, but the weight %s gives %lld numbers",
-                    call->op->name, tensor_type_name(bias).text, tensor_type_name(weight).text,
-                    (long long)outs);
-    return STATUS_OK;
+    TensorType in = tensor_type(x), matrix = tensor_type(weight), added;
+    if (bias) added = tensor_type(bias);
+    Shape shape;
+    return shape_linear(call->op->name, &in, &matrix, bias ? &added : NULL, &shape);
 }
 
 // product + bias, which takes no part in the dtype.
@@ -241,15 +200,10 @@ Status op_run_fused_gelu_linear(const OpCall *call, Tensor **results) {
 
 Status op_run_outer(const OpCall *call, Tensor **results) {
     Tensor *a = call->inputs[0].tensor, *b = call->inputs[1].tensor;
-    Shape column = tensor_shape(a), shape = column;
-    int rank = tensor_rank(a) + tensor_rank(b);
-    if (rank > RANK_MAX)
-        return fail(STATUS_SHAPE, "outer: %s and %s make %d dimensions; at most %d are possible",
-                    tensor_type_name(a).text, tensor_type_name(b).text, rank, RANK_MAX);
-    for (int i = 0; i < tensor_rank(b); i++) {
-        column.dims[column.rank++] = 1;
-        shape.dims[shape.rank++] = b->view.dims[i];
-    }
+    TensorType left_type = tensor_type(a), right_type = tensor_type(b);
+    Shape column = left_type.shape, shape;
+    TRY(shape_outer(&left_type, &right_type, &shape));
+    while (column.rank < shape.rank) column.dims[column.rank++] = 1;
     SCOPED_TENSOR(left);
     SCOPED_TENSOR(wide_left);
     SCOPED_TENSOR(wide_right);
@@ -260,9 +214,8 @@ Status op_run_outer(const OpCall *call, Tensor **results) {
 }
 
 static Status check_matrix(const OpCall *call, const Tensor *x) {
-    if (tensor_rank(x) >= 2) return STATUS_OK;
-    return fail(STATUS_SHAPE, "%s needs a matrix, but it is given %s", call->op->name,
-                tensor_type_name(x).text);
+    TensorType type = tensor_type(x);
+    return shape_needs_matrix(call->op->name, &type);
 }
 
 Status op_run_trace(const OpCall *call, Tensor **results) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "shape/rules.h"
 #include "tensor/gradient.h"
 
 static Status softmax(const OpCall *call, bool logarithm, Tensor **out) {
@@ -37,16 +38,8 @@ Status op_run_log_softmax(const OpCall *call, Tensor **results) {
 // The trailing dimensions of x are those of `shape`; `what` names where that came from.
 static Status check_trailing(const OpCall *call, const Tensor *x, const Shape *shape,
                              const char *what) {
-    bool fits = shape->rank >= 1 && shape->rank <= tensor_rank(x);
-    for (int i = 0; fits && i < shape->rank; i++)
-        fits = shape->dims[i] == x->view.dims[tensor_rank(x) - shape->rank + i];
-    if (fits) return STATUS_OK;
-    Text text = {0};
-    shape_describe(shape, &text);
-    Status status = fail(STATUS_SHAPE, "%s: %s is %s, but the trailing dimensions of %s differ",
-                         call->op->name, what, text_get(&text), tensor_type_name(x).text);
-    text_free(&text);
-    return status;
+    TensorType type = tensor_type(x);
+    return shape_trailing(call->op->name, &type, shape, what);
 }
 
 static Status check_eps(const OpCall *call, double eps) {
@@ -222,10 +215,8 @@ static Status per_channel(const OpCall *call, Tensor *weight, const Tensor *x, c
                           Tensor **out) {
     Shape shape = {.rank = tensor_rank(x) - 1, .dims = {x->view.dims[1]}};
     for (int i = 1; i < shape.rank; i++) shape.dims[i] = 1;
-    if (tensor_rank(weight) != 1 || weight->view.dims[0] != x->view.dims[1])
-        return fail(STATUS_SHAPE, "%s: %s is %s, but %s has %lld channels", call->op->name, what,
-                    tensor_type_name(weight).text, tensor_type_name(x).text,
-                    (long long)x->view.dims[1]);
+    TensorType type = tensor_type(x), given = tensor_type(weight);
+    TRY(shape_per_channel(call->op->name, &type, &given, what));
     return tensor_reshape(weight, &shape, out);
 }
 
@@ -238,9 +229,8 @@ Status op_run_group_norm(const OpCall *call, Tensor **results) {
     SCOPED_TENSOR(normal);
     SCOPED_TENSOR(whole);
     TRY(compose_floating(call->inputs[0].tensor, &x));
-    if (tensor_rank(x) < 2 || groups < 1 || x->view.dims[1] % groups != 0)
-        return fail(STATUS_SHAPE, "group_norm: %s cannot be split into %lld groups of channels",
-                    tensor_type_name(x).text, (long long)groups);
+    TensorType type = tensor_type(x);
+    TRY(shape_groups(&type, groups));
     Shape shape = tensor_shape(x);
     int64_t rest = compose_product(shape.dims, 1, shape.rank) / groups;
     Shape split = {.rank = 3, .dims = {shape.dims[0], groups, rest}};

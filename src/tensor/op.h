@@ -186,23 +186,10 @@ DType dtype_floating(DType dtype);
 // FLOAT32, FLOAT64 or INT64: the type that maps on `dtype` are evaluated in.
 DType dtype_compute(DType dtype);
 
-// A dimension as the user gave it, -rank..rank-1, made 0..rank-1. STATUS_INDEX "dim 3 is out of
-// range for float32[2, 3]: it has 2 dimensions".
+// shape_dim of a tensor.
 Status op_dim(const Tensor *x, int64_t dim, int *out) MUST_USE;
 // What messages say of an operand.
-typedef struct TensorType {
-    DType dtype;
-    Shape shape;
-} TensorType;
 TensorType tensor_type(const Tensor *tensor);
-// NumPy's broadcasting; the failure names the op and both types.
-Status shape_broadcast(const char *op_name, const TensorType *x, const TensorType *y,
-                       Shape *out) MUST_USE;
-// "float32[2, 3]" in a buffer of the caller's, for messages.
-typedef struct TypeName {
-    char text[192];
-} TypeName;
-TypeName type_name(DType dtype, const Shape *shape);
 TypeName tensor_type_name(const Tensor *tensor);
 // A failure for a quantised operand where only floats will do, in words.
 Status op_refuse_quantised(const OpCall *call) MUST_USE;

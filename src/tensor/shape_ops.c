@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "shape/rules.h"
 #include "tensor/map.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"
@@ -218,11 +219,8 @@ Status op_run_roll(const OpCall *call, Tensor **results) {
 Status op_run_slice(const OpCall *call, Tensor **results) {
     Tensor *x = first_input(call), *row;
     const OpAttributes *attributes = call->attributes;
-    if (x->view.rank != 2) {
-        fail(STATUS_SHAPE, "slice(x, row, start, stop) cuts a row of a matrix, but x is %s",
-             tensor_type_name(x).text);
-        return fail_help("name the dimension to cut another: slice(x, dim: 0, start: a, stop: b)");
-    }
+    TensorType type = tensor_type(x);
+    TRY(shape_slice_row(&type));
     TRY(tensor_select(x, 0, attributes->row, &row));
     Status status = tensor_slice(row, 0, scalar_integer(attributes->start),
                                  scalar_integer(attributes->stop), 1, results);

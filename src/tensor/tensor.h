@@ -6,12 +6,6 @@
 #include "base/counted.h"
 #include "device/kernel.h"
 
-// A shape: what tensors have, and what creating functions are given.
-typedef struct Shape {
-    int rank;
-    int64_t dims[RANK_MAX];
-} Shape;
-
 // Numbers of a literal, kept exactly on the host until an operation needs them on a device.
 typedef struct HostNumbers {
     bool is_float; // doubles, else int64
@@ -73,6 +67,5 @@ Status tensor_read_scalar(Tensor *tensor, Scalar *out) MUST_USE;
 Status tensor_print(Tensor *tensor, Text *out) MUST_USE;
 // "float32[2, 3]"
 void tensor_describe(const Tensor *tensor, Text *out);
-void shape_describe(const Shape *shape, Text *out); // "[2, 3]"
 
 #endif

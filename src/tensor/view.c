@@ -3,9 +3,9 @@
 #include "tensor/view.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "shape/rules.h"
 #include "tensor/record.h"
 
 Tensor *tensor_same(Tensor *x) {
@@ -37,43 +37,14 @@ static Status refuse_block_dim(const Tensor *x, int dim) {
     return fail_help("take whole rows, or convert it first: `x as float32`");
 }
 
-static Status fail_reshape(const Tensor *x, const Shape *shape, const char *why) {
+static Status fail_blocks(const Tensor *x, const Shape *shape) {
     Text words = {0};
     shape_describe(shape, &words);
-    fail(STATUS_SHAPE, "cannot reshape %s (%" PRId64 " elements) to %s%s", tensor_type_name(x).text,
-         tensor_count(x), text_get(&words), why);
+    fail(STATUS_SHAPE,
+         "cannot reshape %s (%" PRId64 " elements) to %s: rows of blocks must stay whole",
+         tensor_type_name(x).text, tensor_count(x), text_get(&words));
     text_free(&words);
-    return STATUS_SHAPE;
-}
-
-// Replaces the -1 and checks that the number of elements stays.
-static Status complete_shape(const Tensor *x, const Shape *shape, Shape *out) {
-    int64_t known = 1, count = tensor_count(x);
-    int rest = -1;
-    *out = *shape;
-    for (int i = 0; i < shape->rank; i++) {
-        int64_t size = shape->dims[i];
-        if (size == -1 && rest >= 0) return fail_reshape(x, shape, ": only one size may be -1");
-        if (size < -1) return fail_reshape(x, shape, ": a size cannot be negative");
-        if (size == -1)
-            rest = i;
-        else if (__builtin_mul_overflow(known, size, &known))
-            return fail_reshape(x, shape, ", which has more elements");
-    }
-    char why[96];
-    if (rest < 0 && known != count) {
-        snprintf(why, sizeof why, ", which has %" PRId64, known);
-        return fail_reshape(x, shape, why);
-    }
-    if (rest < 0) return STATUS_OK;
-    if (known == 0)
-        return fail_reshape(x, shape, ": beside a size of 0 the rest could be anything");
-    if (count % known != 0) {
-        snprintf(why, sizeof why, ": %" PRId64 " is not a multiple of %" PRId64, count, known);
-        return fail_reshape(x, shape, why);
-    }
-    out->dims[rest] = count / known;
-    return STATUS_OK;
+    return fail_help("convert it first: `x as float32`");
 }
 
 static void lay_out(TensorView *view, const Shape *shape) {
@@ -119,8 +90,7 @@ static Status reshape_quantised(Tensor *x, const Shape *shape, Tensor **out) {
     bool rows_stay =
         shape->rank > 0 && rank > 0 && shape->dims[shape->rank - 1] == x->view.dims[rank - 1];
     if (!rows_stay || !tensor_is_contiguous(x)) {
-        fail_reshape(x, shape, ": rows of blocks must stay whole");
-        return fail_help("convert it first: `x as float32`");
+        return fail_blocks(x, shape);
     }
     TensorView view = x->view;
     lay_out(&view, shape);
@@ -130,7 +100,8 @@ static Status reshape_quantised(Tensor *x, const Shape *shape, Tensor **out) {
 
 Status tensor_reshape(Tensor *x, const Shape *wanted, Tensor **out) {
     Shape shape;
-    TRY(complete_shape(x, wanted, &shape));
+    TensorType type = tensor_type(x);
+    TRY(shape_reshape(&type, wanted, &shape));
     TRY(tensor_materialize(x));
     if (dtype_is_quant(x->view.dtype)) return reshape_quantised(x, &shape, out);
     TensorView view = x->view;
@@ -151,24 +122,12 @@ Status tensor_reshape(Tensor *x, const Shape *wanted, Tensor **out) {
 
 Status tensor_permute(Tensor *x, const Shape *dims, Tensor **out) {
     TensorView view = x->view;
-    Shape order = {.rank = dims->rank};
-    bool seen[RANK_MAX] = {false}, valid = dims->rank == x->view.rank;
-    for (int i = 0; i < dims->rank && valid; i++) {
-        int64_t dim = dims->dims[i] < 0 ? dims->dims[i] + dims->rank : dims->dims[i];
-        valid = dim >= 0 && dim < dims->rank && !seen[dim];
-        if (!valid) break;
-        seen[dim] = true;
-        order.dims[i] = dim;
-        view.dims[i] = x->view.dims[dim];
-        view.strides[i] = x->view.strides[dim];
-    }
-    if (!valid) {
-        Text words = {0};
-        shape_describe(dims, &words);
-        fail(STATUS_SHAPE, "permute needs each of the %d dimensions of %s once, but got %s",
-             x->view.rank, tensor_type_name(x).text, text_get(&words));
-        text_free(&words);
-        return STATUS_SHAPE;
+    TensorType type = tensor_type(x);
+    Shape order;
+    TRY(shape_permute(&type, dims, &order));
+    for (int i = 0; i < dims->rank; i++) {
+        view.dims[i] = x->view.dims[order.dims[i]];
+        view.strides[i] = x->view.strides[order.dims[i]];
     }
     TRY(tensor_materialize(x));
     *out = tensor_view_of(x, &view);
@@ -208,30 +167,17 @@ Status tensor_move_dim_last(Tensor *x, int64_t dim, Tensor **out) {
     return tensor_move_dim(x, dim, -1, out);
 }
 
-static Status fail_broadcast_to(const Tensor *x, const Shape *shape) {
-    Text words = {0};
-    shape_describe(shape, &words);
-    fail(STATUS_SHAPE, "cannot broadcast %s to %s", tensor_type_name(x).text, text_get(&words));
-    text_free(&words);
-    return fail_help("from the last dimension on, sizes must be equal or 1 in the tensor");
-}
-
-Status tensor_broadcast_to(Tensor *x, const Shape *shape, Tensor **out) {
-    int missing = shape->rank - x->view.rank;
-    if (missing < 0) return fail_broadcast_to(x, shape);
+Status tensor_broadcast_to(Tensor *x, const Shape *wanted, Tensor **out) {
+    TensorType type = tensor_type(x);
+    Shape shape;
+    TRY(shape_broadcast_to(&type, wanted, &shape));
     TensorView view = x->view;
-    int64_t elements = 1;
-    view.rank = shape->rank;
-    for (int i = 0; i < shape->rank; i++) {
-        int64_t own = i < missing ? 1 : x->view.dims[i - missing], size = shape->dims[i];
-        if (size == -1 && i >= missing) size = own;
-        if (size < 0 || (own != size && own != 1)) return fail_broadcast_to(x, shape);
-        // The view costs nothing, but its elements must be countable.
-        if (__builtin_mul_overflow(elements, size ? size : 1, &elements) ||
-            elements > INT64_MAX / 8)
-            return fail_broadcast_to(x, shape);
-        view.dims[i] = size;
-        view.strides[i] = i < missing || own != size ? 0 : x->view.strides[i - missing];
+    int missing = shape.rank - view.rank;
+    view.rank = shape.rank;
+    for (int i = 0; i < shape.rank; i++) {
+        bool own = i >= missing && x->view.dims[i - missing] == shape.dims[i];
+        view.dims[i] = shape.dims[i];
+        view.strides[i] = own ? x->view.strides[i - missing] : 0;
     }
     TRY(tensor_materialize(x));
     *out = tensor_view_of(x, &view);
@@ -265,15 +211,9 @@ Status tensor_squeeze_all(Tensor *x, Tensor **out) {
 }
 
 Status tensor_unsqueeze(Tensor *x, int64_t dim, Tensor **out) {
-    int rank = x->view.rank;
-    if (rank == RANK_MAX)
-        return fail(STATUS_SHAPE, "unsqueeze: %s has %d dimensions already, the most there can be",
-                    tensor_type_name(x).text, RANK_MAX);
-    if (dim < -rank - 1 || dim > rank)
-        return fail(STATUS_INDEX,
-                    "unsqueeze: dim %" PRId64 " is out of range for %s: it may be %d to %d", dim,
-                    tensor_type_name(x).text, -rank - 1, rank);
-    int at = (int)(dim < 0 ? dim + rank + 1 : dim);
+    TensorType type = tensor_type(x);
+    int at, rank = x->view.rank;
+    TRY(shape_unsqueeze(&type, dim, &at));
     TRY(tensor_materialize(x));
     TensorView view = x->view;
     for (int i = rank; i > at; i--) {
@@ -359,11 +299,10 @@ Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t
 
 Status view_select(Tensor *x, int source, TensorView *view, int dim, int64_t index) {
     int64_t size = view->dims[dim];
-    if (index < -size || index >= size)
-        return fail(STATUS_INDEX,
-                    "index %" PRId64
-                    " is out of range for dimension %d of %s, which has size %" PRId64,
-                    index, source, tensor_type_name(x).text, size);
+    if (index < -size || index >= size) {
+        TensorType type = tensor_type(x);
+        return shape_select(&type, source, index);
+    }
     TRY(refuse_block_dim(x, source));
     advance(view, (index < 0 ? index + size : index) * view->strides[dim]);
     remove_dim(view, dim);

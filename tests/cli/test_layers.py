@@ -4,7 +4,7 @@ import unittest
 
 from tl import ROOT
 
-LAYERS = ["base", "catalog", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "interp", "repl", "main"]
+LAYERS = ["base", "catalog", "shape", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "interp", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
     r"\bGC_\w+|<gc(/gc)?\.h>": ["src/interp/heap.c"],
@@ -54,7 +54,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_language_service_needs_no_device(self):
-        """base, catalog, lexer, parser and check stand on their own."""
+        """base, catalog, shape, lexer, parser and check stand on their own."""
         order = LAYERS[:LAYERS.index("check") + 1]
         for path in sources():
             if path.relative_to(ROOT / "src").parts[0] in order:

@@ -4,12 +4,6 @@
 
 #include "tensors.h"
 
-static inline int64_t shape_count(const Shape *shape) {
-    int64_t count = 1;
-    for (int i = 0; i < shape->rank; i++) count *= shape->dims[i];
-    return count;
-}
-
 static inline Tensor *laid_out(DType dtype, Shape shape, const double *values, TestLayout layout) {
     return lay_out_as(make_tensor(dtype, shape, values), layout);
 }
