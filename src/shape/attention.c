@@ -15,8 +15,8 @@ static Status check_mask(const TensorType *mask, const Shape *leading, const int
     int missing = shape.rank - mask->shape.rank;
     bool fits = missing >= 0;
     for (int i = 0; fits && i < mask->shape.rank; i++)
-        fits = mask->shape.dims[i] == 1 ||
-               !sizes_differ(mask->shape.dims[i], shape.dims[missing + i]);
+        fits =
+            mask->shape.dims[i] == 1 || !sizes_differ(mask->shape.dims[i], shape.dims[missing + i]);
     if (fits) return STATUS_OK;
     Text text = {0};
     shape_describe(&shape, &text);
@@ -112,10 +112,9 @@ Status shape_cached_attention(const TensorType *const *inputs, int64_t heads) {
     int64_t cached = inputs[1]->shape.dims[0];
     bool short_cache = size_is_known(rows) && size_is_known(cached) && rows > cached;
     if ((size_is_known(keys) && keys % head_dim != 0) || short_cache)
-        return fail(STATUS_SHAPE,
-                    "attention_with_cache: keys %s do not fit queries %s of %lld heads",
-                    tensor_type_text(inputs[1]).text, tensor_type_text(inputs[0]).text,
-                    (long long)heads);
+        return fail(
+            STATUS_SHAPE, "attention_with_cache: keys %s do not fit queries %s of %lld heads",
+            tensor_type_text(inputs[1]).text, tensor_type_text(inputs[0]).text, (long long)heads);
     if (size_is_known(values) && values % head_dim != 0)
         return fail(STATUS_SHAPE, "attention_with_cache: values %s are not heads of %lld numbers",
                     tensor_type_text(inputs[2]).text, (long long)head_dim);

@@ -104,8 +104,8 @@ Status shape_convolve(const char *op, const TensorType *x, const TensorType *wei
     TRY(dilated(op, window[1], options->dilation.w, &window_w));
     int64_t h = positions(x->shape.dims[2], window_h, options->stride.h, options->padding.h);
     int64_t w = positions(x->shape.dims[3], window_w, options->stride.w, options->padding.w);
-    bool empty = (size_is_known(window[0]) && window[0] < 1) ||
-                 (size_is_known(window[1]) && window[1] < 1);
+    bool empty =
+        (size_is_known(window[0]) && window[0] < 1) || (size_is_known(window[1]) && window[1] < 1);
     if (empty || h == -1 || w == -1) return fail_window(op, x, window_h, window_w);
     *out = (Shape){.rank = 4, .dims = {x->shape.dims[0], weight->shape.dims[0], h, w}};
     return STATUS_OK;

@@ -110,9 +110,9 @@ Status shape_solve_side(const TensorType *a, const TensorType *b) {
     if (rank > 0 && !sizes_differ(b->shape.dims[rank == 1 ? 0 : rank - 2], n)) return STATUS_OK;
     Text rows = {0};
     size_append(&rows, n);
-    Status status = fail(STATUS_SHAPE,
-                         "solve: the matrix is %s, so the right side needs %s rows, but it is %s",
-                         tensor_type_text(a).text, text_get(&rows), tensor_type_text(b).text);
+    Status status =
+        fail(STATUS_SHAPE, "solve: the matrix is %s, so the right side needs %s rows, but it is %s",
+             tensor_type_text(a).text, text_get(&rows), tensor_type_text(b).text);
     text_free(&rows);
     return status;
 }

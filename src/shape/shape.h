@@ -26,6 +26,11 @@ typedef struct TensorType {
 static inline bool size_is_known(int64_t size) {
     return size > INT64_MIN / 2;
 }
+// A number that a script gives, as a size: one that would pass for unknown stays negative all the
+// same.
+static inline int64_t size_given(int64_t number) {
+    return size_is_known(number) ? number : INT64_MIN / 2 + 1;
+}
 int64_t size_named(const char *name); // the string is borrowed and identifies the size
 // Certainly different; certainly equal. Both are false where it cannot be told.
 static inline bool sizes_differ(int64_t x, int64_t y) {

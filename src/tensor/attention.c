@@ -37,8 +37,8 @@ static Status read_rope(const OpCall *call, const Tensor *x, Rope *rope) {
     TRY(shape_rope(&type, SIZE_UNKNOWN));
     int64_t head_dim = x->view.dims[rank - 1];
     *rope = (Rope){.half = strcmp(style, "half") == 0,
-                   .rotary = ATTRIBUTE_OR(call, rotary, head_dim),
-                   .offset = ATTRIBUTE_OR(call, offset, 0),
+                   .rotary = size_given(ATTRIBUTE_OR(call, rotary, head_dim)),
+                   .offset = size_given(ATTRIBUTE_OR(call, offset, 0)),
                    .base = ATTRIBUTE_OR(call, base, 10000.0),
                    .scale = ATTRIBUTE_OR(call, scale, 1.0)};
     if (!rope->half && strcmp(style, "interleaved") != 0) {
@@ -232,7 +232,7 @@ static Status check_cache(const OpCall *call, int64_t heads) {
 }
 
 Status op_run_attention_with_cache(const OpCall *call, Tensor **results) {
-    int64_t heads = ATTRIBUTE_OR(call, heads, 32);
+    int64_t heads = size_given(ATTRIBUTE_OR(call, heads, 32));
     TRY(check_cache(call, heads));
     Tensor *inputs[3] = {call->inputs[0].tensor, call->inputs[1].tensor, call->inputs[2].tensor};
     Shape flat = tensor_shape(inputs[0]);

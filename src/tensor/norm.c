@@ -91,6 +91,7 @@ static Status read_shape(const OpCall *call, Tensor *given, LayerNorm *norm) {
         return fail(STATUS_SHAPE, "%s: the normalised shape is %s; it must be a list of sizes",
                     call->op->name, tensor_type_name(given).text);
     TRY(tensor_read_integers(given, dims));
+    for (int i = 0; i < (int)tensor_count(given); i++) dims[i] = size_given(dims[i]);
     norm->shape = compose_shape((int)tensor_count(given), dims);
     norm->has_shape = true;
     return STATUS_OK;
