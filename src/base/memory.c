@@ -1,29 +1,92 @@
-// Host memory: malloc that does not return NULL, arenas, growing arrays.
+// Host memory: malloc that does not return NULL, arenas, growing arrays, and what happens when the
+// system refuses. Knows nothing of the interpreter: the alarm tells it.
 #include "base/memory.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static _Noreturn void out_of_memory(size_t bytes) {
-    fprintf(stderr, "tl: the host has no memory left (asked for %zu bytes)\n", bytes);
+#include "base/source.h"
+
+enum { RESERVE_BYTES = 4 * 1024 * 1024 };
+
+// Freed when the system refuses, so that what is under way can be ended in order.
+static _Atomic(void *) reserve;
+static atomic_bool exhausted;
+static atomic_size_t exhausted_bytes; // of the request that was refused
+static void (*alarm_hook)(void);
+
+// What tests ask for: the request so many from now is refused, and every one above a size.
+static bool refusing;
+static _Atomic int64_t refuse_in;
+static size_t refuse_above;
+
+void memory_set_alarm(void (*alarm)(void)) {
+    alarm_hook = alarm;
+    if (!atomic_load(&reserve)) atomic_store(&reserve, malloc(RESERVE_BYTES));
+}
+
+void memory_refuse(int64_t nth, size_t above) {
+    refusing = true;
+    atomic_store(&refuse_in, nth);
+    refuse_above = above ? above : SIZE_MAX;
+}
+
+bool memory_refuses(size_t bytes) {
+    if (LIKELY(!refusing)) return false;
+    return bytes > refuse_above || atomic_fetch_sub(&refuse_in, 1) == 1;
+}
+
+void memory_note_refusal(size_t bytes) {
+    free(atomic_exchange(&reserve, NULL));
+    if (!atomic_load(&exhausted)) atomic_store(&exhausted_bytes, bytes);
+    atomic_store(&exhausted, true);
+    if (alarm_hook) alarm_hook();
+}
+
+Status memory_exhausted(void) {
+    if (LIKELY(!atomic_exchange(&exhausted, false))) return STATUS_OK;
+    if (!atomic_load(&reserve)) atomic_store(&reserve, malloc(RESERVE_BYTES));
+    fail(STATUS_MEMORY, "out of memory: the system refused %zu bytes",
+         atomic_load(&exhausted_bytes));
+    return fail_help("let go of what is no longer needed (x = none), or work in smaller pieces");
+}
+
+_Noreturn void memory_end(size_t bytes) {
+    fflush(stdout);
+    fprintf(stderr, "error[memory]: out of memory: the system refused %zu bytes\n", bytes);
+    SourcePlace place = source_find(origin_current.at);
+    if (place.file) fprintf(stderr, " --> %s:%d:%d\n", place.file->name, place.line, place.column);
     _Exit(1);
 }
 
 void *memory_allocate(size_t bytes) {
-    void *pointer = malloc(bytes ? bytes : 1);
-    if (!pointer) out_of_memory(bytes);
-    return pointer;
+    return memory_resize(NULL, bytes);
 }
 
 void *memory_allocate_zeroed(size_t count, size_t size) {
-    void *pointer = calloc(count ? count : 1, size ? size : 1);
-    if (!pointer) out_of_memory(size);
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) memory_end(SIZE_MAX);
+    if (bytes == 0) bytes = 1;
+    void *pointer = memory_refuses(bytes) ? NULL : calloc(1, bytes);
+    if (LIKELY(pointer != NULL)) return pointer;
+    memory_note_refusal(bytes);
+    pointer = memory_refuses(bytes) ? NULL : calloc(1, bytes);
+    if (!pointer) memory_end(bytes);
     return pointer;
 }
 
+void *memory_try_resize(void *pointer, size_t bytes) {
+    if (bytes == 0) bytes = 1;
+    void *resized = memory_refuses(bytes) ? NULL : realloc(pointer, bytes);
+    if (LIKELY(resized != NULL)) return resized;
+    memory_note_refusal(bytes);
+    return memory_refuses(bytes) ? NULL : realloc(pointer, bytes);
+}
+
 void *memory_resize(void *pointer, size_t bytes) {
-    void *resized = realloc(pointer, bytes ? bytes : 1);
-    if (!resized) out_of_memory(bytes);
+    void *resized = memory_try_resize(pointer, bytes);
+    if (UNLIKELY(!resized)) memory_end(bytes);
     return resized;
 }
 

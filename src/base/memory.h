@@ -1,5 +1,10 @@
-// malloc that does not return NULL, an arena, and a growing array. A failed small host allocation
-// ends the process with a message (the torture tests inject failures through memory_fail_after).
+// malloc that does not return NULL, an arena, and a growing array.
+//
+// When the system refuses memory, a reserve goes back to it and the request is served from that;
+// the refusal is noted, the alarm is called, and whoever runs a program fails its next statement
+// with "out of memory" (memory_exhausted). A request that is too large even so gives NULL from
+// memory_try_resize, whose callers leave what they make incomplete, because no statement follows;
+// from the others it ends the process with the same words.
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
@@ -8,17 +13,31 @@
 
 #include "base/status.h"
 
-void *memory_allocate(size_t bytes);               // uninitialised
+void *memory_allocate(size_t bytes);                     // uninitialised
 void *memory_allocate_zeroed(size_t count, size_t size); // overflow-checked
 void *memory_resize(void *pointer, size_t bytes);
+void *memory_try_resize(void *pointer, size_t bytes);        // NULL when there is not enough
 char *memory_copy_string(const char *string, size_t length); // adds a NUL
+
+// Called at every refusal, from any thread; may only set a flag. Fills the reserve.
+void memory_set_alarm(void (*alarm)(void));
+// STATUS_MEMORY once after memory was refused, with the words recorded; fills the reserve again.
+Status memory_exhausted(void) MUST_USE;
+// For tests: from now the nth request is refused once (0: none), and always each of more than
+// `above` bytes (0: none).
+void memory_refuse(int64_t nth, size_t above);
+// For other allocators (the collector's heap, the device's pool): whether to refuse this request,
+// the note that one was refused, and the end when it cannot be served at all.
+bool memory_refuses(size_t bytes);
+void memory_note_refusal(size_t bytes);
+_Noreturn void memory_end(size_t bytes);
 
 // An arena: everything allocated from it goes at once. Alignment 16.
 typedef struct ArenaBlock ArenaBlock;
 typedef struct Arena {
     ArenaBlock *blocks;
 } Arena;
-void *arena_allocate(Arena *arena, size_t bytes); // zeroed
+void *arena_allocate(Arena *arena, size_t bytes);                         // zeroed
 char *arena_copy_string(Arena *arena, const char *string, size_t length); // adds a NUL
 void arena_free(Arena *arena);
 
@@ -31,8 +50,8 @@ void arena_free(Arena *arena);
 #define VECTOR_PUSH(vector, item)                                                                  \
     do {                                                                                           \
         if ((vector)->count == (vector)->capacity)                                                 \
-            (vector)->items = vector_grow((vector)->items, &(vector)->capacity,                    \
-                                          sizeof *(vector)->items);                                \
+            (vector)->items =                                                                      \
+                vector_grow((vector)->items, &(vector)->capacity, sizeof *(vector)->items);        \
         (vector)->items[(vector)->count++] = (item);                                               \
     } while (0)
 #define VECTOR_FREE(vector)                                                                        \

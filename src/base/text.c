@@ -8,17 +8,22 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 
-static void reserve(Text *text, size_t extra) {
+// False when there is no memory: the text stays as it is.
+static bool reserve(Text *text, size_t extra) {
     size_t needed = text->length + extra + 1;
     ASSERT(needed > extra);
-    if (needed <= text->capacity) return;
+    if (needed <= text->capacity) return true;
     size_t grown = text->capacity < 64 ? 64 : text->capacity * 2;
-    text->capacity = grown < needed ? needed : grown;
-    text->bytes = memory_resize(text->bytes, text->capacity);
+    size_t capacity = grown < needed ? needed : grown;
+    char *bytes = memory_try_resize(text->bytes, capacity);
+    if (!bytes) return false;
+    text->bytes = bytes;
+    text->capacity = capacity;
+    return true;
 }
 
 void text_append(Text *text, const char *bytes, size_t length) {
-    reserve(text, length);
+    if (!reserve(text, length)) return;
     if (length) memcpy(text->bytes + text->length, bytes, length);
     text->length += length;
     text->bytes[text->length] = '\0';
@@ -38,7 +43,7 @@ void text_append_codepoint(Text *text, uint32_t codepoint) {
 }
 
 void text_append_repeated(Text *text, char c, size_t count) {
-    reserve(text, count);
+    if (!reserve(text, count)) return;
     memset(text->bytes + text->length, c, count);
     text->length += count;
     text->bytes[text->length] = '\0';
@@ -49,10 +54,11 @@ void text_format_v(Text *text, const char *format, va_list arguments) {
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
     ASSERT(length >= 0);
-    reserve(text, (size_t)length);
-    vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+    if (reserve(text, (size_t)length)) {
+        vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
+        text->length += (size_t)length;
+    }
     va_end(again);
-    text->length += (size_t)length;
 }
 
 void text_format(Text *text, const char *format, ...) {
@@ -77,7 +83,7 @@ const char *text_get(const Text *text) {
 }
 
 char *text_take(Text *text) {
-    reserve(text, 0);
+    if (!text->bytes) text->bytes = memory_allocate(1);
     text->bytes[text->length] = '\0';
     char *bytes = text->bytes;
     *text = (Text){0};

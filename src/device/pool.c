@@ -179,8 +179,9 @@ Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer *
         pool->statistics.reuses++;
     } else {
         evict_idle(pool);
-        Status status = ask_device(pool, capacity, &buffer);
+        Status status = memory_refuses(capacity) ? STATUS_OK : ask_device(pool, capacity, &buffer);
         if (status == STATUS_MEMORY) status = ask_again(pool, capacity, &buffer);
+        if (status == STATUS_OK && !buffer) status = STATUS_MEMORY; // refused for a test
         if (status == STATUS_MEMORY) return report_refusal(pool, bytes, label);
         if (status != STATUS_OK) return status;
         pool->statistics.allocations++;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "device/cpu/cpu.h"
 
 enum { MEGABYTES_MAX = 1 << 30, DEVICE_INDEX_MAX = 63 };
@@ -125,6 +126,18 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_switch("TL_BUFFER_STATS", &out->buffer_stats));
     TRY(read_test_settings(out));
     return read_memory_check(&out->memory_check);
+}
+
+Status device_settings_refusals(void) {
+    static const NumberSetting nth = {"TL_FAIL_ALLOCATION", "a number of an allocation", 1,
+                                      INT64_MAX, 0};
+    static const NumberSetting above = {"TL_FAIL_ALLOCATION_BYTES", "a number of bytes", 1,
+                                        INT64_MAX, 0};
+    uint64_t number, bytes;
+    TRY(read_number(&nth, &number));
+    TRY(read_number(&above, &bytes));
+    if (number || bytes) memory_refuse((int64_t)number, (size_t)bytes);
+    return STATUS_OK;
 }
 
 Status device_settings_check(void) {

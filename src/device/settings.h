@@ -32,6 +32,9 @@ typedef struct DeviceSettings {
 Status device_settings_read(DeviceSettings *out) MUST_USE;
 // The same without the values, TL_ISA included: for the start of a program.
 Status device_settings_check(void) MUST_USE;
+// For tests, at the very start: TL_FAIL_ALLOCATION is the allocation that is refused,
+// TL_FAIL_ALLOCATION_BYTES the size above which all are. STATUS_SETTING.
+Status device_settings_refusals(void) MUST_USE;
 // "cpu", "vulkan", "vulkan:N", "auto"; N through `index`, -1 for none. False for anything else.
 bool device_name_parse(const char *name, int *index);
 

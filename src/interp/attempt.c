@@ -39,6 +39,10 @@ static bool is_caught(const Frame *frame) {
 static Value eval_try(Frame *frame, const Code *code) {
     const TryCode *attempt = (const TryCode *)code;
     Value value = EVAL(frame, attempt->body);
+    if (UNLIKELY(interp_interrupted) && !failed(value)) {
+        value_release(value);
+        value = interp_fail_interrupted(attempt->body->span);
+    }
     if (!failed(value) || !is_caught(frame)) return value;
     if (attempt->variable) variable_set(frame, attempt->variable, error_value(error_current()));
     error_clear();

@@ -188,7 +188,7 @@ Value builtin_extend(BuiltinCall *call) {
     TRY_VALUE(list_to_change(call, &list));
     Value items = value_to_items(call->arguments[1], "values");
     if (items.kind == VALUE_FAIL) return items;
-    list_reserve(list, list->count + items.as.list->count);
+    (void)list_reserve(list, list->count + items.as.list->count);
     for (size_t i = 0; i < items.as.list->count; i++)
         list_push(list, value_retain(items.as.list->items[i]));
     value_release(items);

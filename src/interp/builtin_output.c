@@ -88,7 +88,7 @@ static Status read_more(bool *got) {
     *got = true;
     struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
     while (poll(&ready, 1, WAIT_MS) <= 0) {
-        *got = !interp_interrupted;
+        *got = !(interp_interrupted & INTERRUPT_SIGNAL);
         if (!*got) return STATUS_OK;
     }
     char bytes[4096];

@@ -61,10 +61,13 @@ static void table_insert(Dict *dict, uint64_t hash, uint32_t number) {
     dict->table[slot] = number;
 }
 
-// Closes the holes and rebuilds the table for `capacity` entries.
-static void rebuild(Dict *dict, size_t capacity) {
+// Closes the holes and rebuilds the table for `capacity` entries. False when there is no memory for
+// them: the dictionary stays as it is.
+static bool rebuild(Dict *dict, size_t capacity) {
     ASSERT(capacity <= CAPACITY_MAX);
-    Entry *entries = heap_allocate(capacity * sizeof *entries);
+    Entry *entries = heap_try_resize(NULL, capacity * sizeof *entries);
+    uint32_t *table = entries ? heap_try_allocate_bytes(capacity * 2 * sizeof *table) : NULL;
+    if (UNLIKELY(!table)) return false;
     size_t used = 0;
     for (size_t i = 0; i < dict->used; i++) {
         if (dict->entries[i].key.kind != VALUE_ABSENT) entries[used++] = dict->entries[i];
@@ -75,9 +78,10 @@ static void rebuild(Dict *dict, size_t capacity) {
     dict->used = used;
     dict->capacity = capacity;
     dict->table_size = capacity * 2;
-    dict->table = heap_allocate_bytes(dict->table_size * sizeof *dict->table);
+    dict->table = table;
     memset(dict->table, 0xFF, dict->table_size * sizeof *dict->table);
     for (size_t i = 0; i < used; i++) table_insert(dict, entries[i].hash, (uint32_t)i);
+    return true;
 }
 
 // The entry of a key, or NULL. Holes stay in the table, so that probing passes over them.
@@ -108,7 +112,10 @@ void dict_set(Dict *dict, Value key, Value item) {
     if (dict->used == dict->capacity) {
         size_t capacity = dict->capacity ? dict->capacity : CAPACITY_MIN;
         if (dict->count * 4 > capacity * 3) capacity *= 2;
-        rebuild(dict, capacity);
+        if (!rebuild(dict, capacity)) {
+            value_release(item);
+            return;
+        }
     }
     dict->entries[dict->used] = (Entry){key, item, hash};
     table_insert(dict, hash, (uint32_t)dict->used++);
@@ -134,9 +141,17 @@ void dict_clear(Dict *dict) {
     heap_free(taken.table);
 }
 
+// The number of the live entry at an index among holes.
+static size_t entry_number(const Dict *dict, size_t index) {
+    size_t number = 0;
+    while (dict->entries[number].key.kind == VALUE_ABSENT || index-- > 0) number++;
+    return number;
+}
+
 void dict_entry(const Dict *dict, size_t index, Value *key, Value *item) {
     // Closing the holes changes nothing that can be seen, so a reader may do it.
-    if (dict->used != dict->count) rebuild((Dict *)dict, dict->capacity);
+    if (dict->used != dict->count && !rebuild((Dict *)dict, dict->capacity))
+        index = entry_number(dict, index);
     *key = dict->entries[index].key;
     *item = dict->entries[index].item;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "device/buffer.h"
 #include "interp/dict.h"
 
@@ -53,26 +54,41 @@ void heap_start(void) {
     pool_set_collector(collect_for_pool);
 }
 
-static void *check_memory(void *pointer, size_t bytes) {
-    if (LIKELY(pointer != NULL)) return pointer;
-    fprintf(stderr, "tl: the host has no memory left (asked for %zu bytes)\n", bytes);
-    _Exit(1);
+// A request, and when it is refused once more from the reserve (base/memory.h). NULL: not even so.
+#define REQUEST(call, bytes)                                                                       \
+    ({                                                                                             \
+        void *made_ = memory_refuses(bytes) ? NULL : (call);                                       \
+        if (UNLIKELY(!made_)) {                                                                    \
+            memory_note_refusal(bytes);                                                            \
+            made_ = memory_refuses(bytes) ? NULL : (call);                                         \
+        }                                                                                          \
+        made_;                                                                                     \
+    })
+
+static void *certain(void *pointer, size_t bytes) {
+    if (UNLIKELY(!pointer)) memory_end(bytes);
+    return pointer;
 }
 
 void *heap_allocate(size_t bytes) {
-    return check_memory(GC_MALLOC(bytes), bytes);
+    return certain(REQUEST(GC_MALLOC(bytes), bytes), bytes);
+}
+
+void *heap_try_allocate_bytes(size_t bytes) {
+    return REQUEST(GC_MALLOC_ATOMIC(bytes), bytes);
 }
 
 void *heap_allocate_bytes(size_t bytes) {
-    return check_memory(GC_MALLOC_ATOMIC(bytes), bytes);
+    return certain(heap_try_allocate_bytes(bytes), bytes);
 }
 
 void *heap_allocate_rooted(size_t bytes) {
-    return check_memory(GC_MALLOC_UNCOLLECTABLE(bytes), bytes);
+    return certain(REQUEST(GC_MALLOC_UNCOLLECTABLE(bytes), bytes), bytes);
 }
 
-void *heap_resize(void *pointer, size_t bytes) {
-    return check_memory(GC_REALLOC(pointer, bytes), bytes);
+void *heap_try_resize(void *pointer, size_t bytes) {
+    if (!pointer) return REQUEST(GC_MALLOC(bytes), bytes);
+    return REQUEST(GC_REALLOC(pointer, bytes), bytes);
 }
 
 void heap_free(void *pointer) {

@@ -15,7 +15,10 @@ void *heap_allocate(size_t bytes);
 void *heap_allocate_bytes(size_t bytes);
 // Zeroed, scanned, lives until heap_free: for what only malloc'd memory points to.
 void *heap_allocate_rooted(size_t bytes);
-void *heap_resize(void *pointer, size_t bytes);
+// Of sizes that a script decides; NULL when there is not enough memory (see base/memory.h). The
+// resized memory is scanned.
+void *heap_try_allocate_bytes(size_t bytes);
+void *heap_try_resize(void *pointer, size_t bytes);
 void heap_free(void *pointer); // NULL is allowed; only for memory that nothing else points to
 
 // A counted object of `bytes` bytes with one reference, zeroed, on the live list as `kind`.

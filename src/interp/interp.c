@@ -28,12 +28,24 @@ Interp *interp_running(void) {
 }
 
 void interp_interrupt(void) {
-    interp_interrupted = 1;
+    __atomic_fetch_or(&interp_interrupted, INTERRUPT_SIGNAL, __ATOMIC_RELAXED);
+}
+
+static void memory_alarm(void) {
+    __atomic_fetch_or(&interp_interrupted, INTERRUPT_MEMORY, __ATOMIC_RELAXED);
 }
 
 Value interp_fail_interrupted(Span span) {
-    fail(STATUS_INTERRUPT, "interrupted");
+    __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_MEMORY, __ATOMIC_RELAXED);
+    if (memory_exhausted() == STATUS_OK) fail(STATUS_INTERRUPT, "interrupted");
     return fail_at(span);
+}
+
+// A finished value, unless memory was refused on the way to it.
+static Value settle(Value value, Span span) {
+    if (LIKELY(!(interp_interrupted & INTERRUPT_MEMORY)) || failed(value)) return value;
+    value_release(value);
+    return interp_fail_interrupted(span);
 }
 
 void interp_keep_rooted(Interp *interp, void *memory) {
@@ -131,11 +143,12 @@ static void seed(const InterpOptions *options) {
 }
 
 Interp *interp_new(const InterpOptions *options) {
+    memory_set_alarm(memory_alarm);
     heap_start();
     Interp *interp = memory_allocate_zeroed(1, sizeof *interp);
     interp->options = *options;
     interp->store = code_store_new();
-    interp_interrupted = 0;
+    interp_interrupted &= INTERRUPT_MEMORY;
     running = interp;
     heap_set_drop_hook(struct_drop);
     op_set_broadcast_warning(warn_broadcast);
@@ -222,6 +235,7 @@ static Value run_section(Interp *interp, const FunctionCode *code) {
     Value value = function_run(interp, code, NULL, slots, (Span){0, 0});
     // A trace of one line would only repeat the place of the error.
     if (failed(value) && interp->trace.count == 1) trace_clear(interp);
+    value = settle(value, code->node->head);
     if (failed(value)) return value;
     value_release(value);
     return value_none();
@@ -293,7 +307,7 @@ static void run_one_section(Task *task, ModuleState *module, const Node *node) {
     double seconds;
     Status status =
         task->kind == NODE_BENCH ? run_bench(task, code, &timing) : run_timed(task, code, &seconds);
-    if (task->interp->exit_requested && !interp_interrupted) {
+    if (task->interp->exit_requested && !(interp_interrupted & INTERRUPT_SIGNAL)) {
         task->interp->exit_requested = false;
         status = fail(STATUS_ASSERT, "it ended the program by exit(%d)", task->interp->exit_status);
     }
@@ -310,7 +324,9 @@ static void run_sections(Task *task) {
     value_release(value);
     const NodeList *statements = &task->program->top->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
-        if (failed(value) || task->interp->exit_requested || interp_interrupted) return;
+        if (failed(value) || task->interp->exit_requested ||
+            (interp_interrupted & INTERRUPT_SIGNAL))
+            return;
         if (statements->items[i]->kind == task->kind)
             run_one_section(task, module, statements->items[i]);
     }
@@ -346,7 +362,7 @@ static void clear(Task *task) {
 
 void interp_free(Interp *interp) {
     Task task = {.interp = interp, .run = clear};
-    interp_interrupted = 0;
+    interp_interrupted = 0; // drops run; memory_exhausted still knows
     ErrorRecord *saved = memory_allocate(sizeof *saved);
     *saved = *error_current();
     if (task_run(&task) != STATUS_OK) clear(&task);

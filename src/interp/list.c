@@ -6,7 +6,7 @@
 static Value new_list(ValueKind kind, size_t capacity) {
     List *list = (List *)heap_new_object(kind, sizeof(List));
     Value value = {.kind = kind, .as.list = list};
-    if (capacity) list_reserve(list, capacity);
+    if (capacity) (void)list_reserve(list, capacity);
     return value;
 }
 
@@ -18,26 +18,31 @@ Value value_tuple(size_t capacity) {
     return new_list(VALUE_TUPLE, capacity);
 }
 
-void list_reserve(List *list, size_t capacity) {
-    if (capacity <= list->capacity) return;
+bool list_reserve(List *list, size_t capacity) {
+    if (capacity <= list->capacity) return true;
     ASSERT(capacity <= SIZE_MAX / 2 / sizeof(Value));
-    size_t bytes = capacity * sizeof(Value);
-    list->items = list->items ? heap_resize(list->items, bytes) : heap_allocate(bytes);
+    Value *items = heap_try_resize(list->items, capacity * sizeof(Value));
+    if (!items) return false;
+    list->items = items;
     list->capacity = capacity;
+    return true;
 }
 
-static void make_room(List *list) {
-    if (list->count == list->capacity) list_reserve(list, list->capacity ? list->capacity * 2 : 4);
+// False when there is no memory: the item goes, and the program with the next statement.
+static bool make_room(List *list, Value item) {
+    if (LIKELY(list->count < list->capacity)) return true;
+    if (list_reserve(list, list->capacity ? list->capacity * 2 : 4)) return true;
+    value_release(item);
+    return false;
 }
 
 void list_push(List *list, Value item) {
-    make_room(list);
-    list->items[list->count++] = item;
+    if (make_room(list, item)) list->items[list->count++] = item;
 }
 
 void list_insert(List *list, size_t index, Value item) {
     ASSERT(index <= list->count);
-    make_room(list);
+    if (!make_room(list, item)) return;
     memmove(list->items + index + 1, list->items + index, (list->count - index) * sizeof(Value));
     list->items[index] = item;
     list->count++;

@@ -108,10 +108,10 @@ Value module_run(Interp *interp, ModuleState *module) {
     Frame frame = {.slots = slots, .interp = interp};
     for (size_t i = 0; i < module->statement_count && !failed(value); i++) {
         value_release(value);
-        if (UNLIKELY(interp_interrupted))
-            value = interp_fail_interrupted(module->statements[i]->span);
-        else
-            value = EVAL(&frame, module->statements[i]);
+        value = EVAL(&frame, module->statements[i]);
+        if (LIKELY(!interp_interrupted) || failed(value)) continue;
+        value_release(value);
+        value = interp_fail_interrupted(module->statements[i]->span);
     }
     slots_release(&frame, 0, slot_count);
     return value;

@@ -156,7 +156,7 @@ static void lower_line(Line *line) {
 
 Line *session_prepare(Session *session, const SourceFile *source, DiagnosticList *diagnostics) {
     size_t errors = diagnostics->error_count;
-    interp_interrupted = 0;
+    interp_interrupted &= INTERRUPT_MEMORY;
     Program *program = parse_program(source, diagnostics);
     if (diagnostics->error_count > errors) {
         program_free(program);
@@ -190,7 +190,7 @@ Status session_run(Line *line, Value *value) {
     if (status == STATUS_OK && interp_interrupted) {
         value_release(*value);
         *value = interp_fail_interrupted((Span){0, 0});
-        status = STATUS_INTERRUPT;
+        status = error_current()->code;
     }
     if (failed(*value)) *value = value_none();
     return status;

@@ -39,7 +39,7 @@ typedef struct ModuleState {
 
 struct Interp {
     InterpOptions options;
-    CodeStore *store;        // where lowering puts code
+    CodeStore *store; // where lowering puts code
     size_t functions_lowered;
     const char *stack_limit; // calls below this address are too deep
     VECTOR(ModuleState *) modules;
@@ -49,12 +49,14 @@ struct Interp {
     int exit_status;
 };
 
+// What the next statement, call or turn of a loop must look at; 0 most of the time.
+enum { INTERRUPT_SIGNAL = 1, INTERRUPT_MEMORY = 2 };
 extern volatile sig_atomic_t interp_interrupted;
 
 // Says at the error just recorded what the failed assert compared.
 void asserted_label(Interp *interp);
 
-// The interrupt has come: records it.
+// The interrupt has come, or memory was refused: records it.
 Value interp_fail_interrupted(Span span);
 #define CHECK_INTERRUPT(span)                                                                      \
     do {                                                                                           \

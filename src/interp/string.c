@@ -4,9 +4,15 @@
 #include "base/utf8.h"
 #include "interp/heap.h"
 
-static String *new_string(size_t length) {
+// Empty when there is no memory for it: then the program fails with the next statement.
+static String *new_string(size_t *length_in_out) {
+    size_t length = *length_in_out;
     ASSERT(length < SIZE_MAX / 2);
-    String *string = heap_allocate_bytes(sizeof(String) + length + 1);
+    String *string = heap_try_allocate_bytes(sizeof(String) + length + 1);
+    if (UNLIKELY(!string)) {
+        length = *length_in_out = 0;
+        string = heap_allocate_bytes(sizeof(String) + 1);
+    }
     string->length = length;
     string->codepoints = -1;
     string->bytes[length] = '\0';
@@ -18,7 +24,7 @@ static Value string_value(String *string) {
 }
 
 Value value_string(const char *bytes, size_t length) {
-    String *string = new_string(length);
+    String *string = new_string(&length);
     if (length) memcpy(string->bytes, bytes, length);
     return string_value(string);
 }
@@ -54,7 +60,9 @@ Value string_slice(const String *string, int64_t start, int64_t count) {
 }
 
 Value string_concat(const String *a, const String *b) {
-    String *joined = new_string(a->length + b->length);
+    size_t length = a->length + b->length;
+    String *joined = new_string(&length);
+    if (length == 0) return string_value(joined);
     memcpy(joined->bytes, a->bytes, a->length);
     memcpy(joined->bytes + a->length, b->bytes, b->length);
     return string_value(joined);

@@ -217,7 +217,7 @@ void struct_drop(Instance *instance) {
     Value result = function_invoke(interp, code->drop, NULL, &self, 1);
     if (failed(result) && !interp->exit_requested) report_drop_error(instance);
     if (!failed(result)) value_release(result);
-    if (interrupted) interp_interrupted = interrupted;
+    if (interrupted) interp_interrupted |= interrupted;
     interp->exit_requested |= exiting;
     trace_restore(interp, &mark);
     *error_current() = *saved;

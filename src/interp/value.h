@@ -111,7 +111,7 @@ Value value_dict(void);
 Value value_range(int64_t start, int64_t stop, int64_t step); // step is not 0
 Value value_handle(const HandleType *type, void *payload); // takes the payload
 void list_push(List *list, Value item);                    // takes the item
-void list_reserve(List *list, size_t capacity);
+bool list_reserve(List *list, size_t capacity); // false when there is no memory for it
 // List indexes count from 0 and must be in range. Insert takes the item, remove gives it away.
 void list_insert(List *list, size_t index, Value item);
 Value list_remove(List *list, size_t index);

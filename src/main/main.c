@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/settings.h"
 #include "main/command.h"
 
 const Command commands[] = {
@@ -26,7 +27,7 @@ static const Command *command_find(const char *name) {
     return NULL;
 }
 
-int main(int argc, char **argv) {
+static int dispatch(int argc, char **argv) {
     if (argc < 2 && isatty(STDIN_FILENO)) return command_repl(command_find("repl"), 0, NULL);
     if (argc < 2) {
         command_help(NULL, 0, NULL);
@@ -38,4 +39,14 @@ int main(int argc, char **argv) {
     const Command *command = command_find(word);
     if (command) return command->run(command, argc - 2, argv + 2);
     return command_run(&commands[0], argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv) {
+    if (device_settings_refusals() != STATUS_OK) return report_current_error();
+    memory_set_alarm(NULL);
+    int status = dispatch(argc, argv);
+    // Memory was refused where no statement followed: reading and checking, or the end itself.
+    if (memory_exhausted() == STATUS_OK) return status;
+    (void)report_current_error();
+    return status == EXIT_SUCCESS_STATUS ? EXIT_FAILED : status;
 }

@@ -21,7 +21,13 @@ Program *program_load(const char *file, const char *code) {
     Program *program = parse_program(source, &diagnostics);
     if (diagnostics.error_count == 0) check_program(program, &diagnostics);
     diagnostics_show(&diagnostics, SEVERITY_WARNING);
-    if (diagnostics.error_count > 0) {
+    bool complete = memory_exhausted() == STATUS_OK;
+    if (!complete) {
+        fail_label("while this file and what it imports were read");
+        error_place((Span){source->base, source->base});
+        (void)report_current_error();
+    }
+    if (diagnostics.error_count > 0 || !complete) {
         program_free(program);
         program = NULL;
     }
