@@ -2,7 +2,6 @@
 // width.
 #include "base/number.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +132,15 @@ int number_format_mantissa(double value, NumberWidth width, int decimals_min, in
 }
 
 int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]) {
-    return snprintf(out, NUMBER_TEXT_MAX, "%" PRId64, value);
+    char digits[NUMBER_TEXT_MAX];
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    int count = 0, length = 0;
+    do digits[count++] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0) out[length++] = '-';
+    while (count > 0) out[length++] = digits[--count];
+    out[length] = '\0';
+    return length;
 }
 
 void number_append_float(Text *text, double value) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "interp/builtin.h"
 #include "interp/handles.h"
 #include "model/kv_cache.h"
@@ -13,57 +14,43 @@
 
 // --- models
 
-// m.blk[3].attn_q: a prefix of tensor names, on the way to a tensor.
-typedef struct ModelPath {
-    Model *model;
-    char *prefix;
-} ModelPath;
-
 static void model_payload_release(void *payload) {
     model_release(payload);
 }
 
+// Of m.blk[3]: a ModelEntry, for which the model is held.
 static void path_release(void *payload) {
-    ModelPath *path = payload;
-    model_release(path->model);
-    free(path->prefix);
-    free(path);
+    model_release(model_entry_model(payload));
 }
 
 // The tensor of that name, or a longer path when names go on from it.
-static Status step(Model *model, const char *name, Value *out) {
+static Status step(Model *model, const ModelEntry *from, const char *word, Value *out) {
     Tensor *tensor;
-    TRY(model_step(model, name, &tensor));
+    const ModelEntry *entry;
+    TRY(model_step(model, from, word, &entry, &tensor));
     if (tensor) {
         *out = value_tensor(tensor);
         return STATUS_OK;
     }
-    ModelPath *path = memory_allocate(sizeof *path);
-    *path = (ModelPath){model_retain(model), memory_copy_string(name, strlen(name))};
-    *out = value_handle(&handle_model_path, path);
+    model_retain(model);
+    *out = value_handle(&handle_model_path, (void *)(uintptr_t)entry);
     return STATUS_OK;
 }
 
 static Status model_get_field(Handle *handle, const char *name, Value *out) {
-    return step(handle->payload, name, out);
+    return step(handle->payload, NULL, name, out);
 }
 
 static Status path_get_field(Handle *handle, const char *name, Value *out) {
-    const ModelPath *path = handle->payload;
-    Text joined = {0};
-    text_append_string(&joined, path->prefix);
-    text_append_char(&joined, '.');
-    text_append_string(&joined, name);
-    Status status = step(path->model, text_get(&joined), out);
-    text_free(&joined);
-    return status;
+    const ModelEntry *entry = handle->payload;
+    return step(model_entry_model(entry), entry, name, out);
 }
 
 static Status path_get_index(Handle *handle, Value index, Value *out) {
     int64_t number;
+    char name[NUMBER_TEXT_MAX];
     TRY(value_to_int(index, "index", &number));
-    char name[24];
-    snprintf(name, sizeof name, "%lld", (long long)number);
+    number_format_integer(number, name);
     return path_get_field(handle, name, out);
 }
 
@@ -73,8 +60,8 @@ static void model_print(Handle *handle, Text *out) {
 }
 
 static void path_print(Handle *handle, Text *out) {
-    const ModelPath *path = handle->payload;
-    text_format(out, "<%s of %s>", path->prefix, model_path(path->model));
+    const ModelEntry *entry = handle->payload;
+    text_format(out, "<%s of %s>", model_entry_name(entry), model_path(model_entry_model(entry)));
 }
 
 const HandleType handle_model = {.name = "model",

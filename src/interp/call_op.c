@@ -48,38 +48,6 @@ static Value run(const OpCall *call) {
     return take_results(call->op, outputs);
 }
 
-bool op_invoke_plain(const Builtin *row, const BuiltinArguments *arguments, Value *result) {
-    const Signature *signature = &row->signature;
-    size_t count = arguments->count;
-    if (row->kind != ROW_OP || count != (size_t)signature->count || count > 3) return false;
-    if (arguments->named_count) return false;
-    OpCall call;
-    call.op = &op_rows[row->id];
-    call.attributes = NULL;
-    call.many = NULL;
-    call.n_many = 0;
-    call.n_inputs = (int)count;
-    for (size_t i = 0; i < count; i++) {
-        const Param *param = &signature->params[i];
-        Value value = arguments->positional[i];
-        bool number = value.kind == VALUE_INT || value.kind == VALUE_FLOAT;
-        // Where forms of one name differ, only a tensor says for certain that this one is meant.
-        if (value.kind != VALUE_TENSOR && (!number || row->next_overload)) return false;
-        if (param->kind != PARAM_TENSOR || param->rest) return false;
-        if (value.kind == VALUE_TENSOR)
-            call.inputs[i] = op_tensor(value.as.tensor);
-        else if (value.kind == VALUE_INT)
-            call.inputs[i] = op_int(value.as.integer);
-        else
-            call.inputs[i] = op_float(value.as.number);
-        call.inputs[i].donate = arguments->donated >> i & 1u;
-    }
-    *result = run(&call);
-    return true;
-}
-
-// --- the general way
-
 // What a call holds beside the values it was given; all of it goes when the call is done.
 typedef struct Preparation {
     OpCall call;
@@ -91,6 +59,27 @@ typedef struct Preparation {
     int n_temporaries, n_ints;
     const char *what; // "softmax: dim", the parameter being prepared
 } Preparation;
+
+// Arrays are left as they are: their counts say how much of them is there.
+static void preparation_begin(Preparation *p, const Builtin *row) {
+    memset(&p->attributes, 0, sizeof p->attributes);
+    p->call.op = &op_rows[row->id];
+    p->call.attributes = &p->attributes;
+    p->call.many = NULL;
+    p->call.n_many = p->call.n_inputs = 0;
+    p->many = NULL;
+    p->many_temporaries = NULL;
+    p->n_temporaries = p->n_ints = 0;
+}
+
+static void release_preparation(Preparation *p) {
+    for (int i = 0; i < p->n_temporaries; i++) tensor_release(p->temporaries[i]);
+    for (int i = 0; i < p->n_ints; i++) free(p->ints[i]);
+    for (int i = 0; p->many_temporaries && i < p->call.n_many; i++)
+        tensor_release(p->many_temporaries[i]);
+    free(p->many_temporaries);
+    free(p->many);
+}
 
 // "softmax: dim": made once per parameter and kept for the life of the process.
 static const char *parameter_name(const Builtin *row, int index) {
@@ -154,6 +143,133 @@ static Status set_attribute(Preparation *p, AttributeId id, Value value) {
     }
     return STATUS_OK;
 }
+
+// --- the direct way
+
+// Where a value given by name goes; -1 when no parameter has the name.
+static int find_parameter(const Signature *signature, const char *name) {
+    for (int i = 0; i < signature->count; i++)
+        if (strcmp(signature->params[i].name, name) == 0) return i;
+    return -1;
+}
+
+// The values by parameter, ABSENT where none is given; false when they do not fall so simply.
+static bool place_directly(const Signature *signature, const BuiltinArguments *arguments,
+                           Value *values) {
+    if (arguments->count > (size_t)signature->count) return false;
+    for (int i = 0; i < signature->count; i++)
+        values[i] = (size_t)i < arguments->count ? arguments->positional[i] : value_absent();
+    for (size_t i = 0; i < arguments->named_count; i++) {
+        int index = find_parameter(signature, arguments->names[i]);
+        if (index < 0 || values[index].kind != VALUE_ABSENT) return false;
+        values[index] = arguments->named[i];
+    }
+    return true;
+}
+
+// The kinds of value that a kind of parameter takes for certain, in whatever form of the row.
+static bool suits_directly(const Param *param, Value value) {
+    switch (param->kind) {
+    case PARAM_INT: return value.kind == VALUE_INT;
+    case PARAM_NUMBER: return value.kind == VALUE_FLOAT || value.kind == VALUE_INT;
+    case PARAM_BOOL: return value.kind == VALUE_BOOL;
+    case PARAM_STRING: return value.kind == VALUE_STRING;
+    case PARAM_SHAPE:
+        return value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 1 &&
+               dtype_kind(tensor_dtype(value.as.tensor)) == DTYPE_KIND_INT;
+    default: return false;
+    }
+}
+
+// Strings stay where the signature has them.
+static Status set_default(Preparation *p, AttributeId id, const Param *param) {
+    if (param->default_kind == DEFAULT_INT)
+        return set_attribute(p, id, value_int(param->fallback.integer));
+    if (param->default_kind == DEFAULT_FLOAT)
+        return set_attribute(p, id, value_float(param->fallback.number));
+    if (param->default_kind == DEFAULT_BOOL)
+        return set_attribute(p, id, value_bool(param->fallback.boolean));
+    ASSERT(attribute_table[id].kind == ATTRIBUTE_KIND_STRING);
+    p->attributes.given |= 1ull << id;
+    *(const char **)((char *)&p->attributes + attribute_table[id].offset) = param->fallback.string;
+    return STATUS_OK;
+}
+
+static bool has_plain_default(const Param *param) {
+    return (param->kind == PARAM_INT && param->default_kind == DEFAULT_INT) ||
+           (param->kind == PARAM_NUMBER &&
+            (param->default_kind == DEFAULT_INT || param->default_kind == DEFAULT_FLOAT)) ||
+           (param->kind == PARAM_BOOL && param->default_kind == DEFAULT_BOOL) ||
+           (param->kind == PARAM_STRING && param->default_kind == DEFAULT_STRING);
+}
+
+// Where forms of one name differ, only a tensor says for certain that this one is meant.
+static bool is_direct_input(const Builtin *row, Value value) {
+    bool number = value.kind == VALUE_INT || value.kind == VALUE_FLOAT;
+    return value.kind == VALUE_TENSOR || (number && !row->next_overload);
+}
+
+// Whether every parameter takes its value in its plainest form.
+static bool all_direct(const Builtin *row, const Value *values) {
+    for (int i = 0; i < row->signature.count; i++) {
+        const Param *param = &row->signature.params[i];
+        Value value = values[i];
+        if (param->rest) return false;
+        bool suits;
+        if (value.kind == VALUE_ABSENT)
+            suits = param->default_kind == DEFAULT_ABSENT || has_plain_default(param);
+        else if (param->kind == PARAM_TENSOR)
+            suits = is_direct_input(row, value);
+        else
+            suits = suits_directly(param, value);
+        if (!suits) return false;
+    }
+    return true;
+}
+
+static Status prepare_directly(Preparation *p, const Builtin *row, const Value *values,
+                               uint32_t donated) {
+    for (int i = 0; i < row->signature.count; i++) {
+        const Param *param = &row->signature.params[i];
+        if (param->kind == PARAM_TENSOR) {
+            OpInput *input = &p->call.inputs[p->call.n_inputs++];
+            Tensor *temporary; // none: tensors and numbers are inputs as they are
+            TRY(op_input_from_value(values[i], NULL, input, &temporary));
+            input->donate = input->tensor && (donated >> i & 1u);
+        } else if (values[i].kind != VALUE_ABSENT) {
+            p->what = parameter_name(row, i);
+            TRY(set_attribute(p, attribute_of(row, i), values[i]));
+        } else if (param->default_kind != DEFAULT_ABSENT) {
+            p->what = parameter_name(row, i);
+            TRY(set_default(p, attribute_of(row, i), param));
+        }
+    }
+    return STATUS_OK;
+}
+
+// The plain int that a row declared `-> int` gives when its result has one element.
+static Value read_result(const Builtin *row, Value result) {
+    if (result.kind != VALUE_TENSOR || strcmp(row->signature.result, "int") != 0) return result;
+    Value number = result;
+    Status status = value_read_number(&number);
+    if (number.kind == VALUE_TENSOR && status == STATUS_OK) return result;
+    value_release(result);
+    return status == STATUS_OK ? number : value_fail();
+}
+
+bool op_invoke_plain(const Builtin *row, const BuiltinArguments *arguments, Value *result) {
+    Value values[PARAMETERS_MAX];
+    if (row->kind != ROW_OP || !place_directly(&row->signature, arguments, values)) return false;
+    if (!all_direct(row, values)) return false;
+    Preparation p;
+    preparation_begin(&p, row);
+    Status status = prepare_directly(&p, row, values, arguments->donated);
+    *result = status == STATUS_OK ? read_result(row, run(&p.call)) : value_fail();
+    release_preparation(&p);
+    return true;
+}
+
+// --- the general way
 
 static Status add_input(Preparation *p, Value value, bool donated) {
     OpCall *call = &p->call;
@@ -227,30 +343,11 @@ static Status prepare(Preparation *p, const BuiltinCall *call, uint32_t donated)
     return STATUS_OK;
 }
 
-static void release_preparation(Preparation *p) {
-    for (int i = 0; i < p->n_temporaries; i++) tensor_release(p->temporaries[i]);
-    for (int i = 0; i < p->n_ints; i++) free(p->ints[i]);
-    for (int i = 0; p->many_temporaries && i < p->call.n_many; i++)
-        tensor_release(p->many_temporaries[i]);
-    free(p->many_temporaries);
-    free(p->many);
-}
-
-// The plain int that a row declared `-> int` gives when its result has one element.
-static Value read_result(Value result) {
-    if (result.kind != VALUE_TENSOR) return result;
-    Value number = result;
-    Status status = value_read_number(&number);
-    if (number.kind == VALUE_TENSOR && status == STATUS_OK) return result;
-    value_release(result);
-    return status == STATUS_OK ? number : value_fail();
-}
-
 Value op_invoke(const BuiltinCall *call, uint32_t donated) {
-    Preparation p = {.call = {.op = &op_rows[call->row->id]}};
-    p.call.attributes = &p.attributes;
+    Preparation p;
+    preparation_begin(&p, call->row);
     Status status = prepare(&p, call, donated);
     Value result = status == STATUS_OK ? run(&p.call) : value_fail();
     release_preparation(&p);
-    return strcmp(call->row->signature.result, "int") == 0 ? read_result(result) : result;
+    return read_result(call->row, result);
 }

@@ -421,7 +421,20 @@ Status value_to_ints(Value value, const char *what, int64_t **out, size_t *count
     }
 }
 
+// The common case, [rows, -1]: a literal whose numbers are still here.
+static bool shape_from_literal(Value value, Shape *out) {
+    if (value.kind != VALUE_TENSOR) return false;
+    const Tensor *tensor = value.as.tensor;
+    const HostNumbers *host = tensor->host;
+    if (!host || host->is_float || tensor_dtype(tensor) != DTYPE_INT64) return false;
+    if (tensor_rank(tensor) != 1 || tensor->view.dims[0] > RANK_MAX) return false;
+    out->rank = (int)tensor->view.dims[0];
+    for (int i = 0; i < out->rank; i++) out->dims[i] = host->as.integers[i];
+    return true;
+}
+
 Status value_to_shape(Value value, const char *what, Shape *out) {
+    if (shape_from_literal(value, out)) return STATUS_OK;
     int64_t *items;
     size_t count;
     TRY(value_to_ints(value, what, &items, &count));

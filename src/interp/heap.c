@@ -20,10 +20,11 @@ typedef struct Header {
     struct Header *work;            // stack of reached objects, then chain of garbage
     int64_t external;               // references that do not come from other objects
     uint32_t kind;
+    uint16_t bytes; // of the object after it; 0: more than SPARE_BYTES_MAX
     bool reached;
 } Header;
 
-enum { CYCLES_MIN = 100000 };
+enum { CYCLES_MIN = 100000, SPARE_BYTES_MAX = 64, SPARE_UNIT = 8, SPARES_MAX = 64 };
 
 static Header live = {.previous = &live, .next = &live};
 // The fewest objects alive since the last search for cycles: the next one is due when as many again
@@ -38,6 +39,13 @@ typedef struct ReleaseQueue {
     Header *first, *last;
 } ReleaseQueue;
 static ReleaseQueue *active_queue;
+
+// Small objects that were released wait here, linked by `next`, for one of the same size: making
+// one then costs no call of the collector.
+static struct {
+    Header *first;
+    int count;
+} spares[SPARE_BYTES_MAX / SPARE_UNIT + 1];
 
 static void collect_for_pool(void) {
     heap_collect_cycles();
@@ -118,10 +126,38 @@ static void unlink_live(Header *header) {
     if (--object_count < object_count_least) object_count_least = object_count;
 }
 
+static Header *allocate_object(size_t bytes) {
+    bool small = bytes <= SPARE_BYTES_MAX && bytes % SPARE_UNIT == 0;
+    Header *spare = small ? spares[bytes / SPARE_UNIT].first : NULL;
+    if (!spare) {
+        Header *header = heap_allocate(sizeof(Header) + bytes);
+        header->bytes = small ? (uint16_t)bytes : 0;
+        return header;
+    }
+    spares[bytes / SPARE_UNIT].first = spare->next;
+    spares[bytes / SPARE_UNIT].count--;
+    return spare;
+}
+
+// What waits is empty, so that it keeps nothing alive.
+static void free_object(Header *header) {
+    size_t list = header->bytes / SPARE_UNIT;
+    if (header->bytes == 0 || spares[list].count == SPARES_MAX) {
+        heap_free(header);
+        return;
+    }
+    size_t bytes = header->bytes;
+    memset(header, 0, sizeof *header + bytes);
+    header->bytes = (uint16_t)bytes;
+    header->next = spares[list].first;
+    spares[list].first = header;
+    spares[list].count++;
+}
+
 Counted *heap_new_object(ValueKind kind, size_t bytes) {
     size_t added = object_count - object_count_least;
     if (UNLIKELY(added >= CYCLES_MIN && added >= object_count_least)) heap_collect_cycles();
-    Header *header = heap_allocate(sizeof(Header) + bytes);
+    Header *header = allocate_object(bytes);
     header->kind = (uint32_t)kind;
     link_live(header);
     Counted *object = object_of(header);
@@ -243,7 +279,7 @@ static void destroy_queued(Header *header) {
         unlink_live(header);
     }
     empty_object(header);
-    heap_free(header);
+    free_object(header);
 }
 
 void value_release_counted(Value value) {

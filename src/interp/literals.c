@@ -173,11 +173,45 @@ Value literal_from_list(Value list, bool ragged_is_list) {
     return list;
 }
 
+enum { FEW_ITEMS = 8 };
+
+// A literal of a few ints needs no list on its way. ABSENT when it turns out to be something else:
+// then `items` has the values.
+static Value eval_few_ints(Frame *frame, const ListCode *code, Value *items) {
+    int64_t integers[FEW_ITEMS];
+    bool ints = true;
+    for (size_t i = 0; i < code->count; i++) {
+        items[i] = literal_eval_element(frame, code->items[i]);
+        if (failed(items[i])) {
+            while (i > 0) value_release(items[--i]);
+            return value_fail();
+        }
+        ints = ints && items[i].kind == VALUE_INT;
+        integers[i] = ints ? items[i].as.integer : 0;
+    }
+    if (!ints) return value_absent();
+    Shape shape = {.rank = 1, .dims = {(int64_t)code->count}};
+    Tensor *tensor;
+    origin_current.at = code->head.span.begin;
+    if (tensor_from_integers(integers, &shape, DTYPE_INT64, &tensor) != STATUS_OK)
+        return fail_at(code->head.span);
+    return value_tensor(tensor);
+}
+
 static Value eval_list(Frame *frame, const Code *code) {
     ListCode *list = (ListCode *)(uintptr_t)code;
     if (list->made.kind == VALUE_TENSOR) return value_retain(list->made);
-    Value items = eval_items(frame, list->items, list->count, value_list(list->count), true);
-    if (failed(items)) return items;
+    Value items;
+    if (list->count > 0 && list->count <= FEW_ITEMS && !list->constant) {
+        Value few[FEW_ITEMS];
+        Value made = eval_few_ints(frame, list, few);
+        if (made.kind != VALUE_ABSENT) return made;
+        items = value_list(list->count);
+        for (size_t i = 0; i < list->count; i++) list_push(items.as.list, few[i]);
+    } else {
+        items = eval_items(frame, list->items, list->count, value_list(list->count), true);
+        if (failed(items)) return items;
+    }
     origin_current.at = code->span.begin;
     Value value = literal_from_list(items, false);
     if (failed(value)) return fail_at(code->span);

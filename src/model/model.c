@@ -10,38 +10,56 @@
 #include "model/model_table.h"
 #include "tensor/op.h"
 
-// Every tensor's name and every dotted prefix of one ("blk", "blk.0", "blk.0.attn_q").
-typedef struct NameEntry {
+struct ModelEntry {
+    Model *model;
     char *name;
+    const char *word;         // the end of the name, after its last dot
     const GgufTensor *tensor; // NULL for a prefix only
     Tensor *stored;           // of named tensors: as the file has it; NULL once loaded
     Tensor *loaded;           // once asked for: one reference
-    UT_hash_handle hh;
-} NameEntry;
+    ModelEntry *children;     // names that are one word longer, by that word
+    UT_hash_handle hh, hh_sibling;
+};
 
 struct Model {
     int refs;
     GgufFile *file;
     char *path;
     ModelOptions options;
-    NameEntry *names;
+    ModelEntry *names;
+    ModelEntry *tops; // names of one word
 };
 
-static NameEntry *name_entry(Model *model, const char *name, size_t length) {
-    NameEntry *entry;
+static const char *last_dot(const char *name, size_t length) {
+    while (length > 0 && name[length - 1] != '.') length--;
+    return length > 0 ? name + length - 1 : NULL;
+}
+
+static ModelEntry *name_entry(Model *model, const char *name, size_t length);
+
+static ModelEntry **siblings_of(Model *model, const char *name, size_t length) {
+    const char *dot = last_dot(name, length);
+    return dot ? &name_entry(model, name, (size_t)(dot - name))->children : &model->tops;
+}
+
+static ModelEntry *name_entry(Model *model, const char *name, size_t length) {
+    ModelEntry *entry;
     HASH_FIND(hh, model->names, name, length, entry);
     if (entry) return entry;
     entry = memory_allocate_zeroed(1, sizeof *entry);
+    entry->model = model;
     entry->name = memory_copy_string(name, length);
+    const char *dot = last_dot(entry->name, length);
+    entry->word = dot ? dot + 1 : entry->name;
     HASH_ADD_KEYPTR(hh, model->names, entry->name, length, entry);
+    ModelEntry **siblings = siblings_of(model, name, length);
+    HASH_ADD_KEYPTR(hh_sibling, *siblings, entry->word, strlen(entry->word), entry);
     return entry;
 }
 
 static void index_names(Model *model) {
     for (size_t i = 0; i < model->file->tensor_count; i++) {
         const GgufTensor *tensor = &model->file->tensors[i];
-        for (const char *dot = strchr(tensor->name, '.'); dot; dot = strchr(dot + 1, '.'))
-            name_entry(model, tensor->name, (size_t)(dot - tensor->name));
         name_entry(model, tensor->name, strlen(tensor->name))->tensor = tensor;
     }
 }
@@ -84,7 +102,7 @@ static Status open_table(const char *path, const ModelOptions *options, const Fi
     if (status == STATUS_OK) {
         *out = model_new(path, options, table);
         for (size_t i = 0; i < tensors.count; i++) {
-            NameEntry *entry =
+            ModelEntry *entry =
                 name_entry(*out, tensors.items[i].name, strlen(tensors.items[i].name));
             tensor_release(entry->stored); // a name that came twice: the last counts
             entry->stored = tensor_retain(tensors.items[i].tensor);
@@ -109,16 +127,22 @@ Model *model_retain(Model *model) {
     return model;
 }
 
-void model_release(Model *model) {
-    if (--model->refs > 0) return;
-    NameEntry *entry, *next;
+static void free_names(Model *model) {
+    ModelEntry *entry, *next;
+    HASH_CLEAR(hh_sibling, model->tops);
     HASH_ITER(hh, model->names, entry, next) {
+        HASH_CLEAR(hh_sibling, entry->children);
         HASH_DEL(model->names, entry);
         tensor_release(entry->stored);
         tensor_release(entry->loaded);
         free(entry->name);
         free(entry);
     }
+}
+
+void model_release(Model *model) {
+    if (--model->refs > 0) return;
+    free_names(model);
     gguf_close(model->file);
     free(model->path);
     free(model);
@@ -132,14 +156,14 @@ const char *model_path(const Model *model) {
     return model->path;
 }
 
-static NameEntry *find_name(const Model *model, const char *name) {
-    NameEntry *entry;
+static ModelEntry *find_name(const Model *model, const char *name) {
+    ModelEntry *entry;
     HASH_FIND_STR(model->names, name, entry);
     return entry;
 }
 
 bool model_has_tensor(const Model *model, const char *name) {
-    const NameEntry *entry = find_name(model, name);
+    const ModelEntry *entry = find_name(model, name);
     return entry && entry->tensor;
 }
 
@@ -182,7 +206,7 @@ static bool wants_conversion(const Model *model, DType dtype) {
            (dtype_is_float(dtype) || dtype_is_quant(dtype));
 }
 
-static Status load_tensor(Model *model, NameEntry *entry, Tensor **out) {
+static Status load_tensor(Model *model, ModelEntry *entry, Tensor **out) {
     if (!entry->loaded) {
         Tensor *imported = entry->stored;
         if (!imported) TRY(import_tensor(model, entry->tensor, &imported));
@@ -201,7 +225,7 @@ static Status load_tensor(Model *model, NameEntry *entry, Tensor **out) {
 }
 
 Status model_tensor(Model *model, const char *name, Tensor **out) {
-    NameEntry *entry = find_name(model, name);
+    ModelEntry *entry = find_name(model, name);
     if (!entry || !entry->tensor) return unknown_tensor(model, name);
     return load_tensor(model, entry, out);
 }
@@ -216,9 +240,29 @@ Status model_add_tensors(Model *model, NamedTensors *out) {
     return STATUS_OK;
 }
 
-Status model_step(Model *model, const char *name, Tensor **out) {
-    NameEntry *entry = find_name(model, name);
+Model *model_entry_model(const ModelEntry *entry) {
+    return entry->model;
+}
+
+const char *model_entry_name(const ModelEntry *entry) {
+    return entry->name;
+}
+
+static Status unknown_step(const Model *model, const ModelEntry *from, const char *word) {
+    if (!from) return unknown_tensor(model, word);
+    Text name = {0};
+    text_format(&name, "%s.%s", from->name, word);
+    Status status = unknown_tensor(model, text_get(&name));
+    text_free(&name);
+    return status;
+}
+
+Status model_step(Model *model, const ModelEntry *from, const char *word, const ModelEntry **entry,
+                  Tensor **out) {
+    ModelEntry *next;
+    HASH_FIND(hh_sibling, from ? from->children : model->tops, word, strlen(word), next);
     *out = NULL;
-    if (!entry) return unknown_tensor(model, name);
-    return entry->tensor ? load_tensor(model, entry, out) : STATUS_OK;
+    *entry = next;
+    if (!next) return unknown_step(model, from, word);
+    return next->tensor ? load_tensor(model, next, out) : STATUS_OK;
 }

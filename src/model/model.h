@@ -9,6 +9,8 @@
 #include "model/named_tensors.h"
 
 typedef struct Model Model;
+// A tensor's name, or the beginning of one before a dot: "blk", "blk.0", "blk.0.attn_q".
+typedef struct ModelEntry ModelEntry;
 
 // Opens by content, not extension. With `convert` each tensor of a float or quantised type becomes
 // `dtype` on first access. STATUS_IO, STATUS_FORMAT; STATUS_MEMORY with the numbers when the device
@@ -28,7 +30,13 @@ Status model_tensor(Model *model, const char *name, Tensor **out) MUST_USE;
 // Appends every tensor, in the file's order; what was appended before a failure stays.
 Status model_add_tensors(Model *model, NamedTensors *out) MUST_USE;
 bool model_has_tensor(const Model *model, const char *name);
-// The same where `name` may also be what some tensor's name begins with, before a dot: then NULL.
-Status model_step(Model *model, const char *name, Tensor **out) MUST_USE;
+// One step down the names, which dots cut into words: from the model itself (`from` NULL) or from
+// the beginning of a name to a longer one. Either *out is the tensor of that name, a new reference,
+// or it is NULL and *entry, which lives as long as the model, the beginning of several.
+// STATUS_NAME.
+Status model_step(Model *model, const ModelEntry *from, const char *word, const ModelEntry **entry,
+                  Tensor **out) MUST_USE;
+Model *model_entry_model(const ModelEntry *entry); // borrowed
+const char *model_entry_name(const ModelEntry *entry);
 
 #endif

@@ -104,9 +104,10 @@ static Status literal_new(bool is_float, const Shape *shape, DType dtype, Tensor
         return fail_too_large(dtype, shape);
     }
     *count = (size_t)tensor_count(tensor);
-    tensor->host = memory_allocate(sizeof *tensor->host);
+    // One block: the numbers follow.
+    tensor->host = memory_allocate(sizeof *tensor->host + *count * sizeof(int64_t));
     tensor->host->is_float = is_float;
-    tensor->host->as.integers = memory_allocate(*count * sizeof(int64_t));
+    tensor->host->as.integers = (int64_t *)(void *)(tensor->host + 1);
     *out = tensor;
     return STATUS_OK;
 }
@@ -156,7 +157,6 @@ void tensor_release(Tensor *tensor) {
 }
 
 static void forget_host(Tensor *tensor) {
-    free(tensor->host->as.integers);
     free(tensor->host);
     tensor->host = NULL;
 }
