@@ -66,12 +66,10 @@ Value interp_fail_interrupted(Span span);
 // Notes on the way out of a call that the failure came through it.
 void trace_add(Interp *interp, const char *function, SourcePos at);
 void trace_clear(Interp *interp);
-// The trace put aside while a drop runs.
-typedef struct TraceMark {
-    Trace *saved;
-} TraceMark;
-TraceMark trace_set_aside(Interp *interp);
-void trace_restore(Interp *interp, TraceMark *mark);
+// The failure that is on its way out, put aside while a drop runs; NULL when there is none.
+typedef struct Failure Failure;
+Failure *failure_set_aside(Interp *interp);
+void failure_restore(Interp *interp, Failure *failure);
 // The interpreter of this process, NULL when there is none.
 Interp *interp_running(void);
 // Remembers where a function's text lies, for reports that name functions.

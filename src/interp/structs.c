@@ -205,21 +205,16 @@ void struct_drop(Instance *instance) {
     Interp *interp = interp_running();
     if (!code || !code->drop || !interp) return;
     // Drops run while an error or an interrupt unwinds: neither may stop or be lost to them.
-    ErrorRecord *saved = memory_allocate(sizeof *saved);
-    *saved = *error_current();
-    TraceMark mark = trace_set_aside(interp);
+    Failure *failure = failure_set_aside(interp);
     sig_atomic_t interrupted = interp_interrupted;
     bool exiting = interp->exit_requested;
     interp_interrupted = 0;
     interp->exit_requested = false;
-    error_clear();
     Value self = {.kind = VALUE_STRUCT, .as.instance = instance};
     Value result = function_invoke(interp, code->drop, NULL, &self, 1);
     if (failed(result) && !interp->exit_requested) report_drop_error(instance);
     if (!failed(result)) value_release(result);
     if (interrupted) interp_interrupted |= interrupted;
     interp->exit_requested |= exiting;
-    trace_restore(interp, &mark);
-    *error_current() = *saved;
-    free(saved);
+    failure_restore(interp, failure);
 }

@@ -40,16 +40,27 @@ const TraceFrame *interp_trace(const Interp *interp, size_t *count) {
     return trace->shown;
 }
 
-TraceMark trace_set_aside(Interp *interp) {
-    TraceMark mark = {memory_allocate(sizeof(Trace))};
-    *mark.saved = interp->trace;
+struct Failure {
+    ErrorRecord error;
+    Trace trace;
+};
+
+Failure *failure_set_aside(Interp *interp) {
+    if (error_current()->code == STATUS_OK && interp->trace.count == 0) return NULL;
+    Failure *failure = memory_allocate(sizeof *failure);
+    *failure = (Failure){.error = *error_current(), .trace = interp->trace};
+    error_clear();
     trace_clear(interp);
-    return mark;
+    return failure;
 }
 
-void trace_restore(Interp *interp, TraceMark *mark) {
-    interp->trace = *mark->saved;
-    free(mark->saved);
+void failure_restore(Interp *interp, Failure *failure) {
+    error_clear();
+    trace_clear(interp);
+    if (!failure) return;
+    *error_current() = failure->error;
+    interp->trace = failure->trace;
+    free(failure);
 }
 
 void failure_show(const Interp *interp) {
