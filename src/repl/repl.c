@@ -85,9 +85,17 @@ void repl_show_failure(const Repl *repl, Status status) {
     }
 }
 
+// A Ctrl-C is done with; where nobody is there to go on, it ends the session as well.
+static void take_interrupt(Repl *repl) {
+    if (!signals_take_interrupt() || repl->interactive) return;
+    repl->ended = true;
+    repl->ended_by = SIGINT;
+}
+
 bool repl_run_source(Repl *repl, const SourceFile *source) {
     DiagnosticList diagnostics = {0};
-    signals_take_interrupt();
+    take_interrupt(repl);
+    if (repl->ended) return false;
     Line *line = session_prepare(repl->session, source, &diagnostics);
     fflush(stdout);
     diagnostics_show(&diagnostics, SEVERITY_WARNING);
@@ -97,7 +105,7 @@ bool repl_run_source(Repl *repl, const SourceFile *source) {
     signals_pass_interrupt(true);
     Status status = session_run(line, &value);
     signals_pass_interrupt(false);
-    signals_take_interrupt();
+    take_interrupt(repl);
     int exit_status;
     if (interp_exit_requested(repl->interp, &exit_status)) repl->ended = true;
     if (status == STATUS_OK) {

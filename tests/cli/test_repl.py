@@ -569,6 +569,18 @@ class Pipe(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(LIMIT_S), 128 + signal.SIGINT)
 
+    def test_ctrl_c_in_a_line_ends_a_pipe(self):
+        process = subprocess.Popen([TL, "repl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            self.addCleanup(stream.close)
+        process.stdin.write(b'eprint("ready"); loop { }\nprint("never")\n')
+        process.stdin.flush()
+        self.assertEqual(process.stderr.readline(), b"ready\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), 128 + signal.SIGINT)
+        self.assertEqual(process.stdout.read(), b"")
+        self.assertIn(b"interrupted", process.stderr.read())
+
     def test_a_unit_of_many_lines(self):
         body = "".join(f"    t = t + {i}\n" for i in range(3000))
         result = run("repl", stdin=f"fn f() {{\n    let t = 0\n{body}    t\n}}\nf()\n".encode())
