@@ -7,6 +7,7 @@
 #define DEVICE_DEVICE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -36,6 +37,7 @@ typedef struct DeviceBackend {
     Status (*host_import)(Device *device, const void *memory, size_t bytes, void **handle);
     void (*host_release)(Device *device, void *handle);
     void (*destroy)(Device *device);                  // the backend's part; after the pool is drained
+    uint64_t fused; // bit KernelId: it has that FUSED row of kernels.def
 } DeviceBackend;
 
 struct Device {

@@ -39,6 +39,7 @@ typedef enum KernelId {
 #undef KERNEL
     KERNEL_COUNT
 } KernelId;
+_Static_assert(KERNEL_COUNT <= 64, "DeviceBackend.fused has a bit per kernel");
 
 // Map operations, from catalog/maps.def.
 typedef enum MapOp {

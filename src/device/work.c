@@ -37,6 +37,14 @@ static uint64_t flops(const KernelCall *call) {
         uint64_t channels = (uint64_t)second->dims[0];
         return channels ? 2 * all_elements(out) * (all_elements(second) / channels) : 0;
     }
+    case KERNEL_CONV2D_IMAGE: { // as the forward pass whose result `first` is
+        uint64_t channels = (uint64_t)second->dims[0];
+        return channels ? 2 * all_elements(first) * (all_elements(second) / channels) : 0;
+    }
+    case KERNEL_CONV2D_WINDOW: {
+        uint64_t channels = (uint64_t)out->dims[0];
+        return channels ? 2 * all_elements(second) * (all_elements(out) / channels) : 0;
+    }
     case KERNEL_ATTENTION: // queries by keys, then weights by values
         return 4 * all_elements(out) * (uint64_t)second->dims[second->rank - 3];
     default: return 0;
@@ -55,6 +63,10 @@ Status device_run(const KernelCall *call) {
     if (UNLIKELY(counted != NULL)) count(call);
     Device *device = call->outputs[0]->buffer->device;
     return device->backend->run(device, call);
+}
+
+bool device_has(const Device *device, KernelId kernel) {
+    return device->backend->fused >> kernel & 1u;
 }
 
 Status device_finish(void) {

@@ -12,6 +12,8 @@ typedef struct DeviceWork {
 
 // On the device that the first output lies on.
 Status device_run(const KernelCall *call) MUST_USE;
+// Whether the device has a FUSED row of kernels.def.
+bool device_has(const Device *device, KernelId kernel);
 // Waits until the default device, when one is open, has done everything.
 Status device_finish(void) MUST_USE;
 // From now on kernels are counted into *work; NULL: no more.

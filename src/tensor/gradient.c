@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "device/work.h"
 #include "tensor/map.h"
 #include "tensor/rules.h"
 #include "tensor/tape_node.h"
@@ -332,6 +333,54 @@ Term term_op(Gradient *g, OpId op, const Term *inputs, int n_inputs,
         tensors[i] = inputs[i].slot ? term_tensor(g, inputs[i]) : NULL;
     if (g->status != STATUS_OK) return (Term){0};
     return term_take(g, op_with(op, tensors, n_inputs, attributes, &result), &result);
+}
+
+bool gradient_has(const Gradient *g, KernelId kernel) {
+    return !tape_recording && device_has(g->incoming[0]->device, kernel);
+}
+
+static Status as_operand(Tensor *x, DType dtype, Tensor **out) {
+    SCOPED_TENSOR(same);
+    TRY(tensor_cast(x, dtype, &same));
+    return tensor_contiguous(same, out);
+}
+
+static Status run_fused(Gradient *g, const KernelCall *call, Tensor *const *terms, DType dtype,
+                        const Shape *shape, Tensor **out) {
+    KernelCall kernel = *call;
+    Tensor *operands[KERNEL_INPUTS_MAX] = {NULL};
+    SCOPED_TENSOR(result);
+    Status status = STATUS_OK;
+    for (int i = 0; i < kernel.n_inputs && status == STATUS_OK; i++) {
+        status = as_operand(terms[i], dtype, &operands[i]);
+        if (status == STATUS_OK) kernel.inputs[i].view = &operands[i]->view;
+    }
+    if (status == STATUS_OK) status = tensor_new(g->incoming[0]->device, dtype, shape, &result);
+    if (status == STATUS_OK) {
+        kernel.outputs[0] = &result->view;
+        status = op_run_kernel(&kernel);
+    }
+    for (int i = 0; i < kernel.n_inputs; i++) tensor_release(operands[i]);
+    TRY(status);
+    return compose_give(&result, out);
+}
+
+Term term_fused(Gradient *g, KernelId kernel, const KernelOptions *options, int input,
+                const Term *terms, int count) {
+    KernelCall call = {.kernel = kernel,
+                       .n_inputs = count,
+                       .n_outputs = 1,
+                       .options = *options,
+                       .op_name = g->info->name};
+    Tensor *tensors[KERNEL_INPUTS_MAX], *result = NULL;
+    DType dtype = DTYPE_FLOAT32;
+    for (int i = 0; i < count; i++) {
+        tensors[i] = term_tensor(g, terms[i]);
+        if (!tensors[i]) return (Term){0};
+        if (tensor_dtype(tensors[i]) == DTYPE_FLOAT64) dtype = DTYPE_FLOAT64;
+    }
+    const Shape *shape = &g->inputs[input].shape;
+    return term_take(g, run_fused(g, &call, tensors, dtype, shape, &result), &result);
 }
 
 Shape term_shape(Gradient *g, Term x) {

@@ -75,6 +75,12 @@ Term term_sum_kept(Gradient *g, Term x, const bool *gone);
 Term term_sum_last(Gradient *g, Term x);                 // over the last dimension, kept
 Term term_filled(Gradient *g, int input, double number); // the shape and dtype of an input
 Shape term_shape(Gradient *g, Term x);
+// Whether the rule may use a FUSED kernel: the device has it and nothing is recorded.
+bool gradient_has(const Gradient *g, KernelId kernel);
+// One kernel from terms, which become contiguous tensors of float32 or wider, to a tensor of the
+// input's shape and that dtype.
+Term term_fused(Gradient *g, KernelId kernel, const KernelOptions *options, int input,
+                const Term *terms, int count);
 
 static inline Term add(Gradient *g, Term x, Term y) {
     return term_map(g, OP_add, x, y, (Term){0});

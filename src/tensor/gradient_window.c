@@ -117,10 +117,36 @@ static Term window_gradient(Gradient *g, const Convolution *c) {
     return term_permute(g, fitting, &exchange); // [out, each, ..]
 }
 
+// The kernels that do the same at once, where nothing is recorded.
+static Term convolve_fused(Gradient *g, KernelId kernel, const Convolution *c, int input,
+                           const Term *terms) {
+    KernelOptions options = {.integers = {c->stride.h, c->stride.w, c->padding.h, c->padding.w,
+                                          c->dilation.h, c->dilation.w, c->groups}};
+    return term_fused(g, kernel, &options, input, terms, 2);
+}
+
+static void give_image(Gradient *g, const Convolution *c) {
+    if (!gradient_has(g, KERNEL_CONV2D_IMAGE)) {
+        gradient_give(g, 0, image_gradient(g, c));
+        return;
+    }
+    Term terms[2] = {gradient_up(g), gradient_input(g, 1)};
+    gradient_give(g, 0, convolve_fused(g, KERNEL_CONV2D_IMAGE, c, 0, terms));
+}
+
+static void give_window(Gradient *g, const Convolution *c) {
+    if (!gradient_has(g, KERNEL_CONV2D_WINDOW)) {
+        gradient_give(g, 1, window_gradient(g, c));
+        return;
+    }
+    Term terms[2] = {gradient_input(g, 0), gradient_up(g)};
+    gradient_give(g, 1, convolve_fused(g, KERNEL_CONV2D_WINDOW, c, 1, terms));
+}
+
 static Status rule_convolve(Gradient *g) {
     const Convolution *c = g->kept;
-    if (gradient_wants(g, 0)) gradient_give(g, 0, image_gradient(g, c));
-    if (gradient_wants(g, 1)) gradient_give(g, 1, window_gradient(g, c));
+    if (gradient_wants(g, 0)) give_image(g, c);
+    if (gradient_wants(g, 1)) give_window(g, c);
     if (gradient_wants(g, 2)) {
         bool gone[RANK_MAX] = {true, false, true, true};
         Shape shape = gradient_shape(g, 2);
@@ -194,8 +220,19 @@ static Term accumulate(Gradient *g, int mark, Term sum, Term more) {
     return term_own(g, total);
 }
 
+static Status pool_fused(Gradient *g, int op, const Term *terms, int count) {
+    const Pooling *p = g->kept;
+    KernelOptions options = {
+        .op = op,
+        .integers = {p->size.h, p->size.w, p->stride.h, p->stride.w, p->padding.h, p->padding.w}};
+    gradient_give(g, 0, term_fused(g, KERNEL_POOL2D_IMAGE, &options, 0, terms, count));
+    return g->status;
+}
+
 // The first of equal maxima takes all.
 static Status rule_max_pool(Gradient *g) {
+    if (gradient_has(g, KERNEL_POOL2D_IMAGE))
+        return pool_fused(g, 0, (Term[]){gradient_up(g), gradient_input(g, 0)}, 2);
     Windows w = windows_of(g);
     Term up = gradient_up(g), best = gradient_result(g);
     Term image = covered_image(g, &w, gradient_input(g, 0), -INFINITY);
@@ -237,6 +274,7 @@ static Term window_counts(Gradient *g, const Windows *w) {
 }
 
 static Status rule_average_pool(Gradient *g) {
+    if (gradient_has(g, KERNEL_POOL2D_IMAGE)) return pool_fused(g, 1, (Term[]){gradient_up(g)}, 1);
     Windows w = windows_of(g);
     Term share = quotient(g, gradient_up(g), window_counts(g, &w)), sum = {0};
     (void)term_tensor(g, share);

@@ -157,6 +157,11 @@ const DeviceBackend cpu_backend = {
     .host_import = host_import_cpu,
     .host_release = host_release_cpu,
     .destroy = destroy_cpu,
+    .fused = 0
+#define KERNEL(code, name, doc)
+#define FUSED(code, name, doc) | 1ull << KERNEL_##code
+#include "device/kernels.def"
+#undef KERNEL
 };
 
 // The processor's name from /proc/cpuinfo; "CPU" where it is not told.

@@ -3,6 +3,7 @@
 
 const VulkanKernel vulkan_kernels[KERNEL_COUNT] = {
 #define KERNEL(code, name, doc) [KERNEL_##code] = vulkan_kernel_##code,
+#define FUSED(code, name, doc)
 #include "device/kernels.def"
 #undef KERNEL
 };

@@ -57,6 +57,7 @@ Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView 
                         const char *op_name) MUST_USE;
 
 #define KERNEL(code, name, doc) Status vulkan_kernel_##code(Device *device, const KernelCall *call);
+#define FUSED(code, name, doc)
 #include "device/kernels.def"
 #undef KERNEL
 
