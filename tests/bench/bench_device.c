@@ -1,5 +1,6 @@
-// How fast the kernels of a device are: bench_device DEVICE [ELEMENTS [GEMM_MAX]]. One line a row,
-// "section<TAB>name<TAB>value<TAB>unit"; GB/s count bytes read and written once. Checks nothing.
+// How fast the kernels of a device are: bench_device DEVICE [ELEMENTS [GEMM_MAX [SECTION...]]]. One
+// line a row, "section<TAB>name<TAB>value<TAB>unit"; GB/s count bytes read and written once. Checks
+// nothing.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,7 +312,8 @@ static void bench_heads(int64_t largest) {
     bench_attention("causal float16", keys / 2, keys / 2, DTYPE_FLOAT16);
 }
 
-static void bench_convolution(int64_t side) {
+static void bench_convolution(int64_t largest) {
+    int64_t side = largest >= 1024 ? 112 : 28;
     Bench bench = begin(KERNEL_CONV2D);
     ADD(&bench, DTYPE_FLOAT32, 8, 64, side, side);
     ADD(&bench, DTYPE_FLOAT32, 8, 64, side, side);
@@ -322,8 +324,56 @@ static void bench_convolution(int64_t side) {
     finish(&bench);
 }
 
+// Microseconds of the kernels of one decoded token of a llama of 1.1 B, one after the other.
+static void row_of_token(Bench *bench, const char *name) {
+    row("token", name, measure(bench) * 1e6, "us");
+    finish(bench);
+}
+
+static void bench_token_product(const char *name, DType weight, int64_t k, int64_t n) {
+    Bench bench = begin(KERNEL_MATMUL);
+    ADD(&bench, DTYPE_FLOAT32, 1, n);
+    ADD(&bench, DTYPE_FLOAT32, 1, k);
+    swap_dims(ADD(&bench, weight, n, k), 0, 1);
+    row_of_token(&bench, name);
+}
+
+static void bench_token(int64_t largest) {
+    int64_t width = largest >= 1024 ? 2048 : 256;
+    Bench norm = begin(KERNEL_RMS_NORM);
+    for (int i = 0; i < 2; i++) ADD(&norm, DTYPE_FLOAT32, 1, width);
+    ADD(&norm, DTYPE_FLOAT32, width);
+    norm.call.options = (KernelOptions){.count = 1, .scalars = {1e-5}};
+    row_of_token(&norm, "rms_norm");
+    bench_token_product("q4_0 2048 x 2048", DTYPE_Q4_0, width, width);
+    bench_token_product("q4_0 2048 x 256", DTYPE_Q4_0, width, width / 8);
+    bench_token_product("q4_0 2048 x 5632", DTYPE_Q4_0, width, width / 4 * 11);
+    bench_token_product("q4_0 5632 x 2048", DTYPE_Q4_0, width / 4 * 11 / 32 * 32, width);
+    bench_token_product("q4_0 2048 x 32000", DTYPE_Q4_0, width, width * 125 / 8);
+    bench_token_product("f16 2048 x 2048", DTYPE_FLOAT16, width, width);
+    Bench rope = begin(KERNEL_ROPE);
+    for (int i = 0; i < 2; i++) ADD(&rope, DTYPE_FLOAT32, 1, 32, 64);
+    rope.call.options = (KernelOptions){.scalars = {10000, 1}, .integers = {5, 64}};
+    row_of_token(&rope, "rope");
+    Bench heads = begin(KERNEL_ATTENTION);
+    for (int i = 0; i < 2; i++) ADD(&heads, DTYPE_FLOAT32, 1, 32, 64);
+    for (int i = 0; i < 2; i++) ADD(&heads, DTYPE_FLOAT32, 128, 4, 64);
+    heads.call.options = (KernelOptions){.flag = true, .scalars = {0.125}};
+    row_of_token(&heads, "attention to 128 keys");
+    Bench sum = begin(KERNEL_MAP);
+    for (int i = 0; i < 3; i++) ADD(&sum, DTYPE_FLOAT32, width);
+    sum.call.options =
+        (KernelOptions){.n_steps = 1, .steps = {{MAP_ADD, 0, 1, 2}}, .compute = DTYPE_FLOAT32};
+    row_of_token(&sum, "add");
+    Bench choice = begin(KERNEL_ARG_REDUCE);
+    ADD(&choice, DTYPE_INT64, 1);
+    ADD(&choice, DTYPE_FLOAT32, 1, width * 125 / 8);
+    row_of_token(&choice, "argmax of 32000");
+}
+
 // Time of the host for one small operation whose work is queued, and with the device's time.
-static void bench_submission(void) {
+static void bench_submission(int64_t largest) {
+    (void)largest;
     enum { RUNS = 20000 };
     Bench bench = begin(KERNEL_MAP);
     for (int i = 0; i < 3; i++) ADD(&bench, DTYPE_FLOAT32, 256);
@@ -360,24 +410,38 @@ static void bench_submission(void) {
     finish(&bench);
 }
 
+typedef struct Section {
+    const char *name;
+    void (*run)(int64_t size);
+    bool by_elements; // size: elements of the operands, else the largest matrix
+} Section;
+
 int main(int argc, char **argv) {
+    static const Section sections[] = {
+        {"copy", bench_copies, true},
+        {"map", bench_maps, true},
+        {"reduce", bench_reductions, true},
+        {"rows", bench_all_rows, true},
+        {"vector", bench_vectors, true},
+        {"attention", bench_heads, false},
+        {"convolution", bench_convolution, false},
+        {"token", bench_token, false},
+        {"submit", bench_submission, false},
+        {"gemm", bench_products, false},
+    };
     if (argc < 2) {
-        fprintf(stderr, "usage: bench_device DEVICE [ELEMENTS [GEMM_MAX]]\n");
+        fprintf(stderr, "usage: bench_device DEVICE [ELEMENTS [GEMM_MAX [SECTION...]]]\n");
         return 2;
     }
     int64_t n = argc > 2 ? atoll(argv[2]) : INT64_C(64) << 20;
     int64_t largest = argc > 3 ? atoll(argv[3]) : 8192;
     require(device_open(argv[1], &device));
     printf("device\t%s\t0\t%s\n", device->name, device->description);
-    bench_copies(n);
-    bench_maps(n);
-    bench_reductions(n);
-    bench_all_rows(n);
-    bench_vectors(n);
-    bench_heads(largest);
-    bench_convolution(largest >= 1024 ? 112 : 28);
-    bench_submission();
-    bench_products(largest);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        bool wanted = argc <= 4;
+        for (int k = 4; k < argc; k++) wanted |= strcmp(argv[k], sections[i].name) == 0;
+        if (wanted) sections[i].run(sections[i].by_elements ? n : largest);
+    }
     pool_clear_cache(device);
     device_close(device);
     return 0;

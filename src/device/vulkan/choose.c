@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "device/vulkan/core.h"
+#include "device/vulkan/newer.h"
 
 // --- what a device says of itself
 // --------------------------------------------------------------------
@@ -14,14 +15,15 @@ typedef struct FeatureChain {
     VkPhysicalDeviceVulkan12Features v12;
     VkPhysicalDeviceSubgroupSizeControlFeatures size_control;
     VkPhysicalDeviceShaderIntegerDotProductFeatures dot_product;
-    VkPhysicalDeviceCooperativeMatrixFeaturesNV matrix_nv;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat;
 } FeatureChain;
 
 // What may be switched on; `promoted`: the first two are no extensions any more, but part of the
 // version.
 typedef struct Extensions {
     bool size_control, dot_product, promoted;
-    bool budget, matrix_nv, portability;
+    bool budget, matrix, bfloat, portability;
 } Extensions;
 
 static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice handle) {
@@ -38,7 +40,8 @@ static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice
         {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &found.budget},
         {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &found.size_control},
         {VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, &found.dot_product},
-        {VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME, &found.matrix_nv},
+        {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, &found.matrix},
+        {VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, &found.bfloat},
         {"VK_KHR_portability_subset", &found.portability},
     };
     for (uint32_t i = 0; i < count; i++)
@@ -66,13 +69,15 @@ static void chain_features(FeatureChain *chain, Extensions extensions) {
         .v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
         .size_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
         .dot_product.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
-        .matrix_nv.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV,
+        .matrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
+        .bfloat.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
     };
     link_next(chain, &chain->v11);
     link_next(chain, &chain->v12);
     if (extensions.size_control) link_next(chain, &chain->size_control);
     if (extensions.dot_product) link_next(chain, &chain->dot_product);
-    if (extensions.matrix_nv) link_next(chain, &chain->matrix_nv);
+    if (extensions.matrix) link_next(chain, &chain->matrix);
+    if (extensions.bfloat) link_next(chain, &chain->bfloat);
 }
 
 // What no kernel can do without; NULL when everything is there.
@@ -102,13 +107,42 @@ static uint32_t find_features(const FeatureChain *chain,
     if (chain->v12.shaderFloat16) has |= VULKAN_NEEDS_FLOAT16;
     if ((subgroup->supportedOperations & wanted) == wanted) has |= VULKAN_NEEDS_SUBGROUP;
     if (chain->dot_product.shaderIntegerDotProduct) has |= VULKAN_NEEDS_DOT_PRODUCT;
-    if (chain->matrix_nv.cooperativeMatrix && chain->v12.vulkanMemoryModel)
-        has |= VULKAN_NEEDS_MATRIX_NV;
     if (chain->size_control.subgroupSizeControl && sizes->minSubgroupSize <= 32 &&
         sizes->maxSubgroupSize >= 32 &&
         (sizes->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT))
         has |= VULKAN_NEEDS_SUBGROUP_32;
     return has;
+}
+
+// Whether subgroups multiply 16 x 16 matrices of 16-bit floats into float32 ones.
+static void find_matrices(const VulkanLibrary *library, VulkanPhysical *physical,
+                          const FeatureChain *chain) {
+    enum { SHAPES_MAX = 64 };
+    VulkanFeatures *features = &physical->features;
+    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR list =
+        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)library->GetInstanceProcAddr(
+            library->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+    const uint32_t needed = VULKAN_NEEDS_SUBGROUP_32 | VULKAN_NEEDS_FLOAT16;
+    if (!chain->matrix.cooperativeMatrix || !chain->v12.vulkanMemoryModel || !list ||
+        (features->has & needed) != needed)
+        return;
+    VkCooperativeMatrixPropertiesKHR shapes[SHAPES_MAX];
+    for (int i = 0; i < SHAPES_MAX; i++)
+        shapes[i] = (VkCooperativeMatrixPropertiesKHR){
+            .sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
+    uint32_t count = SHAPES_MAX;
+    if (list(physical->handle, &count, shapes) < 0) return;
+    for (uint32_t i = 0; i < count; i++) {
+        const VkCooperativeMatrixPropertiesKHR *s = &shapes[i];
+        if (s->MSize != 16 || s->NSize != 16 || s->KSize != 16 || s->AType != s->BType ||
+            s->CType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
+            s->ResultType != VK_COMPONENT_TYPE_FLOAT32_KHR || s->scope != VK_SCOPE_SUBGROUP_KHR)
+            continue;
+        if (s->AType == VK_COMPONENT_TYPE_FLOAT16_KHR) features->has |= VULKAN_NEEDS_MATRIX;
+        if (s->AType == VK_COMPONENT_TYPE_BFLOAT16_KHR &&
+            chain->bfloat.shaderBFloat16CooperativeMatrix)
+            features->has |= VULKAN_NEEDS_MATRIX_BFLOAT;
+    }
 }
 
 // The first family that computes: the one that draws too, which no device makes slower than others.
@@ -194,6 +228,7 @@ static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, Vulka
     chain_features(&chain, extensions);
     library->GetPhysicalDeviceFeatures2(handle, &chain.base);
     find_limits(library, out, &chain);
+    find_matrices(library, out, &chain);
     find_family(library, out);
     find_memory(library, out);
     const char *missing = missing_feature(&chain);
@@ -279,7 +314,9 @@ static void keep_wanted(FeatureChain *chain, const FeatureChain *has) {
     chain->size_control.subgroupSizeControl = has->size_control.subgroupSizeControl;
     chain->size_control.computeFullSubgroups = has->size_control.computeFullSubgroups;
     chain->dot_product.shaderIntegerDotProduct = has->dot_product.shaderIntegerDotProduct;
-    chain->matrix_nv.cooperativeMatrix = has->matrix_nv.cooperativeMatrix;
+    chain->matrix.cooperativeMatrix = has->matrix.cooperativeMatrix;
+    chain->bfloat.shaderBFloat16Type = has->bfloat.shaderBFloat16Type;
+    chain->bfloat.shaderBFloat16CooperativeMatrix = has->bfloat.shaderBFloat16CooperativeMatrix;
 }
 
 Status physical_create_device(const VulkanLibrary *library, const VulkanPhysical *physical,
@@ -297,7 +334,8 @@ Status physical_create_device(const VulkanLibrary *library, const VulkanPhysical
         names[count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
     if (extensions.dot_product && !extensions.promoted)
         names[count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
-    if (extensions.matrix_nv) names[count++] = VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME;
+    if (extensions.matrix) names[count++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+    if (extensions.bfloat) names[count++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
     if (extensions.portability) names[count++] = "VK_KHR_portability_subset";
     static const float priorities[2] = {1.0f, 1.0f};
     VkDeviceQueueCreateInfo queue = {

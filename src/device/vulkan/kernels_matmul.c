@@ -3,7 +3,15 @@
 
 #include "device/vulkan/kernels.h"
 
-enum { ROWS_FEW = 8, COLUMNS_OF_DOT = 8, COLUMNS_OF_LANES = 32, TILE_LARGE = 128, TILE = 64 };
+enum {
+    ROWS_FEW = 8,
+    COLUMNS_OF_DOT = 8,
+    COLUMNS_OF_LANES = 32,
+    TILE_LARGE = 128,
+    TILE = 64,
+    MATRIX_DEPTH = 64,
+    MATRIX_TILES_ENOUGH = 100
+};
 
 typedef struct Batches {
     int64_t a_strides[RANK_MAX], b_strides[RANK_MAX];
@@ -86,15 +94,21 @@ static Status describe(Device *device, Product *product) {
     return STATUS_OK;
 }
 
-// True where numbers come in fours along a dim of stride 1 and `length`.
+// True where `lanes` numbers at a time come along a dim of stride 1 and `length`.
+static bool in_lanes(const Product *product, const TensorView *view, const int64_t strides[2],
+                     uint32_t length, uint32_t lanes) {
+    if (dtype_is_quant(view->dtype) || strides[0] != 1 || length % lanes != 0 ||
+        strides[1] % (int64_t)lanes != 0)
+        return false;
+    if (vulkan_address(view) % (lanes * dtype_size(view->dtype)) != 0) return false;
+    for (int d = 0; d < product->batch_rank; d++)
+        if (view->strides[d] % (int64_t)lanes != 0) return false;
+    return true;
+}
+
 static bool in_fours(const Product *product, const TensorView *view, int64_t stride,
                      int64_t other_stride, uint32_t length) {
-    if (dtype_is_quant(view->dtype) || stride != 1 || length % 4 != 0 || other_stride % 4 != 0)
-        return false;
-    if (vulkan_address(view) % (4 * dtype_size(view->dtype)) != 0) return false;
-    for (int d = 0; d < product->batch_rank; d++)
-        if (view->strides[d] % 4 != 0) return false;
-    return true;
+    return in_lanes(product, view, (int64_t[]){stride, other_stride}, length, 4);
 }
 
 // See matmul.comp: how a panel is fetched.
@@ -144,6 +158,18 @@ static Status run_few_rows(Device *device, const Product *product) {
     return dispatch_batches(device, product, &dispatch);
 }
 
+// One group a tile of tile x tile results.
+static Status set_tiles(Device *device, Product *product, uint32_t tile, VulkanDispatch *dispatch) {
+    ProductPush *push = &product->push;
+    push->across = (push->n + tile - 1) / tile;
+    uint64_t groups = (uint64_t)push->across * ((push->m + tile - 1) / tile);
+    if (groups > vulkan_features(device)->groups_max[0])
+        return fail(STATUS_DEVICE, "%s: the result is too large for %s", product->call->op_name,
+                    device->name);
+    dispatch->groups[0] = (uint32_t)groups;
+    return STATUS_OK;
+}
+
 static Status run_tiles(Device *device, Product *product) {
     ProductPush *push = &product->push;
     bool quantised = dtype_is_quant(product->b->dtype);
@@ -158,12 +184,50 @@ static Status run_tiles(Device *device, Product *product) {
     dispatch.n_constants = 4;
     dispatch.constants[2] = choose_fetch(product, product->a, push->a_column, push->a_row, push->m);
     dispatch.constants[3] = choose_fetch(product, product->b, push->b_row, push->b_column, push->n);
-    push->across = (push->n + tile - 1) / tile;
-    uint64_t groups = (uint64_t)push->across * ((push->m + tile - 1) / tile);
-    if (groups > vulkan_features(device)->groups_max[0])
-        return fail(STATUS_DEVICE, "%s: the result is too large for %s", product->call->op_name,
-                    device->name);
-    dispatch.groups[0] = (uint32_t)groups;
+    TRY(set_tiles(device, product, tile, &dispatch));
+    return dispatch_batches(device, product, &dispatch);
+}
+
+// --- matrix units
+
+// Whether eight numbers at a time come along k (0) or along the other dim (1); else -1.
+static int choose_across(const Product *product, const TensorView *view, int64_t depth_stride,
+                         int64_t side_stride, uint32_t side) {
+    if (in_lanes(product, view, (int64_t[]){depth_stride, side_stride}, product->push.k, 8))
+        return 0;
+    return in_lanes(product, view, (int64_t[]){side_stride, depth_stride}, side, 8) ? 1 : -1;
+}
+
+// Whether the device's matrix units can make this product, and how its operands lie for them.
+static bool choose_matrix(Device *device, const Product *product, int across[2]) {
+    const ProductPush *push = &product->push;
+    DType dtype = product->a->dtype, out = product->out->dtype;
+    if ((dtype != DTYPE_FLOAT16 && dtype != DTYPE_BFLOAT16) || product->b->dtype != dtype ||
+        out == DTYPE_FLOAT64)
+        return false;
+    uint32_t needs = dtype == DTYPE_BFLOAT16 ? VULKAN_NEEDS_MATRIX_BFLOAT : VULKAN_NEEDS_MATRIX;
+    if (!(vulkan_features(device)->has & needs)) return false;
+    across[0] = choose_across(product, product->a, push->a_column, push->a_row, push->m);
+    across[1] = choose_across(product, product->b, push->b_row, push->b_column, push->n);
+    return across[0] >= 0 && across[1] >= 0;
+}
+
+static Status run_matrix(Device *device, Product *product, const int across[2]) {
+    ProductPush *push = &product->push;
+    uint64_t large = ((uint64_t)push->m + TILE_LARGE - 1) / TILE_LARGE *
+                     ((push->n + TILE_LARGE - 1) / TILE_LARGE) * product->count;
+    bool is_large = large >= MATRIX_TILES_ENOUGH, bfloat = product->a->dtype == DTYPE_BFLOAT16;
+    uint32_t tile = is_large ? TILE_LARGE : TILE;
+    // Results are stored eight at a time where nothing is cut off.
+    bool whole = push->m % tile == 0 && push->n % tile == 0 && push->k % MATRIX_DEPTH == 0 &&
+                 vulkan_address(product->out) % 16 == 0;
+    VulkanDispatch dispatch = {
+        .shader = bfloat ? SHADER_MATMUL_BFLOAT : SHADER_MATMUL_HALF,
+        .n_constants = 5,
+        .constants = {0, 0, (uint32_t)across[0], (uint32_t)across[1], whole},
+    };
+    if (is_large) dispatch.shader++;
+    TRY(set_tiles(device, product, tile, &dispatch));
     return dispatch_batches(device, product, &dispatch);
 }
 
@@ -188,5 +252,8 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
         return vulkan_kernel_FILL(device, &zeros);
     }
     bool few = product.real == REAL_F32 && product.push.m <= ROWS_FEW;
+    int across[2];
+    if (!few && choose_matrix(device, &product, across))
+        return run_matrix(device, &product, across);
     return few ? run_few_rows(device, &product) : run_tiles(device, &product);
 }

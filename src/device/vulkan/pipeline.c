@@ -43,7 +43,7 @@ static void grow(VulkanPipelines *pipelines) {
 static Status refuse_needs(const VulkanDevice *vulkan, const VulkanModule *module) {
     static const char *const words[] = {
         "float64",         "float16 arithmetic",   "subgroup arithmetic",
-        "dot products",    "cooperative matrices", "cooperative matrices",
+        "dot products",    "cooperative matrices", "cooperative matrices of bfloat16",
         "subgroups of 32",
     };
     uint32_t missing = module->needs & ~vulkan->physical.features.has;
@@ -92,9 +92,14 @@ static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
         .codeSize = module->bytes,
         .pCode = module->words,
     };
+    uint32_t *translated = NULL;
+    if (module->needs & (VULKAN_NEEDS_MATRIX | VULKAN_NEEDS_MATRIX_BFLOAT))
+        info.pCode = translated = dialect_translate(
+            module, (module->needs & VULKAN_NEEDS_MATRIX_BFLOAT) != 0, &info.codeSize);
     VkShaderModule shader;
-    TRY(vulkan_check(vulkan, vulkan->call.CreateShaderModule(vulkan->handle, &info, NULL, &shader),
-                     module->name));
+    VkResult result = vulkan->call.CreateShaderModule(vulkan->handle, &info, NULL, &shader);
+    free(translated);
+    TRY(vulkan_check(vulkan, result, module->name));
     vulkan->ledger[OBJECT_SHADER_MODULE]++;
     Status status = create_pipeline(vulkan, module, shader, pipeline);
     vulkan->call.DestroyShaderModule(vulkan->handle, shader, NULL);

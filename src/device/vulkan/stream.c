@@ -8,7 +8,7 @@
 
 // Work that a slow GPU does well within the time that its watchdog allows.
 #define COST_MAX UINT64_C(200000000000)
-enum { WAIT_SLICE_MS = 100, LEAVE_MS = 2000, NANOSECONDS_PER_MS = 1000000 };
+enum { WAIT_SLICE_MS = 100, LEAVE_MS = 2000, NANOSECONDS_PER_MS = 1000000, LOOK_NS = 2000000 };
 
 static _Thread_local const char *current_op;
 
@@ -270,7 +270,24 @@ static VkResult wait_slice(const VulkanDevice *vulkan, VkSemaphore timeline, uin
                                        (uint64_t)milliseconds * NANOSECONDS_PER_MS);
 }
 
+// Work that is nearly done is awaited by looking: to be woken up takes longer. Not where the host's
+// own threads do the work.
+static bool comes_soon(const VulkanDevice *vulkan, VkSemaphore timeline, uint64_t value) {
+    if (physical_is_software(&vulkan->physical)) return false;
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        uint64_t reached = 0;
+        if (vulkan->call.GetSemaphoreCounterValue(vulkan->handle, timeline, &reached) != VK_SUCCESS)
+            return false;
+        if (reached >= value) return true;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec < LOOK_NS);
+    return false;
+}
+
 Status stream_wait_timeline(VulkanDevice *vulkan, VkSemaphore timeline, uint64_t value) {
+    if (comes_soon(vulkan, timeline, value)) return stream_poll(vulkan);
     uint64_t seen = vulkan->stream.completed;
     int idle_ms = 0;
     for (;;) {

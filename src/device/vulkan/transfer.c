@@ -50,14 +50,12 @@ Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void
 // --- out
 // ----------------------------------------------------------------------------------------------
 
-static Status record_read(VulkanDevice *vulkan, const VulkanMemory *memory, size_t offset,
-                          size_t bytes) {
-    VulkanStream *stream = &vulkan->stream;
-    VkCommandBuffer commands = stream->read_commands;
-    TRY(commands_begin(vulkan, stream->read_pool, commands));
+// The bytes go to the read block, and are the host's when the commands are done.
+static void copy_to_host(VulkanDevice *vulkan, VkCommandBuffer commands, const VulkanMemory *memory,
+                         size_t offset, size_t bytes) {
     VkBufferCopy region = {.srcOffset = memory->offset + offset, .size = bytes};
-    vulkan->call.CmdCopyBuffer(commands, memory->block->buffer, stream->read_block->buffer, 1,
-                               &region);
+    vulkan->call.CmdCopyBuffer(commands, memory->block->buffer, vulkan->stream.read_block->buffer,
+                               1, &region);
     VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
@@ -65,7 +63,29 @@ static Status record_read(VulkanDevice *vulkan, const VulkanMemory *memory, size
     };
     vulkan->call.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
                                     VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+static Status record_read(VulkanDevice *vulkan, const VulkanMemory *memory, size_t offset,
+                          size_t bytes) {
+    VulkanStream *stream = &vulkan->stream;
+    VkCommandBuffer commands = stream->read_commands;
+    TRY(commands_begin(vulkan, stream->read_pool, commands));
+    copy_to_host(vulkan, commands, memory, offset, bytes);
     return vulkan_check(vulkan, vulkan->call.EndCommandBuffer(commands), "recording a download");
+}
+
+// Bytes that the open batch makes are read at its end: one submission, and no queue that waits for
+// another, which takes some drivers longer than the work itself.
+static Status read_in_batch(VulkanDevice *vulkan, VulkanMemory *memory, size_t offset,
+                            size_t bytes) {
+    VulkanBatch *batch;
+    TRY(stream_begin(vulkan, &batch));
+    if (stream_hazard(vulkan, memory, false)) stream_barrier(vulkan, batch);
+    stream_use(vulkan, memory, false);
+    copy_to_host(vulkan, batch->commands, memory, offset, bytes);
+    uint64_t serial = batch->serial;
+    TRY(stream_submit(vulkan));
+    return stream_wait(vulkan, serial);
 }
 
 static Status submit_read(VulkanDevice *vulkan, uint64_t producer) {
@@ -96,18 +116,21 @@ static Status submit_read(VulkanDevice *vulkan, uint64_t producer) {
     return stream_wait_timeline(vulkan, stream->read_timeline, serial);
 }
 
-static Status download(VulkanDevice *vulkan, const VulkanMemory *memory, size_t offset,
-                       char *target, size_t bytes) {
+static Status download(VulkanDevice *vulkan, VulkanMemory *memory, size_t offset, char *target,
+                       size_t bytes) {
     VulkanStream *stream = &vulkan->stream;
     if (vulkan->lost) return vulkan_refuse_lost(vulkan);
-    if (memory->producer == stream->serial) TRY(stream_submit(vulkan));
     if (!stream->read_block)
         TRY(block_new_mapped(vulkan, RING_PIECE_BYTES, vulkan->memories.read_type,
                              &stream->read_block));
     for (size_t done = 0; done < bytes;) {
         size_t piece = bytes - done < RING_PIECE_BYTES ? bytes - done : RING_PIECE_BYTES;
-        TRY(record_read(vulkan, memory, offset + done, piece));
-        TRY(submit_read(vulkan, memory->producer));
+        if (stream->open && memory->producer == stream->serial) {
+            TRY(read_in_batch(vulkan, memory, offset + done, piece));
+        } else {
+            TRY(record_read(vulkan, memory, offset + done, piece));
+            TRY(submit_read(vulkan, memory->producer));
+        }
         memcpy(target + done, stream->read_block->mapped, piece);
         done += piece;
     }

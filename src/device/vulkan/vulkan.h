@@ -41,8 +41,8 @@ enum {
     VULKAN_NEEDS_FLOAT16 = 2,      // arithmetic; storage of float16 is always there
     VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic and shuffles in subgroups
     VULKAN_NEEDS_DOT_PRODUCT = 8,  // integer dot products
-    VULKAN_NEEDS_MATRIX_NV = 16,   // VK_NV_cooperative_matrix, 16x16x16 float16 to float32
-    VULKAN_NEEDS_MATRIX_KHR = 32,  // VK_KHR_cooperative_matrix, the same
+    VULKAN_NEEDS_MATRIX = 16,        // VK_KHR_cooperative_matrix, float16 to float32, in subgroups
+    VULKAN_NEEDS_MATRIX_BFLOAT = 32, // the same of bfloat16
     VULKAN_NEEDS_SUBGROUP_32 = 64, // subgroups of exactly 32
 };
 
