@@ -6,6 +6,7 @@
 #include "shape/rules.h"
 #include "tensor/gradient.h"
 #include "tensor/matrix.h"
+#include "tensor/rope.h"
 
 // The most negative number of a floating dtype that is not infinite.
 static double lowest_finite(DType dtype) {
@@ -23,12 +24,6 @@ Status op_run_apply_attention_mask(const OpCall *call, Tensor **results) {
                    op_float(lowest_finite(dtype)), &masked));
     return tensor_cast(masked, dtype, results);
 }
-
-typedef struct Rope {
-    bool half;
-    int64_t rotary, offset; // the first `rotary` numbers of a head are turned
-    double base, scale;
-} Rope;
 
 static Status read_rope(const OpCall *call, const Tensor *x, Rope *rope) {
     const char *style = ATTRIBUTE_OR(call, style, "interleaved");
@@ -112,7 +107,9 @@ Status op_run_rope_tables(const OpCall *call, Tensor **results) {
     TRY(rope_table(x, &rope, call->inputs[1].tensor, &cosines));
     TRY(rope_table(x, &rope, call->inputs[2].tensor, &sines));
     Tensor *inputs[3] = {x, cosines, sines};
-    return rope_run(call, &rope, inputs, 3, results);
+    TapeRecord record = tape_begin(&gradient_rope_tables, inputs, 3);
+    tape_keep(&record, &rope, sizeof rope);
+    return tape_end(&record, rope_run(call, &rope, inputs, 3, results), results);
 }
 
 Status op_run_repeat_kv(const OpCall *call, Tensor **results) {

@@ -406,6 +406,33 @@ Term term_transposed(Gradient *g, Term x) {
     return term_take(g, tensor_transpose(tensor, -2, -1, &result), &result);
 }
 
+Term term_with_dim(Gradient *g, Term x, int behind) {
+    Shape shape = term_shape(g, x), wide = {.rank = shape.rank + 1};
+    int at = shape.rank - behind;
+    for (int i = 0; i < wide.rank; i++) wide.dims[i] = i == at ? 1 : shape.dims[i < at ? i : i - 1];
+    return term_reshape(g, x, &wide);
+}
+
+Term term_without_dim(Gradient *g, Term x, int behind) {
+    Shape shape = term_shape(g, x), narrow = {.rank = shape.rank - 1};
+    int gone = shape.rank - 1 - behind;
+    for (int i = 0; i < narrow.rank; i++) narrow.dims[i] = shape.dims[i < gone ? i : i + 1];
+    return term_reshape(g, x, &narrow);
+}
+
+Term term_joined(Gradient *g, const Term *pieces, int count) {
+    OpInput many[OP_INPUTS_MAX];
+    OpAttributes attributes;
+    attributes.given = ATTRIBUTE_BIT(dim);
+    attributes.dim = -1;
+    for (int i = 0; i < count; i++) many[i] = op_tensor(term_tensor(g, pieces[i]));
+    if (g->status != STATUS_OK) return (Term){0};
+    OpCall call = {
+        .op = &op_rows[OP_concat], .attributes = &attributes, .many = many, .n_many = count};
+    Tensor *result = NULL;
+    return term_take(g, op_apply(&call, &result), &result);
+}
+
 Term term_broadcast(Gradient *g, Term x, const Shape *shape) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};

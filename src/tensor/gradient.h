@@ -70,6 +70,10 @@ Term term_reshape(Gradient *g, Term x, const Shape *shape);
 Term term_permute(Gradient *g, Term x, const Shape *order);
 Term term_broadcast(Gradient *g, Term x, const Shape *shape);
 Term term_transposed(Gradient *g, Term x); // the last two dimensions
+// A dimension of size 1 in front of the last `behind` ones; and without it again.
+Term term_with_dim(Gradient *g, Term x, int behind);
+Term term_without_dim(Gradient *g, Term x, int behind);
+Term term_joined(Gradient *g, const Term *pieces, int count); // along the last dimension
 // Sums over the marked dimensions, which stay with size 1.
 Term term_sum_kept(Gradient *g, Term x, const bool *gone);
 Term term_sum_last(Gradient *g, Term x);                 // over the last dimension, kept
@@ -103,6 +107,10 @@ static inline Term binary(Gradient *g, OpId op, Term x, Term y) {
 static inline Term where(Gradient *g, Term condition, Term x, Term y) {
     return term_map(g, OP_where, condition, x, y);
 }
+static inline Term product(Gradient *g, Term a, Term b) {
+    Term inputs[2] = {a, b};
+    return term_op(g, OP_matmul, inputs, 2, NULL);
+}
 static inline Term scaled(Gradient *g, Term x, double factor) {
     return mul(g, x, term_number(g, factor));
 }
@@ -110,6 +118,6 @@ static inline Term scaled(Gradient *g, Term x, double factor) {
 // Rules below the level of rows.
 extern const GradientInfo gradient_matmul, gradient_layer_norm, gradient_gather_slices,
     gradient_convolve, gradient_max_pool, gradient_average_pool, gradient_sort, gradient_attention,
-    gradient_concat, gradient_repeat, gradient_assignment, gradient_device, gradient_index_slices;
+    gradient_concat, gradient_repeat, gradient_rope_tables, gradient_assignment, gradient_device, gradient_index_slices;
 
 #endif

@@ -1,4 +1,5 @@
 // Gradient rules of attention and rotary positions.
+#include "tensor/rope.h"
 #include "tensor/rules.h"
 
 #define RULE(name) Status rule_##name(Gradient *g)
@@ -14,13 +15,59 @@ RULE(rope) {
     return g->status;
 }
 
-RULE(rope_tables) {
-    if (gradient_wants(g, 1) || gradient_wants(g, 2))
-        return fail(STATUS_GRADIENT, "rope has no gradient for its tables of cosines and sines");
-    Term inputs[3] = {gradient_up(g), gradient_input(g, 1), unary(g, OP_neg, gradient_input(g, 2))};
-    gradient_give(g, 0, term_op(g, OP_rope_tables, inputs, 3, g->attributes));
+// The numbers of x that are turned together: the first (0) or second (1) of every pair.
+static Term turned_part(Gradient *g, Term x, const Rope *rope, int which) {
+    Tensor *tensor = term_tensor(g, x), *result = NULL;
+    if (!tensor) return (Term){0};
+    int64_t pairs = rope->rotary / 2, first = rope->half ? which * pairs : which;
+    int64_t last = rope->half ? first + pairs : rope->rotary, step = rope->half ? 1 : 2;
+    int dim = tensor_rank(tensor) - 1;
+    return term_take(g, tensor_slice(tensor, dim, first, last, step, &result), &result);
+}
+
+// [.., seq, heads, pairs] summed to [seq, pairs], at the rows of a table that were read.
+static void give_table(Gradient *g, int input, const Rope *rope, Term each) {
+    Shape shape = term_shape(g, each), rows = {.rank = 2};
+    bool gone[RANK_MAX] = {false};
+    if (shape.rank < 3) return; // after a failure
+    for (int i = 0; i < shape.rank; i++) gone[i] = i != shape.rank - 3 && i != shape.rank - 1;
+    rows.dims[0] = shape.dims[shape.rank - 3];
+    rows.dims[1] = shape.dims[shape.rank - 1];
+    Term sum = term_reshape(g, term_sum_kept(g, each, gone), &rows);
+    int64_t before[RANK_MAX] = {rope->offset}, after[RANK_MAX] = {0};
+    after[0] = g->inputs[input].shape.dims[0] - rope->offset - rows.dims[0];
+    Tensor *tensor = term_tensor(g, sum), *result = NULL;
+    if (!tensor) return;
+    Scalar zero = {.dtype = DTYPE_FLOAT64};
+    gradient_give(g, input,
+                  term_take(g, tensor_pad(tensor, before, after, zero, &result), &result));
+}
+
+// Inputs x, cosines and sines, [rows, rotary / 2]; (a, b) becomes (a cos - b sin, a sin + b cos).
+static Status rule_rope_tables(Gradient *g) {
+    const Rope *rope = g->kept;
+    Term up = gradient_up(g);
+    if (gradient_wants(g, 0)) {
+        OpAttributes attributes;
+        attributes.given = ATTRIBUTE_BIT(style) | ATTRIBUTE_BIT(offset) | ATTRIBUTE_BIT(rotary);
+        attributes.style = rope->half ? "half" : "interleaved";
+        attributes.offset = rope->offset;
+        attributes.rotary = rope->rotary;
+        Term inputs[3] = {up, gradient_input(g, 1), unary(g, OP_neg, gradient_input(g, 2))};
+        gradient_give(g, 0, term_op(g, OP_rope_tables, inputs, 3, &attributes));
+    }
+    if (!gradient_wants(g, 1) && !gradient_wants(g, 2)) return g->status;
+    Term x = gradient_input(g, 0);
+    Term a = turned_part(g, x, rope, 0), b = turned_part(g, x, rope, 1);
+    Term up_a = turned_part(g, up, rope, 0), up_b = turned_part(g, up, rope, 1);
+    if (gradient_wants(g, 1)) give_table(g, 1, rope, add(g, mul(g, up_a, a), mul(g, up_b, b)));
+    if (gradient_wants(g, 2)) give_table(g, 2, rope, sub(g, mul(g, up_b, a), mul(g, up_a, b)));
     return g->status;
 }
+const GradientInfo gradient_rope_tables = {
+    .name = "rope",
+    .rule = rule_rope_tables,
+    .saves = {SAVE_Y | SAVE_Z, SAVE_X | SAVE_Y | SAVE_Z, SAVE_X | SAVE_Y | SAVE_Z}};
 
 // In float32 at least, as the forward pass.
 static Term wide(Gradient *g, Term x) {
@@ -72,11 +119,6 @@ typedef struct Scores {
     bool causal;
     double scale;
 } Scores;
-
-static Term product(Gradient *g, Term a, Term b) {
-    Term inputs[2] = {a, b};
-    return term_op(g, OP_matmul, inputs, 2, NULL);
-}
 
 // bool [sq, sk]: what a causal query sees.
 static Term causal_mask(Gradient *g, const Scores *s) {

@@ -1,27 +1,5 @@
-// Gradient rules of matrix products and linear algebra.
+// The gradient rule of matrix products.
 #include "tensor/rules.h"
-
-#define RULE(name) Status rule_##name(Gradient *g)
-
-static Term product(Gradient *g, Term a, Term b) {
-    Term inputs[2] = {a, b};
-    return term_op(g, OP_matmul, inputs, 2, NULL);
-}
-
-// A dimension of size 1 in front of the last `behind` ones.
-static Term with_dim(Gradient *g, Term x, int behind) {
-    Shape shape = term_shape(g, x), wide = {.rank = shape.rank + 1};
-    int at = shape.rank - behind;
-    for (int i = 0; i < wide.rank; i++) wide.dims[i] = i == at ? 1 : shape.dims[i < at ? i : i - 1];
-    return term_reshape(g, x, &wide);
-}
-
-static Term without_dim(Gradient *g, Term x, int behind) {
-    Shape shape = term_shape(g, x), narrow = {.rank = shape.rank - 1};
-    int gone = shape.rank - 1 - behind;
-    for (int i = 0; i < narrow.rank; i++) narrow.dims[i] = shape.dims[i < gone ? i : i + 1];
-    return term_reshape(g, x, &narrow);
-}
 
 // [.., m, n] as [rows, n].
 static Term as_rows(Gradient *g, Term x) {
@@ -48,55 +26,22 @@ static Term right_gradient(Gradient *g, Term a, Term up, const Tensor *b) {
 static Status rule_matmul(Gradient *g) {
     Shape left = gradient_shape(g, 0), right = gradient_shape(g, 1);
     Term up = gradient_up(g);
-    if (right.rank == 1) up = with_dim(g, up, 0);
-    if (left.rank == 1) up = with_dim(g, up, 1);
+    if (right.rank == 1) up = term_with_dim(g, up, 0);
+    if (left.rank == 1) up = term_with_dim(g, up, 1);
     if (gradient_wants(g, 0)) {
         Term b = gradient_input(g, 1);
-        if (right.rank == 1) b = with_dim(g, b, 0);
+        if (right.rank == 1) b = term_with_dim(g, b, 0);
         Term result = product(g, up, term_transposed(g, b));
-        gradient_give(g, 0, left.rank == 1 ? without_dim(g, result, 1) : result);
+        gradient_give(g, 0, left.rank == 1 ? term_without_dim(g, result, 1) : result);
     }
     if (gradient_wants(g, 1)) {
         Term a = gradient_input(g, 0);
-        if (left.rank == 1) a = with_dim(g, a, 1);
+        if (left.rank == 1) a = term_with_dim(g, a, 1);
         Tensor *view = g->inputs[1].saved;
         Term result = right_gradient(g, a, up, view);
-        gradient_give(g, 1, right.rank == 1 ? without_dim(g, result, 0) : result);
+        gradient_give(g, 1, right.rank == 1 ? term_without_dim(g, result, 0) : result);
     }
     return g->status;
 }
 const GradientInfo gradient_matmul = {
     .name = "matmul", .rule = rule_matmul, .saves = {SAVE_Y, SAVE_X | SAVE_Y, 0}};
-
-// -transpose(y) @ up @ transpose(y)
-RULE(inv) {
-    Term turned = term_transposed(g, gradient_result(g));
-    Term inner = product(g, turned, gradient_up(g));
-    gradient_give(g, 0, unary(g, OP_neg, product(g, inner, turned)));
-    return g->status;
-}
-
-// up * det * transpose(inv(x))
-RULE(det) {
-    Term x = gradient_input(g, 0);
-    Term turned = term_transposed(g, term_op(g, OP_inv, &x, 1, NULL));
-    Term factor = with_dim(g, with_dim(g, mul(g, gradient_up(g), gradient_result(g)), 0), 0);
-    gradient_give(g, 0, mul(g, factor, turned));
-    return g->status;
-}
-
-// With b's gradient w = solve(transpose(a), up), that of a is -w @ transpose(y).
-RULE(solve) {
-    bool vector = gradient_shape(g, 1).rank == 1;
-    Term up = gradient_up(g);
-    if (vector) up = with_dim(g, up, 0);
-    Term inputs[2] = {term_transposed(g, gradient_input(g, 0)), up};
-    Term w = term_op(g, OP_solve, inputs, 2, NULL);
-    if (gradient_wants(g, 0)) {
-        Term y = gradient_result(g);
-        if (vector) y = with_dim(g, y, 0);
-        gradient_give(g, 0, unary(g, OP_neg, product(g, w, term_transposed(g, y))));
-    }
-    if (gradient_wants(g, 1)) gradient_give(g, 1, vector ? without_dim(g, w, 0) : w);
-    return g->status;
-}

@@ -8,7 +8,7 @@
 #include "tensor/tape.h"
 
 typedef void (*SetAttributes)(OpAttributes *attributes);
-enum { INPUTS_MAX = 4, ELEMENTS_MAX = 256 };
+enum { INPUTS_MAX = 6, ELEMENTS_MAX = 256 };
 
 typedef struct Case {
     const char *name;

@@ -159,10 +159,32 @@ static const Case losses[] = {
     ROW3(relational_aggregate, S(2, 3), S(2, 3), S(2, 3)),
     ROW3(graph_attention, S(2, 3), S(2, 3), S(2, 3)),
     ROW(aggregate_neighbors, S(3, 2)),
+    {.name = "complex_score",
+     .op = OP_complex_score,
+     .n_inputs = 6,
+     .shapes = {S(2, 3), S(2, 3), S(3), S(2, 3), S(2, 3), S(2, 1)},
+     .low = -2,
+     .high = 2},
+    {.name = "rotate_score",
+     .op = OP_rotate_score,
+     .n_inputs = 6,
+     .shapes = {S(2, 3), S(2, 3), S(2, 3), S(3), S(2, 3), S(2, 3)},
+     .low = -2,
+     .high = 2},
+    {.name = "rotate_score of a phase",
+     .op = OP_rotate_score_phase,
+     .n_inputs = 5,
+     .shapes = {S(2, 3), S(2, 3), S(2, 3), S(2, 3), S(2, 3)},
+     .low = -2,
+     .high = 2},
 };
 
 SETTER(rope_half, GIVEN(style) GIVEN(offset) GIVEN(scale) a->style = "half"; a->offset = 3;
        a->scale = 0.5;)
+SETTER(rope_inner, GIVEN(offset) GIVEN(rotary) a->offset = 1; a->rotary = 6;)
+SETTER(warm, GIVEN(temperature) a->temperature = 0.7;)
+SETTER(dropped, GIVEN(p) GIVEN(training) GIVEN(seed) a->p = 0.4; a->training = true; a->seed = 3;)
+SETTER(heads_4, GIVEN(heads) a->heads = 4;)
 SETTER(causal, GIVEN(causal) a->causal = true;)
 static const double seen[] = {1, 0, 1, 0, 1, 1};
 
@@ -170,6 +192,19 @@ static const Case attention[] = {
     ROW(rope, S(2, 2, 4)),
     ROW(rope, S(2, 2, 4), .set = rope_half),
     ROW(cndl_rope, S(2, 2, 4)),
+    ROW3(rope_tables, S(2, 2, 4), S(5, 2), S(5, 2), .set = rope_half),
+    ROW3(rope_tables, S(2, 2, 3, 6), S(4, 3), S(4, 6), .set = rope_inner),
+    ROW3(cndl_rope_tables, S(2, 2, 4), S(2, 4), S(2, 2)),
+    ROW2(combine_masks, S(2, 3), S(3)),
+    ROW(temperature, S(2, 3), .set = warm),
+    ROW(dropout, S(4, 5), .set = dropped),
+    {.name = "attention_with_cache",
+     .op = OP_attention_with_cache,
+     .n_inputs = 4,
+     .shapes = {S(2, 8), S(3, 4), S(3, 4), S(3, 8)},
+     .low = -2,
+     .high = 2,
+     .set = heads_4},
 };
 
 SETTER(strided,
