@@ -7,17 +7,17 @@ _tl() {
     elif [[ $command == help ]]; then
         words='KVCache.append KVCache.fork KVCache.get_k KVCache.get_v KVCache.len KVCache.set KVCache.truncate
              abs acos adagrad adam adam_step adamw add aggregate_neighbors all any append apply_attention_mask
-             apply_mask approx_equal arange argmax argmin args argsort asin assert assert_about_eq
-             assert_eq astype atan atan2 attention attention_with_cache avg_pool2d backward
-             batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and bit_not bit_or
-             bit_xor bmm bool broadcast_to buffer.alloc buffer.capacity buffer.ones buffer.reset
-             buffer.used buffer.zeros buffer_stats cat causal_mask ceil cholesky chunk clamp
-             cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding cndl_layer_norm
-             cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor cndl_rms_norm
-             cndl_rope cndl_save_model_safetensor cndl_save_safetensor cndl_softmax combine_masks
-             complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank concat
-             contains contiguous conv1d conv2d cos cosh count count_nonzero cross_entropy cumprod
-             cumsum custom_grad det detach detokenize detokenize_incremental detokenize_single
+             apply_chat_template apply_mask approx_equal arange argmax argmin args argsort asin
+             assert assert_about_eq assert_eq astype atan atan2 attention attention_with_cache
+             avg_pool2d backward batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and
+             bit_not bit_or bit_xor bmm bool broadcast_to buffer.alloc buffer.capacity buffer.ones
+             buffer.reset buffer.used buffer.zeros buffer_stats cat causal_mask ceil chat cholesky
+             chunk clamp cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding
+             cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor
+             cndl_rms_norm cndl_rope cndl_save_model_safetensor cndl_save_safetensor cndl_softmax
+             combine_masks complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank
+             concat contains contiguous conv1d conv2d cos cosh count count_nonzero cross_entropy
+             cumprod cumsum custom_grad det detach detokenize detokenize_incremental detokenize_single
              device devices diag dict distmult_score div divmod dot dropout dtype eigh einsum
              elu embedding empty ends_with enumerate env eprint eq erf error exists exit exp
              expand expm1 extend eye factorial filter find find_all flatten flip float floor

@@ -1,8 +1,10 @@
-// generate: a model goes on with a text, token by token, until it ends, is stopped or is full.
+// generate and chat: a model goes on with a text, token by token, until it ends, is stopped or
+// full.
 #include <stdlib.h>
 #include <string.h>
 
 #include "interp/builtin.h"
+#include "interp/chat.h"
 #include "interp/convert.h"
 #include "interp/object.h"
 #include "interp/state.h"
@@ -18,6 +20,7 @@ static const double GREEDY_TEMPERATURE = 1e-4; // at and below it nothing is dra
 
 typedef struct Generation {
     BuiltinCall *call;
+    bool chats; // the prompt is messages
     Llama *llama;
     Tokenizer *tokenizer;
     int64_t end_of_turn; // -1: the vocabulary has none
@@ -167,23 +170,50 @@ static Status go_on(Generation *generation, Tensor **logits, int64_t max_tokens)
 
 // --- what is asked
 
-static Status read_prompt(const Generation *generation, int64_t **ids, size_t *count) {
-    Value prompt = generation->call->arguments[PROMPT];
-    if (prompt.kind != VALUE_STRING) return value_to_ints(prompt, "prompt", ids, count);
+static Status encode(const Generation *generation, const char *text, size_t length, bool special,
+                     int64_t **ids, size_t *count) {
     TokenList tokens = {0};
-    Status status = tokenizer_encode(generation->tokenizer, prompt.as.string->bytes,
-                                     prompt.as.string->length, true, &tokens);
+    Status status = tokenizer_encode(generation->tokenizer, text, length, special, &tokens);
     *ids = tokens.ids;
     *count = tokens.count;
     return status;
 }
 
+// Whether a text begins with the mark that encoding would put before it.
+static bool is_begun(const Generation *generation, const Text *text) {
+    int64_t bos = tokenizer_bos(generation->tokenizer);
+    Text mark = {0};
+    bool begun =
+        bos >= 0 && tokenizer_decode(generation->tokenizer, &bos, 1, false, &mark) == STATUS_OK &&
+        mark.length <= text->length && memcmp(text_get(&mark), text_get(text), mark.length) == 0;
+    text_free(&mark);
+    return begun;
+}
+
+static Status read_messages(const Generation *generation, int64_t **ids, size_t *count) {
+    const Value *arguments = generation->call->arguments;
+    Text text = {0};
+    Status status = chat_prompt(arguments[MODEL].as.handle->payload, generation->tokenizer,
+                                arguments[PROMPT], true, &text);
+    if (status == STATUS_OK)
+        status = encode(generation, text_get(&text), text.length, !is_begun(generation, &text), ids,
+                        count);
+    text_free(&text);
+    return status;
+}
+
+static Status read_prompt(const Generation *generation, int64_t **ids, size_t *count) {
+    Value prompt = generation->call->arguments[PROMPT];
+    if (generation->chats) return read_messages(generation, ids, count);
+    if (prompt.kind != VALUE_STRING) return value_to_ints(prompt, "prompt", ids, count);
+    return encode(generation, prompt.as.string->bytes, prompt.as.string->length, true, ids, count);
+}
+
 static Status check_prompt(const Generation *generation, size_t count) {
     int64_t context = llama_context(generation->llama);
-    if (count == 0) return fail(STATUS_VALUE, "generate: the prompt has no tokens");
+    if (count == 0) return fail(STATUS_VALUE, "the prompt has no tokens");
     if (context == 0 || (int64_t)count <= context) return STATUS_OK;
-    return fail(STATUS_VALUE,
-                "generate: the prompt has %zu tokens, but the model's context is %lld", count,
+    return fail(STATUS_VALUE, "the prompt has %zu tokens, but the model's context is %lld", count,
                 (long long)context);
 }
 
@@ -223,7 +253,7 @@ static Status run(Generation *generation) {
     TRY(value_to_int(arguments[MAX_TOKENS], "max_tokens", &max_tokens));
     TRY(value_to_double(arguments[TEMPERATURE], "temperature", &generation->temperature));
     if (max_tokens < 0 || !(generation->temperature >= 0))
-        return fail(STATUS_VALUE, "generate: %s must not be negative",
+        return fail(STATUS_VALUE, "%s must not be negative",
                     max_tokens < 0 ? "max_tokens" : "temperature");
     if (given(generation, SEED)) TRY(value_to_int(arguments[SEED], "seed", &seed));
     generation->random = (RandomStream){.key = (uint64_t)seed};
@@ -235,8 +265,8 @@ static Status run(Generation *generation) {
     return answer(generation, max_tokens);
 }
 
-Value builtin_generate(BuiltinCall *call) {
-    Generation generation = {.call = call, .stops = value_none()};
+static Value generate(Generation generation) {
+    generation.stops = value_none();
     Status status = run(&generation);
     Value result = status == STATUS_OK
                        ? value_string(text_get(&generation.text), generation.text.length)
@@ -245,5 +275,26 @@ Value builtin_generate(BuiltinCall *call) {
     if (generation.tokenizer) tokenizer_release(generation.tokenizer);
     value_release(generation.stops);
     text_free(&generation.text);
+    return result;
+}
+
+Value builtin_generate(BuiltinCall *call) {
+    return generate((Generation){.call = call});
+}
+
+Value builtin_chat(BuiltinCall *call) {
+    return generate((Generation){.call = call, .chats = true});
+}
+
+Value builtin_apply_chat_template(BuiltinCall *call) {
+    Model *model = call->arguments[0].as.handle->payload;
+    Tokenizer *tokenizer;
+    Text text = {0};
+    TRY_VALUE(tokenizer_from_gguf(model_file(model), model_path(model), &tokenizer));
+    Status status = chat_prompt(model, tokenizer, call->arguments[1],
+                                call->arguments[2].as.integer != 0, &text);
+    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
+    text_free(&text);
+    tokenizer_release(tokenizer);
     return result;
 }

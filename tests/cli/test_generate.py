@@ -158,16 +158,16 @@ class Generate(unittest.TestCase):
             generate(m, "abcdabcdabcdabcdabcdabcd")
         """)
         self.assertEqual(result.out, "true\n")
-        self.assertIn("error[value]: generate: the prompt has 25 tokens, but the model's context is 24", result.err)
+        self.assertIn("error[value]: the prompt has 25 tokens, but the model's context is 24", result.err)
 
     def test_refusals(self):
         for change, body, expected in [
-            ("", 'generate(load_model("a.gguf"), "a", -1)', "error[value]: generate: max_tokens must not be negative"),
+            ("", 'generate(load_model("a.gguf"), "a", -1)', "error[value]: max_tokens must not be negative"),
             ("", 'generate(load_model("a.gguf"), "a", temperature: -1)',
-             "error[value]: generate: temperature must not be negative"),
+             "error[value]: temperature must not be negative"),
             ("", 'generate(load_model("a.gguf"), "a", top_k: 0)',
              "error[value]: top_k: k is 0; at least one score must stay"),
-            ("", 'generate(load_model("a.gguf"), [0][1:])', "error[value]: generate: the prompt has no tokens"),
+            ("", 'generate(load_model("a.gguf"), [0][1:])', "error[value]: the prompt has no tokens"),
             ("", 'generate(load_model("a.gguf"), [99])', "error[index]: "),
             ("", 'generate(load_model("a.gguf"), "a", stop: "")',
              "error[type]: stop must be a string that is not empty, or a list of them, but it is "),

@@ -5,22 +5,22 @@ endif
 syntax case match
 syntax sync minlines=200
 syntax keyword tlBuiltin abs acos adagrad adam adam_step adamw add aggregate_neighbors all
-syntax keyword tlBuiltin append apply_attention_mask apply_mask approx_equal arange argmax
-syntax keyword tlBuiltin argmin args argsort asin assert assert_about_eq assert_eq astype atan
-syntax keyword tlBuiltin atan2 attention attention_with_cache avg_pool2d backward batch_norm
-syntax keyword tlBuiltin bce_with_logits bernoulli binary_cross_entropy bit_and bit_not bit_or
-syntax keyword tlBuiltin bit_xor bmm broadcast_to buffer_stats cat causal_mask ceil cholesky
-syntax keyword tlBuiltin chunk clamp cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding
-syntax keyword tlBuiltin cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor
-syntax keyword tlBuiltin cndl_rms_norm cndl_rope cndl_save_model_safetensor cndl_save_safetensor
-syntax keyword tlBuiltin cndl_softmax combine_masks complex_score compute_hits_at_k compute_mean_rank
-syntax keyword tlBuiltin compute_mrr compute_rank concat contains contiguous conv1d conv2d
-syntax keyword tlBuiltin cos cosh count count_nonzero cross_entropy cumprod cumsum custom_grad
-syntax keyword tlBuiltin det detach detokenize detokenize_incremental detokenize_single device
-syntax keyword tlBuiltin devices diag distmult_score div divmod dot dropout dtype eigh einsum
-syntax keyword tlBuiltin elu embedding empty ends_with enumerate env eprint eq erf error exists
-syntax keyword tlBuiltin exit exp expand expm1 extend eye factorial filter find find_all flatten
-syntax keyword tlBuiltin flip floor floor_div format from_array from_vec full fused_add_relu
+syntax keyword tlBuiltin append apply_attention_mask apply_chat_template apply_mask approx_equal
+syntax keyword tlBuiltin arange argmax argmin args argsort asin assert assert_about_eq assert_eq
+syntax keyword tlBuiltin astype atan atan2 attention attention_with_cache avg_pool2d backward
+syntax keyword tlBuiltin batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and
+syntax keyword tlBuiltin bit_not bit_or bit_xor bmm broadcast_to buffer_stats cat causal_mask
+syntax keyword tlBuiltin ceil chat cholesky chunk clamp cleanup clear clear_cache clip_grad_norm
+syntax keyword tlBuiltin clock clone cndl_embedding cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor
+syntax keyword tlBuiltin cndl_load_safetensor cndl_rms_norm cndl_rope cndl_save_model_safetensor
+syntax keyword tlBuiltin cndl_save_safetensor cndl_softmax combine_masks complex_score compute_hits_at_k
+syntax keyword tlBuiltin compute_mean_rank compute_mrr compute_rank concat contains contiguous
+syntax keyword tlBuiltin conv1d conv2d cos cosh count count_nonzero cross_entropy cumprod cumsum
+syntax keyword tlBuiltin custom_grad det detach detokenize detokenize_incremental detokenize_single
+syntax keyword tlBuiltin device devices diag distmult_score div divmod dot dropout dtype eigh
+syntax keyword tlBuiltin einsum elu embedding empty ends_with enumerate env eprint eq erf error
+syntax keyword tlBuiltin exists exit exp expand expm1 extend eye factorial filter find find_all
+syntax keyword tlBuiltin flatten flip floor floor_div format from_array from_vec full fused_add_relu
 syntax keyword tlBuiltin fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu generate
 syntax keyword tlBuiltin get get_tensor get_weight grad gradcheck graph_attention group_norm
 syntax keyword tlBuiltin gt hardswish has_tensor help huber_loss index_of index_select input

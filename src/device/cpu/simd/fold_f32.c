@@ -12,6 +12,8 @@
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
 #define NOT_A_NUMBER NAN
+#define EXP_LOWEST -87.0f
+#define EXP_SMALLEST 1.7e-38f // a little above its exp
 #define IS_NAN(v) ((v) != (v))
 #define exp(a) expf(a)
 

@@ -12,6 +12,8 @@
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
 #define NOT_A_NUMBER NAN
+#define EXP_LOWEST -708.0
+#define EXP_SMALLEST 3.4e-308 // a little above its exp
 #define IS_NAN(v) ((v) != (v))
 
 #include "device/cpu/simd/fold_rows.h"

@@ -100,15 +100,26 @@ static int64_t find(const void *numbers, int64_t count, Wide value) {
 #ifdef IS_FLOAT
 enum { BLOCK = 64 / sizeof(real) };
 
+// Masked scores lie far below where exp is a normal number, and the vector routine would take the
+// long way round for each of them. Read at run time: the compiler would see through a constant, and
+// compute exp of what was not clamped.
+static const volatile real exp_lowest = EXP_LOWEST;
+
+// exp of what is not above 0; 0 near the smallest normal number.
+static inline real exp_share(real x, real lowest) {
+    real e = exp(x < lowest ? lowest : x);
+    return e < EXP_SMALLEST ? 0 : e;
+}
+
 static double exp_row(void *to, const void *from, int64_t count, double max) {
     real *out = to;
     const real *in = from;
-    const real shift = (real)max;
+    const real shift = (real)max, lowest = exp_lowest;
     int64_t rest = count % BLOCK, whole = count - rest;
     double sum = 0;
     SIMD(reduction(+ : sum))
     for (int64_t i = 0; i < whole; i++) {
-        real e = exp(in[i] - shift);
+        real e = exp_share(in[i] - shift, lowest);
         out[i] = e;
         sum += (double)e;
     }
@@ -117,7 +128,7 @@ static double exp_row(void *to, const void *from, int64_t count, double max) {
     for (int64_t i = 0; i < BLOCK; i++) padded[i] = shift;
     for (int64_t i = 0; i < rest; i++) padded[i] = in[whole + i];
     INDEPENDENT
-    for (int64_t i = 0; i < BLOCK; i++) padded[i] = exp(padded[i] - shift);
+    for (int64_t i = 0; i < BLOCK; i++) padded[i] = exp_share(padded[i] - shift, lowest);
     for (int64_t i = 0; i < rest; i++) {
         out[whole + i] = padded[i];
         sum += (double)padded[i];

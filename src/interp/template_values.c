@@ -1,0 +1,567 @@
+// Tables of what templates can call. An unknown name is an error where it is used.
+#include "interp/template_values.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "base/utf8.h"
+#include "interp/convert.h"
+#include "interp/format.h"
+
+typedef Status (*TemplateCall)(const TemplateArguments *arguments, Value *out);
+typedef struct TemplateRow {
+    const char *name;
+    TemplateCall call;
+    int argument_count_min; // what it is applied to counts
+} TemplateRow;
+
+static Status wrong(int line, const char *what, const char *name) {
+    return fail(STATUS_FORMAT, "line %d of the template: %s `%s`", line, what, name);
+}
+
+static bool is_string(Value value) {
+    return value.kind == VALUE_STRING;
+}
+
+static Status need_string(const TemplateArguments *arguments, size_t index, const String **out) {
+    Value value = index < arguments->count ? arguments->items[index] : value_absent();
+    if (!is_string(value))
+        return fail(STATUS_FORMAT, "line %d of the template: expected a string, found %s",
+                    arguments->line,
+                    value.kind == VALUE_ABSENT ? "nothing" : value_text(value).text);
+    *out = value.as.string;
+    return STATUS_OK;
+}
+
+bool template_truth(Value value) {
+    int64_t length;
+    switch (value.kind) {
+    case VALUE_ABSENT:
+    case VALUE_NONE: return false;
+    case VALUE_BOOL:
+    case VALUE_INT: return value.as.integer != 0;
+    case VALUE_FLOAT: return value.as.number != 0;
+    case VALUE_STRING: return value.as.string->length > 0;
+    case VALUE_LIST:
+    case VALUE_TUPLE:
+    case VALUE_DICT: return value_length(value, &length) != STATUS_OK || length > 0;
+    default: return true;
+    }
+}
+
+// Python's words for what has no text of its own.
+void template_append(Value value, Text *out) {
+    if (value.kind == VALUE_NONE)
+        text_append_string(out, "None");
+    else if (value.kind == VALUE_BOOL)
+        text_append_string(out, value.as.integer ? "True" : "False");
+    else if (value.kind != VALUE_ABSENT && value_print(value, false, out) != STATUS_OK)
+        text_append_string(out, "?");
+}
+
+static Value text_value(Text *text) {
+    Value value = value_string(text_get(text), text->length);
+    text_free(text);
+    return value;
+}
+
+// --- operators
+
+static Status joined(Value left, Value right, Value *out) {
+    Text text = {0};
+    template_append(left, &text);
+    template_append(right, &text);
+    *out = text_value(&text);
+    return STATUS_OK;
+}
+
+static Status list_sum(Value left, Value right, Value *out) {
+    *out = value_list(left.as.list->count + right.as.list->count);
+    const List *const parts[] = {left.as.list, right.as.list};
+    for (size_t p = 0; p < 2; p++)
+        for (size_t i = 0; i < parts[p]->count; i++)
+            list_push(out->as.list, value_retain(parts[p]->items[i]));
+    return STATUS_OK;
+}
+
+static int64_t floor_quotient(int64_t a, int64_t b) {
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+// Whole numbers, as far as they do not overflow; false where the sign does not fit.
+static bool integer_result(char sign, int64_t a, int64_t b, int64_t *out) {
+    switch (sign) {
+    case '+': return !__builtin_add_overflow(a, b, out);
+    case '-': return !__builtin_sub_overflow(a, b, out);
+    case '*': return !__builtin_mul_overflow(a, b, out);
+    default: break;
+    }
+    if (b == 0 || b == -1) return false;
+    *out = sign == '%' ? a - b * floor_quotient(a, b) : floor_quotient(a, b);
+    return sign == '%' || sign == '/';
+}
+
+static Status arithmetic(const char *sign, Value left, Value right, int line, Value *out) {
+    int64_t whole;
+    bool integers = left.kind == VALUE_INT && right.kind == VALUE_INT && strcmp(sign, "/") != 0;
+    if (integers && integer_result(*sign, left.as.integer, right.as.integer, &whole)) {
+        *out = value_int(whole);
+        return STATUS_OK;
+    }
+    return fail(STATUS_FORMAT, "line %d of the template: cannot compute %s %s %s", line,
+                value_text(left).text, sign, value_text(right).text);
+}
+
+static Status compare(const char *sign, Value left, Value right, Value *out) {
+    int order;
+    TRY(value_compare(left, right, &order));
+    bool equal = order == 0 && sign[1] == '=';
+    *out = value_bool(equal || (*sign == '<' ? order < 0 : order > 0));
+    return STATUS_OK;
+}
+
+Status template_operator(const char *sign, Value left, Value right, int line, Value *out) {
+    bool answer;
+    if (strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0) {
+        bool absent = left.kind == VALUE_ABSENT || right.kind == VALUE_ABSENT;
+        if (absent)
+            answer = left.kind == right.kind;
+        else
+            TRY(value_equals(left, right, &answer));
+        *out = value_bool(answer == (*sign == '='));
+        return STATUS_OK;
+    }
+    if (strcmp(sign, "in") == 0) {
+        TRY(value_contains(right, left, &answer));
+        *out = value_bool(answer);
+        return STATUS_OK;
+    }
+    if (*sign == '<' || *sign == '>') return compare(sign, left, right, out);
+    if (*sign == '~' || (*sign == '+' && is_string(left) && is_string(right)))
+        return joined(left, right, out);
+    if (*sign == '+' && left.kind == VALUE_LIST && right.kind == VALUE_LIST)
+        return list_sum(left, right, out);
+    return arithmetic(sign, left, right, line, out);
+}
+
+// --- strings
+
+static bool in_set(char letter, const String *set) {
+    return set ? memchr(set->bytes, letter, set->length) != NULL
+               : isspace((unsigned char)letter) != 0;
+}
+
+static Status strip(const TemplateArguments *arguments, bool left, bool right, Value *out) {
+    const String *text = NULL, *set = NULL;
+    TRY(need_string(arguments, 0, &text));
+    if (arguments->count > 1) TRY(need_string(arguments, 1, &set));
+    size_t begin = 0, end = text->length;
+    while (left && begin < end && in_set(text->bytes[begin], set)) begin++;
+    while (right && end > begin && in_set(text->bytes[end - 1], set)) end--;
+    *out = value_string(text->bytes + begin, end - begin);
+    return STATUS_OK;
+}
+
+static Status call_strip(const TemplateArguments *arguments, Value *out) {
+    return strip(arguments, true, true, out);
+}
+
+static Status call_lstrip(const TemplateArguments *arguments, Value *out) {
+    return strip(arguments, true, false, out);
+}
+
+static Status call_rstrip(const TemplateArguments *arguments, Value *out) {
+    return strip(arguments, false, true, out);
+}
+
+typedef utf8proc_int32_t (*CodepointMap)(utf8proc_int32_t codepoint);
+
+static bool is_letter(uint32_t codepoint) {
+    utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)codepoint);
+    return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+// The first character of all, or of each word, and the others.
+static Status change_case(const TemplateArguments *arguments, CodepointMap first, CodepointMap rest,
+                          bool words, Value *out) {
+    const String *text = NULL;
+    TRY(need_string(arguments, 0, &text));
+    Text changed = {0};
+    bool begins = true;
+    for (size_t at = 0; at < text->length;) {
+        uint32_t codepoint = 0;
+        size_t size = utf8_decode(text->bytes + at, text->length - at, &codepoint);
+        CodepointMap map = begins ? first : rest;
+        if (size > 0)
+            text_append_codepoint(&changed, (uint32_t)map((utf8proc_int32_t)codepoint));
+        else
+            text_append_char(&changed, text->bytes[at]);
+        begins = words && !(size > 0 && is_letter(codepoint));
+        at += size > 0 ? size : 1;
+    }
+    *out = text_value(&changed);
+    return STATUS_OK;
+}
+
+static Status call_upper(const TemplateArguments *arguments, Value *out) {
+    return change_case(arguments, utf8proc_toupper, utf8proc_toupper, false, out);
+}
+
+static Status call_lower(const TemplateArguments *arguments, Value *out) {
+    return change_case(arguments, utf8proc_tolower, utf8proc_tolower, false, out);
+}
+
+static Status call_capitalize(const TemplateArguments *arguments, Value *out) {
+    return change_case(arguments, utf8proc_toupper, utf8proc_tolower, false, out);
+}
+
+static Status call_title(const TemplateArguments *arguments, Value *out) {
+    return change_case(arguments, utf8proc_toupper, utf8proc_tolower, true, out);
+}
+
+static Status call_startswith(const TemplateArguments *arguments, Value *out) {
+    const String *text = NULL, *part = NULL;
+    TRY(need_string(arguments, 0, &text));
+    TRY(need_string(arguments, 1, &part));
+    *out = value_bool(text->length >= part->length &&
+                      memcmp(text->bytes, part->bytes, part->length) == 0);
+    return STATUS_OK;
+}
+
+static Status call_endswith(const TemplateArguments *arguments, Value *out) {
+    const String *text = NULL, *part = NULL;
+    TRY(need_string(arguments, 0, &text));
+    TRY(need_string(arguments, 1, &part));
+    *out =
+        value_bool(text->length >= part->length && memcmp(text->bytes + text->length - part->length,
+                                                          part->bytes, part->length) == 0);
+    return STATUS_OK;
+}
+
+// The first place of a part at or after `at`; NULL when there is none, or the part is empty.
+static const char *find_part(const String *text, const char *at, const String *part) {
+    const char *end = text->bytes + text->length;
+    for (; part->length > 0 && (size_t)(end - at) >= part->length; at++)
+        if (memcmp(at, part->bytes, part->length) == 0) return at;
+    return NULL;
+}
+
+static Status call_replace(const TemplateArguments *arguments, Value *out) {
+    const String *text = NULL, *old = NULL, *fresh = NULL;
+    TRY(need_string(arguments, 0, &text));
+    TRY(need_string(arguments, 1, &old));
+    TRY(need_string(arguments, 2, &fresh));
+    Text changed = {0};
+    const char *at = text->bytes, *found;
+    while ((found = find_part(text, at, old))) {
+        text_append(&changed, at, (size_t)(found - at));
+        text_append(&changed, fresh->bytes, fresh->length);
+        at = found + old->length;
+    }
+    text_append(&changed, at, text->length - (size_t)(at - text->bytes));
+    *out = text_value(&changed);
+    return STATUS_OK;
+}
+
+static Status call_split(const TemplateArguments *arguments, Value *out) {
+    const String *text = NULL, *separator = NULL;
+    TRY(need_string(arguments, 0, &text));
+    TRY(need_string(arguments, 1, &separator));
+    *out = value_list(4);
+    const char *at = text->bytes, *found;
+    for (; (found = find_part(text, at, separator)); at = found + separator->length)
+        list_push(out->as.list, value_string(at, (size_t)(found - at)));
+    list_push(out->as.list, value_string(at, text->length - (size_t)(at - text->bytes)));
+    return STATUS_OK;
+}
+
+// --- containers
+
+static Status call_length(const TemplateArguments *arguments, Value *out) {
+    int64_t length;
+    TRY(value_length(arguments->items[0], &length));
+    *out = value_int(length);
+    return STATUS_OK;
+}
+
+static Status call_join(const TemplateArguments *arguments, Value *out) {
+    Value list = value_to_items(arguments->items[0], "what join joins");
+    if (list.kind == VALUE_FAIL) return error_current()->code;
+    Text text = {0};
+    for (size_t i = 0; i < list.as.list->count; i++) {
+        if (i > 0 && arguments->count > 1) template_append(arguments->items[1], &text);
+        template_append(list.as.list->items[i], &text);
+    }
+    value_release(list);
+    *out = text_value(&text);
+    return STATUS_OK;
+}
+
+static Status call_list(const TemplateArguments *arguments, Value *out) {
+    *out = value_to_items(arguments->items[0], "what list lists");
+    return out->kind == VALUE_FAIL ? error_current()->code : STATUS_OK;
+}
+
+static Status element(const TemplateArguments *arguments, bool last, Value *out) {
+    Value list;
+    TRY(call_list(arguments, &list));
+    size_t count = list.as.list->count;
+    *out = count > 0 ? value_retain(list.as.list->items[last ? count - 1 : 0]) : value_absent();
+    value_release(list);
+    return STATUS_OK;
+}
+
+static Status call_first(const TemplateArguments *arguments, Value *out) {
+    return element(arguments, false, out);
+}
+
+static Status call_last(const TemplateArguments *arguments, Value *out) {
+    return element(arguments, true, out);
+}
+
+static Status call_default(const TemplateArguments *arguments, Value *out) {
+    bool by_truth = arguments->count > 2 && template_truth(arguments->items[2]);
+    Value value = arguments->items[0];
+    bool kept = by_truth ? template_truth(value) : value.kind != VALUE_ABSENT;
+    *out = value_retain(kept ? value : arguments->items[1]);
+    return STATUS_OK;
+}
+
+static Status call_string(const TemplateArguments *arguments, Value *out) {
+    return joined(arguments->items[0], value_absent(), out);
+}
+
+static Status call_int(const TemplateArguments *arguments, Value *out) {
+    Value value = arguments->items[0];
+    char *end = NULL;
+    if (is_string(value)) {
+        int64_t number = strtoll(value.as.string->bytes, &end, 10);
+        *out = value_int(*end ? 0 : number);
+        return STATUS_OK;
+    }
+    int64_t number;
+    TRY(value_to_int(value, "int", &number));
+    *out = value_int(number);
+    return STATUS_OK;
+}
+
+// Rows of a dictionary: keys, items, or pairs of them.
+typedef enum DictPart { DICT_KEYS, DICT_VALUES, DICT_ITEMS } DictPart;
+
+static Status dict_parts(const TemplateArguments *arguments, DictPart part, Value *out) {
+    Value dict = arguments->items[0];
+    if (dict.kind != VALUE_DICT)
+        return fail(STATUS_FORMAT, "line %d of the template: expected a dictionary, found %s",
+                    arguments->line, value_text(dict).text);
+    *out = value_list(dict_count(dict.as.dict));
+    for (size_t i = 0; i < dict_count(dict.as.dict); i++) {
+        Value key, item;
+        dict_entry(dict.as.dict, i, &key, &item);
+        Value row = value_retain(part == DICT_KEYS ? key : item);
+        if (part == DICT_ITEMS) {
+            Value pair = value_tuple(2);
+            list_push(pair.as.list, value_retain(key));
+            list_push(pair.as.list, row);
+            row = pair;
+        }
+        list_push(out->as.list, row);
+    }
+    return STATUS_OK;
+}
+
+static Status call_keys(const TemplateArguments *arguments, Value *out) {
+    return dict_parts(arguments, DICT_KEYS, out);
+}
+
+static Status call_values(const TemplateArguments *arguments, Value *out) {
+    return dict_parts(arguments, DICT_VALUES, out);
+}
+
+static Status call_items(const TemplateArguments *arguments, Value *out) {
+    return dict_parts(arguments, DICT_ITEMS, out);
+}
+
+static Status call_get(const TemplateArguments *arguments, Value *out) {
+    Value dict = arguments->items[0], found = value_absent();
+    if (dict.kind == VALUE_DICT && is_string(arguments->items[1]))
+        found = dict_get(dict.as.dict, arguments->items[1]);
+    if (found.kind == VALUE_ABSENT)
+        found = arguments->count > 2 ? arguments->items[2] : value_none();
+    *out = value_retain(found);
+    return STATUS_OK;
+}
+
+// --- functions
+
+static Status call_range(const TemplateArguments *arguments, Value *out) {
+    int64_t bounds[3] = {0, 0, 1};
+    size_t count = arguments->count < 3 ? arguments->count : 3;
+    for (size_t i = 0; i < count; i++)
+        TRY(value_to_int(arguments->items[i], "range", &bounds[count == 1 ? 1 : i]));
+    if (bounds[2] == 0) return wrong(arguments->line, "a step of 0 in", "range");
+    *out = value_range(bounds[0], bounds[1], bounds[2]);
+    return STATUS_OK;
+}
+
+static Status call_namespace(const TemplateArguments *arguments, Value *out) {
+    *out = value_dict();
+    for (size_t i = 0; i < arguments->count; i++)
+        if (arguments->keywords[i])
+            dict_set_word(out->as.dict, arguments->keywords[i], value_retain(arguments->items[i]));
+    return STATUS_OK;
+}
+
+static Status call_raise(const TemplateArguments *arguments, Value *out) {
+    Text text = {0};
+    (void)out;
+    template_append(arguments->items[0], &text);
+    Status status = fail(STATUS_VALUE, "the chat's template: %s", text_get(&text));
+    text_free(&text);
+    return status;
+}
+
+// --- tests
+
+static Status test_defined(const TemplateArguments *arguments, Value *out) {
+    *out = value_bool(arguments->items[0].kind != VALUE_ABSENT);
+    return STATUS_OK;
+}
+
+static Status test_undefined(const TemplateArguments *arguments, Value *out) {
+    *out = value_bool(arguments->items[0].kind == VALUE_ABSENT);
+    return STATUS_OK;
+}
+
+static Status test_none(const TemplateArguments *arguments, Value *out) {
+    *out = value_bool(arguments->items[0].kind == VALUE_NONE);
+    return STATUS_OK;
+}
+
+static Status test_string(const TemplateArguments *arguments, Value *out) {
+    *out = value_bool(is_string(arguments->items[0]));
+    return STATUS_OK;
+}
+
+static Status test_mapping(const TemplateArguments *arguments, Value *out) {
+    *out = value_bool(arguments->items[0].kind == VALUE_DICT);
+    return STATUS_OK;
+}
+
+static Status test_iterable(const TemplateArguments *arguments, Value *out) {
+    uint64_t kind = arguments->items[0].kind;
+    *out = value_bool(kind == VALUE_STRING || kind == VALUE_LIST || kind == VALUE_TUPLE ||
+                      kind == VALUE_DICT || kind == VALUE_RANGE);
+    return STATUS_OK;
+}
+
+static Status test_number(const TemplateArguments *arguments, Value *out) {
+    uint64_t kind = arguments->items[0].kind;
+    *out = value_bool(kind == VALUE_INT || kind == VALUE_FLOAT);
+    return STATUS_OK;
+}
+
+static Status test_true(const TemplateArguments *arguments, Value *out) {
+    Value value = arguments->items[0];
+    *out = value_bool(value.kind == VALUE_BOOL && value.as.integer != 0);
+    return STATUS_OK;
+}
+
+static Status test_false(const TemplateArguments *arguments, Value *out) {
+    Value value = arguments->items[0];
+    *out = value_bool(value.kind == VALUE_BOOL && value.as.integer == 0);
+    return STATUS_OK;
+}
+
+static Status test_odd(const TemplateArguments *arguments, Value *out) {
+    *out = value_bool(arguments->items[0].kind == VALUE_INT &&
+                      arguments->items[0].as.integer % 2 != 0);
+    return STATUS_OK;
+}
+
+static Status test_even(const TemplateArguments *arguments, Value *out) {
+    *out = value_bool(arguments->items[0].kind == VALUE_INT &&
+                      arguments->items[0].as.integer % 2 == 0);
+    return STATUS_OK;
+}
+
+// --- tables
+
+static const TemplateRow filters[] = {
+    {"trim", call_strip, 1},
+    {"upper", call_upper, 1},
+    {"lower", call_lower, 1},
+    {"title", call_title, 1},
+    {"replace", call_replace, 3},
+    {"capitalize", call_capitalize, 1},
+    {"length", call_length, 1},
+    {"count", call_length, 1},
+    {"join", call_join, 1},
+    {"default", call_default, 2},
+    {"d", call_default, 2},
+    {"first", call_first, 1},
+    {"last", call_last, 1},
+    {"list", call_list, 1},
+    {"string", call_string, 1},
+    {"safe", call_string, 1},
+    {"int", call_int, 1},
+    {"items", call_items, 1},
+    {NULL, NULL, 0},
+};
+static const TemplateRow methods[] = {
+    {"strip", call_strip, 1},       {"lstrip", call_lstrip, 1},
+    {"rstrip", call_rstrip, 1},     {"startswith", call_startswith, 2},
+    {"upper", call_upper, 1},       {"lower", call_lower, 1},
+    {"endswith", call_endswith, 2}, {"title", call_title, 1},
+    {"split", call_split, 2},       {"capitalize", call_capitalize, 1},
+    {"keys", call_keys, 1},         {"values", call_values, 1},
+    {"replace", call_replace, 3},   {"items", call_items, 1},
+    {"get", call_get, 2},           {NULL, NULL, 0},
+};
+static const TemplateRow functions[] = {{"range", call_range, 1},
+                                        {"namespace", call_namespace, 0},
+                                        {"raise_exception", call_raise, 1},
+                                        {NULL, NULL, 0}};
+static const TemplateRow tests[] = {
+    {"defined", test_defined, 1},
+    {"undefined", test_undefined, 1},
+    {"none", test_none, 1},
+    {"string", test_string, 1},
+    {"mapping", test_mapping, 1},
+    {"iterable", test_iterable, 1},
+    {"sequence", test_iterable, 1},
+    {"number", test_number, 1},
+    {"true", test_true, 1},
+    {"false", test_false, 1},
+    {"odd", test_odd, 1},
+    {"even", test_even, 1},
+    {NULL, NULL, 0},
+};
+
+static Status call_row(const TemplateRow *rows, const char *what, const char *name,
+                       const TemplateArguments *arguments, Value *out) {
+    *out = value_absent();
+    for (; rows->name; rows++)
+        if (strcmp(rows->name, name) == 0)
+            return (int)arguments->count < rows->argument_count_min
+                       ? wrong(arguments->line, "too few arguments for", name)
+                       : rows->call(arguments, out);
+    return wrong(arguments->line, what, name);
+}
+
+Status template_filter(const char *name, const TemplateArguments *arguments, Value *out) {
+    return call_row(filters, "tl knows no filter", name, arguments, out);
+}
+
+Status template_test(const char *name, const TemplateArguments *arguments, Value *out) {
+    return call_row(tests, "tl knows no test", name, arguments, out);
+}
+
+Status template_method(const char *name, const TemplateArguments *arguments, Value *out) {
+    return call_row(methods, "tl knows no method", name, arguments, out);
+}
+
+Status template_function(const char *name, const TemplateArguments *arguments, Value *out) {
+    return call_row(functions, "tl knows no function", name, arguments, out);
+}

@@ -1,0 +1,150 @@
+"""Chats: templates against what Jinja 3.1.6 makes of them with Hugging Face's settings
+(chat_cases.json), what is refused, and chat itself."""
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import run
+from test_generate import FORWARD, MODEL
+
+CASES = json.loads(Path(__file__).with_name("chat_cases.json").read_text())
+
+MODEL_OF = """
+fn save_with(template) {
+    save_model({}, "t.gguf", meta: {
+        "tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["<unk>", "<s>", "</s>", "a"],
+        "tokenizer.ggml.token_type": [2, 3, 3, 1], "tokenizer.ggml.bos_token_id": 1,
+        "tokenizer.ggml.eos_token_id": 2, "tokenizer.chat_template": template
+    })
+}
+"""
+ALL = MODEL_OF + """
+let all = parse_json(read_file("cases.json"))
+for name, template in all.templates {
+    save_with(template)
+    let m = load_model("t.gguf")
+    for c in all.cases {
+        if c[0] != name { continue }
+        let got = none
+        try { got = apply_chat_template(m, all.chats[c[1]], c[2]) } catch e { got = {"error": e.message} }
+        print(to_json(got))
+    }
+}
+"""
+
+
+class Chat(unittest.TestCase):
+    def run_in_folder(self, code, **files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in files.items():
+                Path(folder, name.replace("_", ".")).write_text(content)
+            Path(folder, "program.tl").write_text(code)
+            return run("run", "--memory-check=strict", "program.tl", cwd=folder)
+
+    def test_templates(self):
+        result = self.run_in_folder(ALL, cases_json=json.dumps(CASES))
+        self.assertEqual(result.status, 0, result.err)
+        got = [json.loads(line) for line in result.out.splitlines()]
+        self.assertEqual(len(got), len(CASES["cases"]))
+        for (name, chat, answer, want), text in zip(CASES["cases"], got):
+            with self.subTest(name, chat=chat, answer=answer):
+                if isinstance(want, dict):
+                    self.assertEqual(text, {"error": "the chat's template: " + want["error"]})
+                else:
+                    self.assertEqual(text, want)
+
+    def test_messages(self):
+        result = self.run_in_folder(MODEL_OF + """
+            struct Said { role: string, content: string }
+            save_with("{% for m in messages %}{{ m.role }}: {{ m['content'] }};{% endfor %}")
+            let m = load_model("t.gguf")
+            print(apply_chat_template(m, "Hi"))
+            print(apply_chat_template(m, list(Said { role: "system", content: "Be" }, {"role": "user", "content": "b"})))
+            print(m.apply_chat_template((Said { role: "user", content: "c" },)) == "user: c;")
+        """)
+        self.assertEqual(result.out, "user: Hi;\nsystem: Be;user: b;\ntrue\n", result.err)
+
+    def test_refusals(self):
+        def of(template):
+            return MODEL_OF + f"save_with({json.dumps(template)})\nprint(apply_chat_template(load_model('t.gguf'), 'Hi'))" \
+                .replace("'", '"')
+        line = "error[format]: line %d of the template: "
+        for template, expected in [
+            ("a\n{% if x %}", line % 2 + "{% endif %} is missing"),
+            ("{% for x in y %}{% else %}", line % 1 + "{% endfor %} is missing"),
+            ("{% macro f() %}", line % 1 + "there is no statement {% macro %} here"),
+            ("{% endif %}", line % 1 + "there is no statement {% endif %} here"),
+            ("{{ x", line % 1 + "the text ends inside a tag"),
+            ("\n\n{{ \"x }}", line % 3 + "a string does not end"),
+            ("{# x", line % 1 + "a comment does not end"),
+            ("{{ x y }}", line % 1 + "expected `}}`, found `y`"),
+            ("{{ x %}", line % 1 + "expected `}}`, found `%}`"),
+            ("{{ (x }}", line % 1 + "expected `)`, found `}}`"),
+            ("{{ * }}", line % 1 + "expected an expression, found `*`"),
+            ("{{ 1a }}", line % 1 + "expected a number, found `1a`"),
+            ("{% set 3 = x %}", line % 1 + "expected a variable, found `3`"),
+            ("{% set x %}", line % 1 + "expected `=`, found `%}`"),
+            ("{{ x. }}", line % 1 + "expected a name, found `}}`"),
+            ("{{ " + "(" * 200 + " }}", line % 1 + "this is nested too deeply"),
+            ("{{ 1" + " + 1" * 900 + " }}", line % 1 + "this is nested too deeply"),
+            ("{% if a %}" + "{% elif b %}" * 200 + "{% endif %}", line % 1 + "this is nested too deeply"),
+            ("{{ 1 | sparkle }}", line % 1 + "tl knows no filter `sparkle`"),
+            ("{{ 1 is blue }}", line % 1 + "tl knows no test `blue`"),
+            ("{{ messages.sort() }}", line % 1 + "tl knows no method `sort`"),
+            ("{{ now() }}", line % 1 + "tl knows no function `now`"),
+            ("{{ messages[0].content.replace(\"a\") }}", line % 1 + "too few arguments for `replace`"),
+            ("{{ 3 | trim }}", line % 1 + "expected a string, found 3"),
+            ("{{ nobody | upper }}", line % 1 + "expected a string, found nothing"),
+            ("{{ nobody.name }}", line % 1 + "nothing has no `name`"),
+            ("{{ nobody[0] }}", line % 1 + "nothing has no element 0"),
+            ("{% for x in nobody %}{% endfor %}", line % 1 + "there is nothing to loop over"),
+            ("{% for a, b in [1] %}{% endfor %}",
+             line % 1 + "the loop has two variables, but its items are no pairs"),
+            ("{% set x = 1 %}{% set x.a = 2 %}", line % 1 + "only a namespace has fields to set"),
+            ("{{ 1 + \"a\" }}", line % 1 + 'cannot compute 1 + "a"'),
+            ("{{ 1 % 0 }}", line % 1 + "cannot compute 1 % 0"),
+            ("{{ {1: 2} }}", line % 1 + "the keys of a dictionary are strings"),
+            ("{{ [1](2) }}", line % 1 + "only names and methods can be called"),
+            ("{{ range(1, 2, 0) }}", line % 1 + "a step of 0 in `range`"),
+            ("{{ raise_exception(\"no \" ~ 1) }}", "error[value]: the chat's template: no 1"),
+        ]:
+            with self.subTest(template[:40]):
+                result = self.run_in_folder(of(template))
+                self.assertEqual(result.err.splitlines()[0], expected)
+                self.assertEqual(result.status, 1)
+
+    def test_what_chat_refuses(self):
+        for arguments, expected in [
+            ("5", "error[type]: messages must be a string or a list of messages, but it is 5"),
+            ("list(5)", "error[type]: a message must be a dictionary or struct with role and content, but it is 5"),
+            ('"Hi"', "error[key]: a.gguf has no template of chats (tokenizer.chat_template)"),
+        ]:
+            with self.subTest(arguments):
+                result = self.run_in_folder(MODEL + 'save_model(net, "a.gguf", meta: meta)\n'
+                                            f'chat(load_model("a.gguf"), {arguments})')
+                self.assertEqual(result.err.splitlines()[0], expected)
+        self.assertIn("write the prompt as the model expects it, and call generate", result.err)
+
+    def test_chat_is_generate_after_the_template(self):
+        result = self.run_in_folder(MODEL + """
+            meta["tokenizer.chat_template"] = "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}a"
+            save_model(net, "a.gguf", meta: meta)
+        """ + FORWARD + """
+            let m = load_model("a.gguf")
+            let said = list()
+            let ids = [1, 3, 4, 2, 5, 2, 3]      // <s> a b </s> c </s> a: the mark is not put twice
+            let want = generate(m, ids, 8, temperature: 1.5, seed: 3)
+            let chats = list({"role": "user", "content": "ab"}, {"role": "assistant", "content": "c"})
+            assert_eq(chat(m, chats, 8, temperature: 1.5, seed: 3, on_token: fn(t) { said.push(t) }), want)
+            assert_eq(join(said), want)
+            meta["tokenizer.chat_template"] = "{{ messages[0].content }}"
+            save_model(net, "b.gguf", meta: meta)
+            assert_eq(chat(load_model("b.gguf"), "ab", 8, temperature: 0), generate(m, "ab", 8, temperature: 0))
+            print(len(want) > 0)
+        """)
+        self.assertEqual((result.out, result.status), ("true\n", 0), result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
