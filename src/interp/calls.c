@@ -1,4 +1,8 @@
 // Call expressions: f(a, b: c), x.f(a), Type::f(a), closures.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
 #include "interp/bind.h"
 #include "interp/code.h"
 #include "interp/format.h"
@@ -188,8 +192,8 @@ const Code *lower_call(Lowering *lowering, const Node *node) {
         bool known = lower_known(code, callee->as.name.binding);
         if (known && code->row && code->row == catalog_find("assert", 6) &&
             code->arguments.positional > 0)
-            code->arguments.values[0] = lower_asserted(
-                lowering, node->as.call.arguments[0].value, code->arguments.values[0]);
+            code->arguments.values[0] = lower_asserted(lowering, node->as.call.arguments[0].value,
+                                                       code->arguments.values[0]);
         if (known) return &code->head;
         code->candidates =
             lower_candidates(lowering, callee->as.name.binding, callee->as.name.otherwise,
@@ -234,14 +238,35 @@ static Value find_function(Frame *frame, const CallCode *call) {
     return value_absent();
 }
 
-static void fail_no_method(Value receiver, const CallCode *call) {
+// What can be called on a value, borrowed; NULL: this row cannot. A row "list.push" is a method of
+// one kind, others are functions that take the value first.
+static const char *method_of_kind(const char *name, const char *kind) {
+    size_t length = strlen(kind);
+    if (strncmp(name, kind, length) == 0 && name[length] == '.') return name + length + 1;
+    return strpbrk(name, ".:") ? NULL : name;
+}
+
+static const char *nearest_method(Value receiver, const char *name) {
     bool structure = receiver.kind == VALUE_STRUCT;
     const StructCode *code = structure ? receiver.as.instance->type->definition : NULL;
+    size_t most = structure ? (code ? code->method_count : 0) : catalog_count(), count = 0;
+    const char **names = memory_allocate((most + 1) * sizeof *names);
+    for (size_t i = 0; i < most; i++) {
+        names[count] =
+            structure ? code->methods[i].name
+                      : method_of_kind(catalog_get(i)->signature.name, value_kind_name(receiver));
+        if (names[count]) count++;
+    }
+    const char *near = catalog_nearest(name, names, count);
+    free(names);
+    return near;
+}
+
+static void fail_no_method(Value receiver, const CallCode *call) {
+    bool structure = receiver.kind == VALUE_STRUCT;
     fail(STATUS_NAME, "%s has no method `%s`",
          structure ? receiver.as.instance->type->name : value_kind_name(receiver), call->name);
-    const char *near = NULL;
-    for (size_t i = 0; code && i < code->method_count && !near; i++)
-        near = catalog_nearest(call->name, &code->methods[i].name, 1);
+    const char *near = nearest_method(receiver, call->name);
     if (near) fail_help("did you mean `%s`?", near);
 }
 

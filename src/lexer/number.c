@@ -38,7 +38,7 @@ static void fail_malformed(Lexer *lexer, const char *begin) {
         if (letter == 0 && !digit && !point) break;
         lexer->at += letter > 0 ? letter : 1;
     }
-    Token *token = lexer_add(lexer, TOKEN_INT, begin);
+    Token *token = lexer_add(lexer, TOKEN_ERROR, begin);
     size_t length = (size_t)(lexer->at - begin);
     if (length <= 60)
         lexer_fail(lexer, token->span, NULL, "malformed number `%.*s`", (int)length, begin);

@@ -275,6 +275,8 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     }
     const char *help = NULL;
     if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";
+    if (token->kind == TOKEN_ARROW || token->kind == TOKEN_FAT_ARROW)
+        help = "a function without a name is written fn(x) { x * 2 }";
     return parser_fail_expected_help(parser, "a newline or `;` after this statement", help);
 }
 
@@ -356,7 +358,10 @@ static Node *fail_unclosed(Parser *parser, const Token *opener, const char *what
 // { statements }, with newlines counting again whatever brackets stand around.
 Node *parse_block(Parser *parser, const char *what) {
     if (!parser_is(parser, TOKEN_LEFT_BRACE))
-        return parser_fail_expected(parser, parser_say(parser, "`{` to begin the %s", what));
+        return parser_fail_expected_help(parser, parser_say(parser, "`{` to begin the %s", what),
+                                         parser_is(parser, TOKEN_COLON)
+                                             ? "statements that belong together stand in braces"
+                                             : NULL);
     const Token *opener = parser_peek(parser);
     if (!parser_enter(parser)) return NULL;
     Context outer = parser_open_bracket(parser);

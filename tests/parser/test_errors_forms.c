@@ -16,6 +16,19 @@ static void test_control(void **state) {
                         "  |\n"
                         "1 | while { }\n"
                         "  |       ^\n"},
+        {"fn f(x):\n", "error[syntax]: expected `{` to begin the function, found `:`\n"
+                       " --> t.tl:1:8\n"
+                       "  |\n"
+                       "1 | fn f(x):\n"
+                       "  |        ^\n"
+                       "  = help: statements that belong together stand in braces\n"},
+        {"let f = x -> x\n",
+         "error[syntax]: expected a newline or `;` after this statement, found `->`\n"
+         " --> t.tl:1:11\n"
+         "  |\n"
+         "1 | let f = x -> x\n"
+         "  |           ^^\n"
+         "  = help: a function without a name is written fn(x) { x * 2 }\n"},
         {"for x { }\n", "error[syntax]: expected `in` and what to go through, found `{`\n"
                         " --> t.tl:1:7\n"
                         "  |\n"
