@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/number.h"
 #include "interp/builtin.h"
 #include "interp/handles.h"
 #include "model/kv_cache.h"
@@ -23,17 +22,18 @@ static void path_release(void *payload) {
     model_release(model_entry_model(payload));
 }
 
-// The tensor of that name, or a longer path when names go on from it.
+// The tensor that a step came to, or the path that goes on from there.
+static Value arrive(Model *model, const ModelEntry *entry, Tensor *tensor) {
+    if (tensor) return value_tensor(tensor);
+    model_retain(model);
+    return value_handle(&handle_model_path, (void *)(uintptr_t)entry);
+}
+
 static Status step(Model *model, const ModelEntry *from, const char *word, Value *out) {
     Tensor *tensor;
     const ModelEntry *entry;
     TRY(model_step(model, from, word, &entry, &tensor));
-    if (tensor) {
-        *out = value_tensor(tensor);
-        return STATUS_OK;
-    }
-    model_retain(model);
-    *out = value_handle(&handle_model_path, (void *)(uintptr_t)entry);
+    *out = arrive(model, entry, tensor);
     return STATUS_OK;
 }
 
@@ -48,10 +48,12 @@ static Status path_get_field(Handle *handle, const char *name, Value *out) {
 
 static Status path_get_index(Handle *handle, Value index, Value *out) {
     int64_t number;
-    char name[NUMBER_TEXT_MAX];
+    Tensor *tensor;
+    const ModelEntry *entry, *from = handle->payload;
     TRY(value_to_int(index, "index", &number));
-    number_format_integer(number, name);
-    return path_get_field(handle, name, out);
+    TRY(model_step_number(model_entry_model(from), from, number, &entry, &tensor));
+    *out = arrive(model_entry_model(from), entry, tensor);
+    return STATUS_OK;
 }
 
 static void model_print(Handle *handle, Text *out) {

@@ -227,15 +227,24 @@ static bool all_direct(const Builtin *row, const Value *values) {
     return true;
 }
 
+static void add_direct_input(Preparation *p, Value value, bool donated) {
+    OpInput *input = &p->call.inputs[p->call.n_inputs++];
+    if (value.kind == VALUE_TENSOR) {
+        input->tensor = value.as.tensor;
+        input->donate = donated;
+    } else if (value.kind == VALUE_ABSENT) {
+        *input = op_absent();
+    } else {
+        *input = value.kind == VALUE_INT ? op_int(value.as.integer) : op_float(value.as.number);
+    }
+}
+
 static Status prepare_directly(Preparation *p, const Builtin *row, const Value *values,
                                uint32_t donated) {
     for (int i = 0; i < row->signature.count; i++) {
         const Param *param = &row->signature.params[i];
         if (param->kind == PARAM_TENSOR) {
-            OpInput *input = &p->call.inputs[p->call.n_inputs++];
-            Tensor *temporary; // none: tensors and numbers are inputs as they are
-            TRY(op_input_from_value(values[i], NULL, input, &temporary));
-            input->donate = input->tensor && (donated >> i & 1u);
+            add_direct_input(p, values[i], donated >> i & 1u);
         } else if (values[i].kind != VALUE_ABSENT) {
             p->what = parameter_name(row, i);
             TRY(set_attribute(p, attribute_of(row, i), values[i]));
@@ -249,7 +258,8 @@ static Status prepare_directly(Preparation *p, const Builtin *row, const Value *
 
 // The plain int that a row declared `-> int` gives when its result has one element.
 static Value read_result(const Builtin *row, Value result) {
-    if (result.kind != VALUE_TENSOR || strcmp(row->signature.result, "int") != 0) return result;
+    const char *kind = row->signature.result;
+    if (result.kind != VALUE_TENSOR || kind[0] != 'i' || strcmp(kind, "int") != 0) return result;
     Value number = result;
     Status status = value_read_number(&number);
     if (number.kind == VALUE_TENSOR && status == STATUS_OK) return result;

@@ -30,7 +30,9 @@ typedef struct CallCode {
     const Code *receiver; // of methods
     const char *name;
     size_t name_length;
-    DType dtype; // f32::zeros: of what is made
+    const char *known_kind;   // of the receiver for which the method was last looked up
+    const Builtin *known_row; // and what was found
+    DType dtype;              // f32::zeros: of what is made
 } CallCode;
 
 // "text" and "text" + "more", as print's formats are written.
@@ -207,6 +209,18 @@ const Code *lower_call(Lowering *lowering, const Node *node) {
     return &code->head;
 }
 
+// The builtin method of a kind of value. The names of kinds are constants: a pointer identifies
+// one.
+static const Builtin *find_builtin_method(Value receiver, const CallCode *call) {
+    CallCode *known = (CallCode *)(uintptr_t)call;
+    const char *kind = value_kind_name(receiver);
+    if (kind != known->known_kind) {
+        known->known_row = builtin_find_method(receiver, call->name, call->name_length);
+        known->known_kind = kind;
+    }
+    return known->known_row;
+}
+
 // A method and its receiver's own meaning of the name. Retained; ABSENT when there is none.
 static Value find_method(Value receiver, const CallCode *call, const FunctionCode **function) {
     *function = NULL;
@@ -219,7 +233,7 @@ static Value find_method(Value receiver, const CallCode *call, const FunctionCod
             return value_retain(receiver.as.instance->fields[field]);
         return value_absent();
     }
-    const Builtin *row = builtin_find_method(receiver, call->name, call->name_length);
+    const Builtin *row = find_builtin_method(receiver, call);
     if (row) return (Value){.kind = VALUE_BUILTIN, .as.builtin = row};
     if (receiver.kind == VALUE_DICT) {
         Value item = dict_get_word(receiver.as.dict, call->name);

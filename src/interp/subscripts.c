@@ -389,6 +389,7 @@ typedef struct IndexCode {
     Code head;
     const Code *object;
     StepCode step;
+    int field_hint; // where a struct had this field when last asked
 } IndexCode;
 
 static Value eval_index(Frame *frame, const Code *code) {
@@ -449,10 +450,26 @@ Value value_field(Value object, const char *name, size_t length) {
     return value.kind == VALUE_ABSENT ? fail_no_field(object, name) : value;
 }
 
+// A field of a struct lies where it lay the last time. ABSENT where it has no value or is none.
+static Value eval_struct_field(IndexCode *field, const Instance *instance) {
+    int index = struct_find_field_near(instance->type, field->step.name, field->step.name_length,
+                                       field->field_hint);
+    if (index < 0) return value_absent();
+    field->field_hint = index;
+    return value_retain(instance->fields[index]);
+}
+
 static Value eval_field(Frame *frame, const Code *code) {
-    const IndexCode *field = (const IndexCode *)code;
+    IndexCode *field = (IndexCode *)(uintptr_t)code;
     Value object = EVAL(frame, field->object);
     if (failed(object)) return object;
+    if (object.kind == VALUE_STRUCT) {
+        Value value = eval_struct_field(field, object.as.instance);
+        if (value.kind != VALUE_ABSENT) {
+            value_release(object);
+            return value;
+        }
+    }
     origin_current.at = code->span.begin;
     Value result = value_field(object, field->step.name, field->step.name_length);
     if (failed(result)) error_place(code->span);

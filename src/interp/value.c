@@ -38,12 +38,22 @@ Value value_struct(const StructType *type) {
     return (Value){.kind = VALUE_STRUCT, .as.instance = instance};
 }
 
+static bool is_field(const StructType *type, size_t index, const char *name, size_t length) {
+    const char *field = type->field_names[index];
+    return field[0] == name[0] && strncmp(field, name, length) == 0 && field[length] == '\0';
+}
+
 int struct_find_field(const StructType *type, const char *name, size_t length) {
-    for (size_t i = 0; i < type->field_count; i++) {
-        const char *field = type->field_names[i];
-        if (strncmp(field, name, length) == 0 && field[length] == '\0') return (int)i;
-    }
+    for (size_t i = 0; i < type->field_count; i++)
+        if (is_field(type, i, name, length)) return (int)i;
     return -1;
+}
+
+int struct_find_field_near(const StructType *type, const char *name, size_t length, int hint) {
+    bool there = hint >= 0 && (size_t)hint < type->field_count;
+    return there && is_field(type, (size_t)hint, name, length)
+               ? hint
+               : struct_find_field(type, name, length);
 }
 
 Value value_cell(Value content) {

@@ -6,6 +6,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "catalog/catalog.h"
 #include "model/model_table.h"
 #include "tensor/op.h"
@@ -18,6 +19,8 @@ struct ModelEntry {
     Tensor *stored;           // of named tensors: as the file has it; NULL once loaded
     Tensor *loaded;           // once asked for: one reference
     ModelEntry *children;     // names that are one word longer, by that word
+    ModelEntry **numbered;    // those whose word is a number, by that number; NULL between them
+    size_t numbered_count;
     UT_hash_handle hh, hh_sibling;
 };
 
@@ -57,11 +60,33 @@ static ModelEntry *name_entry(Model *model, const char *name, size_t length) {
     return entry;
 }
 
+enum { NUMBERED_MAX = 1 << 16 };
+
+// "17" as 17; false for anything that is not how a small number is written.
+static bool word_number(const char *word, size_t *out) {
+    char *end;
+    unsigned long number = strtoul(word, &end, 10);
+    *out = number;
+    bool plain = word[0] >= '0' && word[0] <= '9' && (word[0] != '0' || word[1] == '\0');
+    return plain && *end == '\0' && number < NUMBERED_MAX;
+}
+
+static void index_numbers(ModelEntry *parent) {
+    size_t number;
+    for (ModelEntry *child = parent->children; child; child = child->hh_sibling.next)
+        if (word_number(child->word, &number) && number >= parent->numbered_count)
+            parent->numbered_count = number + 1;
+    parent->numbered = memory_allocate_zeroed(parent->numbered_count, sizeof *parent->numbered);
+    for (ModelEntry *child = parent->children; child; child = child->hh_sibling.next)
+        if (word_number(child->word, &number)) parent->numbered[number] = child;
+}
+
 static void index_names(Model *model) {
     for (size_t i = 0; i < model->file->tensor_count; i++) {
         const GgufTensor *tensor = &model->file->tensors[i];
         name_entry(model, tensor->name, strlen(tensor->name))->tensor = tensor;
     }
+    for (ModelEntry *entry = model->names; entry; entry = entry->hh.next) index_numbers(entry);
 }
 
 // A model that the device could never hold is refused before anything is loaded.
@@ -135,6 +160,7 @@ static void free_names(Model *model) {
         HASH_DEL(model->names, entry);
         tensor_release(entry->stored);
         tensor_release(entry->loaded);
+        free(entry->numbered);
         free(entry->name);
         free(entry);
     }
@@ -257,12 +283,25 @@ static Status unknown_step(const Model *model, const ModelEntry *from, const cha
     return status;
 }
 
+static Status enter(Model *model, ModelEntry *next, const ModelEntry **entry, Tensor **out) {
+    *out = NULL;
+    *entry = next;
+    return next->tensor ? load_tensor(model, next, out) : STATUS_OK;
+}
+
 Status model_step(Model *model, const ModelEntry *from, const char *word, const ModelEntry **entry,
                   Tensor **out) {
     ModelEntry *next;
     HASH_FIND(hh_sibling, from ? from->children : model->tops, word, strlen(word), next);
-    *out = NULL;
-    *entry = next;
     if (!next) return unknown_step(model, from, word);
-    return next->tensor ? load_tensor(model, next, out) : STATUS_OK;
+    return enter(model, next, entry, out);
+}
+
+Status model_step_number(Model *model, const ModelEntry *from, int64_t number,
+                         const ModelEntry **entry, Tensor **out) {
+    if (number >= 0 && (uint64_t)number < from->numbered_count && from->numbered[number])
+        return enter(model, from->numbered[number], entry, out);
+    char word[NUMBER_TEXT_MAX];
+    number_format_integer(number, word);
+    return model_step(model, from, word, entry, out);
 }

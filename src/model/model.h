@@ -36,6 +36,9 @@ bool model_has_tensor(const Model *model, const char *name);
 // STATUS_NAME.
 Status model_step(Model *model, const ModelEntry *from, const char *word, const ModelEntry **entry,
                   Tensor **out) MUST_USE;
+// The same where the word is a number.
+Status model_step_number(Model *model, const ModelEntry *from, int64_t number,
+                         const ModelEntry **entry, Tensor **out) MUST_USE;
 Model *model_entry_model(const ModelEntry *entry); // borrowed
 const char *model_entry_name(const ModelEntry *entry);
 

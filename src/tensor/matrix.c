@@ -8,8 +8,8 @@
 typedef struct Product {
     Tensor *a, *b; // [.., M, K] and [.., K, N], owned
     bool drop_row, drop_column;
-    DType dtype;  // of the result
-    Shape shape;  // of the result
+    DType dtype; // of the result
+    Shape shape; // of the result
     Shape leading;
 } Product;
 
@@ -163,11 +163,10 @@ Status op_run_bmm(const OpCall *call, Tensor **results) {
 }
 
 static Status check_linear(const OpCall *call, const Tensor *x, const Tensor *weight,
-                           const Tensor *bias) {
+                           const Tensor *bias, Shape *out) {
     TensorType in = tensor_type(x), matrix = tensor_type(weight), added;
     if (bias) added = tensor_type(bias);
-    Shape shape;
-    return shape_linear(call->op->name, &in, &matrix, bias ? &added : NULL, &shape);
+    return shape_linear(call->op->name, &in, &matrix, bias ? &added : NULL, out);
 }
 
 // product + bias, which takes no part in the dtype.
@@ -177,9 +176,56 @@ static Status add_bias(Tensor *product, Tensor *bias, Tensor **out) {
     return op_binary(OP_add, op_donated(product), op_tensor(same), out);
 }
 
+// Whether the kernel reads both operands of x @ transpose(weight) where they lie and nobody records
+// it: then there is nothing to prepare.
+static bool is_direct_linear(const Tensor *x, const Tensor *weight) {
+    DType left = tensor_dtype(x), right = tensor_dtype(weight);
+    bool floats = dtype_is_float(left) && (dtype_is_float(right) || left != DTYPE_FLOAT64);
+    return !tape_recording && floats && (dtype_is_float(right) || dtype_is_quant(right)) &&
+           tensor_is_contiguous(x) && (!dtype_is_quant(right) || weight->view.strides[1] == 1);
+}
+
+static Status linear_direct(const OpCall *call, Tensor *x, Tensor *weight, const Shape *shape,
+                            Tensor **out) {
+    SCOPED_TENSOR(result);
+    DType dtype = product_dtype(tensor_dtype(x), tensor_dtype(weight));
+    TRY(tensor_new(x->device, dtype, shape, &result));
+    const TensorView *matrix = &weight->view;
+    int64_t in = matrix->dims[1], outs = matrix->dims[0];
+    int64_t rows = compose_product(shape->dims, 0, shape->rank - 1);
+    TensorView left = {.buffer = x->view.buffer,
+                       .offset = x->view.offset,
+                       .dtype = x->view.dtype,
+                       .rank = 2,
+                       .dims = {rows, in},
+                       .strides = {in, 1}};
+    TensorView right = *matrix, target = left;
+    right.dims[0] = in;
+    right.dims[1] = outs;
+    right.strides[0] = matrix->strides[1];
+    right.strides[1] = matrix->strides[0];
+    target.buffer = result->view.buffer;
+    target.offset = result->view.offset;
+    target.dtype = dtype;
+    target.dims[1] = target.strides[0] = outs;
+    KernelCall kernel;
+    kernel.kernel = KERNEL_MATMUL;
+    kernel.n_inputs = 2;
+    kernel.n_outputs = 1;
+    kernel.inputs[0] = (KernelOperand){.view = &left};
+    kernel.inputs[1] = (KernelOperand){.view = &right};
+    kernel.outputs[0] = &target;
+    kernel.op_name = call->op->name;
+    TRY(op_run_kernel(&kernel));
+    return compose_give(&result, out);
+}
+
 Status op_run_linear(const OpCall *call, Tensor **results) {
     Tensor *weight = call->inputs[1].tensor, *bias = compose_input(call, 2);
-    TRY(check_linear(call, call->inputs[0].tensor, weight, bias));
+    Shape shape;
+    TRY(check_linear(call, call->inputs[0].tensor, weight, bias, &shape));
+    if (!bias && is_direct_linear(call->inputs[0].tensor, weight))
+        return linear_direct(call, call->inputs[0].tensor, weight, &shape, results);
     SCOPED_TENSOR(across);
     SCOPED_TENSOR(product);
     TRY(tensor_transpose(weight, 0, 1, &across));

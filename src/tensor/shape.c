@@ -4,13 +4,19 @@
 #include <string.h>
 
 Shape tensor_shape(const Tensor *tensor) {
-    Shape shape = {.rank = tensor->view.rank};
-    memcpy(shape.dims, tensor->view.dims, (size_t)shape.rank * sizeof *shape.dims);
+    // All of it: a copy of known size is a few instructions.
+    Shape shape;
+    shape.rank = tensor->view.rank;
+    memcpy(shape.dims, tensor->view.dims, sizeof shape.dims);
     return shape;
 }
 
 TensorType tensor_type(const Tensor *tensor) {
-    return (TensorType){tensor->view.dtype, tensor_shape(tensor)};
+    TensorType type;
+    type.dtype = tensor->view.dtype;
+    type.shape.rank = tensor->view.rank;
+    memcpy(type.shape.dims, tensor->view.dims, sizeof type.shape.dims);
+    return type;
 }
 
 int64_t tensor_count(const Tensor *tensor) {

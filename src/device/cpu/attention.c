@@ -122,13 +122,19 @@ static const BlockSteps block_steps[] = {
                      add_product_double, store_rows_double},
 };
 
+// Whether a kernel for few rows reads keys or values of this type where they lie.
+static bool is_read_directly(const Attention *attention, const ThinKernel *kernels, DType dtype,
+                             int64_t column_stride, int64_t rows) {
+    bool same = (dtype == DTYPE_FLOAT64) == (attention->compute == COMPUTE_F64);
+    return rows <= THIN_ROWS_MAX && kernels[dtype] && same && column_stride == 1;
+}
+
 // scores[rows, count] = q @ keys^T, keys: [count, width].
 static void score_keys(const Block *block, const Matrix *keys) {
     const Attention *attention = block->attention;
-    ThinKernel dot = matrix_simd()->dot[keys->dtype];
-    bool same = (keys->dtype == DTYPE_FLOAT64) == (attention->compute == COMPUTE_F64);
-    if (block->rows <= THIN_ROWS_MAX && dot && same && keys->column_stride == 1) {
-        dot(&(ThinProduct){
+    const ThinKernel *dot = matrix_simd()->dot;
+    if (is_read_directly(attention, dot, keys->dtype, keys->column_stride, block->rows)) {
+        dot[keys->dtype](&(ThinProduct){
             .a = block->q,
             .a_stride = attention->width,
             .rows = (int)block->rows,
@@ -156,13 +162,12 @@ static void score_keys(const Block *block, const Matrix *keys) {
 // sums[rows, value_width] += scores[rows, count] @ values[count, value_width].
 static void add_values(const Block *block, const Matrix *values) {
     const Attention *attention = block->attention;
-    ThinKernel strip = matrix_simd()->strip[values->dtype];
-    bool same = (values->dtype == DTYPE_FLOAT64) == (attention->compute == COMPUTE_F64);
-    if (block->rows <= THIN_ROWS_MAX && strip && same && values->column_stride == 1) {
+    const ThinKernel *strip = matrix_simd()->strip;
+    if (is_read_directly(attention, strip, values->dtype, values->column_stride, block->rows)) {
         int64_t item = (int64_t)dtype_size(values->dtype),
                 real = (int64_t)compute_bytes(attention->compute);
         for (int64_t column = 0; column < values->columns; column += STRIP_COLUMNS_MAX)
-            strip(&(ThinProduct){
+            strip[values->dtype](&(ThinProduct){
                 .a = block->scores,
                 .a_stride = KEY_BLOCK,
                 .rows = (int)block->rows,
@@ -256,7 +261,6 @@ static Status check_dtypes(const KernelCall *call) {
 
 Status cpu_kernel_ATTENTION(const KernelCall *call) {
     TRY(check_dtypes(call));
-    TRY(blas_load());
     Attention attention = {
         .q = call->inputs[0].view,
         .k = call->inputs[1].view,
@@ -283,8 +287,15 @@ Status cpu_kernel_ATTENTION(const KernelCall *call) {
     attention.group = attention.q->dims[last - 1] / attention.key_heads;
     int64_t rows = attention.queries * attention.group;
     attention.row_blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
-    double work = (double)minimum(rows, ROW_BLOCK) * (double)attention.keys *
-                  (double)(attention.width + attention.value_width);
+    const MatrixSimd *simd = matrix_simd();
+    int64_t most = minimum(rows, ROW_BLOCK);
+    if (!is_read_directly(&attention, simd->dot, attention.k->dtype, attention.k->strides[last],
+                          most) ||
+        !is_read_directly(&attention, simd->strip, attention.v->dtype, attention.v->strides[last],
+                          most))
+        TRY(blas_load());
+    double work =
+        (double)most * (double)attention.keys * (double)(attention.width + attention.value_width);
     cpu_parallel(batches * attention.key_heads * attention.row_blocks,
                  (int64_t)(PARALLEL_WORK / (work + 1)) + 1, run_blocks, &attention);
     return STATUS_OK;

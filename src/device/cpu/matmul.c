@@ -80,13 +80,10 @@ static void product_tiny(const MatrixProduct *product) {
     });
 }
 
-static void product_large(const MatrixProduct *product) {
-    if (!matrix_product_thin(product)) matrix_product_blocked(product);
-}
-
 static ProductPath choose_path(const MatrixProduct *product) {
     if (product->compute == COMPUTE_I64) return matrix_product_integer;
-    return is_tiny(product) ? product_tiny : product_large;
+    if (is_tiny(product)) return product_tiny;
+    return matrix_suits_thin(product) ? matrix_product_thin : matrix_product_blocked;
 }
 
 static Status choose_compute(const KernelCall *call, CpuCompute *out) {
@@ -182,7 +179,7 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
         step *= batch.dims[d];
     }
     batch.path = choose_path(product);
-    if (batch.path == product_large) TRY(blas_load());
+    if (batch.path == matrix_product_blocked) TRY(blas_load());
     run_batch(&batch);
     return STATUS_OK;
 }

@@ -94,9 +94,10 @@ typedef struct MatrixProduct {
 } MatrixProduct;
 // Any strides and dtypes that convert to the compute type F32 or F64, in tiles of bounded size.
 void matrix_product_blocked(const MatrixProduct *product);
-// The same for few rows or few columns, reading the large operand once where it lies. False, and
-// nothing is done, when the product is not of that kind.
-bool matrix_product_thin(const MatrixProduct *product);
+// The same for few rows or few columns, reading the large operand once where it lies; only for
+// products that suit it.
+bool matrix_suits_thin(const MatrixProduct *product);
+void matrix_product_thin(const MatrixProduct *product);
 // Compute type I64: wrapping integers.
 void matrix_product_integer(const MatrixProduct *product);
 

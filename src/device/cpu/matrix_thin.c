@@ -111,17 +111,37 @@ static MatrixProduct product_transpose(const MatrixProduct *product) {
     return flipped;
 }
 
-bool matrix_product_thin(const MatrixProduct *given) {
+// The product, or its transpose, so that its few rows are those of a.
+static bool orient(const MatrixProduct *given, MatrixProduct *out) {
     bool flip = given->a.rows > THIN_ROWS_MAX;
     if (flip && (given->b.columns > THIN_ROWS_MAX || dtype_is_quant(given->b.dtype))) return false;
-    MatrixProduct product = flip ? product_transpose(given) : *given;
-    const Matrix *a = &product.a, *b = &product.b;
-    bool dot = b->row_stride == 1 || b->rows == 1;
+    *out = flip ? product_transpose(given) : *given;
+    return true;
+}
+
+static bool is_dot(const Matrix *b) {
+    return b->row_stride == 1 || b->rows == 1;
+}
+
+static ThinKernel choose_kernel(const Matrix *b) {
     const MatrixSimd *simd = matrix_simd();
-    ThinKernel kernel = dot ? simd->dot[b->dtype] : simd->strip[b->dtype];
-    bool reads = dot || b->column_stride == 1 || b->columns == 1;
-    if (!kernel || !reads || (product.compute == COMPUTE_F64) != (b->dtype == DTYPE_FLOAT64))
-        return false;
+    return is_dot(b) ? simd->dot[b->dtype] : simd->strip[b->dtype];
+}
+
+bool matrix_suits_thin(const MatrixProduct *given) {
+    MatrixProduct product;
+    if (!orient(given, &product)) return false;
+    const Matrix *b = &product.b;
+    bool reads = is_dot(b) || b->column_stride == 1 || b->columns == 1;
+    return reads && choose_kernel(b) &&
+           (product.compute == COMPUTE_F64) == (b->dtype == DTYPE_FLOAT64);
+}
+
+void matrix_product_thin(const MatrixProduct *given) {
+    MatrixProduct product;
+    ASSERT(orient(given, &product));
+    const Matrix *a = &product.a, *b = &product.b;
+    bool dot = is_dot(b);
     Thin thin = {
         .whole = {.a = a->data,
                   .a_stride = a->row_stride,
@@ -132,7 +152,7 @@ bool matrix_product_thin(const MatrixProduct *given) {
                   .out_row_stride = product.out_row_stride,
                   .out_column_stride = product.out_column_stride},
         .b = *b,
-        .kernel = kernel,
+        .kernel = choose_kernel(b),
         .real_bytes = compute_bytes(product.compute),
     };
     const DTypeInfo *info = &dtype_info[b->dtype];
@@ -147,5 +167,4 @@ bool matrix_product_thin(const MatrixProduct *given) {
     }
     run_thin(&thin, &product, dot);
     free(rows);
-    return true;
 }

@@ -21,17 +21,20 @@ enum { DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
 #define WIDTH LANES
 #define NAME(x) float_##x
 #define SUM floats_sum
+#define SUM_FOUR floats_sum_four
 #include "device/cpu/simd/thin_body.h"
 #undef REAL
 #undef VECTOR
 #undef WIDTH
 #undef NAME
 #undef SUM
+#undef SUM_FOUR
 #define REAL double
 #define VECTOR Doubles
 #define WIDTH DOUBLE_LANES
 #define NAME(x) double_##x
 #define SUM doubles_sum
+#define SUM_FOUR doubles_sum_four
 #include "device/cpu/simd/thin_body.h"
 
 // Plain element types: a group is a few vectors.
@@ -116,9 +119,22 @@ static void integer_product(const IntegerProduct *product) {
 }
 
 static float row_maximum(const float *scores, int64_t count) {
+    Floats highest = (Floats){0} - INFINITY;
+    Ints is_nan = {0};
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        Floats values = floats_of_float32((const char *)(scores + i));
+        Ints above = values > highest;
+        highest = (Floats)(((Ints)values & above) | ((Ints)highest & ~above));
+        is_nan |= values != values;
+    }
     float maximum = -INFINITY;
     bool has_nan = false;
-    for (int64_t i = 0; i < count; i++) {
+    for (int lane = 0; lane < LANES; lane++) {
+        maximum = highest[lane] > maximum ? highest[lane] : maximum;
+        has_nan |= is_nan[lane] != 0;
+    }
+    for (; i < count; i++) {
         maximum = scores[i] > maximum ? scores[i] : maximum;
         has_nan |= scores[i] != scores[i];
     }

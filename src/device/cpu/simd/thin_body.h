@@ -1,5 +1,5 @@
 // Products with few rows and tiny products in one compute type; included once for float32 and once
-// for float64 with REAL, VECTOR, WIDTH, NAME(x) and SUM set.
+// for float64 with REAL, VECTOR, WIDTH, NAME(x), SUM and SUM_FOUR set.
 
 typedef void (*NAME(GroupLoad))(const char *row, int64_t first, VECTOR *out);
 typedef VECTOR (*NAME(VectorLoad))(const char *source);
@@ -101,11 +101,18 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 #pragma GCC unroll 4
         for (int j = 0; j < columns; j++) totals[i][j] = sums[i][j][0] + sums[i][j][1];
     if (tile.rest->count > 0) NAME(dot_rest)(product, b, tile, totals);
-    REAL *out = product->out;
-    for (int i = 0; i < rows; i++)
+    REAL *out = (REAL *)product->out + column * product->out_column_stride;
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) {
+        REAL numbers[4];
+        if (columns == 4)
+            SUM_FOUR(totals[i], numbers);
+        else
+#pragma GCC unroll 4
+            for (int j = 0; j < columns; j++) numbers[j] = SUM(totals[i][j]);
         for (int j = 0; j < columns; j++)
-            out[i * product->out_row_stride + (column + j) * product->out_column_stride] =
-                SUM(totals[i][j]);
+            out[i * product->out_row_stride + j * product->out_column_stride] = numbers[j];
+    }
 }
 
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
