@@ -4,8 +4,8 @@
 #include "walk.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint DTYPES = 0; // in, out, index
-const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, INDEX_DTYPE = DTYPES >> 8;
+layout(constant_id = 1) const uint DTYPES = 0; // out, index, in
+const uint OUT_DTYPE = DTYPES & 15u, INDEX_DTYPE = DTYPES >> 4 & 15u, IN_DTYPE = DTYPES >> 8;
 layout(push_constant, scalar) uniform Push {
     Strides shape;
     uint64_t in_address, out_address, index_address;

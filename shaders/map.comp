@@ -67,7 +67,11 @@ int64_t offset_of(uint view, uint64_t item) {
 }
 
 real4 load_input(uint k, uint64_t item) {
+#ifdef WITH_QUANTISED
+    uint dtype = DTYPES; // of the only operand
+#else
     uint dtype = DTYPES >> 4 * k & 15u;
+#endif
     if ((SINGLE >> (8 + k) & 1u) != 0) return real4(immediate(inputs[k]));
     bool single = (SINGLE >> k & 1u) != 0;
     int64_t offset = RANK == 0 && single ? 0L : offset_of(k + 1, item);

@@ -53,6 +53,13 @@ void eight_weights(uint64_t base, uint eight, out vec4 first, out vec4 second, o
         float d = half_at(block);
         first = signed_bytes(pair_of_shorts(at)) * d;
         second = signed_bytes(pair_of_shorts(at + 4UL)) * d;
+    } else if (B_DTYPE != Q6_K) {
+        uint64_t block = base + uint64_t(weight_offset(int64_t(k_first), B_DTYPE));
+        int64_t at = int64_t(k_first % block_elements(B_DTYPE));
+        for (int i = 0; i < 4; i++) {
+            first[i] = load_weight(block, at + int64_t(i), B_DTYPE);
+            second[i] = load_weight(block, at + int64_t(i) + 4L, B_DTYPE);
+        }
     } else {
         uint in_block = eight % 32, half_block = in_block / 16, quarter = in_block / 4 % 4;
         uint lane = in_block % 4 * 8;

@@ -4,9 +4,9 @@
 
 #include "types.glsl"
 
-layout(constant_id = 0) const uint DTYPES = 0; // a, b, out
+layout(constant_id = 0) const uint DTYPES = 0; // a, out, b
 layout(constant_id = 1) const uint BATCH_RANK = 0;
-const uint A_DTYPE = DTYPES & 15u, B_DTYPE = DTYPES >> 4 & 15u, OUT_DTYPE = DTYPES >> 8 & 15u;
+const uint A_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, B_DTYPE = DTYPES >> 8;
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Batches {
     int64_t a_strides[8], b_strides[8]; // in elements

@@ -32,12 +32,6 @@ static inline VulkanReal vulkan_real_wider(VulkanReal a, VulkanReal b) {
     return a > b ? a : b;
 }
 
-// Which block-quantised types the shaders read.
-static inline bool vulkan_reads_dtype(DType dtype) {
-    return !dtype_is_quant(dtype) || dtype == DTYPE_Q4_0 || dtype == DTYPE_Q8_0 ||
-           dtype == DTYPE_Q6_K;
-}
-
 // STATUS_DTYPE: op has no kernel on this device for the dtypes of its operands.
 Status vulkan_no_kernel(Device *device, const KernelCall *call);
 // The bits of a number of the compute type that stand for a scalar operand.

@@ -118,8 +118,7 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     if (quantised && (call->options.op != 0 || dim != 0 || dtype_is_quant(out.dtype)))
         return fail(STATUS_DTYPE, "%s takes only whole rows of %s, and gives floats", call->op_name,
                     dtype_name(in.dtype));
-    if (!vulkan_reads_dtype(in.dtype) || (quantised && out.dtype == DTYPE_FLOAT64))
-        return vulkan_no_kernel(device, call);
+    if (quantised && out.dtype == DTYPE_FLOAT64) return vulkan_no_kernel(device, call);
     if (vulkan_view_count(&out) == 0) return STATUS_OK;
     TRY(check_range(device, call, index, in.dims[dim]));
     TensorView expanded = call->options.op == 0 ? expand_index(index, &out, dim) : *index;
@@ -135,7 +134,7 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     fill_strides(&walk, &strides);
     VulkanDispatch dispatch = walk_dispatch(shader, &walk, &strides);
     add_constant(&dispatch,
-                 (uint32_t)in.dtype | (uint32_t)out.dtype << 4 | (uint32_t)index->dtype << 8);
+                 (uint32_t)out.dtype | (uint32_t)index->dtype << 4 | (uint32_t)in.dtype << 8);
     push.in = vulkan_address(&in);
     push.out = vulkan_address(&out);
     push.index = vulkan_address(index);

@@ -8,7 +8,10 @@
 _Static_assert(DTYPE_BOOL == 0 && DTYPE_UINT8 == 1 && DTYPE_INT8 == 2 && DTYPE_INT16 == 3 &&
                    DTYPE_INT32 == 4 && DTYPE_INT64 == 5 && DTYPE_FLOAT16 == 6 &&
                    DTYPE_BFLOAT16 == 7 && DTYPE_FLOAT32 == 8 && DTYPE_FLOAT64 == 9 &&
-                   DTYPE_Q4_0 == 10 && DTYPE_Q8_0 == 11 && DTYPE_Q6_K == 12,
+                   DTYPE_Q4_0 == 10 && DTYPE_Q8_0 == 11 && DTYPE_Q6_K == 12 && DTYPE_Q4_1 == 13 &&
+                   DTYPE_Q5_0 == 14 && DTYPE_Q5_1 == 15 && DTYPE_Q2_K == 16 && DTYPE_Q3_K == 17 &&
+                   DTYPE_Q4_K == 18 && DTYPE_Q5_K == 19 && DTYPE_IQ4_NL == 20 &&
+                   DTYPE_IQ4_XS == 21 && DTYPE_TQ1_0 == 22 && DTYPE_TQ2_0 == 23,
                "shaders/include/types.glsl numbers the dtypes");
 
 enum { GROUP_ITEMS = 512, LANES = 4 };
@@ -310,9 +313,6 @@ Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView 
     }
     if (same && contiguous && out->buffer != in->buffer) return copy_bytes(device, out, in);
     TensorView to = *out, from = *in;
-    if (!vulkan_reads_dtype(in->dtype))
-        return fail(STATUS_DTYPE, "%s has no kernel on %s for %s", op_name, device->name,
-                    dtype_name(in->dtype));
     if (same) to.dtype = from.dtype = bits_dtype(out->dtype);
     KernelCall call = move_call(&to, op_name);
     call.inputs[0].view = &from;

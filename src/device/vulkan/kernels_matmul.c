@@ -41,7 +41,7 @@ static bool choose_real(Product *product) {
                   (dtype_is_float(b) || (dtype_is_quant(b) && a != DTYPE_FLOAT64));
     bool wide = a == DTYPE_FLOAT64 || b == DTYPE_FLOAT64 || out == DTYPE_FLOAT64;
     product->real = whole ? REAL_I64 : wide ? REAL_F64 : REAL_F32;
-    return (whole || floats) && !(wide && dtype_is_quant(b)) && vulkan_reads_dtype(b);
+    return (whole || floats) && !(wide && dtype_is_quant(b));
 }
 
 // Leading dimensions over which b does not change are rows of a, where a's strides allow it.
@@ -128,8 +128,8 @@ static Status dispatch_batches(Device *device, const Product *product, VulkanDis
     const ProductPush *push = &product->push;
     dispatch->groups[1] = 1;
     dispatch->groups[2] = (uint32_t)product->count;
-    dispatch->constants[0] = (uint32_t)product->a->dtype | (uint32_t)product->b->dtype << 4 |
-                             (uint32_t)product->out->dtype << 8;
+    dispatch->constants[0] = (uint32_t)product->a->dtype | (uint32_t)product->out->dtype << 4 |
+                             (uint32_t)product->b->dtype << 8;
     dispatch->constants[1] = (uint32_t)product->batch_rank;
     dispatch->arguments = &product->batches;
     dispatch->arguments_bytes = sizeof product->batches;

@@ -31,19 +31,6 @@ static void free_vulkan(Device *device, void *handle, size_t bytes) {
     pthread_mutex_unlock(&vulkan->lock);
 }
 
-// shaders/include/quantised.glsl reads these block types; of others it would make nonsense.
-static bool shaders_read(DType dtype) {
-    return !dtype_is_quant(dtype) || dtype == DTYPE_Q4_0 || dtype == DTYPE_Q8_0 ||
-           dtype == DTYPE_Q6_K;
-}
-
-static Status check_types(Device *device, const KernelCall *call) {
-    for (int i = 0; i < call->n_inputs; i++)
-        if (call->inputs[i].view && !shaders_read(call->inputs[i].view->dtype))
-            return vulkan_no_kernel(device, call);
-    return STATUS_OK;
-}
-
 static Status run_vulkan(Device *device, const KernelCall *call) {
     static const char *const names[KERNEL_COUNT] = {
 #define KERNEL(code, name, doc) name,
@@ -53,7 +40,6 @@ static Status run_vulkan(Device *device, const KernelCall *call) {
     VulkanKernel kernel = vulkan_kernels[call->kernel];
     if (!kernel)
         return fail(STATUS_DEVICE, "%s has no kernel for %s", device->name, names[call->kernel]);
-    TRY(check_types(device, call));
     stream_name_op(call->op_name ? call->op_name : names[call->kernel]);
     return kernel(device, call);
 }
