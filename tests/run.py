@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the whole suite and ends with the line `N passed, N failed`.
+"""Runs the whole suite and ends with the line `N passed, N failed`: on the CPU, and where a Vulkan
+driver is present (a software driver will do) a second time on that device, what makes tensors: unit
+tests of the layers from device/ up, all scripts, and cases whose class says `every_device`. The same
+output is expected from both. `--device` runs one of the two.
 
 Three kinds of test: cmocka programs (BUILD/tests/*), scripts that say what they print
 (tests/lang/*.tl, examples/*.tl), and Python test cases that drive the program from outside
@@ -29,6 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("TL_FIXTURES") or ROOT.parent / "shared")
 TIME_LIMIT_S = 600
+DEVICE_LAYERS = ("device_", "tensor_", "model_", "interp_")
 DIRECTIVE = re.compile(r"//\s*(expect error|expect stderr|expect|exit|args|options|env|stdin):[ ]?(.*)$")
 
 
@@ -44,14 +48,24 @@ def run_command(command, environment=None, stdin=None):
                           capture_output=True, timeout=TIME_LIMIT_S)
 
 
-def run_unit(program):
+def environment_of(device):
+    """TL_DEVICE is where tensors are made, TL_TEST_DEVICE where tests of kernels run them."""
+    return {"TL_DEVICE": "cpu"} if device == "cpu" else {"TL_DEVICE": device, "TL_TEST_DEVICE": device}
+
+
+def name_on(name, device):
+    return name if device == "cpu" else f"{name} on {device}"
+
+
+def run_unit(program, device):
+    name = name_on(program.name, device)
     command = [program]
     if program.name.startswith("replay_"):
         command.append(ROOT / "tests" / "fuzz" / "corpus" / program.name[len("replay_"):])
     try:
-        result = run_command(command)
+        result = run_command(command, environment_of(device))
     except subprocess.TimeoutExpired:
-        return Outcome(program.name, 0, 1, detail=f"took longer than {TIME_LIMIT_S} s")
+        return Outcome(name, 0, 1, detail=f"took longer than {TIME_LIMIT_S} s")
     output = (result.stdout + result.stderr).decode(errors="replace")
     passed = sum(int(n) for n in re.findall(r"\[  PASSED  \] (\d+) test", output))
     skipped = sum(int(n) for n in re.findall(r"\[  SKIPPED \] (\d+) test", output))
@@ -60,7 +74,7 @@ def run_unit(program):
     if result.returncode != 0 and failed == 0:
         failed = 1
         output += f"\nexit status {result.returncode}"
-    return Outcome(program.name, passed, failed, skipped, output if failed else "")
+    return Outcome(name, passed, failed, skipped, output if failed else "")
 
 
 def read_directives(path):
@@ -89,14 +103,14 @@ def difference(expected, actual):
     return ""
 
 
-def run_script(tl, path):
-    name = str(path.relative_to(ROOT))
+def run_script(tl, path, device):
+    name = name_on(str(path.relative_to(ROOT)), device)
     directives = read_directives(path)
     arguments = [a.replace("{fixtures}", str(FIXTURES)) for a in shlex.split(" ".join(directives["args"]))]
     if any("{fixtures}" in a for a in directives["args"]) and not FIXTURES.is_dir():
         failed = os.environ.get("CI") == "true"
         return Outcome(name, 0, int(failed), int(not failed), f"no fixtures at {FIXTURES}")
-    environment = dict(item.split("=", 1) for item in directives["env"])
+    environment = environment_of(device) | dict(item.split("=", 1) for item in directives["env"])
     environment.setdefault("TL_MEMORY_CHECK", "strict")
     command = [tl, "run", *shlex.split(" ".join(directives["options"])), path.relative_to(ROOT), *arguments]
     stdin = "".join(line + "\n" for line in directives["stdin"]).encode() if directives["stdin"] else None
@@ -126,48 +140,80 @@ def run_script(tl, path):
     return Outcome(name, 1)
 
 
-def run_cases(tl, pattern):
+def tests_of(suite):
+    for test in suite:
+        yield from tests_of(test) if isinstance(test, unittest.TestSuite) else [test]
+
+
+def run_cases(tl, pattern, device):
     sys.path.insert(0, str(ROOT / "tests" / "cli"))
-    os.environ["TL"] = str(tl)
-    os.environ["TL_FIXTURES"] = str(FIXTURES)
+    os.environ.update(environment_of(device), TL=str(tl), TL_FIXTURES=str(FIXTURES))
     loader = unittest.TestLoader()
     outcomes = []
     for path in sorted((ROOT / "tests" / "cli").glob("test_*.py")):
         if pattern and pattern not in path.name:
             continue
         result = unittest.TestResult()
-        loader.loadTestsFromName(path.stem).run(result)
+        tests = [test for test in tests_of(loader.loadTestsFromName(path.stem))
+                 if device == "cpu" or getattr(test, "every_device", False)]
+        unittest.TestSuite(tests).run(result)
         bad = result.failures + result.errors
         failed = len({getattr(case, "test_case", case).id() for case, _ in bad})  # subtests count as one
         skipped = len(result.skipped)
         detail = "\n".join(f"{case}\n{text}" for case, text in bad)
-        outcomes.append(Outcome(path.name, result.testsRun - failed - skipped, failed, skipped, detail))
+        outcomes.append(Outcome(name_on(path.name, device), result.testsRun - failed - skipped, failed, skipped, detail))
     return outcomes
+
+
+def run_pass(tl, device, kinds, pattern):
+    jobs = []
+    if "unit" in kinds:
+        programs = sorted(p for p in (tl.parent / "tests").glob("*")
+                          if os.access(p, os.X_OK) and not p.name.startswith("fuzz_"))
+        jobs += [(run_unit, p, device) for p in programs if pattern in p.name
+                 and (device == "cpu" or p.name.startswith(DEVICE_LAYERS))]
+    if "scripts" in kinds:
+        scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))
+        jobs += [(run_script, tl, p, device) for p in scripts if pattern in str(p)]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        outcomes = list(pool.map(lambda job: job[0](*job[1:]), jobs))
+    return outcomes + (run_cases(tl, pattern, device) if "cases" in kinds else [])
+
+
+def find_vulkan(tl):
+    """The first usable Vulkan device, or "" and why there is none."""
+    why = "there is no tl"
+    if tl.exists():
+        for line in run_command([tl, "devices"]).stdout.decode().splitlines():
+            name, _, what = line.partition(" ")
+            if name.startswith("vulkan") and "not usable" not in what:
+                return name, ""
+            why = what.strip()
+    return "", why
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--build", default="build/release")
+    parser.add_argument("--device", choices=["cpu", "vulkan"], help="one pass, on this device")
     parser.add_argument("--only", choices=["unit", "scripts", "cases"], action="append")
     parser.add_argument("pattern", nargs="?", default="", help="run what has this in its name")
     options = parser.parse_args()
-    build = (ROOT / options.build).resolve()
-    os.environ.setdefault("TL_DEVICE", "cpu")  # also where there is a GPU
-    tl = build / "tl"
+    tl = (ROOT / options.build).resolve() / "tl"
     kinds = options.only or ["unit", "scripts", "cases"]
     start = time.monotonic()
 
-    jobs = []
-    if "unit" in kinds:
-        programs = sorted(p for p in (build / "tests").glob("*") if os.access(p, os.X_OK) and not p.name.startswith("fuzz_"))
-        jobs += [(run_unit, p) for p in programs if options.pattern in p.name]
-    if "scripts" in kinds:
-        scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))
-        jobs += [(lambda p: run_script(tl, p), p) for p in scripts if options.pattern in str(p)]
-    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        outcomes = list(pool.map(lambda job: job[0](job[1]), jobs))
-    if "cases" in kinds:
-        outcomes += run_cases(tl, options.pattern)
+    outcomes = []
+    vulkan, why = find_vulkan(tl)
+    if vulkan:
+        os.environ["TL_TEST_VULKAN"] = "1"  # tests of the device's inside must find it too
+    if options.device != "vulkan":
+        outcomes += run_pass(tl, "cpu", kinds, options.pattern)
+    if options.device != "cpu" and vulkan:
+        outcomes += run_pass(tl, vulkan, kinds, options.pattern)
+    elif options.device != "cpu":
+        must = options.device == "vulkan" or os.environ.get("CI") == "true"
+        outcomes.append(Outcome("the suite on vulkan", 0, int(must), int(not must), why))
 
     for outcome in outcomes:
         if outcome.failed:

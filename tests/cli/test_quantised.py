@@ -27,6 +27,8 @@ TYPES = "q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs tq1_0 t
 
 
 class Quantised(unittest.TestCase):
+    every_device = True
+
     def test_numbers_and_products(self):
         model = fixture(self, "models/quant-blocks.gguf")
         for isa in ("base", "avx2", "avx512"):

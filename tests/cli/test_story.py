@@ -16,6 +16,8 @@ def expected(case):
 
 
 class Story(unittest.TestCase):
+    every_device = True
+
     def test_texts(self):
         model = fixture(self, "models/stories260K.gguf")
         for item in expected(self)["stories260K"]:

@@ -132,11 +132,6 @@ static const DType dtypes[] = {DTYPE_BOOL,    DTYPE_UINT8,  DTYPE_INT8,    DTYPE
                                DTYPE_FLOAT32, DTYPE_FLOAT64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
-// On a device that makes a pipeline for each combination, one in ten of them is tried.
-static bool is_sampled(void) {
-    return !array_device() || array_random() % 10 == 0;
-}
-
 static void test_reductions(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{2, 3, 5},   {4, 17, 33},  {1, 1, 1},  {3, 40, 7},
@@ -146,7 +141,7 @@ static void test_reductions(void **state) {
             for (int layout = 0; layout < LAYOUT_COUNT; layout++)
                 for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
                     for (int count = 0; count <= 3; count++)
-                        if ((count > 0 || op == REDUCE_SUM) && is_sampled())
+                        if ((count > 0 || op == REDUCE_SUM))
                             check_reduce((ReduceOp)op, dtypes[d], (Layout)layout, 3, shapes[s],
                                          count);
 }
@@ -357,8 +352,7 @@ static void test_arg_reductions(void **state) {
     for (int d = 0; d < DTYPES; d++)
         for (int layout = 0; layout < LAYOUT_COUNT; layout++)
             for (int s = 0; s < 5; s++)
-                for (int op = 0; op < 2; op++)
-                    if (is_sampled()) check_arg(dtypes[d], (Layout)layout, shapes[s], op);
+                for (int op = 0; op < 2; op++) check_arg(dtypes[d], (Layout)layout, shapes[s], op);
     const int64_t none[2] = {2, 0};
     Array in, out;
     array_make(&in, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, none);
@@ -401,8 +395,7 @@ static void test_scans(void **state) {
         for (int layout = 0; layout < LAYOUT_COUNT; layout++)
             for (int s = 0; s < 5; s++)
                 for (int product = 0; product < 2; product++)
-                    if (is_sampled())
-                        check_scan(dtypes[d], (Layout)layout, shapes[s], product);
+                    check_scan(dtypes[d], (Layout)layout, shapes[s], product);
     Array in, out;
     array_make(&in, DTYPE_FLOAT32, LAYOUT_PLAIN, 0, NULL);
     array_make(&out, DTYPE_FLOAT32, LAYOUT_PLAIN, 0, NULL);

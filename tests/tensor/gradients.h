@@ -190,11 +190,19 @@ static void second_order(const Case *c, const Point *point, Point *out) {
     release_all(inputs, c->n_inputs);
 }
 
+// Differences are taken on the CPU: what they are compared with does not depend on the device.
+static Device *reference_device(void) {
+    static Device *device;
+    if (!device) OK(device_open("cpu", &device));
+    return device;
+}
+
 typedef double (*Function)(const Case *c, const Point *point);
 
 static void compare(const Case *c, const char *what, Function f, const Point *gradient,
                     double tolerance) {
     Point point = point_of(c);
+    Device *tested = device_default_replace(reference_device());
     for (int i = 0; i < c->n_inputs; i++) {
         if (c->fixed >> i & 1u) continue;
         for (int64_t j = 0; j < count_of(c->shapes[i]); j++) {
@@ -211,6 +219,7 @@ static void compare(const Case *c, const char *what, Function f, const Point *gr
                          i, (int)j, got, wanted);
         }
     }
+    (void)device_default_replace(tested);
 }
 
 static void check_case(const Case *c) {
