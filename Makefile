@@ -16,6 +16,8 @@ $(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json scripts/install-deps
 
 run: build
 	@$(TL) run --memory-check examples/01_tour.tl
+	@echo
+	@$(TL) run examples/06_story.tl
 
 test: build
 	@python3 tests/run.py --build $(BUILD)

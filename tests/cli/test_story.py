@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from tl import fixture, run
+from tl import ROOT, fixture, run
 
 STORY = "examples/06_story.tl"
 # How far last logits may be from exact arithmetic. Activations stay floats, so this holds for
@@ -21,9 +21,9 @@ class Story(unittest.TestCase):
     def test_texts(self):
         model = fixture(self, "models/stories260K.gguf")
         for item in expected(self)["stories260K"]:
-            result = run("run", "--memory-check=strict", STORY, model, item["prompt"])
+            result = run("run", "--memory-check=strict", STORY, model, item["prompt"], 80)
             self.assertEqual(result.status, 0, result.err)
-            self.assertEqual(result.out, item["text"] + "\n")
+            self.assertEqual(result.out, item["prompt"] + item["text"] + "\n")
             self.assertIn("change +0.00 MB", result.err)
             self.assertIn("no leak", result.err)
 
@@ -43,6 +43,16 @@ class Story(unittest.TestCase):
                     if gap < 2 * bound:
                         break
                     self.assertEqual(int(token), want, name)
+
+    def test_the_project_has_a_model_of_its_own(self):
+        result = run("run", "--memory-check=strict", STORY)
+        self.assertEqual(result.status, 0, result.err)
+        own = ROOT / "examples/data/tales.gguf"
+        self.assertLess(own.stat().st_size, 2 << 20)
+        text = run("-e", f'print("Once upon a time" + generate(load_model("{own}"), "Once upon a time", 400, '
+                         "temperature: 0))")
+        self.assertEqual(result.out, text.out, text.err)
+        self.assertIn(" ".join(result.out.split()), " ".join((ROOT / "README.md").read_text().split()))
 
     def test_a_missing_model_is_an_error_with_a_place(self):
         result = run("run", STORY, "no-such.gguf", "Once")
