@@ -189,8 +189,37 @@ static const Case reductions[] = {
 TABLE(maps)
 TABLE(reductions)
 
+// Each row once more with numbers and with nothing in place of its inputs.
+static void check_small(const Case *cases, size_t count, const Shape *shape) {
+    for (size_t i = 0; i < count; i++) {
+        Case small = cases[i];
+        for (int j = 0; j < small.n_inputs; j++) small.shapes[j] = *shape;
+        check_case(&small);
+    }
+}
+
+// Reductions of one number and of none that have a slope there.
+static const Case whole_reductions[] = {
+#define WHOLE(id)                                                                                  \
+    { .name = #id, .op = OP_##id, ONE(S(1)), .low = 0.5, .high = 2 }
+    WHOLE(sum),    WHOLE(mean),    WHOLE(prod),    WHOLE(logsumexp),   WHOLE(norm),
+    WHOLE(cumsum), WHOLE(cumprod), WHOLE(softmax), WHOLE(log_softmax),
+};
+static const Case of_numbers[] = {WHOLE(max_along), WHOLE(min_along), WHOLE(median)};
+
+static void test_small(void **state) {
+    (void)state;
+    const Shape number = {.rank = 0}, nothing = {.rank = 2, .dims = {0, 3}};
+    check_small(maps, sizeof maps / sizeof *maps, &number);
+    check_small(maps, sizeof maps / sizeof *maps, &nothing);
+    check_small(whole_reductions, sizeof whole_reductions / sizeof *whole_reductions, &number);
+    check_small(whole_reductions, sizeof whole_reductions / sizeof *whole_reductions, &nothing);
+    check_small(of_numbers, sizeof of_numbers / sizeof *of_numbers, &number);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_maps),
-                                       cmocka_unit_test(test_reductions)};
+                                       cmocka_unit_test(test_reductions),
+                                       cmocka_unit_test(test_small)};
     return cmocka_run_group_tests(tests, NULL, close_device);
 }
