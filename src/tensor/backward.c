@@ -194,7 +194,19 @@ static void list_reached(const Walk *walk, TensorArray *reached) {
     }
 }
 
+// Names what the gradient was lost in, where that is known.
 static Status fail_independent(void) {
+    TapeCut cut = tape_last_cut();
+    tape_forget_cut();
+    SourcePlace place = cut.info ? source_find(cut.origin.at) : (SourcePlace){0};
+    if (place.file) {
+        (void)fail(STATUS_GRADIENT,
+                   "the loss does not depend on anything learnable: no gradient flows through %s "
+                   "(%s:%d)",
+                   cut.info->name, place.file->name, place.line);
+        return fail_help("its result moves in jumps or not at all; the loss must be made of the "
+                         "parameters by other operations");
+    }
     (void)fail(STATUS_GRADIENT, "the loss does not depend on anything learnable");
     return fail_help("tensor w: ... learnable, or learnable(x), declares what is trained");
 }
@@ -208,6 +220,7 @@ Status tape_backward(Tensor *loss, TensorArray *reached) {
     if (status == STATUS_OK && !loss->node->wanted) status = fail_independent();
     if (status == STATUS_OK) status = run(&walk, loss);
     if (status == STATUS_OK && reached) list_reached(&walk, reached);
+    tape_forget_cut();
     finish(&walk);
     tape_set_enabled(enabled);
     return status;

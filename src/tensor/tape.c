@@ -243,8 +243,21 @@ static TapeRecord paused(TapeNode *node) {
     return (TapeRecord){.node = node, .resume = true};
 }
 
+static TapeCut last_cut;
+
+TapeCut tape_last_cut(void) {
+    return last_cut;
+}
+
+void tape_forget_cut(void) {
+    last_cut.info = NULL;
+}
+
 TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
-    if (info->kind == GRADIENT_CONSTANT) return paused(NULL);
+    if (info->kind == GRADIENT_CONSTANT) {
+        last_cut = (TapeCut){info, origin_current};
+        return paused(NULL);
+    }
     TapeNode *node = node_new(info, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++) {
         node->inputs[i].number = call->inputs[i].scalar;

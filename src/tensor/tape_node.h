@@ -35,6 +35,14 @@ void tape_node_spend(TapeNode *node);
 TapeNode *tape_leaf_new(void);
 // The tensor of a node's result; takes the reference to the node.
 void tape_attach(Tensor *tensor, TapeNode *node, int output);
+// The last operation that was given something that needs a gradient and lets none through, since
+// tape_forget_cut; info is NULL when there was none.
+typedef struct TapeCut {
+    const GradientInfo *info;
+    Origin origin;
+} TapeCut;
+TapeCut tape_last_cut(void);
+void tape_forget_cut(void);
 // The nodes from which backward must start, in the order of their making: every live node, newest
 // first.
 TapeNode *tape_newest(void);
