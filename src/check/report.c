@@ -80,10 +80,11 @@ static const char *nearest_name(Checker *checker, const char *name) {
     size_t count = symbol_visible(checker, &names);
     const char *near = catalog_nearest(name, names, count);
     if (near) return near;
-    size_t rows = catalog_count();
-    const char **builtins = memory_allocate(rows * sizeof *builtins);
+    size_t rows = catalog_count(), known = rows + DTYPE_COUNT;
+    const char **builtins = memory_allocate(known * sizeof *builtins);
     for (size_t i = 0; i < rows; i++) builtins[i] = catalog_get(i)->signature.name;
-    near = catalog_nearest(name, builtins, rows);
+    for (size_t i = rows; i < known; i++) builtins[i] = dtype_info[i - rows].name;
+    near = catalog_nearest(name, builtins, known);
     free(builtins);
     return near;
 }

@@ -81,13 +81,19 @@ static void report_type(Checker *checker, const Word *name) {
 
 static void check_named(Checker *checker, TypeNode *type, FunctionNode *symbols) {
     TypeWord word;
+    DType dtype;
     Binding *binding = name_resolve(checker, &type->name);
     if (binding && binding->kind == BINDING_STRUCT) {
         type->binding = binding;
         binding->used = true;
     } else if (!type_word_find(type->name.text, &word) &&
                !is_type_parameter(checker, &type->name)) {
-        report_type(checker, &type->name);
+        if (dtype_find(type->name.text, type->name.length, &dtype))
+            report(checker, STATUS_DTYPE, type->name.span, NULL,
+                   "`%s` is a type of weights in model files; nothing can be converted to it",
+                   type->name.text);
+        else
+            report_type(checker, &type->name);
     }
     for (size_t i = 0; i < type->argument_count; i++)
         check_type(checker, type->arguments[i], symbols);

@@ -30,6 +30,11 @@ static Status fail_regex(int error, const char *what) {
         return fail_help(
             "nested repetitions such as (a+)+ take exponentially long; write them without nesting");
     }
+    if (error == PCRE2_ERROR_NOSUBSTRING) {
+        fail(STATUS_VALUE, "%s: the replacement names a group that the pattern does not have",
+             what);
+        return fail_help("groups are numbered from $1; a dollar sign itself is written $$");
+    }
     return fail(STATUS_VALUE, "%s: %s", what, (const char *)text);
 }
 

@@ -167,15 +167,23 @@ static void name_right_in_help(const Code *code) {
     text_free(&help);
 }
 
+// Appends what an operand is, unless the source says just that: `1 is 1`.
+static void label_operand(Text *label, Value value, const Code *code) {
+    size_t length = 0;
+    const char *text = code ? source_text(code->span, &length) : NULL;
+    ValueText shown = value_text(value);
+    if (text && strlen(shown.text) == length && memcmp(text, shown.text, length) == 0) return;
+    if (label->length) text_append_string(label, ", ");
+    operand_describe(label, value, code);
+}
+
 static void label_operands(const Operands *operands) {
     name_right_in_help(operands->right_code);
     if (error_current()->label[0]) return;
     Text label = {0};
-    operand_describe(&label, operands->left, operands->left_code);
-    if (operands->right.kind != VALUE_ABSENT) {
-        text_append_string(&label, ", ");
-        operand_describe(&label, operands->right, operands->right_code);
-    }
+    label_operand(&label, operands->left, operands->left_code);
+    if (operands->right.kind != VALUE_ABSENT)
+        label_operand(&label, operands->right, operands->right_code);
     fail_label("%s", text_get(&label));
     text_free(&label);
 }

@@ -328,17 +328,18 @@ static Value sequence_index(Value object, const SubscriptValue *subscript) {
                                        : value_retain(object.as.list->items[position]);
 }
 
+static Value fail_no_key(const char *key) {
+    fail(STATUS_KEY, "the dictionary has no key %s", key);
+    fail_help("get(d, key, default) gives a default instead");
+    return value_fail();
+}
+
 static Value dict_index(const Dict *dict, Value index) {
     Value key;
     if (value_to_key(index, &key) != STATUS_OK) return value_fail();
     Value item = dict_get(dict, key);
     if (item.kind != VALUE_ABSENT) return value_retain(item);
-    Text text = {0};
-    value_describe(key, &text);
-    fail(STATUS_KEY, "the dictionary has no key %s", text_get(&text));
-    fail_help("get(d, key, default) gives a default instead");
-    text_free(&text);
-    return value_fail();
+    return fail_no_key(value_text(key).text);
 }
 
 Status fail_no_index(Value object) {
@@ -426,6 +427,7 @@ static bool field_number(const char *name, int64_t *out) {
 
 static Value fail_no_field(Value object, const char *name) {
     if (object.kind == VALUE_STRUCT) return struct_fail_field(object.as.instance->type, name);
+    if (object.kind == VALUE_DICT) return fail_no_key(value_text(value_cstring(name)).text);
     fail(STATUS_NAME, "%s has no field `%s`", value_text(object).text, name);
     if (catalog_find(name, strlen(name))) fail_help("x.%s(...) calls the function", name);
     return value_fail();

@@ -196,7 +196,11 @@ static Node *fail_no_expression(Parser *parser) {
     if (token_is_word(token) && !help)
         help = parser_say(parser, "`%s` begins a statement; it has no value",
                           token_spelling((TokenKind)token->kind));
-    return parser_fail_expected_help(parser, "an expression", help);
+    if (!parser_at_new_line(parser) || token->kind == TOKEN_END)
+        return parser_fail_expected_help(parser, "an expression", help);
+    return FAIL(parser, .span = token->span, .help = help,
+                .message = parser_say(parser, "no statement begins with %s",
+                                      parser_describe(parser, token)));
 }
 
 Node *parse_primary(Parser *parser) {

@@ -253,6 +253,23 @@ static bool ends_itself(const Node *node) {
     }
 }
 
+// How a form that begins with a word is written; NULL for other words.
+static const char *written_form(const char *word) {
+    static const char *const forms[][2] = {
+        {"import", "import \"file.tl\""},
+        {"struct", "struct Name { field: type }"},
+        {"impl", "impl Name { fn method(self) { ... } }"},
+        {"tensor", "tensor name: float32[2, 3] = value"},
+        {"test", "test name { ... }"},
+        {"bench", "bench name { ... }"},
+        {"learn", "learn { objective: loss ... }"},
+        {"with", "with device(\"cpu\") { ... }"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strcmp(forms[i][0], word) == 0) return forms[i][1];
+    return NULL;
+}
+
 static Node *fail_unfinished(Parser *parser, const Node *node) {
     const Token *token = parser_peek(parser);
     const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : NULL;
@@ -263,15 +280,13 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     if (value && value->kind == NODE_NAME && !token->newline_before) {
         const Word *word = &value->as.name.word;
         const char *meant = keyword_suggest(word->text, word->length);
-        bool known = meant && strcmp(meant, word->text) == 0;
+        const char *form = written_form(word->text);
         if (meant)
             return FAIL(parser, .span = word->span,
                         .message = parser_say(parser, "unexpected `%s` before %s", word->text,
                                               parser_describe(parser, token)),
-                        .help = parser_say(parser,
-                                           known ? "a name stands behind `%s`, and no reserved word"
-                                                 : "did you mean `%s`?",
-                                           meant));
+                        .help = form ? parser_say(parser, "this form is written %s", form)
+                                     : parser_say(parser, "did you mean `%s`?", meant));
     }
     const char *help = NULL;
     if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";

@@ -51,8 +51,10 @@ static Status move_block(Tensor **x, int from, int to, int count) {
 static Status unfold(Tensor **x, int dim, const Shape *dims) {
     const TensorView *view = &(*x)->view;
     if (view->rank - 1 + dims->rank > RANK_MAX)
-        return fail(STATUS_INDEX, "the result of the index would have more than %d dimensions",
-                    RANK_MAX);
+        return step(x,
+                    fail(STATUS_INDEX, "the result of the index would have more than %d dimensions",
+                         RANK_MAX),
+                    NULL);
     Shape shape = {.rank = 0};
     for (int i = 0; i < view->rank; i++) {
         if (i != dim) shape.dims[shape.rank++] = view->dims[i];

@@ -155,7 +155,7 @@ static void test_statements(void **state) {
                              "  |\n"
                              "1 | bench loop { }\n"
                              "  | ^^^^^\n"
-                             "  = help: a name stands behind `bench`, and no reserved word\n"},
+                             "  = help: this form is written bench name { ... }\n"},
         {"var x = 3\n", "error[syntax]: unexpected `var` before `x`\n"
                         " --> t.tl:1:1\n"
                         "  |\n"
