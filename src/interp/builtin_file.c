@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "interp/convert.h"
 #include "interp/text_file.h"
@@ -14,10 +15,22 @@ static Status fail_path(const char *doing, const char *path, int error) {
     return fail(STATUS_IO, "cannot %s \"%s\": %s", doing, path, strerror(error));
 }
 
+enum { TEXT_BYTES_MAX = 1 << 30 };
+
+static Status fail_large(const char *path) {
+    return fail(STATUS_IO, "cannot read \"%s\": it is larger than %d MB", path,
+                TEXT_BYTES_MAX >> 20);
+}
+
 static Status read_stream(FILE *file, const char *path, Text *out) {
     char bytes[65536];
     size_t count;
-    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) text_append(out, bytes, count);
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        size_t whole = out->length + count;
+        if (whole > TEXT_BYTES_MAX) return fail_large(path);
+        text_append(out, bytes, count);
+        if (out->length < whole) return memory_exhausted();
+    }
     return ferror(file) ? fail_path("read", path, errno) : STATUS_OK;
 }
 
@@ -25,6 +38,7 @@ static Status open_for_reading(const char *path, FILE **out) {
     struct stat about;
     if (stat(path, &about) != 0) return fail_path("read", path, errno);
     if (S_ISDIR(about.st_mode)) return fail_path("read", path, EISDIR);
+    if (S_ISREG(about.st_mode) && about.st_size > TEXT_BYTES_MAX) return fail_large(path);
     *out = fopen(path, "rb");
     return *out ? STATUS_OK : fail_path("read", path, errno);
 }

@@ -5,6 +5,7 @@
 
 #include <gc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,6 +439,17 @@ static void *run_job(void *pointer) {
     return NULL;
 }
 
+// Signals go to the thread that works, so that they interrupt what it waits for in the system.
+static void wait_for(pthread_t thread) {
+    sigset_t interrupts, before;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    sigaddset(&interrupts, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &interrupts, &before);
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 Status heap_run_on_stack(size_t stack_bytes, void (*fn)(void *argument), void *argument) {
     heap_start();
     StackJob *job = heap_allocate_rooted(sizeof *job);
@@ -453,7 +465,7 @@ Status heap_run_on_stack(size_t stack_bytes, void (*fn)(void *argument), void *a
         return fail(STATUS_MEMORY, "the system refused a thread with a stack of %zu MB: %s",
                     stack_bytes >> 20, strerror(error));
     }
-    pthread_join(thread, NULL);
+    wait_for(thread);
     *error_current() = job->error;
     heap_free(job);
     return STATUS_OK;

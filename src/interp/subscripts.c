@@ -275,13 +275,24 @@ static Value string_slice_by(const String *string, const IndexItem *item) {
     return result;
 }
 
+static Status read_mask(Tensor *mask, int64_t **out, size_t *count) {
+    *count = (size_t)tensor_count(mask);
+    *out = memory_allocate_zeroed(*count, sizeof **out);
+    Status status = tensor_read_integers(mask, *out);
+    if (status != STATUS_OK) free(*out);
+    return status;
+}
+
 // Several elements at once, by a list or tensor of indexes or a mask of bools.
 static Value list_gather(Value sequence, Value index) {
     int64_t *positions;
     size_t count;
     const List *list = sequence.as.list;
-    if (value_to_ints(index, "the index", &positions, &count) != STATUS_OK) return value_fail();
-    bool mask = index.kind == VALUE_TENSOR && tensor_dtype(index.as.tensor) == DTYPE_BOOL;
+    bool mask = index.kind == VALUE_TENSOR && tensor_dtype(index.as.tensor) == DTYPE_BOOL &&
+                tensor_rank(index.as.tensor) == 1;
+    if ((mask ? read_mask(index.as.tensor, &positions, &count)
+              : value_to_ints(index, "the index", &positions, &count)) != STATUS_OK)
+        return value_fail();
     Value result = value_list(count);
     Status status = STATUS_OK;
     if (mask && count != list->count)

@@ -168,7 +168,8 @@ class Features(Server):
                     self.rename(line, character, name)
                 self.assertEqual((str(caught.exception), caught.exception.code), (message, -32803))
         self.client.open("struct P { a: int }\nlet p = P { a: 1 }\nprint(p.a)\n")
-        with self.assertRaisesRegex(Failure, "fields and methods cannot be renamed"):
+        with self.assertRaisesRegex(Failure, "fields and methods cannot be renamed: "
+                                             "what they belong to is known only when the program runs"):
             self.rename(2, 8, "b")
         self.assertEqual(self.rename(1, 8, "Q"), [(0, 7, 8), (1, 8, 9)])
 

