@@ -95,6 +95,7 @@ class Chat(unittest.TestCase):
             ("{{ now() }}", line % 1 + "tl knows no function `now`"),
             ("{{ messages[0].content.replace(\"a\") }}", line % 1 + "too few arguments for `replace`"),
             ("{{ 3 | trim }}", line % 1 + "expected a string, found 3"),
+            ("{{ 3 | items }}", line % 1 + "expected a dictionary, found 3"),
             ("{{ nobody | upper }}", line % 1 + "expected a string, found nothing"),
             ("{{ nobody.name }}", line % 1 + "nothing has no `name`"),
             ("{{ nobody[0] }}", line % 1 + "nothing has no element 0"),
