@@ -255,9 +255,9 @@ static Status parse_index(Parser *parser, Expr **out) {
     TRY(template_advance(parser));
     TRY(parse_bound(parser, &part));
     add_part(expr, part);
-    if (template_token_is(parser, ":")) {
-        expr->kind = EXPR_SLICE;
-        TRY(template_advance(parser));
+    if (template_token_is(parser, ":")) expr->kind = EXPR_SLICE;
+    for (int i = 0; expr->kind == EXPR_SLICE && i < 2; i++) {
+        if (template_token_is(parser, ":")) TRY(template_advance(parser));
         TRY(parse_bound(parser, &part));
         add_part(expr, part);
     }

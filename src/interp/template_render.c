@@ -3,7 +3,6 @@
 
 #include "interp/convert.h"
 #include "interp/format.h"
-#include "interp/object.h"
 #include "interp/template_tree.h"
 #include "interp/template_values.h"
 
@@ -37,16 +36,8 @@ static Value look_up(const Scope *scope, const char *name) {
     return value_absent();
 }
 
-// Of a dictionary or a struct; undefined when there is none. Borrowed.
-static Value member(Value object, const char *name) {
-    if (object.kind == VALUE_DICT) return dict_get_word(object.as.dict, name);
-    if (object.kind != VALUE_STRUCT) return value_absent();
-    int at = struct_find_field(object.as.instance->type, name, strlen(name));
-    return at < 0 ? value_absent() : object.as.instance->fields[at];
-}
-
 static Status field(const Expr *expr, Value object, Value *out) {
-    *out = value_retain(member(object, expr->text));
+    *out = value_retain(template_member(object, expr->text));
     if (object.kind != VALUE_ABSENT && object.kind != VALUE_NONE) return STATUS_OK;
     return fail(STATUS_FORMAT, "line %d of the template: nothing has no `%s`", expr->line,
                 expr->text);
@@ -56,7 +47,7 @@ static Status field(const Expr *expr, Value object, Value *out) {
 static Status element(const Expr *expr, Value object, Value index, Value *out) {
     *out = value_absent();
     if (index.kind == VALUE_STRING && (object.kind == VALUE_DICT || object.kind == VALUE_STRUCT)) {
-        *out = value_retain(member(object, index.as.string->bytes));
+        *out = value_retain(template_member(object, index.as.string->bytes));
         return STATUS_OK;
     }
     if (object.kind == VALUE_ABSENT || object.kind == VALUE_NONE || index.kind != VALUE_INT)
@@ -72,28 +63,36 @@ static Status element(const Expr *expr, Value object, Value index, Value *out) {
     return STATUS_OK;
 }
 
-static int64_t clamp_bound(Value bound, int64_t fallback, int64_t count) {
-    int64_t at = bound.kind == VALUE_INT ? bound.as.integer : fallback;
-    if (at < 0) at += count;
-    return at < 0 ? 0 : at > count ? count : at;
+// Python's bounds: from `low` to `high`, counted from the end when negative.
+static int64_t clamp_bound(Value bound, int64_t fallback, int64_t count, bool backward) {
+    if (bound.kind != VALUE_INT) return fallback;
+    int64_t at = bound.as.integer < 0 ? bound.as.integer + count : bound.as.integer;
+    int64_t low = backward ? -1 : 0, high = backward ? count - 1 : count;
+    return at < low ? low : at > high ? high : at;
 }
 
-static Status slice(Value object, Value start, Value stop, Value *out) {
-    Value items = value_to_items(object, "what is sliced");
-    if (items.kind == VALUE_FAIL) return error_current()->code;
-    int64_t count = (int64_t)items.as.list->count;
-    int64_t begin = clamp_bound(start, 0, count), end = clamp_bound(stop, count, count);
-    bool text = object.kind == VALUE_STRING;
+// items: object, start, stop, step; absent ones are none.
+static Status slice(const Expr *expr, const Value *items, Value *out) {
+    int64_t step = items[3].kind == VALUE_INT ? items[3].as.integer : 1;
+    if (step == 0) return wrong(expr->line, "a slice has a step of 0");
+    Value all = value_to_items(items[0], "what is sliced");
+    if (all.kind == VALUE_FAIL) return error_current()->code;
+    int64_t count = (int64_t)all.as.list->count;
+    bool backward = step < 0, text = items[0].kind == VALUE_STRING;
+    int64_t begin = clamp_bound(items[1], backward ? count - 1 : 0, count, backward);
+    int64_t end = clamp_bound(items[2], backward ? -1 : count, count, backward);
     Text joined = {0};
     *out = text ? value_none() : value_list(4);
-    for (int64_t i = begin; i < end; i++)
+    for (int64_t i = begin; backward ? i > end : i < end;) {
         if (text)
-            template_append(items.as.list->items[i], &joined);
+            template_append(all.as.list->items[i], &joined);
         else
-            list_push(out->as.list, value_retain(items.as.list->items[i]));
+            list_push(out->as.list, value_retain(all.as.list->items[i]));
+        if (__builtin_add_overflow(i, step, &i)) break;
+    }
     if (text) *out = value_string(text_get(&joined), joined.length);
     text_free(&joined);
-    value_release(items);
+    value_release(all);
     return STATUS_OK;
 }
 
@@ -217,9 +216,7 @@ static Status strict(Render *render, const Scope *scope, const Expr *expr, Value
         switch (expr->kind) {
         case EXPR_FIELD: status = field(expr, items[0], out); break;
         case EXPR_INDEX: status = element(expr, items[0], items[1], out); break;
-        case EXPR_SLICE:
-            status = slice(items[0], items[1], parts.count > 2 ? items[2] : value_none(), out);
-            break;
+        case EXPR_SLICE: status = slice(expr, items, out); break;
         case EXPR_FILTER: status = template_filter(expr->text, &arguments, out); break;
         case EXPR_TEST: status = template_test(expr->text, &arguments, out); break;
         case EXPR_MINUS:

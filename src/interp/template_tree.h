@@ -16,7 +16,7 @@ typedef enum ExprKind {
     EXPR_DICT,   // parts: key, value, key, value ...
     EXPR_FIELD,  // parts: object; text: the name
     EXPR_INDEX,  // parts: object, index
-    EXPR_SLICE,  // parts: object, start, stop (EXPR_NONE where absent)
+    EXPR_SLICE,  // parts: object, start, stop, step (EXPR_NONE where absent)
     EXPR_CALL,   // parts: callee (a name or a field), arguments
     EXPR_FILTER, // parts: object, arguments; text: the filter
     EXPR_TEST,   // parts: object, arguments; text: the test

@@ -4,11 +4,13 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <utf8proc.h>
 
 #include "base/utf8.h"
 #include "interp/convert.h"
 #include "interp/format.h"
+#include "interp/object.h"
 
 typedef Status (*TemplateCall)(const TemplateArguments *arguments, Value *out);
 typedef struct TemplateRow {
@@ -35,115 +37,10 @@ static Status need_string(const TemplateArguments *arguments, size_t index, cons
     return STATUS_OK;
 }
 
-bool template_truth(Value value) {
-    int64_t length;
-    switch (value.kind) {
-    case VALUE_ABSENT:
-    case VALUE_NONE: return false;
-    case VALUE_BOOL:
-    case VALUE_INT: return value.as.integer != 0;
-    case VALUE_FLOAT: return value.as.number != 0;
-    case VALUE_STRING: return value.as.string->length > 0;
-    case VALUE_LIST:
-    case VALUE_TUPLE:
-    case VALUE_DICT: return value_length(value, &length) != STATUS_OK || length > 0;
-    default: return true;
-    }
-}
-
-// Python's words for what has no text of its own.
-void template_append(Value value, Text *out) {
-    if (value.kind == VALUE_NONE)
-        text_append_string(out, "None");
-    else if (value.kind == VALUE_BOOL)
-        text_append_string(out, value.as.integer ? "True" : "False");
-    else if (value.kind != VALUE_ABSENT && value_print(value, false, out) != STATUS_OK)
-        text_append_string(out, "?");
-}
-
 static Value text_value(Text *text) {
     Value value = value_string(text_get(text), text->length);
     text_free(text);
     return value;
-}
-
-// --- operators
-
-static Status joined(Value left, Value right, Value *out) {
-    Text text = {0};
-    template_append(left, &text);
-    template_append(right, &text);
-    *out = text_value(&text);
-    return STATUS_OK;
-}
-
-static Status list_sum(Value left, Value right, Value *out) {
-    *out = value_list(left.as.list->count + right.as.list->count);
-    const List *const parts[] = {left.as.list, right.as.list};
-    for (size_t p = 0; p < 2; p++)
-        for (size_t i = 0; i < parts[p]->count; i++)
-            list_push(out->as.list, value_retain(parts[p]->items[i]));
-    return STATUS_OK;
-}
-
-static int64_t floor_quotient(int64_t a, int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-// Whole numbers, as far as they do not overflow; false where the sign does not fit.
-static bool integer_result(char sign, int64_t a, int64_t b, int64_t *out) {
-    switch (sign) {
-    case '+': return !__builtin_add_overflow(a, b, out);
-    case '-': return !__builtin_sub_overflow(a, b, out);
-    case '*': return !__builtin_mul_overflow(a, b, out);
-    default: break;
-    }
-    if (b == 0 || b == -1) return false;
-    *out = sign == '%' ? a - b * floor_quotient(a, b) : floor_quotient(a, b);
-    return sign == '%' || sign == '/';
-}
-
-static Status arithmetic(const char *sign, Value left, Value right, int line, Value *out) {
-    int64_t whole;
-    bool integers = left.kind == VALUE_INT && right.kind == VALUE_INT && strcmp(sign, "/") != 0;
-    if (integers && integer_result(*sign, left.as.integer, right.as.integer, &whole)) {
-        *out = value_int(whole);
-        return STATUS_OK;
-    }
-    return fail(STATUS_FORMAT, "line %d of the template: cannot compute %s %s %s", line,
-                value_text(left).text, sign, value_text(right).text);
-}
-
-static Status compare(const char *sign, Value left, Value right, Value *out) {
-    int order;
-    TRY(value_compare(left, right, &order));
-    bool equal = order == 0 && sign[1] == '=';
-    *out = value_bool(equal || (*sign == '<' ? order < 0 : order > 0));
-    return STATUS_OK;
-}
-
-Status template_operator(const char *sign, Value left, Value right, int line, Value *out) {
-    bool answer;
-    if (strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0) {
-        bool absent = left.kind == VALUE_ABSENT || right.kind == VALUE_ABSENT;
-        if (absent)
-            answer = left.kind == right.kind;
-        else
-            TRY(value_equals(left, right, &answer));
-        *out = value_bool(answer == (*sign == '='));
-        return STATUS_OK;
-    }
-    if (strcmp(sign, "in") == 0) {
-        TRY(value_contains(right, left, &answer));
-        *out = value_bool(answer);
-        return STATUS_OK;
-    }
-    if (*sign == '<' || *sign == '>') return compare(sign, left, right, out);
-    if (*sign == '~' || (*sign == '+' && is_string(left) && is_string(right)))
-        return joined(left, right, out);
-    if (*sign == '+' && left.kind == VALUE_LIST && right.kind == VALUE_LIST)
-        return list_sum(left, right, out);
-    return arithmetic(sign, left, right, line, out);
 }
 
 // --- strings
@@ -330,7 +227,10 @@ static Status call_default(const TemplateArguments *arguments, Value *out) {
 }
 
 static Status call_string(const TemplateArguments *arguments, Value *out) {
-    return joined(arguments->items[0], value_absent(), out);
+    Text text = {0};
+    template_append(arguments->items[0], &text);
+    *out = text_value(&text);
+    return STATUS_OK;
 }
 
 static Status call_int(const TemplateArguments *arguments, Value *out) {
@@ -345,6 +245,44 @@ static Status call_int(const TemplateArguments *arguments, Value *out) {
     TRY(value_to_int(value, "int", &number));
     *out = value_int(number);
     return STATUS_OK;
+}
+
+// As Python's json.dumps writes it. {value, spaces to indent by}
+static Status call_tojson(const TemplateArguments *arguments, Value *out) {
+    bool indents = arguments->count > 1 && arguments->items[1].kind == VALUE_INT;
+    BuiltinCall call = {
+        .arguments = {arguments->items[0], indents ? arguments->items[1] : value_int(0)}};
+    *out = builtin_to_json(&call);
+    return out->kind == VALUE_FAIL ? error_current()->code : STATUS_OK;
+}
+
+// {items, name of a field[, "equalto", value]}: the items whose field is so, or is true.
+static Status select_items(const TemplateArguments *arguments, bool wanted, Value *out) {
+    const String *name = NULL;
+    Value items;
+    TRY(need_string(arguments, 1, &name));
+    TRY(call_list(arguments, &items));
+    *out = value_list(4);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < items.as.list->count && status == STATUS_OK; i++) {
+        Value item = items.as.list->items[i], truth;
+        Value member = template_member(item, name->bytes);
+        truth = value_bool(template_truth(member));
+        if (arguments->count > 3)
+            status = template_operator("==", member, arguments->items[3], arguments->line, &truth);
+        if (status == STATUS_OK && template_truth(truth) == wanted)
+            list_push(out->as.list, value_retain(item));
+    }
+    value_release(items);
+    return status;
+}
+
+static Status call_selectattr(const TemplateArguments *arguments, Value *out) {
+    return select_items(arguments, true, out);
+}
+
+static Status call_rejectattr(const TemplateArguments *arguments, Value *out) {
+    return select_items(arguments, false, out);
 }
 
 // Rows of a dictionary: keys, items, or pairs of them.
@@ -420,6 +358,19 @@ static Status call_raise(const TemplateArguments *arguments, Value *out) {
     Status status = fail(STATUS_VALUE, "the chat's template: %s", text_get(&text));
     text_free(&text);
     return status;
+}
+
+// The time now, as C's strftime writes it.
+static Status call_time(const TemplateArguments *arguments, Value *out) {
+    const String *format = NULL;
+    TRY(need_string(arguments, 0, &format));
+    time_t now = time(NULL);
+    struct tm parts;
+    char text[256];
+    size_t length =
+        localtime_r(&now, &parts) ? strftime(text, sizeof text, format->bytes, &parts) : 0;
+    *out = value_string(text, length);
+    return STATUS_OK;
 }
 
 // --- tests
@@ -507,6 +458,9 @@ static const TemplateRow filters[] = {
     {"safe", call_string, 1},
     {"int", call_int, 1},
     {"items", call_items, 1},
+    {"tojson", call_tojson, 1},
+    {"selectattr", call_selectattr, 2},
+    {"rejectattr", call_rejectattr, 2},
     {NULL, NULL, 0},
 };
 static const TemplateRow methods[] = {
@@ -522,6 +476,7 @@ static const TemplateRow methods[] = {
 static const TemplateRow functions[] = {{"range", call_range, 1},
                                         {"namespace", call_namespace, 0},
                                         {"raise_exception", call_raise, 1},
+                                        {"strftime_now", call_time, 1},
                                         {NULL, NULL, 0}};
 static const TemplateRow tests[] = {
     {"defined", test_defined, 1},

@@ -15,6 +15,8 @@ typedef struct TemplateArguments {
     int line;
 } TemplateArguments;
 
+// Of a dictionary or a struct; undefined when there is none. Borrowed.
+Value template_member(Value object, const char *name);
 // An undefined value is ABSENT: it is false and prints as nothing.
 bool template_truth(Value value);
 void template_append(Value value, Text *out);

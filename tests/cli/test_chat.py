@@ -107,6 +107,8 @@ class Chat(unittest.TestCase):
             ("{{ 1 % 0 }}", line % 1 + "cannot compute 1 % 0"),
             ("{{ {1: 2} }}", line % 1 + "the keys of a dictionary are strings"),
             ("{{ [1](2) }}", line % 1 + "only names and methods can be called"),
+            ("{{ \"abc\"[::0] }}", line % 1 + "a slice has a step of 0"),
+            ("{{ 1 | tojson(indent=99) }}", "error[value]: to_json: indent must be 0 to 32, but it is 99"),
             ("{{ range(1, 2, 0) }}", line % 1 + "a step of 0 in `range`"),
             ("{{ raise_exception(\"no \" ~ 1) }}", "error[value]: the chat's template: no 1"),
         ]:
