@@ -45,6 +45,8 @@ main {
 
 
 class Checkpoint(unittest.TestCase):
+    every_device = True
+
     def test_resume(self):
         for ending in ("safetensors", "npz"):
             result = run_code(RESUME.replace("FORMAT", ending), options=["--quiet", "--memory-check=strict"])

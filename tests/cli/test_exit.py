@@ -14,6 +14,8 @@ NO_LEAK = "no leak: every buffer was released"
 
 
 class Exits(unittest.TestCase):
+    every_device = True
+
     def ends(self, code, status, env=None):
         result = run_code(code, env={**STRICT, **(env or {})})
         self.assertEqual(result.status, status, result.err)
@@ -76,6 +78,8 @@ class Exits(unittest.TestCase):
 
 
 class Leaks(unittest.TestCase):
+    every_device = True
+
     LEAK = "fn load() { __leak_buffer(ones([1024, 1024])) }\nload()\nload()\n"
 
     def test_a_leak_is_reported_and_purged(self):
@@ -97,6 +101,8 @@ class Leaks(unittest.TestCase):
 
 
 class Processes(unittest.TestCase):
+    every_device = True
+
     def test_identical_bytes(self):
         """MEMORY (10): runs of one script agree to the byte, also with poisoned buffers."""
         code = "let x = randn([64, 64])\nfor i in 0..20 { x = softmax(x @ transpose(x)) }\nprint(x.to_list())"

@@ -6,7 +6,7 @@ import unittest
 from tl import run_code
 
 REPORT = re.compile(
-    r"=== Device memory check: cpu [^\n]* ===\n"
+    r"=== Device memory check: (?:cpu|vulkan:\d+) [^\n]* ===\n"
     r"before +(\d+\.\d\d) MB\n"
     r"peak +(\d+\.\d\d) MB   at program\.tl:(\d+):\d+\n"
     r"after +(\d+\.\d\d) MB   change \+0\.00 MB\n"
@@ -16,6 +16,8 @@ REPORT = re.compile(
 
 
 class Report(unittest.TestCase):
+    every_device = True
+
     def test_report(self):
         result = run_code("let keep = ones([512, 1024])\nlet y = keep + 1.0\n", options=["--memory-check"])
         found = REPORT.search(result.err)
@@ -41,6 +43,8 @@ class Report(unittest.TestCase):
 
 
 class Flat(unittest.TestCase):
+    every_device = True
+
     """Section 5: what must never grow."""
 
     def peak(self, code, env=None):

@@ -97,6 +97,13 @@ struct VulkanBlock {
     VulkanBlock *previous, *next;
 };
 
+// Whole numbers that fill a memory lie in [least, most], where that is known (bounds.c).
+typedef struct VulkanBounds {
+    bool known;
+    DType dtype;
+    int64_t least, most;
+} VulkanBounds;
+
 // `written` and `read` are epochs: how many barriers had been recorded when it was last written and
 // read. `producer` and `last_use` are serials of batches.
 struct VulkanMemory {
@@ -105,6 +112,7 @@ struct VulkanMemory {
     VkDeviceSize offset, bytes;
     uint64_t written, read;
     uint64_t producer, last_use;
+    VulkanBounds bounds; // of what was written last
     VulkanMemory *next; // in the list of memory that is given back when its last use is done
 };
 
@@ -222,6 +230,9 @@ Status vulkan_check(VulkanDevice *vulkan, VkResult result, const char *what) MUS
 Status vulkan_refuse_lost(const VulkanDevice *vulkan) MUST_USE;
 
 // Everything below: with the lock held.
+// Notes the bounds of all that a memory holds, where it is little: just uploaded, of this dtype.
+void bounds_of_upload(VulkanMemory *memory, DType dtype, const void *source, size_t bytes);
+
 Status memories_open(VulkanDevice *vulkan) MUST_USE;
 void memories_close(VulkanDevice *vulkan);
 Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_USE;

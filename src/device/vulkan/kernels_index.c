@@ -73,14 +73,16 @@ static Status run_check(Device *device, const KernelCall *call, const TensorView
                 call->op_name, (long long)size);
 }
 
-// Indexes are data: whether they are in range is known only when they are read.
+// Indexes are data: unless they are known to be in range, they must be read to know, and at once,
+// because the error belongs to this operation and may be caught.
 static Status check_range(Device *device, const KernelCall *call, const TensorView *index,
                           int64_t size) {
-    if (vulkan_view_count(index) == 0) return STATUS_OK;
+    if (vulkan_view_count(index) == 0 || vulkan_is_bound(index, -size, size - 1)) return STATUS_OK;
     TensorView result;
     TRY(vulkan_scratch(device, DTYPE_INT32, 1, &result));
     Status status = run_check(device, call, index, size, &result);
     buffer_release(result.buffer);
+    if (status == STATUS_OK) vulkan_bound(index, -size, size - 1);
     return status;
 }
 

@@ -320,7 +320,9 @@ Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView 
 }
 
 Status vulkan_kernel_COPY(Device *device, const KernelCall *call) {
-    return vulkan_copy_view(device, call->outputs[0], call->inputs[0].view, call->op_name);
+    TRY(vulkan_copy_view(device, call->outputs[0], call->inputs[0].view, call->op_name));
+    vulkan_bound_as(call->outputs[0], call->inputs[0].view);
+    return STATUS_OK;
 }
 
 Status vulkan_kernel_FILL(Device *device, const KernelCall *call) {

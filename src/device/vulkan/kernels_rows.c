@@ -129,7 +129,9 @@ Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_groups_for(device, &dispatch, rows.results, columns ? GROUP : 1);
-    return vulkan_dispatch(device, &dispatch);
+    TRY(vulkan_dispatch(device, &dispatch));
+    vulkan_bound(out, 0, (int64_t)rows.count - 1);
+    return STATUS_OK;
 }
 
 Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {

@@ -126,6 +126,8 @@ Status vulkan_kernel_SORT(Device *device, const KernelCall *call) {
         vulkan_scratch(device, DTYPE_INT64, (int64_t)(results * sort.wanted), &sort.places);
     if (status == STATUS_OK) {
         status = run_sort(&sort);
+        if (status == STATUS_OK && call->outputs[1])
+            vulkan_bound(call->outputs[1], 0, (int64_t)sort.rows.count - 1);
         buffer_release(sort.places.buffer);
     }
     buffer_release(sort.entries.buffer);

@@ -143,6 +143,7 @@ void stream_use(VulkanDevice *vulkan, VulkanMemory *memory, bool write) {
     if (write) {
         memory->written = stream->epoch;
         memory->producer = stream->serial;
+        memory->bounds.known = false;
     } else {
         memory->read = stream->epoch;
     }

@@ -43,6 +43,8 @@ Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void
     VulkanDevice *vulkan = vulkan_of(device);
     pthread_mutex_lock(&vulkan->lock);
     Status status = upload(vulkan, memory_of(buffer), offset, source, bytes);
+    if (status == STATUS_OK && offset == 0 && bytes == buffer->bytes && buffer->label.rank >= 0)
+        bounds_of_upload(memory_of(buffer), buffer->label.dtype, source, bytes);
     pthread_mutex_unlock(&vulkan->lock);
     return status;
 }

@@ -1,0 +1,167 @@
+// Indexes on the Vulkan device are read before they are used only where nothing is known of them.
+// Skipped where no Vulkan device is usable.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/kernel.h"
+#include "device/pool.h"
+
+#include <cmocka.h> // after ours: its macro fail() has the name of our function
+
+enum { ROWS = 5, PICKED = 3 };
+
+typedef struct Fixture {
+    Device *device;
+    TensorView table, index, out;
+} Fixture;
+
+static TensorView make_view(Device *device, DType dtype, int64_t count) {
+    TensorView view = {.dtype = dtype, .rank = 1, .dims = {count}, .strides = {1}};
+    BufferLabel label = {.dtype = dtype, .rank = 1, .dims = {count}};
+    size_t bytes = (size_t)count * dtype_size(dtype);
+    assert_int_equal(buffer_new(device, bytes, &label, &view.buffer), STATUS_OK);
+    return view;
+}
+
+static int set_up(void **state) {
+    static Fixture fixture;
+    fixture = (Fixture){0};
+    *state = NULL;
+    if (device_open("vulkan", &fixture.device) != STATUS_OK)
+        return getenv("TL_TEST_VULKAN") != NULL;
+    const float numbers[ROWS] = {10, 11, 12, 13, 14};
+    fixture.table = make_view(fixture.device, DTYPE_FLOAT32, ROWS);
+    fixture.index = make_view(fixture.device, DTYPE_INT64, PICKED);
+    fixture.out = make_view(fixture.device, DTYPE_FLOAT32, PICKED);
+    *state = &fixture;
+    return buffer_upload(fixture.table.buffer, 0, numbers, sizeof numbers) != STATUS_OK;
+}
+
+static int tear_down(void **state) {
+    Fixture *fixture = *state;
+    if (!fixture) return 0;
+    buffer_release(fixture->table.buffer);
+    buffer_release(fixture->index.buffer);
+    buffer_release(fixture->out.buffer);
+    device_close(fixture->device);
+    return 0;
+}
+
+static Fixture *fixture_of(void **state) {
+    if (!*state) skip();
+    return *state;
+}
+
+static Status gather(const Fixture *fixture) {
+    KernelCall call = {.kernel = KERNEL_GATHER,
+                       .n_inputs = 2,
+                       .n_outputs = 1,
+                       .inputs = {{.view = &fixture->table}, {.view = &fixture->index}},
+                       .outputs = {&fixture->out},
+                       .op_name = "gather"};
+    return fixture->device->backend->run(fixture->device, &call);
+}
+
+static void put_index(const Fixture *fixture, int64_t a, int64_t b, int64_t c) {
+    const int64_t numbers[PICKED] = {a, b, c};
+    assert_int_equal(buffer_upload(fixture->index.buffer, 0, numbers, sizeof numbers), STATUS_OK);
+}
+
+// One wait, of the read itself.
+static void expect_picked(const Fixture *fixture, float a, float b, float c) {
+    const float wanted[PICKED] = {a, b, c};
+    float picked[PICKED];
+    assert_int_equal(buffer_download(fixture->out.buffer, 0, picked, sizeof picked), STATUS_OK);
+    assert_memory_equal(picked, wanted, sizeof wanted);
+}
+
+static uint64_t waits(const Fixture *fixture) {
+    return pool_statistics(fixture->device).waits;
+}
+
+static void test_uploaded_indexes_are_known(void **state) {
+    const Fixture *fixture = fixture_of(state);
+    put_index(fixture, 0, -1, 4);
+    assert_int_equal(gather(fixture), STATUS_OK);
+    assert_int_equal(waits(fixture), 0);
+    expect_picked(fixture, 10, 14, 14);
+    put_index(fixture, 0, 5, 4);
+    assert_int_equal(gather(fixture), STATUS_INDEX);
+    assert_string_equal(error_current()->message,
+                        "gather: an index is out of range for a dimension of size 5");
+    put_index(fixture, 1, -6, 4);
+    assert_int_equal(gather(fixture), STATUS_INDEX);
+    put_index(fixture, 1, -5, 2);
+    assert_int_equal(gather(fixture), STATUS_OK);
+    expect_picked(fixture, 11, 10, 12);
+}
+
+static void run_fill(const Fixture *fixture, int64_t value) {
+    KernelCall call = {.kernel = KERNEL_FILL,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .inputs = {{.scalar = {DTYPE_INT64, {.i = value}}}},
+                       .outputs = {&fixture->index},
+                       .op_name = "full"};
+    assert_int_equal(fixture->device->backend->run(fixture->device, &call), STATUS_OK);
+}
+
+// Numbers that the device made are read once, and again when they have changed.
+static void test_others_are_read_once(void **state) {
+    const Fixture *fixture = fixture_of(state);
+    put_index(fixture, 0, 0, 0);
+    run_fill(fixture, 3);
+    assert_int_equal(gather(fixture), STATUS_OK);
+    assert_int_equal(waits(fixture), 1);
+    assert_int_equal(gather(fixture), STATUS_OK);
+    assert_int_equal(waits(fixture), 1);
+    expect_picked(fixture, 13, 13, 13);
+    run_fill(fixture, 5);
+    assert_int_equal(gather(fixture), STATUS_INDEX);
+}
+
+// What arg_reduce gives, cast or not, is an index of what it was given.
+static void test_positions_are_known(void **state) {
+    const Fixture *fixture = fixture_of(state);
+    TensorView matrix = make_view(fixture->device, DTYPE_FLOAT32, PICKED * ROWS);
+    matrix.rank = 2;
+    matrix.dims[0] = PICKED, matrix.dims[1] = ROWS;
+    matrix.strides[0] = ROWS, matrix.strides[1] = 1;
+    const float numbers[PICKED * ROWS] = {0, 0, 9, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 9};
+    assert_int_equal(buffer_upload(matrix.buffer, 0, numbers, sizeof numbers), STATUS_OK);
+    KernelCall call = {.kernel = KERNEL_ARG_REDUCE,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .inputs = {{.view = &matrix}},
+                       .outputs = {&fixture->index},
+                       .op_name = "argmax"};
+    assert_int_equal(fixture->device->backend->run(fixture->device, &call), STATUS_OK);
+    Fixture narrow = *fixture;
+    narrow.index = make_view(fixture->device, DTYPE_INT32, PICKED);
+    KernelCall cast = {.kernel = KERNEL_COPY,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .inputs = {{.view = &fixture->index}},
+                       .outputs = {&narrow.index},
+                       .op_name = "cast"};
+    assert_int_equal(fixture->device->backend->run(fixture->device, &cast), STATUS_OK);
+    assert_int_equal(gather(&narrow), STATUS_OK);
+    assert_int_equal(gather(fixture), STATUS_OK);
+    assert_int_equal(waits(fixture), 0);
+    expect_picked(fixture, 12, 10, 14);
+    buffer_release(narrow.index.buffer);
+    buffer_release(matrix.buffer);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_uploaded_indexes_are_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_others_are_read_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_positions_are_known, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
