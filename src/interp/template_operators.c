@@ -10,6 +10,11 @@ static bool is_string(Value value) {
     return value.kind == VALUE_STRING;
 }
 
+Status template_check_size(size_t size, size_t size_max, int line) {
+    if (size <= size_max) return STATUS_OK;
+    return fail(STATUS_FORMAT, "line %d of the template: something grows beyond all measure", line);
+}
+
 Value template_member(Value object, const char *name) {
     if (object.kind == VALUE_DICT) return dict_get_word(object.as.dict, name);
     if (object.kind != VALUE_STRUCT) return value_absent();
@@ -45,16 +50,18 @@ void template_append(Value value, Text *out) {
 
 // --- operators
 
-static Status joined(Value left, Value right, Value *out) {
+static Status joined(Value left, Value right, int line, Value *out) {
     Text text = {0};
     template_append(left, &text);
     template_append(right, &text);
-    *out = value_string(text_get(&text), text.length);
+    Status status = template_check_size(text.length, TEMPLATE_BYTES_MAX, line);
+    if (status == STATUS_OK) *out = value_string(text_get(&text), text.length);
     text_free(&text);
-    return STATUS_OK;
+    return status;
 }
 
-static Status list_sum(Value left, Value right, Value *out) {
+static Status list_sum(Value left, Value right, int line, Value *out) {
+    TRY(template_check_size(left.as.list->count + right.as.list->count, TEMPLATE_ITEMS_MAX, line));
     *out = value_list(left.as.list->count + right.as.list->count);
     const List *const parts[] = {left.as.list, right.as.list};
     for (size_t p = 0; p < 2; p++)
@@ -121,8 +128,8 @@ Status template_operator(const char *sign, Value left, Value right, int line, Va
     }
     if (*sign == '<' || *sign == '>') return compare(sign, left, right, out);
     if (*sign == '~' || (*sign == '+' && is_string(left) && is_string(right)))
-        return joined(left, right, out);
+        return joined(left, right, line, out);
     if (*sign == '+' && left.kind == VALUE_LIST && right.kind == VALUE_LIST)
-        return list_sum(left, right, out);
+        return list_sum(left, right, line, out);
     return arithmetic(sign, left, right, line, out);
 }

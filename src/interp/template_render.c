@@ -6,7 +6,7 @@
 #include "interp/template_tree.h"
 #include "interp/template_values.h"
 
-enum { DEPTH_MAX = 400, OUTPUT_BYTES_MAX = 64 << 20 };
+enum { DEPTH_MAX = 400, STEPS_MAX = 1000000, STEP_BYTES = 256 };
 
 typedef struct Scope Scope;
 struct Scope {
@@ -17,6 +17,7 @@ struct Scope {
 typedef struct Render {
     Text *out;
     int depth;
+    size_t steps; // a measure of the work done
 } Render;
 
 static Status evaluate(Render *render, const Scope *scope, const Expr *expr, Value *out);
@@ -248,13 +249,20 @@ static Status evaluate_kind(Render *render, const Scope *scope, const Expr *expr
     }
 }
 
+// Long texts count as many steps.
+static Status count_steps(Render *render, int line, Value value) {
+    bool text = value.kind == VALUE_STRING;
+    render->steps += 1 + (text ? value.as.string->length / STEP_BYTES : 0);
+    return render->steps <= STEPS_MAX ? STATUS_OK : wrong(line, "this takes too long");
+}
+
 static Status evaluate(Render *render, const Scope *scope, const Expr *expr, Value *out) {
     *out = value_absent();
     if (render->depth == DEPTH_MAX) return wrong(expr->line, "this is nested too deeply");
     render->depth++;
     TRY(evaluate_kind(render, scope, expr, out));
     render->depth--;
-    return STATUS_OK;
+    return count_steps(render, expr->line, *out);
 }
 
 // --- statements
@@ -264,8 +272,7 @@ static Status output(Render *render, const Scope *scope, const Node *node) {
     TRY(evaluate(render, scope, node->value, &value));
     template_append(value, render->out);
     value_release(value);
-    if (render->out->length <= OUTPUT_BYTES_MAX) return STATUS_OK;
-    return wrong(node->line, "the text grows beyond 64 MB");
+    return template_check_size(render->out->length, TEMPLATE_BYTES_MAX, node->line);
 }
 
 static Status choose(Render *render, Scope *scope, const Node *node) {
@@ -371,6 +378,7 @@ static Status loop(Render *render, Scope *scope, const Node *node) {
 
 static Status run(Render *render, Scope *scope, const Node *node) {
     for (; node; node = node->next) {
+        TRY(count_steps(render, node->line, value_none()));
         switch (node->kind) {
         case NODE_TEXT: text_append(render->out, node->text, node->length); break;
         case NODE_OUTPUT: TRY(output(render, scope, node)); break;

@@ -151,15 +151,17 @@ static Status call_replace(const TemplateArguments *arguments, Value *out) {
     TRY(need_string(arguments, 1, &old));
     TRY(need_string(arguments, 2, &fresh));
     Text changed = {0};
+    Status status = STATUS_OK;
     const char *at = text->bytes, *found;
-    while ((found = find_part(text, at, old))) {
+    while (status == STATUS_OK && (found = find_part(text, at, old))) {
         text_append(&changed, at, (size_t)(found - at));
         text_append(&changed, fresh->bytes, fresh->length);
         at = found + old->length;
+        status = template_check_size(changed.length, TEMPLATE_BYTES_MAX, arguments->line);
     }
     text_append(&changed, at, text->length - (size_t)(at - text->bytes));
     *out = text_value(&changed);
-    return STATUS_OK;
+    return status;
 }
 
 static Status call_split(const TemplateArguments *arguments, Value *out) {
@@ -187,13 +189,15 @@ static Status call_join(const TemplateArguments *arguments, Value *out) {
     Value list = value_to_items(arguments->items[0], "what join joins");
     if (list.kind == VALUE_FAIL) return error_current()->code;
     Text text = {0};
-    for (size_t i = 0; i < list.as.list->count; i++) {
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < list.as.list->count && status == STATUS_OK; i++) {
         if (i > 0 && arguments->count > 1) template_append(arguments->items[1], &text);
         template_append(list.as.list->items[i], &text);
+        status = template_check_size(text.length, TEMPLATE_BYTES_MAX, arguments->line);
     }
     value_release(list);
     *out = text_value(&text);
-    return STATUS_OK;
+    return status;
 }
 
 static Status call_list(const TemplateArguments *arguments, Value *out) {
@@ -340,7 +344,7 @@ static Status call_range(const TemplateArguments *arguments, Value *out) {
         TRY(value_to_int(arguments->items[i], "range", &bounds[count == 1 ? 1 : i]));
     if (bounds[2] == 0) return wrong(arguments->line, "a step of 0 in", "range");
     *out = value_range(bounds[0], bounds[1], bounds[2]);
-    return STATUS_OK;
+    return template_check_size(range_count(out->as.range), TEMPLATE_ITEMS_MAX, arguments->line);
 }
 
 static Status call_namespace(const TemplateArguments *arguments, Value *out) {

@@ -6,6 +6,8 @@
 #include "interp/value.h"
 
 enum { TEMPLATE_ARGUMENTS_MAX = 8 };
+// A file's template may not take all memory or time.
+enum { TEMPLATE_BYTES_MAX = 16 << 20, TEMPLATE_ITEMS_MAX = 100000 };
 
 // Borrowed values; positional ones first, then those with keywords.
 typedef struct TemplateArguments {
@@ -17,6 +19,8 @@ typedef struct TemplateArguments {
 
 // Of a dictionary or a struct; undefined when there is none. Borrowed.
 Value template_member(Value object, const char *name);
+// Refuses a text or list that grows beyond what a template may have.
+Status template_check_size(size_t size, size_t size_max, int line) MUST_USE;
 // An undefined value is ABSENT: it is false and prints as nothing.
 bool template_truth(Value value);
 void template_append(Value value, Text *out);
