@@ -22,6 +22,19 @@ static Binding *struct_resolve(Checker *checker, const Word *name) {
     return NULL;
 }
 
+// The struct `name` of the import that `module` names; without a module the one that is visible.
+static Binding *qualified_resolve(Checker *checker, Node *module, const Word *name) {
+    if (!module) return struct_resolve(checker, name);
+    check_expression(checker, module);
+    Binding *member = name_find_member(checker, module, name);
+    const Binding *import = module->as.name.binding;
+    if (member && member->kind == BINDING_STRUCT) return member;
+    if (member || (import && import->kind != BINDING_MODULE))
+        report(checker, STATUS_TYPE, name->span, NULL, "`%s.%s` is not a struct",
+               module->as.name.word.text, name->text);
+    return NULL;
+}
+
 static int struct_field_find(const Node *structure, const Word *field) {
     for (size_t i = 0; i < structure->as.structure.field_count; i++)
         if (strcmp(structure->as.structure.fields[i].text, field->text) == 0) return (int)i;
@@ -46,7 +59,8 @@ static void check_struct_field(Checker *checker, const Binding *type, const Word
 }
 
 static void check_struct_literal(Checker *checker, Node *node) {
-    Binding *type = struct_resolve(checker, &node->as.struct_literal.type);
+    Binding *type =
+        qualified_resolve(checker, node->as.struct_literal.module, &node->as.struct_literal.type);
     node->as.struct_literal.binding = type;
     for (size_t i = 0; i < node->as.struct_literal.type_count; i++)
         check_type(checker, node->as.struct_literal.type_arguments[i], NULL);
@@ -118,7 +132,8 @@ static void check_index(Checker *checker, Node *node) {
 
 static void check_path(Checker *checker, Node *node) {
     const Word *type = &node->as.path.type;
-    Binding *binding = name_resolve(checker, type);
+    Binding *binding = node->as.path.module ? qualified_resolve(checker, node->as.path.module, type)
+                                            : name_resolve(checker, type);
     if (binding && binding->kind == BINDING_STRUCT) {
         binding->used = true;
         node->as.path.binding = binding;

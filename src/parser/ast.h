@@ -162,9 +162,10 @@ struct Node {
                  Candidate *function; Binding *member; } method;
         struct { Node *object; Word name; Binding *member; } field; // x.name and x.3 (name "3")
         struct { Node *object; Subscript *subscripts; size_t count; } index;
-        struct { Word type; TypeNode **type_arguments; size_t type_count; Word name;
+        // module: the name of the import that the type is from, or NULL, as below
+        struct { Node *module; Word type; TypeNode **type_arguments; size_t type_count; Word name;
                  Binding *binding; } path; // A<T>::name; binding: the struct or module A
-        struct { Word type; TypeNode **type_arguments; size_t type_count;
+        struct { Node *module; Word type; TypeNode **type_arguments; size_t type_count;
                  Word *names; Node **values; size_t count; Binding *binding; } struct_literal;
         FunctionNode *function; // LAMBDA, FUNCTION
         struct { Node *condition, *then_branch, *else_branch; } branch; // else: block, IF or NULL

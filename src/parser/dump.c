@@ -227,14 +227,22 @@ static void dump_call(Text *out, const Node *node) {
     }
 }
 
+static void dump_module(Text *out, const Node *module) {
+    if (module) text_format(out, "%s.", module->as.name.word.text);
+}
+
 static void dump_path(Text *out, const Node *node) {
-    text_format(out, "(:: %s", node->as.path.type.text);
+    text_append_string(out, "(:: ");
+    dump_module(out, node->as.path.module);
+    text_append_string(out, node->as.path.type.text);
     dump_types(out, node->as.path.type_arguments, node->as.path.type_count);
     text_format(out, " %s", node->as.path.name.text);
 }
 
 static void dump_struct_literal(Text *out, const Node *node) {
-    text_format(out, "(new %s", node->as.struct_literal.type.text);
+    text_append_string(out, "(new ");
+    dump_module(out, node->as.struct_literal.module);
+    text_append_string(out, node->as.struct_literal.type.text);
     dump_types(out, node->as.struct_literal.type_arguments, node->as.struct_literal.type_count);
     for (size_t i = 0; i < node->as.struct_literal.count; i++) {
         text_format(out, " %s:", node->as.struct_literal.names[i].text);

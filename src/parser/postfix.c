@@ -161,6 +161,8 @@ static Node *parse_member(Parser *parser, Node *object, SourcePos begin) {
         bool fits = node_adopt(parser, node, object) && adopt_arguments(parser, node, &arguments);
         return fits ? node : NULL;
     }
+    if (object->kind == NODE_NAME && !number && parser_at_qualified(parser))
+        return parse_qualified(parser, object, &name);
     Node *node = node_new(parser, NODE_FIELD, begin);
     node->as.field.object = object;
     node->as.field.name = name;

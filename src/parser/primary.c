@@ -104,7 +104,8 @@ static bool at_literal_brace(const Parser *parser, size_t brace) {
            (token_is_word(first) && parser_ahead(parser, brace + 2)->kind == TOKEN_COLON);
 }
 
-typedef struct TypeName { // Name or Name<types>
+typedef struct TypeName { // Name or Name<types>, or module.Name
+    Node *module;
     Word word;
     TypeNode **arguments;
     size_t count;
@@ -127,7 +128,9 @@ static Node *parse_literal_fields(Parser *parser, const TypeName *type) {
         if (!parser_accept(parser, TOKEN_COMMA)) break;
     }
     if (!parser_close_bracket(parser, &outer, "struct literal")) return NULL;
-    Node *node = node_new(parser, NODE_STRUCT_LITERAL, type->word.span.begin);
+    const Span *first = type->module ? &type->module->span : &type->word.span;
+    Node *node = node_new(parser, NODE_STRUCT_LITERAL, first->begin);
+    node->as.struct_literal.module = type->module;
     node->as.struct_literal.type = type->word;
     node->as.struct_literal.type_arguments = type->arguments;
     node->as.struct_literal.type_count = type->count;
@@ -147,6 +150,29 @@ static bool at_path(const Parser *parser) {
            parser_ahead(parser, 2)->kind == TOKEN_LEFT_PAREN;
 }
 
+static Node *parse_path(Parser *parser, const TypeName *type, SourcePos begin) {
+    parser_next(parser);
+    Word name;
+    if (!parser_take_word(parser, "a name after `::`", &name)) return NULL;
+    Node *node = node_new(parser, NODE_PATH, begin);
+    node->as.path.module = type->module;
+    node->as.path.type = type->word;
+    node->as.path.type_arguments = type->arguments;
+    node->as.path.type_count = type->count;
+    node->as.path.name = name;
+    return node;
+}
+
+bool parser_at_qualified(const Parser *parser) {
+    return at_path(parser) || at_literal_brace(parser, 0);
+}
+
+Node *parse_qualified(Parser *parser, Node *module, const Word *name) {
+    TypeName type = {.module = module, .word = *name};
+    return at_path(parser) ? parse_path(parser, &type, module->span.begin)
+                           : parse_literal_fields(parser, &type);
+}
+
 static Node *parse_name(Parser *parser) {
     if (parser_is_name(parser_peek(parser), "learn") && at_own_brace(parser, 1))
         return parse_learn(parser);
@@ -155,17 +181,7 @@ static Node *parse_name(Parser *parser) {
     if (parser_at_type_arguments(parser) &&
         !parse_type_arguments(parser, &type.arguments, &type.count))
         return NULL;
-    if (at_path(parser)) {
-        parser_next(parser);
-        Word name;
-        if (!parser_take_word(parser, "a name after `::`", &name)) return NULL;
-        Node *node = node_new(parser, NODE_PATH, token->span.begin);
-        node->as.path.type = type.word;
-        node->as.path.type_arguments = type.arguments;
-        node->as.path.type_count = type.count;
-        node->as.path.name = name;
-        return node;
-    }
+    if (at_path(parser)) return parse_path(parser, &type, token->span.begin);
     if (type.count > 0 || at_literal_brace(parser, 0)) return parse_literal_fields(parser, &type);
     Node *node = node_new(parser, NODE_NAME, token->span.begin);
     node->as.name.word = type.word;

@@ -111,6 +111,9 @@ Node *parse_match(Parser *parser);              // pattern.c
 Pattern *parse_binding_pattern(Parser *parser); // let, for: names and tuples of them
 // `x in` and `i, x in`; *index: the first of two names, or NULL.
 Pattern *parse_loop_names(Parser *parser, Pattern **index);
+// Behind module.Name: `::function` or the brace of a struct literal.
+bool parser_at_qualified(const Parser *parser); // primary.c
+Node *parse_qualified(Parser *parser, Node *module, const Word *name);
 Node *parse_lambda(Parser *parser);             // declaration.c
 Node *parse_declaration(Parser *parser, bool *found);
 bool parser_reject_logic(Parser *parser); // logic.c; true after reporting one

@@ -55,6 +55,7 @@ static void walk_dictionary(const Walker *walker, const Node *node) {
 }
 
 static void walk_struct_literal(const Walker *walker, const Node *node) {
+    walk_node(walker, node->as.struct_literal.module);
     walk_types(walker, node->as.struct_literal.type_arguments, node->as.struct_literal.type_count);
     for (size_t i = 0; i < node->as.struct_literal.count; i++)
         walk_node(walker, node->as.struct_literal.values[i]);
@@ -133,6 +134,7 @@ static void walk_expression(const Walker *walker, Node *node) {
         walk_subscripts(walker, node);
         break;
     case NODE_PATH:
+        walk_node(walker, node->as.path.module);
         walk_types(walker, node->as.path.type_arguments, node->as.path.type_count);
         break;
     case NODE_STRUCT_LITERAL: walk_struct_literal(walker, node); break;
