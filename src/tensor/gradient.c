@@ -339,8 +339,10 @@ bool gradient_has(const Gradient *g, KernelId kernel) {
     return !tape_recording && device_has(g->incoming[0]->device, kernel);
 }
 
+// Whole numbers as int64: indexes.
 static Status as_operand(Tensor *x, DType dtype, Tensor **out) {
     SCOPED_TENSOR(same);
+    if (!dtype_is_float(tensor_dtype(x))) dtype = DTYPE_INT64;
     TRY(tensor_cast(x, dtype, &same));
     return tensor_contiguous(same, out);
 }

@@ -81,8 +81,8 @@ Term term_filled(Gradient *g, int input, double number); // the shape and dtype 
 Shape term_shape(Gradient *g, Term x);
 // Whether the rule may use a FUSED kernel: the device has it and nothing is recorded.
 bool gradient_has(const Gradient *g, KernelId kernel);
-// One kernel from terms, which become contiguous tensors of float32 or wider, to a tensor of the
-// input's shape and that dtype.
+// One kernel from terms, which become contiguous tensors of float32 or wider (whole numbers: of
+// int64), to a tensor of the input's shape and that dtype.
 Term term_fused(Gradient *g, KernelId kernel, const KernelOptions *options, int input,
                 const Term *terms, int count);
 

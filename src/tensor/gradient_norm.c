@@ -93,6 +93,12 @@ static void classes_rule(Gradient *g, Term share) {
     attributes.given = ATTRIBUTE_BIT(dim);
     attributes.dim = -1;
     Term logits = gradient_input(g, 0), target = gradient_input(g, 1);
+    if (gradient_has(g, KERNEL_CROSS_ENTROPY_LOGITS)) {
+        Term at_once[3] = {logits, target, share};
+        KernelOptions options = {0};
+        gradient_give(g, 0, term_fused(g, KERNEL_CROSS_ENTROPY_LOGITS, &options, 0, at_once, 3));
+        return;
+    }
     Shape column = gradient_shape(g, 1);
     column.dims[column.rank++] = 1;
     Term inputs[3] = {term_op(g, OP_softmax, &logits, 1, &attributes),

@@ -1,4 +1,5 @@
 // Losses: one number that training makes small. All are made of other operations.
+#include "device/work.h"
 #include "shape/rules.h"
 #include "tensor/compose.h"
 
@@ -102,15 +103,43 @@ static Status weigh_classes(Tensor *logs, Tensor *probabilities, Tensor **out) {
     return op_unary(OP_neg, mean, out);
 }
 
+// The losses of all rows in one pass over the logits.
+static Status select_at_once(const OpCall *call, Tensor *logits, Tensor *target, Tensor **out) {
+    SCOPED_TENSOR(floats);
+    SCOPED_TENSOR(wide);
+    SCOPED_TENSOR(dense);
+    SCOPED_TENSOR(ids);
+    SCOPED_TENSOR(classes);
+    SCOPED_TENSOR(rows);
+    SCOPED_TENSOR(mean);
+    TRY(compose_whole(call, target, "target", &ids));
+    TensorType type = tensor_type(logits), given = tensor_type(target);
+    TRY(shape_classes(call->op->name, &type, &given));
+    TRY(check_classes(call, ids, logits->view.dims[tensor_rank(logits) - 1]));
+    TRY(compose_floating(logits, &floats));
+    TRY(compose_wide(floats, &wide));
+    TRY(tensor_contiguous(wide, &dense));
+    TRY(tensor_contiguous(ids, &classes));
+    Shape shape = tensor_shape(classes);
+    TRY(tensor_new(dense->device, tensor_dtype(dense), &shape, &rows));
+    KernelOptions options = {0};
+    Tensor *inputs[2] = {dense, classes};
+    TRY(compose_kernel(call, KERNEL_CROSS_ENTROPY, &options, inputs, 2, rows));
+    TRY(op_unary(OP_mean, rows, &mean));
+    return tensor_cast(mean, tensor_dtype(floats), out);
+}
+
 Status op_run_cross_entropy(const OpCall *call, Tensor **results) {
     Tensor *logits = call->inputs[0].tensor, *target = call->inputs[1].tensor;
+    bool weighs = have_same_shape(logits, target) && dtype_is_float(tensor_dtype(target));
     SCOPED_TENSOR(logs);
     if (tensor_rank(logits) == 0)
         return fail(STATUS_SHAPE, "cross_entropy needs logits [.., classes], but it is given %s",
                     tensor_type_name(logits).text);
+    if (!weighs && device_has(logits->device, KERNEL_CROSS_ENTROPY))
+        return select_at_once(call, logits, target, results);
     TRY(op_unary(OP_log_softmax, logits, &logs));
-    if (have_same_shape(logits, target) && dtype_is_float(tensor_dtype(target)))
-        return weigh_classes(logs, target, results);
+    if (weighs) return weigh_classes(logs, target, results);
     return select_classes(call, logs, target, results);
 }
 
