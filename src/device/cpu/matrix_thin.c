@@ -11,6 +11,7 @@ enum {
     TILES_MANY = 16,            // with fewer tiles a long k is cut as well
     CHUNK_DEPTH = 8192,         // a multiple of every quantised block
     STRIP_NARROW = 128,
+    PASSES_MAX = 4, // over b
 };
 
 // The work is cut along the columns of b into tiles and along k into chunks; the sums of each chunk
@@ -111,9 +112,23 @@ static MatrixProduct product_transpose(const MatrixProduct *product) {
     return flipped;
 }
 
+// How many rows of a beside b pay. Converting b again for each THIN_ROWS_MAX of them is still
+// faster than converting it in memory; floats as they are suit BLAS from there on.
+static int64_t rows_max(DType b) {
+    bool converted = b != DTYPE_FLOAT32 && b != DTYPE_FLOAT64;
+    return converted ? PASSES_MAX * THIN_ROWS_MAX : THIN_ROWS_MAX;
+}
+
+// How many rows of a one pass over b serves. Halves are converted so cheaply that more rows than
+// leave the first-level cache to a cost more than they save.
+static int64_t rows_of_pass(DType b) {
+    bool halves = b == DTYPE_FLOAT16 || b == DTYPE_BFLOAT16;
+    return halves ? THIN_ROWS_MAX / 2 : THIN_ROWS_MAX;
+}
+
 // The product, or its transpose, so that its few rows are those of a.
 static bool orient(const MatrixProduct *given, MatrixProduct *out) {
-    bool flip = given->a.rows > THIN_ROWS_MAX;
+    bool flip = given->a.rows > rows_max(given->b.dtype);
     if (flip && (given->b.columns > THIN_ROWS_MAX || dtype_is_quant(given->b.dtype))) return false;
     *out = flip ? product_transpose(given) : *given;
     return true;
@@ -137,10 +152,8 @@ bool matrix_suits_thin(const MatrixProduct *given) {
            (product.compute == COMPUTE_F64) == (b->dtype == DTYPE_FLOAT64);
 }
 
-void matrix_product_thin(const MatrixProduct *given) {
-    MatrixProduct product;
-    ASSERT(orient(given, &product));
-    const Matrix *a = &product.a, *b = &product.b;
+static void run_few_rows(const MatrixProduct *product) {
+    const Matrix *a = &product->a, *b = &product->b;
     bool dot = is_dot(b);
     Thin thin = {
         .whole = {.a = a->data,
@@ -148,23 +161,37 @@ void matrix_product_thin(const MatrixProduct *given) {
                   .rows = (int)a->rows,
                   .n = b->columns,
                   .k = a->columns,
-                  .out = product.out,
-                  .out_row_stride = product.out_row_stride,
-                  .out_column_stride = product.out_column_stride},
+                  .out = product->out,
+                  .out_row_stride = product->out_row_stride,
+                  .out_column_stride = product->out_column_stride},
         .b = *b,
         .kernel = choose_kernel(b),
-        .real_bytes = compute_bytes(product.compute),
+        .real_bytes = compute_bytes(product->compute),
     };
     const DTypeInfo *info = &dtype_info[b->dtype];
     int64_t step = dot ? b->column_stride : b->row_stride;
     thin.whole.b_stride_bytes = step / info->block_elements * info->block_bytes;
     void *rows = NULL;
-    if (a->dtype != compute_dtype(product.compute) || (a->column_stride != 1 && a->columns > 1)) {
+    if (a->dtype != compute_dtype(product->compute) || (a->column_stride != 1 && a->columns > 1)) {
         rows = memory_allocate((size_t)(a->rows * a->columns) * thin.real_bytes);
-        matrix_load(a, product.compute, 0, a->rows, rows);
+        matrix_load(a, product->compute, 0, a->rows, rows);
         thin.whole.a = rows;
         thin.whole.a_stride = a->columns;
     }
-    run_thin(&thin, &product, dot);
+    run_thin(&thin, product, dot);
     free(rows);
+}
+
+void matrix_product_thin(const MatrixProduct *given) {
+    MatrixProduct product, part;
+    ASSERT(orient(given, &product));
+    part = product;
+    int64_t most = rows_of_pass(product.b.dtype);
+    for (int64_t row = 0; row < product.a.rows; row += most) {
+        int64_t left = product.a.rows - row;
+        part.a = matrix_part(product.a, row, 0, left < most ? left : most, product.a.columns);
+        int64_t offset = row * product.out_row_stride;
+        part.out = product.out + offset * (int64_t)dtype_size(product.out_dtype);
+        run_few_rows(&part);
+    }
 }
