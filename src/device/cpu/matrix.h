@@ -50,19 +50,21 @@ typedef struct TinyProduct {
     void *out; // [m, n] contiguous
 } TinyProduct;
 
-// out[m, n] += a[m, k] * b[k, n] of wrapping integers, a_stride, b_stride, out_stride elements
-// apart.
+// out[m, n] += a[m, k] * b[k, n] of wrapping integers of 32 or 64 bits; rows lie a_stride,
+// b_stride, out_stride elements apart. b and out have room for n rounded up to INTEGER_PADDING
+// columns, whose numbers do not matter.
+enum { INTEGER_PADDING = 32 };
 typedef struct IntegerProduct {
-    const int64_t *a, *b;
+    const void *a, *b;
     int64_t a_stride, b_stride, out_stride;
     int64_t m, n, k;
-    int64_t *out;
+    void *out;
 } IntegerProduct;
 
 typedef struct MatrixSimd {
     ThinKernel dot[DTYPE_COUNT], strip[DTYPE_COUNT]; // NULL where there is none
     void (*tiny[COMPUTE_COUNT])(const TinyProduct *product);
-    void (*integer)(const IntegerProduct *product);
+    void (*integer32)(const IntegerProduct *product), (*integer64)(const IntegerProduct *product);
     void (*dequantize[DTYPE_COUNT])(const void *blocks, float *out, int64_t count);
     float (*row_maximum)(const float *scores, int64_t count); // NaN when there is one
     // Scores become exp(score - maximum), 0 when maximum is -inf; returns their sum.

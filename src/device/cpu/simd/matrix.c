@@ -96,27 +96,38 @@ RARE_BLOCKS(iq4_xs)
 RARE_BLOCKS(tq1_0)
 RARE_BLOCKS(tq2_0)
 
-// Four rows of out share each row of b; the sums of a column wrap as unsigned numbers do.
-static void integer_product(const IntegerProduct *product) {
-    for (int64_t i = 0; i < product->m; i++) {
-        uint64_t *restrict out = (uint64_t *)product->out + i * product->out_stride;
-        const uint64_t *a = (const uint64_t *)product->a + i * product->a_stride;
-        int64_t k = 0;
-        for (; k + 4 <= product->k; k += 4) {
-            const uint64_t *restrict b = (const uint64_t *)product->b + k * product->b_stride;
-            const uint64_t *restrict b1 = b + product->b_stride,
-                                     *restrict b2 = b1 + product->b_stride,
-                                     *restrict b3 = b2 + product->b_stride;
-            uint64_t a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
-            for (int64_t j = 0; j < product->n; j++)
-                out[j] += a0 * b[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j];
-        }
-        for (; k < product->k; k++) {
-            const uint64_t *restrict b = (const uint64_t *)product->b + k * product->b_stride;
-            for (int64_t j = 0; j < product->n; j++) out[j] += a[k] * b[j];
-        }
+// Tiles of up to four rows of a by two vectors of columns, whose sums stay in registers. Unsigned
+// numbers wrap as the language's integers do.
+#define INTEGER_PRODUCT(name, Element, Vector, width)                                              \
+    SIMD_INLINE void name##_tile(const IntegerProduct *product, int64_t row, int rows,             \
+                                 int64_t column) {                                                 \
+        const Element *a = (const Element *)product->a + row * product->a_stride;                  \
+        const Element *b = (const Element *)product->b + column;                                   \
+        Element *out = (Element *)product->out + row * product->out_stride + column;               \
+        Vector sums[4][2];                                                                         \
+        for (int i = 0; i < rows; i++)                                                             \
+            memcpy(sums[i], out + i * product->out_stride, sizeof sums[i]);                        \
+        for (int64_t k = 0; k < product->k; k++) {                                                 \
+            Vector numbers[2];                                                                     \
+            memcpy(numbers, b + k * product->b_stride, sizeof numbers);                            \
+            for (int i = 0; i < rows; i++) {                                                       \
+                sums[i][0] += numbers[0] * a[i * product->a_stride + k];                           \
+                sums[i][1] += numbers[1] * a[i * product->a_stride + k];                           \
+            }                                                                                      \
+        }                                                                                          \
+        for (int i = 0; i < rows; i++)                                                             \
+            memcpy(out + i * product->out_stride, sums[i], sizeof sums[i]);                        \
+    }                                                                                              \
+    static void name(const IntegerProduct *product) {                                              \
+        for (int64_t column = 0; column < product->n; column += 2 * width) {                       \
+            int64_t row = 0;                                                                       \
+            for (; row + 4 <= product->m; row += 4) name##_tile(product, row, 4, column);          \
+            for (; row < product->m; row++) name##_tile(product, row, 1, column);                  \
+        }                                                                                          \
     }
-}
+INTEGER_PRODUCT(integer32_product, uint32_t, Words, LANES)
+INTEGER_PRODUCT(integer64_product, uint64_t, Longs, DOUBLE_LANES)
+_Static_assert(2 * LANES <= INTEGER_PADDING, "a tile fits into the padding");
 
 static float row_maximum(const float *scores, int64_t count) {
     Floats highest = (Floats){0} - INFINITY;
@@ -208,7 +219,8 @@ const MatrixSimd ISA(matrix_simd) = {
               [DTYPE_FLOAT32] = strip_float32,
               [DTYPE_FLOAT64] = strip_float64},
     .tiny = {[COMPUTE_F32] = float_tiny, [COMPUTE_F64] = double_tiny},
-    .integer = integer_product,
+    .integer32 = integer32_product,
+    .integer64 = integer64_product,
     .dequantize = {[DTYPE_Q4_0] = dequantize_q4_0,
                    [DTYPE_Q8_0] = dequantize_q8_0,
                    [DTYPE_Q6_K] = dequantize_q6_k,
