@@ -155,8 +155,9 @@ Model *model_retain(Model *model) {
 static void free_names(Model *model) {
     ModelEntry *entry, *next;
     HASH_CLEAR(hh_sibling, model->tops);
+    // A table is reached through its first entry: all tables go before any entry.
+    HASH_ITER(hh, model->names, entry, next) HASH_CLEAR(hh_sibling, entry->children);
     HASH_ITER(hh, model->names, entry, next) {
-        HASH_CLEAR(hh_sibling, entry->children);
         HASH_DEL(model->names, entry);
         tensor_release(entry->stored);
         tensor_release(entry->loaded);
