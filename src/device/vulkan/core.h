@@ -31,6 +31,18 @@ typedef struct VulkanLibrary {
 // STATUS_DEVICE in words when there is no loader or no driver.
 Status library_open(const VulkanLibrary **out) MUST_USE;
 
+// What an instance is made with to run under the validation layers; the structs form a chain that
+// begins with `features`.
+typedef struct VulkanValidation {
+    const char *layer, *extensions[2];
+    VkValidationFeaturesEXT features;
+    VkDebugUtilsMessengerCreateInfoEXT messenger;
+} VulkanValidation;
+bool validation_wanted(void);
+void validation_describe(VulkanValidation *out);
+Status validation_listen(const VulkanLibrary *library,
+                         const VulkanValidation *validation) MUST_USE;
+
 // --- a physical device ---------------------------------------------------------------------------
 
 enum { VULKAN_PHYSICAL_MAX = 64, VULKAN_REASON_BYTES = 160 };

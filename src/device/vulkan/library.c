@@ -54,20 +54,32 @@ static Status create_instance(void) {
         .pApplicationName = "tl",
         .apiVersion = VK_API_VERSION_1_3,
     };
-    static const char *const portability[] = {VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME};
+    const char *extensions[3];
+    VulkanValidation validation;
     VkInstanceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
         .pApplicationInfo = &application,
+        .ppEnabledExtensionNames = extensions,
     };
     // Drivers that put Vulkan over another interface, as MoltenVK does, are listed only on request.
-    if (has_extension(portability[0])) {
+    if (has_extension(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
         info.flags = VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
-        info.enabledExtensionCount = 1;
-        info.ppEnabledExtensionNames = portability;
+        extensions[info.enabledExtensionCount++] = VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
+    }
+    if (validation_wanted()) {
+        validation_describe(&validation);
+        info.pNext = &validation.features;
+        info.enabledLayerCount = 1;
+        info.ppEnabledLayerNames = &validation.layer;
+        for (int i = 0; i < 2; i++)
+            extensions[info.enabledExtensionCount++] = validation.extensions[i];
     }
     VkResult result = library.CreateInstance(&info, NULL, &library.instance);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
         return fail(STATUS_DEVICE, "there is no Vulkan driver");
+    if (result == VK_ERROR_LAYER_NOT_PRESENT)
+        return fail(STATUS_DEVICE, "the validation layers that TL_TEST_VALIDATION asks for are not "
+                                   "installed");
     if (result != VK_SUCCESS)
         return fail(STATUS_DEVICE, "Vulkan cannot be started (result %d)", (int)result);
     bool complete = true;
@@ -76,7 +88,7 @@ static Status create_instance(void) {
     complete &= library.name != NULL;
 #include "device/vulkan/functions.def"
     ASSERT(complete);
-    return STATUS_OK;
+    return validation_wanted() ? validation_listen(&library, &validation) : STATUS_OK;
 }
 
 Status library_open(const VulkanLibrary **out) {

@@ -31,8 +31,11 @@ static int set_up(void **state) {
     static Fixture fixture;
     fixture = (Fixture){0};
     *state = NULL;
-    if (device_open("vulkan", &fixture.device) != STATUS_OK)
-        return getenv("TL_TEST_VULKAN") != NULL;
+    if (device_open("vulkan", &fixture.device) != STATUS_OK) {
+        if (!getenv("TL_TEST_VULKAN")) return 0;
+        print_error("%s\n", error_current()->message);
+        return 1;
+    }
     const float numbers[ROWS] = {10, 11, 12, 13, 14};
     fixture.table = make_view(fixture.device, DTYPE_FLOAT32, ROWS);
     fixture.index = make_view(fixture.device, DTYPE_INT64, PICKED);
