@@ -29,8 +29,8 @@ class Vulkan(unittest.TestCase):
 
     def test_no_driver_is_said(self):
         nowhere = {"VK_DRIVER_FILES": "/nowhere.json", "VK_ICD_FILENAMES": "/nowhere.json", "TL_TEST_VULKAN": "1"}
-        for program in PROGRAMS:
-            status, output = run_program(program, nowhere)
+        for name in ("vulkan_test_device", "vulkan_test_bounds"):
+            status, output = run_program(PROGRAMS[0].parent / name, nowhere)
             self.assertNotEqual(status, 0)
             self.assertIn("cannot open the device vulkan: there is no Vulkan driver", output)
 

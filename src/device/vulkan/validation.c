@@ -6,11 +6,13 @@
 
 #include "device/vulkan/core.h"
 
-// Advice on how modules are written, about nothing that is done with them; and that these layers
-// are for debugging.
+// Advice on how modules are written, about nothing that is done with them; that these layers are
+// for debugging; and that they lost patience with a timeline that the host advances, which they
+// themselves call a bug of theirs.
 static const char *const accepted[] = {
     "UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize",
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
+    "UNASSIGNED-VkSemaphore-state-timeout",
 };
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL note(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
