@@ -84,7 +84,7 @@ static void test_contiguous_dims_merge(void **state) {
     const TensorView *views[] = {array_view(&array)};
     Iteration iteration;
     iterate_prepare(&iteration, 1, views);
-    assert_int_equal(iteration.rank, 1);
+    assert_int_equal(iteration.walk.rank, 1);
     assert_int_equal(iteration.count, 60);
     assert_int_equal(iteration.rows, 1);
     assert_true(view_is_contiguous(array_view(&array)));

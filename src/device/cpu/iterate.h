@@ -4,19 +4,15 @@
 #define DEVICE_CPU_ITERATE_H
 
 #include "device/cpu/cpu.h"
+#include "device/walk.h"
 
-enum { ITERATION_VIEWS_MAX = 12 };
-
-// Strides are in bytes. The order of dims is not that of the views: it is chosen so that the first
-// view is walked along its smallest stride. Every dim is at least 1; rank is at least 1.
+// The walk's strides are in bytes, its dims sorted; every dim is at least 1, and so is the rank.
 typedef struct Iteration {
-    int n_views, rank;
-    int64_t dims[RANK_MAX];
-    char *pointers[ITERATION_VIEWS_MAX]; // the first element of each view
-    int64_t strides[ITERATION_VIEWS_MAX][RANK_MAX];
-    int64_t rows;  // product of all dims but the last; 0 when the views are empty
-    int64_t count; // the last dim: elements of a row
-    int64_t piece; // elements that are one thread's work at a time
+    Walk walk;
+    char *pointers[WALK_VIEWS_MAX]; // the first element of each view
+    int64_t rows;                   // product of all dims but the last; 0 when the views are empty
+    int64_t count;                  // the last dim: elements of a row
+    int64_t piece;                  // elements that are one thread's work at a time
 } Iteration;
 
 // pointers[v] is the first element of this piece of a row in view v; the next ones are strides[v]
@@ -34,9 +30,5 @@ void iterate_divide(Iteration *iteration, int64_t factor);
 void iterate_run(const Iteration *iteration, IterateRow row, void *context);
 // The same in this thread only, rows in order and whole.
 void iterate_run_serial(const Iteration *iteration, IterateRow row, void *context);
-
-// Elements of a view; 1 for rank 0.
-int64_t view_count(const TensorView *view);
-bool view_is_contiguous(const TensorView *view);
 
 #endif

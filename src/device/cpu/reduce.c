@@ -228,8 +228,8 @@ static void reduce_in_parts(Reduction *r, int64_t results) {
 // Rows when the reduced numbers are near each other, columns when the kept ones are, or when rows
 // are too short to be worth a call each.
 static void choose_columns(Reduction *r) {
-    int last = r->kept.rank - 1;
-    int64_t kept = r->kept.dims[last], stride = r->kept.strides[1][last] / r->row.size;
+    int last = r->kept.walk.rank - 1;
+    int64_t kept = r->kept.walk.dims[last], stride = r->kept.walk.strides[1][last] / r->row.size;
     bool near_rows = r->row.strides[r->row.rank - 1] == 1 || stride != 1;
     bool columns = kept >= COLUMNS_MIN && (!near_rows || r->row.count < SHORT_ROW);
     r->columns = columns ? kept : 1;
@@ -271,7 +271,8 @@ static Status prepare(const KernelCall *call, Reduction *r) {
     choose_columns(r);
     r->columns_direct = r->column_stride == 1 && in->dtype == compute_dtype(r->compute);
     r->store = cpu_convert()->store[is_whole(r) ? COMPUTE_I64 : COMPUTE_F64][out->dtype];
-    r->result_stride = r->kept.strides[0][r->kept.rank - 1] / (int64_t)dtype_size(out->dtype);
+    r->result_stride =
+        r->kept.walk.strides[0][r->kept.walk.rank - 1] / (int64_t)dtype_size(out->dtype);
     choose_parts(r, r->kept.rows * r->kept.count);
     return STATUS_OK;
 }

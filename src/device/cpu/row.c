@@ -53,11 +53,11 @@ Status row_prepare_unordered(const TensorView *view, int trailing, CpuCompute co
         return row_prepare(view, trailing, compute, op_name, out);
     Iteration iteration;
     iterate_prepare(&iteration, 1, (const TensorView *const[]){&inner});
-    out->rank = iteration.rank;
+    out->rank = iteration.walk.rank;
     out->count = iteration.rows * iteration.count;
-    for (int d = 0; d < iteration.rank; d++) {
-        out->dims[d] = iteration.dims[d];
-        out->strides[d] = iteration.strides[0][d] / (int64_t)dtype_size(view->dtype);
+    for (int d = 0; d < iteration.walk.rank; d++) {
+        out->dims[d] = iteration.walk.dims[d];
+        out->strides[d] = iteration.walk.strides[0][d] / (int64_t)dtype_size(view->dtype);
     }
     return finish(view, compute, op_name, out);
 }
@@ -99,9 +99,9 @@ void row_write(const Row *row, char *base, int64_t first, int64_t count, const v
 }
 
 void rows_prepare(Iteration *iteration, int n_views, const TensorView *const *views, int leading) {
-    TensorView outer[ITERATION_VIEWS_MAX];
-    const TensorView *pointers[ITERATION_VIEWS_MAX];
-    ASSERT(n_views <= ITERATION_VIEWS_MAX);
+    TensorView outer[WALK_VIEWS_MAX];
+    const TensorView *pointers[WALK_VIEWS_MAX];
+    ASSERT(n_views <= WALK_VIEWS_MAX);
     for (int v = 0; v < n_views; v++) {
         outer[v] = *views[v];
         outer[v].rank = leading;
@@ -112,9 +112,9 @@ void rows_prepare(Iteration *iteration, int n_views, const TensorView *const *vi
 
 int64_t rows_offset(const Iteration *iteration, int v, int64_t index) {
     int64_t offset = 0;
-    for (int d = iteration->rank - 1; d > 0; d--) {
-        offset += index % iteration->dims[d] * iteration->strides[v][d];
-        index /= iteration->dims[d];
+    for (int d = iteration->walk.rank - 1; d > 0; d--) {
+        offset += index % iteration->walk.dims[d] * iteration->walk.strides[v][d];
+        index /= iteration->walk.dims[d];
     }
-    return offset + index * iteration->strides[v][0];
+    return offset + index * iteration->walk.strides[v][0];
 }

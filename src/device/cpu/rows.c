@@ -29,7 +29,7 @@ static void make_straight(void *context, int64_t begin, int64_t end) {
 // Between the stored rows of a band, one element of each at a time, and the turned rows.
 static void turn_in(const Bands *bands, const char *from, int64_t rows, char *turned) {
     const RowsJob *job = bands->job;
-    int64_t step = job->rows.strides[1][job->rows.rank - 1] / job->in.size;
+    int64_t step = job->rows.walk.strides[1][job->rows.walk.rank - 1] / job->in.size;
     int64_t size = job->in.number_size;
     char numbers[BAND_ROWS * sizeof(double)];
     for (int64_t i = 0; i < job->in.count; i++) {
@@ -42,7 +42,7 @@ static void turn_in(const Bands *bands, const char *from, int64_t rows, char *tu
 
 static void turn_out(const Bands *bands, const char *turned, int64_t rows, char *to) {
     const RowsJob *job = bands->job;
-    int64_t step = job->rows.strides[0][job->rows.rank - 1] / job->out.size;
+    int64_t step = job->rows.walk.strides[0][job->rows.walk.rank - 1] / job->out.size;
     int64_t size = job->out.number_size;
     char numbers[BAND_ROWS * sizeof(double)];
     for (int64_t i = 0; i < job->out.count; i++) {
@@ -65,7 +65,7 @@ static void make_bands(void *context, int64_t begin, int64_t end) {
         turn_in(bands, rows->pointers[1] + rows_offset(rows, 1, index), count, turned);
         for (int64_t k = 0; k < count; k++) {
             char *row = turned + k * bands->pitch;
-            char *result = job->reduces ? to + k * rows->strides[0][rows->rank - 1] : row;
+            char *result = job->reduces ? to + k * rows->walk.strides[0][rows->walk.rank - 1] : row;
             job->make(job->context, &bands->flat, row, &bands->flat, result);
         }
         if (!job->reduces) turn_out(bands, turned, count, to);
@@ -74,10 +74,10 @@ static void make_bands(void *context, int64_t begin, int64_t end) {
 }
 
 static bool is_side_by_side(const RowsJob *job) {
-    int last = job->rows.rank - 1;
+    int last = job->rows.walk.rank - 1;
     if (job->in.rank > 1 || (!job->reduces && job->out.rank > 1)) return false;
     return job->rows.count >= BAND_ROWS_MIN && job->in.count > 1 &&
-           llabs(job->rows.strides[1][last]) < llabs(job->in.strides[0] * job->in.size);
+           llabs(job->rows.walk.strides[1][last]) < llabs(job->in.strides[0] * job->in.size);
 }
 
 void rows_make(const RowsJob *job, int64_t task_elements) {

@@ -13,7 +13,7 @@ typedef struct Transposition {
 static void run_tiles(void *context, int64_t begin, int64_t end) {
     const Transposition *transposition = context;
     const Iteration *it = transposition->iteration;
-    int last = it->rank - 1, dim = transposition->dim;
+    int last = it->walk.rank - 1, dim = transposition->dim;
     for (int64_t i = begin; i < end; i++) {
         int64_t across = i % transposition->tiles_across * TILE;
         int64_t rest = i / transposition->tiles_across;
@@ -23,17 +23,17 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
         const char *from = it->pointers[1];
         for (int d = last - 1; d >= 0; d--) {
             if (d == dim) continue;
-            int64_t at = rest % it->dims[d];
-            rest /= it->dims[d];
-            to += at * it->strides[0][d];
-            from += at * it->strides[1][d];
+            int64_t at = rest % it->walk.dims[d];
+            rest /= it->walk.dims[d];
+            to += at * it->walk.strides[0][d];
+            from += at * it->walk.strides[1][d];
         }
-        int64_t rows = it->dims[dim] - down, columns = it->dims[last] - across;
+        int64_t rows = it->walk.dims[dim] - down, columns = it->walk.dims[last] - across;
         TransposeTile tile = {
-            .to = to + down * it->strides[0][dim] + across * it->strides[0][last],
-            .from = from + down * it->strides[1][dim] + across * it->strides[1][last],
-            .to_stride = it->strides[0][dim],
-            .from_stride = it->strides[1][last],
+            .to = to + down * it->walk.strides[0][dim] + across * it->walk.strides[0][last],
+            .from = from + down * it->walk.strides[1][dim] + across * it->walk.strides[1][last],
+            .to_stride = it->walk.strides[0][dim],
+            .from_stride = it->walk.strides[1][last],
             .rows = rows < TILE ? rows : TILE,
             .columns = columns < TILE ? columns : TILE,
         };
@@ -42,15 +42,16 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
 }
 
 bool transpose_run(const Iteration *it, size_t size) {
-    int last = it->rank - 1, dim = -1;
-    if (it->rows == 0 || it->strides[0][last] != (int64_t)size || it->dims[last] < SIDE_MIN)
+    int last = it->walk.rank - 1, dim = -1;
+    if (it->rows == 0 || it->walk.strides[0][last] != (int64_t)size ||
+        it->walk.dims[last] < SIDE_MIN)
         return false;
     for (int d = 0; d < last; d++)
-        if (it->strides[1][d] == (int64_t)size && it->dims[d] >= SIDE_MIN) dim = d;
+        if (it->walk.strides[1][d] == (int64_t)size && it->walk.dims[d] >= SIDE_MIN) dim = d;
     if (dim < 0) return false;
-    Transposition transposition = {it, size, dim, (it->dims[dim] + TILE - 1) / TILE,
-                                   (it->dims[last] + TILE - 1) / TILE};
-    int64_t matrices = it->rows / it->dims[dim];
+    Transposition transposition = {it, size, dim, (it->walk.dims[dim] + TILE - 1) / TILE,
+                                   (it->walk.dims[last] + TILE - 1) / TILE};
+    int64_t matrices = it->rows / it->walk.dims[dim];
     cpu_parallel(matrices * transposition.tiles_down * transposition.tiles_across, TILES_PER_PIECE,
                  run_tiles, &transposition);
     return true;

@@ -8,8 +8,8 @@
 enum { LOOKED_AT_BYTES_MAX = 64 << 10 };
 
 static bool fills_buffer(const TensorView *view) {
-    return view->offset == 0 && vulkan_view_is_contiguous(view) &&
-           (size_t)vulkan_view_count(view) * dtype_size(view->dtype) == view->buffer->bytes;
+    return view->offset == 0 && view_is_contiguous(view) &&
+           (size_t)view_count(view) * dtype_size(view->dtype) == view->buffer->bytes;
 }
 
 void vulkan_bound(const TensorView *view, int64_t least, int64_t most) {

@@ -1,29 +1,10 @@
-// What the files that turn KernelCalls into dispatches share: joint walks over strided views, names
-// of modules per compute type, and one way to fill in a dispatch. Knows no Vulkan type.
+// What the files that turn KernelCalls into dispatches share: names of modules per compute type, views
+// cut into rows, and one way to fill in a dispatch. Knows no Vulkan type.
 #ifndef DEVICE_VULKAN_KERNELS_H
 #define DEVICE_VULKAN_KERNELS_H
 
 #include "device/vulkan/vulkan.h"
-
-enum { WALK_VIEWS_MAX = 10 };
-
-// Several views of the same dims, walked together: dims that all of them can walk as one are merged
-// and ordered so that the first view is walked along its smallest stride. Strides in elements.
-typedef struct Walk {
-    int n_views, rank; // rank 0: one element, or none
-    int64_t count;     // elements
-    int64_t dims[RANK_MAX];
-    int64_t strides[WALK_VIEWS_MAX][RANK_MAX];
-} Walk;
-
-// A NULL view has stride 0 everywhere. `rank`: how many leading dims of the views are walked.
-void walk_prepare(Walk *walk, int n_views, const TensorView *const *views, int rank);
-// The same from dim `first` up to `rank`, without changing the order of dims.
-void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, int first, int rank,
-                       bool ordered);
-
-int64_t vulkan_view_count(const TensorView *view);
-bool vulkan_view_is_contiguous(const TensorView *view);
+#include "device/walk.h"
 
 typedef enum VulkanReal { REAL_F32, REAL_F64, REAL_I64 } VulkanReal;
 // What numbers of a dtype are computed in: int64 for whole ones, float64 for itself, else float32.

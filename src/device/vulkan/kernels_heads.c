@@ -54,7 +54,7 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
         return vulkan_no_kernel(device, call);
     int64_t rotary = cosines ? cosines->dims[1] * 2 : call->options.integers[1];
     int last = in->rank - 1;
-    int64_t width = in->dims[last], numbers = vulkan_view_count(in);
+    int64_t width = in->dims[last], numbers = view_count(in);
     ASSERT(in->rank >= 3 && rotary >= 0 && rotary % 2 == 0 && rotary <= width);
     if (numbers == 0) return STATUS_OK;
     if (!cosines && rotary / 2 > FREQUENCIES_MAX)
@@ -169,7 +169,7 @@ static Status check_attention(Device *device, const KernelCall *call) {
 Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     TRY(check_attention(device, call));
     const TensorView *q = call->inputs[0].view, *out = call->outputs[0];
-    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    if (view_count(out) == 0) return STATUS_OK;
     AttentionShape shape = {0};
     describe_attention(call, &shape);
     VulkanReal real = REAL_F32;

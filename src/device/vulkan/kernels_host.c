@@ -16,7 +16,7 @@ typedef struct Hosted {
 } Hosted;
 
 static size_t bytes_of(const TensorView *view) {
-    return (size_t)vulkan_view_count(view) * dtype_size(view->dtype);
+    return (size_t)view_count(view) * dtype_size(view->dtype);
 }
 
 static void make_contiguous(TensorView *view) {
@@ -42,7 +42,7 @@ static TensorView *host_view(Hosted *hosted, const TensorView *view) {
 static Status fetch(Device *device, const TensorView *view, void *target, const char *op_name) {
     TensorView flat;
     if (bytes_of(view) == 0) return STATUS_OK;
-    TRY(vulkan_scratch(device, view->dtype, vulkan_view_count(view), &flat));
+    TRY(vulkan_scratch(device, view->dtype, view_count(view), &flat));
     TensorView copy = *view;
     make_contiguous(&copy);
     copy.buffer = flat.buffer;
@@ -56,7 +56,7 @@ static Status send(Device *device, const TensorView *view, const void *source,
                    const char *op_name) {
     TensorView flat;
     if (bytes_of(view) == 0) return STATUS_OK;
-    TRY(vulkan_scratch(device, view->dtype, vulkan_view_count(view), &flat));
+    TRY(vulkan_scratch(device, view->dtype, view_count(view), &flat));
     TensorView copy = *view;
     make_contiguous(&copy);
     copy.buffer = flat.buffer;

@@ -20,7 +20,7 @@ static Status run_windows(Device *device, const KernelCall *call, WindowShape *s
     const TensorView *image = call->inputs[0].view, *out = call->outputs[0];
     const TensorView *weight = kind == CONVOLVE ? call->inputs[1].view : NULL;
     const TensorView *bias = kind == CONVOLVE && call->n_inputs > 2 ? call->inputs[2].view : NULL;
-    int64_t count = vulkan_view_count(out);
+    int64_t count = view_count(out);
     if (count == 0) return STATUS_OK;
     if (count > UINT32_MAX)
         return fail(STATUS_DEVICE, "%s: more than 2^32 elements at once on %s", call->op_name,

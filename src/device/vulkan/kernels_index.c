@@ -77,7 +77,7 @@ static Status run_check(Device *device, const KernelCall *call, const TensorView
 // because the error belongs to this operation and may be caught.
 static Status check_range(Device *device, const KernelCall *call, const TensorView *index,
                           int64_t size) {
-    if (vulkan_view_count(index) == 0 || vulkan_is_bound(index, -size, size - 1)) return STATUS_OK;
+    if (view_count(index) == 0 || vulkan_is_bound(index, -size, size - 1)) return STATUS_OK;
     TensorView result;
     TRY(vulkan_scratch(device, DTYPE_INT32, 1, &result));
     Status status = run_check(device, call, index, size, &result);
@@ -121,7 +121,7 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
         return fail(STATUS_DTYPE, "%s takes only whole rows of %s, and gives floats", call->op_name,
                     dtype_name(in.dtype));
     if (quantised && out.dtype == DTYPE_FLOAT64) return vulkan_no_kernel(device, call);
-    if (vulkan_view_count(&out) == 0) return STATUS_OK;
+    if (view_count(&out) == 0) return STATUS_OK;
     TRY(check_range(device, call, index, in.dims[dim]));
     TensorView expanded = call->options.op == 0 ? expand_index(index, &out, dim) : *index;
     GatherPush push = {.size = in.dims[dim], .stride = in.strides[dim]};
@@ -162,7 +162,7 @@ static Status scatter_into(Device *device, const KernelCall *call, const TensorV
     int dim = call->options.dim;
     bool add = call->options.op == 1;
     TensorView places = call->options.integers[0] == 1 ? expand_index(index, &source, dim) : *index;
-    if (vulkan_view_count(&places) == 0) return STATUS_OK;
+    if (view_count(&places) == 0) return STATUS_OK;
     TRY(check_range(device, call, index, out.dims[dim]));
     ScatterPush push = {.size = out.dims[dim],
                         .out_stride = out.strides[dim],
@@ -203,7 +203,7 @@ static Status scatter_into(Device *device, const KernelCall *call, const TensorV
 // Sums of 16-bit floats are kept in float32 and rounded once.
 static Status scatter_add_halves(Device *device, const KernelCall *call, const TensorView *out) {
     TensorView wide = *out, flat;
-    TRY(vulkan_scratch(device, DTYPE_FLOAT32, vulkan_view_count(out), &flat));
+    TRY(vulkan_scratch(device, DTYPE_FLOAT32, view_count(out), &flat));
     wide.buffer = flat.buffer;
     wide.dtype = DTYPE_FLOAT32;
     wide.offset = 0;
@@ -225,7 +225,7 @@ Status vulkan_kernel_SCATTER(Device *device, const KernelCall *call) {
         return fail(STATUS_DTYPE, "%s cannot write %s from %s", call->op_name,
                     dtype_name(out->dtype), dtype_name(source->dtype));
     bool half = out->dtype == DTYPE_FLOAT16 || out->dtype == DTYPE_BFLOAT16;
-    if (half && call->options.op == 1 && vulkan_view_count(out) > 0)
+    if (half && call->options.op == 1 && view_count(out) > 0)
         return scatter_add_halves(device, call, out);
     return scatter_into(device, call, out);
 }
@@ -255,7 +255,7 @@ Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
     const TensorView *source = call->inputs[0].view;
     if (dtype_is_quant(out.dtype) || (source && dtype_is_quant(source->dtype)))
         return fail(STATUS_DTYPE, "%s cannot write quantised numbers", call->op_name);
-    if (vulkan_view_count(&out) == 0) return STATUS_OK;
+    if (view_count(&out) == 0) return STATUS_OK;
     PutPush push = {.mask = vulkan_address(&mask)};
     if (source) {
         values = broadcast_to(source, &out);
@@ -300,7 +300,7 @@ static Status run_nonzero(Device *device, const KernelCall *call, const TensorVi
         strides.dims[d] = (uint32_t)in->dims[d];
         strides.strides[0][d] = in->strides[d];
     }
-    Walk walk = {.rank = in->rank, .count = vulkan_view_count(in)};
+    Walk walk = {.rank = in->rank, .count = view_count(in)};
     VulkanDispatch dispatch = walk_dispatch(
         vulkan_shader_of(SHADER_NONZERO_F32, vulkan_real_of(in->dtype)), &walk, &strides);
     add_constant(&dispatch, in->dtype);
@@ -328,8 +328,8 @@ Status vulkan_kernel_NONZERO(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     if (dtype_is_quant(in->dtype))
         return fail(STATUS_DTYPE, "%s cannot read %s", call->op_name, dtype_name(in->dtype));
-    int64_t total = vulkan_view_count(in);
-    if (vulkan_view_count(out) == 0 || total == 0) return STATUS_OK;
+    int64_t total = view_count(in);
+    if (view_count(out) == 0 || total == 0) return STATUS_OK;
     TRY(check_count(device, call, total));
     TensorView counts, sums;
     int64_t blocks = (total + NONZERO_BLOCK - 1) / NONZERO_BLOCK;

@@ -19,7 +19,7 @@ Status vulkan_kernel_ARANGE(Device *device, const KernelCall *call) {
     const TensorView *out = call->outputs[0];
     if (dtype_is_quant(out->dtype)) return refuse_quantised(call);
     bool floats = dtype_is_float(out->dtype);
-    uint64_t count = (uint64_t)vulkan_view_count(out);
+    uint64_t count = (uint64_t)view_count(out);
     if (count == 0) return STATUS_OK;
     ArangePush push = {vulkan_address(out), count, (uint64_t)call->options.integers[0],
                        (uint64_t)call->options.integers[1]};
@@ -90,7 +90,7 @@ static const Describe distributions[] = {describe_uniform, describe_normal, desc
 Status vulkan_kernel_RANDOM(Device *device, const KernelCall *call) {
     const TensorView *out = call->outputs[0];
     if (dtype_is_quant(out->dtype)) return refuse_quantised(call);
-    uint64_t count = (uint64_t)vulkan_view_count(out);
+    uint64_t count = (uint64_t)view_count(out);
     if (count == 0) return STATUS_OK;
     RandomPush push = {.out = vulkan_address(out),
                        .count = count,

@@ -293,7 +293,7 @@ static VulkanReal copy_real(DType from) {
 
 static size_t bytes_of(const TensorView *view) {
     const DTypeInfo *info = &dtype_info[view->dtype];
-    return (size_t)(vulkan_view_count(view) / info->block_elements) * (size_t)info->block_bytes;
+    return (size_t)(view_count(view) / info->block_elements) * (size_t)info->block_bytes;
 }
 
 static Status copy_bytes(Device *device, const TensorView *out, const TensorView *in) {
@@ -305,7 +305,7 @@ static Status copy_bytes(Device *device, const TensorView *out, const TensorView
 Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView *in,
                         const char *op_name) {
     bool same = out->dtype == in->dtype;
-    bool contiguous = vulkan_view_is_contiguous(out) && vulkan_view_is_contiguous(in);
+    bool contiguous = view_is_contiguous(out) && view_is_contiguous(in);
     if (dtype_is_quant(out->dtype) && !(same && contiguous)) {
         fail(STATUS_DTYPE, "%s cannot write %s from %s", op_name, dtype_name(out->dtype),
              dtype_name(in->dtype));

@@ -240,7 +240,7 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
         return fail(STATUS_DTYPE, "%s has no kernel on %s for %s by %s giving %s", call->op_name,
                     device->name, dtype_name(product.a->dtype), dtype_name(product.b->dtype),
                     dtype_name(product.out->dtype));
-    if (vulkan_view_count(product.out) == 0) return STATUS_OK;
+    if (view_count(product.out) == 0) return STATUS_OK;
     TRY(describe(device, &product));
     if (product.push.k == 0) {
         KernelCall zeros = {.kernel = KERNEL_FILL,

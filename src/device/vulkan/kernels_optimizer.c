@@ -45,7 +45,7 @@ Status vulkan_kernel_OPTIMIZER(Device *device, const KernelCall *call) {
     const TensorView *state = call->n_outputs > 1 ? call->outputs[1] : NULL;
     bool wide = parameter->dtype == DTYPE_FLOAT64;
     if (!wide && parameter->dtype != DTYPE_FLOAT32) return vulkan_no_kernel(device, call);
-    uint64_t count = (uint64_t)vulkan_view_count(parameter);
+    uint64_t count = (uint64_t)view_count(parameter);
     if (count == 0) return STATUS_OK;
     double settings[SETTINGS];
     float narrow[SETTINGS];

@@ -196,8 +196,8 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     ASSERT((size_t)call->options.op < sizeof plans / sizeof *plans);
     if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
-    if (vulkan_view_count(out) == 0) return STATUS_OK;
-    if (vulkan_view_count(in) == 0) return fill_nothing(device, call);
+    if (view_count(out) == 0) return STATUS_OK;
+    if (view_count(in) == 0) return fill_nothing(device, call);
     Reduction r = {.device = device, .call = call, .plan = &plans[call->options.op]};
     r.real = reduction_real(device, call, r.plan);
     vulkan_rows_prepare(&(RowViews){.kept = {out, in},

@@ -107,8 +107,8 @@ static int last_dim(const TensorView *view) {
 Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
-    if (vulkan_view_count(out) == 0) return STATUS_OK;
-    if (vulkan_view_count(in) == 0)
+    if (view_count(out) == 0) return STATUS_OK;
+    if (view_count(in) == 0)
         return fail(STATUS_SHAPE, "%s of no elements: there is no index to give", call->op_name);
     VulkanRows rows;
     vulkan_rows_prepare(&(RowViews){.kept = {out, in},
@@ -137,7 +137,7 @@ Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
 Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
-    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    if (view_count(out) == 0) return STATUS_OK;
     VulkanRows rows;
     vulkan_rows_prepare(&(RowViews){.kept = {out, in},
                                     .row = {out, in},
@@ -173,7 +173,7 @@ static VulkanReal float_real(const TensorView *a, const TensorView *b) {
 Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     if (!dtype_is_float(in->dtype)) return float_only(device, call);
-    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    if (view_count(out) == 0) return STATUS_OK;
     VulkanRows rows;
     vulkan_rows_prepare(&(RowViews){.kept = {out, in},
                                     .row = {out, in},
@@ -205,7 +205,7 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     if (!dtype_is_float(in->dtype)) return float_only(device, call);
     if ((weight && dtype_is_quant(weight->dtype)) || (bias && dtype_is_quant(bias->dtype)))
         return vulkan_no_kernel(device, call);
-    if (vulkan_view_count(out) == 0) return STATUS_OK;
+    if (view_count(out) == 0) return STATUS_OK;
     int kept = in->rank - call->options.count;
     // Weight and bias have the row's dims only: as views of the input's rank their dims are
     // shifted.

@@ -1,0 +1,93 @@
+// Joint walks over strided views.
+#include "device/walk.h"
+
+#include <stdlib.h>
+
+int64_t view_count(const TensorView *view) {
+    int64_t count = 1;
+    for (int d = 0; d < view->rank; d++) count *= view->dims[d];
+    return count;
+}
+
+bool view_is_contiguous(const TensorView *view) {
+    int64_t expected = 1;
+    for (int d = view->rank - 1; d >= 0; d--) {
+        if (view->dims[d] == 0) return true;
+        if (view->dims[d] != 1 && view->strides[d] != expected) return false;
+        expected *= view->dims[d];
+    }
+    return true;
+}
+
+void walk_collect(Walk *walk, int n_views, const TensorView *const *views, int first, int rank) {
+    ASSERT(n_views > 0 && n_views <= WALK_VIEWS_MAX && views[0]);
+    walk->n_views = n_views;
+    walk->rank = 0;
+    walk->count = 1;
+    for (int d = first; d < rank; d++) {
+        int64_t dim = views[0]->dims[d];
+        walk->count *= dim;
+        if (dim == 1) continue;
+        for (int v = 0; v < n_views; v++)
+            walk->strides[v][walk->rank] = views[v] ? views[v]->strides[d] : 0;
+        walk->dims[walk->rank++] = dim;
+    }
+}
+
+void walk_swap_dims(Walk *walk, int a, int b) {
+    int64_t dim = walk->dims[a];
+    walk->dims[a] = walk->dims[b];
+    walk->dims[b] = dim;
+    for (int v = 0; v < walk->n_views; v++) {
+        int64_t stride = walk->strides[v][a];
+        walk->strides[v][a] = walk->strides[v][b];
+        walk->strides[v][b] = stride;
+    }
+}
+
+// True when dim a is walked outside dim b: decided by the first view whose strides differ.
+static bool is_outer(const Walk *walk, int a, int b) {
+    for (int v = 0; v < walk->n_views; v++) {
+        int64_t stride_a = llabs(walk->strides[v][a]), stride_b = llabs(walk->strides[v][b]);
+        if (stride_a == 0 || stride_b == 0 || stride_a == stride_b) continue;
+        return stride_a > stride_b;
+    }
+    return true;
+}
+
+// Insertion sort: few dims, usually in order, and stable where strides say nothing.
+void walk_sort(Walk *walk) {
+    for (int i = 1; i < walk->rank; i++)
+        for (int j = i; j > 0 && !is_outer(walk, j - 1, j); j--) walk_swap_dims(walk, j - 1, j);
+}
+
+static bool can_merge(const Walk *walk, int outer, int inner) {
+    for (int v = 0; v < walk->n_views; v++)
+        if (walk->strides[v][outer] != walk->strides[v][inner] * walk->dims[inner]) return false;
+    return true;
+}
+
+void walk_merge(Walk *walk) {
+    int kept = 0;
+    for (int d = 1; d < walk->rank; d++) {
+        if (can_merge(walk, kept, d))
+            walk->dims[kept] *= walk->dims[d];
+        else
+            walk->dims[++kept] = walk->dims[d];
+        for (int v = 0; v < walk->n_views; v++) walk->strides[v][kept] = walk->strides[v][d];
+    }
+    walk->rank = kept + 1;
+}
+
+void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, int first, int rank,
+                       bool ordered) {
+    walk_collect(walk, n_views, views, first, rank);
+    if (walk->count == 0) walk->rank = 0;
+    if (walk->rank == 0) return;
+    if (!ordered) walk_sort(walk);
+    walk_merge(walk);
+}
+
+void walk_prepare(Walk *walk, int n_views, const TensorView *const *views, int rank) {
+    walk_prepare_part(walk, n_views, views, 0, rank, false);
+}
