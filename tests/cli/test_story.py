@@ -49,8 +49,8 @@ class Story(unittest.TestCase):
         self.assertEqual(result.status, 0, result.err)
         own = ROOT / "examples/data/tales.gguf"
         self.assertLess(own.stat().st_size, 2 << 20)
-        text = run("-e", f'print("Once upon a time" + generate(load_model("{own}"), "Once upon a time", 400, '
-                         "temperature: 0))")
+        text = run("-e", 'let begin = "There was once a frog named Rosa"\n'
+                         f'print(begin + generate(load_model("{own}"), begin, 400, temperature: 0))')
         self.assertEqual(result.out, text.out, text.err)
         self.assertIn(" ".join(result.out.split()), " ".join((ROOT / "README.md").read_text().split()))
 
