@@ -347,42 +347,52 @@ static Status as_operand(Tensor *x, DType dtype, Tensor **out) {
     return tensor_contiguous(same, out);
 }
 
-static Status run_fused(Gradient *g, const KernelCall *call, Tensor *const *terms, DType dtype,
-                        const Shape *shape, Tensor **out) {
-    KernelCall kernel = *call;
+static Status run_fused(Gradient *g, const FusedCall *fused, Tensor *const *terms, DType dtype,
+                        Tensor **results) {
+    KernelCall kernel = {.kernel = fused->kernel,
+                         .n_inputs = fused->n_inputs,
+                         .n_outputs = fused->n_outputs,
+                         .options = *fused->options,
+                         .op_name = g->info->name};
     Tensor *operands[KERNEL_INPUTS_MAX] = {NULL};
-    SCOPED_TENSOR(result);
     Status status = STATUS_OK;
     for (int i = 0; i < kernel.n_inputs && status == STATUS_OK; i++) {
         status = as_operand(terms[i], dtype, &operands[i]);
         if (status == STATUS_OK) kernel.inputs[i].view = &operands[i]->view;
     }
-    if (status == STATUS_OK) status = tensor_new(g->incoming[0]->device, dtype, shape, &result);
-    if (status == STATUS_OK) {
-        kernel.outputs[0] = &result->view;
-        status = op_run_kernel(&kernel);
+    for (int i = 0; i < kernel.n_outputs && status == STATUS_OK; i++) {
+        const Shape *shape = &g->inputs[fused->first + i].shape;
+        status = tensor_new(g->incoming[0]->device, dtype, shape, &results[i]);
+        if (status == STATUS_OK) kernel.outputs[i] = &results[i]->view;
     }
+    if (status == STATUS_OK) status = op_run_kernel(&kernel);
     for (int i = 0; i < kernel.n_inputs; i++) tensor_release(operands[i]);
-    TRY(status);
-    return compose_give(&result, out);
+    return status;
+}
+
+void term_fused_all(Gradient *g, const FusedCall *call) {
+    Tensor *tensors[KERNEL_INPUTS_MAX], *results[KERNEL_OUTPUTS_MAX] = {NULL};
+    DType dtype = DTYPE_FLOAT32;
+    for (int i = 0; i < call->n_inputs; i++) {
+        tensors[i] = term_tensor(g, call->inputs[i]);
+        if (!tensors[i]) return;
+        if (tensor_dtype(tensors[i]) == DTYPE_FLOAT64) dtype = DTYPE_FLOAT64;
+    }
+    gradient_fail(g, run_fused(g, call, tensors, dtype, results));
+    for (int i = 0; i < call->n_outputs; i++) {
+        if (g->status == STATUS_OK)
+            call->outputs[i] = term_own(g, results[i]);
+        else
+            tensor_release(results[i]);
+    }
 }
 
 Term term_fused(Gradient *g, KernelId kernel, const KernelOptions *options, int input,
                 const Term *terms, int count) {
-    KernelCall call = {.kernel = kernel,
-                       .n_inputs = count,
-                       .n_outputs = 1,
-                       .options = *options,
-                       .op_name = g->info->name};
-    Tensor *tensors[KERNEL_INPUTS_MAX], *result = NULL;
-    DType dtype = DTYPE_FLOAT32;
-    for (int i = 0; i < count; i++) {
-        tensors[i] = term_tensor(g, terms[i]);
-        if (!tensors[i]) return (Term){0};
-        if (tensor_dtype(tensors[i]) == DTYPE_FLOAT64) dtype = DTYPE_FLOAT64;
-    }
-    const Shape *shape = &g->inputs[input].shape;
-    return term_take(g, run_fused(g, &call, tensors, dtype, shape, &result), &result);
+    Term result = {0};
+    FusedCall call = {kernel, options, terms, count, input, &result, 1};
+    term_fused_all(g, &call);
+    return result;
 }
 
 Shape term_shape(Gradient *g, Term x) {

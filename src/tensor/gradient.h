@@ -83,6 +83,16 @@ Shape term_shape(Gradient *g, Term x);
 bool gradient_has(const Gradient *g, KernelId kernel);
 // One kernel from terms, which become contiguous tensors of float32 or wider (whole numbers: of
 // int64), to a tensor of the input's shape and that dtype.
+typedef struct FusedCall {
+    KernelId kernel;
+    const KernelOptions *options;
+    const Term *inputs;
+    int n_inputs, first; // outputs have the shapes of the node's inputs from `first` on
+    Term *outputs;
+    int n_outputs;
+} FusedCall;
+void term_fused_all(Gradient *g, const FusedCall *call);
+// The same for one result.
 Term term_fused(Gradient *g, KernelId kernel, const KernelOptions *options, int input,
                 const Term *terms, int count);
 

@@ -169,6 +169,33 @@ static Term shares_of(Gradient *g, const Scores *s, Term q, Term k) {
     return shares;
 }
 
+// Whether one kernel makes all three gradients: no mask, and the same leading dimensions.
+static bool suits_kernel(const Gradient *g) {
+    Shape q = gradient_shape(g, 0), k = gradient_shape(g, 1), v = gradient_shape(g, 2);
+    bool same = q.rank == k.rank && q.rank == v.rank;
+    for (int i = 0; same && i < q.rank - 3; i++)
+        same = q.dims[i] == k.dims[i] && q.dims[i] == v.dims[i];
+    bool masked = g->n_inputs > 3 && g->inputs[3].is_tensor;
+    return same && !masked && gradient_has(g, KERNEL_ATTENTION_GRADIENT);
+}
+
+static Status attention_at_once(Gradient *g, const Scores *s) {
+    KernelOptions options = {.flag = s->causal, .scalars = {s->scale}};
+    Term inputs[4], outputs[3];
+    for (int i = 0; i < 3; i++) inputs[i] = gradient_input(g, i);
+    inputs[3] = gradient_up(g);
+    FusedCall call = {.kernel = KERNEL_ATTENTION_GRADIENT,
+                      .options = &options,
+                      .inputs = inputs,
+                      .n_inputs = 4,
+                      .outputs = outputs,
+                      .n_outputs = 3};
+    term_fused_all(g, &call);
+    for (int i = 0; i < 3 && g->status == STATUS_OK; i++)
+        if (gradient_wants(g, i)) gradient_give(g, i, outputs[i]);
+    return g->status;
+}
+
 // q [.., sq, hq, d], k [.., sk, groups, d], v [.., sk, groups, dv], optional mask.
 static Status rule_attention(Gradient *g) {
     const double *kept = g->kept; // {causal, scale}
@@ -179,6 +206,7 @@ static Status rule_attention(Gradient *g) {
                 .groups = k_shape.dims[k_shape.rank - 2],
                 .causal = kept[0] != 0,
                 .scale = kept[1]};
+    if (suits_kernel(g)) return attention_at_once(g, &s);
     Term q = to_groups(g, wide(g, gradient_input(g, 0)), s.groups);
     Term k = to_groups(g, wide(g, gradient_input(g, 1)), s.groups);
     Term v = to_groups(g, wide(g, gradient_input(g, 2)), s.groups);
