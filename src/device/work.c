@@ -73,3 +73,13 @@ Status device_finish(void) {
     Device *device = device_default_opened();
     return device ? device->backend->wait(device) : STATUS_OK;
 }
+
+static bool (*interrupted_by_user)(void);
+
+void device_set_interrupted(bool (*interrupted)(void)) {
+    interrupted_by_user = interrupted;
+}
+
+bool device_is_interrupted(void) {
+    return interrupted_by_user && interrupted_by_user();
+}

@@ -1,4 +1,4 @@
-// Running kernels, and how much they were asked to do while someone counts.
+// Running kernels and waiting for them, and how much they were asked to do while someone counts.
 #ifndef DEVICE_WORK_H
 #define DEVICE_WORK_H
 
@@ -16,6 +16,10 @@ Status device_run(const KernelCall *call) MUST_USE;
 bool device_has(const Device *device, KernelId kernel);
 // Waits until the default device, when one is open, has done everything.
 Status device_finish(void) MUST_USE;
+// Asked now and then while the host waits for a device: where it says true the wait ends with
+// STATUS_INTERRUPT. NULL: nobody asks.
+void device_set_interrupted(bool (*interrupted)(void));
+bool device_is_interrupted(void);
 // From now on kernels are counted into *work; NULL: no more.
 void device_count_work(DeviceWork *work);
 

@@ -31,6 +31,10 @@ void interp_interrupt(void) {
     __atomic_fetch_or(&interp_interrupted, INTERRUPT_SIGNAL, __ATOMIC_RELAXED);
 }
 
+static bool is_interrupted(void) {
+    return interp_interrupted & INTERRUPT_SIGNAL;
+}
+
 static void memory_alarm(void) {
     __atomic_fetch_or(&interp_interrupted, INTERRUPT_MEMORY, __ATOMIC_RELAXED);
 }
@@ -145,6 +149,7 @@ static void seed(const InterpOptions *options) {
 Interp *interp_new(const InterpOptions *options) {
     memory_set_alarm(memory_alarm);
     heap_start();
+    device_set_interrupted(is_interrupted);
     Interp *interp = memory_allocate_zeroed(1, sizeof *interp);
     interp->options = *options;
     interp->store = code_store_new();

@@ -1,11 +1,13 @@
 """The Vulkan device under the validation layers, and with no driver to be found. Needs a build with it."""
 import os
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
-from tl import TL
+from tl import TL, fixture, run, run_code
 
 PROGRAMS = sorted((Path(TL).parent / "tests").glob("vulkan_test_*"))
 LAYER = Path("/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json")
@@ -33,6 +35,61 @@ class Vulkan(unittest.TestCase):
             status, output = run_program(PROGRAMS[0].parent / name, nowhere)
             self.assertNotEqual(status, 0)
             self.assertIn("cannot open the device vulkan: there is no Vulkan driver", output)
+
+
+VULKAN = {"TL_DEVICE": "vulkan", "TL_MEMORY_CHECK": "strict"}
+
+
+@unittest.skipUnless(os.environ.get("TL_TEST_VULKAN"), "no Vulkan device is usable")
+class Programs(unittest.TestCase):
+    def test_batches_delays_and_poison_change_no_byte(self):
+        """MEMORY (10), (17), (19)"""
+        model = fixture(self, "models/stories260K.gguf")
+        outputs = set()
+        for setting in ("TL_COMPUTE_PER_BUFFER=1", "TL_COMPUTE_PER_BUFFER=2", "TL_COMPUTE_PER_BUFFER=50",
+                        "TL_COMPUTE_PER_BUFFER=1000", "TL_TEST_SLOW_MS=20", "TL_POISON=1", "TL_BUFFER_MAX_MB=0"):
+            name, value = setting.split("=")
+            result = run("run", "tests/cli/logits.tl", model, "Once", 3, env={**VULKAN, name: value})
+            self.assertEqual(result.status, 0, result.err)
+            self.assertIn("change +0.00 MB", result.err)
+            outputs.add(result.out)
+        self.assertEqual(len(outputs), 1)
+
+    def test_waits_are_reads(self):
+        code = """
+let x = randn([64, 64], seed: 1)
+for i in 0..300 { x = relu(x @ x.transpose() * 0.01) + zeros([64, 64])[[i % 64]] }
+let before = memory().waits
+for i in 0..3 { x[i, 0] as float }
+print(before, memory().waits)
+"""
+        result = run_code(code, env=VULKAN)
+        self.assertEqual((result.status, result.out), (0, "0 3\n"), result.err)
+
+    def test_a_lost_device_stays_lost(self):
+        """MEMORY (21)"""
+        code = "let x = ones([3])\nlet y = exp(x)\ntry { print(y) } catch e { print(e.message) }\nprint(x + 1)\n"
+        result = run_code(code, env={**VULKAN, "TL_TEST_LOSS": "1"})
+        words = "vulkan:0 was lost while it ran work up to exp (program.tl:2)"
+        self.assertEqual((result.status, result.out), (1, words + "\n"), result.err)
+        self.assertIn(f"error[device]: {words}\n --> program.tl:4:", result.err)
+        self.assertIn("no leak", result.err)
+
+    def test_interrupt_in_a_wait(self):
+        """MEMORY (8)"""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "wait.tl")
+            path.write_text("let x = ones([3])\neprint(\"ready\")\nprint(x + 1)\n")
+            process = subprocess.Popen([TL, "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       env={**os.environ, **VULKAN, "TL_TEST_SLOW_MS": "10000"})
+            self.assertEqual(process.stderr.readline(), b"ready\n")
+            time.sleep(0.5)
+            start = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, out), (130, b""), err.decode())
+            self.assertLess(time.monotonic() - start, 8)
+            self.assertIn("no leak", err.decode())
 
 
 if __name__ == "__main__":

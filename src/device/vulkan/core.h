@@ -164,6 +164,7 @@ typedef struct VulkanStream {
     VkCommandBuffer read_commands;
     VulkanBlock *read_block; // what downloads go through; made for the first
     uint64_t read_serial;
+    bool reading; // a download was asked for, and nobody has seen its end
     int kernels_max;
 } VulkanStream;
 

@@ -5,6 +5,7 @@
 
 #include "base/source.h"
 #include "device/vulkan/core.h"
+#include "device/work.h"
 
 // Work that a slow GPU does well within the time that its watchdog allows.
 #define COST_MAX UINT64_C(200000000000)
@@ -296,6 +297,7 @@ Status stream_wait_timeline(VulkanDevice *vulkan, VkSemaphore timeline, uint64_t
         if (result != VK_TIMEOUT) TRY(vulkan_check(vulkan, result, "waiting"));
         TRY(stream_poll(vulkan));
         if (result == VK_SUCCESS) return STATUS_OK;
+        if (device_is_interrupted()) return fail(STATUS_INTERRUPT, "interrupted");
         idle_ms = vulkan->stream.completed > seen ? 0 : idle_ms + WAIT_SLICE_MS;
         seen = vulkan->stream.completed;
         if (idle_ms < vulkan->patience_ms) continue;

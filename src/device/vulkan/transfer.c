@@ -118,21 +118,35 @@ static Status submit_read(VulkanDevice *vulkan, uint64_t producer) {
     return stream_wait_timeline(vulkan, stream->read_timeline, serial);
 }
 
+// A download whose wait was interrupted may still write to the read block.
+static Status finish_reading(VulkanDevice *vulkan) {
+    VulkanStream *stream = &vulkan->stream;
+    if (LIKELY(!stream->reading)) return STATUS_OK;
+    TRY(stream_submit(vulkan));
+    TRY(stream_wait(vulkan, stream->serial - 1));
+    TRY(stream_wait_timeline(vulkan, stream->read_timeline, stream->read_serial));
+    stream->reading = false;
+    return STATUS_OK;
+}
+
 static Status download(VulkanDevice *vulkan, VulkanMemory *memory, size_t offset, char *target,
                        size_t bytes) {
     VulkanStream *stream = &vulkan->stream;
     if (vulkan->lost) return vulkan_refuse_lost(vulkan);
+    TRY(finish_reading(vulkan));
     if (!stream->read_block)
         TRY(block_new_mapped(vulkan, RING_PIECE_BYTES, vulkan->memories.read_type,
                              &stream->read_block));
     for (size_t done = 0; done < bytes;) {
         size_t piece = bytes - done < RING_PIECE_BYTES ? bytes - done : RING_PIECE_BYTES;
+        stream->reading = true;
         if (stream->open && memory->producer == stream->serial) {
             TRY(read_in_batch(vulkan, memory, offset + done, piece));
         } else {
             TRY(record_read(vulkan, memory, offset + done, piece));
             TRY(submit_read(vulkan, memory->producer));
         }
+        stream->reading = false;
         memcpy(target + done, stream->read_block->mapped, piece);
         done += piece;
     }
