@@ -220,6 +220,20 @@ static void append_remark(Text *out, const Snippet *snippet, const char *word, c
     text_format(out, "%s: %s\n", word, remark);
 }
 
+static void append_note(Text *out, const Snippet *around, const DiagnosticNote *note, bool color) {
+    if (!source_find(note->span.begin).file) {
+        append_remark(out, around, "note", note->text);
+        return;
+    }
+    Snippet snippet = *around;
+    snippet.mark = style_of(STYLE_NOTE, color);
+    snippet.span = note->span;
+    snippet.label = NULL;
+    append_styled(out, snippet.mark, "note");
+    text_format(out, ": %s\n", note->text);
+    append_snippet(out, &snippet);
+}
+
 void diagnostic_render(Text *out, const Diagnostic *diagnostic, bool color) {
     static const char *const words[] = {"error", "warning", "note"};
     Style severity = style_of((StyleName)diagnostic->severity, color);
@@ -233,27 +247,21 @@ void diagnostic_render(Text *out, const Diagnostic *diagnostic, bool color) {
     append_styled(out, style_of(STYLE_BOLD, color), message);
     text_append_char(out, '\n');
 
-    int width = digits_of(diagnostic->span), note_width = digits_of(diagnostic->note_span);
+    int width = digits_of(diagnostic->span);
+    for (size_t i = 0; i < DIAGNOSTIC_NOTES_MAX; i++) {
+        int note_width = digits_of(diagnostic->notes[i].span);
+        if (note_width > width) width = note_width;
+    }
     Snippet snippet = {.span = diagnostic->span,
                        .label = diagnostic->label,
                        .mark = severity,
                        .gutter = style_of(STYLE_GUTTER, color),
-                       .width = width > note_width ? width : note_width};
+                       .width = width};
     append_snippet(out, &snippet);
     if (is_shown(diagnostic->help)) append_remark(out, &snippet, "help", diagnostic->help);
-    if (is_shown(diagnostic->note)) {
-        if (source_find(diagnostic->note_span.begin).file) {
-            snippet.mark = style_of(STYLE_NOTE, color);
-            append_styled(out, snippet.mark, "note");
-            text_format(out, ": %s\n", diagnostic->note);
-            snippet.span = diagnostic->note_span;
-            snippet.label = NULL;
-            append_snippet(out, &snippet);
-        } else {
-            append_remark(out, &snippet, "note", diagnostic->note);
-        }
-    }
     append_trace(out, diagnostic);
+    for (size_t i = 0; i < DIAGNOSTIC_NOTES_MAX && is_shown(diagnostic->notes[i].text); i++)
+        append_note(out, &snippet, &diagnostic->notes[i], color);
 }
 
 Diagnostic diagnostic_from_error(const ErrorRecord *error) {
@@ -280,7 +288,8 @@ void diagnostic_list_add(DiagnosticList *list, const Diagnostic *diagnostic) {
     copy.message = copy_or_null(diagnostic->message);
     copy.label = copy_or_null(diagnostic->label);
     copy.help = copy_or_null(diagnostic->help);
-    copy.note = copy_or_null(diagnostic->note);
+    for (size_t i = 0; i < DIAGNOSTIC_NOTES_MAX; i++)
+        copy.notes[i].text = copy_or_null(diagnostic->notes[i].text);
     TraceFrame *trace = memory_allocate_zeroed(diagnostic->trace_count, sizeof *trace);
     for (size_t i = 0; i < diagnostic->trace_count; i++) {
         trace[i] = diagnostic->trace[i];
@@ -295,8 +304,8 @@ void diagnostic_list_free(DiagnosticList *list) {
     for (size_t i = 0; i < list->count; i++) {
         Diagnostic *item = &list->items[i];
         for (size_t j = 0; j < item->trace_count; j++) free((void *)item->trace[j].function);
-        const void *owned[] = {item->kind, item->message, item->label,
-                               item->help, item->note,    item->trace};
+        for (size_t j = 0; j < DIAGNOSTIC_NOTES_MAX; j++) free((void *)item->notes[j].text);
+        const void *owned[] = {item->kind, item->message, item->label, item->help, item->trace};
         for (size_t j = 0; j < sizeof owned / sizeof owned[0]; j++) free((void *)owned[j]);
     }
     VECTOR_FREE(list);

@@ -13,6 +13,12 @@ typedef struct TraceFrame {
     SourcePos at;
 } TraceFrame;
 
+enum { DIAGNOSTIC_NOTES_MAX = 4 };
+typedef struct DiagnosticNote {
+    const char *text;
+    Span span; // {0, 0}: no place
+} DiagnosticNote;
+
 typedef struct Diagnostic {
     Severity severity;
     const char *kind;    // "shape"; NULL for none
@@ -20,8 +26,8 @@ typedef struct Diagnostic {
     const char *label;
     const char *help;
     Span span;
-    const char *note; // a second place: shown as "note: <note>" with its own source line
-    Span note_span;
+    // Further places: shown as "note: <text>" with their own source lines, up to one without text.
+    DiagnosticNote notes[DIAGNOSTIC_NOTES_MAX];
     const TraceFrame *trace; // innermost first
     size_t trace_count;
 } Diagnostic;

@@ -33,5 +33,9 @@ static inline size_t dtype_size(DType dtype) {
 }
 // By full name or short name ("float32", "f32"); false when there is none.
 bool dtype_find(const char *name, size_t length, DType *out);
+// The promoted dtype of two tensors of rank > 0.
+DType dtype_promote(DType x, DType y);
+// The floating dtype an operation on `dtype` computes in and returns: itself, or float32 for ints.
+DType dtype_floating(DType dtype);
 
 #endif

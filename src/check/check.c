@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "check/checker.h"
+#include "check/infer.h"
 
-void check_program(Program *program, DiagnosticList *diagnostics) {
+static void check(Program *program, DiagnosticList *diagnostics, bool warnings) {
     ModuleTable table = {0};
     size_t errors = diagnostics->error_count;
     modules_load(&table, program, diagnostics);
@@ -23,4 +24,13 @@ void check_program(Program *program, DiagnosticList *diagnostics) {
     }
     for (size_t i = 0; i < table.modules.count; i++) symbols_free(table.modules.items[i]->checker);
     VECTOR_FREE(&table.modules);
+    if (diagnostics->error_count == errors) infer_program(program, diagnostics, warnings);
+}
+
+void check_program(Program *program, DiagnosticList *diagnostics) {
+    check(program, diagnostics, false);
+}
+
+void check_program_fully(Program *program, DiagnosticList *diagnostics) {
+    check(program, diagnostics, true);
 }

@@ -28,7 +28,10 @@ struct Binding {
     Node *declaration;   // FUNCTION, STRUCT, LET...
     const Builtin *builtin;
     bool assigned, used;
-    TypeNode *type;   // variables: as annotated, or NULL
+    bool shared;             // a function that does not own it may change it, at any call
+    const struct Fact *fact; // what inference knows of it at the point where it is
+    const char *inferred;    // what it is first given, "float32[2, 3]"; NULL: not known
+    TypeNode *type;          // variables: as annotated, or NULL
     Program *program; // FUNCTION, STRUCT, GLOBAL: the file that declares it; MODULE: the file meant
     void *lowered;    // the evaluator's own
 };
@@ -37,11 +40,14 @@ struct Binding {
 const Setting *learn_setting(const Node *node, const char *name);
 
 // Resolves every name of the program in place; diagnostics get errors and warnings.
+// Mistakes of shapes and kinds are errors where the program would certainly fail.
 void check_program(Program *program, DiagnosticList *diagnostics);
+// The same with warnings for what would fail in code that may never run.
+void check_program_fully(Program *program, DiagnosticList *diagnostics);
 
 // A check that goes on: each line of a session is a small program that sees the names of those
-// before it. Its variables, once kept, are BINDING_GLOBAL and outlive the line's program; functions,
-// structs and imported files stay those of the programs that declared them.
+// before it. Its variables, once kept, are BINDING_GLOBAL and outlive the line's program;
+// functions, structs and imported files stay those of the programs that declared them.
 typedef struct CheckSession CheckSession;
 CheckSession *check_session_new(void);
 void check_session_free(CheckSession *session);

@@ -129,7 +129,7 @@ void check_method_call(Checker *checker, Node *node);
 
 // statements.c
 void check_statement(Checker *checker, Node *node);
-void check_for(Checker *checker, Node *node); // comprehensions too
+void check_for(Checker *checker, Node *node);    // comprehensions too
 void check_block(Checker *checker, Node *block); // with a scope of its own
 void check_statements(Checker *checker, Node *block);
 void warn_unused_start(Checker *checker, const Node *node);

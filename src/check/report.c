@@ -11,8 +11,7 @@ static void add(Checker *checker, Severity severity, const char *kind, Span span
     if (extra) {
         diagnostic.label = extra->label;
         diagnostic.help = extra->help;
-        diagnostic.note = extra->note;
-        diagnostic.note_span = extra->note_span;
+        diagnostic.notes[0] = (DiagnosticNote){extra->note, extra->note_span};
     }
     diagnostic_list_add(checker->diagnostics, &diagnostic);
 }
@@ -67,6 +66,8 @@ static const struct {
     {"except", "catch"},
     {"switch", "match"},
     {"pass", "{ }"},
+    {"length", "len"},
+    {"size", "numel"},
 };
 
 static const char *foreign_find(const Word *word) {

@@ -76,6 +76,13 @@ static bool may_define(const Checker *checker, const Node *node) {
     return node->as.assign.define || checker->place != PLACE_FUNCTION;
 }
 
+// A function changes a variable that is not its own; main and tests run in turn, as the top level.
+static void note_shared(const Checker *checker, Binding *binding) {
+    bool own = binding->kind == BINDING_LOCAL ? binding->owner == checker->function
+                                              : checker->place != PLACE_FUNCTION;
+    binding->shared |= !own;
+}
+
 static void assign_name(Checker *checker, Node *target, const Node *node) {
     Word *word = &target->as.name.word;
     Binding *binding = scope_find_variable(checker, word);
@@ -84,6 +91,7 @@ static void assign_name(Checker *checker, Node *target, const Node *node) {
     if (!binding && node->op == OPERATOR_NONE && (here || may_define(checker, node)))
         binding = scope_declare(checker, word, target);
     if (binding) {
+        note_shared(checker, binding);
         target->as.name.binding = binding;
         bool used = binding->used;
         binding_use(checker, binding);
@@ -115,6 +123,10 @@ static void assign_target(Checker *checker, Node *target, const Node *node) {
             assign_target(checker, target->as.list.items[i], node);
     } else {
         check_expression(checker, target);
+        while (target->kind == NODE_INDEX || target->kind == NODE_FIELD)
+            target = target->kind == NODE_INDEX ? target->as.index.object : target->as.field.object;
+        if (target->kind == NODE_NAME && target->as.name.binding)
+            note_shared(checker, target->as.name.binding);
     }
 }
 

@@ -4,37 +4,38 @@
 #include <stdlib.h>
 
 #include "base/source.h"
+#include "check/operator_words.h"
 #include "interp/code.h"
 #include "interp/convert.h"
 #include "interp/format.h"
 #include "tensor/op.h"
 
 typedef struct OperatorRow {
-    const char *text, *verb; // "+", "add"
-    const char *op;          // the catalog's row for tensors; NULL: not for tensors
-    const OpRow *row;        // found at first use
+    const char *text; // "+"
+    const char *op;   // the catalog's row for tensors; NULL: not for tensors
+    const OpRow *row; // found at first use
 } OperatorRow;
 
 static OperatorRow operators[] = {
-    [OPERATOR_ADD] = {"+", "add", "add", NULL},
-    [OPERATOR_SUB] = {"-", "subtract", "sub", NULL},
-    [OPERATOR_MUL] = {"*", "multiply", "mul", NULL},
-    [OPERATOR_DIV] = {"/", "divide", "div", NULL},
-    [OPERATOR_MOD] = {"%", "take the remainder of", "rem", NULL},
-    [OPERATOR_POW] = {"**", "raise", "pow", NULL},
-    [OPERATOR_MATMUL] = {"@", "multiply", "matmul", NULL},
-    [OPERATOR_OUTER] = {"\u2297", "multiply", "outer", NULL},
-    [OPERATOR_EQ] = {"==", "compare", "eq", NULL},
-    [OPERATOR_NE] = {"!=", "compare", "ne", NULL},
-    [OPERATOR_LT] = {"<", "compare", "lt", NULL},
-    [OPERATOR_LE] = {"<=", "compare", "le", NULL},
-    [OPERATOR_GT] = {">", "compare", "gt", NULL},
-    [OPERATOR_GE] = {">=", "compare", "ge", NULL},
-    [OPERATOR_APPROX] = {"\u2248", "compare", "approx_equal", NULL},
-    [OPERATOR_IN] = {"in", "search", NULL, NULL},
-    [OPERATOR_NOT_IN] = {"not in", "search", NULL, NULL},
-    [OPERATOR_NEG] = {"-", "negate", "neg", NULL},
-    [OPERATOR_NOT] = {"!", "invert", "logical_not", NULL},
+    [OPERATOR_ADD] = {"+", "add", NULL},
+    [OPERATOR_SUB] = {"-", "sub", NULL},
+    [OPERATOR_MUL] = {"*", "mul", NULL},
+    [OPERATOR_DIV] = {"/", "div", NULL},
+    [OPERATOR_MOD] = {"%", "rem", NULL},
+    [OPERATOR_POW] = {"**", "pow", NULL},
+    [OPERATOR_MATMUL] = {"@", "matmul", NULL},
+    [OPERATOR_OUTER] = {"\u2297", "outer", NULL},
+    [OPERATOR_EQ] = {"==", "eq", NULL},
+    [OPERATOR_NE] = {"!=", "ne", NULL},
+    [OPERATOR_LT] = {"<", "lt", NULL},
+    [OPERATOR_LE] = {"<=", "le", NULL},
+    [OPERATOR_GT] = {">", "gt", NULL},
+    [OPERATOR_GE] = {">=", "ge", NULL},
+    [OPERATOR_APPROX] = {"\u2248", "approx_equal", NULL},
+    [OPERATOR_IN] = {"in", NULL, NULL},
+    [OPERATOR_NOT_IN] = {"not in", NULL, NULL},
+    [OPERATOR_NEG] = {"-", "neg", NULL},
+    [OPERATOR_NOT] = {"!", "logical_not", NULL},
 };
 
 const char *operator_text(Operator op) {
@@ -338,19 +339,9 @@ static Value containment_apply(Operator op, Value item, Value container) {
 }
 
 static Value fail_kinds(Operator op, const Operands *operands) {
-    const OperatorRow *row = &operators[op];
-    if (operands->right.kind == VALUE_ABSENT)
-        fail(STATUS_TYPE, "cannot %s %s", row->verb, value_kind_name(operands->left));
-    else
-        fail(STATUS_TYPE, "cannot %s %s %s %s", row->verb, value_kind_name(operands->left),
-             op == OPERATOR_ADD || op == OPERATOR_EQ || op == OPERATOR_LT || op == OPERATOR_GT ||
-                     op == OPERATOR_LE || op == OPERATOR_GE
-                 ? "and"
-                 : "by",
-             value_kind_name(operands->right));
-    if (op == OPERATOR_ADD &&
-        (operands->left.kind == VALUE_STRING) != (operands->right.kind == VALUE_STRING))
-        fail_help("str(x) makes a string of any value; f\"...{x}\" puts it into one");
+    bool unary = operands->right.kind == VALUE_ABSENT;
+    (void)operator_fail_kinds(op, value_kind_name(operands->left),
+                              unary ? NULL : value_kind_name(operands->right));
     label_operands(operands);
     return value_fail();
 }

@@ -179,7 +179,7 @@ Analysis *analysis_new_beside(const char *path, const char *text, size_t length)
     // unknown.
     DiagnosticList ignored = {0};
     bool whole = analysis->diagnostics.error_count == 0;
-    check_program(analysis->program, whole ? &analysis->diagnostics : &ignored);
+    check_program_fully(analysis->program, whole ? &analysis->diagnostics : &ignored);
     diagnostic_list_free(&ignored);
     Walker walker = {.context = analysis,
                      .node = visit_declared_function,

@@ -5,6 +5,20 @@
 #include "lsp/features.h"
 #include "lsp/place.h"
 
+// The further places of a diagnostic.
+static void add_related(json_t *json, const Diagnostic *diagnostic) {
+    json_t *related = json_array();
+    for (size_t i = 0; i < DIAGNOSTIC_NOTES_MAX && diagnostic->notes[i].text; i++) {
+        const DiagnosticNote *note = &diagnostic->notes[i];
+        if (*note->text && note->span.begin)
+            json_array_append_new(related,
+                                  json_pack("{s:o, s:o}", "location", place_location(note->span),
+                                            "message", place_text(note->text, strlen(note->text))));
+    }
+    if (json_array_size(related) > 0) json_object_set(json, "relatedInformation", related);
+    json_decref(related);
+}
+
 json_t *feature_diagnostics(const Analysis *analysis) {
     json_t *list = json_array();
     NodeList top = analysis->program->top->as.block.statements;
@@ -28,11 +42,7 @@ json_t *feature_diagnostics(const Analysis *analysis) {
             json_pack("{s:o, s:i, s:s, s:s*, s:o}", "range", place_range(span), "severity",
                       (int)diagnostic->severity + 1, "source", "tl", "code", diagnostic->kind,
                       "message", place_text(text_get(&message), message.length));
-        if (diagnostic->note && *diagnostic->note && diagnostic->note_span.begin)
-            json_object_set_new(json, "relatedInformation",
-                                json_pack("[{s:o, s:o}]", "location",
-                                          place_location(diagnostic->note_span), "message",
-                                          place_text(diagnostic->note, strlen(diagnostic->note))));
+        add_related(json, diagnostic);
         json_array_append_new(list, json);
         text_free(&message);
     }

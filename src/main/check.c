@@ -11,14 +11,30 @@ static json_t *place_json(SourcePos position) {
     return json_pack("{s:i, s:i}", "line", place.line, "column", place.column);
 }
 
+// The further places: `labels` of an editor.
+static json_t *notes_json(const Diagnostic *diagnostic) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < DIAGNOSTIC_NOTES_MAX && diagnostic->notes[i].text; i++) {
+        const DiagnosticNote *note = &diagnostic->notes[i];
+        SourcePlace place = source_find(note->span.begin);
+        if (place.file)
+            json_array_append_new(array,
+                                  json_pack("{s:s, s:s, s:o, s:o}", "message", note->text, "file",
+                                            place.file->name, "start", place_json(note->span.begin),
+                                            "end", place_json(note->span.end)));
+    }
+    return array;
+}
+
 static json_t *diagnostic_json(const Diagnostic *diagnostic) {
     static const char *const severities[] = {"error", "warning", "note"};
     SourcePlace place = source_find(diagnostic->span.begin);
-    return json_pack("{s:s, s:s*, s:s, s:s*, s:s*, s:s*, s:o, s:o}", "severity",
+    return json_pack("{s:s, s:s*, s:s, s:s*, s:s*, s:s*, s:o, s:o, s:o}", "severity",
                      severities[diagnostic->severity], "kind", diagnostic->kind, "message",
                      diagnostic->message, "label", diagnostic->label, "help", diagnostic->help,
                      "file", place.file ? place.file->name : NULL, "start",
-                     place_json(diagnostic->span.begin), "end", place_json(diagnostic->span.end));
+                     place_json(diagnostic->span.begin), "end", place_json(diagnostic->span.end),
+                     "notes", notes_json(diagnostic));
 }
 
 static void check_file(const char *path, DiagnosticList *diagnostics) {
@@ -30,7 +46,7 @@ static void check_file(const char *path, DiagnosticList *diagnostics) {
     }
     size_t before = diagnostics->error_count;
     Program *program = parse_program(source, diagnostics);
-    if (diagnostics->error_count == before) check_program(program, diagnostics);
+    if (diagnostics->error_count == before) check_program_fully(program, diagnostics);
     program_free(program);
 }
 

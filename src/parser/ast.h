@@ -106,6 +106,7 @@ typedef struct FunctionNode {
     VECTOR(Binding *) captures; // filled by check, in the arena: outer functions' variables it uses
     VECTOR(Binding *) symbols;  // filled by check, in the arena: dimensions bound per call
     Binding *binding; // filled by check: what its name is bound to; NULL for lambdas and methods
+    bool inferred;    // filled by check: inference has gone through a call of it
 } FunctionNode;
 
 typedef struct Pattern Pattern;

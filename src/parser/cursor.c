@@ -126,8 +126,8 @@ bool parser_close_bracket(Parser *parser, const Context *outer, const char *what
         FAIL(parser, .span = at_end ? (Span){parser_end(parser), parser_end(parser)} : token->span,
              .message = parser_say(parser, "expected %s, found %s", wanted,
                                    parser_describe(parser, token)),
-             .note = parser_say(parser, "this %s was opened here", what),
-             .note_span = opener->span);
+             .notes[0].text = parser_say(parser, "this %s was opened here", what),
+             .notes[0].span = opener->span);
         return false;
     }
     parser_next(parser);

@@ -132,7 +132,7 @@ static Node *fail_chained(Parser *parser, const Node *left, const Infix *infix) 
         help = parser_say(parser, "write `%s %s %s and %s %s %s`", parts[0], parts[1], parts[2],
                           parts[2], parts[3], parts[4]);
     return FAIL(parser, .span = op_span, .message = "comparisons cannot be chained", .help = help,
-                .note = "the first comparison is here", .note_span = left->op_span);
+                .notes[0].text = "the first comparison is here", .notes[0].span = left->op_span);
 }
 
 static Node *parse_cast(Parser *parser, Node *left, SourcePos begin) {

@@ -366,8 +366,8 @@ Node *parse_statement(Parser *parser) {
 
 static Node *fail_unclosed(Parser *parser, const Token *opener, const char *what) {
     return FAIL(parser, .span = {parser_end(parser), parser_end(parser)}, .message = "missing `}`",
-                .note = parser_say(parser, "this %s was opened here", what),
-                .note_span = opener->span);
+                .notes[0].text = parser_say(parser, "this %s was opened here", what),
+                .notes[0].span = opener->span);
 }
 
 // { statements }, with newlines counting again whatever brackets stand around.

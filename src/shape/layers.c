@@ -58,7 +58,11 @@ static Status check_channels(const char *op, const TensorType *x, const TensorTy
         return fail(STATUS_VALUE,
                     "%s: %lld groups do not divide %lld channels in and %lld out evenly", op,
                     (long long)groups, (long long)channels, (long long)outs);
-    if (size_is_known(channels) && sizes_differ(each, channels / groups))
+    bool fits = !size_is_known(channels) || !sizes_differ(each, channels / groups);
+    if (!fits && groups == 1)
+        return fail(STATUS_SHAPE, "%s: x has %lld channels, but the weight takes %lld", op,
+                    (long long)channels, (long long)each);
+    if (!fits)
         return fail(STATUS_SHAPE,
                     "%s: x has %lld channels in %lld groups, but the weight takes %lld per group",
                     op, (long long)channels, (long long)groups, (long long)each);

@@ -26,6 +26,12 @@ static TensorType leading_of(const TensorType *x) {
     return leading;
 }
 
+static Status fail_leading(const TensorType *a, const TensorType *b) {
+    return fail(STATUS_SHAPE,
+                "cannot multiply %s by %s: the dimensions before the last two do not broadcast",
+                tensor_type_text(a).text, tensor_type_text(b).text);
+}
+
 Status shape_matmul(const char *op, const TensorType *a, const TensorType *b, Shape *out) {
     int rank_a = a->shape.rank, rank_b = b->shape.rank;
     if (rank_a == 0 || rank_b == 0) {
@@ -38,7 +44,7 @@ Status shape_matmul(const char *op, const TensorType *a, const TensorType *b, Sh
     int64_t inner_b = b->shape.dims[rank_b == 1 ? 0 : rank_b - 2];
     if (sizes_differ(inner_a, inner_b)) return fail_inner(a, b, inner_a, inner_b);
     TensorType left = leading_of(a), right = leading_of(b);
-    TRY(shape_broadcast(op, &left, &right, out));
+    if (shape_broadcast(op, &left, &right, out) != STATUS_OK) return fail_leading(a, b);
     if (rank_a > 1) out->dims[out->rank++] = a->shape.dims[rank_a - 2];
     if (rank_b > 1) out->dims[out->rank++] = b->shape.dims[rank_b - 1];
     return STATUS_OK;

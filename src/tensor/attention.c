@@ -18,6 +18,9 @@ static double lowest_finite(DType dtype) {
 Status op_run_apply_attention_mask(const OpCall *call, Tensor **results) {
     SCOPED_TENSOR(scores);
     SCOPED_TENSOR(masked);
+    TensorType type = tensor_type(call->inputs[0].tensor);
+    TensorType mask = tensor_type(call->inputs[1].tensor);
+    TRY(shape_broadcast(call->op->name, &type, &mask, &type.shape));
     TRY(compose_floating(call->inputs[0].tensor, &scores));
     DType dtype = tensor_dtype(scores);
     TRY(op_ternary(OP_where, op_tensor(call->inputs[1].tensor), op_tensor(scores),

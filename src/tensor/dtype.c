@@ -1,45 +1,5 @@
-// Which dtype an operation has: promotion between tensors, plain numbers and rank-0 tensors.
+// Which dtype an operation has beside plain numbers and rank-0 tensors.
 #include "tensor/op.h"
-
-// bool < uint8 < int16 < int32 < int64 with int8 < int16; bfloat16 beside float16 gives float32.
-#define B DTYPE_BOOL
-#define U8 DTYPE_UINT8
-#define I8 DTYPE_INT8
-#define I16 DTYPE_INT16
-#define I32 DTYPE_INT32
-#define I64 DTYPE_INT64
-#define F16 DTYPE_FLOAT16
-#define BF DTYPE_BFLOAT16
-#define F32 DTYPE_FLOAT32
-#define F64 DTYPE_FLOAT64
-#define PLAIN_COUNT 10 // the quantised types follow
-static const uint8_t promotion[PLAIN_COUNT][PLAIN_COUNT] = {
-    [B] = {B, U8, I8, I16, I32, I64, F16, BF, F32, F64},
-    [U8] = {U8, U8, I16, I16, I32, I64, F32, F32, F32, F64},
-    [I8] = {I8, I16, I8, I16, I32, I64, F32, F32, F32, F64},
-    [I16] = {I16, I16, I16, I16, I32, I64, F32, F32, F32, F64},
-    [I32] = {I32, I32, I32, I32, I32, I64, F32, F32, F32, F64},
-    [I64] = {I64, I64, I64, I64, I64, I64, F32, F32, F32, F64},
-    [F16] = {F16, F32, F32, F32, F32, F32, F16, F32, F32, F64},
-    [BF] = {BF, F32, F32, F32, F32, F32, F32, BF, F32, F64},
-    [F32] = {F32, F32, F32, F32, F32, F32, F32, F32, F32, F64},
-    [F64] = {F64, F64, F64, F64, F64, F64, F64, F64, F64, F64},
-};
-_Static_assert(DTYPE_BOOL == 0 && DTYPE_UINT8 == 1 && DTYPE_INT8 == 2 && DTYPE_INT16 == 3 &&
-                   DTYPE_INT32 == 4 && DTYPE_INT64 == 5 && DTYPE_FLOAT16 == 6 &&
-                   DTYPE_BFLOAT16 == 7 && DTYPE_FLOAT32 == 8 && DTYPE_FLOAT64 == PLAIN_COUNT - 1,
-               "the columns of the promotion table are in the order of dtypes.def");
-
-DType dtype_promote(DType x, DType y) {
-    // Quantised weights take part as the float32 numbers they stand for.
-    if (x >= PLAIN_COUNT) x = F32;
-    if (y >= PLAIN_COUNT) y = F32;
-    return (DType)promotion[x][y];
-}
-
-DType dtype_floating(DType dtype) {
-    return dtype_is_float(dtype) ? dtype : DTYPE_FLOAT32;
-}
 
 DType dtype_compute(DType dtype) {
     if (dtype == DTYPE_FLOAT64) return DTYPE_FLOAT64;

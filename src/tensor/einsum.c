@@ -1,20 +1,10 @@
 // Einstein sums: einsum("bij,bjk->bik", a, b). The text becomes a list of labels per operand;
 // operands are contracted two at a time, the smallest intermediate first, each time by one matrix
 // product.
-#include <ctype.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "shape/einsum.h"
 #include "tensor/matrix.h"
-
-// Letters are labels 0..51; the dimensions of an ellipsis, counted from its right end, follow.
-enum { LETTERS = 52, LABELS_MAX = LETTERS + RANK_MAX, OPERANDS_MAX = 16 };
-
-typedef struct Labels {
-    int count;
-    int items[RANK_MAX];
-} Labels;
 
 typedef struct Term {
     Tensor *tensor; // owned
@@ -23,154 +13,19 @@ typedef struct Term {
 
 typedef struct Einsum {
     const OpCall *call;
-    int n_terms;
+    int n_terms; // left
     Term terms[OPERANDS_MAX];
-    Labels output;
-    int ellipsis_rank;         // the longest ellipsis of an operand
-    int64_t sizes[LABELS_MAX]; // -1: not seen
-    int seen_in[LABELS_MAX];   // the operand that gave the size
+    EinsumPlan plan;
 } Einsum;
 
 static void einsum_release(Einsum *sum) {
     for (int i = 0; i < sum->n_terms; i++) tensor_release(sum->terms[i].tensor);
 }
 
-static char label_letter(int label) {
-    if (label >= LETTERS) return '.';
-    return (char)(label < 26 ? 'a' + label : 'A' + label - 26);
-}
-static int letter_label(char letter) {
-    return letter >= 'a' ? letter - 'a' : letter - 'A' + 26;
-}
-
-static Status fail_equation(const Einsum *sum, const char *problem) {
-    return fail(STATUS_VALUE, "einsum: \"%s\": %s", sum->call->attributes->equation, problem);
-}
-
-static Status push_label(const Einsum *sum, Labels *labels, int label) {
-    if (labels->count == RANK_MAX) return fail_equation(sum, "more than 8 dimensions in one term");
-    labels->items[labels->count++] = label;
-    return STATUS_OK;
-}
-
 static bool labels_have(const Labels *labels, int label) {
     for (int i = 0; i < labels->count; i++)
         if (labels->items[i] == label) return true;
     return false;
-}
-
-// Reads one term up to ',', '-' or the end. `dots` is how many dimensions its ellipsis stands for,
-// -1 when the caller does not know yet (the text is then only measured).
-static Status read_term(const Einsum *sum, const char **text, int dots, Labels *labels,
-                        bool *has_ellipsis) {
-    *labels = (Labels){0};
-    *has_ellipsis = false;
-    for (; **text && **text != ',' && **text != '-'; (*text)++) {
-        char c = **text;
-        if (c == ' ') continue;
-        if (isalpha((unsigned char)c)) {
-            TRY(push_label(sum, labels, letter_label(c)));
-        } else if (strncmp(*text, "...", 3) == 0 && !*has_ellipsis) {
-            *has_ellipsis = true;
-            *text += 2;
-            for (int i = dots - 1; i >= 0; i--) TRY(push_label(sum, labels, LETTERS + i));
-        } else {
-            char problem[64];
-            (void)snprintf(problem, sizeof problem, "unexpected '%c'", c);
-            return fail_equation(sum, problem);
-        }
-    }
-    return STATUS_OK;
-}
-
-// Records the size of a label; a size of 1 stretches.
-static Status note_size(Einsum *sum, int label, int term, int64_t size) {
-    int64_t *known = &sum->sizes[label];
-    if (*known == -1 || (*known == 1 && size != 1)) {
-        *known = size;
-        sum->seen_in[label] = term;
-    }
-    if (*known == size || size == 1) return STATUS_OK;
-    const Tensor *here = sum->terms[term].tensor, *there = sum->terms[sum->seen_in[label]].tensor;
-    if (label >= LETTERS)
-        return fail(STATUS_SHAPE,
-                    "einsum: the dimensions under \"...\" differ: %lld in %s and %lld "
-                    "in %s",
-                    (long long)*known, tensor_type_name(there).text, (long long)size,
-                    tensor_type_name(here).text);
-    return fail(STATUS_SHAPE, "einsum: letter '%c' is %lld in %s and %lld in %s",
-                label_letter(label), (long long)*known, tensor_type_name(there).text,
-                (long long)size, tensor_type_name(here).text);
-}
-
-static Status read_operand(Einsum *sum, const char **text, int index) {
-    Term *term = &sum->terms[index];
-    const char *start = *text;
-    bool has_ellipsis;
-    TRY(read_term(sum, text, -1, &term->labels, &has_ellipsis));
-    int rank = tensor_rank(term->tensor), dots = rank - term->labels.count;
-    if (has_ellipsis && dots >= 0) {
-        *text = start;
-        TRY(read_term(sum, text, dots, &term->labels, &has_ellipsis));
-        if (dots > sum->ellipsis_rank) sum->ellipsis_rank = dots;
-    }
-    if (term->labels.count != rank)
-        return fail(STATUS_SHAPE, "einsum: \"%s\" names %d dimensions for operand %d, but it is %s",
-                    sum->call->attributes->equation, term->labels.count, index + 1,
-                    tensor_type_name(term->tensor).text);
-    for (int i = 0; i < rank; i++)
-        TRY(note_size(sum, term->labels.items[i], index, term->tensor->view.dims[i]));
-    return STATUS_OK;
-}
-
-// Without "->": the ellipsis, then the letters that occur once, in alphabetical order.
-static Status implicit_output(Einsum *sum) {
-    for (int i = sum->ellipsis_rank - 1; i >= 0; i--)
-        TRY(push_label(sum, &sum->output, LETTERS + i));
-    const char *alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    for (const char *letter = alphabet; *letter; letter++) {
-        int label = letter_label(*letter), count = 0;
-        for (int t = 0; t < sum->n_terms; t++)
-            for (int i = 0; i < sum->terms[t].labels.count; i++)
-                count += sum->terms[t].labels.items[i] == label;
-        if (count == 1) TRY(push_label(sum, &sum->output, label));
-    }
-    return STATUS_OK;
-}
-
-static Status explicit_output(Einsum *sum, const char *text) {
-    bool has_ellipsis;
-    TRY(read_term(sum, &text, sum->ellipsis_rank, &sum->output, &has_ellipsis));
-    if (*text) return fail_equation(sum, "nothing may follow the output");
-    for (int i = 0; i < sum->output.count; i++) {
-        int label = sum->output.items[i];
-        char problem[64];
-        bool known = sum->sizes[label] != -1, twice = false;
-        for (int j = 0; j < i; j++) twice = twice || sum->output.items[j] == label;
-        if (known && !twice) continue;
-        (void)snprintf(problem, sizeof problem, "output letter '%c' %s", label_letter(label),
-                       twice ? "occurs twice" : "is in no operand");
-        return fail_equation(sum, problem);
-    }
-    return STATUS_OK;
-}
-
-static Status einsum_parse(Einsum *sum) {
-    const char *text = sum->call->attributes->equation;
-    for (int i = 0; i < LABELS_MAX; i++) sum->sizes[i] = -1;
-    for (int i = 0; i < sum->n_terms; i++) {
-        TRY(read_operand(sum, &text, i));
-        bool last = i + 1 == sum->n_terms;
-        if (*text == ',' && !last) {
-            text++;
-        } else if (*text == ',' || !last) {
-            return fail(STATUS_ARITY, "einsum: \"%s\" has %s terms than the %d operands given",
-                        sum->call->attributes->equation, last ? "more" : "fewer", sum->n_terms);
-        }
-    }
-    if (!*text) return implicit_output(sum);
-    if (strncmp(text, "->", 2) != 0) return fail_equation(sum, "unexpected '-'");
-    return explicit_output(sum, text + 2);
 }
 
 // A letter that an operand repeats becomes one dimension: the diagonal of its two.
@@ -183,7 +38,7 @@ static Status take_diagonals(Term *term) {
             const int64_t *dims = term->tensor->view.dims;
             if (dims[i] != dims[j])
                 return fail(STATUS_SHAPE, "einsum: letter '%c' is both %lld and %lld in %s",
-                            label_letter(label), (long long)dims[i], (long long)dims[j],
+                            einsum_letter(label), (long long)dims[i], (long long)dims[j],
                             tensor_type_name(term->tensor).text);
             TRY(tensor_diagonal(term->tensor, i, j, &diagonal));
             for (int m = 0; m < term->labels.count; m++)
@@ -200,7 +55,7 @@ static Status take_diagonals(Term *term) {
 
 // Whether a label is still wanted by the output or by a term other than a and b.
 static bool label_is_needed(const Einsum *sum, int label, int a, int b) {
-    if (labels_have(&sum->output, label)) return true;
+    if (labels_have(&sum->plan.output, label)) return true;
     for (int t = 0; t < sum->n_terms; t++)
         if (t != a && t != b && labels_have(&sum->terms[t].labels, label)) return true;
     return false;
@@ -214,7 +69,7 @@ static Status reduce_term(const Einsum *sum, Term *term, int a, int b) {
     Shape shape = tensor_shape(term->tensor);
     for (int i = 0; i < term->labels.count; i++) {
         int label = term->labels.items[i];
-        shape.dims[i] = sum->sizes[label];
+        shape.dims[i] = sum->plan.sizes[label];
         if (label_is_needed(sum, label, a, b) || (partner && labels_have(partner, label)))
             kept.items[kept.count++] = label;
         else
@@ -265,7 +120,7 @@ static Roles find_roles(const Einsum *sum, int a, int b) {
 
 static int64_t labels_size(const Einsum *sum, const Labels *labels) {
     double size = 1;
-    for (int i = 0; i < labels->count; i++) size *= (double)sum->sizes[labels->items[i]];
+    for (int i = 0; i < labels->count; i++) size *= (double)sum->plan.sizes[labels->items[i]];
     return size < 9e18 ? (int64_t)size : INT64_MAX;
 }
 
@@ -283,11 +138,19 @@ static Status as_matrices(const Einsum *sum, const Term *term, const Labels *con
     return tensor_reshape(permuted, &shape, out);
 }
 
+static Status join_label(const Einsum *sum, Labels *labels, int label) {
+    if (labels->count == RANK_MAX)
+        return fail(STATUS_VALUE, "einsum: \"%s\": more than 8 dimensions in one term",
+                    sum->plan.equation);
+    labels->items[labels->count++] = label;
+    return STATUS_OK;
+}
+
 static Status join_labels(const Einsum *sum, const Roles *roles, Labels *out) {
     const Labels *groups[3] = {&roles->batch, &roles->only_a, &roles->only_b};
     *out = (Labels){0};
     for (int g = 0; g < 3; g++)
-        for (int i = 0; i < groups[g]->count; i++) TRY(push_label(sum, out, groups[g]->items[i]));
+        for (int i = 0; i < groups[g]->count; i++) TRY(join_label(sum, out, groups[g]->items[i]));
     return STATUS_OK;
 }
 
@@ -308,7 +171,7 @@ static Status contract(Einsum *sum, int a, int b) {
     TRY(as_matrices(sum, &sum->terms[b], right_groups, &right));
     TRY(matrix_product(sum->call, left, right, &product));
     Shape shape = {.rank = labels.count};
-    for (int i = 0; i < labels.count; i++) shape.dims[i] = sum->sizes[labels.items[i]];
+    for (int i = 0; i < labels.count; i++) shape.dims[i] = sum->plan.sizes[labels.items[i]];
     TRY(tensor_reshape(product, &shape, &result));
     tensor_release(sum->terms[a].tensor);
     tensor_release(sum->terms[b].tensor);
@@ -336,7 +199,12 @@ static void choose_pair(const Einsum *sum, int *best_a, int *best_b) {
 }
 
 static Status einsum_run(Einsum *sum, Tensor **out) {
-    TRY(einsum_parse(sum));
+    EinsumPlan *plan = &sum->plan;
+    plan->equation = sum->call->attributes->equation;
+    plan->n_terms = sum->n_terms;
+    for (int i = 0; i < sum->n_terms; i++) plan->types[i] = tensor_type(sum->terms[i].tensor);
+    TRY(einsum_parse(plan));
+    for (int i = 0; i < sum->n_terms; i++) sum->terms[i].labels = plan->labels[i];
     for (int i = 0; i < sum->n_terms; i++) TRY(take_diagonals(&sum->terms[i]));
     while (sum->n_terms > 1) {
         int a, b;
@@ -344,7 +212,7 @@ static Status einsum_run(Einsum *sum, Tensor **out) {
         TRY(contract(sum, a, b));
     }
     TRY(reduce_term(sum, &sum->terms[0], 0, -1));
-    return permute_to(&sum->terms[0], &sum->output, out);
+    return permute_to(&sum->terms[0], &sum->plan.output, out);
 }
 
 Status op_run_einsum(const OpCall *call, Tensor **results) {

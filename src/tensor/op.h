@@ -176,13 +176,9 @@ void op_set_broadcast_warning(void (*warn)(const char *op_name, const Shape *x, 
 // --- for the files that implement rows
 // ------------------------------------------------------------
 
-// The promoted dtype of two tensors of rank > 0.
-DType dtype_promote(DType x, DType y);
 // The promoted dtype of n inputs (absent ones are skipped) with the rules for plain numbers and
 // rank 0.
 DType op_promote(const OpInput *inputs, int n);
-// The floating dtype an operation on `dtype` computes in and returns: itself, or float32 for ints.
-DType dtype_floating(DType dtype);
 // FLOAT32, FLOAT64 or INT64: the type that maps on `dtype` are evaluated in.
 DType dtype_compute(DType dtype);
 

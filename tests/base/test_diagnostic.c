@@ -72,8 +72,8 @@ static void test_warning_and_note(void **state) {
                              .kind = "shape",
                              .message = "a warning",
                              .span = {at, at + 3},
-                             .note = "see there",
-                             .note_span = {file->base, file->base + 1}};
+                             .notes[0].text = "see there",
+                             .notes[0].span = {file->base, file->base + 1}};
     check(&diagnostic, false,
           "warning: a warning\n"
           "  --> model.tl:12:5\n"
@@ -85,7 +85,7 @@ static void test_warning_and_note(void **state) {
           "   |\n"
           " 1 |\n"
           "   | ^\n");
-    diagnostic = (Diagnostic){.message = "no place", .kind = "io", .help = "do x", .note = "and y"};
+    diagnostic = (Diagnostic){.message = "no place", .kind = "io", .help = "do x", .notes[0].text = "and y"};
     check(&diagnostic, false, "error[io]: no place\n  = help: do x\n  = note: and y\n");
     diagnostic = (Diagnostic){.message = "bare"};
     check(&diagnostic, false, "error: bare\n");
@@ -203,7 +203,7 @@ static void test_list(void **state) {
     char words[] = "name";
     TraceFrame frame = {words, 1};
     Diagnostic diagnostic = {
-        .kind = words, .message = words, .note = words, .trace = &frame, .trace_count = 1};
+        .kind = words, .message = words, .notes[0].text = words, .trace = &frame, .trace_count = 1};
     DiagnosticList list = {0};
     diagnostic_list_add(&list, &diagnostic);
     diagnostic.severity = SEVERITY_WARNING;
