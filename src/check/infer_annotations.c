@@ -63,7 +63,7 @@ typedef struct Checked {
 
 static const Fact *misfit(Inference *in, const Checked *checked) {
     Operand operand = {.fact = checked->fact};
-    infer_report(in, checked->span, &operand, 1);
+    infer_report(in, checked->span, &operand, checked->fact->kind == FACT_TENSOR);
     return checked->fact;
 }
 

@@ -203,6 +203,16 @@ static void stop(Inference *in, const Builtin *row) {
     if (exits) in->left |= LEFT_PROGRAM;
 }
 
+// Whether an argument is a list of sizes or dimensions, which the message shows already.
+static bool gives_sizes(const RuleCall *call, const Operand *argument) {
+    for (int i = 0; i < call->row->signature.count; i++) {
+        ParamKind kind = call->row->signature.params[i].kind;
+        bool sizes = kind == PARAM_SHAPE || kind == PARAM_INTS;
+        if (sizes && call->values[i] == argument) return true;
+    }
+    return false;
+}
+
 // The tensors of an argument, for a report: itself, or those of a list, by their own text where the
 // list is written out.
 static size_t add_operands(Inference *in, const Operand *argument, Operand *out, size_t count) {
@@ -212,8 +222,7 @@ static size_t add_operands(Inference *in, const Operand *argument, Operand *out,
     const Node *node = argument->node;
     bool written =
         list && node && node->kind == NODE_LIST && node->as.list.count == fact->as.list.count;
-    if (fact->kind == FACT_TENSOR && !fact->as.tensor.values && count < PARAMETERS_MAX)
-        out[count++] = *argument;
+    if (fact->kind == FACT_TENSOR && count < PARAMETERS_MAX) out[count++] = *argument;
     for (size_t i = 0; list && i < fact->as.list.count && i < LISTED_MAX; i++) {
         const Fact *item = fact->as.list.items[i];
         if (item->kind != FACT_TENSOR || count == PARAMETERS_MAX) continue;
@@ -239,7 +248,8 @@ const Fact *infer_call_builtin(Inference *in, const Builtin *row, Span span,
     Operand operands[PARAMETERS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < arguments->count; i++)
-        count = add_operands(in, &arguments->items[i], operands, count);
+        if (!gives_sizes(&call, &arguments->items[i]))
+            count = add_operands(in, &arguments->items[i], operands, count);
     infer_report(in, span, operands, count);
     return &fact_any;
 }

@@ -380,6 +380,23 @@ const Fact *infer_method_call(Inference *in, Node *node) {
 
 // --- structs
 
+// Reports a field without a value.
+static bool struct_is_whole(Inference *in, const Node *node) {
+    const Node *structure = node->as.struct_literal.binding->declaration;
+    for (size_t i = 0; i < structure->as.structure.field_count; i++) {
+        const char *field = structure->as.structure.fields[i].text;
+        bool given = structure->as.structure.fallbacks[i] != NULL;
+        for (size_t j = 0; j < node->as.struct_literal.count && !given; j++)
+            given = strcmp(node->as.struct_literal.names[j].text, field) == 0;
+        if (given) continue;
+        fail(STATUS_VALUE, "field `%s` of %s is missing", field,
+             node->as.struct_literal.binding->word.text);
+        infer_report(in, node->span, NULL, 0);
+        return false;
+    }
+    return true;
+}
+
 const Fact *infer_struct_literal(Inference *in, Node *node) {
     const Binding *type = node->as.struct_literal.binding;
     const Node *structure = type ? type->declaration : NULL;
@@ -398,7 +415,7 @@ const Fact *infer_struct_literal(Inference *in, Node *node) {
         fields[index] =
             annotation_declare(in, structure->as.structure.types[index], fact, what, value->span);
     }
-    if (!type) return &fact_any;
+    if (!type || !struct_is_whole(in, node)) return &fact_any;
     Fact *fact = fact_new(&in->arena, FACT_STRUCT);
     fact->known = true;
     fact->epoch = in->epoch;

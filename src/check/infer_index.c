@@ -30,7 +30,8 @@ static int subscript_dims(const Subscript *subscript, const Fact *fact) {
     if (fact->kind == FACT_NONE) return 0;
     if (fact->kind == FACT_INT || fact->kind == FACT_FLOAT) return 1;
     if (!fact_has_shape(fact) || fact->as.tensor.type.dtype == DTYPE_COUNT) return -1;
-    return fact->as.tensor.type.dtype == DTYPE_BOOL ? fact->as.tensor.type.shape.rank : 1;
+    if (fact->as.tensor.type.dtype != DTYPE_BOOL) return 1;
+    return fact->as.tensor.type.shape.rank ? fact->as.tensor.type.shape.rank : -1;
 }
 
 static int64_t bound_of(Inference *in, Node *node, int64_t fallback) {

@@ -133,13 +133,6 @@ static bool never_calculates(const Fact *fact) {
            fact->kind == FACT_FUNCTION || fact->kind == FACT_BUILTIN;
 }
 
-// A float that counts nothing.
-static bool is_broken(const Fact *fact) {
-    double number = fact->as.number;
-    return fact->kind == FACT_FLOAT && fact->known && number < 1e15 && number > -1e15 &&
-           number != (double)(int64_t)number;
-}
-
 static bool kinds_clash(Operator op, const Fact *x, const Fact *y) {
     if (x->kind == FACT_ANY || y->kind == FACT_ANY) return false;
     if (op == OPERATOR_EQ || op == OPERATOR_NE || op == OPERATOR_IN || op == OPERATOR_NOT_IN)
@@ -147,7 +140,7 @@ static bool kinds_clash(Operator op, const Fact *x, const Fact *y) {
     if (never_calculates(x) || never_calculates(y)) return true;
     bool text = x->kind == FACT_STRING, other = y->kind == FACT_STRING;
     if (!text && !other) return false;
-    if (op == OPERATOR_MUL) return (text && other) || is_broken(x) || is_broken(y);
+    if (op == OPERATOR_MUL) return text && other; // a number repeats it
     bool joins = op == OPERATOR_ADD || (op >= OPERATOR_LT && op <= OPERATOR_GE);
     return !joins || text != other;
 }

@@ -173,12 +173,16 @@ def texts_of_cases(path):
     return (case.expected for case in cases_of(path))
 
 
+def texts_of_diagnostics(path):
+    return path.read_text().splitlines()
+
+
 @functools.cache
 def expected_texts():
     texts = []
     for path in sorted((ROOT / "tests").rglob("*")):
         reader = {".tl": texts_of_script, ".py": texts_of_python, ".c": texts_of_c,
-                  ".txt": texts_of_cases}.get(path.suffix)
+                  ".txt": texts_of_cases, ".expected": texts_of_diagnostics}.get(path.suffix)
         if reader and path.name != "test_messages.py":
             texts += reader(path)
     return set(texts)
