@@ -1,16 +1,22 @@
-// RMS_NORM and LAYER_NORM: one workgroup a row. Views: output, input, weight, bias.
+// RMS_NORM and LAYER_NORM: LANES threads a row, which is read once where its items fit in their
+// registers. Views: output, input, weight, bias.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 #include "sums.glsl"
 
-const uint GROUP = 256;
-layout(local_size_x = 256) in;
+const uint HELD_MAX = 8; // items a thread holds
+layout(local_size_x_id = 3) in;
 layout(constant_id = 1) const uint DTYPES = 0; // in, out, weight, bias; NONE for none
 layout(constant_id = 2) const bool CENTRED = false;
+layout(constant_id = 3) const uint GROUP = 256;
+layout(constant_id = 4) const uint LANES = 256;
+layout(constant_id = 5) const uint HELD = 0; // items a thread holds of a row; 0: it is read again
+layout(constant_id = 6) const bool VECTOR = false; // of all views
 const uint NONE = 15;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, WEIGHT = DTYPES >> 8 & 15u,
            BIAS = DTYPES >> 12 & 15u;
+const uint WIDTH = VECTOR ? 4 : 1;
 
 layout(push_constant, scalar) uniform Push {
     Rows rows;
@@ -18,44 +24,79 @@ layout(push_constant, scalar) uniform Push {
     real eps;
 };
 
-shared Sum partial_sums[GROUP];
+shared Sum values[GROUP];
 
-Sum reduce_group(Sum mine) {
-    uint thread = gl_LocalInvocationID.x;
+Sum reduce_lanes(Sum mine) {
+    uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
     barrier();
-    partial_sums[thread] = mine;
-    for (uint apart = GROUP / 2; apart > 0; apart /= 2) {
+    values[thread] = mine;
+    for (uint apart = LANES / 2; apart > 0; apart /= 2) {
         barrier();
-        if (thread < apart)
-            partial_sums[thread] = sum_add(partial_sums[thread], partial_sums[thread + apart]);
+        if (lane < apart) values[thread] = sum_add(values[thread], values[thread + apart]);
     }
     barrier();
-    return partial_sums[0];
+    return values[thread - lane];
+}
+
+real4 held[HELD_MAX];
+
+// Item `h` of this thread.
+real4 item_of(int64_t from, uint h) {
+    if (HELD > 0) return held[h];
+    return load_item(in_address, rows, 1, from, gl_LocalInvocationID.x % LANES + h * LANES, IN_DTYPE,
+                     VECTOR);
+}
+
+void put_item(inout Sum sum, real4 item, real mean, bool squared) {
+    for (uint i = 0; i < WIDTH; i++) {
+        real x = item[i] - mean;
+        sum = sum_put(sum, squared ? x * x : x);
+    }
+}
+
+// Over the row: of its numbers, or of the squares of their distances from the mean.
+Sum sum_row(int64_t from, uint items, real mean, bool squared) {
+    uint lane = gl_LocalInvocationID.x % LANES;
+    Sum mine = sum_of(R(0));
+    if (HELD > 0) {
+        [[unroll]] for (uint h = 0; h < HELD_MAX; h++)
+            if (h < HELD && lane + h * LANES < items) put_item(mine, held[h], mean, squared);
+    } else {
+        for (uint h = 0; lane + h * LANES < items; h++)
+            put_item(mine, item_of(from, h), mean, squared);
+    }
+    return reduce_lanes(mine);
+}
+
+void store_of(int64_t to, uint item, real4 x) {
+    if (WEIGHT != NONE) x *= load_item(weight_address, rows, 2, 0L, item, WEIGHT, VECTOR);
+    if (BIAS != NONE) x += load_item(bias_address, rows, 3, 0L, item, BIAS, VECTOR);
+    store_item(out_address, rows, to, item, OUT_DTYPE, VECTOR, x);
 }
 
 void main() {
-    uint64_t row = group_number();
-    if (row >= results) return;
+    uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
+    uint64_t row = group_number() * uint64_t(GROUP / LANES) + uint64_t(thread / LANES);
+    bool exists = row < results; // the others help with the last one, for the barriers
+    row = min(row, results - 1UL);
     int64_t from = kept_offset(rows, 1, row), to = kept_offset(rows, 0, row);
-    uint64_t first = uint64_t(gl_LocalInvocationID.x);
+    uint items = uint(count) / WIDTH;
+    [[unroll]] for (uint h = 0; h < HELD_MAX; h++) {
+        uint item = lane + h * LANES;
+        if (h < HELD && item < items)
+            held[h] = load_item(in_address, rows, 1, from, item, IN_DTYPE, VECTOR);
+    }
     real mean = R(0);
-    if (CENTRED) {
-        Sum mine = sum_of(R(0));
-        for (uint64_t e = first; e < count; e += uint64_t(GROUP))
-            mine = sum_add(mine, sum_of(load(in_address, from + row_offset(rows, 1, e), IN_DTYPE)));
-        mean = real_of_sum(reduce_group(mine)) / real(count);
-    }
-    Sum mine = sum_of(R(0));
-    for (uint64_t e = first; e < count; e += uint64_t(GROUP)) {
-        real x = load(in_address, from + row_offset(rows, 1, e), IN_DTYPE) - mean;
-        mine = sum_add(mine, sum_of(x * x));
-    }
-    real square = real_of_sum(reduce_group(mine));
+    if (CENTRED) mean = real_of_sum(sum_row(from, items, R(0), false)) / real(count);
+    real square = real_of_sum(sum_row(from, items, mean, true));
     real factor = R(1) / sqrt(square / real(count) + real(eps));
-    for (uint64_t e = first; e < count; e += uint64_t(GROUP)) {
-        real x = (load(in_address, from + row_offset(rows, 1, e), IN_DTYPE) - mean) * factor;
-        if (WEIGHT != NONE) x *= load(weight_address, row_offset(rows, 2, e), WEIGHT);
-        if (BIAS != NONE) x += load(bias_address, row_offset(rows, 3, e), BIAS);
-        store(out_address, to + row_offset(rows, 0, e), OUT_DTYPE, x);
+    if (!exists) return;
+    if (HELD > 0) {
+        [[unroll]] for (uint h = 0; h < HELD_MAX; h++)
+            if (h < HELD && lane + h * LANES < items)
+                store_of(to, lane + h * LANES, (held[h] - mean) * factor);
+    } else {
+        for (uint h = 0; lane + h * LANES < items; h++)
+            store_of(to, lane + h * LANES, (item_of(from, h) - mean) * factor);
     }
 }

@@ -44,4 +44,19 @@ int64_t row_offset(Rows rows, uint view, uint64_t element) {
     return offset + int64_t(rest) * rows.strides[view][0];
 }
 
+// Items of a row: four neighbouring numbers where `vector`, else one, in x.
+real4 load_item(uint64_t address, Rows rows, uint view, int64_t base, uint item, uint dtype,
+                bool vector) {
+    if (vector) return load4(element_address(address, base + 4L * int64_t(item), dtype), dtype);
+    return real4(load(address, base + row_offset(rows, view, uint64_t(item)), dtype), 0, 0, 0);
+}
+
+void store_item(uint64_t address, Rows rows, int64_t base, uint item, uint dtype, bool vector,
+                real4 value) {
+    if (vector)
+        store4(element_address(address, base + 4L * int64_t(item), dtype), dtype, value);
+    else
+        store(address, base + row_offset(rows, 0, uint64_t(item)), dtype, value.x);
+}
+
 #endif

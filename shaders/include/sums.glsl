@@ -33,6 +33,14 @@ Sum sum_add(Sum a, Sum b) {
     return with_rest(real_isfinite(sum) ? total : sum, left);
 }
 
+// a + x, when many numbers are added one after the other: the rest of an infinity is no number until
+// the next sum_add.
+Sum sum_put(Sum a, real x) {
+    precise float sum = a.x + x, part = sum - a.x;
+    precise float low = a.y + ((a.x - (sum - part)) + (x - part));
+    return vec2(sum, low);
+}
+
 Sum sum_multiply(Sum a, Sum b) {
     float low;
     precise float product = two_product(a.x, b.x, low);
@@ -61,6 +69,10 @@ real real_of_sum(Sum a) {
 
 Sum sum_add(Sum a, Sum b) {
     return a + b;
+}
+
+Sum sum_put(Sum a, real x) {
+    return a + x;
 }
 
 Sum sum_multiply(Sum a, Sum b) {

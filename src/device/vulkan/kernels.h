@@ -37,6 +37,10 @@ Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *ou
 Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView *in,
                         const char *op_name) MUST_USE;
 
+// A copy whose views have their neighbours along different dims, and nothing to convert.
+bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
+Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;
+
 #define KERNEL(code, name, doc) Status vulkan_kernel_##code(Device *device, const KernelCall *call);
 #define FUSED(code, name, doc)
 #include "device/kernels.def"
@@ -65,6 +69,14 @@ typedef struct RowViews {
     bool ordered;
 } RowViews;
 void vulkan_rows_prepare(const RowViews *views, VulkanRows *rows);
+// The view's elements of a row are neighbours, at multiples of four.
+static inline bool vulkan_rows_vector(const VulkanRows *rows, int view) {
+    return (rows->ranks >> (8 + view) & 1) != 0;
+}
+// Neighbouring threads read neighbouring numbers when each has a row of its own.
+bool vulkan_rows_in_columns(const VulkanRows *rows);
+// How many threads share a row of so many items: a power of two.
+uint32_t vulkan_row_lanes(uint64_t items, uint32_t most);
 // The module of a compute type, where modules of one file follow each other: F32, F64, I64.
 static inline VulkanShader vulkan_shader_of(VulkanShader first, VulkanReal real) {
     return (VulkanShader)((int)first + (int)real);

@@ -6,11 +6,11 @@
 
 enum {
     GROUP = 256,
-    SHORT_ROW = 64,        // rows shorter than this are one thread's
     PART_ELEMENTS = 4096,  // of a row that several workgroups share, at least
     COLUMN_ELEMENTS = 256, // the same where a row is one thread's
-    GROUPS_ENOUGH = 1024,  // workgroups that fill a large device
-    PARTS_MAX = 256,
+    GROUPS_ENOUGH = 2048,  // workgroups that fill a large device
+    PARTS_MAX = 2048,
+    HELD_MAX = 4, // items that a thread keeps in registers
 };
 
 // The numbers are reduce.comp's.
@@ -68,7 +68,8 @@ typedef struct Reduction {
     const Plan *plan;
     VulkanReal real;
     VulkanRows rows;
-    bool columns;
+    uint32_t lanes; // threads that share a row
+    bool held;      // in their registers
     ReducePush push;
     TensorView partials, parameters; // scratch, where the rows are in parts
 } Reduction;
@@ -96,20 +97,17 @@ static Status fill_nothing(Device *device, const KernelCall *call) {
     return vulkan_kernel_FILL(device, &fill);
 }
 
-// Neighbouring threads read neighbouring numbers in columns when the kept dims lie closest.
-static bool choose_columns(const VulkanRows *rows) {
-    if (rows->count < SHORT_ROW) return true;
-    int last = rows->kept.rank - 1;
-    bool near_columns =
-        last >= 0 && rows->kept.strides[1][last] == 1 && rows->kept.dims[last] >= 16;
-    bool near_rows = rows->row.rank > 0 && rows->row.strides[1][rows->row.rank - 1] == 1;
-    return near_columns && !near_rows;
+static void choose_lanes(Reduction *r) {
+    bool vector = vulkan_rows_vector(&r->rows, 1);
+    uint64_t items = vector ? r->rows.count / 4 : r->rows.count;
+    r->lanes = vulkan_rows_in_columns(&r->rows) ? 1 : vulkan_row_lanes(items, GROUP);
+    r->held = vector && r->plan->first != FOLD_NONE && items <= (uint64_t)r->lanes * HELD_MAX;
 }
 
 static void choose_parts(Reduction *r) {
     uint64_t results = r->rows.results, count = r->rows.count;
-    uint64_t groups = r->columns ? (results + GROUP - 1) / GROUP : results;
-    uint64_t least = r->columns ? COLUMN_ELEMENTS : PART_ELEMENTS;
+    uint64_t groups = (results * r->lanes + GROUP - 1) / GROUP;
+    uint64_t least = r->lanes == 1 ? COLUMN_ELEMENTS : PART_ELEMENTS;
     uint64_t parts = groups >= GROUPS_ENOUGH ? 1 : GROUPS_ENOUGH / groups;
     if (parts > count / least) parts = count / least;
     if (parts > PARTS_MAX) parts = PARTS_MAX;
@@ -128,13 +126,15 @@ typedef struct Pass {
 
 static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
     const TensorView *in = r->call->inputs[0].view, *out = r->call->outputs[0];
+    uint32_t lanes = pass.stage == 2 ? vulkan_row_lanes(push.parts, GROUP) : r->lanes;
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
-        .n_constants = 5,
+        .n_constants = 6,
         .constants = {r->rows.ranks,
                       (uint32_t)pass.first | (uint32_t)pass.second << 4 |
                           (uint32_t)pass.finish << 8,
-                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, r->columns},
+                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, lanes,
+                      pass.stage == 0 && r->held},
         .arguments = &r->rows.arguments,
         .arguments_bytes = sizeof r->rows.arguments,
         .push = &push,
@@ -142,7 +142,7 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
         .cost = pass.stage == 2 ? push.results * push.parts : push.results * push.count,
     };
     uint64_t units = pass.stage == 1 ? push.results * push.parts : push.results;
-    vulkan_groups_for(r->device, &dispatch, units, r->columns || pass.stage == 2 ? GROUP : 1);
+    vulkan_groups_for(r->device, &dispatch, units, GROUP / lanes);
     if (pass.stage == 2) {
         vulkan_reads(&dispatch, &r->partials);
         if (pass.finish == FINISH_PARAMETER) {
@@ -207,7 +207,7 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
                                     .row_rank = in->rank},
                         &r.rows);
     TRY(vulkan_rows_check(device, call, &r.rows));
-    r.columns = choose_columns(&r.rows);
+    choose_lanes(&r);
     r.push = (ReducePush){.in = vulkan_address(in),
                           .out = vulkan_address(out),
                           .results = r.rows.results,

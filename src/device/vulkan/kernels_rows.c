@@ -5,8 +5,9 @@
 
 enum {
     GROUP = 256,
-    SHORT_ROW = 64,    // shorter rows are one thread's
-    HELD = 16 * GROUP, // a row that softmax.comp keeps in registers
+    GROUP_LARGE = 1024,
+    ITEMS_EACH = 4, // of a row that a thread has, where the row has enough threads
+    HELD_MAX = 8,   // items that a thread of softmax.comp and norm.comp keeps in registers
     NO_DTYPE = 15,
 };
 
@@ -58,6 +59,36 @@ void vulkan_rows_prepare(const RowViews *views, VulkanRows *rows) {
         rows->ranks |= (uint32_t)is_vector(rows, v, views->row[v]) << (8 + v);
 }
 
+bool vulkan_rows_in_columns(const VulkanRows *rows) {
+    int last = rows->kept.rank - 1;
+    bool near_columns =
+        last >= 0 && rows->kept.strides[1][last] == 1 && rows->kept.dims[last] >= 16;
+    bool near_rows = rows->row.rank > 0 && rows->row.strides[1][rows->row.rank - 1] == 1;
+    return near_columns && !near_rows;
+}
+
+uint32_t vulkan_row_lanes(uint64_t items, uint32_t most) {
+    uint32_t lanes = 1;
+    while (lanes < most && (uint64_t)lanes * ITEMS_EACH < items) lanes *= 2;
+    return lanes;
+}
+
+// How softmax.comp and norm.comp share a row among threads.
+typedef struct RowShare {
+    uint32_t group, lanes, held;
+} RowShare;
+
+static RowShare share_row(const Device *device, uint64_t items) {
+    RowShare share = {GROUP, vulkan_row_lanes(items, GROUP), 0};
+    uint64_t room = (uint64_t)share.lanes * HELD_MAX;
+    if (items > room && vulkan_features(device)->group_threads_max >= GROUP_LARGE) {
+        share.group = share.lanes = GROUP_LARGE;
+        room = (uint64_t)share.lanes * HELD_MAX;
+    }
+    if (items <= room) share.held = (uint32_t)((items + share.lanes - 1) / share.lanes);
+    return share;
+}
+
 Status vulkan_rows_check(Device *device, const KernelCall *call, const VulkanRows *rows) {
     if (rows->results <= UINT32_MAX && rows->count <= UINT32_MAX) return STATUS_OK;
     return fail(STATUS_DEVICE, "%s: more than 2^32 rows, or elements of a row, at once on %s",
@@ -100,6 +131,12 @@ static void add_constant(VulkanDispatch *dispatch, uint32_t value) {
     dispatch->constants[dispatch->n_constants++] = value;
 }
 
+static void add_share(VulkanDispatch *dispatch, RowShare share) {
+    add_constant(dispatch, share.group);
+    add_constant(dispatch, share.lanes);
+    add_constant(dispatch, share.held);
+}
+
 static int last_dim(const TensorView *view) {
     return view->rank > 0 ? view->rank - 1 : 0;
 }
@@ -121,14 +158,15 @@ Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
     TRY(vulkan_rows_check(device, call, &rows));
     VulkanDispatch dispatch = rows_dispatch(
         call, &rows, vulkan_shader_of(SHADER_ARG_REDUCE_F32, vulkan_real_of(in->dtype)));
-    bool columns = rows.count < SHORT_ROW;
+    uint64_t items = vulkan_rows_vector(&rows, 1) ? rows.count / 4 : rows.count;
+    uint32_t lanes = vulkan_rows_in_columns(&rows) ? 1 : vulkan_row_lanes(items, GROUP);
     add_constant(&dispatch, in->dtype);
     add_constant(&dispatch, call->options.op == 1);
-    add_constant(&dispatch, columns);
+    add_constant(&dispatch, lanes);
     RowsPush push = rows_push(call, &rows);
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
-    vulkan_groups_for(device, &dispatch, rows.results, columns ? GROUP : 1);
+    vulkan_groups_for(device, &dispatch, rows.results, GROUP / lanes);
     TRY(vulkan_dispatch(device, &dispatch));
     vulkan_bound(out, 0, (int64_t)rows.count - 1);
     return STATUS_OK;
@@ -186,11 +224,13 @@ Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
         rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SOFTMAX_F32, float_real(in, out)));
     add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
     add_constant(&dispatch, call->options.flag);
-    add_constant(&dispatch, rows.count <= HELD);
+    bool vector = vulkan_rows_vector(&rows, 0) && vulkan_rows_vector(&rows, 1);
+    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count);
+    add_share(&dispatch, share);
     RowsPush push = rows_push(call, &rows);
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
-    vulkan_groups_for(device, &dispatch, rows.results, 1);
+    vulkan_groups_for(device, &dispatch, rows.results, share.group / share.lanes);
     return vulkan_dispatch(device, &dispatch);
 }
 
@@ -240,6 +280,12 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
                                 (weight ? (uint32_t)weight->dtype : NO_DTYPE) << 8 |
                                 (bias ? (uint32_t)bias->dtype : NO_DTYPE) << 12);
     add_constant(&dispatch, centred);
+    bool vector = true;
+    for (int v = 0; v < ROW_VIEWS; v++)
+        if (v < 2 || trailing[v - 2]) vector = vector && vulkan_rows_vector(&rows, v);
+    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count);
+    add_share(&dispatch, share);
+    add_constant(&dispatch, vector);
     NormPush push = {.in = vulkan_address(in),
                      .out = vulkan_address(out),
                      .weight = weight ? vulkan_address(weight) : 0,
@@ -249,7 +295,7 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
                      .eps = vulkan_real_bits(call->options.scalars[0], real)};
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
-    vulkan_groups_for(device, &dispatch, rows.results, 1);
+    vulkan_groups_for(device, &dispatch, rows.results, share.group / share.lanes);
     return vulkan_dispatch(device, &dispatch);
 }
 

@@ -1,0 +1,74 @@
+// COPY between views whose neighbours lie along different dims: a workgroup reads a tile along one
+// and writes it along the other. Elements are moved as bits, of SIZE bytes.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define REAL_I64
+#include "walk.glsl"
+
+const uint THREADS = 256, EACH = TILE * TILE / THREADS;
+layout(local_size_x = 256) in;
+layout(constant_id = 1) const uint SIZE = 4;
+layout(constant_id = 2) const uint X = 1; // the dim along which the output's neighbours are
+layout(constant_id = 3) const uint Y = 0; // and the input's
+
+layout(push_constant, scalar) uniform Push {
+    Strides shape; // of the output, then of the input
+    uint64_t out_address, in_address;
+};
+
+#ifdef WIDE
+#define Bits uvec2
+#else
+#define Bits uint
+#endif
+shared Bits tile[TILE * (TILE + 1)];
+
+Bits load_bits(uint64_t address) {
+#ifdef WIDE
+    return Word2(address).v;
+#else
+    if (SIZE == 1) return uint(Byte(address).v);
+    return SIZE == 2 ? uint(Short(address).v) : Word(address).v;
+#endif
+}
+
+void store_bits(uint64_t address, Bits bits) {
+#ifdef WIDE
+    Word2(address).v = bits;
+#else
+    if (SIZE == 1) Byte(address).v = uint8_t(bits);
+    else if (SIZE == 2) Short(address).v = uint16_t(bits);
+    else Word(address).v = bits;
+#endif
+}
+
+void main() {
+    uint thread = gl_LocalInvocationID.x;
+    uint64_t number = group_number();
+    uint64_t across = uint64_t((shape.dims[X] + TILE - 1) / TILE);
+    uint64_t down = uint64_t((shape.dims[Y] + TILE - 1) / TILE);
+    uint x_first = uint(number % across) * TILE, y_first = uint(number / across % down) * TILE;
+    uint rest = uint(number / across / down);
+    int64_t to = 0L, from = 0L;
+    for (int d = int(RANK) - 1; d >= 0; d--) {
+        if (d == int(X) || d == int(Y)) continue;
+        int64_t at = int64_t(rest % shape.dims[d]);
+        rest /= shape.dims[d];
+        to += at * shape.strides[0][d];
+        from += at * shape.strides[1][d];
+    }
+    if (rest > 0) return; // spread_groups rounds up
+    [[unroll]] for (uint i = 0; i < EACH; i++) {
+        uint at = thread + i * THREADS, x = at / TILE, y = at % TILE;
+        if (x_first + x >= shape.dims[X] || y_first + y >= shape.dims[Y]) continue;
+        int64_t element = from + int64_t(x_first + x) * shape.strides[1][X] + int64_t(y_first + y);
+        tile[x * (TILE + 1) + y] = load_bits(in_address + uint64_t(element * int64_t(SIZE)));
+    }
+    barrier();
+    [[unroll]] for (uint i = 0; i < EACH; i++) {
+        uint at = thread + i * THREADS, x = at % TILE, y = at / TILE;
+        if (x_first + x >= shape.dims[X] || y_first + y >= shape.dims[Y]) continue;
+        int64_t element = to + int64_t(y_first + y) * shape.strides[0][Y] + int64_t(x_first + x);
+        store_bits(out_address + uint64_t(element * int64_t(SIZE)), tile[x * (TILE + 1) + y]);
+    }
+}
