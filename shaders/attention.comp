@@ -1,6 +1,7 @@
 // ATTENTION: a workgroup has ROWS rows of one key head: (query, head of the group), group fastest.
 // Keys come in blocks of KEYS; weights are those of an online softmax. A thread has up to WIDE columns
-// of the result for all rows.
+// of the result for all rows. With PARTED, where there are few rows, a workgroup sees a part of the
+// keys only, and leaves sums, highest scores and totals for attention_join.comp.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -14,6 +15,7 @@ layout(constant_id = 2) const uint WIDTH = 128;    // of a head
 layout(constant_id = 3) const uint WIDE = 1;       // columns of the result per thread
 layout(constant_id = 4) const bool K_FOURS = false; // keys can be read four numbers at a time
 layout(constant_id = 5) const uint QUERY_NUMBERS = 2048; // ROWS * WIDTH
+layout(constant_id = 6) const bool PARTED = false;
 const uint NONE = 15;
 const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
            OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
@@ -26,16 +28,25 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Sha
     uint64_t k_address, v_address, mask_address;
     uint batch_dims[8];
     uint batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
+    uint part_keys, parts; // keys of a part
 };
 layout(push_constant, scalar) uniform Push {
     Shape shape;
-    uint64_t q_address, out_address;
+    uint64_t q_address, out_address; // out: of the parts with PARTED
     real scale;
 };
 
 shared real query_rows[QUERY_NUMBERS];
 shared real weights[ROWS * KEYS];
 shared real highest[ROWS], totals[ROWS], rescale[ROWS];
+const uint SLOTS = GROUP / ROWS; // threads that make a row's weights
+shared real partial[GROUP];
+
+#ifdef REAL_F64
+const uint PARTS_DTYPE = FLOAT64;
+#else
+const uint PARTS_DTYPE = FLOAT32;
+#endif
 
 real larger(real a, real b) {
     return real_isnan(a) ? a : (real_isnan(b) || b > a ? b : a);
@@ -55,22 +66,55 @@ int64_t batch_offset(uint view, uint batch) {
     return offset;
 }
 
-real score(uint row, int64_t key_base) {
-    real sum = R(0);
+const uint ROWS_APART = GROUP / KEYS, ROWS_EACH = ROWS / ROWS_APART;
+real scores[ROWS_EACH];
+
+// A thread's scores of one key, with rows first, first + ROWS_APART, ...
+void make_scores(uint first, int64_t key_base) {
+    for (uint r = 0; r < ROWS_EACH; r++) scores[r] = R(0);
     if (K_FOURS) {
         for (uint i = 0; i < WIDTH; i += 4) {
             uint64_t address = element_address(shape.k_address, key_base + int64_t(i), K_DTYPE);
             real4 key = load4(address, K_DTYPE);
-            uint at = row * WIDTH + i;
-            sum += query_rows[at] * key.x + query_rows[at + 1] * key.y +
-                   query_rows[at + 2] * key.z + query_rows[at + 3] * key.w;
+            for (uint r = 0; r < ROWS_EACH; r++) {
+                uint at = (first + r * ROWS_APART) * WIDTH + i;
+                scores[r] += query_rows[at] * key.x + query_rows[at + 1] * key.y +
+                             query_rows[at + 2] * key.z + query_rows[at + 3] * key.w;
+            }
         }
-        return sum;
+        return;
     }
-    for (uint i = 0; i < WIDTH; i++)
-        sum += query_rows[row * WIDTH + i] *
-               load(shape.k_address, key_base + int64_t(i) * shape.k[2], K_DTYPE);
-    return sum;
+    for (uint i = 0; i < WIDTH; i++) {
+        real key = load(shape.k_address, key_base + int64_t(i) * shape.k[2], K_DTYPE);
+        for (uint r = 0; r < ROWS_EACH; r++)
+            scores[r] += query_rows[(first + r * ROWS_APART) * WIDTH + i] * key;
+    }
+}
+
+// Turns scores into weights, SLOTS threads a row, and adds them to the row's total.
+void weigh() {
+    const uint EACH = KEYS / SLOTS;
+    uint thread = gl_LocalInvocationID.x, row = thread / SLOTS;
+    uint first = row * KEYS + thread % SLOTS * EACH;
+    real before = highest[row], top = before;
+    for (uint i = 0; i < EACH; i++) top = larger(top, weights[first + i]);
+    partial[thread] = top;
+    barrier();
+    for (uint i = 0; i < SLOTS; i++) top = larger(top, partial[row * SLOTS + i]);
+    real base = top == -REAL_INFINITY ? R(0) : top, total = R(0);
+    for (uint i = 0; i < EACH; i++) {
+        real weight = real_exp(weights[first + i] - base);
+        weights[first + i] = weight;
+        total += weight;
+    }
+    barrier();
+    partial[thread] = total;
+    barrier();
+    if (thread % SLOTS != 0) return;
+    for (uint i = 1; i < SLOTS; i++) total += partial[thread + i];
+    rescale[row] = real_exp(before - base);
+    totals[row] = totals[row] * rescale[row] + total;
+    highest[row] = top;
 }
 
 void main() {
@@ -107,11 +151,19 @@ void main() {
         int seen = int(last_query) + 1 + int(shape.keys) - int(shape.queries);
         end = uint(clamp(seen, 0, int(shape.keys)));
     }
-    for (uint first = 0; first < end; first += KEYS) {
+    uint begin = 0;
+    if (PARTED) {
+        begin = gl_WorkGroupID.z * shape.part_keys;
+        end = min(end, begin + shape.part_keys);
+    }
+    for (uint first = begin; first < end; first += KEYS) {
         barrier();
-        uint column = thread % KEYS, key = first + column;
-        for (uint row = thread / KEYS; row < ROWS; row += GROUP / KEYS) {
-            uint index = first_row + row, query = index / shape.shared_heads;
+        uint column = thread % KEYS, key = first + column, my_row = thread / KEYS;
+
+        make_scores(my_row, k_base + int64_t(min(key, end - 1)) * shape.k[0]);
+        for (uint r = 0; r < ROWS_EACH; r++) {
+            uint row = my_row + r * ROWS_APART, index = first_row + row;
+            uint query = index / shape.shared_heads;
             bool seen = key < end && row < rows;
             if (CAUSAL) seen = seen && int(key) < int(query) + 1 + int(shape.keys) - int(shape.queries);
             if (seen && MASK_DTYPE != NONE) {
@@ -119,24 +171,10 @@ void main() {
                              int64_t(query) * shape.mask[1] + int64_t(key) * shape.mask[2];
                 seen = load(shape.mask_address, at, MASK_DTYPE) != R(0);
             }
-            weights[row * KEYS + column] =
-                seen ? score(row, k_base + int64_t(key) * shape.k[0]) : -REAL_INFINITY;
+            weights[row * KEYS + column] = seen ? scores[r] : -REAL_INFINITY;
         }
         barrier();
-        if (thread < ROWS) {
-            real top = highest[thread];
-            for (uint i = 0; i < KEYS; i++) top = larger(top, weights[thread * KEYS + i]);
-            real base = top == -REAL_INFINITY ? R(0) : top;
-            rescale[thread] = real_exp(highest[thread] - base);
-            real total = totals[thread] * rescale[thread];
-            for (uint i = 0; i < KEYS; i++) {
-                real weight = real_exp(weights[thread * KEYS + i] - base);
-                weights[thread * KEYS + i] = weight;
-                total += weight;
-            }
-            totals[thread] = total;
-            highest[thread] = top;
-        }
+        weigh();
         barrier();
         for (uint i = 0; i < ROWS * WIDE; i++) sums[i] *= rescale[i / WIDE];
         uint block = min(KEYS, end - first);
@@ -153,6 +191,22 @@ void main() {
         }
     }
     barrier();
+    if (PARTED) {
+        uint64_t tasks = uint64_t(shape.row_blocks * shape.key_heads);
+        uint64_t part = (uint64_t(batch) * tasks + uint64_t(task)) * uint64_t(shape.parts) +
+                        uint64_t(gl_WorkGroupID.z);
+        uint64_t pitch = uint64_t(shape.value_width + 2);
+        for (uint row = 0; row < ROWS; row++) {
+            int64_t at = int64_t((part * uint64_t(ROWS) + uint64_t(row)) * pitch);
+            for (uint w = 0; w < WIDE; w++)
+                if (thread + w * GROUP < shape.value_width)
+                    store(out_address, at + int64_t(2 + thread + w * GROUP), PARTS_DTYPE, sums[row * WIDE + w]);
+            if (thread > 0) continue;
+            store(out_address, at, PARTS_DTYPE, highest[row]);
+            store(out_address, at + 1L, PARTS_DTYPE, totals[row]);
+        }
+        return;
+    }
     for (uint row = 0; row < ROWS; row++) {
         if (row >= rows) break;
         uint index = first_row + row;

@@ -59,7 +59,7 @@ Sum sum_row(int64_t from, uint items, real mean, bool squared) {
     uint lane = gl_LocalInvocationID.x % LANES;
     Sum mine = sum_of(R(0));
     if (HELD > 0) {
-        [[unroll]] for (uint h = 0; h < HELD_MAX; h++)
+        for (uint h = 0; h < HELD_MAX; h++)
             if (h < HELD && lane + h * LANES < items) put_item(mine, held[h], mean, squared);
     } else {
         for (uint h = 0; lane + h * LANES < items; h++)

@@ -1,6 +1,6 @@
-// REDUCE: folds the rows of a view, LANES threads a row. STAGE 0 makes whole results; where there are
-// few and long ones, stage 1 folds parts of rows and stage 2 joins them. Every order of additions
-// depends on shapes alone.
+// REDUCE: folds the rows of a view. A row is one workgroup's, or with COLUMNS one thread's. STAGE 0
+// makes whole results; where there are few and long ones, stage 1 folds parts of rows and stage 2
+// joins them. Every order of additions depends on shapes alone.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
@@ -12,9 +12,7 @@ layout(local_size_x = 256) in;
 layout(constant_id = 1) const uint FOLDS = 0;  // first (NONE), second, finish: four bits each
 layout(constant_id = 2) const uint DTYPES = 0; // in, out
 layout(constant_id = 3) const uint STAGE = 0;
-layout(constant_id = 4) const uint LANES = 256;
-layout(constant_id = 5) const bool HELD = false; // a row fits in its threads' registers, in fours
-const uint HELD_MAX = 4;
+layout(constant_id = 4) const bool COLUMNS = false;
 const uint SUM = 0, SUM_ABS = 1, SUM_SQUARE = 2, COUNT_NONZERO = 3, SUM_EXP = 4, SUM_DEVIATION = 5,
            PROD = 6, MAX = 7, MIN = 8, NONE = 9;
 const uint KEEP = 0, ANY = 1, ALL = 2, LOG_SUM = 3, MEAN = 4, VARIANCE = 5, PARAMETER = 6;
@@ -73,87 +71,48 @@ Sum folded(uint fold, real x, Sum parameter) {
     return sum_of(x);
 }
 
-// One more number.
-Sum put(uint fold, Sum state, real x, Sum parameter) {
-    if (fold == SUM) return sum_put(state, x);
-    return combine(fold, state, folded(fold, x, parameter));
-}
-
-Sum combine_four(uint fold, Sum a, Sum b, Sum c, Sum d) {
-    return combine(fold, combine(fold, a, b), combine(fold, c, d));
-}
-
-// Elements of [begin, end) from this thread's on, in four chains that do not wait for each other.
-Sum fold_elements(uint fold, int64_t base, uint64_t begin, uint64_t end, Sum parameter) {
-    Sum states[4];
-    [[unroll]] for (uint i = 0; i < 4; i++) states[i] = identity(fold);
-    uint64_t lanes = uint64_t(LANES), e = begin + uint64_t(gl_LocalInvocationID.x % LANES);
-    for (; e + 3UL * lanes < end; e += 4UL * lanes) {
-        real x[4];
-        [[unroll]] for (uint i = 0; i < 4; i++)
-            x[i] = load(in_address, base + row_offset(rows, 1, e + uint64_t(i) * lanes), IN_DTYPE);
-        [[unroll]] for (uint i = 0; i < 4; i++) states[i] = put(fold, states[i], x[i], parameter);
+// Elements first, first + step, ... below end.
+Sum fold_elements(uint fold, int64_t base, uint64_t first, uint64_t end, uint64_t step,
+                  Sum parameter) {
+    Sum state = identity(fold);
+    for (uint64_t e = first; e < end; e += step) {
+        real x = load(in_address, base + row_offset(rows, 1, e), IN_DTYPE);
+        state = combine(fold, state, folded(fold, x, parameter));
     }
-    for (; e < end; e += lanes)
-        states[0] = put(fold, states[0], load(in_address, base + row_offset(rows, 1, e), IN_DTYPE),
-                        parameter);
-    return combine_four(fold, states[0], states[1], states[2], states[3]);
+    return state;
 }
 
-real4 load_four(int64_t base, uint64_t e) {
-    return load4(element_address(in_address, base + int64_t(e), IN_DTYPE), IN_DTYPE);
-}
-
-// The same where elements come in fours.
 Sum fold_vectors(uint fold, int64_t base, uint64_t begin, uint64_t end, Sum parameter) {
-    Sum states[4];
-    [[unroll]] for (uint i = 0; i < 4; i++) states[i] = identity(fold);
-    uint64_t step = 4UL * uint64_t(LANES);
-    uint64_t e = begin + 4UL * uint64_t(gl_LocalInvocationID.x % LANES);
-    for (; e + step < end; e += 2UL * step) {
-        real4 x = load_four(base, e), y = load_four(base, e + step);
-        [[unroll]] for (uint i = 0; i < 4; i++) states[i] = put(fold, states[i], x[i], parameter);
-        [[unroll]] for (uint i = 0; i < 4; i++) states[i] = put(fold, states[i], y[i], parameter);
+    Sum state = identity(fold);
+    for (uint64_t e = begin + 4UL * uint64_t(gl_LocalInvocationID.x); e < end; e += 4UL * GROUP) {
+        real4 x = load4(element_address(in_address, base + int64_t(e), IN_DTYPE), IN_DTYPE);
+        state = combine(fold, state, folded(fold, x.x, parameter));
+        state = combine(fold, state, folded(fold, x.y, parameter));
+        state = combine(fold, state, folded(fold, x.z, parameter));
+        state = combine(fold, state, folded(fold, x.w, parameter));
     }
-    if (e < end) {
-        real4 x = load_four(base, e);
-        [[unroll]] for (uint i = 0; i < 4; i++) states[i] = put(fold, states[i], x[i], parameter);
-    }
-    return combine_four(fold, states[0], states[1], states[2], states[3]);
+    return state;
 }
 
-Sum combine_lanes(uint fold, Sum mine) {
-    uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
-    if (LANES == 1) return mine;
+Sum combine_group(uint fold, Sum mine) {
+    uint thread = gl_LocalInvocationID.x;
     barrier();
     partial_sums[thread] = mine;
-    for (uint apart = LANES / 2; apart > 0; apart /= 2) {
+    for (uint apart = GROUP / 2; apart > 0; apart /= 2) {
         barrier();
-        if (lane < apart)
+        if (thread < apart)
             partial_sums[thread] = combine(fold, partial_sums[thread], partial_sums[thread + apart]);
     }
     barrier();
-    return partial_sums[thread - lane];
+    return partial_sums[0];
 }
 
 Sum fold_range(uint fold, int64_t base, uint64_t begin, uint64_t end, Sum parameter) {
+    if (COLUMNS) return fold_elements(fold, base, begin, end, 1UL, parameter);
+    uint thread = gl_LocalInvocationID.x;
     Sum mine = is_vector(1) ? fold_vectors(fold, base, begin, end, parameter)
-                            : fold_elements(fold, base, begin, end, parameter);
-    return combine_lanes(fold, mine);
-}
-
-real4 held[HELD_MAX];
-
-Sum fold_held(uint fold, Sum parameter) {
-    Sum states[4];
-    uint lane = gl_LocalInvocationID.x % LANES;
-    [[unroll]] for (uint i = 0; i < 4; i++) states[i] = identity(fold);
-    [[unroll]] for (uint h = 0; h < HELD_MAX; h++) {
-        if (4 * (lane + h * LANES) >= uint(count)) continue;
-        [[unroll]] for (uint i = 0; i < 4; i++)
-            states[i] = put(fold, states[i], held[h][i], parameter);
-    }
-    return combine_lanes(fold, combine_four(fold, states[0], states[1], states[2], states[3]));
+                            : fold_elements(fold, base, begin + thread, end, GROUP, parameter);
+    return combine_group(fold, mine);
 }
 
 Sum divided(Sum a, real n) {
@@ -203,42 +162,32 @@ Sum read_sum(uint64_t array, uint64_t index) {
     return Sums(array + index * SUM_BYTES).v;
 }
 
-void whole_result(uint64_t result, bool stores) {
+void whole_result(uint64_t result) {
     int64_t base = kept_offset(rows, 1, result);
-    Sum parameter = sum_of(R(0)), value;
-    if (HELD) {
-        [[unroll]] for (uint h = 0; h < HELD_MAX; h++) {
-            uint e = 4 * (gl_LocalInvocationID.x % LANES + h * LANES);
-            if (e < uint(count)) held[h] = load_four(base, uint64_t(e));
-        }
-        if (FIRST != NONE) parameter = parameter_of(fold_held(FIRST, parameter));
-        value = fold_held(SECOND, parameter);
-    } else {
-        if (FIRST != NONE) parameter = parameter_of(fold_range(FIRST, base, 0UL, count, parameter));
-        value = fold_range(SECOND, base, 0UL, count, parameter);
-    }
-    if (stores) store_result(result, finished(value, parameter));
+    Sum parameter = sum_of(R(0));
+    if (FIRST != NONE) parameter = parameter_of(fold_range(FIRST, base, 0UL, count, parameter));
+    Sum value = finished(fold_range(SECOND, base, 0UL, count, parameter), parameter);
+    if (COLUMNS || gl_LocalInvocationID.x == 0) store_result(result, value);
 }
 
-void part_of_result(uint64_t result, uint64_t which, bool stores) {
+void part_of_result(uint64_t result, uint64_t which) {
     int64_t base = kept_offset(rows, 1, result);
     uint64_t begin = which * part, end = min(begin + part, count);
     Sum parameter = sum_of(R(0));
     if (parameters != 0UL) parameter = read_sum(parameters, result);
     Sum state = fold_range(SECOND, base, begin, end, parameter);
-    if (stores) Sums(partials + (result * parts + which) * SUM_BYTES).v = state;
+    if (COLUMNS || gl_LocalInvocationID.x == 0)
+        Sums(partials + (result * parts + which) * SUM_BYTES).v = state;
 }
 
-// With PARAMETER the results are numbers for the second fold.
-void join_parts(uint64_t result, bool stores) {
-    Sum state = identity(SECOND);
-    for (uint64_t i = uint64_t(gl_LocalInvocationID.x % LANES); i < parts; i += uint64_t(LANES))
+// One thread a result: parts are few. With PARAMETER the results are numbers for the second fold.
+void join_parts(uint64_t result) {
+    Sum state = read_sum(partials, result * parts);
+    for (uint64_t i = 1UL; i < parts; i++)
         state = combine(SECOND, state, read_sum(partials, result * parts + i));
-    state = combine_lanes(SECOND, state);
     Sum parameter = sum_of(R(0));
     if (FINISH != PARAMETER && parameters != 0UL) parameter = read_sum(parameters, result);
     Sum value = finished(state, parameter);
-    if (!stores) return;
     if (FINISH == PARAMETER)
         Sums(parameters + result * SUM_BYTES).v = value;
     else
@@ -246,17 +195,20 @@ void join_parts(uint64_t result, bool stores) {
 }
 
 void main() {
-    uint thread = gl_LocalInvocationID.x;
-    uint64_t number = group_number() * uint64_t(GROUP / LANES) + uint64_t(thread / LANES);
-    uint64_t numbers = STAGE == 1 ? results * parts : results;
-    bool stores = number < numbers && thread % LANES == 0; // the others help with the last one
-    number = min(number, numbers - 1UL);
+    uint64_t number = group_number();
+    if (COLUMNS || STAGE == 2) number = number * uint64_t(GROUP) + uint64_t(gl_LocalInvocationID.x);
+    if (STAGE == 1) {
+        // Columns: neighbours are neighbouring results of one part.
+        if (number >= results * parts) return;
+        if (COLUMNS)
+            part_of_result(number % results, number / results);
+        else
+            part_of_result(number / parts, number % parts);
+        return;
+    }
+    if (number >= results) return;
     if (STAGE == 0)
-        whole_result(number, stores);
-    else if (STAGE == 2)
-        join_parts(number, stores);
-    else if (LANES == 1) // neighbours are neighbouring results of one part
-        part_of_result(number % results, number / results, stores);
+        whole_result(number);
     else
-        part_of_result(number / parts, number % parts, stores);
+        join_parts(number);
 }

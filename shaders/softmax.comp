@@ -79,11 +79,11 @@ void held_row(Row row) {
         uint item = row.lane + h * LANES;
         if (h < HELD && item < row.items) held[h] = load_of(row, item);
     }
-    [[unroll]] for (uint h = 0; h < HELD_MAX; h++)
+    for (uint h = 0; h < HELD_MAX; h++)
         if (h < HELD && row.lane + h * LANES < row.items) mine = largest_of(mine, held[h]);
     real highest = real_of_sum(reduce_lanes(sum_of(mine), true));
     Sum powers = sum_of(R(0));
-    [[unroll]] for (uint h = 0; h < HELD_MAX; h++) {
+    for (uint h = 0; h < HELD_MAX; h++) {
         if (h >= HELD || row.lane + h * LANES >= row.items) continue;
         for (uint i = 0; i < WIDTH; i++) {
             real value = held[h][i] - highest, power = real_exp(value);

@@ -306,6 +306,9 @@ real4 load4(uint64_t address, uint dtype) {
         bits = Word4(address).v;
     } else if (size == 2) {
         uvec2 w = Word2(address).v;
+#ifndef REAL_I64
+        if (dtype == FLOAT16) return real4(vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)));
+#endif
         bits = uvec4(w.x & 0xFFFFu, w.x >> 16, w.y & 0xFFFFu, w.y >> 16);
     } else {
         uint w = Word(address).v;

@@ -10,7 +10,9 @@ enum {
     NO_DTYPE = 15,
     ROWS = 16, // of attention.comp: a workgroup's rows
     ATTENTION_THREADS = 128,
-    VALUES_MAX = 1024, // numbers of a value that the threads' registers hold
+    VALUES_MAX = 1024,   // numbers of a value that the threads' registers hold
+    BLOCK_KEYS = 32,     // keys that attention.comp takes at a time
+    GROUPS_ENOUGH = 512, // workgroups that keep a large device busy
 };
 
 // --- rope
@@ -108,7 +110,15 @@ typedef struct AttentionShape {
     uint64_t k_address, v_address, mask_address;
     uint32_t batch_dims[RANK_MAX];
     uint32_t batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
+    uint32_t part_keys, parts; // keys of a part, where they are seen in parts
 } AttentionShape;
+
+// Of attention_join.comp.
+typedef struct JoinShape {
+    int64_t to[3], batch_strides[RANK_MAX];
+    uint32_t batch_dims[RANK_MAX];
+    uint32_t batch_rank, queries, shared_heads, key_heads, value_width, row_blocks, parts;
+} JoinShape;
 
 typedef struct AttentionPush {
     uint64_t q, out, scale;
@@ -166,6 +176,65 @@ static Status check_attention(Device *device, const KernelCall *call) {
                 VALUES_MAX, device->name);
 }
 
+// Few rows leave most of a device idle: then their keys are seen in parts.
+static void choose_key_parts(AttentionShape *shape, uint64_t groups) {
+    uint64_t blocks = (shape->keys + BLOCK_KEYS - 1) / BLOCK_KEYS, parts = GROUPS_ENOUGH / groups;
+    if (parts > blocks) parts = blocks;
+    if (parts < 2) parts = 1;
+    uint64_t part_blocks = parts > 1 ? (blocks + parts - 1) / parts : blocks;
+    shape->part_keys = (uint32_t)(part_blocks * BLOCK_KEYS);
+    shape->parts = parts > 1 ? (uint32_t)((blocks + part_blocks - 1) / part_blocks) : 1;
+}
+
+static Status join_parts(Device *device, const AttentionShape *shape, const TensorView *parts,
+                         const TensorView *out, const VulkanDispatch *made) {
+    JoinShape join = {.batch_rank = shape->batch_rank,
+                      .queries = shape->queries,
+                      .shared_heads = shape->shared_heads,
+                      .key_heads = shape->key_heads,
+                      .value_width = shape->value_width,
+                      .row_blocks = shape->row_blocks,
+                      .parts = shape->parts};
+    memcpy(join.to, shape->to, sizeof join.to);
+    memcpy(join.batch_strides, shape->batch_strides[3], sizeof join.batch_strides);
+    memcpy(join.batch_dims, shape->batch_dims, sizeof join.batch_dims);
+    const uint64_t push[2] = {vulkan_address(parts), vulkan_address(out)};
+    VulkanReal real = parts->dtype == DTYPE_FLOAT64 ? REAL_F64 : REAL_F32;
+    VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_ATTENTION_JOIN_F32, real),
+                               .n_constants = 1,
+                               .constants = {out->dtype},
+                               .arguments = &join,
+                               .arguments_bytes = sizeof join,
+                               .push = push,
+                               .push_bytes = sizeof push,
+                               .groups = {made->groups[0] * ROWS, made->groups[1], 1},
+                               .cost = made->cost / 8};
+    vulkan_reads(&dispatch, parts);
+    vulkan_writes(&dispatch, out);
+    return vulkan_dispatch(device, &dispatch);
+}
+
+// The same dispatch over parts of the keys, and their join.
+static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, AttentionShape *shape,
+                              const TensorView *out, VulkanReal real) {
+    AttentionPush push;
+    memcpy(&push, dispatch->push, sizeof push);
+    int64_t rows = (int64_t)dispatch->groups[0] * dispatch->groups[1] * shape->parts * ROWS;
+    TensorView parts;
+    TRY(vulkan_scratch(device, real == REAL_F64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
+                       rows * ((int64_t)shape->value_width + 2), &parts));
+    push.out = vulkan_address(&parts);
+    dispatch->push = &push;
+    dispatch->groups[2] = shape->parts;
+    dispatch->constants[6] = true;
+    dispatch->n_writes = 0;
+    vulkan_writes(dispatch, &parts);
+    Status status = vulkan_dispatch(device, dispatch);
+    if (status == STATUS_OK) status = join_parts(device, shape, &parts, out, dispatch);
+    buffer_release(parts.buffer);
+    return status;
+}
+
 Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     TRY(check_attention(device, call));
     const TensorView *q = call->inputs[0].view, *out = call->outputs[0];
@@ -192,7 +261,7 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     vulkan_writes(&dispatch, out);
     dispatch.shader = vulkan_shader_of(SHADER_ATTENTION_F32, real);
     uint32_t wide = (shape.value_width + ATTENTION_THREADS - 1) / ATTENTION_THREADS;
-    dispatch.n_constants = 6;
+    dispatch.n_constants = 7;
     memcpy(dispatch.constants,
            (uint32_t[]){dtypes, call->options.flag, width, wide,
                         keys_in_fours(call->inputs[1].view), width > 0 ? ROWS * width : 1},
@@ -206,7 +275,7 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     if (groups > features->groups_max[0] || batches > features->groups_max[1])
         return fail(STATUS_DEVICE, "%s: too many heads or batches for %s", call->op_name,
                     device->name);
-    size_t shared = (ROWS * (size_t)width + ROWS * 35) * (real == REAL_F64 ? 8 : 4);
+    size_t shared = (ROWS * (size_t)width + ROWS * 43) * (real == REAL_F64 ? 8 : 4);
     if (shared > features->shared_bytes_max)
         return fail(STATUS_DEVICE, "%s: heads of %u numbers are too wide for %s", call->op_name,
                     width, device->name);
@@ -214,5 +283,7 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     dispatch.groups[1] = (uint32_t)batches;
     dispatch.groups[2] = 1;
     dispatch.cost = batches * groups * ROWS * shape.keys * (width + shape.value_width);
+    choose_key_parts(&shape, groups * batches);
+    if (shape.parts > 1) return attend_in_parts(device, &dispatch, &shape, out, real);
     return vulkan_dispatch(device, &dispatch);
 }

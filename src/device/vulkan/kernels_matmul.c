@@ -7,10 +7,13 @@ enum {
     ROWS_FEW = 8,
     COLUMNS_OF_DOT = 8,
     COLUMNS_OF_LANES = 32,
+    COLUMNS_MANY = 1 << 14, // enough that a group has several of them
+    PAIR = 64,
+    PAIR_SHARED_BYTES = 24 << 10,
     TILE_LARGE = 128,
     TILE = 64,
     MATRIX_DEPTH = 64,
-    MATRIX_TILES_ENOUGH = 100
+    MATRIX_TILES_ENOUGH = 100,
 };
 
 typedef struct Batches {
@@ -142,6 +145,28 @@ static Status dispatch_batches(Device *device, const Product *product, VulkanDis
     return vulkan_dispatch(device, dispatch);
 }
 
+// One row by Q4_0 or Q8_0 in pairs of blocks: see matvec_blocks.comp.
+static bool can_pair_blocks(Device *device, const Product *product) {
+    const ProductPush *push = &product->push;
+    const TensorView *b = product->b;
+    if ((b->dtype != DTYPE_Q4_0 && b->dtype != DTYPE_Q8_0) || push->m != 1 || push->b_row != 1 ||
+        push->k % PAIR != 0 || push->b_column % PAIR != 0 || vulkan_address(b) % 4 != 0 ||
+        vulkan_features(device)->shared_bytes_max < PAIR_SHARED_BYTES)
+        return false;
+    for (int d = 0; d < product->batch_rank; d++)
+        if (b->strides[d] % PAIR != 0) return false;
+    return in_fours(product, product->a, push->a_column, push->a_row, push->k);
+}
+
+static Status run_pairs(Device *device, const Product *product) {
+    const ProductPush *push = &product->push;
+    uint32_t each = push->n >= COLUMNS_MANY ? 4 : push->n >= COLUMNS_MANY / 4 ? 2 : 1;
+    VulkanDispatch dispatch = {
+        .shader = SHADER_MATVEC_BLOCKS, .n_constants = 3, .constants = {0, 0, each}};
+    dispatch.groups[0] = (push->n + COLUMNS_OF_DOT * each - 1) / (COLUMNS_OF_DOT * each);
+    return dispatch_batches(device, product, &dispatch);
+}
+
 static Status run_few_rows(Device *device, const Product *product) {
     const ProductPush *push = &product->push;
     bool quantised = dtype_is_quant(product->b->dtype);
@@ -255,5 +280,6 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     int across[2];
     if (!few && choose_matrix(device, &product, across))
         return run_matrix(device, &product, across);
+    if (few && can_pair_blocks(device, &product)) return run_pairs(device, &product);
     return few ? run_few_rows(device, &product) : run_tiles(device, &product);
 }

@@ -6,11 +6,11 @@
 
 enum {
     GROUP = 256,
+    SHORT_ROW = 64,        // rows shorter than this are one thread's
     PART_ELEMENTS = 4096,  // of a row that several workgroups share, at least
     COLUMN_ELEMENTS = 256, // the same where a row is one thread's
-    GROUPS_ENOUGH = 2048,  // workgroups that fill a large device
-    PARTS_MAX = 2048,
-    HELD_MAX = 4, // items that a thread keeps in registers
+    GROUPS_ENOUGH = 1024,  // workgroups that fill a large device
+    PARTS_MAX = 256,
 };
 
 // The numbers are reduce.comp's.
@@ -68,8 +68,7 @@ typedef struct Reduction {
     const Plan *plan;
     VulkanReal real;
     VulkanRows rows;
-    uint32_t lanes; // threads that share a row
-    bool held;      // in their registers
+    bool columns;
     ReducePush push;
     TensorView partials, parameters; // scratch, where the rows are in parts
 } Reduction;
@@ -97,17 +96,14 @@ static Status fill_nothing(Device *device, const KernelCall *call) {
     return vulkan_kernel_FILL(device, &fill);
 }
 
-static void choose_lanes(Reduction *r) {
-    bool vector = vulkan_rows_vector(&r->rows, 1);
-    uint64_t items = vector ? r->rows.count / 4 : r->rows.count;
-    r->lanes = vulkan_rows_in_columns(&r->rows) ? 1 : vulkan_row_lanes(items, GROUP);
-    r->held = vector && r->plan->first != FOLD_NONE && items <= (uint64_t)r->lanes * HELD_MAX;
+static bool choose_columns(const VulkanRows *rows) {
+    return rows->count < SHORT_ROW || vulkan_rows_in_columns(rows);
 }
 
 static void choose_parts(Reduction *r) {
     uint64_t results = r->rows.results, count = r->rows.count;
-    uint64_t groups = (results * r->lanes + GROUP - 1) / GROUP;
-    uint64_t least = r->lanes == 1 ? COLUMN_ELEMENTS : PART_ELEMENTS;
+    uint64_t groups = r->columns ? (results + GROUP - 1) / GROUP : results;
+    uint64_t least = r->columns ? COLUMN_ELEMENTS : PART_ELEMENTS;
     uint64_t parts = groups >= GROUPS_ENOUGH ? 1 : GROUPS_ENOUGH / groups;
     if (parts > count / least) parts = count / least;
     if (parts > PARTS_MAX) parts = PARTS_MAX;
@@ -126,15 +122,13 @@ typedef struct Pass {
 
 static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
     const TensorView *in = r->call->inputs[0].view, *out = r->call->outputs[0];
-    uint32_t lanes = pass.stage == 2 ? vulkan_row_lanes(push.parts, GROUP) : r->lanes;
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
-        .n_constants = 6,
+        .n_constants = 5,
         .constants = {r->rows.ranks,
                       (uint32_t)pass.first | (uint32_t)pass.second << 4 |
                           (uint32_t)pass.finish << 8,
-                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, lanes,
-                      pass.stage == 0 && r->held},
+                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, r->columns},
         .arguments = &r->rows.arguments,
         .arguments_bytes = sizeof r->rows.arguments,
         .push = &push,
@@ -142,7 +136,7 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
         .cost = pass.stage == 2 ? push.results * push.parts : push.results * push.count,
     };
     uint64_t units = pass.stage == 1 ? push.results * push.parts : push.results;
-    vulkan_groups_for(r->device, &dispatch, units, GROUP / lanes);
+    vulkan_groups_for(r->device, &dispatch, units, r->columns || pass.stage == 2 ? GROUP : 1);
     if (pass.stage == 2) {
         vulkan_reads(&dispatch, &r->partials);
         if (pass.finish == FINISH_PARAMETER) {
@@ -207,7 +201,7 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
                                     .row_rank = in->rank},
                         &r.rows);
     TRY(vulkan_rows_check(device, call, &r.rows));
-    choose_lanes(&r);
+    r.columns = choose_columns(&r.rows);
     r.push = (ReducePush){.in = vulkan_address(in),
                           .out = vulkan_address(out),
                           .results = r.rows.results,
