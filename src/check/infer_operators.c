@@ -177,11 +177,12 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
         return clash ? fail_kinds(in, node, op, left, NULL) : &fact_any;
     }
     if (kinds_clash(op, x, y)) return fail_kinds(in, node, op, left, right);
-    // A bool equals no number, and no tensor.
+    // A bool equals no number; beside a tensor it may be an element or not.
     bool equality = op == OPERATOR_EQ || op == OPERATOR_NE;
     if (equality && (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL) && x->kind != FACT_ANY &&
         y->kind != FACT_ANY)
-        return fact_kind(&in->arena, FACT_BOOL);
+        return x->kind == FACT_TENSOR || y->kind == FACT_TENSOR ? &fact_any
+                                                                : fact_kind(&in->arena, FACT_BOOL);
     bool tensor = x->kind == FACT_TENSOR || y->kind == FACT_TENSOR;
     bool x_fits = x->kind == FACT_TENSOR || fact_is_number(x);
     bool y_fits = y->kind == FACT_TENSOR || fact_is_number(y);

@@ -126,7 +126,8 @@ static void append_builtin(Text *out, const char *name) {
     if (examples) text_format(out, "\n```tl%s\n```", examples);
 }
 
-// What a variable is: as annotated, or the value that it is first given.
+// What a variable is: as annotated, or the value that it is first given and what inference says of
+// it.
 static void append_variable(Text *out, const Binding *binding) {
     const Node *node = binding->declaration;
     text_append_string(out, "```tl\n");
@@ -141,6 +142,8 @@ static void append_variable(Text *out, const Binding *binding) {
         text_append_string(out, binding->word.text);
     }
     text_append_string(out, "\n```");
+    bool annotated = binding->type || (node && node->kind == NODE_TENSOR_DECLARATION);
+    if (binding->inferred && !annotated) text_format(out, "\n%s", binding->inferred);
 }
 
 static void append_binding(Text *out, const Binding *binding) {

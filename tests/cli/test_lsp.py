@@ -89,7 +89,7 @@ class Features(Server):
                                            "The area of a shape.\nIn square metres.\n")
         self.assertEqual(self.hover(17, 14), self.hover(2, 4))
         self.assertEqual(self.hover(3, 20), "```tl\nwidth: float\n```")
-        self.assertEqual(self.hover(4, 6), "```tl\nlet product = width * height\n```")
+        self.assertEqual(self.hover(4, 6), "```tl\nlet product = width * height\n```\nfloat")
         self.assertEqual(self.hover(20, 14), "```tl\ntensor w: float32[2, 3] = zeros()\n```")
         self.assertIn("softmax(x: tensor, dim: int = -1", self.hover(20, 8))
         self.assertIn("struct Box {\n    side: float,", self.hover(19, 9))
