@@ -26,7 +26,8 @@ bench: build
 	@cmake --build $(BUILD) --target bench
 
 asan:
-	@$(MAKE) --no-print-directory test PRESET=asan
+	@LSAN_OPTIONS="suppressions=$(CURDIR)/tests/support/lsan.supp:print_suppressions=0" \
+		$(MAKE) --no-print-directory test PRESET=asan
 
 clang:
 	@$(MAKE) --no-print-directory test PRESET=clang
