@@ -56,12 +56,6 @@ UNREACHABLE = {
     "%s: from %lld to %lld are too many numbers": GUARD,
     "concat: the sizes along dimension %d add up to more than 64 bits": GUARD,
     "%s: the dilation is too large": GUARD,
-    "%s has no kernel on the cpu for q %s, k %s and v %s": GUARD,
-    "%s has no kernel on the cpu for %s with a weight of %s": GUARD,
-    "%s has no gradient kernel on the cpu for %s": GUARD,
-    "%s has no kernel on the cpu for %s": GUARD,
-    "%s has no kernel on the cpu for %s by %s giving %s": GUARD,
-    "%s has no kernel on the cpu for %s giving %s": GUARD,
     "%s of no elements: there is no index to give": GUARD,
     "quantised tensors are read, not computed; use a float dtype": GUARD,
     "%s takes only whole rows of %s, and gives floats": GUARD,
@@ -85,6 +79,8 @@ UNREACHABLE = {
     "field `%s` has no value yet": GUARD,
     "einsum: letter '%c' is both %lld and %lld in %s": GUARD,
 }
+# Every kernel of the cpu ends so; what chooses dtypes never lets one come to it.
+NO_KERNEL = re.compile(r"%s has no (gradient )?kernel on the cpu for ")
 SKIPPED_FOLDERS = ("src/device/vulkan/",)  # its tests need a driver; tests/cli/test_vulkan.py
 
 
@@ -245,7 +241,7 @@ class Messages(unittest.TestCase):
 
     def test_every_message_is_tested(self):
         missing = [f"{name}:{line}: {text!r}" for name, line, text in dict.fromkeys(all_messages())
-                   if text not in UNREACHABLE and not is_expected(text)]
+                   if text not in UNREACHABLE and not NO_KERNEL.match(text) and not is_expected(text)]
         self.assertEqual(missing, [], f"{len(missing)} messages without a test:\n" + "\n".join(missing))
 
 
