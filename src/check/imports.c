@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "check/checker.h"
 
@@ -49,6 +50,26 @@ static bool path_try(const char *directory, size_t length, const char *path, Tex
     return false;
 }
 
+// tl's own files, "std/...": beside the installed program, or in the sources that it was built
+// from.
+static bool library_find(const char *path, Text *found, Text *tried) {
+    static const char *const beside[] = {"../share/tl", "../.."};
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length <= 0) return false;
+    program[length] = '\0';
+    Text directory = {0};
+    bool there = false;
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && !there; i++) {
+        text_clear(&directory);
+        text_format(&directory, "%.*s/%s", (int)(strrchr(program, '/') - program), program,
+                    beside[i]);
+        there = path_try(text_get(&directory), directory.length, path, found, tried);
+    }
+    text_free(&directory);
+    return there;
+}
+
 static bool path_find(const Program *importer, const char *path, Text *found, Text *tried) {
     const char *file = importer->file->name, *slash = strrchr(file, '/');
     if (path_try(file, slash ? (size_t)(slash - file) + 1 : 0, path, found, tried)) return true;
@@ -59,7 +80,7 @@ static bool path_find(const Program *importer, const char *path, Text *found, Te
         if (length > 0 && path_try(entry, length, path, found, tried)) return true;
         entry += length + (entry[length] == ':');
     }
-    return false;
+    return strncmp(path, "std/", 4) == 0 && library_find(path, found, tried);
 }
 
 typedef struct Loader {
