@@ -16,6 +16,7 @@ A script's comments are its expectations:
     // args: A B             the script's arguments; {fixtures} is the fixture folder
     // options: --seed 1     tl's own options
     // env: NAME=VALUE       in its environment
+    // device: cpu           it runs in the CPU's pass only: too long for a software driver (TL_TEST_ALL=1 runs it)
     // stdin: TEXT           one line of standard input
 """
 import argparse
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("TL_FIXTURES") or ROOT.parent / "shared")
 TIME_LIMIT_S = 600
 DEVICE_LAYERS = ("device_", "tensor_", "model_", "interp_")
-DIRECTIVE = re.compile(r"//\s*(expect error|expect stderr|expect|exit|args|options|env|stdin):[ ]?(.*)$")
+DIRECTIVE = re.compile(r"//\s*(expect error|expect stderr|expect|exit|args|options|env|device|stdin):[ ]?(.*)$")
 
 
 class Outcome:
@@ -79,7 +80,7 @@ def run_unit(program, device):
 
 def read_directives(path):
     directives = {key: [] for key in
-                  ("expect", "expect error", "expect stderr", "exit", "args", "options", "env", "stdin")}
+                  ("expect", "expect error", "expect stderr", "exit", "args", "options", "env", "device", "stdin")}
     for line in path.read_text(errors="replace").splitlines():
         found = DIRECTIVE.search(line)
         if found:
@@ -106,6 +107,8 @@ def difference(expected, actual):
 def run_script(tl, path, device):
     name = name_on(str(path.relative_to(ROOT)), device)
     directives = read_directives(path)
+    if directives["device"] and device not in directives["device"] and not os.environ.get("TL_TEST_ALL"):
+        return Outcome(name, 0, 0, 1, f"for {directives['device'][0]} only")
     arguments = [a.replace("{fixtures}", str(FIXTURES)) for a in shlex.split(" ".join(directives["args"]))]
     if any("{fixtures}" in a for a in directives["args"]) and not FIXTURES.is_dir():
         failed = os.environ.get("CI") == "true"
