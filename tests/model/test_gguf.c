@@ -60,8 +60,10 @@ static void test_tensors_are_made_once(void **state) {
     assert_int_equal(model_tensor(model, "output.weight", &second), STATUS_OK);
     assert_ptr_equal(first, second);
     PoolStatistics after = pool_statistics(device);
-    assert_int_equal(after.live_bytes, before.live_bytes);
-    assert_int_equal(after.mapped_bytes - before.mapped_bytes, 512 * 64 * 4);
+    bool mapped = strcmp(device->name, "cpu") == 0; // a device with memory of its own holds a copy
+    int64_t bytes = 512 * 64 * 4;
+    assert_int_equal(after.live_bytes - before.live_bytes, mapped ? 0 : bytes);
+    assert_int_equal(after.mapped_bytes - before.mapped_bytes, mapped ? bytes : 0);
     tensor_release(second);
     model_release(model);
     double numbers[512 * 64];

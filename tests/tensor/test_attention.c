@@ -187,7 +187,8 @@ static void test_attention(void **state) {
             }
 }
 
-// A query of one float over keys and values of another: read where they lie, nothing is converted.
+// A query of one float over keys and values of another: on the CPU read where they lie, nothing is
+// converted.
 static void test_mixed_floats(void **state) {
     (void)state;
     Sizes s = {1, 3, 300, 4, 2, 8, 6, true, false, 0.5};
@@ -209,7 +210,9 @@ static void test_mixed_floats(void **state) {
         PoolStatistics before = pool_statistics(device);
         Tensor *have = apply(OP_attention, &a, 3, q, k, v);
         PoolStatistics after = pool_statistics(device);
-        assert_int_equal(after.allocations + after.reuses, before.allocations + before.reuses + 1);
+        if (strcmp(device->name, "cpu") == 0)
+            assert_int_equal(after.allocations + after.reuses,
+                             before.allocations + before.reuses + 1);
         assert_string_equal(dtype_name(tensor_dtype(have)), dtype_name(dtype));
         assert_shape(have, out);
         assert_numbers(have, want, 8 * epsilon_of(dtype), "attention");
