@@ -34,6 +34,12 @@ static const Alias aliases[] = {
 #undef ALIAS
 };
 enum { ALIAS_COUNT = sizeof aliases / sizeof *aliases };
+static const Alias parameter_aliases[] = {
+#define PARAMETER(old, name) {#old, #name},
+#include "catalog/parameter_aliases.def"
+#undef PARAMETER
+};
+enum { PARAMETER_ALIAS_COUNT = sizeof parameter_aliases / sizeof *parameter_aliases };
 
 // An open-addressed table over names and aliases; at most half full.
 typedef struct Slot {
@@ -100,6 +106,20 @@ size_t catalog_count(void) {
 const Builtin *catalog_get(size_t index) {
     ensure_built();
     return index < ROW_COUNT ? &rows[index] : NULL;
+}
+
+static int find_parameter(const Signature *signature, const char *name) {
+    for (int i = 0; i < signature->count; i++)
+        if (strcmp(signature->params[i].name, name) == 0) return i;
+    return -1;
+}
+
+int catalog_parameter(const Signature *signature, const char *name) {
+    int index = find_parameter(signature, name);
+    for (size_t i = 0; index < 0 && i < PARAMETER_ALIAS_COUNT; i++)
+        if (strcmp(parameter_aliases[i].old, name) == 0)
+            index = find_parameter(signature, parameter_aliases[i].name);
+    return index;
 }
 
 void catalog_aliases(const Builtin *row, Text *out) {

@@ -83,6 +83,8 @@ typedef struct LanguageWord {
     const char *form;
 } LanguageWord;
 const LanguageWord *catalog_words(size_t *count);
+// The index of the parameter of a name or of an older spelling of it; -1 when there is none.
+int catalog_parameter(const Signature *signature, const char *name);
 // Aliases of a row, comma-separated, "" for none.
 void catalog_aliases(const Builtin *row, Text *out);
 // The page that `tl help NAME` prints. STATUS_NAME with a suggestion when unknown.

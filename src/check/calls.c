@@ -103,12 +103,6 @@ static void check_against_function(Checker *checker, const Arguments *arguments,
     }
 }
 
-static bool signature_has(const Signature *signature, const Word *name) {
-    for (int i = 0; i < signature->count; i++)
-        if (strcmp(signature->params[i].name, name->text) == 0) return true;
-    return false;
-}
-
 // Whether arguments of this count and these names could fit the row, whatever their kinds.
 static bool signature_fits(const Signature *signature, const Arguments *arguments) {
     size_t required = 0, most = 0;
@@ -120,7 +114,7 @@ static bool signature_fits(const Signature *signature, const Arguments *argument
             !signature->params[i].rest && signature->params[i].default_kind == DEFAULT_REQUIRED;
     }
     for (size_t i = arguments->positional; i < arguments->count; i++)
-        if (!signature_has(signature, &arguments->items[i].name)) return false;
+        if (catalog_parameter(signature, arguments->items[i].name.text) < 0) return false;
     return rest || (arguments->count <= most && arguments->count >= required);
 }
 
@@ -139,7 +133,7 @@ static void check_against_builtin(Checker *checker, const Arguments *arguments,
     for (size_t i = arguments->positional; i < arguments->count && !unknown; i++) {
         bool known = false;
         for (const Builtin *overload = row; overload; overload = overload->next_overload)
-            known |= signature_has(&overload->signature, &arguments->items[i].name);
+            known |= catalog_parameter(&overload->signature, arguments->items[i].name.text) >= 0;
         if (!known) unknown = &arguments->items[i];
     }
     ReportExtra extra = {.help = text_get(&help)};

@@ -60,12 +60,6 @@ static Answer accepts(const Param *param, const Fact *fact, bool exact) {
     return fact->kind == FACT_TENSOR ? tensor_suits(param, fact, exact) : ANSWER_YES;
 }
 
-static int find_parameter(const Signature *signature, const char *name) {
-    for (int i = 0; i < signature->count; i++)
-        if (strcmp(signature->params[i].name, name) == 0) return i;
-    return -1;
-}
-
 // concat(a, b, 1): a plain int at the end is the whole-number parameter that follows.
 static void place_rest(RuleCall *call, const InferArguments *a, int index) {
     const Signature *signature = &call->row->signature;
@@ -92,7 +86,7 @@ static bool place(RuleCall *call, const InferArguments *a) {
     for (size_t i = 0; i < a->positional && i < (size_t)fixed; i++) call->values[i] = &a->items[i];
     if (has_rest) place_rest(call, a, fixed);
     for (size_t i = a->positional; i < a->count; i++) {
-        int index = find_parameter(signature, a->names[i]);
+        int index = catalog_parameter(signature, a->names[i]);
         if (index < 0 || signature->params[index].rest || call->values[index]) return false;
         call->values[index] = &a->items[i];
     }

@@ -3,15 +3,8 @@
 
 #include "shape/rules.h"
 
-static int find_value(const RuleCall *call, const char *name) {
-    const Signature *signature = &call->row->signature;
-    for (int i = 0; i < signature->count; i++)
-        if (strcmp(signature->params[i].name, name) == 0) return i;
-    return -1;
-}
-
 const Fact *rule_argument(const RuleCall *call, const char *name) {
-    int index = find_value(call, name);
+    int index = catalog_parameter(&call->row->signature, name);
     const Operand *value = index < 0 ? NULL : call->values[index];
     return value && value->fact->kind != FACT_NONE ? value->fact : NULL;
 }
@@ -45,7 +38,7 @@ static int64_t fact_size(const Fact *fact) {
 }
 
 int64_t rule_size(const RuleCall *call, const char *name, int64_t fallback) {
-    int index = find_value(call, name);
+    int index = catalog_parameter(&call->row->signature, name);
     const Fact *fact = index < 0 ? NULL : rule_argument(call, name);
     if (fact) return fact_size(fact);
     const Param *param = index < 0 ? NULL : &call->row->signature.params[index];

@@ -82,13 +82,6 @@ static bool accepts(const Param *param, Value value, bool exact) {
 
 // --- which value goes where
 
-// Index of the parameter of a name; -1 when there is none.
-static int find_parameter(const Signature *signature, const char *name) {
-    for (int i = 0; i < signature->count; i++)
-        if (strcmp(signature->params[i].name, name) == 0) return i;
-    return -1;
-}
-
 // The values as they fall on the parameters of one signature, before any conversion.
 typedef struct Placement {
     Value values[PARAMETERS_MAX]; // ABSENT: not given
@@ -132,7 +125,7 @@ static PlaceResult place(const Signature *signature, const BuiltinArguments *a, 
     for (size_t i = 0; i < a->count && i < (size_t)fixed; i++) out->values[i] = a->positional[i];
     if (has_rest) place_rest(signature, a, fixed, out);
     for (size_t i = 0; i < a->named_count; i++) {
-        int index = find_parameter(signature, a->names[i]);
+        int index = catalog_parameter(signature, a->names[i]);
         *at = i;
         if (index < 0 || signature->params[index].rest) return PLACE_UNKNOWN;
         if (out->values[index].kind != VALUE_ABSENT) return PLACE_TWICE;

@@ -146,13 +146,6 @@ static Status set_attribute(Preparation *p, AttributeId id, Value value) {
 
 // --- the direct way
 
-// Where a value given by name goes; -1 when no parameter has the name.
-static int find_parameter(const Signature *signature, const char *name) {
-    for (int i = 0; i < signature->count; i++)
-        if (strcmp(signature->params[i].name, name) == 0) return i;
-    return -1;
-}
-
 // The values by parameter, ABSENT where none is given; false when they do not fall so simply.
 static bool place_directly(const Signature *signature, const BuiltinArguments *arguments,
                            Value *values) {
@@ -160,7 +153,7 @@ static bool place_directly(const Signature *signature, const BuiltinArguments *a
     for (int i = 0; i < signature->count; i++)
         values[i] = (size_t)i < arguments->count ? arguments->positional[i] : value_absent();
     for (size_t i = 0; i < arguments->named_count; i++) {
-        int index = find_parameter(signature, arguments->names[i]);
+        int index = catalog_parameter(signature, arguments->names[i]);
         if (index < 0 || values[index].kind != VALUE_ABSENT) return false;
         values[index] = arguments->named[i];
     }

@@ -21,7 +21,7 @@ typedef struct Iterator {
     Value key; // of the current entry, where paired; borrowed
 } Iterator;
 
-// Takes the iterable, also on failure. `two_names`: for i, x in it.
+// Takes the iterable, also on failure. `two_names`: for i, x in it, for (a, b) in it.
 Status iterator_start(Iterator *iterator, Value iterable, bool two_names) MUST_USE;
 Status iterator_start_range(Iterator *iterator, Value low, Value high, bool inclusive) MUST_USE;
 // A new reference; ABSENT at the end; VALUE_FAIL.

@@ -64,8 +64,12 @@ typedef struct ForCode {
 
 static Value bind_item(Frame *frame, const ForCode *loop, Iterator *iterator, Value item) {
     Status status = STATUS_OK;
-    if (loop->index) status = pattern_bind(frame, loop->index, iterator_index(iterator));
-    if (status == STATUS_OK) status = pattern_bind(frame, loop->pattern, item);
+    if (iterator->paired && !loop->index) {
+        status = pattern_bind_pair(frame, loop->pattern, iterator_index(iterator), item);
+    } else {
+        if (loop->index) status = pattern_bind(frame, loop->index, iterator_index(iterator));
+        if (status == STATUS_OK) status = pattern_bind(frame, loop->pattern, item);
+    }
     value_release(item);
     return status == STATUS_OK ? value_none() : fail_at(loop->head.span);
 }
@@ -89,7 +93,8 @@ static Status start(Frame *frame, const ForCode *loop, Iterator *iterator) {
     if (loop->low) return start_range(frame, loop, iterator);
     Value iterable = EVAL(frame, loop->iterable);
     if (failed(iterable)) return STATUS_SYNTAX;
-    Status status = iterator_start(iterator, iterable, loop->index != NULL);
+    bool two_names = loop->index || pattern_is_pair(loop->pattern);
+    Status status = iterator_start(iterator, iterable, two_names);
     if (status != STATUS_OK) error_place(loop->iterable->span);
     return status;
 }

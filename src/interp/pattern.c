@@ -136,6 +136,15 @@ Status pattern_bind(Frame *frame, const PatternCode *pattern, Value value) {
     return fail(STATUS_MATCH, "the pattern does not fit %s", value_text(value).text);
 }
 
+bool pattern_is_pair(const PatternCode *pattern) {
+    return pattern->kind == PATTERN_TUPLE && pattern->part_count == 2;
+}
+
+Status pattern_bind_pair(Frame *frame, const PatternCode *pattern, Value first, Value second) {
+    Status status = pattern_bind(frame, pattern->parts[0], first);
+    return status == STATUS_OK ? pattern_bind(frame, pattern->parts[1], second) : status;
+}
+
 typedef struct ArmCode {
     const PatternCode *pattern;
     const Code *guard, *body;
