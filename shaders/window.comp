@@ -1,47 +1,22 @@
-// CONV2D (CONVOLVE) and POOL2D: a thread makes one number of the output from its window.
+// POOL2D: a thread makes one number of the output from its window.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint DTYPES = 0; // image, out, weight, bias (NONE: none)
-layout(constant_id = 1) const uint KIND = 0;
-const uint CONVOLVE = 0, LARGEST = 1, MEAN = 2, NONE = 15;
-const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, WEIGHT = DTYPES >> 8 & 15u,
-           BIAS = DTYPES >> 12;
+layout(constant_id = 0) const uint DTYPES = 0; // image, out
+layout(constant_id = 1) const bool MEAN = false; // else the largest
+const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u;
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
-    int64_t image[4], weight[4], to[4]; // strides
-    int64_t bias;
-    int64_t stride[2], padding[2], dilation[2], window[2];
+    int64_t image[4], to[4]; // strides
+    int64_t stride[2], padding[2], window[2];
     uint image_dims[4], out_dims[4];
-    uint group_channels, group_outs; // input and output channels of a group
 };
 layout(push_constant, scalar) uniform Push {
     Shape shape;
-    uint64_t image_address, weight_address, bias_address, out_address, count;
+    uint64_t image_address, out_address, count;
 };
-
-real convolved(uint n, uint o, int64_t top, int64_t left) {
-    uint first = o / shape.group_outs * shape.group_channels;
-    real sum = R(0);
-    for (uint c = 0; c < shape.group_channels; c++)
-        for (int64_t i = 0L; i < shape.window[0]; i++) {
-            int64_t y = top + i * shape.dilation[0];
-            if (y < 0L || y >= int64_t(shape.image_dims[2])) continue;
-            for (int64_t j = 0L; j < shape.window[1]; j++) {
-                int64_t x = left + j * shape.dilation[1];
-                if (x < 0L || x >= int64_t(shape.image_dims[3])) continue;
-                int64_t at = int64_t(n) * shape.image[0] + int64_t(first + c) * shape.image[1] +
-                             y * shape.image[2] + x * shape.image[3];
-                int64_t weight_at = int64_t(o) * shape.weight[0] + int64_t(c) * shape.weight[1] +
-                                    i * shape.weight[2] + j * shape.weight[3];
-                sum += load(image_address, at, IN_DTYPE) * load(weight_address, weight_at, WEIGHT);
-            }
-        }
-    if (BIAS != NONE) sum += load(bias_address, int64_t(o) * shape.bias, BIAS);
-    return sum;
-}
 
 // Padding never counts; NaN is larger than every number; an empty window has the mean 0.
 real pooled(uint n, uint c, int64_t top, int64_t left) {
@@ -64,7 +39,7 @@ real pooled(uint n, uint c, int64_t top, int64_t left) {
             if (!real_isnan(best) && (real_isnan(value) || value > best)) best = value;
         }
     int64_t count = bottom > top && right > left ? (bottom - top) * (right - left) : 0L;
-    if (KIND == LARGEST) return best;
+    if (!MEAN) return best;
     return count > 0L ? sum / real(count) : R(0);
 }
 
@@ -79,7 +54,7 @@ void main() {
     uint o = rest % shape.out_dims[1], n = rest / shape.out_dims[1];
     int64_t top = int64_t(y) * shape.stride[0] - shape.padding[0];
     int64_t left = int64_t(x) * shape.stride[1] - shape.padding[1];
-    real value = KIND == CONVOLVE ? convolved(n, o, top, left) : pooled(n, o, top, left);
+    real value = pooled(n, o, top, left);
     int64_t to = int64_t(n) * shape.to[0] + int64_t(o) * shape.to[1] + int64_t(y) * shape.to[2] +
                  int64_t(x) * shape.to[3];
     store(out_address, to, OUT_DTYPE, value);

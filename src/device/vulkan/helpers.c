@@ -51,3 +51,13 @@ Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *ou
     BufferLabel label = {.dtype = dtype, .rank = 1, .dims = {count}};
     return buffer_new(device, (size_t)count * dtype_size(dtype), &label, &out->buffer);
 }
+
+Status vulkan_fill_zeros(Device *device, const KernelCall *call) {
+    KernelCall fill = {.kernel = KERNEL_FILL,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .inputs = {{.scalar = {.dtype = DTYPE_INT64}}},
+                       .outputs = {call->outputs[0]},
+                       .op_name = call->op_name};
+    return vulkan_kernel_FILL(device, &fill);
+}

@@ -1,4 +1,4 @@
-// Which function runs each kernel on a Vulkan device.
+// Which function runs each kernel on a Vulkan device, and which of the FUSED ones it has.
 #include "device/vulkan/kernels.h"
 
 const VulkanKernel vulkan_kernels[KERNEL_COUNT] = {
@@ -6,4 +6,7 @@ const VulkanKernel vulkan_kernels[KERNEL_COUNT] = {
 #define FUSED(code, name, doc)
 #include "device/kernels.def"
 #undef KERNEL
+#define X(code) [KERNEL_##code] = vulkan_kernel_##code,
+    VULKAN_FUSED(X)
+#undef X
 };

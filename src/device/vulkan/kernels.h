@@ -37,6 +37,9 @@ Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *ou
 Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView *in,
                         const char *op_name) MUST_USE;
 
+// All numbers of a call's first output become 0; the FILL kernel.
+Status vulkan_fill_zeros(Device *device, const KernelCall *call) MUST_USE;
+
 // A copy whose views have their neighbours along different dims, and nothing to convert.
 bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
 Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;
@@ -45,6 +48,9 @@ Status vulkan_transpose(Device *device, const TensorView *out, const TensorView 
 #define FUSED(code, name, doc)
 #include "device/kernels.def"
 #undef KERNEL
+#define X(code) Status vulkan_kernel_##code(Device *device, const KernelCall *call);
+VULKAN_FUSED(X)
+#undef X
 
 // Views cut into rows, as shaders/include/rows.glsl has them: leading dims that are kept, and a
 // row. Views 0 and 1 are the output and the input; 2 and 3 belong to the row alone.

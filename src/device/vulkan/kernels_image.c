@@ -1,87 +1,91 @@
-// CONV2D and POOL2D.
+// POOL2D and its gradient.
 #include "device/vulkan/kernels.h"
 
-enum { GROUP = 128, NO_DTYPE = 15, CONVOLVE = 0, LARGEST = 1, MEAN = 2 };
+enum { GROUP = 128, SIDE_MAX = 1 << 29 };
 
 typedef struct WindowShape {
-    int64_t image[4], weight[4], to[4];
-    int64_t bias;
-    int64_t stride[2], padding[2], dilation[2], window[2];
+    int64_t image[4], to[4];
+    int64_t stride[2], padding[2], window[2];
     uint32_t image_dims[4], out_dims[4];
-    uint32_t group_channels, group_outs;
 } WindowShape;
 
 typedef struct WindowPush {
-    uint64_t image, weight, bias, out, count;
+    uint64_t image, out, count;
 } WindowPush;
-
-static Status run_windows(Device *device, const KernelCall *call, WindowShape *shape,
-                          uint32_t kind) {
-    const TensorView *image = call->inputs[0].view, *out = call->outputs[0];
-    const TensorView *weight = kind == CONVOLVE ? call->inputs[1].view : NULL;
-    const TensorView *bias = kind == CONVOLVE && call->n_inputs > 2 ? call->inputs[2].view : NULL;
-    int64_t count = view_count(out);
-    if (count == 0) return STATUS_OK;
-    if (count > UINT32_MAX)
-        return fail(STATUS_DEVICE, "%s: more than 2^32 elements at once on %s", call->op_name,
-                    device->name);
-    VulkanReal real = vulkan_real_of(image->dtype);
-    const TensorView *views[] = {weight, bias, out};
-    for (int i = 0; i < 3; i++)
-        if (views[i] && views[i]->dtype == DTYPE_FLOAT64) real = REAL_F64;
-    for (int d = 0; d < 4; d++) {
-        shape->image[d] = image->strides[d];
-        shape->to[d] = out->strides[d];
-        shape->image_dims[d] = (uint32_t)image->dims[d];
-        shape->out_dims[d] = (uint32_t)out->dims[d];
-        if (weight) shape->weight[d] = weight->strides[d];
-    }
-    if (bias) shape->bias = bias->strides[0];
-    WindowPush push = {vulkan_address(image), weight ? vulkan_address(weight) : 0,
-                       bias ? vulkan_address(bias) : 0, vulkan_address(out), (uint64_t)count};
-    uint32_t dtypes = (uint32_t)image->dtype | (uint32_t)out->dtype << 4 |
-                      (weight ? (uint32_t)weight->dtype : NO_DTYPE) << 8 |
-                      (bias ? (uint32_t)bias->dtype : NO_DTYPE) << 12;
-    VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_WINDOW_F32, real),
-                               .n_constants = 2,
-                               .constants = {dtypes, kind},
-                               .arguments = shape,
-                               .arguments_bytes = sizeof *shape,
-                               .push = &push,
-                               .push_bytes = sizeof push};
-    uint64_t each = (uint64_t)(shape->window[0] * shape->window[1]);
-    if (weight) each *= (uint64_t)weight->dims[1];
-    dispatch.cost = (uint64_t)count * (each + 1);
-    vulkan_reads(&dispatch, image);
-    vulkan_reads(&dispatch, weight);
-    vulkan_reads(&dispatch, bias);
-    vulkan_writes(&dispatch, out);
-    vulkan_groups_for(device, &dispatch, (uint64_t)count, GROUP);
-    return vulkan_dispatch(device, &dispatch);
-}
-
-Status vulkan_kernel_CONV2D(Device *device, const KernelCall *call) {
-    const int64_t *integers = call->options.integers;
-    const TensorView *image = call->inputs[0].view, *weight = call->inputs[1].view;
-    const TensorView *bias = call->n_inputs > 2 ? call->inputs[2].view : NULL;
-    if (!dtype_is_float(image->dtype) || !dtype_is_float(weight->dtype) ||
-        (bias && !dtype_is_float(bias->dtype)))
-        return vulkan_no_kernel(device, call);
-    WindowShape shape = {.stride = {integers[0], integers[1]},
-                         .padding = {integers[2], integers[3]},
-                         .dilation = {integers[4], integers[5]},
-                         .window = {weight->dims[2], weight->dims[3]},
-                         .group_channels = (uint32_t)weight->dims[1],
-                         .group_outs = (uint32_t)(weight->dims[0] / integers[6])};
-    return run_windows(device, call, &shape, CONVOLVE);
-}
 
 Status vulkan_kernel_POOL2D(Device *device, const KernelCall *call) {
     const int64_t *integers = call->options.integers;
-    if (dtype_is_quant(call->inputs[0].view->dtype)) return vulkan_no_kernel(device, call);
+    const TensorView *image = call->inputs[0].view, *out = call->outputs[0];
+    if (dtype_is_quant(image->dtype)) return vulkan_no_kernel(device, call);
+    int64_t count = view_count(out);
+    if (count > UINT32_MAX)
+        return fail(STATUS_DEVICE, "%s: more than 2^32 elements at once on %s", call->op_name,
+                    device->name);
     WindowShape shape = {.window = {integers[0], integers[1]},
                          .stride = {integers[2], integers[3]},
-                         .padding = {integers[4], integers[5]},
-                         .dilation = {1, 1}};
-    return run_windows(device, call, &shape, call->options.op == 1 ? MEAN : LARGEST);
+                         .padding = {integers[4], integers[5]}};
+    for (int d = 0; d < 4; d++) {
+        shape.image[d] = image->strides[d];
+        shape.to[d] = out->strides[d];
+        shape.image_dims[d] = (uint32_t)image->dims[d];
+        shape.out_dims[d] = (uint32_t)out->dims[d];
+    }
+    VulkanReal real = out->dtype == DTYPE_FLOAT64 ? REAL_F64 : vulkan_real_of(image->dtype);
+    WindowPush push = {vulkan_address(image), vulkan_address(out), (uint64_t)count};
+    VulkanDispatch dispatch = {
+        .shader = vulkan_shader_of(SHADER_WINDOW_F32, real),
+        .n_constants = 2,
+        .constants = {(uint32_t)image->dtype | (uint32_t)out->dtype << 4, call->options.op == 1},
+        .arguments = &shape,
+        .arguments_bytes = sizeof shape,
+        .push = &push,
+        .push_bytes = sizeof push,
+        .cost = push.count * (uint64_t)(integers[0] * integers[1] + 1),
+    };
+    vulkan_reads(&dispatch, image);
+    vulkan_writes(&dispatch, out);
+    vulkan_groups_for(device, &dispatch, push.count, GROUP);
+    return vulkan_dispatch(device, &dispatch);
+}
+
+typedef struct WindowImagePush {
+    uint64_t up, image, out, count;
+    int32_t height, width, up_height, up_width;
+    int32_t window[2], stride[2], padding[2];
+} WindowImagePush;
+
+Status vulkan_kernel_POOL2D_IMAGE(Device *device, const KernelCall *call) {
+    const int64_t *integers = call->options.integers;
+    const TensorView *up = call->inputs[0].view, *out = call->outputs[0];
+    const TensorView *image = call->options.op == 1 ? NULL : call->inputs[1].view;
+    for (int d = 2; d < 4; d++)
+        if (out->dims[d] + integers[d - 2] + 2 * integers[2 + d] > SIDE_MAX)
+            return fail(STATUS_DEVICE, "%s: an image of more than 2^29 rows or columns on %s",
+                        call->op_name, device->name);
+    WindowImagePush push = {.up = vulkan_address(up),
+                            .image = image ? vulkan_address(image) : 0,
+                            .out = vulkan_address(out),
+                            .count = (uint64_t)view_count(out),
+                            .height = (int32_t)out->dims[2],
+                            .width = (int32_t)out->dims[3],
+                            .up_height = (int32_t)up->dims[2],
+                            .up_width = (int32_t)up->dims[3]};
+    for (int d = 0; d < 2; d++) {
+        push.window[d] = (int32_t)integers[d];
+        push.stride[d] = (int32_t)(integers[2 + d] < SIDE_MAX ? integers[2 + d] : SIDE_MAX);
+        push.padding[d] = (int32_t)integers[4 + d];
+    }
+    VulkanDispatch dispatch = {
+        .shader = vulkan_shader_of(SHADER_WINDOW_IMAGE_F32, vulkan_real_of(out->dtype)),
+        .n_constants = 2,
+        .constants = {out->dtype, call->options.op == 1},
+        .push = &push,
+        .push_bytes = sizeof push,
+        .cost = push.count * (uint64_t)(integers[0] * integers[1]) * 4,
+    };
+    vulkan_reads(&dispatch, up);
+    vulkan_reads(&dispatch, image);
+    vulkan_writes(&dispatch, out);
+    vulkan_groups_for(device, &dispatch, push.count, GROUP);
+    return vulkan_dispatch(device, &dispatch);
 }

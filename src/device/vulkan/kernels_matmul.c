@@ -267,15 +267,7 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
                     dtype_name(product.out->dtype));
     if (view_count(product.out) == 0) return STATUS_OK;
     TRY(describe(device, &product));
-    if (product.push.k == 0) {
-        KernelCall zeros = {.kernel = KERNEL_FILL,
-                            .n_inputs = 1,
-                            .n_outputs = 1,
-                            .inputs = {{.scalar = {.dtype = DTYPE_INT64}}},
-                            .outputs = {product.out},
-                            .op_name = call->op_name};
-        return vulkan_kernel_FILL(device, &zeros);
-    }
+    if (product.push.k == 0) return vulkan_fill_zeros(device, call);
     bool few = product.real == REAL_F32 && product.push.m <= ROWS_FEW;
     int across[2];
     if (!few && choose_matrix(device, &product, across))

@@ -91,6 +91,9 @@ static const DeviceBackend vulkan_backend = {
     .submit = submit_vulkan,
     .wait = wait_vulkan,
     .destroy = destroy_vulkan,
+#define X(code) | 1ull << KERNEL_##code
+    .fused = 0 VULKAN_FUSED(X),
+#undef X
 };
 
 const VulkanFeatures *vulkan_features(const Device *device) {

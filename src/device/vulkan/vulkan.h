@@ -102,5 +102,7 @@ uint64_t vulkan_address(const TensorView *view);
 typedef Status (*VulkanKernel)(Device *device, const KernelCall *call);
 // In kernels.c: what each row of device/kernels.def does; NULL where there is nothing yet.
 extern const VulkanKernel vulkan_kernels[KERNEL_COUNT];
+// The FUSED rows of device/kernels.def that this device has.
+#define VULKAN_FUSED(X) X(CONV2D_IMAGE) X(CONV2D_WINDOW) X(POOL2D_IMAGE)
 
 #endif

@@ -1,0 +1,133 @@
+// CONV2D and CONV2D_IMAGE as products that are never laid out: a workgroup makes TILE channels of 128
+// pixels, each thread 8 x 8 of them in registers. For one place of the window after the other, panels
+// of DEPTH channels go through shared memory: weights as convolution_weights.comp packed them, and
+// numbers of the image, of which each thread brings those of one pixel.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "convolution.glsl"
+
+const uint PIXELS = 128, TILE = 64, DEPTH = 8, PITCH = PIXELS + 4;
+layout(local_size_x = 128) in;
+layout(constant_id = 1) const bool OUT_FOURS = false; // four pixels of the result are neighbours
+
+shared real weights[DEPTH * TILE], numbers[DEPTH * PITCH];
+
+// Where the next panel comes from.
+uint window_y, window_x, channel;
+uint64_t weight_at, tap_at;
+bool is_inside;
+// The pixel that this thread brings.
+int top, left;
+uint64_t pixel_at, channel_bytes;
+bool is_pixel;
+
+uint64_t bytes_of(int64_t elements, uint dtype) {
+    return uint64_t(elements * int64_t(element_bytes(dtype)));
+}
+
+void find_tap() {
+    int y = seen_at(top, window_y, 0), x = seen_at(left, window_x, 1);
+    is_inside = is_pixel && y >= 0 && x >= 0;
+    tap_at = pixel_at + bytes_of(int64_t(y) * shape.image[2] + int64_t(x) * shape.image[3], IN_DTYPE);
+}
+
+void step_panel() {
+    channel += DEPTH;
+    tap_at += channel_bytes * uint64_t(DEPTH);
+    weight_at += bytes_of(int64_t(shape.out_tiles * TILE * DEPTH), PACKED);
+    if (channel < shape.channels) return;
+    channel = 0;
+    if (++window_x == shape.window[1]) {
+        window_x = 0;
+        window_y++;
+    }
+    find_tap();
+}
+
+void fetch(out real4 weight, out real mine[DEPTH]) {
+    weight = load4(weight_at, PACKED);
+    [[unroll]] for (uint d = 0; d < DEPTH; d++) {
+        mine[d] = R(0);
+        if (is_inside && channel + d < shape.channels)
+            mine[d] = load_at(tap_at + channel_bytes * uint64_t(d), IN_DTYPE);
+    }
+}
+
+void store_pixels(uint group, uint first_out, uint64_t first_pixel, real sums[8][8]) {
+    uint plane = shape.out_dims[0] * shape.out_dims[1];
+    [[unroll]] for (uint j = 0; j < 8; j += 4) {
+        uint64_t first = first_pixel + uint64_t(j * 16);
+        for (uint p = 0; p < 4; p++) {
+            if (first + uint64_t(p) >= uint64_t(shape.pixels)) break;
+            uint pixel = uint(first) + p, n = pixel / plane, rest = pixel % plane;
+            int64_t at = int64_t(n) * shape.to[0] + int64_t(rest / shape.out_dims[1]) * shape.to[2] +
+                         int64_t(rest % shape.out_dims[1]) * shape.to[3];
+            [[unroll]] for (uint i = 0; i < 8; i++) {
+                uint o = first_out + i % 4 + i / 4 * 32;
+                if (o >= shape.outs) continue;
+                o += group * shape.outs;
+                real shift = BIAS == NONE ? R(0) : load(bias_address, int64_t(o) * shape.bias, BIAS);
+                int64_t to = at + int64_t(o) * shape.to[1];
+                if (OUT_FOURS)
+                    store4(element_address(out_address, to, OUT_DTYPE), OUT_DTYPE,
+                           real4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]) + shift);
+                else store(out_address, to, OUT_DTYPE, sums[i][j + p] + shift);
+            }
+            if (OUT_FOURS) break;
+        }
+    }
+}
+
+void main() {
+    uint thread = gl_LocalInvocationID.x;
+    uint64_t tile = group_number();
+    if (tile * uint64_t(PIXELS) >= uint64_t(shape.pixels)) return;
+    uint group = gl_WorkGroupID.z / shape.out_tiles;
+    uint out_first = gl_WorkGroupID.z % shape.out_tiles * TILE;
+    uint64_t my_pixel = tile * uint64_t(PIXELS) + uint64_t(thread);
+    is_pixel = my_pixel < uint64_t(shape.pixels);
+    uint rest = uint(my_pixel);
+    left = int(rest % shape.out_dims[1]) * shape.stride[1] - shape.padding[1];
+    rest /= shape.out_dims[1];
+    top = int(rest % shape.out_dims[0]) * shape.stride[0] - shape.padding[0];
+    channel_bytes = bytes_of(shape.image[1], IN_DTYPE);
+    pixel_at = image_address + bytes_of(int64_t(rest / shape.out_dims[0]) * shape.image[0], IN_DTYPE) +
+               channel_bytes * uint64_t(group * shape.channels);
+    uint panels = (shape.channels + DEPTH - 1) / DEPTH * shape.window[0] * shape.window[1];
+    uint packed_row = shape.out_tiles * TILE; // weights of a channel
+    weight_at = weight_address +
+                bytes_of(int64_t(group * panels) * int64_t(DEPTH * packed_row) +
+                             int64_t(thread / (TILE / 4) * packed_row + out_first +
+                                     thread % (TILE / 4) * 4),
+                         PACKED);
+    window_y = window_x = channel = 0;
+    find_tap();
+
+    real sums[8][8];
+    [[unroll]] for (uint i = 0; i < 8; i++)
+        [[unroll]] for (uint j = 0; j < 8; j++) sums[i][j] = R(0);
+    uint my_out = thread / 16 * 4, my_column = thread % 16 * 4;
+    real4 weight;
+    real mine[DEPTH];
+    fetch(weight, mine);
+    for (uint panel = 0; panel < panels; panel++) {
+        barrier();
+        [[unroll]] for (uint d = 0; d < DEPTH; d++) numbers[d * PITCH + thread] = mine[d];
+        [[unroll]] for (uint i = 0; i < 4; i++) weights[thread * 4 + i] = weight[i];
+        barrier();
+        if (panel + 1 < panels) {
+            step_panel();
+            fetch(weight, mine);
+        }
+        [[unroll]] for (uint d = 0; d < DEPTH; d++) {
+            real w[8], x[8];
+            [[unroll]] for (uint i = 0; i < 8; i++) {
+                w[i] = weights[d * TILE + my_out + i % 4 + i / 4 * 32];
+                x[i] = numbers[d * PITCH + my_column + i % 4 + i / 4 * 64];
+            }
+            [[unroll]] for (uint i = 0; i < 8; i++)
+                [[unroll]] for (uint j = 0; j < 8; j++) sums[i][j] += w[i] * x[j];
+        }
+    }
+    store_pixels(group, out_first + my_out, tile * uint64_t(PIXELS) + uint64_t(my_column), sums);
+}
