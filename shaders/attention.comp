@@ -1,7 +1,6 @@
 // ATTENTION: a workgroup has ROWS rows of one key head: (query, head of the group), group fastest.
 // Keys come in blocks of KEYS; weights are those of an online softmax. A thread has up to WIDE columns
-// of the result for all rows. With PARTED, where there are few rows, a workgroup sees a part of the
-// keys only, and leaves sums, highest scores and totals for attention_join.comp.
+// of the result for all rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -15,7 +14,6 @@ layout(constant_id = 2) const uint WIDTH = 128;    // of a head
 layout(constant_id = 3) const uint WIDE = 1;       // columns of the result per thread
 layout(constant_id = 4) const bool K_FOURS = false; // keys can be read four numbers at a time
 layout(constant_id = 5) const uint QUERY_NUMBERS = 2048; // ROWS * WIDTH
-layout(constant_id = 6) const bool PARTED = false;
 const uint NONE = 15;
 const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
            OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
@@ -28,11 +26,11 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Sha
     uint64_t k_address, v_address, mask_address;
     uint batch_dims[8];
     uint batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
-    uint part_keys, parts; // keys of a part
+    uint part_keys, parts; // of attention_few.comp
 };
 layout(push_constant, scalar) uniform Push {
     Shape shape;
-    uint64_t q_address, out_address; // out: of the parts with PARTED
+    uint64_t q_address, out_address;
     real scale;
 };
 
@@ -41,12 +39,6 @@ shared real weights[ROWS * KEYS];
 shared real highest[ROWS], totals[ROWS], rescale[ROWS];
 const uint SLOTS = GROUP / ROWS; // threads that make a row's weights
 shared real partial[GROUP];
-
-#ifdef REAL_F64
-const uint PARTS_DTYPE = FLOAT64;
-#else
-const uint PARTS_DTYPE = FLOAT32;
-#endif
 
 real larger(real a, real b) {
     return real_isnan(a) ? a : (real_isnan(b) || b > a ? b : a);
@@ -151,12 +143,7 @@ void main() {
         int seen = int(last_query) + 1 + int(shape.keys) - int(shape.queries);
         end = uint(clamp(seen, 0, int(shape.keys)));
     }
-    uint begin = 0;
-    if (PARTED) {
-        begin = gl_WorkGroupID.z * shape.part_keys;
-        end = min(end, begin + shape.part_keys);
-    }
-    for (uint first = begin; first < end; first += KEYS) {
+    for (uint first = 0; first < end; first += KEYS) {
         barrier();
         uint column = thread % KEYS, key = first + column, my_row = thread / KEYS;
 
@@ -191,22 +178,6 @@ void main() {
         }
     }
     barrier();
-    if (PARTED) {
-        uint64_t tasks = uint64_t(shape.row_blocks * shape.key_heads);
-        uint64_t part = (uint64_t(batch) * tasks + uint64_t(task)) * uint64_t(shape.parts) +
-                        uint64_t(gl_WorkGroupID.z);
-        uint64_t pitch = uint64_t(shape.value_width + 2);
-        for (uint row = 0; row < ROWS; row++) {
-            int64_t at = int64_t((part * uint64_t(ROWS) + uint64_t(row)) * pitch);
-            for (uint w = 0; w < WIDE; w++)
-                if (thread + w * GROUP < shape.value_width)
-                    store(out_address, at + int64_t(2 + thread + w * GROUP), PARTS_DTYPE, sums[row * WIDE + w]);
-            if (thread > 0) continue;
-            store(out_address, at, PARTS_DTYPE, highest[row]);
-            store(out_address, at + 1L, PARTS_DTYPE, totals[row]);
-        }
-        return;
-    }
     for (uint row = 0; row < ROWS; row++) {
         if (row >= rows) break;
         uint index = first_row + row;

@@ -154,6 +154,32 @@ static void test_attention_mixed_and_wide(void **state) {
     run_case(&c);
 }
 
+// Few queries see so many keys that devices look at them in parts.
+static void test_attention_to_many_keys(void **state) {
+    (void)state;
+    // Queries, keys, key heads, group, width, width of values.
+    static const int64_t shapes[][6] = {{1, 2500, 2, 1, 128, 128}, {1, 1900, 1, 6, 64, 64},
+                                        {3, 1030, 2, 4, 80, 48},   {1, 800, 1, 2, 256, 200},
+                                        {2, 4200, 1, 3, 32, 64},   {1, 1025, 1, 16, 128, 128}};
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_FLOAT64};
+    for (int i = 0; i < 12; i++) {
+        const int64_t *shape = shapes[i % 6];
+        Case c = {.dtype = dtypes[i % 5 % 3],
+                  .cache_dtype = dtypes[i % 3],
+                  .batch = 1 + i / 6,
+                  .queries = shape[0],
+                  .keys = shape[1],
+                  .key_heads = shape[2],
+                  .group = shape[3],
+                  .width = shape[4],
+                  .value_width = shape[5],
+                  .layout = i % 4 == 1 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN,
+                  .causal = i % 2 == 0,
+                  .mask = i % 4 == 3 ? DTYPE_BOOL : DTYPE_COUNT};
+        run_case(&c);
+    }
+}
+
 // Large scores do not overflow and NaN is not lost.
 static void test_attention_extremes(void **state) {
     (void)state;
@@ -245,6 +271,7 @@ static int suite(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_mixed_and_wide),
+        cmocka_unit_test(test_attention_to_many_keys),
         cmocka_unit_test(test_attention_extremes),
         cmocka_unit_test(test_rope),
     };

@@ -10,8 +10,14 @@ enum {
     NO_DTYPE = 15,
     ROWS = 16, // of attention.comp: a workgroup's rows
     ATTENTION_THREADS = 128,
-    VALUES_MAX = 1024,   // numbers of a value that the threads' registers hold
-    BLOCK_KEYS = 32,     // keys that attention.comp takes at a time
+    VALUES_MAX = 1024, // numbers of a value that the threads' registers hold
+    FEW_THREADS = 256, // of attention_few.comp
+    FEW_LANES_MAX = 32,
+    FEW_WIDE_MAX = 2,
+    FEW_ROWS = 4,
+    FEW_AT_ONCE = 8,     // keys of a thread, with one row
+    KEYS_MANY = 1024,    // that rows share what is read of them
+    TURNS_OF_PART = 3,   // as many as a join of parts takes
     GROUPS_ENOUGH = 512, // workgroups that keep a large device busy
 };
 
@@ -117,7 +123,7 @@ typedef struct AttentionShape {
 typedef struct JoinShape {
     int64_t to[3], batch_strides[RANK_MAX];
     uint32_t batch_dims[RANK_MAX];
-    uint32_t batch_rank, queries, shared_heads, key_heads, value_width, row_blocks, parts;
+    uint32_t batch_rank, queries, shared_heads, key_heads, value_width, parts;
 } JoinShape;
 
 typedef struct AttentionPush {
@@ -157,12 +163,12 @@ static void describe_attention(const KernelCall *call, AttentionShape *shape) {
     shape->mask_address = mask ? vulkan_address(mask) : 0;
 }
 
-static bool keys_in_fours(const TensorView *k) {
-    int last = k->rank - 1;
-    if (k->strides[last] != 1 || k->dims[last] % 4 != 0) return false;
+static bool in_fours(const TensorView *view) {
+    int last = view->rank - 1;
+    if (view->strides[last] != 1 || view->dims[last] % 4 != 0) return false;
     for (int d = 0; d < last; d++)
-        if (k->strides[d] % 4 != 0) return false;
-    return vulkan_address(k) % (4 * dtype_size(k->dtype)) == 0;
+        if (view->strides[d] % 4 != 0) return false;
+    return vulkan_address(view) % (4 * dtype_size(view->dtype)) == 0;
 }
 
 static Status check_attention(Device *device, const KernelCall *call) {
@@ -176,14 +182,53 @@ static Status check_attention(Device *device, const KernelCall *call) {
                 VALUES_MAX, device->name);
 }
 
-// Few rows leave most of a device idle: then their keys are seen in parts.
-static void choose_key_parts(AttentionShape *shape, uint64_t groups) {
-    uint64_t blocks = (shape->keys + BLOCK_KEYS - 1) / BLOCK_KEYS, parts = GROUPS_ENOUGH / groups;
-    if (parts > blocks) parts = blocks;
+// --- attention of few rows
+
+// How attention_few.comp shares its work: threads of a key, fours of a thread, rows of a workgroup.
+typedef struct FewShare {
+    uint32_t lanes, wide, rows, numbers; // numbers: in shared memory
+} FewShare;
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static FewShare share_few(const AttentionShape *shape, uint32_t key_fours, uint32_t value_fours) {
+    FewShare share = {.lanes = 1, .rows = 1};
+    uint32_t fours = larger(key_fours, value_fours);
+    while (share.lanes < FEW_LANES_MAX && share.lanes < fours) share.lanes *= 2;
+    share.wide = (fours + share.lanes - 1) / share.lanes;
+    // Each row reads all keys; of few they come from a cache.
+    if (shape->keys >= KEYS_MANY && shape->queries * shape->shared_heads >= FEW_ROWS)
+        share.rows = FEW_ROWS;
+    uint32_t teams = FEW_THREADS / share.lanes;
+    uint32_t products = FEW_AT_ONCE * teams * (share.lanes + 1);
+    share.numbers = larger(products, teams * (share.lanes * share.wide * 4 + 3));
+    return share;
+}
+
+static bool can_attend_few(const Device *device, const KernelCall *call,
+                           const AttentionShape *shape, VulkanReal real) {
+    const TensorView *q = call->inputs[0].view;
+    uint32_t width = (uint32_t)q->dims[q->rank - 1], value_width = shape->value_width;
+    if (width == 0 || width % 4 != 0 || value_width % 4 != 0 ||
+        larger(width, value_width) > FEW_LANES_MAX * FEW_WIDE_MAX * 4 ||
+        (uint64_t)shape->queries * shape->shared_heads > ROWS)
+        return false;
+    FewShare share = share_few(shape, width / 4, value_width / 4);
+    return share.numbers * (real == REAL_F64 ? 8 : 4) <= vulkan_features(device)->shared_bytes_max;
+}
+
+// Few rows leave most of a device idle: then many keys are seen in parts.
+static void choose_key_parts(AttentionShape *shape, const FewShare *share, uint64_t groups) {
+    uint64_t turn = FEW_THREADS / share->lanes * FEW_AT_ONCE / share->rows; // keys
+    uint64_t turns = (shape->keys + turn - 1) / turn;
+    uint64_t parts = GROUPS_ENOUGH / groups, most = turns / TURNS_OF_PART;
+    if (parts > most) parts = most;
     if (parts < 2) parts = 1;
-    uint64_t part_blocks = parts > 1 ? (blocks + parts - 1) / parts : blocks;
-    shape->part_keys = (uint32_t)(part_blocks * BLOCK_KEYS);
-    shape->parts = parts > 1 ? (uint32_t)((blocks + part_blocks - 1) / part_blocks) : 1;
+    uint64_t part_turns = (turns + parts - 1) / parts;
+    shape->part_keys = (uint32_t)(part_turns * turn);
+    shape->parts = (uint32_t)((turns + part_turns - 1) / part_turns);
 }
 
 static Status join_parts(Device *device, const AttentionShape *shape, const TensorView *parts,
@@ -193,13 +238,13 @@ static Status join_parts(Device *device, const AttentionShape *shape, const Tens
                       .shared_heads = shape->shared_heads,
                       .key_heads = shape->key_heads,
                       .value_width = shape->value_width,
-                      .row_blocks = shape->row_blocks,
                       .parts = shape->parts};
     memcpy(join.to, shape->to, sizeof join.to);
     memcpy(join.batch_strides, shape->batch_strides[3], sizeof join.batch_strides);
     memcpy(join.batch_dims, shape->batch_dims, sizeof join.batch_dims);
     const uint64_t push[2] = {vulkan_address(parts), vulkan_address(out)};
     VulkanReal real = parts->dtype == DTYPE_FLOAT64 ? REAL_F64 : REAL_F32;
+    uint32_t rows = shape->key_heads * shape->queries * shape->shared_heads;
     VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_ATTENTION_JOIN_F32, real),
                                .n_constants = 1,
                                .constants = {out->dtype},
@@ -207,7 +252,7 @@ static Status join_parts(Device *device, const AttentionShape *shape, const Tens
                                .arguments_bytes = sizeof join,
                                .push = push,
                                .push_bytes = sizeof push,
-                               .groups = {made->groups[0] * ROWS, made->groups[1], 1},
+                               .groups = {rows, made->groups[1], 1},
                                .cost = made->cost / 8};
     vulkan_reads(&dispatch, parts);
     vulkan_writes(&dispatch, out);
@@ -215,14 +260,15 @@ static Status join_parts(Device *device, const AttentionShape *shape, const Tens
 }
 
 // The same dispatch over parts of the keys, and their join.
-static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, AttentionShape *shape,
+static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, const AttentionShape *shape,
                               const TensorView *out, VulkanReal real) {
     AttentionPush push;
     memcpy(&push, dispatch->push, sizeof push);
-    int64_t rows = (int64_t)dispatch->groups[0] * dispatch->groups[1] * shape->parts * ROWS;
+    int64_t rows =
+        (int64_t)shape->key_heads * shape->queries * shape->shared_heads * dispatch->groups[1];
     TensorView parts;
     TRY(vulkan_scratch(device, real == REAL_F64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
-                       rows * ((int64_t)shape->value_width + 2), &parts));
+                       rows * shape->parts * ((int64_t)shape->value_width + 2), &parts));
     push.out = vulkan_address(&parts);
     dispatch->push = &push;
     dispatch->groups[2] = shape->parts;
@@ -233,6 +279,27 @@ static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, Attentio
     if (status == STATUS_OK) status = join_parts(device, shape, &parts, out, dispatch);
     buffer_release(parts.buffer);
     return status;
+}
+
+// `dispatch` is that of attention.comp but for its groups.
+static Status attend_few(Device *device, const KernelCall *call, AttentionShape *shape,
+                         VulkanDispatch *dispatch, VulkanReal real) {
+    uint32_t key_fours = dispatch->constants[2] / 4, value_fours = shape->value_width / 4;
+    FewShare share = share_few(shape, key_fours, value_fours);
+    for (int i = 0; i < 3; i++)
+        dispatch->constants[0] |= (uint32_t)in_fours(call->inputs[i].view) << (20 + i);
+    dispatch->shader = vulkan_shader_of(SHADER_ATTENTION_FEW_F32, real);
+    dispatch->n_constants = 8;
+    memcpy(dispatch->constants + 2,
+           (uint32_t[]){key_fours | value_fours << 16, share.lanes, share.wide, share.rows, false,
+                        share.numbers},
+           6 * sizeof(uint32_t));
+    uint32_t rows = shape->queries * shape->shared_heads;
+    shape->row_blocks = (rows + share.rows - 1) / share.rows;
+    dispatch->groups[0] = shape->row_blocks * shape->key_heads;
+    choose_key_parts(shape, &share, (uint64_t)dispatch->groups[0] * dispatch->groups[1]);
+    if (shape->parts > 1) return attend_in_parts(device, dispatch, shape, call->outputs[0], real);
+    return vulkan_dispatch(device, dispatch);
 }
 
 Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
@@ -261,10 +328,10 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     vulkan_writes(&dispatch, out);
     dispatch.shader = vulkan_shader_of(SHADER_ATTENTION_F32, real);
     uint32_t wide = (shape.value_width + ATTENTION_THREADS - 1) / ATTENTION_THREADS;
-    dispatch.n_constants = 7;
+    dispatch.n_constants = 6;
     memcpy(dispatch.constants,
-           (uint32_t[]){dtypes, call->options.flag, width, wide,
-                        keys_in_fours(call->inputs[1].view), width > 0 ? ROWS * width : 1},
+           (uint32_t[]){dtypes, call->options.flag, width, wide, in_fours(call->inputs[1].view),
+                        width > 0 ? ROWS * width : 1},
            6 * sizeof(uint32_t));
     AttentionPush push = {vulkan_address(q), vulkan_address(out),
                           vulkan_real_bits(call->options.scalars[0], real)};
@@ -275,15 +342,15 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     if (groups > features->groups_max[0] || batches > features->groups_max[1])
         return fail(STATUS_DEVICE, "%s: too many heads or batches for %s", call->op_name,
                     device->name);
-    size_t shared = (ROWS * (size_t)width + ROWS * 43) * (real == REAL_F64 ? 8 : 4);
-    if (shared > features->shared_bytes_max)
-        return fail(STATUS_DEVICE, "%s: heads of %u numbers are too wide for %s", call->op_name,
-                    width, device->name);
     dispatch.groups[0] = (uint32_t)groups;
     dispatch.groups[1] = (uint32_t)batches;
     dispatch.groups[2] = 1;
     dispatch.cost = batches * groups * ROWS * shape.keys * (width + shape.value_width);
-    choose_key_parts(&shape, groups * batches);
-    if (shape.parts > 1) return attend_in_parts(device, &dispatch, &shape, out, real);
+    if (can_attend_few(device, call, &shape, real))
+        return attend_few(device, call, &shape, &dispatch, real);
+    size_t shared = (ROWS * (size_t)width + ROWS * 43) * (real == REAL_F64 ? 8 : 4);
+    if (shared > features->shared_bytes_max)
+        return fail(STATUS_DEVICE, "%s: heads of %u numbers are too wide for %s", call->op_name,
+                    width, device->name);
     return vulkan_dispatch(device, &dispatch);
 }
