@@ -1,7 +1,7 @@
 // The Vulkan device's inside, shared by the files that make it up: library.c (the loader), choose.c
 // (which device, what it can do), memory.c (blocks), ring.c (bytes from the host), stream.c
-// (batches, barriers, serials), transfer.c (bytes in and out), pipeline.c (shaders), vulkan.c (the
-// whole).
+// (batches, barriers, serials), transfer.c (bytes in and out), pipeline.c (shaders), dialect.c and
+// prune.c (their modules, rewritten), vulkan.c (the whole).
 //
 // One lock per device guards all of it. Order of locks: the pool's, then this one; nothing here
 // calls the pool with the lock held.
@@ -329,5 +329,10 @@ extern const VulkanModule vulkan_modules[];
 // The words of a module with cooperative matrices as devices want them, of bfloat16 if need be; to
 // be freed.
 uint32_t *dialect_translate(const VulkanModule *module, bool bfloat, size_t *bytes);
+
+// A module without what these constants never let it reach; to be freed. `bytes`: of `words`, then
+// of the result.
+uint32_t *module_prune(const uint32_t *words, size_t *bytes, int n_constants,
+                       const uint32_t *constants);
 
 #endif

@@ -84,21 +84,33 @@ static Status create_pipeline(VulkanDevice *vulkan, const VulkanModule *module,
                         module->name);
 }
 
+// The module in the device's words, and of it what this pipeline is about; to be freed.
+static uint32_t *module_words(const VulkanModule *module, const VulkanPipeline *pipeline,
+                              size_t *bytes) {
+    uint32_t *translated = NULL;
+    *bytes = module->bytes;
+    if (module->needs & (VULKAN_NEEDS_MATRIX | VULKAN_NEEDS_MATRIX_BFLOAT))
+        translated =
+            dialect_translate(module, (module->needs & VULKAN_NEEDS_MATRIX_BFLOAT) != 0, bytes);
+    uint32_t *pruned = module_prune(translated ? translated : module->words, bytes,
+                                    pipeline->n_constants, pipeline->constants);
+    free(translated);
+    return pruned;
+}
+
 static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
     const VulkanModule *module = &vulkan_modules[pipeline->shader];
     if (module->needs & ~vulkan->physical.features.has) return refuse_needs(vulkan, module);
+    size_t bytes;
+    uint32_t *words = module_words(module, pipeline, &bytes);
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = module->bytes,
-        .pCode = module->words,
+        .codeSize = bytes,
+        .pCode = words,
     };
-    uint32_t *translated = NULL;
-    if (module->needs & (VULKAN_NEEDS_MATRIX | VULKAN_NEEDS_MATRIX_BFLOAT))
-        info.pCode = translated = dialect_translate(
-            module, (module->needs & VULKAN_NEEDS_MATRIX_BFLOAT) != 0, &info.codeSize);
     VkShaderModule shader;
     VkResult result = vulkan->call.CreateShaderModule(vulkan->handle, &info, NULL, &shader);
-    free(translated);
+    free(words);
     TRY(vulkan_check(vulkan, result, module->name));
     vulkan->ledger[OBJECT_SHADER_MODULE]++;
     Status status = create_pipeline(vulkan, module, shader, pipeline);

@@ -1,0 +1,360 @@
+// Modules without what their constants never reach: what is folded, what stays, and that what comes
+// out is a module still, for every shader there is.
+#include "device/vulkan/prune.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+// --- numbers -------------------------------------------------------------------------------------
+
+static void test_numbers(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t op;
+        int operand_bits, bits;
+        uint64_t a, b, result;
+        bool unknown;
+    } rows[] = {
+        {OP_U_CONVERT, 32, 64, 0xFFFFFFFF, 0, 0xFFFFFFFF, false},
+        {OP_U_CONVERT, 32, 8, 0x1234, 0, 0x34, false},
+        {OP_S_CONVERT, 32, 64, 0xFFFFFFFE, 0, UINT64_MAX - 1, false},
+        {OP_BITCAST, 32, 32, 7, 0, 7, false},
+        {OP_S_NEGATE, 32, 32, 1, 0, 0xFFFFFFFF, false},
+        {OP_I_ADD, 32, 32, 0xFFFFFFFF, 2, 1, false},
+        {OP_I_SUB, 64, 64, 1, 2, UINT64_MAX, false},
+        {OP_I_MUL, 32, 32, 0x10000, 0x10000, 0, false},
+        {OP_U_DIV, 32, 32, 0xFFFFFFFE, 2, 0x7FFFFFFF, false},
+        {OP_U_DIV, 32, 32, 1, 0, 0, true},
+        {OP_S_DIV, 32, 32, 0xFFFFFFF9, 2, 0xFFFFFFFD, false},
+        {OP_S_DIV, 32, 32, 4, 0, 0, true},
+        {OP_U_MOD, 32, 32, 7, 4, 3, false},
+        {OP_U_MOD, 32, 32, 7, 0, 0, true},
+        {OP_LOGICAL_EQUAL, 1, 1, 1, 1, 1, false},
+        {OP_LOGICAL_NOT_EQUAL, 1, 1, 1, 0, 1, false},
+        {OP_LOGICAL_OR, 1, 1, 0, 1, 1, false},
+        {OP_LOGICAL_AND, 1, 1, 0, 1, 0, false},
+        {OP_LOGICAL_NOT, 1, 1, 1, 1, 0, false},
+        {OP_I_EQUAL, 32, 1, 3, 3, 1, false},
+        {OP_I_NOT_EQUAL, 32, 1, 3, 3, 0, false},
+        {OP_U_GREATER_THAN, 32, 1, 0xFFFFFFFF, 1, 1, false},
+        {OP_S_GREATER_THAN, 32, 1, 0xFFFFFFFF, 1, 0, false},
+        {OP_U_GREATER_THAN_EQUAL, 32, 1, 1, 1, 1, false},
+        {OP_S_GREATER_THAN_EQUAL, 8, 1, 0x80, 0x7F, 0, false},
+        {OP_U_LESS_THAN, 32, 1, 1, 0xFFFFFFFF, 1, false},
+        {OP_S_LESS_THAN, 32, 1, 1, 0xFFFFFFFF, 0, false},
+        {OP_U_LESS_THAN_EQUAL, 32, 1, 2, 1, 0, false},
+        {OP_S_LESS_THAN_EQUAL, 64, 1, UINT64_MAX, 0, 1, false},
+        {OP_SHIFT_RIGHT_LOGICAL, 32, 32, 0x80000000, 31, 1, false},
+        {OP_SHIFT_RIGHT_LOGICAL, 64, 64, 1, 64, 0, true},
+        {OP_SHIFT_RIGHT_ARITHMETIC, 32, 32, 0x80000000, 31, 0xFFFFFFFF, false},
+        {OP_SHIFT_LEFT_LOGICAL, 32, 32, 3, 31, 0x80000000, false},
+        {OP_BITWISE_OR, 32, 32, 5, 2, 7, false},
+        {OP_BITWISE_XOR, 32, 32, 5, 1, 4, false},
+        {OP_BITWISE_AND, 32, 32, 5, 4, 4, false},
+        {OP_NOT, 32, 32, 1, 1, 0xFFFFFFFE, false},
+        {OP_SELECT, 32, 32, 1, 1, 0, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Number operands[2] = {{rows[i].a, rows[i].operand_bits}, {rows[i].b, rows[i].operand_bits}};
+        uint64_t result = 0;
+        assert_int_equal(fold_numbers(rows[i].op, rows[i].bits, operands, &result),
+                         !rows[i].unknown);
+        if (result != rows[i].result) print_error("row %zu\n", i);
+        assert_true(result == rows[i].result);
+    }
+}
+
+// --- modules -------------------------------------------------------------------------------------
+
+enum {
+    OP_NAME = 5,
+    OP_TYPE_VOID = 19,
+    OP_TYPE_BOOL = 20,
+    OP_TYPE_INT = 21,
+    OP_TYPE_FUNCTION = 33,
+    OP_SPEC_CONSTANT = 50,
+    OP_CONSTANT = 43,
+    OP_FUNCTION = 54,
+    OP_FUNCTION_END = 56,
+    OP_DECORATE = 71,
+    OP_PHI = 245,
+    OP_LOOP_MERGE = 246,
+    OP_SELECTION_MERGE = 247,
+    OP_LABEL = 248,
+    OP_BRANCH = 249,
+    OP_BRANCH_CONDITIONAL = 250,
+    OP_SWITCH = 251,
+    OP_RETURN = 253,
+    OP_UNREACHABLE = 255,
+};
+
+typedef struct Module {
+    const uint32_t *words;
+    size_t count;
+} Module;
+
+typedef struct Edge {
+    uint32_t from, to;
+} Edge;
+
+// Where each block goes on to.
+static size_t list_edges(Module module, Edge *edges) {
+    size_t n = 0;
+    uint32_t label = 0;
+    for (size_t i = 5; i < module.count; i += module.words[i] >> 16) {
+        const uint32_t *word = module.words + i;
+        uint32_t op = *word & 0xFFFF, length = *word >> 16;
+        if (op == OP_LABEL) label = word[1];
+        if (op == OP_BRANCH) edges[n++] = (Edge){label, word[1]};
+        if (op == OP_BRANCH_CONDITIONAL)
+            for (uint32_t k = 2; k < 4; k++) edges[n++] = (Edge){label, word[k]};
+        if (op == OP_SWITCH)
+            for (uint32_t k = 2; k < length; k += 2) edges[n++] = (Edge){label, word[k]};
+    }
+    return n;
+}
+
+static int edges_to(const Edge *edges, size_t n, Edge wanted) {
+    int found = 0;
+    for (size_t i = 0; i < n; i++)
+        found += edges[i].to == wanted.to && (wanted.from == 0 || edges[i].from == wanted.from);
+    return found;
+}
+
+static void check_phi(const uint32_t *word, uint32_t label, const Edge *edges, size_t n) {
+    int pairs = (int)((*word >> 16) - 3) / 2;
+    for (int k = 0; k < pairs; k++)
+        assert_true(edges_to(edges, n, (Edge){word[4 + 2 * k], label}) >= 1);
+    int ways = 0; // two cases of a switch are one way
+    for (size_t i = 0; i < n; i++) {
+        bool again = false;
+        for (size_t j = 0; j < i; j++)
+            again |= edges[j].from == edges[i].from && edges[j].to == edges[i].to;
+        ways += edges[i].to == label && !again;
+    }
+    assert_int_equal(pairs, ways);
+}
+
+// Labels that are named exist; phis list the blocks that lead to theirs; what is decorated is made.
+static void check_module(Module module) {
+    uint32_t bound = module.words[3];
+    bool *labels = calloc(bound, sizeof *labels), *words_used = calloc(bound, sizeof *words_used);
+    Edge *edges = calloc(module.count, sizeof *edges);
+    size_t n = list_edges(module, edges), i = 5;
+    for (; i < module.count; i += module.words[i] >> 16) {
+        const uint32_t *word = module.words + i;
+        uint32_t op = *word & 0xFFFF, length = *word >> 16;
+        assert_true(length > 0 && i + length <= module.count);
+        if (op == OP_LABEL) {
+            assert_true(word[1] < bound && !labels[word[1]]);
+            labels[word[1]] = true;
+        }
+        if (op == OP_DECORATE || op == OP_NAME) continue;
+        for (uint32_t k = 1; k < length && k < 3; k++)
+            if (word[k] < bound) words_used[word[k]] = true;
+    }
+    assert_int_equal(i, module.count);
+    for (size_t e = 0; e < n; e++) assert_true(labels[edges[e].to]);
+    uint32_t label = 0;
+    for (i = 5; i < module.count; i += module.words[i] >> 16) {
+        const uint32_t *word = module.words + i;
+        uint32_t op = *word & 0xFFFF;
+        if (op == OP_LABEL) label = word[1];
+        if (op == OP_SELECTION_MERGE || op == OP_LOOP_MERGE) assert_true(labels[word[1]]);
+        if (op == OP_LOOP_MERGE) assert_true(labels[word[2]]);
+        if (op == OP_DECORATE || op == OP_NAME) assert_true(words_used[word[1]]);
+        if (op == OP_PHI) check_phi(word, label, edges, n);
+    }
+    free(labels);
+    free(words_used);
+    free(edges);
+}
+
+static int count_op(Module module, uint32_t op) {
+    int count = 0;
+    for (size_t i = 5; i < module.count; i += module.words[i] >> 16)
+        count += (module.words[i] & 0xFFFF) == op;
+    return count;
+}
+
+static Module prune(Module module, int n_constants, const uint32_t *constants) {
+    size_t bytes = module.count * 4;
+    const uint32_t *words = module_prune(module.words, &bytes, n_constants, constants);
+    return (Module){words, bytes / 4};
+}
+
+static void test_every_shader(void **state) {
+    (void)state;
+    uint32_t random = 1;
+    for (int s = 0; s < VULKAN_SHADER_COUNT; s++) {
+        Module module = {vulkan_modules[s].words, vulkan_modules[s].bytes / 4};
+        for (int round = 0; round < 4; round++) {
+            uint32_t constants[VULKAN_CONSTANTS_MAX];
+            for (int i = 0; i < VULKAN_CONSTANTS_MAX; i++) {
+                random = random * 1664525 + 1013904223;
+                constants[i] = round == 0 ? 0 : random >> (round % 2 ? 29 : 12);
+            }
+            Module pruned = prune(module, VULKAN_CONSTANTS_MAX, constants);
+            assert_true(pruned.count <= module.count + 16);
+            check_module(pruned);
+            free((void *)pruned.words);
+        }
+    }
+}
+
+static void test_one_dtype_of_many(void **state) {
+    (void)state;
+    static const uint32_t sum_of_rows[] = {1 << 3 | 1, 0x009, 0x88, 0, 0};
+    Module module = {vulkan_modules[SHADER_REDUCE_F32].words,
+                     vulkan_modules[SHADER_REDUCE_F32].bytes / 4};
+    Module pruned = prune(module, 5, sum_of_rows);
+    assert_true(pruned.count < module.count / 8);
+    free((void *)pruned.words);
+}
+
+// --- control flow --------------------------------------------------------------------------------
+
+#define WORDS(op, n, ...) (op) | (uint32_t)(n) << 16, __VA_ARGS__
+#define WORD(op) (op) | 1u << 16
+enum { VOID = 1, FUNCTION, BOOL, UINT, CHOICE, ZERO, ONE, MAIN, ENTRY, IDS = 30 };
+
+// A function of these blocks; CHOICE is specialization constant 0.
+static Module declare(const uint32_t *body, size_t count) {
+    static const uint32_t start[] = {
+        0x07230203,
+        0x00010500,
+        0,
+        IDS,
+        0,
+        WORDS(OP_DECORATE, 4, CHOICE, 1, 0),
+        WORDS(OP_TYPE_VOID, 2, VOID),
+        WORDS(OP_TYPE_FUNCTION, 3, FUNCTION, VOID),
+        WORDS(OP_TYPE_BOOL, 2, BOOL),
+        WORDS(OP_TYPE_INT, 4, UINT, 32, 0),
+        WORDS(OP_SPEC_CONSTANT, 4, UINT, CHOICE, 0),
+        WORDS(OP_CONSTANT, 4, UINT, ZERO, 0),
+        WORDS(OP_CONSTANT, 4, UINT, ONE, 1),
+        WORDS(OP_FUNCTION, 5, VOID, MAIN, 0, FUNCTION),
+        WORDS(OP_LABEL, 2, ENTRY),
+    };
+    size_t head = sizeof start / sizeof *start;
+    uint32_t *words = malloc((head + count + 1) * sizeof *words);
+    memcpy(words, start, sizeof start);
+    memcpy(words + head, body, count * sizeof *body);
+    words[head + count] = WORD(OP_FUNCTION_END);
+    return (Module){words, head + count + 1};
+}
+#define DECLARE(body) declare(body, sizeof(body) / sizeof *(body))
+
+static Module prune_choice(Module module, uint32_t choice) {
+    Module pruned = prune(module, 1, &choice);
+    check_module(pruned);
+    return pruned;
+}
+
+static void test_branches(void **state) {
+    (void)state;
+    enum { THEN = 10, ELSE, MERGE, CONDITION, A, B, PHI };
+    static const uint32_t body[] = {
+        WORDS(OP_I_EQUAL, 5, BOOL, CONDITION, CHOICE, ONE),
+        WORDS(OP_SELECTION_MERGE, 3, MERGE, 0),
+        WORDS(OP_BRANCH_CONDITIONAL, 4, CONDITION, THEN, ELSE),
+        WORDS(OP_LABEL, 2, THEN),
+        WORDS(OP_I_ADD, 5, UINT, A, CHOICE, ONE),
+        WORDS(OP_BRANCH, 2, MERGE),
+        WORDS(OP_LABEL, 2, ELSE),
+        WORDS(OP_I_SUB, 5, UINT, B, CHOICE, ONE),
+        WORDS(OP_BRANCH, 2, MERGE),
+        WORDS(OP_LABEL, 2, MERGE),
+        WORDS(OP_PHI, 7, UINT, PHI, A, THEN, B, ELSE),
+        WORD(OP_RETURN),
+    };
+    Module module = DECLARE(body);
+    for (uint32_t choice = 0; choice < 2; choice++) {
+        Module pruned = prune_choice(module, choice);
+        assert_int_equal(count_op(pruned, OP_I_ADD), choice);
+        assert_int_equal(count_op(pruned, OP_I_SUB), 1 - choice);
+        assert_int_equal(count_op(pruned, OP_SELECTION_MERGE), 0);
+        assert_int_equal(count_op(pruned, OP_BRANCH_CONDITIONAL), 0);
+        free((void *)pruned.words);
+    }
+    free((void *)module.words);
+}
+
+// A switch that is left from within a selection stays what is left; one that nothing leaves goes.
+static void test_switches(void **state) {
+    (void)state;
+    enum { CASE = 10, OTHER, MERGE, INNER, INNER_MERGE, CONDITION, DATA };
+    static const uint32_t body[] = {
+        WORDS(1, 3, BOOL, DATA), // undefined: never known
+        WORDS(OP_SELECTION_MERGE, 3, MERGE, 0),
+        WORDS(OP_SWITCH, 5, CHOICE, OTHER, 1, CASE),
+        WORDS(OP_LABEL, 2, CASE),
+        WORDS(OP_SELECTION_MERGE, 3, INNER_MERGE, 0),
+        WORDS(OP_BRANCH_CONDITIONAL, 4, DATA, INNER, INNER_MERGE),
+        WORDS(OP_LABEL, 2, INNER),
+        WORDS(OP_BRANCH, 2, MERGE),
+        WORDS(OP_LABEL, 2, INNER_MERGE),
+        WORDS(OP_BRANCH, 2, MERGE),
+        WORDS(OP_LABEL, 2, OTHER),
+        WORDS(OP_BRANCH, 2, MERGE),
+        WORDS(OP_LABEL, 2, MERGE),
+        WORD(OP_RETURN),
+    };
+    Module module = DECLARE(body);
+    Module broken = prune_choice(module, 1), straight = prune_choice(module, 7);
+    assert_int_equal(count_op(broken, OP_SWITCH), 1);
+    assert_int_equal(count_op(broken, OP_SELECTION_MERGE), 2);
+    assert_int_equal(count_op(broken, OP_LABEL), 5);
+    assert_int_equal(count_op(straight, OP_SWITCH), 0);
+    assert_int_equal(count_op(straight, OP_SELECTION_MERGE), 0);
+    assert_int_equal(count_op(straight, OP_LABEL), 3);
+    free((void *)broken.words);
+    free((void *)straight.words);
+    free((void *)module.words);
+}
+
+// A loop that leaves in its first turn keeps its shape; its way back comes from nowhere.
+static void test_loops(void **state) {
+    (void)state;
+    enum { HEADER = 10, BODY, CONTINUE, MERGE, CONDITION, PHI, NEXT };
+    static const uint32_t body[] = {
+        WORDS(OP_BRANCH, 2, HEADER),
+        WORDS(OP_LABEL, 2, HEADER),
+        WORDS(OP_PHI, 7, UINT, PHI, ZERO, ENTRY, NEXT, CONTINUE),
+        WORDS(OP_LOOP_MERGE, 4, MERGE, CONTINUE, 0),
+        WORDS(OP_BRANCH, 2, BODY),
+        WORDS(OP_LABEL, 2, BODY),
+        WORDS(OP_I_EQUAL, 5, BOOL, CONDITION, CHOICE, ONE),
+        WORDS(OP_BRANCH_CONDITIONAL, 4, CONDITION, MERGE, CONTINUE),
+        WORDS(OP_LABEL, 2, CONTINUE),
+        WORDS(OP_I_ADD, 5, UINT, NEXT, PHI, ONE),
+        WORDS(OP_BRANCH, 2, HEADER),
+        WORDS(OP_LABEL, 2, MERGE),
+        WORD(OP_RETURN),
+    };
+    Module module = DECLARE(body);
+    Module once = prune_choice(module, 1), ever = prune_choice(module, 0);
+    assert_int_equal(count_op(once, OP_LOOP_MERGE), 1);
+    assert_int_equal(count_op(once, OP_I_ADD), 0);
+    assert_int_equal(count_op(once, 1), 1); // an undefined value, with a name of its own
+    assert_int_equal(once.words[3], IDS + 1);
+    assert_int_equal(count_op(ever, OP_I_ADD), 1);
+    assert_int_equal(count_op(ever, OP_UNREACHABLE), 1); // where the loop would end
+    free((void *)once.words);
+    free((void *)ever.words);
+    free((void *)module.words);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_every_shader),
+        cmocka_unit_test(test_branches), cmocka_unit_test(test_one_dtype_of_many),
+        cmocka_unit_test(test_switches), cmocka_unit_test(test_loops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
