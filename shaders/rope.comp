@@ -9,6 +9,7 @@ layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint DTYPES = 0; // in, out, tables
 layout(constant_id = 1) const bool HALF_STYLE = false;
 layout(constant_id = 2) const bool TABLES = false;
+layout(constant_id = 3) const uint RANK = 3;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, COSINE = DTYPES >> 8 & 15u,
            SINE = DTYPES >> 12;
 const uint FREQUENCIES = 256;
@@ -17,13 +18,14 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Sha
     int64_t in_strides[8], out_strides[8]; // of all dims, the last four: batch, row, head, number
     uint dims[8];
     int64_t offset; // added to the row
-    uint rank, pairs, items;
+    uint pairs, items;
     int64_t cosine_strides[2], sine_strides[2];
     uint64_t turns[FREQUENCIES]; // per row, in 2^-64
 };
 layout(push_constant, scalar) uniform Push {
     Shape shape;
-    uint64_t in_address, out_address, cosines, sines, count;
+    uint64_t in_address, out_address, cosines, sines;
+    uint count;
 };
 
 void rotate(uint pair, int64_t row, out real cosine, out real sine) {
@@ -46,15 +48,14 @@ void rotate(uint pair, int64_t row, out real cosine, out real sine) {
 }
 
 void main() {
-    uint64_t number = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
+    uint number = uint(group_number()) * 256 + gl_LocalInvocationID.x;
     if (number >= count) return;
-    uint item = uint(number % uint64_t(shape.items));
-    uint64_t rest = number / uint64_t(shape.items);
+    uint item = number % shape.items, rest = number / shape.items;
     int64_t from = 0L, to = 0L, row = shape.offset;
-    int last = int(shape.rank) - 1;
+    const int last = int(RANK) - 1;
     for (int d = last - 1; d >= 0; d--) {
-        int64_t at = int64_t(rest % uint64_t(shape.dims[d]));
-        rest /= uint64_t(shape.dims[d]);
+        int64_t at = int64_t(rest % shape.dims[d]);
+        rest /= shape.dims[d];
         if (d == last - 2) row += at;
         from += at * shape.in_strides[d];
         to += at * shape.out_strides[d];

@@ -28,14 +28,14 @@ typedef struct RopeShape {
     int64_t in_strides[RANK_MAX], out_strides[RANK_MAX];
     uint32_t dims[RANK_MAX];
     int64_t offset;
-    uint32_t rank, pairs, items;
-    uint32_t unused;
+    uint32_t pairs, items;
     int64_t cosine_strides[2], sine_strides[2];
     uint64_t turns[FREQUENCIES_MAX];
 } RopeShape;
 
 typedef struct RopePush {
-    uint64_t in, out, cosines, sines, count;
+    uint64_t in, out, cosines, sines;
+    uint32_t count, unused;
 } RopePush;
 
 // Turns per row as a fraction of 2^64: whole turns wrap away, and no row is too large.
@@ -69,7 +69,6 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
         return fail(STATUS_DEVICE, "%s: heads of more than %d numbers on %s", call->op_name,
                     2 * FREQUENCIES_MAX, device->name);
     RopeShape shape = {.offset = call->options.integers[0],
-                       .rank = (uint32_t)in->rank,
                        .pairs = (uint32_t)(rotary / 2),
                        .items = (uint32_t)(width - rotary / 2)};
     for (int d = 0; d < in->rank; d++) {
@@ -84,26 +83,31 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
         shape.sine_strides[i] = sines->strides[i];
         if (call->inputs[1 + i].view->dtype == DTYPE_FLOAT64) real = REAL_F64;
     }
+    uint64_t threads = (uint64_t)(numbers / width) * shape.items;
+    if (threads > UINT32_MAX)
+        return fail(STATUS_DEVICE, "%s: more than 2^32 elements at once on %s", call->op_name,
+                    device->name);
     RopePush push = {.in = vulkan_address(in),
                      .out = vulkan_address(out),
                      .cosines = cosines ? vulkan_address(cosines) : 0,
                      .sines = sines ? vulkan_address(sines) : 0,
-                     .count = (uint64_t)(numbers / width) * shape.items};
+                     .count = (uint32_t)threads};
     uint32_t dtypes = (uint32_t)in->dtype | (uint32_t)out->dtype << 4;
     if (cosines) dtypes |= (uint32_t)cosines->dtype << 8 | (uint32_t)sines->dtype << 12;
-    VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_ROPE_F32, real),
-                               .n_constants = 3,
-                               .constants = {dtypes, call->options.flag, cosines != NULL},
-                               .arguments = &shape,
-                               .arguments_bytes = sizeof shape,
-                               .push = &push,
-                               .push_bytes = sizeof push,
-                               .cost = push.count * 4};
+    VulkanDispatch dispatch = {
+        .shader = vulkan_shader_of(SHADER_ROPE_F32, real),
+        .n_constants = 4,
+        .constants = {dtypes, call->options.flag, cosines != NULL, (uint32_t)in->rank},
+        .arguments = &shape,
+        .arguments_bytes = sizeof shape,
+        .push = &push,
+        .push_bytes = sizeof push,
+        .cost = threads * 4};
     vulkan_reads(&dispatch, in);
     vulkan_reads(&dispatch, cosines);
     vulkan_reads(&dispatch, sines);
     vulkan_writes(&dispatch, out);
-    vulkan_groups_for(device, &dispatch, push.count, GROUP);
+    vulkan_groups_for(device, &dispatch, threads, GROUP);
     return vulkan_dispatch(device, &dispatch);
 }
 

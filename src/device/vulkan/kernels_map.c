@@ -14,7 +14,7 @@ _Static_assert(DTYPE_BOOL == 0 && DTYPE_UINT8 == 1 && DTYPE_INT8 == 2 && DTYPE_I
                    DTYPE_IQ4_XS == 21 && DTYPE_TQ1_0 == 22 && DTYPE_TQ2_0 == 23,
                "shaders/include/types.glsl numbers the dtypes");
 
-enum { GROUP_ITEMS = 512, LANES = 4, BYTES_MANY = 1 << 20 };
+enum { GROUP_ITEMS = 512, LANES = 4 };
 
 // As the shader has them.
 typedef struct MapStrides {
@@ -296,12 +296,13 @@ static size_t bytes_of(const TensorView *view) {
     return (size_t)(view_count(view) / info->block_elements) * (size_t)info->block_bytes;
 }
 
-// Large pieces are moved by a shader: some drivers copy at a fifth of the memory's speed.
+// Moved by a shader where it can be: some drivers copy at a fifth of the memory's speed, and turn
+// slowly from computing to copying.
 static Status copy_bytes(Device *device, const TensorView *out, const TensorView *in,
                          const char *op_name) {
     size_t bytes = bytes_of(in);
     if (bytes == 0) return STATUS_OK;
-    if (bytes < BYTES_MANY || (bytes | in->offset | out->offset) % 16 != 0)
+    if ((bytes | in->offset | out->offset) % 16 != 0)
         return vulkan_copy(device, in->buffer, in->offset, out->buffer, out->offset, bytes);
     TensorView words[2] = {*out, *in};
     for (int k = 0; k < 2; k++) {
