@@ -3,8 +3,6 @@
 // drivers reduce to a few instructions; otherwise a program of up to eight steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "maps.glsl"
-
 const uint GROUP = 256, ITEMS = 2, STEPS_MAX = 8, INPUTS_MAX = 8;
 layout(local_size_x = 256) in;
 
@@ -22,6 +20,19 @@ layout(constant_id = 10) const uint STEP_7 = 0;
 const uint N_INPUTS = SHAPE & 15u, N_STEPS = SHAPE >> 4 & 15u, RANK = SHAPE >> 8 & 15u,
            OUT_DTYPE = SHAPE >> 12 & 15u;
 const bool VECTOR = (SHAPE >> 16 & 1u) != 0;
+
+#ifndef OPERANDS
+// The rows of maps.def that a program has, a bit each: of the others nothing is left in a pipeline,
+// although which of these a step takes is known only as it runs.
+#define ROW_OF(step, word) ((step >> 5 & 7u) == word ? 1u << (step & 31u) : 0u)
+#define ROWS_OF(word)                                                                              \
+    (ROW_OF(STEP_0, word) | ROW_OF(STEP_1, word) | ROW_OF(STEP_2, word) | ROW_OF(STEP_3, word) |   \
+     ROW_OF(STEP_4, word) | ROW_OF(STEP_5, word) | ROW_OF(STEP_6, word) | ROW_OF(STEP_7, word))
+const uint ROWS_0 = ROWS_OF(0u), ROWS_32 = ROWS_OF(1u), ROWS_64 = ROWS_OF(2u);
+#define ROW_USED(row)                                                                              \
+    (((row < 32 ? ROWS_0 : (row < 64 ? ROWS_32 : ROWS_64)) >> (row & 31u) & 1u) != 0)
+#endif
+#include "maps.glsl"
 
 // dims and strides are those of items; a view's stride 0 in the last dim is one number for an item.
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Strides {

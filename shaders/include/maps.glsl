@@ -151,11 +151,14 @@ real power_of(real a, real b) {
 #define ROWS_FIRST 0
 #define ROWS_END 0xFFFFu
 #endif
+#ifndef ROW_USED
+#define ROW_USED(row) true
+#endif
 real map_value(uint op, real x, real y, real z) {
     precise real value = x;
     uint row = 0;
 #define MAP1(code, formula)                                                                        \
-    if (row >= ROWS_FIRST && row < ROWS_END && op == row) value = formula;                         \
+    if (row >= ROWS_FIRST && row < ROWS_END && ROW_USED(row) && op == row) value = formula;        \
     row++;
 #define MAP2(code, formula) MAP1(code, formula)
 #define MAP3(code, formula) MAP1(code, formula)

@@ -236,40 +236,12 @@ static void mirrors_take_outputs(Mirrors *mirrors, const KernelCall *call) {
     }
 }
 
-// Whether another device than the CPU runs this call. Devices make a pipeline for nearly every call
-// of these tests, so of calls that differ in shapes and layouts alone they run the first, the
-// seventh and so on ever more rarely, and with TL_TEST_ALL=1 every one: so does a test whose
-// results are compared with each other to the bit.
-static bool array_runs_all;
-
-static bool runs_on_device(const KernelCall *call) {
-    enum { KINDS_MAX = 1 << 14, FACTOR = 7 };
-    static uint64_t kinds[KINDS_MAX];
-    static int calls[KINDS_MAX], next[KINDS_MAX];
-    if (array_runs_all || getenv("TL_TEST_ALL")) return true;
-    const KernelOptions *options = &call->options;
-    uint64_t kind = (uint64_t)call->kernel << 8 | (uint64_t)(options->op << 1 | options->flag);
-    kind = kind << 10 | (uint64_t)(options->steps[0].op << 2 | (uint16_t)options->n_steps);
-    for (int k = 0; k < KERNEL_INPUTS_MAX + KERNEL_OUTPUTS_MAX; k++) {
-        const TensorView *view =
-            k < KERNEL_INPUTS_MAX ? call->inputs[k].view : call->outputs[k - KERNEL_INPUTS_MAX];
-        kind = (kind ^ (view ? (uint64_t)view->dtype + 1 : 0)) * UINT64_C(0x9E3779B97F4A7C15);
-        kind ^= kind >> 29;
-    }
-    size_t at = (size_t)kind % KINDS_MAX;
-    while (kinds[at] && kinds[at] != kind) at = (at + 1) % KINDS_MAX;
-    kinds[at] = kind;
-    if (calls[at]++ < next[at]) return false;
-    next[at] = next[at] > 0 ? next[at] * FACTOR : FACTOR - 1;
-    return true;
-}
-
 // Runs a kernel over host memory: on another device than the CPU through a copy of it.
 __attribute__((unused)) static Status run_kernel(KernelId kernel, const KernelCall *call) {
     KernelCall copy = *call;
     copy.kernel = kernel;
     Device *device = array_device();
-    if (!device || !runs_on_device(&copy)) return cpu_backend.run(NULL, &copy);
+    if (!device) return cpu_backend.run(NULL, &copy);
     Mirrors mirrors = {.device = device};
     for (int k = 0; k < KERNEL_INPUTS_MAX; k++)
         if (call->inputs[k].view) copy.inputs[k].view = mirror_view(&mirrors, call->inputs[k].view);

@@ -504,7 +504,6 @@ static void test_position_does_not_matter(void **state) {
     const int64_t dims[1] = {COUNT};
     static const MapOp ops[] = {MAP_EXP, MAP_TANH, MAP_LOG, MAP_SIGMOID, MAP_GELU, MAP_SIN};
     Array in, all, part;
-    array_runs_all = true;
     array_make(&in, DTYPE_FLOAT32, LAYOUT_PLAIN, 1, dims);
     array_fill_random(&in);
     array_make(&all, DTYPE_FLOAT32, LAYOUT_PLAIN, 1, dims);
@@ -526,7 +525,6 @@ static void test_position_does_not_matter(void **state) {
     }
     array_free(&in);
     array_free(&all);
-    array_runs_all = false;
 }
 
 // Large enough to be split among threads and, in float32, to be written past the caches.

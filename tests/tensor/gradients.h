@@ -239,18 +239,10 @@ static void check_case(const Case *c) {
     {                                                                                              \
         .rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .dims = { __VA_ARGS__ }        \
     }
-// Another device than the CPU makes a pipeline for nearly every step of a rule: it takes every
-// fourth case, with TL_TEST_ALL=1 all.
-static void run_table(const Case *cases, size_t count) {
-    Device *device;
-    OK(device_default(&device));
-    bool all = strcmp(device->name, "cpu") == 0 || getenv("TL_TEST_ALL");
-    for (size_t i = 0; i < count; i += all ? 1 : 4) check_case(&cases[i]);
-}
 #define TABLE(name)                                                                                \
     static void test_##name(void **state) {                                                        \
         (void)state;                                                                               \
-        run_table(name, sizeof name / sizeof *name);                                               \
+        for (size_t i = 0; i < sizeof name / sizeof *name; i++) check_case(&name[i]);              \
     }
 
 #endif
