@@ -1,8 +1,9 @@
 // MATMUL of 16-bit floats on the device's matrix units: a workgroup makes TILE_M x TILE_N numbers, a
-// subgroup DOWN x ACROSS matrices of 16 x 16 in registers. Panels of DEPTH go through shared memory;
-// the next ones are fetched while these are multiplied. Written for GL_NV_cooperative_matrix, and
-// given to devices in the words of SPV_KHR_cooperative_matrix (device/vulkan/dialect.c), which also
-// makes bfloat16 of it: nothing here may compute with float16.
+// subgroup SIDE_M x SIDE_N of them in matrices of 16 x 16 in registers, 16 deep a step. Numbers are
+// under way in four places at once: fetched from memory for later steps, put into shared panels for
+// the next one, loaded from there as matrices, multiplied; one barrier a step. Written for
+// GL_NV_cooperative_matrix, and given to devices in the words of SPV_KHR_cooperative_matrix
+// (device/vulkan/dialect.c), which also makes bfloat16 of it: nothing here may compute with float16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require
@@ -24,51 +25,78 @@ layout(constant_id = 6) const uint N = 16;
 layout(constant_id = 7) const uint K = 16;
 const uint SIDE_M = TILE_M / SUBGROUPS_M, SIDE_N = TILE_N / SUBGROUPS_N;
 const uint DOWN = SIDE_M / 16, ACROSS = SIDE_N / 16;
+const uint STEP = 16; // of k
 
-// In vectors of eight numbers. A row of a panel is padded by one, so that the rows of a matrix lie in
-// different banks.
-const uint A_PITCH = (A_ACROSS ? TILE_M / 8 : DEPTH / 8) + 1;
-const uint B_PITCH = (B_ACROSS ? TILE_N / 8 : DEPTH / 8) + 1;
-const uint A_VECTORS = TILE_M * (DEPTH / 8 + 1), B_VECTORS = TILE_N * (DEPTH / 8 + 1);
-const uint A_EACH = TILE_M * DEPTH / 8 / THREADS, B_EACH = TILE_N * DEPTH / 8 / THREADS;
-shared uvec4 panels[A_VECTORS + B_VECTORS];
+// Each operand has two panels. Across k they are one step deep, a line for each k. Along k they are
+// two deep where the memory of a workgroup allows it, so that longer pieces are read; a line holds
+// the rows that one thread brings, side by side. Panels are in vectors of eight numbers. A line
+// is padded by one, so that the rows of a matrix lie in different banks.
+const bool A_TWO = !A_ACROSS && B_ACROSS, B_TWO = !B_ACROSS;
+const uint A_EACH = TILE_M * STEP / 8 / THREADS, B_EACH = TILE_N * STEP / 8 / THREADS; // of a step
+const uint A_LINE = A_ACROSS ? TILE_M / 8 : A_TWO ? 8 * A_EACH : 2 * A_EACH; // without the padding
+const uint B_LINE = B_ACROSS ? TILE_N / 8 : B_TWO ? 8 * B_EACH : 2 * B_EACH;
+const uint A_PITCH = A_LINE + 1, B_PITCH = B_LINE + 1;
+const uint A_LINES = A_ACROSS ? STEP : A_TWO ? THREADS / 4 : THREADS / 2;
+const uint B_LINES = B_ACROSS ? STEP : B_TWO ? THREADS / 4 : THREADS / 2;
+const uint A_PANEL = A_LINES * A_PITCH, B_PANEL = B_LINES * B_PITCH;
+shared uvec4 panels[THREADS * 23 / 2]; // enough for a one deep along k and b two deep
 
-layout(buffer_reference, scalar, buffer_reference_align = 16) restrict readonly buffer Eight {
+// Not readonly: or drivers fetch all of a turn at its beginning, into more registers than there are.
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Eight {
     uvec4 v;
 };
 
-// How a thread brings its vectors of a panel: where the first one is, and what is added for each
-// further one and for the next panel.
+// How a thread brings its vectors of a panel.
 struct Carrier {
-    uint64_t at, each, next;
-    uint side, depth, side_end, side_each, depth_each; // in numbers
+    uint64_t base;   // of the panel: the same in the whole workgroup
+    uint offset;     // of the thread's first vector from there, in bytes
+    uint64_t each, next; // from a vector to the thread's next one, from a panel to the next one
+    uint side, depth, side_end, side_each, depth_each; // in numbers; side: the dim that is not k
     uint place, place_each;                            // in the panel
+    uint k_first;                                      // of the panel
 };
 
-// side: the dim that is not k.
-Carrier carrier_of(bool is_across, uint tile, uint64_t base, int64_t side_stride,
-                   int64_t depth_stride, uint side_first, uint side_end) {
-    uint row_vectors = is_across ? tile / 8 : DEPTH / 8, thread = gl_LocalInvocationID.x;
-    uint rows_each = THREADS / row_vectors, pitch = row_vectors + 1;
-    uint row = thread / row_vectors, column = thread % row_vectors;
+Carrier carrier_of(bool is_across, bool is_two, uint line, uint tile, uint64_t base,
+                   int64_t side_stride, int64_t depth_stride, uint side_first, uint side_end) {
+    uint row_vectors = is_across ? tile / 8 : is_two ? 4 : 2, thread = gl_LocalInvocationID.x;
+    uint rows_each = THREADS / row_vectors, row = thread / row_vectors, column = thread % row_vectors;
     Carrier c;
-    c.side = side_first + (is_across ? column * 8 : row);
+    c.side = is_across ? column * 8 : row;
     c.depth = is_across ? row : column * 8;
+    c.base = base + 2UL * uint64_t(int64_t(side_first) * side_stride);
+    c.offset = 2 * (c.side * uint(side_stride) + c.depth * uint(depth_stride));
+    c.each = 2UL * uint64_t(int64_t(rows_each) * (is_across ? depth_stride : side_stride));
+    c.next = 2UL * uint64_t(int64_t(is_two ? 2 * STEP : STEP) * depth_stride);
+    c.side += side_first;
     c.side_end = side_end;
     c.side_each = is_across ? 0 : rows_each;
     c.depth_each = is_across ? rows_each : 0;
-    c.at = base + 2UL * uint64_t(int64_t(c.side) * side_stride + int64_t(c.depth) * depth_stride);
-    c.each = 2UL * uint64_t(int64_t(rows_each) * (is_across ? depth_stride : side_stride));
-    c.next = 2UL * uint64_t(int64_t(DEPTH) * depth_stride);
-    c.place = row * pitch + column;
-    c.place_each = rows_each * pitch;
+    c.place = row * (line + 1) + column;
+    c.place_each = is_across ? rows_each * (line + 1) : row_vectors;
+    c.k_first = 0;
     return c;
 }
 
-uvec4 fetch(Carrier c, uint i, uint k_first) {
+uvec4 fetch(Carrier c, uint i) {
     bool is_inside = WHOLE || (c.side + i * c.side_each < c.side_end &&
-                               k_first + c.depth + i * c.depth_each < k);
-    return is_inside ? Eight(c.at + uint64_t(i) * c.each).v : uvec4(0);
+                               c.k_first + c.depth + i * c.depth_each < k);
+    return is_inside ? Eight(c.base + uint64_t(i) * c.each + uint64_t(c.offset)).v : uvec4(0);
+}
+
+// Behind the last panel comes the last one again, which nobody multiplies.
+void advance(inout Carrier c, bool is_two) {
+    c.k_first += is_two ? 2 * STEP : STEP;
+    if (!WHOLE || c.k_first < k) c.base += c.next;
+}
+
+// Where the rows (or columns) from `side` on begin in a panel; parts are whole lines or halves of them.
+uint first_of(bool is_across, bool is_two, uint lines, uint line, uint side) {
+    return is_across ? side / 8 : side % lines * (line + 1) + side / lines * (is_two ? 4 : 2);
+}
+
+// Where step v begins in its operand's two panels.
+uint step_of(bool is_two, uint panel, uint v) {
+    return is_two ? v / 2 % 2 * panel + v % 2 * 2 : v % 2 * panel;
 }
 
 // Eight results of a row, from `column` on.
@@ -95,6 +123,59 @@ void store_eight(uint64_t base, uint row, uint column, vec4 low, vec4 high) {
         store_at(at + uint64_t(i * size), OUT_DTYPE, i < 4 ? low[i] : high[i - 4]);
 }
 
+// Step u of four brings what is in its place of the queue into the panel of the next step (two-deep
+// ones every other time), and fetches what comes four steps later there.
+#define BRING(X, x, u)                                                                             \
+    if (!X##_TWO || (u) % 2 == 0) {                                                                \
+        [[unroll]] for (uint i = 0; i < 2 * X##_EACH; i++)                                         \
+            if (X##_TWO || i < X##_EACH)                                                           \
+                panels[x.place + step_of(X##_TWO, X##_PANEL, (u) + (X##_TWO ? 2 : 1)) +             \
+                       i * x.place_each] = x##_queue[(u) * X##_EACH + i];                          \
+        FETCH(X, x, u)                                                                             \
+    }
+
+#define FETCH(X, x, u)                                                                             \
+    [[unroll]] for (uint i = 0; i < 2 * X##_EACH; i++)                                             \
+        if (X##_TWO || i < X##_EACH) x##_queue[(u) * X##_EACH + i] = fetch(x, i);                  \
+    advance(x, X##_TWO);
+
+#define LOAD(f, v)                                                                                 \
+    [[unroll]] for (uint i = 0; i < DOWN; i++) {                                                   \
+        uint at = a_first + step_of(A_TWO, A_PANEL, v) +                                           \
+                  first_of(A_ACROSS, A_TWO, A_LINES, A_LINE, 16 * i);                              \
+        if (A_ACROSS) coopMatLoadNV(left[f][i], panels, at, A_PITCH, true);                        \
+        else coopMatLoadNV(left[f][i], panels, at, A_PITCH, false);                                \
+    }                                                                                              \
+    [[unroll]] for (uint j = 0; j < ACROSS; j++) {                                                 \
+        uint at = b_first + step_of(B_TWO, B_PANEL, v) +                                           \
+                  first_of(B_ACROSS, B_TWO, B_LINES, B_LINE, 16 * j);                              \
+        if (B_ACROSS) coopMatLoadNV(right[f][j], panels, at, B_PITCH, false);                      \
+        else coopMatLoadNV(right[f][j], panels, at, B_PITCH, true);                                \
+    }
+
+#define MULTIPLY(f)                                                                                \
+    [[unroll]] for (uint j = 0; j < ACROSS; j++)                                                   \
+        [[unroll]] for (uint i = 0; i < DOWN; i++)                                                 \
+            sums[i][j] = coopMatMulAddNV(left[f][i], right[f][j], sums[i][j]);
+
+// One step: its matrices are there already.
+#define TAKE(u)                                                                                    \
+    BRING(A, a, u)                                                                                 \
+    BRING(B, b, u)                                                                                 \
+    barrier();                                                                                     \
+    LOAD(((u) + 1) % 2, (u) + 1)                                                                   \
+    MULTIPLY((u) % 2)
+
+// The first panel, and what the first steps bring.
+#define BEGIN(X, x)                                                                                \
+    [[unroll]] for (uint i = 0; i < 2 * X##_EACH; i++)                                             \
+        if (X##_TWO || i < X##_EACH) panels[x.place + i * x.place_each] = fetch(x, i);             \
+    advance(x, X##_TWO);                                                                           \
+    FETCH(X, x, 0)                                                                                 \
+    if (!X##_TWO) { FETCH(X, x, 1) }                                                           \
+    FETCH(X, x, 2)                                                                                 \
+    if (!X##_TWO) { FETCH(X, x, 3) }
+
 void main() {
     // Groups go down eight tiles before they go across: neighbours share both operands in the cache.
     uint down = (m + TILE_M - 1) / TILE_M, band = gl_WorkGroupID.x / (8 * across);
@@ -103,75 +184,53 @@ void main() {
     uint column_first = in_band / band_tiles * TILE_N;
     int64_t a_base, b_base, out_base;
     batch_offsets(gl_WorkGroupID.z, a_base, b_base, out_base);
-    Carrier a = carrier_of(A_ACROSS, TILE_M, a_address + 2UL * uint64_t(a_base), a_row, a_column,
-                           row_first, m);
-    Carrier b = carrier_of(B_ACROSS, TILE_N, b_address + 2UL * uint64_t(b_base), b_column, b_row,
-                           column_first, n);
-    b.place += A_VECTORS;
+    Carrier a = carrier_of(A_ACROSS, A_TWO, A_LINE, TILE_M, a_address + 2UL * uint64_t(a_base),
+                           a_row, a_column, row_first, m);
+    Carrier b = carrier_of(B_ACROSS, B_TWO, B_LINE, TILE_N, b_address + 2UL * uint64_t(b_base),
+                           b_column, b_row, column_first, n);
+    b.place += 2 * A_PANEL;
 
     // Of this subgroup.
     uint part_row = gl_SubgroupID / SUBGROUPS_N * SIDE_M;
     uint part_column = gl_SubgroupID % SUBGROUPS_N * SIDE_N;
-    uint a_first = A_ACROSS ? part_row / 8 : part_row * A_PITCH;
-    uint b_first = A_VECTORS + (B_ACROSS ? part_column / 8 : part_column * B_PITCH);
-    const uint A_DOWN = A_ACROSS ? 2 : 16 * A_PITCH, A_DEEPER = A_ACROSS ? 16 * A_PITCH : 2;
-    const uint B_ASIDE = B_ACROSS ? 2 : 16 * B_PITCH, B_DEEPER = B_ACROSS ? 16 * B_PITCH : 2;
+    uint a_first = first_of(A_ACROSS, A_TWO, A_LINES, A_LINE, part_row);
+    uint b_first = 2 * A_PANEL + first_of(B_ACROSS, B_TWO, B_LINES, B_LINE, part_column);
+    fcoopmatNV<16, gl_ScopeSubgroup, M, K> left[2][DOWN];
+    fcoopmatNV<16, gl_ScopeSubgroup, K, N> right[2][ACROSS];
     fcoopmatNV<32, gl_ScopeSubgroup, M, N> sums[DOWN][ACROSS];
     [[unroll]] for (uint i = 0; i < DOWN; i++)
         [[unroll]] for (uint j = 0; j < ACROSS; j++)
             sums[i][j] = fcoopmatNV<32, gl_ScopeSubgroup, M, N>(0.0);
 
-    [[unroll]] for (uint i = 0; i < A_EACH; i++) panels[a.place + i * a.place_each] = fetch(a, i, 0);
-    [[unroll]] for (uint i = 0; i < B_EACH; i++) panels[b.place + i * b.place_each] = fetch(b, i, 0);
+    uvec4 a_queue[5 * A_EACH], b_queue[5 * B_EACH]; // of four steps; nothing is in the fifth
+    BEGIN(A, a)
+    BEGIN(B, b)
     barrier();
-    for (uint k_next = DEPTH;; k_next += DEPTH) {
-        uvec4 a_next[A_EACH], b_next[B_EACH];
-        bool is_last = k_next >= k;
-        if (!is_last) {
-            a.at += a.next;
-            b.at += b.next;
-            [[unroll]] for (uint i = 0; i < A_EACH; i++) a_next[i] = fetch(a, i, k_next);
-            [[unroll]] for (uint i = 0; i < B_EACH; i++) b_next[i] = fetch(b, i, k_next);
-        }
-        [[unroll]] for (uint step = 0; step < DEPTH / 16; step++) {
-            fcoopmatNV<16, gl_ScopeSubgroup, M, K> left[DOWN];
-            [[unroll]] for (uint i = 0; i < DOWN; i++) {
-                uint at = a_first + i * A_DOWN + step * A_DEEPER;
-                if (A_ACROSS) coopMatLoadNV(left[i], panels, at, A_PITCH, true);
-                else coopMatLoadNV(left[i], panels, at, A_PITCH, false);
-            }
-            [[unroll]] for (uint j = 0; j < ACROSS; j++) {
-                fcoopmatNV<16, gl_ScopeSubgroup, K, N> right;
-                uint at = b_first + j * B_ASIDE + step * B_DEEPER;
-                if (B_ACROSS) coopMatLoadNV(right, panels, at, B_PITCH, false);
-                else coopMatLoadNV(right, panels, at, B_PITCH, true);
-                [[unroll]] for (uint i = 0; i < DOWN; i++)
-                    sums[i][j] = coopMatMulAddNV(left[i], right, sums[i][j]);
-            }
-        }
-        barrier();
-        if (is_last) break;
-        [[unroll]] for (uint i = 0; i < A_EACH; i++) panels[a.place + i * a.place_each] = a_next[i];
-        [[unroll]] for (uint i = 0; i < B_EACH; i++) panels[b.place + i * b.place_each] = b_next[i];
-        barrier();
+    LOAD(0, 0)
+    for (uint k_first = 0; k_first < k; k_first += 4 * STEP) {
+        TAKE(0)
+        TAKE(1)
+        TAKE(2)
+        TAKE(3)
     }
+    barrier();
 
-    // Each subgroup passes its matrices through a corner of its own: two vectors a thread.
-    const uint OUT_PITCH = 5;
+    // Each subgroup passes its matrices through a corner of its own, sixteen rows at a time.
+    const uint OUT_PITCH = SIDE_N / 4 + 1, EIGHTS = SIDE_N / 8;
     uint corner = gl_SubgroupID * 16 * OUT_PITCH;
-    uint my_row = gl_SubgroupInvocationID / 2, my_column = gl_SubgroupInvocationID % 2 * 8;
-    uint my_place = corner + my_row * OUT_PITCH + my_column / 4;
     uint64_t out_at = out_address + uint64_t(out_base) * uint64_t(element_bytes(OUT_DTYPE));
     [[unroll]] for (uint i = 0; i < DOWN; i++) {
-        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
-            coopMatStoreNV(sums[i][j], panels, corner, OUT_PITCH, false);
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-            store_eight(out_at, row_first + part_row + i * 16 + my_row,
-                        column_first + part_column + j * 16 + my_column,
-                        uintBitsToFloat(panels[my_place]), uintBitsToFloat(panels[my_place + 1]));
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
+        [[unroll]] for (uint j = 0; j < ACROSS; j++)
+            coopMatStoreNV(sums[i][j], panels, corner + j * 4, OUT_PITCH, false);
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
+        for (uint at = gl_SubgroupInvocationID; at < 16 * EIGHTS; at += 32) {
+            uint row = at / EIGHTS, column = at % EIGHTS, place = corner + row * OUT_PITCH + column * 2;
+            store_eight(out_at, row_first + part_row + i * 16 + row,
+                        column_first + part_column + column * 8, uintBitsToFloat(panels[place]),
+                        uintBitsToFloat(panels[place + 1]));
         }
+        subgroupMemoryBarrierShared();
+        subgroupBarrier();
     }
 }

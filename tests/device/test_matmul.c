@@ -95,6 +95,36 @@ static void test_large(void **state) {
     }
 }
 
+static void run_batch(DType dtype, DType result, const int64_t size[4], int layouts) {
+    Array a, b, out;
+    int64_t count = size[0], m = size[1], n = size[2], k = size[3];
+    array_make(&a, dtype, layouts & 1 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN, 3,
+               (int64_t[]){count, m, k});
+    array_make(&b, dtype, layouts & 2 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN, 3,
+               (int64_t[]){count, k, n});
+    array_make(&out, result, LAYOUT_PLAIN, 3, (int64_t[]){count, m, n});
+    array_fill_random(&a);
+    array_fill_random(&b);
+    assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+    check(&a, &b, &out);
+    array_free(&a);
+    array_free(&b);
+    array_free(&out);
+}
+
+// Sizes that matrix units take, in tiles of both sizes, whole and cut off, and each way to lie.
+static void test_sixteen_bits(void **state) {
+    (void)state;
+    static const int64_t sizes_of[][4] = {
+        {1, 64, 128, 64},   {2, 72, 136, 88},   {1, 16, 8, 8},      {1, 128, 256, 192},
+        {4, 640, 1280, 64}, {4, 648, 1288, 40}, {7, 520, 776, 136}, {100, 24, 200, 128}};
+    for (size_t i = 0; i < sizeof sizes_of / sizeof *sizes_of; i++)
+        for (int layouts = 0; layouts < 4; layouts++) {
+            DType dtype = (i + (size_t)layouts) % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16;
+            run_batch(dtype, layouts == 2 ? DTYPE_FLOAT32 : dtype, sizes_of[i], layouts);
+        }
+}
+
 static void test_long_k(void **state) {
     (void)state;
     for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
@@ -285,15 +315,11 @@ static void test_thread_counts(void **state) {
 
 static int suite(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_and_layouts),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_long_k),
-        cmocka_unit_test(test_batched_and_broadcast),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_mixed_floats),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_special_values),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_sizes_and_layouts),     cmocka_unit_test(test_large),
+        cmocka_unit_test(test_sixteen_bits),          cmocka_unit_test(test_long_k),
+        cmocka_unit_test(test_batched_and_broadcast), cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_mixed_floats),          cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_special_values),        cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

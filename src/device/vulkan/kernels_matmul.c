@@ -13,8 +13,15 @@ enum {
     TILE_LARGE = 128,
     TILE = 64,
     MATRIX_DEPTH = 64,
-    MATRIX_TILES_ENOUGH = 100,
+    TILES_ENOUGH = 100,          // large ones, to keep a device busy
+    MATRIX_STRIDE_MAX = 1 << 22, // so that a tile's bytes are counted in 32 bits
 };
+
+// See matmul_matrix.comp: what a workgroup makes, and the shared memory it takes.
+typedef struct MatrixTile {
+    uint32_t rows, columns, shared_bytes;
+} MatrixTile;
+static const MatrixTile matrix_tiles[] = {{64, 128, 23552}, {128, 256, 47104}};
 
 typedef struct Batches {
     int64_t a_strides[RANK_MAX], b_strides[RANK_MAX];
@@ -183,11 +190,12 @@ static Status run_few_rows(Device *device, const Product *product) {
     return dispatch_batches(device, product, &dispatch);
 }
 
-// One group a tile of tile x tile results.
-static Status set_tiles(Device *device, Product *product, uint32_t tile, VulkanDispatch *dispatch) {
+// One group a tile of rows x columns results.
+static Status set_tiles(Device *device, Product *product, uint32_t rows, uint32_t columns,
+                        VulkanDispatch *dispatch) {
     ProductPush *push = &product->push;
-    push->across = (push->n + tile - 1) / tile;
-    uint64_t groups = (uint64_t)push->across * ((push->m + tile - 1) / tile);
+    push->across = (push->n + columns - 1) / columns;
+    uint64_t groups = (uint64_t)push->across * ((push->m + rows - 1) / rows);
     if (groups > vulkan_features(device)->groups_max[0])
         return fail(STATUS_DEVICE, "%s: the result is too large for %s", product->call->op_name,
                     device->name);
@@ -200,7 +208,7 @@ static Status run_tiles(Device *device, Product *product) {
     bool quantised = dtype_is_quant(product->b->dtype);
     uint64_t large = ((uint64_t)push->m + TILE_LARGE - 1) / TILE_LARGE *
                      ((push->n + TILE_LARGE - 1) / TILE_LARGE) * product->count;
-    bool is_large = product->real == REAL_F32 && large >= 64;
+    bool is_large = product->real == REAL_F32 && large >= TILES_ENOUGH;
     uint32_t tile = is_large ? TILE_LARGE : TILE;
     VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_MATMUL_F32, product->real)};
     if (is_large) dispatch.shader = SHADER_MATMUL_F32_LARGE;
@@ -209,7 +217,7 @@ static Status run_tiles(Device *device, Product *product) {
     dispatch.n_constants = 4;
     dispatch.constants[2] = choose_fetch(product, product->a, push->a_column, push->a_row, push->m);
     dispatch.constants[3] = choose_fetch(product, product->b, push->b_row, push->b_column, push->n);
-    TRY(set_tiles(device, product, tile, &dispatch));
+    TRY(set_tiles(device, product, tile, tile, &dispatch));
     return dispatch_batches(device, product, &dispatch);
 }
 
@@ -218,6 +226,9 @@ static Status run_tiles(Device *device, Product *product) {
 // Whether eight numbers at a time come along k (0) or along the other dim (1); else -1.
 static int choose_across(const Product *product, const TensorView *view, int64_t depth_stride,
                          int64_t side_stride, uint32_t side) {
+    if (depth_stride < 0 || depth_stride > MATRIX_STRIDE_MAX || side_stride < 0 ||
+        side_stride > MATRIX_STRIDE_MAX)
+        return -1;
     if (in_lanes(product, view, (int64_t[]){depth_stride, side_stride}, product->push.k, 8))
         return 0;
     return in_lanes(product, view, (int64_t[]){side_stride, depth_stride}, side, 8) ? 1 : -1;
@@ -228,7 +239,8 @@ static bool choose_matrix(Device *device, const Product *product, int across[2])
     const ProductPush *push = &product->push;
     DType dtype = product->a->dtype, out = product->out->dtype;
     if ((dtype != DTYPE_FLOAT16 && dtype != DTYPE_BFLOAT16) || product->b->dtype != dtype ||
-        out == DTYPE_FLOAT64)
+        out == DTYPE_FLOAT64 ||
+        vulkan_features(device)->shared_bytes_max < matrix_tiles[0].shared_bytes)
         return false;
     uint32_t needs = dtype == DTYPE_BFLOAT16 ? VULKAN_NEEDS_MATRIX_BFLOAT : VULKAN_NEEDS_MATRIX;
     if (!(vulkan_features(device)->has & needs)) return false;
@@ -237,22 +249,30 @@ static bool choose_matrix(Device *device, const Product *product, int across[2])
     return across[0] >= 0 && across[1] >= 0;
 }
 
+// Large tiles where they keep the whole device busy.
+static bool choose_large(Device *device, const Product *product) {
+    const MatrixTile *large = &matrix_tiles[1];
+    const ProductPush *push = &product->push;
+    uint64_t tiles = ((uint64_t)push->m + large->rows - 1) / large->rows *
+                     ((push->n + large->columns - 1) / large->columns) * product->count;
+    return tiles >= TILES_ENOUGH &&
+           vulkan_features(device)->shared_bytes_max >= large->shared_bytes;
+}
+
 static Status run_matrix(Device *device, Product *product, const int across[2]) {
     ProductPush *push = &product->push;
-    uint64_t large = ((uint64_t)push->m + TILE_LARGE - 1) / TILE_LARGE *
-                     ((push->n + TILE_LARGE - 1) / TILE_LARGE) * product->count;
-    bool is_large = large >= MATRIX_TILES_ENOUGH, bfloat = product->a->dtype == DTYPE_BFLOAT16;
-    uint32_t tile = is_large ? TILE_LARGE : TILE;
+    bool is_large = choose_large(device, product), bfloat = product->a->dtype == DTYPE_BFLOAT16;
+    const MatrixTile *tile = &matrix_tiles[is_large];
     // Results are stored eight at a time where nothing is cut off.
-    bool whole = push->m % tile == 0 && push->n % tile == 0 && push->k % MATRIX_DEPTH == 0 &&
-                 vulkan_address(product->out) % 16 == 0;
+    bool whole = push->m % tile->rows == 0 && push->n % tile->columns == 0 &&
+                 push->k % MATRIX_DEPTH == 0 && vulkan_address(product->out) % 16 == 0;
     VulkanDispatch dispatch = {
         .shader = bfloat ? SHADER_MATMUL_BFLOAT : SHADER_MATMUL_HALF,
         .n_constants = 5,
         .constants = {0, 0, (uint32_t)across[0], (uint32_t)across[1], whole},
     };
     if (is_large) dispatch.shader++;
-    TRY(set_tiles(device, product, tile, &dispatch));
+    TRY(set_tiles(device, product, tile->rows, tile->columns, &dispatch));
     return dispatch_batches(device, product, &dispatch);
 }
 
