@@ -42,6 +42,22 @@ void text_append_codepoint(Text *text, uint32_t codepoint) {
     text_append(text, bytes, utf8_encode(codepoint, bytes));
 }
 
+void text_append_quoted(Text *text, const char *bytes, size_t length) {
+    static const char special[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
+    text_append_char(text, '"');
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        const char *found = c ? strchr(special, c) : NULL;
+        if (found)
+            text_format(text, "\\%c", letters[found - special]);
+        else if (c < 0x20 || c == 0x7F)
+            text_format(text, "\\u%04x", (unsigned)c);
+        else
+            text_append_char(text, (char)c);
+    }
+    text_append_char(text, '"');
+}
+
 void text_append_repeated(Text *text, char c, size_t count) {
     if (!reserve(text, count)) return;
     memset(text->bytes + text->length, c, count);

@@ -17,6 +17,8 @@ void text_append(Text *text, const char *bytes, size_t length);
 void text_append_string(Text *text, const char *string);
 void text_append_char(Text *text, char c);
 void text_append_codepoint(Text *text, uint32_t codepoint); // as UTF-8
+// In double quotes, as JSON and scripts write strings: what would end it or is not seen is escaped.
+void text_append_quoted(Text *text, const char *bytes, size_t length);
 void text_append_repeated(Text *text, char c, size_t count);
 void text_format(Text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_format_v(Text *text, const char *format, va_list arguments);

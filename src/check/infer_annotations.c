@@ -67,6 +67,19 @@ static const Fact *misfit(Inference *in, const Checked *checked) {
     return checked->fact;
 }
 
+static const Fact *misfit_of_kind(Inference *in, const Checked *checked) {
+    Text value = {0};
+    fact_describe(checked->fact, &value);
+    if (checked->fact->kind == FACT_NONE)
+        fail(STATUS_TYPE, "%s must be %s, but there is no value", checked->what,
+             type_text(in, checked->type));
+    else
+        fail(STATUS_TYPE, "%s must be %s, but it is %s", checked->what,
+             type_text(in, checked->type), text_get(&value));
+    text_free(&value);
+    return misfit(in, checked);
+}
+
 static void fail_dimension(Inference *in, const Checked *checked, size_t index, int64_t wanted) {
     const Dimension *dimension = &checked->type->dimensions[index];
     const TensorType *actual = &checked->fact->as.tensor.type;
@@ -144,16 +157,7 @@ static const Fact *refine_tensor(Inference *in, const Checked *checked) {
         Span made = fact->made.begin ? fact->made : checked->type->span;
         return fact_made(&in->arena, refined, made);
     }
-    Text value = {0};
-    fact_describe(fact, &value);
-    if (fact->kind == FACT_NONE)
-        fail(STATUS_TYPE, "%s must be %s, but there is no value", checked->what,
-             type_text(in, checked->type));
-    else
-        fail(STATUS_TYPE, "%s must be %s, but it is %s", checked->what,
-             type_text(in, checked->type), text_get(&value));
-    text_free(&value);
-    return misfit(in, checked);
+    return misfit_of_kind(in, checked);
 }
 
 // What a word takes beside values of which nothing is known.
@@ -201,16 +205,7 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
                    : (same ? &fact_any : fact_kind(&in->arena, FACT_INT));
     }
     if (declares) return &fact_any; // conversions have rules of their own
-    Text value = {0};
-    fact_describe(fact, &value);
-    if (fact->kind == FACT_NONE)
-        fail(STATUS_TYPE, "%s must be %s, but there is no value", checked->what,
-             type_text(in, checked->type));
-    else
-        fail(STATUS_TYPE, "%s must be %s, but it is %s", checked->what,
-             type_text(in, checked->type), text_get(&value));
-    text_free(&value);
-    return misfit(in, checked);
+    return misfit_of_kind(in, checked);
 }
 
 const Fact *annotation_refine(Inference *in, const TypeNode *type, const Fact *fact,

@@ -63,27 +63,6 @@ typedef struct JsonWriter {
 
 static Status write_value(JsonWriter *writer, Value value);
 
-static void write_string(JsonWriter *writer, const char *bytes, size_t length) {
-    Text *out = &writer->text;
-    text_append_char(out, '"');
-    for (size_t i = 0; i < length; i++) {
-        char c = bytes[i];
-        if (c == '"' || c == '\\')
-            text_format(out, "\\%c", c);
-        else if (c == '\n')
-            text_append_string(out, "\\n");
-        else if (c == '\t')
-            text_append_string(out, "\\t");
-        else if (c == '\r')
-            text_append_string(out, "\\r");
-        else if ((unsigned char)c < 0x20)
-            text_format(out, "\\u%04x", (unsigned)c);
-        else
-            text_append_char(out, c);
-    }
-    text_append_char(out, '"');
-}
-
 static Status write_float(JsonWriter *writer, double number) {
     if (!isfinite(number))
         return fail(STATUS_VALUE, "to_json: JSON has no %s", value_text(value_float(number)).text);
@@ -128,11 +107,11 @@ static Status write_list(JsonWriter *writer, const List *list) {
 static Status write_member(JsonWriter *writer, bool first, Value key, Value item) {
     separate(writer, first);
     if (key.kind == VALUE_STRING) {
-        write_string(writer, key.as.string->bytes, key.as.string->length);
+        text_append_quoted(&writer->text, key.as.string->bytes, key.as.string->length);
     } else { // keys of other kinds are written as their text
         Text text = {0};
         TRY(value_print(key, false, &text));
-        write_string(writer, text_get(&text), text.length);
+        text_append_quoted(&writer->text, text_get(&text), text.length);
         text_free(&text);
     }
     text_append_string(&writer->text, ": ");
@@ -177,11 +156,11 @@ static Status write_value(JsonWriter *writer, Value value) {
     case VALUE_INT: number_append_integer(&writer->text, value.as.integer); return STATUS_OK;
     case VALUE_FLOAT: return write_float(writer, value.as.number);
     case VALUE_STRING:
-        write_string(writer, value.as.string->bytes, value.as.string->length);
+        text_append_quoted(&writer->text, value.as.string->bytes, value.as.string->length);
         return STATUS_OK;
     case VALUE_DTYPE: {
         const char *name = dtype_name((DType)value.as.integer);
-        write_string(writer, name, strlen(name));
+        text_append_quoted(&writer->text, name, strlen(name));
         return STATUS_OK;
     }
     case VALUE_LIST:

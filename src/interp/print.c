@@ -19,28 +19,6 @@ typedef struct Outer {
 
 static Status print_nested(Value value, bool quoted, const Outer *outer, Text *out);
 
-static void print_quoted(const String *string, Text *out) {
-    text_append_char(out, '"');
-    for (size_t i = 0; i < string->length; i++) {
-        char c = string->bytes[i];
-        if (c == '"' || c == '\\')
-            text_format(out, "\\%c", c);
-        else if (c == '\n')
-            text_append_string(out, "\\n");
-        else if (c == '\t')
-            text_append_string(out, "\\t");
-        else if (c == '\r')
-            text_append_string(out, "\\r");
-        else if (c == '\0')
-            text_append_string(out, "\\0");
-        else if ((unsigned char)c < 0x20 || c == 0x7F)
-            text_format(out, "\\u%04x", (unsigned)c);
-        else
-            text_append_char(out, c);
-    }
-    text_append_char(out, '"');
-}
-
 static Status print_items(const List *list, const Outer *outer, Text *out) {
     for (size_t i = 0; i < list->count; i++) {
         if (i) text_append_string(out, ", ");
@@ -124,7 +102,7 @@ static Status print_nested(Value value, bool quoted, const Outer *outer, Text *o
     case VALUE_FLOAT: number_append_float(out, value.as.number); break;
     case VALUE_STRING:
         if (quoted)
-            print_quoted(value.as.string, out);
+            text_append_quoted(out, value.as.string->bytes, value.as.string->length);
         else
             text_append(out, value.as.string->bytes, value.as.string->length);
         break;
@@ -158,7 +136,7 @@ static void describe_string(const String *string, Text *out) {
     enum { SHOWN_MAX = 40 };
     Value cut = string_slice(string, 0,
                              string_length(string) < SHOWN_MAX ? string_length(string) : SHOWN_MAX);
-    print_quoted(cut.as.string, out);
+    text_append_quoted(out, cut.as.string->bytes, cut.as.string->length);
     if (string_length(string) > SHOWN_MAX) text_append_string(out, "...");
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/settings.h"
 #include "main/command.h"
 
 int usage_error(const Command *command, const char *format, ...) {
@@ -61,6 +62,9 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
     } else if (strncmp(arguments[*index], "--memory-check=", 15) == 0) {
         setenv("TL_MEMORY_CHECK", arguments[(*index)++] + 15, 1);
     } else if ((value = option_value("--device", arguments, count, index))) {
+        int number;
+        if (!device_name_parse(value, &number))
+            bad_option("--device needs cpu, vulkan, vulkan:N or auto, but it is \"%s\"", value);
         setenv("TL_DEVICE", value, 1);
     } else if ((value = option_value("--seed", arguments, count, index))) {
         char *end;

@@ -42,6 +42,15 @@ static void test_text(void **state) {
     free(empty);
 }
 
+static void test_quoted(void **state) {
+    (void)state;
+    static const char bytes[] = "a\"b\\c\n\t\r\0\x01\x7F";
+    Text text = {0};
+    text_append_quoted(&text, bytes, sizeof bytes - 1);
+    assert_string_equal(text_get(&text), "\"a\\\"b\\\\c\\n\\t\\r\\u0000\\u0001\\u007f\"");
+    text_free(&text);
+}
+
 static void test_every_codepoint(void **state) {
     (void)state;
     for (uint32_t codepoint = 0; codepoint <= 0x10FFFF; codepoint++) {
@@ -157,10 +166,10 @@ static void test_error_record(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_every_codepoint),
-        cmocka_unit_test(test_invalid_utf8), cmocka_unit_test(test_letters),
-        cmocka_unit_test(test_arena),        cmocka_unit_test(test_vector),
-        cmocka_unit_test(test_error_record),
+        cmocka_unit_test(test_quoted),          cmocka_unit_test(test_text),
+        cmocka_unit_test(test_every_codepoint), cmocka_unit_test(test_invalid_utf8),
+        cmocka_unit_test(test_letters),         cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_vector),          cmocka_unit_test(test_error_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,8 @@ USAGE = [
                          "usage: tl repl   (also: tl on a terminal)\n"),
     (["fmt", "--what"], "error: there is no option --what\nusage: tl fmt [--check] [FILE|FOLDER...]\n"),
     (["run", "--device"], "error: --device needs a value\n"),
+    (["run", "--device", "nowhere", "f"],
+     'error: --device needs cpu, vulkan, vulkan:N or auto, but it is "nowhere"\n'),
     (["run", "--seed", "x", "f"], 'error: --seed needs a whole number from 0, but it is "x"\n'),
 ]
 

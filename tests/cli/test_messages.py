@@ -86,8 +86,8 @@ SKIPPED_FOLDERS = ("src/device/vulkan/",)  # its tests need a driver; tests/cli/
 
 def unescape(literal):
     return ast.literal_eval("b" + re.sub(r"[^\x00-\x7f]", lambda m: "".join(f"\\x{b:02x}" for b in m[0].encode(errors="surrogatepass")),
-                                         re.sub(r"\\u([0-9a-fA-F]{4})",
-                                                lambda m: chr(int(m[1], 16)), literal))).decode(errors="replace")
+                                         re.sub(r"(?<!\\)((?:\\\\)*)\\u([0-9a-fA-F]{4})",
+                                                lambda m: m[1] + chr(int(m[2], 16)), literal))).decode(errors="replace")
 
 
 def tokens_of(text):
