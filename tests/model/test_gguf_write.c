@@ -165,7 +165,7 @@ static void one_random_file(void) {
     Tensor *tensors[TENSORS_MAX];
     int64_t alignment = 8 << next_random(6);
     size_t count = next_random(TENSORS_MAX + 1);
-    char name[16];
+    char name[32];
     assert_int_equal(gguf_writer_put_integer(writer, "general.alignment", GGUF_UINT32, alignment),
                      STATUS_OK);
     for (size_t i = 0; i < count; i++) {
