@@ -35,6 +35,7 @@ class Vulkan(unittest.TestCase):
             status, output = run_program(PROGRAMS[0].parent / name, nowhere)
             self.assertNotEqual(status, 0)
             self.assertIn("cannot open the device vulkan: there is no Vulkan driver", output)
+        self.assertIn("\nvulkan     not usable: there is no Vulkan driver\n", run("devices", env=nowhere).out)
 
 
 VULKAN = {"TL_DEVICE": "vulkan", "TL_MEMORY_CHECK": "strict"}
@@ -65,6 +66,29 @@ print(before, memory().waits)
 """
         result = run_code(code, env=VULKAN)
         self.assertEqual((result.status, result.out), (0, "0 3\n"), result.err)
+
+    def test_one_wait_a_token(self):
+        """MEMORY (2): 22 layers x 100 tokens."""
+        code = """
+let w = rand([64, 64])
+let cache = KVCache::new_f32(22, 128)
+fn token() {
+  let x = rand([1, 64])
+  for l in 0..22 {
+    let k = x @ w
+    cache.append(l, k, k)
+    x = rms_norm(x + attention(reshape(x, [1, 4, 16]), cache.get_k(l).reshape([-1, 4, 16]),
+      cache.get_v(l).reshape([-1, 4, 16])).reshape([1, 64]) @ w, ones([64]))
+  }
+  argmax(x) as int
+}
+token()
+let before = memory()
+for t in 0..99 { token() }
+print(memory().waits - before.waits, memory().live - before.live)
+"""
+        result = run_code(code, env=VULKAN)
+        self.assertEqual((result.status, result.out), (0, "99 0\n"), result.err)
 
     def test_a_lost_device_stays_lost(self):
         """MEMORY (21)"""
