@@ -10,6 +10,12 @@ const uint PIXELS = 128, TILE = 64, DEPTH = 8, PITCH = PIXELS + 4;
 layout(local_size_x = 128) in;
 layout(constant_id = 1) const bool OUT_FOURS = false; // four pixels of the result are neighbours
 
+#ifdef REAL_F64
+const uint PACKED = FLOAT64;
+#else
+const uint PACKED = FLOAT32;
+#endif
+
 shared real weights[DEPTH * TILE], numbers[DEPTH * PITCH];
 
 // Where the next panel comes from.
@@ -44,13 +50,12 @@ void step_panel() {
     find_tap();
 }
 
-void fetch(out real4 weight, out real mine[DEPTH]) {
+// What is not there is read elsewhere and dropped by whoever uses it: loads without branches overlap.
+void fetch(out real4 weight, out real mine[DEPTH], out uint there) {
     weight = load4(weight_at, PACKED);
-    [[unroll]] for (uint d = 0; d < DEPTH; d++) {
-        mine[d] = R(0);
-        if (is_inside && channel + d < shape.channels)
-            mine[d] = load_at(tap_at + channel_bytes * uint64_t(d), IN_DTYPE);
-    }
+    there = is_inside ? shape.channels - channel : 0;
+    [[unroll]] for (uint d = 0; d < DEPTH; d++)
+        mine[d] = load_at(d < there ? tap_at + channel_bytes * uint64_t(d) : weight_at, IN_DTYPE);
 }
 
 void store_pixels(uint group, uint first_out, uint64_t first_pixel, real sums[8][8]) {
@@ -109,15 +114,16 @@ void main() {
     uint my_out = thread / 16 * 4, my_column = thread % 16 * 4;
     real4 weight;
     real mine[DEPTH];
-    fetch(weight, mine);
+    uint there;
+    fetch(weight, mine, there);
     for (uint panel = 0; panel < panels; panel++) {
         barrier();
-        [[unroll]] for (uint d = 0; d < DEPTH; d++) numbers[d * PITCH + thread] = mine[d];
+        [[unroll]] for (uint d = 0; d < DEPTH; d++) numbers[d * PITCH + thread] = d < there ? mine[d] : R(0);
         [[unroll]] for (uint i = 0; i < 4; i++) weights[thread * 4 + i] = weight[i];
         barrier();
         if (panel + 1 < panels) {
             step_panel();
-            fetch(weight, mine);
+            fetch(weight, mine, there);
         }
         [[unroll]] for (uint d = 0; d < DEPTH; d++) {
             real w[8], x[8];

@@ -7,6 +7,7 @@
 layout(local_size_x = 128) in;
 layout(constant_id = 1) const uint DEPTH = 8;
 layout(constant_id = 2) const uint TILE = 64;
+layout(constant_id = 3) const uint PACKED_AS = FLOAT32;
 
 void main() {
     uint64_t number = group_number() * 128UL + uint64_t(gl_LocalInvocationID.x);
@@ -27,5 +28,5 @@ void main() {
                           int64_t(channel) * shape.weight_channel + int64_t(o) * shape.weight_to +
                           int64_t(y) * shape.weight_window[0] + int64_t(x) * shape.weight_window[1],
                       WEIGHT);
-    store(out_address, int64_t(number), PACKED, weight);
+    store(out_address, int64_t(number), PACKED_AS, weight);
 }

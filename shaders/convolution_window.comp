@@ -47,15 +47,19 @@ void step_pixel() {
     }
 }
 
-void fetch(uint first_out, out real up[UP_EACH], out real mine[EACH]) {
+// What is not there is read elsewhere and dropped by whoever uses it: loads without branches overlap.
+// Bits of `there`: of the columns, then of the channels from above.
+void fetch(uint first_out, out real up[UP_EACH], out real mine[EACH], out uint there) {
     int top = int(pixel_y) * shape.stride[0] - shape.padding[0];
     int left = int(pixel_x) * shape.stride[1] - shape.padding[1];
     uint64_t from =
         image_at + bytes_of(int64_t(top) * shape.image[2] + int64_t(left) * shape.image[3], IN_DTYPE);
+    there = 0;
     [[unroll]] for (uint r = 0; r < EACH; r++) {
         uint y = uint(top) + uint(column_row[r]), x = uint(left) + uint(column_column[r]);
         bool is_inside = pixels_left > 0UL && y < shape.image_dims[0] && x < shape.image_dims[1];
-        mine[r] = is_inside ? load_at(from + column_at[r], IN_DTYPE) : R(0);
+        mine[r] = load_at(is_inside ? from + column_at[r] : weight_address, IN_DTYPE);
+        there |= uint(is_inside) << r;
     }
     uint64_t up_from = up_at + bytes_of(int64_t(pixel_y) * shape.to[2] +
                                             int64_t(pixel_x) * shape.to[3],
@@ -64,7 +68,8 @@ void fetch(uint first_out, out real up[UP_EACH], out real mine[EACH]) {
     [[unroll]] for (uint r = 0; r < UP_EACH; r++) {
         uint o = first_out + r * APART;
         bool is_there = pixels_left > 0UL && o < shape.outs;
-        up[r] = is_there ? load_at(up_from + apart * uint64_t(o), WEIGHT) : R(0);
+        up[r] = load_at(is_there ? up_from + apart * uint64_t(o) : weight_address, WEIGHT);
+        there |= uint(is_there) << EACH + r;
     }
 }
 
@@ -93,15 +98,17 @@ void main() {
         [[unroll]] for (uint j = 0; j < 8; j++) sums[i][j] = R(0);
     uint my_out = thread / 16 * 4, my_column = thread % 16 * 4;
     real up[UP_EACH], mine[EACH];
-    fetch(first_out + row, up, mine);
+    uint there;
+    fetch(first_out + row, up, mine, there);
     for (uint64_t at = first; at < end; at += uint64_t(DEPTH)) {
         barrier();
-        [[unroll]] for (uint r = 0; r < EACH; r++) numbers[depth * PITCH + row + r * APART] = mine[r];
+        [[unroll]] for (uint r = 0; r < EACH; r++)
+            numbers[depth * PITCH + row + r * APART] = (there >> r & 1u) != 0 ? mine[r] : R(0);
         [[unroll]] for (uint r = 0; r < UP_EACH; r++)
-            ups[depth * UP_PITCH + row + r * APART] = up[r];
+            ups[depth * UP_PITCH + row + r * APART] = (there >> EACH + r & 1u) != 0 ? up[r] : R(0);
         barrier();
         step_pixel();
-        fetch(first_out + row, up, mine);
+        fetch(first_out + row, up, mine, there);
         [[unroll]] for (uint d = 0; d < DEPTH; d++) {
             real w[8], x[8];
             [[unroll]] for (uint i = 0; i < 8; i++) {

@@ -18,9 +18,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Sha
     int64_t in_strides[8], out_strides[8]; // of all dims, the last four: batch, row, head, number
     uint dims[8];
     int64_t offset; // added to the row
-    uint pairs, items;
+    uint pairs, items, first; // items from `first` on are made here
     int64_t cosine_strides[2], sine_strides[2];
-    uint64_t turns[FREQUENCIES]; // per row, in 2^-64
+    uint64_t turns[FREQUENCIES]; // per row, in 2^-64: of the pairs from `first` on
 };
 layout(push_constant, scalar) uniform Push {
     Shape shape;
@@ -35,7 +35,7 @@ void rotate(uint pair, int64_t row, out real cosine, out real sine) {
         sine = load(sines, row * shape.sine_strides[0] + int64_t(pair) * shape.sine_strides[1], SINE);
         return;
     }
-    uint64_t turn = uint64_t(row) * shape.turns[pair];
+    uint64_t turn = uint64_t(row) * shape.turns[pair - shape.first];
     uint64_t quarter = turn + 0x2000000000000000UL >> 62;
     int64_t rest = int64_t(turn - (quarter << 62));
     real angle = real_of_int64(rest) * power_of_two(-62) * HALF_PI;
@@ -50,7 +50,7 @@ void rotate(uint pair, int64_t row, out real cosine, out real sine) {
 void main() {
     uint number = uint(group_number()) * 256 + gl_LocalInvocationID.x;
     if (number >= count) return;
-    uint item = number % shape.items, rest = number / shape.items;
+    uint item = shape.first + number % shape.items, rest = number / shape.items;
     int64_t from = 0L, to = 0L, row = shape.offset;
     const int last = int(RANK) - 1;
     for (int d = last - 1; d >= 0; d--) {

@@ -33,10 +33,4 @@ int seen_at(int at, uint i, uint axis) {
     return place < int(shape.image_dims[axis]) ? place : -1;
 }
 
-#ifdef REAL_F64
-const uint PACKED = FLOAT64;
-#else
-const uint PACKED = FLOAT32;
-#endif
-
 #endif

@@ -312,16 +312,21 @@ static void bench_heads(int64_t largest) {
     bench_attention("causal float16", keys / 2, keys / 2, DTYPE_FLOAT16);
 }
 
-static void bench_convolution(int64_t largest) {
-    int64_t side = largest >= 1024 ? 112 : 28;
+static void bench_pictures(const char *name, int64_t side, DType dtype) {
     Bench bench = begin(KERNEL_CONV2D);
-    ADD(&bench, DTYPE_FLOAT32, 8, 64, side, side);
-    ADD(&bench, DTYPE_FLOAT32, 8, 64, side, side);
-    ADD(&bench, DTYPE_FLOAT32, 64, 64, 3, 3);
+    ADD(&bench, dtype, 8, 64, side, side);
+    ADD(&bench, dtype, 8, 64, side, side);
+    ADD(&bench, dtype, 64, 64, 3, 3);
     bench.call.options = (KernelOptions){.integers = {1, 1, 1, 1, 1, 1, 1}};
     double work = 2e-12 * 8 * 64 * 64 * 9 * (double)(side * side);
-    row("convolution", "3 x 3, 64 channels", work / measure(&bench), "TFLOP/s");
+    row("convolution", name, work / measure(&bench), "TFLOP/s");
     finish(&bench);
+}
+
+static void bench_convolution(int64_t largest) {
+    int64_t side = largest >= 1024 ? 112 : 28;
+    bench_pictures("3 x 3, 64 channels", side, DTYPE_FLOAT32);
+    bench_pictures("3 x 3, 64 channels, float16", side, DTYPE_FLOAT16);
 }
 
 // Microseconds of the kernels of one decoded token of a llama of 1.1 B, one after the other.

@@ -152,6 +152,39 @@ static void test_attention_mixed_and_wide(void **state) {
     run_case(&c);
     c.keys = 0; // nothing to see: zeros
     run_case(&c);
+    c.keys = 9;
+    c.layout = LAYOUT_REVERSED;
+    for (int i = 0; i < 4; i++) {
+        c.dtype = c.cache_dtype = i % 2 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+        c.queries = 2 + i;
+        c.value_width = i < 2 ? 1100 : 20;
+        c.width = i == 2 ? 900 : 30;
+        run_case(&c);
+    }
+}
+
+// Widths and lengths that shaders in tiles divide, and others.
+static void test_attention_of_many(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32};
+    static const int64_t shapes[][6] = {{128, 128, 1, 1, 128, 128}, {33, 200, 2, 4, 128, 128},
+                                        {65, 65, 1, 3, 64, 64},     {40, 37, 2, 2, 80, 96},
+                                        {40, 129, 2, 1, 24, 136},   {17, 65, 1, 2, 200, 130}};
+    for (int i = 0; i < 30; i++) {
+        const int64_t *shape = shapes[i % 6];
+        Case c = {.dtype = dtypes[i / 6 % 3],
+                  .cache_dtype = dtypes[i / 6 % 3],
+                  .batch = 1 + i / 6 % 2,
+                  .queries = shape[0],
+                  .keys = shape[1],
+                  .key_heads = shape[2],
+                  .group = shape[3],
+                  .width = shape[4],
+                  .value_width = shape[5],
+                  .causal = i % 7 < 4,
+                  .mask = i % 4 == 0 ? DTYPE_BOOL : DTYPE_COUNT};
+        run_case(&c);
+    }
 }
 
 // Few queries see so many keys that devices look at them in parts.
@@ -205,9 +238,10 @@ static void test_attention_extremes(void **state) {
 
 static void check_rope(DType dtype, Layout layout, bool half_style, int64_t rotary, int64_t offset,
                        bool tables) {
-    enum { BATCH = 2, ROWS = 5, HEADS = 3, WIDTH = 12 };
+    enum { BATCH = 2, ROWS = 5, HEADS = 3 };
+    int64_t width = rotary > 12 ? rotary + 20 : 12;
     Array in, out, cosines, sines;
-    int64_t dims[4] = {BATCH, ROWS, HEADS, WIDTH}, table[2] = {ROWS + 4, rotary / 2};
+    int64_t dims[4] = {BATCH, ROWS, HEADS, width}, table[2] = {ROWS + 4, rotary / 2};
     array_make(&in, dtype, layout, 4, dims);
     array_make(&out, dtype, (Layout)((layout + 1) % LAYOUT_COUNT), 4, dims);
     array_make(&cosines, DTYPE_FLOAT32, layout, 2, table);
@@ -226,7 +260,7 @@ static void check_rope(DType dtype, Layout layout, bool half_style, int64_t rota
     call.outputs[0] = array_view(&out);
     assert_int_equal(run_kernel(KERNEL_ROPE, &call), STATUS_OK);
     for (int64_t index = 0; index < array_count(&in.view); index++) {
-        int64_t x = index % WIDTH, row = index / WIDTH / HEADS % ROWS, half = rotary / 2;
+        int64_t x = index % width, row = index / width / HEADS % ROWS, half = rotary / 2;
         double want = array_get(&in, index);
         if (x < rotary) {
             int64_t pair = half_style ? x % half : x / 2;
@@ -265,6 +299,8 @@ static void test_rope(void **state) {
                     check_rope(dtypes[d], (Layout)layout, half, rotaries[r], 100000, false);
                     check_rope(dtypes[d], (Layout)layout, half, rotaries[r], 3, true);
                 }
+    for (int half = 0; half < 2; half++)
+        check_rope(DTYPE_FLOAT32, LAYOUT_PLAIN, half, 1200, 3, false);
 }
 
 static int suite(void) {
@@ -272,6 +308,7 @@ static int suite(void) {
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_mixed_and_wide),
         cmocka_unit_test(test_attention_to_many_keys),
+        cmocka_unit_test(test_attention_of_many),
         cmocka_unit_test(test_attention_extremes),
         cmocka_unit_test(test_rope),
     };

@@ -40,6 +40,11 @@ Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView 
 // All numbers of a call's first output become 0; the FILL kernel.
 Status vulkan_fill_zeros(Device *device, const KernelCall *call) MUST_USE;
 
+// ATTENTION of many rows, where a shader of its own fits; false where none does.
+bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status);
+// ATTENTION with `columns` numbers of each value at a time.
+Status vulkan_attend_slices(Device *device, const KernelCall *call, int64_t columns) MUST_USE;
+
 // A copy whose views have their neighbours along different dims, and nothing to convert.
 bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
 Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;

@@ -11,7 +11,8 @@ enum {
     OUTS_FEW = 4, // channels of a group that are not worth a tile
     PIXELS = 128, // of a tile of convolution.comp
     TILE = 64,
-    DEPTH = 8,
+    DEPTH = 8, // channels of a panel
+    MATRIX_DEPTH = 32,
     SIZE_MAX_OF_AXIS = 1 << 30,
 };
 
@@ -36,6 +37,8 @@ typedef struct Convolution {
     ConvolutionShape shape;
     VulkanReal real;
     int64_t groups;
+    uint32_t depth; // channels of a panel
+    DType packed;   // of the weights
 } Convolution;
 
 // Dtypes, and what does not depend on the direction.
@@ -107,10 +110,10 @@ static Status pack_weights(Device *device, const Convolution *c, const TensorVie
                             .out = vulkan_address(packed),
                             .count = (uint64_t)packed->dims[0]};
     VulkanDispatch dispatch = dispatch_of(c, SHADER_CONVOLUTION_WEIGHTS_F32, &push);
-    dispatch.n_constants = 3;
-    dispatch.constants[0] = dtypes_of(c, c->weight->dtype);
-    dispatch.constants[1] = DEPTH;
-    dispatch.constants[2] = TILE;
+    dispatch.n_constants = 4;
+    memcpy(dispatch.constants,
+           (uint32_t[]){dtypes_of(c, c->weight->dtype), c->depth, TILE, c->packed},
+           4 * sizeof(uint32_t));
     dispatch.cost = push.count;
     vulkan_reads(&dispatch, c->weight);
     vulkan_writes(&dispatch, packed);
@@ -126,12 +129,15 @@ static bool out_in_fours(const TensorView *out) {
 }
 
 static Status convolve_packed(Device *device, const Convolution *c, const TensorView *packed,
-                              uint64_t depth) {
+                              uint64_t terms) {
     ConvolutionPush push = {vulkan_address(c->image), vulkan_address(packed),
                             c->bias ? vulkan_address(c->bias) : 0, vulkan_address(c->out),
                             c->shape.pixels};
     VulkanDispatch dispatch = dispatch_of(c, SHADER_CONVOLUTION_F32, &push);
     dispatch.n_constants = 2;
+    if (c->depth == MATRIX_DEPTH)
+        dispatch.shader =
+            c->packed == DTYPE_BFLOAT16 ? SHADER_CONVOLUTION_BFLOAT : SHADER_CONVOLUTION_HALF;
     dispatch.constants[0] = dtypes_of(c, DTYPE_FLOAT32);
     dispatch.constants[1] = out_in_fours(c->out);
     vulkan_reads(&dispatch, c->image);
@@ -140,17 +146,30 @@ static Status convolve_packed(Device *device, const Convolution *c, const Tensor
     vulkan_writes(&dispatch, c->out);
     vulkan_groups_for(device, &dispatch, push.count, PIXELS);
     dispatch.groups[2] = (uint32_t)c->groups * c->shape.out_tiles;
-    dispatch.cost = push.count * dispatch.groups[2] * TILE * depth;
+    dispatch.cost = push.count * dispatch.groups[2] * TILE * terms;
     return vulkan_dispatch(device, &dispatch);
+}
+
+// On matrix units where the device has them for the dtype and there are channels for a panel.
+static void choose_packing(Device *device, Convolution *c) {
+    DType dtype = c->image->dtype;
+    uint32_t needs = VULKAN_NEEDS_SUBGROUP_32;
+    needs |= dtype == DTYPE_BFLOAT16 ? VULKAN_NEEDS_MATRIX_BFLOAT : VULKAN_NEEDS_MATRIX;
+    bool fits = (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16) && c->weight->dtype == dtype &&
+                c->real == REAL_F32 && c->shape.channels > DEPTH;
+    bool matrices = fits && (vulkan_features(device)->has & needs) == needs;
+    c->depth = matrices ? MATRIX_DEPTH : DEPTH;
+    c->packed = matrices ? dtype : c->real == REAL_F64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
 }
 
 static Status convolve(Device *device, Convolution *c) {
     ConvolutionShape *shape = &c->shape;
     uint64_t pixels = (uint64_t)(c->out->dims[0] * c->out->dims[2] * c->out->dims[3]);
     uint64_t tiles = ((uint64_t)shape->outs + TILE - 1) / TILE;
-    uint64_t depth = ((uint64_t)shape->channels + DEPTH - 1) / DEPTH * DEPTH * shape->window[0] *
-                     shape->window[1];
-    uint64_t packed_count = (uint64_t)c->groups * depth * tiles * TILE;
+    choose_packing(device, c);
+    uint64_t panels =
+        ((uint64_t)shape->channels + c->depth - 1) / c->depth * shape->window[0] * shape->window[1];
+    uint64_t packed_count = (uint64_t)c->groups * panels * c->depth * tiles * TILE;
     uint32_t most = vulkan_features(device)->groups_max[2];
     if (view_count(c->out) == 0) return STATUS_OK;
     if (shape->outs <= OUTS_FEW || pixels > UINT32_MAX - PIXELS || packed_count > UINT32_MAX ||
@@ -159,10 +178,9 @@ static Status convolve(Device *device, Convolution *c) {
     shape->out_tiles = (uint32_t)tiles;
     shape->pixels = (uint32_t)pixels;
     TensorView packed;
-    TRY(vulkan_scratch(device, c->real == REAL_F64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
-                       (int64_t)packed_count, &packed));
+    TRY(vulkan_scratch(device, c->packed, (int64_t)packed_count, &packed));
     Status status = pack_weights(device, c, &packed);
-    if (status == STATUS_OK) status = convolve_packed(device, c, &packed, depth);
+    if (status == STATUS_OK) status = convolve_packed(device, c, &packed, panels * c->depth);
     buffer_release(packed.buffer);
     return status;
 }

@@ -10,8 +10,9 @@ enum {
     NO_DTYPE = 15,
     ROWS = 16, // of attention.comp: a workgroup's rows
     ATTENTION_THREADS = 128,
-    VALUES_MAX = 1024, // numbers of a value that the threads' registers hold
-    FEW_THREADS = 256, // of attention_few.comp
+    WIDTH_FEW_MAX = 512, // of heads that few rows are made of
+    VALUES_MAX = 1024,   // numbers of a value that the threads' registers hold
+    FEW_THREADS = 256,   // of attention_few.comp
     FEW_LANES_MAX = 32,
     FEW_WIDE_MAX = 2,
     FEW_ROWS = 4,
@@ -28,7 +29,8 @@ typedef struct RopeShape {
     int64_t in_strides[RANK_MAX], out_strides[RANK_MAX];
     uint32_t dims[RANK_MAX];
     int64_t offset;
-    uint32_t pairs, items;
+    uint32_t pairs, items, first;
+    uint32_t unused;
     int64_t cosine_strides[2], sine_strides[2];
     uint64_t turns[FREQUENCIES_MAX];
 } RopeShape;
@@ -39,9 +41,10 @@ typedef struct RopePush {
 } RopePush;
 
 // Turns per row as a fraction of 2^64: whole turns wrap away, and no row is too large.
-static void fill_turns(const KernelOptions *options, int64_t rotary, RopeShape *shape) {
-    for (int64_t i = 0; i < rotary / 2; i++) {
-        double frequency = pow(options->scalars[0], -2.0 * (double)i / (double)rotary);
+static void fill_turns(const KernelOptions *options, RopeShape *shape) {
+    for (uint32_t i = 0; i < FREQUENCIES_MAX && shape->first + i < shape->pairs; i++) {
+        double part = (double)(shape->first + i) / (double)shape->pairs;
+        double frequency = pow(options->scalars[0], -part);
         long double turns = (long double)(options->scalars[1] * frequency) /
                             6.283185307179586476925286766559005768L;
         turns -= floorl(turns);
@@ -65,9 +68,6 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
     int64_t width = in->dims[last], numbers = view_count(in);
     ASSERT(in->rank >= 3 && rotary >= 0 && rotary % 2 == 0 && rotary <= width);
     if (numbers == 0) return STATUS_OK;
-    if (!cosines && rotary / 2 > FREQUENCIES_MAX)
-        return fail(STATUS_DEVICE, "%s: heads of more than %d numbers on %s", call->op_name,
-                    2 * FREQUENCIES_MAX, device->name);
     RopeShape shape = {.offset = call->options.integers[0],
                        .pairs = (uint32_t)(rotary / 2),
                        .items = (uint32_t)(width - rotary / 2)};
@@ -76,7 +76,6 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
         shape.out_strides[d] = out->strides[d];
         shape.dims[d] = (uint32_t)in->dims[d];
     }
-    if (!cosines) fill_turns(&call->options, rotary, &shape);
     VulkanReal real = rope_real(in, out);
     for (int i = 0; cosines && i < 2; i++) {
         shape.cosine_strides[i] = cosines->strides[i];
@@ -90,8 +89,7 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
     RopePush push = {.in = vulkan_address(in),
                      .out = vulkan_address(out),
                      .cosines = cosines ? vulkan_address(cosines) : 0,
-                     .sines = sines ? vulkan_address(sines) : 0,
-                     .count = (uint32_t)threads};
+                     .sines = sines ? vulkan_address(sines) : 0};
     uint32_t dtypes = (uint32_t)in->dtype | (uint32_t)out->dtype << 4;
     if (cosines) dtypes |= (uint32_t)cosines->dtype << 8 | (uint32_t)sines->dtype << 12;
     VulkanDispatch dispatch = {
@@ -102,13 +100,23 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
         .arguments_bytes = sizeof shape,
         .push = &push,
         .push_bytes = sizeof push,
-        .cost = threads * 4};
+    };
     vulkan_reads(&dispatch, in);
     vulkan_reads(&dispatch, cosines);
     vulkan_reads(&dispatch, sines);
     vulkan_writes(&dispatch, out);
-    vulkan_groups_for(device, &dispatch, threads, GROUP);
-    return vulkan_dispatch(device, &dispatch);
+    // As many pairs at once as their turns fit; the last time all that is left.
+    uint32_t items = shape.items;
+    for (; shape.first < items; shape.first += shape.items) {
+        bool is_last = cosines || shape.pairs - shape.first <= FREQUENCIES_MAX;
+        shape.items = is_last ? items - shape.first : FREQUENCIES_MAX;
+        push.count = (uint32_t)(numbers / width) * shape.items;
+        if (!cosines) fill_turns(&call->options, &shape);
+        dispatch.cost = (uint64_t)push.count * 4;
+        vulkan_groups_for(device, &dispatch, push.count, GROUP);
+        TRY(vulkan_dispatch(device, &dispatch));
+    }
+    return STATUS_OK;
 }
 
 // --- attention
@@ -176,14 +184,11 @@ static bool in_fours(const TensorView *view) {
 }
 
 static Status check_attention(Device *device, const KernelCall *call) {
-    const TensorView *v = call->inputs[2].view;
     for (int i = 0; i < 3; i++)
         if (!dtype_is_float(call->inputs[i].view->dtype)) return vulkan_no_kernel(device, call);
     if (call->n_inputs > 3 && call->inputs[3].view && dtype_is_quant(call->inputs[3].view->dtype))
         return vulkan_no_kernel(device, call);
-    if (v->dims[v->rank - 1] <= VALUES_MAX) return STATUS_OK;
-    return fail(STATUS_DEVICE, "%s: values of more than %d numbers on %s", call->op_name,
-                VALUES_MAX, device->name);
+    return STATUS_OK;
 }
 
 // --- attention of few rows
@@ -312,6 +317,10 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     if (view_count(out) == 0) return STATUS_OK;
     AttentionShape shape = {0};
     describe_attention(call, &shape);
+    Status status;
+    bool is_many = shape.row_blocks > 1 || q->dims[q->rank - 1] > WIDTH_FEW_MAX;
+    if (is_many && vulkan_attend_many(device, call, &status)) return status;
+    if (shape.value_width > VALUES_MAX) return vulkan_attend_slices(device, call, VALUES_MAX);
     VulkanReal real = REAL_F32;
     uint32_t dtypes = (uint32_t)out->dtype << 12 | (uint32_t)NO_DTYPE << 16;
     if (out->dtype == DTYPE_FLOAT64) real = REAL_F64;

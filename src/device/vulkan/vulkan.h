@@ -39,7 +39,7 @@ enum {
     VULKAN_NEEDS_NOTHING = 0,
     VULKAN_NEEDS_FLOAT64 = 1,
     VULKAN_NEEDS_FLOAT16 = 2,      // arithmetic; storage of float16 is always there
-    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic and shuffles in subgroups
+    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic, shuffles and votes in subgroups
     VULKAN_NEEDS_DOT_PRODUCT = 8,  // integer dot products
     VULKAN_NEEDS_MATRIX = 16,        // VK_KHR_cooperative_matrix, float16 to float32, in subgroups
     VULKAN_NEEDS_MATRIX_BFLOAT = 32, // the same of bfloat16

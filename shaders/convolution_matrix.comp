@@ -1,0 +1,155 @@
+// CONV2D of 16-bit floats on the device's matrix units: convolution.comp with panels of DEPTH channels
+// and matrices of 16 x 16, of which a subgroup has 2 x 4. See matmul_matrix.comp for the dialect:
+// nothing here may compute with float16.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_NV_cooperative_matrix : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#include "convolution.glsl"
+
+const uint PIXELS = 128, TILE = 64, DEPTH = 32;
+layout(local_size_x = 128) in;
+layout(constant_id = 1) const bool OUT_FOURS = false; // four pixels of the result are neighbours
+layout(constant_id = 2) const uint M = 16;
+layout(constant_id = 3) const uint N = 16;
+layout(constant_id = 4) const uint K = 16;
+
+// In vectors of eight numbers: weights [channel][out], numbers [pixel][channel].
+const uint W_PITCH = TILE / 8 + 1, X_PITCH = DEPTH / 8 + 1, X_FIRST = DEPTH * W_PITCH;
+shared uvec4 panels[X_FIRST + PIXELS * X_PITCH];
+
+uint window_y, window_x, channel; // of the next panel
+uint64_t weight_at, tap_at;
+bool is_inside;
+int top, left; // of the pixel that this thread brings
+uint64_t pixel_at, channel_bytes;
+bool is_pixel;
+
+void find_tap() {
+    int y = seen_at(top, window_y, 0), x = seen_at(left, window_x, 1);
+    is_inside = is_pixel && y >= 0 && x >= 0;
+    tap_at = pixel_at + 2UL * uint64_t(int64_t(y) * shape.image[2] + int64_t(x) * shape.image[3]);
+}
+
+void step_panel() {
+    channel += DEPTH;
+    tap_at += channel_bytes * uint64_t(DEPTH);
+    weight_at += uint64_t(2 * shape.out_tiles * TILE * DEPTH);
+    if (channel < shape.channels) return;
+    channel = 0;
+    if (++window_x == shape.window[1]) {
+        window_x = 0;
+        window_y++;
+    }
+    find_tap();
+}
+
+// What is not there is read elsewhere and dropped by whoever uses it: loads without branches overlap.
+void fetch(out uvec4 weight[2], out uint mine[DEPTH], out uint there) {
+    uint64_t row = uint64_t(2 * shape.out_tiles * TILE);
+    [[unroll]] for (uint i = 0; i < 2; i++) weight[i] = Word4(weight_at + uint64_t(i * 16) * row).v;
+    there = is_inside ? shape.channels - channel : 0;
+    [[unroll]] for (uint d = 0; d < DEPTH; d++)
+        mine[d] = uint(Short(d < there ? tap_at + channel_bytes * uint64_t(d) : weight_at).v);
+}
+
+uint pair_of(uint mine[DEPTH], uint d, uint there) {
+    return (d < there ? mine[d] : 0) | (d + 1 < there ? mine[d + 1] : 0) << 16;
+}
+
+// Four pixels of one channel of the result, from `pixel` on.
+void store_pixels(uint o, uint64_t pixel, vec4 values) {
+    if (pixel >= uint64_t(shape.pixels)) return;
+    uint plane = shape.out_dims[0] * shape.out_dims[1];
+    if (BIAS != NONE) values += load(bias_address, int64_t(o) * shape.bias, BIAS);
+    for (uint p = 0; p < 4; p++) {
+        if (pixel + uint64_t(p) >= uint64_t(shape.pixels)) return;
+        uint n = (uint(pixel) + p) / plane, rest = (uint(pixel) + p) % plane;
+        int64_t at = int64_t(n) * shape.to[0] + int64_t(o) * shape.to[1] +
+                     int64_t(rest / shape.out_dims[1]) * shape.to[2] +
+                     int64_t(rest % shape.out_dims[1]) * shape.to[3];
+        if (OUT_FOURS) {
+            store4(element_address(out_address, at, OUT_DTYPE), OUT_DTYPE, values);
+            return;
+        }
+        store(out_address, at, OUT_DTYPE, values[p]);
+    }
+}
+
+void main() {
+    uint thread = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
+    uint64_t tile = group_number();
+    if (tile * uint64_t(PIXELS) >= uint64_t(shape.pixels)) return;
+    uint group = gl_WorkGroupID.z / shape.out_tiles;
+    uint out_first = gl_WorkGroupID.z % shape.out_tiles * TILE;
+    uint64_t my_pixel = tile * uint64_t(PIXELS) + uint64_t(thread);
+    is_pixel = my_pixel < uint64_t(shape.pixels);
+    uint rest = uint(my_pixel);
+    left = int(rest % shape.out_dims[1]) * shape.stride[1] - shape.padding[1];
+    rest /= shape.out_dims[1];
+    top = int(rest % shape.out_dims[0]) * shape.stride[0] - shape.padding[0];
+    channel_bytes = 2UL * uint64_t(shape.image[1]);
+    pixel_at = image_address + 2UL * uint64_t(int64_t(rest / shape.out_dims[0]) * shape.image[0]) +
+               channel_bytes * uint64_t(group * shape.channels);
+    uint panels_all = (shape.channels + DEPTH - 1) / DEPTH * shape.window[0] * shape.window[1];
+    uint row_weights = shape.out_tiles * TILE; // of a channel
+    weight_at = weight_address +
+                2UL * (uint64_t(group * panels_all) * uint64_t(DEPTH * row_weights) +
+                       uint64_t(thread / 8 * row_weights + out_first + thread % 8 * 8));
+    window_y = window_x = channel = 0;
+    find_tap();
+
+    uint part_out = gl_SubgroupID / 2 * 32, part_pixel = gl_SubgroupID % 2 * 64; // of this subgroup
+    fcoopmatNV<32, gl_ScopeSubgroup, M, N> sums[2][4];
+    [[unroll]] for (uint i = 0; i < 2; i++)
+        [[unroll]] for (uint j = 0; j < 4; j++) sums[i][j] = fcoopmatNV<32, gl_ScopeSubgroup, M, N>(0.0);
+    uvec4 weight[2];
+    uint mine[DEPTH], there;
+    fetch(weight, mine, there);
+    for (uint panel = 0; panel < panels_all; panel++) {
+        barrier();
+        [[unroll]] for (uint i = 0; i < 2; i++)
+            panels[(thread / 8 + i * 16) * W_PITCH + thread % 8] = weight[i];
+        [[unroll]] for (uint d = 0; d < DEPTH; d += 8)
+            panels[X_FIRST + thread * X_PITCH + d / 8] =
+                uvec4(pair_of(mine, d, there), pair_of(mine, d + 2, there),
+                      pair_of(mine, d + 4, there), pair_of(mine, d + 6, there));
+        barrier();
+        if (panel + 1 < panels_all) {
+            step_panel();
+            fetch(weight, mine, there);
+        }
+        [[unroll]] for (uint step = 0; step < DEPTH / 16; step++) {
+            fcoopmatNV<16, gl_ScopeSubgroup, M, K> w[2];
+            [[unroll]] for (uint i = 0; i < 2; i++)
+                coopMatLoadNV(w[i], panels, step * 16 * W_PITCH + part_out / 8 + i * 2, W_PITCH, true);
+            [[unroll]] for (uint j = 0; j < 4; j++) {
+                fcoopmatNV<16, gl_ScopeSubgroup, K, N> x;
+                coopMatLoadNV(x, panels, X_FIRST + (part_pixel + j * 16) * X_PITCH + step * 2, X_PITCH,
+                              true);
+                [[unroll]] for (uint i = 0; i < 2; i++) sums[i][j] = coopMatMulAddNV(w[i], x, sums[i][j]);
+            }
+        }
+    }
+    barrier();
+    // Each subgroup passes its matrices through a corner of its own: two vectors a thread.
+    const uint OUT_PITCH = 5;
+    uint corner = gl_SubgroupID * 16 * OUT_PITCH, my_row = lane / 2, my_column = lane % 2 * 8;
+    uint place = corner + my_row * OUT_PITCH + my_column / 4;
+    uint64_t first_pixel = tile * uint64_t(PIXELS) + uint64_t(part_pixel + my_column);
+    [[unroll]] for (uint i = 0; i < 2; i++)
+        [[unroll]] for (uint j = 0; j < 4; j++) {
+            coopMatStoreNV(sums[i][j], panels, corner, OUT_PITCH, false);
+            subgroupMemoryBarrierShared();
+            subgroupBarrier();
+            uint o = out_first + part_out + i * 16 + my_row;
+            if (o < shape.outs)
+                for (uint v = 0; v < 2; v++)
+                    store_pixels(group * shape.outs + o, first_pixel + uint64_t(j * 16 + v * 4),
+                                 uintBitsToFloat(panels[place + v]));
+            subgroupMemoryBarrierShared();
+            subgroupBarrier();
+        }
+}

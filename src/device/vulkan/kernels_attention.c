@@ -1,0 +1,169 @@
+// ATTENTION of many rows: on matrix units where the device has them for the dtype, else in panels.
+#include <math.h>
+#include <string.h>
+
+#include "device/vulkan/kernels.h"
+
+enum {
+    NO_DTYPE = 15,
+    WIDTH = 64, // of heads and values, in attention_matrix.comp
+    WIDTH_LARGE = 128,
+    GROUP_ROWS = 64,
+    COLUMNS = 128, // of attention_many.comp
+    SHARED_BYTES = 4 * (64 * 68 + 16 * (68 + 132)),
+};
+
+typedef struct AttentionShape {
+    int64_t q[3], k[3], v[3], to[3], mask[3];
+    int64_t batch_strides[5][RANK_MAX];
+    uint64_t k_address, v_address, mask_address;
+    uint32_t batch_dims[RANK_MAX];
+    uint32_t batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
+    uint32_t width;
+} AttentionShape;
+
+typedef struct AttentionPush {
+    uint64_t q, out, scale;
+} AttentionPush;
+
+typedef struct Attention {
+    const KernelCall *call;
+    const TensorView *q, *k, *v, *out, *mask;
+    AttentionShape shape;
+    uint64_t batches, rows; // rows of a key head
+} Attention;
+
+static void fill_strides(const TensorView *view, int64_t heads[3]) {
+    memcpy(heads, view->strides + view->rank - 3, 3 * sizeof *heads);
+}
+
+static void describe(Attention *a, const KernelCall *call) {
+    *a = (Attention){.call = call,
+                     .q = call->inputs[0].view,
+                     .k = call->inputs[1].view,
+                     .v = call->inputs[2].view,
+                     .mask = call->n_inputs > 3 ? call->inputs[3].view : NULL,
+                     .out = call->outputs[0],
+                     .batches = 1};
+    AttentionShape *shape = &a->shape;
+    int lead = a->q->rank - 3;
+    const TensorView *views[5] = {a->q, a->k, a->v, a->out, a->mask};
+    int64_t *heads[5] = {shape->q, shape->k, shape->v, shape->to, shape->mask};
+    for (int i = 0; i < 5; i++) {
+        if (!views[i]) continue;
+        fill_strides(views[i], heads[i]);
+        for (int d = 0; d < lead; d++) shape->batch_strides[i][d] = views[i]->strides[d];
+    }
+    for (int d = 0; d < lead; d++) {
+        shape->batch_dims[d] = (uint32_t)a->q->dims[d];
+        a->batches *= (uint64_t)a->q->dims[d];
+    }
+    shape->batch_rank = (uint32_t)lead;
+    shape->queries = (uint32_t)a->q->dims[lead];
+    shape->keys = (uint32_t)a->k->dims[lead];
+    shape->key_heads = (uint32_t)a->k->dims[lead + 1];
+    shape->shared_heads = (uint32_t)(a->q->dims[lead + 1] / a->k->dims[lead + 1]);
+    shape->width = (uint32_t)a->q->dims[lead + 2];
+    shape->value_width = (uint32_t)a->v->dims[lead + 2];
+    shape->k_address = vulkan_address(a->k);
+    shape->v_address = vulkan_address(a->v);
+    shape->mask_address = a->mask ? vulkan_address(a->mask) : 0;
+    a->rows = (uint64_t)shape->queries * shape->shared_heads;
+}
+
+// Rows of `lanes` numbers can be read and written at once.
+static bool in_lanes(const TensorView *view, int64_t lanes) {
+    int last = view->rank - 1;
+    if (view->strides[last] != 1 || view->dims[last] % lanes != 0) return false;
+    for (int d = 0; d < last; d++)
+        if (view->strides[d] % lanes != 0) return false;
+    return vulkan_address(view) % ((uint64_t)lanes * dtype_size(view->dtype)) == 0;
+}
+
+static bool can_use_matrices(Device *device, const Attention *a) {
+    DType dtype = a->q->dtype;
+    if ((dtype != DTYPE_FLOAT16 && dtype != DTYPE_BFLOAT16) || a->k->dtype != dtype ||
+        a->v->dtype != dtype || a->out->dtype == DTYPE_FLOAT64)
+        return false;
+    uint32_t needs = VULKAN_NEEDS_SUBGROUP | VULKAN_NEEDS_SUBGROUP_32 |
+                     (dtype == DTYPE_BFLOAT16 ? VULKAN_NEEDS_MATRIX_BFLOAT : VULKAN_NEEDS_MATRIX);
+    if ((vulkan_features(device)->has & needs) != needs) return false;
+    return a->shape.width <= WIDTH_LARGE && a->shape.value_width <= WIDTH_LARGE &&
+           in_lanes(a->q, 8) && in_lanes(a->k, 8) && in_lanes(a->v, 8) && in_lanes(a->out, 8);
+}
+
+// In panels: float32 sums, any strides, any width.
+static bool can_use_panels(Device *device, const Attention *a) {
+    const TensorView *views[] = {a->q, a->k, a->v, a->out};
+    for (int i = 0; i < 4; i++)
+        if (views[i]->dtype == DTYPE_FLOAT64) return false;
+    return vulkan_features(device)->shared_bytes_max >= SHARED_BYTES;
+}
+
+static Status attend(Device *device, Attention *a, VulkanDispatch *dispatch) {
+    AttentionShape *shape = &a->shape;
+    shape->row_blocks = (uint32_t)((a->rows + GROUP_ROWS - 1) / GROUP_ROWS);
+    uint64_t groups = (uint64_t)shape->row_blocks * shape->key_heads;
+    const VulkanFeatures *features = vulkan_features(device);
+    if (groups > features->groups_max[0] || a->batches > features->groups_max[1])
+        return fail(STATUS_DEVICE, "%s: too many heads or batches for %s", a->call->op_name,
+                    device->name);
+    AttentionPush push = {vulkan_address(a->q), vulkan_address(a->out),
+                          vulkan_real_bits(a->call->options.scalars[0] * M_LOG2E, REAL_F32)};
+    dispatch->constants[0] = (uint32_t)a->q->dtype | (uint32_t)a->k->dtype << 4 |
+                             (uint32_t)a->v->dtype << 8 | (uint32_t)a->out->dtype << 12 |
+                             (a->mask ? (uint32_t)a->mask->dtype : NO_DTYPE) << 16;
+    dispatch->constants[1] = a->call->options.flag;
+    dispatch->arguments = shape;
+    dispatch->arguments_bytes = sizeof *shape;
+    dispatch->push = &push;
+    dispatch->push_bytes = sizeof push;
+    dispatch->groups[0] = (uint32_t)groups;
+    dispatch->groups[1] = (uint32_t)a->batches;
+    dispatch->cost = a->batches * groups * dispatch->groups[2] * GROUP_ROWS * shape->keys *
+                     (shape->width + shape->value_width / dispatch->groups[2]);
+    for (int i = 0; i < a->call->n_inputs; i++) vulkan_reads(dispatch, a->call->inputs[i].view);
+    vulkan_writes(dispatch, a->out);
+    return vulkan_dispatch(device, dispatch);
+}
+
+bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status) {
+    Attention a;
+    describe(&a, call);
+    if (can_use_matrices(device, &a)) {
+        bool wide = a.shape.width > WIDTH || a.shape.value_width > WIDTH;
+        bool bfloat = a.q->dtype == DTYPE_BFLOAT16;
+        VulkanDispatch dispatch = {
+            .shader = bfloat ? SHADER_ATTENTION_BFLOAT : SHADER_ATTENTION_HALF,
+            .n_constants = 2,
+            .groups = {0, 0, 1},
+        };
+        if (wide) dispatch.shader++;
+        *status = attend(device, &a, &dispatch);
+        return true;
+    }
+    if (!can_use_panels(device, &a)) return false;
+    VulkanDispatch dispatch = {
+        .shader = SHADER_ATTENTION_MANY,
+        .n_constants = 3,
+        .constants = {0, 0, in_lanes(a.q, 4) && in_lanes(a.k, 4) && in_lanes(a.v, 4)},
+        .groups = {0, 0, (a.shape.value_width + COLUMNS - 1) / COLUMNS},
+    };
+    *status = attend(device, &a, &dispatch);
+    return true;
+}
+
+Status vulkan_attend_slices(Device *device, const KernelCall *call, int64_t columns) {
+    KernelCall part = *call;
+    TensorView v = *call->inputs[2].view, out = *call->outputs[0];
+    int last = v.rank - 1;
+    part.inputs[2].view = &v;
+    part.outputs[0] = &out;
+    for (int64_t left = v.dims[last]; left > 0; left -= columns) {
+        v.dims[last] = out.dims[last] = left < columns ? left : columns;
+        TRY(vulkan_kernel_ATTENTION(device, &part));
+        v.offset += (size_t)(columns * v.strides[last]) * dtype_size(v.dtype);
+        out.offset += (size_t)(columns * out.strides[last]) * dtype_size(out.dtype);
+    }
+    return STATUS_OK;
+}
