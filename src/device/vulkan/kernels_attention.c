@@ -10,7 +10,7 @@ enum {
     WIDTH_LARGE = 128,
     GROUP_ROWS = 64,
     COLUMNS = 128, // of attention_many.comp
-    SHARED_BYTES = 4 * (64 * 68 + 16 * (68 + 132)),
+    SHARED_BYTES = 4 * (64 * 68 + 2 * 16 * 68 + 64 * 17),
 };
 
 typedef struct AttentionShape {
