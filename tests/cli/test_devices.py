@@ -156,9 +156,7 @@ def apart(dtype, ours, theirs):
     return ""
 
 
-class Devices(unittest.TestCase):
-    every_device = True
-
+class Calls(unittest.TestCase):
     def test_every_operation_is_tried(self):
         rows = set()
         for file in ("ops.def", "ops_composed.def"):
@@ -166,13 +164,19 @@ class Devices(unittest.TestCase):
             rows |= set(re.findall(r"^OP_(?:MAP|RUN|OVERLOAD)\((\w+),", text, re.M))
         self.assertEqual(rows ^ set(CALLS), set())
 
-    def compare(self, dtype, variant):
-        other = os.environ.get("TL_DEVICE", "cpu")
-        if other == "cpu":
+
+class Devices(unittest.TestCase):
+    every_device = True
+
+    def setUp(self):
+        self.other = os.environ.get("TL_DEVICE", "cpu")
+        if self.other == "cpu":
             self.skipTest("in the pass of another device")
+
+    def compare(self, dtype, variant):
         code = program(dtype, variant)
         with ThreadPoolExecutor(2) as pool:
-            cpu, gpu = pool.map(lambda device: run_code(code, env={"TL_DEVICE": device}, timeout=500), ("cpu", other))
+            cpu, gpu = pool.map(lambda device: run_code(code, env={"TL_DEVICE": device}, timeout=500), ("cpu", self.other))
         self.assertEqual((cpu.status, gpu.status), (0, 0), cpu.err[-2000:] + gpu.err[-2000:])
         ours, theirs = cpu.out.splitlines(), gpu.out.splitlines()
         self.assertEqual(len(ours), len(theirs))
