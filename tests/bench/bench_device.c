@@ -282,10 +282,16 @@ static void bench_vector(DType weight, DType dtype, int64_t rows, int64_t n) {
 }
 
 static void bench_vectors(int64_t n) {
-    static const DType weights[] = {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_Q6_K, DTYPE_FLOAT16,
-                                    DTYPE_FLOAT32};
-    for (int i = 0; i < 5; i++) bench_vector(weights[i], DTYPE_FLOAT32, 1, n);
-    bench_vector(DTYPE_Q4_0, DTYPE_FLOAT32, 4, n);
+    static const DType weights[] = {DTYPE_Q4_0,   DTYPE_Q8_0,   DTYPE_Q6_K,    DTYPE_Q4_K,
+                                    DTYPE_Q5_K,   DTYPE_Q2_K,   DTYPE_Q3_K,    DTYPE_Q4_1,
+                                    DTYPE_Q5_0,   DTYPE_Q5_1,   DTYPE_IQ4_NL,  DTYPE_IQ4_XS,
+                                    DTYPE_TQ1_0,  DTYPE_TQ2_0,  DTYPE_FLOAT16, DTYPE_FLOAT32};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        bench_vector(weights[i], DTYPE_FLOAT32, 1, n);
+    for (int64_t rows = 2; rows <= 8; rows *= 2) {
+        bench_vector(DTYPE_Q4_0, DTYPE_FLOAT32, rows, n);
+        bench_vector(DTYPE_Q6_K, DTYPE_FLOAT32, rows, n);
+    }
 }
 
 static void bench_attention(const char *name, int64_t queries, int64_t keys, DType dtype) {
@@ -355,7 +361,13 @@ static void bench_token(int64_t largest) {
     bench_token_product("q4_0 2048 x 5632", DTYPE_Q4_0, width, width / 4 * 11);
     bench_token_product("q4_0 5632 x 2048", DTYPE_Q4_0, width / 4 * 11 / 32 * 32, width);
     bench_token_product("q4_0 2048 x 32000", DTYPE_Q4_0, width, width * 125 / 8);
+    bench_token_product("q8_0 2048 x 2048", DTYPE_Q8_0, width, width);
+    bench_token_product("q8_0 2048 x 32000", DTYPE_Q8_0, width, width * 125 / 8);
+    bench_token_product("q6_k 2048 x 5632", DTYPE_Q6_K, width, width / 4 * 11);
     bench_token_product("f16 2048 x 2048", DTYPE_FLOAT16, width, width);
+    bench_token_product("f16 2048 x 256", DTYPE_FLOAT16, width, width / 8);
+    bench_token_product("f16 2048 x 5632", DTYPE_FLOAT16, width, width / 4 * 11);
+    bench_token_product("f16 5632 x 2048", DTYPE_FLOAT16, width / 4 * 11, width);
     Bench rope = begin(KERNEL_ROPE);
     for (int i = 0; i < 2; i++) ADD(&rope, DTYPE_FLOAT32, 1, 32, 64);
     rope.call.options = (KernelOptions){.scalars = {10000, 1}, .integers = {5, 64}};
@@ -370,6 +382,9 @@ static void bench_token(int64_t largest) {
     sum.call.options =
         (KernelOptions){.n_steps = 1, .steps = {{MAP_ADD, 0, 1, 2}}, .compute = DTYPE_FLOAT32};
     row_of_token(&sum, "add");
+    Bench copy = begin(KERNEL_COPY);
+    for (int i = 0; i < 2; i++) ADD(&copy, DTYPE_FLOAT32, width / 8);
+    row_of_token(&copy, "copy");
     Bench choice = begin(KERNEL_ARG_REDUCE);
     ADD(&choice, DTYPE_INT64, 1);
     ADD(&choice, DTYPE_FLOAT32, 1, width * 125 / 8);

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "device/settings.h"
+#include "device/vulkan/kernels.h"
 #include "device/vulkan/open.h"
 #include "device/vulkan/vulkan.h"
 
@@ -176,6 +177,19 @@ typedef struct VulkanRing {
     uint64_t tail_serial; // the last batch whose bytes are free again
 } VulkanRing;
 
+// --- what was made of what
+// -------------------------------------------------------------------------
+
+// The last norm: its input, its weight and its result, and in which epochs these were written.
+enum { RECALL_MEMORIES = 3 };
+typedef struct VulkanRecall {
+    VulkanNorm norm;
+    uint64_t out_address;
+    int64_t count;
+    VulkanMemory *memories[RECALL_MEMORIES]; // NULL: nothing is known
+    uint64_t written[RECALL_MEMORIES];
+} VulkanRecall;
+
 // --- pipelines -----------------------------------------------------------------------------------
 
 typedef struct VulkanPipeline {
@@ -228,6 +242,7 @@ typedef struct VulkanDevice {
     VulkanMemories memories;
     VulkanStream stream;
     VulkanRing ring;
+    VulkanRecall recall;
     VulkanPipelines pipelines;
     VulkanGate gate;
     uint32_t ledger[VULKAN_OBJECT_COUNT];
@@ -245,6 +260,9 @@ Status vulkan_refuse_lost(const VulkanDevice *vulkan) MUST_USE;
 // Everything below: with the lock held.
 // Notes the bounds of all that a memory holds, where it is little: just uploaded, of this dtype.
 void bounds_of_upload(VulkanMemory *memory, DType dtype, const void *source, size_t bytes);
+
+// Nothing is to be recalled from memory that goes.
+void recall_forget(VulkanDevice *vulkan, const VulkanMemory *memory);
 
 Status memories_open(VulkanDevice *vulkan) MUST_USE;
 void memories_close(VulkanDevice *vulkan);

@@ -7,9 +7,15 @@ enum {
     ROWS_FEW = 8,
     COLUMNS_OF_DOT = 8,
     COLUMNS_OF_LANES = 32,
-    COLUMNS_MANY = 1 << 14, // enough that a group has several of them
-    PAIR = 64,
-    PAIR_SHARED_BYTES = 24 << 10,
+    COLUMNS_MANY = 1 << 14, // enough that a team has several of them
+    SUPERBLOCK = 256,
+    RUN = 1024, // see matvec_blocks.comp
+    RUN_FOURS_PADDED = 264,
+    RUNS_AT_ONCE = 2,
+    TEAMS = 8,
+    ROWS_OF_BLOCKS = 4,
+    TABLE_BYTES = 64,
+    MAGIC_BITS = 0x4B000000, // of 2^23
     TILE_LARGE = 128,
     TILE = 64,
     MATRIX_DEPTH = 64,
@@ -31,7 +37,10 @@ typedef struct Batches {
 typedef struct ProductPush {
     uint64_t a, b, out;
     int64_t a_row, a_column, b_row, b_column;
-    uint32_t m, n, k, across;
+    uint32_t m, n, k, across, magic, a_fours;
+    float norm_eps;
+    uint32_t unused;
+    uint64_t norm;
 } ProductPush;
 
 typedef struct Product {
@@ -42,6 +51,7 @@ typedef struct Product {
     int batch_rank;
     uint64_t count; // batches
     VulkanReal real;
+    const VulkanNorm *norm; // that a is to go through; NULL: none
 } Product;
 
 static bool choose_real(Product *product) {
@@ -148,42 +158,100 @@ static Status dispatch_batches(Device *device, const Product *product, VulkanDis
     dispatch->cost = product->count * push->m * push->n * push->k;
     vulkan_reads(dispatch, product->a);
     vulkan_reads(dispatch, product->b);
+    if (product->norm) vulkan_reads(dispatch, &product->norm->weight);
     vulkan_writes(dispatch, product->out);
     return vulkan_dispatch(device, dispatch);
 }
 
-// One row by Q4_0 or Q8_0 in pairs of blocks: see matvec_blocks.comp.
-static bool can_pair_blocks(Device *device, const Product *product) {
-    const ProductPush *push = &product->push;
-    const TensorView *b = product->b;
-    if ((b->dtype != DTYPE_Q4_0 && b->dtype != DTYPE_Q8_0) || push->m != 1 || push->b_row != 1 ||
-        push->k % PAIR != 0 || push->b_column % PAIR != 0 || vulkan_address(b) % 4 != 0 ||
-        vulkan_features(device)->shared_bytes_max < PAIR_SHARED_BYTES)
-        return false;
-    for (int d = 0; d < product->batch_rank; d++)
-        if (b->strides[d] % PAIR != 0) return false;
-    return in_fours(product, product->a, push->a_column, push->a_row, push->k);
+static Status set_groups(Device *device, const Product *product, uint64_t groups,
+                         VulkanDispatch *dispatch) {
+    if (groups > vulkan_features(device)->groups_max[0])
+        return fail(STATUS_DEVICE, "%s: the result is too large for %s", product->call->op_name,
+                    device->name);
+    dispatch->groups[0] = (uint32_t)groups;
+    return STATUS_OK;
 }
 
-static Status run_pairs(Device *device, const Product *product) {
-    const ProductPush *push = &product->push;
-    uint32_t each = push->n >= COLUMNS_MANY ? 4 : push->n >= COLUMNS_MANY / 4 ? 2 : 1;
+// Rows that are an rms_norm which was only just asked for are read from before it, and the norm is
+// made on the way: that spares waiting for it. `in` is what takes the place of a.
+static void choose_norm(Device *device, Product *product, TensorView *in, VulkanNorm *norm) {
+    ProductPush *push = &product->push;
+    if (product->a->dtype != DTYPE_FLOAT32 || product->batch_rank > 0 || push->a_column != 1 ||
+        push->b_row != 1 || push->k % 8 != 0 || (push->m > 1 && push->a_row != push->k) ||
+        !vulkan_recall_norm(device, product->a, norm) || norm->width != push->k)
+        return;
+    *in = *product->a;
+    in->buffer = norm->in.buffer;
+    in->offset = norm->in.offset;
+    push->a = vulkan_address(in);
+    push->norm = vulkan_address(&norm->weight);
+    push->norm_eps = norm->eps;
+    if (push->norm % 16 != 0 || !in_fours(product, in, 1, push->a_row, push->k)) {
+        push->a = vulkan_address(product->a);
+        return;
+    }
+    product->a = in;
+    product->norm = norm;
+}
+
+// How matvec_blocks.comp shares its work: rows at a time, columns of a team, runs of the rows in
+// shared memory, and how many fours these take.
+typedef struct BlockShare {
+    uint32_t rows, each, runs, fours;
+} BlockShare;
+
+static BlockShare share_blocks(const Device *device, const ProductPush *push) {
+    BlockShare share = {.rows = push->m > 2 ? ROWS_OF_BLOCKS : push->m, .runs = RUNS_AT_ONCE};
+    share.each = push->n >= COLUMNS_MANY ? 4 : push->n >= COLUMNS_MANY / 4 ? 2 : 1;
+    uint32_t room = vulkan_features(device)->shared_bytes_max - TABLE_BYTES;
+    while (16 * RUN_FOURS_PADDED * share.rows * share.runs > room)
+        *(share.runs > 1 ? &share.runs : &share.rows) /= 2;
+    share.fours = RUN_FOURS_PADDED * share.rows * share.runs;
+    return share;
+}
+
+// Whether all columns begin at multiples of four bytes.
+static bool blocks_in_words(const Product *product) {
+    const TensorView *b = product->b;
+    const DTypeInfo *info = &dtype_info[b->dtype];
+    uint64_t bits = vulkan_address(b);
+    int64_t strides[RANK_MAX + 1] = {product->push.n > 1 ? product->push.b_column : 0};
+    for (int d = 0; d < product->batch_rank; d++) strides[d + 1] = b->strides[d];
+    for (int i = 0; i < product->batch_rank + 1; i++)
+        bits |= (uint64_t)(strides[i] / info->block_elements * info->block_bytes);
+    return bits % 4 == 0;
+}
+
+static Status run_blocks(Device *device, Product *product) {
+    ProductPush *push = &product->push;
+    const DTypeInfo *info = &dtype_info[product->b->dtype];
+    uint32_t super_bytes = (uint32_t)(SUPERBLOCK / info->block_elements * info->block_bytes);
+    BlockShare share = share_blocks(device, push);
+    push->a_fours = in_fours(product, product->a, push->a_column, push->a_row, push->k);
     VulkanDispatch dispatch = {
-        .shader = SHADER_MATVEC_BLOCKS, .n_constants = 3, .constants = {0, 0, each}};
-    dispatch.groups[0] = (push->n + COLUMNS_OF_DOT * each - 1) / (COLUMNS_OF_DOT * each);
+        .shader = SHADER_MATVEC_BLOCKS,
+        .n_constants = 9,
+        .constants = {0, 0, share.rows, share.each, share.runs, blocks_in_words(product),
+                      product->norm != NULL, super_bytes, share.fours},
+    };
+    push->across = (push->m + share.rows - 1) / share.rows;
+    push->magic = MAGIC_BITS;
+    uint32_t columns = TEAMS * share.each;
+    uint64_t groups = (uint64_t)push->across * ((push->n + columns - 1) / columns);
+    TRY(set_groups(device, product, groups, &dispatch));
     return dispatch_batches(device, product, &dispatch);
 }
 
 static Status run_few_rows(Device *device, const Product *product) {
     const ProductPush *push = &product->push;
-    bool quantised = dtype_is_quant(product->b->dtype);
     bool dot = push->a_column == 1 && push->b_row == 1;
     bool a_fours = in_fours(product, product->a, push->a_column, push->a_row, 4);
     bool b_fours = in_fours(product, product->b, push->b_row, push->b_column, 4);
     VulkanDispatch dispatch = {
-        .shader = quantised ? SHADER_MATVEC_QUANTISED : SHADER_MATVEC,
-        .n_constants = 5,
-        .constants = {0, 0, push->m, dot, (uint32_t)a_fours | (uint32_t)b_fours << 1},
+        .shader = SHADER_MATVEC,
+        .n_constants = 6,
+        .constants = {0, 0, push->m, dot, (uint32_t)a_fours | (uint32_t)b_fours << 1,
+                      product->norm != NULL},
     };
     uint32_t columns = dot ? COLUMNS_OF_DOT : COLUMNS_OF_LANES;
     dispatch.groups[0] = (push->n + columns - 1) / columns;
@@ -196,11 +264,7 @@ static Status set_tiles(Device *device, Product *product, uint32_t rows, uint32_
     ProductPush *push = &product->push;
     push->across = (push->n + columns - 1) / columns;
     uint64_t groups = (uint64_t)push->across * ((push->m + rows - 1) / rows);
-    if (groups > vulkan_features(device)->groups_max[0])
-        return fail(STATUS_DEVICE, "%s: the result is too large for %s", product->call->op_name,
-                    device->name);
-    dispatch->groups[0] = (uint32_t)groups;
-    return STATUS_OK;
+    return set_groups(device, product, groups, dispatch);
 }
 
 static Status run_tiles(Device *device, Product *product) {
@@ -292,6 +356,9 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     int across[2];
     if (!few && choose_matrix(device, &product, across))
         return run_matrix(device, &product, across);
-    if (few && can_pair_blocks(device, &product)) return run_pairs(device, &product);
+    TensorView before_norm;
+    VulkanNorm norm;
+    if (few) choose_norm(device, &product, &before_norm, &norm);
+    if (few && dtype_is_quant(product.b->dtype)) return run_blocks(device, &product);
     return few ? run_few_rows(device, &product) : run_tiles(device, &product);
 }
