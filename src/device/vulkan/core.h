@@ -236,6 +236,7 @@ typedef struct VulkanDevice {
     VkDevice handle;
     pthread_mutex_t lock;
     bool lost, abandoned;
+    struct VulkanDevice *next_abandoned; // in vulkan.c's list
     char lost_words[256]; // why, for every call after the first
     int patience_ms;      // without progress for so long, the device counts as lost
     uint64_t lose_after;  // tests: the submission that loses the device; 0: none

@@ -1,6 +1,7 @@
 // The Vulkan device as a whole: opening and closing, and the members of the backend.
 #include "device/vulkan/vulkan.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -65,12 +66,18 @@ static void check_ledger(const VulkanDevice *vulkan) {
     for (int i = 0; i < VULKAN_OBJECT_COUNT; i++) ASSERT(vulkan->ledger[i] == 0);
 }
 
-// Abandoned work may still use everything that there is: it is left to the end of the process.
+// Abandoned work may still use everything that there is: it is left to the end of the process, in a
+// list, so that checkers of leaks can tell.
+static _Atomic(VulkanDevice *) abandoned;
+
 static void destroy_vulkan(Device *device) {
     VulkanDevice *vulkan = vulkan_of(device);
     gate_hurry(vulkan);
     stream_close(vulkan);
-    if (vulkan->abandoned) return;
+    if (vulkan->abandoned) {
+        vulkan->next_abandoned = atomic_exchange(&abandoned, vulkan);
+        return;
+    }
     ring_close(vulkan);
     memories_close(vulkan);
     pipelines_close(vulkan);

@@ -514,12 +514,6 @@ static void test_cost_of_a_small_kernel(void **state) {
     device_close(device);
 }
 
-// What Mesa's software driver keeps is not ours.
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) {
-    return "leak:libvulkan_lvp\nleak:libLLVM\n";
-}
-
 #define TEST(function) cmocka_unit_test_setup(function, clean_environment)
 
 int main(void) {
