@@ -19,6 +19,19 @@ bool view_is_contiguous(const TensorView *view) {
     return true;
 }
 
+void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out) {
+    int missing = to->rank - x->rank;
+    out->buffer = x->buffer;
+    out->offset = x->offset;
+    out->dtype = x->dtype;
+    out->rank = to->rank;
+    for (int i = 0; i < to->rank; i++) {
+        bool repeats = i < missing || (x->dims[i - missing] == 1 && to->dims[i] != 1);
+        out->dims[i] = to->dims[i];
+        out->strides[i] = repeats ? 0 : x->strides[i - missing];
+    }
+}
+
 void walk_collect(Walk *walk, int n_views, const TensorView *const *views, int first, int rank) {
     ASSERT(n_views > 0 && n_views <= WALK_VIEWS_MAX && views[0]);
     walk->n_views = n_views;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "device/walk.h"
 #include "device/work.h"
 #include "tensor/map.h"
 #include "tensor/rules.h"

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "device/walk.h"
 #include "device/work.h"
 #include "tensor/record.h"
 #include "tensor/scalar.h"
@@ -113,19 +114,6 @@ static Status broadcast_inputs(const OpRow *op, const OpInput *inputs, int n, Sh
     }
     *out = result.shape;
     return STATUS_OK;
-}
-
-void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out) {
-    int missing = to->rank - x->rank;
-    out->buffer = x->buffer;
-    out->offset = x->offset;
-    out->dtype = x->dtype;
-    out->rank = to->rank;
-    for (int i = 0; i < to->rank; i++) {
-        bool repeats = i < missing || (x->dims[i - missing] == 1 && to->dims[i] != 1);
-        out->dims[i] = to->dims[i];
-        out->strides[i] = repeats ? 0 : x->strides[i - missing];
-    }
 }
 
 // An input whose reference is the last one on a buffer of exactly the result's size.

@@ -1,4 +1,4 @@
-// Elementwise operations, and what map.c and the views share about broadcasting.
+// Elementwise operations, and what map.c shares with other operations.
 #ifndef TENSOR_MAP_H
 #define TENSOR_MAP_H
 
@@ -7,8 +7,6 @@
 // Runs the formula of a MAP row: dtypes by its rule, shapes by broadcasting, in place where an
 // input is donated. Inputs are materialised here.
 Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) MUST_USE;
-// x seen with the dims of `to`, which it broadcasts to: stride 0 where it repeats.
-void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out);
 
 // A literal's numbers in another dtype, no longer a literal.
 Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) MUST_USE;

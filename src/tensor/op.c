@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/walk.h"
 #include "device/work.h"
 #include "tensor/map.h"
 #include "tensor/record.h"

@@ -6,19 +6,6 @@
 #include "device/cpu/cast.h"
 #include "device/cpu/iterate.h"
 
-// A view as it looks when it is broadcast to the dims of another.
-static TensorView broadcast_to(const TensorView *view, const TensorView *like) {
-    TensorView wide = *view;
-    wide.rank = like->rank;
-    memcpy(wide.dims, like->dims, sizeof wide.dims);
-    for (int d = 0; d < like->rank; d++) {
-        int own = d - (like->rank - view->rank);
-        bool repeated = own < 0 || (view->dims[own] == 1 && like->dims[d] != 1);
-        wide.strides[d] = repeated ? 0 : view->strides[own];
-    }
-    return wide;
-}
-
 typedef struct Put {
     CastRow cast;
     size_t size;
@@ -74,10 +61,11 @@ Status cpu_kernel_INDEX_PUT(const KernelCall *call) {
     if (dtype_is_quant(out->dtype) || (source && dtype_is_quant(source->dtype)))
         return fail(STATUS_DTYPE, "%s cannot write quantised numbers", call->op_name);
     Put put = {.size = dtype_size(out->dtype)};
-    TensorView mask = broadcast_to(call->inputs[1].view, out), values;
+    TensorView mask, values;
+    view_broadcast(call->inputs[1].view, out, &mask);
     const TensorView *views[] = {out, &mask, NULL};
     if (source) {
-        values = broadcast_to(source, out);
+        view_broadcast(source, out, &values);
         views[2] = &values;
         put.cast = (CastRow){source->dtype, out->dtype};
     } else {

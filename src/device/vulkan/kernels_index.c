@@ -233,32 +233,21 @@ Status vulkan_kernel_SCATTER(Device *device, const KernelCall *call) {
 // --- elements chosen by truth
 // ---------------------------------------------------------------------
 
-static TensorView broadcast_to(const TensorView *view, const TensorView *like) {
-    TensorView wide = *view;
-    wide.rank = like->rank;
-    memcpy(wide.dims, like->dims, sizeof wide.dims);
-    for (int d = 0; d < like->rank; d++) {
-        int own = d - (like->rank - view->rank);
-        bool repeated = own < 0 || (view->dims[own] == 1 && like->dims[d] != 1);
-        wide.strides[d] = repeated ? 0 : view->strides[own];
-    }
-    return wide;
-}
-
 typedef struct PutPush {
     uint64_t in, out, mask;
     uint32_t count;
 } PutPush;
 
 Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
-    TensorView out = *call->outputs[0], mask = broadcast_to(call->inputs[1].view, &out), values;
+    TensorView out = *call->outputs[0], mask, values;
+    view_broadcast(call->inputs[1].view, &out, &mask);
     const TensorView *source = call->inputs[0].view;
     if (dtype_is_quant(out.dtype) || (source && dtype_is_quant(source->dtype)))
         return fail(STATUS_DTYPE, "%s cannot write quantised numbers", call->op_name);
     if (view_count(&out) == 0) return STATUS_OK;
     PutPush push = {.mask = vulkan_address(&mask)};
     if (source) {
-        values = broadcast_to(source, &out);
+        view_broadcast(source, &out, &values);
         push.in = vulkan_address(&values);
     } else { // the bits of the number, as a whole number of its size
         values = (TensorView){.dtype = out.dtype};
