@@ -7,9 +7,9 @@
 
 const uint THREADS = 256, EACH = TILE * TILE / THREADS;
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint SIZE = 4;
-layout(constant_id = 2) const uint X = 1; // the dim along which the output's neighbours are
-layout(constant_id = 3) const uint Y = 0; // and the input's
+layout(constant_id = 1) const uint X = 1; // the dim along which the output's neighbours are
+layout(constant_id = 2) const uint Y = 0; // and the input's
+layout(constant_id = 3) const uint SIZE = 4;
 
 layout(push_constant, scalar) uniform Push {
     Strides shape; // of the output, then of the input
@@ -44,11 +44,10 @@ void store_bits(uint64_t address, Bits bits) {
 
 void main() {
     uint thread = gl_LocalInvocationID.x;
-    uint64_t number = group_number();
-    uint64_t across = uint64_t((shape.dims[X] + TILE - 1) / TILE);
-    uint64_t down = uint64_t((shape.dims[Y] + TILE - 1) / TILE);
-    uint x_first = uint(number % across) * TILE, y_first = uint(number / across % down) * TILE;
-    uint rest = uint(number / across / down);
+    uint number = uint(group_number());
+    uint across = (shape.dims[X] + TILE - 1) / TILE, down = (shape.dims[Y] + TILE - 1) / TILE;
+    uint x_first = number % across * TILE, y_first = number / across % down * TILE;
+    uint rest = number / across / down;
     int64_t to = 0L, from = 0L;
     for (int d = int(RANK) - 1; d >= 0; d--) {
         if (d == int(X) || d == int(Y)) continue;
