@@ -31,6 +31,8 @@ const uint BOOL = 0, UINT8 = 1, INT8 = 2, INT16 = 3, INT32 = 4, INT64 = 5, FLOAT
 layout(buffer_reference, scalar, buffer_reference_align = 1) buffer Byte { uint8_t v; };
 layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Short { uint16_t v; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Word { uint v; };
+layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Half { float16_t v; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Half4 { f16vec4 v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Long { uint64_t v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Word2 { uvec2 v; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Word4 { uvec4 v; };
@@ -109,6 +111,10 @@ bool real_isfinite(float v) { return (floatBitsToUint(v) & 0x7FFFFFFFu) < 0x7F80
 #define R(v) int64_t(v)
 bool real_isnan(int64_t v) { return false; }
 #endif
+
+// Whether the device rounds float32 to float16 as half_of_float does
+// (device/vulkan/rounding.c).
+layout(constant_id = 20) const bool ROUNDS_HALVES = false;
 
 const int64_t INT64_HIGHEST = 0x7FFFFFFFFFFFFFFFL;
 
@@ -263,7 +269,8 @@ real load_at(uint64_t address, uint dtype) {
 
 void store_at(uint64_t address, uint dtype, real value) {
     uint size = element_bytes(dtype);
-    if (size == 4) Word(address).v = bits_of_real_as(value, dtype);
+    if (ROUNDS_HALVES && dtype == FLOAT16) Half(address).v = float16_t(odd_of_real(value));
+    else if (size == 4) Word(address).v = bits_of_real_as(value, dtype);
     else if (size == 2) Short(address).v = uint16_t(bits_of_real_as(value, dtype));
 #if !defined(FLOATS_ONLY) || defined(HAS_FLOAT64)
     else if (size == 1) Byte(address).v = uint8_t(bits_of_real_as(value, dtype));
@@ -329,6 +336,11 @@ void store4(uint64_t address, uint dtype, real4 v) {
         return;
     }
 #endif
+    if (ROUNDS_HALVES && dtype == FLOAT16) {
+        Half4(address).v = f16vec4(
+            vec4(odd_of_real(v.x), odd_of_real(v.y), odd_of_real(v.z), odd_of_real(v.w)));
+        return;
+    }
     uvec4 bits;
     for (int i = 0; i < 4; i++) bits[i] = bits_of_real_as(v[i], dtype);
     if (size == 4) Word4(address).v = bits;

@@ -167,6 +167,47 @@ static void test_exact_integers(void **state) {
     array_free(&in);
 }
 
+// Numbers next to and in the middle between two neighbours of 16 bits, small, large and beyond.
+static void check_rounding(DType to, Layout layout) {
+    enum { EACH = 3 };
+    const int64_t dims[1] = {65536 * EACH};
+    Array in, out;
+    array_make(&in, DTYPE_FLOAT32, layout, 1, dims);
+    array_make(&out, to, layout, 1, dims);
+    for (int64_t i = 0; i < dims[0]; i++) {
+        uint16_t bits = (uint16_t)(i / EACH);
+        float low = to == DTYPE_FLOAT16 ? half_to_float(bits) : bfloat_to_float(bits);
+        float high = to == DTYPE_FLOAT16 ? half_to_float(bits + 1) : bfloat_to_float(bits + 1);
+        float middle = (float)(((double)low + (double)high) / 2);
+        // Devices may take float32 below its normal numbers for 0.
+        if (!isfinite(low) || !isfinite(high) || fabsf(low) < 0x1p-125f) middle = low;
+        if (!isnormal(middle) && isfinite(middle)) middle = 0;
+        array_set(&in, i,
+                  (double)nextafterf(middle, i % EACH == 0   ? -INFINITY
+                                             : i % EACH == 1 ? middle
+                                                             : INFINITY));
+    }
+    run_copy(&out, &in);
+    for (int64_t i = 0; i < dims[0]; i++) {
+        float value = (float)array_get(&in, i);
+        double expected = to == DTYPE_FLOAT16 ? half_to_float(half_from_float(value))
+                                              : bfloat_to_float(bfloat_from_float(value));
+        double got = array_get(&out, i);
+        if (!(got == expected || (got != got && expected != expected)))
+            fail_msg("%a becomes %a, expected %a", (double)value, got, expected);
+    }
+    array_free(&in);
+    array_free(&out);
+}
+
+static void test_rounding(void **state) {
+    (void)state;
+    for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
+        check_rounding(DTYPE_FLOAT16, (Layout)layout);
+        check_rounding(DTYPE_BFLOAT16, (Layout)layout);
+    }
+}
+
 // --- quantised
 // ------------------------------------------------------------------------------------
 
@@ -283,6 +324,7 @@ static int suite(void) {
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_broadcast_and_rank),
         cmocka_unit_test(test_exact_integers),
+        cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_quantised),
         cmocka_unit_test(test_fill),
         cmocka_unit_test(test_arange),

@@ -187,9 +187,11 @@ static void find_limits(const VulkanLibrary *library, VulkanPhysical *physical,
                         const FeatureChain *chain) {
     VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
-    VkPhysicalDeviceSubgroupProperties subgroup = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+    VkPhysicalDeviceFloatControlsProperties controls = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
         .pNext = physical->has_size_control ? &sizes : NULL};
+    VkPhysicalDeviceSubgroupProperties subgroup = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, .pNext = &controls};
     VkPhysicalDeviceMaintenance3Properties maintenance = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES, .pNext = &subgroup};
     VkPhysicalDeviceProperties2 properties = {
@@ -205,6 +207,10 @@ static void find_limits(const VulkanLibrary *library, VulkanPhysical *physical,
     features->group_threads_max = limits->maxComputeWorkGroupInvocations;
     features->shared_bytes_max = limits->maxComputeSharedMemorySize;
     memcpy(features->groups_max, limits->maxComputeWorkGroupCount, sizeof features->groups_max);
+    features->rounds_halves =
+        controls.shaderRoundingModeRTEFloat16 && controls.shaderDenormPreserveFloat16 &&
+        controls.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
+        controls.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
 }
 
 static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, VulkanPhysical *out) {
@@ -233,6 +239,7 @@ static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, Vulka
     find_family(library, out);
     find_memory(library, out);
     const char *missing = missing_feature(&chain);
+    if (!(out->features.has & VULKAN_NEEDS_SUBGROUP)) missing = "shuffles in subgroups";
     if (out->queues == 0) missing = "a queue that computes";
     if (missing) snprintf(out->unusable, sizeof out->unusable, "it lacks %s", missing);
 }

@@ -84,16 +84,21 @@ static Status create_pipeline(VulkanDevice *vulkan, const VulkanModule *module,
                         module->name);
 }
 
-// The module in the device's words, and of it what this pipeline is about; to be freed.
-static uint32_t *module_words(const VulkanModule *module, const VulkanPipeline *pipeline,
+// The module in the device's words, and of it what this pipeline is about; to be freed. One whose
+// float16 becomes bfloat16 has none to round to.
+static uint32_t *module_words(const VulkanDevice *vulkan, const VulkanPipeline *pipeline,
                               size_t *bytes) {
-    uint32_t *translated = NULL;
+    const VulkanModule *module = &vulkan_modules[pipeline->shader];
+    const uint32_t *words = module->words;
+    uint32_t *translated = NULL, *declared = NULL;
+    bool bfloat = (module->needs & VULKAN_NEEDS_MATRIX_BFLOAT) != 0;
     *bytes = module->bytes;
-    if (module->needs & (VULKAN_NEEDS_MATRIX | VULKAN_NEEDS_MATRIX_BFLOAT))
-        translated =
-            dialect_translate(module, (module->needs & VULKAN_NEEDS_MATRIX_BFLOAT) != 0, bytes);
-    uint32_t *pruned = module_prune(translated ? translated : module->words, bytes,
-                                    pipeline->n_constants, pipeline->constants);
+    if (bfloat || (module->needs & VULKAN_NEEDS_MATRIX))
+        words = translated = dialect_translate(module, bfloat, bytes);
+    if (vulkan->physical.features.rounds_halves && !bfloat)
+        words = declared = rounding_declare(words, bytes);
+    uint32_t *pruned = module_prune(words, bytes, pipeline->n_constants, pipeline->constants);
+    free(declared);
     free(translated);
     return pruned;
 }
@@ -102,7 +107,7 @@ static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
     const VulkanModule *module = &vulkan_modules[pipeline->shader];
     if (module->needs & ~vulkan->physical.features.has) return refuse_needs(vulkan, module);
     size_t bytes;
-    uint32_t *words = module_words(module, pipeline, &bytes);
+    uint32_t *words = module_words(vulkan, pipeline, &bytes);
     VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
         .codeSize = bytes,

@@ -34,7 +34,7 @@ typedef struct VulkanMemory VulkanMemory;
 // What devices may lack. A shader whose row needs one of them is refused in words without it. What
 // every device must have to be opened at all: Vulkan 1.2, buffer device addresses, timeline
 // semaphores, scalar block layout, 64-bit, 16-bit and 8-bit integers, 16-bit and 8-bit storage,
-// basic subgroup operations in compute shaders.
+// arithmetic and shuffles in subgroups of compute shaders.
 enum {
     VULKAN_NEEDS_NOTHING = 0,
     VULKAN_NEEDS_FLOAT64 = 1,
@@ -52,6 +52,7 @@ typedef struct VulkanFeatures {
     uint32_t group_threads_max; // invocations in a workgroup, at least 128
     uint32_t shared_bytes_max;  // at least 16384
     uint32_t groups_max[3];     // per dispatch; at least 65535 each
+    bool rounds_halves;         // float32 to float16 as the CPU does, when a module asks for it
 } VulkanFeatures;
 
 // One row of shaders/kernels.def is one SPIR-V module: a file of shaders/, compiled with defines.
