@@ -116,9 +116,49 @@ real least(real a, real b) {
     return isnan(a) || isnan(b) ? a + b : (a < b ? a : b);
 }
 
+real logistic(real a) {
+    real power = exp(-abs(a));
+    return (a < C(0) ? power : C(1)) / (C(1) + power);
+}
+
+#ifdef REAL_F32
+// a / b, off by at most one unit where the device's division is off by more: what it leaves over is
+// divided again. Neither may be near the ends of the exponents.
+real repaired_quotient(real a, real b) {
+    precise real near = a / b;
+    real low;
+    precise real product = two_product(near, b, low), rest = (a - product) - low;
+    precise real whole = near + rest / b;
+    return whole;
+}
+
+// |x| = the result * 2^exponent, with the result in [1, 2); x is finite and not 0.
+real mantissa_of(real x, out int exponent) {
+    uint bits = real_bits(x) & 0x7FFFFFFFu;
+    int shift = 0;
+    if (bits < 0x00800000u) { // a whole number of the smallest
+        bits = real_bits(real(bits));
+        shift = EXPONENT_BIAS + MANTISSA_BITS - 1;
+    }
+    exponent = int(bits >> MANTISSA_BITS) - EXPONENT_BIAS - shift;
+    return real_of_bits(bits & MANTISSA_MASK | 0x3F800000u);
+}
+
+real quotient(real a, real b) {
+    uint exponents = real_bits(a) >> MANTISSA_BITS & 0xFFu, others = real_bits(b) >> MANTISSA_BITS & 0xFFu;
+    if (exponents - 97u < 61u && others - 97u < 61u) return repaired_quotient(a, b);
+    uint zeros = min(real_bits(a) << 1, real_bits(b) << 1);
+    if (zeros == 0u || exponents == 0xFFu || others == 0xFFu) return a / b;
+    int up, down;
+    real whole = repaired_quotient(mantissa_of(a, up), mantissa_of(b, down));
+    real size = scaled(whole, min(up - down, 140));
+    return real_of_bits(real_bits(size) | (real_bits(a) ^ real_bits(b)) & 0x80000000u);
+}
+#else
 real quotient(real a, real b) {
     return a / b;
 }
+#endif
 
 real remainder_of(real a, real b) {
     return real_fmod(a, b);

@@ -29,8 +29,12 @@ real power_of_two(int exponent) {
     return real_of_bits(bits_t(exponent + EXPONENT_BIAS) << MANTISSA_BITS);
 }
 
-// x * 2^exponent, in two steps so that neither factor overflows.
+// x * 2^exponent for x near 1, in two steps so that neither factor overflows. What is too small for a
+// normal float32 is counted in units of the smallest, since devices may take such numbers for 0.
 real scaled(real x, int exponent) {
+#ifdef REAL_F32
+    if (exponent < -125) return real_of_bits(uint(roundEven(x * power_of_two(max(exponent, -160) + 149))));
+#endif
     int first = exponent / 2;
     return x * power_of_two(first) * power_of_two(exponent - first);
 }
@@ -77,9 +81,38 @@ real exp_of_sum(real x, real low, int extra) {
     return scaled(R(1) + small_expm1(r), int(k) + extra);
 }
 
+#ifdef REAL_F32
+// exp of x for |x| < 87. Adding SHIFT rounds to a whole number, which is then in the last bits.
+real ordinary_exp(real x) {
+    const real SHIFT = 12582912.0;
+    precise real shifted = x * R(1.44269504088896340736) + SHIFT, k = shifted - SHIFT;
+    precise real near = x - k * LN2_HIGH;
+    real r = fma(-k, LN2_LOW, near);
+    real sum = fma(R(0.0013926219), r, R(0.0083632078));
+    sum = fma(fma(fma(sum, r, R(0.0416665561)), r, R(0.166665763)), r, R(0.5));
+    sum = fma(fma(sum, r, R(1)), r, R(1));
+    return sum * real_of_bits((real_bits(shifted) << MANTISSA_BITS) + 0x3F800000u);
+}
+
+real real_exp(real x) {
+    const bits_t far = 0x42AE0000u; // of 87; NaN is beyond
+    return (real_bits(x) & 0x7FFFFFFFu) < far ? ordinary_exp(x) : exp_of_sum(x, R(0), 0);
+}
+
+// exp of x <= 0, but 0 where that is not a normal number. Few instructions, for shaders with many.
+real falling_exp(real x) {
+    real value = ordinary_exp(x);
+    return x < R(-87) ? R(0) : value;
+}
+#else
 real real_exp(real x) {
     return exp_of_sum(x, R(0), 0);
 }
+
+real falling_exp(real x) {
+    return real_exp(x);
+}
+#endif
 
 real real_expm1(real x) {
     if (real_isnan(x) || x == R(0)) return x;
@@ -94,9 +127,9 @@ real real_expm1(real x) {
 // x = mantissa * 2^exponent with the mantissa in [sqrt(1/2), sqrt(2)); x positive and finite.
 real split_exponent(real x, out int exponent) {
     int shift = 0;
-    if (real_bits(x) < bits_t(1) << MANTISSA_BITS) {
-        x *= power_of_two(MANTISSA_BITS + 2);
-        shift = MANTISSA_BITS + 2;
+    if (real_bits(x) < bits_t(1) << MANTISSA_BITS) { // a whole number of the smallest
+        x = real(real_bits(x));
+        shift = EXPONENT_BIAS + MANTISSA_BITS - 1;
     }
     bits_t bits = real_bits(x);
     exponent = int(bits >> MANTISSA_BITS) - EXPONENT_BIAS - shift;
@@ -420,8 +453,8 @@ real log_with_low(real x, out real low) {
     precise real s_low = (((f - product) - product_low) - s * sum_low) / sum;
     precise real rest = s * log_rest(s) + R(2) * s_low + k * LN2_LOW;
     precise real high = k * LN2_HIGH, twice = R(2) * s, total = high + twice;
-    precise real kept = total - high;
-    low = rest + (twice - kept) + (high - (total - kept));
+    precise real kept = total - high, lost = (twice - kept) + (high - (total - kept)) + rest;
+    low = lost;
     return total;
 }
 

@@ -9,6 +9,11 @@ INLINE real least(real a, real b) {
     return a < b ? a : (b <= a ? b : a + b);
 }
 
+INLINE real logistic(real a) {
+    real power = exp(-abs(a));
+    return (a < C(0) ? power : C(1)) / (C(1) + power);
+}
+
 INLINE real quotient(real a, real b) {
     return a / b;
 }
