@@ -3,13 +3,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
+#include "lanes.glsl"
 
-const uint GROUP = 256;
+const uint GROUP = 256, EACH = 4; // items that a thread asks for at once
 layout(local_size_x = 256) in;
 layout(constant_id = 1) const uint IN_DTYPE = 0;
 layout(constant_id = 2) const bool SMALLEST = false;
 layout(constant_id = 3) const uint LANES = 256;
-const bool VECTOR = (RANKS >> 9 & 1u) != 0;
+const bool VECTOR = (VECTORS & 2u) != 0;
 const uint WIDTH = VECTOR ? 4 : 1;
 
 layout(push_constant, scalar) uniform Push {
@@ -17,8 +18,11 @@ layout(push_constant, scalar) uniform Push {
     uint64_t in_address, out_address, results, count;
 };
 
-shared real extremes[GROUP];
-shared uint places[GROUP];
+struct Best {
+    real value;
+    uint place;
+};
+shared Best bests[GROUP];
 
 bool is_better(real x, uint place, real best, uint best_place) {
     bool nan = real_isnan(x), best_nan = real_isnan(best);
@@ -27,8 +31,17 @@ bool is_better(real x, uint place, real best, uint best_place) {
     return SMALLEST ? x < best : x > best;
 }
 
+Best better(uint how, Best a, Best b) {
+    return is_better(b.value, b.place, a.value, a.place) ? b : a;
+}
+
+Best best_beside(Best mine, uint apart) {
+    return Best(real_beside(mine.value, apart), subgroupShuffleXor(mine.place, apart));
+}
+JOIN_LANES(join_lanes, Best, bests, better, best_beside)
+
 void main() {
-    uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
+    uint thread = thread_number(), lane = thread % LANES;
     uint64_t row = group_number() * uint64_t(GROUP / LANES) + uint64_t(thread / LANES);
     bool exists = row < results; // the others help with the last one, for the barriers
     row = min(row, results - 1UL);
@@ -37,13 +50,18 @@ void main() {
     // Each number of an item is looked at by itself: places only grow, so the first of equals stays.
     real4 best = load_item(in_address, rows, 1, base, first, IN_DTYPE, VECTOR);
     uvec4 place = uvec4(first);
-    for (uint item = first + LANES; item < items && item >= LANES; item += LANES) {
-        real4 x = load_item(in_address, rows, 1, base, item, IN_DTYPE, VECTOR);
-        for (uint i = 0; i < WIDTH; i++) {
-            bool is_more = SMALLEST ? x[i] < best[i] : x[i] > best[i];
-            if (is_more || (real_isnan(x[i]) && !real_isnan(best[i]))) {
-                best[i] = x[i];
-                place[i] = item;
+    for (uint chunk = first + LANES; chunk < items && chunk >= LANES; chunk += LANES * EACH) {
+        real4 held[EACH];
+        for (uint e = 0; e < EACH; e++)
+            held[e] = load_item(in_address, rows, 1, base, min(chunk + e * LANES, items - 1),
+                                IN_DTYPE, VECTOR);
+        // Beyond the end the last item comes again, which is never better.
+        for (uint e = 0; e < EACH; e++) {
+            for (uint i = 0; i < WIDTH; i++) {
+                bool is_more = SMALLEST ? held[e][i] < best[i] : held[e][i] > best[i];
+                is_more = is_more || (real_isnan(held[e][i]) && !real_isnan(best[i]));
+                best[i] = is_more ? held[e][i] : best[i];
+                place[i] = is_more ? min(chunk + e * LANES, items - 1) : place[i];
             }
         }
     }
@@ -53,17 +71,8 @@ void main() {
         best.x = best[i];
         place.x = place[i];
     }
-    extremes[thread] = best.x;
-    places[thread] = place.x;
-    for (uint apart = LANES / 2; apart > 0; apart /= 2) {
-        barrier();
-        if (lane < apart && is_better(extremes[thread + apart], places[thread + apart],
-                                      extremes[thread], places[thread])) {
-            extremes[thread] = extremes[thread + apart];
-            places[thread] = places[thread + apart];
-        }
-    }
+    Best mine = join_lanes(0, Best(best.x, place.x), LANES);
     if (lane == 0 && exists)
         Long(element_address(out_address, kept_offset(rows, 0, row), INT64)).v =
-            uint64_t(places[thread]);
+            uint64_t(mine.place);
 }

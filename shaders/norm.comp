@@ -3,7 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
-#include "sums.glsl"
+#include "lanes.glsl"
 
 const uint HELD_MAX = 8; // items a thread holds
 layout(local_size_x_id = 3) in;
@@ -26,46 +26,37 @@ layout(push_constant, scalar) uniform Push {
 
 shared Sum values[GROUP];
 
-Sum reduce_lanes(Sum mine) {
-    uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
-    barrier();
-    values[thread] = mine;
-    for (uint apart = LANES / 2; apart > 0; apart /= 2) {
-        barrier();
-        if (lane < apart) values[thread] = sum_add(values[thread], values[thread + apart]);
-    }
-    barrier();
-    return values[thread - lane];
+Sum combine(uint how, Sum a, Sum b) {
+    return sum_add(a, b);
 }
+JOIN_LANES(join_lanes, Sum, values, combine, sum_beside)
 
 real4 held[HELD_MAX];
 
 // Item `h` of this thread.
 real4 item_of(int64_t from, uint h) {
     if (HELD > 0) return held[h];
-    return load_item(in_address, rows, 1, from, gl_LocalInvocationID.x % LANES + h * LANES, IN_DTYPE,
+    return load_item(in_address, rows, 1, from, thread_number() % LANES + h * LANES, IN_DTYPE,
                      VECTOR);
 }
 
 void put_item(inout Sum sum, real4 item, real mean, bool squared) {
-    for (uint i = 0; i < WIDTH; i++) {
-        real x = item[i] - mean;
-        sum = sum_put(sum, squared ? x * x : x);
-    }
+    real4 x = item - mean;
+    sum = sum_put(sum, total_of(squared ? x * x : x, WIDTH));
 }
 
 // Over the row: of its numbers, or of the squares of their distances from the mean.
 Sum sum_row(int64_t from, uint items, real mean, bool squared) {
-    uint lane = gl_LocalInvocationID.x % LANES;
+    uint lane = thread_number() % LANES;
     Sum mine = sum_of(R(0));
     if (HELD > 0) {
-        for (uint h = 0; h < HELD_MAX; h++)
-            if (h < HELD && lane + h * LANES < items) put_item(mine, held[h], mean, squared);
+        for (uint h = 0; h < HELD; h++)
+            if (lane + h * LANES < items) put_item(mine, held[h], mean, squared);
     } else {
         for (uint h = 0; lane + h * LANES < items; h++)
             put_item(mine, item_of(from, h), mean, squared);
     }
-    return reduce_lanes(mine);
+    return join_lanes(0, mine, LANES);
 }
 
 void store_of(int64_t to, uint item, real4 x) {
@@ -75,16 +66,15 @@ void store_of(int64_t to, uint item, real4 x) {
 }
 
 void main() {
-    uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
+    uint thread = thread_number(), lane = thread % LANES;
     uint64_t row = group_number() * uint64_t(GROUP / LANES) + uint64_t(thread / LANES);
     bool exists = row < results; // the others help with the last one, for the barriers
     row = min(row, results - 1UL);
     int64_t from = kept_offset(rows, 1, row), to = kept_offset(rows, 0, row);
     uint items = uint(count) / WIDTH;
-    [[unroll]] for (uint h = 0; h < HELD_MAX; h++) {
+    for (uint h = 0; h < HELD; h++) {
         uint item = lane + h * LANES;
-        if (h < HELD && item < items)
-            held[h] = load_item(in_address, rows, 1, from, item, IN_DTYPE, VECTOR);
+        held[h] = load_item(in_address, rows, 1, from, min(item, items - 1), IN_DTYPE, VECTOR);
     }
     real mean = R(0);
     if (CENTRED) mean = real_of_sum(sum_row(from, items, R(0), false)) / real(count);
@@ -92,8 +82,8 @@ void main() {
     real factor = R(1) / sqrt(square / real(count) + real(eps));
     if (!exists) return;
     if (HELD > 0) {
-        [[unroll]] for (uint h = 0; h < HELD_MAX; h++)
-            if (h < HELD && lane + h * LANES < items)
+        for (uint h = 0; h < HELD; h++)
+            if (lane + h * LANES < items)
                 store_of(to, lane + h * LANES, (held[h] - mean) * factor);
     } else {
         for (uint h = 0; lane + h * LANES < items; h++)

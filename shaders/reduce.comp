@@ -1,18 +1,23 @@
-// REDUCE: folds the rows of a view. A row is one workgroup's, or with COLUMNS one thread's. STAGE 0
-// makes whole results; where there are few and long ones, stage 1 folds parts of rows and stage 2
+// REDUCE: folds the rows of a view. `lanes` threads share a row; where neighbouring rows are
+// neighbours in memory (COLUMNS), neighbouring threads have neighbouring rows, and WIDE of them each.
+// STAGE 0 makes whole results; where they are few and long, stage 1 folds parts of rows and stage 2
 // joins them. Every order of additions depends on shapes alone.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
-#include "sums.glsl"
+#include "lanes.glsl"
 
-const uint GROUP = 256;
+const uint GROUP = 256, EACH_MAX = 8;
 layout(local_size_x = 256) in;
 
 layout(constant_id = 1) const uint FOLDS = 0;  // first (NONE), second, finish: four bits each
 layout(constant_id = 2) const uint DTYPES = 0; // in, out
 layout(constant_id = 3) const uint STAGE = 0;
 layout(constant_id = 4) const bool COLUMNS = false;
+layout(constant_id = 5) const uint WIDTH = 1; // numbers that a thread reads at once: 1 or 4
+layout(constant_id = 6) const uint EACH = 1;  // items that a thread asks for at once
+const uint WIDE = COLUMNS ? WIDTH : 1;        // results of a thread
+#define VECTOR (!COLUMNS && WIDTH == 4)
 const uint SUM = 0, SUM_ABS = 1, SUM_SQUARE = 2, COUNT_NONZERO = 3, SUM_EXP = 4, SUM_DEVIATION = 5,
            PROD = 6, MAX = 7, MIN = 8, NONE = 9;
 const uint KEEP = 0, ANY = 1, ALL = 2, LOG_SUM = 3, MEAN = 4, VARIANCE = 5, PARAMETER = 6;
@@ -24,13 +29,15 @@ const uint64_t SUM_BYTES = 8UL; // both a pair of floats and one wide number
 layout(push_constant, scalar) uniform Push {
     Rows rows;
     uint64_t in_address, out_address;
-    uint64_t partials;   // [results, parts]
+    uint64_t partials;   // of parts: results beside each other with COLUMNS, else parts
     uint64_t parameters; // [results], of the second fold in stage 1
     uint64_t results, count, parts, part;
+    uint lanes; // a power of two
+    uint no_lanes;
     real correction;
 };
 
-shared Sum partial_sums[GROUP];
+shared Sum partial_sums[GROUP * WIDE];
 
 Sum identity(uint fold) {
     if (fold == PROD) return sum_of(R(1));
@@ -47,72 +54,113 @@ Sum identity(uint fold) {
 Sum combine(uint fold, Sum a, Sum b) {
     if (fold == PROD) return sum_multiply(a, b);
     if (fold < PROD) return sum_add(a, b);
-    real x = real_of_sum(a), y = real_of_sum(b);
+    real x = start_of_sum(a), y = start_of_sum(b); // there is no rest
     if (real_isnan(x)) return a;
     if (real_isnan(y)) return b;
     return (fold == MAX ? x > y : x < y) ? a : b;
 }
 
-Sum folded(uint fold, real x, Sum parameter) {
-    if (fold == SUM_ABS) return sum_of(x < R(0) ? -x : x);
-    if (fold == SUM_SQUARE) return sum_multiply(sum_of(x), sum_of(x));
-    if (fold == COUNT_NONZERO) return sum_of(x != R(0) ? R(1) : R(0));
+// Four numbers of a row may be rounded as one where all are positive, so that this loses no more than
+// each has lost, and for a mean that deviations are taken from, of which it changes the square alone.
+bool adds_items(uint fold) {
+    return VECTOR && (fold == SUM_EXP || fold == SUM_DEVIATION || fold == SUM_SQUARE || FIRST == SUM);
+}
+
+// What is added for each number.
+real4 addends(uint fold, real4 x, Sum4 parameter) {
+    if (fold == SUM_ABS) return mix(x, -x, lessThan(x, real4(0)));
+    if (fold == COUNT_NONZERO) return mix(real4(1), real4(0), equal(x, real4(0)));
 #ifndef REAL_I64
-    if (fold == SUM_EXP) return sum_of(real_exp(x - real_of_sum(parameter)));
-    if (fold == SUM_DEVIATION) {
-#ifdef REAL_F32
-        precise real deviation = (x - parameter.x) - parameter.y;
-#else
-        real deviation = x - parameter;
-#endif
-        return sum_of(deviation * deviation);
+    if (fold == SUM_EXP) {
+        real4 power;
+        for (uint i = 0; i < WIDTH; i++)
+            power[i] = falling_exp(x[i] - start_of_sum(sum4_at(parameter, i)));
+        return power;
     }
 #endif
-    return sum_of(x);
+    if (fold == SUM_DEVIATION) x = sum4_distance(x, parameter);
+    if (fold == SUM_DEVIATION || fold == SUM_SQUARE) return x * x;
+    return x;
 }
 
-// Elements first, first + step, ... below end.
-Sum fold_elements(uint fold, int64_t base, uint64_t first, uint64_t end, uint64_t step,
-                  Sum parameter) {
-    Sum state = identity(fold);
-    for (uint64_t e = first; e < end; e += step) {
-        real x = load(in_address, base + row_offset(rows, 1, e), IN_DTYPE);
-        state = combine(fold, state, folded(fold, x, parameter));
+Sum4 fold_item(uint fold, Sum4 state, real4 x, Sum4 parameter) {
+    if (fold >= PROD) {
+        for (uint i = 0; i < WIDTH; i++)
+            sum4_set(state, i, combine(fold, sum4_at(state, i), sum_of(x[i])));
+        return state;
+    }
+    real4 more = addends(fold, x, parameter);
+    if (WIDTH == 4 && !adds_items(fold)) return sum4_put(state, more);
+    sum4_set(state, 0, sum_put(sum4_at(state, 0), total_of(more, WIDTH)));
+    return state;
+}
+
+// Where this thread works: `lane` of the threads that share the row of `result`, or the first of WIDE.
+uint lane;
+uint64_t result;
+int64_t base;
+
+real4 load_of(uint item) {
+    if (!COLUMNS) return load_item(in_address, rows, 1, base, item, IN_DTYPE, VECTOR);
+    int64_t offset = base + row_offset(rows, 1, uint64_t(item));
+    if (WIDE == 4) return load4(element_address(in_address, offset, IN_DTYPE), IN_DTYPE);
+    return real4(load(in_address, offset, IN_DTYPE), 0, 0, 0);
+}
+
+// The items that were asked for last, from `held_first` on: short rows are read once.
+real4 held[EACH_MAX];
+uint held_first = 0xFFFFFFFFu;
+
+void hold(uint first, uint end) {
+    if (first == held_first) return;
+    for (uint i = 0; i < EACH; i++) held[i] = load_of(min(first + i * lanes, end - 1));
+    held_first = first;
+}
+
+Sum4 fold_items(uint fold, uint begin, uint end, Sum4 parameter) {
+    Sum4 state = sum4_of(identity(fold));
+    for (uint first = begin + lane; first < end && first >= begin; first += lanes * EACH) {
+        hold(first, end);
+        for (uint i = 0; i < EACH; i++)
+            if (first + i * lanes < end) state = fold_item(fold, state, held[i], parameter);
     }
     return state;
 }
 
-Sum fold_vectors(uint fold, int64_t base, uint64_t begin, uint64_t end, Sum parameter) {
-    Sum state = identity(fold);
-    for (uint64_t e = begin + 4UL * uint64_t(gl_LocalInvocationID.x); e < end; e += 4UL * GROUP) {
-        real4 x = load4(element_address(in_address, base + int64_t(e), IN_DTYPE), IN_DTYPE);
-        state = combine(fold, state, folded(fold, x.x, parameter));
-        state = combine(fold, state, folded(fold, x.y, parameter));
-        state = combine(fold, state, folded(fold, x.z, parameter));
-        state = combine(fold, state, folded(fold, x.w, parameter));
-    }
-    return state;
-}
+JOIN_LANES(join_lanes, Sum, partial_sums, combine, sum_beside)
 
-Sum combine_group(uint fold, Sum mine) {
-    uint thread = gl_LocalInvocationID.x;
+// Lanes of columns are far from each other.
+Sum4 join_columns(uint fold, Sum4 mine) {
+    uint thread = thread_number(), apart = GROUP / lanes;
     barrier();
-    partial_sums[thread] = mine;
-    for (uint apart = GROUP / 2; apart > 0; apart /= 2) {
+    for (uint i = 0; i < WIDE; i++) partial_sums[thread + i * GROUP] = sum4_at(mine, i);
+    for (uint half_lanes = lanes / 2; half_lanes > 0; half_lanes /= 2) {
         barrier();
-        if (thread < apart)
-            partial_sums[thread] = combine(fold, partial_sums[thread], partial_sums[thread + apart]);
+        if (lane >= half_lanes) continue;
+        for (uint i = 0; i < WIDE; i++) {
+            uint at = thread + i * GROUP;
+            partial_sums[at] =
+                combine(fold, partial_sums[at], partial_sums[at + half_lanes * apart]);
+        }
     }
     barrier();
-    return partial_sums[0];
+    for (uint i = 0; i < WIDE; i++)
+        sum4_set(mine, i, partial_sums[thread - lane * apart + i * GROUP]);
+    return mine;
 }
 
-Sum fold_range(uint fold, int64_t base, uint64_t begin, uint64_t end, Sum parameter) {
-    if (COLUMNS) return fold_elements(fold, base, begin, end, 1UL, parameter);
-    uint thread = gl_LocalInvocationID.x;
-    Sum mine = is_vector(1) ? fold_vectors(fold, base, begin, end, parameter)
-                            : fold_elements(fold, base, begin + thread, end, GROUP, parameter);
-    return combine_group(fold, mine);
+// What the lanes of a row have.
+Sum4 combine_lanes(uint fold, Sum4 mine) {
+    if (COLUMNS) return lanes == 1 ? mine : join_columns(fold, mine);
+    Sum all = sum4_at(mine, 0);
+    if (!adds_items(fold))
+        for (uint i = 1; i < WIDTH; i++) all = combine(fold, all, sum4_at(mine, i));
+    return sum4_of(join_lanes(fold, all, lanes));
+}
+
+Sum4 fold_range(uint fold, uint64_t begin, uint64_t end, Sum4 parameter) {
+    uint items = VECTOR ? 4 : 1;
+    return combine_lanes(fold, fold_items(fold, uint(begin) / items, uint(end) / items, parameter));
 }
 
 Sum divided(Sum a, real n) {
@@ -150,8 +198,8 @@ Sum finished(Sum state, Sum parameter) {
     return state;
 }
 
-void store_result(uint64_t result, Sum value) {
-    int64_t offset = kept_offset(rows, 0, result);
+void store_result(uint64_t which, Sum value) {
+    int64_t offset = kept_offset(rows, 0, which);
     if (OUT_DTYPE == INT64)
         Long(element_address(out_address, offset, INT64)).v = uint64_t(int64_of_sum(value));
     else
@@ -162,29 +210,44 @@ Sum read_sum(uint64_t array, uint64_t index) {
     return Sums(array + index * SUM_BYTES).v;
 }
 
-void whole_result(uint64_t result) {
-    int64_t base = kept_offset(rows, 1, result);
-    Sum parameter = sum_of(R(0));
-    if (FIRST != NONE) parameter = parameter_of(fold_range(FIRST, base, 0UL, count, parameter));
-    Sum value = finished(fold_range(SECOND, base, 0UL, count, parameter), parameter);
-    if (COLUMNS || gl_LocalInvocationID.x == 0) store_result(result, value);
+uint64_t partial_address(uint64_t which, uint64_t part_number) {
+    uint64_t index = COLUMNS ? part_number * results + which : which * parts + part_number;
+    return partials + index * SUM_BYTES;
 }
 
-void part_of_result(uint64_t result, uint64_t which) {
-    int64_t base = kept_offset(rows, 1, result);
-    uint64_t begin = which * part, end = min(begin + part, count);
-    Sum parameter = sum_of(R(0));
-    if (parameters != 0UL) parameter = read_sum(parameters, result);
-    Sum state = fold_range(SECOND, base, begin, end, parameter);
-    if (COLUMNS || gl_LocalInvocationID.x == 0)
-        Sums(partials + (result * parts + which) * SUM_BYTES).v = state;
+// What the second fold is told.
+Sum4 find_parameter() {
+    Sum4 parameter = sum4_of(sum_of(R(0)));
+    if (STAGE == 0 && FIRST != NONE) {
+        Sum4 first = fold_range(FIRST, 0UL, count, parameter);
+        for (uint i = 0; i < WIDE; i++) sum4_set(parameter, i, parameter_of(sum4_at(first, i)));
+    }
+    if (STAGE == 1 && parameters != 0UL)
+        for (uint i = 0; i < WIDE; i++)
+            sum4_set(parameter, i, read_sum(parameters, result + uint64_t(i)));
+    return COLUMNS ? parameter : sum4_of(sum4_at(parameter, 0));
 }
 
-// One thread a result: parts are few. With PARAMETER the results are numbers for the second fold.
-void join_parts(uint64_t result) {
-    Sum state = read_sum(partials, result * parts);
-    for (uint64_t i = 1UL; i < parts; i++)
-        state = combine(SECOND, state, read_sum(partials, result * parts + i));
+void fold_results(uint64_t which, bool exists) {
+    uint64_t begin = STAGE == 1 ? which * part : 0UL;
+    uint64_t end = STAGE == 1 ? min(begin + part, count) : count;
+    Sum4 parameter = find_parameter(), value = fold_range(SECOND, begin, end, parameter);
+    if (!exists || lane > 0) return;
+    for (uint i = 0; i < WIDE; i++) {
+        if (STAGE == 1)
+            Sums(partial_address(result + uint64_t(i), which)).v = sum4_at(value, i);
+        else
+            store_result(result + uint64_t(i), finished(sum4_at(value, i), sum4_at(parameter, i)));
+    }
+}
+
+// With PARAMETER the results are numbers for the second fold.
+void join_parts(bool exists) {
+    Sum state = identity(SECOND);
+    for (uint64_t i = uint64_t(lane); i < parts; i += uint64_t(lanes))
+        state = combine(SECOND, state, Sums(partial_address(result, i)).v);
+    state = sum4_at(combine_lanes(SECOND, sum4_of(state)), 0);
+    if (!exists || lane > 0) return;
     Sum parameter = sum_of(R(0));
     if (FINISH != PARAMETER && parameters != 0UL) parameter = read_sum(parameters, result);
     Sum value = finished(state, parameter);
@@ -195,20 +258,17 @@ void join_parts(uint64_t result) {
 }
 
 void main() {
-    uint64_t number = group_number();
-    if (COLUMNS || STAGE == 2) number = number * uint64_t(GROUP) + uint64_t(gl_LocalInvocationID.x);
-    if (STAGE == 1) {
-        // Columns: neighbours are neighbouring results of one part.
-        if (number >= results * parts) return;
-        if (COLUMNS)
-            part_of_result(number % results, number / results);
-        else
-            part_of_result(number / parts, number % parts);
-        return;
-    }
-    if (number >= results) return;
-    if (STAGE == 0)
-        whole_result(number);
-    else
-        join_parts(number);
+    uint thread = thread_number(), per_group = GROUP / lanes;
+    lane = COLUMNS ? thread / per_group : thread % lanes;
+    uint group = uint(group_number()), units = uint(results) / WIDE;
+    uint groups = (units + per_group - 1) / per_group; // of a part
+    uint unit = group % groups * per_group + (COLUMNS ? thread % per_group : thread / lanes);
+    bool exists = unit < units && (STAGE == 1 || group < groups); // the others help at barriers
+    result = uint64_t(min(unit, units - 1)) * uint64_t(WIDE);
+    base = kept_offset(rows, 1, result);
+    uint which = group / groups;
+    if (STAGE == 2)
+        join_parts(exists);
+    else if (STAGE == 0 || uint64_t(which) < parts)
+        fold_results(uint64_t(which), exists);
 }

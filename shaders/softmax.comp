@@ -3,7 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
-#include "sums.glsl"
+#include "lanes.glsl"
 
 const uint HELD_MAX = 8; // items a thread holds
 layout(local_size_x_id = 3) in;
@@ -13,7 +13,7 @@ layout(constant_id = 3) const uint GROUP = 256;
 layout(constant_id = 4) const uint LANES = 256;
 layout(constant_id = 5) const uint HELD = 0; // items a thread holds of a row; 0: it is read again
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4;
-const bool VECTOR = (RANKS >> 8 & 3u) == 3u;
+const bool VECTOR = (VECTORS & 3u) == 3u;
 const uint WIDTH = VECTOR ? 4 : 1;
 
 layout(push_constant, scalar) uniform Push {
@@ -23,25 +23,11 @@ layout(push_constant, scalar) uniform Push {
 
 shared Sum values[GROUP];
 
-real larger(real a, real b) {
-    return real_isnan(a) ? a : (real_isnan(b) || b > a ? b : a);
+const uint LARGEST = 0, TOTAL = 1;
+Sum combine(uint how, Sum a, Sum b) {
+    return how == LARGEST ? sum_of(max(start_of_sum(a), start_of_sum(b))) : sum_add(a, b);
 }
-
-Sum reduce_lanes(Sum mine, bool largest) {
-    uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
-    barrier();
-    values[thread] = mine;
-    for (uint apart = LANES / 2; apart > 0; apart /= 2) {
-        barrier();
-        if (lane < apart) {
-            Sum a = values[thread], b = values[thread + apart];
-            values[thread] =
-                largest ? sum_of(larger(real_of_sum(a), real_of_sum(b))) : sum_add(a, b);
-        }
-    }
-    barrier();
-    return values[thread - lane];
-}
+JOIN_LANES(join_lanes, Sum, values, combine, sum_beside)
 
 // The logarithm of a sum, with what its first part cannot hold.
 real log_of_sum(Sum total) {
@@ -52,9 +38,20 @@ real log_of_sum(Sum total) {
 #endif
 }
 
+// A NaN may be passed over here: its power is NaN, and with that the sum.
 real largest_of(real mine, real4 item) {
-    for (uint i = 0; i < WIDTH; i++) mine = larger(mine, item[i]);
-    return mine;
+    if (WIDTH == 1) return max(mine, item.x);
+    return max(max(max(item.x, item.y), max(item.z, item.w)), mine);
+}
+
+// The device's own powers do for results of 16 bits: 3 + 2 |x| units of float32 are less than a hundredth
+// of one of theirs.
+real4 powers_of(real4 item) {
+#ifdef REAL_F32
+    if (OUT_DTYPE != FLOAT32) return exp2(item * R(1.44269504088896340736));
+#endif
+    for (uint i = 0; i < WIDTH; i++) item[i] = falling_exp(item[i]);
+    return item;
 }
 
 // What a thread knows of its row.
@@ -75,27 +72,25 @@ void store_of(Row row, uint item, real4 value) {
 void held_row(Row row) {
     real4 held[HELD_MAX];
     real mine = -REAL_INFINITY;
-    [[unroll]] for (uint h = 0; h < HELD_MAX; h++) {
+    for (uint h = 0; h < HELD; h++) {
         uint item = row.lane + h * LANES;
-        if (h < HELD && item < row.items) held[h] = load_of(row, item);
+        held[h] = load_of(row, min(item, row.items - 1));
     }
-    for (uint h = 0; h < HELD_MAX; h++)
-        if (h < HELD && row.lane + h * LANES < row.items) mine = largest_of(mine, held[h]);
-    real highest = real_of_sum(reduce_lanes(sum_of(mine), true));
+    for (uint h = 0; h < HELD; h++)
+        if (row.lane + h * LANES < row.items) mine = largest_of(mine, held[h]);
+    real highest = real_of_sum(join_lanes(LARGEST, sum_of(mine), LANES));
     Sum powers = sum_of(R(0));
-    for (uint h = 0; h < HELD_MAX; h++) {
-        if (h >= HELD || row.lane + h * LANES >= row.items) continue;
-        for (uint i = 0; i < WIDTH; i++) {
-            real value = held[h][i] - highest, power = real_exp(value);
-            powers = sum_put(powers, power);
-            held[h][i] = LOGARITHM ? value : power;
-        }
+    for (uint h = 0; h < HELD; h++) {
+        if (row.lane + h * LANES >= row.items) continue;
+        real4 value = held[h] - highest, power = powers_of(value);
+        powers = sum_put(powers, total_of(power, WIDTH));
+        held[h] = LOGARITHM ? value : power;
     }
-    Sum total = reduce_lanes(powers, false);
+    Sum total = join_lanes(TOTAL, powers, LANES);
     real shift = LOGARITHM ? log_of_sum(total) : R(0), factor = R(1) / real_of_sum(total);
-    [[unroll]] for (uint h = 0; h < HELD_MAX; h++) {
+    for (uint h = 0; h < HELD; h++) {
         uint item = row.lane + h * LANES;
-        if (h < HELD && item < row.items)
+        if (item < row.items)
             store_of(row, item, LOGARITHM ? held[h] - shift : held[h] * factor);
     }
 }
@@ -104,24 +99,21 @@ void long_row(Row row) {
     real mine = -REAL_INFINITY;
     for (uint item = row.lane; item < row.items; item += LANES)
         mine = largest_of(mine, load_of(row, item));
-    real highest = real_of_sum(reduce_lanes(sum_of(mine), true));
+    real highest = real_of_sum(join_lanes(LARGEST, sum_of(mine), LANES));
     Sum powers = sum_of(R(0));
     for (uint item = row.lane; item < row.items; item += LANES) {
-        real4 value = load_of(row, item);
-        for (uint i = 0; i < WIDTH; i++) powers = sum_put(powers, real_exp(value[i] - highest));
+        powers = sum_put(powers, total_of(powers_of(load_of(row, item) - highest), WIDTH));
     }
-    Sum total = reduce_lanes(powers, false);
+    Sum total = join_lanes(TOTAL, powers, LANES);
     real shift = LOGARITHM ? log_of_sum(total) : R(0), factor = R(1) / real_of_sum(total);
     for (uint item = row.lane; item < row.items; item += LANES) {
         real4 value = load_of(row, item) - highest;
-        for (uint i = 0; i < WIDTH; i++)
-            value[i] = LOGARITHM ? value[i] - shift : real_exp(value[i]) * factor;
-        store_of(row, item, value);
+        store_of(row, item, LOGARITHM ? value - shift : powers_of(value) * factor);
     }
 }
 
 void main() {
-    uint thread = gl_LocalInvocationID.x;
+    uint thread = thread_number();
     uint64_t number = group_number() * uint64_t(GROUP / LANES) + uint64_t(thread / LANES);
     Row row;
     row.exists = number < results; // the others help with the last one, for the barriers

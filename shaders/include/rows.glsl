@@ -16,10 +16,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Row
 
 layout(constant_id = 0) const uint RANKS = 0; // of the kept dims, of the row's, and flags
 const uint KEPT_RANK = RANKS & 15u, ROW_RANK = RANKS >> 4 & 15u;
-// The view's elements of a row are neighbours, at multiples of four.
-bool is_vector(uint view) {
-    return (RANKS >> (8 + view) & 1u) != 0;
-}
+// Bit v: the view's elements of a row are neighbours, at multiples of four.
+const uint VECTORS = RANKS >> 8 & 15u;
 
 int64_t kept_offset(Rows rows, uint view, uint64_t row) {
     if (KEPT_RANK == 0) return 0L;

@@ -16,25 +16,23 @@ Sum sum_of(real x) {
     return vec2(x, 0.0);
 }
 
+// The second number is no number where the first is infinite, and may be as large as a few units of it.
 real real_of_sum(Sum a) {
-    return a.x;
+    precise real total = a.x + a.y;
+    return real_isfinite(total) ? total : a.x;
 }
 
-// The sum of an infinity or a NaN has no rest.
-Sum with_rest(float sum, float rest) {
-    return vec2(sum, real_isfinite(sum) ? rest : 0.0);
+// Without the rest.
+real start_of_sum(Sum a) {
+    return a.x;
 }
 
 Sum sum_add(Sum a, Sum b) {
     precise float sum = a.x + b.x, part = sum - a.x;
-    precise float rest = (a.x - (sum - part)) + (b.x - part);
-    precise float low = rest + (a.y + b.y);
-    precise float total = sum + low, left = low - (total - sum);
-    return with_rest(real_isfinite(sum) ? total : sum, left);
+    precise float low = (a.y + b.y) + ((a.x - (sum - part)) + (b.x - part));
+    return vec2(sum, low);
 }
 
-// a + x, when many numbers are added one after the other: the rest of an infinity is no number until
-// the next sum_add.
 Sum sum_put(Sum a, real x) {
     precise float sum = a.x + x, part = sum - a.x;
     precise float low = a.y + ((a.x - (sum - part)) + (x - part));
@@ -55,6 +53,36 @@ int64_t int64_of_sum(Sum a) {
     return int64_t(a.x) + int64_t(a.y);
 }
 
+// Four sums side by side: vectors, because compilers that unroll loops around sums drop `precise`.
+struct Sum4 {
+    vec4 high, low;
+};
+
+Sum4 sum4_of(Sum a) {
+    return Sum4(vec4(a.x), vec4(a.y));
+}
+
+Sum sum4_at(Sum4 a, uint which) {
+    return vec2(a.high[which], a.low[which]);
+}
+
+void sum4_set(inout Sum4 a, uint which, Sum value) {
+    a.high[which] = value.x;
+    a.low[which] = value.y;
+}
+
+Sum4 sum4_put(Sum4 a, vec4 x) {
+    precise vec4 sum = a.high + x, part = sum - a.high;
+    precise vec4 low = a.low + ((a.high - (sum - part)) + (x - part));
+    return Sum4(sum, low);
+}
+
+// x less what is in `a`.
+vec4 sum4_distance(vec4 x, Sum4 a) {
+    precise vec4 distance = (x - a.high) - a.low;
+    return distance;
+}
+
 #else
 
 #define Sum real
@@ -64,6 +92,10 @@ Sum sum_of(real x) {
 }
 
 real real_of_sum(Sum a) {
+    return a;
+}
+
+real start_of_sum(Sum a) {
     return a;
 }
 
@@ -83,5 +115,33 @@ int64_t int64_of_sum(Sum a) {
     return int64_t(a);
 }
 
+#define Sum4 real4
+
+Sum4 sum4_of(Sum a) {
+    return real4(a);
+}
+
+Sum sum4_at(Sum4 a, uint which) {
+    return a[which];
+}
+
+void sum4_set(inout Sum4 a, uint which, Sum value) {
+    a[which] = value;
+}
+
+Sum4 sum4_put(Sum4 a, real4 x) {
+    return a + x;
+}
+
+real4 sum4_distance(real4 x, Sum4 a) {
+    return x - a;
+}
+
 #endif
+
+// Of the first `width` numbers, 1 or 4: for sums in which four of them may be rounded as one.
+real total_of(real4 x, uint width) {
+    return width == 1 ? x.x : (x.x + x.y) + (x.z + x.w);
+}
+
 #endif

@@ -6,11 +6,14 @@
 
 enum {
     GROUP = 256,
-    SHORT_ROW = 64,        // rows shorter than this are one thread's
-    PART_ELEMENTS = 4096,  // of a row that several workgroups share, at least
-    COLUMN_ELEMENTS = 256, // the same where a row is one thread's
-    GROUPS_ENOUGH = 1024,  // workgroups that fill a large device
-    PARTS_MAX = 256,
+    WIDTH = 4,               // numbers that a thread reads at once
+    EACH = 4,                // items that a thread asks for at once
+    EACH_TWICE = 8,          // the same of rows that are folded twice, and then read once
+    ELEMENTS_MANY = 1 << 20, // for which that is worth more of a shader
+    COLUMNS_WIDE = 32,       // threads beside each other, where rows are columns
+    PARTS_JOINED = 4,        // a thread reads so many times fewer parts than items
+    PART_ITEMS = 8,          // that a thread has of a part, at least
+    GROUPS_ENOUGH = 512,     // workgroups that fill a large device
 };
 
 // The numbers are reduce.comp's.
@@ -59,7 +62,7 @@ static const Plan plans[] = {
 };
 
 typedef struct ReducePush {
-    uint64_t in, out, partials, parameters, results, count, parts, part, correction;
+    uint64_t in, out, partials, parameters, results, count, parts, part, lanes, correction;
 } ReducePush;
 
 typedef struct Reduction {
@@ -69,6 +72,7 @@ typedef struct Reduction {
     VulkanReal real;
     VulkanRows rows;
     bool columns;
+    uint32_t width; // numbers of an item: of a row, or of rows beside each other
     ReducePush push;
     TensorView partials, parameters; // scratch, where the rows are in parts
 } Reduction;
@@ -96,20 +100,46 @@ static Status fill_nothing(Device *device, const KernelCall *call) {
     return vulkan_kernel_FILL(device, &fill);
 }
 
-static bool choose_columns(const VulkanRows *rows) {
-    return rows->count < SHORT_ROW || vulkan_rows_in_columns(rows);
+// Rows beside each other can be read WIDTH at once.
+static bool has_wide_columns(const VulkanRows *rows, const TensorView *in) {
+    const Walk *kept = &rows->kept, *row = &rows->row;
+    if (kept->dims[kept->rank - 1] % WIDTH != 0) return false;
+    if (vulkan_address(in) % (WIDTH * dtype_size(in->dtype)) != 0) return false;
+    for (int d = 0; d < kept->rank - 1; d++)
+        if (kept->strides[1][d] % WIDTH != 0) return false;
+    for (int d = 0; d < row->rank; d++)
+        if (row->strides[1][d] % WIDTH != 0) return false;
+    return true;
+}
+
+static void choose_shape(Reduction *r) {
+    const TensorView *in = r->call->inputs[0].view;
+    r->columns = vulkan_rows_in_columns(&r->rows);
+    bool wide = r->columns ? has_wide_columns(&r->rows, in) : vulkan_rows_vector(&r->rows, 1);
+    r->width = wide ? WIDTH : 1;
+    uint64_t items = r->columns ? r->rows.count : r->rows.count / r->width;
+    uint64_t units = r->columns ? r->rows.results / r->width : r->rows.results;
+    uint32_t most = GROUP, beside = 1;
+    while (r->columns && beside < COLUMNS_WIDE && beside < units) beside *= 2;
+    r->push.lanes = vulkan_row_lanes(items, most / beside);
+    if (r->plan->first == FOLD_NONE) return;
+    while (r->push.lanes * 2 <= most / beside && r->push.lanes * EACH_TWICE < items)
+        r->push.lanes *= 2;
+}
+
+static uint64_t count_groups(const Reduction *r, uint64_t lanes, uint32_t width) {
+    uint64_t per_group = GROUP / lanes, units = r->push.results / (r->columns ? width : 1);
+    return (units + per_group - 1) / per_group;
 }
 
 static void choose_parts(Reduction *r) {
-    uint64_t results = r->rows.results, count = r->rows.count;
-    uint64_t groups = r->columns ? (results + GROUP - 1) / GROUP : results;
-    uint64_t least = r->columns ? COLUMN_ELEMENTS : PART_ELEMENTS;
+    uint64_t count = r->push.count, groups = count_groups(r, r->push.lanes, r->width);
+    uint64_t least = r->push.lanes * PART_ITEMS * (r->columns ? 1 : r->width);
     uint64_t parts = groups >= GROUPS_ENOUGH ? 1 : GROUPS_ENOUGH / groups;
     if (parts > count / least) parts = count / least;
-    if (parts > PARTS_MAX) parts = PARTS_MAX;
-    if (parts < 2 || results * parts > UINT32_MAX) parts = 1;
+    if (parts < 2 || r->push.results * parts > UINT32_MAX) parts = 1;
     uint64_t part = (count + parts - 1) / parts;
-    part = (part + 3) / 4 * 4; // vectors do not straddle parts
+    part = (part + WIDTH - 1) / WIDTH * WIDTH; // vectors do not straddle parts
     r->push.part = part;
     r->push.parts = (count + part - 1) / part;
 }
@@ -120,23 +150,34 @@ typedef struct Pass {
     uint32_t stage;
 } Pass;
 
+static uint32_t each_of(const Reduction *r, Pass pass) {
+    if (pass.stage == 2 || r->push.results * r->push.count < ELEMENTS_MANY) return 1;
+    return pass.first == FOLD_NONE ? EACH : EACH_TWICE;
+}
+
 static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
     const TensorView *in = r->call->inputs[0].view, *out = r->call->outputs[0];
+    uint32_t width = r->width;
+    uint64_t repeats = pass.stage == 1 ? push.parts : 1;
+    if (pass.stage == 2) {
+        width = 1;
+        push.lanes = vulkan_row_lanes(push.parts * PARTS_JOINED, GROUP);
+    }
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
-        .n_constants = 5,
+        .n_constants = 7,
         .constants = {r->rows.ranks,
                       (uint32_t)pass.first | (uint32_t)pass.second << 4 |
                           (uint32_t)pass.finish << 8,
-                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, r->columns},
+                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, r->columns,
+                      width, each_of(r, pass)},
         .arguments = &r->rows.arguments,
         .arguments_bytes = sizeof r->rows.arguments,
         .push = &push,
         .push_bytes = sizeof push,
         .cost = pass.stage == 2 ? push.results * push.parts : push.results * push.count,
     };
-    uint64_t units = pass.stage == 1 ? push.results * push.parts : push.results;
-    vulkan_groups_for(r->device, &dispatch, units, r->columns || pass.stage == 2 ? GROUP : 1);
+    vulkan_groups_for(r->device, &dispatch, count_groups(r, push.lanes, width) * repeats, 1);
     if (pass.stage == 2) {
         vulkan_reads(&dispatch, &r->partials);
         if (pass.finish == FINISH_PARAMETER) {
@@ -201,12 +242,12 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
                                     .row_rank = in->rank},
                         &r.rows);
     TRY(vulkan_rows_check(device, call, &r.rows));
-    r.columns = choose_columns(&r.rows);
     r.push = (ReducePush){.in = vulkan_address(in),
                           .out = vulkan_address(out),
                           .results = r.rows.results,
                           .count = r.rows.count,
                           .correction = vulkan_real_bits(call->options.scalars[0], r.real)};
+    choose_shape(&r);
     choose_parts(&r);
     if (r.push.parts > 1) return reduce_in_parts(&r);
     return run_pass(&r, (Pass){r.plan->first, r.plan->second, r.plan->finish, 0}, r.push);

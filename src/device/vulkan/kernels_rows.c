@@ -6,8 +6,10 @@
 enum {
     GROUP = 256,
     GROUP_LARGE = 1024,
-    ITEMS_EACH = 4, // of a row that a thread has, where the row has enough threads
-    HELD_MAX = 8,   // items that a thread of softmax.comp and norm.comp keeps in registers
+    LANES_NEAR = 32, // up to so many threads share a row
+    ITEMS_NEAR = 8,  // of which each has so many items,
+    ITEMS_FAR = 16,  // and more with these
+    HELD_MAX = 8,    // items that a thread of softmax.comp and norm.comp keeps in registers
     NO_DTYPE = 15,
 };
 
@@ -69,7 +71,8 @@ bool vulkan_rows_in_columns(const VulkanRows *rows) {
 
 uint32_t vulkan_row_lanes(uint64_t items, uint32_t most) {
     uint32_t lanes = 1;
-    while (lanes < most && (uint64_t)lanes * ITEMS_EACH < items) lanes *= 2;
+    while (lanes < most && lanes < LANES_NEAR && lanes * ITEMS_NEAR < items) lanes *= 2;
+    while (lanes < most && lanes * ITEMS_FAR < items) lanes *= 2;
     return lanes;
 }
 
@@ -79,7 +82,8 @@ typedef struct RowShare {
 } RowShare;
 
 static RowShare share_row(const Device *device, uint64_t items) {
-    RowShare share = {GROUP, vulkan_row_lanes(items, GROUP), 0};
+    RowShare share = {GROUP, 1, 0};
+    while (share.lanes < GROUP && share.lanes * HELD_MAX < items) share.lanes *= 2;
     uint64_t room = (uint64_t)share.lanes * HELD_MAX;
     if (items > room && vulkan_features(device)->group_threads_max >= GROUP_LARGE) {
         share.group = share.lanes = GROUP_LARGE;
