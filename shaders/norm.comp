@@ -78,15 +78,17 @@ void main() {
     }
     real mean = R(0);
     if (CENTRED) mean = real_of_sum(sum_row(from, items, R(0), false)) / real(count);
-    real square = real_of_sum(sum_row(from, items, mean, true));
+    for (uint h = 0; CENTRED && h < HELD; h++) held[h] -= mean;
+    real away = HELD > 0 ? R(0) : mean; // of what is read again
+    real square = real_of_sum(sum_row(from, items, away, true));
     real factor = R(1) / sqrt(square / real(count) + real(eps));
     if (!exists) return;
     if (HELD > 0) {
         for (uint h = 0; h < HELD; h++)
             if (lane + h * LANES < items)
-                store_of(to, lane + h * LANES, (held[h] - mean) * factor);
+                store_of(to, lane + h * LANES, held[h] * factor);
     } else {
         for (uint h = 0; lane + h * LANES < items; h++)
-            store_of(to, lane + h * LANES, (item_of(from, h) - mean) * factor);
+            store_of(to, lane + h * LANES, (item_of(from, h) - away) * factor);
     }
 }

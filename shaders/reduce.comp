@@ -1,5 +1,5 @@
 // REDUCE: folds the rows of a view. `lanes` threads share a row; where neighbouring rows are
-// neighbours in memory (COLUMNS), neighbouring threads have neighbouring rows, and WIDE of them each.
+// neighbours in memory (COLUMNS), neighbouring threads have such rows, WIDE of them each.
 // STAGE 0 makes whole results; where they are few and long, stage 1 folds parts of rows and stage 2
 // joins them. Every order of additions depends on shapes alone.
 #version 460
@@ -51,19 +51,23 @@ Sum identity(uint fold) {
     return sum_of(R(0));
 }
 
+// Without branches: a NaN stays, and comes before what is greater or less.
+real extreme(uint fold, real a, real b) {
+    uint better = uint(fold == MAX ? b > a : b < a) | uint(real_isnan(b));
+    return (better & uint(!real_isnan(a))) != 0 ? b : a;
+}
+
 Sum combine(uint fold, Sum a, Sum b) {
     if (fold == PROD) return sum_multiply(a, b);
     if (fold < PROD) return sum_add(a, b);
-    real x = start_of_sum(a), y = start_of_sum(b); // there is no rest
-    if (real_isnan(x)) return a;
-    if (real_isnan(y)) return b;
-    return (fold == MAX ? x > y : x < y) ? a : b;
+    return sum_of(extreme(fold, start_of_sum(a), start_of_sum(b)));
 }
 
-// Four numbers of a row may be rounded as one where all are positive, so that this loses no more than
-// each has lost, and for a mean that deviations are taken from, of which it changes the square alone.
+// Four numbers of a row may be rounded as one where all are positive, so that this loses no more
+// than each has lost, and for a mean that deviations are taken from, which changes by its square.
 bool adds_items(uint fold) {
-    return VECTOR && (fold == SUM_EXP || fold == SUM_DEVIATION || fold == SUM_SQUARE || FIRST == SUM);
+    bool positive = fold == SUM_EXP || fold == SUM_DEVIATION || fold == SUM_SQUARE;
+    return VECTOR && (positive || FIRST == SUM);
 }
 
 // What is added for each number.
@@ -95,7 +99,8 @@ Sum4 fold_item(uint fold, Sum4 state, real4 x, Sum4 parameter) {
     return state;
 }
 
-// Where this thread works: `lane` of the threads that share the row of `result`, or the first of WIDE.
+// Where this thread works: `lane` of the threads that share a row, whose result is this one, or the
+// first of WIDE.
 uint lane;
 uint64_t result;
 int64_t base;

@@ -44,8 +44,8 @@ real largest_of(real mine, real4 item) {
     return max(max(max(item.x, item.y), max(item.z, item.w)), mine);
 }
 
-// The device's own powers do for results of 16 bits: 3 + 2 |x| units of float32 are less than a hundredth
-// of one of theirs.
+// The device's own powers do for results of 16 bits: 3 + 2 |x| units of float32 are less than a
+// hundredth of one of theirs.
 real4 powers_of(real4 item) {
 #ifdef REAL_F32
     if (OUT_DTYPE != FLOAT32) return exp2(item * R(1.44269504088896340736));

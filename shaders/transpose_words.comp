@@ -37,7 +37,8 @@ void keep_block(uvec4 lines[PER], uint word_x, uint y) {
 
 void main() {
     uint thread = gl_LocalInvocationID.x, number = uint(group_number());
-    uint across = (shape.dims[X] + TILE_X - 1) / TILE_X, down = (shape.dims[Y] + TILE_Y - 1) / TILE_Y;
+    uint across = (shape.dims[X] + TILE_X - 1) / TILE_X;
+    uint down = (shape.dims[Y] + TILE_Y - 1) / TILE_Y;
     uint tile_x = number % across, tile_y = number / across % down, rest = number / across / down;
     int64_t to = 0L, from = 0L;
     for (int d = int(RANK) - 1; d >= 0; d--) {
@@ -48,7 +49,8 @@ void main() {
         from += at * shape.strides[1][d];
     }
     if (rest > 0) return; // spread_groups rounds up
-    int64_t step_in = shape.strides[1][X] * int64_t(SIZE), step_out = shape.strides[0][Y] * int64_t(SIZE);
+    int64_t step_in = shape.strides[1][X] * int64_t(SIZE);
+    int64_t step_out = shape.strides[0][Y] * int64_t(SIZE);
     uint64_t in_base = in_address + uint64_t(from * int64_t(SIZE));
     uint64_t out_base = out_address + uint64_t(to * int64_t(SIZE));
     // Eight threads beside each other have 128 bytes. All is asked for before any of it is used.

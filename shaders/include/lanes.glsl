@@ -1,4 +1,4 @@
-// Threads that share a row: a power of two of them, beside each other in a workgroup of GROUP. They are
+// Threads that share a row: a power of two of them, beside each other in a workgroup. They are
 // numbered by their subgroups, which exchange numbers without waiting; what crosses subgroups goes
 // through shared memory.
 #ifndef LANES_GLSL
@@ -30,9 +30,9 @@ Sum sum_beside(Sum mine, uint apart) {
 #endif
 }
 
-// Defines `T name(uint how, T mine, uint lanes)`: what all lanes have, combined, in each of them. `slots`
-// is shared memory, a T for each subgroup; combine(how, a, b) is combine(how, b, a); beside(mine, apart)
-// is what the thread has whose number differs in the bit `apart`.
+// Defines `T name(uint how, T mine, uint lanes)`: what all lanes have, combined, in each of them.
+// `slots` is shared memory, a T for each subgroup; combine(how, a, b) is combine(how, b, a);
+// beside(mine, apart) is what the thread has whose number differs in the bit `apart`.
 #define JOIN_LANES(name, T, slots, combine, beside)                                                \
     T name(uint how, T mine, uint lanes) {                                                         \
         for (uint apart = min(lanes, gl_SubgroupSize) / 2; apart > 0; apart /= 2)                  \

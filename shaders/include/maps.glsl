@@ -145,10 +145,10 @@ real mantissa_of(real x, out int exponent) {
 }
 
 real quotient(real a, real b) {
-    uint exponents = real_bits(a) >> MANTISSA_BITS & 0xFFu, others = real_bits(b) >> MANTISSA_BITS & 0xFFu;
-    if (exponents - 97u < 61u && others - 97u < 61u) return repaired_quotient(a, b);
-    uint zeros = min(real_bits(a) << 1, real_bits(b) << 1);
-    if (zeros == 0u || exponents == 0xFFu || others == 0xFFu) return a / b;
+    uint of_a = real_bits(a) >> MANTISSA_BITS & 0xFFu, of_b = real_bits(b) >> MANTISSA_BITS & 0xFFu;
+    if (of_a - 97u < 61u && of_b - 97u < 61u) return repaired_quotient(a, b);
+    bool zero = min(real_bits(a) << 1, real_bits(b) << 1) == 0u;
+    if (zero || of_a == 0xFFu || of_b == 0xFFu) return a / b;
     int up, down;
     real whole = repaired_quotient(mantissa_of(a, up), mantissa_of(b, down));
     real size = scaled(whole, min(up - down, 140));

@@ -29,11 +29,12 @@ real power_of_two(int exponent) {
     return real_of_bits(bits_t(exponent + EXPONENT_BIAS) << MANTISSA_BITS);
 }
 
-// x * 2^exponent for x near 1, in two steps so that neither factor overflows. What is too small for a
-// normal float32 is counted in units of the smallest, since devices may take such numbers for 0.
+// x * 2^exponent for x near 1, in two steps so that neither factor overflows. What is too small for
+// a normal float32 is counted in units of the smallest: devices may take such numbers for 0.
 real scaled(real x, int exponent) {
 #ifdef REAL_F32
-    if (exponent < -125) return real_of_bits(uint(roundEven(x * power_of_two(max(exponent, -160) + 149))));
+    if (exponent < -125)
+        return real_of_bits(uint(roundEven(x * power_of_two(max(exponent, -160) + 149))));
 #endif
     int first = exponent / 2;
     return x * power_of_two(first) * power_of_two(exponent - first);
@@ -85,8 +86,8 @@ real exp_of_sum(real x, real low, int extra) {
 // exp of x for |x| < 87. Adding SHIFT rounds to a whole number, which is then in the last bits.
 real ordinary_exp(real x) {
     const real SHIFT = 12582912.0;
-    precise real shifted = x * R(1.44269504088896340736) + SHIFT, k = shifted - SHIFT;
-    precise real near = x - k * LN2_HIGH;
+    real shifted = fma(x, R(1.44269504088896340736), SHIFT);
+    precise real k = shifted - SHIFT, near = x - k * LN2_HIGH;
     real r = fma(-k, LN2_LOW, near);
     real sum = fma(R(0.0013926219), r, R(0.0083632078));
     sum = fma(fma(fma(sum, r, R(0.0416665561)), r, R(0.166665763)), r, R(0.5));

@@ -16,7 +16,7 @@ Sum sum_of(real x) {
     return vec2(x, 0.0);
 }
 
-// The second number is no number where the first is infinite, and may be as large as a few units of it.
+// The second number is no number where the first is infinite, and may be a few units of it.
 real real_of_sum(Sum a) {
     precise real total = a.x + a.y;
     return real_isfinite(total) ? total : a.x;
