@@ -7,7 +7,7 @@
 #include "rows.glsl"
 #include "lanes.glsl"
 
-const uint GROUP = 256, EACH_MAX = 8;
+const uint GROUP = 256, EACH_MAX = 16;
 layout(local_size_x = 256) in;
 
 layout(constant_id = 1) const uint FOLDS = 0;  // first (NONE), second, finish: four bits each
@@ -51,10 +51,22 @@ Sum identity(uint fold) {
     return sum_of(R(0));
 }
 
-// Without branches: a NaN stays, and comes before what is greater or less.
+// A NaN stays, and comes before what is greater or less.
 real extreme(uint fold, real a, real b) {
-    uint better = uint(fold == MAX ? b > a : b < a) | uint(real_isnan(b));
-    return (better & uint(!real_isnan(a))) != 0 ? b : a;
+    bool better = fold == MAX ? b > a : b < a;
+    return !real_isnan(a) && (better || real_isnan(b)) ? b : a;
+}
+
+// Of four numbers, in few instructions.
+real extreme_of(uint fold, real4 x) {
+#ifdef REAL_I64
+    return extreme(fold, extreme(fold, x.x, x.y), extreme(fold, x.z, x.w));
+#else
+    real value = fold == MAX ? max(max(x.x, x.y), max(x.z, x.w)) : min(min(x.x, x.y), min(x.z, x.w));
+    uint nans = uint(real_isnan(x.x)) | uint(real_isnan(x.y)) | uint(real_isnan(x.z)) |
+                uint(real_isnan(x.w));
+    return nans != 0 ? REAL_NAN : value;
+#endif
 }
 
 Sum combine(uint fold, Sum a, Sum b) {
@@ -63,11 +75,12 @@ Sum combine(uint fold, Sum a, Sum b) {
     return sum_of(extreme(fold, start_of_sum(a), start_of_sum(b)));
 }
 
-// Four numbers of a row may be rounded as one where all are positive, so that this loses no more
-// than each has lost, and for a mean that deviations are taken from, which changes by its square.
-bool adds_items(uint fold) {
+// Four numbers of a row are made one before they meet the others: extremes, sums where all are
+// positive, so that rounding them together loses no more than each has lost, and the mean that
+// deviations are taken from, which changes them by its square.
+bool folds_items(uint fold) {
     bool positive = fold == SUM_EXP || fold == SUM_DEVIATION || fold == SUM_SQUARE;
-    return VECTOR && (positive || FIRST == SUM);
+    return VECTOR && (fold >= MAX || positive || FIRST == SUM);
 }
 
 // What is added for each number.
@@ -88,13 +101,17 @@ real4 addends(uint fold, real4 x, Sum4 parameter) {
 }
 
 Sum4 fold_item(uint fold, Sum4 state, real4 x, Sum4 parameter) {
+    if (fold >= MAX && folds_items(fold)) {
+        sum4_set(state, 0, combine(fold, sum4_at(state, 0), sum_of(extreme_of(fold, x))));
+        return state;
+    }
     if (fold >= PROD) {
         for (uint i = 0; i < WIDTH; i++)
             sum4_set(state, i, combine(fold, sum4_at(state, i), sum_of(x[i])));
         return state;
     }
     real4 more = addends(fold, x, parameter);
-    if (WIDTH == 4 && !adds_items(fold)) return sum4_put(state, more);
+    if (WIDTH == 4 && !folds_items(fold)) return sum4_put(state, more);
     sum4_set(state, 0, sum_put(sum4_at(state, 0), total_of(more, WIDTH)));
     return state;
 }
@@ -158,7 +175,7 @@ Sum4 join_columns(uint fold, Sum4 mine) {
 Sum4 combine_lanes(uint fold, Sum4 mine) {
     if (COLUMNS) return lanes == 1 ? mine : join_columns(fold, mine);
     Sum all = sum4_at(mine, 0);
-    if (!adds_items(fold))
+    if (!folds_items(fold))
         for (uint i = 1; i < WIDTH; i++) all = combine(fold, all, sum4_at(mine, i));
     return sum4_of(join_lanes(fold, all, lanes));
 }

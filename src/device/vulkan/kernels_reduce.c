@@ -8,7 +8,7 @@ enum {
     GROUP = 256,
     WIDTH = 4,               // numbers that a thread reads at once
     EACH = 4,                // items that a thread asks for at once
-    EACH_TWICE = 8,          // the same of rows that are folded twice, and then read once
+    EACH_TWICE = 16,         // the same of rows that are folded twice, and then read once
     ELEMENTS_MANY = 1 << 20, // for which that is worth more of a shader
     COLUMNS_WIDE = 32,       // threads beside each other, where rows are columns
     PARTS_JOINED = 4,        // a thread reads so many times fewer parts than items
