@@ -32,6 +32,7 @@ const uint STEP = 16; // of k
 // the rows that one thread brings, side by side. Panels are in vectors of eight numbers. A line
 // is padded by one, so that the rows of a matrix lie in different banks.
 const bool A_TWO = !A_ACROSS && B_ACROSS, B_TWO = !B_ACROSS;
+const bool A_LATE = A_TWO, B_LATE = false; // lines of memory are read whole, every other time
 const uint A_EACH = TILE_M * STEP / 8 / THREADS, B_EACH = TILE_N * STEP / 8 / THREADS; // of a step
 const uint A_LINE = A_ACROSS ? TILE_M / 8 : A_TWO ? 8 * A_EACH : 2 * A_EACH; // without the padding
 const uint B_LINE = B_ACROSS ? TILE_N / 8 : B_TWO ? 8 * B_EACH : 2 * B_EACH;
@@ -105,18 +106,8 @@ void store_eight(uint64_t base, uint row, uint column, vec4 low, vec4 high) {
     uint size = element_bytes(OUT_DTYPE);
     uint64_t at = base + (uint64_t(row) * uint64_t(n) + uint64_t(column)) * uint64_t(size);
     if (WHOLE || (column + 8 <= n && (uint(at) & 15u) == 0)) {
-        if (OUT_DTYPE == FLOAT32) {
-            Word4(at).v = floatBitsToUint(low);
-            Word4(at + 16UL).v = floatBitsToUint(high);
-            return;
-        }
-        uvec4 first, second;
-        for (uint i = 0; i < 4; i++) {
-            first[i] = bits_of_real_as(low[i], OUT_DTYPE);
-            second[i] = bits_of_real_as(high[i], OUT_DTYPE);
-        }
-        Word4(at).v = uvec4(first.x | first.y << 16, first.z | first.w << 16,
-                            second.x | second.y << 16, second.z | second.w << 16);
+        store4(at, OUT_DTYPE, low);
+        store4(at + uint64_t(4 * size), OUT_DTYPE, high);
         return;
     }
     for (uint i = 0; i < min(8, n - column); i++)
@@ -131,7 +122,12 @@ void store_eight(uint64_t base, uint row, uint column, vec4 low, vec4 high) {
             if (X##_TWO || i < X##_EACH)                                                           \
                 panels[x.place + step_of(X##_TWO, X##_PANEL, (u) + (X##_TWO ? 2 : 1)) +             \
                        i * x.place_each] = x##_queue[(u) * X##_EACH + i];                          \
-        FETCH(X, x, u)                                                                             \
+        if (!X##_LATE) {                                                                           \
+            FETCH(X, x, u)                                                                         \
+        } else if ((u) == 2) {                                                                     \
+            FETCH(X, x, 0)                                                                         \
+            FETCH(X, x, 2)                                                                         \
+        }                                                                                          \
     }
 
 #define FETCH(X, x, u)                                                                             \
@@ -216,7 +212,7 @@ void main() {
     barrier();
 
     // Each subgroup passes its matrices through a corner of its own, sixteen rows at a time.
-    const uint OUT_PITCH = SIDE_N / 4 + 1, EIGHTS = SIDE_N / 8;
+    const uint OUT_PITCH = SIDE_N / 4 + 2, EIGHTS = SIDE_N / 8;
     uint corner = gl_SubgroupID * 16 * OUT_PITCH;
     uint64_t out_at = out_address + uint64_t(out_base) * uint64_t(element_bytes(OUT_DTYPE));
     [[unroll]] for (uint i = 0; i < DOWN; i++) {
