@@ -1,9 +1,9 @@
-// ATTENTION of many rows of 16-bit floats on the device's matrix units. A workgroup has ROWS rows of
-// one key head: (query, head of the group), group fastest. A subgroup makes the scores of half of them
-// with half of a block of KEYS, and half of the columns of their results. Keys, then values, come
-// through one panel of shared memory. Weights are those of an online softmax, in base 2, whose base
-// follows the highest score only when that has grown by much. See matmul_matrix.comp for the dialect:
-// nothing here may compute with float16.
+// ATTENTION of many rows of 16-bit floats on the device's matrix units. A workgroup has ROWS rows
+// of one key head: (query, head of the group), group fastest. A subgroup makes the scores of half
+// of them with half of a block of KEYS, and half of the columns of their results. Keys, then
+// values, come through one panel of shared memory. Weights are those of an online softmax, in base
+// 2, whose base follows the highest score only when that has grown by much. See matmul_matrix.comp
+// for the dialect: nothing here may compute with float16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require
@@ -31,15 +31,15 @@ const uint EIGHTS = WIDTH / 8, PITCH = EIGHTS + 1, SCORE_PITCH = KEYS / 4 + 2;
 const uint EACH = KEYS * EIGHTS / THREADS, ROWS_EACH = THREADS / EIGHTS;
 shared uvec4 panel[KEYS * PITCH];
 shared uvec4 score_rows[ROWS * SCORE_PITCH]; // and the weights that they become
-shared float factors[ROWS]; // of the rows' sums
-shared bool grown[4]; // rows of a subgroup have other factors than 1
+shared float factors[ROWS];                  // of the rows' sums
+shared bool grown[4];                        // rows of a subgroup have other factors than 1
 
 layout(buffer_reference, scalar, buffer_reference_align = 16) restrict readonly buffer Eight {
     uvec4 v;
 };
 
-// What a thread brings of a block of keys or values: rows of `pitch` bytes. What is not there is read
-// elsewhere and dropped by put: loads without branches overlap.
+// What a thread brings of a block of keys or values: rows of `pitch` bytes. What is not there is
+// read elsewhere and dropped by put: loads without branches overlap.
 void fetch(uint64_t base, uint64_t pitch, uint first, uint numbers, out uvec4 mine[EACH]) {
     uint row = gl_LocalInvocationID.x / EIGHTS, column = gl_LocalInvocationID.x % EIGHTS * 8;
     uint there = column < numbers ? shape.keys : 0;
@@ -94,7 +94,8 @@ uint hidden_scores(Row row, uint first) {
     uint hidden = 0;
     for (uint i = 0; i < FOURS * 4; i++) {
         uint key = first + (i / 4 * 2 + gl_SubgroupInvocationID % 2) * 4 + i % 4;
-        if (key < shape.keys && !mask_shows(row.mask_base + int64_t(key) * shape.mask[2], MASK_DTYPE))
+        if (key < shape.keys &&
+            !mask_shows(row.mask_base + int64_t(key) * shape.mask[2], MASK_DTYPE))
             hidden |= 1u << i;
     }
     return hidden;
@@ -133,29 +134,48 @@ float weigh(inout Row row, uint first, bool is_cut, uint hidden) {
     [[unroll]] for (uint i = 0; i < FOURS; i++) {
         uint place = row.at - half_row + i;
         uvec2 four = uvec2(pair_of(fours[i].x, fours[i].y), pair_of(fours[i].z, fours[i].w));
-        if (half_row == 0) score_rows[place].xy = four;
-        else score_rows[place].zw = four;
+        if (half_row == 0)
+            score_rows[place].xy = four;
+        else
+            score_rows[place].zw = four;
     }
     return factor;
 }
 
-// Eight numbers of a result, from `column` on.
-void store_eight(int64_t to, uint column, uint from, float inverse) {
+// Numbers of the results that passed through: of each half of the columns 32, from `column` on.
+void leave(uint key_head, uint first_row, uint batch, uint column) {
     uint size = element_bytes(OUT_DTYPE);
-    uint64_t address = out_address + uint64_t(to + int64_t(column)) * uint64_t(size);
-    store4(address, OUT_DTYPE, uintBitsToFloat(score_rows[from]) * inverse);
-    store4(address + uint64_t(4 * size), OUT_DTYPE, uintBitsToFloat(score_rows[from + 1]) * inverse);
+    for (uint at = gl_LocalInvocationID.x; at < ROWS * 16; at += THREADS) {
+        uint row = at / 16, four = at % 16, index = first_row + row;
+        uint to_column = four / 8 * (WIDTH / 2) + column + four % 8 * 4;
+        if (index >= shape.queries * shape.shared_heads || to_column >= shape.value_width) continue;
+        int64_t to = batch_offset(3, batch) + int64_t(index / shape.shared_heads) * shape.to[0] +
+                     int64_t(head_of(key_head, index)) * shape.to[1] + int64_t(to_column);
+        store4(out_address + uint64_t(to) * uint64_t(size), OUT_DTYPE,
+               uintBitsToFloat(score_rows[row * SCORE_PITCH + four]) * factors[row]);
+    }
 }
+
+#define PASS(first)                                                                                \
+    barrier();                                                                                     \
+    [[unroll]] for (uint r = 0; r < DOWN; r++)                                                    \
+        [[unroll]] for (uint j = 0; j < 2; j++)                                                   \
+            coopMatStoreNV(sums[r][first + j], score_rows,                                         \
+                           (part_row + r * 16) * SCORE_PITCH + (part * 2 + j) * 4, SCORE_PITCH,    \
+                           false);                                                                 \
+    barrier();                                                                                     \
+    leave(key_head, first_row, batch, first * 16);
 
 void main() {
     uint lane = gl_SubgroupInvocationID, batch = gl_WorkGroupID.y;
-    uint block = gl_WorkGroupID.x % shape.row_blocks, key_head = gl_WorkGroupID.x / shape.row_blocks;
+    uint block = gl_WorkGroupID.x % shape.row_blocks,
+         key_head = gl_WorkGroupID.x / shape.row_blocks;
     if (CAUSAL) block = shape.row_blocks - 1 - block; // those that see most begin
     uint first_row = block * ROWS, rows = shape.queries * shape.shared_heads;
-    uint64_t k_base = shape.k_address +
-                      2UL * uint64_t(batch_offset(1, batch) + int64_t(key_head) * shape.k[1]);
-    uint64_t v_base = shape.v_address +
-                      2UL * uint64_t(batch_offset(2, batch) + int64_t(key_head) * shape.v[1]);
+    uint64_t k_base =
+        shape.k_address + 2UL * uint64_t(batch_offset(1, batch) + int64_t(key_head) * shape.k[1]);
+    uint64_t v_base =
+        shape.v_address + 2UL * uint64_t(batch_offset(2, batch) + int64_t(key_head) * shape.v[1]);
     uint64_t k_pitch = 2UL * uint64_t(shape.k[0]), v_pitch = 2UL * uint64_t(shape.v[0]);
     uint width = shape.width, value_width = shape.value_width;
 
@@ -216,8 +236,8 @@ void main() {
         [[unroll]] for (uint r = 0; r < DOWN; r++)
             [[unroll]] for (uint j = 0; j < ASIDE; j++)
                 coopMatStoreNV(scores[r][j], score_rows,
-                               (part_row + r * 16) * SCORE_PITCH + (part * ASIDE + j) * 4, SCORE_PITCH,
-                               false);
+                               (part_row + r * 16) * SCORE_PITCH + (part * ASIDE + j) * 4,
+                               SCORE_PITCH, false);
         barrier();
         uint hidden = MASK_DTYPE != NONE && index < rows ? hidden_scores(row, first) : 0;
         float factor = weigh(row, first, first + KEYS > open_end, hidden);
@@ -242,7 +262,8 @@ void main() {
                               SCORE_PITCH, false);
             [[unroll]] for (uint j = 0; j < COLUMNS; j++) {
                 fcoopmatNV<16, gl_ScopeSubgroup, K, N> values;
-                coopMatLoadNV(values, panel, i * 16 * PITCH + (part * COLUMNS + j) * 2, PITCH, false);
+                coopMatLoadNV(values, panel, i * 16 * PITCH + (part * COLUMNS + j) * 2, PITCH,
+                              false);
                 [[unroll]] for (uint r = 0; r < DOWN; r++)
                     sums[r][j] = coopMatMulAddNV(weights[r], values, sums[r][j]);
             }
@@ -250,19 +271,10 @@ void main() {
     }
     barrier();
     if (thread % 2 == 0) factors[thread / 2] = row.total == 0.0 ? 0.0 : 1.0 / row.total;
-    barrier();
-    // Each matrix of sums passes through the subgroup's corner.
-    [[unroll]] for (uint r = 0; r < DOWN; r++) {
-        uint my_row = part_row + r * 16 + lane / 2;
-        index = first_row + my_row;
-        int64_t to = batch_offset(3, batch) + int64_t(index / shape.shared_heads) * shape.to[0] +
-                     int64_t(head_of(key_head, index)) * shape.to[1];
-        [[unroll]] for (uint j = 0; j < COLUMNS; j++) {
-            meet();
-            coopMatStoreNV(sums[r][j], score_rows, corner, SCORE_PITCH, false);
-            meet();
-            uint column = (part * COLUMNS + j) * 16 + lane % 2 * 8;
-            if (index < rows && column < value_width) store_eight(to, column, my_eight, factors[my_row]);
-        }
-    }
+    // Two matrices aside at a time pass through the rows of scores. Loops over matrices hold
+    // nothing else, or compilers leave them, and the matrices in memory.
+    PASS(0)
+#if WIDTH > 64
+    PASS(2)
+#endif
 }

@@ -1,7 +1,7 @@
-// CONV2D and CONV2D_IMAGE as products that are never laid out: a workgroup makes TILE channels of 128
-// pixels, each thread 8 x 8 of them in registers. For one place of the window after the other, panels
-// of DEPTH channels go through shared memory: weights as convolution_weights.comp packed them, and
-// numbers of the image, of which each thread brings those of one pixel.
+// CONV2D and CONV2D_IMAGE as products that are never laid out: a workgroup makes TILE channels of
+// 128 pixels, each thread 8 x 8 of them in registers. For one place of the window after the other,
+// panels of DEPTH channels go through shared memory: weights as convolution_weights.comp packed
+// them, and numbers of the image, of which each thread brings those of one pixel.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "convolution.glsl"
@@ -34,7 +34,8 @@ uint64_t bytes_of(int64_t elements, uint dtype) {
 void find_tap() {
     int y = seen_at(top, window_y, 0), x = seen_at(left, window_x, 1);
     is_inside = is_pixel && y >= 0 && x >= 0;
-    tap_at = pixel_at + bytes_of(int64_t(y) * shape.image[2] + int64_t(x) * shape.image[3], IN_DTYPE);
+    tap_at =
+        pixel_at + bytes_of(int64_t(y) * shape.image[2] + int64_t(x) * shape.image[3], IN_DTYPE);
 }
 
 void step_panel() {
@@ -50,7 +51,8 @@ void step_panel() {
     find_tap();
 }
 
-// What is not there is read elsewhere and dropped by whoever uses it: loads without branches overlap.
+// What is not there is read elsewhere and dropped by whoever uses it: loads without branches
+// overlap.
 void fetch(out real4 weight, out real mine[DEPTH], out uint there) {
     weight = load4(weight_at, PACKED);
     there = is_inside ? shape.channels - channel : 0;
@@ -65,18 +67,22 @@ void store_pixels(uint group, uint first_out, uint64_t first_pixel, real sums[8]
         for (uint p = 0; p < 4; p++) {
             if (first + uint64_t(p) >= uint64_t(shape.pixels)) break;
             uint pixel = uint(first) + p, n = pixel / plane, rest = pixel % plane;
-            int64_t at = int64_t(n) * shape.to[0] + int64_t(rest / shape.out_dims[1]) * shape.to[2] +
+            int64_t at = int64_t(n) * shape.to[0] +
+                         int64_t(rest / shape.out_dims[1]) * shape.to[2] +
                          int64_t(rest % shape.out_dims[1]) * shape.to[3];
             [[unroll]] for (uint i = 0; i < 8; i++) {
                 uint o = first_out + i % 4 + i / 4 * 32;
                 if (o >= shape.outs) continue;
                 o += group * shape.outs;
-                real shift = BIAS == NONE ? R(0) : load(bias_address, int64_t(o) * shape.bias, BIAS);
+                real shift =
+                    BIAS == NONE ? R(0) : load(bias_address, int64_t(o) * shape.bias, BIAS);
                 int64_t to = at + int64_t(o) * shape.to[1];
                 if (OUT_FOURS)
                     store4(element_address(out_address, to, OUT_DTYPE), OUT_DTYPE,
-                           real4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]) + shift);
-                else store(out_address, to, OUT_DTYPE, sums[i][j + p] + shift);
+                           real4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]) +
+                               shift);
+                else
+                    store(out_address, to, OUT_DTYPE, sums[i][j + p] + shift);
             }
             if (OUT_FOURS) break;
         }
@@ -96,15 +102,15 @@ void main() {
     rest /= shape.out_dims[1];
     top = int(rest % shape.out_dims[0]) * shape.stride[0] - shape.padding[0];
     channel_bytes = bytes_of(shape.image[1], IN_DTYPE);
-    pixel_at = image_address + bytes_of(int64_t(rest / shape.out_dims[0]) * shape.image[0], IN_DTYPE) +
+    pixel_at = image_address +
+               bytes_of(int64_t(rest / shape.out_dims[0]) * shape.image[0], IN_DTYPE) +
                channel_bytes * uint64_t(group * shape.channels);
     uint panels = (shape.channels + DEPTH - 1) / DEPTH * shape.window[0] * shape.window[1];
     uint packed_row = shape.out_tiles * TILE; // weights of a channel
-    weight_at = weight_address +
-                bytes_of(int64_t(group * panels) * int64_t(DEPTH * packed_row) +
-                             int64_t(thread / (TILE / 4) * packed_row + out_first +
-                                     thread % (TILE / 4) * 4),
-                         PACKED);
+    weight_at = weight_address + bytes_of(int64_t(group * panels) * int64_t(DEPTH * packed_row) +
+                                              int64_t(thread / (TILE / 4) * packed_row + out_first +
+                                                      thread % (TILE / 4) * 4),
+                                          PACKED);
     window_y = window_x = channel = 0;
     find_tap();
 
@@ -118,7 +124,8 @@ void main() {
     fetch(weight, mine, there);
     for (uint panel = 0; panel < panels; panel++) {
         barrier();
-        [[unroll]] for (uint d = 0; d < DEPTH; d++) numbers[d * PITCH + thread] = d < there ? mine[d] : R(0);
+        [[unroll]] for (uint d = 0; d < DEPTH; d++)
+            numbers[d * PITCH + thread] = d < there ? mine[d] : R(0);
         [[unroll]] for (uint i = 0; i < 4; i++) weights[thread * 4 + i] = weight[i];
         barrier();
         if (panel + 1 < panels) {

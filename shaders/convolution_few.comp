@@ -19,7 +19,8 @@ void main() {
     int top = int(y) * shape.stride[0] - shape.padding[0];
     int left = int(x) * shape.stride[1] - shape.padding[1];
     int64_t image = n * shape.image[0] + int64_t(group * shape.channels) * shape.image[1];
-    int64_t weight = int64_t(group) * shape.weight_group + int64_t(o % shape.outs) * shape.weight_to;
+    int64_t weight =
+        int64_t(group) * shape.weight_group + int64_t(o % shape.outs) * shape.weight_to;
     real sum = R(0);
     for (uint i = 0; i < shape.window[0]; i++) {
         int row = seen_at(top, i, 0);
@@ -28,8 +29,8 @@ void main() {
             int column = seen_at(left, j, 1);
             if (column < 0) continue;
             int64_t at = image + int64_t(row) * shape.image[2] + int64_t(column) * shape.image[3];
-            int64_t weight_at = weight + int64_t(i) * shape.weight_window[0] +
-                                int64_t(j) * shape.weight_window[1];
+            int64_t weight_at =
+                weight + int64_t(i) * shape.weight_window[0] + int64_t(j) * shape.weight_window[1];
             for (uint c = 0; c < shape.channels; c++)
                 sum += load(image_address, at + int64_t(c) * shape.image[1], IN_DTYPE) *
                        load(weight_address, weight_at + int64_t(c) * shape.weight_channel, WEIGHT);

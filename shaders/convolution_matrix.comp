@@ -1,6 +1,6 @@
-// CONV2D of 16-bit floats on the device's matrix units: convolution.comp with panels of DEPTH channels
-// and matrices of 16 x 16, of which a subgroup has 2 x 4. See matmul_matrix.comp for the dialect:
-// nothing here may compute with float16.
+// CONV2D of 16-bit floats on the device's matrix units: convolution.comp with panels of DEPTH
+// channels and matrices of 16 x 16, of which a subgroup has 2 x 4. See matmul_matrix.comp for the
+// dialect: nothing here may compute with float16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require
@@ -46,10 +46,12 @@ void step_panel() {
     find_tap();
 }
 
-// What is not there is read elsewhere and dropped by whoever uses it: loads without branches overlap.
+// What is not there is read elsewhere and dropped by whoever uses it: loads without branches
+// overlap.
 void fetch(out uvec4 weight[2], out uint mine[DEPTH], out uint there) {
     uint64_t row = uint64_t(2 * shape.out_tiles * TILE);
-    [[unroll]] for (uint i = 0; i < 2; i++) weight[i] = Word4(weight_at + uint64_t(i * 16) * row).v;
+    [[unroll]] for (uint i = 0; i < 2; i++)
+        weight[i] = Word4(weight_at + uint64_t(i * 16) * row).v;
     there = is_inside ? shape.channels - channel : 0;
     [[unroll]] for (uint d = 0; d < DEPTH; d++)
         mine[d] = uint(Short(d < there ? tap_at + channel_bytes * uint64_t(d) : weight_at).v);
@@ -78,8 +80,28 @@ void store_pixels(uint o, uint64_t pixel, vec4 values) {
     }
 }
 
+const uint OUT_PITCH = 9;
+
+// Results that passed through: pixels `column` and on of each half.
+void leave(uint group, uint out_first, uint64_t first_pixel, uint column) {
+    for (uint at = gl_LocalInvocationID.x; at < TILE * 8; at += 128) {
+        uint o = at / 8, four = at % 8, pixel = four / 4 * 64 + column + four % 4 * 4;
+        if (out_first + o < shape.outs)
+            store_pixels(group * shape.outs + out_first + o, first_pixel + uint64_t(pixel),
+                         uintBitsToFloat(panels[o * OUT_PITCH + four]));
+    }
+}
+
+#define PASS(j)                                                                                    \
+    barrier();                                                                                     \
+    [[unroll]] for (uint i = 0; i < 2; i++)                                                       \
+        coopMatStoreNV(sums[i][j], panels, (part_out + i * 16) * OUT_PITCH + part_pixel / 16,      \
+                       OUT_PITCH, false);                                                          \
+    barrier();                                                                                     \
+    leave(group, out_first, tile *uint64_t(PIXELS), j * 16);
+
 void main() {
-    uint thread = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
+    uint thread = gl_LocalInvocationID.x;
     uint64_t tile = group_number();
     if (tile * uint64_t(PIXELS) >= uint64_t(shape.pixels)) return;
     uint group = gl_WorkGroupID.z / shape.out_tiles;
@@ -95,16 +117,17 @@ void main() {
                channel_bytes * uint64_t(group * shape.channels);
     uint panels_all = (shape.channels + DEPTH - 1) / DEPTH * shape.window[0] * shape.window[1];
     uint row_weights = shape.out_tiles * TILE; // of a channel
-    weight_at = weight_address +
-                2UL * (uint64_t(group * panels_all) * uint64_t(DEPTH * row_weights) +
-                       uint64_t(thread / 8 * row_weights + out_first + thread % 8 * 8));
+    weight_at =
+        weight_address + 2UL * (uint64_t(group * panels_all) * uint64_t(DEPTH * row_weights) +
+                                uint64_t(thread / 8 * row_weights + out_first + thread % 8 * 8));
     window_y = window_x = channel = 0;
     find_tap();
 
     uint part_out = gl_SubgroupID / 2 * 32, part_pixel = gl_SubgroupID % 2 * 64; // of this subgroup
     fcoopmatNV<32, gl_ScopeSubgroup, M, N> sums[2][4];
     [[unroll]] for (uint i = 0; i < 2; i++)
-        [[unroll]] for (uint j = 0; j < 4; j++) sums[i][j] = fcoopmatNV<32, gl_ScopeSubgroup, M, N>(0.0);
+        [[unroll]] for (uint j = 0; j < 4; j++)
+            sums[i][j] = fcoopmatNV<32, gl_ScopeSubgroup, M, N>(0.0);
     uvec4 weight[2];
     uint mine[DEPTH], there;
     fetch(weight, mine, there);
@@ -124,32 +147,21 @@ void main() {
         [[unroll]] for (uint step = 0; step < DEPTH / 16; step++) {
             fcoopmatNV<16, gl_ScopeSubgroup, M, K> w[2];
             [[unroll]] for (uint i = 0; i < 2; i++)
-                coopMatLoadNV(w[i], panels, step * 16 * W_PITCH + part_out / 8 + i * 2, W_PITCH, true);
+                coopMatLoadNV(w[i], panels, step * 16 * W_PITCH + part_out / 8 + i * 2, W_PITCH,
+                              true);
             [[unroll]] for (uint j = 0; j < 4; j++) {
                 fcoopmatNV<16, gl_ScopeSubgroup, K, N> x;
-                coopMatLoadNV(x, panels, X_FIRST + (part_pixel + j * 16) * X_PITCH + step * 2, X_PITCH,
-                              true);
-                [[unroll]] for (uint i = 0; i < 2; i++) sums[i][j] = coopMatMulAddNV(w[i], x, sums[i][j]);
+                coopMatLoadNV(x, panels, X_FIRST + (part_pixel + j * 16) * X_PITCH + step * 2,
+                              X_PITCH, true);
+                [[unroll]] for (uint i = 0; i < 2; i++)
+                    sums[i][j] = coopMatMulAddNV(w[i], x, sums[i][j]);
             }
         }
     }
-    barrier();
-    // Each subgroup passes its matrices through a corner of its own: two vectors a thread.
-    const uint OUT_PITCH = 5;
-    uint corner = gl_SubgroupID * 16 * OUT_PITCH, my_row = lane / 2, my_column = lane % 2 * 8;
-    uint place = corner + my_row * OUT_PITCH + my_column / 4;
-    uint64_t first_pixel = tile * uint64_t(PIXELS) + uint64_t(part_pixel + my_column);
-    [[unroll]] for (uint i = 0; i < 2; i++)
-        [[unroll]] for (uint j = 0; j < 4; j++) {
-            coopMatStoreNV(sums[i][j], panels, corner, OUT_PITCH, false);
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-            uint o = out_first + part_out + i * 16 + my_row;
-            if (o < shape.outs)
-                for (uint v = 0; v < 2; v++)
-                    store_pixels(group * shape.outs + o, first_pixel + uint64_t(j * 16 + v * 4),
-                                 uintBitsToFloat(panels[place + v]));
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-        }
+    // Of each half of the pixels 16 at a time pass through shared memory. Loops over matrices hold
+    // nothing else, or compilers leave them, and the matrices in memory.
+    PASS(0)
+    PASS(1)
+    PASS(2)
+    PASS(3)
 }

@@ -1,6 +1,6 @@
-// CONV2D_WINDOW: a workgroup makes 64 channels of what came from above by COLUMNS weights (channel and
-// place in the window) from a part of the pixels, each thread 8 x 8 of them in registers. Panels of
-// DEPTH pixels go through shared memory; neighbouring threads bring neighbouring pixels.
+// CONV2D_WINDOW: a workgroup makes 64 channels of what came from above by COLUMNS weights (channel
+// and place in the window) from a part of the pixels, each thread 8 x 8 of them in registers.
+// Panels of DEPTH pixels go through shared memory; neighbouring threads bring neighbouring pixels.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "convolution.glsl"
@@ -27,10 +27,10 @@ void find_columns(uint first, uint row) {
         uint column = first + row + r * APART, channel = column / taps, tap = column % taps;
         column_row[r] = int(tap / shape.window[1]) * shape.dilation[0];
         column_column[r] = int(tap % shape.window[1]) * shape.dilation[1];
-        column_at[r] = bytes_of(int64_t(channel) * shape.image[1] +
-                                    int64_t(column_row[r]) * shape.image[2] +
-                                    int64_t(column_column[r]) * shape.image[3],
-                                IN_DTYPE);
+        column_at[r] =
+            bytes_of(int64_t(channel) * shape.image[1] + int64_t(column_row[r]) * shape.image[2] +
+                         int64_t(column_column[r]) * shape.image[3],
+                     IN_DTYPE);
         if (channel >= shape.channels) column_row[r] = 0x7FFFFFFF;
     }
 }
@@ -47,13 +47,14 @@ void step_pixel() {
     }
 }
 
-// What is not there is read elsewhere and dropped by whoever uses it: loads without branches overlap.
-// Bits of `there`: of the columns, then of the channels from above.
+// What is not there is read elsewhere and dropped by whoever uses it: loads without branches
+// overlap. Bits of `there`: of the columns, then of the channels from above.
 void fetch(uint first_out, out real up[UP_EACH], out real mine[EACH], out uint there) {
     int top = int(pixel_y) * shape.stride[0] - shape.padding[0];
     int left = int(pixel_x) * shape.stride[1] - shape.padding[1];
     uint64_t from =
-        image_at + bytes_of(int64_t(top) * shape.image[2] + int64_t(left) * shape.image[3], IN_DTYPE);
+        image_at +
+        bytes_of(int64_t(top) * shape.image[2] + int64_t(left) * shape.image[3], IN_DTYPE);
     there = 0;
     [[unroll]] for (uint r = 0; r < EACH; r++) {
         uint y = uint(top) + uint(column_row[r]), x = uint(left) + uint(column_column[r]);
@@ -61,9 +62,8 @@ void fetch(uint first_out, out real up[UP_EACH], out real mine[EACH], out uint t
         mine[r] = load_at(is_inside ? from + column_at[r] : weight_address, IN_DTYPE);
         there |= uint(is_inside) << r;
     }
-    uint64_t up_from = up_at + bytes_of(int64_t(pixel_y) * shape.to[2] +
-                                            int64_t(pixel_x) * shape.to[3],
-                                        WEIGHT);
+    uint64_t up_from =
+        up_at + bytes_of(int64_t(pixel_y) * shape.to[2] + int64_t(pixel_x) * shape.to[3], WEIGHT);
     uint64_t apart = bytes_of(shape.to[1], WEIGHT);
     [[unroll]] for (uint r = 0; r < UP_EACH; r++) {
         uint o = first_out + r * APART;
@@ -86,9 +86,9 @@ void main() {
     rest /= shape.out_dims[1];
     pixel_y = rest % shape.out_dims[0];
     int64_t n = int64_t(rest / shape.out_dims[0]);
-    image_at = image_address + bytes_of(n * shape.image[0] + int64_t(group * shape.channels) *
-                                                                 shape.image[1],
-                                        IN_DTYPE);
+    image_at =
+        image_address +
+        bytes_of(n * shape.image[0] + int64_t(group * shape.channels) * shape.image[1], IN_DTYPE);
     up_at = weight_address +
             bytes_of(n * shape.to[0] + int64_t(group * shape.outs) * shape.to[1], WEIGHT);
     find_columns(first_column, row);
@@ -120,7 +120,8 @@ void main() {
         }
     }
     uint columns = shape.channels * shape.window[0] * shape.window[1];
-    int64_t base = (int64_t(part) * int64_t(gl_NumWorkGroups.y) + int64_t(group)) * int64_t(shape.outs);
+    int64_t base =
+        (int64_t(part) * int64_t(gl_NumWorkGroups.y) + int64_t(group)) * int64_t(shape.outs);
     [[unroll]] for (uint i = 0; i < 8; i++) {
         uint o = first_out + my_out + i % 4 + i / 4 * 32;
         [[unroll]] for (uint j = 0; j < 8; j++) {
