@@ -10,7 +10,6 @@ layout(local_size_x = 256) in;
 layout(constant_id = 2) const uint ROWS = 1;
 layout(constant_id = 3) const bool DOT = true;
 layout(constant_id = 4) const uint VECTORS = 0; // bit 0: a in fours, bit 1: b in fours
-layout(constant_id = 5) const bool NORM = false; // a, in fours, goes through rms_norm first
 
 shared float parts[256];
 
@@ -34,8 +33,8 @@ float sum_of_lanes(float value) {
 
 void dot_products(uint column, int64_t a_base, int64_t b_base, int64_t out_base) {
     uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
-    float sums[ROWS_MAX], squares[ROWS_MAX];
-    for (uint row = 0; row < ROWS; row++) sums[row] = squares[row] = 0.0;
+    float sums[ROWS_MAX];
+    for (uint row = 0; row < ROWS; row++) sums[row] = 0.0;
     bool a_vector = (VECTORS & 1u) != 0, b_vector = (VECTORS & 2u) != 0;
     int64_t b_column_base = b_base + int64_t(column) * b_column;
     if (column < n) {
@@ -48,11 +47,6 @@ void dot_products(uint column, int64_t a_base, int64_t b_base, int64_t out_base)
                 int64_t at = a_base + int64_t(row) * a_row;
                 vec4 x = load_four(a_address, at + int64_t(k_first), A_DTYPE, a_vector);
                 vec4 y = load_four(a_address, at + int64_t(k_second), A_DTYPE, a_vector);
-                if (NORM) {
-                    squares[row] += dot(x, x) + dot(y, y);
-                    x *= load4(norm_address + 4UL * uint64_t(k_first), FLOAT32);
-                    y *= load4(norm_address + 4UL * uint64_t(k_second), FLOAT32);
-                }
                 sums[row] += dot(x, first) + dot(y, second);
             }
         }
@@ -65,7 +59,6 @@ void dot_products(uint column, int64_t a_base, int64_t b_base, int64_t out_base)
     }
     for (uint row = 0; row < ROWS; row++) {
         float sum = sum_of_lanes(sums[row]);
-        if (NORM) sum /= sqrt(sum_of_lanes(squares[row]) / float(k) + norm_eps);
         if (lane == 0 && column < n)
             store(out_address, out_base + int64_t(row) * int64_t(n) + int64_t(column), OUT_DTYPE,
                   sum);

@@ -16,9 +16,8 @@ layout(constant_id = 2) const uint ROWS = 1;
 layout(constant_id = 3) const uint EACH = 1;
 layout(constant_id = 4) const uint PIECE_RUNS = 1;   // of RUN weights, whose rows are held at once
 layout(constant_id = 5) const bool ALIGNED = true;   // columns begin at multiples of four bytes
-layout(constant_id = 6) const bool NORM = false;     // a goes through rms_norm first
-layout(constant_id = 7) const uint SUPER_BYTES = 144; // of 256 weights
-layout(constant_id = 8) const uint ROW_FOURS = 264;  // ROWS * PIECE_RUNS * 8 * PITCH
+layout(constant_id = 6) const uint SUPER_BYTES = 144; // of 256 weights
+layout(constant_id = 7) const uint ROW_FOURS = 264;  // ROWS * PIECE_RUNS * 8 * PITCH
 const uint PIECE = PIECE_RUNS * RUN;
 const uint PITCH = 33; // of a step's lanes, so that neighbouring steps lie in different banks
 
@@ -318,8 +317,6 @@ vec4 row_four(int64_t row_base, uint at) {
     return x;
 }
 
-float squares[ROWS_MAX]; // of what this thread has fetched
-
 // PIECE numbers of each row from `first` on.
 void fetch_rows(uint first_row, int64_t a_base, uint first) {
     for (uint row = 0; row < ROWS; row++) {
@@ -329,12 +326,8 @@ void fetch_rows(uint first_row, int64_t a_base, uint first) {
             if (at >= k) continue;
             place_of_four(i & 63u, unit, step, high);
             uint place = ((row * PIECE_RUNS + i / 256) * 8 + 2 * step + high) * PITCH;
-            vec4 x = row_four(row_base, at);
-            if (NORM) {
-                squares[row] += dot(x, x);
-                x *= load4(norm_address + 4UL * uint64_t(at), FLOAT32);
-            }
-            row_fours[place + (i / 64 & 3u) * 8 + unit] = x * scale_of(high != 0);
+            row_fours[place + (i / 64 & 3u) * 8 + unit] =
+                row_four(row_base, at) * scale_of(high != 0);
         }
     }
 }
@@ -405,24 +398,6 @@ void add_units(uint run) {
     }
 }
 
-// The sums are those of the row times the weight of its norm: this makes them those of its norm.
-void normalise_sums() {
-    uint thread = gl_LocalInvocationID.x;
-    for (uint r = 0; r < ROWS; r++) {
-        for (uint apart = GROUP; apart > 0; apart /= 2) {
-            barrier();
-            if (thread < apart) {
-                uint other = thread + apart;
-                if (apart < GROUP) squares[r] += row_fours[other / 4][other % 4];
-                row_fours[thread / 4][thread % 4] = squares[r];
-            }
-        }
-        barrier();
-        float mean = row_fours[0].x / float(k);
-        for (uint c = 0; c < EACH; c++) sums[r * EACH + c] /= sqrt(mean + norm_eps);
-    }
-}
-
 // The lanes' sums, added in the place of the rows.
 void add_lanes() {
     uint thread = gl_LocalInvocationID.x, lane = thread % LANES;
@@ -450,7 +425,6 @@ void main() {
         table[thread] = float(bitfieldExtract(int(values[thread / 4]), int(thread % 4) * 8, 8));
     }
     [[unroll]] for (uint i = 0; i < ROWS * EACH; i++) sums[i] = 0.0;
-    for (uint r = 0; r < ROWS; r++) squares[r] = 0.0;
     find_blocks(first_column, b_base);
     for (uint first = 0; first < k; first += PIECE) {
         barrier();
@@ -462,7 +436,6 @@ void main() {
                 blocks[c] += uint64_t(RUN / 256 * SUPER_BYTES);
         }
     }
-    if (NORM) normalise_sums();
     add_lanes();
     if (lane > 0) return;
     [[unroll]] for (uint r = 0; r < ROWS; r++) {

@@ -22,8 +22,6 @@ layout(push_constant, scalar) uniform Push {
     uint across; // tiles along n
     uint magic;  // the bits of 2^23: from outside, so that compilers put them in in one instruction
     bool a_fours; // a can be read four numbers at a time
-    float norm_eps;
-    uint64_t norm_address; // the weight of rms_norm, where a is to go through that first
 };
 
 void batch_offsets(uint batch, out int64_t a, out int64_t b, out int64_t to) {

@@ -14,7 +14,6 @@
 
 #include "base/memory.h"
 #include "device/settings.h"
-#include "device/vulkan/kernels.h"
 #include "device/vulkan/open.h"
 #include "device/vulkan/vulkan.h"
 
@@ -41,8 +40,7 @@ typedef struct VulkanValidation {
 } VulkanValidation;
 bool validation_wanted(void);
 void validation_describe(VulkanValidation *out);
-Status validation_listen(const VulkanLibrary *library,
-                         const VulkanValidation *validation) MUST_USE;
+Status validation_listen(const VulkanLibrary *library, const VulkanValidation *validation) MUST_USE;
 
 // --- a physical device ---------------------------------------------------------------------------
 
@@ -126,7 +124,7 @@ struct VulkanMemory {
     uint64_t written, read;
     uint64_t producer, last_use;
     VulkanBounds bounds; // of what was written last
-    VulkanMemory *next; // in the list of memory that is given back when its last use is done
+    VulkanMemory *next;  // in the list of memory that is given back when its last use is done
 };
 
 typedef struct VulkanMemories {
@@ -177,19 +175,6 @@ typedef struct VulkanRing {
     uint64_t tail_serial; // the last batch whose bytes are free again
 } VulkanRing;
 
-// --- what was made of what
-// -------------------------------------------------------------------------
-
-// The last norm: its input, its weight and its result, and in which epochs these were written.
-enum { RECALL_MEMORIES = 3 };
-typedef struct VulkanRecall {
-    VulkanNorm norm;
-    uint64_t out_address;
-    int64_t count;
-    VulkanMemory *memories[RECALL_MEMORIES]; // NULL: nothing is known
-    uint64_t written[RECALL_MEMORIES];
-} VulkanRecall;
-
 // --- pipelines -----------------------------------------------------------------------------------
 
 typedef struct VulkanPipeline {
@@ -237,13 +222,12 @@ typedef struct VulkanDevice {
     pthread_mutex_t lock;
     bool lost, abandoned;
     struct VulkanDevice *next_abandoned; // in vulkan.c's list
-    char lost_words[256]; // why, for every call after the first
-    int patience_ms;      // without progress for so long, the device counts as lost
-    uint64_t lose_after;  // tests: the submission that loses the device; 0: none
+    char lost_words[256];                // why, for every call after the first
+    int patience_ms;                     // without progress for so long, the device counts as lost
+    uint64_t lose_after;                 // tests: the submission that loses the device; 0: none
     VulkanMemories memories;
     VulkanStream stream;
     VulkanRing ring;
-    VulkanRecall recall;
     VulkanPipelines pipelines;
     VulkanGate gate;
     uint32_t ledger[VULKAN_OBJECT_COUNT];
@@ -261,9 +245,6 @@ Status vulkan_refuse_lost(const VulkanDevice *vulkan) MUST_USE;
 // Everything below: with the lock held.
 // Notes the bounds of all that a memory holds, where it is little: just uploaded, of this dtype.
 void bounds_of_upload(VulkanMemory *memory, DType dtype, const void *source, size_t bytes);
-
-// Nothing is to be recalled from memory that goes.
-void recall_forget(VulkanDevice *vulkan, const VulkanMemory *memory);
 
 Status memories_open(VulkanDevice *vulkan) MUST_USE;
 void memories_close(VulkanDevice *vulkan);

@@ -45,17 +45,6 @@ bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status);
 // ATTENTION with `columns` numbers of each value at a time.
 Status vulkan_attend_slices(Device *device, const KernelCall *call, int64_t columns) MUST_USE;
 
-// rms_norm of rows of float32 numbers that lie one behind the other, as its weight does.
-typedef struct VulkanNorm {
-    TensorView in, weight;
-    int64_t width; // of a row
-    float eps;
-} VulkanNorm;
-// Notes how `out`, contiguous float32, was just made. Whether that still holds for `normal`, and to
-// make it again waits for nothing, which reading it would.
-void vulkan_note_norm(Device *device, const VulkanNorm *norm, const TensorView *out);
-bool vulkan_recall_norm(Device *device, const TensorView *normal, VulkanNorm *out);
-
 // A copy whose views have their neighbours along different dims, and nothing to convert.
 bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
 Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;

@@ -38,9 +38,6 @@ typedef struct ProductPush {
     uint64_t a, b, out;
     int64_t a_row, a_column, b_row, b_column;
     uint32_t m, n, k, across, magic, a_fours;
-    float norm_eps;
-    uint32_t unused;
-    uint64_t norm;
 } ProductPush;
 
 typedef struct Product {
@@ -51,7 +48,6 @@ typedef struct Product {
     int batch_rank;
     uint64_t count; // batches
     VulkanReal real;
-    const VulkanNorm *norm; // that a is to go through; NULL: none
 } Product;
 
 static bool choose_real(Product *product) {
@@ -158,7 +154,6 @@ static Status dispatch_batches(Device *device, const Product *product, VulkanDis
     dispatch->cost = product->count * push->m * push->n * push->k;
     vulkan_reads(dispatch, product->a);
     vulkan_reads(dispatch, product->b);
-    if (product->norm) vulkan_reads(dispatch, &product->norm->weight);
     vulkan_writes(dispatch, product->out);
     return vulkan_dispatch(device, dispatch);
 }
@@ -170,28 +165,6 @@ static Status set_groups(Device *device, const Product *product, uint64_t groups
                     device->name);
     dispatch->groups[0] = (uint32_t)groups;
     return STATUS_OK;
-}
-
-// Rows that are an rms_norm which was only just asked for are read from before it, and the norm is
-// made on the way: that spares waiting for it. `in` is what takes the place of a.
-static void choose_norm(Device *device, Product *product, TensorView *in, VulkanNorm *norm) {
-    ProductPush *push = &product->push;
-    if (product->a->dtype != DTYPE_FLOAT32 || product->batch_rank > 0 || push->a_column != 1 ||
-        push->b_row != 1 || push->k % 8 != 0 || (push->m > 1 && push->a_row != push->k) ||
-        !vulkan_recall_norm(device, product->a, norm) || norm->width != push->k)
-        return;
-    *in = *product->a;
-    in->buffer = norm->in.buffer;
-    in->offset = norm->in.offset;
-    push->a = vulkan_address(in);
-    push->norm = vulkan_address(&norm->weight);
-    push->norm_eps = norm->eps;
-    if (push->norm % 16 != 0 || !in_fours(product, in, 1, push->a_row, push->k)) {
-        push->a = vulkan_address(product->a);
-        return;
-    }
-    product->a = in;
-    product->norm = norm;
 }
 
 // How matvec_blocks.comp shares its work: rows at a time, columns of a team, runs of the rows in
@@ -230,9 +203,9 @@ static Status run_blocks(Device *device, Product *product) {
     push->a_fours = in_fours(product, product->a, push->a_column, push->a_row, push->k);
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC_BLOCKS,
-        .n_constants = 9,
+        .n_constants = 8,
         .constants = {0, 0, share.rows, share.each, share.runs, blocks_in_words(product),
-                      product->norm != NULL, super_bytes, share.fours},
+                      super_bytes, share.fours},
     };
     push->across = (push->m + share.rows - 1) / share.rows;
     push->magic = MAGIC_BITS;
@@ -249,9 +222,8 @@ static Status run_few_rows(Device *device, const Product *product) {
     bool b_fours = in_fours(product, product->b, push->b_row, push->b_column, 4);
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC,
-        .n_constants = 6,
-        .constants = {0, 0, push->m, dot, (uint32_t)a_fours | (uint32_t)b_fours << 1,
-                      product->norm != NULL},
+        .n_constants = 5,
+        .constants = {0, 0, push->m, dot, (uint32_t)a_fours | (uint32_t)b_fours << 1},
     };
     uint32_t columns = dot ? COLUMNS_OF_DOT : COLUMNS_OF_LANES;
     dispatch.groups[0] = (push->n + columns - 1) / columns;
@@ -356,9 +328,6 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     int across[2];
     if (!few && choose_matrix(device, &product, across))
         return run_matrix(device, &product, across);
-    TensorView before_norm;
-    VulkanNorm norm;
-    if (few) choose_norm(device, &product, &before_norm, &norm);
     if (few && dtype_is_quant(product.b->dtype)) return run_blocks(device, &product);
     return few ? run_few_rows(device, &product) : run_tiles(device, &product);
 }

@@ -303,20 +303,8 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     return vulkan_dispatch(device, &dispatch);
 }
 
-static bool is_plain(const TensorView *view) {
-    return view->dtype == DTYPE_FLOAT32 && view_is_contiguous(view);
-}
-
 Status vulkan_kernel_RMS_NORM(Device *device, const KernelCall *call) {
-    TRY(run_norm(device, call, false));
-    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
-    const TensorView *weight = call->n_inputs > 1 ? call->inputs[1].view : NULL;
-    if (!weight || call->options.count != 1 || view_count(out) == 0 || !is_plain(in) ||
-        !is_plain(out) || !is_plain(weight))
-        return STATUS_OK;
-    VulkanNorm norm = {*in, *weight, in->dims[in->rank - 1], (float)call->options.scalars[0]};
-    vulkan_note_norm(device, &norm, out);
-    return STATUS_OK;
+    return run_norm(device, call, false);
 }
 
 Status vulkan_kernel_LAYER_NORM(Device *device, const KernelCall *call) {

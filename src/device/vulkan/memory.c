@@ -268,7 +268,6 @@ static void free_memory(VulkanDevice *vulkan, VulkanMemory *memory) {
 }
 
 void memory_release(VulkanDevice *vulkan, VulkanMemory *memory) {
-    recall_forget(vulkan, memory);
     if (memory->last_use <= vulkan->stream.completed) {
         free_memory(vulkan, memory);
         return;
