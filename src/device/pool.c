@@ -37,8 +37,7 @@ size_t pool_class_bytes(size_t bytes) {
     return capacity;
 }
 
-// --- lists
-// ----------------------------------------------------------------------------------------
+// --- lists ---------------------------------------------------------------------------------------
 
 static void list_remove(PoolList *list, Buffer *buffer) {
     if (buffer->previous)
@@ -95,8 +94,7 @@ void pool_trim(Pool *pool, uint64_t bytes) {
     while (pool->statistics.cached_bytes > bytes) evict(pool, oldest_list(pool));
 }
 
-// --- return
-// ---------------------------------------------------------------------------------------
+// --- return --------------------------------------------------------------------------------------
 
 void pool_return(Pool *pool, Buffer *buffer) {
     uint64_t limit = pool->settings.buffer_max_bytes;
@@ -118,8 +116,7 @@ void pool_return(Pool *pool, Buffer *buffer) {
     pool->statistics.cached_buffers++;
 }
 
-// --- acquire
-// --------------------------------------------------------------------------------------
+// --- acquire -------------------------------------------------------------------------------------
 
 static Buffer *take_cached(Pool *pool, int list, size_t capacity) {
     Buffer *buffer = pool->cached[list].newest;
@@ -190,8 +187,7 @@ Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer *
     return STATUS_OK;
 }
 
-// --- live buffers
-// ---------------------------------------------------------------------------------
+// --- live buffers --------------------------------------------------------------------------------
 
 static void link_live(Pool *pool, Buffer *buffer) {
     buffer->previous = NULL;
@@ -266,8 +262,7 @@ uint64_t pool_purge(Pool *pool) {
     return bytes;
 }
 
-// --- the pool as a whole
-// --------------------------------------------------------------------------
+// --- the pool as a whole -------------------------------------------------------------------------
 
 Pool *pool_new(Device *device, const DeviceSettings *settings) {
     Pool *pool = memory_allocate_zeroed(1, sizeof *pool);

@@ -18,8 +18,7 @@ static const char *plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
-// --- places
-// ---------------------------------------------------------------------------------------
+// --- places --------------------------------------------------------------------------------------
 
 static void describe_place(Text *out, Origin origin) {
     SourcePlace place = source_find(origin.at);
@@ -90,8 +89,7 @@ static void describe_label(Text *out, const BufferLabel *label, size_t bytes) {
     text_append_char(out, ']');
 }
 
-// --- holders
-// --------------------------------------------------------------------------------------
+// --- holders -------------------------------------------------------------------------------------
 
 typedef struct Holder {
     SourcePos at;
@@ -143,8 +141,7 @@ static Holders collect_holders(const Pool *pool, bool at_peak) {
     return holders;
 }
 
-// --- refusal
-// --------------------------------------------------------------------------------------
+// --- refusal -------------------------------------------------------------------------------------
 
 static void describe_line(Text *out, SourcePos position) {
     SourcePlace place = source_find(position);
@@ -189,8 +186,7 @@ Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) 
     return status;
 }
 
-// --- debugging lines
-// ------------------------------------------------------------------------------
+// --- debugging lines -----------------------------------------------------------------------------
 
 void pool_debug(const Pool *pool, const char *event, const Buffer *buffer) {
     Text line = {0};
@@ -207,8 +203,7 @@ void pool_debug(const Pool *pool, const char *event, const Buffer *buffer) {
     text_free(&line);
 }
 
-// --- the report
-// -----------------------------------------------------------------------------------
+// --- the report ----------------------------------------------------------------------------------
 
 // Pads what was appended since `start` to `columns`; places are plain enough to count as bytes.
 static void pad_from(Text *out, size_t start, size_t columns) {
@@ -290,8 +285,7 @@ void memory_report(Device *device, Text *out) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-// --- the check at the end
-// -------------------------------------------------------------------------
+// --- the check at the end ------------------------------------------------------------------------
 
 typedef struct Leaks {
     uint64_t buffers, bytes;

@@ -173,8 +173,7 @@ static inline bool op_is_absent(const OpInput *input) {
 // than both; the interpreter warns once per source line. NULL: nobody wants to know.
 void op_set_broadcast_warning(void (*warn)(const char *op_name, const Shape *x, const Shape *y));
 
-// --- for the files that implement rows
-// ------------------------------------------------------------
+// --- for the files that implement rows -----------------------------------------------------------
 
 // The promoted dtype of n inputs (absent ones are skipped) with the rules for plain numbers and
 // rank 0.

@@ -208,8 +208,7 @@ static void test_rounding(void **state) {
     }
 }
 
-// --- quantised
-// ------------------------------------------------------------------------------------
+// --- quantised -----------------------------------------------------------------------------------
 
 static void check_quantised(DType quant, DType to, bool transposed) {
     const DTypeInfo *info = &dtype_info[quant];
@@ -257,8 +256,7 @@ static void test_quantised(void **state) {
     array_free(&in);
 }
 
-// --- fill and arange
-// ------------------------------------------------------------------------------
+// --- fill and arange -----------------------------------------------------------------------------
 
 static void test_fill(void **state) {
     (void)state;

@@ -57,8 +57,7 @@ static int64_t join(const Array *array, const int64_t *places) {
     return at;
 }
 
-// --- gather
-// ---------------------------------------------------------------------------------------
+// --- gather --------------------------------------------------------------------------------------
 
 static void check_gather(DType dtype, Layout layout, int op, int dim) {
     static const int64_t dims[] = {4, 5, 6};
@@ -149,8 +148,7 @@ static void test_index_out_of_range(void **state) {
     array_free(&out);
 }
 
-// --- scatter
-// --------------------------------------------------------------------------------------
+// --- scatter -------------------------------------------------------------------------------------
 
 static double rounded_sum(DType dtype, double a, double b) {
     switch (dtype) {
@@ -227,8 +225,7 @@ static void test_scatter_add_keeps_small_terms(void **state) {
     array_free(&index);
 }
 
-// --- index_put and nonzero
-// ------------------------------------------------------------------------
+// --- index_put and nonzero -----------------------------------------------------------------------
 
 static void check_put(DType dtype, Layout layout, int source_kind) {
     static const int64_t dims[] = {3, 4, 700}, last[] = {700}, middle[] = {4, 1};

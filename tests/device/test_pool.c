@@ -262,8 +262,7 @@ static void test_poison(void **state) {
     device_close(device);
 }
 
-// --- refusal
-// --------------------------------------------------------------------------------------
+// --- refusal -------------------------------------------------------------------------------------
 
 static Buffer *garbage;
 static int collections;
@@ -332,8 +331,7 @@ static void test_refusal_names_the_holders(void **state) {
     source_reset();
 }
 
-// --- devices
-// --------------------------------------------------------------------------------------
+// --- devices -------------------------------------------------------------------------------------
 
 static double seconds(void) {
     struct timespec now;
@@ -427,8 +425,7 @@ static void test_malformed_settings(void **state) {
                         "set it to a whole number from 1 to 1024, or unset it");
 }
 
-// --- threads and time
-// -----------------------------------------------------------------------------
+// --- threads and time ----------------------------------------------------------------------------
 
 static void *churn(void *context) {
     Device *device = context;

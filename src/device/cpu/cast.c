@@ -89,8 +89,7 @@ void cast_scalar(const Scalar *scalar, DType dtype, void *out) {
     cpu_convert()->store[compute][dtype](out, 1, &scalar->as, 1);
 }
 
-// --- quantised
-// ------------------------------------------------------------------------------------
+// --- quantised -----------------------------------------------------------------------------------
 
 typedef struct QuantRows {
     const TensorView *out, *in;

@@ -62,8 +62,7 @@ Status cpu_kernel_COPY(const KernelCall *call) {
     return STATUS_OK;
 }
 
-// --- arange
-// ---------------------------------------------------------------------------------------
+// --- arange --------------------------------------------------------------------------------------
 
 static void arange_floats(void *context, int64_t begin, int64_t end) {
     const KernelCall *call = context;

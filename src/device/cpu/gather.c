@@ -98,8 +98,7 @@ static IterateRow gather_function(CastRow cast) {
     return size == 4 ? gather_row_uint32_t : gather_row_uint64_t;
 }
 
-// --- rows of a quantised matrix
-// -------------------------------------------------------------------
+// --- rows of a quantised matrix ------------------------------------------------------------------
 
 typedef struct QuantGather {
     IndexedDim indexed;

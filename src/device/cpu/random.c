@@ -41,8 +41,7 @@ static double fraction_at(const RandomBlocks *blocks, int element) {
     return (double)(bits_at(blocks, element) >> 11) * 0x1p-53;
 }
 
-// --- distributions: a chunk of numbers, in the type they are stored from
-// --------------------------
+// --- distributions: a chunk of numbers, in the type they are stored from -------------------------
 
 static CpuCompute make_uniform(const Random *random, const RandomBlocks *blocks,
                                RandomNumbers *out) {
@@ -110,8 +109,7 @@ static const MakeNumbers distributions[DISTRIBUTION_COUNT] = {
     [RANDOM_BERNOULLI] = make_bernoulli,
 };
 
-// --- the kernel
-// -----------------------------------------------------------------------------------
+// --- the kernel ----------------------------------------------------------------------------------
 
 // [begin, end) are chunks of the stream; the first and the last may reach beyond the tensor.
 static void fill_chunks(void *context, int64_t begin, int64_t end) {

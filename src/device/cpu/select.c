@@ -77,8 +77,7 @@ Status cpu_kernel_INDEX_PUT(const KernelCall *call) {
     return STATUS_OK;
 }
 
-// --- nonzero
-// --------------------------------------------------------------------------------------
+// --- nonzero -------------------------------------------------------------------------------------
 
 // Two passes over ranges of row-major positions: how many each holds, then where they are.
 enum { RANGE_ELEMENTS = 65536 };

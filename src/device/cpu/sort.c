@@ -30,8 +30,7 @@ static bool entry_less(const Entry *a, const Entry *b) {
     return a->key != b->key ? a->key < b->key : a->place < b->place;
 }
 
-// --- keys
-// -----------------------------------------------------------------------------------------
+// --- keys ----------------------------------------------------------------------------------------
 
 static uint64_t key_of_integer(int64_t value) {
     return (uint64_t)value ^ (uint64_t)1 << 63;
@@ -82,8 +81,7 @@ static void make_keys(const TensorView *in, const char *from, int64_t count, boo
         MAKE_KEYS(numbers.integers, int64_t, key_of_integer, UINT64_MAX);
 }
 
-// --- sorting
-// --------------------------------------------------------------------------------------
+// --- sorting -------------------------------------------------------------------------------------
 
 static void sort_by_insertion(Entry *entries, int64_t count) {
     for (int64_t i = 1; i < count; i++) {
@@ -126,8 +124,7 @@ static Entry *sort_entries(Entry *entries, Entry *other, int64_t count) {
     return entries;
 }
 
-// --- the first few
-// --------------------------------------------------------------------------------
+// --- the first few -------------------------------------------------------------------------------
 
 // The heap has its last entry, in the wanted order, on top.
 static void sift_down(Entry *heap, int64_t count, int64_t at) {
@@ -173,8 +170,7 @@ static void select_first(const Sort *sort, const char *from, Entry *heap) {
     }
 }
 
-// --- rows
-// -----------------------------------------------------------------------------------------
+// --- rows ----------------------------------------------------------------------------------------
 
 static int64_t row_offset(const TensorView *view, int64_t row) {
     int64_t offset = 0;

@@ -5,8 +5,7 @@
 #include "device/vulkan/core.h"
 #include "device/vulkan/newer.h"
 
-// --- what a device says of itself
-// --------------------------------------------------------------------
+// --- what a device says of itself ----------------------------------------------------------------
 
 // The chain of structs that features are asked for and switched on with.
 typedef struct FeatureChain {
@@ -99,10 +98,9 @@ static const char *missing_feature(const FeatureChain *chain) {
 static uint32_t find_features(const FeatureChain *chain,
                               const VkPhysicalDeviceSubgroupProperties *subgroup,
                               const VkPhysicalDeviceSubgroupSizeControlProperties *sizes) {
-    const VkSubgroupFeatureFlags wanted = VK_SUBGROUP_FEATURE_BASIC_BIT |
-                                          VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
-                                          VK_SUBGROUP_FEATURE_SHUFFLE_BIT |
-                                          VK_SUBGROUP_FEATURE_VOTE_BIT;
+    const VkSubgroupFeatureFlags wanted =
+        VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
+        VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT;
     uint32_t has = 0;
     if (chain->base.features.shaderFloat64) has |= VULKAN_NEEDS_FLOAT64;
     if (chain->v12.shaderFloat16) has |= VULKAN_NEEDS_FLOAT16;
@@ -244,8 +242,7 @@ static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, Vulka
     if (missing) snprintf(out->unusable, sizeof out->unusable, "it lacks %s", missing);
 }
 
-// --- the list
-// ----------------------------------------------------------------------------------------
+// --- the list ------------------------------------------------------------------------------------
 
 bool physical_is_software(const VulkanPhysical *physical) {
     return physical->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -301,8 +298,7 @@ Status physical_choose(const VulkanLibrary *library, int index, VulkanPhysical *
     return status;
 }
 
-// --- opening
-// -----------------------------------------------------------------------------------------
+// --- opening -------------------------------------------------------------------------------------
 
 // Only what kernels use is switched on: some of the rest costs speed.
 static void keep_wanted(FeatureChain *chain, const FeatureChain *has) {

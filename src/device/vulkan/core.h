@@ -192,8 +192,7 @@ typedef struct VulkanPipelines {
     size_t slot_count, used;
 } VulkanPipelines;
 
-// --- the slow device of the tests
-// ------------------------------------------------------------------
+// --- the slow device of the tests ----------------------------------------------------------------
 
 // Submission n waits until the host says n, which a thread does `delay_ms` after the one before.
 typedef struct VulkanGate {

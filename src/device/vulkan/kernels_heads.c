@@ -22,8 +22,7 @@ enum {
     GROUPS_ENOUGH = 512, // workgroups that keep a large device busy
 };
 
-// --- rope
-// -----------------------------------------------------------------------------------------
+// --- rope ----------------------------------------------------------------------------------------
 
 typedef struct RopeShape {
     int64_t in_strides[RANK_MAX], out_strides[RANK_MAX];
@@ -119,8 +118,7 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
     return STATUS_OK;
 }
 
-// --- attention
-// ------------------------------------------------------------------------------------
+// --- attention -----------------------------------------------------------------------------------
 
 typedef struct AttentionShape {
     int64_t q[3], k[3], v[3], to[3], mask[3];

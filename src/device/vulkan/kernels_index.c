@@ -40,8 +40,7 @@ static void add_constant(VulkanDispatch *dispatch, uint32_t value) {
     dispatch->constants[dispatch->n_constants++] = value;
 }
 
-// --- ranges
-// ---------------------------------------------------------------------------------------
+// --- ranges --------------------------------------------------------------------------------------
 
 typedef struct CheckPush {
     uint64_t index, result;
@@ -230,8 +229,7 @@ Status vulkan_kernel_SCATTER(Device *device, const KernelCall *call) {
     return scatter_into(device, call, out);
 }
 
-// --- elements chosen by truth
-// ---------------------------------------------------------------------
+// --- elements chosen by truth --------------------------------------------------------------------
 
 typedef struct PutPush {
     uint64_t in, out, mask;

@@ -264,8 +264,7 @@ Status vulkan_kernel_MAP(Device *device, const KernelCall *call) {
     return run_program(device, call, real);
 }
 
-// --- copies and fills
-// -----------------------------------------------------------------------------
+// --- copies and fills ----------------------------------------------------------------------------
 
 // A program of one step, which moves its operand.
 static KernelCall move_call(const TensorView *out, const char *op_name) {

@@ -11,8 +11,7 @@ enum {
     RANGE_ALIGNMENT = 256,
 };
 
-// --- memory types
-// -------------------------------------------------------------------------------------
+// --- memory types --------------------------------------------------------------------------------
 
 // The first type with all of `needed`, preferably with `liked` too: drivers sort them by speed.
 static bool find_type(const VulkanPhysical *physical, uint32_t heap_or_all,
@@ -45,8 +44,7 @@ Status memories_open(VulkanDevice *vulkan) {
     return complete ? STATUS_OK : fail(STATUS_DEVICE, "it has no memory that the host can write");
 }
 
-// --- blocks
-// -------------------------------------------------------------------------------------------
+// --- blocks --------------------------------------------------------------------------------------
 
 static Status create_buffer(VulkanDevice *vulkan, VulkanBlock *block) {
     VkBufferCreateInfo info = {
@@ -138,8 +136,7 @@ void block_free(VulkanDevice *vulkan, VulkanBlock *block) {
     free(block);
 }
 
-// --- ranges of shared blocks
-// --------------------------------------------------------------------------
+// --- ranges of shared blocks ---------------------------------------------------------------------
 
 // The smallest free range that serves.
 static bool take_range(VulkanBlock *block, VkDeviceSize bytes, VkDeviceSize *offset) {
@@ -226,8 +223,7 @@ static Status take_shared(VulkanDevice *vulkan, VulkanMemory *memory) {
     return STATUS_OK;
 }
 
-// --- memory
-// -------------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 static Status check_size(const VulkanDevice *vulkan, VkDeviceSize bytes) {
     if (bytes <= vulkan->physical.allocation_bytes_max) return STATUS_OK;

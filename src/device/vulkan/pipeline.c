@@ -3,8 +3,7 @@
 
 #include "device/vulkan/core.h"
 
-// --- the table
-// ---------------------------------------------------------------------------------------
+// --- the table -----------------------------------------------------------------------------------
 
 static uint64_t hash_key(VulkanShader shader, int n_constants, const uint32_t *constants) {
     uint64_t hash = (uint64_t)shader * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)n_constants;
@@ -37,8 +36,7 @@ static void grow(VulkanPipelines *pipelines) {
     free(old);
 }
 
-// --- making
-// ------------------------------------------------------------------------------------------
+// --- making --------------------------------------------------------------------------------------
 
 static Status refuse_needs(const VulkanDevice *vulkan, const VulkanModule *module) {
     static const char *const words[] = {
@@ -202,8 +200,7 @@ void pipelines_close(VulkanDevice *vulkan) {
     vulkan->ledger[OBJECT_PIPELINE_LAYOUT]--;
 }
 
-// --- dispatch
-// ----------------------------------------------------------------------------------------
+// --- dispatch ------------------------------------------------------------------------------------
 
 void vulkan_spread_groups(const Device *device, uint64_t count, uint32_t groups[3]) {
     uint64_t widest = vulkan_of(device)->physical.features.groups_max[0];

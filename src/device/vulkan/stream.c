@@ -17,8 +17,7 @@ void stream_name_op(const char *name) {
     current_op = name;
 }
 
-// --- timelines and command buffers
-// --------------------------------------------------------------------
+// --- timelines and command buffers ---------------------------------------------------------------
 
 Status timeline_new(VulkanDevice *vulkan, VkSemaphore *out) {
     VkSemaphoreTypeCreateInfo type = {
@@ -90,8 +89,7 @@ Status stream_open(VulkanDevice *vulkan, int kernels_max) {
     return commands_new(vulkan, &stream->read_pool, &stream->read_commands);
 }
 
-// --- loss
-// ---------------------------------------------------------------------------------------------
+// --- loss ----------------------------------------------------------------------------------------
 
 // The batch that the device was at: the oldest that is not done.
 static const VulkanBatch *suspect(const VulkanStream *stream) {
@@ -130,8 +128,7 @@ Status vulkan_check(VulkanDevice *vulkan, VkResult result, const char *what) {
     return fail(STATUS_DEVICE, "%s fails at %s (result %d)", name, what, (int)result);
 }
 
-// --- barriers
-// -----------------------------------------------------------------------------------------
+// --- barriers ------------------------------------------------------------------------------------
 
 bool stream_hazard(const VulkanDevice *vulkan, const VulkanMemory *memory, bool write) {
     uint64_t epoch = vulkan->stream.epoch;
@@ -166,8 +163,7 @@ void stream_barrier(VulkanDevice *vulkan, const VulkanBatch *batch) {
     vulkan->stream.epoch++;
 }
 
-// --- batches
-// ------------------------------------------------------------------------------------------
+// --- batches -------------------------------------------------------------------------------------
 
 Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
     VulkanStream *stream = &vulkan->stream;
@@ -246,8 +242,7 @@ uint64_t stream_pieces(uint64_t cost) {
     return cost / COST_MAX + 1;
 }
 
-// --- waiting
-// ------------------------------------------------------------------------------------------
+// --- waiting -------------------------------------------------------------------------------------
 
 Status stream_poll(VulkanDevice *vulkan) {
     if (vulkan->lost) return vulkan_refuse_lost(vulkan);
@@ -316,8 +311,7 @@ Status stream_wait(VulkanDevice *vulkan, uint64_t serial) {
     return STATUS_OK;
 }
 
-// --- the end
-// ------------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 // Lets submitted work finish, for 2 s at most. What does not is abandoned, and with it everything
 // that it may still use.

@@ -7,8 +7,7 @@ static VulkanMemory *memory_of(const Buffer *buffer) {
     return buffer->handle;
 }
 
-// --- in
-// -----------------------------------------------------------------------------------------------
+// --- in ------------------------------------------------------------------------------------------
 
 static Status upload_piece(VulkanDevice *vulkan, VulkanMemory *memory, size_t offset,
                            const char *source, size_t bytes) {
@@ -49,8 +48,7 @@ Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void
     return status;
 }
 
-// --- out
-// ----------------------------------------------------------------------------------------------
+// --- out -----------------------------------------------------------------------------------------
 
 // The bytes go to the read block, and are the host's when the commands are done.
 static void copy_to_host(VulkanDevice *vulkan, VkCommandBuffer commands, const VulkanMemory *memory,
@@ -164,8 +162,7 @@ Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *ta
     return status;
 }
 
-// --- about
-// --------------------------------------------------------------------------------------------
+// --- about ---------------------------------------------------------------------------------------
 
 static Status copy(VulkanDevice *vulkan, Buffer *source, Buffer *target,
                    const VkBufferCopy *offsets) {

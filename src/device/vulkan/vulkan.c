@@ -11,8 +11,7 @@
 
 enum { VULKAN_ALIGNMENT = 256 };
 
-// --- the backend
-// --------------------------------------------------------------------------------------
+// --- the backend ---------------------------------------------------------------------------------
 
 static Status allocate_vulkan(Device *device, size_t bytes, void **handle) {
     VulkanDevice *vulkan = vulkan_of(device);
@@ -112,8 +111,7 @@ uint64_t vulkan_address(const TensorView *view) {
     return memory->address + view->offset;
 }
 
-// --- opening
-// -----------------------------------------------------------------------------------------
+// --- opening -------------------------------------------------------------------------------------
 
 static void describe(const VulkanPhysical *physical, char *out, size_t size) {
     snprintf(out, size, "%.100s%s", physical->name,

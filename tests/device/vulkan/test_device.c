@@ -88,8 +88,7 @@ static Status run_affine(Device *device, Buffer *out, Buffer *x, int64_t count, 
     return device->backend->run(device, &call);
 }
 
-// --- bytes
-// --------------------------------------------------------------------------------------------
+// --- bytes ---------------------------------------------------------------------------------------
 
 static unsigned char *random_bytes(size_t bytes) {
     unsigned char *data = malloc(bytes);
@@ -149,8 +148,7 @@ static void test_parts_of_buffers(void **state) {
     device_close(device);
 }
 
-// --- order
-// --------------------------------------------------------------------------------------------
+// --- order ---------------------------------------------------------------------------------------
 
 // A chain in which every kernel reads what the one before wrote, through two buffers in turn, and
 // memory that is released and taken again all the time. The result after n steps is n + 1.
@@ -263,8 +261,7 @@ static void test_barriers_only_at_hazards(void **state) {
     device_close(device);
 }
 
-// --- memory
-// -------------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 // Neighbours in a block keep to themselves, whatever comes and goes.
 static void test_blocks_keep_apart(void **state) {
@@ -316,8 +313,7 @@ static void test_refusals(void **state) {
     device_close(device);
 }
 
-// --- loss
-// ---------------------------------------------------------------------------------------------
+// --- loss ----------------------------------------------------------------------------------------
 
 static void test_loss_stays(void **state) {
     (void)state;
@@ -359,8 +355,7 @@ static void test_patience_ends(void **state) {
     device_close(device);
 }
 
-// --- devices
-// ------------------------------------------------------------------------------------------
+// --- devices -------------------------------------------------------------------------------------
 
 static void test_open_and_close(void **state) {
     (void)state;
@@ -415,8 +410,7 @@ static void test_numbers_of_devices(void **state) {
     text_free(&list);
 }
 
-// --- threads, pipelines
-// -------------------------------------------------------------------------------
+// --- threads, pipelines --------------------------------------------------------------------------
 
 static void *work(void *context) {
     Device *device = context;
