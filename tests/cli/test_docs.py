@@ -36,6 +36,10 @@ class Guide(unittest.TestCase):
         for target in re.findall(r"^    make (\w+)", (ROOT / "README.md").read_text(), re.M):
             self.assertRegex(makefile, rf"(?m)^{target}:")
 
+    def test_no_merge_is_left_halfway(self):
+        for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*")]:
+            self.assertNotRegex(path.read_text(), r"(?m)^(<<<<<<<|>>>>>>>) ", path)
+
 
 if __name__ == "__main__":
     unittest.main()
