@@ -380,7 +380,8 @@ class Session(unittest.TestCase):
             t.wait_prompt()
         self.assertEqual(self.live_bytes(t), live)
         self.assertEqual(live, 4000000)
-        self.assertLess(t.resident_kb() - resident, 12 * 1024)
+        if "asan" not in str(TL):  # the sanitizer keeps for a while what was freed
+            self.assertLess(t.resident_kb() - resident, 12 * 1024)
         self.finish_clean(t)
 
     def test_the_last_value_does_not_pin_more_than_itself(self):
