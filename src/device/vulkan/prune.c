@@ -58,7 +58,7 @@ typedef struct Id {
 static const uint32_t every_way = UINT32_MAX;
 
 // What is left of a block that nothing reaches.
-typedef enum Stub { STUB_NONE, STUB_MERGE, STUB_CONTINUE } Stub;
+typedef enum Remnant { REMNANT_NONE, REMNANT_MERGE, REMNANT_CONTINUE } Remnant;
 
 typedef struct Block {
     uint32_t label;
@@ -67,8 +67,8 @@ typedef struct Block {
     bool live;
     bool undecided; // every way stays: part of a loop's continuation
     bool merges;    // its merge instruction stays
-    Stub stub;
-    const struct Block *header; // of STUB_CONTINUE: the loop's
+    Remnant remnant;
+    const struct Block *header; // of REMNANT_CONTINUE: the loop's
 } Block;
 
 typedef struct Pruner {
@@ -366,11 +366,11 @@ static void plan(Pruner *p) {
         block->merges = keeps_merge(p, block);
         if (!block->merges) continue;
         Block *merge = block_of(p, block->merge[1]);
-        if (!merge->live && merge->stub == STUB_NONE) merge->stub = STUB_MERGE;
+        if (!merge->live && merge->remnant == REMNANT_NONE) merge->remnant = REMNANT_MERGE;
         if (op_of(block->merge) != OP_LOOP_MERGE) continue;
         Block *again = block_of(p, block->merge[2]);
         if (again->live) continue;
-        again->stub = STUB_CONTINUE;
+        again->remnant = REMNANT_CONTINUE;
         again->header = block;
     }
 }
@@ -387,8 +387,8 @@ static void emit(Pruner *p, uint32_t op, int n, const uint32_t *operands) {
 #define EMIT(p, op, ...)                                                                           \
     emit(p, op, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
 
-// A loop that nothing continues: from there its values are whatever they are. The stub numbers them
-// from the bound in the order of the header's phis, and is written after the header.
+// A loop that nothing continues: from there its values are whatever they are. The remnant numbers
+// them from the bound in the order of the header's phis, and is written after the header.
 static void emit_phi(Pruner *p, const Block *block, const uint32_t *word, uint32_t *undefined) {
     size_t start = p->at;
     p->at += 3;
@@ -399,7 +399,7 @@ static void emit_phi(Pruner *p, const Block *block, const uint32_t *word, uint32
     }
     const Block *again =
         block->merges && op_of(block->merge) == OP_LOOP_MERGE ? block_of(p, block->merge[2]) : NULL;
-    if (again && again->stub == STUB_CONTINUE) {
+    if (again && again->remnant == REMNANT_CONTINUE) {
         p->out[p->at++] = (*undefined)++;
         p->out[p->at++] = again->label;
     }
@@ -408,9 +408,9 @@ static void emit_phi(Pruner *p, const Block *block, const uint32_t *word, uint32
     p->out[start + 2] = word[2];
 }
 
-static void emit_stub(Pruner *p, const Block *block) {
+static void emit_remnant(Pruner *p, const Block *block) {
     EMIT(p, OP_LABEL, block->label);
-    if (block->stub == STUB_MERGE) {
+    if (block->remnant == REMNANT_MERGE) {
         emit(p, OP_UNREACHABLE, 0, NULL);
         return;
     }
@@ -424,7 +424,8 @@ static void emit_block(Pruner *p, const Block *block) {
     EMIT(p, OP_LABEL, block->label);
     for (const uint32_t *word = block->first; word < block->last; word = next_of(word)) {
         if (op_of(word) == OP_PHI) {
-            p->ids[word[2]].block = p->bound; // a value is no label: the stub finds the name there
+            p->ids[word[2]].block =
+                p->bound; // a value is no label: the remnant finds the name there
             emit_phi(p, block, word, &p->bound);
         } else if (word != block->merge || block->merges) {
             copy(p, word);
@@ -447,8 +448,8 @@ static void emit_all(Pruner *p) {
             const Block *block = block_of(p, word[1]);
             if (block->live)
                 emit_block(p, block);
-            else if (block->stub != STUB_NONE)
-                emit_stub(p, block);
+            else if (block->remnant != REMNANT_NONE)
+                emit_remnant(p, block);
             word = block->last;
         } else if ((op != OP_DECORATE && op != OP_NAME) || !p->ids[word[1]].gone) {
             copy(p, word);
