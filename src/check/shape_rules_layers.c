@@ -384,6 +384,16 @@ static Status dim_of(const RuleCall *call, TensorType *x, int *at, bool *known) 
     return *known ? shape_dim(x, dim, at) : STATUS_OK;
 }
 
+// What an index along dim `at` selects: its own shape; of rank 1, whole slices of x.
+static Status shape_selected(const RuleCall *call, const TensorType *x, int at,
+                             const TensorType *index, Shape *out) {
+    *out = index->shape;
+    if (index->shape.rank != 1) return shape_gather(call->name, x, at, index);
+    *out = x->shape;
+    out->dims[at] = index->shape.dims[0];
+    return STATUS_OK;
+}
+
 Status shape_rule_gather(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     GIVEN_X(index);
@@ -391,13 +401,8 @@ Status shape_rule_gather(const RuleCall *call, const Fact **out) {
     bool known;
     TRY(dim_of(call, &x, &at, &known));
     if (!known) return STATUS_OK;
-    Shape shape = index.shape;
-    if (index.shape.rank != 1) {
-        TRY(shape_gather(call->name, &x, at, &index));
-    } else {
-        shape = x.shape;
-        shape.dims[at] = index.shape.dims[0];
-    }
+    Shape shape;
+    TRY(shape_selected(call, &x, at, &index, &shape));
     return rule_give(call, x.dtype, &shape, out);
 }
 
@@ -410,13 +415,8 @@ Status shape_rule_scatter(const RuleCall *call, const Fact **out) {
     TensorType given = x;
     TRY(dim_of(call, &x, &at, &known));
     if (!known) return STATUS_OK;
-    Shape selected = index.shape;
-    if (index.shape.rank != 1) {
-        TRY(shape_gather(call->name, &x, at, &index));
-    } else {
-        selected = x.shape;
-        selected.dims[at] = index.shape.dims[0];
-    }
+    Shape selected;
+    TRY(shape_selected(call, &x, at, &index, &selected));
     TRY(shape_scatter_source(call->name, &source, &x, &selected));
     return rule_give(call, given.dtype, &given.shape, out);
 }
