@@ -106,7 +106,7 @@ Status device_settings_read(DeviceSettings *out) {
                                                 MEGABYTES_MAX, 0};
     static const NumberSetting threads = {"TL_THREADS", "a number of threads", 1, 1024, 0};
     static const NumberSetting per_buffer = {"TL_COMPUTE_PER_BUFFER", "a number of kernels", 1,
-                                             100000, 50};
+                                             100000, 256};
     static const NumberSetting seed = {"TL_SEED", "a random seed", 0, INT64_MAX, 0};
     *out = (DeviceSettings){0};
     uint64_t megabytes, number;

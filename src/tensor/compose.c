@@ -40,33 +40,45 @@ Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **o
     return tensor_cast(x, DTYPE_INT64, out);
 }
 
-// The smallest or largest number of an int64 tensor that is not empty.
-static Status extreme_index(const Tensor *index, ReduceOp op, int64_t *out) {
-    SCOPED_TENSOR(result);
-    Shape scalar = {0};
-    TRY(tensor_new(index->device, DTYPE_INT64, &scalar, &result));
+// The smallest (or largest) number of an int64 tensor that is not empty, to number `at` of `out`.
+static Status put_extreme(const Tensor *index, ReduceOp op, const Tensor *out, size_t at) {
+    TensorView view = {.buffer = out->view.buffer,
+                       .offset = out->view.offset + at * sizeof(int64_t),
+                       .dtype = DTYPE_INT64};
     KernelCall kernel = {.kernel = KERNEL_REDUCE,
                          .n_inputs = 1,
                          .n_outputs = 1,
                          .inputs = {compose_operand(index)},
-                         .outputs = {&result->view},
+                         .outputs = {&view},
                          .options = {.op = (int)op, .count = tensor_rank(index)},
                          .op_name = "index"};
-    TRY(op_run_kernel(&kernel));
-    return tensor_read_integers(result, out);
+    return op_run_kernel(&kernel);
 }
 
-Status compose_extremes(const Tensor *index, int64_t *low, int64_t *high) {
-    TRY(extreme_index(index, REDUCE_MIN, low));
-    return extreme_index(index, REDUCE_MAX, high);
+Status compose_extremes(const Tensor *index, int64_t extremes[2]) {
+    if (index->host && !index->host->is_float) { // a literal, which the host knows
+        const int64_t *numbers = index->host->as.integers;
+        extremes[0] = extremes[1] = numbers[0];
+        for (int64_t i = 1; i < tensor_count(index); i++) {
+            if (numbers[i] < extremes[0]) extremes[0] = numbers[i];
+            if (numbers[i] > extremes[1]) extremes[1] = numbers[i];
+        }
+        return STATUS_OK;
+    }
+    SCOPED_TENSOR(both);
+    Shape shape = {.rank = 1, .dims = {2}};
+    TRY(tensor_new(index->device, DTYPE_INT64, &shape, &both));
+    TRY(put_extreme(index, REDUCE_MIN, both, 0));
+    TRY(put_extreme(index, REDUCE_MAX, both, 1));
+    return tensor_read_integers(both, extremes);
 }
 
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) {
     if (tensor_count(index) == 0) return STATUS_OK;
-    int64_t size = x->view.dims[dim], low = 0, high = 0;
-    TRY(compose_extremes(index, &low, &high));
-    int64_t wrong = low < -size ? low : high;
-    if (low >= -size && high < size) return STATUS_OK;
+    int64_t size = x->view.dims[dim], extremes[2] = {0, 0};
+    TRY(compose_extremes(index, extremes));
+    int64_t wrong = extremes[0] < -size ? extremes[0] : extremes[1];
+    if (extremes[0] >= -size && extremes[1] < size) return STATUS_OK;
     return fail(STATUS_INDEX, "index %lld is out of range for dimension %d of %s: its size is %lld",
                 (long long)wrong, dim, tensor_type_name(x).text, (long long)size);
 }

@@ -41,8 +41,9 @@ Status compose_wide(Tensor *x, Tensor **out) MUST_USE;
 Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **out) MUST_USE;
 // Every index must lie in -size..size-1; the failure shows the index, `dim` of x and its size.
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) MUST_USE;
-// The smallest and largest number of an int64 tensor that is not empty.
-Status compose_extremes(const Tensor *index, int64_t *low, int64_t *high) MUST_USE;
+// The smallest and largest number of an int64 tensor that is not empty. One wait, or none for a
+// literal.
+Status compose_extremes(const Tensor *index, int64_t extremes[2]) MUST_USE;
 // A dimension of x; a rank-0 tensor counts as one element along dimension 0.
 Status compose_dim(const Tensor *x, int64_t dim, int *out) MUST_USE;
 // x, or a view [1] of it when its rank is 0.

@@ -23,8 +23,10 @@ static Status gather_slices(const OpCall *call, Tensor *x, int dim, Tensor *inde
     return tape_end(&record, gather_kernel(call, x, dim, index, out), out);
 }
 
-// The same for an index of any rank, whose dimensions stand in place of dim.
+// The same for an index of any rank, whose dimensions stand in place of dim. A line is taken as it
+// is: of a literal the host knows the numbers.
 static Status gather_shaped(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+    if (tensor_rank(index) == 1) return gather_slices(call, x, dim, index, out);
     SCOPED_TENSOR(flat);
     SCOPED_TENSOR(slices);
     Shape line = {.rank = 1, .dims = {tensor_count(index)}}, shape = {0};

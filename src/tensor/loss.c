@@ -64,12 +64,12 @@ Status op_run_huber_loss(const OpCall *call, Tensor **results) {
 
 // Unlike an index a class does not count from the end.
 static Status check_classes(const OpCall *call, const Tensor *ids, int64_t classes) {
-    int64_t low, high;
+    int64_t extremes[2];
     if (tensor_count(ids) == 0) return STATUS_OK;
-    TRY(compose_extremes(ids, &low, &high));
-    if (low >= 0 && high < classes) return STATUS_OK;
+    TRY(compose_extremes(ids, extremes));
+    if (extremes[0] >= 0 && extremes[1] < classes) return STATUS_OK;
     return fail(STATUS_INDEX, "%s: class %lld is out of range: there are %lld classes",
-                call->op->name, (long long)(low < 0 ? low : high), (long long)classes);
+                call->op->name, (long long)extremes[extremes[0] >= 0], (long long)classes);
 }
 
 // Minus the mean of the numbers of log_probabilities [.., classes] that the ids [..] select.

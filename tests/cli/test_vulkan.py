@@ -90,6 +90,21 @@ print(memory().waits - before.waits, memory().live - before.live)
         result = run_code(code, env=VULKAN)
         self.assertEqual((result.status, result.out), (0, "99 0\n"), result.err)
 
+    def test_indexes_are_looked_at_once(self):
+        """A literal's numbers are the host's; others take one wait for the smallest and the largest."""
+        code = """
+let table = rand([100, 8], seed: 1)
+let ids = argmax(rand([4, 100], seed: 2), dim: 1)
+let before = memory().waits
+embedding(table, [3, -1])
+index_select(table, 0, [5])
+print(memory().waits - before)
+embedding(table, ids)
+print(memory().waits - before)
+"""
+        result = run_code(code, env=VULKAN)
+        self.assertEqual((result.status, result.out), (0, "0\n1\n"), result.err)
+
     def test_a_lost_device_stays_lost(self):
         """MEMORY (21)"""
         code = "let x = ones([3])\nlet y = exp(x)\ntry { print(y) } catch e { print(e.message) }\nprint(x + 1)\n"

@@ -164,7 +164,7 @@ typedef struct VulkanStream {
     VulkanBlock *read_block; // what downloads go through; made for the first
     uint64_t read_serial;
     bool reading; // a download was asked for, and nobody has seen its end
-    int kernels_max;
+    int kernels_max, kernels_now; // of a batch; kernels_now: of the one that is open
 } VulkanStream;
 
 // --- bytes from the host -------------------------------------------------------------------------

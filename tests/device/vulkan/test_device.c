@@ -187,6 +187,36 @@ static void test_chains_in_batches(void **state) {
     }
 }
 
+// An idle device gets short batches, so that it begins early; they grow to the limit.
+static void test_batches_grow(void **state) {
+    (void)state;
+    static const struct {
+        int limit, kernels;
+        uint64_t batches;
+    } cases[] = {{1000, 8, 1},
+                 {1000, 8 + 32 + 128, 3},
+                 {1000, 8 + 32 + 128 + 511, 3},
+                 {40, 8 + 32 + 40, 3},
+                 {2, 8, 4},
+                 {1, 3, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_number("TL_COMPUTE_PER_BUFFER", cases[i].limit);
+        Device *device = open_vulkan();
+        VulkanStream *stream = &((VulkanDevice *)device->state)->stream;
+        Buffer *buffer = make(device, COUNT * sizeof(float));
+        for (int round = 0; round < 2; round++) {
+            uint64_t before = stream->serial;
+            for (int k = 0; k < cases[i].kernels; k++)
+                assert_int_equal(run_fill(device, buffer, COUNT, k), STATUS_OK);
+            assert_int_equal(stream->serial - before, cases[i].batches);
+            assert_int_equal(device->backend->wait(device), STATUS_OK);
+        }
+        buffer_release(buffer);
+        device_close(device);
+        clean_environment(NULL);
+    }
+}
+
 static void test_slow_device(void **state) {
     (void)state;
     set_number("TL_TEST_SLOW_MS", 3);
@@ -515,6 +545,7 @@ int main(void) {
         TEST(test_bytes_come_back),
         TEST(test_parts_of_buffers),
         TEST(test_chains_in_batches),
+        TEST(test_batches_grow),
         TEST(test_slow_device),
         TEST(test_only_reads_wait),
         TEST(test_barriers_only_at_hazards),
