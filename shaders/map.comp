@@ -101,7 +101,8 @@ real4 result_of(uint64_t item) {
 #endif
     real4 value;
     for (int lane = 0; lane < (VECTOR ? 4 : 1); lane++)
-        value[lane] = map_value(STEP_0 & 0xFFu, x[lane], y[lane], z[lane]);
+        SET_LANE(value, lane,
+                 map_value(STEP_0 & 0xFFu, LANE(x, lane), LANE(y, lane), LANE(z, lane)));
     return value;
 }
 #else
@@ -112,8 +113,10 @@ real4 result_of(uint64_t item) {
         uint program = step_at(s), op = program & 0xFFu;
         real4 x = registers[program >> 8 & 15u], y = registers[program >> 12 & 15u],
               z = registers[program >> 16 & 15u];
+        real4 value = x;
         for (int lane = 0; lane < (VECTOR ? 4 : 1); lane++)
-            registers[N_INPUTS + s][lane] = map_value(op, x[lane], y[lane], z[lane]);
+            SET_LANE(value, lane, map_value(op, LANE(x, lane), LANE(y, lane), LANE(z, lane)));
+        registers[N_INPUTS + s] = value;
     }
     return registers[N_INPUTS + N_STEPS - 1];
 }

@@ -38,6 +38,9 @@ real log_of_sum(Sum total) {
 #endif
 }
 
+// The least finite number: distances from it are numbers.
+#define LEAST -real_of_bits(TERMS(0x7F7FFFFFu, 0x7FEFFFFFFFFFFFFFUL))
+
 // A NaN may be passed over here: its power is NaN, and with that the sum.
 real largest_of(real mine, real4 item) {
     if (WIDTH == 1) return max(mine, item.x);
@@ -69,29 +72,32 @@ void store_of(Row row, uint item, real4 value) {
     if (row.exists) store_item(out_address, rows, row.to, item, OUT_DTYPE, VECTOR, value);
 }
 
+// Powers are of distances from the thread's own largest item first, which no thread waits for: the
+// others still load.
 void held_row(Row row) {
     real4 held[HELD_MAX];
-    real mine = -REAL_INFINITY;
+    real mine = LEAST;
     for (uint h = 0; h < HELD; h++) {
         uint item = row.lane + h * LANES;
         held[h] = load_of(row, min(item, row.items - 1));
     }
     for (uint h = 0; h < HELD; h++)
         if (row.lane + h * LANES < row.items) mine = largest_of(mine, held[h]);
-    real highest = real_of_sum(join_lanes(LARGEST, sum_of(mine), LANES));
     Sum powers = sum_of(R(0));
     for (uint h = 0; h < HELD; h++) {
         if (row.lane + h * LANES >= row.items) continue;
-        real4 value = held[h] - highest, power = powers_of(value);
+        real4 power = powers_of(held[h] - mine);
         powers = sum_put(powers, total_of(power, WIDTH));
-        held[h] = LOGARITHM ? value : power;
+        if (!LOGARITHM) held[h] = power;
     }
-    Sum total = join_lanes(TOTAL, powers, LANES);
-    real shift = LOGARITHM ? log_of_sum(total) : R(0), factor = R(1) / real_of_sum(total);
+    real highest = real_of_sum(join_lanes(LARGEST, sum_of(mine), LANES));
+    real share = falling_exp(mine - highest);
+    Sum total = join_lanes(TOTAL, powers * share, LANES);
+    real shift = LOGARITHM ? log_of_sum(total) : R(0), factor = share / real_of_sum(total);
     for (uint h = 0; h < HELD; h++) {
         uint item = row.lane + h * LANES;
         if (item < row.items)
-            store_of(row, item, LOGARITHM ? held[h] - shift : held[h] * factor);
+            store_of(row, item, LOGARITHM ? (held[h] - highest) - shift : held[h] * factor);
     }
 }
 

@@ -30,6 +30,15 @@ Sum sum_beside(Sum mine, uint apart) {
 #endif
 }
 
+// Of the thread of the subgroup that has this number in it.
+Sum sum_at_lane(Sum mine, uint lane) {
+#ifdef REAL_I64
+    return int64_t(packUint2x32(subgroupShuffle(unpackUint2x32(uint64_t(mine)), lane)));
+#else
+    return subgroupShuffle(mine, lane);
+#endif
+}
+
 // Defines `T name(uint how, T mine, uint lanes)`: what all lanes have, combined, in each of them.
 // `slots` is shared memory, a T for each subgroup; combine(how, a, b) is combine(how, b, a);
 // beside(mine, apart) is what the thread has whose number differs in the bit `apart`.

@@ -293,6 +293,23 @@ void store(uint64_t base, int64_t index, uint dtype, real value) {
     store_at(element_address(base, index, dtype), dtype, value);
 }
 
+// One of four numbers: drivers leave vectors of 64-bit numbers in memory where a loop indexes them.
+#ifdef REAL_F32
+#define LANE(v, lane) v[lane]
+#define SET_LANE(v, lane, value) v[lane] = value
+#else
+#define LANE(v, lane) lane_of(v, lane)
+#define SET_LANE(v, lane, value) set_lane(v, lane, value)
+real lane_of(real4 v, int lane) {
+    return lane < 2 ? (lane == 0 ? v.x : v.y) : (lane == 2 ? v.z : v.w);
+}
+
+void set_lane(inout real4 v, int lane, real value) {
+    v = real4(lane == 0 ? value : v.x, lane == 1 ? value : v.y, lane == 2 ? value : v.z,
+              lane == 3 ? value : v.w);
+}
+#endif
+
 // Four neighbours at once, where the address is a multiple of their size. Loops over lanes keep the
 // modules small; drivers unroll them.
 real4 load4(uint64_t address, uint dtype) {
@@ -302,8 +319,8 @@ real4 load4(uint64_t address, uint dtype) {
     if (size == 8) {
         for (int i = 0; i < 4; i += 2) {
             uvec4 pair = Word4(address + uint64_t(8 * i)).v;
-            v[i] = real_of_long_as(packUint2x32(pair.xy), dtype);
-            v[i + 1] = real_of_long_as(packUint2x32(pair.zw), dtype);
+            SET_LANE(v, i, real_of_long_as(packUint2x32(pair.xy), dtype));
+            SET_LANE(v, i + 1, real_of_long_as(packUint2x32(pair.zw), dtype));
         }
         return v;
     }
@@ -321,7 +338,7 @@ real4 load4(uint64_t address, uint dtype) {
         uint w = Word(address).v;
         bits = uvec4(w, w >> 8, w >> 16, w >> 24) & 0xFFu;
     }
-    for (int i = 0; i < 4; i++) v[i] = real_of_bits_as(bits[i], dtype);
+    for (int i = 0; i < 4; i++) SET_LANE(v, i, real_of_bits_as(bits[i], dtype));
     return v;
 }
 
@@ -331,8 +348,8 @@ void store4(uint64_t address, uint dtype, real4 v) {
     if (size == 8) {
         for (int i = 0; i < 4; i += 2)
             Word4(address + uint64_t(8 * i)).v =
-                uvec4(unpackUint2x32(long_of_real_as(v[i], dtype)),
-                      unpackUint2x32(long_of_real_as(v[i + 1], dtype)));
+                uvec4(unpackUint2x32(long_of_real_as(LANE(v, i), dtype)),
+                      unpackUint2x32(long_of_real_as(LANE(v, i + 1), dtype)));
         return;
     }
 #endif
@@ -342,7 +359,7 @@ void store4(uint64_t address, uint dtype, real4 v) {
         return;
     }
     uvec4 bits;
-    for (int i = 0; i < 4; i++) bits[i] = bits_of_real_as(v[i], dtype);
+    for (int i = 0; i < 4; i++) bits[i] = bits_of_real_as(LANE(v, i), dtype);
     if (size == 4) Word4(address).v = bits;
     else if (size == 2) Word2(address).v = uvec2(bits.x | bits.y << 16, bits.z | bits.w << 16);
     else Word(address).v = bits.x | bits.y << 8 | bits.z << 16 | bits.w << 24;

@@ -58,6 +58,44 @@ static void bench_maps(int64_t n) {
     finish(&bias);
 }
 
+// One formula over operands of these dtypes, the output's first.
+static void bench_formula(const char *name, MapOp op, const DType *dtypes, int operands,
+                          int64_t n) {
+    Bench bench = begin(KERNEL_MAP);
+    for (int i = 0; i <= operands; i++) ADD(&bench, dtypes[i], n);
+    DType compute = dtype_is_float(dtypes[operands]) ? DTYPE_FLOAT32 : DTYPE_INT64;
+    bench.call.options =
+        (KernelOptions){.n_steps = 1, .steps = {{(uint16_t)op, 0, 1, 2}}, .compute = compute};
+    row_of_bytes(&bench, "dtypes", name);
+}
+
+static void bench_cast(DType from, DType to, int64_t n) {
+    Bench cast = begin(KERNEL_COPY);
+    ADD(&cast, to, n);
+    ADD(&cast, from, n);
+    char name[64];
+    snprintf(name, sizeof name, "%s to %s", dtype_name(from), dtype_name(to));
+    row_of_bytes(&cast, "dtypes", name);
+}
+
+static void bench_dtypes(int64_t n) {
+    static const DType whole[] = {DTYPE_UINT8, DTYPE_INT16, DTYPE_INT32, DTYPE_INT64};
+    for (int i = 0; i < 4; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "add %s", dtype_name(whole[i]));
+        bench_formula(name, MAP_ADD, (DType[]){whole[i], whole[i], whole[i]}, 2, n);
+    }
+    const DType f = DTYPE_FLOAT32;
+    bench_formula("less float32", MAP_LT, (DType[]){DTYPE_BOOL, f, f}, 2, n);
+    bench_formula("where float32", MAP_WHERE, (DType[]){f, DTYPE_BOOL, f, f}, 3, n);
+    static const DType casts[][2] = {{DTYPE_UINT8, DTYPE_FLOAT32},   {DTYPE_INT32, DTYPE_FLOAT32},
+                                     {DTYPE_INT64, DTYPE_FLOAT32},   {DTYPE_FLOAT32, DTYPE_INT32},
+                                     {DTYPE_INT32, DTYPE_INT64},     {DTYPE_BOOL, DTYPE_INT64},
+                                     {DTYPE_FLOAT32, DTYPE_FLOAT64}, {DTYPE_INT64, DTYPE_FLOAT64}};
+    for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
+        bench_cast(casts[i][0], casts[i][1], n);
+}
+
 // --- rows
 
 static void bench_reduce(const char *name, ReduceOp op, const int64_t dims[2], bool columns) {
@@ -298,6 +336,7 @@ int main(int argc, char **argv) {
         {"map", bench_maps, true},
         {"reduce", bench_reductions, true},
         {"rows", bench_all_rows, true},
+        {"dtypes", bench_dtypes, true},
         {"vector", bench_vectors, true},
         {"attention", bench_heads, false},
         {"convolution", bench_convolution, false},

@@ -407,6 +407,19 @@ static void test_scans(void **state) {
     array_free(&out);
 }
 
+// Few rows, which devices may cut into parts: beside each other, and as columns.
+static void test_scans_of_few_rows(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{1, 2, 40000}, {1, 20, 900}};
+    static const DType types[] = {DTYPE_FLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT64, DTYPE_INT64};
+    for (int d = 0; d < 4; d++)
+        for (int layout = 0; layout < LAYOUT_COUNT; layout++)
+            for (int s = 0; s < 2; s++) {
+                check_scan(types[d], (Layout)layout, shapes[s], false);
+                if (d == 1) check_scan(types[d], (Layout)layout, shapes[s], true);
+            }
+}
+
 static int run_suite(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_do_not_matter), // before this process has threads
@@ -417,6 +430,7 @@ static int run_suite(void) {
         cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_arg_reductions),
         cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_scans_of_few_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,13 @@ enum {
     ITEMS_FAR = 16,  // and more with these
     HELD_MAX = 8,    // items that a thread of softmax.comp and norm.comp keeps in registers
     NO_DTYPE = 15,
+    SCAN_EACH = 8, // neighbours that a thread of scan.comp takes at a time
+    SCAN_LANES_FEW = 8,
+    SCAN_LANES_SOME = 32,
+    SCAN_STEPS_MIN = 4,     // a part of a row is worth so many of them,
+    SCAN_THREADS = 1 << 18, // and as many parts as keep so many threads busy
 };
+enum { SCAN_ROWS, SCAN_TOTALS, SCAN_RUNNING };
 
 static const TensorView *first_view(const TensorView *const *views, int n) {
     for (int v = 0; v < n; v++)
@@ -176,6 +182,54 @@ Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
     return STATUS_OK;
 }
 
+// How scan.comp shares rows: so many threads each row, or each of the parts that rows are cut into
+// where there are few.
+typedef struct ScanShare {
+    uint32_t lanes;
+    uint64_t parts, part_count;
+} ScanShare;
+
+static ScanShare share_scan(const VulkanRows *rows) {
+    ScanShare share = {vulkan_rows_in_columns(rows) ? 1 : SCAN_LANES_FEW, 1, 0};
+    if (share.lanes > 1 && rows->count > share.lanes * SCAN_EACH) share.lanes = SCAN_LANES_SOME;
+    if (share.lanes > 1 && rows->count > share.lanes * SCAN_EACH) share.lanes = GROUP;
+    uint64_t threads = rows->results * share.lanes, step = share.lanes * SCAN_EACH;
+    uint64_t most = rows->count / (step * SCAN_STEPS_MIN);
+    if (threads < SCAN_THREADS / 2) share.parts = SCAN_THREADS / threads;
+    if (share.parts > most) share.parts = most > 1 ? most : 1;
+    share.part_count = (rows->count / share.parts / step + 1) * step;
+    share.parts = (rows->count + share.part_count - 1) / share.part_count;
+    return share;
+}
+
+typedef struct ScanPush {
+    RowsPush rows;
+    uint64_t totals, parts, part_count;
+} ScanPush;
+
+static Status run_scan(Device *device, const KernelCall *call, const VulkanRows *rows,
+                       ScanShare share, const TensorView *totals, uint32_t step) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    VulkanReal real = vulkan_real_of(in->dtype);
+    if (real == REAL_F32 && out->dtype == DTYPE_FLOAT64) real = REAL_F64;
+    VulkanDispatch dispatch = rows_dispatch(call, rows, vulkan_shader_of(SHADER_SCAN_F32, real));
+    if (step == SCAN_RUNNING) share.lanes = GROUP;
+    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
+    add_constant(&dispatch, call->options.op == 1);
+    add_constant(&dispatch, share.lanes);
+    add_constant(&dispatch, step);
+    ScanPush push = {rows_push(call, rows), 0, share.parts, share.part_count};
+    if (totals) {
+        push.totals = vulkan_address(totals);
+        vulkan_writes(&dispatch, totals);
+    }
+    dispatch.push = &push;
+    dispatch.push_bytes = sizeof push;
+    uint64_t units = rows->results * (step == SCAN_RUNNING ? 1 : share.parts);
+    vulkan_groups_for(device, &dispatch, units, GROUP / share.lanes);
+    return vulkan_dispatch(device, &dispatch);
+}
+
 Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
@@ -189,16 +243,16 @@ Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {
                                     .ordered = true},
                         &rows);
     TRY(vulkan_rows_check(device, call, &rows));
-    VulkanReal real = vulkan_real_of(in->dtype);
-    if (real == REAL_F32 && out->dtype == DTYPE_FLOAT64) real = REAL_F64;
-    VulkanDispatch dispatch = rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SCAN_F32, real));
-    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
-    add_constant(&dispatch, call->options.op == 1);
-    RowsPush push = rows_push(call, &rows);
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
-    vulkan_groups_for(device, &dispatch, rows.results, 1);
-    return vulkan_dispatch(device, &dispatch);
+    ScanShare share = share_scan(&rows);
+    if (share.parts == 1) return run_scan(device, call, &rows, share, NULL, SCAN_ROWS);
+    TensorView totals;
+    TRY(vulkan_scratch(device, DTYPE_INT64, (int64_t)(rows.results * share.parts), &totals));
+    Status status = STATUS_OK;
+    static const uint32_t steps[] = {SCAN_TOTALS, SCAN_RUNNING, SCAN_ROWS};
+    for (int i = 0; i < 3 && status == STATUS_OK; i++)
+        status = run_scan(device, call, &rows, share, &totals, steps[i]);
+    buffer_release(totals.buffer);
+    return status;
 }
 
 static Status float_only(Device *device, const KernelCall *call) {
