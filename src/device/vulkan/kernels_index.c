@@ -6,10 +6,10 @@
 
 enum {
     GROUP = 256,
-    NONZERO_BLOCK = 1024,
+    NONZERO_BLOCK = 4096,
     WALK_STRIDES = 4,
     SCATTER_TILE = 16,      // of a sorted list, that a thread goes through
-    SCATTER_WIDTH = 4,      // numbers side by side that a thread takes
+    FOUR = 4,               // numbers side by side that a thread takes
     SCATTER_LANES = 32,     // threads that join partial sums, where few others do
     SCATTER_SHORT = 32,     // a list that need not be sorted
     SCATTER_MANY = 1 << 17, // others that keep a device busy
@@ -43,6 +43,23 @@ static VulkanDispatch walk_dispatch(VulkanShader shader, const Walk *walk,
                             .arguments = strides,
                             .arguments_bytes = sizeof *strides,
                             .cost = (uint64_t)walk->count * 2};
+}
+
+// Whether four neighbours of a view can be read or written at once; the dims of the walk are such.
+static bool goes_by_fours(const Walk *walk, int view, const TensorView *stored) {
+    int last = walk->rank - 1;
+    if (last < 0 || walk->dims[last] % FOUR != 0 || walk->strides[view][last] != 1) return false;
+    for (int d = 0; d < last; d++)
+        if (walk->strides[view][d] % FOUR != 0) return false;
+    return vulkan_address(stored) % (FOUR * dtype_size(stored->dtype)) == 0;
+}
+
+// Every item of the walk becomes four. Returns their number.
+static uint32_t take_fours(const Walk *walk, WalkStrides *strides) {
+    int last = walk->rank - 1;
+    strides->dims[last] /= FOUR;
+    for (int v = 0; v < walk->n_views; v++) strides->strides[v][last] *= FOUR;
+    return (uint32_t)(walk->count / FOUR);
 }
 
 static void add_constant(VulkanDispatch *dispatch, uint32_t value) {
@@ -116,9 +133,16 @@ static VulkanReal move_real(TensorView *from, TensorView *to) {
 
 typedef struct GatherPush {
     uint64_t in, out, index;
-    int64_t size, stride;
+    int64_t size, stride, in_apart, index_apart;
     uint32_t count;
 } GatherPush;
+
+// Four numbers of one slice, or with `own` four that have each an index.
+static bool gathers_fours(const Walk *walk, const TensorView *out, const TensorView *in, bool own,
+                          int64_t stride) {
+    if (dtype_is_quant(in->dtype) || !goes_by_fours(walk, 0, out)) return false;
+    return own || (goes_by_fours(walk, 1, in) && stride % FOUR == 0);
+}
 
 Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     TensorView out = *call->outputs[0], in = *call->inputs[0].view;
@@ -142,19 +166,26 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     TRY(check_count(device, call, walk.count));
     WalkStrides strides;
     fill_strides(&walk, &strides);
-    VulkanDispatch dispatch = walk_dispatch(shader, &walk, &strides);
-    add_constant(&dispatch,
-                 (uint32_t)out.dtype | (uint32_t)index->dtype << 4 | (uint32_t)in.dtype << 8);
+    int last = walk.rank - 1;
     push.in = vulkan_address(&in);
     push.out = vulkan_address(&out);
     push.index = vulkan_address(index);
     push.count = (uint32_t)walk.count;
+    push.in_apart = last < 0 ? 0 : walk.strides[1][last];
+    push.index_apart = last < 0 ? 0 : walk.strides[2][last];
+    bool own = push.index_apart != 0, fours = gathers_fours(&walk, &out, &in, own, push.stride);
+    if (fours) push.count = take_fours(&walk, &strides);
+    VulkanDispatch dispatch = walk_dispatch(shader, &walk, &strides);
+    add_constant(&dispatch,
+                 (uint32_t)out.dtype | (uint32_t)index->dtype << 4 | (uint32_t)in.dtype << 8);
+    add_constant(&dispatch, fours ? FOUR : 1);
+    add_constant(&dispatch, fours && own);
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_reads(&dispatch, &in);
     vulkan_reads(&dispatch, index);
     vulkan_writes(&dispatch, &out);
-    vulkan_groups_for(device, &dispatch, (uint64_t)walk.count, GROUP);
+    vulkan_groups_for(device, &dispatch, push.count, GROUP);
     return vulkan_dispatch(device, &dispatch);
 }
 
@@ -221,20 +252,10 @@ static Status run_scatter(const Scatter *s, ScatterKind kind) {
 
 // Others of slices that lie side by side go by fours.
 static void widen_scatter(Scatter *s) {
-    const TensorView *views[] = {&s->out, &s->source};
-    int last = s->walk.rank - 1;
-    if (!s->slices || s->walk.rank == 0 || s->walk.dims[last] % SCATTER_WIDTH != 0) return;
-    if ((s->push.out_stride | s->push.in_stride) % SCATTER_WIDTH != 0) return;
-    for (int v = 0; v < 2; v++) {
-        if (vulkan_address(views[v]) % (SCATTER_WIDTH * dtype_size(views[v]->dtype)) != 0) return;
-        if (s->walk.strides[v][last] != 1) return;
-        for (int d = 0; d < last; d++)
-            if (s->walk.strides[v][d] % SCATTER_WIDTH != 0) return;
-    }
-    s->width = SCATTER_WIDTH;
-    s->push.count /= SCATTER_WIDTH;
-    s->strides.dims[last] /= SCATTER_WIDTH;
-    for (int v = 0; v < 2; v++) s->strides.strides[v][last] = SCATTER_WIDTH;
+    if (!s->slices || (s->push.out_stride | s->push.in_stride) % FOUR != 0) return;
+    if (!goes_by_fours(&s->walk, 0, &s->out) || !goes_by_fours(&s->walk, 1, &s->source)) return;
+    s->width = FOUR;
+    s->push.count = take_fours(&s->walk, &s->strides);
 }
 
 static Status scatter_lists(Scatter *s) {
@@ -362,12 +383,15 @@ Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
     TRY(check_count(device, call, walk.count));
     WalkStrides strides;
     fill_strides(&walk, &strides);
+    bool fours = goes_by_fours(&walk, 0, &out) && goes_by_fours(&walk, 1, &mask) &&
+                 (!source || goes_by_fours(&walk, 2, &values));
+    push.count = fours ? take_fours(&walk, &strides) : (uint32_t)walk.count;
     VulkanDispatch dispatch =
         walk_dispatch(vulkan_shader_of(SHADER_INDEX_PUT_F32, real), &walk, &strides);
     add_constant(&dispatch, (uint32_t)values.dtype | (uint32_t)out.dtype << 4);
     add_constant(&dispatch, !source);
+    add_constant(&dispatch, fours ? FOUR : 1);
     push.out = vulkan_address(&out);
-    push.count = (uint32_t)walk.count;
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_reads(&dispatch, &mask);
@@ -396,6 +420,8 @@ static Status run_nonzero(Device *device, const KernelCall *call, const TensorVi
         vulkan_shader_of(SHADER_NONZERO_F32, vulkan_real_of(in->dtype)), &walk, &strides);
     add_constant(&dispatch, in->dtype);
     add_constant(&dispatch, writes);
+    add_constant(&dispatch, view_is_contiguous(in) &&
+                                vulkan_address(in) % (FOUR * dtype_size(in->dtype)) == 0);
     NonzeroPush push = {.in = vulkan_address(in),
                         .out = vulkan_address(out),
                         .counts = vulkan_address(counts),
