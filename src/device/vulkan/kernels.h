@@ -45,6 +45,20 @@ bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status);
 // ATTENTION with `columns` numbers of each value at a time.
 Status vulkan_attend_slices(Device *device, const KernelCall *call, int64_t columns) MUST_USE;
 
+// Keys to be sorted, row after row, and their places: the numbers of elements in their rows.
+typedef struct VulkanSort {
+    Device *device;
+    const char *op_name;
+    uint32_t rows, count;        // count: keys of a row; becomes the places of a row
+    uint32_t wanted;             // so many of each row are wanted: places may be more
+    uint32_t first_bit, end_bit; // the bits of keys that decide
+    bool wide, keep_keys;        // keys of 64 bits, else of 32; they are wanted sorted
+    TensorView keys, places;     // scratch: keys are given, places are made
+} VulkanSort;
+// Stable: places of equal keys rise. rows * count is less than 2^32.
+Status vulkan_sort(VulkanSort *sort) MUST_USE;
+void vulkan_sort_end(VulkanSort *sort); // lets keys and places go
+
 // A copy whose views have their neighbours along different dims, and nothing to convert.
 bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
 Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;

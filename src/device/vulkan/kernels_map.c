@@ -346,6 +346,13 @@ Status vulkan_kernel_FILL(Device *device, const KernelCall *call) {
     Scalar bits = {.dtype = DTYPE_INT64};
     cast_scalar(&call->inputs[0].scalar, out.dtype, &bits.as.i);
     out.dtype = bits_dtype(out.dtype);
+    if (view_is_contiguous(&out)) {
+        KernelCall repeat = {.n_outputs = 1,
+                             .outputs = {&out},
+                             .options = {.integers = {bits.as.i, 0}},
+                             .op_name = call->op_name};
+        return vulkan_kernel_ARANGE(device, &repeat);
+    }
     KernelCall move = move_call(&out, call->op_name);
     move.inputs[0].scalar = bits;
     return run_program(device, &move, REAL_I64);

@@ -34,12 +34,12 @@ typedef struct VulkanMemory VulkanMemory;
 // What devices may lack. A shader whose row needs one of them is refused in words without it. What
 // every device must have to be opened at all: Vulkan 1.2, buffer device addresses, timeline
 // semaphores, scalar block layout, 64-bit, 16-bit and 8-bit integers, 16-bit and 8-bit storage,
-// arithmetic and shuffles in subgroups of compute shaders.
+// arithmetic, shuffles and ballots in subgroups of compute shaders.
 enum {
     VULKAN_NEEDS_NOTHING = 0,
     VULKAN_NEEDS_FLOAT64 = 1,
     VULKAN_NEEDS_FLOAT16 = 2,      // arithmetic; storage of float16 is always there
-    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic, shuffles and votes in subgroups
+    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic, shuffles, votes and ballots in subgroups
     VULKAN_NEEDS_DOT_PRODUCT = 8,  // integer dot products
     VULKAN_NEEDS_MATRIX = 16,        // VK_KHR_cooperative_matrix, float16 to float32, in subgroups
     VULKAN_NEEDS_MATRIX_BFLOAT = 32, // the same of bfloat16
