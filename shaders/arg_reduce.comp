@@ -58,17 +58,18 @@ void main() {
         // Beyond the end the last item comes again, which is never better.
         for (uint e = 0; e < EACH; e++) {
             for (uint i = 0; i < WIDTH; i++) {
-                bool is_more = SMALLEST ? held[e][i] < best[i] : held[e][i] > best[i];
-                is_more = is_more || (real_isnan(held[e][i]) && !real_isnan(best[i]));
-                best[i] = is_more ? held[e][i] : best[i];
+                real found = LANE(held[e], i), known = LANE(best, i);
+                bool is_more = SMALLEST ? found < known : found > known;
+                is_more = is_more || (real_isnan(found) && !real_isnan(known));
+                SET_LANE(best, i, is_more ? found : known);
                 place[i] = is_more ? min(chunk + e * LANES, items - 1) : place[i];
             }
         }
     }
     place = place * WIDTH + uvec4(0, 1, 2, 3);
     for (uint i = 1; i < WIDTH; i++) {
-        if (!is_better(best[i], place[i], best.x, place.x)) continue;
-        best.x = best[i];
+        if (!is_better(LANE(best, i), place[i], best.x, place.x)) continue;
+        best.x = LANE(best, i);
         place.x = place[i];
     }
     Best mine = join_lanes(0, Best(best.x, place.x), LANES);

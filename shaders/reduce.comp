@@ -91,7 +91,7 @@ real4 addends(uint fold, real4 x, Sum4 parameter) {
     if (fold == SUM_EXP) {
         real4 power;
         for (uint i = 0; i < WIDTH; i++)
-            power[i] = falling_exp(x[i] - start_of_sum(sum4_at(parameter, i)));
+            SET_LANE(power, i, falling_exp(LANE(x, i) - start_of_sum(sum4_at(parameter, i))));
         return power;
     }
 #endif
@@ -107,7 +107,7 @@ Sum4 fold_item(uint fold, Sum4 state, real4 x, Sum4 parameter) {
     }
     if (fold >= PROD) {
         for (uint i = 0; i < WIDTH; i++)
-            sum4_set(state, i, combine(fold, sum4_at(state, i), sum_of(x[i])));
+            sum4_set(state, i, combine(fold, sum4_at(state, i), sum_of(LANE(x, i))));
         return state;
     }
     real4 more = addends(fold, x, parameter);

@@ -1,5 +1,5 @@
 // SOFTMAX and its logarithm: LANES threads a row. A row whose items fit in the threads' registers is
-// read once, longer ones are read again.
+// read once, longer ones twice.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
@@ -53,7 +53,7 @@ real4 powers_of(real4 item) {
 #ifdef REAL_F32
     if (OUT_DTYPE != FLOAT32) return exp2(item * R(1.44269504088896340736));
 #endif
-    for (uint i = 0; i < WIDTH; i++) item[i] = falling_exp(item[i]);
+    for (uint i = 0; i < WIDTH; i++) SET_LANE(item, i, falling_exp(LANE(item, i)));
     return item;
 }
 
@@ -102,15 +102,19 @@ void held_row(Row row) {
 }
 
 void long_row(Row row) {
-    real mine = -REAL_INFINITY;
-    for (uint item = row.lane; item < row.items; item += LANES)
-        mine = largest_of(mine, load_of(row, item));
-    real highest = real_of_sum(join_lanes(LARGEST, sum_of(mine), LANES));
+    real mine = LEAST;
     Sum powers = sum_of(R(0));
     for (uint item = row.lane; item < row.items; item += LANES) {
-        powers = sum_put(powers, total_of(powers_of(load_of(row, item) - highest), WIDTH));
+        real4 value = load_of(row, item);
+        real larger = largest_of(mine, value);
+        if (larger > mine) {
+            powers *= falling_exp(mine - larger);
+            mine = larger;
+        }
+        powers = sum_put(powers, total_of(powers_of(value - mine), WIDTH));
     }
-    Sum total = join_lanes(TOTAL, powers, LANES);
+    real highest = real_of_sum(join_lanes(LARGEST, sum_of(mine), LANES));
+    Sum total = join_lanes(TOTAL, powers * falling_exp(mine - highest), LANES);
     real shift = LOGARITHM ? log_of_sum(total) : R(0), factor = R(1) / real_of_sum(total);
     for (uint item = row.lane; item < row.items; item += LANES) {
         real4 value = load_of(row, item) - highest;

@@ -100,10 +100,16 @@ real real_exp(real x) {
     return (real_bits(x) & 0x7FFFFFFFu) < far ? ordinary_exp(x) : exp_of_sum(x, R(0), 0);
 }
 
-// exp of x <= 0, but 0 where that is not a normal number. Few instructions, for shaders with many.
+// exp of x <= 0, but 0 where that is not a normal number. Few instructions, for shaders with many:
+// the device's own power of a number in [-1/2, 1/2], which is off by 4 units of the last place at most.
 real falling_exp(real x) {
-    real value = ordinary_exp(x);
-    return x < R(-87) ? R(0) : value;
+    const real SHIFT = 12582912.0;
+    real shifted = fma(x, R(1.44269504088896340736), SHIFT);
+    precise real k = shifted - SHIFT, near = x - k * LN2_HIGH;
+    real r = fma(-k, LN2_LOW, near);
+    real power = exp2(r * R(1.44269504088896340736));
+    power *= real_of_bits((real_bits(shifted) << MANTISSA_BITS) + 0x3F800000u);
+    return x < R(-87) ? R(0) : power;
 }
 #else
 real real_exp(real x) {
@@ -115,14 +121,18 @@ real falling_exp(real x) {
 }
 #endif
 
-real real_expm1(real x) {
-    if (real_isnan(x) || x == R(0)) return x;
-    if (x > R(40.0)) return real_exp(x);
-    if (x < R(-40.0)) return R(-1);
+// expm1 of |x| <= 44.
+real ordinary_expm1(real x) {
     precise real k = roundEven(x * R(1.44269504088896340736));
     precise real r = (x - k * LN2_HIGH) - k * LN2_LOW;
     real power = power_of_two(int(k));
     return power * small_expm1(r) + (power - R(1));
+}
+
+real real_expm1(real x) {
+    if (real_isnan(x) || x == R(0)) return x;
+    if (x > R(40.0)) return real_exp(x);
+    return x < R(-40.0) ? R(-1) : ordinary_expm1(x);
 }
 
 // x = mantissa * 2^exponent with the mantissa in [sqrt(1/2), sqrt(2)); x positive and finite.
@@ -355,11 +365,9 @@ real real_cosh(real x) {
 }
 
 real real_tanh(real x) {
-    if (real_isnan(x)) return x;
-    real size = abs(x);
-    if (size > R(22.0)) return signed_like(R(1), x);
-    real e = real_expm1(R(2) * size);
-    return signed_like(e / (e + R(2)), x);
+    real e = ordinary_expm1(R(2) * min(abs(x), R(22.0)));
+    real value = signed_like(e / (e + R(2)), x);
+    return real_isnan(x) ? x : value;
 }
 
 // --- error function

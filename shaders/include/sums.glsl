@@ -122,11 +122,11 @@ Sum4 sum4_of(Sum a) {
 }
 
 Sum sum4_at(Sum4 a, uint which) {
-    return a[which];
+    return lane_of(a, which);
 }
 
 void sum4_set(inout Sum4 a, uint which, Sum value) {
-    a[which] = value;
+    set_lane(a, which, value);
 }
 
 Sum4 sum4_put(Sum4 a, real4 x) {

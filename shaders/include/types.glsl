@@ -300,11 +300,11 @@ void store(uint64_t base, int64_t index, uint dtype, real value) {
 #else
 #define LANE(v, lane) lane_of(v, lane)
 #define SET_LANE(v, lane, value) set_lane(v, lane, value)
-real lane_of(real4 v, int lane) {
+real lane_of(real4 v, uint lane) {
     return lane < 2 ? (lane == 0 ? v.x : v.y) : (lane == 2 ? v.z : v.w);
 }
 
-void set_lane(inout real4 v, int lane, real value) {
+void set_lane(inout real4 v, uint lane, real value) {
     v = real4(lane == 0 ? value : v.x, lane == 1 ? value : v.y, lane == 2 ? value : v.z,
               lane == 3 ? value : v.w);
 }
