@@ -148,13 +148,17 @@ def tests_of(suite):
         yield from tests_of(test) if isinstance(test, unittest.TestSuite) else [test]
 
 
-def run_cases(tl, pattern, device):
+def is_wanted(name, patterns):
+    return not patterns or any(pattern in name for pattern in patterns)
+
+
+def run_cases(tl, patterns, device):
     sys.path.insert(0, str(ROOT / "tests" / "cli"))
     os.environ.update(environment_of(device), TL=str(tl), TL_FIXTURES=str(FIXTURES))
     loader = unittest.TestLoader()
     outcomes = []
     for path in sorted((ROOT / "tests" / "cli").glob("test_*.py")):
-        if pattern and pattern not in path.name:
+        if not is_wanted(path.name, patterns):
             continue
         result = unittest.TestResult()
         tests = [test for test in tests_of(loader.loadTestsFromName(path.stem))
@@ -168,28 +172,31 @@ def run_cases(tl, pattern, device):
     return outcomes
 
 
-def run_pass(tl, device, kinds, pattern):
+def run_pass(tl, device, kinds, patterns):
     jobs = []
     if "unit" in kinds:
         programs = sorted(p for p in (tl.parent / "tests").glob("*")
                           if os.access(p, os.X_OK) and not p.name.startswith("fuzz_"))
-        jobs += [(run_unit, p, device) for p in programs if pattern in p.name
+        jobs += [(run_unit, p, device) for p in programs if is_wanted(p.name, patterns)
                  and (device == "cpu" or p.name.startswith(DEVICE_LAYERS))]
     if "scripts" in kinds:
         scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))
-        jobs += [(run_script, tl, p, device) for p in scripts if pattern in str(p)]
+        jobs += [(run_script, tl, p, device) for p in scripts if is_wanted(str(p), patterns)]
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         outcomes = list(pool.map(lambda job: job[0](*job[1:]), jobs))
-    return outcomes + (run_cases(tl, pattern, device) if "cases" in kinds else [])
+    return outcomes + (run_cases(tl, patterns, device) if "cases" in kinds else [])
 
 
-def find_vulkan(tl):
-    """The first usable Vulkan device, or "" and why there is none."""
+def find_vulkan(tl, wanted):
+    """The first usable Vulkan device, or the one that is wanted; or "" and why there is none."""
     why = "there is no tl"
     if tl.exists():
+        why = f"there is no {wanted}"
         for line in run_command([tl, "devices"]).stdout.decode().splitlines():
             name, _, what = line.partition(" ")
-            if name.startswith("vulkan") and "not usable" not in what:
+            if wanted not in (name, name.partition(":")[0]):
+                continue
+            if "not usable" not in what:
                 return name, ""
             why = what.strip()
     return "", why
@@ -198,24 +205,24 @@ def find_vulkan(tl):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--device", choices=["cpu", "vulkan"], help="one pass, on this device")
+    parser.add_argument("--device", help="one pass, on this device: cpu, vulkan or vulkan:N")
     parser.add_argument("--only", choices=["unit", "scripts", "cases"], action="append")
-    parser.add_argument("pattern", nargs="?", default="", help="run what has this in its name")
+    parser.add_argument("patterns", nargs="*", metavar="pattern", help="run what has one of these in its name")
     options = parser.parse_args()
     tl = (ROOT / options.build).resolve() / "tl"
     kinds = options.only or ["unit", "scripts", "cases"]
     start = time.monotonic()
 
     outcomes = []
-    vulkan, why = find_vulkan(tl)
+    vulkan, why = find_vulkan(tl, "vulkan" if options.device in (None, "cpu") else options.device)
     if vulkan:
         os.environ["TL_TEST_VULKAN"] = "1"  # tests of the device's inside must find it too
-    if options.device != "vulkan":
-        outcomes += run_pass(tl, "cpu", kinds, options.pattern)
+    if options.device in (None, "cpu"):
+        outcomes += run_pass(tl, "cpu", kinds, options.patterns)
     if options.device != "cpu" and vulkan:
-        outcomes += run_pass(tl, vulkan, kinds, options.pattern)
+        outcomes += run_pass(tl, vulkan, kinds, options.patterns)
     elif options.device != "cpu":
-        must = options.device == "vulkan" or os.environ.get("CI") == "true"
+        must = bool(options.device) or os.environ.get("CI") == "true"
         outcomes.append(Outcome("the suite on vulkan", 0, int(must), int(not must), why))
 
     for outcome in outcomes:
