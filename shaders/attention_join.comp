@@ -49,13 +49,13 @@ void main() {
     real base = highest == -REAL_INFINITY ? R(0) : highest, total = R(0);
     for (uint p = 0; p < shape.parts; p++) {
         int64_t part = at + int64_t(p) * pitch;
-        total += part_at(part + 1L) * real_exp(part_at(part) - base);
+        total += part_at(part + 1L) * falling_exp(part_at(part) - base);
     }
     for (uint column = gl_LocalInvocationID.x; column < shape.value_width; column += GROUP) {
         real sum = R(0);
         for (uint p = 0; p < shape.parts; p++) {
             int64_t part = at + int64_t(p) * pitch;
-            sum += part_at(part + 2L + int64_t(column)) * real_exp(part_at(part) - base);
+            sum += part_at(part + 2L + int64_t(column)) * falling_exp(part_at(part) - base);
         }
         store(out_address, to + int64_t(column) * shape.to[2], OUT_DTYPE,
               total == R(0) ? R(0) : sum / total);

@@ -13,6 +13,9 @@ layout(constant_id = 3) const uint GROUP = 256;
 layout(constant_id = 4) const uint LANES = 256;
 layout(constant_id = 5) const uint HELD = 0; // items a thread holds of a row; 0: it is read again
 layout(constant_id = 6) const bool VECTOR = false; // of all views
+// Weight and bias are asked for with the row, not when they are wanted: where few rows leave
+// registers free and nothing else to do meanwhile.
+layout(constant_id = 7) const bool EARLY = false;
 const uint NONE = 15;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, WEIGHT = DTYPES >> 8 & 15u,
            BIAS = DTYPES >> 12 & 15u;
@@ -31,7 +34,15 @@ Sum combine(uint how, Sum a, Sum b) {
 }
 JOIN_LANES(join_lanes, Sum, values, combine, sum_beside)
 
-real4 held[HELD_MAX];
+real4 held[HELD_MAX], weights[HELD_MAX], biases[HELD_MAX];
+
+real4 weight_of(uint item) {
+    return load_item(weight_address, rows, 2, 0L, item, WEIGHT, VECTOR);
+}
+
+real4 bias_of(uint item) {
+    return load_item(bias_address, rows, 3, 0L, item, BIAS, VECTOR);
+}
 
 // Item `h` of this thread.
 real4 item_of(int64_t from, uint h) {
@@ -59,9 +70,10 @@ Sum sum_row(int64_t from, uint items, real mean, bool squared) {
     return join_lanes(0, mine, LANES);
 }
 
-void store_of(int64_t to, uint item, real4 x) {
-    if (WEIGHT != NONE) x *= load_item(weight_address, rows, 2, 0L, item, WEIGHT, VECTOR);
-    if (BIAS != NONE) x += load_item(bias_address, rows, 3, 0L, item, BIAS, VECTOR);
+void store_of(int64_t to, uint h, real4 x) {
+    uint item = thread_number() % LANES + h * LANES;
+    if (WEIGHT != NONE) x *= EARLY ? weights[h] : weight_of(item);
+    if (BIAS != NONE) x += EARLY ? biases[h] : bias_of(item);
     store_item(out_address, rows, to, item, OUT_DTYPE, VECTOR, x);
 }
 
@@ -75,6 +87,8 @@ void main() {
     for (uint h = 0; h < HELD; h++) {
         uint item = lane + h * LANES;
         held[h] = load_item(in_address, rows, 1, from, min(item, items - 1), IN_DTYPE, VECTOR);
+        if (EARLY && WEIGHT != NONE) weights[h] = weight_of(min(item, items - 1));
+        if (EARLY && BIAS != NONE) biases[h] = bias_of(min(item, items - 1));
     }
     real mean = R(0);
     if (CENTRED) mean = real_of_sum(sum_row(from, items, R(0), false)) / real(count);
@@ -86,9 +100,9 @@ void main() {
     if (HELD > 0) {
         for (uint h = 0; h < HELD; h++)
             if (lane + h * LANES < items)
-                store_of(to, lane + h * LANES, held[h] * factor);
+                store_of(to, h, held[h] * factor);
     } else {
         for (uint h = 0; lane + h * LANES < items; h++)
-            store_of(to, lane + h * LANES, (item_of(from, h) - away) * factor);
+            store_of(to, h, (item_of(from, h) - away) * factor);
     }
 }

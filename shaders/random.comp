@@ -1,5 +1,6 @@
-// RANDOM: Philox4x32-10. A number depends on key and counter alone; two neighbours share a block.
-// The arithmetic is that of the CPU's kernel, step by step.
+// RANDOM: Philox4x32-10. A number depends on key and counter alone; two neighbours share a block. A
+// thread makes the four numbers of two blocks. The arithmetic is that of the CPU's kernel, step by
+// step.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -16,6 +17,7 @@ layout(push_constant, scalar) uniform Push {
     real a, b, highest; // low and width; mean and deviation; low and range; threshold of 53 bits
 };
 
+// The words of a block.
 uvec4 philox(uint64_t block) {
     uvec4 x = uvec4(uint(block), uint(block >> 32), 0, 0);
     uvec2 k = uvec2(uint(key), uint(key >> 32));
@@ -60,16 +62,16 @@ float cosine_of(float x) {
     return result;
 }
 
-real normal_number(uvec4 words, bool second) {
+#define real2 vec2
+vec2 normal_numbers(uvec4 words) {
     precise float uniform_number = (float(words.x >> 8) + 1.0) * 5.9604644775390625e-8;
     precise float radius = sqrt(-2.0 * log_of(uniform_number));
     uint turn = words.z, quarter = turn + 0x20000000u >> 30;
     precise float angle = float(int(turn - (quarter << 30))) * (6.2831853 * 2.3283064365386963e-10);
     float sine = sine_of(angle), cosine = cosine_of(angle);
-    float x = (quarter & 1u) != 0 ? -sine : cosine, y = (quarter & 1u) != 0 ? cosine : sine;
-    float part = second ? y : x;
-    precise float number = a + b * (radius * ((quarter & 2u) != 0 ? -part : part));
-    return number;
+    vec2 point = (quarter & 1u) != 0 ? vec2(-sine, cosine) : vec2(cosine, sine);
+    precise vec2 numbers = a + b * (radius * ((quarter & 2u) != 0 ? -point : point));
+    return numbers;
 }
 #elif defined(REAL_F64)
 double fraction_of(uint high, uint low) {
@@ -78,12 +80,15 @@ double fraction_of(uint high, uint low) {
            double(uint(bits)) * R(1.1102230246251565e-16);
 }
 
-real normal_number(uvec4 words, bool second) {
+#define real2 dvec2
+dvec2 normal_numbers(uvec4 words) {
     double radius = sqrt(R(-2) * real_log(fraction_of(words.x, words.y) + R(1.1102230246251565e-16)));
     double angle = R(6.283185307179586) * fraction_of(words.z, words.w);
-    precise double number = a + b * (radius * (second ? real_sin(angle) : real_cos(angle)));
-    return number;
+    precise dvec2 numbers = a + b * (radius * dvec2(real_cos(angle), real_sin(angle)));
+    return numbers;
 }
+#else
+#define real2 i64vec2
 #endif
 
 // The high half of a product of 64 bits each.
@@ -94,28 +99,47 @@ uint64_t high_product(uint64_t x, uint64_t y) {
     return x_high * y_high + (middle >> 32) + (other >> 32);
 }
 
-void main() {
-    uint64_t i = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
-    if (i >= count) return;
-    uint64_t at = counter + i;
-    bool second = (at & 1UL) != 0UL;
-    uvec4 words = philox(at >> 1);
-    uint high = second ? words.z : words.x, low = second ? words.w : words.y;
-    real value;
-#ifdef REAL_I64
+#if defined(REAL_I64)
+int64_t number_of(uint high, uint low) {
     uint64_t bits = bits_of(high, low);
-    if (DISTRIBUTION == INTEGERS)
-        value = a + int64_t(high_product(bits, uint64_t(b)));
-    else
-        value = int64_t(bits >> 11) < a ? 1L : 0L;
+    if (DISTRIBUTION == INTEGERS) return a + int64_t(high_product(bits, uint64_t(b)));
+    return int64_t(bits >> 11) < a ? 1L : 0L;
+}
+#elif defined(REAL_F64)
+double number_of(uint high, uint low) {
+    precise double number = a + fraction_of(high, low) * b;
+    return number < highest ? number : highest;
+}
+#endif
+
+// The numbers of a block.
+real2 numbers_of(uint64_t block) {
+    uvec4 words = philox(block);
+#ifndef REAL_I64
+    if (DISTRIBUTION == NORMAL) return normal_numbers(words);
+#endif
+#ifdef REAL_F32
+    return real2(0);
 #else
-    value = normal_number(words, second);
-#ifdef REAL_F64
-    if (DISTRIBUTION == UNIFORM) {
-        precise double number = a + fraction_of(high, low) * b;
-        value = number < highest ? number : highest;
+    return real2(number_of(words.x, words.y), number_of(words.z, words.w));
+#endif
+}
+
+void main() {
+    uint64_t item = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
+    uint64_t odd = counter & 1UL; // then the first block's first number is not wanted
+    int64_t i = int64_t(item * 4UL) - int64_t(odd), end = int64_t(count);
+    if (i >= end) return;
+    uint64_t block = (counter >> 1) + item * 2UL;
+    real4 numbers = real4(numbers_of(block), numbers_of(block + 1UL));
+    uint bytes = element_bytes(OUT_DTYPE);
+    bool aligned = (uint(out_address) & 4 * bytes - 1) == 0;
+    if (odd == 0UL && aligned && i + 4L <= end) {
+        store4(element_address(out_address, i, OUT_DTYPE), OUT_DTYPE, numbers);
+        return;
     }
-#endif
-#endif
-    store(out_address, int64_t(i), OUT_DTYPE, value);
+    if (i >= 0L) store(out_address, i, OUT_DTYPE, numbers.x);
+    if (i + 1L < end) store(out_address, i + 1L, OUT_DTYPE, numbers.y);
+    if (i + 2L < end) store(out_address, i + 2L, OUT_DTYPE, numbers.z);
+    if (i + 3L < end) store(out_address, i + 3L, OUT_DTYPE, numbers.w);
 }

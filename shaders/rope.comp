@@ -10,6 +10,8 @@ layout(constant_id = 0) const uint DTYPES = 0; // in, out, tables
 layout(constant_id = 1) const bool HALF_STYLE = false;
 layout(constant_id = 2) const bool TABLES = false;
 layout(constant_id = 3) const uint RANK = 3;
+// The result is stored a second time: a copy of it that follows (device/vulkan/kernels_join.c).
+layout(constant_id = 4) const bool TWICE = false;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, COSINE = DTYPES >> 8 & 15u,
            SINE = DTYPES >> 12;
 const uint FREQUENCIES = 256;
@@ -24,9 +26,14 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Sha
 };
 layout(push_constant, scalar) uniform Push {
     Shape shape;
-    uint64_t in_address, out_address, cosines, sines;
+    uint64_t in_address, out_address, cosines, sines, copy_address;
     uint count;
 };
+
+void store_number(int64_t at, real value) {
+    store(out_address, at, OUT_DTYPE, value);
+    if (TWICE) store(copy_address, at, OUT_DTYPE, value);
+}
 
 void rotate(uint pair, int64_t row, out real cosine, out real sine) {
     if (TABLES) {
@@ -63,8 +70,7 @@ void main() {
     int64_t in_step = shape.in_strides[last], out_step = shape.out_strides[last];
     if (item >= shape.pairs) {
         int64_t at = int64_t(item + shape.pairs);
-        store(out_address, to + at * out_step, OUT_DTYPE,
-              load(in_address, from + at * in_step, IN_DTYPE));
+        store_number(to + at * out_step, load(in_address, from + at * in_step, IN_DTYPE));
         return;
     }
     int64_t first = HALF_STYLE ? int64_t(item) : int64_t(2 * item);
@@ -73,6 +79,6 @@ void main() {
     real b = load(in_address, from + second * in_step, IN_DTYPE);
     real cosine, sine;
     rotate(item, row, cosine, sine);
-    store(out_address, to + first * out_step, OUT_DTYPE, a * cosine - b * sine);
-    store(out_address, to + second * out_step, OUT_DTYPE, a * sine + b * cosine);
+    store_number(to + first * out_step, a * cosine - b * sine);
+    store_number(to + second * out_step, a * sine + b * cosine);
 }

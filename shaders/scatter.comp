@@ -1,28 +1,65 @@
-// SCATTER: a thread has one element of every dim but the indexed one, and puts along that in order,
-// so that the last of equal indexes wins and sums are made in order. Views without the dim: the
-// output, the source, the index.
+// SCATTER along a dim: the last of equal indexes wins, or all are added up. "Others" are the elements
+// of every dim but the indexed one; with SLICES they share one list of indexes, else each has its own.
+// DIRECT: a thread has one of the others and puts along the dim in order. Long lists are sorted by
+// places first (KEYS makes what is sorted): then threads have TILE neighbours of a sorted list.
+//   LAST: the last of a place's numbers is put
+//   SUMS: those of a place within a tile are added up; of places that go beyond it, partial sums
+//   ENDS: of these places, in the tile where they end, the rest
+// Every order of additions depends on indexes and shapes alone. Views without the dim: the output, the
+// source, the index.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "walk.glsl"
+#include "lanes.glsl"
 
-layout(local_size_x = 64) in;
+const uint GROUP = 256, TILE = 16;
+layout(local_size_x = 256) in;
 layout(constant_id = 1) const uint DTYPES = 0; // source, out, index
-layout(constant_id = 2) const bool ADD = false;
+layout(constant_id = 2) const uint FORM = 0;   // kind, whether to add, to take slices, width of items
+const uint KIND = FORM & 15u, WIDTH = FORM >> 8;
+const bool ADD = (FORM >> 4 & 1u) != 0, SLICES = (FORM >> 5 & 1u) != 0;
+const uint DIRECT = 0, KEYS = 1, LAST = 2, SUMS = 3, ENDS = 4;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, INDEX_DTYPE = DTYPES >> 8;
+
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Partial { Sum v; };
 layout(push_constant, scalar) uniform Push {
-    Strides shape;
+    Strides shape; // where WIDTH is 4, of four neighbours
     uint64_t in_address, out_address, index_address;
     int64_t size;
     int64_t out_stride, in_stride, index_stride; // along the dim
-    uint count, length;
+    uint count, length;                          // others, or fours of them; indexes of a list
+    uint64_t keys, places, partials;             // sorted lists; [2, tiles, others] sums
+    uint tiles, lanes;                           // of a list; threads of an end
 };
 
-void main() {
-    uint64_t number = group_number() * 64UL + uint64_t(gl_LocalInvocationID.x);
-    if (number >= uint64_t(count)) return;
-    uint item = uint(number);
-    int64_t to = walk_offset(shape, 0, item), from = walk_offset(shape, 1, item),
-            at = walk_offset(shape, 2, item);
+shared Sum slots[GROUP];
+
+Sum combine(uint how, Sum a, Sum b) {
+    return sum_add(a, b);
+}
+JOIN_LANES(join_lanes, Sum, slots, combine, sum_beside)
+
+uint64_t address_in(int64_t at) {
+    return element_address(in_address, at, IN_DTYPE);
+}
+
+uint64_t address_out(int64_t at) {
+    return element_address(out_address, at, OUT_DTYPE);
+}
+
+real4 load_numbers(uint64_t address, uint dtype) {
+    if (WIDTH == 4) return load4(address, dtype);
+    return real4(load_at(address, dtype), 0, 0, 0);
+}
+
+void store_numbers(uint64_t address, real4 numbers) {
+    if (WIDTH == 4) store4(address, OUT_DTYPE, numbers);
+    else store_at(address, OUT_DTYPE, numbers.x);
+}
+
+void put_direct(uint other) {
+    int64_t to = walk_offset(shape, 0, other), from = walk_offset(shape, 1, other),
+            at = walk_offset(shape, 2, other);
     for (uint j = 0; j < length; j++) {
         int64_t index = load_integer(index_address, at + int64_t(j) * index_stride, INDEX_DTYPE);
         int64_t place = to + place_of(index, size) * out_stride;
@@ -30,4 +67,134 @@ void main() {
         if (ADD) value = load(out_address, place, OUT_DTYPE) + value;
         store(out_address, place, OUT_DTYPE, value);
     }
+}
+
+void make_key(uint number) {
+    int64_t at = walk_offset(shape, 2, number / length) + int64_t(number % length) * index_stride;
+    Word(keys + uint64_t(number) * 4UL).v =
+        uint(place_of(load_integer(index_address, at, INDEX_DTYPE), size));
+}
+
+// A list and where its tile is.
+uint list, first, end;
+
+uint key_at(uint i) {
+    return Word(keys + uint64_t(list + i) * 4UL).v;
+}
+
+bool continues(uint i, uint key) { // beyond i
+    return i + 1 < length && key_at(i + 1) == key;
+}
+
+real4 number_at(int64_t from, uint i) {
+    int64_t place = int64_t(Word(places + uint64_t(list + i) * 4UL).v);
+    return load_numbers(address_in(from + place * in_stride), IN_DTYPE);
+}
+
+void put_last(uint other) {
+    int64_t to = walk_offset(shape, 0, other), from = walk_offset(shape, 1, other);
+    for (uint i = first; i < end; i++) {
+        uint key = key_at(i);
+        if (!continues(i, key))
+            store_numbers(address_out(to + int64_t(key) * out_stride), number_at(from, i));
+    }
+}
+
+Partial partial_of(uint tail, uint tile, uint other, uint lane) {
+    uint64_t at = uint64_t(tail * tiles + tile) * uint64_t(count) + uint64_t(other);
+    return Partial(partials + (at * uint64_t(WIDTH) + uint64_t(lane)) * 8UL);
+}
+
+void keep_partial(uint tail, uint tile, uint other, Sum4 sums) {
+    partial_of(tail, tile, other, 0).v = sum4_at(sums, 0);
+    if (WIDTH == 1) return;
+    partial_of(tail, tile, other, 1).v = sum4_at(sums, 1);
+    partial_of(tail, tile, other, 2).v = sum4_at(sums, 2);
+    partial_of(tail, tile, other, 3).v = sum4_at(sums, 3);
+}
+
+// The sums join what is there already.
+void add_to(int64_t place, Sum4 sums) {
+    real4 numbers = load_numbers(address_out(place), OUT_DTYPE);
+    numbers.x = real_of_sum(sum_put(sum4_at(sums, 0), numbers.x));
+    if (WIDTH == 4) {
+        numbers.y = real_of_sum(sum_put(sum4_at(sums, 1), numbers.y));
+        numbers.z = real_of_sum(sum_put(sum4_at(sums, 2), numbers.z));
+        numbers.w = real_of_sum(sum_put(sum4_at(sums, 3), numbers.w));
+    }
+    store_numbers(address_out(place), numbers);
+}
+
+void add_tile(uint tile, uint other) {
+    int64_t to = walk_offset(shape, 0, other), from = walk_offset(shape, 1, other);
+    Sum4 none = sum4_of(sum_of(R(0))), sums = none;
+    uint key = key_at(first);
+    bool began_before = first > 0 && key_at(first - 1) == key;
+    for (uint i = first; i < end; i++) {
+        sums = sum4_put(sums, number_at(from, i));
+        uint next = i + 1 < length ? key_at(i + 1) : ~key;
+        if (next == key && i + 1 < end) continue;
+        if (next == key) keep_partial(1, tile, other, sums);
+        else if (began_before) keep_partial(0, tile, other, sums);
+        else add_to(to + int64_t(key) * out_stride, sums);
+        began_before = false;
+        sums = none;
+        key = next;
+    }
+}
+
+// The first place in a list that has this key, which one before `end` has.
+uint first_of(uint key, uint limit) {
+    uint low = 0;
+    while (low < limit) {
+        uint middle = (low + limit) / 2;
+        if (key_at(middle) < key) low = middle + 1;
+        else limit = middle;
+    }
+    return low;
+}
+
+void add_end(uint tile, uint other, uint lane, bool exists) {
+    bool ends = exists && first > 0;
+    uint key = ends ? key_at(first) : 0;
+    ends = ends && key_at(first - 1) == key && !(key_at(end - 1) == key && continues(end - 1, key));
+    uint begin = ends ? first_of(key, first) / TILE : tile;
+    real4 numbers = real4(0);
+    int64_t place = walk_offset(shape, 0, other) + int64_t(key) * out_stride;
+    if (ends && lane == 0) numbers = load_numbers(address_out(place), OUT_DTYPE);
+    for (uint n = 0; n < WIDTH; n++) {
+        Sum sum = sum_of(R(0));
+        for (uint t = begin + lane; t < tile; t += lanes)
+            sum = sum_add(sum, partial_of(1, t, other, n).v);
+        sum = join_lanes(0, sum, lanes);
+        if (ends && lane == 0) sum = sum_add(sum, partial_of(0, tile, other, n).v);
+        real number = n == 0 ? numbers.x : (n == 1 ? numbers.y : (n == 2 ? numbers.z : numbers.w));
+        number = real_of_sum(sum_put(sum, number));
+        if (ends && lane == 0) store(out_address, place + int64_t(n), OUT_DTYPE, number);
+    }
+}
+
+void main() {
+    uint thread = KIND == ENDS ? thread_number() : gl_LocalInvocationID.x;
+    uint64_t number = group_number() * uint64_t(GROUP) + uint64_t(thread);
+    uint lane = 0;
+    if (KIND == ENDS) {
+        lane = thread % lanes;
+        number /= uint64_t(lanes);
+    }
+    uint64_t units = KIND == DIRECT ? uint64_t(count) : uint64_t(count) * uint64_t(tiles);
+    if (KIND == KEYS) units = uint64_t(SLICES ? 1 : count) * uint64_t(length);
+    bool exists = number < units;
+    if (!exists && KIND != ENDS) return;
+    uint unit = exists ? uint(number) : 0;
+    if (KIND == DIRECT) put_direct(unit);
+    if (KIND == KEYS) make_key(unit);
+    if (KIND < LAST) return;
+    uint tile = SLICES ? unit / count : unit % tiles, other = SLICES ? unit % count : unit / tiles;
+    list = SLICES ? 0 : other * length;
+    first = tile * TILE;
+    end = min(first + TILE, length);
+    if (KIND == LAST) put_last(other);
+    if (KIND == SUMS) add_tile(tile, other);
+    if (KIND == ENDS) add_end(tile, other, lane, exists);
 }

@@ -182,10 +182,10 @@ static void bench_vector(DType weight, DType dtype, int64_t rows, int64_t n) {
 }
 
 static void bench_vectors(int64_t n) {
-    static const DType weights[] = {DTYPE_Q4_0,   DTYPE_Q8_0,   DTYPE_Q6_K,    DTYPE_Q4_K,
-                                    DTYPE_Q5_K,   DTYPE_Q2_K,   DTYPE_Q3_K,    DTYPE_Q4_1,
-                                    DTYPE_Q5_0,   DTYPE_Q5_1,   DTYPE_IQ4_NL,  DTYPE_IQ4_XS,
-                                    DTYPE_TQ1_0,  DTYPE_TQ2_0,  DTYPE_FLOAT16, DTYPE_FLOAT32};
+    static const DType weights[] = {DTYPE_Q4_0,  DTYPE_Q8_0,  DTYPE_Q6_K,    DTYPE_Q4_K,
+                                    DTYPE_Q5_K,  DTYPE_Q2_K,  DTYPE_Q3_K,    DTYPE_Q4_1,
+                                    DTYPE_Q5_0,  DTYPE_Q5_1,  DTYPE_IQ4_NL,  DTYPE_IQ4_XS,
+                                    DTYPE_TQ1_0, DTYPE_TQ2_0, DTYPE_FLOAT16, DTYPE_FLOAT32};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         bench_vector(weights[i], DTYPE_FLOAT32, 1, n);
     for (int64_t rows = 2; rows <= 8; rows *= 2) {
@@ -241,11 +241,19 @@ static void row_of_token(Bench *bench, const char *name) {
     finish(bench);
 }
 
+// Weights come from memory, as those of a model do.
 static void bench_token_product(const char *name, DType weight, int64_t k, int64_t n) {
+    enum { COLD_BYTES = 160 << 20, TURNS_MAX = 64 };
     Bench bench = begin(KERNEL_MATMUL);
     ADD(&bench, DTYPE_FLOAT32, 1, n);
     ADD(&bench, DTYPE_FLOAT32, 1, k);
-    swap_dims(ADD(&bench, weight, n, k), 0, 1);
+    const DTypeInfo *info = &dtype_info[weight];
+    bench.turn_bytes = (size_t)(n * k / info->block_elements * info->block_bytes);
+    bench.turns = (int)(COLD_BYTES / bench.turn_bytes) + 1;
+    if (bench.turns > TURNS_MAX) bench.turns = TURNS_MAX;
+    TensorView *matrix = ADD(&bench, weight, n * bench.turns, k);
+    matrix->dims[0] = n;
+    swap_dims(matrix, 0, 1);
     row_of_token(&bench, name);
 }
 
@@ -332,16 +340,11 @@ static void bench_submission(int64_t largest) {
 
 int main(int argc, char **argv) {
     static const Section sections[] = {
-        {"copy", bench_copies, true},
-        {"map", bench_maps, true},
-        {"reduce", bench_reductions, true},
-        {"rows", bench_all_rows, true},
-        {"dtypes", bench_dtypes, true},
-        {"vector", bench_vectors, true},
-        {"attention", bench_heads, false},
-        {"convolution", bench_convolution, false},
-        {"token", bench_token, false},
-        {"submit", bench_submission, false},
+        {"copy", bench_copies, true},       {"map", bench_maps, true},
+        {"reduce", bench_reductions, true}, {"rows", bench_all_rows, true},
+        {"dtypes", bench_dtypes, true},     {"vector", bench_vectors, true},
+        {"attention", bench_heads, false},  {"convolution", bench_convolution, false},
+        {"token", bench_token, false},      {"submit", bench_submission, false},
         {"gemm", bench_products, false},
     };
     return run_sections(argc, argv, sections, sizeof sections / sizeof *sections);

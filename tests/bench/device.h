@@ -34,6 +34,10 @@ typedef struct Bench {
     KernelCall call;
     TensorView views[VIEWS_MAX];
     int n_views;
+    // Each run takes the next of so many operands that lie behind each other in the last view, too
+    // many for a cache; 0: always the same.
+    int turns;
+    size_t turn_bytes;
 } Bench;
 
 static inline int64_t count_of(const TensorView *view) {
@@ -112,15 +116,19 @@ static inline Bench begin(KernelId kernel) {
     return (Bench){.call = {.kernel = kernel, .op_name = "bench"}};
 }
 
-static inline double time_runs(const Bench *bench, int runs) {
+static inline double time_runs(Bench *bench, int runs) {
     double start = seconds();
-    for (int i = 0; i < runs; i++) require(device->backend->run(device, &bench->call));
+    TensorView *last = &bench->views[bench->n_views - 1];
+    for (int i = 0; i < runs; i++) {
+        if (bench->turns > 0) last->offset = (size_t)(i % bench->turns) * bench->turn_bytes;
+        require(device->backend->run(device, &bench->call));
+    }
     require(device->backend->wait(device));
     return seconds() - start;
 }
 
 // Seconds of one run: the best of a few rounds long enough that waiting does not count.
-static inline double measure(const Bench *bench) {
+static inline double measure(Bench *bench) {
     time_runs(bench, 1);
     int runs = 1;
     double took = time_runs(bench, runs);

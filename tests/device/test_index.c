@@ -155,6 +155,7 @@ static double rounded_sum(DType dtype, double a, double b) {
     case DTYPE_BOOL: return a != 0 || b != 0;
     case DTYPE_INT8: return (int8_t)(int64_t)(a + b);
     case DTYPE_UINT8: return (uint8_t)(int64_t)(a + b);
+    case DTYPE_INT16: return (int16_t)(int64_t)(a + b);
     default: return a + b; // exact: sums stay below 2048
     }
 }
@@ -202,6 +203,55 @@ static void test_scatter(void **state) {
                 for (int slices = 0; slices < 2; slices++)
                     for (int dim = 0; dim < 3; dim++)
                         check_scatter(dtypes[d], layout, op, slices, dim);
+}
+
+// Lists that devices sort: most indexes are the same few, so that sums go on for long.
+static void check_long_lists(DType dtype, Layout layout, int op, bool slices, int dim) {
+    enum { PLACES = 40, LENGTH = 1000, BESIDE = 8 };
+    int64_t dims[] = {BESIDE, BESIDE}, source_dims[] = {BESIDE, BESIDE}, length[] = {LENGTH};
+    dims[dim] = PLACES;
+    source_dims[dim] = LENGTH;
+    Array out, source, index;
+    make(&out, dtype, layout, 2, dims);
+    make(&source, dtype, layout, 2, source_dims);
+    make_index(&index, DTYPE_INT64, (layout + 2) % LAYOUT_COUNT, slices ? 1 : 2,
+               slices ? length : source_dims, PLACES);
+    for (int64_t i = 0; i < array_count(&index.view); i++)
+        if (i % 3 != 0) array_set(&index, i, (double)(i % 2));
+    double expected[PLACES * BESIDE];
+    for (int64_t i = 0; i < PLACES * BESIDE; i++) expected[i] = array_get(&out, i);
+    for (int64_t i = 0; i < array_count(&source.view); i++) {
+        int64_t places[2];
+        split(&source, i, places);
+        double value = array_get(&source, i);
+        places[dim] = index_at(&index, slices ? places[dim] : i, PLACES);
+        double *target = &expected[join(&out, places)];
+        *target = op == 1 ? rounded_sum(dtype, *target, value) : value;
+    }
+    KernelCall call = {.inputs = {{.view = array_view(&source)}, {.view = array_view(&index)}},
+                       .outputs = {array_view(&out)},
+                       .options = {.op = op, .dim = dim, .integers = {slices}},
+                       .op_name = "scatter"};
+    assert_int_equal(run_kernel(KERNEL_SCATTER, &call), STATUS_OK);
+    double unit = dtype == DTYPE_BFLOAT16 ? 0x1p-8 : (dtype == DTYPE_FLOAT16 ? 0x1p-11 : 0);
+    for (int64_t i = 0; i < PLACES * BESIDE; i++)
+        assert_true(fabs(array_get(&out, i) - expected[i]) <= unit * expected[i]);
+    array_free(&out);
+    array_free(&source);
+    array_free(&index);
+}
+
+static void test_scatter_of_long_lists(void **state) {
+    (void)state;
+    for (int d = 0; d < DTYPES; d++)
+        for (int op = 0; op < 2; op++)
+            for (int slices = 0; slices < 2; slices++)
+                for (int dim = 0; dim < 2; dim++)
+                    check_long_lists(dtypes[d], (Layout)((d + dim) % LAYOUT_COUNT), op, slices,
+                                     dim);
+    for (Layout layout = 0; layout < LAYOUT_COUNT; layout++)
+        for (int slices = 0; slices < 2; slices++)
+            check_long_lists(DTYPE_FLOAT32, layout, 1, slices, 0);
 }
 
 // Four thousand ones added to one float16: 2048 + 1 would stay 2048 if every sum were rounded.
@@ -311,6 +361,7 @@ static int suite(void) {
         cmocka_unit_test(test_gather_rows_of_quantised),
         cmocka_unit_test(test_index_out_of_range),
         cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_scatter_of_long_lists),
         cmocka_unit_test(test_scatter_add_keeps_small_terms),
         cmocka_unit_test(test_index_put),
         cmocka_unit_test(test_nonzero),

@@ -1,4 +1,4 @@
-// SORT against insertion in a plain loop: order, stability, NaN, first few, every dtype and layout.
+// SORT against qsort of places: order, stability, NaN, first few, every dtype and layout.
 #include "arrays.h"
 #include "device/cpu/iterate.h"
 
@@ -47,20 +47,32 @@ typedef struct Case {
     bool descending;
 } Case;
 
+// The row whose places are compared.
+static struct {
+    const Array *in;
+    int64_t first;
+    bool descending;
+} ranked;
+
+static int compare_places(const void *a, const void *b) {
+    int64_t place = *(const int64_t *)a, other = *(const int64_t *)b;
+    double x = array_get(ranked.in, ranked.first + place);
+    double y = array_get(ranked.in, ranked.first + other);
+    if (comes_before(x, y, ranked.descending)) return -1;
+    if (comes_before(y, x, ranked.descending)) return 1;
+    return place < other ? -1 : 1;
+}
+
 static void check_row(const Case *c, const Array *in, const Array *values, const Array *places,
                       int64_t row) {
     double *expected = malloc((size_t)c->length * sizeof *expected);
     int64_t *order = malloc((size_t)c->length * sizeof *order);
-    for (int64_t i = 0; i < c->length; i++) {
-        double value = array_get(in, row * c->length + i);
-        int64_t j = i;
-        for (; j > 0 && comes_before(value, expected[j - 1], c->descending); j--) {
-            expected[j] = expected[j - 1];
-            order[j] = order[j - 1];
-        }
-        expected[j] = value;
-        order[j] = i;
-    }
+    for (int64_t i = 0; i < c->length; i++) order[i] = i;
+    ranked.in = in;
+    ranked.first = row * c->length;
+    ranked.descending = c->descending;
+    qsort(order, (size_t)c->length, sizeof *order, compare_places);
+    for (int64_t i = 0; i < c->length; i++) expected[i] = array_get(in, row * c->length + order[i]);
     for (int64_t i = 0; i < c->wanted; i++) {
         double got = array_get(values, row * c->wanted + i);
         assert_true(got == expected[i] || (got != got && expected[i] != expected[i]));
@@ -101,6 +113,20 @@ static void test_sort(void **state) {
                     check(&(Case){dtypes[d], layout, 3, sizes[s][0], sizes[s][1], descending});
     check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 200, 60, 60, false});
     check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 20000, 40, true});
+}
+
+// Rows that devices sort in several passes, and the first few of those.
+static void test_long_rows(void **state) {
+    (void)state;
+    static const DType kinds[] = {DTYPE_UINT8,    DTYPE_INT16,   DTYPE_INT64,
+                                  DTYPE_BFLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT64};
+    for (int d = 0; d < 6; d++) {
+        check(&(Case){kinds[d], LAYOUT_PLAIN, 3, 9001, 9001, d % 2 == 0});
+        check(&(Case){kinds[d], LAYOUT_STEPPED, 2, 4097, 2000, d % 2 != 0});
+        check(&(Case){kinds[d], LAYOUT_PLAIN, 2, 9001, 33, d % 2 != 0});
+    }
+    check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 300000, 300000, false});
+    check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 5000, 3, 3, true});
 }
 
 static void test_extremes_of_int64(void **state) {
@@ -150,6 +176,7 @@ static void test_one_number(void **state) {
 static int suite(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_extremes_of_int64),
         cmocka_unit_test(test_one_number),
     };

@@ -100,7 +100,8 @@ static uint32_t find_features(const FeatureChain *chain,
                               const VkPhysicalDeviceSubgroupSizeControlProperties *sizes) {
     const VkSubgroupFeatureFlags wanted =
         VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
-        VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT;
+        VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT |
+        VK_SUBGROUP_FEATURE_BALLOT_BIT;
     uint32_t has = 0;
     if (chain->base.features.shaderFloat64) has |= VULKAN_NEEDS_FLOAT64;
     if (chain->v12.shaderFloat16) has |= VULKAN_NEEDS_FLOAT16;

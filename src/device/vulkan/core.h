@@ -1,7 +1,7 @@
 // The Vulkan device's inside, shared by the files that make it up: library.c (the loader), choose.c
 // (which device, what it can do), memory.c (blocks), ring.c (bytes from the host), stream.c
-// (batches, barriers, serials), transfer.c (bytes in and out), pipeline.c (shaders), dialect.c and
-// prune.c (their modules, rewritten), vulkan.c (the whole).
+// (batches, barriers, serials), dispatch.c (one shader's work), transfer.c (bytes in and out),
+// pipeline.c (shaders), dialect.c and prune.c (their modules, rewritten), vulkan.c (the whole).
 //
 // One lock per device guards all of it. Order of locks: the pool's, then this one; nothing here
 // calls the pool with the lock held.
@@ -135,7 +135,7 @@ typedef struct VulkanMemories {
 
 // --- the stream ----------------------------------------------------------------------------------
 
-enum { VULKAN_BATCHES = 32, VULKAN_OP_BYTES = 32 };
+enum { VULKAN_BATCHES = 32, VULKAN_OP_BYTES = 32, VULKAN_HELD_MAX = 2 };
 
 // One command buffer's worth of work. Serial s is recorded in slot s % VULKAN_BATCHES.
 typedef struct VulkanBatch {
@@ -164,6 +164,9 @@ typedef struct VulkanStream {
     VulkanBlock *read_block; // what downloads go through; made for the first
     uint64_t read_serial;
     bool reading; // a download was asked for, and nobody has seen its end
+    VulkanHeld held[VULKAN_HELD_MAX]; // to be recorded in the open batch, before anything else
+    VkPipeline held_pipelines[VULKAN_HELD_MAX];
+    int held_count;
     int kernels_max, kernels_now; // of a batch; kernels_now: of the one that is open
 } VulkanStream;
 
@@ -271,7 +274,7 @@ void ring_reclaim(VulkanDevice *vulkan);
 Status stream_open(VulkanDevice *vulkan, int kernels_max) MUST_USE;
 void stream_close(VulkanDevice *vulkan);
 Status commands_begin(VulkanDevice *vulkan, VkCommandPool pool, VkCommandBuffer commands) MUST_USE;
-// The open batch, opened if need be.
+// The open batch, opened if need be; what was held is in it.
 Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) MUST_USE;
 Status stream_submit(VulkanDevice *vulkan) MUST_USE;
 Status stream_wait(VulkanDevice *vulkan, uint64_t serial) MUST_USE;
@@ -284,7 +287,9 @@ Status stream_wait_timeline(VulkanDevice *vulkan, VkSemaphore timeline, uint64_t
 bool stream_hazard(const VulkanDevice *vulkan, const VulkanMemory *memory, bool write);
 void stream_use(VulkanDevice *vulkan, VulkanMemory *memory, bool write);
 void stream_barrier(VulkanDevice *vulkan, const VulkanBatch *batch);
-// Notes a recorded kernel; submits a batch that is full.
+// Notes a recorded kernel; submits a batch that is full; both.
+void stream_note(VulkanBatch *batch, uint64_t cost);
+Status stream_submit_full(VulkanDevice *vulkan, const VulkanBatch *batch) MUST_USE;
 Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) MUST_USE;
 // Into how many submissions work of this cost is to be cut.
 uint64_t stream_pieces(uint64_t cost);
@@ -302,7 +307,11 @@ void gate_hurry(VulkanDevice *vulkan);
 void gate_close(VulkanDevice *vulkan);
 void gate_request(VulkanDevice *vulkan, uint64_t serial);
 
+// Records what is held, for which the batch is open.
+void held_record(VulkanDevice *vulkan);
+
 Status pipelines_open(VulkanDevice *vulkan) MUST_USE;
+Status pipeline_find(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VkPipeline *out) MUST_USE;
 void pipelines_close(VulkanDevice *vulkan);
 
 // The bytes of pipelines made by an earlier run with this driver; NULL when there are none. Failure

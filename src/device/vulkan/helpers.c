@@ -33,12 +33,12 @@ Status vulkan_no_kernel(Device *device, const KernelCall *call) {
 void vulkan_reads(VulkanDispatch *dispatch, const TensorView *view) {
     if (!view) return;
     ASSERT(dispatch->n_reads < VULKAN_READS_MAX);
-    dispatch->reads[dispatch->n_reads++] = view->buffer;
+    dispatch->reads[dispatch->n_reads++] = view->buffer->handle;
 }
 
 void vulkan_writes(VulkanDispatch *dispatch, const TensorView *view) {
     ASSERT(dispatch->n_writes < VULKAN_WRITES_MAX);
-    dispatch->writes[dispatch->n_writes++] = view->buffer;
+    dispatch->writes[dispatch->n_writes++] = view->buffer->handle;
 }
 
 void vulkan_groups_for(Device *device, VulkanDispatch *dispatch, uint64_t count,

@@ -45,6 +45,20 @@ bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status);
 // ATTENTION with `columns` numbers of each value at a time.
 Status vulkan_attend_slices(Device *device, const KernelCall *call, int64_t columns) MUST_USE;
 
+// Keys to be sorted, row after row, and their places: the numbers of elements in their rows.
+typedef struct VulkanSort {
+    Device *device;
+    const char *op_name;
+    uint32_t rows, count;        // count: keys of a row; becomes the places of a row
+    uint32_t wanted;             // so many of each row are wanted: places may be more
+    uint32_t first_bit, end_bit; // the bits of keys that decide
+    bool wide, keep_keys;        // keys of 64 bits, else of 32; they are wanted sorted
+    TensorView keys, places;     // scratch: keys are given, places are made
+} VulkanSort;
+// Stable: places of equal keys rise. rows * count is less than 2^32.
+Status vulkan_sort(VulkanSort *sort) MUST_USE;
+void vulkan_sort_end(VulkanSort *sort); // lets keys and places go
+
 // A copy whose views have their neighbours along different dims, and nothing to convert.
 bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
 Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;
@@ -56,6 +70,28 @@ Status vulkan_transpose(Device *device, const TensorView *out, const TensorView 
 #define X(code) Status vulkan_kernel_##code(Device *device, const KernelCall *call);
 VULKAN_FUSED(X)
 #undef X
+
+// What is pushed to the shaders of MATMUL, after the address of their batches: see
+// shaders/include/matrices.glsl. The last three are of joined products only.
+typedef struct ProductPush {
+    uint64_t a, b, out;
+    int64_t a_row, a_column, b_row, b_column; // strides
+    uint32_t m, n, k, across, magic, a_fours;
+    uint64_t other_b, beside, result;
+} ProductPush;
+// Products that may be joined: the constant that says with which operation, and what `groups[0]` is
+// for so many columns: groups of `constants[PRODUCT_EACH] * constants[PRODUCT_TEAMS]`.
+enum { PRODUCT_JOIN = 2, PRODUCT_EACH = 3, PRODUCT_TEAMS = 4, PRODUCT_ALONE = 255 };
+// What is pushed to rope.comp, after the address of its shape; `copy` where ROPE_JOIN is true.
+typedef struct RopePush {
+    uint64_t in, out, cosines, sines, copy;
+    uint32_t count, unused;
+} RopePush;
+enum { ROPE_JOIN = 4 };
+// A copy of what ROPE has just made, bytes that lie as they do there, is made with it.
+bool vulkan_join_copy(Device *device, const TensorView *out, const TensorView *in, Status *status);
+// A MAP that adds to a product, or that takes two products of the same row, is made with them.
+bool vulkan_join_map(Device *device, const KernelCall *call, Status *status);
 
 // Views cut into rows, as shaders/include/rows.glsl has them: leading dims that are kept, and a
 // row. Views 0 and 1 are the output and the input; 2 and 3 belong to the row alone.

@@ -1,5 +1,6 @@
 // ROPE and ATTENTION.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/vulkan/kernels.h"
@@ -16,10 +17,11 @@ enum {
     FEW_LANES_MAX = 32,
     FEW_WIDE_MAX = 2,
     FEW_ROWS = 4,
-    FEW_AT_ONCE = 8,     // keys of a thread, with one row
-    KEYS_MANY = 1024,    // that rows share what is read of them
-    TURNS_OF_PART = 3,   // as many as a join of parts takes
-    GROUPS_ENOUGH = 512, // workgroups that keep a large device busy
+    FEW_AT_ONCE = 8,          // keys of a thread, with one row
+    FEW_STRIDE_MAX = 1 << 20, // so that a step of its keys is counted in 32 bits
+    KEYS_MANY = 1024,         // that rows share what is read of them
+    TURNS_OF_PART = 3,        // as many as a join of parts takes
+    GROUPS_ENOUGH = 512,      // workgroups that keep a large device busy
 };
 
 // --- rope ----------------------------------------------------------------------------------------
@@ -33,11 +35,6 @@ typedef struct RopeShape {
     int64_t cosine_strides[2], sine_strides[2];
     uint64_t turns[FREQUENCIES_MAX];
 } RopeShape;
-
-typedef struct RopePush {
-    uint64_t in, out, cosines, sines;
-    uint32_t count, unused;
-} RopePush;
 
 // Turns per row as a fraction of 2^64: whole turns wrap away, and no row is too large.
 static void fill_turns(const KernelOptions *options, RopeShape *shape) {
@@ -93,13 +90,14 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
     if (cosines) dtypes |= (uint32_t)cosines->dtype << 8 | (uint32_t)sines->dtype << 12;
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_ROPE_F32, real),
-        .n_constants = 4,
-        .constants = {dtypes, call->options.flag, cosines != NULL, (uint32_t)in->rank},
+        .n_constants = 5,
+        .constants = {dtypes, call->options.flag, cosines != NULL, (uint32_t)in->rank, false},
         .arguments = &shape,
-        .arguments_bytes = sizeof shape,
         .push = &push,
         .push_bytes = sizeof push,
     };
+    if (view_is_contiguous(out) && (cosines || shape.pairs <= FREQUENCIES_MAX))
+        dispatch.held_results = (uint64_t)numbers;
     vulkan_reads(&dispatch, in);
     vulkan_reads(&dispatch, cosines);
     vulkan_reads(&dispatch, sines);
@@ -110,6 +108,9 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
         bool is_last = cosines || shape.pairs - shape.first <= FREQUENCIES_MAX;
         shape.items = is_last ? items - shape.first : FREQUENCIES_MAX;
         push.count = (uint32_t)(numbers / width) * shape.items;
+        size_t turns = cosines ? 0 : shape.pairs - shape.first;
+        if (turns > FREQUENCIES_MAX) turns = FREQUENCIES_MAX;
+        dispatch.arguments_bytes = offsetof(RopeShape, turns) + turns * sizeof *shape.turns;
         if (!cosines) fill_turns(&call->options, &shape);
         dispatch.cost = (uint64_t)push.count * 4;
         vulkan_groups_for(device, &dispatch, push.count, GROUP);
@@ -139,6 +140,14 @@ typedef struct JoinShape {
 typedef struct AttentionPush {
     uint64_t q, out, scale;
 } AttentionPush;
+
+// Of attention_few.comp.
+typedef struct FewPush {
+    uint64_t q, k, v, out;
+    uint32_t keys, heads, queries_and_rank, row_blocks, part_keys, parts;
+    int32_t q_strides[3], k_strides[3], v_strides[3], to_strides[3];
+    uint64_t scale;
+} FewPush;
 
 static void fill_head_strides(const TensorView *view, int64_t strides[3]) {
     memcpy(strides, view->strides + view->rank - 3, 3 * sizeof *strides);
@@ -208,9 +217,7 @@ static FewShare share_few(const AttentionShape *shape, uint32_t key_fours, uint3
     // Each row reads all keys; of few they come from a cache.
     if (shape->keys >= KEYS_MANY && shape->queries * shape->shared_heads >= FEW_ROWS)
         share.rows = FEW_ROWS;
-    uint32_t teams = FEW_THREADS / share.lanes;
-    uint32_t products = FEW_AT_ONCE * teams * (share.lanes + 1);
-    share.numbers = larger(products, teams * (share.lanes * share.wide * 4 + 3));
+    share.numbers = FEW_THREADS / share.lanes * (share.lanes * share.wide * 4 + 3);
     return share;
 }
 
@@ -220,10 +227,14 @@ static bool can_attend_few(const Device *device, const KernelCall *call,
     uint32_t width = (uint32_t)q->dims[q->rank - 1], value_width = shape->value_width;
     if (width == 0 || width % 4 != 0 || value_width % 4 != 0 ||
         larger(width, value_width) > FEW_LANES_MAX * FEW_WIDE_MAX * 4 ||
-        (uint64_t)shape->queries * shape->shared_heads > ROWS)
+        (uint64_t)shape->queries * shape->shared_heads > ROWS || shape->key_heads > UINT16_MAX)
         return false;
+    const int64_t *const strides[] = {shape->q, shape->k, shape->v, shape->to};
+    for (int i = 0; i < 12; i++)
+        if (llabs(strides[i / 3][i % 3]) > FEW_STRIDE_MAX) return false;
     FewShare share = share_few(shape, width / 4, value_width / 4);
-    return share.numbers * (real == REAL_F64 ? 8 : 4) <= vulkan_features(device)->shared_bytes_max;
+    uint32_t numbers = share.numbers + FEW_THREADS / 4 * FEW_AT_ONCE;
+    return numbers * (real == REAL_F64 ? 8 : 4) <= vulkan_features(device)->shared_bytes_max;
 }
 
 // Few rows leave most of a device idle: then many keys are seen in parts.
@@ -268,16 +279,14 @@ static Status join_parts(Device *device, const AttentionShape *shape, const Tens
 
 // The same dispatch over parts of the keys, and their join.
 static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, const AttentionShape *shape,
-                              const TensorView *out, VulkanReal real) {
-    AttentionPush push;
-    memcpy(&push, dispatch->push, sizeof push);
+                              const TensorView *out, FewPush *push) {
+    bool is_wide = dispatch->shader == SHADER_ATTENTION_FEW_F64;
     int64_t rows =
         (int64_t)shape->key_heads * shape->queries * shape->shared_heads * dispatch->groups[1];
     TensorView parts;
-    TRY(vulkan_scratch(device, real == REAL_F64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
+    TRY(vulkan_scratch(device, is_wide ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
                        rows * shape->parts * ((int64_t)shape->value_width + 2), &parts));
-    push.out = vulkan_address(&parts);
-    dispatch->push = &push;
+    push->out = vulkan_address(&parts);
     dispatch->groups[2] = shape->parts;
     dispatch->constants[6] = true;
     dispatch->n_writes = 0;
@@ -286,6 +295,29 @@ static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, const At
     if (status == STATUS_OK) status = join_parts(device, shape, &parts, out, dispatch);
     buffer_release(parts.buffer);
     return status;
+}
+
+static void put_strides(const int64_t strides[3], int32_t out[3]) {
+    for (int i = 0; i < 3; i++) out[i] = (int32_t)strides[i];
+}
+
+static FewPush describe_few(const AttentionShape *shape, const AttentionPush *push) {
+    FewPush few = {.q = push->q,
+                   .k = shape->k_address,
+                   .v = shape->v_address,
+                   .out = push->out,
+                   .keys = shape->keys,
+                   .heads = shape->key_heads | shape->shared_heads << 16,
+                   .queries_and_rank = shape->queries | shape->batch_rank << 8,
+                   .row_blocks = shape->row_blocks,
+                   .part_keys = shape->part_keys,
+                   .parts = shape->parts,
+                   .scale = push->scale};
+    put_strides(shape->q, few.q_strides);
+    put_strides(shape->k, few.k_strides);
+    put_strides(shape->v, few.v_strides);
+    put_strides(shape->to, few.to_strides);
+    return few;
 }
 
 // `dispatch` is that of attention.comp but for its groups.
@@ -305,7 +337,10 @@ static Status attend_few(Device *device, const KernelCall *call, AttentionShape 
     shape->row_blocks = (rows + share.rows - 1) / share.rows;
     dispatch->groups[0] = shape->row_blocks * shape->key_heads;
     choose_key_parts(shape, &share, (uint64_t)dispatch->groups[0] * dispatch->groups[1]);
-    if (shape->parts > 1) return attend_in_parts(device, dispatch, shape, call->outputs[0], real);
+    FewPush push = describe_few(shape, dispatch->push);
+    dispatch->push = &push;
+    dispatch->push_bytes = sizeof push;
+    if (shape->parts > 1) return attend_in_parts(device, dispatch, shape, call->outputs[0], &push);
     return vulkan_dispatch(device, dispatch);
 }
 

@@ -261,7 +261,8 @@ Status vulkan_kernel_MAP(Device *device, const KernelCall *call) {
                         formulas[op].name, real == REAL_I64 ? "float types" : "whole numbers",
                         dtype_name(compute));
     }
-    return run_program(device, call, real);
+    Status status = STATUS_OK;
+    return vulkan_join_map(device, call, &status) ? status : run_program(device, call, real);
 }
 
 // --- copies and fills ----------------------------------------------------------------------------
@@ -320,7 +321,10 @@ Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView 
              dtype_name(in->dtype));
         return fail_help("quantised tensors are read, not computed; use a float dtype");
     }
-    if (same && contiguous && out->buffer != in->buffer) return copy_bytes(device, out, in);
+    if (same && contiguous && out->buffer != in->buffer) {
+        Status status;
+        return vulkan_join_copy(device, out, in, &status) ? status : copy_bytes(device, out, in);
+    }
     TensorView to = *out, from = *in;
     if (vulkan_can_transpose(out, in)) return vulkan_transpose(device, out, in);
     if (same) to.dtype = from.dtype = bits_dtype(out->dtype);
@@ -342,6 +346,13 @@ Status vulkan_kernel_FILL(Device *device, const KernelCall *call) {
     Scalar bits = {.dtype = DTYPE_INT64};
     cast_scalar(&call->inputs[0].scalar, out.dtype, &bits.as.i);
     out.dtype = bits_dtype(out.dtype);
+    if (view_is_contiguous(&out)) {
+        KernelCall repeat = {.n_outputs = 1,
+                             .outputs = {&out},
+                             .options = {.integers = {bits.as.i, 0}},
+                             .op_name = call->op_name};
+        return vulkan_kernel_ARANGE(device, &repeat);
+    }
     KernelCall move = move_call(&out, call->op_name);
     move.inputs[0].scalar = bits;
     return run_program(device, &move, REAL_I64);

@@ -5,7 +5,11 @@
 
 enum {
     ROWS_FEW = 8,
-    COLUMNS_OF_DOT = 8,
+    GROUP = 256,        // threads of matvec.comp
+    LANES_NEAR = 32,    // threads of a column, at least,
+    EIGHTS_OF_LANE = 1, // and so many eights of it a thread
+    RESULTS_OF_TEAM = 8,
+    GROUPS_ENOUGH = 128, // to keep a device busy
     COLUMNS_OF_LANES = 32,
     COLUMNS_MANY = 1 << 14, // enough that a team has several of them
     SUPERBLOCK = 256,
@@ -33,12 +37,6 @@ typedef struct Batches {
     int64_t a_strides[RANK_MAX], b_strides[RANK_MAX];
     uint32_t dims[RANK_MAX];
 } Batches;
-
-typedef struct ProductPush {
-    uint64_t a, b, out;
-    int64_t a_row, a_column, b_row, b_column;
-    uint32_t m, n, k, across, magic, a_fours;
-} ProductPush;
 
 typedef struct Product {
     const KernelCall *call;
@@ -215,17 +213,34 @@ static Status run_blocks(Device *device, Product *product) {
     return dispatch_batches(device, product, &dispatch);
 }
 
+// How matvec.comp shares its work: threads of a column, and columns of such a team.
+static void share_columns(const ProductPush *push, uint32_t *lanes, uint32_t *each) {
+    *lanes = LANES_NEAR;
+    while (*lanes < GROUP && *lanes * 8 * EIGHTS_OF_LANE < push->k) *lanes *= 2;
+    uint32_t teams = GROUP / *lanes;
+    *each = 4;
+    while (*each > 1 &&
+           (*each * push->m > RESULTS_OF_TEAM || push->n < GROUPS_ENOUGH * teams * *each))
+        *each /= 2;
+}
+
 static Status run_few_rows(Device *device, const Product *product) {
     const ProductPush *push = &product->push;
     bool dot = push->a_column == 1 && push->b_row == 1;
     bool a_fours = in_fours(product, product->a, push->a_column, push->a_row, 4);
     bool b_fours = in_fours(product, product->b, push->b_row, push->b_column, 4);
+    bool b_eights = in_lanes(product, product->b, (int64_t[]){push->b_row, push->b_column}, 8, 8);
+    uint32_t lanes = COLUMNS_OF_LANES, each = 1, vectors = (uint32_t)a_fours;
+    if (dot) share_columns(push, &lanes, &each);
+    vectors |= (uint32_t)b_fours << 1 | (uint32_t)b_eights << 2;
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC,
-        .n_constants = 5,
-        .constants = {0, 0, push->m, dot, (uint32_t)a_fours | (uint32_t)b_fours << 1},
+        .n_constants = 8,
+        .constants = {0, 0, PRODUCT_ALONE, each, GROUP / lanes, push->m, dot, vectors},
     };
-    uint32_t columns = dot ? COLUMNS_OF_DOT : COLUMNS_OF_LANES;
+    if (dot && product->count == 1 && product->out->dtype == DTYPE_FLOAT32)
+        dispatch.held_results = (uint64_t)push->m * push->n;
+    uint32_t columns = dot ? GROUP / lanes * each : lanes;
     dispatch.groups[0] = (push->n + columns - 1) / columns;
     return dispatch_batches(device, product, &dispatch);
 }

@@ -10,6 +10,8 @@ enum {
     LANES_NEAR = 32, // up to so many threads share a row
     ITEMS_NEAR = 8,  // of which each has so many items,
     ITEMS_FAR = 16,  // and more with these
+    ROWS_MANY = 64,  // that keep a device busy with
+    HELD_OF_FEW = 2, // more items a thread than this
     HELD_MAX = 8,    // items that a thread of softmax.comp and norm.comp keeps in registers
     NO_DTYPE = 15,
     SCAN_EACH = 8, // neighbours that a thread of scan.comp takes at a time
@@ -88,11 +90,15 @@ typedef struct RowShare {
     uint32_t group, lanes, held;
 } RowShare;
 
-static RowShare share_row(const Device *device, uint64_t items) {
+// Rows that leave most of a device idle are shared by more threads.
+static RowShare share_row(const Device *device, uint64_t items, uint64_t rows) {
     uint64_t most = vulkan_features(device)->group_threads_max;
+    uint32_t held = rows < ROWS_MANY ? HELD_OF_FEW : HELD_MAX;
     RowShare share = {GROUP_SMALL, 1, 0};
-    while (share.lanes < GROUP_LARGE && share.lanes * 2 <= most && share.lanes * HELD_MAX < items)
+    while (share.lanes < GROUP_LARGE && share.lanes * 2 <= most && share.lanes * held < items) {
         share.lanes *= 2;
+        if (share.lanes == GROUP) held = HELD_MAX;
+    }
     if (share.lanes > share.group) share.group = share.lanes;
     if (items <= (uint64_t)share.lanes * HELD_MAX)
         share.held = (uint32_t)((items + share.lanes - 1) / share.lanes);
@@ -283,7 +289,7 @@ Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
     add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
     add_constant(&dispatch, call->options.flag);
     bool vector = vulkan_rows_vector(&rows, 0) && vulkan_rows_vector(&rows, 1);
-    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count);
+    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count, rows.results);
     add_share(&dispatch, share);
     RowsPush push = rows_push(call, &rows);
     dispatch.push = &push;
@@ -341,9 +347,10 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     bool vector = true;
     for (int v = 0; v < ROW_VIEWS; v++)
         if (v < 2 || trailing[v - 2]) vector = vector && vulkan_rows_vector(&rows, v);
-    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count);
+    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count, rows.results);
     add_share(&dispatch, share);
     add_constant(&dispatch, vector);
+    add_constant(&dispatch, share.held > 0 && share.held <= HELD_OF_FEW);
     NormPush push = {.in = vulkan_address(in),
                      .out = vulkan_address(out),
                      .weight = weight ? vulkan_address(weight) : 0,

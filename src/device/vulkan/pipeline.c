@@ -1,4 +1,4 @@
-// Shaders as pipelines, made at their first use, and the dispatch of one.
+// Shaders as pipelines, made at their first use.
 #include <stdlib.h>
 
 #include "device/vulkan/core.h"
@@ -123,7 +123,7 @@ static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
     return status;
 }
 
-static Status find_pipeline(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VkPipeline *out) {
+Status pipeline_find(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VkPipeline *out) {
     VulkanPipelines *pipelines = &vulkan->pipelines;
     if (pipelines->used * 2 >= pipelines->slot_count) grow(pipelines);
     VulkanPipeline *slot =
@@ -198,100 +198,4 @@ void pipelines_close(VulkanDevice *vulkan) {
     if (!pipelines->layout) return;
     vulkan->call.DestroyPipelineLayout(vulkan->handle, pipelines->layout, NULL);
     vulkan->ledger[OBJECT_PIPELINE_LAYOUT]--;
-}
-
-// --- dispatch ------------------------------------------------------------------------------------
-
-void vulkan_spread_groups(const Device *device, uint64_t count, uint32_t groups[3]) {
-    uint64_t widest = vulkan_of(device)->physical.features.groups_max[0];
-    uint64_t rows = (count + widest - 1) / widest;
-    groups[0] = rows > 0 ? (uint32_t)((count + rows - 1) / rows) : 0;
-    groups[1] = (uint32_t)rows;
-    groups[2] = 1;
-}
-
-static void use_buffers(VulkanDevice *vulkan, const VulkanBatch *batch,
-                        const VulkanDispatch *dispatch) {
-    bool hazard = false;
-    for (int i = 0; i < dispatch->n_reads; i++)
-        hazard |= stream_hazard(vulkan, dispatch->reads[i]->handle, false);
-    for (int i = 0; i < dispatch->n_writes; i++)
-        hazard |= stream_hazard(vulkan, dispatch->writes[i]->handle, true);
-    if (hazard) stream_barrier(vulkan, batch);
-    for (int i = 0; i < dispatch->n_reads; i++)
-        stream_use(vulkan, dispatch->reads[i]->handle, false);
-    for (int i = 0; i < dispatch->n_writes; i++)
-        stream_use(vulkan, dispatch->writes[i]->handle, true);
-}
-
-// Lays out what is pushed: the address of the arguments, if any, then the rest.
-static Status prepare_push(VulkanDevice *vulkan, const VulkanDispatch *dispatch, char *push,
-                           uint32_t *bytes) {
-    size_t at = 0;
-    if (dispatch->arguments) {
-        ASSERT(dispatch->arguments_bytes <= VULKAN_ARGUMENT_BYTES_MAX);
-        void *host;
-        VkDeviceSize offset;
-        TRY(ring_take(vulkan, dispatch->arguments_bytes, &host, &offset));
-        memcpy(host, dispatch->arguments, dispatch->arguments_bytes);
-        uint64_t address = vulkan->ring.block->address + offset;
-        memcpy(push, &address, sizeof address);
-        at = sizeof address;
-    }
-    ASSERT(at + dispatch->push_bytes <= VULKAN_PUSH_BYTES && dispatch->push_bytes % 4 == 0);
-    if (dispatch->push_bytes > 0) memcpy(push + at, dispatch->push, dispatch->push_bytes);
-    *bytes = (uint32_t)(at + dispatch->push_bytes);
-    return STATUS_OK;
-}
-
-// The groups of `part` along `axis`.
-static Status record(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VkPipeline pipeline,
-                     int axis, VulkanRange part) {
-    char push[VULKAN_PUSH_BYTES];
-    uint32_t push_bytes;
-    TRY(prepare_push(vulkan, dispatch, push, &push_bytes));
-    VulkanBatch *batch;
-    TRY(stream_begin(vulkan, &batch));
-    use_buffers(vulkan, batch, dispatch);
-    if (batch->pipeline != pipeline) {
-        vulkan->call.CmdBindPipeline(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-        batch->pipeline = pipeline;
-    }
-    if (push_bytes > 0)
-        vulkan->call.CmdPushConstants(batch->commands, vulkan->pipelines.layout,
-                                      VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
-    uint32_t base[3] = {0, 0, 0};
-    uint32_t groups[3] = {dispatch->groups[0], dispatch->groups[1], dispatch->groups[2]};
-    uint64_t cost = dispatch->cost / groups[axis] * part.bytes;
-    base[axis] = (uint32_t)part.offset;
-    groups[axis] = (uint32_t)part.bytes;
-    vulkan->call.CmdDispatchBase(batch->commands, base[0], base[1], base[2], groups[0], groups[1],
-                                 groups[2]);
-    return stream_count(vulkan, batch, cost);
-}
-
-static Status record_in_parts(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
-    VkPipeline pipeline;
-    TRY(find_pipeline(vulkan, dispatch, &pipeline));
-    int axis = dispatch->groups[2] > 1 ? 2 : 1;
-    uint64_t whole = dispatch->groups[axis], pieces = stream_pieces(dispatch->cost);
-    uint64_t part = (whole + pieces - 1) / pieces;
-    for (uint64_t first = 0; first < whole; first += part) {
-        uint64_t left = whole - first;
-        VulkanRange range = {first, left < part ? left : part};
-        TRY(record(vulkan, dispatch, pipeline, axis, range));
-    }
-    return STATUS_OK;
-}
-
-Status vulkan_dispatch(Device *device, const VulkanDispatch *dispatch) {
-    VulkanDevice *vulkan = vulkan_of(device);
-    for (int i = 0; i < 3; i++) {
-        if (dispatch->groups[i] == 0) return STATUS_OK;
-        ASSERT(dispatch->groups[i] <= vulkan->physical.features.groups_max[i]);
-    }
-    pthread_mutex_lock(&vulkan->lock);
-    Status status = vulkan->lost ? vulkan_refuse_lost(vulkan) : record_in_parts(vulkan, dispatch);
-    pthread_mutex_unlock(&vulkan->lock);
-    return status;
 }

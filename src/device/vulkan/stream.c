@@ -10,8 +10,9 @@
 // Work that a slow GPU does well within the time that its watchdog allows.
 #define COST_MAX UINT64_C(200000000000)
 // Batches of a device that has nothing to do are short, so that it begins early; each next one is
-// so many times as long, so that it seldom goes from one to the next, which takes it 13 us.
-enum { KERNELS_FIRST = 8, KERNELS_GROWTH = 4 };
+// longer, because to go from one to the next takes it 13 us, but no more than the host can record
+// meanwhile.
+enum { KERNELS_FIRST = 8, KERNELS_GROWTH = 2 };
 enum { WAIT_SLICE_MS = 100, LEAVE_MS = 2000, NANOSECONDS_PER_MS = 1000000, LOOK_NS = 2000000 };
 
 static _Thread_local const char *current_op;
@@ -170,6 +171,10 @@ void stream_barrier(VulkanDevice *vulkan, const VulkanBatch *batch) {
 
 Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
     VulkanStream *stream = &vulkan->stream;
+    if (stream->held_count > 0) {
+        held_record(vulkan);
+        TRY(stream_submit_full(vulkan, &stream->batches[stream->serial % VULKAN_BATCHES]));
+    }
     VulkanBatch *batch = &stream->batches[stream->serial % VULKAN_BATCHES];
     *out = batch;
     if (UNLIKELY(vulkan->lost)) return vulkan_refuse_lost(vulkan);
@@ -222,6 +227,7 @@ Status stream_submit(VulkanDevice *vulkan) {
     VulkanStream *stream = &vulkan->stream;
     if (vulkan->lost) return vulkan_refuse_lost(vulkan);
     if (!stream->open) return STATUS_OK;
+    held_record(vulkan);
     VulkanBatch *batch = &stream->batches[stream->serial % VULKAN_BATCHES];
     VkResult result = vulkan->call.EndCommandBuffer(batch->commands);
     if (vulkan->lose_after > 0 && stream->serial >= vulkan->lose_after)
@@ -235,13 +241,21 @@ Status stream_submit(VulkanDevice *vulkan) {
     return STATUS_OK;
 }
 
-Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) {
+void stream_note(VulkanBatch *batch, uint64_t cost) {
     if (current_op) snprintf(batch->op, sizeof batch->op, "%s", current_op);
     batch->origin = origin_current;
     batch->kernels++;
     batch->cost += cost;
+}
+
+Status stream_submit_full(VulkanDevice *vulkan, const VulkanBatch *batch) {
     if (batch->kernels < vulkan->stream.kernels_now && batch->cost < COST_MAX) return STATUS_OK;
     return stream_submit(vulkan);
+}
+
+Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) {
+    stream_note(batch, cost);
+    return stream_submit_full(vulkan, batch);
 }
 
 uint64_t stream_pieces(uint64_t cost) {

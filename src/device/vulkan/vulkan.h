@@ -34,12 +34,12 @@ typedef struct VulkanMemory VulkanMemory;
 // What devices may lack. A shader whose row needs one of them is refused in words without it. What
 // every device must have to be opened at all: Vulkan 1.2, buffer device addresses, timeline
 // semaphores, scalar block layout, 64-bit, 16-bit and 8-bit integers, 16-bit and 8-bit storage,
-// arithmetic and shuffles in subgroups of compute shaders.
+// arithmetic, shuffles and ballots in subgroups of compute shaders.
 enum {
     VULKAN_NEEDS_NOTHING = 0,
     VULKAN_NEEDS_FLOAT64 = 1,
     VULKAN_NEEDS_FLOAT16 = 2,      // arithmetic; storage of float16 is always there
-    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic, shuffles and votes in subgroups
+    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic, shuffles, votes and ballots in subgroups
     VULKAN_NEEDS_DOT_PRODUCT = 8,  // integer dot products
     VULKAN_NEEDS_MATRIX = 16,        // VK_KHR_cooperative_matrix, float16 to float32, in subgroups
     VULKAN_NEEDS_MATRIX_BFLOAT = 32, // the same of bfloat16
@@ -77,13 +77,30 @@ typedef struct VulkanDispatch {
     const void *push; // pushed after the address of the arguments
     size_t push_bytes;
     int n_reads, n_writes;
-    Buffer *reads[VULKAN_READS_MAX], *writes[VULKAN_WRITES_MAX];
+    VulkanMemory *reads[VULKAN_READS_MAX], *writes[VULKAN_WRITES_MAX];
     uint64_t cost; // multiplications or element accesses, roughly; what divides work into batches
+    // How many numbers it makes, without gaps, when it is to be held until the next one is known,
+    // which may be made with it (vulkan_join); 0: it is recorded at once.
+    uint64_t held_results;
 } VulkanDispatch;
 
 // STATUS_DEVICE when the device lacks what the shader needs, the pipeline cannot be made, or the
 // device is lost.
 Status vulkan_dispatch(Device *device, const VulkanDispatch *dispatch) MUST_USE;
+// A dispatch that is held: not recorded yet, while nothing else is. `push` is all that is pushed,
+// with the address of the arguments.
+typedef struct VulkanHeld {
+    VulkanDispatch dispatch;
+    char push[VULKAN_PUSH_BYTES];
+    uint32_t push_bytes;
+} VulkanHeld;
+// Decides how many of the `count` that are held, oldest first, the last ones, `out` stands for: one
+// that does their work and the caller's. It begins as a copy of the first of them, whose number is
+// `count - result`. 0: none. Pure.
+typedef int (*VulkanJoiner)(const VulkanHeld *held, int count, const void *context,
+                            VulkanHeld *out);
+// True where that was one: it is recorded in their place, or has failed.
+bool vulkan_join(Device *device, VulkanJoiner joiner, const void *context, Status *status);
 // Lays `count` groups out over x and y within the device's limits.
 void vulkan_spread_groups(const Device *device, uint64_t count, uint32_t groups[3]);
 

@@ -194,9 +194,9 @@ static void test_batches_grow(void **state) {
         int limit, kernels;
         uint64_t batches;
     } cases[] = {{1000, 8, 1},
-                 {1000, 8 + 32 + 128, 3},
-                 {1000, 8 + 32 + 128 + 511, 3},
-                 {40, 8 + 32 + 40, 3},
+                 {1000, 8 + 16 + 32, 3},
+                 {1000, 8 + 16 + 32 + 63, 3},
+                 {20, 8 + 16 + 20 + 20, 4},
                  {2, 8, 4},
                  {1, 3, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

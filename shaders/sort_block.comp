@@ -1,0 +1,222 @@
+// SORT by digits of keys, least significant first: each pass keeps the order of equal digits. A
+// workgroup has a block of numbers, a thread EACH of them; those of a subgroup are neighbours.
+//   COUNT: how many numbers of a block have each value of a digit
+//   MOVE:  with the running sums of that, a block's numbers to their places in the row
+//   WHOLE: all digits of rows that fit a block, or the first numbers of each block of a row
+// Keys have 32 bits, or 64 with KEY_BITS=64; with them go places: numbers of elements in their rows.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define REAL_I64
+#include "types.glsl"
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+
+const uint EACH = 16, DIGITS = 256;
+layout(local_size_x_id = 0) in;
+const uint THREADS = gl_WorkGroupSize.x, BLOCK = THREADS * EACH;
+layout(constant_id = 1) const uint SUBGROUPS = 8; // in a workgroup, at most
+layout(constant_id = 2) const uint KIND = 0;
+const uint COUNT = 0, MOVE = 1, WHOLE = 2;
+
+layout(push_constant, scalar) uniform Push {
+    uint64_t keys, places;         // places 0: elements are in order
+    uint64_t out_keys, out_places; // out_keys 0: not wanted
+    uint64_t counts;               // [rows, DIGITS, blocks]: counts, or their running sums
+    uint rows, count;              // count: of a row
+    uint blocks;                   // of a row; 1 where a block has `together` rows
+    uint together;
+    uint wanted, out_count; // first numbers of each block, or row; length of a row of the output
+    uint first_bit, end_bit;
+};
+
+#if KEY_BITS == 64
+#define Key uint64_t
+#define Keys Long
+#else
+#define Key uint
+#define Keys Word
+#endif
+const uint64_t KEY_BYTES = KEY_BITS / 8;
+const Key KEY_LAST = ~Key(0);
+
+shared uint exchange[BLOCK];
+shared uint totals[SUBGROUPS * DIGITS]; // of each subgroup; then where its numbers of a digit begin
+shared uint starts[DIGITS];             // of a digit in the block, or from there to its place
+shared uint subgroup_totals[SUBGROUPS];
+
+// A block: where its numbers begin, how many there are, and of which row it is.
+uint row, block, first, size;
+uint subgroup_first, thread; // the first element of this subgroup; the thread's number
+
+uint element_of(uint j) {
+    return subgroup_first + j * gl_SubgroupSize;
+}
+
+uint digit_of(Key key, uint bit) {
+    return uint(key >> bit) & (DIGITS - 1);
+}
+
+#define SPLIT(bit)                                                                                 \
+    {                                                                                              \
+        bool set = (digit >> bit & 1u) != 0;                                                       \
+        uvec4 others = subgroupBallot(set);                                                        \
+        same &= set ? others : ~others;                                                            \
+    }
+
+// How many numbers of this digit the subgroup has before the thread's; counts it.
+uint rank_of(uint digit) {
+    uvec4 same = subgroupBallot(true);
+    SPLIT(0) SPLIT(1) SPLIT(2) SPLIT(3) SPLIT(4) SPLIT(5) SPLIT(6) SPLIT(7)
+    uint at = gl_SubgroupID * DIGITS + digit;
+    uint before = subgroupBallotExclusiveBitCount(same), earlier = totals[at];
+    subgroupBarrier();
+    if (before == 0) totals[at] = earlier + subgroupBallotBitCount(same);
+    subgroupBarrier();
+    return earlier + before;
+}
+
+void clear_totals() {
+    for (uint i = thread; i < SUBGROUPS * DIGITS; i += THREADS) totals[i] = 0;
+    barrier();
+}
+
+// Counts become places: of a digit among the digits, of a subgroup among those of its digit.
+void place_digits() {
+    const uint own = max(DIGITS / THREADS, 1);
+    barrier();
+    uint sum = 0;
+    if (thread * own < DIGITS) {
+        for (uint d = thread * own; d < (thread + 1) * own; d++) {
+            uint running = 0;
+            for (uint s = 0; s < SUBGROUPS; s++) {
+                uint here = totals[s * DIGITS + d];
+                totals[s * DIGITS + d] = running;
+                running += here;
+            }
+            starts[d] = sum;
+            sum += running;
+        }
+    }
+    uint before = subgroupExclusiveAdd(sum);
+    if (gl_SubgroupInvocationID == gl_SubgroupSize - 1)
+        subgroup_totals[gl_SubgroupID] = before + sum;
+    barrier();
+    for (uint s = 0; s < gl_SubgroupID; s++) before += subgroup_totals[s];
+    if (thread * own < DIGITS)
+        for (uint d = thread * own; d < (thread + 1) * own; d++) starts[d] += before;
+    barrier();
+}
+
+#define EACH_NUMBER(j) [[unroll]] for (uint j = 0; j < EACH; j++)
+
+// Where the block's order by digits puts each of the thread's numbers.
+void rank_all(uint digits[EACH], out uint ranks[EACH]) {
+    clear_totals();
+    EACH_NUMBER(j) ranks[j] = rank_of(digits[j]);
+    place_digits();
+    EACH_NUMBER(j) ranks[j] += starts[digits[j]] + totals[gl_SubgroupID * DIGITS + digits[j]];
+}
+
+// Each number goes to its rank; the thread takes those of its elements.
+void permute(uint ranks[EACH], inout uint numbers[EACH]) {
+    barrier();
+    EACH_NUMBER(j) exchange[ranks[j]] = numbers[j];
+    barrier();
+    EACH_NUMBER(j) numbers[j] = exchange[element_of(j)];
+}
+
+void permute_keys(uint ranks[EACH], inout Key keys_held[EACH]) {
+#if KEY_BITS == 64
+    uint halves[EACH];
+    EACH_NUMBER(j) halves[j] = uint(keys_held[j]);
+    permute(ranks, halves);
+    EACH_NUMBER(j) keys_held[j] = Key(halves[j]) | (keys_held[j] & 0xFFFFFFFF00000000UL);
+    EACH_NUMBER(j) halves[j] = uint(keys_held[j] >> 32);
+    permute(ranks, halves);
+    EACH_NUMBER(j) keys_held[j] = Key(halves[j]) << 32 | (keys_held[j] & 0xFFFFFFFFUL);
+#else
+    permute(ranks, keys_held);
+#endif
+}
+
+// Numbers beyond the block's end are put after all others.
+void load_keys(out Key held[EACH]) {
+    EACH_NUMBER(j) {
+        uint e = element_of(j);
+        held[j] = KEY_LAST;
+        if (e < size) held[j] = Keys(keys + uint64_t(first + e) * KEY_BYTES).v;
+    }
+}
+
+uint place_at(uint element) {
+    if (places == 0UL) return block * BLOCK + element % count;
+    return Word(places + uint64_t(first + element) * 4UL).v;
+}
+
+void count_block(Key held[EACH]) {
+    for (uint d = thread; d < DIGITS; d += THREADS) starts[d] = 0;
+    barrier();
+    EACH_NUMBER(j) if (element_of(j) < size) atomicAdd(starts[digit_of(held[j], first_bit)], 1);
+    barrier();
+    for (uint d = thread; d < DIGITS; d += THREADS)
+        Word(counts + uint64_t((row * DIGITS + d) * blocks + block) * 4UL).v = starts[d];
+}
+
+void move_block(Key held[EACH]) {
+    uint digits[EACH], ranks[EACH], moved[EACH], to[EACH];
+    EACH_NUMBER(j) digits[j] = digit_of(held[j], first_bit);
+    EACH_NUMBER(j) moved[j] = element_of(j) < size ? place_at(element_of(j)) : 0;
+    rank_all(digits, ranks);
+    permute_keys(ranks, held);
+    for (uint d = thread; d < DIGITS; d += THREADS) {
+        uint at = (row * DIGITS + d) * blocks + block;
+        starts[d] = (at > 0 ? Word(counts + uint64_t(at - 1) * 4UL).v : 0) - starts[d];
+    }
+    permute(ranks, moved); // its barriers are for `starts` too
+    EACH_NUMBER(j) {
+        uint e = element_of(j);
+        uint at = starts[digit_of(held[j], first_bit)] + e;
+        if (e < size) Word(out_places + uint64_t(at) * 4UL).v = moved[j];
+        if (e < size && out_keys != 0UL) Keys(out_keys + uint64_t(at) * KEY_BYTES).v = held[j];
+    }
+}
+
+void sort_block(Key held[EACH]) {
+    uint digits[EACH], ranks[EACH], elements[EACH];
+    EACH_NUMBER(j) elements[j] = element_of(j);
+    uint passes = (end_bit - first_bit + 7) / 8;
+    for (uint p = 0; p < passes + uint(together > 1); p++) { // last by rows, fewer than DIGITS
+        uint bit = min(first_bit + p * 8, end_bit - 1);
+        EACH_NUMBER(j)
+            digits[j] = p < passes ? digit_of(held[j], bit) : min(elements[j] / count, DIGITS - 1);
+        rank_all(digits, ranks);
+        permute(ranks, elements);
+        permute_keys(ranks, held);
+    }
+    uint length = min(count, BLOCK);
+    EACH_NUMBER(j) {
+        uint e = element_of(j), at = e % length;
+        uint to = (row + e / length) * out_count + block * wanted + at;
+        if (e < size && at < wanted) {
+            Word(out_places + uint64_t(to) * 4UL).v = place_at(elements[j]);
+            if (out_keys != 0UL) Keys(out_keys + uint64_t(to) * KEY_BYTES).v = held[j];
+        }
+    }
+}
+
+void main() {
+    uint group = uint(group_number());
+    row = group / blocks * together;
+    block = group % blocks;
+    if (row >= rows) return;
+    first = row * count + block * BLOCK;
+    size = min(min(together, rows - row) * count - block * BLOCK, BLOCK);
+    thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    subgroup_first = gl_SubgroupID * gl_SubgroupSize * EACH + gl_SubgroupInvocationID;
+    Key held[EACH];
+    load_keys(held);
+    if (KIND == COUNT) count_block(held);
+    if (KIND == MOVE) move_block(held);
+    if (KIND == WHOLE) sort_block(held);
+}

@@ -1,0 +1,280 @@
+// Products and the operation that follows them, made by one dispatch of the Vulkan device: the same
+// bytes as by several, whatever shares memory. Skipped where no Vulkan device is usable.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/kernel.h"
+#include "device/vulkan/core.h"
+
+#include <cmocka.h> // after ours: its macro fail() has the name of our function
+
+enum { WIDTH = 64, COLUMNS = 2048, ROWS_MAX = 3, NUMBERS = ROWS_MAX * COLUMNS };
+
+// What a map may read and write. X is the row of the products, at the beginning of its memory.
+typedef enum Place { X, W1, W2, O1, O2, R, S, PLACES } Place;
+
+typedef struct Fixture {
+    Device *device;
+    Buffer *buffers[PLACES];
+} Fixture;
+
+static int set_up(void **state) {
+    static Fixture fixture;
+    fixture = (Fixture){0};
+    *state = NULL;
+    if (device_open("vulkan", &fixture.device) != STATUS_OK) {
+        if (!getenv("TL_TEST_VULKAN")) return 0;
+        print_error("%s\n", error_current()->message);
+        return 1;
+    }
+    for (int i = 0; i < PLACES; i++) {
+        size_t count = i == W1 || i == W2 ? COLUMNS * WIDTH : NUMBERS;
+        if (buffer_new(fixture.device, count * sizeof(float), NULL, &fixture.buffers[i]) !=
+            STATUS_OK)
+            return 1;
+    }
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    Fixture *fixture = *state;
+    if (!fixture) return 0;
+    for (int i = 0; i < PLACES; i++) buffer_release(fixture->buffers[i]);
+    device_close(fixture->device);
+    return 0;
+}
+
+static TensorView matrix_of(Buffer *buffer, int64_t rows, int64_t columns) {
+    return (TensorView){buffer, 0, DTYPE_FLOAT32, 2, {rows, columns}, {columns, 1}};
+}
+
+static void run(const Fixture *fixture, const KernelCall *call) {
+    assert_int_equal(fixture->device->backend->run(fixture->device, call), STATUS_OK);
+}
+
+static void fill_random(const Fixture *fixture, Place place, int64_t rows, int64_t columns) {
+    TensorView view = matrix_of(fixture->buffers[place], rows, columns);
+    run(fixture, &(KernelCall){.kernel = KERNEL_RANDOM,
+                               .n_outputs = 1,
+                               .outputs = {&view},
+                               .options = {.op = 1, .scalars = {0, 1}, .integers = {place + 1}},
+                               .op_name = "randn"});
+}
+
+static void run_product(const Fixture *fixture, int64_t rows, Place weight, Place out) {
+    TensorView row = matrix_of(fixture->buffers[X], rows, WIDTH);
+    TensorView to = matrix_of(fixture->buffers[out], rows, COLUMNS);
+    TensorView matrix = {fixture->buffers[weight], 0,         DTYPE_FLOAT32, 2,
+                         {WIDTH, COLUMNS},         {1, WIDTH}};
+    run(fixture, &(KernelCall){.kernel = KERNEL_MATMUL,
+                               .n_inputs = 2,
+                               .n_outputs = 1,
+                               .inputs = {{.view = &row}, {.view = &matrix}},
+                               .outputs = {&to},
+                               .op_name = "linear"});
+}
+
+typedef struct Case {
+    int products;
+    MapOp op;
+    Place a, b, result;
+    int kernels; // that are recorded for it
+} Case;
+
+static void run_map(const Fixture *fixture, int64_t rows, const Case *entry) {
+    TensorView a = matrix_of(fixture->buffers[entry->a], rows, COLUMNS);
+    TensorView b = matrix_of(fixture->buffers[entry->b], rows, COLUMNS);
+    TensorView to = matrix_of(fixture->buffers[entry->result], rows, COLUMNS);
+    run(fixture, &(KernelCall){.kernel = KERNEL_MAP,
+                               .n_inputs = 2,
+                               .n_outputs = 1,
+                               .inputs = {{.view = &a}, {.view = &b}},
+                               .outputs = {&to},
+                               .options = {.n_steps = 1,
+                                           .steps = {{(uint16_t)entry->op, 0, 1, 0}},
+                                           .compute = DTYPE_FLOAT32},
+                               .op_name = "map"});
+}
+
+static int kernels_recorded(const Fixture *fixture) {
+    const VulkanStream *stream = &((const VulkanDevice *)fixture->device->state)->stream;
+    int open = stream->open ? stream->batches[stream->serial % VULKAN_BATCHES].kernels : 0;
+    return open + stream->held_count;
+}
+
+// All memory after the case; `apart`: with a submission between the products and the map.
+static float *run_case(const Fixture *fixture, int64_t rows, const Case *entry, bool apart) {
+    const DeviceBackend *backend = fixture->device->backend;
+    fill_random(fixture, X, ROWS_MAX, COLUMNS);
+    fill_random(fixture, W1, COLUMNS, WIDTH);
+    fill_random(fixture, W2, COLUMNS, WIDTH);
+    for (Place place = O1; place < PLACES; place++) fill_random(fixture, place, ROWS_MAX, COLUMNS);
+    assert_int_equal(backend->wait(fixture->device), STATUS_OK);
+    run_product(fixture, rows, W1, O1);
+    if (entry->products == 2) run_product(fixture, rows, W2, O2);
+    if (apart) assert_int_equal(backend->submit(fixture->device), STATUS_OK);
+    run_map(fixture, rows, entry);
+    if (!apart) assert_int_equal(kernels_recorded(fixture), entry->kernels);
+    float *numbers = malloc(PLACES * NUMBERS * sizeof *numbers);
+    for (int i = 0; i < PLACES; i++)
+        assert_int_equal(buffer_download(fixture->buffers[i], 0, numbers + i * NUMBERS,
+                                         NUMBERS * sizeof *numbers),
+                         STATUS_OK);
+    return numbers;
+}
+
+static void test_bytes_are_those_of_several(void **state) {
+    const Fixture *fixture = *state;
+    if (!fixture) skip();
+    static const Case cases[] = {
+        {1, MAP_ADD, O1, R, S, 1},      {1, MAP_ADD, R, O1, S, 1},
+        {1, MAP_ADD, O1, R, O1, 1},     {1, MAP_ADD, R, O1, R, 1},
+        {1, MAP_ADD, O1, O1, S, 2},     {1, MAP_ADD, O1, R, X, 2},
+        {1, MAP_ADD, O1, X, S, 1},      {1, MAP_ADD, S, R, S, 2},
+        {1, MAP_MUL, O1, R, S, 2},      {2, MAP_ADD, O2, R, S, 2},
+        {2, MAP_ADD, O1, R, S, 3},      {2, MAP_ADD, O1, O2, S, 2},
+        {2, MAP_SWIGLU, O1, O2, S, 1},  {2, MAP_SWIGLU, O1, O2, O1, 1},
+        {2, MAP_SWIGLU, O1, O2, O2, 1}, {2, MAP_SWIGLU, O2, O1, S, 3},
+        {2, MAP_SWIGLU, O1, R, S, 3},   {2, MAP_SWIGLU, O1, O2, X, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int64_t rows = 1; rows <= ROWS_MAX; rows += 2) {
+            float *joined = run_case(fixture, rows, &cases[i], false);
+            float *apart = run_case(fixture, rows, &cases[i], true);
+            assert_memory_equal(joined, apart, PLACES * NUMBERS * sizeof *joined);
+            free(joined);
+            free(apart);
+        }
+    }
+}
+
+// A bias is as long as the row but not as the product of several; what comes between is not passed.
+static void test_what_is_not_joined(void **state) {
+    const Fixture *fixture = *state;
+    if (!fixture) skip();
+    assert_int_equal(fixture->device->backend->wait(fixture->device), STATUS_OK);
+    run_product(fixture, 2, W1, O1);
+    assert_int_equal(kernels_recorded(fixture), 1);
+    TensorView product = matrix_of(fixture->buffers[O1], 2, COLUMNS), to = product;
+    TensorView bias = {fixture->buffers[R], 0, DTYPE_FLOAT32, 2, {2, COLUMNS}, {0, 1}};
+    to.buffer = fixture->buffers[S];
+    run(fixture,
+        &(KernelCall){
+            .kernel = KERNEL_MAP,
+            .n_inputs = 2,
+            .n_outputs = 1,
+            .inputs = {{.view = &product}, {.view = &bias}},
+            .outputs = {&to},
+            .options = {.n_steps = 1, .steps = {{MAP_ADD, 0, 1, 0}}, .compute = DTYPE_FLOAT32},
+            .op_name = "add"});
+    assert_int_equal(kernels_recorded(fixture), 2);
+    run_product(fixture, 1, W1, O1);
+    fill_random(fixture, O2, 1, COLUMNS);
+    run_map(fixture, 1, &(Case){1, MAP_ADD, O1, R, S, 0});
+    assert_int_equal(kernels_recorded(fixture), 5);
+}
+
+static void run_rope(const Fixture *fixture, int64_t heads) {
+    TensorView in = {fixture->buffers[X], 0, DTYPE_FLOAT32, 3, {1, heads, 64}, {heads * 64, 64, 1}};
+    TensorView out = in;
+    out.buffer = fixture->buffers[O1];
+    run(fixture, &(KernelCall){.kernel = KERNEL_ROPE,
+                               .n_inputs = 1,
+                               .n_outputs = 1,
+                               .inputs = {{.view = &in}},
+                               .outputs = {&out},
+                               .options = {.scalars = {10000, 1}, .integers = {5, 48}},
+                               .op_name = "rope"});
+}
+
+static void run_copy(const Fixture *fixture, Place to, size_t offset, int64_t count) {
+    TensorView in = matrix_of(fixture->buffers[O1], 1, count), out = in;
+    out.buffer = fixture->buffers[to];
+    out.offset = offset;
+    run(fixture, &(KernelCall){.kernel = KERNEL_COPY,
+                               .n_inputs = 1,
+                               .n_outputs = 1,
+                               .inputs = {{.view = &in}},
+                               .outputs = {&out},
+                               .op_name = "append"});
+}
+
+// A copy of all that was rotated is made with it; one of a part, or to where it came from, is not.
+static void test_copies_of_rotated_heads(void **state) {
+    const Fixture *fixture = *state;
+    if (!fixture) skip();
+    static const struct {
+        Place to;
+        size_t offset;
+        int64_t count;
+        int kernels;
+    } cases[] = {{R, 0, 256, 1}, {R, 512, 256, 1}, {R, 0, 128, 2}, {X, 2048, 256, 2}};
+    enum { HEADS = 4, ROTATED = HEADS * 64 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fill_random(fixture, X, ROWS_MAX, COLUMNS);
+        fill_random(fixture, R, ROWS_MAX, COLUMNS);
+        assert_int_equal(fixture->device->backend->wait(fixture->device), STATUS_OK);
+        run_rope(fixture, HEADS);
+        run_copy(fixture, cases[i].to, cases[i].offset, cases[i].count);
+        assert_int_equal(kernels_recorded(fixture), cases[i].kernels);
+        float rotated[ROTATED], copied[ROTATED], after;
+        size_t bytes = (size_t)cases[i].count * sizeof *copied;
+        Buffer *to = fixture->buffers[cases[i].to], *guard = fixture->buffers[O2];
+        assert_int_equal(buffer_download(fixture->buffers[O1], 0, rotated, sizeof rotated),
+                         STATUS_OK);
+        assert_int_equal(buffer_download(to, cases[i].offset, copied, bytes), STATUS_OK);
+        assert_memory_equal(copied, rotated, bytes);
+        fill_random(fixture, cases[i].to, ROWS_MAX, COLUMNS);
+        assert_int_equal(vulkan_copy(fixture->device, to, cases[i].offset + bytes, guard, 0, 4),
+                         STATUS_OK);
+        assert_int_equal(buffer_download(guard, 0, &after, 4), STATUS_OK);
+        run_rope(fixture, HEADS);
+        run_copy(fixture, cases[i].to, cases[i].offset, cases[i].count);
+        assert_int_equal(buffer_download(to, cases[i].offset + bytes, copied, 4), STATUS_OK);
+        assert_memory_equal(copied, &after, 4);
+    }
+}
+
+// Memory that is released while a product that uses it is held stays until that is done.
+static void test_memory_of_what_is_held(void **state) {
+    const Fixture *fixture = *state;
+    if (!fixture) skip();
+    setenv("TL_BUFFER_MAX_MB", "0", 1);
+    Device *device;
+    assert_int_equal(device_open("vulkan", &device), STATUS_OK);
+    Fixture own = {.device = device};
+    for (int i = 0; i < PLACES; i++)
+        assert_int_equal(buffer_new(device, COLUMNS * WIDTH * sizeof(float), NULL, &own.buffers[i]),
+                         STATUS_OK);
+    fill_random(&own, X, ROWS_MAX, COLUMNS);
+    fill_random(&own, W1, COLUMNS, WIDTH);
+    assert_int_equal(device->backend->wait(device), STATUS_OK);
+    run_product(&own, 1, W1, O1);
+    float wanted[COLUMNS], back[COLUMNS];
+    assert_int_equal(buffer_download(own.buffers[O1], 0, wanted, sizeof wanted), STATUS_OK);
+    run_product(&own, 1, W1, O2);
+    buffer_release(own.buffers[X]);
+    buffer_release(own.buffers[W1]);
+    assert_int_equal(buffer_download(own.buffers[O2], 0, back, sizeof back), STATUS_OK);
+    assert_memory_equal(back, wanted, sizeof wanted);
+    run_product(&(Fixture){device, {own.buffers[S], own.buffers[W2], NULL, own.buffers[R]}}, 1, W1,
+                O1);
+    for (int i = W2; i < PLACES; i++) buffer_release(own.buffers[i]);
+    device_close(device);
+    unsetenv("TL_BUFFER_MAX_MB");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_bytes_are_those_of_several, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_is_not_joined, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copies_of_rotated_heads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_memory_of_what_is_held, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
