@@ -9,10 +9,13 @@
 
 const uint GROUP = 256, ROWS_MAX = 8, EACH_MAX = 4, RESULTS_MAX = 8;
 layout(local_size_x = 256) in;
-layout(constant_id = 5) const uint ROWS = 1;
-layout(constant_id = 6) const bool DOT = true;
+layout(constant_id = 2) const uint ROWS = 1;
+layout(constant_id = 3) const uint EACH = 1;  // with two matrices half of them of each
+layout(constant_id = 4) const uint TEAMS = 1; // of a workgroup
+layout(constant_id = 5) const bool DOT = true;
 // Bit 0: a comes in fours, bit 1: b in fours, bit 2: b in eights.
-layout(constant_id = 7) const uint VECTORS = 0;
+layout(constant_id = 6) const uint VECTORS = 0;
+const uint HALF = PAIRED ? EACH / 2 : EACH;
 const uint LANES = GROUP / TEAMS, RESULTS = ROWS * EACH;
 const bool A_FOURS = (VECTORS & 1u) != 0, B_FOURS = (VECTORS & 2u) != 0;
 const bool B_HALVES = (VECTORS & 4u) != 0 && B_DTYPE == FLOAT16;
@@ -83,6 +86,14 @@ void add_ones(inout Sums sums, uint64_t columns[EACH_MAX], uint64_t row, uint at
     }
 }
 
+// Column `c` of a team whose first one is `first`, and its matrix.
+uint column_of(uint first, uint c) {
+    return first + (PAIRED && c >= HALF ? c - HALF : c);
+}
+uint64_t matrix_of(uint c) {
+    return PAIRED && c >= HALF ? other_b : b_address;
+}
+
 void dot_products(int64_t a_base, int64_t b_base, int64_t out_base) {
     uint thread = thread_number(), lane = thread % LANES;
     uint first_column = (gl_WorkGroupID.x * TEAMS + thread / LANES) * HALF;
@@ -102,7 +113,9 @@ void dot_products(int64_t a_base, int64_t b_base, int64_t out_base) {
     for (uint one = k / 8 * 8 + lane; one < k; one += LANES) add_ones(sums, columns, row, one);
     sums = join_lanes(0, sums, LANES);
     if (PAIRED) beside = sum_at(sums, min(mine + HALF, RESULTS - 1));
-    if (stores) store_result(at, c, sum_at(sums, mine), beside);
+    if (!stores) return;
+    if (PAIRED && c >= HALF) store_other(at, sum_at(sums, mine));
+    else store_result(at, sum_at(sums, mine), beside);
 }
 
 // Columns side by side, and k in TEAMS parts.

@@ -8,7 +8,7 @@
 #define REAL_F32
 #define FLOATS_ONLY
 #define WITH_QUANTISED
-#include "matrices.glsl"
+#include "joins.glsl"
 
 const uint LANES = 32, TEAMS = 8, GROUP = 256, EACH_MAX = 4, ROWS_MAX = 4, UNIT = 32, RUN = 1024;
 layout(local_size_x = 256) in;
@@ -442,7 +442,7 @@ void main() {
         [[unroll]] for (uint c = 0; c < EACH; c++) {
             if (first_row + r >= m || first_column + c >= n) continue;
             int64_t at = out_base + int64_t(first_row + r) * int64_t(n) + int64_t(first_column + c);
-            store(out_address, at, OUT_DTYPE, sums[r * EACH + c]);
+            store_result(at, sums[r * EACH + c], beside_at(at));
         }
     }
 }

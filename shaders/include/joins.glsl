@@ -11,19 +11,8 @@ const uint JOIN_ADD = 41, JOIN_SWIGLU = 69; // rows of maps.def
 #define ROW_USED(row) (row == JOIN_ADD || row == JOIN_SWIGLU)
 #include "maps.glsl"
 
-layout(constant_id = 2) const uint JOIN = 255; // none
-layout(constant_id = 3) const uint EACH = 1;   // columns of a team; with two matrices half of each
-layout(constant_id = 4) const uint TEAMS = 1;  // of a workgroup
+layout(constant_id = 9) const uint JOIN = 255; // none
 const bool PAIRED = JOIN == JOIN_SWIGLU;
-const uint HALF = PAIRED ? EACH / 2 : EACH;
-
-// Column `c` of a team whose first one is `first`, and its matrix.
-uint column_of(uint first, uint c) {
-    return first + (PAIRED && c >= HALF ? c - HALF : c);
-}
-uint64_t matrix_of(uint c) {
-    return PAIRED && c >= HALF ? other_b : b_address;
-}
 
 // What result `at` is added to; to be asked for early.
 float beside_at(int64_t at) {
@@ -31,12 +20,15 @@ float beside_at(int64_t at) {
     return uintBitsToFloat(Word(beside_address + 4UL * uint64_t(at)).v);
 }
 
-// A result of column `c`. `other`: what the other matrix gave, or what is beside it.
-void store_result(int64_t at, uint c, float value, float other) {
-    uint64_t to = PAIRED && c >= HALF ? beside_address : out_address;
-    if (JOIN == 255 || to != result_address) store(to, at, OUT_DTYPE, value);
-    if (JOIN != 255 && c < HALF)
-        store(result_address, at, FLOAT32, map_value(JOIN, value, other, value));
+// Number `at` of the product. `other`: what the other matrix gave, or what is beside it. With two
+// matrices the other one's numbers go to `beside_address`, which is store_other's.
+void store_result(int64_t at, float value, float other) {
+    if (JOIN == 255 || out_address != result_address) store(out_address, at, OUT_DTYPE, value);
+    if (JOIN != 255) store(result_address, at, FLOAT32, map_value(JOIN, value, other, value));
+}
+
+void store_other(int64_t at, float value) {
+    if (beside_address != result_address) store(beside_address, at, OUT_DTYPE, value);
 }
 
 #endif

@@ -79,9 +79,10 @@ typedef struct ProductPush {
     uint32_t m, n, k, across, magic, a_fours;
     uint64_t other_b, beside, result;
 } ProductPush;
-// Products that may be joined: the constant that says with which operation, and what `groups[0]` is
-// for so many columns: groups of `constants[PRODUCT_EACH] * constants[PRODUCT_TEAMS]`.
-enum { PRODUCT_JOIN = 2, PRODUCT_EACH = 3, PRODUCT_TEAMS = 4, PRODUCT_ALONE = 255 };
+// Constants of products that may be joined: with which operation, PRODUCT_ALONE with none; and of
+// matvec.comp how many columns a team has, and how many teams a workgroup.
+enum { PRODUCT_JOIN = 9, PRODUCT_CONSTANTS, PRODUCT_ALONE = 255 };
+enum { MATVEC_EACH = 3, MATVEC_TEAMS = 4 };
 // What is pushed to rope.comp, after the address of its shape; `copy` where ROPE_JOIN is true.
 typedef struct RopePush {
     uint64_t in, out, cosines, sines, copy;

@@ -44,7 +44,7 @@ static bool describe(const KernelCall *call, JoinCall *out) {
 }
 
 static bool is_product(const VulkanDispatch *dispatch) {
-    return dispatch->shader == SHADER_MATVEC;
+    return dispatch->shader == SHADER_MATVEC || dispatch->shader == SHADER_MATVEC_BLOCKS;
 }
 
 static ProductPush push_of(const VulkanHeld *held) {
@@ -106,8 +106,9 @@ static bool are_alike(const VulkanHeld *a, const VulkanHeld *b) {
 }
 
 static int join_pair(const VulkanHeld *held, int count, const JoinCall *join, VulkanHeld *out) {
-    if (count < 2 || !is_product(&held[0].dispatch) || !are_alike(&held[0], &held[1])) return 0;
-    uint32_t each = held[0].dispatch.constants[PRODUCT_EACH];
+    if (count < 2 || held[0].dispatch.shader != SHADER_MATVEC || !are_alike(&held[0], &held[1]))
+        return 0;
+    uint32_t each = held[0].dispatch.constants[MATVEC_EACH];
     if (each < 2) return 0;
     ProductPush push = push_of(&held[0]), other = push_of(&held[1]);
     const VulkanMemory *outs[2] = {held[0].dispatch.writes[0], held[1].dispatch.writes[0]};
@@ -126,7 +127,7 @@ static int join_pair(const VulkanHeld *held, int count, const JoinCall *join, Vu
     memcpy(out->push + sizeof(uint64_t), &push, sizeof push);
     VulkanDispatch *dispatch = &out->dispatch;
     dispatch->constants[PRODUCT_JOIN] = join->op;
-    uint32_t columns = each / 2 * dispatch->constants[PRODUCT_TEAMS];
+    uint32_t columns = each / 2 * dispatch->constants[MATVEC_TEAMS];
     dispatch->groups[0] = (push.n + columns - 1) / columns;
     dispatch->cost *= 2;
     dispatch->reads[dispatch->n_reads++] = held[1].dispatch.reads[1];

@@ -193,6 +193,13 @@ static bool blocks_in_words(const Product *product) {
     return bits % 4 == 0;
 }
 
+// A product that may be made with what follows it is held until that is known.
+static void may_join(const Product *product, VulkanDispatch *dispatch) {
+    dispatch->constants[PRODUCT_JOIN] = PRODUCT_ALONE;
+    if (product->count == 1 && product->out->dtype == DTYPE_FLOAT32)
+        dispatch->held_results = (uint64_t)product->push.m * product->push.n;
+}
+
 static Status run_blocks(Device *device, Product *product) {
     ProductPush *push = &product->push;
     const DTypeInfo *info = &dtype_info[product->b->dtype];
@@ -201,10 +208,11 @@ static Status run_blocks(Device *device, Product *product) {
     push->a_fours = in_fours(product, product->a, push->a_column, push->a_row, push->k);
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC_BLOCKS,
-        .n_constants = 8,
+        .n_constants = PRODUCT_CONSTANTS,
         .constants = {0, 0, share.rows, share.each, share.runs, blocks_in_words(product),
                       super_bytes, share.fours},
     };
+    may_join(product, &dispatch);
     push->across = (push->m + share.rows - 1) / share.rows;
     push->magic = MAGIC_BITS;
     uint32_t columns = TEAMS * share.each;
@@ -235,11 +243,10 @@ static Status run_few_rows(Device *device, const Product *product) {
     vectors |= (uint32_t)b_fours << 1 | (uint32_t)b_eights << 2;
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC,
-        .n_constants = 8,
-        .constants = {0, 0, PRODUCT_ALONE, each, GROUP / lanes, push->m, dot, vectors},
+        .n_constants = PRODUCT_CONSTANTS,
+        .constants = {0, 0, push->m, each, GROUP / lanes, dot, vectors},
     };
-    if (dot && product->count == 1 && product->out->dtype == DTYPE_FLOAT32)
-        dispatch.held_results = (uint64_t)push->m * push->n;
+    if (dot) may_join(product, &dispatch);
     uint32_t columns = dot ? GROUP / lanes * each : lanes;
     dispatch.groups[0] = (push->n + columns - 1) / columns;
     return dispatch_batches(device, product, &dispatch);
