@@ -7,8 +7,8 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lanes.glsl"
 
-const uint GROUP = 256, AT_ONCE_MAX = 8, ROWS_MAX = 4, WIDE_MAX = 2;
-layout(local_size_x = 256) in;
+const uint AT_ONCE_MAX = 8, ROWS_MAX = 4, WIDE_MAX = 2;
+layout(local_size_x_id = 8) in;
 layout(constant_id = 0) const uint DTYPES = 0; // q, k, v, out, mask (NONE: none); then FOURS
 layout(constant_id = 1) const bool CAUSAL = false;
 layout(constant_id = 2) const uint WIDTH = 128; // of a head, in fours; that of values in bits 16..
@@ -17,6 +17,7 @@ layout(constant_id = 4) const uint WIDE = 1; // fours of a thread
 layout(constant_id = 5) const uint ROWS = 1;
 layout(constant_id = 6) const bool PARTED = false;
 layout(constant_id = 7) const uint SHARED_NUMBERS = 2304; // see below
+layout(constant_id = 8) const uint GROUP = 256;
 const uint NONE = 15;
 // q, k and v can be read four numbers at a time.
 const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,

@@ -13,7 +13,8 @@ enum {
     ATTENTION_THREADS = 128,
     WIDTH_FEW_MAX = 512, // of heads that few rows are made of
     VALUES_MAX = 1024,   // numbers of a value that the threads' registers hold
-    FEW_THREADS = 256,   // of attention_few.comp
+    FEW_THREADS = 256,   // of attention_few.comp, or more
+    FEW_THREADS_MAX = 1024,
     FEW_LANES_MAX = 32,
     FEW_WIDE_MAX = 2,
     FEW_ROWS = 4,
@@ -200,24 +201,50 @@ static Status check_attention(Device *device, const KernelCall *call) {
 
 // --- attention of few rows
 
-// How attention_few.comp shares its work: threads of a key, fours of a thread, rows of a workgroup.
+// How attention_few.comp shares its work: threads of a workgroup and of a key, fours of a thread,
+// rows of a workgroup, and numbers in shared memory.
 typedef struct FewShare {
-    uint32_t lanes, wide, rows, numbers; // numbers: in shared memory
+    uint32_t threads, lanes, wide, rows, numbers;
 } FewShare;
 
 static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-static FewShare share_few(const AttentionShape *shape, uint32_t key_fours, uint32_t value_fours) {
-    FewShare share = {.lanes = 1, .rows = 1};
+static uint32_t keys_of_turn(const FewShare *share) {
+    return share->threads / share->lanes * FEW_AT_ONCE / share->rows;
+}
+
+// The teams' sums, highest scores, totals and factors.
+static uint32_t numbers_of(const FewShare *share) {
+    return share->threads / share->lanes * (share->lanes * share->wide * 4 + 3);
+}
+
+// With what is exchanged between subgroups, which have four threads or more.
+static bool fits_shared(const Device *device, const FewShare *share, VulkanReal real) {
+    uint32_t numbers = numbers_of(share) + share->threads / 4 * FEW_AT_ONCE;
+    return numbers * (real == REAL_F64 ? 8 : 4) <= vulkan_features(device)->shared_bytes_max;
+}
+
+static FewShare share_few(const Device *device, const AttentionShape *shape, uint32_t key_fours,
+                          uint32_t value_fours, VulkanReal real) {
+    FewShare share = {.threads = FEW_THREADS, .lanes = 1, .rows = 1};
     uint32_t fours = larger(key_fours, value_fours);
     while (share.lanes < FEW_LANES_MAX && share.lanes < fours) share.lanes *= 2;
     share.wide = (fours + share.lanes - 1) / share.lanes;
     // Each row reads all keys; of few they come from a cache.
     if (shape->keys >= KEYS_MANY && shape->queries * shape->shared_heads >= FEW_ROWS)
         share.rows = FEW_ROWS;
-    share.numbers = FEW_THREADS / share.lanes * (share.lanes * share.wide * 4 + 3);
+    // All keys in one turn, where these are not so many that they are seen in parts.
+    uint32_t most = vulkan_features(device)->group_threads_max;
+    if (most > FEW_THREADS_MAX) most = FEW_THREADS_MAX;
+    for (FewShare wider = share;
+         shape->keys < KEYS_MANY && wider.threads * 2 <= most && keys_of_turn(&share) < shape->keys;
+         share = wider) {
+        wider.threads *= 2;
+        if (!fits_shared(device, &wider, real)) break;
+    }
+    share.numbers = numbers_of(&share);
     return share;
 }
 
@@ -232,14 +259,13 @@ static bool can_attend_few(const Device *device, const KernelCall *call,
     const int64_t *const strides[] = {shape->q, shape->k, shape->v, shape->to};
     for (int i = 0; i < 12; i++)
         if (llabs(strides[i / 3][i % 3]) > FEW_STRIDE_MAX) return false;
-    FewShare share = share_few(shape, width / 4, value_width / 4);
-    uint32_t numbers = share.numbers + FEW_THREADS / 4 * FEW_AT_ONCE;
-    return numbers * (real == REAL_F64 ? 8 : 4) <= vulkan_features(device)->shared_bytes_max;
+    FewShare share = share_few(device, shape, width / 4, value_width / 4, real);
+    return fits_shared(device, &share, real);
 }
 
 // Few rows leave most of a device idle: then many keys are seen in parts.
 static void choose_key_parts(AttentionShape *shape, const FewShare *share, uint64_t groups) {
-    uint64_t turn = FEW_THREADS / share->lanes * FEW_AT_ONCE / share->rows; // keys
+    uint64_t turn = keys_of_turn(share);
     uint64_t turns = (shape->keys + turn - 1) / turn;
     uint64_t parts = GROUPS_ENOUGH / groups, most = turns / TURNS_OF_PART;
     if (parts > most) parts = most;
@@ -324,15 +350,15 @@ static FewPush describe_few(const AttentionShape *shape, const AttentionPush *pu
 static Status attend_few(Device *device, const KernelCall *call, AttentionShape *shape,
                          VulkanDispatch *dispatch, VulkanReal real) {
     uint32_t key_fours = dispatch->constants[2] / 4, value_fours = shape->value_width / 4;
-    FewShare share = share_few(shape, key_fours, value_fours);
+    FewShare share = share_few(device, shape, key_fours, value_fours, real);
     for (int i = 0; i < 3; i++)
         dispatch->constants[0] |= (uint32_t)in_fours(call->inputs[i].view) << (20 + i);
     dispatch->shader = vulkan_shader_of(SHADER_ATTENTION_FEW_F32, real);
-    dispatch->n_constants = 8;
+    dispatch->n_constants = 9;
     memcpy(dispatch->constants + 2,
            (uint32_t[]){key_fours | value_fours << 16, share.lanes, share.wide, share.rows, false,
-                        share.numbers},
-           6 * sizeof(uint32_t));
+                        share.numbers, share.threads},
+           7 * sizeof(uint32_t));
     uint32_t rows = shape->queries * shape->shared_heads;
     shape->row_blocks = (rows + share.rows - 1) / share.rows;
     dispatch->groups[0] = shape->row_blocks * shape->key_heads;

@@ -7,7 +7,7 @@ enum {
     ROWS_FEW = 8,
     GROUP = 256,        // threads of matvec.comp
     LANES_NEAR = 32,    // threads of a column, at least,
-    EIGHTS_OF_LANE = 1, // and so many eights of it a thread
+    EIGHTS_OF_LANE = 2, // and so many eights of it a thread
     RESULTS_OF_TEAM = 8,
     GROUPS_ENOUGH = 128, // to keep a device busy
     COLUMNS_OF_LANES = 32,
@@ -226,7 +226,7 @@ static void share_columns(const ProductPush *push, uint32_t *lanes, uint32_t *ea
     *lanes = LANES_NEAR;
     while (*lanes < GROUP && *lanes * 8 * EIGHTS_OF_LANE < push->k) *lanes *= 2;
     uint32_t teams = GROUP / *lanes;
-    *each = 4;
+    *each = 2;
     while (*each > 1 &&
            (*each * push->m > RESULTS_OF_TEAM || push->n < GROUPS_ENOUGH * teams * *each))
         *each /= 2;
