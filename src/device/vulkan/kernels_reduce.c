@@ -155,6 +155,17 @@ static uint32_t each_of(const Reduction *r, Pass pass) {
     return pass.first == FOLD_NONE ? EACH : EACH_TWICE;
 }
 
+// Stages differ in what they read and write, not in what they leave alone: fewer pipelines.
+static uint32_t ranks_of(const Reduction *r, Pass pass) {
+    return pass.stage == 2 ? r->rows.ranks & 15u : r->rows.ranks; // those of what is kept
+}
+
+static uint32_t dtypes_of(const Reduction *r, Pass pass) {
+    uint32_t in = r->call->inputs[0].view->dtype, out = r->call->outputs[0]->dtype;
+    bool writes = pass.stage != 1 && pass.finish != FINISH_PARAMETER;
+    return (pass.stage == 2 ? 0 : in) | (writes ? out : 0) << 4;
+}
+
 static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
     const TensorView *in = r->call->inputs[0].view, *out = r->call->outputs[0];
     uint32_t width = r->width;
@@ -166,11 +177,10 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
         .n_constants = 7,
-        .constants = {r->rows.ranks,
+        .constants = {ranks_of(r, pass),
                       (uint32_t)pass.first | (uint32_t)pass.second << 4 |
                           (uint32_t)pass.finish << 8,
-                      (uint32_t)in->dtype | (uint32_t)out->dtype << 4, pass.stage, r->columns,
-                      width, each_of(r, pass)},
+                      dtypes_of(r, pass), pass.stage, r->columns, width, each_of(r, pass)},
         .arguments = &r->rows.arguments,
         .arguments_bytes = sizeof r->rows.arguments,
         .push = &push,
