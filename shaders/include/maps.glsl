@@ -36,15 +36,23 @@ real safe_divisor(real b) {
     return b == 0L || b == -1L ? 1L : b;
 }
 
+// Devices take long to divide 64 bits: most numbers have no more than 32.
+int64_t divided(int64_t a, int64_t divisor) {
+    int near = int(a), near_divisor = int(divisor);
+    if (int64_of_int(near) == a && int64_of_int(near_divisor) == divisor)
+        return int64_of_int(near / near_divisor);
+    return a / divisor;
+}
+
 real quotient(real a, real b) {
-    int64_t whole = a / safe_divisor(b);
+    int64_t whole = divided(a, safe_divisor(b));
     return b == 0L ? 0L : (b == -1L ? -whole : whole);
 }
 
 // Not `%`, which GLSL leaves undefined for negative operands.
 real remainder_of(real a, real b) {
     int64_t divisor = safe_divisor(b);
-    return a - a / divisor * divisor;
+    return a - divided(a, divisor) * divisor;
 }
 
 real floor_modulo(real a, real b) {
@@ -53,8 +61,8 @@ real floor_modulo(real a, real b) {
 }
 
 real floor_quotient(real a, real b) {
-    int64_t rest = remainder_of(a, b);
-    return quotient(a, b) - (b != 0L && rest != 0L && (rest < 0L) != (b < 0L) ? 1L : 0L);
+    int64_t whole = quotient(a, b), rest = a - whole * b;
+    return whole - (b != 0L && rest != 0L && (rest < 0L) != (b < 0L) ? 1L : 0L);
 }
 
 real power_of(real a, real b) {
