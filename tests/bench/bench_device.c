@@ -85,7 +85,8 @@ static void bench_dtypes(int64_t n) {
         snprintf(name, sizeof name, "add %s", dtype_name(whole[i]));
         bench_formula(name, MAP_ADD, (DType[]){whole[i], whole[i], whole[i]}, 2, n);
     }
-    const DType f = DTYPE_FLOAT32;
+    const DType f = DTYPE_FLOAT32, whole_32 = DTYPE_INT32;
+    bench_formula("floor_div int32", MAP_FLOOR_DIV, (DType[]){whole_32, whole_32, whole_32}, 2, n);
     bench_formula("less float32", MAP_LT, (DType[]){DTYPE_BOOL, f, f}, 2, n);
     bench_formula("where float32", MAP_WHERE, (DType[]){f, DTYPE_BOOL, f, f}, 3, n);
     static const DType casts[][2] = {{DTYPE_UINT8, DTYPE_FLOAT32},   {DTYPE_INT32, DTYPE_FLOAT32},
@@ -98,10 +99,11 @@ static void bench_dtypes(int64_t n) {
 
 // --- rows
 
-static void bench_reduce(const char *name, ReduceOp op, const int64_t dims[2], bool columns) {
+static void bench_reduce(const char *name, ReduceOp op, DType dtype, const int64_t dims[2],
+                         bool columns) {
     Bench bench = begin(KERNEL_REDUCE);
-    ADD(&bench, DTYPE_FLOAT32, dims[0]);
-    TensorView *in = ADD(&bench, DTYPE_FLOAT32, dims[0], dims[1]);
+    ADD(&bench, dtype, dims[0]);
+    TensorView *in = ADD(&bench, dtype, dims[0], dims[1]);
     if (columns) {
         in->dims[0] = dims[1];
         in->dims[1] = dims[0];
@@ -113,12 +115,15 @@ static void bench_reduce(const char *name, ReduceOp op, const int64_t dims[2], b
 }
 
 static void bench_reductions(int64_t n) {
-    bench_reduce("sum of all", REDUCE_SUM, (int64_t[]){1, n}, false);
-    bench_reduce("sum of rows of 4096", REDUCE_SUM, (int64_t[]){n / 4096, 4096}, false);
-    bench_reduce("sum of rows of 64", REDUCE_SUM, (int64_t[]){n / 64, 64}, false);
-    bench_reduce("sum of columns", REDUCE_SUM, (int64_t[]){4096, n / 4096}, true);
-    bench_reduce("max of rows of 4096", REDUCE_MAX, (int64_t[]){n / 4096, 4096}, false);
-    bench_reduce("variance of rows of 4096", REDUCE_VAR, (int64_t[]){n / 4096, 4096}, false);
+    const DType f = DTYPE_FLOAT32;
+    bench_reduce("sum of all", REDUCE_SUM, f, (int64_t[]){1, n}, false);
+    bench_reduce("sum of rows of 4096", REDUCE_SUM, f, (int64_t[]){n / 4096, 4096}, false);
+    bench_reduce("sum of rows of 64", REDUCE_SUM, f, (int64_t[]){n / 64, 64}, false);
+    bench_reduce("sum of columns", REDUCE_SUM, f, (int64_t[]){4096, n / 4096}, true);
+    bench_reduce("max of rows of 4096", REDUCE_MAX, f, (int64_t[]){n / 4096, 4096}, false);
+    bench_reduce("variance of rows of 4096", REDUCE_VAR, f, (int64_t[]){n / 4096, 4096}, false);
+    bench_reduce("sum of rows of 4096 int64", REDUCE_SUM, DTYPE_INT64, (int64_t[]){n / 4096, 4096},
+                 false);
     Bench arg = begin(KERNEL_ARG_REDUCE);
     ADD(&arg, DTYPE_INT64, n / 4096);
     ADD(&arg, DTYPE_FLOAT32, n / 4096, 4096);
@@ -137,6 +142,9 @@ static void bench_rows(const char *name, KernelId kernel, DType dtype, int64_t n
 static void bench_all_rows(int64_t n) {
     bench_rows("softmax of 4096", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 4096);
     bench_rows("softmax of 32768", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 32768);
+    bench_rows("softmax of 50257", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 50257);
+    bench_rows("softmax of 131072", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 131072);
+    bench_rows("softmax of 4096 float64", KERNEL_SOFTMAX, DTYPE_FLOAT64, n, 4096);
     bench_rows("softmax of 256", KERNEL_SOFTMAX, DTYPE_FLOAT32, n, 256);
     bench_rows("softmax of 4096 float16", KERNEL_SOFTMAX, DTYPE_FLOAT16, n, 4096);
     bench_rows("rms_norm of 4096", KERNEL_RMS_NORM, DTYPE_FLOAT32, n, 4096);
