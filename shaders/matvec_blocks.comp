@@ -23,6 +23,7 @@ const uint PITCH = 33; // of a step's lanes, so that neighbouring steps lie in d
 
 shared vec4 row_fours[ROW_FOURS];
 shared float table[16];
+shared uint magic_passed;
 
 const bool SMALL = B_DTYPE == Q4_0 || B_DTYPE == Q8_0 || B_DTYPE == Q4_1 || B_DTYPE == Q5_0 ||
                    B_DTYPE == Q5_1 || B_DTYPE == IQ4_NL; // blocks of 32
@@ -92,18 +93,22 @@ uint byte_of(uint64_t block, uint at) {
 
 const float ZERO = 8388608.0; // 2^23, whose bits are `magic`
 
+// `magic` by way of shared memory. Of a register, unlike of a constant, compilers put bits in and
+// mask others out in one instruction.
+uint magic_bits;
+
 // The bytes of a word less `zero`; the second and the fourth 256 times as large.
 vec4 of_bytes(uint word, float zero) {
     uint high = word >> 16;
-    uvec4 bits = uvec4(word & 0xFFu, word & 0xFF00u, high & 0xFFu, high & 0xFF00u) | magic;
+    uvec4 bits = uvec4(word & 0xFFu, word & 0xFF00u, high & 0xFFu, high & 0xFF00u) | magic_bits;
     return uintBitsToFloat(bits) - vec2(ZERO + zero, ZERO + zero * 256.0).xyxy;
 }
 
 // Nibbles stay where they are: the high ones are another 16 times as large.
 void of_nibbles(uint word, float zero, out vec4 low, out vec4 high) {
     uint upper = word >> 16;
-    uvec4 lows = uvec4(word & 0xFu, word & 0xF00u, upper & 0xFu, upper & 0xF00u) | magic;
-    uvec4 highs = uvec4(word & 0xF0u, word & 0xF000u, upper & 0xF0u, upper & 0xF000u) | magic;
+    uvec4 lows = uvec4(word & 0xFu, word & 0xF00u, upper & 0xFu, upper & 0xF00u) | magic_bits;
+    uvec4 highs = uvec4(word & 0xF0u, word & 0xF000u, upper & 0xF0u, upper & 0xF000u) | magic_bits;
     low = uintBitsToFloat(lows) - vec2(ZERO + zero, ZERO + zero * 256.0).xyxy;
     high = uintBitsToFloat(highs) - vec2(ZERO + zero * 16.0, ZERO + zero * 4096.0).xyxy;
 }
@@ -424,12 +429,14 @@ void main() {
         const uint values[4] = uint[](0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u);
         table[thread] = float(bitfieldExtract(int(values[thread / 4]), int(thread % 4) * 8, 8));
     }
+    if (thread == 0) magic_passed = magic;
     [[unroll]] for (uint i = 0; i < ROWS * EACH; i++) sums[i] = 0.0;
     find_blocks(first_column, b_base);
     for (uint first = 0; first < k; first += PIECE) {
         barrier();
         fetch_rows(first_row, a_base, first);
         barrier();
+        magic_bits = magic_passed;
         for (uint run = 0; run < PIECE_RUNS; run++) {
             if (first + run * RUN + lane * UNIT < k) add_units(run);
             [[unroll]] for (uint c = 0; c < EACH; c++)

@@ -18,7 +18,7 @@ enum {
     RUNS_AT_ONCE = 2,
     TEAMS = 8,
     ROWS_OF_BLOCKS = 4,
-    TABLE_BYTES = 64,
+    BESIDE_ROWS_BYTES = 80,  // in shared memory: the table and `magic`
     MAGIC_BITS = 0x4B000000, // of 2^23
     TILE_LARGE = 128,
     TILE = 64,
@@ -174,7 +174,7 @@ typedef struct BlockShare {
 static BlockShare share_blocks(const Device *device, const ProductPush *push) {
     BlockShare share = {.rows = push->m > 2 ? ROWS_OF_BLOCKS : push->m, .runs = RUNS_AT_ONCE};
     share.each = push->n >= COLUMNS_MANY ? 4 : push->n >= COLUMNS_MANY / 4 ? 2 : 1;
-    uint32_t room = vulkan_features(device)->shared_bytes_max - TABLE_BYTES;
+    uint32_t room = vulkan_features(device)->shared_bytes_max - BESIDE_ROWS_BYTES;
     while (16 * RUN_FOURS_PADDED * share.rows * share.runs > room)
         *(share.runs > 1 ? &share.runs : &share.rows) /= 2;
     share.fours = RUN_FOURS_PADDED * share.rows * share.runs;
