@@ -38,7 +38,7 @@ typedef struct RopeShape {
 } RopeShape;
 
 // Turns per row as a fraction of 2^64: whole turns wrap away, and no row is too large.
-static void fill_turns(const KernelOptions *options, RopeShape *shape) {
+static void compute_turns(const KernelOptions *options, RopeShape *shape) {
     for (uint32_t i = 0; i < FREQUENCIES_MAX && shape->first + i < shape->pairs; i++) {
         double part = (double)(shape->first + i) / (double)shape->pairs;
         double frequency = pow(options->scalars[0], -part);
@@ -47,6 +47,27 @@ static void fill_turns(const KernelOptions *options, RopeShape *shape) {
         turns -= floorl(turns);
         shape->turns[i] = turns >= 1 ? 0 : (uint64_t)(turns * 0x1p64L);
     }
+}
+
+// The same as the last time, as a rule: a model has one way to rotate.
+static void fill_turns(const KernelOptions *options, RopeShape *shape) {
+    static _Thread_local struct {
+        double base, scale;
+        uint32_t pairs;
+        uint64_t turns[FREQUENCIES_MAX];
+    } last;
+    bool known = shape->first == 0 && last.pairs == shape->pairs &&
+                 last.base == options->scalars[0] && last.scale == options->scalars[1];
+    if (known) {
+        memcpy(shape->turns, last.turns, sizeof last.turns);
+        return;
+    }
+    compute_turns(options, shape);
+    if (shape->first > 0) return;
+    last.base = options->scalars[0];
+    last.scale = options->scalars[1];
+    last.pairs = shape->pairs;
+    memcpy(last.turns, shape->turns, sizeof last.turns);
 }
 
 static VulkanReal rope_real(const TensorView *in, const TensorView *out) {

@@ -1,6 +1,7 @@
 // The stream of work: batches that are recorded, submitted without waiting and used again, barriers
 // where memory makes them necessary, and serials by which the host learns what is done.
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/source.h"
@@ -242,7 +243,7 @@ Status stream_submit(VulkanDevice *vulkan) {
 }
 
 void stream_note(VulkanBatch *batch, uint64_t cost) {
-    if (current_op) snprintf(batch->op, sizeof batch->op, "%s", current_op);
+    if (current_op) memccpy(batch->op, current_op, '\0', sizeof batch->op - 1);
     batch->origin = origin_current;
     batch->kernels++;
     batch->cost += cost;
