@@ -60,10 +60,11 @@ real4 fetch_panel(uint fetch, uint dtype, Panel panel, uint k_first) {
         place_of(fetch, i, side, depth);
         uint row = panel.side_first + side, column = k_first + depth;
         if (row < panel.side_end && column < k)
-            numbers[i] = load(panel.address,
-                              panel.base + int64_t(row) * panel.side_stride +
-                                  int64_t(column) * panel.depth_stride,
-                              dtype);
+            SET_LANE(numbers, i,
+                     load(panel.address,
+                          panel.base + int64_t(row) * panel.side_stride +
+                              int64_t(column) * panel.depth_stride,
+                          dtype));
     }
     return numbers;
 }

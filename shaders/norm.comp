@@ -12,10 +12,11 @@ layout(constant_id = 2) const bool CENTRED = false;
 layout(constant_id = 3) const uint GROUP = 256;
 layout(constant_id = 4) const uint LANES = 256;
 layout(constant_id = 5) const uint HELD = 0; // items a thread holds of a row; 0: it is read again
-layout(constant_id = 6) const bool VECTOR = false; // of all views
+layout(constant_id = 6) const uint ITEMS = 0; // a number each; four of a row; four of memory
 // Weight and bias are asked for with the row, not when they are wanted: where few rows leave
 // registers free and nothing else to do meanwhile.
 layout(constant_id = 7) const bool EARLY = false;
+const bool VECTOR = ITEMS > 0, SKEWED = ITEMS == 2;
 const uint NONE = 15;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, WEIGHT = DTYPES >> 8 & 15u,
            BIAS = DTYPES >> 12 & 15u;
@@ -36,12 +37,25 @@ JOIN_LANES(join_lanes, Sum, values, combine, sum_beside)
 
 real4 held[HELD_MAX], weights[HELD_MAX], biases[HELD_MAX];
 
+uint skew = 0;
+
+// Weights or biases of an item.
+real4 beside_of(uint64_t address, uint view, uint item, uint dtype) {
+    if (!SKEWED) return load_item(address, rows, view, 0L, item, dtype, VECTOR);
+    real4 x;
+    for (uint i = 0; i < 4; i++) {
+        uint element = clamp(item * 4 + i, skew, skew + uint(count) - 1) - skew;
+        SET_LANE(x, i, load(address, row_offset(rows, view, uint64_t(element)), dtype));
+    }
+    return x;
+}
+
 real4 weight_of(uint item) {
-    return load_item(weight_address, rows, 2, 0L, item, WEIGHT, VECTOR);
+    return beside_of(weight_address, 2, item, WEIGHT);
 }
 
 real4 bias_of(uint item) {
-    return load_item(bias_address, rows, 3, 0L, item, BIAS, VECTOR);
+    return beside_of(bias_address, 3, item, BIAS);
 }
 
 // Item `h` of this thread.
@@ -51,8 +65,9 @@ real4 item_of(int64_t from, uint h) {
                      VECTOR);
 }
 
-void put_item(inout Sum sum, real4 item, real mean, bool squared) {
-    real4 x = item - mean;
+void put_item(inout Sum sum, uint item, real4 value, real mean, bool squared) {
+    real4 x = value - mean;
+    if (SKEWED) x = only_inside(x, item, skew, uint(count), R(0));
     sum = sum_put(sum, total_of(squared ? x * x : x, WIDTH));
 }
 
@@ -62,10 +77,11 @@ Sum sum_row(int64_t from, uint items, real mean, bool squared) {
     Sum mine = sum_of(R(0));
     if (HELD > 0) {
         for (uint h = 0; h < HELD; h++)
-            if (lane + h * LANES < items) put_item(mine, held[h], mean, squared);
+            if (lane + h * LANES < items)
+                put_item(mine, lane + h * LANES, held[h], mean, squared);
     } else {
         for (uint h = 0; lane + h * LANES < items; h++)
-            put_item(mine, item_of(from, h), mean, squared);
+            put_item(mine, lane + h * LANES, item_of(from, h), mean, squared);
     }
     return join_lanes(0, mine, LANES);
 }
@@ -74,7 +90,10 @@ void store_of(int64_t to, uint h, real4 x) {
     uint item = thread_number() % LANES + h * LANES;
     if (WEIGHT != NONE) x *= EARLY ? weights[h] : weight_of(item);
     if (BIAS != NONE) x += EARLY ? biases[h] : bias_of(item);
-    store_item(out_address, rows, to, item, OUT_DTYPE, VECTOR, x);
+    if (SKEWED)
+        store_inside(out_address, to, item, skew, uint(count), OUT_DTYPE, x);
+    else
+        store_item(out_address, rows, to, item, OUT_DTYPE, VECTOR, x);
 }
 
 void main() {
@@ -83,10 +102,14 @@ void main() {
     bool exists = row < results; // the others help with the last one, for the barriers
     row = min(row, results - 1UL);
     int64_t from = kept_offset(rows, 1, row), to = kept_offset(rows, 0, row);
-    uint items = uint(count) / WIDTH;
+    if (SKEWED) skew = skew_of(in_address, from, IN_DTYPE);
+    from -= int64_t(skew);
+    to -= int64_t(skew);
+    uint items = (skew + uint(count) + WIDTH - 1) / WIDTH;
     for (uint h = 0; h < HELD; h++) {
         uint item = lane + h * LANES;
-        held[h] = load_item(in_address, rows, 1, from, min(item, items - 1), IN_DTYPE, VECTOR);
+        held[h] = load_item(in_address, rows, 1, from, min(item, items - 1), IN_DTYPE,
+                            VECTOR);
         if (EARLY && WEIGHT != NONE) weights[h] = weight_of(min(item, items - 1));
         if (EARLY && BIAS != NONE) biases[h] = bias_of(min(item, items - 1));
     }

@@ -13,7 +13,8 @@ layout(constant_id = 3) const uint GROUP = 256;
 layout(constant_id = 4) const uint LANES = 256;
 layout(constant_id = 5) const uint HELD = 0; // items a thread holds of a row; 0: it is read again
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4;
-const bool VECTOR = (VECTORS & 3u) == 3u;
+layout(constant_id = 6) const uint ITEMS = 0; // a number each; four of a row; four of memory
+const bool VECTOR = ITEMS > 0, SKEWED = ITEMS == 2;
 const uint WIDTH = VECTOR ? 4 : 1;
 
 layout(push_constant, scalar) uniform Push {
@@ -60,16 +61,21 @@ real4 powers_of(real4 item) {
 // What a thread knows of its row.
 struct Row {
     int64_t from, to;
-    uint items, lane;
+    uint items, lane, skew;
     bool exists;
 };
 
 real4 load_of(Row row, uint item) {
-    return load_item(in_address, rows, 1, row.from, item, IN_DTYPE, VECTOR);
+    real4 value = load_item(in_address, rows, 1, row.from, item, IN_DTYPE, VECTOR);
+    return SKEWED ? only_inside(value, item, row.skew, uint(count), -REAL_INFINITY) : value;
 }
 
 void store_of(Row row, uint item, real4 value) {
-    if (row.exists) store_item(out_address, rows, row.to, item, OUT_DTYPE, VECTOR, value);
+    if (!row.exists) return;
+    if (SKEWED)
+        store_inside(out_address, row.to, item, row.skew, uint(count), OUT_DTYPE, value);
+    else
+        store_item(out_address, rows, row.to, item, OUT_DTYPE, VECTOR, value);
 }
 
 // Powers are of distances from the thread's own largest item first, which no thread waits for: the
@@ -130,7 +136,10 @@ void main() {
     number = min(number, results - 1UL);
     row.from = kept_offset(rows, 1, number);
     row.to = kept_offset(rows, 0, number);
-    row.items = uint(count) / WIDTH;
+    row.skew = SKEWED ? skew_of(in_address, row.from, IN_DTYPE) : 0;
+    row.from -= int64_t(row.skew);
+    row.to -= int64_t(row.skew);
+    row.items = (row.skew + uint(count) + WIDTH - 1) / WIDTH;
     row.lane = thread % LANES;
     if (HELD > 0)
         held_row(row);

@@ -49,6 +49,42 @@ real4 load_item(uint64_t address, Rows rows, uint view, int64_t base, uint item,
     return real4(load(address, base + row_offset(rows, view, uint64_t(item)), dtype), 0, 0, 0);
 }
 
+// Rows whose numbers are neighbours but begin anywhere: items of four are those of memory, of which the
+// first has `skew` numbers before the row.
+uint skew_of(uint64_t address, int64_t base, uint dtype) {
+    return (uint(address) / element_bytes(dtype) + uint(base)) & 3u;
+}
+
+bool is_whole(uint item, uint skew, uint count) {
+    return (item > 0 || skew == 0) && item * 4 + 4 <= skew + count;
+}
+
+bool is_inside(uint item, uint lane, uint skew, uint count) {
+    uint at = item * 4 + lane;
+    return at >= skew && at < skew + count;
+}
+
+// What is outside becomes `other`.
+real4 only_inside(real4 x, uint item, uint skew, uint count, real other) {
+    if (is_whole(item, skew, count)) return x;
+    return real4(is_inside(item, 0, skew, count) ? x.x : other,
+                 is_inside(item, 1, skew, count) ? x.y : other,
+                 is_inside(item, 2, skew, count) ? x.z : other,
+                 is_inside(item, 3, skew, count) ? x.w : other);
+}
+
+void store_inside(uint64_t address, int64_t base, uint item, uint skew, uint count, uint dtype,
+                  real4 value) {
+    uint64_t first = element_address(address, base + 4L * int64_t(item), dtype);
+    if (is_whole(item, skew, count)) {
+        store4(first, dtype, value);
+        return;
+    }
+    for (uint lane = 0; lane < 4; lane++)
+        if (is_inside(item, lane, skew, count))
+            store_at(element_address(first, int64_t(lane), dtype), dtype, LANE(value, lane));
+}
+
 void store_item(uint64_t address, Rows rows, int64_t base, uint item, uint dtype, bool vector,
                 real4 value) {
     if (vector)

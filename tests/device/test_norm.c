@@ -28,33 +28,39 @@ static void run_softmax(Array *in, Array *out, bool logarithm) {
     assert_int_equal(run_kernel(KERNEL_SOFTMAX, &call), STATUS_OK);
 }
 
-static void check_softmax(DType dtype, Layout layout, int rank, const int64_t *dims,
-                          bool logarithm) {
-    Array in, out;
-    array_make(&in, dtype, layout, rank, dims);
-    for (int64_t i = 0; i < array_count(&in.view); i++) array_set(&in, i, 12 * array_random_real());
-    array_make(&out, dtype, (Layout)((layout + (rank > 1)) % LAYOUT_COUNT), rank, dims);
-    run_softmax(&in, &out, logarithm);
-    int64_t n = rank > 0 ? dims[rank - 1] : 1;
-    for (int64_t first = 0; first < array_count(&in.view); first += n) {
+// Runs it over an input that is filled here.
+static void compare_softmax(Array *in, Array *out, bool logarithm) {
+    DType dtype = in->view.dtype;
+    for (int64_t i = 0; i < array_count(&in->view); i++) array_set(in, i, 12 * array_random_real());
+    run_softmax(in, out, logarithm);
+    int64_t n = in->view.rank > 0 ? in->view.dims[in->view.rank - 1] : 1;
+    for (int64_t first = 0; first < array_count(&in->view); first += n) {
         double max = -INFINITY, sum = 0;
-        for (int64_t i = 0; i < n; i++) max = fmax(max, array_get(&in, first + i));
-        for (int64_t i = 0; i < n; i++) sum += exp(array_get(&in, first + i) - max);
+        for (int64_t i = 0; i < n; i++) max = fmax(max, array_get(in, first + i));
+        for (int64_t i = 0; i < n; i++) sum += exp(array_get(in, first + i) - max);
         for (int64_t i = 0; i < n; i++) {
-            double x = array_get(&in, first + i) - max, got = array_get(&out, first + i);
+            double x = array_get(in, first + i) - max, got = array_get(out, first + i);
             double expected = logarithm ? x - log(sum) : exp(x) / sum;
             double least = dtype == DTYPE_FLOAT16 ? 0x1p-25 : 0; // half of its smallest number
             // x itself is rounded, which its exponential magnifies.
             double bound = unit_of(dtype) * fabs(expected) * (1 + fabs(x) / 8) + least;
             if (logarithm) bound += unit_of(dtype);
             if (!(fabs(got - expected) <= bound))
-                fail_msg("%s of %s, layout %d, row of %lld: %.9g, expected %.9g",
-                         logarithm ? "log softmax" : "softmax", dtype_name(dtype), layout,
-                         (long long)n, got, expected);
+                fail_msg("%s of %s, row of %lld: %.9g, expected %.9g",
+                         logarithm ? "log softmax" : "softmax", dtype_name(dtype), (long long)n,
+                         got, expected);
         }
     }
-    array_free(&in);
-    array_free(&out);
+    array_free(in);
+    array_free(out);
+}
+
+static void check_softmax(DType dtype, Layout layout, int rank, const int64_t *dims,
+                          bool logarithm) {
+    Array in, out;
+    array_make(&in, dtype, layout, rank, dims);
+    array_make(&out, dtype, (Layout)((layout + (rank > 1)) % LAYOUT_COUNT), rank, dims);
+    compare_softmax(&in, &out, logarithm);
 }
 
 static void test_softmax(void **state) {
@@ -126,18 +132,18 @@ typedef struct NormCase {
     bool centred, weight, bias;
 } NormCase;
 
-static void check_norm(const NormCase *c, const int64_t dims[3]) {
-    Array in, out, operands[2];
-    array_make(&in, c->dtype, c->layout, 3, dims);
-    for (int64_t i = 0; i < array_count(&in.view); i++)
-        array_set(&in, i, 3 * array_random_real() + 1);
-    array_make(&out, c->dtype, (Layout)((c->layout + 1) % LAYOUT_COUNT), 3, dims);
+// Runs it over an input that is filled here.
+static void compare_norm(const NormCase *c, Array *in, Array *out) {
+    Array operands[2];
+    const int64_t *dims = in->view.dims + in->view.rank - c->count;
+    for (int64_t i = 0; i < array_count(&in->view); i++)
+        array_set(in, i, 3 * array_random_real() + 1);
     for (int k = 0; k < 2; k++) {
         array_make(&operands[k], c->weight_dtype, (Layout)(((int)c->layout + 2 + k) % LAYOUT_COUNT),
-                   c->count, dims + 3 - c->count);
+                   c->count, dims);
         array_fill_random(&operands[k]);
     }
-    KernelCall call = call_of(c->centred ? KERNEL_LAYER_NORM : KERNEL_RMS_NORM, &in, &out);
+    KernelCall call = call_of(c->centred ? KERNEL_LAYER_NORM : KERNEL_RMS_NORM, in, out);
     call.options.count = c->count;
     call.options.scalars[0] = 1e-5;
     call.n_inputs = c->bias ? 3 : (c->weight ? 2 : 1);
@@ -146,26 +152,33 @@ static void check_norm(const NormCase *c, const int64_t dims[3]) {
     assert_int_equal(run_kernel(c->centred ? KERNEL_LAYER_NORM : KERNEL_RMS_NORM, &call),
                      STATUS_OK);
     int64_t n = 1;
-    for (int d = 3 - c->count; d < 3; d++) n *= dims[d];
-    for (int64_t first = 0; first < array_count(&in.view); first += n) {
+    for (int d = 0; d < c->count; d++) n *= dims[d];
+    for (int64_t first = 0; first < array_count(&in->view); first += n) {
         double mean = 0, square = 0;
-        for (int64_t i = 0; i < n; i++) mean += array_get(&in, first + i) / (double)n;
+        for (int64_t i = 0; i < n; i++) mean += array_get(in, first + i) / (double)n;
         if (!c->centred) mean = 0;
         for (int64_t i = 0; i < n; i++)
-            square += pow(array_get(&in, first + i) - mean, 2) / (double)n;
+            square += pow(array_get(in, first + i) - mean, 2) / (double)n;
         for (int64_t i = 0; i < n; i++) {
-            double normal = (array_get(&in, first + i) - mean) / sqrt(square + 1e-5);
+            double normal = (array_get(in, first + i) - mean) / sqrt(square + 1e-5);
             double expected = normal * (c->weight ? array_get(&operands[0], i) : 1) +
                               (c->bias ? array_get(&operands[1], i) : 0);
-            double got = array_get(&out, first + i);
+            double got = array_get(out, first + i);
             if (!(fabs(got - expected) <= unit_of(c->dtype) * (fabs(expected) + 1)))
                 fail_msg("norm of %s over %d dims: %.9g, expected %.9g", dtype_name(c->dtype),
                          c->count, got, expected);
         }
     }
-    array_free(&in);
-    array_free(&out);
+    array_free(in);
+    array_free(out);
     for (int k = 0; k < 2; k++) array_free(&operands[k]);
+}
+
+static void check_norm(const NormCase *c, const int64_t dims[3]) {
+    Array in, out;
+    array_make(&in, c->dtype, c->layout, 3, dims);
+    array_make(&out, c->dtype, (Layout)((c->layout + 1) % LAYOUT_COUNT), 3, dims);
+    compare_norm(c, &in, &out);
 }
 
 static void test_norms(void **state) {
@@ -183,6 +196,41 @@ static void test_norms(void **state) {
                             kind >= 2, kind == 1 || kind == 3 || kind == 5, kind >= 4};
                         check_norm(&c, shapes[s]);
                     }
+}
+
+// Three rows inside a wider matrix, which begin anywhere.
+static void make_inside(Array *array, DType dtype, int64_t width, int start) {
+    array_make(array, dtype, LAYOUT_PLAIN, 2, (const int64_t[]){3, width + 5});
+    array->view.dims[1] = width;
+    array->view.offset = (size_t)start * dtype_size(dtype);
+}
+
+static void check_inside(DType dtype, int64_t width, const int starts[2]) {
+    Array in, out;
+    for (int logarithm = 0; logarithm < 2; logarithm++) {
+        make_inside(&in, dtype, width, starts[0]);
+        make_inside(&out, dtype, width, starts[1]);
+        compare_softmax(&in, &out, logarithm);
+    }
+    for (int centred = 0; centred < 2; centred++) {
+        NormCase c = {dtype, dtype, LAYOUT_STEPPED, 1, centred, true, centred};
+        make_inside(&in, dtype, width, starts[0]);
+        make_inside(&out, dtype, width, starts[1]);
+        compare_norm(&c, &in, &out);
+    }
+}
+
+// Alike in input and output, and not.
+static void test_rows_inside_others(void **state) {
+    (void)state;
+    static const int64_t widths[] = {64, 67, 1029};
+    static const int starts[][2] = {{0, 0}, {3, 3}, {2, 1}};
+    for (int d = 0; d < DTYPES; d++)
+        for (int w = 0; w < 3; w++)
+            for (int s = 0; s < 3; s++) check_inside(dtypes[d], widths[w], starts[s]);
+    check_inside(DTYPE_FLOAT32, 9003, starts[1]);
+    check_inside(DTYPE_FLOAT32, 33003, starts[1]);
+    check_inside(DTYPE_FLOAT32, 32768, starts[0]);
 }
 
 static void test_refusals(void **state) {
@@ -204,6 +252,7 @@ static int run_suite(void) {
         cmocka_unit_test(test_special_rows),
         cmocka_unit_test(test_log_softmax_of_large_numbers),
         cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_rows_inside_others),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 enum {
     GROUP = 256,
+    SKEWED_MIN = 64,   // numbers of a row that begins anywhere, to be read four at a time
     GROUP_SMALL = 128, // for rows of softmax.comp and norm.comp that need no more threads
     GROUP_LARGE = 1024,
     LANES_NEAR = 32, // up to so many threads share a row
@@ -83,6 +84,34 @@ uint32_t vulkan_row_lanes(uint64_t items, uint32_t most) {
     while (lanes < most && lanes < LANES_NEAR && lanes * ITEMS_NEAR < items) lanes *= 2;
     while (lanes < most && lanes * ITEMS_FAR < items) lanes *= 2;
     return lanes;
+}
+
+static int64_t first_number(const TensorView *view) {
+    return (int64_t)(vulkan_address(view) / dtype_size(view->dtype));
+}
+
+// What softmax.comp and norm.comp take at once: a number, four of a row, or four of memory.
+typedef enum RowItems { ITEMS_SINGLE, ITEMS_VECTOR, ITEMS_SKEWED } RowItems;
+
+static uint64_t count_items(const VulkanRows *rows, RowItems items) {
+    if (items == ITEMS_SKEWED) return (rows->count + 6) / 4; // with what is before and after
+    return items == ITEMS_VECTOR ? rows->count / 4 : rows->count;
+}
+
+// Input and output have neighbours beside each other, in items of four that lie alike in both.
+static bool is_skewed(const VulkanRows *rows, const TensorView *out, const TensorView *in) {
+    const Walk *row = &rows->row, *kept = &rows->kept;
+    if (rows->count < SKEWED_MIN || row->rank != 1) return false;
+    if (row->strides[0][0] != 1 || row->strides[1][0] != 1) return false;
+    int64_t apart = first_number(out) - first_number(in);
+    for (int d = 0; d < kept->rank; d++) apart |= kept->strides[0][d] - kept->strides[1][d];
+    return (apart & 3) == 0;
+}
+
+static RowItems choose_items(const VulkanRows *rows, bool vector, const TensorView *out,
+                             const TensorView *in) {
+    if (vector) return ITEMS_VECTOR;
+    return is_skewed(rows, out, in) ? ITEMS_SKEWED : ITEMS_SINGLE;
 }
 
 // How softmax.comp and norm.comp share a row among threads.
@@ -289,8 +318,10 @@ Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
     add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
     add_constant(&dispatch, call->options.flag);
     bool vector = vulkan_rows_vector(&rows, 0) && vulkan_rows_vector(&rows, 1);
-    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count, rows.results);
+    RowItems items = choose_items(&rows, vector, out, in);
+    RowShare share = share_row(device, count_items(&rows, items), rows.results);
     add_share(&dispatch, share);
+    add_constant(&dispatch, items);
     RowsPush push = rows_push(call, &rows);
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
@@ -347,9 +378,10 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     bool vector = true;
     for (int v = 0; v < ROW_VIEWS; v++)
         if (v < 2 || trailing[v - 2]) vector = vector && vulkan_rows_vector(&rows, v);
-    RowShare share = share_row(device, vector ? rows.count / 4 : rows.count, rows.results);
+    RowItems items = choose_items(&rows, vector, out, in);
+    RowShare share = share_row(device, count_items(&rows, items), rows.results);
     add_share(&dispatch, share);
-    add_constant(&dispatch, vector);
+    add_constant(&dispatch, items);
     add_constant(&dispatch, share.held > 0 && share.held <= HELD_OF_FEW);
     NormPush push = {.in = vulkan_address(in),
                      .out = vulkan_address(out),
