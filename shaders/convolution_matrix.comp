@@ -131,7 +131,7 @@ void main() {
     uvec4 weight[2];
     uint mine[DEPTH], there;
     fetch(weight, mine, there);
-    for (uint panel = 0; panel < panels_all; panel++) {
+    [[dont_unroll]] for (uint panel = 0; panel < panels_all; panel++) {
         barrier();
         [[unroll]] for (uint i = 0; i < 2; i++)
             panels[(thread / 8 + i * 16) * W_PITCH + thread % 8] = weight[i];
