@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the whole suite and ends with the line `N passed, N failed`: on the CPU, and where a Vulkan
 driver is present (a software driver will do) a second time on that device, what makes tensors: unit
-tests of the layers from device/ up, all scripts, and cases whose class says `every_device`. The same
+tests of the layers from device/ up (those of device/vulkan/ in this pass alone), all scripts, and cases whose class says `every_device`. The same
 output is expected from both. `--device` runs one of the two, or the pass on vulkan:N.
 
 Three kinds of test: cmocka programs (BUILD/tests/*), scripts that say what they print
@@ -33,7 +33,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("TL_FIXTURES") or ROOT.parent / "shared")
 TIME_LIMIT_S = 600
-DEVICE_LAYERS = ("device_", "tensor_", "model_", "interp_")
+DEVICE_LAYERS = ("device_", "vulkan_", "tensor_", "model_", "interp_")
 DIRECTIVE = re.compile(r"//\s*(expect error|expect stderr|expect|exit|args|options|env|device|stdin):[ ]?(.*)$")
 
 
@@ -172,13 +172,17 @@ def run_cases(tl, patterns, device):
     return outcomes
 
 
+def is_of_pass(program, device):
+    return program.startswith(DEVICE_LAYERS) if device != "cpu" else not program.startswith("vulkan_")
+
+
 def run_pass(tl, device, kinds, patterns):
     jobs = []
     if "unit" in kinds:
         programs = sorted(p for p in (tl.parent / "tests").glob("*")
                           if os.access(p, os.X_OK) and not p.name.startswith("fuzz_"))
         jobs += [(run_unit, p, device) for p in programs if is_wanted(p.name, patterns)
-                 and (device == "cpu" or p.name.startswith(DEVICE_LAYERS))]
+                 and is_of_pass(p.name, device)]
     if "scripts" in kinds:
         scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))
         jobs += [(run_script, tl, p, device) for p in scripts if is_wanted(str(p), patterns)]
