@@ -101,7 +101,8 @@ real real_exp(real x) {
 }
 
 // exp of x <= 0, but 0 where that is not a normal number. Few instructions, for shaders with many:
-// the device's own power of a number in [-1/2, 1/2], which is off by 4 units of the last place at most.
+// the device's own power of a number in [-1/2, 1/2], which is off by at most 4 units of the last
+// place.
 real falling_exp(real x) {
     const real SHIFT = 12582912.0;
     real shifted = fma(x, R(1.44269504088896340736), SHIFT);

@@ -49,8 +49,8 @@ real4 load_item(uint64_t address, Rows rows, uint view, int64_t base, uint item,
     return real4(load(address, base + row_offset(rows, view, uint64_t(item)), dtype), 0, 0, 0);
 }
 
-// Rows whose numbers are neighbours but begin anywhere: items of four are those of memory, of which the
-// first has `skew` numbers before the row.
+// Rows whose numbers are neighbours but begin anywhere: items of four are those of memory, of which
+// the first has `skew` numbers before the row.
 uint skew_of(uint64_t address, int64_t base, uint dtype) {
     return (uint(address) / element_bytes(dtype) + uint(base)) & 3u;
 }
