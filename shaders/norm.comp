@@ -115,7 +115,8 @@ void main() {
     }
     real mean = R(0);
     if (CENTRED) mean = real_of_sum(sum_row(from, items, R(0), false)) / real(count);
-    for (uint h = 0; CENTRED && h < HELD; h++) held[h] -= mean;
+    if (CENTRED)
+        for (uint h = 0; h < HELD; h++) held[h] -= mean;
     real away = HELD > 0 ? R(0) : mean; // of what is read again
     real square = real_of_sum(sum_row(from, items, away, true));
     real factor = R(1) / sqrt(square / real(count) + real(eps));

@@ -149,6 +149,7 @@ static void bench_all_rows(int64_t n) {
     bench_rows("softmax of 4096 float16", KERNEL_SOFTMAX, DTYPE_FLOAT16, n, 4096);
     bench_rows("rms_norm of 4096", KERNEL_RMS_NORM, DTYPE_FLOAT32, n, 4096);
     bench_rows("layer_norm of 4096", KERNEL_LAYER_NORM, DTYPE_FLOAT32, n, 4096);
+    bench_rows("layer_norm of 4096 float64", KERNEL_LAYER_NORM, DTYPE_FLOAT64, n, 4096);
     bench_rows("layer_norm of 4096 float16", KERNEL_LAYER_NORM, DTYPE_FLOAT16, n, 4096);
 }
 

@@ -119,17 +119,19 @@ typedef struct RowShare {
     uint32_t group, lanes, held;
 } RowShare;
 
-// Rows that leave most of a device idle are shared by more threads.
-static RowShare share_row(const Device *device, uint64_t items, uint64_t rows) {
+// Rows that leave most of a device idle are shared by more threads; so are those of float64, of
+// which registers hold half as many.
+static RowShare share_row(const Device *device, uint64_t items, uint64_t rows, VulkanReal real) {
     uint64_t most = vulkan_features(device)->group_threads_max;
-    uint32_t held = rows < ROWS_MANY ? HELD_OF_FEW : HELD_MAX;
+    uint32_t held_most = real == REAL_F64 ? HELD_MAX / 2 : HELD_MAX;
+    uint32_t held = rows < ROWS_MANY ? HELD_OF_FEW : held_most;
     RowShare share = {GROUP_SMALL, 1, 0};
     while (share.lanes < GROUP_LARGE && share.lanes * 2 <= most && share.lanes * held < items) {
         share.lanes *= 2;
-        if (share.lanes == GROUP) held = HELD_MAX;
+        if (share.lanes == GROUP) held = held_most;
     }
     if (share.lanes > share.group) share.group = share.lanes;
-    if (items <= (uint64_t)share.lanes * HELD_MAX)
+    if (items <= (uint64_t)share.lanes * held_most)
         share.held = (uint32_t)((items + share.lanes - 1) / share.lanes);
     return share;
 }
@@ -313,13 +315,14 @@ Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
                                     .row_rank = in->rank},
                         &rows);
     TRY(vulkan_rows_check(device, call, &rows));
+    VulkanReal real = float_real(in, out);
     VulkanDispatch dispatch =
-        rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SOFTMAX_F32, float_real(in, out)));
+        rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SOFTMAX_F32, real));
     add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
     add_constant(&dispatch, call->options.flag);
     bool vector = vulkan_rows_vector(&rows, 0) && vulkan_rows_vector(&rows, 1);
     RowItems items = choose_items(&rows, vector, out, in);
-    RowShare share = share_row(device, count_items(&rows, items), rows.results);
+    RowShare share = share_row(device, count_items(&rows, items), rows.results, real);
     add_share(&dispatch, share);
     add_constant(&dispatch, items);
     RowsPush push = rows_push(call, &rows);
@@ -379,7 +382,7 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     for (int v = 0; v < ROW_VIEWS; v++)
         if (v < 2 || trailing[v - 2]) vector = vector && vulkan_rows_vector(&rows, v);
     RowItems items = choose_items(&rows, vector, out, in);
-    RowShare share = share_row(device, count_items(&rows, items), rows.results);
+    RowShare share = share_row(device, count_items(&rows, items), rows.results, real);
     add_share(&dispatch, share);
     add_constant(&dispatch, items);
     add_constant(&dispatch, share.held > 0 && share.held <= HELD_OF_FEW);
