@@ -21,7 +21,8 @@ enum {
     FEW_AT_ONCE = 8,          // keys of a thread, with one row
     FEW_STRIDE_MAX = 1 << 20, // so that a step of its keys is counted in 32 bits
     KEYS_MANY = 1024,         // that rows share what is read of them
-    TURNS_OF_PART = 3,        // as many as a join of parts takes, or what more threads save
+    TURNS_OF_FEW = 2,         // before more threads share the keys
+    TURNS_OF_PART = 3,        // as many as a join of parts takes
     GROUPS_ENOUGH = 512,      // workgroups that keep a large device busy
 };
 
@@ -260,7 +261,7 @@ static FewShare share_few(const Device *device, const AttentionShape *shape, uin
     uint32_t most = vulkan_features(device)->group_threads_max;
     if (most > FEW_THREADS_MAX) most = FEW_THREADS_MAX;
     for (FewShare wider = share; shape->keys < KEYS_MANY && wider.threads * 2 <= most &&
-                                 keys_of_turn(&share) * TURNS_OF_PART < shape->keys;
+                                 keys_of_turn(&share) * TURNS_OF_FEW < shape->keys;
          share = wider) {
         wider.threads *= 2;
         if (!fits_shared(device, &wider, real)) break;
