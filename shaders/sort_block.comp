@@ -53,7 +53,7 @@ uint element_of(uint j) {
     return subgroup_first + j * gl_SubgroupSize;
 }
 
-uint digit_of(Key key, uint bit) {
+uint digit_at(Key key, uint bit) {
     return uint(key >> bit) & (DIGITS - 1);
 }
 
@@ -110,34 +110,58 @@ void place_digits() {
 
 #define EACH_NUMBER(j) [[unroll]] for (uint j = 0; j < EACH; j++)
 
+// Of each number a thread keeps the key and a word: the element that it was, and in the upper half its
+// rank. Registers decide how many blocks a device works on at once.
+uint element_in(uint word) {
+    return word & 0xFFFFu;
+}
+
+uint rank_in(uint word) {
+    return word >> 16;
+}
+
+// By a digit of the key, or by rows, of which there are fewer than digits.
+uint digit_of(Key key, uint word, uint bit, bool by_rows) {
+    return by_rows ? min(element_in(word) / count, DIGITS - 1) : digit_at(key, bit);
+}
+
 // Where the block's order by digits puts each of the thread's numbers.
-void rank_all(uint digits[EACH], out uint ranks[EACH]) {
+void rank_all(Key held[EACH], inout uint words[EACH], uint bit, bool by_rows) {
     clear_totals();
-    EACH_NUMBER(j) ranks[j] = rank_of(digits[j]);
+    EACH_NUMBER(j) {
+        uint rank = rank_of(digit_of(held[j], words[j], bit, by_rows));
+        words[j] = element_in(words[j]) | rank << 16;
+    }
     place_digits();
-    EACH_NUMBER(j) ranks[j] += starts[digits[j]] + totals[gl_SubgroupID * DIGITS + digits[j]];
+    EACH_NUMBER(j) {
+        uint digit = digit_of(held[j], words[j], bit, by_rows);
+        words[j] += starts[digit] + totals[gl_SubgroupID * DIGITS + digit] << 16;
+    }
 }
 
 // Each number goes to its rank; the thread takes those of its elements.
-void permute(uint ranks[EACH], inout uint numbers[EACH]) {
+void permute_keys(uint words[EACH], inout Key held[EACH]) {
     barrier();
-    EACH_NUMBER(j) exchange[ranks[j]] = numbers[j];
+    EACH_NUMBER(j) exchange[rank_in(words[j])] = uint(held[j]);
     barrier();
-    EACH_NUMBER(j) numbers[j] = exchange[element_of(j)];
+#if KEY_BITS == 64
+    EACH_NUMBER(j)
+        held[j] = (held[j] & 0xFFFFFFFF00000000UL) | uint64_t(exchange[element_of(j)]);
+    barrier();
+    EACH_NUMBER(j) exchange[rank_in(words[j])] = uint(held[j] >> 32);
+    barrier();
+    EACH_NUMBER(j)
+        held[j] = (held[j] & 0xFFFFFFFFUL) | uint64_t(exchange[element_of(j)]) << 32;
+#else
+    EACH_NUMBER(j) held[j] = exchange[element_of(j)];
+#endif
 }
 
-void permute_keys(uint ranks[EACH], inout Key keys_held[EACH]) {
-#if KEY_BITS == 64
-    uint halves[EACH];
-    EACH_NUMBER(j) halves[j] = uint(keys_held[j]);
-    permute(ranks, halves);
-    EACH_NUMBER(j) keys_held[j] = Key(halves[j]) | (keys_held[j] & 0xFFFFFFFF00000000UL);
-    EACH_NUMBER(j) halves[j] = uint(keys_held[j] >> 32);
-    permute(ranks, halves);
-    EACH_NUMBER(j) keys_held[j] = Key(halves[j]) << 32 | (keys_held[j] & 0xFFFFFFFFUL);
-#else
-    permute(ranks, keys_held);
-#endif
+void permute_elements(inout uint words[EACH]) {
+    barrier();
+    EACH_NUMBER(j) exchange[rank_in(words[j])] = element_in(words[j]);
+    barrier();
+    EACH_NUMBER(j) words[j] = exchange[element_of(j)];
 }
 
 // Numbers beyond the block's end are put after all others.
@@ -157,49 +181,47 @@ uint place_at(uint element) {
 void count_block(Key held[EACH]) {
     for (uint d = thread; d < DIGITS; d += THREADS) starts[d] = 0;
     barrier();
-    EACH_NUMBER(j) if (element_of(j) < size) atomicAdd(starts[digit_of(held[j], first_bit)], 1);
+    EACH_NUMBER(j) if (element_of(j) < size) atomicAdd(starts[digit_at(held[j], first_bit)], 1);
     barrier();
     for (uint d = thread; d < DIGITS; d += THREADS)
         Word(counts + uint64_t((row * DIGITS + d) * blocks + block) * 4UL).v = starts[d];
 }
 
 void move_block(Key held[EACH]) {
-    uint digits[EACH], ranks[EACH], moved[EACH], to[EACH];
-    EACH_NUMBER(j) digits[j] = digit_of(held[j], first_bit);
-    EACH_NUMBER(j) moved[j] = element_of(j) < size ? place_at(element_of(j)) : 0;
-    rank_all(digits, ranks);
-    permute_keys(ranks, held);
+    uint words[EACH];
+    EACH_NUMBER(j) words[j] = 0;
+    rank_all(held, words, first_bit, false);
+    permute_keys(words, held);
     for (uint d = thread; d < DIGITS; d += THREADS) {
         uint at = (row * DIGITS + d) * blocks + block;
         starts[d] = (at > 0 ? Word(counts + uint64_t(at - 1) * 4UL).v : 0) - starts[d];
     }
-    permute(ranks, moved); // its barriers are for `starts` too
+    barrier();
+    EACH_NUMBER(j) exchange[rank_in(words[j])] = element_of(j) < size ? place_at(element_of(j)) : 0;
+    barrier();
     EACH_NUMBER(j) {
         uint e = element_of(j);
-        uint at = starts[digit_of(held[j], first_bit)] + e;
-        if (e < size) Word(out_places + uint64_t(at) * 4UL).v = moved[j];
+        uint at = starts[digit_at(held[j], first_bit)] + e;
+        if (e < size) Word(out_places + uint64_t(at) * 4UL).v = exchange[e];
         if (e < size && out_keys != 0UL) Keys(out_keys + uint64_t(at) * KEY_BYTES).v = held[j];
     }
 }
 
 void sort_block(Key held[EACH]) {
-    uint digits[EACH], ranks[EACH], elements[EACH];
-    EACH_NUMBER(j) elements[j] = element_of(j);
+    uint words[EACH];
+    EACH_NUMBER(j) words[j] = element_of(j);
     uint passes = (end_bit - first_bit + 7) / 8;
-    for (uint p = 0; p < passes + uint(together > 1); p++) { // last by rows, fewer than DIGITS
-        uint bit = min(first_bit + p * 8, end_bit - 1);
-        EACH_NUMBER(j)
-            digits[j] = p < passes ? digit_of(held[j], bit) : min(elements[j] / count, DIGITS - 1);
-        rank_all(digits, ranks);
-        permute(ranks, elements);
-        permute_keys(ranks, held);
+    for (uint p = 0; p < passes + uint(together > 1); p++) {
+        rank_all(held, words, min(first_bit + p * 8, end_bit - 1), p == passes);
+        permute_keys(words, held);
+        permute_elements(words);
     }
     uint length = min(count, BLOCK);
     EACH_NUMBER(j) {
         uint e = element_of(j), at = e % length;
         uint to = (row + e / length) * out_count + block * wanted + at;
         if (e < size && at < wanted) {
-            Word(out_places + uint64_t(to) * 4UL).v = place_at(elements[j]);
+            Word(out_places + uint64_t(to) * 4UL).v = place_at(words[j]);
             if (out_keys != 0UL) Keys(out_keys + uint64_t(to) * KEY_BYTES).v = held[j];
         }
     }
