@@ -1,5 +1,5 @@
-// What the files that turn KernelCalls into dispatches share: names of modules per compute type, views
-// cut into rows, and one way to fill in a dispatch. Knows no Vulkan type.
+// What the files that turn KernelCalls into dispatches share: names of modules per compute type,
+// views cut into rows, and one way to fill in a dispatch. Knows no Vulkan type.
 #ifndef DEVICE_VULKAN_KERNELS_H
 #define DEVICE_VULKAN_KERNELS_H
 
@@ -45,6 +45,7 @@ bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status);
 // ATTENTION with `columns` numbers of each value at a time.
 Status vulkan_attend_slices(Device *device, const KernelCall *call, int64_t columns) MUST_USE;
 
+enum { VULKAN_SORT_ROOMS = 2 };
 // Keys to be sorted, row after row, and their places: the numbers of elements in their rows.
 typedef struct VulkanSort {
     Device *device;
@@ -54,7 +55,11 @@ typedef struct VulkanSort {
     uint32_t first_bit, end_bit; // the bits of keys that decide
     bool wide, keep_keys;        // keys of 64 bits, else of 32; they are wanted sorted
     TensorView keys, places;     // scratch: keys are given, places are made
+    // Bytes (dims[0] of them) that may be written over until the places are there; no buffer: none.
+    TensorView rooms[VULKAN_SORT_ROOMS];
 } VulkanSort;
+// Scratch that need not outlast the sorting, in one of the rooms if it fits.
+Status vulkan_sort_room(VulkanSort *sort, DType dtype, uint64_t count, TensorView *out) MUST_USE;
 // Stable: places of equal keys rise. rows * count is less than 2^32.
 Status vulkan_sort(VulkanSort *sort) MUST_USE;
 void vulkan_sort_end(VulkanSort *sort); // lets keys and places go

@@ -87,6 +87,24 @@ static Status scratch(const VulkanSort *sort, DType dtype, uint64_t count, Tenso
     return vulkan_scratch(sort->device, dtype, (int64_t)count, out);
 }
 
+Status vulkan_sort_room(VulkanSort *sort, DType dtype, uint64_t count, TensorView *out) {
+    uint64_t bytes = count * dtype_size(dtype);
+    for (int r = 0; r < VULKAN_SORT_ROOMS; r++) {
+        TensorView *room = &sort->rooms[r];
+        if (!room->buffer || (uint64_t)room->dims[0] < bytes || room->offset % 8 != 0) continue;
+        *out = (TensorView){.buffer = buffer_retain(room->buffer),
+                            .offset = room->offset,
+                            .dtype = dtype,
+                            .rank = 1,
+                            .dims = {(int64_t)count},
+                            .strides = {1}};
+        room->offset += bytes;
+        room->dims[0] -= (int64_t)bytes;
+        return STATUS_OK;
+    }
+    return scratch(sort, dtype, count, out);
+}
+
 static void drop(TensorView *view) {
     if (view->buffer) buffer_release(view->buffer);
     *view = (TensorView){0};
@@ -131,11 +149,13 @@ static Status sort_blocks(VulkanSort *sort, bool keep_keys) {
 }
 
 typedef struct Digits {
-    TensorView keys, places, counts, sums; // scratch
+    TensorView keys, counts, sums;
+    TensorView places[2]; // places[0] takes the last digit's
 } Digits;
 
 static Status move_digit(VulkanSort *sort, Digits *other, uint32_t bit) {
-    bool last = bit + DIGIT_BITS >= sort->end_bit;
+    uint32_t left = (sort->end_bit - bit - 1) / DIGIT_BITS; // digits after this one
+    TensorView *to = &other->places[left % 2], keys = sort->keys;
     Step step = {.kind = COUNT,
                  .keys = &sort->keys,
                  .places = &sort->places,
@@ -150,33 +170,37 @@ static Status move_digit(VulkanSort *sort, Digits *other, uint32_t bit) {
                        .outputs = {&other->sums},
                        .op_name = sort->op_name};
     TRY(vulkan_kernel_SCAN(sort->device, &scan));
-    if (!other->places.buffer)
-        TRY(scratch(sort, DTYPE_INT32, (uint64_t)sort->rows * sort->count, &other->places));
     step.kind = MOVE;
     step.counts = &other->sums;
-    step.out_keys = last && !sort->keep_keys ? NULL : &other->keys;
-    step.out_places = &other->places;
+    step.out_keys = left == 0 && !sort->keep_keys ? NULL : &other->keys;
+    step.out_places = to;
     TRY(run_step(sort, &step));
-    TensorView keys = sort->keys, places = sort->places;
     sort->keys = other->keys;
-    sort->places = other->places;
     other->keys = keys;
-    other->places = places;
+    sort->places = *to;
     return STATUS_OK;
 }
 
-static Status sort_digits(VulkanSort *sort) {
+static Status make_digits(VulkanSort *sort, Digits *out) {
     uint32_t block = blocks_of(sort->device).size;
+    uint64_t all = (uint64_t)sort->rows * sort->count;
     uint64_t counts = (uint64_t)sort->rows * ((sort->count + block - 1) / block) * DIGITS;
+    TRY(vulkan_sort_room(sort, key_dtype(sort), all, &out->keys));
+    TRY(vulkan_sort_room(sort, DTYPE_INT32, all, &out->places[1]));
+    TRY(scratch(sort, DTYPE_INT32, all, &out->places[0]));
+    TRY(scratch(sort, DTYPE_INT32, counts, &out->counts));
+    return scratch(sort, DTYPE_INT32, counts, &out->sums);
+}
+
+static Status sort_digits(VulkanSort *sort) {
     Digits other = {0};
-    Status status = scratch(sort, key_dtype(sort), (uint64_t)sort->rows * sort->count, &other.keys);
-    if (status == STATUS_OK) status = scratch(sort, DTYPE_INT32, counts, &other.counts);
-    if (status == STATUS_OK) status = scratch(sort, DTYPE_INT32, counts, &other.sums);
+    Status status = make_digits(sort, &other);
     for (uint32_t bit = sort->first_bit; bit < sort->end_bit && status == STATUS_OK;
          bit += DIGIT_BITS)
         status = move_digit(sort, &other, bit);
+    sort->places = other.places[0];
     drop(&other.keys);
-    drop(&other.places);
+    drop(&other.places[1]);
     drop(&other.counts);
     drop(&other.sums);
     return status;

@@ -112,6 +112,16 @@ static Status prepare(Sort *sort, TensorView *values) {
                 sort->device->name);
 }
 
+// Outputs are written last: until then what is sorted may lie there, which saves as much scratch.
+static void offer_rooms(Sort *sort) {
+    for (int i = 0; i < VULKAN_SORT_ROOMS; i++) {
+        const TensorView *out = sort->call->outputs[1 - i];
+        if (!out || !view_is_contiguous(out) || out->buffer == sort->in->buffer) continue;
+        sort->keys.rooms[i] = *out;
+        sort->keys.rooms[i].dims[0] = view_count(out) * (int64_t)dtype_size(out->dtype);
+    }
+}
+
 Status vulkan_kernel_SORT(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view;
     if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
@@ -126,8 +136,9 @@ Status vulkan_kernel_SORT(Device *device, const KernelCall *call) {
                              .count = (uint32_t)count,
                              .wanted = sort.wanted};
     describe_keys(in->dtype, &sort.keys);
+    offer_rooms(&sort);
     DType dtype = sort.keys.wide ? DTYPE_INT64 : DTYPE_INT32;
-    TRY(vulkan_scratch(device, dtype, (int64_t)(results * count), &sort.keys.keys));
+    TRY(vulkan_sort_room(&sort.keys, dtype, results * count, &sort.keys.keys));
     Status status = run_sort(&sort);
     vulkan_sort_end(&sort.keys);
     return status;
