@@ -1,5 +1,5 @@
 // ARANGE: start + i * step into a contiguous output; FILL is one of step 0. A thread makes ITEMS items
-// of four neighbours.
+// of WIDTH neighbours, at most 16 bytes.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -23,16 +23,20 @@ real value_at(uint64_t i) {
 
 void main() {
     uint64_t item = group_number() * uint64_t(GROUP * ITEMS) + uint64_t(gl_LocalInvocationID.x);
-    uint bytes = element_bytes(OUT_DTYPE);
-    bool aligned = (uint(out_address) & 4 * bytes - 1) == 0;
+    uint bytes = element_bytes(OUT_DTYPE), width = bytes == 8 ? 2 : 4;
+    bool aligned = (uint(out_address) & width * bytes - 1) == 0;
     for (uint k = 0; k < ITEMS; k++, item += uint64_t(GROUP)) {
-        uint64_t i = item * 4UL;
-        if (aligned && i + 4UL <= count) {
-            store4(out_address + i * uint64_t(bytes), OUT_DTYPE,
-                   real4(value_at(i), value_at(i + 1UL), value_at(i + 2UL), value_at(i + 3UL)));
+        uint64_t i = item * uint64_t(width), end = i + uint64_t(width);
+        if (aligned && end <= count) {
+            uint64_t address = out_address + i * uint64_t(bytes);
+            if (width == 2)
+                store2(address, OUT_DTYPE, value_at(i), value_at(i + 1UL));
+            else
+                store4(address, OUT_DTYPE,
+                       real4(value_at(i), value_at(i + 1UL), value_at(i + 2UL), value_at(i + 3UL)));
             continue;
         }
-        for (uint64_t end = min(i + 4UL, count); i < end; i++)
+        for (; i < min(end, count); i++)
             store(out_address, int64_t(i), OUT_DTYPE, value_at(i));
     }
 }

@@ -1,5 +1,5 @@
 // RANDOM: Philox4x32-10. A number depends on key and counter alone; two neighbours share a block. A
-// thread makes the four numbers of two blocks. The arithmetic is that of the CPU's kernel, step by
+// thread makes the numbers of two blocks, or of one where two numbers are 16 bytes. The arithmetic is that of the CPU's kernel, step by
 // step.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -14,7 +14,7 @@ layout(constant_id = 1) const uint DISTRIBUTION = 0;
 const uint UNIFORM = 0, NORMAL = 1, INTEGERS = 2, BERNOULLI = 3;
 layout(push_constant, scalar) uniform Push {
     uint64_t out_address, count, key, counter;
-    real a, b, highest; // low and width; mean and deviation; low and range; threshold of 53 bits
+    real a, b, highest; // low and width; mean and deviation; low and range; bits of a threshold
 };
 
 // The words of a block.
@@ -99,14 +99,18 @@ uint64_t high_product(uint64_t x, uint64_t y) {
     return x_high * y_high + (middle >> 32) + (other >> 32);
 }
 
-#if defined(REAL_I64)
+#if defined(REAL_F32)
+float number_of(uint high, uint low) { // of BERNOULLI: the threshold has 53 bits
+    return bits_of(high, low) >> 11 < bits_of(floatBitsToUint(b), floatBitsToUint(a)) ? 1.0 : 0.0;
+}
+#elif defined(REAL_I64)
 int64_t number_of(uint high, uint low) {
-    uint64_t bits = bits_of(high, low);
-    if (DISTRIBUTION == INTEGERS) return a + int64_t(high_product(bits, uint64_t(b)));
-    return int64_t(bits >> 11) < a ? 1L : 0L;
+    return a + int64_t(high_product(bits_of(high, low), uint64_t(b)));
 }
 #elif defined(REAL_F64)
 double number_of(uint high, uint low) {
+    if (DISTRIBUTION == BERNOULLI)
+        return bits_of(high, low) >> 11 < doubleBitsToUint64(a) ? 1.0LF : 0.0LF;
     precise double number = a + fraction_of(high, low) * b;
     return number < highest ? number : highest;
 }
@@ -118,28 +122,31 @@ real2 numbers_of(uint64_t block) {
 #ifndef REAL_I64
     if (DISTRIBUTION == NORMAL) return normal_numbers(words);
 #endif
-#ifdef REAL_F32
-    return real2(0);
-#else
     return real2(number_of(words.x, words.y), number_of(words.z, words.w));
-#endif
 }
 
 void main() {
     uint64_t item = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
     uint64_t odd = counter & 1UL; // then the first block's first number is not wanted
-    int64_t i = int64_t(item * 4UL) - int64_t(odd), end = int64_t(count);
+    uint bytes = element_bytes(OUT_DTYPE), width = bytes == 8 ? 2 : 4;
+    int64_t i = int64_t(item * uint64_t(width)) - int64_t(odd), end = int64_t(count);
     if (i >= end) return;
-    uint64_t block = (counter >> 1) + item * 2UL;
-    real4 numbers = real4(numbers_of(block), numbers_of(block + 1UL));
-    uint bytes = element_bytes(OUT_DTYPE);
-    bool aligned = (uint(out_address) & 4 * bytes - 1) == 0;
-    if (odd == 0UL && aligned && i + 4L <= end) {
-        store4(element_address(out_address, i, OUT_DTYPE), OUT_DTYPE, numbers);
+    uint64_t block = (counter >> 1) + item * uint64_t(width / 2);
+    real2 numbers = numbers_of(block), more = numbers;
+    if (width == 4) more = numbers_of(block + 1UL);
+    bool whole = i + int64_t(width) <= end && odd == 0UL &&
+                 (uint(out_address) & width * bytes - 1) == 0;
+    uint64_t address = element_address(out_address, i, OUT_DTYPE);
+    if (whole && width == 4) {
+        store4(address, OUT_DTYPE, real4(numbers, more));
+        return;
+    }
+    if (whole) {
+        store2(address, OUT_DTYPE, numbers.x, numbers.y);
         return;
     }
     if (i >= 0L) store(out_address, i, OUT_DTYPE, numbers.x);
     if (i + 1L < end) store(out_address, i + 1L, OUT_DTYPE, numbers.y);
-    if (i + 2L < end) store(out_address, i + 2L, OUT_DTYPE, numbers.z);
-    if (i + 3L < end) store(out_address, i + 3L, OUT_DTYPE, numbers.w);
+    if (width == 4 && i + 2L < end) store(out_address, i + 2L, OUT_DTYPE, more.x);
+    if (width == 4 && i + 3L < end) store(out_address, i + 3L, OUT_DTYPE, more.y);
 }

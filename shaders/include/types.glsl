@@ -365,6 +365,14 @@ void store4(uint64_t address, uint dtype, real4 v) {
     else Word(address).v = bits.x | bits.y << 8 | bits.z << 16 | bits.w << 24;
 }
 
+#if !defined(FLOATS_ONLY) || defined(HAS_FLOAT64)
+// Two neighbours of 64 bits, at a multiple of 16 bytes: as much as goes at once.
+void store2(uint64_t address, uint dtype, real a, real b) {
+    Word4(address).v = uvec4(unpackUint2x32(long_of_real_as(a, dtype)),
+                             unpackUint2x32(long_of_real_as(b, dtype)));
+}
+#endif
+
 // The number of this workgroup where they are spread over x and y.
 uint64_t group_number() {
     return uint64_t(gl_WorkGroupID.y) * uint64_t(gl_NumWorkGroups.x) + uint64_t(gl_WorkGroupID.x);

@@ -4,7 +4,12 @@
 #include "device/cpu/random.h"
 #include "device/vulkan/kernels.h"
 
-enum { GROUP = 256, RANDOM_EACH = 4, ARANGE_EACH = 8 }; // EACH: numbers that a thread makes
+enum { GROUP = 256, ARANGE_ITEMS = 2 };
+
+// Numbers that a thread makes side by side.
+static uint64_t width_of(DType dtype) {
+    return dtype_size(dtype) == 8 ? 2 : 4;
+}
 
 static Status refuse_quantised(const KernelCall *call) {
     return fail(STATUS_DTYPE, "%s cannot write %s", call->op_name,
@@ -34,7 +39,7 @@ Status vulkan_kernel_ARANGE(Device *device, const KernelCall *call) {
                                .push_bytes = sizeof push,
                                .cost = count};
     vulkan_writes(&dispatch, out);
-    vulkan_groups_for(device, &dispatch, count, GROUP * ARANGE_EACH);
+    vulkan_groups_for(device, &dispatch, count, GROUP * ARANGE_ITEMS * width_of(out->dtype));
     return vulkan_dispatch(device, &dispatch);
 }
 
@@ -79,9 +84,8 @@ static VulkanReal describe_integers(const KernelOptions *options, DType dtype, R
 
 // bits * 2^-53 < p exactly where bits < p * 2^53, rounded up.
 static VulkanReal describe_bernoulli(const KernelOptions *options, DType dtype, RandomPush *push) {
-    (void)dtype;
     push->numbers[0] = (uint64_t)ceil(fmin(fmax(options->scalars[0], 0), 1) * 0x1p53);
-    return REAL_I64;
+    return dtype == DTYPE_FLOAT64 ? REAL_F64 : REAL_F32;
 }
 
 static const Describe distributions[] = {describe_uniform, describe_normal, describe_integers,
@@ -105,6 +109,6 @@ Status vulkan_kernel_RANDOM(Device *device, const KernelCall *call) {
                                .cost = count * 8};
     if (real == REAL_I64 && out->dtype == DTYPE_FLOAT64) dispatch.shader = SHADER_RANDOM_I64_F64;
     vulkan_writes(&dispatch, out);
-    vulkan_groups_for(device, &dispatch, count + (push.counter & 1), GROUP * RANDOM_EACH);
+    vulkan_groups_for(device, &dispatch, count + (push.counter & 1), GROUP * width_of(out->dtype));
     return vulkan_dispatch(device, &dispatch);
 }
