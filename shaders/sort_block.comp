@@ -12,7 +12,7 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 
-const uint EACH = 16, DIGITS = 256;
+const uint EACH = 16, DIGITS = 256; // of at most 4096 numbers in a block
 layout(local_size_x_id = 0) in;
 const uint THREADS = gl_WorkGroupSize.x, BLOCK = THREADS * EACH;
 layout(constant_id = 1) const uint SUBGROUPS = 8; // in a workgroup, at most
@@ -110,32 +110,32 @@ void place_digits() {
 
 #define EACH_NUMBER(j) [[unroll]] for (uint j = 0; j < EACH; j++)
 
-// Of each number a thread keeps the key and a word: the element that it was, and in the upper half its
-// rank. Registers decide how many blocks a device works on at once.
+// Of each number a thread keeps the key and a word: the element that it was, a digit, and its rank by
+// that. Registers decide how many blocks a device works on at once.
 uint element_in(uint word) {
-    return word & 0xFFFFu;
+    return word & 0xFFFu;
+}
+
+uint digit_in(uint word) {
+    return word >> 12 & 0xFFu;
 }
 
 uint rank_in(uint word) {
-    return word >> 16;
+    return word >> 20;
 }
 
-// By a digit of the key, or by rows, of which there are fewer than digits.
-uint digit_of(Key key, uint word, uint bit, bool by_rows) {
-    return by_rows ? min(element_in(word) / count, DIGITS - 1) : digit_at(key, bit);
+uint word_of(uint element, uint digit) {
+    return element | digit << 12;
 }
 
 // Where the block's order by digits puts each of the thread's numbers.
-void rank_all(Key held[EACH], inout uint words[EACH], uint bit, bool by_rows) {
+void rank_all(inout uint words[EACH]) {
     clear_totals();
-    EACH_NUMBER(j) {
-        uint rank = rank_of(digit_of(held[j], words[j], bit, by_rows));
-        words[j] = element_in(words[j]) | rank << 16;
-    }
+    EACH_NUMBER(j) words[j] |= rank_of(digit_in(words[j])) << 20;
     place_digits();
     EACH_NUMBER(j) {
-        uint digit = digit_of(held[j], words[j], bit, by_rows);
-        words[j] += starts[digit] + totals[gl_SubgroupID * DIGITS + digit] << 16;
+        uint digit = digit_in(words[j]);
+        words[j] += starts[digit] + totals[gl_SubgroupID * DIGITS + digit] << 20;
     }
 }
 
@@ -189,8 +189,8 @@ void count_block(Key held[EACH]) {
 
 void move_block(Key held[EACH]) {
     uint words[EACH];
-    EACH_NUMBER(j) words[j] = 0;
-    rank_all(held, words, first_bit, false);
+    EACH_NUMBER(j) words[j] = word_of(0, digit_at(held[j], first_bit));
+    rank_all(words);
     permute_keys(words, held);
     for (uint d = thread; d < DIGITS; d += THREADS) {
         uint at = (row * DIGITS + d) * blocks + block;
@@ -212,7 +212,12 @@ void sort_block(Key held[EACH]) {
     EACH_NUMBER(j) words[j] = element_of(j);
     uint passes = (end_bit - first_bit + 7) / 8;
     for (uint p = 0; p < passes + uint(together > 1); p++) {
-        rank_all(held, words, min(first_bit + p * 8, end_bit - 1), p == passes);
+        uint bit = first_bit + p * 8;
+        if (p < passes)
+            EACH_NUMBER(j) words[j] = word_of(words[j], digit_at(held[j], bit));
+        else // by rows, of which there are fewer than digits
+            EACH_NUMBER(j) words[j] = word_of(words[j], min(words[j] / count, DIGITS - 1));
+        rank_all(words);
         permute_keys(words, held);
         permute_elements(words);
     }
