@@ -30,6 +30,7 @@ layout(push_constant, scalar) uniform Push {
     uint count, length;                          // others, or fours of them; indexes of a list
     uint64_t keys, places, partials;             // sorted lists; [2, tiles, others] sums
     uint tiles, lanes;                           // of a list; threads of an end
+    uint first_other;                            // of those that this dispatch has lists of
 };
 
 shared Sum slots[GROUP];
@@ -70,13 +71,17 @@ void put_direct(uint other) {
 }
 
 void make_key(uint number) {
-    int64_t at = walk_offset(shape, 2, number / length) + int64_t(number % length) * index_stride;
+    int64_t at = walk_offset(shape, 2, first_other + number / length) + int64_t(number % length) * index_stride;
     Word(keys + uint64_t(number) * 4UL).v =
         uint(place_of(load_integer(index_address, at, INDEX_DTYPE), size));
 }
 
 // A list and where its tile is.
 uint list, first, end;
+
+int64_t offset_of(uint view, uint other) {
+    return walk_offset(shape, view, first_other + other);
+}
 
 uint key_at(uint i) {
     return Word(keys + uint64_t(list + i) * 4UL).v;
@@ -92,7 +97,7 @@ real4 number_at(int64_t from, uint i) {
 }
 
 void put_last(uint other) {
-    int64_t to = walk_offset(shape, 0, other), from = walk_offset(shape, 1, other);
+    int64_t to = offset_of(0, other), from = offset_of(1, other);
     for (uint i = first; i < end; i++) {
         uint key = key_at(i);
         if (!continues(i, key))
@@ -126,7 +131,7 @@ void add_to(int64_t place, Sum4 sums) {
 }
 
 void add_tile(uint tile, uint other) {
-    int64_t to = walk_offset(shape, 0, other), from = walk_offset(shape, 1, other);
+    int64_t to = offset_of(0, other), from = offset_of(1, other);
     Sum4 none = sum4_of(sum_of(R(0))), sums = none;
     uint key = key_at(first);
     bool began_before = first > 0 && key_at(first - 1) == key;
@@ -160,7 +165,7 @@ void add_end(uint tile, uint other, uint lane, bool exists) {
     ends = ends && key_at(first - 1) == key && !(key_at(end - 1) == key && continues(end - 1, key));
     uint begin = ends ? first_of(key, first) / TILE : tile;
     real4 numbers = real4(0);
-    int64_t place = walk_offset(shape, 0, other) + int64_t(key) * out_stride;
+    int64_t place = offset_of(0, other) + int64_t(key) * out_stride;
     if (ends && lane == 0) numbers = load_numbers(address_out(place), OUT_DTYPE);
     for (uint n = 0; n < WIDTH; n++) {
         Sum sum = sum_of(R(0));

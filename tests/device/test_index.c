@@ -254,6 +254,35 @@ static void test_scatter_of_long_lists(void **state) {
             check_long_lists(DTYPE_FLOAT32, layout, 1, slices, 0);
 }
 
+// More lists than are sorted at a time: each adds its numbers up in as many places as there are
+// lists.
+static void test_scatter_of_many_lists(void **state) {
+    (void)state;
+    enum { LISTS = 5, LENGTH = 1 << 20 };
+    int64_t dims[] = {LISTS, LISTS}, source_dims[] = {LISTS, LENGTH};
+    Array out, source, index;
+    make(&out, DTYPE_INT32, LAYOUT_PLAIN, 2, dims);
+    array_make(&source, DTYPE_INT32, LAYOUT_PLAIN, 2, source_dims);
+    array_make(&index, DTYPE_UINT8, LAYOUT_PLAIN, 2, source_dims);
+    double expected[LISTS * LISTS];
+    for (int64_t i = 0; i < LISTS * LISTS; i++) expected[i] = array_get(&out, i);
+    for (int64_t i = 0; i < LISTS * LENGTH; i++) {
+        int64_t list = i / LENGTH, place = i * 7 % 11 % LISTS;
+        ((int32_t *)source.buffer.handle)[i] = (int32_t)(i % 3 + list);
+        ((uint8_t *)index.buffer.handle)[i] = (uint8_t)place;
+        expected[list * LISTS + place] += (double)(i % 3 + list);
+    }
+    KernelCall call = {.inputs = {{.view = array_view(&source)}, {.view = array_view(&index)}},
+                       .outputs = {array_view(&out)},
+                       .options = {.op = 1, .dim = 1},
+                       .op_name = "scatter_add"};
+    assert_int_equal(run_kernel(KERNEL_SCATTER, &call), STATUS_OK);
+    for (int64_t i = 0; i < LISTS * LISTS; i++) assert_true(array_get(&out, i) == expected[i]);
+    array_free(&out);
+    array_free(&source);
+    array_free(&index);
+}
+
 // Four thousand ones added to one float16: 2048 + 1 would stay 2048 if every sum were rounded.
 static void test_scatter_add_keeps_small_terms(void **state) {
     (void)state;
@@ -362,6 +391,7 @@ static int suite(void) {
         cmocka_unit_test(test_index_out_of_range),
         cmocka_unit_test(test_scatter),
         cmocka_unit_test(test_scatter_of_long_lists),
+        cmocka_unit_test(test_scatter_of_many_lists),
         cmocka_unit_test(test_scatter_add_keeps_small_terms),
         cmocka_unit_test(test_index_put),
         cmocka_unit_test(test_nonzero),

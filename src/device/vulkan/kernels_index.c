@@ -8,11 +8,12 @@ enum {
     GROUP = 256,
     NONZERO_BLOCK = 4096,
     WALK_STRIDES = 4,
-    SCATTER_TILE = 16,      // of a sorted list, that a thread goes through
-    FOUR = 4,               // numbers side by side that a thread takes
-    SCATTER_LANES = 32,     // threads that join partial sums, where few others do
-    SCATTER_SHORT = 32,     // a list that need not be sorted
-    SCATTER_MANY = 1 << 17, // others that keep a device busy
+    SCATTER_TILE = 16,        // of a sorted list, that a thread goes through
+    FOUR = 4,                 // numbers side by side that a thread takes
+    SCATTER_LANES = 32,       // threads that join partial sums, where few others do
+    SCATTER_SORTED = 1 << 22, // indexes of several lists that are sorted at a time
+    SCATTER_SHORT = 32,       // a list that need not be sorted
+    SCATTER_MANY = 1 << 17,   // others that keep a device busy
 };
 
 // As shaders/include/walk.glsl has it.
@@ -203,7 +204,7 @@ typedef struct ScatterPush {
     int64_t size, out_stride, in_stride, index_stride;
     uint32_t count, length;
     uint64_t keys, places, partials;
-    uint32_t tiles, lanes;
+    uint32_t tiles, lanes, first_other;
 } ScatterPush;
 
 typedef struct Scatter {
@@ -273,7 +274,7 @@ static Status scatter_lists(Scatter *s) {
 }
 
 // Lists of indexes are sorted, so that numbers for one place are neighbours.
-static Status scatter_sorted(Scatter *s) {
+static Status sort_lists(Scatter *s) {
     uint32_t lists = s->slices ? 1 : s->push.count;
     s->sorted = (VulkanSort){.device = s->device,
                              .op_name = s->call->op_name,
@@ -285,14 +286,30 @@ static Status scatter_sorted(Scatter *s) {
     while (s->sorted.end_bit < 32 && s->push.size >> s->sorted.end_bit != 0) s->sorted.end_bit++;
     TRY(vulkan_scratch(s->device, DTYPE_INT32, (int64_t)lists * s->push.length, &s->sorted.keys));
     s->push.keys = vulkan_address(&s->sorted.keys);
-    s->push.tiles = (s->push.length + SCATTER_TILE - 1) / SCATTER_TILE;
     Status status = run_scatter(s, SCATTER_KEYS);
     if (status == STATUS_OK) status = vulkan_sort(&s->sorted);
-    widen_scatter(s);
-    s->push.lanes = s->push.count >= SCATTER_LANES && s->slices ? 1 : SCATTER_LANES;
     if (status == STATUS_OK) status = scatter_lists(s);
     vulkan_sort_end(&s->sorted);
     return status;
+}
+
+// Slices share one list. The others' lists are taken some at a time: what is sorted stays near.
+static Status scatter_sorted(Scatter *s) {
+    uint32_t others = s->push.count, most = SCATTER_SORTED / s->push.length;
+    if (most == 0) most = 1;
+    s->push.tiles = (s->push.length + SCATTER_TILE - 1) / SCATTER_TILE;
+    s->push.lanes = SCATTER_LANES;
+    if (s->slices) {
+        widen_scatter(s);
+        if (s->push.count >= SCATTER_LANES) s->push.lanes = 1;
+        return sort_lists(s);
+    }
+    for (uint32_t first = 0; first < others; first += s->push.count) {
+        s->push.first_other = first;
+        s->push.count = others - first > most ? most : others - first;
+        TRY(sort_lists(s));
+    }
+    return STATUS_OK;
 }
 
 // In order without sorting: short lists, or as many of the others as keep the device busy, when
