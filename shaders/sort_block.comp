@@ -2,7 +2,8 @@
 // workgroup has a block of numbers, a thread EACH of them; those of a subgroup are neighbours.
 //   COUNT: how many numbers of a block have each value of a digit
 //   MOVE:  with the running sums of that, a block's numbers to their places in the row
-//   WHOLE: all digits of rows that fit a block, or the first numbers of each block of a row
+//   WHOLE: all digits of rows that fit a block
+//   FIRST: of each block of a row the first numbers, as they are ordered in it
 // Keys have 32 bits, or 64 with KEY_BITS=64; with them go places: numbers of elements in their rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -17,7 +18,7 @@ layout(local_size_x_id = 0) in;
 const uint THREADS = gl_WorkGroupSize.x, BLOCK = THREADS * EACH;
 layout(constant_id = 1) const uint SUBGROUPS = 8; // in a workgroup, at most
 layout(constant_id = 2) const uint KIND = 0;
-const uint COUNT = 0, MOVE = 1, WHOLE = 2;
+const uint COUNT = 0, MOVE = 1, WHOLE = 2, FIRST = 3;
 
 layout(push_constant, scalar) uniform Push {
     uint64_t keys, places;         // places 0: elements are in order
@@ -39,11 +40,14 @@ layout(push_constant, scalar) uniform Push {
 #endif
 const uint64_t KEY_BYTES = KEY_BITS / 8;
 const Key KEY_LAST = ~Key(0);
+const uint KEPT_OUT = ~0u;
 
+const uint OWN = DIGITS > THREADS ? DIGITS / THREADS : 1; // digits that a thread looks after
 shared uint exchange[BLOCK];
 shared uint totals[SUBGROUPS * DIGITS]; // of each subgroup; then where its numbers of a digit begin
 shared uint starts[DIGITS];             // of a digit in the block, or from there to its place
 shared uint subgroup_totals[SUBGROUPS];
+shared uint found, before_found; // a digit, and how many numbers come before those that have it
 
 // A block: where its numbers begin, how many there are, and of which row it is.
 uint row, block, first, size;
@@ -81,13 +85,22 @@ void clear_totals() {
     barrier();
 }
 
+// What the subgroups before this one have.
+uint before_subgroup(uint total) {
+    barrier();
+    if (gl_SubgroupInvocationID == 0) subgroup_totals[gl_SubgroupID] = total;
+    barrier();
+    uint before = 0;
+    for (uint s = 0; s < gl_SubgroupID; s++) before += subgroup_totals[s];
+    return before;
+}
+
 // Counts become places: of a digit among the digits, of a subgroup among those of its digit.
 void place_digits() {
-    const uint own = max(DIGITS / THREADS, 1);
     barrier();
     uint sum = 0;
-    if (thread * own < DIGITS) {
-        for (uint d = thread * own; d < (thread + 1) * own; d++) {
+    if (thread * OWN < DIGITS) {
+        for (uint d = thread * OWN; d < (thread + 1) * OWN; d++) {
             uint running = 0;
             for (uint s = 0; s < SUBGROUPS; s++) {
                 uint here = totals[s * DIGITS + d];
@@ -98,13 +111,9 @@ void place_digits() {
             sum += running;
         }
     }
-    uint before = subgroupExclusiveAdd(sum);
-    if (gl_SubgroupInvocationID == gl_SubgroupSize - 1)
-        subgroup_totals[gl_SubgroupID] = before + sum;
-    barrier();
-    for (uint s = 0; s < gl_SubgroupID; s++) before += subgroup_totals[s];
-    if (thread * own < DIGITS)
-        for (uint d = thread * own; d < (thread + 1) * own; d++) starts[d] += before;
+    uint before = subgroupExclusiveAdd(sum) + before_subgroup(subgroupAdd(sum));
+    if (thread * OWN < DIGITS)
+        for (uint d = thread * OWN; d < (thread + 1) * OWN; d++) starts[d] += before;
     barrier();
 }
 
@@ -221,13 +230,71 @@ void sort_block(Key held[EACH]) {
         permute_keys(words, held);
         permute_elements(words);
     }
-    uint length = min(count, BLOCK);
     EACH_NUMBER(j) {
-        uint e = element_of(j), at = e % length;
-        uint to = (row + e / length) * out_count + block * wanted + at;
+        uint e = element_of(j), at = e % count;
+        uint to = (row + e / count) * out_count + at;
         if (e < size && at < wanted) {
             Word(out_places + uint64_t(to) * 4UL).v = place_at(words[j]);
             if (out_keys != 0UL) Keys(out_keys + uint64_t(to) * KEY_BYTES).v = held[j];
+        }
+    }
+}
+
+// Finds the digit at `bit` that the wanted-th of the numbers has, of those that are like `prefix` in
+// the bits of `mask`.
+void find_digit(Key held[EACH], Key prefix, Key mask, uint bit, uint need) {
+    for (uint d = thread; d < DIGITS; d += THREADS) starts[d] = 0;
+    barrier();
+    EACH_NUMBER(j)
+        if (element_of(j) < size && ((held[j] ^ prefix) & mask) == Key(0))
+            atomicAdd(starts[digit_at(held[j], bit)], 1);
+    barrier();
+    uint sum = 0;
+    if (thread * OWN < DIGITS)
+        for (uint d = thread * OWN; d < (thread + 1) * OWN; d++) sum += starts[d];
+    uint before = subgroupExclusiveAdd(sum) + before_subgroup(subgroupAdd(sum));
+    if (thread * OWN < DIGITS) {
+        for (uint d = thread * OWN; d < (thread + 1) * OWN; d++) {
+            if (before < need && need <= before + starts[d]) {
+                found = d;
+                before_found = before;
+            }
+            before += starts[d];
+        }
+    }
+    barrier();
+}
+
+void take_first(Key held[EACH]) {
+    uint need = min(wanted, size), ranks[EACH];
+    Key prefix = Key(0), mask = Key(0); // of the last that is wanted
+    for (uint bit = end_bit; bit > first_bit;) {
+        bit -= 8;
+        find_digit(held, prefix, mask, bit, need);
+        prefix |= Key(found) << bit;
+        mask |= Key(DIGITS - 1) << bit;
+        need -= before_found;
+    }
+    uint alike = 0, taken = 0;
+    EACH_NUMBER(j)
+        alike += subgroupBallotBitCount(
+            subgroupBallot(element_of(j) < size && (held[j] & mask) == prefix));
+    alike = before_subgroup(alike);
+    EACH_NUMBER(j) {
+        bool inside = element_of(j) < size, same = inside && (held[j] & mask) == prefix;
+        uvec4 all_alike = subgroupBallot(same);
+        bool take = inside && (held[j] & mask) < prefix;
+        take = take || (same && alike + subgroupBallotExclusiveBitCount(all_alike) < need);
+        uvec4 all_taken = subgroupBallot(take);
+        ranks[j] = take ? taken + subgroupBallotExclusiveBitCount(all_taken) : KEPT_OUT;
+        alike += subgroupBallotBitCount(all_alike);
+        taken += subgroupBallotBitCount(all_taken);
+    }
+    uint to = row * out_count + block * wanted + before_subgroup(taken);
+    EACH_NUMBER(j) {
+        if (ranks[j] != KEPT_OUT) {
+            Word(out_places + uint64_t(to + ranks[j]) * 4UL).v = place_at(element_of(j));
+            Keys(out_keys + uint64_t(to + ranks[j]) * KEY_BYTES).v = held[j];
         }
     }
 }
@@ -246,4 +313,5 @@ void main() {
     if (KIND == COUNT) count_block(held);
     if (KIND == MOVE) move_block(held);
     if (KIND == WHOLE) sort_block(held);
+    if (KIND == FIRST) take_first(held);
 }
