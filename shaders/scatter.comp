@@ -11,6 +11,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "walk.glsl"
 #include "lanes.glsl"
+#extension GL_KHR_shader_subgroup_vote : require
 
 const uint GROUP = 256, TILE = 16;
 layout(local_size_x = 256) in;
@@ -91,9 +92,12 @@ bool continues(uint i, uint key) { // beyond i
     return i + 1 < length && key_at(i + 1) == key;
 }
 
-real4 number_at(int64_t from, uint i) {
-    int64_t place = int64_t(Word(places + uint64_t(list + i) * 4UL).v);
-    return load_numbers(address_in(from + place * in_stride), IN_DTYPE);
+uint place_in(uint i) {
+    return Word(places + uint64_t(list + i) * 4UL).v;
+}
+
+real4 number_at(int64_t from, uint place) {
+    return load_numbers(address_in(from + int64_t(place) * in_stride), IN_DTYPE);
 }
 
 void put_last(uint other) {
@@ -101,7 +105,8 @@ void put_last(uint other) {
     for (uint i = first; i < end; i++) {
         uint key = key_at(i);
         if (!continues(i, key))
-            store_numbers(address_out(to + int64_t(key) * out_stride), number_at(from, i));
+            store_numbers(address_out(to + int64_t(key) * out_stride),
+                          number_at(from, place_in(i)));
     }
 }
 
@@ -130,21 +135,42 @@ void add_to(int64_t place, Sum4 sums) {
     store_numbers(address_out(place), numbers);
 }
 
+// Where a thread is in its tile: sums of the numbers with `key` so far.
+struct Progress {
+    Sum4 sums;
+    uint key;
+    bool began_before; // the tile
+};
+
+// The number at i joins; where its key ends, or the tile, the sums go.
+void add_number(inout Progress progress, uint tile, uint other, int64_t to, uint i, uint next,
+                real4 number) {
+    if (i >= end) return;
+    progress.sums = sum4_put(progress.sums, number);
+    bool goes_on = i + 1 < length && next == progress.key;
+    if (goes_on && i + 1 < end) return;
+    if (goes_on) keep_partial(1, tile, other, progress.sums);
+    else if (progress.began_before) keep_partial(0, tile, other, progress.sums);
+    else add_to(to + int64_t(progress.key) * out_stride, progress.sums);
+    progress = Progress(sum4_of(sum_of(R(0))), next, false);
+}
+
 void add_tile(uint tile, uint other) {
     int64_t to = offset_of(0, other), from = offset_of(1, other);
-    Sum4 none = sum4_of(sum_of(R(0))), sums = none;
-    uint key = key_at(first);
-    bool began_before = first > 0 && key_at(first - 1) == key;
-    for (uint i = first; i < end; i++) {
-        sums = sum4_put(sums, number_at(from, i));
-        uint next = i + 1 < length ? key_at(i + 1) : ~key;
-        if (next == key && i + 1 < end) continue;
-        if (next == key) keep_partial(1, tile, other, sums);
-        else if (began_before) keep_partial(0, tile, other, sums);
-        else add_to(to + int64_t(key) * out_stride, sums);
-        began_before = false;
-        sums = none;
-        key = next;
+    uint key = key_at(first), last = end - 1;
+    Progress progress = Progress(sum4_of(sum_of(R(0))), key, first > 0 && key_at(first - 1) == key);
+    for (uint i = first; i < end; i += 4) { // four are on their way at once
+        uint b = min(i + 1, length - 1), c = min(i + 2, length - 1), d = min(i + 3, length - 1),
+             e = min(i + 4, length - 1);
+        uint key_b = key_at(b), key_c = key_at(c), key_d = key_at(d), key_e = key_at(e);
+        uint place_a = place_in(i), place_b = place_in(min(b, last)),
+             place_c = place_in(min(c, last)), place_d = place_in(min(d, last));
+        real4 w = number_at(from, place_a), x = number_at(from, place_b),
+              y = number_at(from, place_c), z = number_at(from, place_d);
+        add_number(progress, tile, other, to, i, key_b, w);
+        add_number(progress, tile, other, to, i + 1, key_c, x);
+        add_number(progress, tile, other, to, i + 2, key_d, y);
+        add_number(progress, tile, other, to, i + 3, key_e, z);
     }
 }
 
@@ -163,6 +189,7 @@ void add_end(uint tile, uint other, uint lane, bool exists) {
     bool ends = exists && first > 0;
     uint key = ends ? key_at(first) : 0;
     ends = ends && key_at(first - 1) == key && !(key_at(end - 1) == key && continues(end - 1, key));
+    if (!subgroupAny(ends)) return; // lanes are of one subgroup
     uint begin = ends ? first_of(key, first) / TILE : tile;
     real4 numbers = real4(0);
     int64_t place = offset_of(0, other) + int64_t(key) * out_stride;

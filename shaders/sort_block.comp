@@ -175,11 +175,9 @@ void permute_elements(inout uint words[EACH]) {
 
 // Numbers beyond the block's end are put after all others.
 void load_keys(out Key held[EACH]) {
-    EACH_NUMBER(j) {
-        uint e = element_of(j);
-        held[j] = KEY_LAST;
-        if (e < size) held[j] = Keys(keys + uint64_t(first + e) * KEY_BYTES).v;
-    }
+    EACH_NUMBER(j)
+        held[j] = Keys(keys + uint64_t(first + min(element_of(j), size - 1)) * KEY_BYTES).v;
+    EACH_NUMBER(j) held[j] = element_of(j) < size ? held[j] : KEY_LAST;
 }
 
 uint place_at(uint element) {
@@ -205,8 +203,13 @@ void move_block(Key held[EACH]) {
         uint at = (row * DIGITS + d) * blocks + block;
         starts[d] = (at > 0 ? Word(counts + uint64_t(at - 1) * 4UL).v : 0) - starts[d];
     }
+    uint held_places[EACH];
+    EACH_NUMBER(j) held_places[j] = block * BLOCK + element_of(j);
+    if (places != 0UL)
+        EACH_NUMBER(j)
+            held_places[j] = Word(places + uint64_t(first + min(element_of(j), size - 1)) * 4UL).v;
     barrier();
-    EACH_NUMBER(j) exchange[rank_in(words[j])] = element_of(j) < size ? place_at(element_of(j)) : 0;
+    EACH_NUMBER(j) exchange[rank_in(words[j])] = held_places[j];
     barrier();
     EACH_NUMBER(j) {
         uint e = element_of(j);
@@ -275,18 +278,22 @@ void take_first(Key held[EACH]) {
         mask |= Key(DIGITS - 1) << bit;
         need -= before_found;
     }
+    // Without branches: ballots count the threads that come together.
     uint alike = 0, taken = 0;
-    EACH_NUMBER(j)
-        alike += subgroupBallotBitCount(
-            subgroupBallot(element_of(j) < size && (held[j] & mask) == prefix));
+    EACH_NUMBER(j) {
+        uint same = uint(element_of(j) < size) & uint((held[j] & mask) == prefix);
+        alike += subgroupBallotBitCount(subgroupBallot(same != 0));
+    }
     alike = before_subgroup(alike);
     EACH_NUMBER(j) {
-        bool inside = element_of(j) < size, same = inside && (held[j] & mask) == prefix;
-        uvec4 all_alike = subgroupBallot(same);
-        bool take = inside && (held[j] & mask) < prefix;
-        take = take || (same && alike + subgroupBallotExclusiveBitCount(all_alike) < need);
-        uvec4 all_taken = subgroupBallot(take);
-        ranks[j] = take ? taken + subgroupBallotExclusiveBitCount(all_taken) : KEPT_OUT;
+        uint inside = uint(element_of(j) < size), less = uint((held[j] & mask) < prefix);
+        uint same = inside & uint((held[j] & mask) == prefix);
+        uvec4 all_alike = subgroupBallot(same != 0);
+        uint early = uint(alike + subgroupBallotExclusiveBitCount(all_alike) < need);
+        uint take = (inside & less) | (same & early);
+        uvec4 all_taken = subgroupBallot(take != 0);
+        uint rank = taken + subgroupBallotExclusiveBitCount(all_taken);
+        ranks[j] = take != 0 ? rank : KEPT_OUT;
         alike += subgroupBallotBitCount(all_alike);
         taken += subgroupBallotBitCount(all_taken);
     }

@@ -15,10 +15,10 @@ enum {
     HELD_OF_FEW = 2, // more items a thread than this
     HELD_MAX = 8,    // items that a thread of softmax.comp and norm.comp keeps in registers
     NO_DTYPE = 15,
-    SCAN_EACH = 16, // numbers that a thread of scan.comp takes at a time
-    SCAN_LANES_FEW = 4,
+    SCAN_EACH = 8, // neighbours that a thread of scan.comp takes at a time
+    SCAN_LANES_FEW = 8,
     SCAN_LANES_SOME = 32,
-    SCAN_STEPS_MIN = 2,     // a part of a row is worth so many of them,
+    SCAN_STEPS_MIN = 4,     // a part of a row is worth so many of them,
     SCAN_THREADS = 1 << 18, // and as many parts as keep so many threads busy
 };
 enum { SCAN_ROWS, SCAN_TOTALS, SCAN_RUNNING };
