@@ -11,7 +11,6 @@
 #extension GL_GOOGLE_include_directive : require
 #include "walk.glsl"
 #include "lanes.glsl"
-#extension GL_KHR_shader_subgroup_vote : require
 
 const uint GROUP = 256, TILE = 16;
 layout(local_size_x = 256) in;
@@ -35,6 +34,7 @@ layout(push_constant, scalar) uniform Push {
 };
 
 shared Sum slots[GROUP];
+shared uint ends_here; // of this workgroup
 
 Sum combine(uint how, Sum a, Sum b) {
     return sum_add(a, b);
@@ -189,7 +189,11 @@ void add_end(uint tile, uint other, uint lane, bool exists) {
     bool ends = exists && first > 0;
     uint key = ends ? key_at(first) : 0;
     ends = ends && key_at(first - 1) == key && !(key_at(end - 1) == key && continues(end - 1, key));
-    if (!subgroupAny(ends)) return; // lanes are of one subgroup
+    ends_here = 0;
+    barrier();
+    if (ends) ends_here = 1;
+    barrier();
+    if (ends_here == 0) return;
     uint begin = ends ? first_of(key, first) / TILE : tile;
     real4 numbers = real4(0);
     int64_t place = offset_of(0, other) + int64_t(key) * out_stride;

@@ -298,8 +298,7 @@ static Status scatter_sorted(Scatter *s) {
     uint32_t others = s->push.count, most = SCATTER_SORTED / s->push.length;
     if (most == 0) most = 1;
     s->push.tiles = (s->push.length + SCATTER_TILE - 1) / SCATTER_TILE;
-    uint32_t near = vulkan_features(s->device)->subgroup_size;
-    s->push.lanes = near < SCATTER_LANES ? near : SCATTER_LANES;
+    s->push.lanes = SCATTER_LANES;
     if (s->slices) {
         widen_scatter(s);
         if (s->push.count >= SCATTER_LANES) s->push.lanes = 1;
