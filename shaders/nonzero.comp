@@ -41,8 +41,9 @@ uint bits_at(uint64_t element) {
     uint bits = 0;
     for (uint i = 0; i < 4; i++) {
         uint64_t at = element + uint64_t(i);
-        if (at < uint64_t(count) && load(in_address, walk_offset(shape, 0, uint(at)), IN_DTYPE) != R(0))
-            bits |= 1u << i;
+        if (at >= uint64_t(count)) break;
+        bool found = load(in_address, walk_offset(shape, 0, uint(at)), IN_DTYPE) != R(0);
+        bits |= uint(found) << i;
     }
     return bits;
 }

@@ -72,7 +72,8 @@ void put_direct(uint other) {
 }
 
 void make_key(uint number) {
-    int64_t at = walk_offset(shape, 2, first_other + number / length) + int64_t(number % length) * index_stride;
+    int64_t at = walk_offset(shape, 2, first_other + number / length) +
+                 int64_t(number % length) * index_stride;
     Word(keys + uint64_t(number) * 4UL).v =
         uint(place_of(load_integer(index_address, at, INDEX_DTYPE), size));
 }

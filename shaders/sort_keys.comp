@@ -49,7 +49,8 @@ uint64_t key_of(float value) {
 #endif
 
 void make_key(uint row, uint at) {
-    uint64_t key = key_of(load(in_address, kept_offset(rows, 1, row) + row_offset(rows, 1, at), DTYPE));
+    int64_t from = kept_offset(rows, 1, row) + row_offset(rows, 1, at);
+    uint64_t key = key_of(load(in_address, from, DTYPE));
     if (WIDE_KEYS) Long(keys + uint64_t(row * count + at) * 8UL).v = key;
     else Word(keys + uint64_t(row * count + at) * 4UL).v = uint(key);
 }

@@ -124,6 +124,9 @@ static void test_long_rows(void **state) {
         check(&(Case){kinds[d], LAYOUT_PLAIN, 3, 9001, 9001, d % 2 == 0});
         check(&(Case){kinds[d], LAYOUT_STEPPED, 2, 4097, 2000, d % 2 != 0});
         check(&(Case){kinds[d], LAYOUT_PLAIN, 2, 9001, 33, d % 2 != 0});
+        // Values, or places, that lie side by side may be worked in.
+        check(&(Case){kinds[d], LAYOUT_REVERSED, 2, 5000, 5000, d % 2 == 0});
+        check(&(Case){kinds[d], LAYOUT_STEPPED, 2, 5000, 5000, d % 2 == 0});
     }
     check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 300000, 300000, false});
     check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 5000, 3, 3, true});
