@@ -15,7 +15,6 @@ layout(constant_id = 4) const uint STEP = 0;
 const uint ROWS = 0, TOTALS = 1, RUNNING = 2;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4;
 const bool VECTOR = (VECTORS & 3u) == 3u;
-const bool SIDE_BY_SIDE = VECTOR && LANES > 1 && (OUT_DTYPE == INT32 || OUT_DTYPE == FLOAT32);
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Total { Sum v; };
 layout(push_constant, scalar) uniform Push {
@@ -111,12 +110,6 @@ real4 running_four(inout Sum sum, real4 x) {
     return y;
 }
 
-// Of the thread beside this one: with it a thread writes what makes whole 32 bytes.
-real4 four_beside(real4 mine) {
-    return real4(real_beside(mine.x, 1), real_beside(mine.y, 1), real_beside(mine.z, 1),
-                 real_beside(mine.w, 1));
-}
-
 Total total_of_part(uint64_t row, uint64_t part) {
     return Total(totals + (row * parts + part) * 8UL);
 }
@@ -157,17 +150,8 @@ void main() {
         }
         Sum total, before = before_lane(put_four(put_four(sum_of(neutral()), x), y), total);
         Sum sum = combine(carry, before);
-        x = running_four(sum, x);
-        y = running_four(sum, y);
-        if (SIDE_BY_SIDE) {
-            bool odd = (lane & 1u) != 0;
-            real4 other = four_beside(odd ? x : y);
-            store_four(to, odd ? at - 4UL : at, end, odd ? other : x);
-            store_four(to, odd ? at + 4UL : at + 8UL, end, odd ? y : other);
-        } else {
-            store_four(to, at, end, x);
-            store_four(to, at + 4UL, end, y);
-        }
+        store_four(to, at, end, running_four(sum, x));
+        store_four(to, at + 4UL, end, running_four(sum, y));
         carry = combine(carry, total);
     }
     if (STEP == ROWS) return;

@@ -2,8 +2,7 @@
 // workgroup has a block of numbers, a thread EACH of them; those of a subgroup are neighbours.
 //   COUNT: how many numbers of a block have each value of a digit
 //   MOVE:  with the running sums of that, a block's numbers to their places in the row
-//   WHOLE: all digits of rows that fit a block
-//   FIRST: of each block of a row the first numbers, as they are ordered in it
+//   WHOLE: all digits of rows that fit a block, or the first numbers of each block of a row
 // Keys have 32 bits, or 64 with KEY_BITS=64; with them go places: numbers of elements in their rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -18,7 +17,7 @@ layout(local_size_x_id = 0) in;
 const uint THREADS = gl_WorkGroupSize.x, BLOCK = THREADS * EACH;
 layout(constant_id = 1) const uint SUBGROUPS = 8; // in a workgroup, at most
 layout(constant_id = 2) const uint KIND = 0;
-const uint COUNT = 0, MOVE = 1, WHOLE = 2, FIRST = 3;
+const uint COUNT = 0, MOVE = 1, WHOLE = 2;
 
 layout(push_constant, scalar) uniform Push {
     uint64_t keys, places;         // places 0: elements are in order
@@ -40,14 +39,12 @@ layout(push_constant, scalar) uniform Push {
 #endif
 const uint64_t KEY_BYTES = KEY_BITS / 8;
 const Key KEY_LAST = ~Key(0);
-const uint KEPT_OUT = ~0u;
 
 const uint OWN = DIGITS > THREADS ? DIGITS / THREADS : 1; // digits that a thread looks after
 shared uint exchange[BLOCK];
 shared uint totals[SUBGROUPS * DIGITS]; // of each subgroup; then where its numbers of a digit begin
 shared uint starts[DIGITS];             // of a digit in the block, or from there to its place
 shared uint subgroup_totals[SUBGROUPS];
-shared uint found, before_found; // a digit, and how many numbers come before those that have it
 
 // A block: where its numbers begin, how many there are, and of which row it is.
 uint row, block, first, size;
@@ -234,74 +231,11 @@ void sort_block(Key held[EACH]) {
         permute_elements(words);
     }
     EACH_NUMBER(j) {
-        uint e = element_of(j), at = e % count;
-        uint to = (row + e / count) * out_count + at;
+        uint e = element_of(j), at = e % min(count, BLOCK);
+        uint to = (row + e / min(count, BLOCK)) * out_count + block * wanted + at;
         if (e < size && at < wanted) {
             Word(out_places + uint64_t(to) * 4UL).v = place_at(words[j]);
             if (out_keys != 0UL) Keys(out_keys + uint64_t(to) * KEY_BYTES).v = held[j];
-        }
-    }
-}
-
-// Finds the digit at `bit` that the wanted-th of the numbers has, of those that are like `prefix` in
-// the bits of `mask`.
-void find_digit(Key held[EACH], Key prefix, Key mask, uint bit, uint need) {
-    for (uint d = thread; d < DIGITS; d += THREADS) starts[d] = 0;
-    barrier();
-    EACH_NUMBER(j)
-        if (element_of(j) < size && ((held[j] ^ prefix) & mask) == Key(0))
-            atomicAdd(starts[digit_at(held[j], bit)], 1);
-    barrier();
-    uint sum = 0;
-    if (thread * OWN < DIGITS)
-        for (uint d = thread * OWN; d < (thread + 1) * OWN; d++) sum += starts[d];
-    uint before = subgroupExclusiveAdd(sum) + before_subgroup(subgroupAdd(sum));
-    if (thread * OWN < DIGITS) {
-        for (uint d = thread * OWN; d < (thread + 1) * OWN; d++) {
-            if (before < need && need <= before + starts[d]) {
-                found = d;
-                before_found = before;
-            }
-            before += starts[d];
-        }
-    }
-    barrier();
-}
-
-void take_first(Key held[EACH]) {
-    uint need = min(wanted, size), ranks[EACH];
-    Key prefix = Key(0), mask = Key(0); // of the last that is wanted
-    for (uint bit = end_bit; bit > first_bit;) {
-        bit -= 8;
-        find_digit(held, prefix, mask, bit, need);
-        prefix |= Key(found) << bit;
-        mask |= Key(DIGITS - 1) << bit;
-        need -= before_found;
-    }
-    // Without branches: ballots count the threads that come together.
-    uint alike = 0, taken = 0;
-    EACH_NUMBER(j) {
-        uint same = uint(element_of(j) < size) & uint((held[j] & mask) == prefix);
-        alike += subgroupBallotBitCount(subgroupBallot(same != 0));
-    }
-    alike = before_subgroup(alike);
-    EACH_NUMBER(j) {
-        uint inside = uint(element_of(j) < size), less = uint((held[j] & mask) < prefix);
-        uint same = inside & uint((held[j] & mask) == prefix);
-        uvec4 all_alike = subgroupBallot(same != 0);
-        uint early = uint(alike + subgroupBallotExclusiveBitCount(all_alike) < need);
-        uint take = (inside & less) | (same & early);
-        uvec4 all_taken = subgroupBallot(take != 0);
-        uint rank = taken + subgroupBallotExclusiveBitCount(all_taken);
-        ranks[j] = take != 0 ? rank : KEPT_OUT;
-        alike += subgroupBallotBitCount(all_alike);
-        taken += subgroupBallotBitCount(all_taken);
-    }
-    uint to = row * out_count + block * wanted + before_subgroup(taken);
-    EACH_NUMBER(j) {
-        if (ranks[j] != KEPT_OUT) {
-            Word(out_places + uint64_t(to + ranks[j]) * 4UL).v = place_at(element_of(j));
-            Keys(out_keys + uint64_t(to + ranks[j]) * KEY_BYTES).v = held[j];
         }
     }
 }
@@ -320,5 +254,4 @@ void main() {
     if (KIND == COUNT) count_block(held);
     if (KIND == MOVE) move_block(held);
     if (KIND == WHOLE) sort_block(held);
-    if (KIND == FIRST) take_first(held);
 }

@@ -12,7 +12,7 @@ enum {
     TOGETHER_MAX = DIGITS - 1,
     FEW = 4, // a block is worth sorting for so many times fewer numbers
 };
-typedef enum Kind { COUNT, MOVE, WHOLE, FIRST } Kind;
+typedef enum Kind { COUNT, MOVE, WHOLE } Kind;
 
 typedef struct BlockPush {
     uint64_t keys, places, out_keys, out_places, counts;
@@ -116,14 +116,14 @@ static void replace(TensorView *view, TensorView *by) {
     *by = (TensorView){0};
 }
 
-// Rows that fit blocks sorted, or of longer ones the first `wanted` of each block, in their place.
+// The first `wanted` of each block, or of each row where rows fit blocks, in the place of all.
 static Status sort_blocks(VulkanSort *sort, bool keep_keys) {
     uint32_t block = blocks_of(sort->device).size, count = sort->count, wanted = sort->wanted;
     uint32_t blocks = (count + block - 1) / block, last = count - (blocks - 1) * block;
     uint32_t together = block / count;
     if (together > TOGETHER_MAX) together = TOGETHER_MAX;
     if (together == 0) together = 1;
-    Step step = {.kind = blocks > 1 ? FIRST : WHOLE,
+    Step step = {.kind = WHOLE,
                  .keys = &sort->keys,
                  .places = &sort->places,
                  .count = count,
