@@ -20,7 +20,7 @@ layout(push_constant, scalar) uniform Push {
     int64_t a_row, a_column, b_row, b_column; // strides in elements
     uint m, n, k;
     uint across; // tiles along n
-    uint magic;  // the bits of 2^23: see matvec_blocks.comp
+    uint visits; // of MATVEC_BLOCKS: how often a team takes its next columns
     bool a_fours; // a can be read four numbers at a time
     uint64_t other_b, beside_address, result_address; // see joins.glsl
 };

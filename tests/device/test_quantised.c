@@ -126,6 +126,9 @@ static void test_products(void **state) {
 
 static void test_large_products(void **state) {
     (void)state;
+    for (int64_t m = 1; m <= 2; m++) // more columns than anything takes at once
+        check_product(&types[0], DTYPE_FLOAT32, LAYOUT_PLAIN, m, 330011, 32, 1);
+    check_product(&types[2], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 70001, 256, 1);
     for (int t = 0; t < TYPE_COUNT; t++) {
         check_product(&types[t], DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 1100, 2048, 1);
         check_product(&types[t], DTYPE_FLOAT16, LAYOUT_PLAIN, 12, 1100, 4352, 1); // two panels deep
@@ -133,10 +136,72 @@ static void test_large_products(void **state) {
     }
 }
 
+// Rows whose numbers are of one size, or not numbers at all at a few places.
+typedef struct Sizes {
+    const char *name;
+    double size, odd; // odd: what every 97th number is, where it is not 0
+} Sizes;
+static const Sizes row_sizes[] = {
+    {"zeros", 0, 0},          {"huge", 1e34, 0},         {"tiny", 1e-28, 0},
+    {"one large", 1e-3, 1e4}, {"infinite", 1, INFINITY}, {"infinite, below zero", 1e-20, -INFINITY},
+    {"not a number", 1, NAN},
+};
+
+// Results are to be of the same class, and finite ones as near as those of check_product; what is
+// smaller than the smallest normal number may be 0.
+static void check_size(const Type *type, const Sizes *sizes, int64_t m) {
+    enum { N = 33, K = 1280 };
+    uint8_t *blocks = make_blocks(type, N, K);
+    float *weights = malloc(sizeof(float) * N * K);
+    quant_dequantize(type->dtype, blocks, weights, N * K);
+    Array a, out;
+    array_make(&a, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){m, K});
+    array_make(&out, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){m, N});
+    for (int64_t i = 0; i < m * K; i++)
+        array_set(&a, i,
+                  sizes->odd != 0 && i % 97 == 41 ? sizes->odd : sizes->size * array_random_real());
+    if (!isfinite(sizes->odd)) // a unit or two, not all of them
+        for (int64_t i = 0; i < m * K; i++)
+            if (i % K > 500) array_set(&a, i, sizes->size * array_random_real());
+    Buffer buffer = {.handle = blocks};
+    TensorView b = {
+        .buffer = &buffer, .dtype = type->dtype, .rank = 2, .dims = {K, N}, .strides = {1, K}};
+    KernelCall call = {.n_inputs = 2, .n_outputs = 1, .op_name = "matmul"};
+    call.inputs[0].view = array_view(&a);
+    call.inputs[1].view = &b;
+    call.outputs[0] = array_view(&out);
+    assert_int_equal(run_kernel(KERNEL_MATMUL, &call), STATUS_OK);
+    for (int64_t index = 0; index < m * N; index++) {
+        double want = 0, size = 0, found = array_get(&out, index);
+        for (int64_t t = 0; t < K; t++) {
+            double term = array_get(&a, index / N * K + t) * (double)weights[index % N * K + t];
+            want += term;
+            size += fabs(term);
+        }
+        bool same = isfinite(want) ? fabs(found - want) <= 4 * 0x1p-24 * sqrt(K) * size + 0x1p-125
+                    : isnan(want)  ? isnan(found)
+                                   : found == want;
+        if (!same)
+            fail_msg("a row by %s, %s, of %ld: element %ld is %.9g, not %.9g",
+                     dtype_name(type->dtype), sizes->name, (long)m, (long)index, found, want);
+    }
+    array_free(&a);
+    array_free(&out);
+    free(weights);
+    free(blocks);
+}
+
+static void test_sizes(void **state) {
+    (void)state;
+    for (int t = 0; t < TYPE_COUNT; t++)
+        for (size_t s = 0; s < sizeof row_sizes / sizeof *row_sizes; s++)
+            for (int64_t m = 1; m <= 3; m++) check_size(&types[t], &row_sizes[s], m);
+}
+
 static int suite(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dequantize),
-                                       cmocka_unit_test(test_products),
-                                       cmocka_unit_test(test_large_products)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dequantize), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_large_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

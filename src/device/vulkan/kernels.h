@@ -81,7 +81,7 @@ VULKAN_FUSED(X)
 typedef struct ProductPush {
     uint64_t a, b, out;
     int64_t a_row, a_column, b_row, b_column; // strides
-    uint32_t m, n, k, across, magic, a_fours;
+    uint32_t m, n, k, across, visits, a_fours;
     uint64_t other_b, beside, result;
 } ProductPush;
 // Constants of products that may be joined: with which operation, PRODUCT_ALONE with none; and of

@@ -11,15 +11,18 @@ enum {
     RESULTS_OF_TEAM = 8,
     GROUPS_ENOUGH = 128, // to keep a device busy
     COLUMNS_OF_LANES = 32,
-    COLUMNS_MANY = 1 << 14, // enough that a team has several of them
     SUPERBLOCK = 256,
     RUN = 1024, // see matvec_blocks.comp
-    RUN_FOURS_PADDED = 264,
-    RUNS_AT_ONCE = 2,
+    FOURS_OF_RUN = 264,
     TEAMS = 8,
-    ROWS_OF_BLOCKS = 4,
-    BESIDE_ROWS_BYTES = 80,  // in shared memory: the table and `magic`
-    MAGIC_BITS = 0x4B000000, // of 2^23
+    ROWS_OF_BLOCKS = 2,
+    SUMS_OF_TEAM = 32,
+    BESIDE_ROWS_BYTES = 4176, // in shared memory: sums, a table, the bits of 2^23
+    SUBGROUP_OF_BLOCKS = 8,   // at least
+    PARTS_MOST = 4,
+    VISITS_MOST = 64,
+    WORK_ENOUGH = 256,  // turns of a workgroup with one column a team, so that it takes more
+    TURNS_ENOUGH = 500, // of workgroups, before they have another
     TILE_LARGE = 128,
     TILE = 64,
     MATRIX_DEPTH = 64,
@@ -165,32 +168,56 @@ static Status set_groups(Device *device, const Product *product, uint64_t groups
     return STATUS_OK;
 }
 
-// How matvec_blocks.comp shares its work: rows at a time, columns of a team, runs of the rows in
-// shared memory, and how many fours these take.
+// AHEAD of matvec_blocks.comp.
+enum { COLUMNS_ONCE, COLUMNS_BEHIND, COLUMNS_AHEAD };
+
+// How matvec_blocks.comp shares its work: rows and columns at a time, teams along k, and how often
+// a team takes its next columns.
 typedef struct BlockShare {
-    uint32_t rows, each, runs, fours;
+    uint32_t rows, each, parts, visits;
 } BlockShare;
 
-static BlockShare share_blocks(const Device *device, const ProductPush *push) {
-    BlockShare share = {.rows = push->m > 2 ? ROWS_OF_BLOCKS : push->m, .runs = RUNS_AT_ONCE};
-    share.each = push->n >= COLUMNS_MANY ? 4 : push->n >= COLUMNS_MANY / 4 ? 2 : 1;
+// How units are read, by what was fastest: fewer columns at once where one takes many registers,
+// and the next ones' words asked for before these are used where that leaves room for them.
+static uint32_t columns_at_once(DType dtype) {
+    return dtype == DTYPE_Q5_K || dtype == DTYPE_Q3_K ? 2 : 4;
+}
+
+static uint32_t choose_ahead(DType dtype, uint32_t rows) {
+    static const DType small[] = {DTYPE_Q4_0, DTYPE_Q4_1, DTYPE_Q5_1,  DTYPE_Q8_0,
+                                  DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_IQ4_NL};
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        if (small[i] == dtype && rows == 1) return COLUMNS_AHEAD;
+    return COLUMNS_BEHIND;
+}
+
+static BlockShare share_blocks(const Device *device, const Product *product) {
+    const ProductPush *push = &product->push;
+    BlockShare share = {.rows = push->m > 1 ? ROWS_OF_BLOCKS : 1, .each = 1, .parts = 1};
     uint32_t room = vulkan_features(device)->shared_bytes_max - BESIDE_ROWS_BYTES;
-    while (16 * RUN_FOURS_PADDED * share.rows * share.runs > room)
-        *(share.runs > 1 ? &share.runs : &share.rows) /= 2;
-    share.fours = RUN_FOURS_PADDED * share.rows * share.runs;
+    uint32_t most = push->k > PARTS_MOST * RUN ? PARTS_MOST / 2 : PARTS_MOST;
+    while (share.parts < most && share.parts * RUN < push->k &&
+           share.parts * 2 * FOURS_OF_RUN * 16 <= room)
+        share.parts *= 2;
+    uint64_t across = (push->m + share.rows - 1) / share.rows;
+    uint64_t work = product->count * across * push->n * share.parts / TEAMS;
+    if (work >= WORK_ENOUGH) share.each = columns_at_once(product->b->dtype);
+    bool whole = share.parts * RUN >= push->k; // else sums of all columns are kept
+    uint64_t visits = work / share.each / TURNS_ENOUGH;
+    uint32_t visits_most = whole ? VISITS_MOST : SUMS_OF_TEAM / share.rows / share.each;
+    share.visits = visits < 1 ? 1 : visits > visits_most ? visits_most : (uint32_t)visits;
     return share;
 }
 
-// Whether all columns begin at multiples of four bytes.
-static bool blocks_in_words(const Product *product) {
+// The largest power of two, from 2 to 16, that all columns and what lies in their blocks begin at
+// multiples of. Blocks that begin in the middle of words have words found in them wherever they
+// lie.
+static uint32_t align_blocks(const Product *product) {
     const TensorView *b = product->b;
     const DTypeInfo *info = &dtype_info[b->dtype];
-    uint64_t bits = vulkan_address(b);
-    int64_t strides[RANK_MAX + 1] = {product->push.n > 1 ? product->push.b_column : 0};
-    for (int d = 0; d < product->batch_rank; d++) strides[d + 1] = b->strides[d];
-    for (int i = 0; i < product->batch_rank + 1; i++)
-        bits |= (uint64_t)(strides[i] / info->block_elements * info->block_bytes);
-    return bits % 4 == 0;
+    if (info->block_bytes % 4 != 0) return 4;
+    uint64_t bits = vulkan_address(b) | (uint64_t)info->block_bytes;
+    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 2;
 }
 
 // A product that may be made with what follows it is held until that is known.
@@ -204,18 +231,20 @@ static Status run_blocks(Device *device, Product *product) {
     ProductPush *push = &product->push;
     const DTypeInfo *info = &dtype_info[product->b->dtype];
     uint32_t super_bytes = (uint32_t)(SUPERBLOCK / info->block_elements * info->block_bytes);
-    BlockShare share = share_blocks(device, push);
+    BlockShare share = share_blocks(device, product);
     push->a_fours = in_fours(product, product->a, push->a_column, push->a_row, push->k);
+    uint32_t ahead = COLUMNS_ONCE;
+    if (share.visits > 1) ahead = choose_ahead(product->b->dtype, share.rows);
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC_BLOCKS,
         .n_constants = PRODUCT_CONSTANTS,
-        .constants = {0, 0, share.rows, share.each, share.runs, blocks_in_words(product),
-                      super_bytes, share.fours},
+        .constants = {0, 0, share.rows, share.each, share.parts, align_blocks(product), super_bytes,
+                      FOURS_OF_RUN * share.parts, ahead},
     };
     may_join(product, &dispatch);
     push->across = (push->m + share.rows - 1) / share.rows;
-    push->magic = MAGIC_BITS;
-    uint32_t columns = TEAMS * share.each;
+    push->visits = share.visits;
+    uint32_t columns = TEAMS / share.parts * share.each * share.visits;
     uint64_t groups = (uint64_t)push->across * ((push->n + columns - 1) / columns);
     TRY(set_groups(device, product, groups, &dispatch));
     return dispatch_batches(device, product, &dispatch);
@@ -350,6 +379,8 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     int across[2];
     if (!few && choose_matrix(device, &product, across))
         return run_matrix(device, &product, across);
-    if (few && dtype_is_quant(product.b->dtype)) return run_blocks(device, &product);
-    return few ? run_few_rows(device, &product) : run_tiles(device, &product);
+    bool blocks = dtype_is_quant(product.b->dtype);
+    if (few && blocks && vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
+        return run_blocks(device, &product);
+    return few && !blocks ? run_few_rows(device, &product) : run_tiles(device, &product);
 }
