@@ -247,7 +247,7 @@ class Session(unittest.TestCase):
 
     def test_ctrl_c_in_the_last_kernel_of_a_line(self):
         t = self.open()
-        t.line("a = rand([3000, 3000]); x = 1")
+        t.line("a = rand([6000, 6000]); x = 1")
         t.raw = b""
         t.send("x = a @ a\r")
         time.sleep(0.2)
@@ -264,8 +264,9 @@ class Session(unittest.TestCase):
         t.send("\x03")
         self.assertIn("^C", t.wait_prompt())
         self.assertEqual(t.line("2 + 2"), "4\n")
-        t.send("fn f() {\r")
-        t.send("  1\r")
+        for line in ("fn f() {", "  1"):
+            t.send(line + "\r")
+            t.wait_text(line + "^J")  # how a terminal that cannot go up shows a new line
         t.raw = b""
         t.send("\x03")
         t.wait_prompt()
