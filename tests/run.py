@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the whole suite and ends with the line `N passed, N failed`: on the CPU, and where a Vulkan
 driver is present (a software driver will do) a second time on that device, what makes tensors: unit
-tests of the layers from device/ up (those of device/vulkan/ in this pass alone), all scripts, and cases whose class says `every_device`. The same
-output is expected from both. `--device` runs one of the two, or the pass on vulkan:N.
+tests of the layers from device/ up (those of device/vulkan/ in this pass alone), all scripts, and
+cases whose class says `every_device`. The same output is expected from both. `--device` runs one of
+the two, or the pass on vulkan:N.
 
 Three kinds of test: cmocka programs (BUILD/tests/*), scripts that say what they print
 (tests/lang/*.tl, examples/*.tl), and Python test cases that drive the program from outside
