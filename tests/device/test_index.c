@@ -160,6 +160,14 @@ static double rounded_sum(DType dtype, double a, double b) {
     }
 }
 
+static void run_scatter(Array *out, Array *source, Array *index, KernelOptions options) {
+    KernelCall call = {.inputs = {{.view = array_view(source)}, {.view = array_view(index)}},
+                       .outputs = {array_view(out)},
+                       .options = options,
+                       .op_name = "scatter"};
+    assert_int_equal(run_kernel(KERNEL_SCATTER, &call), STATUS_OK);
+}
+
 static void check_scatter(DType dtype, Layout layout, int op, bool slices, int dim) {
     static const int64_t dims[] = {4, 5, 6};
     int64_t index_dims[] = {3, 5, 6}, source_dims[] = {4, 5, 6}, length[] = {9};
@@ -180,11 +188,7 @@ static void check_scatter(DType dtype, Layout layout, int op, bool slices, int d
         double *target = &expected[join(&out, places)];
         *target = op == 1 ? rounded_sum(dtype, *target, value) : value;
     }
-    KernelCall call = {.inputs = {{.view = array_view(&source)}, {.view = array_view(&index)}},
-                       .outputs = {array_view(&out)},
-                       .options = {.op = op, .dim = dim, .integers = {slices}},
-                       .op_name = "scatter"};
-    assert_int_equal(run_kernel(KERNEL_SCATTER, &call), STATUS_OK);
+    run_scatter(&out, &source, &index, (KernelOptions){.op = op, .dim = dim, .integers = {slices}});
     for (int64_t i = 0; i < 4 * 5 * 6; i++) {
         double exact = expected[i];
         if (dtype == DTYPE_BFLOAT16) exact = bfloat_to_float(bfloat_from_float((float)exact));
@@ -228,11 +232,7 @@ static void check_long_lists(DType dtype, Layout layout, int op, bool slices, in
         double *target = &expected[join(&out, places)];
         *target = op == 1 ? rounded_sum(dtype, *target, value) : value;
     }
-    KernelCall call = {.inputs = {{.view = array_view(&source)}, {.view = array_view(&index)}},
-                       .outputs = {array_view(&out)},
-                       .options = {.op = op, .dim = dim, .integers = {slices}},
-                       .op_name = "scatter"};
-    assert_int_equal(run_kernel(KERNEL_SCATTER, &call), STATUS_OK);
+    run_scatter(&out, &source, &index, (KernelOptions){.op = op, .dim = dim, .integers = {slices}});
     double unit = dtype == DTYPE_BFLOAT16 ? 0x1p-8 : (dtype == DTYPE_FLOAT16 ? 0x1p-11 : 0);
     for (int64_t i = 0; i < PLACES * BESIDE; i++)
         assert_true(fabs(array_get(&out, i) - expected[i]) <= unit * expected[i]);

@@ -12,6 +12,8 @@
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
 
+#include "open.h"
+
 enum { ROWS = 5, PICKED = 3 };
 
 typedef struct Fixture {
@@ -31,11 +33,8 @@ static int set_up(void **state) {
     static Fixture fixture;
     fixture = (Fixture){0};
     *state = NULL;
-    if (device_open("vulkan", &fixture.device) != STATUS_OK) {
-        if (!getenv("TL_TEST_VULKAN")) return 0;
-        print_error("%s\n", error_current()->message);
-        return 1;
-    }
+    int status;
+    if (!open_for_fixture(&fixture.device, &status)) return status;
     const float numbers[ROWS] = {10, 11, 12, 13, 14};
     fixture.table = make_view(fixture.device, DTYPE_FLOAT32, ROWS);
     fixture.index = make_view(fixture.device, DTYPE_INT64, PICKED);

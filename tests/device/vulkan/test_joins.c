@@ -12,6 +12,8 @@
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
 
+#include "open.h"
+
 enum { WIDTH = 64, COLUMNS = 2048, ROWS_MAX = 3, NUMBERS = ROWS_MAX * COLUMNS };
 
 // What a map may read and write. X is the row of the products, at the beginning of its memory.
@@ -26,11 +28,8 @@ static int set_up(void **state) {
     static Fixture fixture;
     fixture = (Fixture){0};
     *state = NULL;
-    if (device_open("vulkan", &fixture.device) != STATUS_OK) {
-        if (!getenv("TL_TEST_VULKAN")) return 0;
-        print_error("%s\n", error_current()->message);
-        return 1;
-    }
+    int status;
+    if (!open_for_fixture(&fixture.device, &status)) return status;
     for (int i = 0; i < PLACES; i++) {
         size_t count = i == W1 || i == W2 ? COLUMNS * WIDTH : NUMBERS;
         if (buffer_new(fixture.device, count * sizeof(float), NULL, &fixture.buffers[i]) !=
