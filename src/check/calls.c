@@ -161,10 +161,12 @@ void check_call(Checker *checker, Node *node) {
                      callee->kind == NODE_NAME   ? &callee->as.name.word
                      : callee->kind == NODE_PATH ? &callee->as.path.name
                                                  : &value_called);
-    if (callee->kind == NODE_NAME)
+    if (callee->kind == NODE_NAME) {
         name_resolve_node(checker, callee, true);
-    else
+        name_want_value(checker, callee);
+    } else {
         check_expression(checker, callee);
+    }
     check_arguments(checker, &arguments);
     if (callee->kind == NODE_NAME && callee->as.name.binding)
         check_against(checker, &arguments, callee->as.name.binding);
@@ -174,7 +176,7 @@ void check_method_call(Checker *checker, Node *node) {
     Word *name = &node->as.method.name;
     Arguments arguments = arguments_of(node->as.method.arguments, node->as.method.count,
                                        node->as.method.arguments_span, name);
-    check_expression(checker, node->as.method.receiver);
+    check_receiver(checker, node->as.method.receiver);
     node->as.method.member = name_find_member(checker, node->as.method.receiver, name);
     if (!node->as.method.member) {
         node->as.method.function = name_candidates(checker, name);

@@ -115,11 +115,17 @@ void binding_use(Checker *checker, Binding *binding);
 // names.c
 Binding *name_resolve(Checker *checker, const Word *word); // NULL when unknown; no report
 void name_resolve_node(Checker *checker, Node *node, bool call_position);
+// Reports a name that means an import: that has members, but is no value.
+void name_want_value(Checker *checker, const Node *node);
 Candidate *name_candidates(Checker *checker, const Word *word);
 Binding *name_find_member(Checker *checker, const Node *object, const Word *name);
+// The struct that a pattern, literal, path or impl names, of an import when `module` names one;
+// NULL (reported) for other names.
+Binding *struct_resolve(Checker *checker, Node *module, const Word *name);
 
 // expressions.c
 void check_expression(Checker *checker, Node *node); // NULL is allowed
+void check_receiver(Checker *checker, Node *node);   // what stands before a `.`: imports too
 void check_expressions(Checker *checker, const NodeList *list);
 void check_pattern(Checker *checker, Pattern *pattern); // declares what it binds
 

@@ -120,13 +120,7 @@ static void check_drop(Checker *checker, const Node *node) {
 
 void check_impl(Checker *checker, Node *node) {
     const Word *name = &node->as.impl.name, *trait = &node->as.impl.trait;
-    Binding *binding = name_resolve(checker, name);
-    if (!binding)
-        report_unknown(checker, name, "struct");
-    else if (binding->kind != BINDING_STRUCT)
-        report(checker, STATUS_TYPE, name->span, NULL, "`%s` is not a struct", name->text);
-    else
-        node->as.impl.binding = binding;
+    node->as.impl.binding = struct_resolve(checker, node->as.impl.module, name);
     if (trait->text && strcmp(trait->text, "Drop") != 0)
         report(checker, STATUS_NAME, trait->span, NULL, "unknown trait `%s`: the only one is Drop",
                trait->text);

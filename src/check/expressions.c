@@ -7,34 +7,6 @@ void check_expressions(Checker *checker, const NodeList *list) {
     for (size_t i = 0; i < list->count; i++) check_expression(checker, list->items[i]);
 }
 
-// The struct that a name in a pattern, literal or path means; NULL (reported) for other names.
-static Binding *struct_resolve(Checker *checker, const Word *name) {
-    Binding *binding = name_resolve(checker, name);
-    if (!binding) {
-        report_unknown(checker, name, "struct");
-        return NULL;
-    }
-    if (binding->kind == BINDING_STRUCT) {
-        binding->used = true;
-        return binding;
-    }
-    report(checker, STATUS_TYPE, name->span, NULL, "`%s` is not a struct", name->text);
-    return NULL;
-}
-
-// The struct `name` of the import that `module` names; without a module the one that is visible.
-static Binding *qualified_resolve(Checker *checker, Node *module, const Word *name) {
-    if (!module) return struct_resolve(checker, name);
-    check_expression(checker, module);
-    Binding *member = name_find_member(checker, module, name);
-    const Binding *import = module->as.name.binding;
-    if (member && member->kind == BINDING_STRUCT) return member;
-    if (member || (import && import->kind != BINDING_MODULE))
-        report(checker, STATUS_TYPE, name->span, NULL, "`%s.%s` is not a struct",
-               module->as.name.word.text, name->text);
-    return NULL;
-}
-
 static int struct_field_find(const Node *structure, const Word *field) {
     for (size_t i = 0; i < structure->as.structure.field_count; i++)
         if (strcmp(structure->as.structure.fields[i].text, field->text) == 0) return (int)i;
@@ -60,7 +32,7 @@ static void check_struct_field(Checker *checker, const Binding *type, const Word
 
 static void check_struct_literal(Checker *checker, Node *node) {
     Binding *type =
-        qualified_resolve(checker, node->as.struct_literal.module, &node->as.struct_literal.type);
+        struct_resolve(checker, node->as.struct_literal.module, &node->as.struct_literal.type);
     node->as.struct_literal.binding = type;
     for (size_t i = 0; i < node->as.struct_literal.type_count; i++)
         check_type(checker, node->as.struct_literal.type_arguments[i], NULL);
@@ -85,7 +57,7 @@ void check_pattern(Checker *checker, Pattern *pattern) {
         check_expression(checker, pattern->high);
         break;
     case PATTERN_STRUCT:
-        pattern->binding = struct_resolve(checker, &pattern->name);
+        pattern->binding = struct_resolve(checker, pattern->module, &pattern->name);
         for (size_t i = 0; i < pattern->part_count; i++)
             if (pattern->binding)
                 check_struct_field(checker, pattern->binding, &pattern->fields[i]);
@@ -132,7 +104,7 @@ static void check_index(Checker *checker, Node *node) {
 
 static void check_path(Checker *checker, Node *node) {
     const Word *type = &node->as.path.type;
-    Binding *binding = node->as.path.module ? qualified_resolve(checker, node->as.path.module, type)
+    Binding *binding = node->as.path.module ? struct_resolve(checker, node->as.path.module, type)
                                             : name_resolve(checker, type);
     if (binding && binding->kind == BINDING_STRUCT) {
         binding->used = true;
@@ -147,7 +119,7 @@ static void check_path(Checker *checker, Node *node) {
 }
 
 static void check_field(Checker *checker, Node *node) {
-    check_expression(checker, node->as.field.object);
+    check_receiver(checker, node->as.field.object);
     node->as.field.member = name_find_member(checker, node->as.field.object, &node->as.field.name);
 }
 
@@ -169,6 +141,13 @@ static void check_binary(Checker *checker, Node *node) {
     VECTOR_FREE(&rights);
 }
 
+void check_receiver(Checker *checker, Node *node) {
+    if (node->kind == NODE_NAME)
+        name_resolve_node(checker, node, false);
+    else
+        check_expression(checker, node);
+}
+
 void check_expression(Checker *checker, Node *node) {
     if (!node) return;
     switch (node->kind) {
@@ -178,7 +157,10 @@ void check_expression(Checker *checker, Node *node) {
     case NODE_NONE:
     case NODE_STRING: break;
     case NODE_FORMAT_STRING: check_expressions(checker, &node->as.format_string.values); break;
-    case NODE_NAME: name_resolve_node(checker, node, false); break;
+    case NODE_NAME:
+        name_resolve_node(checker, node, false);
+        name_want_value(checker, node);
+        break;
     case NODE_LIST:
     case NODE_TUPLE: check_expressions(checker, &node->as.list); break;
     case NODE_DICT:

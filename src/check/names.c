@@ -1,4 +1,6 @@
 // What names in expressions mean. Knows nothing of arguments and arity.
+#include <stdlib.h>
+
 #include "check/checker.h"
 
 void name_resolve_node(Checker *checker, Node *node, bool call_position) {
@@ -16,6 +18,17 @@ void name_resolve_node(Checker *checker, Node *node, bool call_position) {
         binding_use(checker, next->binding);
 }
 
+void name_want_value(Checker *checker, const Node *node) {
+    const Binding *binding = node->as.name.binding;
+    if (!binding || binding->kind != BINDING_MODULE) return;
+    const char *name = node->as.name.word.text;
+    Text help = {0};
+    text_format(&help, "%s.name is what it declares under that name", name);
+    ReportExtra extra = {.help = text_get(&help)};
+    report(checker, STATUS_TYPE, node->span, &extra, "`%s` is an imported file, not a value", name);
+    text_free(&help);
+}
+
 static Binding *member_named(const Program *program, const Word *name) {
     const Module *module = program->module;
     const Entry *entry = symbol_top(module->checker, name);
@@ -25,16 +38,52 @@ static Binding *member_named(const Program *program, const Word *name) {
     return entry ? entry->binding : NULL;
 }
 
+// The names of the file itself, not those of what it imports.
+static void report_member(Checker *checker, const Program *program, const Node *object,
+                          const Word *name) {
+    const Module *module = program->module;
+    VECTOR(const char *) names = {0};
+    const Entry *entry = module->checker->top->entries;
+    for (; entry; entry = entry->next_in_scope)
+        if (entry->binding->word.text) VECTOR_PUSH(&names, entry->binding->word.text);
+    const char *near = catalog_nearest(name->text, names.items, names.count);
+    VECTOR_FREE(&names);
+    Text help = {0};
+    if (near) text_format(&help, "did you mean `%s`?", near);
+    ReportExtra extra = {.help = near ? text_get(&help) : NULL};
+    report(checker, STATUS_NAME, name->span, &extra, "`%s` has no `%s`", object->as.name.word.text,
+           name->text);
+    text_free(&help);
+}
+
 Binding *name_find_member(Checker *checker, const Node *object, const Word *name) {
     if (object->kind != NODE_NAME) return NULL;
     Binding *module = name_resolve(checker, &object->as.name.word);
     if (!module || module->kind != BINDING_MODULE) return NULL;
     Binding *member = module->program ? member_named(module->program, name) : NULL;
-    if (member) {
+    if (member)
         member->used = true;
-    } else if (module->program) {
-        report(checker, STATUS_NAME, name->span, NULL, "`%s` has no `%s`",
-               object->as.name.word.text, name->text);
-    }
+    else if (module->program)
+        report_member(checker, module->program, object, name);
     return member;
+}
+
+Binding *struct_resolve(Checker *checker, Node *module, const Word *name) {
+    Binding *binding = NULL;
+    if (module) {
+        name_resolve_node(checker, module, false);
+        binding = name_find_member(checker, module, name);
+        const Binding *import = module->as.name.binding;
+        if (!binding && (!import || import->kind == BINDING_MODULE)) return NULL; // reported
+    } else if (!(binding = name_resolve(checker, name))) {
+        report_unknown(checker, name, "struct");
+        return NULL;
+    }
+    if (binding && binding->kind == BINDING_STRUCT) {
+        binding->used = true;
+        return binding;
+    }
+    report(checker, STATUS_TYPE, name->span, NULL, "`%s%s%s` is not a struct",
+           module ? module->as.name.word.text : "", module ? "." : "", name->text);
+    return NULL;
 }

@@ -82,11 +82,12 @@ static void report_type(Checker *checker, const Word *name) {
 static void check_named(Checker *checker, TypeNode *type, FunctionNode *symbols) {
     TypeWord word;
     DType dtype;
-    Binding *binding = name_resolve(checker, &type->name);
+    Binding *binding = type->module ? struct_resolve(checker, type->module, &type->name)
+                                    : name_resolve(checker, &type->name);
     if (binding && binding->kind == BINDING_STRUCT) {
         type->binding = binding;
         binding->used = true;
-    } else if (!type_word_find(type->name.text, &word) &&
+    } else if (!type->module && !type_word_find(type->name.text, &word) &&
                !is_type_parameter(checker, &type->name)) {
         if (dtype_find(type->name.text, type->name.length, &dtype))
             report(checker, STATUS_DTYPE, type->name.span, NULL,

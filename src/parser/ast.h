@@ -75,6 +75,7 @@ typedef struct Dimension {
 struct TypeNode {
     enum { TYPE_NAMED, TYPE_TENSOR, TYPE_TUPLE } kind;
     Span span;
+    Node *module;            // NAMED: the name of the import that the struct is from, or NULL
     Word name;               // NAMED: int, Tensor, Point, entity...; TENSOR: float32...
     Binding *binding;        // NAMED, filled by check: the struct, NULL for other words
     TypeNode **arguments;    // NAMED: type arguments; TUPLE: members
@@ -116,6 +117,7 @@ struct Pattern {
     Span span;
     Node *low, *high;     // LITERAL: low; RANGE: both ends (constants)
     bool inclusive;
+    Node *module;         // STRUCT: the name of the import that it is from, or NULL
     Word name;            // BIND, STRUCT
     Pattern **parts;      // OR, TUPLE, STRUCT (one per field)
     size_t part_count;
@@ -196,7 +198,7 @@ struct Node {
                  Word *fields; TypeNode **types; Node **fallbacks; size_t field_count;
                  Binding *binding;
                  FunctionNode *frame; } structure; // frame: filled by check, where fallbacks run
-        struct { Word trait; Word name; TypeNode **type_arguments; size_t type_count;
+        struct { Word trait; Node *module; Word name; TypeNode **type_arguments; size_t type_count;
                  Node **functions; size_t function_count; Binding *binding; } impl; // trait "Drop" or NULL
         struct { Word path; Word alias; Program *program; } import; // program: filled by check
         struct { Word name; FunctionNode *function; } section; // TEST, BENCH, MAIN: no parameters

@@ -51,11 +51,14 @@ Node *parse_lambda(Parser *parser) {
     return function_node(parser, NODE_LAMBDA, function, begin);
 }
 
-static Node *parse_function(Parser *parser) {
+// A method is called behind a `.` or `::`, so any word may be its name.
+static Node *parse_function(Parser *parser, bool method) {
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     FunctionNode *function = arena_allocate(parser->arena, sizeof *function);
-    if (!parser_take_name(parser, "a function name", &function->name)) return NULL;
+    bool named = method ? parser_take_word(parser, "a method name", &function->name)
+                        : parser_take_name(parser, "a function name", &function->name);
+    if (!named) return NULL;
     if (!parse_function_tail(parser, function, begin)) return NULL;
     return function_node(parser, NODE_FUNCTION, function, begin);
 }
@@ -125,9 +128,11 @@ static Node *parse_impl(Parser *parser) {
     Word *parameters = NULL; // the arguments of the name below say what they stand for
     size_t parameter_count = 0;
     if (!parse_type_parameters(parser, &parameters, &parameter_count)) return NULL;
+    node->as.impl.module = parse_module(parser);
     if (!parser_take_name(parser, "the name of a struct", &node->as.impl.name)) return NULL;
-    if (parser_accept(parser, TOKEN_FOR)) {
+    if (!node->as.impl.module && parser_accept(parser, TOKEN_FOR)) {
         node->as.impl.trait = node->as.impl.name;
+        node->as.impl.module = parse_module(parser);
         if (!parser_take_name(parser, "the name of a struct", &node->as.impl.name)) return NULL;
     }
     if (parser_is(parser, TOKEN_LESS) &&
@@ -139,7 +144,7 @@ static Node *parse_impl(Parser *parser) {
     while (!parser_at_closer(parser)) {
         if (!parser_is(parser, TOKEN_FN))
             return parser_fail_expected(parser, "`fn` to begin a method");
-        Node *function = parse_function(parser);
+        Node *function = parse_function(parser, true);
         if (!function || !node_adopt(parser, node, function)) return NULL;
         LIST_PUSH(parser, node->as.impl.functions, node->as.impl.function_count, function);
         while (parser_accept(parser, TOKEN_SEMICOLON) || parser_accept(parser, TOKEN_COMMA)) {
@@ -236,7 +241,7 @@ Node *parse_declaration(Parser *parser, bool *found) {
         return NULL;
     }
     switch (form) {
-    case FORM_FUNCTION: return parse_function(parser);
+    case FORM_FUNCTION: return parse_function(parser, false);
     case FORM_STRUCT: return parse_struct(parser);
     case FORM_IMPL: return parse_impl(parser);
     case FORM_IMPORT: return parse_import(parser);

@@ -52,7 +52,12 @@ static void dump_child(Text *out, const Node *child) {
     dump_node(out, child);
 }
 
+static void dump_module(Text *out, const Node *module) {
+    if (module) text_format(out, "%s.", module->as.name.word.text);
+}
+
 static void dump_type(Text *out, const TypeNode *type) {
+    dump_module(out, type->module);
     if (type->kind == TYPE_TUPLE)
         text_append_string(out, "(tuple");
     else
@@ -104,8 +109,10 @@ static void dump_pattern(Text *out, const Pattern *pattern) {
         dump_child(out, pattern->high);
         break;
     default:
-        text_format(out, "(%s",
-                    pattern->kind == PATTERN_STRUCT ? pattern->name.text : heads[pattern->kind]);
+        text_append_char(out, '(');
+        dump_module(out, pattern->module);
+        text_append_string(out, pattern->kind == PATTERN_STRUCT ? pattern->name.text
+                                                                : heads[pattern->kind]);
         for (size_t i = 0; i < pattern->part_count; i++) {
             text_append_char(out, ' ');
             if (pattern->kind == PATTERN_STRUCT) text_format(out, "%s: ", pattern->fields[i].text);
@@ -225,10 +232,6 @@ static void dump_call(Text *out, const Node *node) {
         dump_child(out, node->as.method.receiver);
         dump_arguments(out, node->as.method.arguments, node->as.method.count);
     }
-}
-
-static void dump_module(Text *out, const Node *module) {
-    if (module) text_format(out, "%s.", module->as.name.word.text);
 }
 
 static void dump_path(Text *out, const Node *node) {
@@ -390,8 +393,9 @@ static void dump_for(Text *out, const Node *node) {
 
 static void dump_impl(Text *out, const Node *node) {
     const char *trait = node->as.impl.trait.text;
-    text_format(out, "(impl %s%s%s", trait ? trait : "", trait ? " for " : "",
-                node->as.impl.name.text);
+    text_format(out, "(impl %s%s", trait ? trait : "", trait ? " for " : "");
+    dump_module(out, node->as.impl.module);
+    text_append_string(out, node->as.impl.name.text);
     dump_types(out, node->as.impl.type_arguments, node->as.impl.type_count);
     for (size_t i = 0; i < node->as.impl.function_count; i++)
         dump_child(out, node->as.impl.functions[i]);

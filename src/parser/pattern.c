@@ -88,10 +88,11 @@ static Pattern *parse_constant_pattern(Parser *parser) {
     return pattern;
 }
 
-// Name { field: pattern, field, .. }
+// Name { field: pattern, field, .. }, of a module perhaps
 static Pattern *parse_struct_pattern(Parser *parser) {
     Pattern *pattern = pattern_new(parser, parser_begin(parser));
     pattern->kind = PATTERN_STRUCT;
+    pattern->module = parse_module(parser);
     pattern->name = parser_word(parser, parser_next(parser));
     size_t field_count = 0;
     if (!parser_enter(parser)) return NULL;
@@ -125,7 +126,9 @@ static Pattern *parse_struct_pattern(Parser *parser) {
 static Pattern *parse_single_pattern(Parser *parser) {
     if (parser_is(parser, TOKEN_LEFT_PAREN)) return parse_tuple_pattern(parser, parse_pattern);
     if (!parser_is(parser, TOKEN_NAME)) return parse_constant_pattern(parser);
-    if (parser_ahead(parser, 1)->kind == TOKEN_LEFT_BRACE) return parse_struct_pattern(parser);
+    size_t last = parser_ahead(parser, 1)->kind == TOKEN_DOT ? 2 : 0; // of the struct's name
+    if (parser_ahead(parser, last + 1)->kind == TOKEN_LEFT_BRACE)
+        return parse_struct_pattern(parser);
     return parse_name_pattern(parser);
 }
 

@@ -104,7 +104,7 @@ static bool at_literal_brace(const Parser *parser, size_t brace) {
            (token_is_word(first) && parser_ahead(parser, brace + 2)->kind == TOKEN_COLON);
 }
 
-typedef struct TypeName { // Name or Name<types>, or module.Name
+typedef struct TypeName { // Name or Name<types>, of a module perhaps
     Node *module;
     Word word;
     TypeNode **arguments;
@@ -164,11 +164,14 @@ static Node *parse_path(Parser *parser, const TypeName *type, SourcePos begin) {
 }
 
 bool parser_at_qualified(const Parser *parser) {
-    return at_path(parser) || at_literal_brace(parser, 0);
+    return at_path(parser) || at_literal_brace(parser, 0) || parser_at_type_arguments(parser);
 }
 
 Node *parse_qualified(Parser *parser, Node *module, const Word *name) {
     TypeName type = {.module = module, .word = *name};
+    if (parser_at_type_arguments(parser) &&
+        !parse_type_arguments(parser, &type.arguments, &type.count))
+        return NULL;
     return at_path(parser) ? parse_path(parser, &type, module->span.begin)
                            : parse_literal_fields(parser, &type);
 }

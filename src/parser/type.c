@@ -1,4 +1,4 @@
-// Type annotations: int, float32[3, n], (int, float), Point<int>, T?
+// Type annotations: int, float32[3, n], (int, float), Point<int>, shapes.Point, T?
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,6 +8,18 @@ static TypeNode *type_new(Parser *parser, SourcePos begin) {
     TypeNode *type = arena_allocate(parser->arena, sizeof *type);
     type->span = (Span){begin, parser_end(parser)};
     return type;
+}
+
+Node *parse_module(Parser *parser) {
+    const Token *name = parser_peek(parser), *point = parser_ahead(parser, 1);
+    if (name->kind != TOKEN_NAME || point->kind != TOKEN_DOT || point->newline_before ||
+        parser_ahead(parser, 2)->kind != TOKEN_NAME)
+        return NULL;
+    parser_next(parser);
+    Node *module = node_new(parser, NODE_NAME, name->span.begin);
+    module->as.name.word = parser_word(parser, name);
+    parser_next(parser);
+    return module;
 }
 
 static bool parse_dimension(Parser *parser, Dimension *out) {
@@ -71,6 +83,7 @@ bool parser_at_type_arguments(const Parser *parser) {
             if (token->kind == TOKEN_COLON_COLON) return true;
             return token->kind == TOKEN_LEFT_BRACE && !parser->context.in_head;
         case TOKEN_NAME:
+        case TOKEN_DOT:
         case TOKEN_INT:
         case TOKEN_FN:
         case TOKEN_COMMA:
@@ -106,8 +119,10 @@ static TypeNode *parse_named_type(Parser *parser, bool in_cast) {
     if (token->kind != TOKEN_NAME && token->kind != TOKEN_FN)
         return parser_fail_expected(parser, "a type");
     TypeNode *type = type_new(parser, token->span.begin);
+    type->module = in_cast ? NULL : parse_module(parser);
     type->name = parser_word(parser, parser_next(parser));
-    if (parser_is(parser, TOKEN_LEFT_BRACKET) && !parser_at_new_line(parser)) {
+    bool bracket = parser_is(parser, TOKEN_LEFT_BRACKET) && !parser_at_new_line(parser);
+    if (bracket && !type->module) {
         type->kind = TYPE_TENSOR;
         if (!parse_dimensions(parser, type)) return NULL;
     } else if (!in_cast && parser_is(parser, TOKEN_LESS)) {

@@ -8,6 +8,7 @@ static void walk_list(const Walker *walker, NodeList list) {
 static void walk_type(const Walker *walker, TypeNode *type) {
     if (!type) return;
     if (walker->type) walker->type(walker->context, type);
+    walk_node(walker, type->module);
     for (size_t i = 0; i < type->argument_count; i++) walk_type(walker, type->arguments[i]);
 }
 
@@ -18,6 +19,7 @@ static void walk_types(const Walker *walker, TypeNode **types, size_t count) {
 static void walk_pattern(const Walker *walker, Pattern *pattern) {
     if (!pattern) return;
     if (walker->pattern) walker->pattern(walker->context, pattern);
+    walk_node(walker, pattern->module);
     walk_node(walker, pattern->low);
     walk_node(walker, pattern->high);
     for (size_t i = 0; i < pattern->part_count; i++) walk_pattern(walker, pattern->parts[i]);
@@ -94,6 +96,7 @@ static void walk_struct(const Walker *walker, const Node *node) {
 }
 
 static void walk_impl(const Walker *walker, const Node *node) {
+    walk_node(walker, node->as.impl.module);
     walk_types(walker, node->as.impl.type_arguments, node->as.impl.type_count);
     for (size_t i = 0; i < node->as.impl.function_count; i++)
         walk_node(walker, node->as.impl.functions[i]);

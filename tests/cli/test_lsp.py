@@ -201,19 +201,22 @@ class Features(Server):
     def test_imports(self):
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder).resolve()
-            Path(folder, "a b.tl").write_text("fn helper(x) { x }\nlet unit = 1\n")
+            Path(folder, "a b.tl").write_text("fn helper(x) { x }\nlet unit = 1\nstruct Q { x: int }\n")
             uri = f"file://{folder}/main.tl"
-            text = 'import "a b.tl"\nimport "a b.tl" as m\nprint(helper(unit), m.unit)\n'
+            text = ('import "a b.tl"\nimport "a b.tl" as m\nprint(helper(unit), m.unit)\n'
+                    'fn f(q: m.Q) { match q { m.Q { x } => x } }\n')
             self.assertEqual(self.client.open(text, uri), [])
             found = self.client.at("definition", 2, 8)
             self.assertEqual((found[0]["uri"], places(found)), (f"file://{folder}/a%20b.tl", [(0, 3, 9)]))
             self.assertEqual(places(self.client.at("definition", 2, 22)), [(1, 4, 8)])
             self.assertEqual(places(self.client.at("definition", 2, 20)), [(1, 19, 20)])
+            self.assertEqual(places(self.client.at("definition", 3, 10)), [(2, 7, 8)])
+            self.assertEqual(places(self.client.at("definition", 3, 27)), [(2, 7, 8)])
             self.assertEqual(self.hover(2, 8), "```tl\nfn helper(x)\n```")
             with self.assertRaisesRegex(Failure, "this name is declared in another file; rename it there"):
                 self.client.at("rename", 2, 8, newName="other")
             self.assertEqual(places(self.client.at("rename", 2, 20, newName="mod")["changes"][uri]),
-                             [(1, 19, 20), (2, 20, 21)])
+                             [(1, 19, 20), (2, 20, 21), (3, 8, 9), (3, 25, 26)])
             Path(folder, "a b.tl").write_text("fn helper(x) { x\n")
             self.client.notify("textDocument/didSave", textDocument={"uri": uri})
             found = self.client.diagnostics()

@@ -221,6 +221,14 @@ static void test_declarations(void **state) {
          "(impl P<T> (fn new (x: T) -> P<T> (block (new P<T> x: x))) "
          "(fn get (self) (block (.x self))))"},
         {"impl P<float16[?, ?]> { }", "(impl P<float16[?,?]>)"},
+        {"impl P { fn match(self) { self.if() }\n fn let() { P::as() } }",
+         "(impl P (fn match (self) (block (.if() self))) (fn let () (block (call (:: P as)))))"},
+        {"impl Drop for m.P { fn drop(self) { } }", "(impl Drop for m.P (fn drop (self) (block)))"},
+        {"impl m.P<m.Q> { }", "(impl m.P<m.Q>)"},
+        {"fn f(p: m.P, q: (m.P?, Box<m.Q>)) -> m.P { m.Box<m.P>::new(m.Box<int> { x: 1 }) }",
+         "(fn f (p: m.P q: (tuple m.P? Box<m.Q>)) -> m.P "
+         "(block (call (:: m.Box<m.P> new) (new m.Box<int> x: 1))))"},
+        {"match p { m.P { x, .. } => x }", "(match p [(m.P x: x ..) => x])"},
         {"impl Drop for P { fn drop(self) { } }", "(impl Drop for P (fn drop (self) (block)))"},
         {"import \"a/b.tl\"\nimport \"x.tl\" as m", "(import \"a/b.tl\") ; (import \"x.tl\" as m)"},
         {"main { a }", "(section main (block a))"},
