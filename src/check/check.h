@@ -32,6 +32,7 @@ struct Binding {
     const struct Fact *fact; // what inference knows of it at the point where it is
     const char *inferred;    // what it is first given, "float32[2, 3]"; NULL: not known
     TypeNode *type;          // variables: as annotated, or NULL
+    TypeNode *awaits;        // variables: declared as this without a value; the first is converted
     Program *program; // FUNCTION, STRUCT, GLOBAL: the file that declares it; MODULE: the file meant
     void *lowered;    // the evaluator's own
 };

@@ -5,6 +5,7 @@
 
 const Fact fact_any = {.kind = FACT_ANY};
 const Fact fact_none = {.kind = FACT_NONE, .known = true};
+const Fact fact_unset = {.kind = FACT_ANY};
 
 Fact *fact_new(Arena *arena, FactKind kind) {
     Fact *fact = arena_allocate(arena, sizeof *fact);
@@ -142,6 +143,7 @@ static const Fact *join_structs(Arena *arena, const Fact *x, const Fact *y) {
 }
 
 const Fact *fact_join(Arena *arena, const Fact *x, const Fact *y) {
+    if (x == &fact_unset || y == &fact_unset) return x == y ? x : &fact_any;
     if (fact_equal(x, y)) return x;
     if (x->kind != y->kind) return &fact_any;
     const Fact *joined;

@@ -68,6 +68,7 @@ struct Fact {
 };
 
 extern const Fact fact_any, fact_none;
+extern const Fact fact_unset; // as fact_any, of a variable that certainly has no value yet
 
 // New facts; `made` is left for the caller.
 Fact *fact_new(Arena *arena, FactKind kind);

@@ -200,6 +200,7 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
         bool same = word != TYPE_WORD_INT || fact->kind == FACT_INT;
         if (word == TYPE_WORD_FLOAT && fact->kind == FACT_INT)
             return fact_kind(&in->arena, FACT_FLOAT);
+        if (word == TYPE_WORD_FLOAT && fact->kind == FACT_TENSOR) return &fact_any; // cast perhaps
         return same && !(declares && fact->kind == FACT_TENSOR)
                    ? fact
                    : (same ? &fact_any : fact_kind(&in->arena, FACT_INT));

@@ -32,7 +32,7 @@ static void infer_let(Inference *in, Node *node) {
         return;
     }
     if (!node->as.let.value) {
-        infer_write(in, pattern->binding, &fact_any);
+        infer_write(in, pattern->binding, &fact_unset);
         return;
     }
     const Fact *fact = infer_initial(in, node->as.let.value, node->as.let.type);
@@ -102,10 +102,21 @@ static void assign_field(Inference *in, Node *target, const Fact *value) {
     infer_disturb(in);
 }
 
+// The first value of a variable that was declared without one is converted; where it may be the
+// first, nothing is known of what becomes of it.
+static const Fact *first_value(Inference *in, const Node *target, const Fact *value) {
+    const TypeNode *type = target->as.name.awaits;
+    const Fact *before = infer_read(in, target->as.name.binding);
+    if (!type || before->kind != FACT_ANY) return value;
+    if (before != &fact_unset) return &fact_any;
+    return annotation_declare(in, type, value, target->as.name.word.text, target->span);
+}
+
 static void assign_to(Inference *in, Node *target, Node *value_node, const Fact *value) {
     switch (target->kind) {
     case NODE_NAME:
-        if (target->as.name.binding) infer_declare(in, target->as.name.binding, value);
+        if (target->as.name.binding)
+            infer_declare(in, target->as.name.binding, first_value(in, target, value));
         return;
     case NODE_TUPLE:
         for (size_t i = 0; i < target->as.list.count; i++)

@@ -100,6 +100,7 @@ static void name_keep(CheckSession *session, Binding *binding, bool own) {
     Binding *kept = again             ? session->names.items[index]
                     : own && variable ? variable_copy(session, binding)
                                       : binding;
+    kept->awaits = binding->awaits;
     if (index >= 0) names_remove(session, (size_t)index);
     VECTOR_PUSH(&session->names, kept);
 }

@@ -61,6 +61,7 @@ static void check_let(Checker *checker, Node *node) {
         warn_replaced(checker, pattern, node);
         pattern->binding = scope_declare(checker, &pattern->name, node);
         pattern->binding->type = node->as.let.type;
+        pattern->binding->awaits = node->as.let.value ? NULL : node->as.let.type;
     } else {
         check_pattern(checker, pattern);
     }
@@ -74,6 +75,15 @@ static void check_tensor(Checker *checker, Node *node) {
 
 static bool may_define(const Checker *checker, const Node *node) {
     return node->as.assign.define || checker->place != PLACE_FUNCTION;
+}
+
+// The first value of a variable is converted where it is assigned, perhaps in another function than
+// that of the variables that its dimensions name.
+static void use_dimensions(Checker *checker, const TypeNode *type) {
+    if (!type) return;
+    for (size_t i = 0; i < type->dimension_count; i++)
+        if (type->dimensions[i].variable) binding_use(checker, type->dimensions[i].variable);
+    for (size_t i = 0; i < type->argument_count; i++) use_dimensions(checker, type->arguments[i]);
 }
 
 // A function changes a variable that is not its own; main and tests run in turn, as the top level.
@@ -93,6 +103,8 @@ static void assign_name(Checker *checker, Node *target, const Node *node) {
     if (binding) {
         note_shared(checker, binding);
         target->as.name.binding = binding;
+        target->as.name.awaits = binding->awaits;
+        use_dimensions(checker, binding->awaits);
         bool used = binding->used;
         binding_use(checker, binding);
         binding->used = used || node->op != OPERATOR_NONE;

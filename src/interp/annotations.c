@@ -192,8 +192,14 @@ static Status check_tensor(Frame *frame, const Annotation *annotation, Value *va
 static Status check_float(const Annotation *annotation, Value *value, const char *what) {
     if (value->kind == VALUE_INT) *value = value_float((double)value->as.integer);
     if (value->kind == VALUE_FLOAT) return STATUS_OK;
-    if (value->kind == VALUE_TENSOR && tensor_rank(value->as.tensor) == 0) return STATUS_OK;
-    return fail_type(annotation, *value, what);
+    if (value->kind != VALUE_TENSOR || tensor_rank(value->as.tensor) != 0)
+        return fail_type(annotation, *value, what);
+    if (dtype_kind(tensor_dtype(value->as.tensor)) == DTYPE_KIND_FLOAT) return STATUS_OK;
+    Tensor *cast;
+    TRY(tensor_cast(value->as.tensor, DTYPE_FLOAT32, &cast));
+    value_release(*value);
+    *value = value_tensor(cast);
+    return STATUS_OK;
 }
 
 static Status check_int(const Annotation *annotation, Value *value, const char *what) {

@@ -2,6 +2,7 @@
 // evaluated once, from left to right; then the innermost tensor is replaced where it is held.
 #include <stdlib.h>
 
+#include "interp/annotations.h"
 #include "interp/code.h"
 #include "interp/convert.h"
 #include "interp/format.h"
@@ -16,6 +17,8 @@ typedef struct TargetCode {
     int step_count, subscript_count;  // subscripts of all steps together
     const struct TargetCode *members; // of a tuple
     int member_count;
+    const Annotation *awaits; // converts the first value of the variable; NULL: none is declared
+    const char *name;
     Span span;
 } TargetCode;
 
@@ -53,6 +56,9 @@ static void lower_target(Lowering *lowering, const Node *node, TargetCode *out) 
     out->span = node->span;
     if (node->kind != NODE_TUPLE) {
         lower_chain(lowering, node, out);
+        if (node->kind != NODE_NAME) return;
+        out->awaits = lower_annotation(lowering, node->as.name.awaits);
+        out->name = lower_word(lowering, &node->as.name.word);
         return;
     }
     out->member_count = (int)node->as.list.count;
@@ -349,6 +355,10 @@ static Value assign_target(Frame *frame, const AssignCode *assign, const TargetC
                            Value value) {
     if (target->member_count > 0) return assign_members(frame, assign, target, value);
     if (target->step_count > 0) return assign_chain(frame, assign, target, value);
+    if (target->awaits && !variable_peek(frame, target->variable)) {
+        value = annotation_convert(frame, target->awaits, value, target->name);
+        if (failed(value)) return fail_at(assign->head.span);
+    }
     variable_set(frame, target->variable, value);
     return value_none();
 }
@@ -378,7 +388,7 @@ const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value) 
     const Node *target = node->as.assign.target;
     bool name = target->kind == NODE_NAME;
     if (name && node->op != OPERATOR_NONE) return lower_compound_name(lowering, node);
-    if (name && !give_value)
+    if (name && !give_value && !target->as.name.awaits)
         return lower_store(lowering, target->as.name.binding,
                            lower(lowering, node->as.assign.value), node->span);
     AssignCode *code =

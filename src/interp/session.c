@@ -225,8 +225,9 @@ static bool leaves_code(const Line *line) {
     if (line->program->imported.count > 0) return true;
     const NodeList *statements = &line->program->top->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
-        NodeKind kind = statements->items[i]->kind;
-        if (kind == NODE_STRUCT || kind == NODE_IMPORT) return true;
+        const Node *node = statements->items[i];
+        if (node->kind == NODE_STRUCT || node->kind == NODE_IMPORT) return true;
+        if (node->kind == NODE_LET && !node->as.let.value) return true; // its type is wanted later
     }
     return false;
 }

@@ -152,7 +152,8 @@ struct Node {
         struct { const char *bytes; size_t length; } string; // escapes already resolved; arena
         // f"a {x:.3} b": texts[0] x texts[1] ...; values.count + 1 == texts count; specs may be NULL
         struct { Word *texts; NodeList values; const char **specs; } format_string;
-        struct { Word word; Binding *binding; Candidate *otherwise; } name; // filled by check
+        // binding, otherwise, awaits (of what is assigned: Binding's) are filled by check
+        struct { Word word; Binding *binding; Candidate *otherwise; TypeNode *awaits; } name;
         NodeList list; // LIST, TUPLE
         struct { NodeList keys, values; } dict;
         struct { Node *left, *right; } binary; // UNARY: left only; BINARY, LOGICAL

@@ -192,6 +192,21 @@ class Session(unittest.TestCase):
         self.assertEqual(t.line("p.double()"), "6.0\n")
         self.finish_clean(t)
 
+    def test_a_declaration_waits_for_its_value(self):
+        t = self.open()
+        t.line("n = 2")
+        t.line("let x: float32[n]")
+        self.assertIn("`x` has no value yet", t.line("x"))
+        self.assertIn("x is declared as float32[n], but its value is int64[3]", t.line("x = [1, 2, 3]"))
+        t.line("fn set(v) { x = v }")
+        t.line("n = 3")
+        t.line("set([1, 2, 3])")
+        self.assertEqual(t.line("x"), "float32[3] on cpu\n[1. 2. 3.]\n")
+        t.line("let x = 4")
+        t.line("x = [5]")
+        self.assertEqual(t.line("x"), "int64[1] on cpu\n[5]\n")
+        self.finish_clean(t)
+
     # --- failure
 
     def test_an_error_leaves_everything_as_it_was(self):
