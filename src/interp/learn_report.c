@@ -159,9 +159,20 @@ static const char *plural(int64_t count) {
     return count == 1 ? "" : "s";
 }
 
+static void note_no_step(const LearnRun *run) {
+    SourcePlace place = source_find(run->code->head.span.begin);
+    fflush(stdout);
+    fputs("note: no backward ran in the learn block", stderr);
+    if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
+    fputs(": its optimizer changed nothing\n", stderr);
+}
+
 void learn_report_end(LearnRun *run) {
     learn_progress_clear();
-    if (is_quiet(run) || run->done == 0) return;
+    if (is_quiet(run)) return;
+    bool wanted = run->epochs > 0 || !run->code->epochs;
+    if (wanted && run->steps_all == 0) note_no_step(run);
+    if (run->done == 0) return;
     int64_t values = 0;
     for (size_t i = 0; i < run->trained.count; i++) values += tensor_count(run->trained.items[i]);
     printf("trained %zu parameter%s (%lld value%s) in %lld epoch%s: loss %.6f -> %.6f\n",

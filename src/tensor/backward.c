@@ -250,6 +250,7 @@ Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count, Tens
     if (status == STATUS_OK && loss->node) status = run(&walk, loss);
     if (status == STATUS_OK) status = take_gradients(&walk, gradients);
     finish(&walk);
+    tape_forget_cut();
     tape_set_enabled(enabled);
     for (size_t i = 0; i < count && status != STATUS_OK; i++) {
         tensor_release(gradients[i]);
