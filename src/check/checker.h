@@ -59,7 +59,7 @@ struct Checker {
     Place place;
     int loop_depth;
     int slot_next, slot_max;     // of the current frame
-    const Word *type_parameters; // of the struct or impl around, with their count
+    const Word *type_parameters; // of the struct, impl and functions around, with their count
     size_t type_parameter_count;
 };
 

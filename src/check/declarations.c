@@ -58,8 +58,18 @@ static void check_body(Checker *checker, FunctionNode *function, Place place) {
     frame_leave(checker, &state);
 }
 
+// A function's type parameters stand beside those of the impl and the functions around it.
 void check_function(Checker *checker, FunctionNode *function) {
+    const Word *outer = checker->type_parameters;
+    size_t outer_count = checker->type_parameter_count, count = outer_count + function->type_count;
+    Word *all = arena_allocate(checker->arena, count * sizeof *all);
+    for (size_t i = 0; i < count; i++)
+        all[i] = i < outer_count ? outer[i] : function->type_parameters[i - outer_count];
+    checker->type_parameters = all;
+    checker->type_parameter_count = count;
     check_body(checker, function, PLACE_FUNCTION);
+    checker->type_parameters = outer;
+    checker->type_parameter_count = outer_count;
 }
 
 // The first declaration of that kind and name in the current scope, or NULL.
@@ -127,8 +137,6 @@ void check_impl(Checker *checker, Node *node) {
     else if (trait->text)
         check_drop(checker, node);
     impl_parameters(checker, node);
-    const Word *parameters = checker->type_parameters;
-    size_t count = checker->type_parameter_count;
     for (size_t i = 0; i < node->as.impl.function_count; i++) {
         FunctionNode *function = node->as.impl.functions[i]->as.function;
         for (size_t j = 0; j < i; j++) {
@@ -136,8 +144,6 @@ void check_impl(Checker *checker, Node *node) {
             if (strcmp(function->name.text, other->name.text) == 0)
                 report_twice(checker, "method", &function->name, &other->name);
         }
-        checker->type_parameters = parameters;
-        checker->type_parameter_count = count;
         check_function(checker, function);
     }
     checker->type_parameter_count = 0;

@@ -53,7 +53,7 @@ static bool space_at_brace(const Piece *left, const Piece *right) {
 
 static bool space_before_paren(const Piece *before, const Piece *left, const Piece *right) {
     if (right->role == ROLE_CALL || piece_is(left, TOKEN_FN)) return false;
-    if (before && piece_is(before, TOKEN_FN)) return false;
+    if ((before && piece_is(before, TOKEN_FN)) || is_angle(left)) return false;
     if (is_separator(left)) return true;
     bool word = left->token >= TOKEN_FN && left->token <= TOKEN_AS;
     return word || piece_is(left, TOKEN_COLON) || right->space_before;

@@ -97,6 +97,8 @@ typedef struct Parameter {
 
 typedef struct FunctionNode {
     Word name; // text NULL for a lambda
+    Word *type_parameters; // fn name<T, U>(...)
+    size_t type_count;
     Parameter *parameters;
     size_t parameter_count;
     TypeNode *result; // NULL when not written

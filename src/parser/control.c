@@ -52,8 +52,12 @@ Node *parse_try(Parser *parser) {
     if (!parser_accept(parser, TOKEN_CATCH))
         return parser_fail_expected_help(parser, "`catch` after the try block",
                                          "write try { ... } catch e { ... }");
-    Word name;
-    if (!parser_take_name(parser, "a name for the error", &name)) return NULL;
+    Word name = {0};
+    bool named = !parser_is(parser, TOKEN_LEFT_BRACE);
+    if (parser_is(parser, TOKEN_LEFT_PAREN))
+        return parser_fail_expected_help(parser, "a name for the error",
+                                         "write try { ... } catch e { ... }");
+    if (named && !parser_take_name(parser, "a name for the error", &name)) return NULL;
     Node *handler = parse_block(parser, "catch block");
     if (!handler) return NULL;
     Node *node = node_new(parser, NODE_TRY, begin);
@@ -108,6 +112,9 @@ Pattern *parse_loop_names(Parser *parser, Pattern **index) {
 Node *parse_for(Parser *parser) {
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
+    if (parser_is(parser, TOKEN_LEFT_PAREN) && parser_ahead(parser, 1)->kind == TOKEN_LET)
+        return parser_fail_expected_help(parser, "the loop's variable",
+                                         "a loop that counts is written for i in 0..n { ... }");
     Pattern *index, *pattern = parse_loop_names(parser, &index);
     if (!pattern) return NULL;
     Node *iterable = parse_head(parser);

@@ -14,6 +14,18 @@ static bool parse_parameter(Parser *parser, Parameter *out) {
     return true;
 }
 
+// <T, U>
+static bool parse_type_parameters(Parser *parser, Word **words, size_t *count) {
+    if (!parser_accept(parser, TOKEN_LESS)) return true;
+    while (parser_is(parser, TOKEN_NAME)) {
+        Word word = parser_word(parser, parser_next(parser));
+        LIST_PUSH(parser, *words, *count, word);
+        if (!parser_accept(parser, TOKEN_COMMA)) break;
+    }
+    if (parser_accept(parser, TOKEN_GREATER)) return true;
+    return parser_fail_expected(parser, "`>` to end the type parameters") != NULL;
+}
+
 // (parameters) -> type { body }
 static bool parse_function_tail(Parser *parser, FunctionNode *function, SourcePos begin) {
     if (!parser_is(parser, TOKEN_LEFT_PAREN))
@@ -59,20 +71,10 @@ static Node *parse_function(Parser *parser, bool method) {
     bool named = method ? parser_take_word(parser, "a method name", &function->name)
                         : parser_take_name(parser, "a function name", &function->name);
     if (!named) return NULL;
+    if (!parse_type_parameters(parser, &function->type_parameters, &function->type_count))
+        return NULL;
     if (!parse_function_tail(parser, function, begin)) return NULL;
     return function_node(parser, NODE_FUNCTION, function, begin);
-}
-
-// <T, U>
-static bool parse_type_parameters(Parser *parser, Word **words, size_t *count) {
-    if (!parser_accept(parser, TOKEN_LESS)) return true;
-    while (parser_is(parser, TOKEN_NAME)) {
-        Word word = parser_word(parser, parser_next(parser));
-        LIST_PUSH(parser, *words, *count, word);
-        if (!parser_accept(parser, TOKEN_COMMA)) break;
-    }
-    if (parser_accept(parser, TOKEN_GREATER)) return true;
-    return parser_fail_expected(parser, "`>` to end the type parameters") != NULL;
 }
 
 // field: type learnable = default

@@ -132,8 +132,12 @@ static void dump_arguments(Text *out, const Argument *arguments, size_t count) {
 }
 
 static void dump_function(Text *out, const FunctionNode *function) {
-    text_format(out, "(fn%s%s (", function->name.text ? " " : "",
+    text_format(out, "(fn%s%s", function->name.text ? " " : "",
                 function->name.text ? function->name.text : "");
+    for (size_t i = 0; i < function->type_count; i++)
+        text_format(out, "%s%s%s", i > 0 ? " " : "<", function->type_parameters[i].text,
+                    i + 1 < function->type_count ? "" : ">");
+    text_append_string(out, " (");
     for (size_t i = 0; i < function->parameter_count; i++) {
         const Parameter *parameter = &function->parameters[i];
         text_format(out, "%s%s", i > 0 ? " " : "", parameter->name.text);
@@ -278,7 +282,7 @@ static void dump_match(Text *out, const Node *node) {
 static void dump_try(Text *out, const Node *node) {
     text_append_string(out, "(try");
     dump_child(out, node->as.attempt.body);
-    text_format(out, " %s", node->as.attempt.name.text);
+    if (node->as.attempt.name.text) text_format(out, " %s", node->as.attempt.name.text);
     dump_child(out, node->as.attempt.handler);
 }
 

@@ -211,11 +211,15 @@ static Node *fail_no_expression(Parser *parser) {
         help = "x += 1 adds one to x";
     else if (token->kind == TOKEN_PLUS)
         help = "a number needs no `+` in front of it";
+    if (token->kind == TOKEN_GREATER && !token->space_before && parser->at > 0 &&
+        parser->tokens.items[parser->at - 1].kind == TOKEN_LESS)
+        help = "`!=` says that two differ";
     if (token->kind == TOKEN_BAR) help = "a function value is written fn(x) { ... }";
-    if (token_is_word(token) && !help)
+    bool next_line = parser_at_new_line(parser);
+    if (token_is_word(token) && !help && !next_line)
         help = parser_say(parser, "`%s` begins a statement; it has no value",
                           token_spelling((TokenKind)token->kind));
-    if (!parser_at_new_line(parser) || token->kind == TOKEN_END)
+    if (!next_line || token->kind == TOKEN_END || token_begins_statement(token))
         return parser_fail_expected_help(parser, "an expression", help);
     return FAIL(parser, .span = token->span, .help = help,
                 .message = parser_say(parser, "no statement begins with %s",

@@ -289,6 +289,11 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
                                      : parser_say(parser, "did you mean `%s`?", meant));
     }
     const char *help = NULL;
+    bool argument = token->kind == TOKEN_NAME || token->kind == TOKEN_STRING ||
+                    token->kind == TOKEN_FORMAT_STRING || token->kind == TOKEN_INT ||
+                    token->kind == TOKEN_FLOAT;
+    if (argument && value && value->kind == NODE_NAME && !token->newline_before)
+        help = parser_say(parser, "a call is written %s(...)", value->as.name.word.text);
     if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";
     if (token->kind == TOKEN_ARROW || token->kind == TOKEN_FAT_ARROW)
         help = "a function without a name is written fn(x) { x * 2 }";

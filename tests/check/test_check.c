@@ -65,6 +65,9 @@ static void test_declarations(void **state) {
     expect("let x: flaot = 1", "error[name] 1:8 unknown type `flaot`\n");
     expect("fn f(x: Poin) {}\nstruct Point { x: int }", "error[name] 1:9 unknown type `Poin`\n");
     expect("struct Box<T> { v: T }\nimpl<U> Box<U> { fn get(self) -> U { self.v } }", "");
+    expect("impl<T> Box<T> { fn of<U>(x: U, y: T) -> U { x } }\nstruct Box<T> { v: T }\n"
+           "fn g(x: U) {}",
+           "error[name] 3:9 unknown type `U`\n");
     expect("impl Nothing { fn f(self) {} }", "error[name] 1:6 unknown struct `Nothing`\n");
 }
 

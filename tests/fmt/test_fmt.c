@@ -76,6 +76,7 @@ static void test_brackets(void **state) {
          "fn f(a: int?, b = 3) -> (int, T<int>) { a }\n"},
         {"g = fn (x) {x}", "g = fn(x) { x }\n"},
         {"impl < T >Box <T>{fn f(self){}}", "impl<T> Box<T> { fn f(self) {} }\n"},
+        {"fn id <T , U> (x:T)->U{x}", "fn id<T, U>(x: T) -> U { x }\n"},
         {"b = Box < int > :: new ( )", "b = Box<int>::new()\n"},
         {"tensor w:float32[3,?]   learnable=zeros( )",
          "tensor w: float32[3, ?] learnable = zeros()\n"},

@@ -48,11 +48,31 @@ static void test_control(void **state) {
          "1 | try { 1 }\n"
          "  |          ^\n"
          "  = help: write try { ... } catch e { ... }\n"},
-        {"try { 1 } catch { 2 }\n", "error[syntax]: expected a name for the error, found `{`\n"
-                                    " --> t.tl:1:17\n"
-                                    "  |\n"
-                                    "1 | try { 1 } catch { 2 }\n"
-                                    "  |                 ^\n"},
+        {"try { 1 } catch (e) { 2 }\n", "error[syntax]: expected a name for the error, found `(`\n"
+                                        " --> t.tl:1:17\n"
+                                        "  |\n"
+                                        "1 | try { 1 } catch (e) { 2 }\n"
+                                        "  |                 ^\n"
+                                        "  = help: write try { ... } catch e { ... }\n"},
+        {"for (let i = 0; i < 3; i++) { }\n",
+         "error[syntax]: expected the loop's variable, found `(`\n"
+         " --> t.tl:1:5\n"
+         "  |\n"
+         "1 | for (let i = 0; i < 3; i++) { }\n"
+         "  |     ^\n"
+         "  = help: a loop that counts is written for i in 0..n { ... }\n"},
+        {"let a =\nlet b = 1 <> 2\n",
+         "error[syntax]: expected an expression, found the end of the line\n"
+         " --> t.tl:1:8\n"
+         "  |\n"
+         "1 | let a =\n"
+         "  |        ^\n"
+         "error[syntax]: expected an expression, found `>`\n"
+         " --> t.tl:2:12\n"
+         "  |\n"
+         "2 | let b = 1 <> 2\n"
+         "  |            ^\n"
+         "  = help: `!=` says that two differ\n"},
         {"match x { 1 = 2 }\n", "error[syntax]: expected `=>` after the pattern, found `=`\n"
                                 " --> t.tl:1:13\n"
                                 "  |\n"
