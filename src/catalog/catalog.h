@@ -87,7 +87,8 @@ const LanguageWord *catalog_words(size_t *count);
 int catalog_parameter(const Signature *signature, const char *name);
 // Aliases of a row, comma-separated, "" for none.
 void catalog_aliases(const Builtin *row, Text *out);
-// The page that `tl help NAME` prints. STATUS_NAME with a suggestion when unknown.
+// The page that `tl help NAME` prints: of a builtin, of all that are named NAME::x, NAME.x or
+// x::NAME, of a word of the language. STATUS_NAME with a suggestion when there is none.
 Status catalog_help(const char *name, Text *out) MUST_USE;
 // The nearest known word to `name` among candidates, or NULL when none is near (edit distance).
 const char *catalog_nearest(const char *name, const char *const *candidates, size_t count);

@@ -75,9 +75,7 @@ static void append_row(const Builtin *row, Text *out) {
     text_append_char(out, '\n');
 }
 
-Status catalog_help(const char *name, Text *out) {
-    const Builtin *row = catalog_find(name, strlen(name));
-    if (!row) return fail_unknown(name);
+static void append_page(const Builtin *row, Text *out) {
     for (const Builtin *overload = row; overload; overload = overload->next_overload)
         append_row(overload, out);
     Text others = {0};
@@ -85,5 +83,33 @@ Status catalog_help(const char *name, Text *out) {
     if (others.length) text_format(out, "also: %s\n", text_get(&others));
     text_format(out, "section: %s\n", row->section);
     text_free(&others);
-    return STATUS_OK;
+}
+
+static void append_word(const char *name, Text *out) {
+    size_t count;
+    const LanguageWord *words = catalog_words(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i].word, name) == 0)
+            text_format(out, "in the language: %s\n", words[i].form);
+}
+
+// Whether `full` is `name` with something before or behind it: Name::x, Name.x.
+static bool is_part(const char *full, const char *name) {
+    size_t mark = strcspn(full, ":.");
+    if (!full[mark]) return false;
+    const char *tail = full + mark + strspn(full + mark, ":.");
+    return strcmp(tail, name) == 0 || (strlen(name) == mark && memcmp(full, name, mark) == 0);
+}
+
+Status catalog_help(const char *name, Text *out) {
+    const Builtin *row = catalog_find(name, strlen(name));
+    size_t before = out->length;
+    if (row) append_page(row, out);
+    for (size_t i = 0; !row && i < catalog_count(); i++) {
+        if (!is_part(catalog_get(i)->signature.name, name)) continue;
+        if (out->length > before) text_append_char(out, '\n');
+        append_page(catalog_get(i), out);
+    }
+    append_word(name, out);
+    return out->length > before ? STATUS_OK : fail_unknown(name);
 }

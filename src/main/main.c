@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "catalog/catalog.h"
 #include "device/settings.h"
 #include "main/command.h"
 
@@ -27,6 +28,14 @@ static const Command *command_find(const char *name) {
     return NULL;
 }
 
+// A word that is no file, but nearly a command.
+static const char *command_meant(const char *word) {
+    const char *names[sizeof commands / sizeof *commands];
+    for (int i = 0; i < command_count; i++) names[i] = commands[i].name;
+    if (word[0] == '-' || access(word, F_OK) == 0) return NULL;
+    return catalog_nearest(word, names, (size_t)command_count);
+}
+
 static int dispatch(int argc, char **argv) {
     if (argc < 2 && isatty(STDIN_FILENO)) return command_repl(command_find("repl"), 0, NULL);
     if (argc < 2) {
@@ -38,6 +47,10 @@ static int dispatch(int argc, char **argv) {
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) word = "help";
     const Command *command = command_find(word);
     if (command) return command->run(command, argc - 2, argv + 2);
+    const char *meant = command_meant(word);
+    if (meant)
+        return usage_error(command_find(meant),
+                           "there is no file and no command %s; did you mean tl %s?", word, meant);
     return command_run(&commands[0], argc - 1, argv + 1);
 }
 

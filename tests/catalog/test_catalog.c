@@ -118,7 +118,24 @@ static void test_help(void **state) {
     text_clear(&page);
     assert_int_equal(catalog_help("concat", &page), STATUS_OK);
     assert_non_null(strstr(text_get(&page), "also: cat\n"));
+    text_clear(&page);
+    assert_int_equal(catalog_help("cosine", &page), STATUS_OK);
+    assert_memory_equal(text_get(&page), "scheduler::cosine(t_max: int?", 29);
+    assert_non_null(strstr(text_get(&page), "section: Training\n"));
+    text_clear(&page);
+    assert_int_equal(catalog_help("KVCache", &page), STATUS_OK);
+    assert_memory_equal(text_get(&page), "KVCache::new(layers: int", 24);
+    assert_non_null(strstr(text_get(&page), "\n\nKVCache.fork(cache: cache) -> cache\n"));
+    assert_null(strstr(text_get(&page), "buffer"));
+    text_clear(&page);
+    assert_int_equal(catalog_help("learnable", &page), STATUS_OK);
+    assert_non_null(strstr(text_get(&page), "in the language: tensor w: float32[2] learnable"));
+    text_clear(&page);
+    assert_int_equal(catalog_help("with", &page), STATUS_OK);
+    assert_memory_equal(text_get(&page), "in the language: with buffer", 28);
     text_free(&page);
+    assert_int_equal(catalog_help("new_", &page), STATUS_NAME);
+    assert_int_equal(page.length, 0);
     assert_int_equal(catalog_help("sofmtax", &page), STATUS_NAME);
 }
 

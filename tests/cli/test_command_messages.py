@@ -16,6 +16,8 @@ USAGE = [
     (["run"], "error: a file is missing\n" + RUN_USAGE),
     (["repl", "--test"], "error: the REPL takes --device, --memory-check, --seed, --quiet and --verbose\n"
                          "usage: tl repl   (also: tl on a terminal)\n"),
+    (["tset"], "error: there is no file and no command tset; did you mean tl test?\n"
+               "usage: tl test [--filter TEXT] [FILE|FOLDER...]\n"),
     (["fmt", "--what"], "error: there is no option --what\nusage: tl fmt [--check] [FILE|FOLDER...]\n"),
     (["run", "--device"], "error: --device needs a value\n"),
     (["run", "--device", "nowhere", "f"],
