@@ -7,6 +7,22 @@
 #include "check/checker.h"
 #include "check/infer.h"
 
+// Only a main block runs by itself; who writes `fn main` for it hears so.
+static void warn_uncalled_main(const Program *program) {
+    const Module *module = program->module;
+    const NodeList *statements = &program->top->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++) {
+        const Node *node = statements->items[i];
+        if (node->kind != NODE_FUNCTION || strcmp(node->as.function->name.text, "main") != 0)
+            continue;
+        if (node->as.function->binding->used) continue;
+        ReportExtra extra = {.help =
+                                 "main { ... } runs by itself; a function runs when it is called"};
+        report_warning(module->checker, node->as.function->name.span, &extra,
+                       "nothing calls fn main");
+    }
+}
+
 static void check(Program *program, DiagnosticList *diagnostics, bool warnings) {
     ModuleTable table = {0};
     size_t errors = diagnostics->error_count;
@@ -21,6 +37,7 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
             declare_assigned(checker);
             check_top(checker);
         }
+        warn_uncalled_main(program);
     }
     for (size_t i = 0; i < table.modules.count; i++) symbols_free(table.modules.items[i]->checker);
     VECTOR_FREE(&table.modules);

@@ -28,7 +28,7 @@ static void infer_let(Inference *in, Node *node) {
                  pattern->part_count, fact->as.list.count, fact->as.list.count == 1 ? "" : "s");
             infer_report(in, node->span, NULL, 0);
         }
-        infer_pattern(in, pattern, fact);
+        infer_pattern(in, pattern, node->as.let.type ? &fact_any : fact);
         return;
     }
     if (!node->as.let.value) {

@@ -67,6 +67,13 @@ static const struct {
     {"switch", "match"},
     {"pass", "{ }"},
     {"length", "len"},
+    {"to_string", "str"},
+    {"toString", "str"},
+    {"inf", "float(\"inf\")"},
+    {"Infinity", "float(\"inf\")"},
+    {"nan", "float(\"nan\")"},
+    {"NaN", "float(\"nan\")"},
+    {"pi", "3.141592653589793"},
     {"size", "numel"},
 };
 

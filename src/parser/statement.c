@@ -36,7 +36,7 @@ static Node *parse_let(Parser *parser) {
     node->as.let.pattern = parse_binding_pattern(parser);
     if (!node->as.let.pattern) return NULL;
     bool destructures = node->as.let.pattern->kind == PATTERN_TUPLE;
-    if (!destructures && parser_accept(parser, TOKEN_COLON)) {
+    if (parser_accept(parser, TOKEN_COLON)) {
         node->as.let.type = parse_type(parser);
         if (!node->as.let.type) return NULL;
     }

@@ -52,6 +52,13 @@ class CommandMessages(unittest.TestCase):
             self.assertEqual(run("check", "f.tl", cwd=folder).err,
                              "note: this function is called instead of the builtin `gelu`\n"
                              " --> f.tl:1:4\n  |\n1 | fn gelu(x) { x }\n  |    ^^^^\n")
+            Path(folder, "f.tl").write_text("fn main() { 1 }\n")
+            self.assertEqual(run("f.tl", cwd=folder).err,
+                             "warning: nothing calls fn main\n --> f.tl:1:4\n  |\n1 | fn main() { 1 }\n"
+                             "  |    ^^^^\n  = help: main { ... } runs by itself; a function runs when "
+                             "it is called\n")
+            Path(folder, "f.tl").write_text("fn main() { 1 }\nmain()\n")
+            self.assertEqual(run("f.tl", cwd=folder).err, "")
             Path(folder, "m.tl").write_text("let a = 1\n")
             Path(folder, "f.tl").write_text('import "m.tl" as m\nprint(m.nothing)\n')
             self.assertEqual(run("f.tl", cwd=folder).err, "error[name]: `m` has no `nothing`\n"

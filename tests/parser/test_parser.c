@@ -153,6 +153,7 @@ static void test_lines(void **state) {
         {"if a { b }\nelse { c }", "(if a (block b) (block c))"},
         {"if a\n{ b }", "(if a (block b))"},
         {"try { a }\ncatch e { b }", "(try (block a) e (block b))"},
+        {"let (a, b): (int, T?) = e", "(let (tuple a b): (tuple int T?) e)"},
         {"let x = try { a } catch { b }", "(let x (try (block a) (block b)))"},
         {"fn f() { return\n 1 }", "(fn f () (block (return) 1))"},
         {"fn f() { return 1 }", "(fn f () (block (return 1)))"},
