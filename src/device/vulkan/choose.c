@@ -145,15 +145,21 @@ static void find_matrices(const VulkanLibrary *library, VulkanPhysical *physical
     }
 }
 
-// The first family that computes: the one that draws too, which no device makes slower than others.
+// The first family that computes and does not draw, else the first that computes: families that
+// draw may leave a workgroup and a multiprocessor less shared memory (48 KB where the other has
+// 227).
 static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) {
     uint32_t count = 0;
     library->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, NULL);
     VkQueueFamilyProperties *families = memory_allocate_zeroed(count + 1, sizeof *families);
     library->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
     physical->queues = 0;
-    for (uint32_t i = 0; i < count && physical->queues == 0; i++) {
+    bool draws = true;
+    for (uint32_t i = 0; i < count && draws; i++) {
+        bool also_draws = (families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
         if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+        if (physical->queues > 0 && also_draws) continue;
+        draws = also_draws;
         physical->family = i;
         physical->queues = families[i].queueCount >= 2 ? 2 : 1;
     }
