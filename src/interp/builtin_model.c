@@ -41,6 +41,15 @@ static Status model_get_field(Handle *handle, const char *name, Value *out) {
     return step(handle->payload, NULL, name, out);
 }
 
+static Status model_get_index(Handle *handle, Value index, Value *out) {
+    const String *name;
+    Tensor *tensor = NULL;
+    TRY(value_to_string(index, "the name of a tensor", &name));
+    TRY(model_tensor(handle->payload, name->bytes, &tensor));
+    *out = value_tensor(tensor);
+    return STATUS_OK;
+}
+
 static Status path_get_field(Handle *handle, const char *name, Value *out) {
     const ModelEntry *entry = handle->payload;
     return step(model_entry_model(entry), entry, name, out);
@@ -69,6 +78,7 @@ static void path_print(Handle *handle, Text *out) {
 const HandleType handle_model = {.name = "model",
                                  .release = model_payload_release,
                                  .get_field = model_get_field,
+                                 .get_index = model_get_index,
                                  .print = model_print};
 const HandleType handle_model_path = {.name = "model path",
                                       .release = path_release,
