@@ -30,13 +30,14 @@ static void reading_close(Reading *reading) {
 
 // Spelt alike; a newline may be written in two ways.
 static bool token_texts_equal(Span left, Span right) {
-    size_t left_length, right_length, j = 0;
+    size_t left_length, right_length, i = 0, j = 0;
     const char *a = source_text(left, &left_length), *b = source_text(right, &right_length);
-    for (size_t i = 0; i < left_length; i++) {
-        if (a[i] == '\r' && i + 1 < left_length && a[i + 1] == '\n') continue;
-        if (j == right_length || a[i] != b[j++]) return false;
+    for (; i < left_length && j < right_length; i++, j++) {
+        i += i + 1 < left_length && a[i] == '\r' && a[i + 1] == '\n';
+        j += j + 1 < right_length && b[j] == '\r' && b[j + 1] == '\n';
+        if (a[i] != b[j]) return false;
     }
-    return j == right_length;
+    return i == left_length && j == right_length;
 }
 
 static bool tokens_equal(const TokenList *left, const TokenList *right) {

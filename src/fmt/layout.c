@@ -133,14 +133,21 @@ static int width_of(const char *bytes, size_t length) {
     return width;
 }
 
-// Writes a piece's bytes. A carriage return before a newline is left out; the lines of a comment
-// move with its first one, by `shift` columns.
+// The end of a line without the carriage return of its newline. Of a comment's line all go; a string
+// that has several before a newline has one as a character, and keeps them.
+static const char *line_stop(const Piece *piece, const char *begin, const char *newline) {
+    const char *stop = newline;
+    while (stop > begin && stop[-1] == '\r') stop--;
+    return piece->kind == PIECE_TOKEN && newline - stop > 1 ? newline : stop;
+}
+
+// Writes a piece's bytes, with newlines as one byte; the lines of a comment move with its first one,
+// by `shift` columns.
 static void write_bytes(Layout *layout, const Piece *piece, int shift) {
     const char *at = piece->text, *end = at + piece->length;
     for (;;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        const char *stop = newline ? newline : end;
-        if (newline && stop > at && stop[-1] == '\r') stop--;
+        const char *stop = newline ? line_stop(piece, at, newline) : end;
         text_append(&layout->code, at, (size_t)(stop - at));
         layout->column += width_of(at, (size_t)(stop - at));
         if (!newline) return;

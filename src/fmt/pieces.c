@@ -117,7 +117,7 @@ static Piece *reader_add(Reader *reader, PieceKind kind, const char *end) {
 static void read_line_comment(Reader *reader) {
     const char *end = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
     if (!end) end = reader->end;
-    if (end > reader->at && end[-1] == '\r') end--;
+    while (end > reader->at && end[-1] == '\r') end--;
     reader_add(reader, PIECE_LINE_COMMENT, end);
 }
 

@@ -112,6 +112,9 @@ static void test_lines(void **state) {
         {"match a {\n1 =>\nb\n2\n| 3 => c\n}",
          "match a {\n    1 =>\n        b\n    2\n        | 3 => c\n}\n"},
         {"s = \"a\r\n  b\"\r\nt = 1\r\n", "s = \"a\n  b\"\nt = 1\n"},
+        {"s = \"a\r\r\nb\" // c\r\r\n", "s = \"a\r\r\nb\" // c\n"},
+        {"#!c\r\r\r", "#!c\n"},
+        {"/* a\r\r\n b */", "/* a\n b */\n"},
         {"π = f(\"é\",\n1)", "π = f(\"é\",\n      1)\n"},
     };
     CHECK_ROWS(rows);
@@ -162,6 +165,8 @@ static void test_another_program_is_noticed(void **state) {
     (void)state;
     assert_true(same("a+b", " a + b // c\n"));
     assert_true(same("\"a\r\nb\"", "\"a\nb\""));
+    assert_true(same("\"a\r\r\nb\"", "\"a\r\r\nb\""));
+    assert_false(same("\"a\r\r\nb\"", "\"a\nb\""));
     assert_false(same("a + b", "a - b"));
     assert_false(same("a + b", "a + b + c"));
     assert_false(same("a\n-b", "a - b"));
