@@ -69,6 +69,7 @@ static bool space_before_bracket(const Piece *left) {
 static bool space_at_points(const Piece *left, const Piece *right, TokenKind bracket, bool *known) {
     *known = true;
     if (piece_is(left, TOKEN_COLON_COLON) || piece_is(right, TOKEN_COLON_COLON)) return false;
+    if (piece_is(left, TOKEN_COLON) && piece_is(right, TOKEN_COLON)) return true; // `::` is another
     if (piece_is(left, TOKEN_COLON) || piece_is(right, TOKEN_COLON))
         return bracket != TOKEN_LEFT_BRACKET && !piece_is(right, TOKEN_COLON);
     if (piece_is(left, TOKEN_DOT)) return false;

@@ -61,22 +61,11 @@ static Node *parse_call(Parser *parser, Node *callee, SourcePos begin) {
     return fits ? node : NULL;
 }
 
-// Takes one colon of a slice. `::` is two of them: the first is taken, the second stays.
-static bool accept_colon(Parser *parser, bool *half) {
-    if (*half) return *half = false, true;
-    if (parser_is(parser, TOKEN_COLON_COLON))
-        *half = true;
-    else if (!parser_is(parser, TOKEN_COLON))
-        return false;
-    parser_next(parser);
-    return true;
-}
-
 // An optional bound of a slice: absent before `:`, `,` and `]`.
-static bool parse_bound(Parser *parser, bool half, Node **out) {
+static bool parse_bound(Parser *parser, Node **out) {
     *out = NULL;
     const Token *token = parser_peek(parser);
-    if (half || token->kind == TOKEN_COLON || token->kind == TOKEN_COLON_COLON ||
+    if (token->kind == TOKEN_COLON || token->kind == TOKEN_COLON_COLON ||
         token->kind == TOKEN_COMMA || token->kind == TOKEN_RIGHT_BRACKET)
         return true;
     *out = parse_expression(parser);
@@ -86,16 +75,16 @@ static bool parse_bound(Parser *parser, bool half, Node **out) {
 static bool parse_subscript(Parser *parser, Subscript *out) {
     SourcePos begin = parser_begin(parser);
     *out = (Subscript){0};
-    bool half = false;
     if (parser_accept(parser, TOKEN_ELLIPSIS)) {
         out->kind = SUBSCRIPT_ELLIPSIS;
     } else {
-        if (!parse_bound(parser, false, &out->start)) return false;
-        if (accept_colon(parser, &half)) {
+        if (!parse_bound(parser, &out->start)) return false;
+        bool both = parser_accept(parser, TOKEN_COLON_COLON); // a::step
+        if (both || parser_accept(parser, TOKEN_COLON)) {
             out->kind = SUBSCRIPT_SLICE;
-            if (!parse_bound(parser, half, &out->stop)) return false;
-            if (accept_colon(parser, &half) && !parse_bound(parser, false, &out->step))
-                return false;
+            if (!both && !parse_bound(parser, &out->stop)) return false;
+            bool stepped = both || parser_accept(parser, TOKEN_COLON);
+            if (stepped && !parse_bound(parser, &out->step)) return false;
         } else if (!out->start) {
             return parser_fail_expected(parser, "an index") != NULL;
         } else if (out->start->kind == NODE_RANGE && !out->start->as.range.inclusive) {

@@ -114,6 +114,7 @@ static void test_lines(void **state) {
         {"s = \"a\r\n  b\"\r\nt = 1\r\n", "s = \"a\n  b\"\nt = 1\n"},
         {"s = \"a\r\r\nb\" // c\r\r\n", "s = \"a\r\r\nb\" // c\n"},
         {"#!c\r\r\r", "#!c\n"},
+        {"x[1 : : 2, a :: b, : :]", "x[1: :2, a::b, : :]\n"},
         {"/* a\r\r\n b */", "/* a\n b */\n"},
         {"π = f(\"é\",\n1)", "π = f(\"é\",\n      1)\n"},
     };

@@ -376,6 +376,16 @@ static void test_expressions(void **state) {
          "1 | let f = fn foo(x) { }\n"
          "  |            ^^^\n"
          "  = help: a function used as a value has no name: fn(x) { ... }\n"},
+        {"x[: ::2]\n", "error[syntax]: expected `,` or `]` in this index, found `::`\n"
+                       " --> t.tl:1:5\n"
+                       "  |\n"
+                       "1 | x[: ::2]\n"
+                       "  |     ^^\n"
+                       "note: this index was opened here\n"
+                       " --> t.tl:1:2\n"
+                       "  |\n"
+                       "1 | x[: ::2]\n"
+                       "  |  ^\n"},
         {"x[]\n", "error[syntax]: expected an index, found `]`\n"
                   " --> t.tl:1:3\n"
                   "  |\n"
