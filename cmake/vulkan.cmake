@@ -16,7 +16,8 @@ if(NOT vulkan_built)
     return()
 endif()
 
-# Every row of shaders/kernels.def becomes one module: SHADER(name, "file", "defines", needs).
+# Every row of shaders/kernels.def becomes one module: SHADER(name, "file", "defines", needs). Files
+# are compiled by glslc; those in PTX stay text, which the C preprocessor expands.
 set(shader_folder ${CMAKE_SOURCE_DIR}/shaders)
 set(module_folder ${CMAKE_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${module_folder})
@@ -33,7 +34,24 @@ foreach(row IN LISTS rows)
     set(name ${CMAKE_MATCH_1})
     set(file ${CMAKE_MATCH_2})
     separate_arguments(defines UNIX_COMMAND "${CMAKE_MATCH_3}")
-    string(APPEND table "    {${name}, sizeof ${name}, \"${name}\", ${CMAKE_MATCH_4}},\n")
+    set(needs ${CMAKE_MATCH_4})
+    list(APPEND module_files ${module_folder}/${name}.inc)
+    if(file MATCHES "\\.ptx$")
+        string(APPEND table "    {NULL, sizeof ${name}, \"${name}\", ${needs}, ${name}},\n")
+        string(APPEND arrays "static const char ${name}[] = {\n#include \"shaders/${name}.inc\"\n};\n")
+        add_custom_command(
+            OUTPUT ${module_folder}/${name}.inc
+            COMMAND ${CMAKE_C_COMPILER} -E -P -undef -x c -I ${shader_folder}/include ${defines} -MD -MF ${module_folder}/${name}.d
+                    -MT ${module_folder}/${name}.inc -o ${module_folder}/${name}.ptx ${shader_folder}/${file}
+            COMMAND ${CMAKE_COMMAND} -DFROM=${module_folder}/${name}.ptx -DTO=${module_folder}/${name}.inc
+                    -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+            DEPENDS ${shader_folder}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+            DEPFILE ${module_folder}/${name}.d
+            COMMENT "Expanding ${name}"
+            VERBATIM)
+        continue()
+    endif()
+    string(APPEND table "    {${name}, sizeof ${name}, \"${name}\", ${needs}, NULL},\n")
     string(APPEND arrays "static const uint32_t ${name}[] = {\n#include \"shaders/${name}.inc\"\n};\n")
     add_custom_command(
         OUTPUT ${module_folder}/${name}.inc
@@ -44,7 +62,6 @@ foreach(row IN LISTS rows)
         DEPFILE ${module_folder}/${name}.d
         COMMENT "Compiling the shader ${name}"
         VERBATIM)
-    list(APPEND module_files ${module_folder}/${name}.inc)
 endforeach()
 file(CONFIGURE OUTPUT ${module_folder}/modules.c CONTENT
 "// Generated from shaders/kernels.def.

@@ -95,6 +95,8 @@ static void test_large(void **state) {
     }
 }
 
+// `layouts`: bit 0 and 1 for operands that are transposed, 2 and 3 for those of which all batches
+// are the first.
 static void run_batch(DType dtype, DType result, const int64_t size[4], int layouts) {
     Array a, b, out;
     int64_t count = size[0], m = size[1], n = size[2], k = size[3];
@@ -105,6 +107,8 @@ static void run_batch(DType dtype, DType result, const int64_t size[4], int layo
     array_make(&out, result, LAYOUT_PLAIN, 3, (int64_t[]){count, m, n});
     array_fill_random(&a);
     array_fill_random(&b);
+    if (layouts & 4) a.view.strides[0] = 0;
+    if (layouts & 8) b.view.strides[0] = 0;
     assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
     check(&a, &b, &out);
     array_free(&a);
@@ -116,12 +120,26 @@ static void run_batch(DType dtype, DType result, const int64_t size[4], int layo
 static void test_sixteen_bits(void **state) {
     (void)state;
     static const int64_t sizes_of[][4] = {
-        {1, 64, 128, 64},   {2, 72, 136, 88},   {1, 16, 8, 8},      {1, 128, 256, 192},
-        {4, 640, 1280, 64}, {4, 648, 1288, 40}, {7, 520, 776, 136}, {100, 24, 200, 128}};
+        {1, 64, 128, 64},   {2, 72, 136, 88},    {1, 16, 8, 8},
+        {1, 128, 256, 192}, {4, 640, 1280, 64},  {4, 648, 1288, 40},
+        {7, 520, 776, 136}, {100, 24, 200, 128}, {1, 520, 1032, 72}};
     for (size_t i = 0; i < sizeof sizes_of / sizeof *sizes_of; i++)
         for (int layouts = 0; layouts < 4; layouts++) {
             DType dtype = (i + (size_t)layouts) % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16;
             run_batch(dtype, layouts == 2 ? DTYPE_FLOAT32 : dtype, sizes_of[i], layouts);
+        }
+}
+
+// More tiles than a device works on at once, each of more steps than are under way, whose operands
+// may be shared.
+static void test_sixteen_bits_many(void **state) {
+    (void)state;
+    static const int64_t sizes_of[][4] = {{140, 72, 232, 296}, {140, 80, 120, 456}};
+    for (int i = 0; i < 2; i++)
+        for (int layouts = 0; layouts < 4; layouts++) {
+            DType dtype = (i + layouts) % 2 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16;
+            int shared = layouts == 0 ? 0 : layouts == 3 ? 4 : 8;
+            run_batch(dtype, layouts == 1 ? DTYPE_FLOAT32 : dtype, sizes_of[i], layouts | shared);
         }
 }
 
@@ -247,6 +265,34 @@ static void test_special_values(void **state) {
     array_free(&out);
 }
 
+// The same in a product that keeps a large device busy.
+static void test_special_values_many(void **state) {
+    (void)state;
+    enum { M = 800, N = 640, K = 64 };
+    Array a, b, out;
+    array_make(&a, DTYPE_FLOAT16, LAYOUT_PLAIN, 2, (int64_t[]){M, K});
+    array_make(&b, DTYPE_FLOAT16, LAYOUT_TRANSPOSED, 2, (int64_t[]){K, N});
+    array_make(&out, DTYPE_FLOAT16, LAYOUT_PLAIN, 2, (int64_t[]){M, N});
+    for (int i = 0; i < M * K; i++) array_set(&a, i, i / K == 700 ? 0x1p-24 : i / K == 3 ? 6e4 : 1);
+    for (int i = 0; i < K * N; i++) array_set(&b, i, 1);
+    array_set(&a, 5 * K + 3, INFINITY);
+    array_set(&a, 6 * K, NAN);
+    array_set(&b, 2 * N + 607, -INFINITY);
+    assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+    for (int i = 0; i < M * N; i++) {
+        int row = i / N;
+        bool negative = i % N == 607;
+        double got = array_get(&out, i), want = row == 700 ? 0x1p-18 : 64;
+        if (row == 3 || row == 5) want = INFINITY;
+        if (negative) want = -INFINITY;
+        bool is_nan = row == 6 || (row == 5 && negative);
+        if (is_nan ? !isnan(got) : got != want) fail_msg("element %d is %g, not %g", i, got, want);
+    }
+    array_free(&a);
+    array_free(&b);
+    array_free(&out);
+}
+
 static void test_refuses(void **state) {
     (void)state;
     Array a, b, out;
@@ -315,11 +361,18 @@ static void test_thread_counts(void **state) {
 
 static int suite(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_and_layouts),     cmocka_unit_test(test_large),
-        cmocka_unit_test(test_sixteen_bits),          cmocka_unit_test(test_long_k),
-        cmocka_unit_test(test_batched_and_broadcast), cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_mixed_floats),          cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_special_values),        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_sizes_and_layouts),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_sixteen_bits),
+        cmocka_unit_test(test_sixteen_bits_many),
+        cmocka_unit_test(test_long_k),
+        cmocka_unit_test(test_batched_and_broadcast),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_mixed_floats),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_special_values_many),
+        cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ typedef struct FeatureChain {
 // version.
 typedef struct Extensions {
     bool size_control, dot_product, promoted;
-    bool budget, matrix, bfloat, portability;
+    bool budget, matrix, bfloat, portability, import, multiprocessors;
 } Extensions;
 
 static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice handle) {
@@ -42,6 +42,8 @@ static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice
         {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, &found.matrix},
         {VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, &found.bfloat},
         {"VK_KHR_portability_subset", &found.portability},
+        {VK_NVX_BINARY_IMPORT_EXTENSION_NAME, &found.import},
+        {VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, &found.multiprocessors},
     };
     for (uint32_t i = 0; i < count; i++)
         for (size_t w = 0; w < sizeof wanted / sizeof *wanted; w++)
@@ -190,11 +192,14 @@ static void find_memory(const VulkanLibrary *library, VulkanPhysical *physical) 
 
 static void find_limits(const VulkanLibrary *library, VulkanPhysical *physical,
                         const FeatureChain *chain) {
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
     VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES,
+        .pNext = physical->has_multiprocessors ? &multiprocessors : NULL};
     VkPhysicalDeviceFloatControlsProperties controls = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
-        .pNext = physical->has_size_control ? &sizes : NULL};
+        .pNext = physical->has_size_control ? &sizes : sizes.pNext};
     VkPhysicalDeviceSubgroupProperties subgroup = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, .pNext = &controls};
     VkPhysicalDeviceMaintenance3Properties maintenance = {
@@ -208,6 +213,7 @@ static void find_limits(const VulkanLibrary *library, VulkanPhysical *physical,
     memcpy(physical->cache_uuid, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
     VulkanFeatures *features = &physical->features;
     features->has = find_features(chain, &subgroup, &sizes);
+    features->multiprocessors = multiprocessors.shaderSMCount;
     features->subgroup_size = subgroup.subgroupSize;
     features->group_threads_max = limits->maxComputeWorkGroupInvocations;
     features->shared_bytes_max = limits->maxComputeSharedMemorySize;
@@ -236,11 +242,13 @@ static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, Vulka
     out->has_budget = extensions.budget;
     out->has_size_control = extensions.size_control;
     out->has_portability = extensions.portability;
+    out->has_multiprocessors = extensions.multiprocessors;
     FeatureChain chain;
     chain_features(&chain, extensions);
     library->GetPhysicalDeviceFeatures2(handle, &chain.base);
     find_limits(library, out, &chain);
     find_matrices(library, out, &chain);
+    if (extensions.import) out->features.has |= VULKAN_NEEDS_IMPORT;
     find_family(library, out);
     find_memory(library, out);
     const char *missing = missing_feature(&chain);
@@ -348,6 +356,7 @@ Status physical_create_device(const VulkanLibrary *library, const VulkanPhysical
     if (extensions.matrix) names[count++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
     if (extensions.bfloat) names[count++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
     if (extensions.portability) names[count++] = "VK_KHR_portability_subset";
+    if (extensions.import) names[count++] = VK_NVX_BINARY_IMPORT_EXTENSION_NAME;
     static const float priorities[2] = {1.0f, 1.0f};
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,

@@ -47,7 +47,7 @@ static Status prepare_push(VulkanDevice *vulkan, const VulkanDispatch *dispatch,
 // What is ready to be recorded: of a dispatch the groups of `part` along `axis`.
 typedef struct Ready {
     const VulkanDispatch *dispatch;
-    VkPipeline pipeline;
+    VulkanProgram program;
     const char *push;
     uint32_t push_bytes;
     int axis;
@@ -57,10 +57,16 @@ typedef struct Ready {
 static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready) {
     const VulkanDispatch *dispatch = ready->dispatch;
     use_memories(vulkan, batch, dispatch);
-    if (batch->pipeline != ready->pipeline) {
+    if (ready->program.imported) {
+        import_launch(vulkan, batch->commands, ready->program.imported, dispatch, ready->push);
+        batch->pipeline = VK_NULL_HANDLE;
+        stream_note(batch, dispatch->cost);
+        return;
+    }
+    if (batch->pipeline != ready->program.pipeline) {
+        batch->pipeline = ready->program.pipeline;
         vulkan->call.CmdBindPipeline(batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                                     ready->pipeline);
-        batch->pipeline = ready->pipeline;
+                                     batch->pipeline);
     }
     if (ready->push_bytes > 0)
         vulkan->call.CmdPushConstants(batch->commands, vulkan->pipelines.layout,
@@ -80,7 +86,7 @@ static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready)
 static Status record_in_parts(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
     char push[VULKAN_PUSH_BYTES];
     Ready ready = {.dispatch = dispatch, .push = push, .axis = dispatch->groups[2] > 1 ? 2 : 1};
-    TRY(pipeline_find(vulkan, dispatch, &ready.pipeline));
+    TRY(pipeline_find(vulkan, dispatch, &ready.program));
     uint64_t whole = dispatch->groups[ready.axis], pieces = stream_pieces(dispatch->cost);
     uint64_t part = (whole + pieces - 1) / pieces;
     for (uint64_t first = 0; first < whole; first += part) {
@@ -126,24 +132,24 @@ static bool is_apart(const VulkanDispatch *a, const VulkanDispatch *b) {
 
 static Status hold(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
     VulkanStream *stream = &vulkan->stream;
-    VkPipeline pipeline;
+    VulkanProgram program;
     VulkanBatch *batch;
     VulkanHeld held = {.dispatch = *dispatch};
-    TRY(pipeline_find(vulkan, dispatch, &pipeline));
+    TRY(pipeline_find(vulkan, dispatch, &program));
     TRY(prepare_push(vulkan, dispatch, held.push, &held.push_bytes));
     held.dispatch.arguments = NULL;
     bool beside = stream->held_count == 1 && is_apart(&stream->held[0].dispatch, dispatch);
     if (!beside) TRY(stream_begin(vulkan, &batch));
     stream->held[stream->held_count] = held;
-    stream->held_pipelines[stream->held_count++] = pipeline;
+    stream->held_programs[stream->held_count++] = program;
     keep_memories(vulkan, dispatch);
     return STATUS_OK;
 }
 
-static void record_ready(VulkanDevice *vulkan, const VulkanHeld *held, VkPipeline pipeline) {
+static void record_ready(VulkanDevice *vulkan, const VulkanHeld *held, VulkanProgram program) {
     VulkanStream *stream = &vulkan->stream;
     Ready ready = {.dispatch = &held->dispatch,
-                   .pipeline = pipeline,
+                   .program = program,
                    .push = held->push,
                    .push_bytes = held->push_bytes,
                    .part = {0, held->dispatch.groups[0]}};
@@ -153,17 +159,17 @@ static void record_ready(VulkanDevice *vulkan, const VulkanHeld *held, VkPipelin
 void held_record(VulkanDevice *vulkan) {
     VulkanStream *stream = &vulkan->stream;
     for (int i = 0; i < stream->held_count; i++)
-        record_ready(vulkan, &stream->held[i], stream->held_pipelines[i]);
+        record_ready(vulkan, &stream->held[i], stream->held_programs[i]);
     stream->held_count = 0;
 }
 
 static Status join(VulkanDevice *vulkan, const VulkanHeld *joined, int count) {
     VulkanStream *stream = &vulkan->stream;
-    VkPipeline pipeline;
-    TRY(pipeline_find(vulkan, &joined->dispatch, &pipeline));
+    VulkanProgram program;
+    TRY(pipeline_find(vulkan, &joined->dispatch, &program));
     stream->held_count -= count;
     held_record(vulkan);
-    record_ready(vulkan, joined, pipeline);
+    record_ready(vulkan, joined, program);
     return stream_submit_full(vulkan, &stream->batches[stream->serial % VULKAN_BATCHES]);
 }
 

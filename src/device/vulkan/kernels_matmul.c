@@ -28,6 +28,12 @@ enum {
     MATRIX_DEPTH = 64,
     TILES_ENOUGH = 100,          // large ones, to keep a device busy
     MATRIX_STRIDE_MAX = 1 << 22, // so that a tile's bytes are counted in 32 bits
+    IMPORT_ROWS = 128,           // of matmul_import.ptx: rows of a tile,
+    IMPORT_COLUMNS = 128,        // columns of a small one and of a large one,
+    IMPORT_COLUMNS_LARGE = 256,
+    IMPORT_THREADS = 288,
+    IMPORT_MAPS_BYTES = 256,  // of a workgroup
+    IMPORT_TILES_ENOUGH = 32, // small ones
 };
 
 // See matmul_matrix.comp: what a workgroup makes, and the shared memory it takes.
@@ -363,6 +369,106 @@ static Status run_matrix(Device *device, Product *product, const int across[2]) 
     return dispatch_batches(device, product, &dispatch);
 }
 
+// --- imported programs
+
+// The parameters of matmul_import.ptx: addresses, bytes from a row (across k: a k) to the next one
+// and from a batch to the next one, sizes, and how many batches each operand has: 1, or all.
+typedef struct ImportPush {
+    uint64_t a, b, out, maps;
+    uint64_t a_far, b_far, a_next, b_next;
+    uint32_t m, n, k, count, a_batches, b_batches;
+} ImportPush;
+
+// How an operand lies for it: batches behind each other at one distance, or the same one for all.
+static bool place_operand(const Product *product, const int64_t strides[], int64_t far,
+                          uint64_t *far_bytes, uint64_t *next_bytes, uint32_t *batches) {
+    int last = product->batch_rank - 1;
+    int64_t next = last < 0 ? 0 : strides[last];
+    for (int d = last - 1; d >= 0; d--)
+        if (strides[d] != strides[d + 1] * (int64_t)product->batches.dims[d + 1]) return false;
+    *far_bytes = (uint64_t)far * sizeof(uint16_t);
+    *next_bytes = (uint64_t)(next > 0 ? next : far) * sizeof(uint16_t);
+    *batches = next > 0 ? (uint32_t)product->count : 1;
+    return far > 0 && next >= 0;
+}
+
+static uint64_t count_tiles(const Product *product, uint32_t columns) {
+    const ProductPush *push = &product->push;
+    return ((uint64_t)push->m + IMPORT_ROWS - 1) / IMPORT_ROWS *
+           ((push->n + columns - 1) / columns) * product->count;
+}
+
+// Large tiles where they keep the whole device busy, small ones where these do; 0 where neither, or
+// where less than half of them would be results.
+static uint32_t choose_columns(const Product *product) {
+    uint64_t results = product->count * product->push.m * product->push.n;
+    for (uint32_t columns = IMPORT_COLUMNS_LARGE; columns >= IMPORT_COLUMNS; columns /= 2) {
+        uint64_t tiles = count_tiles(product, columns);
+        bool enough = tiles >= (columns == IMPORT_COLUMNS ? IMPORT_TILES_ENOUGH : TILES_ENOUGH);
+        if (enough && tiles <= INT32_MAX && tiles * IMPORT_ROWS * columns <= 2 * results)
+            return columns;
+    }
+    return 0;
+}
+
+static bool describe_import(const Product *product, const int across[2], ImportPush *out) {
+    const ProductPush *push = &product->push;
+    DType dtype = product->a->dtype, to = product->out->dtype;
+    *out = (ImportPush){.a = push->a,
+                        .b = push->b,
+                        .out = push->out,
+                        .m = push->m,
+                        .n = push->n,
+                        .k = push->k,
+                        .count = (uint32_t)product->count};
+    int64_t a_far = across[0] ? push->a_column : push->a_row;
+    int64_t b_far = across[1] ? push->b_row : push->b_column;
+    return (to == dtype || to == DTYPE_FLOAT32) && push->n % 8 == 0 && push->out % 16 == 0 &&
+           place_operand(product, product->batches.a_strides, a_far, &out->a_far, &out->a_next,
+                         &out->a_batches) &&
+           place_operand(product, product->batches.b_strides, b_far, &out->b_far, &out->b_next,
+                         &out->b_batches);
+}
+
+// Where the device has a program for this product. A workgroup takes tile after tile.
+static bool run_import(Device *device, const Product *product, const int across[2],
+                       Status *status) {
+    const VulkanFeatures *features = vulkan_features(device);
+    ImportPush push;
+    uint32_t columns = choose_columns(product);
+    if (!(features->has & VULKAN_NEEDS_IMPORT) || columns == 0 ||
+        !describe_import(product, across, &push))
+        return false;
+    bool bfloat = product->a->dtype == DTYPE_BFLOAT16;
+    uint64_t tiles = count_tiles(product, columns);
+    uint64_t groups = features->multiprocessors ? features->multiprocessors : TILES_ENOUGH;
+    if (groups > tiles) groups = tiles;
+    VulkanDispatch dispatch = {
+        .shader = bfloat ? SHADER_MATMUL_BFLOAT_IMPORT : SHADER_MATMUL_HALF_IMPORT,
+        .n_constants = 3,
+        .constants = {(uint32_t)across[0], (uint32_t)across[1],
+                      product->out->dtype == DTYPE_FLOAT32},
+        .groups = {(uint32_t)groups, 1, 1},
+        .group_threads = IMPORT_THREADS,
+        .push = &push,
+        .push_bytes = sizeof push,
+        .cost = product->count * push.m * push.n * push.k,
+    };
+    if (columns == IMPORT_COLUMNS_LARGE) dispatch.shader++;
+    if (!vulkan_imports(device, &dispatch)) return false;
+    TensorView maps;
+    *status = vulkan_scratch(device, DTYPE_UINT8, (int64_t)groups * IMPORT_MAPS_BYTES, &maps);
+    if (*status != STATUS_OK) return true;
+    push.maps = vulkan_address(&maps);
+    vulkan_reads(&dispatch, product->a);
+    vulkan_reads(&dispatch, product->b);
+    vulkan_writes(&dispatch, &maps);
+    vulkan_writes(&dispatch, product->out);
+    *status = vulkan_dispatch(device, &dispatch);
+    buffer_release(maps.buffer);
+    return true;
+}
+
 Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     Product product = {.call = call,
                        .a = call->inputs[0].view,
@@ -377,8 +483,11 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     if (product.push.k == 0) return vulkan_fill_zeros(device, call);
     bool few = product.real == REAL_F32 && product.push.m <= ROWS_FEW;
     int across[2];
-    if (!few && choose_matrix(device, &product, across))
+    if (!few && choose_matrix(device, &product, across)) {
+        Status status;
+        if (run_import(device, &product, across, &status)) return status;
         return run_matrix(device, &product, across);
+    }
     bool blocks = dtype_is_quant(product.b->dtype);
     if (few && blocks && vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
         return run_blocks(device, &product);

@@ -18,7 +18,7 @@ static VulkanPipeline *find_slot(VulkanPipelines *pipelines, VulkanShader shader
     size_t at = (size_t)hash_key(shader, n_constants, constants) & mask;
     for (;; at = (at + 1) & mask) {
         VulkanPipeline *slot = &pipelines->slots[at];
-        if (!slot->handle) return slot;
+        if (!slot->made) return slot;
         if (slot->shader == shader && slot->n_constants == n_constants &&
             memcmp(slot->constants, constants, (size_t)n_constants * sizeof *constants) == 0)
             return slot;
@@ -31,7 +31,7 @@ static void grow(VulkanPipelines *pipelines) {
     pipelines->slot_count = old_count ? old_count * 2 : 64;
     pipelines->slots = memory_allocate_zeroed(pipelines->slot_count, sizeof *old);
     for (size_t i = 0; i < old_count; i++)
-        if (old[i].handle)
+        if (old[i].made)
             *find_slot(pipelines, old[i].shader, old[i].n_constants, old[i].constants) = old[i];
     free(old);
 }
@@ -42,7 +42,7 @@ static Status refuse_needs(const VulkanDevice *vulkan, const VulkanModule *modul
     static const char *const words[] = {
         "float64",         "float16 arithmetic",   "subgroup arithmetic",
         "dot products",    "cooperative matrices", "cooperative matrices of bfloat16",
-        "subgroups of 32",
+        "subgroups of 32", "import of programs",
     };
     uint32_t missing = module->needs & ~vulkan->physical.features.has;
     fail(STATUS_DEVICE, "%s has no %s, which %s needs", vulkan->device->name,
@@ -78,7 +78,8 @@ static Status create_pipeline(VulkanDevice *vulkan, const VulkanModule *module,
     };
     return vulkan_check(vulkan,
                         vulkan->call.CreateComputePipelines(vulkan->handle, vulkan->pipelines.cache,
-                                                            1, &info, NULL, &pipeline->handle),
+                                                            1, &info, NULL,
+                                                            &pipeline->program.pipeline),
                         module->name);
 }
 
@@ -104,6 +105,7 @@ static uint32_t *module_words(const VulkanDevice *vulkan, const VulkanPipeline *
 static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
     const VulkanModule *module = &vulkan_modules[pipeline->shader];
     if (module->needs & ~vulkan->physical.features.has) return refuse_needs(vulkan, module);
+    if (module->text) return import_make(vulkan, module, pipeline);
     size_t bytes;
     uint32_t *words = module_words(vulkan, pipeline, &bytes);
     VkShaderModuleCreateInfo info = {
@@ -123,19 +125,20 @@ static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
     return status;
 }
 
-Status pipeline_find(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VkPipeline *out) {
+Status pipeline_find(VulkanDevice *vulkan, const VulkanDispatch *dispatch, VulkanProgram *out) {
     VulkanPipelines *pipelines = &vulkan->pipelines;
     if (pipelines->used * 2 >= pipelines->slot_count) grow(pipelines);
     VulkanPipeline *slot =
         find_slot(pipelines, dispatch->shader, dispatch->n_constants, dispatch->constants);
-    if (UNLIKELY(!slot->handle)) {
-        VulkanPipeline made = {.shader = dispatch->shader, .n_constants = dispatch->n_constants};
+    if (UNLIKELY(!slot->made)) {
+        VulkanPipeline made = {
+            .shader = dispatch->shader, .n_constants = dispatch->n_constants, .made = true};
         memcpy(made.constants, dispatch->constants, sizeof made.constants);
         TRY(make_pipeline(vulkan, &made));
         *slot = made;
         pipelines->used++;
     }
-    *out = slot->handle;
+    *out = slot->program;
     return STATUS_OK;
 }
 
@@ -190,8 +193,10 @@ void pipelines_close(VulkanDevice *vulkan) {
         vulkan->ledger[OBJECT_PIPELINE_CACHE]--;
     }
     for (size_t i = 0; i < pipelines->slot_count; i++) {
-        if (!pipelines->slots[i].handle) continue;
-        vulkan->call.DestroyPipeline(vulkan->handle, pipelines->slots[i].handle, NULL);
+        const VulkanPipeline *slot = &pipelines->slots[i];
+        import_free(vulkan, slot);
+        if (!slot->program.pipeline) continue;
+        vulkan->call.DestroyPipeline(vulkan->handle, slot->program.pipeline, NULL);
         vulkan->ledger[OBJECT_PIPELINE]--;
     }
     free(pipelines->slots);

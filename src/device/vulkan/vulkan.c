@@ -123,6 +123,9 @@ static Status open_parts(VulkanDevice *vulkan, const DeviceSettings *settings) {
     vulkan->call.name =                                                                            \
         (PFN_vk##name)vulkan->library->GetDeviceProcAddr(vulkan->handle, "vk" #name);              \
     ASSERT(vulkan->call.name != NULL);
+#define VULKAN_DEVICE_MAY(name)                                                                    \
+    vulkan->call.name =                                                                            \
+        (PFN_vk##name)vulkan->library->GetDeviceProcAddr(vulkan->handle, "vk" #name);
 #include "device/vulkan/functions.def"
     vulkan->patience_ms = settings->test_patience_ms;
     vulkan->lose_after = settings->test_loss;

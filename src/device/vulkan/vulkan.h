@@ -44,6 +44,7 @@ enum {
     VULKAN_NEEDS_MATRIX = 16,        // VK_KHR_cooperative_matrix, float16 to float32, in subgroups
     VULKAN_NEEDS_MATRIX_BFLOAT = 32, // the same of bfloat16
     VULKAN_NEEDS_SUBGROUP_32 = 64, // subgroups of exactly 32
+    VULKAN_NEEDS_IMPORT = 128, // VK_NVX_binary_import; whether it takes a program, vulkan_imports says
 };
 
 typedef struct VulkanFeatures {
@@ -52,11 +53,14 @@ typedef struct VulkanFeatures {
     uint32_t group_threads_max; // invocations in a workgroup, at least 128
     uint32_t shared_bytes_max;  // at least 16384
     uint32_t groups_max[3];     // per dispatch; at least 65535 each
+    uint32_t multiprocessors;   // 0: unknown
     bool rounds_halves;         // float32 to float16 as the CPU does, when a module asks for it
 } VulkanFeatures;
 
 // One row of shaders/kernels.def is one SPIR-V module: a file of shaders/, compiled with defines.
 //     SHADER(name, "file.comp", "-DTYPE=float -DWIDE", VULKAN_NEEDS_...)
+// Rows of files in PTX are programs that devices with VULKAN_NEEDS_IMPORT may take: what is pushed are
+// their parameters, and constants are put into their text.
 typedef enum VulkanShader {
 #define SHADER(name, file, defines, needs) SHADER_##name,
 #include "shaders/kernels.def"
@@ -72,6 +76,7 @@ typedef struct VulkanDispatch {
     int n_constants; // specialization constants 0.. of 32 bits; a pipeline is made per combination
     uint32_t constants[VULKAN_CONSTANTS_MAX];
     uint32_t groups[3];
+    uint32_t group_threads; // of imported programs; shaders say it themselves
     const void *arguments; // copied; NULL for none
     size_t arguments_bytes;
     const void *push; // pushed after the address of the arguments
@@ -87,6 +92,8 @@ typedef struct VulkanDispatch {
 // STATUS_DEVICE when the device lacks what the shader needs, the pipeline cannot be made, or the
 // device is lost.
 Status vulkan_dispatch(Device *device, const VulkanDispatch *dispatch) MUST_USE;
+// Whether the device takes this imported program; one that does not take one is not asked again.
+bool vulkan_imports(Device *device, const VulkanDispatch *dispatch);
 // A dispatch that is held: not recorded yet, while nothing else is. `push` is all that is pushed,
 // with the address of the arguments.
 typedef struct VulkanHeld {
