@@ -273,6 +273,7 @@ static Status assign_through(Value *place, const Walk *walk, Value value) {
         if (!walk_is_last(walk)) return list_assign(place->as.list, walk, value);
         return fail(STATUS_TYPE, "a tuple cannot be changed; make a new one");
     case VALUE_STRING: return fail(STATUS_TYPE, "a string cannot be changed; make a new one");
+    case VALUE_RANGE: return fail(STATUS_TYPE, "a range cannot be changed; make a new one");
     default:
         if (walk_step(walk)->name)
             return fail(STATUS_TYPE, "%s has no field `%s`", value_text(*place).text,
