@@ -67,6 +67,11 @@ static bool library_find(const char *path, Text *found, Text *tried) {
         there = path_try(text_get(&directory), directory.length, path, found, tried);
     }
     text_free(&directory);
+    char resolved[PATH_MAX];
+    if (there && realpath(text_get(found), resolved)) { // messages name it without `..`
+        text_clear(found);
+        text_append_string(found, resolved);
+    }
     return there;
 }
 

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tl import TL, run, run_code
+from tl import ROOT, TL, run, run_code
 
 RUN_USAGE = "usage: tl run FILE [arguments...]   (also: tl FILE, tl -, tl -e 'code')\n"
 
@@ -52,6 +52,8 @@ class CommandMessages(unittest.TestCase):
             self.assertEqual(run("check", "f.tl", cwd=folder).err,
                              "note: this function is called instead of the builtin `gelu`\n"
                              " --> f.tl:1:4\n  |\n1 | fn gelu(x) { x }\n  |    ^^^^\n")
+            err = run("-e", 'import "std/metrics.tl"\nprecision(1)').err
+            self.assertIn(f" --> {ROOT}/std/metrics.tl:16:1\n", err)
             Path(folder, "f.tl").write_text("fn main() { 1 }\n")
             self.assertEqual(run("f.tl", cwd=folder).err,
                              "warning: nothing calls fn main\n --> f.tl:1:4\n  |\n1 | fn main() { 1 }\n"
