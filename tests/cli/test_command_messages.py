@@ -52,7 +52,7 @@ class CommandMessages(unittest.TestCase):
             self.assertEqual(run("check", "f.tl", cwd=folder).err,
                              "note: this function is called instead of the builtin `gelu`\n"
                              " --> f.tl:1:4\n  |\n1 | fn gelu(x) { x }\n  |    ^^^^\n")
-            err = run("-e", 'import "std/metrics.tl"\nprecision(1)').err
+            err = run("-e", 'import "std/metrics.tl"\nprecision(1)', cwd=folder).err
             self.assertIn(f" --> {ROOT}/std/metrics.tl:16:1\n", err)
             Path(folder, "f.tl").write_text("fn main() { 1 }\n")
             self.assertEqual(run("f.tl", cwd=folder).err,
