@@ -27,7 +27,7 @@ static Status rule_gather_slices(Gradient *g) {
     return give_back(g, gradient_input(g, 1), *(const int *)g->kept);
 }
 const GradientInfo gradient_gather_slices = {
-    .name = "index_select", .rule = rule_gather_slices, .saves = {SAVE_Y, 0, 0}};
+    .name = "index_select", .rule = rule_gather_slices, .saves = {SAVE_Y, GIVES_NONE, GIVES_NONE}};
 
 static void give_source(Gradient *g) {
     if (!gradient_wants(g, 2)) return;

@@ -17,7 +17,8 @@ typedef enum GradientKind {
     GRADIENT_MISSING,  // none: backward through it fails
 } GradientKind;
 
-// What a rule reads, as bits: inputs 0 to 5 and the result.
+// What a rule reads, as bits: inputs 0 to 5 and the result. GIVES_NONE: the input only steers what
+// becomes of others, and no gradient flows into it.
 enum {
     SAVE_X = 1,
     SAVE_Y = 2,
@@ -26,6 +27,7 @@ enum {
     SAVE_INPUT_4 = 16,
     SAVE_INPUT_5 = 32,
     SAVE_RESULT = 64,
+    GIVES_NONE = 128,
 };
 
 typedef struct GradientInfo {

@@ -214,11 +214,20 @@ static OpAttributes *copy_attributes(const OpAttributes *attributes) {
     return copy;
 }
 
-static void note_input(GradientInput *input, Tensor *x) {
+static unsigned saves_of(const GradientInfo *info, int input) {
+    return info->saves[input < 2 ? input : 2];
+}
+
+static bool flows_into(const GradientInfo *info, int input, const Tensor *x) {
+    return x && x->node && !(saves_of(info, input) & GIVES_NONE);
+}
+
+static void note_input(TapeNode *node, int index, Tensor *x) {
+    GradientInput *input = &node->inputs[index];
     input->is_tensor = true;
     input->dtype = tensor_dtype(x);
     input->shape = tensor_shape(x);
-    if (x->node) {
+    if (flows_into(node->info, index, x)) {
         input->producer = tape_node_retain(x->node);
         input->output = x->node_output;
     }
@@ -227,13 +236,20 @@ static void note_input(GradientInput *input, Tensor *x) {
 static unsigned wanted_saves(const TapeNode *node) {
     unsigned saves = 0;
     for (int i = 0; i < node->n_inputs; i++)
-        if (node->inputs[i].producer) saves |= node->info->saves[i < 2 ? i : 2];
+        if (node->inputs[i].producer) saves |= saves_of(node->info, i);
     return saves;
 }
 
 // A literal stays as it is: nobody writes to its buffer.
 static Tensor *save(Tensor *x) {
     return x->view.buffer ? tape_alias(x) : tensor_retain(x);
+}
+
+// What the rule will read of the inputs.
+static void save_inputs(TapeNode *node, Tensor *const *inputs) {
+    unsigned saves = wanted_saves(node);
+    for (int i = 0; i < node->n_inputs && 1 << i < SAVE_RESULT; i++)
+        if (saves >> i & 1u && inputs[i]) node->inputs[i].saved = save(inputs[i]);
 }
 
 static TapeRecord paused(TapeNode *node) {
@@ -254,19 +270,22 @@ void tape_forget_cut(void) {
 }
 
 TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
-    if (info->kind == GRADIENT_CONSTANT) {
+    bool flows = false;
+    Tensor *inputs[call->n_inputs + 1];
+    for (int i = 0; i < call->n_inputs; i++) {
+        inputs[i] = call->inputs[i].tensor;
+        flows = flows || flows_into(info, i, inputs[i]);
+    }
+    if (info->kind == GRADIENT_CONSTANT || !flows) {
         last_cut = (TapeCut){info, origin_current};
         return paused(NULL);
     }
     TapeNode *node = node_new(info, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++) {
         node->inputs[i].number = call->inputs[i].scalar;
-        if (call->inputs[i].tensor) note_input(&node->inputs[i], call->inputs[i].tensor);
+        if (inputs[i]) note_input(node, i, inputs[i]);
     }
-    unsigned saves = wanted_saves(node);
-    for (int i = 0; i < call->n_inputs && i < 6; i++)
-        if (saves >> i & 1u && call->inputs[i].tensor)
-            node->inputs[i].saved = save(call->inputs[i].tensor);
+    save_inputs(node, inputs);
     if (call->attributes) node->attributes = copy_attributes(call->attributes);
     return paused(node);
 }
@@ -288,16 +307,14 @@ void tape_record_missing(const OpCall *call, Tensor **output) {
 
 TapeRecord tape_begin_inputs(const GradientInfo *info, Tensor *const *inputs, int n_inputs) {
     bool needed = false;
-    for (int i = 0; i < n_inputs; i++) needed = needed || (inputs[i] && inputs[i]->node);
+    for (int i = 0; i < n_inputs; i++) needed = needed || flows_into(info, i, inputs[i]);
     if (!needed) return paused(NULL);
     TapeNode *node = node_new(info, n_inputs);
     for (int i = 0; i < n_inputs; i++) {
         node->inputs[i].number.dtype = DTYPE_COUNT;
-        if (inputs[i]) note_input(&node->inputs[i], inputs[i]);
+        if (inputs[i]) note_input(node, i, inputs[i]);
     }
-    unsigned saves = wanted_saves(node);
-    for (int i = 0; i < n_inputs && i < 6; i++)
-        if (saves >> i & 1u && inputs[i]) node->inputs[i].saved = save(inputs[i]);
+    save_inputs(node, inputs);
     return paused(node);
 }
 
