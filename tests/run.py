@@ -27,6 +27,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -219,6 +220,8 @@ def main():
     start = time.monotonic()
 
     outcomes = []
+    litter = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = litter.name
     vulkan, why = find_vulkan(tl, "vulkan" if options.device in (None, "cpu") else options.device)
     if vulkan:
         os.environ["TL_TEST_VULKAN"] = "1"  # tests of the device's inside must find it too
@@ -230,6 +233,7 @@ def main():
         must = bool(options.device) or os.environ.get("CI") == "true"
         outcomes.append(Outcome("the suite on vulkan", 0, int(must), int(not must), why))
 
+    litter.cleanup()
     for outcome in outcomes:
         if outcome.failed:
             print(f"FAILED {outcome.name}\n{outcome.detail}\n")

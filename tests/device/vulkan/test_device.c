@@ -509,6 +509,9 @@ static void test_cache_on_disk(void **state) {
     assert_int_equal(truncate(path, 20), 0);
     assert_null(disk_cache_read(&physical, &bytes));
     assert_int_equal(unlink(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
     setenv("XDG_CACHE_HOME", "/proc/none", 1); // nowhere to write: nothing happens
     disk_cache_write(&physical, data, sizeof data);
     unsetenv("XDG_CACHE_HOME");
