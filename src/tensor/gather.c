@@ -5,6 +5,7 @@
 
 // Rows of a table by whole numbers: index [n] along dim.
 static Status gather_kernel(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+    TRY(view_refuse_blocks(x, dim));
     TRY(compose_check_indexes(index, x, dim));
     Shape shape = tensor_shape(x);
     shape.dims[dim] = tensor_count(index);

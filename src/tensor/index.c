@@ -67,6 +67,7 @@ static Status unfold(Tensor **x, int dim, const Shape *dims) {
 
 // out[.., j, ..] = x[.., positions[j], ..] along dim.
 static Status gather(Tensor *x, int dim, Tensor *positions, Tensor **out) {
+    TRY(view_refuse_blocks(x, dim));
     const TensorView *view = &x->view;
     Shape shape = {.rank = view->rank};
     for (int i = 0; i < view->rank; i++) shape.dims[i] = view->dims[i];

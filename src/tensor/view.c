@@ -29,8 +29,7 @@ static void advance(TensorView *view, int64_t elements) {
     view->offset = (size_t)((int64_t)view->offset + bytes);
 }
 
-// Blocks of quantised types lie along the dimension of stride 1, which cannot be cut.
-static Status refuse_block_dim(const Tensor *x, int dim) {
+Status view_refuse_blocks(const Tensor *x, int dim) {
     if (!dtype_is_quant(x->view.dtype) || x->view.strides[dim] != 1) return STATUS_OK;
     fail(STATUS_DTYPE, "cannot cut %s along dimension %d: its blocks of %d elements lie there",
          tensor_type_name(x).text, dim, dtype_info[x->view.dtype].block_elements);
@@ -279,7 +278,7 @@ Status slice_resolve(const SliceBounds *bounds, int64_t size, ResolvedSlice *out
 
 Status view_slice(Tensor *x, int source, TensorView *view, int dim, const ResolvedSlice *slice) {
     if (slice->count == view->dims[dim] && slice->step == 1) return STATUS_OK;
-    TRY(refuse_block_dim(x, source));
+    TRY(view_refuse_blocks(x, source));
     if (slice->count > 0) advance(view, slice->start * view->strides[dim]);
     view->dims[dim] = slice->count;
     view->strides[dim] *= slice->step;
@@ -310,7 +309,7 @@ Status view_select(Tensor *x, int source, TensorView *view, int dim, int64_t ind
         TensorType type = tensor_type(x);
         return shape_select(&type, source, index);
     }
-    TRY(refuse_block_dim(x, source));
+    TRY(view_refuse_blocks(x, source));
     advance(view, (index < 0 ? index + size : index) * view->strides[dim]);
     remove_dim(view, dim);
     return STATUS_OK;
@@ -345,8 +344,8 @@ Status tensor_diagonal(Tensor *x, int64_t d0, int64_t d1, Tensor **out) {
     TRY(op_dim(x, d1, &b));
     if (a == b)
         return fail(STATUS_INDEX, "a diagonal needs two different dimensions, but both are %d", a);
-    TRY(refuse_block_dim(x, a));
-    TRY(refuse_block_dim(x, b));
+    TRY(view_refuse_blocks(x, a));
+    TRY(view_refuse_blocks(x, b));
     TRY(tensor_materialize(x));
     TensorView view = x->view;
     view_diagonal(&view, a, b);
@@ -366,7 +365,7 @@ static void view_flip(TensorView *view, int dim) {
 Status tensor_flip(Tensor *x, int64_t dim, Tensor **out) {
     int at;
     TRY(op_dim(x, dim, &at));
-    TRY(refuse_block_dim(x, at));
+    TRY(view_refuse_blocks(x, at));
     TRY(tensor_materialize(x));
     TensorView view = x->view;
     view_flip(&view, at);
