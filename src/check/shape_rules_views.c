@@ -389,7 +389,7 @@ static bool read_pieces(const RuleCall *call, Pieces *out) {
 }
 
 static Status join(const RuleCall *call, bool stacks, const Fact **out) {
-    Pieces pieces;
+    Pieces pieces = {0};
     TensorType first = {.dtype = DTYPE_COUNT};
     int at = 0;
     if (!read_pieces(call, &pieces) || pieces.count == 0) return STATUS_OK;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/catalog.h"
 #include "parser/state.h"
 
 // Assignment operators; `=` and `:=` have none.
@@ -292,8 +293,12 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     bool argument = token->kind == TOKEN_NAME || token->kind == TOKEN_STRING ||
                     token->kind == TOKEN_FORMAT_STRING || token->kind == TOKEN_INT ||
                     token->kind == TOKEN_FLOAT;
-    if (argument && value && value->kind == NODE_NAME && !token->newline_before)
+    bool callable = value && value->kind == NODE_NAME && !token->newline_before &&
+                    (token->kind != TOKEN_NAME ||
+                     catalog_find(value->as.name.word.text, value->as.name.word.length));
+    if (argument && callable)
         help = parser_say(parser, "a call is written %s(...)", value->as.name.word.text);
+    if (token->kind == TOKEN_COMMA) help = "a tuple is written (a, b)";
     if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";
     if (token->kind == TOKEN_ARROW || token->kind == TOKEN_FAT_ARROW)
         help = "a function without a name is written fn(x) { x * 2 }";

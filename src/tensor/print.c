@@ -276,7 +276,7 @@ Status tensor_print(Tensor *x, Text *out) {
     Printer printer = {.out = out};
     printer.layout = (Layout){.dtype = x->view.dtype, .width = number_width(x->view.dtype)};
     if (count <= ELEMENTS_MAX) return print_shown(x, &printer);
-    Tensor *shown;
+    Tensor *shown = NULL;
     TRY(elide(x, printer.elided, &shown));
     Status status = print_shown(shown, &printer);
     tensor_release(shown);
