@@ -29,11 +29,14 @@ void name_want_value(Checker *checker, const Node *node) {
     text_free(&help);
 }
 
+// What a file declares and what it imports without a name of its own; its names for others are its
+// own business.
 static Binding *member_named(const Program *program, const Word *name) {
     const Module *module = program->module;
     const Entry *entry = symbol_top(module->checker, name);
-    while (entry && entry->scope != module->checker->top &&
-           entry->scope != module->checker->imported)
+    while (entry &&
+           (entry->binding->kind == BINDING_MODULE ||
+            (entry->scope != module->checker->top && entry->scope != module->checker->imported)))
         entry = entry->outer;
     return entry ? entry->binding : NULL;
 }
@@ -45,7 +48,8 @@ static void report_member(Checker *checker, const Program *program, const Node *
     VECTOR(const char *) names = {0};
     const Entry *entry = module->checker->top->entries;
     for (; entry; entry = entry->next_in_scope)
-        if (entry->binding->word.text) VECTOR_PUSH(&names, entry->binding->word.text);
+        if (entry->binding->word.text && entry->binding->kind != BINDING_MODULE)
+            VECTOR_PUSH(&names, entry->binding->word.text);
     const char *near = catalog_nearest(name->text, names.items, names.count);
     VECTOR_FREE(&names);
     Text help = {0};
