@@ -50,8 +50,8 @@ static void naive_row(const Case *c, const Array *q, const Array *k, const Array
 static void compare(const Case *c, const Array *q, const Array *k, const Array *v,
                     const Array *mask, const Array *out) {
     double *want = malloc((size_t)(c->value_width + 1) * sizeof *want);
-    for (int64_t row = 0; row < c->batch * c->queries * c->group * c->key_heads; row++) {
-        int64_t heads = c->group * c->key_heads;
+    int64_t heads = c->group * c->key_heads, rows = c->batch * c->queries * heads;
+    for (int64_t row = 0; row<rows; row += rows> 4000 ? 13 : 1) {
         int64_t index[3] = {row / heads / c->queries, row / heads % c->queries, row % heads};
         naive_row(c, q, k, v, mask, index, want);
         for (int64_t x = 0; x < c->value_width; x++) {
@@ -187,6 +187,32 @@ static void test_attention_of_many(void **state) {
     }
 }
 
+// As many heads as keep a large device busy, with blocks of keys that are cut off, more queries
+// than keys, and tiles that see nothing.
+static void test_attention_of_many_heads(void **state) {
+    (void)state;
+    // Queries, keys, key heads, group, width, width of values.
+    static const int64_t shapes[][6] = {{72, 300, 8, 4, 64, 64},
+                                        {300, 140, 4, 3, 128, 120},
+                                        {130, 515, 16, 1, 40, 128},
+                                        {128, 128, 2, 70, 128, 64}};
+    for (int i = 0; i < 8; i++) {
+        const int64_t *shape = shapes[i % 4];
+        Case c = {.dtype = i / 4 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
+                  .cache_dtype = i / 4 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
+                  .batch = i % 4 < 2 ? 2 : 1,
+                  .queries = shape[0],
+                  .keys = shape[1],
+                  .key_heads = shape[2],
+                  .group = shape[3],
+                  .width = shape[4],
+                  .value_width = shape[5],
+                  .causal = i % 3 != 2,
+                  .mask = DTYPE_COUNT};
+        run_case(&c);
+    }
+}
+
 // Few queries see so many keys that devices look at them in parts.
 static void test_attention_to_many_keys(void **state) {
     (void)state;
@@ -233,6 +259,36 @@ static void test_attention_extremes(void **state) {
     assert_int_equal(run_kernel(KERNEL_ATTENTION, &call), STATUS_OK);
     assert_true(array_get(&out, 0) == 4 && array_get(&out, 3) == 5);
     assert_true(isnan(array_get(&out, 4)) && isnan(array_get(&out, 5)));
+    for (int i = 0; i < 4; i++) array_free(all[i]);
+}
+
+// The same of as many heads as keep a large device busy.
+static void test_attention_extremes_many(void **state) {
+    (void)state;
+    enum { QUERIES = 128, HEADS = 32, WIDTH = 64, LARGE = 3, WRONG = 70 };
+    Array q, k, v, out;
+    int64_t dims[4] = {1, QUERIES, HEADS, WIDTH};
+    Array *all[4] = {&q, &k, &v, &out};
+    for (int i = 0; i < 4; i++) array_make(all[i], DTYPE_FLOAT16, LAYOUT_PLAIN, 4, dims);
+    for (int64_t i = 0; i < QUERIES * HEADS * WIDTH; i++) {
+        int64_t row = i / WIDTH / HEADS;
+        array_set(&q, i, row == LARGE ? 100 : 0);
+        array_set(&k, i, row == 100 ? 100 : row == 101 ? -100 : 0);
+        array_set(&v, i, (double)row);
+    }
+    array_set(&q, (WRONG * HEADS + 1) * WIDTH, NAN);
+    KernelCall call = {
+        .n_inputs = 3, .n_outputs = 1, .op_name = "attention", .options.scalars = {1}};
+    for (int i = 0; i < 3; i++) call.inputs[i].view = array_view(all[i]);
+    call.outputs[0] = array_view(&out);
+    assert_int_equal(run_kernel(KERNEL_ATTENTION, &call), STATUS_OK);
+    for (int64_t i = 0; i < QUERIES * HEADS * WIDTH; i++) {
+        int64_t row = i / WIDTH / HEADS, head = i / WIDTH % HEADS;
+        double got = array_get(&out, i), want = row == LARGE ? 100 : 63.5;
+        bool is_nan = row == WRONG && head == 1;
+        if (is_nan ? !isnan(got) : !(fabs(got - want) <= 0.04))
+            fail_msg("row %d, head %d is %g, not %g", (int)row, (int)head, got, want);
+    }
     for (int i = 0; i < 4; i++) array_free(all[i]);
 }
 
@@ -309,7 +365,9 @@ static int suite(void) {
         cmocka_unit_test(test_attention_mixed_and_wide),
         cmocka_unit_test(test_attention_to_many_keys),
         cmocka_unit_test(test_attention_of_many),
+        cmocka_unit_test(test_attention_of_many_heads),
         cmocka_unit_test(test_attention_extremes),
+        cmocka_unit_test(test_attention_extremes_many),
         cmocka_unit_test(test_rope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,9 @@ static inline VulkanReal vulkan_real_wider(VulkanReal a, VulkanReal b) {
     return a > b ? a : b;
 }
 
+// How much faster imported programs on matrix units are than what costs are counted for.
+enum { VULKAN_IMPORT_SPEED = 16 };
+
 // STATUS_DTYPE: op has no kernel on this device for the dtypes of its operands.
 Status vulkan_no_kernel(Device *device, const KernelCall *call);
 // The bits of a number of the compute type that stand for a scalar operand.

@@ -1,4 +1,5 @@
-// ATTENTION of many rows: on matrix units where the device has them for the dtype, else in panels.
+// ATTENTION of many rows: by an imported program, on matrix units where the device has them for the
+// dtype, else in panels.
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,11 @@ enum {
     GROUP_ROWS = 64,
     COLUMNS = 128, // of attention_many.comp
     SHARED_BYTES = 4 * (64 * 68 + 2 * 16 * 68 + 64 * 17),
+    IMPORT_ROWS = 128, // of attention_import.ptx
+    IMPORT_THREADS = 384,
+    IMPORT_MAPS_BYTES = 384, // of a workgroup
+    IMPORT_TILES_ENOUGH = 32,
+    MULTIPROCESSORS_MANY = 128, // where the device does not say
 };
 
 typedef struct AttentionShape {
@@ -127,10 +133,110 @@ static Status attend(Device *device, Attention *a, VulkanDispatch *dispatch) {
     return vulkan_dispatch(device, dispatch);
 }
 
+// --- imported programs
+
+// How an operand of attention_import.ptx lies: strides of rows, heads and batches in eights.
+typedef struct AttentionPlace {
+    uint32_t row, head, batch;
+} AttentionPlace;
+
+typedef struct AttentionImport {
+    uint64_t q, k, v, out, maps;
+    AttentionPlace places[4]; // of q, k, v, out
+    uint32_t queries, keys, heads, key_heads, width, value_width, batches;
+    float scale;
+} AttentionImport;
+
+// A stride in eights; of a single one any that is none of another's.
+static bool count_eights(int64_t stride, int64_t count, uint32_t *out) {
+    *out = count == 1 ? 1 : (uint32_t)(stride / 8);
+    return count == 1 || (stride > 0 && stride / 8 <= UINT32_MAX);
+}
+
+// Batches are one dim for it: behind each other at one distance.
+static bool place_operand(const Attention *a, const TensorView *view, int which,
+                          AttentionPlace *out) {
+    const AttentionShape *shape = &a->shape;
+    int last = (int)shape->batch_rank - 1;
+    const int64_t *strides = shape->batch_strides[which];
+    for (int d = last - 1; d >= 0; d--)
+        if (strides[d] != strides[d + 1] * (int64_t)shape->batch_dims[d + 1]) return false;
+    return count_eights(view->strides[last + 1], view->dims[last + 1], &out->row) &&
+           count_eights(view->strides[last + 2], view->dims[last + 2], &out->head) &&
+           count_eights(last < 0 ? 0 : strides[last], (int64_t)a->batches, &out->batch);
+}
+
+static bool describe_import(const Attention *a, AttentionImport *out) {
+    const AttentionShape *shape = &a->shape;
+    const TensorView *views[4] = {a->q, a->k, a->v, a->out};
+    double scale = a->call->options.scalars[0] * M_LOG2E;
+    *out = (AttentionImport){.q = vulkan_address(a->q),
+                             .k = shape->k_address,
+                             .v = shape->v_address,
+                             .out = vulkan_address(a->out),
+                             .queries = shape->queries,
+                             .keys = shape->keys,
+                             .heads = shape->shared_heads * shape->key_heads,
+                             .key_heads = shape->key_heads,
+                             .width = shape->width,
+                             .value_width = shape->value_width,
+                             .batches = (uint32_t)a->batches,
+                             .scale = (float)scale};
+    for (int i = 0; i < 4; i++)
+        if (!place_operand(a, views[i], i, &out->places[i])) return false;
+    return scale > 0 && isfinite(out->scale) && !a->mask && shape->keys > 0 &&
+           (a->out->dtype == a->q->dtype || a->out->dtype == DTYPE_FLOAT32);
+}
+
+// Where the device has a program for it, and most rows of tiles are in use. A workgroup takes tile
+// after tile.
+static bool attend_import(Device *device, const Attention *a, Status *status) {
+    const VulkanFeatures *features = vulkan_features(device);
+    AttentionImport push;
+    uint64_t blocks = ((uint64_t)a->shape.queries + IMPORT_ROWS - 1) / IMPORT_ROWS;
+    uint64_t tiles = blocks * a->shape.shared_heads * a->shape.key_heads * a->batches;
+    if (!(features->has & VULKAN_NEEDS_IMPORT) || tiles < IMPORT_TILES_ENOUGH ||
+        tiles > INT32_MAX || blocks * IMPORT_ROWS > 2 * (uint64_t)a->shape.queries ||
+        !describe_import(a, &push))
+        return false;
+    uint64_t groups = features->multiprocessors ? features->multiprocessors : MULTIPROCESSORS_MANY;
+    if (groups > tiles) groups = tiles;
+    bool wide = a->shape.width > WIDTH || a->shape.value_width > WIDTH;
+    VulkanDispatch dispatch = {
+        .shader = a->q->dtype == DTYPE_BFLOAT16 ? SHADER_ATTENTION_BFLOAT_IMPORT
+                                                : SHADER_ATTENTION_HALF_IMPORT,
+        .n_constants = 2,
+        .constants = {a->call->options.flag, a->out->dtype == DTYPE_FLOAT32},
+        .groups = {(uint32_t)groups, 1, 1},
+        .group_threads = IMPORT_THREADS,
+        .push = &push,
+        .push_bytes = sizeof push,
+        .cost =
+            tiles * IMPORT_ROWS * push.keys * (push.width + push.value_width) / VULKAN_IMPORT_SPEED,
+    };
+    if (wide) dispatch.shader++;
+    if (!vulkan_imports(device, &dispatch)) return false;
+    TensorView maps;
+    *status = vulkan_scratch(device, DTYPE_UINT8, (int64_t)groups * IMPORT_MAPS_BYTES, &maps);
+    if (*status != STATUS_OK) return true;
+    push.maps = vulkan_address(&maps);
+    vulkan_reads(&dispatch, a->q);
+    vulkan_reads(&dispatch, a->k);
+    vulkan_reads(&dispatch, a->v);
+    vulkan_writes(&dispatch, &maps);
+    vulkan_writes(&dispatch, a->out);
+    *status = vulkan_dispatch(device, &dispatch);
+    buffer_release(maps.buffer);
+    return true;
+}
+
+// --- which ---------------------------------------------------------------------------------------
+
 bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status) {
     Attention a;
     describe(&a, call);
     if (can_use_matrices(device, &a)) {
+        if (attend_import(device, &a, status)) return true;
         bool wide = a.shape.width > WIDTH || a.shape.value_width > WIDTH;
         bool bfloat = a.q->dtype == DTYPE_BFLOAT16;
         VulkanDispatch dispatch = {

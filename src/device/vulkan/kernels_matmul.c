@@ -452,7 +452,7 @@ static bool run_import(Device *device, const Product *product, const int across[
         .group_threads = IMPORT_THREADS,
         .push = &push,
         .push_bytes = sizeof push,
-        .cost = product->count * push.m * push.n * push.k,
+        .cost = product->count * push.m * push.n * push.k / VULKAN_IMPORT_SPEED,
     };
     if (columns == IMPORT_COLUMNS_LARGE) dispatch.shader++;
     if (!vulkan_imports(device, &dispatch)) return false;

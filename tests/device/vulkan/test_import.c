@@ -55,7 +55,7 @@ static void test_programs(void **state) {
         free(text);
         programs++;
     }
-    assert_int_equal(programs, 4);
+    assert_int_equal(programs, 8);
 }
 
 static Status multiply(TensorView *a, TensorView *b, TensorView *out) {
