@@ -308,6 +308,32 @@ static void bench_token(int64_t largest) {
     row_of_token(&choice, "argmax of 32000");
 }
 
+// Many rows of float32 by weights: what a prompt consists of.
+static void bench_rows_by(DType weight, int64_t m, int64_t k, int64_t n) {
+    Bench bench = begin(KERNEL_MATMUL);
+    ADD(&bench, DTYPE_FLOAT32, m, n);
+    ADD(&bench, DTYPE_FLOAT32, m, k);
+    swap_dims(ADD(&bench, weight, n, k), 0, 1);
+    char name[64];
+    snprintf(name, sizeof name, "%ld rows by %s %ld x %ld", (long)m, dtype_name(weight), (long)k,
+             (long)n);
+    row("prompt", name, 2e-12 * (double)m * (double)k * (double)n / measure(&bench), "TFLOP/s");
+    finish(&bench);
+}
+
+static void bench_prompt(int64_t largest) {
+    static const DType weights[] = {DTYPE_FLOAT16, DTYPE_Q4_0, DTYPE_Q4_K};
+    static const DType large[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32, DTYPE_Q4_0};
+    int64_t width = largest >= 1024 ? 2048 : 256;
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+        bench_rows_by(weights[i], width / 4, width, width);
+        bench_rows_by(weights[i], width / 4, width, width / 4 * 11);
+    }
+    bench_rows_by(DTYPE_FLOAT16, width / 4, width, width / 8);
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+        bench_rows_by(large[i], 2 * width, 2 * width, 2 * width);
+}
+
 // Time of the host for one small operation whose work is queued, and with the device's time.
 static void bench_submission(int64_t largest) {
     (void)largest;
@@ -349,12 +375,12 @@ static void bench_submission(int64_t largest) {
 
 int main(int argc, char **argv) {
     static const Section sections[] = {
-        {"copy", bench_copies, true},       {"map", bench_maps, true},
-        {"reduce", bench_reductions, true}, {"rows", bench_all_rows, true},
-        {"dtypes", bench_dtypes, true},     {"vector", bench_vectors, true},
-        {"attention", bench_heads, false},  {"convolution", bench_convolution, false},
-        {"token", bench_token, false},      {"submit", bench_submission, false},
-        {"gemm", bench_products, false},
+        {"copy", bench_copies, true},        {"map", bench_maps, true},
+        {"reduce", bench_reductions, true},  {"rows", bench_all_rows, true},
+        {"dtypes", bench_dtypes, true},      {"vector", bench_vectors, true},
+        {"attention", bench_heads, false},   {"convolution", bench_convolution, false},
+        {"token", bench_token, false},       {"prompt", bench_prompt, false},
+        {"submit", bench_submission, false}, {"gemm", bench_products, false},
     };
     return run_sections(argc, argv, sections, sizeof sections / sizeof *sections);
 }

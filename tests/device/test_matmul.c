@@ -95,16 +95,16 @@ static void test_large(void **state) {
     }
 }
 
-// `layouts`: bit 0 and 1 for operands that are transposed, 2 and 3 for those of which all batches
-// are the first.
-static void run_batch(DType dtype, DType result, const int64_t size[4], int layouts) {
+// dtypes: of a, b and the result. `layouts`: bit 0 and 1 for operands that are transposed, 2 and 3
+// for those of which all batches are the first.
+static void run_batch(const DType dtypes[3], const int64_t size[4], int layouts) {
     Array a, b, out;
     int64_t count = size[0], m = size[1], n = size[2], k = size[3];
-    array_make(&a, dtype, layouts & 1 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN, 3,
+    array_make(&a, dtypes[0], layouts & 1 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN, 3,
                (int64_t[]){count, m, k});
-    array_make(&b, dtype, layouts & 2 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN, 3,
+    array_make(&b, dtypes[1], layouts & 2 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN, 3,
                (int64_t[]){count, k, n});
-    array_make(&out, result, LAYOUT_PLAIN, 3, (int64_t[]){count, m, n});
+    array_make(&out, dtypes[2], LAYOUT_PLAIN, 3, (int64_t[]){count, m, n});
     array_fill_random(&a);
     array_fill_random(&b);
     if (layouts & 4) a.view.strides[0] = 0;
@@ -126,7 +126,70 @@ static void test_sixteen_bits(void **state) {
     for (size_t i = 0; i < sizeof sizes_of / sizeof *sizes_of; i++)
         for (int layouts = 0; layouts < 4; layouts++) {
             DType dtype = (i + (size_t)layouts) % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16;
-            run_batch(dtype, layouts == 2 ? DTYPE_FLOAT32 : dtype, sizes_of[i], layouts);
+            DType result = layouts == 2 ? DTYPE_FLOAT32 : dtype;
+            run_batch((DType[]){dtype, dtype, result}, sizes_of[i], layouts);
+        }
+}
+
+// The same of products that matrix units make from parts of their numbers, some in slices of k.
+static void test_parts(void **state) {
+    (void)state;
+    static const int64_t sizes_of[][4] = {{1, 64, 128, 128},  {2, 72, 136, 88},
+                                          {3, 200, 136, 40},  {100, 24, 200, 80},
+                                          {25, 256, 256, 32}, {1, 16, 72, 4096}};
+    static const DType dtypes[][3] = {{DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_FLOAT32},
+                                      {DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT32},
+                                      {DTYPE_FLOAT32, DTYPE_FLOAT32, DTYPE_FLOAT32},
+                                      {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32},
+                                      {DTYPE_BFLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT16}};
+    for (size_t i = 0; i < sizeof sizes_of / sizeof *sizes_of; i++)
+        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+            for (int layouts = (int)(i + d) % 2; layouts < 4; layouts += 2)
+                run_batch(dtypes[d], sizes_of[i], layouts);
+}
+
+// The class of every result, and finite ones, where a few numbers are not finite or of sizes far
+// apart. `odd` is one number of a, or of b.
+static void check_odd(DType dtype, double odd, bool in_a) {
+    enum { M = 80, N = 72, K = 192 };
+    Array a, b, out;
+    array_make(&a, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){M, K});
+    array_make(&b, dtype, LAYOUT_TRANSPOSED, 2, (int64_t[]){K, N});
+    array_make(&out, DTYPE_FLOAT32, LAYOUT_PLAIN, 2, (int64_t[]){M, N});
+    array_fill_random(&a);
+    array_fill_random(&b);
+    array_set(&a, 5 * K + 19, 0);
+    array_set(&b, 19 * N + 7, in_a ? 0.5 : odd);
+    if (in_a) array_set(&a, 70 * K + 19, odd);
+    if (in_a) array_set(&b, 19 * N + 8, 0);
+    assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+    for (int64_t i = 0; i < M * N; i++) {
+        double want = 0, size = 0, found = array_get(&out, i);
+        for (int64_t t = 0; t < K; t++) {
+            double term = array_get(&a, i / N * K + t) * array_get(&b, t * N + i % N);
+            want += term;
+            size += fabs(term);
+        }
+        bool same = isfinite(want) ? fabs(found - want) <= tolerance(DTYPE_FLOAT32, K, size)
+                    : isnan(want)  ? isnan(found)
+                                   : found == want;
+        if (!same)
+            fail_msg("float32 by %s with %g in %c: element %ld is %.9g, not %.9g",
+                     dtype_name(dtype), odd, in_a ? 'a' : 'b', (long)i, found, want);
+    }
+    array_free(&a);
+    array_free(&b);
+    array_free(&out);
+}
+
+static void test_parts_of_odd_numbers(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32};
+    static const double odd[] = {INFINITY, -INFINITY, NAN, 3.4e38, 1e20, 1e-30, 6e-8, 65504};
+    for (int d = 0; d < 3; d++)
+        for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+            check_odd(dtypes[d], odd[i], true);
+            check_odd(dtypes[d], odd[i], false);
         }
 }
 
@@ -139,7 +202,8 @@ static void test_sixteen_bits_many(void **state) {
         for (int layouts = 0; layouts < 4; layouts++) {
             DType dtype = (i + layouts) % 2 ? DTYPE_FLOAT16 : DTYPE_BFLOAT16;
             int shared = layouts == 0 ? 0 : layouts == 3 ? 4 : 8;
-            run_batch(dtype, layouts == 1 ? DTYPE_FLOAT32 : dtype, sizes_of[i], layouts | shared);
+            DType result = layouts == 1 ? DTYPE_FLOAT32 : dtype;
+            run_batch((DType[]){dtype, dtype, result}, sizes_of[i], layouts | shared);
         }
 }
 
@@ -365,6 +429,8 @@ static int suite(void) {
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_sixteen_bits),
         cmocka_unit_test(test_sixteen_bits_many),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_parts_of_odd_numbers),
         cmocka_unit_test(test_long_k),
         cmocka_unit_test(test_batched_and_broadcast),
         cmocka_unit_test(test_integers),

@@ -40,6 +40,10 @@ Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *ou
 Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView *in,
                         const char *op_name) MUST_USE;
 
+// Sums, in their order, the parts of each number of `out` that lie as it does behind each other.
+Status vulkan_add_parts(Device *device, const KernelCall *call, const TensorView *parts,
+                        const TensorView *out) MUST_USE;
+
 // All numbers of a call's first output become 0; the FILL kernel.
 Status vulkan_fill_zeros(Device *device, const KernelCall *call) MUST_USE;
 

@@ -236,29 +236,6 @@ Status vulkan_kernel_CONV2D_IMAGE(Device *device, const KernelCall *call) {
 
 enum { COLUMNS = 128, GROUPS_ENOUGH = 1024, PART_PIXELS_LEAST = 256 };
 
-// Sums what the parts of the pixels gave, in their order.
-static Status add_parts(Device *device, const KernelCall *call, const TensorView *parts,
-                        const TensorView *out, int64_t n_parts) {
-    int64_t count = view_count(out);
-    TensorView sums = *out, terms = *parts;
-    sums.rank = 1;
-    sums.dims[0] = count;
-    sums.strides[0] = 1;
-    terms.rank = 2;
-    terms.dims[0] = count;
-    terms.dims[1] = n_parts;
-    terms.strides[0] = 1;
-    terms.strides[1] = count;
-    KernelCall reduce = {.kernel = KERNEL_REDUCE,
-                         .n_inputs = 1,
-                         .n_outputs = 1,
-                         .inputs = {{.view = &terms}},
-                         .outputs = {&sums},
-                         .options = {.op = REDUCE_SUM, .count = 1},
-                         .op_name = call->op_name};
-    return vulkan_kernel_REDUCE(device, &reduce);
-}
-
 // `to`: [parts, the weights' dims], contiguous.
 static Status gather_window(Device *device, const Convolution *c, const TensorView *up,
                             const TensorView *to, const uint32_t groups[3], uint64_t part_pixels) {
@@ -295,7 +272,7 @@ static Status gather_in_parts(Device *device, const Convolution *c, const Tensor
     TensorView sums;
     TRY(vulkan_scratch(device, c->out->dtype, view_count(c->out) * (int64_t)parts, &sums));
     Status status = gather_window(device, c, up, &sums, groups, part_pixels);
-    if (status == STATUS_OK) status = add_parts(device, c->call, &sums, c->out, (int64_t)parts);
+    if (status == STATUS_OK) status = vulkan_add_parts(device, c->call, &sums, c->out);
     buffer_release(sums.buffer);
     return status;
 }

@@ -1,7 +1,7 @@
 // MATMUL: chooses among the dot products of few rows and the tiles, and lays the batches out.
 #include <string.h>
 
-#include "device/vulkan/kernels.h"
+#include "device/vulkan/matmul.h"
 
 enum {
     ROWS_FEW = 8,
@@ -41,21 +41,6 @@ typedef struct MatrixTile {
     uint32_t rows, columns, shared_bytes;
 } MatrixTile;
 static const MatrixTile matrix_tiles[] = {{64, 128, 23552}, {128, 256, 47104}};
-
-typedef struct Batches {
-    int64_t a_strides[RANK_MAX], b_strides[RANK_MAX];
-    uint32_t dims[RANK_MAX];
-} Batches;
-
-typedef struct Product {
-    const KernelCall *call;
-    const TensorView *a, *b, *out;
-    ProductPush push;
-    Batches batches;
-    int batch_rank;
-    uint64_t count; // batches
-    VulkanReal real;
-} Product;
 
 static bool choose_real(Product *product) {
     DType a = product->a->dtype, b = product->b->dtype, out = product->out->dtype;
@@ -143,7 +128,7 @@ static uint32_t choose_fetch(const Product *product, const TensorView *view, int
 }
 
 // Batches are spread over z, in slices that the device takes.
-static Status dispatch_batches(Device *device, const Product *product, VulkanDispatch *dispatch) {
+Status product_dispatch(Device *device, const Product *product, VulkanDispatch *dispatch) {
     uint64_t slice = vulkan_features(device)->groups_max[2];
     if (product->count > slice)
         return fail(STATUS_DEVICE, "%s: more than %llu matrices at once on %s",
@@ -218,7 +203,7 @@ static BlockShare share_blocks(const Device *device, const Product *product) {
 // The largest power of two, from 2 to 16, that all columns and what lies in their blocks begin at
 // multiples of. Blocks that begin in the middle of words have words found in them wherever they
 // lie.
-static uint32_t align_blocks(const Product *product) {
+uint32_t product_align_blocks(const Product *product) {
     const TensorView *b = product->b;
     const DTypeInfo *info = &dtype_info[b->dtype];
     if (info->block_bytes % 4 != 0) return 4;
@@ -244,8 +229,8 @@ static Status run_blocks(Device *device, Product *product) {
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC_BLOCKS,
         .n_constants = PRODUCT_CONSTANTS,
-        .constants = {0, 0, share.rows, share.each, share.parts, align_blocks(product), super_bytes,
-                      FOURS_OF_RUN * share.parts, ahead},
+        .constants = {0, 0, share.rows, share.each, share.parts, product_align_blocks(product),
+                      super_bytes, FOURS_OF_RUN * share.parts, ahead},
     };
     may_join(product, &dispatch);
     push->across = (push->m + share.rows - 1) / share.rows;
@@ -253,7 +238,7 @@ static Status run_blocks(Device *device, Product *product) {
     uint32_t columns = TEAMS / share.parts * share.each * share.visits;
     uint64_t groups = (uint64_t)push->across * ((push->n + columns - 1) / columns);
     TRY(set_groups(device, product, groups, &dispatch));
-    return dispatch_batches(device, product, &dispatch);
+    return product_dispatch(device, product, &dispatch);
 }
 
 // How matvec.comp shares its work: threads of a column, and columns of such a team.
@@ -284,12 +269,12 @@ static Status run_few_rows(Device *device, const Product *product) {
     if (dot) may_join(product, &dispatch);
     uint32_t columns = dot ? GROUP / lanes * each : lanes;
     dispatch.groups[0] = (push->n + columns - 1) / columns;
-    return dispatch_batches(device, product, &dispatch);
+    return product_dispatch(device, product, &dispatch);
 }
 
 // One group a tile of rows x columns results.
-static Status set_tiles(Device *device, Product *product, uint32_t rows, uint32_t columns,
-                        VulkanDispatch *dispatch) {
+Status product_set_tiles(Device *device, Product *product, uint32_t rows, uint32_t columns,
+                         VulkanDispatch *dispatch) {
     ProductPush *push = &product->push;
     push->across = (push->n + columns - 1) / columns;
     uint64_t groups = (uint64_t)push->across * ((push->m + rows - 1) / rows);
@@ -310,15 +295,15 @@ static Status run_tiles(Device *device, Product *product) {
     dispatch.n_constants = 4;
     dispatch.constants[2] = choose_fetch(product, product->a, push->a_column, push->a_row, push->m);
     dispatch.constants[3] = choose_fetch(product, product->b, push->b_row, push->b_column, push->n);
-    TRY(set_tiles(device, product, tile, tile, &dispatch));
-    return dispatch_batches(device, product, &dispatch);
+    TRY(product_set_tiles(device, product, tile, tile, &dispatch));
+    return product_dispatch(device, product, &dispatch);
 }
 
 // --- matrix units
 
 // Whether eight numbers at a time come along k (0) or along the other dim (1); else -1.
-static int choose_across(const Product *product, const TensorView *view, int64_t depth_stride,
-                         int64_t side_stride, uint32_t side) {
+int product_across(const Product *product, const TensorView *view, int64_t depth_stride,
+                   int64_t side_stride, uint32_t side) {
     if (depth_stride < 0 || depth_stride > MATRIX_STRIDE_MAX || side_stride < 0 ||
         side_stride > MATRIX_STRIDE_MAX)
         return -1;
@@ -337,8 +322,8 @@ static bool choose_matrix(Device *device, const Product *product, int across[2])
         return false;
     uint32_t needs = dtype == DTYPE_BFLOAT16 ? VULKAN_NEEDS_MATRIX_BFLOAT : VULKAN_NEEDS_MATRIX;
     if (!(vulkan_features(device)->has & needs)) return false;
-    across[0] = choose_across(product, product->a, push->a_column, push->a_row, push->m);
-    across[1] = choose_across(product, product->b, push->b_row, push->b_column, push->n);
+    across[0] = product_across(product, product->a, push->a_column, push->a_row, push->m);
+    across[1] = product_across(product, product->b, push->b_row, push->b_column, push->n);
     return across[0] >= 0 && across[1] >= 0;
 }
 
@@ -365,8 +350,8 @@ static Status run_matrix(Device *device, Product *product, const int across[2]) 
         .constants = {0, 0, (uint32_t)across[0], (uint32_t)across[1], whole},
     };
     if (is_large) dispatch.shader++;
-    TRY(set_tiles(device, product, tile->rows, tile->columns, &dispatch));
-    return dispatch_batches(device, product, &dispatch);
+    TRY(product_set_tiles(device, product, tile->rows, tile->columns, &dispatch));
+    return product_dispatch(device, product, &dispatch);
 }
 
 // --- imported programs
@@ -488,6 +473,8 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
         if (run_import(device, &product, across, &status)) return status;
         return run_matrix(device, &product, across);
     }
+    Status status;
+    if (!few && product_run_parts(device, &product, &status)) return status;
     bool blocks = dtype_is_quant(product.b->dtype);
     if (few && blocks && vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
         return run_blocks(device, &product);

@@ -262,3 +262,25 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
     if (r.push.parts > 1) return reduce_in_parts(&r);
     return run_pass(&r, (Pass){r.plan->first, r.plan->second, r.plan->finish, 0}, r.push);
 }
+
+Status vulkan_add_parts(Device *device, const KernelCall *call, const TensorView *parts,
+                        const TensorView *out) {
+    int64_t count = view_count(out);
+    TensorView sums = *out, terms = *parts;
+    sums.rank = 1;
+    sums.dims[0] = count;
+    sums.strides[0] = 1;
+    terms.rank = 2;
+    terms.dims[0] = count;
+    terms.dims[1] = view_count(parts) / count;
+    terms.strides[0] = 1;
+    terms.strides[1] = count;
+    KernelCall reduce = {.kernel = KERNEL_REDUCE,
+                         .n_inputs = 1,
+                         .n_outputs = 1,
+                         .inputs = {{.view = &terms}},
+                         .outputs = {&sums},
+                         .options = {.op = REDUCE_SUM, .count = 1},
+                         .op_name = call->op_name};
+    return vulkan_kernel_REDUCE(device, &reduce);
+}
