@@ -158,7 +158,7 @@ static Status write_array(FILE *stream, void *context) {
     Text header = {0};
     void *numbers = NULL;
     size_t bytes = 0;
-    Status status = npy_header(context, "the tensor", &header);
+    Status status = npy_header(context, NULL, &header);
     if (status == STATUS_OK) status = stream_write(stream, text_get(&header), header.length);
     if (status == STATUS_OK) status = stored_download(context, &numbers, &bytes);
     if (status == STATUS_OK) status = stream_write(stream, numbers, bytes);

@@ -130,8 +130,9 @@ Status npy_header_write(const Tensor *tensor, const char *name, Text *out) {
     size_t i = 0;
     while (i < TYPE_COUNT && types[i].dtype != tensor_dtype(tensor)) i++;
     if (i == TYPE_COUNT)
-        return fail(STATUS_DTYPE, "NumPy has no %s: convert `%s` first",
-                    tensor_type_name(tensor).text, name);
+        return fail(STATUS_DTYPE, "NumPy has no %s: convert %s%s%s first",
+                    tensor_type_name(tensor).text, name ? "`" : "", name ? name : "it",
+                    name ? "`" : "");
     char order = dtype_size(types[i].dtype) == 1 ? '|' : own_order;
     text_format(out, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, types[i].code);
     for (int d = 0; d < tensor_rank(tensor); d++)

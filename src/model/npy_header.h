@@ -15,7 +15,8 @@ typedef struct NpyHeader {
 
 // STATUS_FORMAT with `name` and the place in the header.
 Status npy_header_parse(const char *text, const char *name, NpyHeader *out) MUST_USE;
-// Appends the dictionary of a tensor. STATUS_DTYPE when NumPy has no such type.
+// Appends the dictionary of a tensor. STATUS_DTYPE when NumPy has no such type; `name` is what the
+// error calls it, NULL: there is only one.
 Status npy_header_write(const Tensor *tensor, const char *name, Text *out) MUST_USE;
 
 #endif

@@ -145,7 +145,7 @@ class Npy(unittest.TestCase):
 
     def test_errors_of_saving(self):
         for code, expected in [
-            ('save(tensor([1], bfloat16), "a.npy")', "error[dtype]: NumPy has no bfloat16[1]"),
+            ('save(tensor([1], bfloat16), "a.npy")', "error[dtype]: NumPy has no bfloat16[1]: convert it first"),
             ('save({"w": tensor([1], bfloat16)}, "a.npz")', "error[dtype]: NumPy has no bfloat16[1]: convert `w` first"),
             ('save({"w": ones([1])}, "a.npy")', "error[value]: a.npy: a .npy file holds one tensor, without a name"),
             ('save_model({"w": ones([1])}, "a.npy")', "error[value]: a.npy: a .npy file holds one tensor"),
