@@ -64,6 +64,12 @@ Value builtin_buffer_alloc(BuiltinCall *call) {
         return value_fail();
     }
     if (count == 1) return take(call, dtype, 0);
+    size_t bytes = tensor_buffer_bytes(buffer_argument(call));
+    if ((uint64_t)count > bytes) {
+        fail(STATUS_VALUE, "count is %lld; a buffer of %zu bytes cannot hold so many",
+             (long long)count, bytes);
+        return value_fail();
+    }
     Value list = value_list(0);
     for (int64_t i = 0; i < count; i++) {
         Value tensor = take(call, dtype, 0);

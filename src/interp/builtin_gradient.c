@@ -14,6 +14,8 @@
 
 // --- what is differentiated: arguments, under identities that the tape follows
 
+enum { DEPTH_MAX = 64 }; // of lists
+
 typedef struct Watched {
     VECTOR(Tensor *) targets; // retained
 } Watched;
@@ -36,8 +38,29 @@ static Value watch_tensor(Watched *watched, Tensor *x) {
     return value_tensor(tensor_retain(target));
 }
 
+static Value watch(Watched *watched, Value x, int depth);
+
+static Value watch_list(Watched *watched, Value x, int depth) {
+    if (depth == DEPTH_MAX) {
+        fail(STATUS_DEPTH, "grad: lists are nested more than %d deep, or contain themselves",
+             DEPTH_MAX);
+        return value_fail();
+    }
+    size_t count = x.as.list->count;
+    Value list = x.kind == VALUE_LIST ? value_list(count) : value_tuple(count);
+    for (size_t i = 0; i < count; i++) {
+        Value item = watch(watched, x.as.list->items[i], depth + 1);
+        if (failed(item)) {
+            value_release(list);
+            return item;
+        }
+        list_push(list.as.list, item);
+    }
+    return list;
+}
+
 // A plain number becomes a rank-0 tensor of float64, lists and tuples hold what is in them.
-static Value watch(Watched *watched, Value x) {
+static Value watch(Watched *watched, Value x, int depth) {
     double number = x.kind == VALUE_INT ? (double)x.as.integer : x.as.number;
     Shape scalar = {0};
     switch ((ValueKind)x.kind) {
@@ -51,19 +74,7 @@ static Value watch(Watched *watched, Value x) {
         return result;
     }
     case VALUE_LIST:
-    case VALUE_TUPLE: {
-        size_t count = x.as.list->count;
-        Value list = x.kind == VALUE_LIST ? value_list(count) : value_tuple(count);
-        for (size_t i = 0; i < count; i++) {
-            Value item = watch(watched, x.as.list->items[i]);
-            if (failed(item)) {
-                value_release(list);
-                return item;
-            }
-            list_push(list.as.list, item);
-        }
-        return list;
-    }
+    case VALUE_TUPLE: return watch_list(watched, x, depth);
     default:
         (void)fail(STATUS_TYPE,
                    "grad differentiates with respect to tensors, numbers and lists of "
@@ -181,7 +192,7 @@ static Value differentiate(Interp *interp, Value function, const Value *argument
     Status status = STATUS_OK;
     for (size_t i = 0; i < choice.count && status == STATUS_OK; i++) {
         Value *place = &watching[choice.items[i]];
-        Value value = watch(&watched, *place);
+        Value value = watch(&watched, *place, 0);
         if (failed(value)) {
             status = error_current()->code;
         } else {

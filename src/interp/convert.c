@@ -291,15 +291,20 @@ static Status numbers_to_tensor(const Numbers *numbers, Tensor **out) {
                                 bools ? DTYPE_BOOL : DTYPE_INT64, out);
 }
 
-bool value_needs_gradient(Value value) {
-    if (LIKELY(!tape_recording)) return false;
+// 1: needs one, 0: does not, -1: is nested deeper than a tensor can be, as lists in themselves are.
+static int needs_gradient_within(Value value, int depth) {
     if (value.kind == VALUE_TENSOR) return tensor_needs_gradient(value.as.tensor);
-    if (value.kind == VALUE_CELL) return value_needs_gradient(value.as.cell->value);
-    bool needs = false;
-    if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE)
-        for (size_t i = 0; i < value.as.list->count && !needs; i++)
-            needs = value_needs_gradient(value.as.list->items[i]);
+    if (value.kind == VALUE_CELL) return needs_gradient_within(value.as.cell->value, depth);
+    if (value.kind != VALUE_LIST && value.kind != VALUE_TUPLE) return 0;
+    if (depth == RANK_MAX) return -1;
+    int needs = 0;
+    for (size_t i = 0; i < value.as.list->count && needs == 0; i++)
+        needs = needs_gradient_within(value.as.list->items[i], depth + 1);
     return needs;
+}
+
+bool value_needs_gradient(Value value) {
+    return UNLIKELY(tape_recording) && needs_gradient_within(value, 0) > 0;
 }
 
 static Status stack_list(const List *list, const char *what, Tensor **out) {

@@ -395,7 +395,6 @@ static Status draw_row(const OpCall *call, const Draws *draws, double *weights,
 static Status draw_rows(const OpCall *call, const Draws *draws, Tensor *probabilities,
                         const Shape *shape, Tensor **out) {
     int64_t rows = compose_product(shape->dims, 0, shape->rank - 1);
-    size_t count = (size_t)(rows * draws->n);
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype),
                                .shape = *shape,
                                .dtype = DTYPE_FLOAT64};
@@ -403,6 +402,7 @@ static Status draw_rows(const OpCall *call, const Draws *draws, Tensor *probabil
     attributes.seed = ATTRIBUTE_OR(call, seed, 0);
     SCOPED_TENSOR(uniform);
     TRY(op_with(OP_rand, NULL, 0, &attributes, &uniform));
+    size_t count = (size_t)tensor_count(uniform);
     double *weights =
         memory_allocate_zeroed((size_t)tensor_count(probabilities) + 1, sizeof(double));
     double *draw = memory_allocate_zeroed(count + 1, sizeof(double));

@@ -34,7 +34,7 @@ static void row_angles(const Rope *rope, int64_t row, void *cosines, void *sines
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        double angle = (double)(row + rope->offset) * rope->scale * rope->frequencies[i];
+        double angle = ((double)row + (double)rope->offset) * rope->scale * rope->frequencies[i];
         double cosine = cos(angle), sine = sin(angle);
         if (rope->compute == COMPUTE_F32) {
             ((float *)cosines)[i] = (float)cosine;
