@@ -1,4 +1,5 @@
-// MATMUL: chooses among the dot products of few rows and the tiles, and lays the batches out.
+// MATMUL: chooses among the dot products of few rows, the matrix units and the tiles, and lays the
+// batches out.
 #include <string.h>
 
 #include "device/vulkan/matmul.h"

@@ -1,5 +1,5 @@
-// MATMUL of float32 rows on matrix units of bfloat16: whether they can make a product, in which
-// tiles, and in how many slices of k.
+// MATMUL of float32 rows on matrix units of bfloat16: whether they can make a product, and in how
+// many slices of k.
 #include "device/vulkan/matmul.h"
 
 enum {
@@ -95,7 +95,9 @@ static uint32_t choose_slices(const Device *device, const Product *product) {
     if (multiprocessors == 0) multiprocessors = MULTIPROCESSORS;
     uint64_t least = estimate_cost(product, multiprocessors, 1);
     for (uint32_t slices = 2; slices <= SLICES_MOST; slices *= 2) {
-        if (product->push.k % (slices * unit) != 0 || product->push.k / slices < SLICE_LEAST) break;
+        if (product->push.k % (slices * unit) != 0 || product->push.k / slices < SLICE_LEAST ||
+            product->count * slices > vulkan_features(device)->groups_max[2])
+            break;
         uint64_t cost = estimate_cost(product, multiprocessors, slices);
         if (cost >= least) continue;
         least = cost;
