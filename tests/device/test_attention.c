@@ -195,19 +195,19 @@ static void test_attention_of_many_heads(void **state) {
     static const int64_t shapes[][6] = {{72, 300, 8, 4, 64, 64},
                                         {300, 140, 4, 3, 128, 120},
                                         {130, 515, 16, 1, 40, 128},
-                                        {128, 128, 2, 70, 128, 64}};
-    for (int i = 0; i < 8; i++) {
-        const int64_t *shape = shapes[i % 4];
-        Case c = {.dtype = i / 4 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
-                  .cache_dtype = i / 4 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
-                  .batch = i % 4 < 2 ? 2 : 1,
+                                        {128, 40, 2, 70, 128, 64}};
+    for (int i = 0; i < 4; i++) {
+        const int64_t *shape = shapes[i];
+        Case c = {.dtype = i % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
+                  .cache_dtype = i % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
+                  .batch = i < 2 ? 2 : 1,
                   .queries = shape[0],
                   .keys = shape[1],
                   .key_heads = shape[2],
                   .group = shape[3],
                   .width = shape[4],
                   .value_width = shape[5],
-                  .causal = i % 3 != 2,
+                  .causal = i != 2,
                   .mask = DTYPE_COUNT};
         run_case(&c);
     }
