@@ -409,7 +409,7 @@ static bool describe_import(const Product *product, const int across[2], ImportP
                         .count = (uint32_t)product->count};
     int64_t a_far = across[0] ? push->a_column : push->a_row;
     int64_t b_far = across[1] ? push->b_row : push->b_column;
-    return (to == dtype || to == DTYPE_FLOAT32) && push->n % 8 == 0 && push->out % 16 == 0 &&
+    return (to == dtype || to == DTYPE_FLOAT32) &&
            place_operand(product, product->batches.a_strides, a_far, &out->a_far, &out->a_next,
                          &out->a_batches) &&
            place_operand(product, product->batches.b_strides, b_far, &out->b_far, &out->b_next,
@@ -431,9 +431,9 @@ static bool run_import(Device *device, const Product *product, const int across[
     if (groups > tiles) groups = tiles;
     VulkanDispatch dispatch = {
         .shader = bfloat ? SHADER_MATMUL_BFLOAT_IMPORT : SHADER_MATMUL_HALF_IMPORT,
-        .n_constants = 3,
+        .n_constants = 4,
         .constants = {(uint32_t)across[0], (uint32_t)across[1],
-                      product->out->dtype == DTYPE_FLOAT32},
+                      product->out->dtype == DTYPE_FLOAT32, push.n % 8 != 0 || push.out % 16 != 0},
         .groups = {(uint32_t)groups, 1, 1},
         .group_threads = IMPORT_THREADS,
         .push = &push,

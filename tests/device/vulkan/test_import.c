@@ -41,14 +41,14 @@ static void test_text(void **state) {
 // Every program says all that is put into it by a dispatch.
 static void test_programs(void **state) {
     (void)state;
-    static const uint32_t constants[] = {0, 1, 0};
+    static const uint32_t constants[] = {0, 1, 0, 0};
     int programs = 0;
     for (int i = 0; i < VULKAN_SHADER_COUNT; i++) {
         const VulkanModule *module = &vulkan_modules[i];
         assert_true((module->text != NULL) == ((module->needs & VULKAN_NEEDS_IMPORT) != 0));
         if (!module->text) continue;
         assert_int_equal(strlen(module->text) + 1, module->bytes);
-        char *text = import_text(module->text, 3, constants);
+        char *text = import_text(module->text, 4, constants);
         assert_null(strchr(text, '$'));
         assert_null(strchr(text, '#'));
         assert_non_null(strstr(text, ".visible .entry entry("));
@@ -105,7 +105,7 @@ static void test_product(void **state) {
 static void test_refused(void **state) {
     if (!*state) skip();
     VulkanDevice *vulkan = vulkan_of(device);
-    VulkanDispatch dispatch = {.shader = SHADER_MATMUL_HALF_IMPORT, .n_constants = 3};
+    VulkanDispatch dispatch = {.shader = SHADER_MATMUL_HALF_IMPORT, .n_constants = 4};
     uint32_t has = vulkan->physical.features.has;
     vulkan->physical.features.has &= ~(uint32_t)VULKAN_NEEDS_IMPORT;
     assert_false(vulkan_imports(device, &dispatch));
