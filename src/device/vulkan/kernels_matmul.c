@@ -477,6 +477,7 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     Status status;
     if (!few && product_run_parts(device, &product, &status)) return status;
     bool blocks = dtype_is_quant(product.b->dtype);
+    if (few && blocks && product_run_row(device, &product, &status)) return status;
     if (few && blocks && vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
         return run_blocks(device, &product);
     return few && !blocks ? run_few_rows(device, &product) : run_tiles(device, &product);

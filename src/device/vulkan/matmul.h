@@ -35,5 +35,7 @@ Status product_dispatch(Device *device, const Product *product, VulkanDispatch *
 // A product with the accuracy of float32 on matrix units, where the device and the operands allow
 // it; false where they do not.
 bool product_run_parts(Device *device, const Product *product, Status *status);
+// A row by many weights in blocks, where the device takes a program for it; false where it does not.
+bool product_run_row(Device *device, const Product *product, Status *status);
 
 #endif

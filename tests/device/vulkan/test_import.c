@@ -2,6 +2,7 @@
 // a product that is made by one.
 #include "device/vulkan/core.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "device/cpu/quant.h"
 #include "tests/device/vulkan/open.h"
 
 static Device *device;
@@ -55,7 +57,7 @@ static void test_programs(void **state) {
         free(text);
         programs++;
     }
-    assert_int_equal(programs, 8);
+    assert_int_equal(programs, 21);
 }
 
 static Status multiply(TensorView *a, TensorView *b, TensorView *out) {
@@ -102,6 +104,123 @@ static void test_product(void **state) {
     for (int i = 0; i < 3; i++) buffer_release(views[i].buffer);
 }
 
+// --- a row by blocks
+
+// Where a block holds its float16 factors; -1: it has one only.
+typedef struct Type {
+    DType dtype;
+    int factor, second;
+} Type;
+static const Type types[] = {
+    {DTYPE_Q4_0, 0, -1},   {DTYPE_Q6_K, 208, -1}, {DTYPE_Q4_1, 0, 2},    {DTYPE_Q5_0, 0, -1},
+    {DTYPE_Q5_1, 0, 2},    {DTYPE_Q2_K, 80, 82},  {DTYPE_Q3_K, 108, -1}, {DTYPE_Q4_K, 0, 2},
+    {DTYPE_Q5_K, 0, 2},    {DTYPE_IQ4_NL, 0, -1}, {DTYPE_IQ4_XS, 0, -1}, {DTYPE_TQ1_0, 52, -1},
+    {DTYPE_TQ2_0, 64, -1},
+};
+
+static uint32_t random_word(void) {
+    static uint64_t state = 1;
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(state >> 32);
+}
+
+// Random bits with factors of 2^-7 to 2^-6, on the device and here.
+static uint8_t *make_blocks(const Type *type, int64_t n, int64_t k, TensorView *view) {
+    const DTypeInfo *info = &dtype_info[type->dtype];
+    int64_t count = n * k / info->block_elements;
+    size_t bytes = (size_t)(count * info->block_bytes);
+    uint8_t *blocks = malloc(bytes);
+    for (size_t i = 0; i < bytes; i++) blocks[i] = (uint8_t)random_word();
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t *block = blocks + i * info->block_bytes;
+        block[type->factor + 1] = 0x20;
+        if (type->second >= 0) block[type->second + 1] = 0x20;
+    }
+    *view = (TensorView){.dtype = type->dtype, .rank = 2, .dims = {k, n}, .strides = {1, k}};
+    BufferLabel label = {.dtype = type->dtype, .rank = 2, .dims = {n, k}};
+    assert_int_equal(buffer_new(device, bytes, &label, &view->buffer), STATUS_OK);
+    assert_int_equal(buffer_upload(view->buffer, 0, blocks, bytes), STATUS_OK);
+    return blocks;
+}
+
+static void make_floats(TensorView *view, int64_t count) {
+    BufferLabel label = {.dtype = DTYPE_FLOAT32, .rank = 2, .dims = {1, count}};
+    *view =
+        (TensorView){.dtype = DTYPE_FLOAT32, .rank = 2, .dims = {1, count}, .strides = {count, 1}};
+    assert_int_equal(buffer_new(device, (size_t)count * 4, &label, &view->buffer), STATUS_OK);
+}
+
+// A column's product is nearer than float32 sums of k products would have to be (less so where
+// minima are added, which may cancel), and of the same class where it is not finite.
+static void check_column(const Type *type, const float *row, const uint8_t *column, int64_t k,
+                         float found) {
+    float *weights = malloc((size_t)k * sizeof *weights);
+    quant_dequantize(type->dtype, column, weights, k);
+    double want = 0, size = 0;
+    for (int64_t i = 0; i < k; i++) {
+        want += (double)row[i] * (double)weights[i];
+        size += fabs((double)row[i] * (double)weights[i]);
+    }
+    free(weights);
+    double bound = (type->second < 0 ? 0x1p-22 : 0x1p-19) * size;
+    bool same = isfinite(want) ? fabs((double)found - want) <= bound
+                : isnan(want)  ? isnan(found)
+                               : (double)found == want;
+    if (!same)
+        fail_msg("%s, k %lld: %.9g, not %.9g", dtype_name(type->dtype), (long long)k, (double)found,
+                 want);
+}
+
+// `strange`: one number of the row is this, unless it is 0. Every result must be there; those of a
+// few columns, the last ones among them, are compared.
+static void check_row(const Type *type, int64_t k, float strange) {
+    const DTypeInfo *info = &dtype_info[type->dtype];
+    int64_t row_bytes = k / info->block_elements * info->block_bytes;
+    int64_t n = 40003; // enough for the largest device there is
+    TensorView a, b, out;
+    uint8_t *blocks = make_blocks(type, n, k, &b);
+    make_floats(&a, k);
+    make_floats(&out, n);
+    float *row = malloc((size_t)k * sizeof *row), *results = malloc((size_t)n * sizeof *results);
+    for (int64_t i = 0; i < k; i++)
+        row[i] = (float)((double)random_word() * 0x1p-31 - 1) * (i % 97 == 5 ? 1000.0f : 1.0f);
+    if (strange != 0) row[k / 2 + 1] = strange;
+    assert_int_equal(buffer_upload(a.buffer, 0, row, (size_t)k * sizeof *row), STATUS_OK);
+    assert_int_equal(
+        vulkan_fill(device, out.buffer, 0, (size_t)n * sizeof *results / 4 * 4, 0x7F800000),
+        STATUS_OK);
+    assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+    assert_int_equal(buffer_download(out.buffer, 0, results, (size_t)n * sizeof *results),
+                     STATUS_OK);
+    for (int64_t i = 0; i < n && strange == 0; i++) assert_true(isfinite(results[i]));
+    for (int64_t i = 0; i < n; i += i < 40 || i > n - 40 ? 1 : 61)
+        check_column(type, row, blocks + i * row_bytes, k, results[i]);
+    free(row);
+    free(results);
+    free(blocks);
+    buffer_release(a.buffer);
+    buffer_release(b.buffer);
+    buffer_release(out.buffer);
+}
+
+static void test_rows(void **state) {
+    if (!*state) skip();
+    VulkanDevice *vulkan = vulkan_of(device);
+    if (!(vulkan->physical.features.has & VULKAN_NEEDS_IMPORT)) skip();
+    enum { TYPES = sizeof types / sizeof *types };
+    uint32_t before = vulkan->ledger[OBJECT_IMPORTED_FUNCTION];
+    for (int i = 0; i < TYPES; i++) {
+        bool small = dtype_info[types[i].dtype].block_elements == 32;
+        check_row(&types[i], small ? 288 : 256, 0);
+        check_row(&types[i], 768, 0);
+        check_row(&types[i], 512, i % 2 ? INFINITY : -INFINITY);
+        check_row(&types[i], 256, NAN);
+    }
+    check_row(&types[0], 4352, 0);
+    bool takes = !vulkan->refuses_imports; // the last one with more room
+    assert_int_equal(vulkan->ledger[OBJECT_IMPORTED_FUNCTION] - before, takes ? TYPES + 1 : 0);
+}
+
 static void test_refused(void **state) {
     if (!*state) skip();
     VulkanDevice *vulkan = vulkan_of(device);
@@ -123,6 +242,7 @@ int main(void) {
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_programs),
         cmocka_unit_test_setup_teardown(test_product, open_fixture, close_fixture),
+        cmocka_unit_test_setup_teardown(test_rows, open_fixture, close_fixture),
         cmocka_unit_test_setup_teardown(test_refused, open_fixture, close_fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
