@@ -15,7 +15,7 @@ enum {
     IMPORT_ROWS = 128, // of attention_import.ptx
     IMPORT_THREADS = 384,
     IMPORT_MAPS_BYTES = 384, // of a workgroup
-    IMPORT_TILES_ENOUGH = 32,
+    IMPORT_ROOM = 4, // so many times the queries may tiles have room for, when there are many
     MULTIPROCESSORS_MANY = 128, // where the device does not say
 };
 
@@ -188,18 +188,18 @@ static bool describe_import(const Attention *a, AttentionImport *out) {
            (a->out->dtype == a->q->dtype || a->out->dtype == DTYPE_FLOAT32);
 }
 
-// Where the device has a program for it, and most rows of tiles are in use. A workgroup takes tile
-// after tile.
+// Where the device has a program for it, unless most rows of tiles would be empty and others wait.
+// A workgroup takes tile after tile.
 static bool attend_import(Device *device, const Attention *a, Status *status) {
     const VulkanFeatures *features = vulkan_features(device);
     AttentionImport push;
     uint64_t blocks = ((uint64_t)a->shape.queries + IMPORT_ROWS - 1) / IMPORT_ROWS;
     uint64_t tiles = blocks * a->shape.shared_heads * a->shape.key_heads * a->batches;
-    if (!(features->has & VULKAN_NEEDS_IMPORT) || tiles < IMPORT_TILES_ENOUGH ||
-        tiles > INT32_MAX || blocks * IMPORT_ROWS > 2 * (uint64_t)a->shape.queries ||
+    uint64_t groups = features->multiprocessors ? features->multiprocessors : MULTIPROCESSORS_MANY;
+    bool full = blocks * IMPORT_ROWS <= IMPORT_ROOM * (uint64_t)a->shape.queries;
+    if (!(features->has & VULKAN_NEEDS_IMPORT) || tiles > INT32_MAX || (tiles > groups && !full) ||
         !describe_import(a, &push))
         return false;
-    uint64_t groups = features->multiprocessors ? features->multiprocessors : MULTIPROCESSORS_MANY;
     if (groups > tiles) groups = tiles;
     bool wide = a->shape.width > WIDTH || a->shape.value_width > WIDTH;
     VulkanDispatch dispatch = {

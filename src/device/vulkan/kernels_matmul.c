@@ -33,8 +33,10 @@ enum {
     IMPORT_COLUMNS = 128,        // columns of a small one and of a large one,
     IMPORT_COLUMNS_LARGE = 256,
     IMPORT_THREADS = 288,
-    IMPORT_MAPS_BYTES = 256,  // of a workgroup
-    IMPORT_TILES_ENOUGH = 32, // small ones
+    IMPORT_MAPS_BYTES = 256, // of a workgroup
+    IMPORT_DEPTH = 512,      // from which on programs are faster for any number of tiles;
+    IMPORT_WORK = 24 * 512,  // so many times k, of small tiles, else
+    IMPORT_ROOM = 8,         // so many times the results may tiles have room for
 };
 
 // See matmul_matrix.comp: what a workgroup makes, and the shared memory it takes.
@@ -384,17 +386,18 @@ static uint64_t count_tiles(const Product *product, uint32_t columns) {
            ((push->n + columns - 1) / columns) * product->count;
 }
 
-// Large tiles where they keep the whole device busy, small ones where these do; 0 where neither, or
-// where less than half of them would be results.
+// Large tiles where they keep the whole device busy, else small ones; 0 where a shader is as fast:
+// for small products, and where most of each tile would be no results.
 static uint32_t choose_columns(const Product *product) {
-    uint64_t results = product->count * product->push.m * product->push.n;
-    for (uint32_t columns = IMPORT_COLUMNS_LARGE; columns >= IMPORT_COLUMNS; columns /= 2) {
-        uint64_t tiles = count_tiles(product, columns);
-        bool enough = tiles >= (columns == IMPORT_COLUMNS ? IMPORT_TILES_ENOUGH : TILES_ENOUGH);
-        if (enough && tiles <= INT32_MAX && tiles * IMPORT_ROWS * columns <= 2 * results)
-            return columns;
-    }
-    return 0;
+    const ProductPush *push = &product->push;
+    uint64_t small = count_tiles(product, IMPORT_COLUMNS);
+    uint64_t room = IMPORT_ROOM * product->count * push->m * push->n;
+    bool enough = push->k >= IMPORT_DEPTH || small * push->k >= IMPORT_WORK;
+    if (!enough || small > INT32_MAX || small * IMPORT_ROWS * IMPORT_COLUMNS > room) return 0;
+    uint64_t large = count_tiles(product, IMPORT_COLUMNS_LARGE);
+    bool fits = large >= TILES_ENOUGH &&
+                large * IMPORT_ROWS * IMPORT_COLUMNS_LARGE * (IMPORT_ROOM / 2) <= room;
+    return fits ? IMPORT_COLUMNS_LARGE : IMPORT_COLUMNS;
 }
 
 static bool describe_import(const Product *product, const int across[2], ImportPush *out) {
