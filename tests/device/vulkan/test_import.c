@@ -150,7 +150,7 @@ static void make_floats(TensorView *view, int64_t count) {
     assert_int_equal(buffer_new(device, (size_t)count * 4, &label, &view->buffer), STATUS_OK);
 }
 
-// A column's product is nearer than float32 sums of k products would have to be (less so where
+// A column's product is nearer than float32 sums of k products would have to be (as near where
 // minima are added, which may cancel), and of the same class where it is not finite.
 static void check_column(const Type *type, const float *row, const uint8_t *column, int64_t k,
                          float found) {
@@ -162,7 +162,7 @@ static void check_column(const Type *type, const float *row, const uint8_t *colu
         size += fabs((double)row[i] * (double)weights[i]);
     }
     free(weights);
-    double bound = (type->second < 0 ? 0x1p-22 : 0x1p-19) * size;
+    double bound = (type->second < 0 ? 0x1p-22 : 4 * 0x1p-24 * sqrt((double)k)) * size;
     bool same = isfinite(want) ? fabs((double)found - want) <= bound
                 : isnan(want)  ? isnan(found)
                                : (double)found == want;
