@@ -163,6 +163,16 @@ static void test_attention_mixed_and_wide(void **state) {
     }
 }
 
+// Queries, keys, key heads, group, width, width of values.
+static void set_sizes(Case *c, const int64_t sizes[6]) {
+    c->queries = sizes[0];
+    c->keys = sizes[1];
+    c->key_heads = sizes[2];
+    c->group = sizes[3];
+    c->width = sizes[4];
+    c->value_width = sizes[5];
+}
+
 // Widths and lengths that shaders in tiles divide, and others.
 static void test_attention_of_many(void **state) {
     (void)state;
@@ -171,18 +181,12 @@ static void test_attention_of_many(void **state) {
                                         {65, 65, 1, 3, 64, 64},     {40, 37, 2, 2, 80, 96},
                                         {40, 129, 2, 1, 24, 136},   {17, 65, 1, 2, 200, 130}};
     for (int i = 0; i < 30; i++) {
-        const int64_t *shape = shapes[i % 6];
         Case c = {.dtype = dtypes[i / 6 % 3],
                   .cache_dtype = dtypes[i / 6 % 3],
                   .batch = 1 + i / 6 % 2,
-                  .queries = shape[0],
-                  .keys = shape[1],
-                  .key_heads = shape[2],
-                  .group = shape[3],
-                  .width = shape[4],
-                  .value_width = shape[5],
                   .causal = i % 7 < 4,
                   .mask = i % 4 == 0 ? DTYPE_BOOL : DTYPE_COUNT};
+        set_sizes(&c, shapes[i % 6]);
         run_case(&c);
     }
 }
@@ -191,24 +195,17 @@ static void test_attention_of_many(void **state) {
 // than keys, and tiles that see nothing.
 static void test_attention_of_many_heads(void **state) {
     (void)state;
-    // Queries, keys, key heads, group, width, width of values.
     static const int64_t shapes[][6] = {{72, 300, 8, 4, 64, 64},
                                         {300, 140, 4, 3, 128, 120},
                                         {130, 515, 16, 1, 40, 128},
                                         {128, 40, 2, 70, 128, 64}};
     for (int i = 0; i < 4; i++) {
-        const int64_t *shape = shapes[i];
         Case c = {.dtype = i % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
                   .cache_dtype = i % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16,
                   .batch = i < 2 ? 2 : 1,
-                  .queries = shape[0],
-                  .keys = shape[1],
-                  .key_heads = shape[2],
-                  .group = shape[3],
-                  .width = shape[4],
-                  .value_width = shape[5],
                   .causal = i != 2,
                   .mask = DTYPE_COUNT};
+        set_sizes(&c, shapes[i]);
         run_case(&c);
     }
 }
@@ -216,25 +213,18 @@ static void test_attention_of_many_heads(void **state) {
 // Few queries see so many keys that devices look at them in parts.
 static void test_attention_to_many_keys(void **state) {
     (void)state;
-    // Queries, keys, key heads, group, width, width of values.
     static const int64_t shapes[][6] = {{1, 2500, 2, 1, 128, 128}, {1, 1900, 1, 6, 64, 64},
                                         {3, 1030, 2, 4, 80, 48},   {1, 800, 1, 2, 256, 200},
                                         {2, 4200, 1, 3, 32, 64},   {1, 1025, 1, 16, 128, 128}};
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_FLOAT64};
     for (int i = 0; i < 12; i++) {
-        const int64_t *shape = shapes[i % 6];
         Case c = {.dtype = dtypes[i % 5 % 3],
                   .cache_dtype = dtypes[i % 3],
                   .batch = 1 + i / 6,
-                  .queries = shape[0],
-                  .keys = shape[1],
-                  .key_heads = shape[2],
-                  .group = shape[3],
-                  .width = shape[4],
-                  .value_width = shape[5],
                   .layout = i % 4 == 1 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN,
                   .causal = i % 2 == 0,
                   .mask = i % 4 == 3 ? DTYPE_BOOL : DTYPE_COUNT};
+        set_sizes(&c, shapes[i % 6]);
         run_case(&c);
     }
 }

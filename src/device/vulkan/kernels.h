@@ -36,6 +36,10 @@ bool vulkan_is_bound(const TensorView *view, int64_t least, int64_t most);
 
 // A contiguous buffer of a kernel's own, as a view of rank 1; release it with buffer_release.
 Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *out) MUST_USE;
+// Dispatches an imported program that makes maps of its operands in `bytes` of scratch, whose
+// address `at` (of what is pushed) gets.
+Status vulkan_dispatch_mapped(Device *device, VulkanDispatch *dispatch, uint64_t bytes,
+                              uint64_t *at) MUST_USE;
 // One dtype to another, any strides; the COPY kernel.
 Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView *in,
                         const char *op_name) MUST_USE;

@@ -216,21 +216,15 @@ static bool attend_import(Device *device, const Attention *a, Status *status) {
     };
     if (wide) dispatch.shader++;
     if (!vulkan_imports(device, &dispatch)) return false;
-    TensorView maps;
-    *status = vulkan_scratch(device, DTYPE_UINT8, (int64_t)groups * IMPORT_MAPS_BYTES, &maps);
-    if (*status != STATUS_OK) return true;
-    push.maps = vulkan_address(&maps);
     vulkan_reads(&dispatch, a->q);
     vulkan_reads(&dispatch, a->k);
     vulkan_reads(&dispatch, a->v);
-    vulkan_writes(&dispatch, &maps);
     vulkan_writes(&dispatch, a->out);
-    *status = vulkan_dispatch(device, &dispatch);
-    buffer_release(maps.buffer);
+    *status = vulkan_dispatch_mapped(device, &dispatch, groups * IMPORT_MAPS_BYTES, &push.maps);
     return true;
 }
 
-// --- which ---------------------------------------------------------------------------------------
+// --- which
 
 bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status) {
     Attention a;

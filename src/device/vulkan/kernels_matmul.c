@@ -445,16 +445,10 @@ static bool run_import(Device *device, const Product *product, const int across[
     };
     if (columns == IMPORT_COLUMNS_LARGE) dispatch.shader++;
     if (!vulkan_imports(device, &dispatch)) return false;
-    TensorView maps;
-    *status = vulkan_scratch(device, DTYPE_UINT8, (int64_t)groups * IMPORT_MAPS_BYTES, &maps);
-    if (*status != STATUS_OK) return true;
-    push.maps = vulkan_address(&maps);
     vulkan_reads(&dispatch, product->a);
     vulkan_reads(&dispatch, product->b);
-    vulkan_writes(&dispatch, &maps);
     vulkan_writes(&dispatch, product->out);
-    *status = vulkan_dispatch(device, &dispatch);
-    buffer_release(maps.buffer);
+    *status = vulkan_dispatch_mapped(device, &dispatch, groups * IMPORT_MAPS_BYTES, &push.maps);
     return true;
 }
 
