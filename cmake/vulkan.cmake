@@ -73,18 +73,7 @@ ${table}};
 " @ONLY)
 set_source_files_properties(${module_folder}/modules.c PROPERTIES OBJECT_DEPENDS "${module_files}")
 
-file(GLOB vulkan CONFIGURE_DEPENDS src/device/vulkan/*.c)
+file(GLOB_RECURSE vulkan CONFIGURE_DEPENDS src/device/vulkan/*.c)
 list(REMOVE_ITEM vulkan ${CMAKE_SOURCE_DIR}/src/device/vulkan/absent.c)
 target_sources(tl_device PRIVATE ${vulkan} ${module_folder}/modules.c)
 target_include_directories(tl_device PRIVATE ${CMAKE_BINARY_DIR} ${VULKAN_HEADERS})
-target_link_libraries(tl_device PUBLIC ${CMAKE_DL_LIBS})
-
-# Tests of the device's inside: tests/device/vulkan/test_*.c.
-file(GLOB vulkan_tests CONFIGURE_DEPENDS tests/device/vulkan/test_*.c)
-foreach(test ${vulkan_tests})
-    get_filename_component(name ${test} NAME_WE)
-    add_executable(vulkan_${name} ${test})
-    target_include_directories(vulkan_${name} PRIVATE ${VULKAN_HEADERS})
-    target_link_libraries(vulkan_${name} PRIVATE ${TL_UP_TO_device} PkgConfig::CMOCKA m)
-    set_target_properties(vulkan_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-endforeach()

@@ -27,7 +27,7 @@ const bool Q_FOURS = (DTYPES >> 20 & 1u) != 0, K_FOURS = (DTYPES >> 21 & 1u) != 
 const uint KEY_FOURS = WIDTH & 0xFFFFu, VALUE_FOURS = WIDTH >> 16;
 const uint TEAMS = GROUP / LANES, AT_ONCE = AT_ONCE_MAX / ROWS;
 
-// What only masks and leading dims need, as kernels_heads.c describes it.
+// What only masks and leading dims need, as kernels/heads.c describes it.
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
     int64_t q[3], k[3], v[3], to[3], mask[3];
     int64_t batch_strides[5][8]; // q, k, v, out, mask

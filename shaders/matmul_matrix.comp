@@ -3,7 +3,7 @@
 // under way in four places at once: fetched from memory for later steps, put into shared panels for
 // the next one, loaded from there as matrices, multiplied; one barrier a step. Written for
 // GL_NV_cooperative_matrix, and given to devices in the words of SPV_KHR_cooperative_matrix
-// (device/vulkan/dialect.c), which also makes bfloat16 of it: nothing here may compute with float16.
+// (device/vulkan/spirv/dialect.c), which also makes bfloat16 of it: nothing here may compute with float16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require

@@ -10,7 +10,7 @@ layout(constant_id = 0) const uint DTYPES = 0; // in, out, tables
 layout(constant_id = 1) const bool HALF_STYLE = false;
 layout(constant_id = 2) const bool TABLES = false;
 layout(constant_id = 3) const uint RANK = 3;
-// The result is stored a second time: a copy of it that follows (device/vulkan/kernels_join.c).
+// The result is stored a second time: a copy of it that follows (device/vulkan/kernels/join.c).
 layout(constant_id = 4) const bool TWICE = false;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, COSINE = DTYPES >> 8 & 15u,
            SINE = DTYPES >> 12;

@@ -35,7 +35,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = Path(os.environ.get("TL_FIXTURES") or ROOT.parent / "shared")
 TIME_LIMIT_S = 600
-DEVICE_LAYERS = ("device_", "vulkan_", "tensor_", "model_", "interp_")
+DEVICE_LAYERS = ("device_", "vulkan_", "tensor_", "model_", "value_", "library_")
 DIRECTIVE = re.compile(r"//\s*(expect error|expect stderr|expect|exit|args|options|env|device|stdin):[ ]?(.*)$")
 
 

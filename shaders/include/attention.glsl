@@ -1,4 +1,4 @@
-// What the shaders of ATTENTION of many rows share (device/vulkan/kernels_heads.c).
+// What the shaders of ATTENTION of many rows share (device/vulkan/kernels/heads.c).
 #ifndef ATTENTION_GLSL
 #define ATTENTION_GLSL
 

@@ -1,4 +1,4 @@
-// What the shaders that make CONV2D and CONV2D_IMAGE share (device/vulkan/kernels_convolution.c).
+// What the shaders that make CONV2D and CONV2D_IMAGE share (device/vulkan/kernels/convolution.c).
 #ifndef CONVOLUTION_GLSL
 #define CONVOLUTION_GLSL
 

@@ -1,4 +1,4 @@
-// Products with the elementwise operation that follows them (device/vulkan/kernels_join.c): a sum of
+// Products with the elementwise operation that follows them (device/vulkan/kernels/join.c): a sum of
 // each number and one beside it, or a gate from the products of a row by two matrices. The products
 // themselves are stored too, unless the result takes their place.
 #ifndef JOINS_GLSL

@@ -113,7 +113,7 @@ bool real_isnan(int64_t v) { return false; }
 #endif
 
 // Whether the device rounds float32 to float16 as half_of_float does
-// (device/vulkan/rounding.c).
+// (device/vulkan/spirv/rounding.c).
 layout(constant_id = 20) const bool ROUNDS_HALVES = false;
 
 const int64_t INT64_HIGHEST = 0x7FFFFFFFFFFFFFFFL;

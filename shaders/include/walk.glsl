@@ -1,4 +1,4 @@
-// Elements of a walk over strided views of the same dims (device/vulkan/kernels.h).
+// Elements of a walk over strided views of the same dims (device/vulkan/kernels/kernels.h).
 #ifndef WALK_GLSL
 #define WALK_GLSL
 

@@ -40,7 +40,8 @@ Diagnostic diagnostic_from_error(const ErrorRecord *error);
 // True when standard error is a terminal and NO_COLOR is not set.
 bool diagnostic_color(void);
 
-// A growing list of diagnostics that own their strings; syntax and check errors are collected in one.
+// A growing list of diagnostics that own their strings; syntax and check errors are collected in
+// one.
 typedef struct DiagnosticList {
     Diagnostic *items;
     size_t count, capacity;

@@ -1,4 +1,5 @@
-// float16 (IEEE binary16) and bfloat16 as 16-bit patterns; rounding is to nearest even, NaN stays NaN.
+// float16 (IEEE binary16) and bfloat16 as 16-bit patterns; rounding is to nearest even, NaN stays
+// NaN.
 #ifndef BASE_HALF_H
 #define BASE_HALF_H
 

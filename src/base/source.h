@@ -24,7 +24,8 @@ typedef struct SourcePlace {
 } SourcePlace;
 
 // Copies text. STATUS_VALUE when the position space (4 GiB in all) is full.
-Status source_add(const char *name, const char *text, size_t length, const SourceFile **out) MUST_USE;
+Status source_add(const char *name, const char *text, size_t length,
+                  const SourceFile **out) MUST_USE;
 // Reads a whole file ("-" is standard input). STATUS_IO with the reason when it cannot.
 Status source_load(const char *path, const SourceFile **out) MUST_USE;
 SourcePlace source_find(SourcePos position);

@@ -11,9 +11,9 @@
 size_t utf8_decode(const char *bytes, size_t length, uint32_t *codepoint);
 // Writes 1-4 bytes; returns how many. codepoint must be <= 0x10FFFF and no surrogate.
 size_t utf8_encode(uint32_t codepoint, char out[4]);
-size_t utf8_count(const char *bytes, size_t length);  // code points; an invalid byte counts as one
+size_t utf8_count(const char *bytes, size_t length); // code points; an invalid byte counts as one
 bool utf8_valid(const char *bytes, size_t length, size_t *first_bad);
-bool utf8_is_letter(uint32_t codepoint);              // Unicode category L*, and '_'
-int utf8_width(uint32_t codepoint);                   // terminal columns: 0, 1 or 2
+bool utf8_is_letter(uint32_t codepoint); // Unicode category L*, and '_'
+int utf8_width(uint32_t codepoint);      // terminal columns: 0, 1 or 2
 
 #endif

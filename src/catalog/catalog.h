@@ -1,6 +1,6 @@
 // The catalog: every name a script can call, one row each. Signatures are parsed once and drive
 // argument binding, the check before running, help, completion and the printed reference. Knows no
-// implementation: tensor/ and interp/ keep tables parallel to the row ids.
+// implementation: tensor/ and library/ keep tables parallel to the row ids.
 #ifndef CATALOG_CATALOG_H
 #define CATALOG_CATALOG_H
 
@@ -31,10 +31,17 @@ typedef enum ParamKind {
     PARAM_BUFFER,    // buffer: a tensor buffer
 } ParamKind;
 
-typedef enum DefaultKind { DEFAULT_REQUIRED, DEFAULT_ABSENT, DEFAULT_INT, DEFAULT_FLOAT, DEFAULT_BOOL,
-                           DEFAULT_STRING } DefaultKind;
+typedef enum DefaultKind {
+    DEFAULT_REQUIRED,
+    DEFAULT_ABSENT,
+    DEFAULT_INT,
+    DEFAULT_FLOAT,
+    DEFAULT_BOOL,
+    DEFAULT_STRING
+} DefaultKind;
 
-// "dim: int = -1" has a default; "mask: tensor?" may be absent; "values: any..." takes all the rest.
+// "dim: int = -1" has a default; "mask: tensor?" may be absent; "values: any..." takes all the
+// rest.
 typedef struct Param {
     char name[24];
     ParamKind kind;
@@ -61,10 +68,10 @@ typedef enum RowKind { ROW_OP, ROW_FUNCTION } RowKind;
 // arguments is taken; they are chained through next_overload.
 typedef struct Builtin {
     RowKind kind;
-    int id;                // OpId for ROW_OP, FunctionId for ROW_FUNCTION
-    const char *section;   // heading in the reference: "Creation"
+    int id;              // OpId for ROW_OP, FunctionId for ROW_FUNCTION
+    const char *section; // heading in the reference: "Creation"
     const char *signature_text;
-    const char *doc;       // one or more sentences; then examples for `tl help`, a line each, after \n
+    const char *doc; // one or more sentences; then examples for `tl help`, a line each, after \n
     Signature signature;
     struct Builtin *next_overload;
 } Builtin;

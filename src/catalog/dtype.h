@@ -13,7 +13,12 @@ typedef enum DType {
     DTYPE_COUNT
 } DType;
 
-typedef enum DTypeKind { DTYPE_KIND_BOOL, DTYPE_KIND_INT, DTYPE_KIND_FLOAT, DTYPE_KIND_QUANT } DTypeKind;
+typedef enum DTypeKind {
+    DTYPE_KIND_BOOL,
+    DTYPE_KIND_INT,
+    DTYPE_KIND_FLOAT,
+    DTYPE_KIND_QUANT
+} DTypeKind;
 
 typedef struct DTypeInfo {
     const char *name, *short_name;
@@ -23,10 +28,18 @@ typedef struct DTypeInfo {
 
 extern const DTypeInfo dtype_info[DTYPE_COUNT];
 
-static inline const char *dtype_name(DType dtype) { return dtype_info[dtype].name; }
-static inline DTypeKind dtype_kind(DType dtype) { return dtype_info[dtype].kind; }
-static inline bool dtype_is_float(DType dtype) { return dtype_kind(dtype) == DTYPE_KIND_FLOAT; }
-static inline bool dtype_is_quant(DType dtype) { return dtype_kind(dtype) == DTYPE_KIND_QUANT; }
+static inline const char *dtype_name(DType dtype) {
+    return dtype_info[dtype].name;
+}
+static inline DTypeKind dtype_kind(DType dtype) {
+    return dtype_info[dtype].kind;
+}
+static inline bool dtype_is_float(DType dtype) {
+    return dtype_kind(dtype) == DTYPE_KIND_FLOAT;
+}
+static inline bool dtype_is_quant(DType dtype) {
+    return dtype_kind(dtype) == DTYPE_KIND_QUANT;
+}
 // Bytes of one element; 0 for block-quantised types.
 static inline size_t dtype_size(DType dtype) {
     return dtype_info[dtype].block_elements == 1 ? (size_t)dtype_info[dtype].block_bytes : 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "check/checker.h"
-#include "check/infer.h"
+#include "check/infer/infer.h"
 
 // Only a main block runs by itself; who writes `fn main` for it hears so.
 static void warn_uncalled_main(const Program *program) {

@@ -1,5 +1,5 @@
-// Buffers and their pool: the one door to device memory. A buffer is reference-counted (thread-safe);
-// when the last reference goes its bytes return to the pool at once.
+// Buffers and their pool: the one door to device memory. A buffer is reference-counted
+// (thread-safe); when the last reference goes its bytes return to the pool at once.
 #ifndef DEVICE_BUFFER_H
 #define DEVICE_BUFFER_H
 
@@ -20,13 +20,13 @@ typedef struct BufferLabel {
 struct Buffer {
     atomic_int refs;
     Device *device;
-    void *handle;        // the backend's: on the CPU the address
-    size_t bytes;        // asked for
-    size_t capacity;     // the class that it serves, >= bytes
-    uint64_t last_use;   // serial of the last batch that touches it; unused on the CPU
-    Origin origin;       // of its present use
+    void *handle;      // the backend's: on the CPU the address
+    size_t bytes;      // asked for
+    size_t capacity;   // the class that it serves, >= bytes
+    uint64_t last_use; // serial of the last batch that touches it; unused on the CPU
+    Origin origin;     // of its present use
     BufferLabel label;
-    void *import_owner;  // host memory in use in place: its owner, released with the buffer
+    void *import_owner; // host memory in use in place: its owner, released with the buffer
     void (*import_release)(void *owner);
     Buffer *previous, *next; // live list, or the cache list of its class
     struct PoolOrigin *held; // the pool's account of its origin, while live
@@ -36,7 +36,8 @@ struct Buffer {
 };
 
 // A buffer of at least `bytes` bytes (0 is allowed), contents undefined, one reference. Counts as
-// live until released. STATUS_MEMORY with request, live, cached, limit and the five largest holders.
+// live until released. STATUS_MEMORY with request, live, cached, limit and the five largest
+// holders.
 Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
 // A buffer over memory that stays where it is (a mapped file). `release(owner)` runs when the last
 // reference goes. Copies into a new buffer and releases the owner at once where the device cannot
@@ -65,7 +66,8 @@ size_t pool_class_bytes(size_t bytes);
 PoolStatistics pool_statistics(const Device *device);
 void pool_clear_cache(Device *device);
 void pool_reset_peak(Device *device);
-// Called once when the device refuses memory, after the cache is trimmed: the interpreter's collector.
+// Called once when the device refuses memory, after the cache is trimmed: the interpreter's
+// collector.
 void pool_set_collector(void (*collect)(void));
 // The holes of the deliberate leak test: adds a reference that nobody will release.
 void buffer_leak(Buffer *buffer);
@@ -77,8 +79,9 @@ void pool_set_origin_describer(void (*describe)(Text *out, Origin origin));
 // The report of MEMORY.md section 4, as it stands now.
 void memory_report(Device *device, Text *out);
 // The end of every program. Call when everything was released: reports a leak (always), purges it,
-// appends the report when TL_MEMORY_CHECK asks and the statistics when TL_BUFFER_STATS does. Returns
-// how many buffers were leaked; the exit status is 3 when there are any and TL_MEMORY_CHECK is strict.
+// appends the report when TL_MEMORY_CHECK asks and the statistics when TL_BUFFER_STATS does.
+// Returns how many buffers were leaked; the exit status is 3 when there are any and TL_MEMORY_CHECK
+// is strict.
 uint64_t memory_check(Device *device, Text *out);
 
 #endif

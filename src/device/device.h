@@ -1,5 +1,6 @@
-// A device: where buffers live and kernels run. One struct of function pointers per backend; nothing
-// above this folder knows which backend it is. Ownership is a tree: device -> pool -> buffer.
+// A device: where buffers live and kernels run. One struct of function pointers per backend;
+// nothing above this folder knows which backend it is. Ownership is a tree: device -> pool ->
+// buffer.
 //
 // Order: calls are queued in program order on one queue per device. Work submitted later sees the
 // effects of work submitted earlier. The host sees effects after device_wait (downloads wait).
@@ -26,18 +27,19 @@ typedef struct DeviceBackend {
 
     // Bytes in, bytes out; offset in bytes. Upload is ordered with the queue and copies `source`
     // before it returns; download waits for the producer of these bytes only.
-    Status (*upload)(Device *device, Buffer *buffer, size_t offset, const void *source, size_t bytes);
+    Status (*upload)(Device *device, Buffer *buffer, size_t offset, const void *source,
+                     size_t bytes);
     Status (*download)(Device *device, Buffer *buffer, size_t offset, void *target, size_t bytes);
 
     // Queues one kernel. STATUS_DTYPE / STATUS_DEVICE in words when it has none for these dtypes.
     Status (*run)(Device *device, const KernelCall *call);
-    Status (*submit)(Device *device);                 // start what is queued; does not wait
-    Status (*wait)(Device *device);                   // until all queued work is done
+    Status (*submit)(Device *device); // start what is queued; does not wait
+    Status (*wait)(Device *device);   // until all queued work is done
     // Optional (NULL): makes host memory usable in place, as a mapped file on the CPU.
     Status (*host_import)(Device *device, const void *memory, size_t bytes, void **handle);
     void (*host_release)(Device *device, void *handle);
-    void (*destroy)(Device *device);                  // the backend's part; after the pool is drained
-    uint64_t fused; // bit KernelId: it has that FUSED row of kernels.def
+    void (*destroy)(Device *device); // the backend's part; after the pool is drained
+    uint64_t fused;                  // bit KernelId: it has that FUSED row of kernels.def
 } DeviceBackend;
 
 struct Device {
@@ -50,16 +52,17 @@ struct Device {
     void *state;           // the backend's own
 };
 
-// Opens the device that a TL_DEVICE value names ("cpu", "vulkan", "vulkan:N", "auto"), with its pool.
-// The caller owns it. STATUS_SETTING for an unknown name, STATUS_DEVICE when it cannot be opened.
+// Opens the device that a TL_DEVICE value names ("cpu", "vulkan", "vulkan:N", "auto"), with its
+// pool. The caller owns it. STATUS_SETTING for an unknown name, STATUS_DEVICE when it cannot be
+// opened.
 Status device_open(const char *name, Device **out) MUST_USE;
 // Drains the pool, then destroys the device. Buffers must have been purged or released.
 void device_close(Device *device);
 
 // The process's default device, opened at first use from TL_DEVICE. Borrowed.
 Status device_default(Device **out) MUST_USE;
-// Makes another device the default until it is called again with what it returns (NULL: the process's
-// own). Only the thread that runs the script does so.
+// Makes another device the default until it is called again with what it returns (NULL: the
+// process's own). Only the thread that runs the script does so.
 Device *device_default_replace(Device *device);
 Device *device_default_opened(void); // NULL when nothing has opened it yet
 void device_default_close(void);

@@ -1,7 +1,7 @@
-// What a device is asked to do: one KernelCall per kernel. Shapes are already broadcast, checked and
-// dtypes already decided by tensor/; a kernel only computes. Every input and output may be strided
-// unless its kernel says otherwise. Kernels accumulate in float32 or wider; results do not depend on
-// the number of threads.
+// What a device is asked to do: one KernelCall per kernel. Shapes are already broadcast, checked
+// and dtypes already decided by tensor/; a kernel only computes. Every input and output may be
+// strided unless its kernel says otherwise. Kernels accumulate in float32 or wider; results do not
+// depend on the number of threads.
 #ifndef DEVICE_KERNEL_H
 #define DEVICE_KERNEL_H
 
@@ -57,19 +57,34 @@ typedef enum MapOp {
 // step writes register n_inputs + its own index; the last step is the result.
 enum { MAP_STEPS_MAX = 8, KERNEL_INPUTS_MAX = 8, KERNEL_OUTPUTS_MAX = 3 };
 typedef struct MapStep {
-    uint16_t op;      // MapOp
-    uint8_t a, b, c;  // registers
+    uint16_t op;     // MapOp
+    uint8_t a, b, c; // registers
 } MapStep;
 
 typedef enum ReduceOp {
-    REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL,
-    REDUCE_SUM_ABS, REDUCE_SUM_SQUARE, REDUCE_COUNT_NONZERO, REDUCE_LOGSUMEXP,
-    REDUCE_MEAN, REDUCE_VAR, // VAR: two-pass, divides by n - scalar[0]
+    REDUCE_SUM,
+    REDUCE_PROD,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_ANY,
+    REDUCE_ALL,
+    REDUCE_SUM_ABS,
+    REDUCE_SUM_SQUARE,
+    REDUCE_COUNT_NONZERO,
+    REDUCE_LOGSUMEXP,
+    REDUCE_MEAN,
+    REDUCE_VAR, // VAR: two-pass, divides by n - scalar[0]
 } ReduceOp;
 
 // Dense linear algebra: see LINALG in kernels.def for the inputs and outputs of each.
 typedef enum LinalgOp {
-    LINALG_INV, LINALG_DET, LINALG_SOLVE, LINALG_CHOLESKY, LINALG_QR, LINALG_SVD, LINALG_EIGH,
+    LINALG_INV,
+    LINALG_DET,
+    LINALG_SOLVE,
+    LINALG_CHOLESKY,
+    LINALG_QR,
+    LINALG_SVD,
+    LINALG_EIGH,
 } LinalgOp;
 
 // Updates of a parameter, from catalog/optimizers.def.
@@ -82,15 +97,15 @@ typedef enum OptimizerId {
 
 // Options of a kernel; which ones each kernel reads is said in kernels.def.
 typedef struct KernelOptions {
-    int op;             // ReduceOp, scan, pool or random distribution
+    int op; // ReduceOp, scan, pool or random distribution
     int n_steps;
     MapStep steps[MAP_STEPS_MAX];
-    DType compute;      // the type a map is evaluated in: FLOAT32, FLOAT64 or INT64
+    DType compute; // the type a map is evaluated in: FLOAT32, FLOAT64 or INT64
     int dim;
-    int count;          // trailing dimensions that are reduced or normalised; k of top-k
-    bool flag;          // log softmax, causal, descending, half-style rope
-    double scalars[4];  // eps, scale, base, ...
-    int64_t integers[8];// seed, counter, offset; stride/padding/dilation of convolutions
+    int count;           // trailing dimensions that are reduced or normalised; k of top-k
+    bool flag;           // log softmax, causal, descending, half-style rope
+    double scalars[4];   // eps, scale, base, ...
+    int64_t integers[8]; // seed, counter, offset; stride/padding/dilation of convolutions
 } KernelOptions;
 
 struct KernelCall {

@@ -133,16 +133,16 @@ static int width_of(const char *bytes, size_t length) {
     return width;
 }
 
-// The end of a line without the carriage return of its newline. Of a comment's line all go; a string
-// that has several before a newline has one as a character, and keeps them.
+// The end of a line without the carriage return of its newline. Of a comment's line all go; a
+// string that has several before a newline has one as a character, and keeps them.
 static const char *line_stop(const Piece *piece, const char *begin, const char *newline) {
     const char *stop = newline;
     while (stop > begin && stop[-1] == '\r') stop--;
     return piece->kind == PIECE_TOKEN && newline - stop > 1 ? newline : stop;
 }
 
-// Writes a piece's bytes, with newlines as one byte; the lines of a comment move with its first one,
-// by `shift` columns.
+// Writes a piece's bytes, with newlines as one byte; the lines of a comment move with its first
+// one, by `shift` columns.
 static void write_bytes(Layout *layout, const Piece *piece, int shift) {
     const char *at = piece->text, *end = at + piece->length;
     for (;;) {

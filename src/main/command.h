@@ -5,7 +5,7 @@
 
 #include "base/diagnostic.h"
 #include "base/memory.h"
-#include "interp/interp.h"
+#include "eval/interp.h"
 
 enum {
     EXIT_SUCCESS_STATUS = 0,

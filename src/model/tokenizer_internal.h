@@ -69,7 +69,7 @@ struct Tokenizer {
     char *continuation;  // of WordPiece: "##"
     size_t word_max;     // of WordPiece: characters of a longer word are not looked at
     float unknown_score; // of Unigram
-    size_t longest;                // bytes of its longest piece
+    size_t longest;      // bytes of its longest piece
     VECTOR(int64_t) before, after; // special tokens around a text
 
     DecodeStyle decode_style;

@@ -30,23 +30,78 @@ typedef struct NodeList {
 
 typedef enum NodeKind {
     // expressions
-    NODE_INT, NODE_FLOAT, NODE_BOOL, NODE_NONE, NODE_STRING, NODE_FORMAT_STRING, NODE_NAME,
-    NODE_LIST, NODE_TUPLE, NODE_DICT, NODE_COMPREHENSION, NODE_UNARY, NODE_BINARY, NODE_LOGICAL,
-    NODE_RANGE, NODE_CAST, NODE_CALL, NODE_METHOD_CALL, NODE_FIELD, NODE_INDEX, NODE_PATH,
-    NODE_STRUCT_LITERAL, NODE_LAMBDA, NODE_IF, NODE_MATCH, NODE_TRY, NODE_BLOCK,
+    NODE_INT,
+    NODE_FLOAT,
+    NODE_BOOL,
+    NODE_NONE,
+    NODE_STRING,
+    NODE_FORMAT_STRING,
+    NODE_NAME,
+    NODE_LIST,
+    NODE_TUPLE,
+    NODE_DICT,
+    NODE_COMPREHENSION,
+    NODE_UNARY,
+    NODE_BINARY,
+    NODE_LOGICAL,
+    NODE_RANGE,
+    NODE_CAST,
+    NODE_CALL,
+    NODE_METHOD_CALL,
+    NODE_FIELD,
+    NODE_INDEX,
+    NODE_PATH,
+    NODE_STRUCT_LITERAL,
+    NODE_LAMBDA,
+    NODE_IF,
+    NODE_MATCH,
+    NODE_TRY,
+    NODE_BLOCK,
     // statements
-    NODE_LET, NODE_TENSOR_DECLARATION, NODE_ASSIGN, NODE_EXPRESSION_STATEMENT, NODE_WHILE, NODE_LOOP,
-    NODE_FOR, NODE_BREAK, NODE_CONTINUE, NODE_RETURN, NODE_WITH, NODE_LEARN,
+    NODE_LET,
+    NODE_TENSOR_DECLARATION,
+    NODE_ASSIGN,
+    NODE_EXPRESSION_STATEMENT,
+    NODE_WHILE,
+    NODE_LOOP,
+    NODE_FOR,
+    NODE_BREAK,
+    NODE_CONTINUE,
+    NODE_RETURN,
+    NODE_WITH,
+    NODE_LEARN,
     // declarations
-    NODE_FUNCTION, NODE_STRUCT, NODE_IMPL, NODE_IMPORT, NODE_TEST, NODE_BENCH, NODE_MAIN,
+    NODE_FUNCTION,
+    NODE_STRUCT,
+    NODE_IMPL,
+    NODE_IMPORT,
+    NODE_TEST,
+    NODE_BENCH,
+    NODE_MAIN,
 } NodeKind;
 
 typedef enum Operator {
-    OPERATOR_ADD, OPERATOR_SUB, OPERATOR_MUL, OPERATOR_DIV, OPERATOR_MOD, OPERATOR_POW,
-    OPERATOR_MATMUL, OPERATOR_OUTER,
-    OPERATOR_EQ, OPERATOR_NE, OPERATOR_LT, OPERATOR_LE, OPERATOR_GT, OPERATOR_GE, OPERATOR_APPROX,
-    OPERATOR_IN, OPERATOR_NOT_IN,
-    OPERATOR_AND, OPERATOR_OR, OPERATOR_NEG, OPERATOR_NOT, // NOT: both `!x` and `not x`
+    OPERATOR_ADD,
+    OPERATOR_SUB,
+    OPERATOR_MUL,
+    OPERATOR_DIV,
+    OPERATOR_MOD,
+    OPERATOR_POW,
+    OPERATOR_MATMUL,
+    OPERATOR_OUTER,
+    OPERATOR_EQ,
+    OPERATOR_NE,
+    OPERATOR_LT,
+    OPERATOR_LE,
+    OPERATOR_GT,
+    OPERATOR_GE,
+    OPERATOR_APPROX,
+    OPERATOR_IN,
+    OPERATOR_NOT_IN,
+    OPERATOR_AND,
+    OPERATOR_OR,
+    OPERATOR_NEG,
+    OPERATOR_NOT,  // NOT: both `!x` and `not x`
     OPERATOR_NONE, // a plain `=`
 } Operator;
 
@@ -58,7 +113,7 @@ typedef struct Argument {
 // One subscript of x[...].
 typedef struct Subscript {
     enum { SUBSCRIPT_INDEX, SUBSCRIPT_SLICE, SUBSCRIPT_ELLIPSIS } kind;
-    Node *index;              // INDEX: any expression; a NODE_NONE is a new axis
+    Node *index;               // INDEX: any expression; a NODE_NONE is a new axis
     Node *start, *stop, *step; // SLICE: each may be NULL
     Span span;
 } Subscript;
@@ -75,36 +130,36 @@ typedef struct Dimension {
 struct TypeNode {
     enum { TYPE_NAMED, TYPE_TENSOR, TYPE_TUPLE } kind;
     Span span;
-    Node *module;            // NAMED: the name of the import that the struct is from, or NULL
-    Word name;               // NAMED: int, Tensor, Point, entity...; TENSOR: float32...
-    Binding *binding;        // NAMED, filled by check: the struct, NULL for other words
-    TypeNode **arguments;    // NAMED: type arguments; TUPLE: members
+    Node *module;         // NAMED: the name of the import that the struct is from, or NULL
+    Word name;            // NAMED: int, Tensor, Point, entity...; TENSOR: float32...
+    Binding *binding;     // NAMED, filled by check: the struct, NULL for other words
+    TypeNode **arguments; // NAMED: type arguments; TUPLE: members
     size_t argument_count;
-    Dimension *dimensions;   // TENSOR
+    Dimension *dimensions; // TENSOR
     size_t dimension_count;
-    bool optional;           // T?
-    bool learnable;          // struct fields and tensor declarations
+    bool optional;  // T?
+    bool learnable; // struct fields and tensor declarations
 };
 
 typedef struct Program Program;
 
 typedef struct Parameter {
     Word name;
-    TypeNode *type; // NULL when not annotated
-    Node *fallback; // default value, or NULL
+    TypeNode *type;   // NULL when not annotated
+    Node *fallback;   // default value, or NULL
     Binding *binding; // filled by check
 } Parameter;
 
 typedef struct FunctionNode {
-    Word name; // text NULL for a lambda
+    Word name;             // text NULL for a lambda
     Word *type_parameters; // fn name<T, U>(...)
     size_t type_count;
     Parameter *parameters;
     size_t parameter_count;
-    TypeNode *result; // NULL when not written
-    Node *body;       // a NODE_BLOCK, or an expression for lambdas
-    Span head;        // "fn name(...)" for messages
-    int slot_count;   // filled by check: local slots of a call
+    TypeNode *result;           // NULL when not written
+    Node *body;                 // a NODE_BLOCK, or an expression for lambdas
+    Span head;                  // "fn name(...)" for messages
+    int slot_count;             // filled by check: local slots of a call
     struct FunctionNode *outer; // filled by check: the enclosing function, NULL at top level
     VECTOR(Binding *) captures; // filled by check, in the arena: outer functions' variables it uses
     VECTOR(Binding *) symbols;  // filled by check, in the arena: dimensions bound per call
@@ -114,18 +169,25 @@ typedef struct FunctionNode {
 
 typedef struct Pattern Pattern;
 struct Pattern {
-    enum { PATTERN_ANY, PATTERN_LITERAL, PATTERN_BIND, PATTERN_OR, PATTERN_RANGE, PATTERN_STRUCT,
-           PATTERN_TUPLE } kind;
+    enum {
+        PATTERN_ANY,
+        PATTERN_LITERAL,
+        PATTERN_BIND,
+        PATTERN_OR,
+        PATTERN_RANGE,
+        PATTERN_STRUCT,
+        PATTERN_TUPLE
+    } kind;
     Span span;
-    Node *low, *high;     // LITERAL: low; RANGE: both ends (constants)
+    Node *low, *high; // LITERAL: low; RANGE: both ends (constants)
     bool inclusive;
-    Node *module;         // STRUCT: the name of the import that it is from, or NULL
-    Word name;            // BIND, STRUCT
-    Pattern **parts;      // OR, TUPLE, STRUCT (one per field)
+    Node *module;    // STRUCT: the name of the import that it is from, or NULL
+    Word name;       // BIND, STRUCT
+    Pattern **parts; // OR, TUPLE, STRUCT (one per field)
     size_t part_count;
-    Word *fields;         // STRUCT
-    bool rest;            // STRUCT: `..` was written
-    Binding *binding;     // filled by check
+    Word *fields;     // STRUCT
+    bool rest;        // STRUCT: `..` was written
+    Binding *binding; // filled by check
 };
 
 typedef struct MatchArm {
@@ -143,80 +205,209 @@ typedef struct Setting { // `epochs: 200` in learn
 
 struct Node {
     NodeKind kind;
-    Operator op;    // UNARY, BINARY, LOGICAL, ASSIGN (compound, or OPERATOR_NONE)
-    Span span;      // the whole construct
-    Span op_span;   // the operator, for UNARY, BINARY, ASSIGN
-    int height;     // of the tree below, this node included: at most TREE_HEIGHT_MAX
+    Operator op;  // UNARY, BINARY, LOGICAL, ASSIGN (compound, or OPERATOR_NONE)
+    Span span;    // the whole construct
+    Span op_span; // the operator, for UNARY, BINARY, ASSIGN
+    int height;   // of the tree below, this node included: at most TREE_HEIGHT_MAX
     union {
         int64_t integer;
         double number;
         bool boolean;
-        struct { const char *bytes; size_t length; } string; // escapes already resolved; arena
-        // f"a {x:.3} b": texts[0] x texts[1] ...; values.count + 1 == texts count; specs may be NULL
-        struct { Word *texts; NodeList values; const char **specs; } format_string;
+        struct {
+            const char *bytes;
+            size_t length;
+        } string; // escapes already resolved; arena
+        // f"a {x:.3} b": texts[0] x texts[1] ...; values.count + 1 == texts count; specs may be
+        // NULL
+        struct {
+            Word *texts;
+            NodeList values;
+            const char **specs;
+        } format_string;
         // binding, otherwise, awaits (of what is assigned: Binding's) are filled by check
-        struct { Word word; Binding *binding; Candidate *otherwise; TypeNode *awaits; } name;
+        struct {
+            Word word;
+            Binding *binding;
+            Candidate *otherwise;
+            TypeNode *awaits;
+        } name;
         NodeList list; // LIST, TUPLE
-        struct { NodeList keys, values; } dict;
-        struct { Node *left, *right; } binary; // UNARY: left only; BINARY, LOGICAL
-        struct { Node *low, *high; bool inclusive; } range;
-        struct { Node *value; TypeNode *type; } cast;
-        struct { Node *callee; Argument *arguments; size_t count; Span arguments_span; } call;
+        struct {
+            NodeList keys, values;
+        } dict;
+        struct {
+            Node *left, *right;
+        } binary; // UNARY: left only; BINARY, LOGICAL
+        struct {
+            Node *low, *high;
+            bool inclusive;
+        } range;
+        struct {
+            Node *value;
+            TypeNode *type;
+        } cast;
+        struct {
+            Node *callee;
+            Argument *arguments;
+            size_t count;
+            Span arguments_span;
+        } call;
         // `function` (filled by check): the user's function or variable of that name, if any; with
         // `member` what `name` is in the module that the receiver names
-        struct { Node *receiver; Word name; Argument *arguments; size_t count; Span arguments_span;
-                 Candidate *function; Binding *member; } method;
-        struct { Node *object; Word name; Binding *member; } field; // x.name and x.3 (name "3")
-        struct { Node *object; Subscript *subscripts; size_t count; } index;
+        struct {
+            Node *receiver;
+            Word name;
+            Argument *arguments;
+            size_t count;
+            Span arguments_span;
+            Candidate *function;
+            Binding *member;
+        } method;
+        struct {
+            Node *object;
+            Word name;
+            Binding *member;
+        } field; // x.name and x.3 (name "3")
+        struct {
+            Node *object;
+            Subscript *subscripts;
+            size_t count;
+        } index;
         // module: the name of the import that the type is from, or NULL, as below
-        struct { Node *module; Word type; TypeNode **type_arguments; size_t type_count; Word name;
-                 Binding *binding; } path; // A<T>::name; binding: the struct or module A
-        struct { Node *module; Word type; TypeNode **type_arguments; size_t type_count;
-                 Word *names; Node **values; size_t count; Binding *binding; } struct_literal;
+        struct {
+            Node *module;
+            Word type;
+            TypeNode **type_arguments;
+            size_t type_count;
+            Word name;
+            Binding *binding;
+        } path; // A<T>::name; binding: the struct or module A
+        struct {
+            Node *module;
+            Word type;
+            TypeNode **type_arguments;
+            size_t type_count;
+            Word *names;
+            Node **values;
+            size_t count;
+            Binding *binding;
+        } struct_literal;
         FunctionNode *function; // LAMBDA, FUNCTION
-        struct { Node *condition, *then_branch, *else_branch; } branch; // else: block, IF or NULL
-        struct { Node *subject; MatchArm *arms; size_t count; } match;
-        struct { Node *body; Word name; Node *handler; Binding *binding; } attempt; // TRY
+        struct {
+            Node *condition, *then_branch, *else_branch;
+        } branch; // else: block, IF or NULL
+        struct {
+            Node *subject;
+            MatchArm *arms;
+            size_t count;
+        } match;
+        struct {
+            Node *body;
+            Word name;
+            Node *handler;
+            Binding *binding;
+        } attempt; // TRY
         // BLOCK: statements; the last one's value is the block's. Also the top level.
-        struct { NodeList statements; int first_slot, slot_count; } block;
-        struct { Pattern *pattern; TypeNode *type; Node *value; } let; // value may be NULL
-        struct { Word name; TypeNode *type; Node *value; Binding *binding; } tensor;
+        struct {
+            NodeList statements;
+            int first_slot, slot_count;
+        } block;
+        struct {
+            Pattern *pattern;
+            TypeNode *type;
+            Node *value;
+        } let; // value may be NULL
+        struct {
+            Word name;
+            TypeNode *type;
+            Node *value;
+            Binding *binding;
+        } tensor;
         // targets: NAME, FIELD, INDEX, or TUPLE of those; `define`: written `:=`
-        struct { Node *target, *value; bool define; } assign;
-        struct { Node *value; bool unused_start; } expression; // starts with - ( [ : may want a warning
+        struct {
+            Node *target, *value;
+            bool define;
+        } assign;
+        struct {
+            Node *value;
+            bool unused_start;
+        } expression; // starts with - ( [ : may want a warning
         // WHILE; LOOP: condition NULL; epochs (filled by check): as of for_loop
-        struct { Node *condition, *body; bool epochs; } loop;
+        struct {
+            Node *condition, *body;
+            bool epochs;
+        } loop;
         // FOR and COMPREHENSION. for i, x in it: `index` is the extra first name or NULL.
         // condition: of a comprehension, or NULL; its body is the element
         // epochs (filled by check): its turns are the epochs of the learn block around it
-        struct { Pattern *index, *pattern; Node *iterable, *condition, *body;
-                 int first_slot, slot_count; int hidden_slot; bool epochs; } for_loop;
-        struct { Node *value; } returned; // RETURN, may be NULL
-        struct { Word word; Node *argument; Node *body; } with; // with buffer b {, device("cpu") {, no_grad {
+        struct {
+            Pattern *index, *pattern;
+            Node *iterable, *condition, *body;
+            int first_slot, slot_count;
+            int hidden_slot;
+            bool epochs;
+        } for_loop;
+        struct {
+            Node *value;
+        } returned; // RETURN, may be NULL
+        struct {
+            Word word;
+            Node *argument;
+            Node *body;
+        } with; // with buffer b {, device("cpu") {, no_grad {
         // filled by check: the block's own variables, and whether a loop in the body runs over
         // `epochs`
-        struct { Setting *settings; size_t count; Node *body; Binding *epochs, *optimizer;
-                 Binding **batch; size_t batch_count; bool has_loop; } learn;
-        struct { Word name; Word *type_parameters; size_t type_count;
-                 Word *fields; TypeNode **types; Node **fallbacks; size_t field_count;
-                 Binding *binding;
-                 FunctionNode *frame; } structure; // frame: filled by check, where fallbacks run
-        struct { Word trait; Node *module; Word name; TypeNode **type_arguments; size_t type_count;
-                 Node **functions; size_t function_count; Binding *binding; } impl; // trait "Drop" or NULL
-        struct { Word path; Word alias; Program *program; } import; // program: filled by check
-        struct { Word name; FunctionNode *function; } section; // TEST, BENCH, MAIN: no parameters
+        struct {
+            Setting *settings;
+            size_t count;
+            Node *body;
+            Binding *epochs, *optimizer;
+            Binding **batch;
+            size_t batch_count;
+            bool has_loop;
+        } learn;
+        struct {
+            Word name;
+            Word *type_parameters;
+            size_t type_count;
+            Word *fields;
+            TypeNode **types;
+            Node **fallbacks;
+            size_t field_count;
+            Binding *binding;
+            FunctionNode *frame;
+        } structure; // frame: filled by check, where fallbacks run
+        struct {
+            Word trait;
+            Node *module;
+            Word name;
+            TypeNode **type_arguments;
+            size_t type_count;
+            Node **functions;
+            size_t function_count;
+            Binding *binding;
+        } impl; // trait "Drop" or NULL
+        struct {
+            Word path;
+            Word alias;
+            Program *program;
+        } import; // program: filled by check
+        struct {
+            Word name;
+            FunctionNode *function;
+        } section; // TEST, BENCH, MAIN: no parameters
     } as;
 };
 
 struct Program {
     Arena arena;
     const SourceFile *file;
-    Node *top;      // a NODE_BLOCK of declarations and statements in source order
+    Node *top; // a NODE_BLOCK of declarations and statements in source order
     // Filled by check:
-    int slot_count;               // slots of the top level's own blocks
-    VECTOR(Binding *) globals;    // its global variables in the order of their slots; in the arena
-    VECTOR(Program *) imported;   // of the program that was run: every file it imports; owned by it
-    void *module;                 // check/'s own, in the arena
+    int slot_count;             // slots of the top level's own blocks
+    VECTOR(Binding *) globals;  // its global variables in the order of their slots; in the arena
+    VECTOR(Program *) imported; // of the program that was run: every file it imports; owned by it
+    void *module;               // check/'s own, in the arena
 };
 
 #endif

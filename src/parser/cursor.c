@@ -160,7 +160,6 @@ bool node_adopt(Parser *parser, Node *parent, const Node *child) {
     if (child && child->height >= parent->height) parent->height = child->height + 1;
     if (parent->height <= TREE_HEIGHT_MAX) return true;
     parser_stop(parser, parent->span,
-                parser_say(parser, "too long a chain: more than %d links",
-                           TREE_HEIGHT_MAX));
+                parser_say(parser, "too long a chain: more than %d links", TREE_HEIGHT_MAX));
     return false;
 }

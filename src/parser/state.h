@@ -114,11 +114,11 @@ Pattern *parse_loop_names(Parser *parser, Pattern **index);
 // Behind module.Name: type arguments, `::function` or the brace of a struct literal.
 bool parser_at_qualified(const Parser *parser); // primary.c
 Node *parse_qualified(Parser *parser, Node *module, const Word *name);
-Node *parse_lambda(Parser *parser);             // declaration.c
+Node *parse_lambda(Parser *parser); // declaration.c
 Node *parse_declaration(Parser *parser, bool *found);
 bool parser_reject_logic(Parser *parser); // logic.c; true after reporting one
 bool parser_reject_logic_tail(Parser *parser, const Node *node);
-Node *parse_module(Parser *parser);        // type.c: takes `module.` before a name, or is NULL
+Node *parse_module(Parser *parser); // type.c: takes `module.` before a name, or is NULL
 TypeNode *parse_type(Parser *parser);
 TypeNode *parse_cast_type(Parser *parser); // without type arguments: `x as int < y` compares
 bool parse_type_arguments(Parser *parser, TypeNode ***types, size_t *count);

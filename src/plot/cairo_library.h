@@ -9,11 +9,11 @@
 #define CAIRO_FUNCTIONS(F)                                                                         \
     F(image_surface_create)                                                                        \
     F(create)                                                                                      \
-    F(destroy) F(surface_destroy) F(surface_status) F(surface_write_to_png_stream)                 \
-        F(status_to_string) F(set_source_rgb) F(paint) F(rectangle) F(fill) F(stroke) F(move_to)   \
-            F(line_to) F(arc) F(new_path) F(set_line_width) F(set_line_join) F(select_font_face)   \
-                F(set_font_size) F(text_extents) F(show_text) F(save) F(restore) F(rotate)         \
-                    F(set_antialias)
+    F(destroy)                                                                                     \
+    F(surface_destroy) F(surface_status) F(surface_write_to_png_stream) F(status_to_string)        \
+        F(set_source_rgb) F(paint) F(rectangle) F(fill) F(stroke) F(move_to) F(line_to) F(arc)     \
+            F(new_path) F(set_line_width) F(set_line_join) F(select_font_face) F(set_font_size)    \
+                F(text_extents) F(show_text) F(save) F(restore) F(rotate) F(set_antialias)
 
 typedef struct CairoLibrary {
 #define CAIRO_FIELD(name) __typeof__(cairo_##name) *name;

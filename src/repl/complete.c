@@ -7,10 +7,10 @@
 
 #include <readline/readline.h>
 
-#include "interp/object.h"
-#include "interp/structs.h"
+#include "eval/structs.h"
 #include "lexer/lexer.h"
 #include "repl/internal.h"
+#include "value/object.h"
 
 enum { NAMES_MAX = 4096 };
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "device/buffer.h"
-#include "interp/bind.h"
-#include "interp/convert.h"
+#include "eval/bind.h"
 #include "repl/internal.h"
 #include "tensor/view.h"
+#include "value/convert.h"
 
 enum { CHUNK = 1 << 16, BARS = 16, SHOWN_MAX = 72 };
 

@@ -2,7 +2,7 @@
 #ifndef REPL_INTERNAL_H
 #define REPL_INTERNAL_H
 
-#include "interp/session.h"
+#include "eval/session.h"
 #include "repl/repl.h"
 
 // A statement that ran, for :save.

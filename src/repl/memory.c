@@ -4,8 +4,8 @@
 #include <uthash.h>
 
 #include "device/buffer.h"
-#include "interp/object.h"
 #include "repl/internal.h"
+#include "value/object.h"
 
 // Something that was seen: an object, or a buffer.
 typedef struct Seen {

@@ -3,7 +3,7 @@
 #ifndef REPL_REPL_H
 #define REPL_REPL_H
 
-#include "interp/interp.h"
+#include "eval/interp.h"
 
 // Runs until the input ends, :quit, exit(n) or a signal that ends programs; every variable is
 // cleared then. Returns the number of that signal, or 0.

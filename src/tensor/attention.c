@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "shape/rules.h"
-#include "tensor/gradient.h"
+#include "tensor/gradient/gradient.h"
 #include "tensor/matrix.h"
 #include "tensor/rope.h"
 

@@ -1,6 +1,6 @@
 // Convolution and pooling over images [batch, channels, height, width] and lines without height.
 #include "shape/rules.h"
-#include "tensor/gradient.h"
+#include "tensor/gradient/gradient.h"
 
 // One number for both, or one each; for a line there is one and the height has none to give.
 static Status read_pair(const OpCall *call, const char *what, const IntList *given, int64_t least,

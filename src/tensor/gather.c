@@ -1,6 +1,6 @@
 // Selecting and placing elements by index tensors and masks.
 #include "shape/rules.h"
-#include "tensor/gradient.h"
+#include "tensor/gradient/gradient.h"
 #include "tensor/index.h"
 
 // Rows of a table by whole numbers: index [n] along dim.

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "shape/rules.h"
-#include "tensor/gradient.h"
+#include "tensor/gradient/gradient.h"
 #include "tensor/index_plan.h"
 #include "tensor/map.h"
 #include "tensor/view.h"

@@ -6,7 +6,7 @@
 
 #include "device/walk.h"
 #include "device/work.h"
-#include "tensor/record.h"
+#include "tensor/gradient/record.h"
 #include "tensor/scalar.h"
 
 static void (*broadcast_warning)(const char *op_name, const Shape *x, const Shape *y);

@@ -2,7 +2,7 @@
 #include "tensor/matrix.h"
 
 #include "shape/rules.h"
-#include "tensor/gradient.h"
+#include "tensor/gradient/gradient.h"
 
 // The operands of a product as matrices: rank-1 ones gain a dimension that the result loses again.
 typedef struct Product {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "shape/rules.h"
-#include "tensor/gradient.h"
+#include "tensor/gradient/gradient.h"
 
 static Status softmax(const OpCall *call, bool logarithm, Tensor **out) {
     SCOPED_TENSOR(floats);

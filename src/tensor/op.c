@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "device/walk.h"
 #include "device/work.h"
+#include "tensor/gradient/record.h"
 #include "tensor/map.h"
-#include "tensor/record.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "tensor/compose.h"
-#include "tensor/tape.h"
+#include "tensor/gradient/tape.h"
 
 // What an optimizer keeps for one parameter.
 typedef struct Slot {

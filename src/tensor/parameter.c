@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/tape_node.h"
+#include "tensor/gradient/tape_node.h"
 
 Status tape_parameter_new(Tensor *x, Tensor **out) {
     if (x->learnable) {

@@ -178,7 +178,8 @@ Status op_run_dropout(const OpCall *call, Tensor **results) {
     TRY(check_probability(call, p));
     SCOPED_TENSOR(x);
     TRY(compose_floating(call->inputs[0].tensor, &x));
-    if (!ATTRIBUTE_OR(call, training, current_training.active) || p == 0) return compose_give(&x, results);
+    if (!ATTRIBUTE_OR(call, training, current_training.active) || p == 0)
+        return compose_give(&x, results);
     CreateTarget target = {.device = x->device, .dtype = tensor_dtype(x)};
     Shape shape = tensor_shape(x);
     KernelOptions options = distribution(DISTRIBUTION_BERNOULLI, 1 - p, 0);

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "tensor/create.h"
-#include "tensor/gradient.h"
+#include "tensor/gradient/gradient.h"
 #include "tensor/index.h"
 
 // What a reduction returns for an input dtype.

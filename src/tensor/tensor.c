@@ -6,7 +6,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
-#include "tensor/record.h"
+#include "tensor/gradient/record.h"
 #include "tensor/scalar.h"
 
 // Released structs, linked through their `device` fields: making a tensor costs no malloc.

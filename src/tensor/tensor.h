@@ -59,7 +59,7 @@ Shape tensor_shape(const Tensor *tensor);
 // Reads to the host, in row-major order, converted: waits for the device. `count` elements.
 Status tensor_read_floats(Tensor *tensor, double *out) MUST_USE;
 Status tensor_read_integers(Tensor *tensor, int64_t *out) MUST_USE; // truncates floats
-Status tensor_read_bools(Tensor *tensor, uint8_t *out) MUST_USE; // of a bool tensor: 0 or 1
+Status tensor_read_bools(Tensor *tensor, uint8_t *out) MUST_USE;    // of a bool tensor: 0 or 1
 // The one number of a tensor with one element (any rank).
 Status tensor_read_scalar(Tensor *tensor, Scalar *out) MUST_USE;
 

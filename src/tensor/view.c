@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shape/rules.h"
-#include "tensor/record.h"
+#include "tensor/gradient/record.h"
 
 Tensor *tensor_same(Tensor *x) {
     if (!x->learnable || !x->view.buffer) return tensor_retain(x);

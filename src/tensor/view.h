@@ -22,8 +22,8 @@ Status view_slice(Tensor *x, int source, TensorView *view, int dim,
 // STATUS_INDEX with index, dimension and size; the dimension disappears.
 Status view_select(Tensor *x, int source, TensorView *view, int dim, int64_t index) MUST_USE;
 
-// STATUS_DTYPE for the dimension along which the blocks of a quantised tensor lie, that of stride 1:
-// it cannot be cut.
+// STATUS_DTYPE for the dimension along which the blocks of a quantised tensor lie, that of stride
+// 1: it cannot be cut.
 Status view_refuse_blocks(const Tensor *x, int dim) MUST_USE;
 
 // x as a result: a new reference, or an ordinary tensor over its buffer when x is a parameter.

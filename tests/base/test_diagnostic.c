@@ -85,7 +85,8 @@ static void test_warning_and_note(void **state) {
           "   |\n"
           " 1 |\n"
           "   | ^\n");
-    diagnostic = (Diagnostic){.message = "no place", .kind = "io", .help = "do x", .notes[0].text = "and y"};
+    diagnostic =
+        (Diagnostic){.message = "no place", .kind = "io", .help = "do x", .notes[0].text = "and y"};
     check(&diagnostic, false, "error[io]: no place\n  = help: do x\n  = note: and y\n");
     diagnostic = (Diagnostic){.message = "bare"};
     check(&diagnostic, false, "error: bare\n");

@@ -1,8 +1,8 @@
 // How fast matrix products are: float32 beside BLAS called directly, float16 beside float32, and
 // vectors by weights in bytes of weight per second beside plain reading. Prints; checks nothing.
 #include <cblas.h>
-#include <omp.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,17 +4,18 @@ import unittest
 
 from tl import ROOT
 
-LAYERS = ["base", "catalog", "shape", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "interp", "repl", "main"]
+LAYERS = ["base", "catalog", "shape", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "value", "eval", "learn",
+          "chat", "library", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
-    r"\bGC_\w+|<gc(/gc)?\.h>": ["src/interp/heap.c"],
+    r"\bGC_\w+|<gc(/gc)?\.h>": ["src/value/heap.c"],
     r"\bcblas_\w+|\bLAPACKE_\w+|\bopenblas_\w+": ["src/device/cpu/"],
     r"#pragma omp|<omp\.h>": ["src/device/cpu/"],
     r"\b(vk|Vk|VK_)[A-Z]\w+": ["src/device/vulkan/"],
     r"<readline/|\brl_\w+": ["src/repl/"],
     r"<zip\.h>|\bzip_\w+": ["src/model/npz.c", "src/model/zip_library"],
     r"<cairo\.h>|\bcairo_\w+": ["src/plot/painter_png.c", "src/plot/cairo_library"],
-    r"\bpcre2_\w+": ["src/interp/", "src/model/"],
+    r"\bpcre2_\w+": ["src/library/", "src/model/"],
 }
 
 

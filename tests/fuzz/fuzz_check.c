@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     const SourceFile *file;
     static const char import[] = "import";
-    if (length && memmem(bytes, length, import, sizeof import - 1)) return 0; // it would read other files
+    if (length && memmem(bytes, length, import, sizeof import - 1))
+        return 0; // it would read other files
     if (source_add("input.tl", (const char *)bytes, length, &file) != STATUS_OK) return 0;
     DiagnosticList diagnostics = {0};
     Text out = {0};

@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interp/heap.h"
-#include "interp/template.h"
+#include "chat/template.h"
+#include "value/heap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -5,7 +5,7 @@
 
 #include "tensors.h"
 
-#include "tensor/tape.h"
+#include "tensor/gradient/tape.h"
 
 typedef void (*SetAttributes)(OpAttributes *attributes);
 enum { INPUTS_MAX = 6, ELEMENTS_MAX = 256 };

@@ -3,7 +3,7 @@
 #include "tensor/optimizer.h"
 
 #include "compare.h"
-#include "tensor/tape.h"
+#include "tensor/gradient/tape.h"
 
 enum { ELEMENTS = 6, STEPS = 100, ROWS = 3 };
 

@@ -145,19 +145,18 @@ static void destroy_cpu(Device *device) {
     (void)device;
 }
 
-const DeviceBackend cpu_backend = {
-    .name = "cpu",
-    .memory_allocate = memory_allocate_cpu,
-    .memory_free = memory_free_cpu,
-    .upload = upload_cpu,
-    .download = download_cpu,
-    .run = run_cpu,
-    .submit = nothing_pending,
-    .wait = nothing_pending,
-    .host_import = host_import_cpu,
-    .host_release = host_release_cpu,
-    .destroy = destroy_cpu,
-    .fused = 0
+const DeviceBackend cpu_backend = {.name = "cpu",
+                                   .memory_allocate = memory_allocate_cpu,
+                                   .memory_free = memory_free_cpu,
+                                   .upload = upload_cpu,
+                                   .download = download_cpu,
+                                   .run = run_cpu,
+                                   .submit = nothing_pending,
+                                   .wait = nothing_pending,
+                                   .host_import = host_import_cpu,
+                                   .host_release = host_release_cpu,
+                                   .destroy = destroy_cpu,
+                                   .fused = 0
 #define KERNEL(code, name, doc)
 #define FUSED(code, name, doc) | 1ull << KERNEL_##code
 #include "device/kernels.def"

@@ -24,10 +24,10 @@ CpuIsa cpu_isa(void);
 // STATUS_SETTING when TL_ISA names no instruction set, or one that this machine has not.
 Status cpu_isa_check(void) MUST_USE;
 
-// Runs body(context, begin, end) over [0, count) in pieces of at least `grain`, on the worker threads
-// when that pays. Pieces depend on count and grain only, never on the number of threads.
-void cpu_parallel(int64_t count, int64_t grain, void (*body)(void *context, int64_t begin, int64_t end),
-                  void *context);
+// Runs body(context, begin, end) over [0, count) in pieces of at least `grain`, on the worker
+// threads when that pays. Pieces depend on count and grain only, never on the number of threads.
+void cpu_parallel(int64_t count, int64_t grain,
+                  void (*body)(void *context, int64_t begin, int64_t end), void *context);
 int cpu_thread_count(void); // TL_THREADS, else the cores this process may use
 
 // Files in simd/ are compiled once per instruction set; ISA(name) is that set's own name.

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/vulkan/core.h"
-#include "device/vulkan/kernels.h"
+#include "device/vulkan/kernels/kernels.h"
 
 enum { LOOKED_AT_BYTES_MAX = 64 << 10 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/cast.h"
-#include "device/vulkan/kernels.h"
+#include "device/vulkan/kernels/kernels.h"
 
 VulkanReal vulkan_real_of(DType dtype) {
     if (!dtype_is_float(dtype) && !dtype_is_quant(dtype)) return REAL_I64;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "device/vulkan/core.h"
-#include "device/vulkan/kernels.h"
+#include "device/vulkan/kernels/kernels.h"
 
 enum { VULKAN_ALIGNMENT = 256 };
 

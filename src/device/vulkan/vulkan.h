@@ -38,13 +38,14 @@ typedef struct VulkanMemory VulkanMemory;
 enum {
     VULKAN_NEEDS_NOTHING = 0,
     VULKAN_NEEDS_FLOAT64 = 1,
-    VULKAN_NEEDS_FLOAT16 = 2,      // arithmetic; storage of float16 is always there
-    VULKAN_NEEDS_SUBGROUP = 4,     // arithmetic, shuffles, votes and ballots in subgroups
-    VULKAN_NEEDS_DOT_PRODUCT = 8,  // integer dot products
+    VULKAN_NEEDS_FLOAT16 = 2,        // arithmetic; storage of float16 is always there
+    VULKAN_NEEDS_SUBGROUP = 4,       // arithmetic, shuffles, votes and ballots in subgroups
+    VULKAN_NEEDS_DOT_PRODUCT = 8,    // integer dot products
     VULKAN_NEEDS_MATRIX = 16,        // VK_KHR_cooperative_matrix, float16 to float32, in subgroups
     VULKAN_NEEDS_MATRIX_BFLOAT = 32, // the same of bfloat16
-    VULKAN_NEEDS_SUBGROUP_32 = 64, // subgroups of exactly 32
-    VULKAN_NEEDS_IMPORT = 128, // VK_NVX_binary_import; whether it takes a program, vulkan_imports says
+    VULKAN_NEEDS_SUBGROUP_32 = 64,   // subgroups of exactly 32
+    VULKAN_NEEDS_IMPORT =
+        128, // VK_NVX_binary_import; whether it takes a program, vulkan_imports says
 };
 
 typedef struct VulkanFeatures {
@@ -59,8 +60,8 @@ typedef struct VulkanFeatures {
 
 // One row of shaders/kernels.def is one SPIR-V module: a file of shaders/, compiled with defines.
 //     SHADER(name, "file.comp", "-DTYPE=float -DWIDE", VULKAN_NEEDS_...)
-// Rows of files in PTX are programs that devices with VULKAN_NEEDS_IMPORT may take: what is pushed are
-// their parameters, and constants are put into their text.
+// Rows of files in PTX are programs that devices with VULKAN_NEEDS_IMPORT may take: what is pushed
+// are their parameters, and constants are put into their text.
 typedef enum VulkanShader {
 #define SHADER(name, file, defines, needs) SHADER_##name,
 #include "shaders/kernels.def"
@@ -77,7 +78,7 @@ typedef struct VulkanDispatch {
     uint32_t constants[VULKAN_CONSTANTS_MAX];
     uint32_t groups[3];
     uint32_t group_threads; // of imported programs; shaders say it themselves
-    const void *arguments; // copied; NULL for none
+    const void *arguments;  // copied; NULL for none
     size_t arguments_bytes;
     const void *push; // pushed after the address of the arguments
     size_t push_bytes;

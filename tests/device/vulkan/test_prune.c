@@ -1,6 +1,6 @@
 // Modules without what their constants never reach: what is folded, what stays, and that what comes
 // out is a module still, for every shader there is.
-#include "device/vulkan/prune.h"
+#include "device/vulkan/spirv/prune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,63 @@
+// Fills the template of a chat.
+#include "chat/chat.h"
+
+#include "chat/template.h"
+#include "value/convert.h"
+#include "value/object.h"
+
+static Status read_template(const Model *model, Template **out) {
+    const GgufValue *text = gguf_find(model_file(model), "tokenizer.chat_template");
+    if (text && text->type == GGUF_STRING)
+        return template_parse(text->as.string.bytes, text->as.string.length, out);
+    (void)fail(STATUS_KEY, "%s has no template of chats (tokenizer.chat_template)",
+               model_path(model));
+    return fail_help("write the prompt as the model expects it, and call generate");
+}
+
+// The text of a special token; "" when there is none.
+static Value token_text(const Tokenizer *tokenizer, int64_t id) {
+    Text text = {0};
+    Value value = value_string("", 0);
+    if (id >= 0 && tokenizer_decode(tokenizer, &id, 1, false, &text) == STATUS_OK)
+        value = value_string(text_get(&text), text.length);
+    text_free(&text);
+    return value;
+}
+
+static Value one_message(Value content) {
+    Value message = value_dict(), list = value_list(1);
+    dict_set_word(message.as.dict, "role", value_cstring("user"));
+    dict_set_word(message.as.dict, "content", value_retain(content));
+    list_push(list.as.list, message);
+    return list;
+}
+
+static Status check_messages(Value messages) {
+    if (messages.kind == VALUE_STRING) return STATUS_OK;
+    if (messages.kind != VALUE_LIST && messages.kind != VALUE_TUPLE)
+        return fail_kind("messages", "a string or a list of messages", messages);
+    for (size_t i = 0; i < messages.as.list->count; i++) {
+        Value message = messages.as.list->items[i];
+        if (message.kind != VALUE_DICT && message.kind != VALUE_STRUCT)
+            return fail_kind("a message", "a dictionary or struct with role and content", message);
+    }
+    return STATUS_OK;
+}
+
+Status chat_prompt(const Model *model, const Tokenizer *tokenizer, Value messages, bool answer,
+                   Text *out) {
+    Template *template;
+    TRY(check_messages(messages));
+    TRY(read_template(model, &template));
+    bool single = messages.kind == VALUE_STRING;
+    Value variables = value_dict();
+    Dict *dict = variables.as.dict;
+    dict_set_word(dict, "messages", single ? one_message(messages) : value_retain(messages));
+    dict_set_word(dict, "add_generation_prompt", value_bool(answer));
+    dict_set_word(dict, "bos_token", token_text(tokenizer, tokenizer_bos(tokenizer)));
+    dict_set_word(dict, "eos_token", token_text(tokenizer, tokenizer_eos(tokenizer)));
+    Status status = template_render(template, variables, out);
+    value_release(variables);
+    template_free(template);
+    return status;
+}

@@ -1,0 +1,35 @@
+// What the expressions of templates compute: operators, filters, tests, methods and functions on
+// values. Knows no tree.
+#ifndef CHAT_TEMPLATE_VALUES_H
+#define CHAT_TEMPLATE_VALUES_H
+
+#include "value/value.h"
+
+enum { TEMPLATE_ARGUMENTS_MAX = 8 };
+// A file's template may not take all memory or time.
+enum { TEMPLATE_BYTES_MAX = 16 << 20, TEMPLATE_ITEMS_MAX = 100000 };
+
+// Borrowed values; positional ones first, then those with keywords.
+typedef struct TemplateArguments {
+    Value items[TEMPLATE_ARGUMENTS_MAX];
+    const char *keywords[TEMPLATE_ARGUMENTS_MAX]; // NULL: positional
+    size_t count;
+    int line;
+} TemplateArguments;
+
+// Of a dictionary or a struct; undefined when there is none. Borrowed.
+Value template_member(Value object, const char *name);
+// Refuses a text or list that grows beyond what a template may have.
+Status template_check_size(size_t size, size_t size_max, int line) MUST_USE;
+// An undefined value is ABSENT: it is false and prints as nothing.
+bool template_truth(Value value);
+void template_append(Value value, Text *out);
+// Results are new references; failures name the line. The first argument of a filter, a test and a
+// method is what it is applied to.
+Status template_operator(const char *sign, Value left, Value right, int line, Value *out) MUST_USE;
+Status template_filter(const char *name, const TemplateArguments *arguments, Value *out) MUST_USE;
+Status template_test(const char *name, const TemplateArguments *arguments, Value *out) MUST_USE;
+Status template_method(const char *name, const TemplateArguments *arguments, Value *out) MUST_USE;
+Status template_function(const char *name, const TemplateArguments *arguments, Value *out) MUST_USE;
+
+#endif

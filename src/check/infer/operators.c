@@ -1,0 +1,194 @@
+// Operators on facts.
+#include "check/infer/infer.h"
+#include "check/operator_words.h"
+#include "shape/rules.h"
+
+// The operation on tensors; NULL for none.
+static const char *const operations[] = {
+    [OPERATOR_ADD] = "add",         [OPERATOR_SUB] = "sub",     [OPERATOR_MUL] = "mul",
+    [OPERATOR_DIV] = "div",         [OPERATOR_MOD] = "rem",     [OPERATOR_POW] = "pow",
+    [OPERATOR_MATMUL] = "matmul",   [OPERATOR_OUTER] = "outer", [OPERATOR_EQ] = "eq",
+    [OPERATOR_NE] = "ne",           [OPERATOR_LT] = "lt",       [OPERATOR_LE] = "le",
+    [OPERATOR_GT] = "gt",           [OPERATOR_GE] = "ge",       [OPERATOR_APPROX] = "approx_equal",
+    [OPERATOR_IN] = NULL,           [OPERATOR_NOT_IN] = NULL,   [OPERATOR_NEG] = "neg",
+    [OPERATOR_NOT] = "logical_not",
+};
+
+static bool is_comparison(Operator op) {
+    return op >= OPERATOR_EQ && op <= OPERATOR_APPROX;
+}
+
+// --- plain numbers
+
+static const Fact *compare_ints(Inference *in, Operator op, int64_t x, int64_t y) {
+    bool truth = op == OPERATOR_EQ   ? x == y
+                 : op == OPERATOR_NE ? x != y
+                 : op == OPERATOR_LT ? x < y
+                 : op == OPERATOR_LE ? x <= y
+                 : op == OPERATOR_GT ? x > y
+                                     : x >= y;
+    return fact_bool(&in->arena, truth);
+}
+
+// SIZE_UNKNOWN where the operation fails or its result is not known.
+static int64_t compute_ints(Operator op, int64_t x, int64_t y) {
+    int64_t result = SIZE_UNKNOWN;
+    bool known = size_is_known(x) && size_is_known(y);
+    switch (op) {
+    case OPERATOR_ADD: return size_add(x, y);
+    case OPERATOR_MUL: return size_multiply(x, y);
+    case OPERATOR_SUB:
+        if (y == 0) return x;
+        return !known || __builtin_sub_overflow(x, y, &result) ? SIZE_UNKNOWN : result;
+    case OPERATOR_DIV: return known && y != 0 && y != -1 ? x / y : (y == 1 ? x : SIZE_UNKNOWN);
+    case OPERATOR_MOD: return known && y != 0 && y != -1 ? x % y : SIZE_UNKNOWN;
+    case OPERATOR_POW:
+        if (!known || y < 0 || y > 62) return SIZE_UNKNOWN;
+        for (result = 1; y > 0; y--)
+            if (__builtin_mul_overflow(result, x, &result)) return SIZE_UNKNOWN;
+        return result;
+    default: return SIZE_UNKNOWN;
+    }
+}
+
+static const Fact *numbers_apply(Inference *in, Operator op, const Fact *x, const Fact *y) {
+    bool ints = x->kind == FACT_INT && y->kind == FACT_INT;
+    bool known = ints && x->known && y->known;
+    if (is_comparison(op) && op != OPERATOR_APPROX && known)
+        return compare_ints(in, op, x->as.integer, y->as.integer);
+    if (is_comparison(op)) return fact_kind(&in->arena, FACT_BOOL);
+    if (x->kind == FACT_FLOAT || y->kind == FACT_FLOAT) return fact_kind(&in->arena, FACT_FLOAT);
+    // Negative exponents give a float.
+    if (op == OPERATOR_POW && !(known && y->as.integer >= 0)) return &fact_any;
+    if (ints) return fact_int(&in->arena, compute_ints(op, x->as.integer, y->as.integer));
+    return fact_kind(&in->arena, FACT_INT);
+}
+
+// --- tensors
+
+// A number beside tensors, as the rank-0 tensor it amounts to.
+static bool operand_type(const Fact *fact, TensorType *out) {
+    if (fact->kind == FACT_TENSOR) {
+        *out = fact->as.tensor.type;
+        return fact->known;
+    }
+    *out = (TensorType){.dtype = fact->kind == FACT_INT     ? DTYPE_INT64
+                                 : fact->kind == FACT_FLOAT ? DTYPE_FLOAT32
+                                                            : DTYPE_BOOL};
+    return true;
+}
+
+// The dtype of a result; DTYPE_COUNT where an operand's is not known.
+static DType result_dtype(Operator op, const Fact *left, const Fact *right, const TensorType *x,
+                          const TensorType *y) {
+    if (is_comparison(op)) return DTYPE_BOOL;
+    if (x->dtype == DTYPE_COUNT || y->dtype == DTYPE_COUNT) return DTYPE_COUNT;
+    bool x_weak = left->kind != FACT_TENSOR || (x->shape.rank == 0 && y->shape.rank > 0);
+    bool y_weak = right->kind != FACT_TENSOR || (y->shape.rank == 0 && x->shape.rank > 0);
+    DType dtype = dtype_promote(x->dtype, y->dtype);
+    if (x_weak != y_weak) {
+        DType strong = x_weak ? y->dtype : x->dtype, weak = x_weak ? x->dtype : y->dtype;
+        bool wider = dtype_kind(weak) > dtype_kind(strong);
+        dtype =
+            !wider ? strong : (dtype_kind(weak) == DTYPE_KIND_FLOAT ? DTYPE_FLOAT32 : DTYPE_INT64);
+    }
+    if (op == OPERATOR_DIV) return dtype_floating(dtype);
+    return dtype == DTYPE_BOOL ? DTYPE_INT64 : (dtype_is_quant(dtype) ? DTYPE_COUNT : dtype);
+}
+
+static const Fact *tensors_apply(Inference *in, const Node *node, Operator op, const Operand *left,
+                                 const Operand *right) {
+    TensorType x, y;
+    bool known = operand_type(left->fact, &x);
+    if (!operand_type(right->fact, &y) || !known) {
+        DType dtype = is_comparison(op) ? DTYPE_BOOL : DTYPE_COUNT;
+        return fact_tensor(&in->arena, dtype, NULL);
+    }
+    Shape shape;
+    Status status = op == OPERATOR_MATMUL  ? shape_matmul("matmul", &x, &y, &shape)
+                    : op == OPERATOR_OUTER ? shape_outer(&x, &y, &shape)
+                                           : shape_broadcast(operations[op], &x, &y, &shape);
+    if (status != STATUS_OK) {
+        Operand operands[2] = {*left, *right};
+        infer_report(in, node->span, operands, 2);
+        return &fact_any;
+    }
+    return fact_tensor(&in->arena, result_dtype(op, left->fact, right->fact, &x, &y), &shape);
+}
+
+// --- everything else
+
+static const Fact *fail_kinds(Inference *in, const Node *node, Operator op, const Operand *left,
+                              const Operand *right) {
+    Operand operands[2] = {*left, right ? *right : (Operand){.fact = &fact_any}};
+    (void)operator_fail_kinds(op, fact_kind_name(left->fact),
+                              right ? fact_kind_name(right->fact) : NULL);
+    infer_report(in, node->span, operands, right ? 2 : 1);
+    return &fact_any;
+}
+
+// Kinds that no arithmetic takes, whatever stands beside them.
+static bool never_calculates(const Fact *fact) {
+    return fact->kind == FACT_NONE || fact->kind == FACT_DICT || fact->kind == FACT_STRUCT ||
+           fact->kind == FACT_FUNCTION || fact->kind == FACT_BUILTIN;
+}
+
+static bool kinds_clash(Operator op, const Fact *x, const Fact *y) {
+    if (x->kind == FACT_ANY || y->kind == FACT_ANY) return false;
+    if (op == OPERATOR_EQ || op == OPERATOR_NE || op == OPERATOR_IN || op == OPERATOR_NOT_IN)
+        return false;
+    if (never_calculates(x) || never_calculates(y)) return true;
+    bool text = x->kind == FACT_STRING, other = y->kind == FACT_STRING;
+    if (!text && !other) return false;
+    if (op == OPERATOR_MUL) return text && other; // a number repeats it
+    bool joins = op == OPERATOR_ADD || (op >= OPERATOR_LT && op <= OPERATOR_GE);
+    return !joins || text != other;
+}
+
+static const Fact *known_result(Inference *in, Operator op, const Fact *x, const Fact *y) {
+    if (op == OPERATOR_EQ || op == OPERATOR_NE || op == OPERATOR_IN || op == OPERATOR_NOT_IN ||
+        is_comparison(op)) {
+        bool certain = x->kind != FACT_ANY && y->kind != FACT_ANY && x->kind != FACT_TENSOR &&
+                       y->kind != FACT_TENSOR;
+        return certain || op == OPERATOR_IN || op == OPERATOR_NOT_IN
+                   ? fact_kind(&in->arena, FACT_BOOL)
+                   : &fact_any;
+    }
+    if (op == OPERATOR_ADD && x->kind == y->kind && x->kind == FACT_STRING)
+        return fact_kind(&in->arena, FACT_STRING);
+    return &fact_any;
+}
+
+const Fact *infer_operator(Inference *in, const Node *node, Operator op, const Operand *left,
+                           const Operand *right) {
+    const Fact *x = left->fact, *y = right ? right->fact : NULL;
+    if (!y) {
+        if (x->kind == FACT_TENSOR)
+            return x->as.tensor.values
+                       ? fact_tensor(&in->arena, x->as.tensor.type.dtype, &x->as.tensor.type.shape)
+                       : x;
+        if (op == OPERATOR_NEG && x->kind == FACT_INT && x->known)
+            return fact_int(&in->arena, x->as.integer == INT64_MIN ? SIZE_UNKNOWN : -x->as.integer);
+        if (op == OPERATOR_NEG && x->kind == FACT_INT) return fact_kind(&in->arena, FACT_INT);
+        if (op == OPERATOR_NEG && x->kind == FACT_FLOAT) return fact_kind(&in->arena, FACT_FLOAT);
+        if (op == OPERATOR_NOT && x->kind == FACT_BOOL)
+            return x->known ? fact_bool(&in->arena, !x->as.integer) : x;
+        bool clash = op == OPERATOR_NEG && (never_calculates(x) || x->kind == FACT_STRING);
+        return clash ? fail_kinds(in, node, op, left, NULL) : &fact_any;
+    }
+    if (kinds_clash(op, x, y)) return fail_kinds(in, node, op, left, right);
+    // A bool equals no number; beside a tensor it may be an element or not.
+    bool equality = op == OPERATOR_EQ || op == OPERATOR_NE;
+    if (equality && (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL) && x->kind != FACT_ANY &&
+        y->kind != FACT_ANY)
+        return x->kind == FACT_TENSOR || y->kind == FACT_TENSOR ? &fact_any
+                                                                : fact_kind(&in->arena, FACT_BOOL);
+    bool tensor = x->kind == FACT_TENSOR || y->kind == FACT_TENSOR;
+    bool x_fits = x->kind == FACT_TENSOR || fact_is_number(x);
+    bool y_fits = y->kind == FACT_TENSOR || fact_is_number(y);
+    bool matrices = op == OPERATOR_MATMUL || op == OPERATOR_OUTER;
+    if (operations[op] && x_fits && y_fits && (tensor || matrices))
+        return tensors_apply(in, node, op, left, right);
+    if (operations[op] && x_fits && y_fits) return numbers_apply(in, op, x, y);
+    return known_result(in, op, x, y);
+}

@@ -1,0 +1,286 @@
+// REDUCE: one dispatch where there are many results, parts that are joined where there are few.
+#include <math.h>
+#include <string.h>
+
+#include "device/vulkan/kernels/kernels.h"
+
+enum {
+    GROUP = 256,
+    WIDTH = 4,               // numbers that a thread reads at once
+    EACH = 4,                // items that a thread asks for at once
+    EACH_TWICE = 16,         // the same of rows that are folded twice, and then read once
+    ELEMENTS_MANY = 1 << 20, // for which that is worth more of a shader
+    COLUMNS_WIDE = 32,       // threads beside each other, where rows are columns
+    PARTS_JOINED = 4,        // a thread reads so many times fewer parts than items
+    PART_ITEMS = 8,          // that a thread has of a part, at least
+    GROUPS_ENOUGH = 512,     // workgroups that fill a large device
+};
+
+// The numbers are reduce.comp's.
+typedef enum Fold {
+    FOLD_SUM,
+    FOLD_SUM_ABS,
+    FOLD_SUM_SQUARE,
+    FOLD_COUNT_NONZERO,
+    FOLD_SUM_EXP,
+    FOLD_SUM_DEVIATION,
+    FOLD_PROD,
+    FOLD_MAX,
+    FOLD_MIN,
+    FOLD_NONE,
+} Fold;
+typedef enum Finish {
+    FINISH_KEEP,
+    FINISH_ANY,
+    FINISH_ALL,
+    FINISH_LOG_SUM,
+    FINISH_MEAN,
+    FINISH_VARIANCE,
+    FINISH_PARAMETER,
+} Finish;
+
+typedef struct Plan {
+    Fold first, second;
+    Finish finish;
+    bool in_floats;
+    double of_nothing;
+} Plan;
+
+static const Plan plans[] = {
+    [REDUCE_SUM] = {FOLD_NONE, FOLD_SUM, FINISH_KEEP, false, 0},
+    [REDUCE_PROD] = {FOLD_NONE, FOLD_PROD, FINISH_KEEP, false, 1},
+    [REDUCE_MAX] = {FOLD_NONE, FOLD_MAX, FINISH_KEEP, false, -(double)INFINITY},
+    [REDUCE_MIN] = {FOLD_NONE, FOLD_MIN, FINISH_KEEP, false, (double)INFINITY},
+    [REDUCE_ANY] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_ANY, false, 0},
+    [REDUCE_ALL] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_ALL, false, 1},
+    [REDUCE_SUM_ABS] = {FOLD_NONE, FOLD_SUM_ABS, FINISH_KEEP, false, 0},
+    [REDUCE_SUM_SQUARE] = {FOLD_NONE, FOLD_SUM_SQUARE, FINISH_KEEP, false, 0},
+    [REDUCE_COUNT_NONZERO] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_KEEP, false, 0},
+    [REDUCE_LOGSUMEXP] = {FOLD_MAX, FOLD_SUM_EXP, FINISH_LOG_SUM, true, -(double)INFINITY},
+    [REDUCE_MEAN] = {FOLD_NONE, FOLD_SUM, FINISH_MEAN, true, (double)NAN},
+    [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, FINISH_VARIANCE, true, (double)NAN},
+};
+
+typedef struct ReducePush {
+    uint64_t in, out, partials, parameters, results, count, parts, part, lanes, correction;
+} ReducePush;
+
+typedef struct Reduction {
+    Device *device;
+    const KernelCall *call;
+    const Plan *plan;
+    VulkanReal real;
+    VulkanRows rows;
+    bool columns;
+    uint32_t width; // numbers of an item: of a row, or of rows beside each other
+    ReducePush push;
+    TensorView partials, parameters; // scratch, where the rows are in parts
+} Reduction;
+
+// The smallest or largest number of a whole-number type: the extreme of nothing.
+static int64_t whole_limit(DType dtype, bool largest) {
+    if (dtype == DTYPE_BOOL) return largest;
+    if (dtype == DTYPE_UINT8) return largest ? UINT8_MAX : 0;
+    int64_t top = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(dtype)));
+    return largest ? top : -top - 1;
+}
+
+static Status fill_nothing(Device *device, const KernelCall *call) {
+    const TensorView *out = call->outputs[0];
+    int op = call->options.op;
+    Scalar value = {.dtype = DTYPE_FLOAT64, .as.f = plans[op].of_nothing};
+    if (!dtype_is_float(out->dtype) && (op == REDUCE_MAX || op == REDUCE_MIN))
+        value = (Scalar){.dtype = DTYPE_INT64, .as.i = whole_limit(out->dtype, op == REDUCE_MIN)};
+    KernelCall fill = {.kernel = KERNEL_FILL,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .inputs = {{.scalar = value}},
+                       .outputs = {out},
+                       .op_name = call->op_name};
+    return vulkan_kernel_FILL(device, &fill);
+}
+
+// Rows beside each other can be read WIDTH at once.
+static bool has_wide_columns(const VulkanRows *rows, const TensorView *in) {
+    const Walk *kept = &rows->kept, *row = &rows->row;
+    if (kept->dims[kept->rank - 1] % WIDTH != 0) return false;
+    if (vulkan_address(in) % (WIDTH * dtype_size(in->dtype)) != 0) return false;
+    for (int d = 0; d < kept->rank - 1; d++)
+        if (kept->strides[1][d] % WIDTH != 0) return false;
+    for (int d = 0; d < row->rank; d++)
+        if (row->strides[1][d] % WIDTH != 0) return false;
+    return true;
+}
+
+static void choose_shape(Reduction *r) {
+    const TensorView *in = r->call->inputs[0].view;
+    r->columns = vulkan_rows_in_columns(&r->rows);
+    bool wide = r->columns ? has_wide_columns(&r->rows, in) : vulkan_rows_vector(&r->rows, 1);
+    r->width = wide ? WIDTH : 1;
+    uint64_t items = r->columns ? r->rows.count : r->rows.count / r->width;
+    uint64_t units = r->columns ? r->rows.results / r->width : r->rows.results;
+    uint32_t most = GROUP, beside = 1;
+    while (r->columns && beside < COLUMNS_WIDE && beside < units) beside *= 2;
+    r->push.lanes = vulkan_row_lanes(items, most / beside);
+    if (r->plan->first == FOLD_NONE) return;
+    while (r->push.lanes * 2 <= most / beside && r->push.lanes * EACH_TWICE < items)
+        r->push.lanes *= 2;
+}
+
+static uint64_t count_groups(const Reduction *r, uint64_t lanes, uint32_t width) {
+    uint64_t per_group = GROUP / lanes, units = r->push.results / (r->columns ? width : 1);
+    return (units + per_group - 1) / per_group;
+}
+
+static void choose_parts(Reduction *r) {
+    uint64_t count = r->push.count, groups = count_groups(r, r->push.lanes, r->width);
+    uint64_t least = r->push.lanes * PART_ITEMS * (r->columns ? 1 : r->width);
+    uint64_t parts = groups >= GROUPS_ENOUGH ? 1 : GROUPS_ENOUGH / groups;
+    if (parts > count / least) parts = count / least;
+    if (parts < 2 || r->push.results * parts > UINT32_MAX) parts = 1;
+    uint64_t part = (count + parts - 1) / parts;
+    part = (part + WIDTH - 1) / WIDTH * WIDTH; // vectors do not straddle parts
+    r->push.part = part;
+    r->push.parts = (count + part - 1) / part;
+}
+
+typedef struct Pass {
+    Fold first, second;
+    Finish finish;
+    uint32_t stage;
+} Pass;
+
+static uint32_t each_of(const Reduction *r, Pass pass) {
+    if (pass.stage == 2 || r->push.results * r->push.count < ELEMENTS_MANY) return 1;
+    return pass.first == FOLD_NONE ? EACH : EACH_TWICE;
+}
+
+// Stages differ in what they read and write, not in what they leave alone: fewer pipelines.
+static uint32_t ranks_of(const Reduction *r, Pass pass) {
+    return pass.stage == 2 ? r->rows.ranks & 15u : r->rows.ranks; // those of what is kept
+}
+
+static uint32_t dtypes_of(const Reduction *r, Pass pass) {
+    uint32_t in = r->call->inputs[0].view->dtype, out = r->call->outputs[0]->dtype;
+    bool writes = pass.stage != 1 && pass.finish != FINISH_PARAMETER;
+    return (pass.stage == 2 ? 0 : in) | (writes ? out : 0) << 4;
+}
+
+static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
+    const TensorView *in = r->call->inputs[0].view, *out = r->call->outputs[0];
+    uint32_t width = r->width;
+    uint64_t repeats = pass.stage == 1 ? push.parts : 1;
+    if (pass.stage == 2) {
+        width = 1;
+        push.lanes = vulkan_row_lanes(push.parts * PARTS_JOINED, GROUP);
+    }
+    VulkanDispatch dispatch = {
+        .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
+        .n_constants = 7,
+        .constants = {ranks_of(r, pass),
+                      (uint32_t)pass.first | (uint32_t)pass.second << 4 |
+                          (uint32_t)pass.finish << 8,
+                      dtypes_of(r, pass), pass.stage, r->columns, width, each_of(r, pass)},
+        .arguments = &r->rows.arguments,
+        .arguments_bytes = sizeof r->rows.arguments,
+        .push = &push,
+        .push_bytes = sizeof push,
+        .cost = pass.stage == 2 ? push.results * push.parts : push.results * push.count,
+    };
+    vulkan_groups_for(r->device, &dispatch, count_groups(r, push.lanes, width) * repeats, 1);
+    if (pass.stage == 2) {
+        vulkan_reads(&dispatch, &r->partials);
+        if (pass.finish == FINISH_PARAMETER) {
+            vulkan_writes(&dispatch, &r->parameters);
+        } else {
+            if (push.parameters) vulkan_reads(&dispatch, &r->parameters);
+            vulkan_writes(&dispatch, out);
+        }
+    } else {
+        vulkan_reads(&dispatch, in);
+        if (pass.stage == 1 && push.parameters) vulkan_reads(&dispatch, &r->parameters);
+        vulkan_writes(&dispatch, pass.stage == 1 ? &r->partials : out);
+    }
+    return vulkan_dispatch(r->device, &dispatch);
+}
+
+static Status run_parts(Reduction *r) {
+    const Plan *plan = r->plan;
+    ReducePush push = r->push;
+    push.partials = vulkan_address(&r->partials);
+    push.parameters = 0;
+    if (plan->first != FOLD_NONE) {
+        TRY(run_pass(r, (Pass){FOLD_NONE, plan->first, FINISH_KEEP, 1}, push));
+        push.parameters = vulkan_address(&r->parameters);
+        TRY(run_pass(r, (Pass){plan->first, plan->first, FINISH_PARAMETER, 2}, push));
+    }
+    TRY(run_pass(r, (Pass){plan->first, plan->second, FINISH_KEEP, 1}, push));
+    return run_pass(r, (Pass){plan->first, plan->second, plan->finish, 2}, push);
+}
+
+static Status reduce_in_parts(Reduction *r) {
+    int64_t results = (int64_t)r->push.results, parts = (int64_t)r->push.parts;
+    TRY(vulkan_scratch(r->device, DTYPE_INT64, results * parts, &r->partials));
+    Status status = vulkan_scratch(r->device, DTYPE_INT64, results, &r->parameters);
+    if (status == STATUS_OK) {
+        status = run_parts(r);
+        buffer_release(r->parameters.buffer);
+    }
+    buffer_release(r->partials.buffer);
+    return status;
+}
+
+static VulkanReal reduction_real(Device *device, const KernelCall *call, const Plan *plan) {
+    VulkanReal real = vulkan_real_of(call->inputs[0].view->dtype);
+    if (real == REAL_I64 && plan->in_floats)
+        real = vulkan_has_float64(device) ? REAL_F64 : REAL_F32;
+    return call->outputs[0]->dtype == DTYPE_FLOAT64 ? REAL_F64 : real;
+}
+
+Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    ASSERT((size_t)call->options.op < sizeof plans / sizeof *plans);
+    if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
+    if (view_count(out) == 0) return STATUS_OK;
+    if (view_count(in) == 0) return fill_nothing(device, call);
+    Reduction r = {.device = device, .call = call, .plan = &plans[call->options.op]};
+    r.real = reduction_real(device, call, r.plan);
+    vulkan_rows_prepare(&(RowViews){.kept = {out, in},
+                                    .row = {NULL, in},
+                                    .kept_rank = out->rank,
+                                    .row_first = out->rank,
+                                    .row_rank = in->rank},
+                        &r.rows);
+    TRY(vulkan_rows_check(device, call, &r.rows));
+    r.push = (ReducePush){.in = vulkan_address(in),
+                          .out = vulkan_address(out),
+                          .results = r.rows.results,
+                          .count = r.rows.count,
+                          .correction = vulkan_real_bits(call->options.scalars[0], r.real)};
+    choose_shape(&r);
+    choose_parts(&r);
+    if (r.push.parts > 1) return reduce_in_parts(&r);
+    return run_pass(&r, (Pass){r.plan->first, r.plan->second, r.plan->finish, 0}, r.push);
+}
+
+Status vulkan_add_parts(Device *device, const KernelCall *call, const TensorView *parts,
+                        const TensorView *out) {
+    int64_t count = view_count(out);
+    TensorView sums = *out, terms = *parts;
+    sums.rank = 1;
+    sums.dims[0] = count;
+    sums.strides[0] = 1;
+    terms.rank = 2;
+    terms.dims[0] = count;
+    terms.dims[1] = view_count(parts) / count;
+    terms.strides[0] = 1;
+    terms.strides[1] = count;
+    KernelCall reduce = {.kernel = KERNEL_REDUCE,
+                         .n_inputs = 1,
+                         .n_outputs = 1,
+                         .inputs = {{.view = &terms}},
+                         .outputs = {&sums},
+                         .options = {.op = REDUCE_SUM, .count = 1},
+                         .op_name = call->op_name};
+    return vulkan_kernel_REDUCE(device, &reduce);
+}

@@ -1,0 +1,379 @@
+// Annotations at run time: kinds, dtype families, ranks and dimensions; symbols bind per call.
+#include "eval/annotations.h"
+
+#include "check/types.h"
+#include "eval/structs.h"
+#include "tensor/op.h"
+#include "tensor/view.h"
+#include "value/convert.h"
+#include "value/format.h"
+
+typedef struct DimensionCode {
+    int64_t number;               // -1: any, or a symbol
+    int slot;                     // of the symbol in the frame; -1: none
+    bool captured;                // the symbol's slot holds a cell
+    int same_as;                  // an earlier dimension of the same name in this annotation, or -1
+    const VariableCode *variable; // an int in it is the size; NULL: there is none
+    const char *name;
+} DimensionCode;
+
+struct Annotation {
+    enum { ANNOTATION_WORD, ANNOTATION_TENSOR, ANNOTATION_STRUCT, ANNOTATION_TUPLE } kind;
+    TypeWord word;
+    bool optional, any_dtype;
+    DType dtype;
+    int rank;
+    DimensionCode dimensions[RANK_MAX];
+    const StructCode *structure;
+    const Annotation **members;
+    size_t member_count;
+    const char *text; // as written
+};
+
+static void lower_dimension(Lowering *lowering, Annotation *annotation, const TypeNode *type,
+                            int index) {
+    const Dimension *dimension = &type->dimensions[index];
+    DimensionCode *code = &annotation->dimensions[index];
+    *code = (DimensionCode){.number = -1, .slot = -1, .same_as = -1};
+    if (dimension->kind == DIMENSION_NUMBER) code->number = dimension->number;
+    if (dimension->kind != DIMENSION_NAME) return;
+    code->name = lower_word(lowering, &dimension->name);
+    if (dimension->variable)
+        code->variable = lower_variable(lowering, dimension->variable, dimension->name.span);
+    if (dimension->binding) {
+        code->slot = dimension->binding->slot;
+        code->captured = dimension->binding->captured;
+        return;
+    }
+    for (int i = 0; i < index; i++)
+        if (annotation->dimensions[i].name &&
+            strcmp(annotation->dimensions[i].name, code->name) == 0)
+            code->same_as = i;
+}
+
+static void lower_named(Lowering *lowering, Annotation *annotation, const TypeNode *type) {
+    if (type->binding) {
+        annotation->kind = ANNOTATION_STRUCT;
+        annotation->structure = struct_of_binding(lowering, type->binding);
+    } else if (!type_word_find(type->name.text, &annotation->word)) {
+        annotation->word = TYPE_WORD_ANY; // a type parameter
+    }
+}
+
+static void lower_tensor_type(Lowering *lowering, Annotation *annotation, const TypeNode *type) {
+    annotation->kind = ANNOTATION_TENSOR;
+    annotation->any_dtype = !dtype_find(type->name.text, type->name.length, &annotation->dtype);
+    if (annotation->any_dtype) annotation->dtype = DTYPE_FLOAT32;
+    annotation->rank = (int)type->dimension_count; // check/ allows RANK_MAX
+    ASSERT(annotation->rank <= RANK_MAX);
+    for (int i = 0; i < annotation->rank; i++) lower_dimension(lowering, annotation, type, i);
+}
+
+const Annotation *lower_annotation(Lowering *lowering, const TypeNode *type) {
+    if (!type) return NULL;
+    Annotation *annotation = lower_array(lowering, 1, sizeof *annotation);
+    annotation->optional = type->optional;
+    size_t length;
+    const char *text = source_text(type->span, &length);
+    annotation->text = arena_copy_string(lowering->arena, text, length);
+    if (type->kind == TYPE_NAMED) lower_named(lowering, annotation, type);
+    if (type->kind == TYPE_TENSOR) lower_tensor_type(lowering, annotation, type);
+    if (type->kind == TYPE_TUPLE) {
+        annotation->kind = ANNOTATION_TUPLE;
+        annotation->member_count = type->argument_count;
+        annotation->members =
+            lower_array(lowering, type->argument_count, sizeof *annotation->members);
+        for (size_t i = 0; i < type->argument_count; i++)
+            annotation->members[i] = lower_annotation(lowering, type->arguments[i]);
+    }
+    return annotation;
+}
+
+bool annotation_is_void(const Annotation *annotation) {
+    return annotation->kind == ANNOTATION_WORD &&
+           (annotation->word == TYPE_WORD_NONE || annotation->word == TYPE_WORD_ANY);
+}
+
+bool annotation_is_tensor(const Annotation *annotation) {
+    return annotation->kind == ANNOTATION_TENSOR;
+}
+
+bool annotation_is_plain_word(const Annotation *annotation) {
+    return annotation->kind == ANNOTATION_WORD &&
+           !dtype_find(annotation->text, strlen(annotation->text), &(DType){0});
+}
+
+static Status fail_type(const Annotation *annotation, Value value, const char *what) {
+    if (value.kind == VALUE_NONE)
+        return fail(STATUS_TYPE, "%s must be %s, but there is no value", what, annotation->text);
+    return fail(STATUS_TYPE, "%s must be %s, but it is %s", what, annotation->text,
+                value_text(value).text);
+}
+
+// The size that a dimension must have, or -1 when it may be anything so far.
+static int64_t dimension_wanted(Frame *frame, const Annotation *annotation, int index,
+                                const Shape *shape) {
+    const DimensionCode *dimension = &annotation->dimensions[index];
+    if (dimension->number >= 0) return dimension->number;
+    if (dimension->variable) {
+        const Value *place = variable_peek(frame, dimension->variable);
+        if (place && place->kind == VALUE_INT) return place->as.integer;
+    }
+    if (dimension->same_as >= 0) return shape->dims[dimension->same_as];
+    if (dimension->slot < 0) return -1;
+    Value bound = frame->slots[dimension->slot];
+    if (bound.kind == VALUE_CELL) bound = bound.as.cell->value;
+    return bound.kind == VALUE_INT ? bound.as.integer : -1;
+}
+
+static void dimension_bind(Frame *frame, const DimensionCode *dimension, int64_t size) {
+    if (dimension->slot < 0) return;
+    Value *slot = &frame->slots[dimension->slot];
+    if (slot->kind != VALUE_ABSENT) return;
+    *slot = dimension->captured ? value_cell(value_int(size)) : value_int(size);
+}
+
+static Status fail_dimension(const Annotation *annotation, const Tensor *tensor, int index,
+                             int64_t wanted, const char *what) {
+    const DimensionCode *dimension = &annotation->dimensions[index];
+    TypeName actual = tensor_type_name(tensor);
+    if (dimension->name)
+        return fail(STATUS_SHAPE,
+                    "%s must be %s, but it is %s: dimension %d is %lld and %s is %lld", what,
+                    annotation->text, actual.text, index, (long long)tensor->view.dims[index],
+                    dimension->name, (long long)wanted);
+    return fail(STATUS_SHAPE, "%s must be %s, but it is %s: dimension %d is %lld", what,
+                annotation->text, actual.text, index, (long long)tensor->view.dims[index]);
+}
+
+static Status check_dimensions(Frame *frame, const Annotation *annotation, const Tensor *tensor,
+                               const char *what) {
+    Shape shape = tensor_shape(tensor);
+    if (shape.rank != annotation->rank)
+        return fail(STATUS_SHAPE, "%s must be %s, but it is %s: it has %d dimension%s, not %d",
+                    what, annotation->text, tensor_type_name(tensor).text, shape.rank,
+                    shape.rank == 1 ? "" : "s", annotation->rank);
+    for (int i = 0; i < shape.rank; i++) {
+        int64_t wanted = dimension_wanted(frame, annotation, i, &shape);
+        if (wanted >= 0 && wanted != shape.dims[i])
+            return fail_dimension(annotation, tensor, i, wanted, what);
+        dimension_bind(frame, &annotation->dimensions[i], shape.dims[i]);
+    }
+    return STATUS_OK;
+}
+
+// Any float or quantised dtype satisfies a float annotation; ints likewise; bool only itself.
+static bool same_family(DType declared, DType actual) {
+    DTypeKind kind = dtype_kind(actual);
+    switch (dtype_kind(declared)) {
+    case DTYPE_KIND_FLOAT:
+    case DTYPE_KIND_QUANT: return kind == DTYPE_KIND_FLOAT || kind == DTYPE_KIND_QUANT;
+    case DTYPE_KIND_INT: return kind == DTYPE_KIND_INT;
+    case DTYPE_KIND_BOOL: return kind == DTYPE_KIND_BOOL;
+    }
+    return false;
+}
+
+static Status check_tensor(Frame *frame, const Annotation *annotation, Value *value,
+                           const char *what) {
+    if (value->kind != VALUE_TENSOR) {
+        if (annotation->rank != 0 || !value_is_number(*value))
+            return fail_type(annotation, *value, what);
+        return STATUS_OK; // a plain number serves as a rank-0 tensor
+    }
+    const Tensor *tensor = value->as.tensor;
+    if (!annotation->any_dtype && !same_family(annotation->dtype, tensor_dtype(tensor)))
+        return fail(STATUS_DTYPE, "%s must be %s, but it is %s", what, annotation->text,
+                    tensor_type_name(tensor).text);
+    return check_dimensions(frame, annotation, tensor, what);
+}
+
+static Status check_float(const Annotation *annotation, Value *value, const char *what) {
+    if (value->kind == VALUE_INT) *value = value_float((double)value->as.integer);
+    if (value->kind == VALUE_FLOAT) return STATUS_OK;
+    if (value->kind != VALUE_TENSOR || tensor_rank(value->as.tensor) != 0)
+        return fail_type(annotation, *value, what);
+    if (dtype_kind(tensor_dtype(value->as.tensor)) == DTYPE_KIND_FLOAT) return STATUS_OK;
+    Tensor *cast;
+    TRY(tensor_cast(value->as.tensor, DTYPE_FLOAT32, &cast));
+    value_release(*value);
+    *value = value_tensor(cast);
+    return STATUS_OK;
+}
+
+static Status check_int(const Annotation *annotation, Value *value, const char *what) {
+    if (value->kind == VALUE_INT) return STATUS_OK;
+    if (!value_is_number(*value)) return fail_type(annotation, *value, what);
+    int64_t number;
+    TRY(value_to_int(*value, what, &number));
+    value_release(*value);
+    *value = value_int(number);
+    return STATUS_OK;
+}
+
+static Status check_bool(const Annotation *annotation, Value *value, const char *what) {
+    if (value->kind == VALUE_BOOL) return STATUS_OK;
+    if (value->kind == VALUE_TENSOR && tensor_rank(value->as.tensor) == 0 &&
+        tensor_dtype(value->as.tensor) == DTYPE_BOOL)
+        return STATUS_OK;
+    return fail_type(annotation, *value, what);
+}
+
+static bool is_handle(Value value, const char *name) {
+    return value.kind == VALUE_HANDLE && strcmp(value.as.handle->type->name, name) == 0;
+}
+
+static bool word_accepts(TypeWord word, Value value) {
+    switch (word) {
+    case TYPE_WORD_STRING: return value.kind == VALUE_STRING;
+    case TYPE_WORD_TENSOR: return value.kind == VALUE_TENSOR || value_is_number(value);
+    case TYPE_WORD_LIST: return value.kind == VALUE_LIST || value.kind == VALUE_TENSOR;
+    case TYPE_WORD_TUPLE: return value.kind == VALUE_TUPLE;
+    case TYPE_WORD_DICT: return value.kind == VALUE_DICT;
+    case TYPE_WORD_FUNCTION:
+        return value.kind == VALUE_FUNCTION || value.kind == VALUE_BUILTIN ||
+               value.kind == VALUE_TYPE ||
+               (value.kind == VALUE_HANDLE && value.as.handle->type->call);
+    case TYPE_WORD_RANGE: return value.kind == VALUE_RANGE;
+    case TYPE_WORD_MODEL: return is_handle(value, "model");
+    case TYPE_WORD_TOKENIZER: return is_handle(value, "tokenizer");
+    case TYPE_WORD_CACHE: return is_handle(value, "KVCache");
+    case TYPE_WORD_BUFFER: return value.kind == VALUE_HANDLE;
+    default: return true;
+    }
+}
+
+static Status check_word(const Annotation *annotation, Value *value, const char *what) {
+    switch (annotation->word) {
+    case TYPE_WORD_INT: return check_int(annotation, value, what);
+    case TYPE_WORD_FLOAT: return check_float(annotation, value, what);
+    case TYPE_WORD_BOOL: return check_bool(annotation, value, what);
+    case TYPE_WORD_NONE: // a function without a value: what its last expression made goes
+        value_release(*value);
+        *value = value_none();
+        return STATUS_OK;
+    default:
+        return word_accepts(annotation->word, *value) ? STATUS_OK
+                                                      : fail_type(annotation, *value, what);
+    }
+}
+
+static Status check_members(Frame *frame, const Annotation *annotation, Value *value,
+                            const char *what) {
+    if (value->kind != VALUE_TUPLE || value->as.list->count != annotation->member_count)
+        return fail_type(annotation, *value, what);
+    for (size_t i = 0; i < annotation->member_count; i++) {
+        Text member = {0};
+        text_format(&member, "member %zu of %s", i, what);
+        Status status = annotation_check(frame, annotation->members[i], &value->as.list->items[i],
+                                         text_get(&member));
+        text_free(&member);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+Status annotation_check(Frame *frame, const Annotation *annotation, Value *value,
+                        const char *what) {
+    if (annotation->optional && value->kind == VALUE_NONE) return STATUS_OK;
+    switch (annotation->kind) {
+    case ANNOTATION_WORD: return check_word(annotation, value, what);
+    case ANNOTATION_TENSOR: return check_tensor(frame, annotation, value, what);
+    case ANNOTATION_TUPLE: return check_members(frame, annotation, value, what);
+    case ANNOTATION_STRUCT:
+        if (value->kind == VALUE_STRUCT && value->as.instance->type == &annotation->structure->type)
+            return STATUS_OK;
+        return fail_type(annotation, *value, what);
+    }
+    return STATUS_OK;
+}
+
+// The declared shape where `?` and unbound names take the tensor's size (same rank), or its place.
+static bool shape_declared(Frame *frame, const Annotation *annotation, const Tensor *tensor,
+                           Shape *out) {
+    Shape actual = tensor_shape(tensor);
+    *out = (Shape){.rank = annotation->rank};
+    int64_t known = 1;
+    int open = -1;
+    for (int i = 0; i < annotation->rank; i++) {
+        out->dims[i] = dimension_wanted(frame, annotation, i, out);
+        if (out->dims[i] >= 0) {
+            if (__builtin_mul_overflow(known, out->dims[i], &known)) return false;
+        } else if (annotation->rank == actual.rank) {
+            out->dims[i] = actual.dims[i];
+            known *= actual.dims[i];
+        } else if (open < 0) {
+            open = i;
+        } else {
+            return false;
+        }
+    }
+    int64_t count = tensor_count(tensor);
+    if (open < 0) return known == count;
+    if (known == 0 || count % known != 0) return false;
+    out->dims[open] = count / known;
+    return true;
+}
+
+static Status convert_tensor(Frame *frame, const Annotation *annotation, Tensor *tensor,
+                             const char *what, Tensor **out) {
+    Shape shape;
+    if (!shape_declared(frame, annotation, tensor, &shape))
+        return fail(STATUS_SHAPE, "%s is declared as %s, but its value is %s", what,
+                    annotation->text, tensor_type_name(tensor).text);
+    for (int i = 0; i < annotation->rank; i++)
+        dimension_bind(frame, &annotation->dimensions[i], shape.dims[i]);
+    Tensor *cast;
+    if (annotation->any_dtype || annotation->dtype == tensor_dtype(tensor)) {
+        cast = tensor_retain(tensor); // a parameter stays itself
+    } else {
+        TRY(tensor_cast(tensor, annotation->dtype, &cast));
+    }
+    Shape actual = tensor_shape(cast);
+    bool same = actual.rank == shape.rank &&
+                memcmp(actual.dims, shape.dims, sizeof(int64_t) * (size_t)shape.rank) == 0;
+    Status status = same ? STATUS_OK : tensor_reshape(cast, &shape, out);
+    if (same)
+        *out = cast;
+    else
+        tensor_release(cast);
+    return status;
+}
+
+Value annotation_convert(Frame *frame, const Annotation *annotation, Value value,
+                         const char *what) {
+    bool convert = annotation->kind == ANNOTATION_TENSOR &&
+                   !(annotation->optional && value.kind == VALUE_NONE);
+    Status status = STATUS_OK;
+    if (convert) {
+        Tensor *given, *converted;
+        status = value_to_tensor(value, what, &given);
+        if (status == STATUS_OK) {
+            status = convert_tensor(frame, annotation, given, what, &converted);
+            tensor_release(given);
+        }
+        if (status == STATUS_OK) {
+            value_release(value);
+            return value_tensor(converted);
+        }
+    } else {
+        status = annotation_check(frame, annotation, &value, what);
+    }
+    if (status == STATUS_OK) return value;
+    value_release(value);
+    return value_fail();
+}
+
+Status annotation_shape(Frame *frame, const Annotation *annotation, const char *what, Shape *shape,
+                        DType *dtype) {
+    *shape = (Shape){.rank = annotation->rank};
+    *dtype = annotation->dtype;
+    for (int i = 0; i < annotation->rank; i++) {
+        shape->dims[i] = dimension_wanted(frame, annotation, i, shape);
+        if (shape->dims[i] < 0)
+            return fail(STATUS_SHAPE,
+                        "%s is declared as %s without a value, so its sizes must be known", what,
+                        annotation->text);
+    }
+    return STATUS_OK;
+}

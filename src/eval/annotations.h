@@ -1,0 +1,23 @@
+// Annotations at run time: what a parameter, result, field or declaration accepts.
+#ifndef EVAL_ANNOTATIONS_H
+#define EVAL_ANNOTATIONS_H
+
+#include "eval/code.h"
+
+const Annotation *lower_annotation(Lowering *lowering, const TypeNode *type); // NULL gives NULL
+bool annotation_is_void(const Annotation *annotation);
+// Parameters and results: rank, dimensions and the family of the dtype must agree. May replace the
+// value (an int where a float is declared). `what` is "parameter x of fn f".
+Status annotation_check(Frame *frame, const Annotation *annotation, Value *value,
+                        const char *what) MUST_USE;
+// Declarations: converts the dtype, and reshapes when the counts agree. Takes the value; the result
+// is a new reference or VALUE_FAIL.
+Value annotation_convert(Frame *frame, const Annotation *annotation, Value value, const char *what);
+// The declared shape of a tensor whose dimensions are all known here.
+Status annotation_shape(Frame *frame, const Annotation *annotation, const char *what, Shape *shape,
+                        DType *dtype) MUST_USE;
+// int, float, bool and string themselves: a rank-0 tensor cast to one becomes a plain value.
+bool annotation_is_plain_word(const Annotation *annotation);
+bool annotation_is_tensor(const Annotation *annotation);
+
+#endif

@@ -1,0 +1,63 @@
+// The condition of an assert that is a comparison: when it does not hold, the values on both sides
+// are put aside for the message.
+#include "eval/code.h"
+#include "value/format.h"
+
+typedef struct AssertedCode {
+    Code head;
+    Operator op;
+    const Code *left, *right;
+} AssertedCode;
+
+// A rank-0 tensor is a number here.
+static void append_side(Text *out, Value value) {
+    bool number = value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0;
+    if (!number || value_print(value, true, out) != STATUS_OK)
+        text_append_string(out, value_text(value).text);
+}
+
+static Value eval_asserted(Frame *frame, const Code *code) {
+    const AssertedCode *asserted = (const AssertedCode *)code;
+    Operands operands = {.left = EVAL(frame, asserted->left)};
+    if (failed(operands.left)) return operands.left;
+    operands.right = EVAL(frame, asserted->right);
+    if (failed(operands.right)) {
+        value_release(operands.left);
+        return operands.right;
+    }
+    operands.left_code = asserted->left;
+    operands.right_code = asserted->right;
+    operands.span = code->span;
+    Value left = value_retain(operands.left), right = value_retain(operands.right);
+    Value result = operator_apply(frame, asserted->op, &operands);
+    bool holds = true;
+    if (!failed(result) && value_to_bool(result, "the condition of assert", &holds) == STATUS_OK &&
+        !holds) {
+        Text *text = &frame->interp->asserted;
+        text_append_string(text, "left is ");
+        append_side(text, left);
+        text_append_string(text, ", right is ");
+        append_side(text, right);
+    }
+    if (!failed(result)) error_clear(); // assert itself says what is no condition
+    value_release(left);
+    value_release(right);
+    return result;
+}
+
+const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain) {
+    if (node->kind != NODE_BINARY || node->op < OPERATOR_EQ || node->op > OPERATOR_APPROX)
+        return plain;
+    AssertedCode *code = LOWER_NEW(lowering, AssertedCode, eval_asserted, node->span);
+    code->op = node->op;
+    code->left = lower(lowering, node->as.binary.left);
+    code->right = lower(lowering, node->as.binary.right);
+    return &code->head;
+}
+
+void asserted_label(Interp *interp) {
+    if (!interp) return; // a builtin called from C, outside any program
+    if (interp->asserted.length && error_current()->code == STATUS_ASSERT)
+        fail_label("%s", text_get(&interp->asserted));
+    text_clear(&interp->asserted);
+}

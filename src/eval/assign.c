@@ -1,0 +1,402 @@
+// Assignment: to names, to tuples of targets, and through chains of fields and indexes. A chain is
+// evaluated once, from left to right; then the innermost tensor is replaced where it is held.
+#include <stdlib.h>
+
+#include "eval/annotations.h"
+#include "eval/code.h"
+#include "eval/structs.h"
+#include "eval/subscripts.h"
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/object.h"
+
+typedef struct TargetCode {
+    const VariableCode *variable; // the name at the root; NULL: any other expression
+    const Code *root;
+    StepCode *steps;
+    int step_count, subscript_count;  // subscripts of all steps together
+    const struct TargetCode *members; // of a tuple
+    int member_count;
+    const Annotation *awaits; // converts the first value of the variable; NULL: none is declared
+    const char *name;
+    Span span;
+} TargetCode;
+
+typedef struct AssignCode {
+    Code head;
+    Operator op;
+    TargetCode target;
+    const Code *value, *read; // read: the variable, for `x += e` and for assignments with a value
+    bool give_value;
+} AssignCode;
+
+static void lower_chain(Lowering *lowering, const Node *node, TargetCode *out) {
+    const Node *root = node;
+    for (; root->kind == NODE_FIELD || root->kind == NODE_INDEX; out->step_count++) {
+        if (root->kind == NODE_FIELD && root->as.field.member) break;
+        root = root->kind == NODE_FIELD ? root->as.field.object : root->as.index.object;
+    }
+    out->steps = lower_array(lowering, (size_t)out->step_count, sizeof *out->steps);
+    for (int i = out->step_count - 1; i >= 0; i--) {
+        lower_step(lowering, node, &out->steps[i]);
+        out->subscript_count += out->steps[i].count;
+        node = node->kind == NODE_FIELD ? node->as.field.object : node->as.index.object;
+    }
+    Binding *binding = root->kind == NODE_NAME    ? root->as.name.binding
+                       : root->kind == NODE_FIELD ? root->as.field.member
+                                                  : NULL;
+    bool variable = binding && (binding->kind == BINDING_GLOBAL || binding->kind == BINDING_LOCAL);
+    if (variable)
+        out->variable = lower_variable(lowering, binding, root->span);
+    else
+        out->root = lower(lowering, root);
+}
+
+static void lower_target(Lowering *lowering, const Node *node, TargetCode *out) {
+    out->span = node->span;
+    if (node->kind != NODE_TUPLE) {
+        lower_chain(lowering, node, out);
+        if (node->kind != NODE_NAME) return;
+        out->awaits = lower_annotation(lowering, node->as.name.awaits);
+        out->name = lower_word(lowering, &node->as.name.word);
+        return;
+    }
+    out->member_count = (int)node->as.list.count;
+    TargetCode *members = lower_array(lowering, node->as.list.count, sizeof *members);
+    for (int i = 0; i < out->member_count; i++)
+        lower_target(lowering, node->as.list.items[i], &members[i]);
+    out->members = members;
+}
+
+// The evaluated part of a chain: the subscripts of each step, and where the root lies.
+typedef struct Chain {
+    const TargetCode *code;
+    SubscriptValue *subscripts;
+    Value *root, temporary;
+} Chain;
+
+static Value chain_eval(Frame *frame, Chain *chain) {
+    int done = 0;
+    Value value = value_none();
+    if (chain->code->root) {
+        chain->temporary = EVAL(frame, chain->code->root);
+        if (failed(chain->temporary)) return chain->temporary;
+    }
+    for (int i = 0; i < chain->code->step_count && !failed(value); i++) {
+        value = subscripts_eval(frame, &chain->code->steps[i], &chain->subscripts[done]);
+        if (!failed(value)) done += chain->code->steps[i].count;
+    }
+    if (!failed(value)) {
+        // Only now: evaluating a subscript may have assigned the variable.
+        chain->root =
+            chain->code->root ? &chain->temporary : variable_place(frame, chain->code->variable);
+        if (chain->root) return value;
+    }
+    subscripts_release(chain->subscripts, done);
+    value_release(chain->temporary);
+    return value_fail();
+}
+
+static void chain_release(Chain *chain) {
+    subscripts_release(chain->subscripts, chain->code->subscript_count);
+    value_release(chain->temporary);
+}
+
+// Where a walk along a chain stands.
+typedef struct Walk {
+    const Chain *chain;
+    int step;
+    SubscriptValue *subscripts; // of the step
+} Walk;
+
+static const StepCode *walk_step(const Walk *walk) {
+    return &walk->chain->code->steps[walk->step];
+}
+
+static Walk walk_next(const Walk *walk) {
+    return (Walk){walk->chain, walk->step + 1, walk->subscripts + walk_step(walk)->count};
+}
+
+static bool walk_is_last(const Walk *walk) {
+    return walk->step + 1 == walk->chain->code->step_count;
+}
+
+static Value step_read(Value object, const Walk *walk) {
+    const StepCode *step = walk_step(walk);
+    if (step->name) return value_field(object, step->name, step->name_length);
+    return value_index(object, walk->subscripts, step->count);
+}
+
+static Status assign_through(Value *place, const Walk *walk, Value value);
+
+static Status tensor_set(Value *place, const Walk *walk, Value value) {
+    const StepCode *step = walk_step(walk);
+    IndexItem items[INDEX_ITEMS_MAX];
+    Scalar scalar;
+    OpInput input;
+    Tensor *converted = NULL;
+    if (step->name)
+        return fail(STATUS_TYPE, "the field `%s` of a tensor cannot be assigned", step->name);
+    if (value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL) {
+        TRY(value_to_scalar(value, "the value", &scalar));
+        input = op_scalar(scalar);
+    } else {
+        TRY(value_to_tensor(value, "the value", &converted));
+        input = op_tensor(converted);
+    }
+    Status status = index_items(walk->subscripts, step->count, items);
+    if (status == STATUS_OK) {
+        bool unique = place->as.tensor->counted.refs == 1;
+        status = index_set(&place->as.tensor, items, step->count, input, unique);
+        index_items_release(walk->subscripts, items, step->count);
+    }
+    tensor_release(converted);
+    return status;
+}
+
+// x[i][j] = v on a tensor: the part x[i] is changed and put back.
+static Status tensor_assign(Value *place, const Walk *walk, Value value) {
+    if (walk_is_last(walk)) return tensor_set(place, walk, value);
+    Value part = step_read(*place, walk);
+    if (failed(part)) return error_current()->code;
+    Walk next = walk_next(walk);
+    Status status = assign_through(&part, &next, value);
+    if (status == STATUS_OK) status = tensor_set(place, walk, part);
+    value_release(part);
+    return status;
+}
+
+// Puts a value (retained here) into a place, or goes on through it.
+static Status place_assign(Value *place, const Walk *walk, Value value) {
+    if (!walk_is_last(walk)) {
+        Walk next = walk_next(walk);
+        return assign_through(place, &next, value);
+    }
+    Value old = *place;
+    *place = value_retain(value);
+    value_release(old);
+    return STATUS_OK;
+}
+
+static Status struct_assign(Instance *instance, const Walk *walk, Value value) {
+    const StepCode *step = walk_step(walk);
+    if (!step->name) return fail_no_index((Value){.kind = VALUE_STRUCT, .as.instance = instance});
+    int field = struct_find_field(instance->type, step->name, step->name_length);
+    if (field < 0) {
+        struct_fail_field(instance->type, step->name);
+        return error_current()->code;
+    }
+    if (!walk_is_last(walk)) return place_assign(&instance->fields[field], walk, value);
+    Value stored = struct_convert_field(instance->type, field, value_retain(value));
+    if (failed(stored)) return error_current()->code;
+    Value old = instance->fields[field];
+    instance->fields[field] = stored;
+    value_release(old);
+    return STATUS_OK;
+}
+
+static Status list_assign(List *list, const Walk *walk, Value value) {
+    const StepCode *step = walk_step(walk);
+    Value index = value_absent();
+    char *end;
+    bool slice = !step->name && step->count == 1 &&
+                 (walk->subscripts->kind == SUBSCRIPT_SLICE ||
+                  (walk->subscripts->kind == SUBSCRIPT_INDEX &&
+                   walk->subscripts->index.kind == VALUE_RANGE));
+    if (slice && walk_is_last(walk)) return list_assign_slice(list, walk->subscripts, value);
+    if (step->name)
+        index = value_int(strtoll(step->name, &end, 10));
+    else if (step->count == 1 && walk->subscripts->kind == SUBSCRIPT_INDEX)
+        index = walk->subscripts->index;
+    if (step->name && *end) return fail(STATUS_NAME, "a list has no field `%s`", step->name);
+    if (index.kind == VALUE_ABSENT || index.kind == VALUE_RANGE || index.kind == VALUE_LIST)
+        return fail(STATUS_TYPE,
+                    "an element of a list is assigned by an int, a part of it by a slice");
+    size_t position;
+    TRY(sequence_position(index, list->count, "list", &position));
+    return place_assign(&list->items[position], walk, value);
+}
+
+// A tensor in a dictionary is taken out while it is changed, so that it is held once.
+static Status dict_assign_through(Dict *dict, Value key, const Walk *walk, Value value) {
+    Value item = dict_get(dict, key);
+    if (item.kind == VALUE_ABSENT)
+        return fail(STATUS_KEY, "the dictionary has no key %s", value_text(key).text);
+    Value held = value_retain(item);
+    Walk next = walk_next(walk);
+    if (held.kind != VALUE_TENSOR) {
+        Status status = assign_through(&held, &next, value);
+        value_release(held);
+        return status;
+    }
+    dict_set(dict, key, value_none());
+    Status status = assign_through(&held, &next, value);
+    dict_set(dict, key, held);
+    return status;
+}
+
+static Status dict_assign(Dict *dict, const Walk *walk, Value value) {
+    const StepCode *step = walk_step(walk);
+    Value key;
+    if (step->name)
+        key = value_string(step->name, step->name_length);
+    else if (step->count == 1 && walk->subscripts->kind == SUBSCRIPT_INDEX)
+        key = walk->subscripts->index;
+    else
+        return fail(STATUS_KEY, "a dictionary takes one key");
+    TRY(value_to_key(key, &key));
+    if (!walk_is_last(walk)) return dict_assign_through(dict, key, walk, value);
+    dict_set(dict, key, value_retain(value));
+    return STATUS_OK;
+}
+
+static Status handle_assign(Value object, const Walk *walk, Value value) {
+    if (walk_is_last(walk))
+        return fail(STATUS_TYPE, "parts of a %s cannot be assigned", value_kind_name(object));
+    Value part = step_read(object, walk);
+    if (failed(part)) return error_current()->code;
+    Walk next = walk_next(walk);
+    Status status = assign_through(&part, &next, value);
+    value_release(part);
+    return status;
+}
+
+// Assigns through the walk's step of *place. The value is borrowed.
+static Status assign_through(Value *place, const Walk *walk, Value value) {
+    switch (place->kind) {
+    case VALUE_TENSOR: return tensor_assign(place, walk, value);
+    case VALUE_STRUCT: return struct_assign(place->as.instance, walk, value);
+    case VALUE_LIST: return list_assign(place->as.list, walk, value);
+    case VALUE_DICT: return dict_assign(place->as.dict, walk, value);
+    case VALUE_HANDLE: return handle_assign(*place, walk, value);
+    case VALUE_TUPLE:
+        if (!walk_is_last(walk)) return list_assign(place->as.list, walk, value);
+        return fail(STATUS_TYPE, "a tuple cannot be changed; make a new one");
+    case VALUE_STRING: return fail(STATUS_TYPE, "a string cannot be changed; make a new one");
+    case VALUE_RANGE: return fail(STATUS_TYPE, "a range cannot be changed; make a new one");
+    default:
+        if (walk_step(walk)->name)
+            return fail(STATUS_TYPE, "%s has no field `%s`", value_text(*place).text,
+                        walk_step(walk)->name);
+        return fail_no_index(*place);
+    }
+}
+
+static Value chain_read(const Chain *chain) {
+    Value value = value_retain(*chain->root);
+    Walk walk = {chain, 0, chain->subscripts};
+    for (int i = 0; i < chain->code->step_count && !failed(value); i++) {
+        Value next = step_read(value, &walk);
+        value_release(value);
+        value = next;
+        if (!walk_is_last(&walk)) walk = walk_next(&walk);
+    }
+    return value;
+}
+
+// What is assigned: the value itself, or for `+=` what the operator makes of it. Takes the value.
+static Value chain_combine(Frame *frame, const AssignCode *assign, const Chain *chain,
+                           Value value) {
+    if (assign->op == OPERATOR_NONE) return value;
+    Value old = chain_read(chain);
+    if (failed(old)) {
+        value_release(value);
+        return old;
+    }
+    Operands operands = {
+        .left = old, .right = value, .right_code = assign->value, .span = assign->head.span};
+    return operator_apply(frame, assign->op, &operands);
+}
+
+// Takes the value.
+static Value assign_chain(Frame *frame, const AssignCode *assign, const TargetCode *target,
+                          Value value) {
+    SubscriptValue subscripts[target->subscript_count + 1];
+    Chain chain = {.code = target, .subscripts = subscripts, .temporary = value_none()};
+    Value outcome = chain_eval(frame, &chain);
+    if (failed(outcome)) {
+        value_release(value);
+        return outcome;
+    }
+    origin_current.at = assign->head.span.begin;
+    value = chain_combine(frame, assign, &chain, value);
+    Walk walk = {&chain, 0, subscripts};
+    Status status =
+        failed(value) ? error_current()->code : assign_through(chain.root, &walk, value);
+    if (status != STATUS_OK) error_place(target->span);
+    if (!failed(value)) value_release(value);
+    chain_release(&chain);
+    return status == STATUS_OK ? value_none() : value_fail();
+}
+
+static Value assign_target(Frame *frame, const AssignCode *assign, const TargetCode *target,
+                           Value value);
+
+static Value assign_members(Frame *frame, const AssignCode *assign, const TargetCode *target,
+                            Value value) {
+    bool sequence = value.kind == VALUE_TUPLE || value.kind == VALUE_LIST;
+    Value items = sequence ? value_retain(value) : value_to_items(value, "the value");
+    value_release(value);
+    if (failed(items)) return fail_at(assign->value->span);
+    Value outcome = value_none();
+    if (items.as.list->count != (size_t)target->member_count) {
+        fail(STATUS_VALUE, "%d targets cannot take %zu values", target->member_count,
+             items.as.list->count);
+        outcome = fail_at(target->span);
+    }
+    for (int i = 0; i < target->member_count && !failed(outcome); i++)
+        outcome = assign_target(frame, assign, &target->members[i],
+                                value_retain(items.as.list->items[i]));
+    value_release(items);
+    return outcome;
+}
+
+// Takes the value.
+static Value assign_target(Frame *frame, const AssignCode *assign, const TargetCode *target,
+                           Value value) {
+    if (target->member_count > 0) return assign_members(frame, assign, target, value);
+    if (target->step_count > 0) return assign_chain(frame, assign, target, value);
+    if (target->awaits && !variable_peek(frame, target->variable)) {
+        value = annotation_convert(frame, target->awaits, value, target->name);
+        if (failed(value)) return fail_at(assign->head.span);
+    }
+    variable_set(frame, target->variable, value);
+    return value_none();
+}
+
+static Value eval_assign(Frame *frame, const Code *code) {
+    const AssignCode *assign = (const AssignCode *)code;
+    Value value = EVAL(frame, assign->value);
+    if (failed(value)) return value;
+    return assign_target(frame, assign, &assign->target, value);
+}
+
+// x = e in a function's last place: the value is the function's too.
+static Value eval_assign_value(Frame *frame, const Code *code) {
+    Value outcome = eval_assign(frame, code);
+    return failed(outcome) ? outcome : EVAL(frame, ((const AssignCode *)code)->read);
+}
+
+static const Code *lower_compound_name(Lowering *lowering, const Node *node) {
+    Binding *binding = node->as.assign.target->as.name.binding;
+    const Code *read = lower_binding(lowering, binding, node->as.assign.target->span);
+    const Code *value = lower(lowering, node->as.assign.value);
+    const Code *combined = lower_scalar_binary(lowering, node->op, read, value, node->span);
+    return lower_store(lowering, binding, combined, node->span);
+}
+
+const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value) {
+    const Node *target = node->as.assign.target;
+    bool name = target->kind == NODE_NAME;
+    if (name && node->op != OPERATOR_NONE) return lower_compound_name(lowering, node);
+    if (name && !give_value && !target->as.name.awaits)
+        return lower_store(lowering, target->as.name.binding,
+                           lower(lowering, node->as.assign.value), node->span);
+    AssignCode *code =
+        LOWER_NEW(lowering, AssignCode, give_value ? eval_assign_value : eval_assign, node->span);
+    code->op = node->op;
+    code->value = lower(lowering, node->as.assign.value);
+    lower_target(lowering, target, &code->target);
+    if (give_value) code->read = lower_name(lowering, target);
+    return &code->head;
+}

@@ -1,0 +1,142 @@
+// try and catch, and blocks that run with something: a buffer, a device, without gradients.
+#include "base/source.h"
+#include "eval/code.h"
+#include "model/tensor_buffer.h"
+#include "tensor/gradient/tape.h"
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/handles.h"
+#include "value/object.h"
+
+typedef struct TryCode {
+    Code head;
+    const Code *body, *handler;
+    const VariableCode *variable; // NULL: catch without a name
+    int slot;
+} TryCode;
+
+static const char *const error_fields[] = {"kind", "message", "file", "line"};
+static const StructType error_type = {
+    .name = "Error", .field_count = 4, .field_names = error_fields};
+
+static Value error_value(const ErrorRecord *record) {
+    SourcePlace place = source_find(record->span.begin);
+    Value error = value_struct(&error_type);
+    Value *fields = error.as.instance->fields;
+    fields[0] = value_cstring(record->kind);
+    fields[1] = value_cstring(record->message);
+    fields[2] = place.file ? value_cstring(place.file->name) : value_none();
+    fields[3] = place.file ? value_int(place.line) : value_none();
+    return error;
+}
+
+// Leaving, exit(n) and Ctrl-C are not for handlers.
+static bool is_caught(const Frame *frame) {
+    return frame->control == CONTROL_NONE && !frame->interp->exit_requested &&
+           error_current()->code != STATUS_INTERRUPT;
+}
+
+static Value eval_try(Frame *frame, const Code *code) {
+    const TryCode *attempt = (const TryCode *)code;
+    Value value = EVAL(frame, attempt->body);
+    if (UNLIKELY(interp_interrupted) && !failed(value)) {
+        value_release(value);
+        value = interp_fail_interrupted(attempt->body->span);
+    }
+    if (!failed(value) || !is_caught(frame)) return value;
+    if (attempt->variable) variable_set(frame, attempt->variable, error_value(error_current()));
+    error_clear();
+    trace_clear(frame->interp);
+    value = EVAL(frame, attempt->handler);
+    if (attempt->variable) slots_release(frame, attempt->slot, 1);
+    return value;
+}
+
+const Code *lower_try(Lowering *lowering, const Node *node) {
+    TryCode *code = LOWER_NEW(lowering, TryCode, eval_try, node->span);
+    code->body = lower(lowering, node->as.attempt.body);
+    code->handler = node->as.attempt.handler ? lower(lowering, node->as.attempt.handler)
+                                             : lower_constant(lowering, value_none(), node->span);
+    Binding *binding = node->as.attempt.binding;
+    if (binding) {
+        code->variable = lower_variable(lowering, binding, node->span);
+        code->slot = binding->slot;
+    }
+    return &code->head;
+}
+
+typedef struct WithCode {
+    Code head;
+    const Code *argument, *body;
+    bool device;  // the argument names one
+    bool no_grad; // nothing is recorded inside
+} WithCode;
+
+// What a with statement changes for its block, to be put back after it.
+typedef struct Scope {
+    Device *device;       // the default device before
+    TensorBuffer *buffer; // NULL: none
+    size_t used;          // of it
+    bool recording;
+} Scope;
+
+static Status with_enter(const WithCode *with, Value argument, Scope *scope) {
+    if (with->device) {
+        Device *device;
+        TRY(value_to_device(argument, "the device", &device));
+        scope->device = device_default_replace(device);
+    } else if (with->argument) {
+        if (argument.kind != VALUE_HANDLE || argument.as.handle->type != &handle_buffer)
+            return fail(STATUS_TYPE, "`with` takes a tensor buffer, not %s",
+                        value_text(argument).text);
+        scope->buffer = argument.as.handle->payload;
+        scope->used = tensor_buffer_used(scope->buffer);
+    }
+    if (with->no_grad) scope->recording = tape_set_enabled(false);
+    return STATUS_OK;
+}
+
+static Status with_leave(const WithCode *with, const Scope *scope) {
+    if (with->device) (void)device_default_replace(scope->device);
+    if (with->no_grad) (void)tape_set_enabled(scope->recording);
+    return scope->buffer ? tensor_buffer_rewind(scope->buffer, scope->used) : STATUS_OK;
+}
+
+// The block has failed: its error stands, and what it changed is put back all the same.
+static __attribute__((noinline)) void with_abandon(const WithCode *with, const Scope *scope) {
+    ErrorRecord first = *error_current();
+    (void)!with_leave(with, scope);
+    *error_current() = first;
+}
+
+static Value eval_with(Frame *frame, const Code *code) {
+    const WithCode *with = (const WithCode *)code;
+    Value argument = value_none();
+    if (with->argument) {
+        argument = EVAL(frame, with->argument);
+        if (failed(argument)) return argument;
+    }
+    Scope scope = {0};
+    if (with_enter(with, argument, &scope) != STATUS_OK) {
+        value_release(argument);
+        return fail_at(with->argument->span);
+    }
+    Value value = EVAL(frame, with->body);
+    if (failed(value)) {
+        with_abandon(with, &scope);
+    } else if (with_leave(with, &scope) != STATUS_OK) {
+        value_release(value);
+        value = fail_at(with->head.span);
+    }
+    value_release(argument);
+    return value;
+}
+
+const Code *lower_with(Lowering *lowering, const Node *node) {
+    WithCode *code = LOWER_NEW(lowering, WithCode, eval_with, node->span);
+    code->argument = node->as.with.argument ? lower(lowering, node->as.with.argument) : NULL;
+    code->device = strcmp(node->as.with.word.text, "device") == 0;
+    code->no_grad = strcmp(node->as.with.word.text, "no_grad") == 0;
+    code->body = lower(lowering, node->as.with.body);
+    return &code->head;
+}

@@ -1,0 +1,174 @@
+// Blocks and the statements that are not loops: scopes that release their variables in reverse
+// order on every way out, declarations, if, return.
+#include "eval/annotations.h"
+#include "eval/code.h"
+#include "eval/declared.h"
+#include "eval/pattern.h"
+
+typedef struct BlockCode {
+    Code head;
+    const Code **statements;
+    size_t count;
+    int first_slot, slot_count;
+} BlockCode;
+
+static inline Value run_statements(Frame *frame, const BlockCode *block) {
+    Value value = value_none();
+    for (size_t i = 0; i < block->count; i++) {
+        value_release(value);
+        value = EVAL(frame, block->statements[i]);
+        if (failed(value)) break;
+    }
+    return value;
+}
+
+static Value eval_block(Frame *frame, const Code *code) {
+    return run_statements(frame, (const BlockCode *)code);
+}
+
+size_t code_statements(const Code *const *code, const Code *const **statements) {
+    if ((*code)->eval != eval_block) {
+        *statements = code;
+        return 1;
+    }
+    const BlockCode *block = (const BlockCode *)*code;
+    *statements = block->statements;
+    return block->count;
+}
+
+static Value eval_scope(Frame *frame, const Code *code) {
+    const BlockCode *block = (const BlockCode *)code;
+    Value value = run_statements(frame, block);
+    slots_release(frame, block->first_slot, block->slot_count);
+    return value;
+}
+
+const Code *lower_block(Lowering *lowering, const Node *node, bool tail) {
+    const NodeList *statements = &node->as.block.statements;
+    int slots = node->as.block.slot_count;
+    BlockCode *block = LOWER_NEW(lowering, BlockCode, slots ? eval_scope : eval_block, node->span);
+    block->statements = lower_array(lowering, statements->count + 1, sizeof *block->statements);
+    block->first_slot = node->as.block.first_slot;
+    block->slot_count = slots;
+    // Functions first: they may be used above their text.
+    for (size_t i = 0; i < statements->count; i++)
+        if (statements->items[i]->kind == NODE_FUNCTION)
+            block->statements[block->count++] = lower(lowering, statements->items[i]);
+    for (size_t i = 0; i < statements->count; i++) {
+        const Node *statement = statements->items[i];
+        bool last = i + 1 == statements->count;
+        if (statement->kind == NODE_FUNCTION && !last) continue;
+        block->statements[block->count++] =
+            statement->kind == NODE_FUNCTION
+                ? lower_constant(lowering, value_none(), statement->span)
+            : last && tail ? lower_tail(lowering, statement)
+                           : lower(lowering, statement);
+    }
+    return block->count == 1 && slots == 0 ? block->statements[0] : &block->head;
+}
+
+// let x: T without a value: what the variable held before in this block goes.
+static Value eval_forget(Frame *frame, const Code *code) {
+    const DeclareCode *declare = (const DeclareCode *)code;
+    variable_set(frame, declare->variable, value_absent());
+    return value_none();
+}
+
+static Value eval_declare(Frame *frame, const Code *code) {
+    const DeclareCode *declare = (const DeclareCode *)code;
+    Value value = EVAL(frame, declare->value);
+    if (failed(value)) return value;
+    value = annotation_convert(frame, declare->type, value, declare->name);
+    if (failed(value)) return fail_at(code->span);
+    variable_set(frame, declare->variable, value);
+    return value_none();
+}
+
+static Value eval_destructure(Frame *frame, const Code *code) {
+    const DeclareCode *declare = (const DeclareCode *)code;
+    Value value = EVAL(frame, declare->value);
+    if (failed(value)) return value;
+    if (declare->type) value = annotation_convert(frame, declare->type, value, "the value");
+    if (failed(value)) return fail_at(code->span);
+    Status status = pattern_bind(frame, declare->pattern, value);
+    value_release(value);
+    return status == STATUS_OK ? value_none() : fail_at(code->span);
+}
+
+const Code *lower_let(Lowering *lowering, const Node *node) {
+    const Pattern *pattern = node->as.let.pattern;
+    const Annotation *type = lower_annotation(lowering, node->as.let.type);
+    bool plain = pattern->kind == PATTERN_BIND;
+    const Code *value = type && annotation_is_tensor(type)
+                            ? lower_declared_value(lowering, node->as.let.value, type)
+                            : lower(lowering, node->as.let.value);
+    if (plain && value && !type) return lower_store(lowering, pattern->binding, value, node->span);
+    Eval eval = !plain ? eval_destructure : value ? eval_declare : eval_forget;
+    DeclareCode *code = LOWER_NEW(lowering, DeclareCode, eval, node->span);
+    code->type = type;
+    code->value = value;
+    if (plain) {
+        code->variable = lower_variable(lowering, pattern->binding, node->span);
+        code->name = lower_word(lowering, &pattern->name);
+    } else {
+        code->pattern = lower_pattern(lowering, pattern);
+    }
+    return &code->head;
+}
+
+typedef struct IfCode {
+    Code head;
+    const Code *condition, *then_branch, *else_branch;
+} IfCode;
+
+static Value eval_if(Frame *frame, const Code *code) {
+    const IfCode *branch = (const IfCode *)code;
+    int truth = condition_eval(frame, branch->condition);
+    if (truth > 0) return EVAL(frame, branch->then_branch);
+    if (truth < 0) return value_fail();
+    return branch->else_branch ? EVAL(frame, branch->else_branch) : value_none();
+}
+
+static const Code *lower_branch(Lowering *lowering, const Node *node, bool tail) {
+    if (!node) return NULL;
+    return tail ? lower_tail(lowering, node) : lower(lowering, node);
+}
+
+// A chain of else-ifs is lowered in a loop: it may be as long as the file.
+const Code *lower_if(Lowering *lowering, const Node *node, bool tail) {
+    const Code *first = NULL, **link = &first;
+    for (; node && node->kind == NODE_IF; node = node->as.branch.else_branch) {
+        IfCode *code = LOWER_NEW(lowering, IfCode, eval_if, node->span);
+        code->condition = lower(lowering, node->as.branch.condition);
+        code->then_branch = lower_branch(lowering, node->as.branch.then_branch, tail);
+        *link = &code->head;
+        link = &code->else_branch;
+    }
+    *link = lower_branch(lowering, node, tail);
+    return first;
+}
+
+typedef struct JumpCode {
+    Code head;
+    Control control;
+    const Code *value;
+} JumpCode;
+
+static Value eval_jump(Frame *frame, const Code *code) {
+    const JumpCode *jump = (const JumpCode *)code;
+    Value value = value_none();
+    if (jump->value) value = EVAL(frame, jump->value);
+    if (failed(value)) return value;
+    frame->result = value;
+    frame->control = jump->control;
+    return value_fail();
+}
+
+const Code *lower_jump(Lowering *lowering, const Node *node) {
+    JumpCode *code = LOWER_NEW(lowering, JumpCode, eval_jump, node->span);
+    code->control = node->kind == NODE_BREAK      ? CONTROL_BREAK
+                    : node->kind == NODE_CONTINUE ? CONTROL_CONTINUE
+                                                  : CONTROL_RETURN;
+    if (node->kind == NODE_RETURN) code->value = lower(lowering, node->as.returned.value);
+    return &code->head;
+}

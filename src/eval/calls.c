@@ -1,0 +1,491 @@
+// Call expressions: f(a, b: c), x.f(a), Type::f(a), closures.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "eval/bind.h"
+#include "eval/code.h"
+#include "eval/invoke.h"
+#include "eval/structs.h"
+#include "eval/subscripts.h"
+#include "value/format.h"
+#include "value/object.h"
+
+// The arguments as written: positional ones first.
+typedef struct ArgumentsCode {
+    const Code **values;
+    const char **names;
+    size_t count, positional;
+    bool first_is_literal;
+    Span span; // of the call
+} ArgumentsCode;
+
+typedef struct CallCode {
+    Code head;
+    ArgumentsCode arguments;
+    const FunctionCode *function; // known: a function of the program
+    const Builtin *row;           // known: a builtin
+    const Code **candidates;      // else: what the callee may be, nearest first
+    size_t candidate_count;
+    const Code *receiver; // of methods
+    const char *name;
+    size_t name_length;
+    const char *known_kind;   // of the receiver for which the method was last looked up
+    const Builtin *known_row; // and what was found
+    DType dtype;              // f32::zeros: of what is made
+} CallCode;
+
+// "text" and "text" + "more", as print's formats are written.
+static bool is_string_literal(const Node *node) {
+    while (node->kind == NODE_BINARY && node->op == OPERATOR_ADD) {
+        if (node->as.binary.right->kind != NODE_STRING) return false;
+        node = node->as.binary.left;
+    }
+    return node->kind == NODE_STRING;
+}
+
+static void lower_arguments(Lowering *lowering, const Argument *arguments, size_t count,
+                            ArgumentsCode *out) {
+    out->count = count;
+    out->values = lower_array(lowering, count, sizeof *out->values);
+    while (out->positional < count && !arguments[out->positional].name.text) out->positional++;
+    out->names = lower_array(lowering, count + 1, sizeof *out->names);
+    for (size_t i = 0; i < count; i++) {
+        out->values[i] = lower(lowering, arguments[i].value);
+        if (i >= out->positional)
+            out->names[i - out->positional] = lower_word(lowering, &arguments[i].name);
+    }
+    out->first_is_literal = out->positional > 0 && is_string_literal(arguments[0].value);
+}
+
+// Evaluates the arguments into values; VALUE_FAIL with none left.
+static Value eval_arguments(Frame *frame, const ArgumentsCode *code, Value *values) {
+    for (size_t i = 0; i < code->count; i++) {
+        values[i] = EVAL(frame, code->values[i]);
+        if (failed(values[i])) {
+            arguments_release(values, i);
+            return value_fail();
+        }
+    }
+    return value_none();
+}
+
+static CallArguments arguments_of(const ArgumentsCode *code, Value *values) {
+    return (CallArguments){.values = values,
+                           .count = code->count,
+                           .positional = code->positional,
+                           .names = code->names,
+                           .first_is_literal = code->first_is_literal,
+                           .codes = code->values,
+                           .span = code->span};
+}
+
+// A function of the program with every argument by position: straight into its slots.
+static Value eval_call_direct(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    const FunctionCode *function = call->function;
+    Interp *interp = frame->interp;
+    CHECK_INTERRUPT(code->span);
+    if (stack_is_low(interp)) {
+        fail_depth(function);
+        return fail_at(code->span);
+    }
+    Value slots[function->slot_count + 1];
+    Value outcome = eval_arguments(frame, &call->arguments, slots);
+    if (failed(outcome)) return outcome;
+    for (int i = (int)call->arguments.count; i < function->slot_count; i++)
+        slots[i] = value_absent();
+    return function_run(interp, function, NULL, slots, code->span);
+}
+
+static Value eval_call_function(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    Value values[call->arguments.count + 1];
+    CHECK_INTERRUPT(code->span);
+    Value outcome = eval_arguments(frame, &call->arguments, values);
+    if (failed(outcome)) return outcome;
+    CallArguments arguments = arguments_of(&call->arguments, values);
+    return call_function(frame->interp, call->function, NULL, &arguments);
+}
+
+static Value eval_call_builtin(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    Value values[call->arguments.count + 1];
+    Value outcome = eval_arguments(frame, &call->arguments, values);
+    if (failed(outcome)) return outcome;
+    CallArguments arguments = arguments_of(&call->arguments, values);
+    return call_builtin(frame->interp, call->row, &arguments);
+}
+
+// The nearest candidate that can be called; a failure when there is none.
+static Value choose_callee(Frame *frame, const CallCode *call) {
+    Value first = value_absent();
+    for (size_t i = 0; i < call->candidate_count; i++) {
+        Value callee = EVAL(frame, call->candidates[i]);
+        if (failed(callee) && call->candidate_count == 1) return callee;
+        if (failed(callee)) continue;
+        if (value_is_callable(callee)) {
+            value_release(first);
+            return callee;
+        }
+        if (first.kind == VALUE_ABSENT)
+            first = callee;
+        else
+            value_release(callee);
+    }
+    if (first.kind != VALUE_ABSENT)
+        fail(STATUS_TYPE, "%s is no function and cannot be called", value_text(first).text);
+    value_release(first);
+    return fail_at(call->head.span);
+}
+
+static Value eval_call_value(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    Value values[call->arguments.count + 1];
+    CHECK_INTERRUPT(code->span);
+    Value callee = choose_callee(frame, call);
+    if (failed(callee)) return callee;
+    Value result = eval_arguments(frame, &call->arguments, values);
+    if (!failed(result)) {
+        CallArguments arguments = arguments_of(&call->arguments, values);
+        result = call_value(frame->interp, callee, &arguments);
+    }
+    value_release(callee);
+    return result;
+}
+
+static const Code **lower_candidates(Lowering *lowering, Binding *first, const Candidate *rest,
+                                     Span span, size_t *count) {
+    *count = first ? 1 : 0;
+    for (const Candidate *next = rest; next; next = next->next) ++*count;
+    const Code **codes = lower_array(lowering, *count, sizeof *codes);
+    size_t index = 0;
+    if (first) codes[index++] = lower_binding(lowering, first, span);
+    for (const Candidate *next = rest; next; next = next->next)
+        codes[index++] = lower_binding(lowering, next->binding, span);
+    return codes;
+}
+
+// The call of a name whose meaning is certain.
+static bool lower_known(CallCode *code, const Binding *binding) {
+    if (binding->kind == BINDING_BUILTIN) {
+        code->row = binding->builtin;
+        code->head.eval = eval_call_builtin;
+        return true;
+    }
+    if (binding->kind != BINDING_FUNCTION) return false;
+    const FunctionCode *function = binding->lowered;
+    bool complete = code->arguments.positional == code->arguments.count &&
+                    code->arguments.count == (size_t)function->node->parameter_count;
+    code->function = function;
+    code->head.eval = complete ? eval_call_direct : eval_call_function;
+    return true;
+}
+
+const Code *lower_call(Lowering *lowering, const Node *node) {
+    const Node *callee = node->as.call.callee;
+    if (callee->kind == NODE_NAME && strcmp(callee->as.name.word.text, "backward") == 0)
+        lowering->steps = true;
+    if (callee->kind == NODE_PATH) return lower_path_call(lowering, node);
+    CallCode *code = LOWER_NEW(lowering, CallCode, eval_call_value, node->span);
+    lower_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
+    code->arguments.span = node->span;
+    if (callee->kind == NODE_NAME) {
+        bool known = lower_known(code, callee->as.name.binding);
+        if (known && code->row && code->row == catalog_find("assert", 6) &&
+            code->arguments.positional > 0)
+            code->arguments.values[0] = lower_asserted(lowering, node->as.call.arguments[0].value,
+                                                       code->arguments.values[0]);
+        if (known) return &code->head;
+        code->candidates =
+            lower_candidates(lowering, callee->as.name.binding, callee->as.name.otherwise,
+                             callee->span, &code->candidate_count);
+    } else {
+        const Code **single = lower_array(lowering, 1, sizeof *single);
+        single[0] = lower(lowering, callee);
+        code->candidates = single;
+        code->candidate_count = 1;
+    }
+    return &code->head;
+}
+
+// The builtin method of a kind of value. The names of kinds are constants: a pointer identifies
+// one.
+static const Builtin *find_builtin_method(Value receiver, const CallCode *call) {
+    CallCode *known = (CallCode *)(uintptr_t)call;
+    const char *kind = value_kind_name(receiver);
+    if (kind != known->known_kind) {
+        known->known_row = builtin_find_method(receiver, call->name, call->name_length);
+        known->known_kind = kind;
+    }
+    return known->known_row;
+}
+
+// A method and its receiver's own meaning of the name. Retained; ABSENT when there is none.
+static Value find_method(Value receiver, const CallCode *call, const FunctionCode **function) {
+    *function = NULL;
+    if (receiver.kind == VALUE_STRUCT) {
+        const StructType *type = receiver.as.instance->type;
+        *function = struct_find_method(type, call->name);
+        if (*function) return value_none();
+        int field = struct_find_field(type, call->name, call->name_length);
+        if (field >= 0 && value_is_callable(receiver.as.instance->fields[field]))
+            return value_retain(receiver.as.instance->fields[field]);
+        return value_absent();
+    }
+    const Builtin *row = find_builtin_method(receiver, call);
+    if (row) return (Value){.kind = VALUE_BUILTIN, .as.builtin = row};
+    if (receiver.kind == VALUE_DICT) {
+        Value item = dict_get_word(receiver.as.dict, call->name);
+        if (value_is_callable(item)) return value_retain(item);
+    }
+    return value_absent();
+}
+
+static Value find_function(Frame *frame, const CallCode *call) {
+    for (size_t i = 0; i < call->candidate_count; i++) {
+        Value callee = EVAL(frame, call->candidates[i]);
+        if (failed(callee)) continue;
+        if (value_is_callable(callee)) return callee;
+        value_release(callee);
+    }
+    return value_absent();
+}
+
+// What can be called on a value, borrowed; NULL: this row cannot. A row "list.push" is a method of
+// one kind, others are functions that take the value first.
+static const char *method_of_kind(const char *name, const char *kind) {
+    size_t length = strlen(kind);
+    if (strncmp(name, kind, length) == 0 && name[length] == '.') return name + length + 1;
+    return strpbrk(name, ".:") ? NULL : name;
+}
+
+static const char *nearest_method(Value receiver, const char *name) {
+    bool structure = receiver.kind == VALUE_STRUCT;
+    const StructCode *code = structure ? receiver.as.instance->type->definition : NULL;
+    size_t most = structure ? (code ? code->method_count : 0) : catalog_count(), count = 0;
+    const char **names = memory_allocate((most + 1) * sizeof *names);
+    for (size_t i = 0; i < most; i++) {
+        names[count] =
+            structure ? code->methods[i].name
+                      : method_of_kind(catalog_get(i)->signature.name, value_kind_name(receiver));
+        if (names[count]) count++;
+    }
+    const char *near = catalog_nearest(name, names, count);
+    free(names);
+    return near;
+}
+
+static void fail_no_method(Value receiver, const CallCode *call) {
+    bool structure = receiver.kind == VALUE_STRUCT;
+    fail(STATUS_NAME, "%s has no method `%s`",
+         structure ? receiver.as.instance->type->name : value_kind_name(receiver), call->name);
+    const char *near = nearest_method(receiver, call->name);
+    if (near) fail_help("did you mean `%s`?", near);
+}
+
+// values[0] is the receiver (taken with the others).
+static Value call_method(Frame *frame, const CallCode *call, Value *values) {
+    const FunctionCode *function;
+    Value receiver = values[0];
+    CallArguments arguments = arguments_of(&call->arguments, values);
+    arguments.count++;
+    arguments.positional++;
+    arguments.first_is_literal = false;
+    arguments.receiver = call->receiver;
+    Value callee = find_method(receiver, call, &function);
+    if (function) return call_function(frame->interp, function, NULL, &arguments);
+    bool field = callee.kind != VALUE_ABSENT &&
+                 (receiver.kind == VALUE_STRUCT ||
+                  (receiver.kind == VALUE_DICT && callee.kind != VALUE_BUILTIN));
+    if (callee.kind == VALUE_ABSENT) callee = find_function(frame, call);
+    if (callee.kind == VALUE_ABSENT) {
+        fail_no_method(receiver, call);
+        arguments_release(values, arguments.count);
+        return fail_at(call->head.span);
+    }
+    if (field) { // a function in a field is called without its holder
+        arguments.receiver = NULL;
+        arguments.values++;
+        arguments.count--;
+        arguments.positional--;
+    }
+    Value result = call_value(frame->interp, callee, &arguments);
+    if (field) value_release(receiver);
+    value_release(callee);
+    return result;
+}
+
+// Point.new(...): a function of the type itself.
+static Value call_associated(Frame *frame, const CallCode *call, const StructType *type,
+                             Value *values) {
+    CallArguments arguments = arguments_of(&call->arguments, values);
+    const FunctionCode *function = struct_find_method(type, call->name);
+    if (function) return call_function(frame->interp, function, NULL, &arguments);
+    arguments_release(values, arguments.count);
+    fail(STATUS_NAME, "struct %s has no function `%s`", type->name, call->name);
+    return fail_at(call->head.span);
+}
+
+static Value eval_method(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    Value values[call->arguments.count + 2];
+    CHECK_INTERRUPT(code->span);
+    values[0] = EVAL(frame, call->receiver);
+    if (failed(values[0])) return values[0];
+    Value outcome = eval_arguments(frame, &call->arguments, values + 1);
+    if (failed(outcome)) {
+        value_release(values[0]);
+        return outcome;
+    }
+    if (values[0].kind == VALUE_TYPE)
+        return call_associated(frame, call, values[0].as.pointer, values + 1);
+    return call_method(frame, call, values);
+}
+
+const Code *lower_method_call(Lowering *lowering, const Node *node) {
+    CallCode *code = LOWER_NEW(lowering, CallCode, eval_method, node->span);
+    lower_arguments(lowering, node->as.method.arguments, node->as.method.count, &code->arguments);
+    code->arguments.span = node->span;
+    Binding *member = node->as.method.member;
+    if (member) {
+        if (lower_known(code, member)) return &code->head;
+        code->head.eval = eval_call_value;
+        code->candidates =
+            lower_candidates(lowering, member, NULL, node->span, &code->candidate_count);
+        return &code->head;
+    }
+    code->receiver = lower(lowering, node->as.method.receiver);
+    code->name = lower_word(lowering, &node->as.method.name);
+    code->name_length = node->as.method.name.length;
+    code->candidates = lower_candidates(lowering, NULL, node->as.method.function, node->span,
+                                        &code->candidate_count);
+    return &code->head;
+}
+
+typedef struct ClosureCode {
+    Code head;
+    const FunctionCode *function;
+} ClosureCode;
+
+// The cell of a variable of this frame; made when the variable has no value yet.
+static Cell *frame_cell(Frame *frame, int slot) {
+    Value *place = &frame->slots[slot];
+    if (place->kind != VALUE_CELL) *place = value_cell(*place);
+    place->as.counted->refs++;
+    return place->as.cell;
+}
+
+static Cell *capture(Frame *frame, CaptureCode capture) {
+    if (capture.from == CAPTURE_SLOT) return frame_cell(frame, capture.index);
+    Cell *cell = frame->closure->cells[capture.index];
+    if (cell) {
+        cell->counted.refs++;
+        return cell;
+    }
+    // The frame's own function, which does not hold itself.
+    Value self = {.kind = VALUE_FUNCTION, .as.function = frame->closure};
+    return value_cell(value_retain(self)).as.cell;
+}
+
+static Value eval_closure(Frame *frame, const Code *code) {
+    const FunctionCode *function = ((const ClosureCode *)code)->function;
+    Value value = value_function(function->name, function, (size_t)function->capture_count);
+    for (int i = 0; i < function->capture_count; i++)
+        if (function->captures[i].from != CAPTURE_SELF)
+            value.as.function->cells[i] = capture(frame, function->captures[i]);
+    return value;
+}
+
+const Code *lower_closure(Lowering *lowering, const FunctionNode *node, Span span) {
+    FunctionCode *function = lower_function(lowering, node);
+    lower_function_body(lowering, function, node);
+    ClosureCode *code = LOWER_NEW(lowering, ClosureCode, eval_closure, span);
+    code->function = function;
+    return &code->head;
+}
+
+// f32::zeros(...) is zeros(..., dtype: float32).
+static Value eval_call_with_dtype(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    size_t count = call->arguments.count;
+    Value values[count + 1];
+    Value outcome = eval_arguments(frame, &call->arguments, values);
+    if (failed(outcome)) return outcome;
+    values[count] = (Value){.kind = VALUE_DTYPE, .as.integer = (int64_t)call->dtype};
+    CallArguments arguments = arguments_of(&call->arguments, values);
+    arguments.count++;
+    arguments.codes = NULL;
+    return call_builtin(frame->interp, call->row, &arguments);
+}
+
+static Value eval_fail_path(Frame *frame, const Code *code) {
+    (void)frame;
+    const CallCode *call = (const CallCode *)code;
+    fail(STATUS_NAME, "there is no function `%s`", call->name);
+    return fail_at(code->span);
+}
+
+static const char *path_text(Lowering *lowering, const Node *path) {
+    Text text = {0};
+    text_format(&text, "%s::%s", path->as.path.type.text, path->as.path.name.text);
+    const char *copy = arena_copy_string(lowering->arena, text_get(&text), text.length);
+    text_free(&text);
+    return copy;
+}
+
+// A method of a struct, a member of a module, or a builtin of a namespace.
+static void lower_path_target(Lowering *lowering, CallCode *code, const Node *path) {
+    Binding *binding = path->as.path.binding;
+    const Word *type = &path->as.path.type, *name = &path->as.path.name;
+    code->name = path_text(lowering, path);
+    code->head.eval = eval_fail_path;
+    if (binding && binding->kind == BINDING_STRUCT) {
+        const StructCode *structure = struct_of_binding(lowering, binding);
+        code->function = struct_find_method(&structure->type, name->text);
+        if (code->function) code->head.eval = eval_call_function;
+        return;
+    }
+    if (binding && lower_known(code, binding)) return;
+    code->row = catalog_find(code->name, strlen(code->name));
+    if (code->row) {
+        code->head.eval = eval_call_builtin;
+        return;
+    }
+    code->row = catalog_find(name->text, name->length);
+    if (!code->row) return;
+    if (dtype_find(type->text, type->length, &code->dtype)) {
+        code->head.eval = eval_call_with_dtype;
+        code->arguments.names[code->arguments.count - code->arguments.positional] = "dtype";
+    } else if (strcmp(type->text, "Tensor") == 0 || strcmp(type->text, "tensor") == 0) {
+        code->head.eval = eval_call_builtin;
+    }
+}
+
+const Code *lower_path_call(Lowering *lowering, const Node *node) {
+    CallCode *code = LOWER_NEW(lowering, CallCode, eval_fail_path, node->span);
+    lower_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
+    code->arguments.span = node->span;
+    lower_path_target(lowering, code, node->as.call.callee);
+    return &code->head;
+}
+
+static Value eval_path_function(Frame *frame, const Code *code) {
+    (void)frame;
+    const CallCode *path = (const CallCode *)code;
+    return value_function(path->function->name, path->function, 0);
+}
+
+// Type::f without a call: the function as a value.
+const Code *lower_path(Lowering *lowering, const Node *node) {
+    CallCode *code = LOWER_NEW(lowering, CallCode, eval_fail_path, node->span);
+    code->arguments.names = lower_array(lowering, 1, sizeof *code->arguments.names);
+    lower_path_target(lowering, code, node);
+    if (code->function) {
+        code->head.eval = eval_path_function;
+    } else if (code->head.eval == eval_call_builtin) {
+        return lower_constant(lowering, (Value){.kind = VALUE_BUILTIN, .as.builtin = code->row},
+                              node->span);
+    }
+    return &code->head;
+}

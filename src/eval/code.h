@@ -1,0 +1,209 @@
+// Lowered code: a tree of nodes that each know how to evaluate themselves, and the frames they run
+// in. Private to the evaluator. Made from a checked program; it lives as long as its Interp.
+//
+// An eval returns a new reference. VALUE_FAIL means that the evaluation unwinds: for an error
+// (frame->control is CONTROL_NONE, the words are in error_current()) or for break, continue and
+// return (frame->control says which). Whoever sees it releases what it holds and passes it on.
+#ifndef EVAL_CODE_H
+#define EVAL_CODE_H
+
+#include "base/source.h"
+#include "check/check.h"
+#include "eval/state.h"
+#include "value/builtin.h"
+#include "value/heap.h"
+
+typedef struct Code Code;
+typedef struct Frame Frame;
+typedef struct FunctionCode FunctionCode;
+typedef struct Annotation Annotation;
+typedef Value (*Eval)(Frame *frame, const Code *code);
+
+// The head of every node; each kind has a struct of its own that begins with it.
+struct Code {
+    Eval eval;
+    Span span;
+};
+
+typedef enum Control { CONTROL_NONE, CONTROL_BREAK, CONTROL_CONTINUE, CONTROL_RETURN } Control;
+
+struct Frame {
+    Value *slots;
+    Interp *interp;
+    Function *closure; // borrowed; NULL where nothing is captured
+    Control control;
+    Value result; // of CONTROL_RETURN
+};
+
+#define EVAL(frame, code) ((code)->eval((frame), (code)))
+
+typedef struct ParameterCode {
+    const char *name, *what; // what: "parameter x of fn f"
+    const Annotation *type;  // NULL when not annotated
+    const Code *fallback;    // NULL: required
+    bool captured;
+} ParameterCode;
+
+// Where a closure takes a captured variable from when it is made.
+typedef enum CaptureFrom { CAPTURE_SLOT, CAPTURE_CELL, CAPTURE_SELF } CaptureFrom;
+typedef struct CaptureCode {
+    CaptureFrom from;
+    int index;
+} CaptureCode;
+
+struct FunctionCode {
+    const FunctionNode *node;
+    const char *name;        // NULL for a lambda
+    const char *title;       // for traces: "fn layer", "main", "a lambda"
+    const char *result_what; // "the result of fn layer"
+    const Code *body;
+    int parameter_count, slot_count, required_count;
+    bool plain; // arguments need nothing: no annotations, no defaults, no captured parameters
+    ParameterCode *parameters;
+    const Annotation *result; // NULL when nothing is declared
+    CaptureCode *captures;
+    int capture_count;
+    Value value; // the function itself where it captures nothing, else ABSENT
+};
+
+// The making of code from one file.
+typedef struct Lowering {
+    Interp *interp;
+    Program *program;
+    Arena *arena;                 // of the interpreter
+    const FunctionNode *function; // whose body is being lowered; NULL: the top level
+    const FunctionCode *code;
+    bool in_learn; // in the body of a learn block without an objective
+    bool steps;    // what was lowered since the innermost loop began calls backward
+} Lowering;
+
+// lower.c
+void *lower_new(Lowering *lowering, size_t bytes, Eval eval, Span span);
+#define LOWER_NEW(lowering, Type, function, span)                                                  \
+    ((Type *)lower_new((lowering), sizeof(Type), (function), (span)))
+void *lower_array(Lowering *lowering, size_t count, size_t item_bytes);
+const Code *lower(Lowering *lowering, const Node *node); // NULL gives NULL
+const Code **lower_list(Lowering *lowering, const NodeList *list);
+// The value of a body in a function's last place: `return e` there is just e.
+const Code *lower_tail(Lowering *lowering, const Node *node);
+const Code *lower_constant(Lowering *lowering, Value value, Span span); // takes the value
+bool code_constant(const Code *code, Value *out); // borrowed; false when it is no constant
+FunctionCode *lower_function(Lowering *lowering, const FunctionNode *function);
+void lower_function_body(Lowering *lowering, FunctionCode *code, const FunctionNode *function);
+// Formatted text that lives as long as the code.
+const char *lower_text(Lowering *lowering, const char *format, ...) PRINTF_LIKE(2, 3);
+const char *lower_word(Lowering *lowering, const Word *word);
+
+// names.c: variables and what else a name can mean.
+const Code *lower_binding(Lowering *lowering, Binding *binding, Span span);
+const Code *lower_name(Lowering *lowering, const Node *node);
+const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value, Span span);
+bool code_is_local(const Code *code, int *slot); // a plain local variable read
+const Value *code_global(const Code *code);      // a global variable read: its place, else NULL
+// A place that a variable's value lies in; NULL (failed) when it has none yet.
+typedef struct VariableCode VariableCode;
+const VariableCode *lower_variable(Lowering *lowering, Binding *binding, Span span);
+Value *variable_place(Frame *frame, const VariableCode *variable);
+const Value *variable_peek(Frame *frame,
+                           const VariableCode *variable); // NULL: no value; no failure
+void variable_set(Frame *frame, const VariableCode *variable, Value value); // takes the value
+void slots_release(Frame *frame, int first, int count);
+Value fail_unset(const char *name, Span span);
+
+// operators.c and scalar.c
+const Code *lower_binary(Lowering *lowering, const Node *node);
+const Code *lower_unary(Lowering *lowering, const Node *node);
+const Code *lower_logical(Lowering *lowering, const Node *node);
+const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *left,
+                                const Code *right, Span span);
+// NULL when the value is no quick form. The target is `global`, or where that is NULL the slot.
+const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value);
+typedef struct Operands {
+    Value left, right;                  // taken
+    const Code *left_code, *right_code; // for messages; may be NULL
+    Span span;
+} Operands;
+Value operator_apply(Frame *frame, Operator op, const Operands *operands);
+Value operator_int(Operator op, int64_t left, int64_t right); // fails on overflow, division by zero
+const char *operator_text(Operator op);
+// "x is float32[2, 3] (from line 4)": the operand's text if it is short, and where it was made.
+void operand_describe(Text *out, Value value, const Code *code);
+// A condition's truth, -1 when it unwinds. condition_eval evaluates the code; condition_read takes
+// the value that it gave.
+int condition_read(Value value, const Code *code);
+static inline int condition_eval(Frame *frame, const Code *code);
+
+// blocks.c, loops.c
+const Code *lower_block(Lowering *lowering, const Node *node, bool tail);
+// The statements of a body that has no variables of its own: the one code, or those of a block.
+size_t code_statements(const Code *const *code, const Code *const **statements);
+const Code *lower_statement(Lowering *lowering, const Node *node);
+const Code *lower_let(Lowering *lowering, const Node *node);
+const Code *lower_tensor(Lowering *lowering, const Node *node);
+const Code *lower_if(Lowering *lowering, const Node *node, bool tail);
+const Code *lower_loop(Lowering *lowering, const Node *node);
+const Code *lower_for(Lowering *lowering, const Node *node);
+const Code *lower_jump(Lowering *lowering, const Node *node);
+const Code *lower_with(Lowering *lowering, const Node *node);
+
+// assign.c, subscripts.c
+const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value);
+const Code *lower_index(Lowering *lowering, const Node *node);
+const Code *lower_field(Lowering *lowering, const Node *node);
+
+// calls.c, methods.c, invoke.c
+const Code *lower_call(Lowering *lowering, const Node *node);
+const Code *lower_method_call(Lowering *lowering, const Node *node);
+const Code *lower_path(Lowering *lowering, const Node *node);
+const Code *lower_path_call(Lowering *lowering, const Node *node);
+// The condition of an assert; `plain` is what it is lowered to elsewhere.
+const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain);
+const Code *lower_closure(Lowering *lowering, const FunctionNode *function, Span span);
+
+// learn/learn.c, learn_run.c, learn_report.c
+const Code *lower_learn(Lowering *lowering, const Node *node);
+// The body of a loop in which backward is called; `epochs`: its turns are those of a learn block.
+const Code *lower_turn(Lowering *lowering, const Node *body, bool epochs);
+// At the end of a program: one note a line about parameters that no block has reached, unless the
+// program came to nothing or wants quiet; all is forgotten.
+void learn_report_unreached(bool show);
+
+// structs.c, match.c, attempt.c, literals.c, annotations.c, modules.c
+const Code *lower_struct_literal(Lowering *lowering, const Node *node);
+const Code *lower_match(Lowering *lowering, const Node *node, bool tail);
+const Code *lower_try(Lowering *lowering, const Node *node);
+const Code *lower_list_literal(Lowering *lowering, const Node *node);
+const Code *lower_tuple(Lowering *lowering, const Node *node);
+const Code *lower_dict(Lowering *lowering, const Node *node);
+const Code *lower_range(Lowering *lowering, const Node *node);
+const Code *lower_format_string(Lowering *lowering, const Node *node);
+const Code *lower_cast(Lowering *lowering, const Node *node);
+const Code *lower_import(Lowering *lowering, const Node *node);
+// The structs and impls among statements: their names first, then what is in them.
+void lower_types_declare(Lowering *lowering, const NodeList *statements);
+void lower_types_define(Lowering *lowering, const NodeList *statements);
+// A list (taken) by the rule for literals: numbers make a tensor. Elements from
+// literal_eval_element.
+Value literal_from_list(Value list, bool ragged_is_list);
+// An element of a literal or comprehension: a nested literal stays apart (as a VALUE_CELL around
+// its list) until literal_from_list.
+Value literal_eval_element(Frame *frame, const Code *code);
+// What a comprehension collects, as a list; eval_comprehension makes a tensor of it where it can.
+Value comprehension_items(Frame *frame, const Code *code);
+Value eval_comprehension(Frame *frame, const Code *code);
+
+static inline int condition_eval(Frame *frame, const Code *code) {
+    Value value = EVAL(frame, code);
+    return LIKELY(value.kind == VALUE_BOOL) ? (int)value.as.integer : condition_read(value, code);
+}
+
+// Gives the current error its place and fails.
+static inline Value fail_at(Span span) {
+    error_place(span);
+    return value_fail();
+}
+static inline bool failed(Value value) {
+    return UNLIKELY(value.kind == VALUE_FAIL);
+}
+
+#endif

@@ -1,0 +1,381 @@
+// Runs programs: the interpreter's life, the large stack it runs on, interrupts, warnings, and the
+// names of functions for memory reports.
+#include "eval/interp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/diagnostic.h"
+#include "base/source.h"
+#include "device/settings.h"
+#include "device/work.h"
+#include "eval/invoke.h"
+#include "eval/modules.h"
+#include "eval/structs.h"
+#include "tensor/random.h"
+
+enum {
+    STACK_BYTES = 256 * 1024 * 1024,
+    STACK_RESERVE_BYTES = 32 * 1024 * 1024, // for what runs between two checks: builtins, drops
+};
+
+volatile sig_atomic_t interp_interrupted;
+static Interp *running;
+
+Interp *interp_running(void) {
+    return running;
+}
+
+void interp_interrupt(void) {
+    __atomic_fetch_or(&interp_interrupted, INTERRUPT_SIGNAL, __ATOMIC_RELAXED);
+}
+
+static bool is_interrupted(void) {
+    return interp_interrupted & INTERRUPT_SIGNAL;
+}
+
+static void memory_alarm(void) {
+    __atomic_fetch_or(&interp_interrupted, INTERRUPT_MEMORY, __ATOMIC_RELAXED);
+}
+
+Value interp_fail_interrupted(Span span) {
+    __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_MEMORY, __ATOMIC_RELAXED);
+    if (memory_exhausted() == STATUS_OK) fail(STATUS_INTERRUPT, "interrupted");
+    return fail_at(span);
+}
+
+// A finished value, unless memory was refused on the way to it.
+static Value settle(Value value, Span span) {
+    if (LIKELY(!(interp_interrupted & INTERRUPT_MEMORY)) || failed(value)) return value;
+    value_release(value);
+    return interp_fail_interrupted(span);
+}
+
+void interp_keep_rooted(Interp *interp, void *memory) {
+    VECTOR_PUSH(&interp->store->rooted, memory);
+}
+
+Value interp_request_exit(Interp *interp, int status) {
+    interp->exit_requested = true;
+    interp->exit_status = status;
+    error_clear();
+    return value_fail();
+}
+
+bool interp_exit_requested(const Interp *interp, int *status) {
+    *status = interp->exit_status;
+    return interp->exit_requested;
+}
+
+char *const *interp_script_arguments(const Interp *interp, int *count) {
+    *count = interp->options.argument_count;
+    return interp->options.arguments;
+}
+
+// Functions and where their text lies, kept after the interpreter is gone: memory reports name
+// them.
+typedef struct FunctionPlace {
+    Span span;
+    char *name;
+} FunctionPlace;
+static VECTOR(FunctionPlace) function_places;
+
+void interp_note_function(const FunctionNode *function) {
+    if (!function->name.text) return;
+    FunctionPlace place = {function->body->span,
+                           memory_copy_string(function->name.text, function->name.length)};
+    VECTOR_PUSH(&function_places, place);
+}
+
+static void function_places_clear(void) {
+    for (size_t i = 0; i < function_places.count; i++) free(function_places.items[i].name);
+    VECTOR_FREE(&function_places);
+}
+
+static void append_place(Text *out, SourcePos position, bool column) {
+    SourcePlace place = source_find(position);
+    if (!place.file) return;
+    text_format(out, "%s:%d", place.file->name, place.line);
+    if (column) text_format(out, ":%d", place.column);
+}
+
+// "model.tl:12:9   in fn load, called from model.tl:30"
+static void describe_origin(Text *out, Origin origin) {
+    append_place(out, origin.at, true);
+    const char *name = NULL;
+    for (size_t i = 0; i < function_places.count; i++) { // the innermost comes last
+        const FunctionPlace *place = &function_places.items[i];
+        if (origin.at >= place->span.begin && origin.at < place->span.end) name = place->name;
+    }
+    if (name) text_format(out, "   in fn %s", name);
+    if (!name || !origin.called_from) return;
+    text_append_string(out, ", called from ");
+    append_place(out, origin.called_from, false);
+}
+
+// Lines that a broadcast warning was given for; each is warned of once.
+static VECTOR(SourcePos) warned_lines;
+
+static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y) {
+    SourcePlace place = source_find(origin_current.at);
+    SourcePos line =
+        place.file ? place.file->base + (SourcePos)(place.line_text - place.file->text) : 0;
+    for (size_t i = 0; i < warned_lines.count; i++)
+        if (warned_lines.items[i] == line) return;
+    VECTOR_PUSH(&warned_lines, line);
+    Text message = {0}, text = {0};
+    text_format(&message, "%s of ", op_name);
+    shape_describe(x, &message);
+    text_append_string(&message, " and ");
+    shape_describe(y, &message);
+    text_append_string(&message, " makes something larger than both");
+    Diagnostic diagnostic = {.severity = SEVERITY_WARNING,
+                             .message = text_get(&message),
+                             .help = "reshape one of them, or say broadcast_to(...) if it is meant",
+                             .span = {origin_current.at, origin_current.at + 1}};
+    diagnostic_render(&text, &diagnostic, diagnostic_color());
+    fflush(stdout);
+    fputs(text_get(&text), stderr);
+    text_free(&message);
+    text_free(&text);
+}
+
+static void seed(const InterpOptions *options) {
+    if (options->has_seed) random_seed(options->seed);
+    if (options->verbose) fprintf(stderr, "seed %llu\n", (unsigned long long)random_current_seed());
+}
+
+Interp *interp_new(const InterpOptions *options) {
+    memory_set_alarm(memory_alarm);
+    heap_start();
+    device_set_interrupted(is_interrupted);
+    Interp *interp = memory_allocate_zeroed(1, sizeof *interp);
+    interp->options = *options;
+    interp->store = code_store_new();
+    interp_interrupted &= INTERRUPT_MEMORY;
+    running = interp;
+    heap_set_drop_hook(struct_drop);
+    op_set_broadcast_warning(warn_broadcast);
+    pool_set_origin_describer(describe_origin);
+    function_places_clear();
+    seed(options);
+    return interp;
+}
+
+CodeStore *code_store_new(void) {
+    CodeStore *store = memory_allocate_zeroed(1, sizeof *store);
+    store->roots = heap_allocate_rooted(sizeof(Value));
+    *store->roots = value_list(0);
+    return store;
+}
+
+void code_store_release(CodeStore *store) {
+    value_release(*store->roots);
+    *store->roots = value_none();
+}
+
+void code_store_free(CodeStore *store) {
+    if (!store) return;
+    for (size_t i = 0; i < store->rooted.count; i++) heap_free(store->rooted.items[i]);
+    VECTOR_FREE(&store->rooted);
+    heap_free(store->roots);
+    arena_free(&store->arena);
+    free(store);
+}
+
+// What runs on the large stack.
+typedef struct Task {
+    Interp *interp;
+    void (*run)(struct Task *task);
+    Program *program;
+    NodeKind kind;
+    const char *filter;
+    const SectionReport *report;
+    void (*enter)(void *context);
+    void *context;
+    Status status;
+    ErrorRecord error; // of the thread, for the one that waits
+} Task;
+
+static _Thread_local bool on_large_stack;
+
+static void task_enter(void *argument) {
+    Task *task = argument;
+    const char *here = __builtin_frame_address(0);
+    task->interp->stack_limit = here - STACK_BYTES + STACK_RESERVE_BYTES;
+    origin_current = (Origin){0, 0};
+    on_large_stack = true;
+    task->run(task);
+    task->error = *error_current();
+}
+
+// On a large stack of its own, unless this thread runs on one.
+static Status task_run(Task *task) {
+    if (on_large_stack) {
+        origin_current = (Origin){0, 0};
+        task->run(task);
+        return task->status;
+    }
+    Status status = heap_run_on_stack(STACK_BYTES, task_enter, task);
+    if (status != STATUS_OK) return status;
+    *error_current() = task->error;
+    return task->status;
+}
+
+Status interp_status_of(const Interp *interp, Value value) {
+    if (!failed(value)) return STATUS_OK;
+    if (interp->exit_requested) return STATUS_OK;
+    ASSERT(error_current()->code != STATUS_OK);
+    return error_current()->code;
+}
+
+static void end_trace(Interp *interp, const char *title) {
+    if (interp->trace.count > 0) trace_add(interp, title, 0);
+}
+
+static Value run_section(Interp *interp, const FunctionCode *code) {
+    Value slots[code->slot_count + 1];
+    for (int i = 0; i < code->slot_count; i++) slots[i] = value_absent();
+    Value value = function_run(interp, code, NULL, slots, (Span){0, 0});
+    // A trace of one line would only repeat the place of the error.
+    if (failed(value) && interp->trace.count == 1) trace_clear(interp);
+    value = settle(value, code->node->head);
+    if (failed(value)) return value;
+    value_release(value);
+    return value_none();
+}
+
+static Value run_top(Interp *interp, ModuleState *module) {
+    Value value = module_run(interp, module);
+    if (failed(value)) end_trace(interp, "the top level");
+    return value;
+}
+
+Value interp_run_module(Interp *interp, ModuleState *module) {
+    Value value = run_top(interp, module);
+    if (!failed(value) && module->main) {
+        value_release(value);
+        value = run_section(interp, module->main);
+    }
+    learn_report_unreached(!failed(value) && !interp->options.quiet);
+    return value;
+}
+
+static void run_program(Task *task) {
+    ModuleState *module = modules_lower(task->interp, task->program);
+    Value value = interp_run_module(task->interp, module);
+    task->status = interp_status_of(task->interp, value);
+    value_release(value);
+}
+
+Status interp_run(Interp *interp, Program *program) {
+    Task task = {.interp = interp, .run = run_program, .program = program};
+    return task_run(&task);
+}
+
+static void enter(Task *task) {
+    task->status = STATUS_OK;
+    task->enter(task->context);
+}
+
+Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) {
+    Task task = {.interp = interp, .run = enter, .enter = fn, .context = context};
+    return task_run(&task);
+}
+
+// Runs a section and waits for the device.
+static Status run_timed(const Task *task, const FunctionCode *code, double *seconds) {
+    double start = timing_now();
+    Value value = run_section(task->interp, code);
+    Status status = interp_status_of(task->interp, value);
+    if (status == STATUS_OK) status = device_finish();
+    *seconds = timing_now() - start;
+    return status;
+}
+
+static Status run_bench(const Task *task, const FunctionCode *code, Timing *timing) {
+    double seconds;
+    Status status = run_timed(task, code, &seconds); // to warm up
+    while (status == STATUS_OK && !task->interp->exit_requested && timing_wants_more(timing)) {
+        status = run_timed(task, code, &seconds);
+        timing_add(timing, seconds);
+    }
+    return status;
+}
+
+static void run_one_section(Task *task, ModuleState *module, const Node *node) {
+    const char *name = node->as.section.name.text ? node->as.section.name.text : "";
+    if (task->filter && !strstr(name, task->filter)) return;
+    const FunctionCode *code = module_section(task->interp, module, node);
+    Timing timing = {0};
+    double seconds;
+    Status status =
+        task->kind == NODE_BENCH ? run_bench(task, code, &timing) : run_timed(task, code, &seconds);
+    if (task->interp->exit_requested && !(interp_interrupted & INTERRUPT_SIGNAL)) {
+        task->interp->exit_requested = false;
+        status = fail(STATUS_ASSERT, "it ended the program by exit(%d)", task->interp->exit_status);
+    }
+    task->report->report(task->report->context, name, status, &timing);
+    timing_free(&timing);
+    error_clear();
+    trace_clear(task->interp);
+}
+
+static void run_sections(Task *task) {
+    ModuleState *module = modules_lower(task->interp, task->program);
+    Value value = run_top(task->interp, module);
+    task->status = interp_status_of(task->interp, value);
+    value_release(value);
+    const NodeList *statements = &task->program->top->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++) {
+        if (failed(value) || task->interp->exit_requested ||
+            (interp_interrupted & INTERRUPT_SIGNAL))
+            return;
+        if (statements->items[i]->kind == task->kind)
+            run_one_section(task, module, statements->items[i]);
+    }
+}
+
+Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, const char *filter,
+                           const SectionReport *report) {
+    Task task = {.interp = interp,
+                 .run = run_sections,
+                 .program = program,
+                 .kind = kind,
+                 .filter = filter,
+                 .report = report};
+    Status status = task_run(&task);
+    learn_report_unreached(status == STATUS_OK && !interp->options.quiet);
+    return status;
+}
+
+static bool memory_check_wanted(void) {
+    DeviceSettings settings;
+    return device_settings_read(&settings) == STATUS_OK &&
+           settings.memory_check != MEMORY_CHECK_OFF;
+}
+
+static void clear(Task *task) {
+    modules_clear(task->interp, 0);
+    code_store_release(task->interp->store);
+    size_t rescued = heap_clear_all();
+    if (rescued > 0 && (task->interp->options.verbose || memory_check_wanted()))
+        fprintf(stderr, "note: %zu device buffer%s held by reference cycles until the end\n",
+                rescued, rescued == 1 ? " was" : "s were");
+}
+
+void interp_free(Interp *interp) {
+    Task task = {.interp = interp, .run = clear};
+    interp_interrupted = 0; // drops run; memory_exhausted still knows
+    ErrorRecord *saved = memory_allocate(sizeof *saved);
+    *saved = *error_current();
+    if (task_run(&task) != STATUS_OK) clear(&task);
+    *error_current() = *saved;
+    free(saved);
+    modules_free(interp, 0);
+    code_store_free(interp->store);
+    text_free(&interp->asserted);
+    VECTOR_FREE(&warned_lines);
+    running = NULL;
+    free(interp);
+}

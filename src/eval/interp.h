@@ -1,0 +1,50 @@
+// Runs programs. One interpreter per process and thread; it owns the globals, the temporary values,
+// and the collector's heap, and gives everything back in interp_free.
+#ifndef EVAL_INTERP_H
+#define EVAL_INTERP_H
+
+#include <stdio.h>
+
+#include "base/timing.h"
+#include "check/check.h"
+#include "value/value.h"
+
+typedef struct Interp Interp;
+
+typedef struct InterpOptions {
+    int argument_count;
+    char *const *arguments; // the script's: args()
+    bool has_seed;
+    uint64_t seed;
+    bool quiet, verbose;
+} InterpOptions;
+
+Interp *interp_new(const InterpOptions *options);
+// Runs top level, then main. The first failure is left in error_current() with its trace; every
+// scope was left in order (drops ran). STATUS_OK also after exit(n): see interp_exit_requested.
+Status interp_run(Interp *interp, Program *program) MUST_USE;
+// Runs the top level, then the tests (or benches: kind is NODE_TEST or NODE_BENCH) whose names
+// contain `filter` (NULL: all), in the order of the text; main does not run. A bench runs once to
+// warm up and then again and again. After each, `report` is told its name, its outcome (the words
+// of a failure are in error_current(), the trace in interp_trace) and the times of a bench. A
+// failure of the top level is returned.
+typedef struct SectionReport {
+    void (*report)(void *context, const char *name, Status status, Timing *timing);
+    void *context;
+} SectionReport;
+Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, const char *filter,
+                           const SectionReport *report) MUST_USE;
+// Runs fn on the large stack that the calls above use, and waits: for whoever runs many lines.
+Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) MUST_USE;
+bool interp_exit_requested(const Interp *interp, int *status);
+// The trace of the last failure, innermost first; borrowed.
+const TraceFrame *interp_trace(const Interp *interp, size_t *count);
+// The last failure with its trace, on standard error.
+void failure_show(const Interp *interp);
+// Clears every variable in reverse order, releases everything; buffers rescued from reference
+// cycles are counted and said. Afterwards live device bytes are what they were before interp_new.
+void interp_free(Interp *interp);
+// Async-signal-safe: the next statement or kernel boundary stops with STATUS_INTERRUPT.
+void interp_interrupt(void);
+
+#endif

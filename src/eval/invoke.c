@@ -1,0 +1,260 @@
+// Calls: frames, defaults, annotations of parameters and results, traces, the depth limit.
+#include "eval/invoke.h"
+
+#include "eval/annotations.h"
+#include "eval/bind.h"
+#include "eval/structs.h"
+#include "tensor/op.h"
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/object.h"
+
+Value fail_depth(const FunctionCode *function) {
+    fail(STATUS_DEPTH, "the calls are nested too deeply: %s calls itself without end, or almost",
+         function->title);
+    return value_fail();
+}
+
+void arguments_release(Value *values, size_t count) {
+    while (count > 0) value_release(values[--count]);
+}
+
+// Defaults, annotations and cells of the parameters, in order.
+static Status prepare_parameter(Frame *frame, const FunctionCode *code, int index) {
+    const ParameterCode *parameter = &code->parameters[index];
+    Value *slot = &frame->slots[index];
+    if (slot->kind == VALUE_ABSENT && parameter->fallback) {
+        Value value = EVAL(frame, parameter->fallback);
+        if (failed(value)) return error_current()->code;
+        *slot = value;
+    }
+    if (parameter->type) {
+        TRY(annotation_check(frame, parameter->type, slot, parameter->what));
+    }
+    if (parameter->captured) *slot = value_cell(*slot);
+    return STATUS_OK;
+}
+
+static Value check_result(Frame *frame, const FunctionCode *code, Value result) {
+    Status status = annotation_check(frame, code->result, &result, code->result_what);
+    if (status == STATUS_OK) return result;
+    error_place(code->node->head);
+    value_release(result);
+    return value_fail();
+}
+
+static Value run_body(Frame *frame, const FunctionCode *code) {
+    Value result = EVAL(frame, code->body);
+    if (failed(result) && frame->control == CONTROL_RETURN) {
+        frame->control = CONTROL_NONE;
+        result = frame->result;
+    }
+    if (code->result && !failed(result)) result = check_result(frame, code, result);
+    return result;
+}
+
+Value function_run(Interp *interp, const FunctionCode *code, Function *closure, Value *slots,
+                   Span called_at) {
+    Frame frame = {.slots = slots, .interp = interp, .closure = closure};
+    Origin saved = origin_current;
+    Value result = value_none();
+    for (int i = 0; !code->plain && i < code->parameter_count && !failed(result); i++) {
+        if (prepare_parameter(&frame, code, i) == STATUS_OK) continue;
+        result = value_fail();
+        error_place(called_at);
+    }
+    bool entered = !failed(result);
+    origin_current.called_from = called_at.begin;
+    if (entered) result = run_body(&frame, code);
+    slots_release(&frame, 0, code->slot_count);
+    origin_current = saved;
+    if (failed(result) && entered) trace_add(interp, code->title, called_at.begin);
+    return result;
+}
+
+Value function_invoke(Interp *interp, const FunctionCode *code, Function *closure,
+                      const Value *arguments, size_t count) {
+    Value values[count + 1];
+    for (size_t i = 0; i < count; i++) values[i] = value_retain(arguments[i]);
+    CallArguments call = {.values = values,
+                          .count = count,
+                          .positional = count,
+                          .span = {origin_current.at, origin_current.at}};
+    return call_function(interp, code, closure, &call);
+}
+
+static Status fail_count(const FunctionCode *code, size_t given) {
+    int most = code->parameter_count;
+    if (code->required_count == most)
+        return fail(STATUS_ARITY, "%s takes %d argument%s, but %zu %s given", code->title, most,
+                    most == 1 ? "" : "s", given, given == 1 ? "is" : "are");
+    return fail(STATUS_ARITY, "%s takes %d to %d arguments, but %zu %s given", code->title,
+                code->required_count, most, given, given == 1 ? "is" : "are");
+}
+
+static Status place_named(const FunctionCode *code, const char *name, Value value, Value *slots) {
+    for (int i = 0; i < code->parameter_count; i++) {
+        if (strcmp(code->parameters[i].name, name) != 0) continue;
+        if (slots[i].kind != VALUE_ABSENT)
+            return fail(STATUS_ARITY, "argument `%s` of %s is given twice", name, code->title);
+        slots[i] = value;
+        return STATUS_OK;
+    }
+    return fail(STATUS_ARITY, "%s has no parameter `%s`", code->title, name);
+}
+
+// Moves the arguments into slots. On failure those not moved are released here, the others by the
+// caller with the slots.
+static Status place_arguments(const FunctionCode *code, CallArguments *arguments, Value *slots) {
+    size_t placed = 0;
+    Status status = STATUS_OK;
+    if (arguments->positional > (size_t)code->parameter_count)
+        status = fail_count(code, arguments->count);
+    for (; status == STATUS_OK && placed < arguments->positional; placed++)
+        slots[placed] = arguments->values[placed];
+    while (status == STATUS_OK && placed < arguments->count) {
+        const char *name = arguments->names[placed - arguments->positional];
+        status = place_named(code, name, arguments->values[placed], slots);
+        if (status == STATUS_OK) placed++;
+    }
+    for (size_t i = placed; i < arguments->count; i++) value_release(arguments->values[i]);
+    for (int i = 0; status == STATUS_OK && i < code->required_count; i++) {
+        if (slots[i].kind != VALUE_ABSENT || code->parameters[i].fallback) continue;
+        status = arguments->count == arguments->positional
+                     ? fail_count(code, arguments->count)
+                     : fail(STATUS_ARITY, "argument `%s` of %s is missing",
+                            code->parameters[i].name, code->title);
+    }
+    return status;
+}
+
+Value call_function(Interp *interp, const FunctionCode *code, Function *closure,
+                    CallArguments *arguments) {
+    if (stack_is_low(interp)) {
+        arguments_release(arguments->values, arguments->count);
+        fail_depth(code);
+        return fail_at(arguments->span);
+    }
+    Value slots[code->slot_count + 1];
+    for (int i = 0; i < code->slot_count; i++) slots[i] = value_absent();
+    Status status = place_arguments(code, arguments, slots);
+    if (status == STATUS_OK) return function_run(interp, code, closure, slots, arguments->span);
+    Frame frame = {.slots = slots, .interp = interp};
+    slots_release(&frame, 0, code->slot_count);
+    return fail_at(arguments->span);
+}
+
+static uint32_t donated_mask(const CallArguments *arguments) {
+    uint32_t mask = 0;
+    for (size_t i = 0; i < arguments->positional && i < 32; i++) {
+        Value value = arguments->values[i];
+        if (value.kind == VALUE_TENSOR && value.as.counted->refs == 1) mask |= 1u << i;
+    }
+    return mask;
+}
+
+// What the tensors of a failed operation are, by the text of the arguments.
+static void label_arguments(const CallArguments *arguments) {
+    if (!arguments->codes || error_current()->label[0] || error_current()->span.begin) return;
+    Text label = {0};
+    size_t offset = arguments->receiver ? 1 : 0;
+    for (size_t i = 0; i < arguments->positional; i++) {
+        if (arguments->values[i].kind != VALUE_TENSOR) continue;
+        if (label.length) text_append_string(&label, ", ");
+        operand_describe(&label, arguments->values[i],
+                         i < offset ? arguments->receiver : arguments->codes[i - offset]);
+    }
+    if (label.length) fail_label("%s", text_get(&label));
+    text_free(&label);
+}
+
+Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments) {
+    BuiltinArguments call = {.positional = arguments->values,
+                             .count = arguments->positional,
+                             .names = arguments->names,
+                             .named = arguments->values + arguments->positional,
+                             .named_count = arguments->count - arguments->positional,
+                             .donated = donated_mask(arguments),
+                             .first_is_literal = arguments->first_is_literal};
+    origin_current.at = arguments->span.begin;
+    Value result = value_fail();
+    if (UNLIKELY(interp_interrupted))
+        interp_fail_interrupted(arguments->span);
+    else
+        result = builtin_invoke(interp, row, &call);
+    if (failed(result)) {
+        if (row->kind == ROW_OP) label_arguments(arguments);
+        error_place(arguments->span);
+    }
+    arguments_release(arguments->values, arguments->count);
+    return result;
+}
+
+bool value_is_callable(Value value) {
+    return value.kind == VALUE_FUNCTION || value.kind == VALUE_BUILTIN ||
+           value.kind == VALUE_TYPE || value.kind == VALUE_DTYPE ||
+           (value.kind == VALUE_HANDLE && value.as.handle->type->call);
+}
+
+// Point(...) is Point::new(...).
+static Value call_type(Interp *interp, const StructType *type, CallArguments *arguments) {
+    const FunctionCode *maker = struct_find_method(type, "new");
+    if (maker) return call_function(interp, maker, NULL, arguments);
+    arguments_release(arguments->values, arguments->count);
+    fail(STATUS_TYPE, "struct %s has no `new` and cannot be called", type->name);
+    fail_help("a value is made by %s { field: value, ... }", type->name);
+    return fail_at(arguments->span);
+}
+
+// float16(x) is x as float16.
+static Value call_dtype(DType dtype, CallArguments *arguments) {
+    Tensor *given = NULL, *cast = NULL;
+    Status status = arguments->count == 1 && arguments->positional == 1
+                        ? value_to_tensor(arguments->values[0], "x", &given)
+                        : fail(STATUS_ARITY, "%s takes 1 argument, but %zu are given",
+                               dtype_name(dtype), arguments->count);
+    if (status == STATUS_OK) status = tensor_cast(given, dtype, &cast);
+    tensor_release(given);
+    arguments_release(arguments->values, arguments->count);
+    return status == STATUS_OK ? value_tensor(cast) : fail_at(arguments->span);
+}
+
+// A handle that is a function; it has no names for its arguments.
+static Value call_handle(Interp *interp, Handle *handle, CallArguments *arguments) {
+    Value result = value_fail();
+    if (!handle->type->call)
+        (void)fail(STATUS_TYPE, "a %s is no function and cannot be called", handle->type->name);
+    else if (arguments->positional < arguments->count)
+        (void)fail(STATUS_ARITY, "a %s takes its arguments by position, not by name",
+                   handle->type->name);
+    else
+        result = handle->type->call(interp, handle, arguments->values, arguments->count);
+    if (failed(result)) error_place(arguments->span);
+    arguments_release(arguments->values, arguments->count);
+    return result;
+}
+
+Value call_value(Interp *interp, Value callee, CallArguments *arguments) {
+    switch (callee.kind) {
+    case VALUE_FUNCTION:
+        return call_function(interp, callee.as.function->code, callee.as.function, arguments);
+    case VALUE_BUILTIN: return call_builtin(interp, callee.as.builtin, arguments);
+    case VALUE_TYPE: return call_type(interp, callee.as.pointer, arguments);
+    case VALUE_DTYPE: return call_dtype((DType)callee.as.integer, arguments);
+    case VALUE_HANDLE: return call_handle(interp, callee.as.handle, arguments);
+    default:
+        arguments_release(arguments->values, arguments->count);
+        fail(STATUS_TYPE, "%s is no function and cannot be called", value_text(callee).text);
+        return fail_at(arguments->span);
+    }
+}
+
+Value interp_call(Interp *interp, Value function, const Value *arguments, size_t count) {
+    Value values[count + 1];
+    for (size_t i = 0; i < count; i++) values[i] = value_retain(arguments[i]);
+    CallArguments call = {.values = values,
+                          .count = count,
+                          .positional = count,
+                          .span = {origin_current.at, origin_current.at}};
+    return call_value(interp, function, &call);
+}

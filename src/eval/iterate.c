@@ -1,0 +1,117 @@
+// Iterators. Each remembers the length at its start; a list that shrinks meanwhile ends it early.
+#include "eval/iterate.h"
+
+#include "base/utf8.h"
+#include "value/convert.h"
+#include "value/format.h"
+
+Status iterator_start_range(Iterator *iterator, Value low, Value high, bool inclusive) {
+    int64_t start, stop;
+    TRY(value_to_int(low, "the start of the range", &start));
+    TRY(value_to_int(high, "the end of the range", &stop));
+    uint64_t count = stop > start ? (uint64_t)stop - (uint64_t)start : 0;
+    if (inclusive && stop >= start) count++;
+    *iterator = (Iterator){
+        .kind = ITERATE_RANGE, .source = value_none(), .next = start, .step = 1, .left = count};
+    return STATUS_OK;
+}
+
+// An int or bool vector is read at once; other tensors give views.
+static Status start_tensor(Iterator *iterator) {
+    Tensor *tensor = iterator->source.as.tensor;
+    if (tensor_rank(tensor) == 0)
+        return fail(STATUS_TYPE, "for runs through tensors of rank 1 and more, but this is %s",
+                    value_text(iterator->source).text);
+    iterator->kind = ITERATE_TENSOR;
+    iterator->left = (uint64_t)tensor->view.dims[0];
+    bool plain = tensor_rank(tensor) == 1 && !dtype_is_float(tensor_dtype(tensor));
+    if (!plain) return STATUS_OK;
+    Value items = value_to_items(iterator->source, "the tensor");
+    if (failed(items)) return error_current()->code;
+    value_release(iterator->source);
+    iterator->source = items;
+    iterator->kind = ITERATE_LIST;
+    return STATUS_OK;
+}
+
+Status iterator_start(Iterator *iterator, Value iterable, bool two_names) {
+    *iterator = (Iterator){.source = iterable, .key = value_none()};
+    Status status = STATUS_OK;
+    switch (iterable.kind) {
+    case VALUE_RANGE:
+        iterator->kind = ITERATE_RANGE;
+        iterator->next = iterable.as.range->start;
+        iterator->step = iterable.as.range->step;
+        iterator->left = range_count(iterable.as.range);
+        break;
+    case VALUE_LIST:
+    case VALUE_TUPLE:
+        iterator->kind = ITERATE_LIST;
+        iterator->left = iterable.as.list->count;
+        break;
+    case VALUE_STRING:
+        iterator->kind = ITERATE_STRING;
+        iterator->left = iterable.as.string->length;
+        break;
+    case VALUE_DICT:
+        iterator->kind = ITERATE_DICT;
+        iterator->left = dict_count(iterable.as.dict);
+        iterator->paired = two_names;
+        break;
+    case VALUE_TENSOR: status = start_tensor(iterator); break;
+    default:
+        status = fail(STATUS_TYPE, "for cannot run through %s", value_text(iterable).text);
+        if (iterable.kind == VALUE_INT)
+            fail_help("0..%lld counts up to it", (long long)iterable.as.integer);
+    }
+    if (status != STATUS_OK) value_release(iterator->source);
+    return status;
+}
+
+static Value next_codepoint(Iterator *iterator) {
+    const String *string = iterator->source.as.string;
+    size_t at = string->length - iterator->left;
+    uint32_t codepoint;
+    size_t size = utf8_decode(string->bytes + at, string->length - at, &codepoint);
+    if (size == 0) size = 1;
+    iterator->left -= size;
+    return value_string(string->bytes + at, size);
+}
+
+static Value next_entry(Iterator *iterator, size_t index) {
+    const Dict *dict = iterator->source.as.dict;
+    if (index >= dict_count(dict)) return value_absent();
+    Value key, item;
+    dict_entry(dict, index, &key, &item);
+    iterator->key = key;
+    return value_retain(iterator->paired ? item : key);
+}
+
+Value iterator_next(Iterator *iterator) {
+    if (iterator->left == 0) return value_absent();
+    size_t index = iterator->position++;
+    if (iterator->kind == ITERATE_STRING) return next_codepoint(iterator);
+    iterator->left--;
+    switch (iterator->kind) {
+    case ITERATE_RANGE: {
+        int64_t number = iterator->next;
+        iterator->next = (int64_t)((uint64_t)number + (uint64_t)iterator->step);
+        return value_int(number);
+    }
+    case ITERATE_TENSOR: return tensor_element(iterator->source.as.tensor, (int64_t)index);
+    case ITERATE_DICT: return next_entry(iterator, index);
+    default: {
+        const List *list = iterator->source.as.list;
+        return index < list->count ? value_retain(list->items[index]) : value_absent();
+    }
+    }
+}
+
+Value iterator_index(const Iterator *iterator) {
+    if (iterator->paired) return iterator->key;
+    return value_int((int64_t)iterator->position - 1);
+}
+
+void iterator_end(Iterator *iterator) {
+    value_release(iterator->source);
+}

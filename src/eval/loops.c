@@ -1,0 +1,221 @@
+// while, loop, for, comprehensions.
+#include "eval/code.h"
+#include "eval/iterate.h"
+#include "eval/pattern.h"
+
+typedef struct LoopCode {
+    Code head;
+    const Code *condition, *body;
+    const Code *const *statements; // of the body
+    size_t count;
+} LoopCode;
+
+// What the body's unwinding means to the loop: false to leave it.
+static inline bool loop_continues(Frame *frame) {
+    if (frame->control != CONTROL_CONTINUE) return false;
+    frame->control = CONTROL_NONE;
+    return true;
+}
+
+// The loop's value after its body unwound: none after break, else the unwinding goes on.
+static Value loop_leave(Frame *frame) {
+    if (frame->control != CONTROL_BREAK) return value_fail();
+    frame->control = CONTROL_NONE;
+    return value_none();
+}
+
+static inline Value run_loop_body(Frame *frame, const LoopCode *loop) {
+    for (size_t i = 0; i < loop->count; i++) {
+        Value value = EVAL(frame, loop->statements[i]);
+        if (failed(value)) return value;
+        value_release(value);
+    }
+    return value_none();
+}
+
+static Value eval_while(Frame *frame, const Code *code) {
+    const LoopCode *loop = (const LoopCode *)code;
+    for (;;) {
+        CHECK_INTERRUPT(code->span);
+        int truth = loop->condition ? condition_eval(frame, loop->condition) : 1;
+        if (truth <= 0) return truth < 0 ? value_fail() : value_none();
+        Value value = run_loop_body(frame, loop);
+        if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
+    }
+}
+
+const Code *lower_loop(Lowering *lowering, const Node *node) {
+    LoopCode *code = LOWER_NEW(lowering, LoopCode, eval_while, node->span);
+    code->condition = lower(lowering, node->as.loop.condition);
+    code->body = lower_turn(lowering, node->as.loop.body, node->as.loop.epochs);
+    code->count = code_statements(&code->body, &code->statements);
+    return &code->head;
+}
+
+typedef struct ForCode {
+    Code head;
+    const Code *iterable, *low, *high; // low and high: a range that is written out
+    bool inclusive;
+    const PatternCode *index, *pattern;
+    int plain_slot;               // the slot of a plain loop variable, or -1
+    const Code *condition, *body; // condition: comprehensions
+    int first_slot, slot_count;
+} ForCode;
+
+static Value bind_item(Frame *frame, const ForCode *loop, Iterator *iterator, Value item) {
+    Status status = STATUS_OK;
+    if (iterator->paired && !loop->index) {
+        status = pattern_bind_pair(frame, loop->pattern, iterator_index(iterator), item);
+    } else {
+        if (loop->index) status = pattern_bind(frame, loop->index, iterator_index(iterator));
+        if (status == STATUS_OK) status = pattern_bind(frame, loop->pattern, item);
+    }
+    value_release(item);
+    return status == STATUS_OK ? value_none() : fail_at(loop->head.span);
+}
+
+static Status start_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
+    Value low = EVAL(frame, loop->low);
+    if (failed(low)) return STATUS_SYNTAX;
+    Value high = EVAL(frame, loop->high);
+    Status status = failed(high) ? STATUS_SYNTAX : STATUS_OK;
+    if (status == STATUS_OK) {
+        status = iterator_start_range(iterator, low, high, loop->inclusive);
+        if (status != STATUS_OK) error_place(loop->head.span);
+        value_release(high);
+    }
+    value_release(low);
+    return status;
+}
+
+// Any failure; its words are recorded, or the frame's control says why.
+static Status start(Frame *frame, const ForCode *loop, Iterator *iterator) {
+    if (loop->low) return start_range(frame, loop, iterator);
+    Value iterable = EVAL(frame, loop->iterable);
+    if (failed(iterable)) return STATUS_SYNTAX;
+    bool two_names = loop->index || pattern_is_pair(loop->pattern);
+    Status status = iterator_start(iterator, iterable, two_names);
+    if (status != STATUS_OK) error_place(loop->iterable->span);
+    return status;
+}
+
+// Ints without an index into a plain variable: the commonest loop.
+static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
+    Value *slot = &frame->slots[loop->plain_slot], result = value_none();
+    int64_t next = iterator->next;
+    for (uint64_t left = iterator->left; left > 0; left--) {
+        if (UNLIKELY(interp_interrupted)) {
+            result = interp_fail_interrupted(loop->head.span);
+            break;
+        }
+        value_release(*slot);
+        *slot = value_int(next);
+        next = (int64_t)((uint64_t)next + (uint64_t)iterator->step);
+        Value value = EVAL(frame, loop->body);
+        if (failed(value) && !loop_continues(frame)) {
+            result = loop_leave(frame);
+            break;
+        }
+        value_release(value);
+    }
+    slots_release(frame, loop->first_slot, loop->slot_count);
+    return result;
+}
+
+static Value run_items(Frame *frame, const ForCode *loop, Iterator *iterator) {
+    for (;;) {
+        CHECK_INTERRUPT(loop->head.span);
+        Value item = iterator_next(iterator);
+        if (item.kind == VALUE_ABSENT) return value_none();
+        if (failed(item)) return fail_at(loop->iterable ? loop->iterable->span : loop->head.span);
+        Value value = bind_item(frame, loop, iterator, item);
+        if (!failed(value)) value = EVAL(frame, loop->body);
+        slots_release(frame, loop->first_slot, loop->slot_count);
+        if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
+        value_release(value);
+    }
+}
+
+static Value eval_for(Frame *frame, const Code *code) {
+    const ForCode *loop = (const ForCode *)code;
+    Iterator iterator;
+    if (start(frame, loop, &iterator) != STATUS_OK) return value_fail();
+    Value result = iterator.kind == ITERATE_RANGE && loop->plain_slot >= 0
+                       ? run_range(frame, loop, &iterator)
+                       : run_items(frame, loop, &iterator);
+    slots_release(frame, loop->first_slot, loop->slot_count);
+    iterator_end(&iterator);
+    return result;
+}
+
+// Appends one element where the condition holds.
+static Value comprehend(Frame *frame, const ForCode *loop, List *items) {
+    if (loop->condition) {
+        int truth = condition_eval(frame, loop->condition);
+        if (truth <= 0) return truth < 0 ? value_fail() : value_none();
+    }
+    Value element = literal_eval_element(frame, loop->body);
+    if (!failed(element)) list_push(items, element);
+    return failed(element) ? element : value_none();
+}
+
+static Value run_comprehension(Frame *frame, const ForCode *loop, Iterator *iterator, List *items) {
+    for (;;) {
+        CHECK_INTERRUPT(loop->head.span);
+        Value item = iterator_next(iterator);
+        if (item.kind == VALUE_ABSENT) return value_none();
+        if (failed(item)) return fail_at(loop->head.span);
+        Value value = bind_item(frame, loop, iterator, item);
+        if (!failed(value)) value = comprehend(frame, loop, items);
+        slots_release(frame, loop->first_slot, loop->slot_count);
+        if (failed(value)) return value;
+    }
+}
+
+Value comprehension_items(Frame *frame, const Code *code) {
+    const ForCode *loop = (const ForCode *)code;
+    Iterator iterator;
+    if (start(frame, loop, &iterator) != STATUS_OK) return value_fail();
+    Value items = value_list(0);
+    Value result = run_comprehension(frame, loop, &iterator, items.as.list);
+    iterator_end(&iterator);
+    if (!failed(result)) return items;
+    value_release(items);
+    return result;
+}
+
+Value eval_comprehension(Frame *frame, const Code *code) {
+    Value items = comprehension_items(frame, code);
+    if (failed(items)) return items;
+    origin_current.at = code->span.begin;
+    Value result = literal_from_list(items, true);
+    if (failed(result)) error_place(code->span);
+    return result;
+}
+
+static void lower_iterable(Lowering *lowering, ForCode *code, const Node *iterable) {
+    if (iterable->kind == NODE_RANGE && iterable->as.range.low && iterable->as.range.high) {
+        code->low = lower(lowering, iterable->as.range.low);
+        code->high = lower(lowering, iterable->as.range.high);
+        code->inclusive = iterable->as.range.inclusive;
+    } else {
+        code->iterable = lower(lowering, iterable);
+    }
+}
+
+// Loops and comprehensions.
+const Code *lower_for(Lowering *lowering, const Node *node) {
+    Value (*eval)(Frame *, const Code *) = node->kind == NODE_FOR ? eval_for : eval_comprehension;
+    ForCode *code = LOWER_NEW(lowering, ForCode, eval, node->span);
+    const Pattern *pattern = node->as.for_loop.pattern;
+    lower_iterable(lowering, code, node->as.for_loop.iterable);
+    if (node->as.for_loop.index) code->index = lower_pattern(lowering, node->as.for_loop.index);
+    code->pattern = lower_pattern(lowering, pattern);
+    code->condition = lower(lowering, node->as.for_loop.condition);
+    code->body = lower_turn(lowering, node->as.for_loop.body, node->as.for_loop.epochs);
+    code->first_slot = node->as.for_loop.first_slot;
+    code->slot_count = node->as.for_loop.slot_count;
+    bool plain = !code->index && pattern->kind == PATTERN_BIND && !pattern->binding->captured;
+    code->plain_slot = plain ? pattern->binding->slot : -1;
+    return &code->head;
+}

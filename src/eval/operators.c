@@ -1,0 +1,484 @@
+// Operators on values of every kind: numbers here, tensors through op_apply, strings and lists, and
+// the words of what cannot be combined.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/source.h"
+#include "check/operator_words.h"
+#include "eval/code.h"
+#include "tensor/op.h"
+#include "value/convert.h"
+#include "value/format.h"
+
+typedef struct OperatorRow {
+    const char *text; // "+"
+    const char *op;   // the catalog's row for tensors; NULL: not for tensors
+    const OpRow *row; // found at first use
+} OperatorRow;
+
+static OperatorRow operators[] = {
+    [OPERATOR_ADD] = {"+", "add", NULL},
+    [OPERATOR_SUB] = {"-", "sub", NULL},
+    [OPERATOR_MUL] = {"*", "mul", NULL},
+    [OPERATOR_DIV] = {"/", "div", NULL},
+    [OPERATOR_MOD] = {"%", "rem", NULL},
+    [OPERATOR_POW] = {"**", "pow", NULL},
+    [OPERATOR_MATMUL] = {"@", "matmul", NULL},
+    [OPERATOR_OUTER] = {"\u2297", "outer", NULL},
+    [OPERATOR_EQ] = {"==", "eq", NULL},
+    [OPERATOR_NE] = {"!=", "ne", NULL},
+    [OPERATOR_LT] = {"<", "lt", NULL},
+    [OPERATOR_LE] = {"<=", "le", NULL},
+    [OPERATOR_GT] = {">", "gt", NULL},
+    [OPERATOR_GE] = {">=", "ge", NULL},
+    [OPERATOR_APPROX] = {"\u2248", "approx_equal", NULL},
+    [OPERATOR_IN] = {"in", NULL, NULL},
+    [OPERATOR_NOT_IN] = {"not in", NULL, NULL},
+    [OPERATOR_NEG] = {"-", "neg", NULL},
+    [OPERATOR_NOT] = {"!", "logical_not", NULL},
+};
+
+const char *operator_text(Operator op) {
+    return operators[op].text;
+}
+
+static const OpRow *operator_row(Operator op) {
+    OperatorRow *row = &operators[op];
+    if (LIKELY(row->row != NULL) || !row->op) return row->row;
+    const Builtin *builtin = catalog_find(row->op, strlen(row->op));
+    if (builtin && builtin->kind == ROW_OP) row->row = &op_rows[builtin->id];
+    return row->row;
+}
+
+static Value overflow(const char *text, int64_t left, int64_t right) {
+    fail(STATUS_OVERFLOW, "%lld %s %lld does not fit in 64 bits", (long long)left, text,
+         (long long)right);
+    fail_help("ints are 64-bit; use floats for larger numbers");
+    return value_fail();
+}
+
+static Value by_zero(const char *text, int64_t left) {
+    fail(STATUS_DIVIDE, "%lld %s 0: division by zero", (long long)left, text);
+    return value_fail();
+}
+
+// Negative exponents give a float, as in Python.
+static Value int_power(int64_t base, int64_t exponent) {
+    if (exponent < 0) return value_float(pow((double)base, (double)exponent));
+    int64_t result = 1, square = base;
+    for (int64_t left = exponent; left > 0; left >>= 1) {
+        if ((left & 1) && __builtin_mul_overflow(result, square, &result))
+            return overflow("**", base, exponent);
+        if (left > 1 && __builtin_mul_overflow(square, square, &square))
+            return overflow("**", base, exponent);
+    }
+    return value_int(result);
+}
+
+Value operator_int(Operator op, int64_t left, int64_t right) {
+    int64_t result;
+    switch (op) {
+    case OPERATOR_ADD:
+        if (__builtin_add_overflow(left, right, &result)) return overflow("+", left, right);
+        return value_int(result);
+    case OPERATOR_SUB:
+        if (__builtin_sub_overflow(left, right, &result)) return overflow("-", left, right);
+        return value_int(result);
+    case OPERATOR_MUL:
+        if (__builtin_mul_overflow(left, right, &result)) return overflow("*", left, right);
+        return value_int(result);
+    case OPERATOR_DIV:
+        if (right == 0) return by_zero("/", left);
+        if (right == -1 && left == INT64_MIN) return overflow("/", left, right);
+        return value_int(left / right);
+    case OPERATOR_MOD:
+        if (right == 0) return by_zero("%", left);
+        return value_int(right == -1 ? 0 : left % right);
+    case OPERATOR_POW: return int_power(left, right);
+    case OPERATOR_EQ: return value_bool(left == right);
+    case OPERATOR_NE: return value_bool(left != right);
+    case OPERATOR_LT: return value_bool(left < right);
+    case OPERATOR_LE: return value_bool(left <= right);
+    case OPERATOR_GT: return value_bool(left > right);
+    case OPERATOR_GE: return value_bool(left >= right);
+    case OPERATOR_APPROX:
+        return value_bool(fabs((double)left - (double)right) <= 1e-5 + 1e-5 * fabs((double)right));
+    default: return value_absent();
+    }
+}
+
+static Value operator_float(Operator op, double left, double right) {
+    switch (op) {
+    case OPERATOR_ADD: return value_float(left + right);
+    case OPERATOR_SUB: return value_float(left - right);
+    case OPERATOR_MUL: return value_float(left * right);
+    case OPERATOR_DIV: return value_float(left / right);
+    case OPERATOR_MOD: return value_float(fmod(left, right));
+    case OPERATOR_POW: return value_float(pow(left, right));
+    case OPERATOR_EQ: return value_bool(left == right);
+    case OPERATOR_NE: return value_bool(left != right);
+    case OPERATOR_LT: return value_bool(left < right);
+    case OPERATOR_LE: return value_bool(left <= right);
+    case OPERATOR_GT: return value_bool(left > right);
+    case OPERATOR_GE: return value_bool(left >= right);
+    case OPERATOR_APPROX:
+        return value_bool(left == right || fabs(left - right) <= 1e-5 + 1e-5 * fabs(right));
+    default: return value_absent();
+    }
+}
+
+static bool is_plain_number(Value value) {
+    return value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL;
+}
+
+static double plain_double(Value value) {
+    return value.kind == VALUE_FLOAT ? value.as.number : (double)value.as.integer;
+}
+
+static Value numbers_apply(Operator op, Value left, Value right) {
+    if (left.kind != VALUE_FLOAT && right.kind != VALUE_FLOAT)
+        return operator_int(op, left.as.integer, right.as.integer);
+    return operator_float(op, plain_double(left), plain_double(right));
+}
+
+void operand_describe(Text *out, Value value, const Code *code) {
+    size_t length = 0;
+    const char *text = code ? source_text(code->span, &length) : NULL;
+    if (text && length > 0 && length <= 40 && !memchr(text, '\n', length)) {
+        text_append(out, text, length);
+        text_append_string(out, " is ");
+    }
+    value_describe(value, out);
+    if (value.kind != VALUE_TENSOR) return;
+    SourcePlace place = source_find(value.as.tensor->origin.at);
+    if (place.file) text_format(out, " (from line %d)", place.line);
+}
+
+// Advice of the layer below calls the right operand b: here it gets the name that the script has.
+static void name_right_in_help(const Code *code) {
+    static const char formal[] = "transpose(b)";
+    size_t length = 0;
+    const char *text = code ? source_text(code->span, &length) : NULL;
+    const char *place = strstr(error_current()->help, formal);
+    if (!text || !place || length == 0 || length > 40 || memchr(text, '\n', length)) return;
+    Text help = {0};
+    text_append(&help, error_current()->help, (size_t)(place - error_current()->help));
+    text_format(&help, "transpose(%.*s)%s", (int)length, text, place + sizeof formal - 1);
+    fail_help("%s", text_get(&help));
+    text_free(&help);
+}
+
+// Appends what an operand is, unless the source says just that: `1 is 1`.
+static void label_operand(Text *label, Value value, const Code *code) {
+    size_t length = 0;
+    const char *text = code ? source_text(code->span, &length) : NULL;
+    ValueText shown = value_text(value);
+    if (text && strlen(shown.text) == length && memcmp(text, shown.text, length) == 0) return;
+    if (label->length) text_append_string(label, ", ");
+    operand_describe(label, value, code);
+}
+
+static void label_operands(const Operands *operands) {
+    name_right_in_help(operands->right_code);
+    if (error_current()->label[0]) return;
+    Text label = {0};
+    label_operand(&label, operands->left, operands->left_code);
+    if (operands->right.kind != VALUE_ABSENT)
+        label_operand(&label, operands->right, operands->right_code);
+    fail_label("%s", text_get(&label));
+    text_free(&label);
+}
+
+static bool operand_input(Value value, OpInput *out) {
+    out->donate = false;
+    switch (value.kind) {
+    case VALUE_TENSOR:
+        out->tensor = value.as.tensor;
+        out->donate = value.as.tensor->counted.refs == 1;
+        return true;
+    case VALUE_INT:
+        out->tensor = NULL;
+        out->scalar = (Scalar){.dtype = DTYPE_INT64, .as.i = value.as.integer};
+        return true;
+    case VALUE_BOOL:
+        out->tensor = NULL;
+        out->scalar = (Scalar){.dtype = DTYPE_BOOL, .as.i = value.as.integer};
+        return true;
+    case VALUE_FLOAT:
+        out->tensor = NULL;
+        out->scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = value.as.number};
+        return true;
+    default: return false;
+    }
+}
+
+// ABSENT when the operands are not for tensor operations.
+static Value tensors_apply(Operator op, const Operands *operands) {
+    OpCall call;
+    call.op = operator_row(op);
+    if (!call.op || !operand_input(operands->left, &call.inputs[0])) return value_absent();
+    call.n_inputs = operands->right.kind == VALUE_ABSENT ? 1 : 2;
+    if (call.n_inputs == 2 && !operand_input(operands->right, &call.inputs[1]))
+        return value_absent();
+    call.attributes = NULL;
+    call.many = NULL;
+    call.n_many = 0;
+    CHECK_INTERRUPT(operands->span);
+    origin_current.at = operands->span.begin;
+    Tensor *result;
+    if (LIKELY(op_apply(&call, &result) == STATUS_OK)) return value_tensor(result);
+    label_operands(operands);
+    return value_fail();
+}
+
+static Value lists_join(const List *left, const List *right, uint64_t kind) {
+    Value joined = kind == VALUE_LIST ? value_list(left->count + right->count)
+                                      : value_tuple(left->count + right->count);
+    for (size_t i = 0; i < left->count; i++)
+        list_push(joined.as.list, value_retain(left->items[i]));
+    for (size_t i = 0; i < right->count; i++)
+        list_push(joined.as.list, value_retain(right->items[i]));
+    return joined;
+}
+
+static Value string_repeat(const String *string, int64_t times) {
+    enum { REPEATED_MAX = 1 << 28 };
+    if (times <= 0 || string->length == 0) return value_cstring("");
+    if ((uint64_t)times > REPEATED_MAX / string->length) {
+        fail(STATUS_VALUE, "a string of %zu bytes repeated %lld times is too long", string->length,
+             (long long)times);
+        return value_fail();
+    }
+    Text text = {0};
+    for (int64_t i = 0; i < times; i++) text_append(&text, string->bytes, string->length);
+    Value repeated = value_string(text_get(&text), text.length);
+    text_free(&text);
+    return repeated;
+}
+
+static Value list_repeat(const List *list, int64_t times, uint64_t kind) {
+    enum { REPEATED_MAX = 1 << 26 };
+    if (times < 0) times = 0;
+    if (list->count > 0 && (uint64_t)times > REPEATED_MAX / list->count) {
+        fail(STATUS_VALUE, "a list of %zu values repeated %lld times is too long", list->count,
+             (long long)times);
+        return value_fail();
+    }
+    size_t count = list->count * (size_t)times;
+    Value repeated = kind == VALUE_LIST ? value_list(count) : value_tuple(count);
+    for (size_t i = 0; i < count; i++)
+        list_push(repeated.as.list, value_retain(list->items[i % list->count]));
+    return repeated;
+}
+
+static Value sequence_repeat(Value sequence, int64_t times) {
+    if (sequence.kind == VALUE_STRING) return string_repeat(sequence.as.string, times);
+    return list_repeat(sequence.as.list, times, sequence.kind);
+}
+
+static bool is_sequence(Value value) {
+    return value.kind == VALUE_STRING || value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
+}
+
+// A tensor of rank > 0 beside a list joins it with its elements: xs + [1, 2].
+static Value list_join_tensor(Value left, Value right) {
+    bool first = left.kind == VALUE_LIST;
+    Value elements = tensor_to_list(first ? right.as.tensor : left.as.tensor);
+    if (elements.kind == VALUE_FAIL) return elements;
+    Value joined = first ? lists_join(left.as.list, elements.as.list, VALUE_LIST)
+                         : lists_join(elements.as.list, right.as.list, VALUE_LIST);
+    value_release(elements);
+    return joined;
+}
+
+static bool is_array(Value value) {
+    return value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) > 0;
+}
+
+// ABSENT when the operands are no sequences. Counts may be rank-0 tensors.
+static Value sequences_apply(Operator op, Value left, Value right) {
+    if (op == OPERATOR_ADD && ((left.kind == VALUE_LIST && is_array(right)) ||
+                               (right.kind == VALUE_LIST && is_array(left))))
+        return list_join_tensor(left, right);
+    if (!is_sequence(left) && !is_sequence(right)) return value_absent();
+    if (value_read_number(&left) != STATUS_OK || value_read_number(&right) != STATUS_OK)
+        return value_fail();
+    if (op == OPERATOR_ADD && left.kind == right.kind && left.kind == VALUE_STRING)
+        return string_concat(left.as.string, right.as.string);
+    if (op == OPERATOR_ADD && left.kind == right.kind && is_sequence(left))
+        return lists_join(left.as.list, right.as.list, left.kind);
+    if (op != OPERATOR_MUL) return value_absent();
+    Value sequence = is_sequence(left) ? left : right, times = is_sequence(left) ? right : left;
+    if (!value_is_number(times)) return value_absent();
+    int64_t count;
+    if (value_to_int(times, "the count of a repetition", &count) != STATUS_OK) return value_fail();
+    return sequence_repeat(sequence, count);
+}
+
+static Value order_apply(Operator op, Value left, Value right) {
+    bool ordered = left.kind == right.kind && is_sequence(left);
+    if (!ordered) return value_absent();
+    int order;
+    if (value_compare(left, right, &order) != STATUS_OK) return value_fail();
+    return value_bool(op == OPERATOR_LT   ? order < 0
+                      : op == OPERATOR_LE ? order <= 0
+                      : op == OPERATOR_GT ? order > 0
+                                          : order >= 0);
+}
+
+static Value equality_apply(Operator op, Value left, Value right) {
+    bool equal;
+    if (value_equals(left, right, &equal) != STATUS_OK) return value_fail();
+    return value_bool(equal == (op == OPERATOR_EQ));
+}
+
+static Value containment_apply(Operator op, Value item, Value container) {
+    bool found;
+    if (value_contains(container, item, &found) != STATUS_OK) return value_fail();
+    return value_bool(found == (op == OPERATOR_IN));
+}
+
+static Value fail_kinds(Operator op, const Operands *operands) {
+    bool unary = operands->right.kind == VALUE_ABSENT;
+    (void)operator_fail_kinds(op, value_kind_name(operands->left),
+                              unary ? NULL : value_kind_name(operands->right));
+    label_operands(operands);
+    return value_fail();
+}
+
+// A bool equals no number, although arithmetic takes it as 0 or 1.
+static bool unlike(Operator op, Value left, Value right) {
+    return (op == OPERATOR_EQ || op == OPERATOR_NE) &&
+           (left.kind == VALUE_BOOL) != (right.kind == VALUE_BOOL);
+}
+
+static Value apply_any(Operator op, const Operands *operands) {
+    Value left = operands->left, right = operands->right;
+    if (op == OPERATOR_IN || op == OPERATOR_NOT_IN) return containment_apply(op, left, right);
+    bool tensor = left.kind == VALUE_TENSOR || right.kind == VALUE_TENSOR;
+    Value result = value_absent();
+    if (op == OPERATOR_ADD || op == OPERATOR_MUL) result = sequences_apply(op, left, right);
+    if (result.kind != VALUE_ABSENT) return result;
+    if (tensor || op == OPERATOR_MATMUL || op == OPERATOR_OUTER)
+        result = tensors_apply(op, operands);
+    else if (is_plain_number(left) && is_plain_number(right) && !unlike(op, left, right))
+        result = numbers_apply(op, left, right);
+    else if (op >= OPERATOR_LT && op <= OPERATOR_GE)
+        result = order_apply(op, left, right);
+    if (result.kind == VALUE_ABSENT && (op == OPERATOR_EQ || op == OPERATOR_NE))
+        result = equality_apply(op, left, right);
+    return result.kind == VALUE_ABSENT ? fail_kinds(op, operands) : result;
+}
+
+Value operator_apply(Frame *frame, Operator op, const Operands *operands) {
+    (void)frame;
+    Value result = apply_any(op, operands);
+    if (failed(result)) error_place(operands->span);
+    value_release(operands->left);
+    value_release(operands->right);
+    return result;
+}
+
+typedef struct BinaryCode {
+    Code head;
+    Operator op;
+    const Code *left, *right;
+} BinaryCode;
+
+const Code *lower_binary(Lowering *lowering, const Node *node) {
+    const Code *left = lower(lowering, node->as.binary.left);
+    const Code *right = lower(lowering, node->as.binary.right);
+    return lower_scalar_binary(lowering, node->op, left, right, node->span);
+}
+
+static Value eval_unary(Frame *frame, const Code *code) {
+    const BinaryCode *unary = (const BinaryCode *)code;
+    Value value = EVAL(frame, unary->left);
+    if (failed(value)) return value;
+    if (unary->op == OPERATOR_NOT && value.kind == VALUE_BOOL) return value_bool(!value.as.integer);
+    if (unary->op == OPERATOR_NEG && value.kind == VALUE_FLOAT)
+        return value_float(-value.as.number);
+    if (unary->op == OPERATOR_NEG && value.kind == VALUE_INT) {
+        Value negated = operator_int(OPERATOR_SUB, 0, value.as.integer);
+        return failed(negated) ? fail_at(code->span) : negated;
+    }
+    Operands operands = {
+        .left = value, .right = value_absent(), .left_code = unary->left, .span = code->span};
+    Value result =
+        value.kind == VALUE_TENSOR ? tensors_apply(unary->op, &operands) : value_absent();
+    if (result.kind == VALUE_ABSENT) result = fail_kinds(unary->op, &operands);
+    if (failed(result)) error_place(code->span);
+    value_release(value);
+    return result;
+}
+
+const Code *lower_unary(Lowering *lowering, const Node *node) {
+    const Code *operand = lower(lowering, node->as.binary.left);
+    Value constant;
+    if (node->op == OPERATOR_NEG && code_constant(operand, &constant)) {
+        if (constant.kind == VALUE_FLOAT)
+            return lower_constant(lowering, value_float(-constant.as.number), node->span);
+        if (constant.kind == VALUE_INT && constant.as.integer != INT64_MIN)
+            return lower_constant(lowering, value_int(-constant.as.integer), node->span);
+    }
+    BinaryCode *code = LOWER_NEW(lowering, BinaryCode, eval_unary, node->span);
+    code->op = node->op;
+    code->left = operand;
+    return &code->head;
+}
+
+static int condition_fail(Value value, Span span) {
+    fail(STATUS_TYPE, "a condition is a bool, but this is %s", value_text(value).text);
+    if (value.kind == VALUE_TENSOR && tensor_dtype(value.as.tensor) == DTYPE_BOOL)
+        fail_help("any(...) or all(...) makes one bool of it");
+    else if (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) > 0)
+        fail_help("compare it and use any(...) or all(...)");
+    else if (value_is_number(value))
+        fail_help("write `!= 0`");
+    else if (value.kind == VALUE_NONE)
+        fail_help("write `!= none`");
+    else
+        fail_help("compare it with something, as in `len(x) != 0`");
+    error_place(span);
+    return -1;
+}
+
+int condition_read(Value value, const Code *code) {
+    if (failed(value)) return -1;
+    int truth;
+    bool read;
+    if (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0 &&
+        tensor_dtype(value.as.tensor) == DTYPE_BOOL) {
+        truth = value_to_bool(value, "the condition", &read) == STATUS_OK ? read : -1;
+        if (truth < 0) error_place(code->span);
+    } else {
+        truth = condition_fail(value, code->span);
+    }
+    value_release(value);
+    return truth;
+}
+
+static Value eval_and(Frame *frame, const Code *code) {
+    const BinaryCode *binary = (const BinaryCode *)code;
+    int left = condition_eval(frame, binary->left);
+    if (left <= 0) return left < 0 ? value_fail() : value_bool(false);
+    int right = condition_eval(frame, binary->right);
+    return right < 0 ? value_fail() : value_bool(right);
+}
+
+static Value eval_or(Frame *frame, const Code *code) {
+    const BinaryCode *binary = (const BinaryCode *)code;
+    int left = condition_eval(frame, binary->left);
+    if (left != 0) return left < 0 ? value_fail() : value_bool(true);
+    int right = condition_eval(frame, binary->right);
+    return right < 0 ? value_fail() : value_bool(right);
+}
+
+const Code *lower_logical(Lowering *lowering, const Node *node) {
+    Eval eval = node->op == OPERATOR_AND ? eval_and : eval_or;
+    BinaryCode *code = LOWER_NEW(lowering, BinaryCode, eval, node->span);
+    code->op = node->op;
+    code->left = lower(lowering, node->as.binary.left);
+    code->right = lower(lowering, node->as.binary.right);
+    return &code->head;
+}

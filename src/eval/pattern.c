@@ -1,0 +1,203 @@
+// Patterns and match. Tuples are matched by tuples, lists and, along dimension 0, by tensors.
+#include "eval/pattern.h"
+
+#include "eval/structs.h"
+#include "value/convert.h"
+#include "value/format.h"
+
+struct PatternCode {
+    int kind; // of Pattern
+    const VariableCode *variable;
+    const Code *low, *high; // constants
+    bool inclusive;
+    const StructCode *structure;
+    const PatternCode **parts;
+    size_t part_count;
+    int *fields; // STRUCT: index of each part's field
+};
+
+static void lower_fields(Lowering *lowering, PatternCode *code, const Pattern *pattern) {
+    code->structure = struct_of_binding(lowering, pattern->binding);
+    code->fields = lower_array(lowering, pattern->part_count, sizeof *code->fields);
+    for (size_t i = 0; i < pattern->part_count; i++)
+        code->fields[i] = struct_find_field(&code->structure->type, pattern->fields[i].text,
+                                            pattern->fields[i].length);
+}
+
+const PatternCode *lower_pattern(Lowering *lowering, const Pattern *pattern) {
+    PatternCode *code = lower_array(lowering, 1, sizeof *code);
+    code->kind = (int)pattern->kind;
+    code->inclusive = pattern->inclusive;
+    code->low = lower(lowering, pattern->low);
+    code->high = lower(lowering, pattern->high);
+    if (pattern->kind == PATTERN_BIND)
+        code->variable = lower_variable(lowering, pattern->binding, pattern->span);
+    if (pattern->kind == PATTERN_STRUCT) lower_fields(lowering, code, pattern);
+    code->part_count = pattern->part_count;
+    code->parts = lower_array(lowering, pattern->part_count, sizeof *code->parts);
+    for (size_t i = 0; i < pattern->part_count; i++)
+        code->parts[i] = lower_pattern(lowering, pattern->parts[i]);
+    return code;
+}
+
+static int match_literal(Frame *frame, const PatternCode *pattern, Value value) {
+    Value literal = EVAL(frame, pattern->low);
+    if (failed(literal)) return -1;
+    int fits = 0;
+    bool equal;
+    bool number = literal.kind == VALUE_INT || literal.kind == VALUE_FLOAT;
+    if (value.kind == VALUE_TENSOR && number && tensor_rank(value.as.tensor) == 0) {
+        double wanted, actual;
+        Status status = value_to_double(literal, "the pattern", &wanted);
+        if (status == STATUS_OK) status = value_to_double(value, "the value", &actual);
+        fits = status == STATUS_OK ? wanted == actual : -1;
+    } else if (value.kind != VALUE_TENSOR) {
+        fits = value_equals(value, literal, &equal) == STATUS_OK ? equal : -1;
+    }
+    value_release(literal);
+    return fits;
+}
+
+static int match_ends(Value low, Value high, Value value, bool inclusive) {
+    if (!(value_is_number(value) || value.kind == VALUE_STRING)) return 0;
+    if ((value.kind == VALUE_STRING) != (low.kind == VALUE_STRING)) return 0;
+    int order;
+    if (value_compare(value, low, &order) != STATUS_OK) return -1;
+    if (order < 0) return 0;
+    if (value_compare(value, high, &order) != STATUS_OK) return -1;
+    return order < 0 || (inclusive && order == 0);
+}
+
+static int match_range(Frame *frame, const PatternCode *pattern, Value value) {
+    Value low = EVAL(frame, pattern->low);
+    if (failed(low)) return -1;
+    Value high = EVAL(frame, pattern->high);
+    int fits = failed(high) ? -1 : match_ends(low, high, value, pattern->inclusive);
+    value_release(low);
+    if (!failed(high)) value_release(high);
+    return fits;
+}
+
+static int match_items(Frame *frame, const PatternCode *pattern, const List *list) {
+    if (list->count != pattern->part_count) return 0;
+    for (size_t i = 0; i < list->count; i++) {
+        int fits = pattern_match(frame, pattern->parts[i], list->items[i]);
+        if (fits <= 0) return fits;
+    }
+    return 1;
+}
+
+static int match_tuple(Frame *frame, const PatternCode *pattern, Value value) {
+    if (value.kind == VALUE_TUPLE || value.kind == VALUE_LIST)
+        return match_items(frame, pattern, value.as.list);
+    if (value.kind != VALUE_TENSOR || tensor_rank(value.as.tensor) == 0) return 0;
+    Value items = value_to_items(value, "the value");
+    if (failed(items)) return -1;
+    int fits = match_items(frame, pattern, items.as.list);
+    value_release(items);
+    return fits;
+}
+
+static int match_struct(Frame *frame, const PatternCode *pattern, Value value) {
+    if (value.kind != VALUE_STRUCT || value.as.instance->type != &pattern->structure->type)
+        return 0;
+    for (size_t i = 0; i < pattern->part_count; i++) {
+        int fits =
+            pattern_match(frame, pattern->parts[i], value.as.instance->fields[pattern->fields[i]]);
+        if (fits <= 0) return fits;
+    }
+    return 1;
+}
+
+int pattern_match(Frame *frame, const PatternCode *pattern, Value value) {
+    switch (pattern->kind) {
+    case PATTERN_BIND: variable_set(frame, pattern->variable, value_retain(value)); return 1;
+    case PATTERN_LITERAL: return match_literal(frame, pattern, value);
+    case PATTERN_RANGE: return match_range(frame, pattern, value);
+    case PATTERN_STRUCT: return match_struct(frame, pattern, value);
+    case PATTERN_TUPLE: return match_tuple(frame, pattern, value);
+    case PATTERN_OR:
+        for (size_t i = 0; i < pattern->part_count; i++) {
+            int fits = pattern_match(frame, pattern->parts[i], value);
+            if (fits != 0) return fits;
+        }
+        return 0;
+    default: return 1;
+    }
+}
+
+Status pattern_bind(Frame *frame, const PatternCode *pattern, Value value) {
+    int fits = pattern_match(frame, pattern, value);
+    if (fits > 0) return STATUS_OK;
+    if (fits < 0) return error_current()->code;
+    if (pattern->kind == PATTERN_TUPLE)
+        return fail(STATUS_VALUE, "%zu names cannot take %s apart", pattern->part_count,
+                    value_shown(value).text);
+    return fail(STATUS_MATCH, "the pattern does not fit %s", value_text(value).text);
+}
+
+bool pattern_is_pair(const PatternCode *pattern) {
+    return pattern->kind == PATTERN_TUPLE && pattern->part_count == 2;
+}
+
+Status pattern_bind_pair(Frame *frame, const PatternCode *pattern, Value first, Value second) {
+    Status status = pattern_bind(frame, pattern->parts[0], first);
+    return status == STATUS_OK ? pattern_bind(frame, pattern->parts[1], second) : status;
+}
+
+typedef struct ArmCode {
+    const PatternCode *pattern;
+    const Code *guard, *body;
+    int first_slot, slot_count;
+} ArmCode;
+
+typedef struct MatchCode {
+    Code head;
+    const Code *subject;
+    ArmCode *arms;
+    size_t count;
+} MatchCode;
+
+// 1: the arm was taken and *result is its value; 0: it does not fit; -1: failed.
+static int arm_try(Frame *frame, const ArmCode *arm, Value subject, Value *result) {
+    int fits = pattern_match(frame, arm->pattern, subject);
+    if (fits < 0) error_place(arm->body->span);
+    if (fits > 0 && arm->guard) fits = condition_eval(frame, arm->guard);
+    if (fits > 0) *result = EVAL(frame, arm->body);
+    slots_release(frame, arm->first_slot, arm->slot_count);
+    return fits;
+}
+
+static Value eval_match(Frame *frame, const Code *code) {
+    const MatchCode *match = (const MatchCode *)code;
+    Value subject = EVAL(frame, match->subject);
+    if (failed(subject)) return subject;
+    Value result = value_fail();
+    int fits = 0;
+    for (size_t i = 0; i < match->count && fits == 0; i++)
+        fits = arm_try(frame, &match->arms[i], subject, &result);
+    if (fits == 0) {
+        fail(STATUS_MATCH, "no arm of this match fits %s", value_shown(subject).text);
+        fail_help("`_ => ...` as the last arm takes everything else");
+        error_place(match->subject->span);
+    }
+    value_release(subject);
+    return result;
+}
+
+const Code *lower_match(Lowering *lowering, const Node *node, bool tail) {
+    MatchCode *code = LOWER_NEW(lowering, MatchCode, eval_match, node->span);
+    code->subject = lower(lowering, node->as.match.subject);
+    code->count = node->as.match.count;
+    code->arms = lower_array(lowering, code->count, sizeof *code->arms);
+    for (size_t i = 0; i < code->count; i++) {
+        const MatchArm *arm = &node->as.match.arms[i];
+        ArmCode *target = &code->arms[i];
+        target->pattern = lower_pattern(lowering, arm->pattern);
+        target->guard = lower(lowering, arm->guard);
+        target->body = tail ? lower_tail(lowering, arm->body) : lower(lowering, arm->body);
+        target->first_slot = arm->first_slot;
+        target->slot_count = arm->slot_count;
+    }
+    return &code->head;
+}

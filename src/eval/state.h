@@ -1,0 +1,85 @@
+// The interpreter's own state, shared by the evaluator's files.
+#ifndef EVAL_STATE_H
+#define EVAL_STATE_H
+
+#include <signal.h>
+
+#include "eval/interp.h"
+
+enum { TRACE_FIRST = 10, TRACE_LAST = 5 };
+
+// The calls that the last failure came through: the first few, the last few, and how many between.
+typedef struct Trace {
+    TraceFrame first[TRACE_FIRST], last[TRACE_LAST];
+    size_t count;
+    SourcePos called_at; // of the call that the failure left last; 0: none yet
+    TraceFrame shown[TRACE_FIRST + 1 + TRACE_LAST];
+    char skipped[48];
+} Trace;
+
+// What lowered code lies in, and what keeps its constants alive.
+typedef struct CodeStore {
+    Arena arena;
+    Value *roots;          // rooted: a list of constants
+    VECTOR(void *) rooted; // freed with the store
+} CodeStore;
+CodeStore *code_store_new(void);
+void code_store_release(CodeStore *store); // the constants; afterwards no code may run
+void code_store_free(CodeStore *store);    // NULL is allowed
+
+// A file of the program: its variables, and whether its top level has run.
+typedef struct ModuleState {
+    Program *program;
+    Value *globals;                 // rooted
+    const struct Code **statements; // of the top level
+    size_t statement_count;
+    const struct FunctionCode *main;
+    bool started;
+} ModuleState;
+
+struct Interp {
+    InterpOptions options;
+    CodeStore *store; // where lowering puts code
+    size_t functions_lowered;
+    const char *stack_limit; // calls below this address are too deep
+    VECTOR(ModuleState *) modules;
+    Trace trace;
+    Text asserted; // what was compared in the assert that is about to fail; else empty
+    bool exit_requested;
+    int exit_status;
+};
+
+// What the next statement, call or turn of a loop must look at; 0 most of the time.
+enum { INTERRUPT_SIGNAL = 1, INTERRUPT_MEMORY = 2 };
+extern volatile sig_atomic_t interp_interrupted;
+
+// Says at the error just recorded what the failed assert compared.
+void asserted_label(Interp *interp);
+
+// The interrupt has come, or memory was refused: records it.
+Value interp_fail_interrupted(Span span);
+#define CHECK_INTERRUPT(span)                                                                      \
+    do {                                                                                           \
+        if (UNLIKELY(interp_interrupted)) return interp_fail_interrupted(span);                    \
+    } while (0)
+
+// Notes on the way out of a call that the failure came through it.
+void trace_add(Interp *interp, const char *function, SourcePos at);
+void trace_clear(Interp *interp);
+// The failure that is on its way out, put aside while a drop runs; NULL when there is none.
+typedef struct Failure Failure;
+Failure *failure_set_aside(Interp *interp);
+void failure_restore(Interp *interp, Failure *failure);
+// The interpreter of this process, NULL when there is none.
+Interp *interp_running(void);
+// Remembers where a function's text lies, for reports that name functions.
+void interp_note_function(const FunctionNode *function);
+// Memory from heap_allocate_rooted that goes with the code being made.
+void interp_keep_rooted(Interp *interp, void *memory);
+// Runs a lowered file: its top level, then its main. The value of the last statement, NONE after a
+// main.
+Value interp_run_module(Interp *interp, ModuleState *module);
+// STATUS_OK also when the value failed because of exit(n).
+Status interp_status_of(const Interp *interp, Value value);
+
+#endif

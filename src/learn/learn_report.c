@@ -1,0 +1,182 @@
+// What training prints: a line now and then and one at the end on standard output, and on a
+// terminal a bar on standard error.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "learn/learn.h"
+
+enum { BAR_CELLS = 24 };
+static const double redraw_s = 0.1;
+static bool bar_is_shown;
+
+static double now_s(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+void learn_progress_clear(void) {
+    if (!bar_is_shown) return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    bar_is_shown = false;
+}
+
+static bool is_quiet(const LearnRun *run) {
+    return run->frame->interp->options.quiet;
+}
+
+void learn_report_begin(LearnRun *run) {
+    run->progress = (LearnProgress){.started_s = now_s(), .terminal = isatty(STDERR_FILENO)};
+}
+
+static void append_time(Text *out, double seconds) {
+    long whole = seconds < 360000 ? lround(seconds) : 359999;
+    if (whole >= 3600) text_format(out, "%ld:", whole / 3600);
+    text_format(out, "%02ld:%02ld", whole / 60 % 60, whole % 60);
+}
+
+static void draw_bar(LearnRun *run, double loss, double norm, double rate) {
+    double now = now_s(), spent = now - run->progress.started_s;
+    if (now - run->progress.drawn_s < redraw_s || run->done == run->epochs) return;
+    run->progress.drawn_s = now;
+    Text text = {0};
+    double speed = spent > 0 ? (double)run->done / spent : 0;
+    text_append_string(&text, "\r\033[K");
+    if (run->epochs > 0) {
+        int filled = (int)(run->done * BAR_CELLS / run->epochs);
+        text_append_char(&text, '[');
+        for (int i = 0; i < BAR_CELLS; i++) text_append_char(&text, i < filled ? '#' : '.');
+        text_format(&text, "] epoch %lld/%lld", (long long)run->done, (long long)run->epochs);
+    } else {
+        text_format(&text, "epoch %lld", (long long)run->done);
+    }
+    text_format(&text, "  loss %.4g  grad norm %.3g  lr %.3g  %.*f epochs/s", loss, norm, rate,
+                speed < 10 ? 1 : 0, speed);
+    if (run->epochs > 0 && speed > 0) {
+        text_append_string(&text, "  ");
+        append_time(&text, (double)(run->epochs - run->done) / speed);
+        text_append_string(&text, " left");
+    }
+    fflush(stdout);
+    fputs(text_get(&text), stderr);
+    fflush(stderr);
+    text_free(&text);
+    bar_is_shown = true;
+}
+
+static int digits(int64_t number) {
+    int count = 1;
+    while ((number /= 10) > 0) count++;
+    return count;
+}
+
+void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
+    if (is_quiet(run)) return;
+    if (run->report_every > 0 && run->done % run->report_every == 0) {
+        learn_progress_clear();
+        printf("epoch ");
+        if (run->epochs > 0)
+            printf("%*lld/%lld", digits(run->epochs), (long long)run->done, (long long)run->epochs);
+        else
+            printf("%lld", (long long)run->done);
+        printf("  loss %.6f  grad norm %.6f  lr %.6f\n", loss, norm, rate);
+        if (run->progress.terminal) fflush(stdout);
+    }
+    if (run->progress.terminal) draw_bar(run, loss, norm, rate);
+}
+
+// --- parameters that no block has reached
+
+// They are spoken of at the end of the program: until then another block may train them.
+typedef struct Unreached {
+    uint64_t number; // of the parameter
+    SourcePos at;
+    TensorType type;
+} Unreached;
+static VECTOR(Unreached) unreached;
+
+static bool is_noted(uint64_t number) {
+    for (size_t i = 0; i < unreached.count; i++)
+        if (unreached.items[i].number == number) return true;
+    return false;
+}
+
+static void forget_reached(const LearnRun *run) {
+    size_t kept = 0;
+    for (size_t i = 0; i < unreached.count; i++) {
+        bool reached = false;
+        for (size_t j = 0; j < run->trained.count && !reached; j++)
+            reached = tape_parameter_number(run->trained.items[j]) == unreached.items[i].number;
+        if (!reached) unreached.items[kept++] = unreached.items[i];
+    }
+    unreached.count = kept;
+}
+
+void learn_note_unreached(const LearnRun *run) {
+    TensorArray all = {0};
+    forget_reached(run);
+    tape_parameters(&all);
+    for (size_t i = 0; i < all.count; i++) {
+        const Tensor *parameter = all.items[i];
+        Unreached one = {tape_parameter_number(parameter), parameter->origin.at,
+                         tensor_type(parameter)};
+        if (!tape_parameter_reached(parameter) && !is_noted(one.number))
+            VECTOR_PUSH(&unreached, one);
+    }
+    tensor_array_release(&all);
+}
+
+// Those made at one place are spoken of together.
+static void report_place(size_t first) {
+    const Unreached *one = &unreached.items[first];
+    SourcePlace place = source_find(one->at);
+    size_t count = 0;
+    for (size_t i = 0; i < unreached.count; i++) {
+        if (unreached.items[i].at != one->at) continue;
+        if (i < first) return;
+        count++;
+    }
+    fputs("note: no objective reaches ", stderr);
+    if (count == 1)
+        fprintf(stderr, "the parameter %s", type_name(one->type.dtype, &one->type.shape).text);
+    else
+        fprintf(stderr, "%zu parameters", count);
+    if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
+    fprintf(stderr, ": %s\n", count == 1 ? "it stays as it is" : "they stay as they are");
+}
+
+void learn_report_unreached(bool show) {
+    fflush(stdout);
+    for (size_t i = 0; show && i < unreached.count; i++) report_place(i);
+    VECTOR_FREE(&unreached);
+}
+
+static const char *plural(int64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static void note_no_step(const LearnRun *run) {
+    SourcePlace place = source_find(run->code->head.span.begin);
+    fflush(stdout);
+    fputs("note: no backward ran in the learn block", stderr);
+    if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
+    fputs(": its optimizer changed nothing\n", stderr);
+}
+
+void learn_report_end(LearnRun *run) {
+    learn_progress_clear();
+    if (is_quiet(run)) return;
+    bool wanted = run->epochs > 0 || !run->code->epochs;
+    if (wanted && run->steps_all == 0) note_no_step(run);
+    if (run->done == 0) return;
+    int64_t values = 0;
+    for (size_t i = 0; i < run->trained.count; i++) values += tensor_count(run->trained.items[i]);
+    printf("trained %zu parameter%s (%lld value%s) in %lld epoch%s: loss %.6f -> %.6f\n",
+           run->trained.count, plural((int64_t)run->trained.count), (long long)values,
+           plural(values), (long long)run->done, plural(run->done), run->first_loss,
+           run->last_loss);
+}

@@ -1,0 +1,228 @@
+// The epochs of learn blocks: batches, the body, and the turns of a loop over `epochs`.
+#include "learn/learn_run.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tensor/index.h"
+#include "tensor/view.h"
+#include "value/convert.h"
+
+// --- batches
+
+bool learn_take_whole(LearnRun *run) {
+    const LearnCode *code = run->code;
+    run->whole = memory_allocate_zeroed(code->batch_count + 1, sizeof *run->whole);
+    for (size_t i = 0; i < code->batch_count; i++) {
+        const BatchCode *batch = &code->batches[i];
+        Value value = EVAL(run->frame, batch->source);
+        if (failed(value)) return false;
+        Status status = value_to_tensor(value, batch->name, &run->whole[i]);
+        value_release(value);
+        if (status == STATUS_OK && tensor_rank(run->whole[i]) == 0)
+            status = fail(STATUS_SHAPE, "%s has rank 0: there are no rows to take batches of",
+                          batch->name);
+        int64_t rows = status == STATUS_OK ? run->whole[i]->view.dims[0] : 0;
+        if (status == STATUS_OK && i > 0 && rows != run->rows)
+            status =
+                fail(STATUS_SHAPE, "batches need the same rows: %s has %lld, %s has %lld",
+                     code->batches[0].name, (long long)run->rows, batch->name, (long long)rows);
+        run->rows = rows;
+        if (status == STATUS_OK) continue;
+        error_place(batch->source->span);
+        return false;
+    }
+    if (code->batch_count == 0 || run->rows > 0) return true;
+    fail(STATUS_SHAPE, "%s has no rows", code->batches[0].name);
+    error_place(code->batches[0].source->span);
+    return false;
+}
+
+void learn_release_whole(LearnRun *run) {
+    for (size_t i = 0; run->whole && i < run->code->batch_count; i++) tensor_release(run->whole[i]);
+    free(run->whole);
+}
+
+// The rows in another order, drawn from the program's stream: an int64 tensor.
+static Status shuffled(const LearnRun *run, Tensor **out) {
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dim),
+                               .shape = {.rank = 1, .dims = {run->rows}}};
+    Tensor *draws;
+    TRY(op_with(OP_rand, NULL, 0, &attributes, &draws));
+    Status status = op_with(OP_argsort, &draws, 1, &attributes, out);
+    tensor_release(draws);
+    return status;
+}
+
+static Status rows_of(Tensor *whole, Tensor *order, int64_t first, int64_t count, Tensor **out) {
+    if (!order) return tensor_slice(whole, 0, first, first + count, 1, out);
+    Tensor *ids;
+    TRY(tensor_slice(order, 0, first, first + count, 1, &ids));
+    IndexItem item = {.kind = INDEX_TENSOR, .tensor = ids};
+    Status status = index_get(whole, &item, 1, out);
+    tensor_release(ids);
+    return status;
+}
+
+static Status set_batch(LearnRun *run, Tensor *order, int64_t first, int64_t count) {
+    for (size_t i = 0; i < run->code->batch_count; i++) {
+        Tensor *part;
+        TRY(rows_of(run->whole[i], order, first, count, &part));
+        variable_set(run->frame, run->code->batches[i].variable, value_tensor(part));
+    }
+    return STATUS_OK;
+}
+
+// --- with an objective
+
+// The body, then the objective's value.
+static Value eval_objective(LearnRun *run) {
+    Value value = EVAL(run->frame, run->code->body);
+    if (failed(value)) return value;
+    value_release(value);
+    return EVAL(run->frame, run->code->objective);
+}
+
+static Value run_step(LearnRun *run, int64_t rows) {
+    TapeMark mark = tape_mark();
+    Value loss = eval_objective(run);
+    if (failed(loss)) return loss;
+    Status status = learn_descend(run, loss, rows);
+    value_release(loss);
+    tape_release_since(mark);
+    if (status == STATUS_OK) return value_none();
+    Span span = run->code->objective->span;
+    return run->diverged != 0 ? learn_fail_diverged(run, eval_objective, 0, span) : fail_at(span);
+}
+
+static Value run_batches(LearnRun *run) {
+    Tensor *order = NULL;
+    if (run->shuffle && shuffled(run, &order) != STATUS_OK) return fail_at(run->code->head.span);
+    Value value = value_none();
+    for (int64_t first = 0; first < run->rows && !failed(value); first += run->batch_size) {
+        int64_t left = run->rows - first, count = left < run->batch_size ? left : run->batch_size;
+        run->random = random_mark();
+        value = set_batch(run, order, first, count) == STATUS_OK ? run_step(run, count)
+                                                                 : fail_at(run->code->head.span);
+    }
+    tensor_release(order);
+    return value;
+}
+
+Value learn_run_epochs(LearnRun *run) {
+    while (run->done < run->epochs && !run->stop) {
+        CHECK_INTERRUPT(run->code->head.span);
+        run->random = random_mark();
+        Value value = run->batch_size > 0 ? run_batches(run) : run_step(run, 1);
+        if (failed(value)) return value;
+        if (!learn_end_epoch(run)) return value_fail();
+    }
+    return value_none();
+}
+
+// --- without one
+
+static Value eval_body(LearnRun *run) {
+    return EVAL(run->frame, run->code->body);
+}
+
+// Whether the failure is that of a loss that is no number, from which nothing has come yet.
+static bool has_diverged(const LearnRun *run, const Frame *frame, Value value) {
+    return failed(value) && run->diverged != 0 && !run->found && frame->control == CONTROL_NONE &&
+           error_current()->code == STATUS_VALUE;
+}
+
+Value learn_run_body(LearnRun *run) {
+    RandomStream random = run->random = random_mark();
+    Value value = eval_body(run);
+    if (has_diverged(run, run->frame, value)) {
+        run->random = random;
+        return learn_fail_diverged(run, eval_body, run->steps_all, error_current()->span);
+    }
+    if (failed(value)) return value;
+    value_release(value);
+    return value_none();
+}
+
+Status learn_backward(Value loss) {
+    LearnRun *run = learn_running();
+    if (run->code->objective) {
+        (void)fail(STATUS_GRADIENT,
+                   "this learn block has an objective: it goes backward by itself");
+        return fail_help("leave out backward(...), or the objective");
+    }
+    if (run->searching) return learn_search_backward(run);
+    if (run->stop) return STATUS_OK;
+    TRY(learn_descend(run, loss, 1));
+    if (run->code->has_loop) return STATUS_OK;
+    if (learn_end_epoch(run)) return STATUS_OK;
+    Status status = error_current()->code;
+    return status == STATUS_OK ? STATUS_INTERRUPT : status; // exit(n) in `validate`
+}
+
+typedef struct TurnCode {
+    Code head;
+    const Code *body;
+    bool epochs;
+} TurnCode;
+
+static const TurnCode *searched_turn;
+
+static Value eval_turn_again(LearnRun *run) {
+    Value value = EVAL(run->turn_frame, searched_turn->body);
+    run->turn_frame->control = CONTROL_NONE;
+    return value;
+}
+
+// A turn whose loss is no number runs again where its variables are.
+static Value eval_watched(Frame *frame, const TurnCode *turn) {
+    LearnRun *run = learn_running();
+    int64_t steps = run->steps_all;
+    RandomStream random = run->random = random_mark();
+    Value value = EVAL(frame, turn->body);
+    if (!has_diverged(run, frame, value)) return value;
+    run->random = random;
+    run->turn_frame = frame;
+    searched_turn = turn;
+    return learn_fail_diverged(run, eval_turn_again, run->steps_all - steps, error_current()->span);
+}
+
+// After a turn of the loop over `epochs`, however it ended.
+static Value end_turn(LearnRun *run, Value value) {
+    Frame *frame = run->frame;
+    bool left = failed(value) && frame->control != CONTROL_CONTINUE;
+    if (run->steps == 0 || (left && frame->control != CONTROL_BREAK)) return value;
+    if (!learn_end_epoch(run)) {
+        frame->control = CONTROL_NONE;
+        value_release(value);
+        return value_fail();
+    }
+    if (!run->stop || left) return value;
+    value_release(value);
+    frame->control = CONTROL_BREAK;
+    return value_fail();
+}
+
+static Value eval_turn(Frame *frame, const Code *code) {
+    const TurnCode *turn = (const TurnCode *)code;
+    LearnRun *run = learn_running();
+    if (!run || run->code->objective || run->searching) return EVAL(frame, turn->body);
+    if (!turn->epochs) return eval_watched(frame, turn);
+    TapeMark mark = tape_mark();
+    Value value = end_turn(run, eval_watched(frame, turn));
+    tape_release_since(mark);
+    return value;
+}
+
+const Code *lower_turn(Lowering *lowering, const Node *body, bool epochs) {
+    bool steps = lowering->steps;
+    lowering->steps = false;
+    const Code *plain = lower(lowering, body);
+    bool wanted = lowering->steps || lowering->in_learn || epochs;
+    lowering->steps = lowering->steps || steps;
+    if (!wanted) return plain;
+    TurnCode *code = LOWER_NEW(lowering, TurnCode, eval_turn, body->span);
+    code->body = plain;
+    code->epochs = epochs;
+    return &code->head;
+}

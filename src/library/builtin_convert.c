@@ -1,0 +1,181 @@
+// Conversions between kinds, and functions of plain numbers.
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/object.h"
+
+Value builtin_str(BuiltinCall *call) {
+    if (call->arguments[0].kind == VALUE_STRING) return call->arguments[0];
+    Text text = {0};
+    Status status = value_print(call->arguments[0], false, &text);
+    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
+    text_free(&text);
+    return result;
+}
+
+Value builtin_type(BuiltinCall *call) {
+    return value_cstring(value_kind_name(call->arguments[0]));
+}
+
+// A string without white space around it and without `_` between digits, as numbers are written.
+static Status number_text(const String *string, char *out, size_t size) {
+    const char *at = string->bytes, *end = string->bytes + string->length;
+    while (at < end && strchr(" \t\r\n", *at)) at++;
+    while (end > at && strchr(" \t\r\n", end[-1])) end--;
+    size_t length = 0;
+    for (; at < end; at++) {
+        bool between = length > 0 && at + 1 < end;
+        if (*at == '_' && between) continue;
+        if (length + 1 >= size || !strchr("0123456789abcdefxABCDEFX+-.nity", *at)) break;
+        out[length++] = *at;
+    }
+    out[length] = '\0';
+    return at == end && length > 0 ? STATUS_OK : STATUS_VALUE;
+}
+
+static Status fail_unreadable(const char *wanted, const String *string) {
+    Value value = {.kind = VALUE_STRING, .as.string = (String *)string};
+    return fail(STATUS_VALUE, "%s does not read as %s", value_text(value).text, wanted);
+}
+
+static Status int_from_string(const String *string, int64_t *out) {
+    char text[80], *end;
+    if (number_text(string, text, sizeof text) != STATUS_OK)
+        return fail_unreadable("an int", string);
+    const char *digits = text + (text[0] == '-' || text[0] == '+');
+    int base = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')   ? 16
+               : digits[0] == '0' && (digits[1] == 'b' || digits[1] == 'B') ? 2
+                                                                            : 10;
+    const char *first = base == 10 ? digits : digits + 2;
+    if (!*first || !strchr("0123456789abcdefABCDEF", *first))
+        return fail_unreadable("an int", string);
+    errno = 0;
+    unsigned long long magnitude = strtoull(first, &end, base);
+    bool negative = text[0] == '-';
+    if (*end) return fail_unreadable("an int", string);
+    if (errno == ERANGE || magnitude > (unsigned long long)INT64_MAX + negative)
+        return fail(STATUS_OVERFLOW, "%s does not fit a 64-bit int", text);
+    *out = negative ? (int64_t)(-magnitude) : (int64_t)magnitude;
+    return STATUS_OK;
+}
+
+static Status int_from_double(double number, int64_t *out) {
+    double whole = trunc(number);
+    if (isnan(number)) return fail(STATUS_VALUE, "nan is not a whole number");
+    if (!(whole >= -0x1p63 && whole < 0x1p63))
+        return fail(STATUS_OVERFLOW, "%s does not fit a 64-bit int",
+                    value_text(value_float(number)).text);
+    *out = (int64_t)whole;
+    return STATUS_OK;
+}
+
+static Status fail_tensor_conversion(Value x, const char *dtype) {
+    if (x.kind != VALUE_TENSOR) return error_current()->code;
+    return fail_help("`x as %s` converts every element", dtype);
+}
+
+Value builtin_int(BuiltinCall *call) {
+    Value x = call->arguments[0];
+    TRY_VALUE(value_read_number(&x));
+    int64_t number = 0;
+    if (x.kind == VALUE_INT) return x;
+    if (x.kind == VALUE_BOOL) return value_int(x.as.boolean);
+    if (x.kind == VALUE_FLOAT)
+        TRY_VALUE(int_from_double(x.as.number, &number));
+    else if (x.kind == VALUE_STRING)
+        TRY_VALUE(int_from_string(x.as.string, &number));
+    else {
+        fail_kind("int: x", "a number, bool or string", x);
+        fail_tensor_conversion(x, "int64");
+        return value_fail();
+    }
+    return value_int(number);
+}
+
+static Status float_from_string(const String *string, double *out) {
+    char text[400], *end;
+    if (number_text(string, text, sizeof text) != STATUS_OK)
+        return fail_unreadable("a float", string);
+    bool hex = strpbrk(text, "xX") != NULL;
+    *out = strtod(text, &end);
+    return hex || *end ? fail_unreadable("a float", string) : STATUS_OK;
+}
+
+Value builtin_float(BuiltinCall *call) {
+    Value x = call->arguments[0];
+    TRY_VALUE(value_read_number(&x));
+    double number = 0;
+    if (x.kind == VALUE_FLOAT) return x;
+    if (x.kind == VALUE_INT) return value_float((double)x.as.integer);
+    if (x.kind == VALUE_BOOL) return value_float(x.as.boolean);
+    if (x.kind != VALUE_STRING) {
+        fail_kind("float: x", "a number, bool or string", x);
+        fail_tensor_conversion(x, "float32");
+        return value_fail();
+    }
+    TRY_VALUE(float_from_string(x.as.string, &number));
+    return value_float(number);
+}
+
+static Value bool_from_string(const String *string) {
+    if (strcmp(string->bytes, "true") == 0) return value_bool(true);
+    if (strcmp(string->bytes, "false") == 0) return value_bool(false);
+    fail_unreadable("a bool", string);
+    return value_fail();
+}
+
+Value builtin_bool(BuiltinCall *call) {
+    Value x = call->arguments[0];
+    TRY_VALUE(value_read_number(&x));
+    int64_t length;
+    switch ((ValueKind)x.kind) {
+    case VALUE_BOOL: return x;
+    case VALUE_INT: return value_bool(x.as.integer != 0);
+    case VALUE_FLOAT: return value_bool(x.as.number != 0);
+    case VALUE_NONE: return value_bool(false);
+    case VALUE_STRING: return bool_from_string(x.as.string);
+    case VALUE_LIST:
+    case VALUE_TUPLE:
+    case VALUE_DICT:
+    case VALUE_RANGE: TRY_VALUE(value_length(x, &length)); return value_bool(length != 0);
+    default:
+        fail_kind("bool: x", "a number, string, none or container", x);
+        if (x.kind == VALUE_TENSOR) fail_help("any(...) or all(...) makes one bool of a tensor");
+        return value_fail();
+    }
+}
+
+// --- numbers
+
+Value builtin_divmod(BuiltinCall *call) {
+    const Builtin *rows[2] = {catalog_find("floor_div", 9), catalog_find("mod", 3)};
+    Value pair = value_tuple(2);
+    for (int i = 0; i < 2; i++) {
+        Value part = interp_call_builtin(call->interp, rows[i], call->arguments, 2);
+        if (part.kind == VALUE_FAIL) {
+            value_release(pair);
+            return part;
+        }
+        list_push(pair.as.list, part);
+    }
+    return pair;
+}
+
+Value builtin_factorial(BuiltinCall *call) {
+    int64_t n = call->arguments[0].as.integer, product = 1;
+    if (n < 0) {
+        fail(STATUS_VALUE, "factorial: n must not be negative, but it is %lld", (long long)n);
+        return value_fail();
+    }
+    for (int64_t i = 2; i <= n; i++) {
+        if (!__builtin_mul_overflow(product, i, &product)) continue;
+        fail(STATUS_OVERFLOW, "factorial(%lld) does not fit a 64-bit int; 20 is the largest n",
+             (long long)n);
+        return value_fail();
+    }
+    return value_int(product);
+}

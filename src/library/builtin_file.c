@@ -1,0 +1,142 @@
+// Text files and folders.
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "library/text_file.h"
+#include "value/convert.h"
+
+static Status fail_path(const char *doing, const char *path, int error) {
+    return fail(STATUS_IO, "cannot %s \"%s\": %s", doing, path, strerror(error));
+}
+
+enum { TEXT_BYTES_MAX = 1 << 30 };
+
+static Status fail_large(const char *path) {
+    return fail(STATUS_IO, "cannot read \"%s\": it is larger than %d MB", path,
+                TEXT_BYTES_MAX >> 20);
+}
+
+static Status read_stream(FILE *file, const char *path, Text *out) {
+    char bytes[65536];
+    size_t count;
+    while ((count = fread(bytes, 1, sizeof bytes, file)) > 0) {
+        size_t whole = out->length + count;
+        if (whole > TEXT_BYTES_MAX) return fail_large(path);
+        text_append(out, bytes, count);
+        if (out->length < whole) return memory_exhausted();
+    }
+    return ferror(file) ? fail_path("read", path, errno) : STATUS_OK;
+}
+
+static Status open_for_reading(const char *path, FILE **out) {
+    struct stat about;
+    if (stat(path, &about) != 0) return fail_path("read", path, errno);
+    if (S_ISDIR(about.st_mode)) return fail_path("read", path, EISDIR);
+    if (S_ISREG(about.st_mode) && about.st_size > TEXT_BYTES_MAX) return fail_large(path);
+    *out = fopen(path, "rb");
+    return *out ? STATUS_OK : fail_path("read", path, errno);
+}
+
+Status text_file_read(const char *path, Text *out) {
+    FILE *file;
+    TRY(open_for_reading(path, &file));
+    Status status = read_stream(file, path, out);
+    fclose(file);
+    size_t bad;
+    if (status == STATUS_OK && !utf8_valid(text_get(out), out->length, &bad))
+        status = fail(STATUS_IO, "cannot read \"%s\" as text: byte %zu is not UTF-8", path, bad);
+    bool mark = out->length >= 3 && memcmp(out->bytes, "\xEF\xBB\xBF", 3) == 0;
+    if (mark) {
+        out->length -= 3;
+        memmove(out->bytes, out->bytes + 3, out->length + 1);
+    }
+    return status;
+}
+
+Status text_file_write(const char *path, const char *bytes, size_t length, bool append) {
+    FILE *file = fopen(path, append ? "ab" : "wb");
+    if (!file) return fail_path("write", path, errno);
+    bool whole = fwrite(bytes, 1, length, file) == length;
+    int error = errno;
+    if (fclose(file) != 0) {
+        whole = false;
+        error = errno;
+    }
+    return whole ? STATUS_OK : fail_path("write", path, error);
+}
+
+static const char *path_of(const BuiltinCall *call) {
+    return call->arguments[0].as.string->bytes;
+}
+
+Value builtin_read_file(BuiltinCall *call) {
+    Text text = {0};
+    Status status = text_file_read(path_of(call), &text);
+    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
+    text_free(&text);
+    return result;
+}
+
+Value builtin_write_file(BuiltinCall *call) {
+    const String *text = call->arguments[1].as.string;
+    TRY_VALUE(
+        text_file_write(path_of(call), text->bytes, text->length, call->arguments[2].as.boolean));
+    return value_none();
+}
+
+static Value split_lines(const Text *text) {
+    Value list = value_list(0);
+    const char *at = text_get(text), *end = at + text->length;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t length = (size_t)((newline ? newline : end) - at);
+        size_t shown = length > 0 && at[length - 1] == '\r' ? length - 1 : length;
+        list_push(list.as.list, value_string(at, shown));
+        at += length + (newline ? 1 : 0);
+    }
+    return list;
+}
+
+Value builtin_read_lines(BuiltinCall *call) {
+    Text text = {0};
+    Status status = text_file_read(path_of(call), &text);
+    Value list = status == STATUS_OK ? split_lines(&text) : value_fail();
+    text_free(&text);
+    return list;
+}
+
+Value builtin_exists(BuiltinCall *call) {
+    struct stat about;
+    return value_bool(stat(path_of(call), &about) == 0);
+}
+
+static int not_itself_or_parent(const struct dirent *entry) {
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+// Byte order, whatever the locale.
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+Value builtin_list_dir(BuiltinCall *call) {
+    struct dirent **entries;
+    int count = scandir(path_of(call), &entries, not_itself_or_parent, by_name);
+    if (count < 0) {
+        fail_path("list", path_of(call), errno);
+        return value_fail();
+    }
+    Value list = value_list((size_t)count);
+    for (int i = 0; i < count; i++) {
+        list_push(list.as.list, value_cstring(entries[i]->d_name));
+        free(entries[i]);
+    }
+    free(entries);
+    return list;
+}

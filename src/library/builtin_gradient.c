@@ -1,0 +1,452 @@
+// Differentiating functions: grad(f, x), functions with a gradient of their own, and the comparison
+// with differences.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "eval/code.h"
+#include "tensor/create.h"
+#include "tensor/gradient/tape.h"
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/heap.h"
+
+// --- what is differentiated: arguments, under identities that the tape follows
+
+enum { DEPTH_MAX = 64 }; // of lists
+
+typedef struct Watched {
+    VECTOR(Tensor *) targets; // retained
+} Watched;
+
+static void release_watched(Watched *watched) {
+    for (size_t i = 0; i < watched->targets.count; i++) tensor_release(watched->targets.items[i]);
+    VECTOR_FREE(&watched->targets);
+}
+
+static Value watch_tensor(Watched *watched, Tensor *x) {
+    if (!dtype_is_float(tensor_dtype(x))) {
+        (void)fail(STATUS_DTYPE, "grad differentiates with respect to floats, but this is %s",
+                   tensor_type_name(x).text);
+        fail_help("`x as float32` makes floats of it");
+        return value_fail();
+    }
+    Tensor *target;
+    TRY_VALUE(tape_watch(x, &target));
+    VECTOR_PUSH(&watched->targets, target);
+    return value_tensor(tensor_retain(target));
+}
+
+static Value watch(Watched *watched, Value x, int depth);
+
+static Value watch_list(Watched *watched, Value x, int depth) {
+    if (depth == DEPTH_MAX) {
+        fail(STATUS_DEPTH, "grad: lists are nested more than %d deep, or contain themselves",
+             DEPTH_MAX);
+        return value_fail();
+    }
+    size_t count = x.as.list->count;
+    Value list = x.kind == VALUE_LIST ? value_list(count) : value_tuple(count);
+    for (size_t i = 0; i < count; i++) {
+        Value item = watch(watched, x.as.list->items[i], depth + 1);
+        if (failed(item)) {
+            value_release(list);
+            return item;
+        }
+        list_push(list.as.list, item);
+    }
+    return list;
+}
+
+// A plain number becomes a rank-0 tensor of float64, lists and tuples hold what is in them.
+static Value watch(Watched *watched, Value x, int depth) {
+    double number = x.kind == VALUE_INT ? (double)x.as.integer : x.as.number;
+    Shape scalar = {0};
+    switch ((ValueKind)x.kind) {
+    case VALUE_TENSOR: return watch_tensor(watched, x.as.tensor);
+    case VALUE_INT:
+    case VALUE_FLOAT: {
+        Tensor *tensor;
+        TRY_VALUE(tensor_from_floats(&number, &scalar, DTYPE_FLOAT64, &tensor));
+        Value result = watch_tensor(watched, tensor);
+        tensor_release(tensor);
+        return result;
+    }
+    case VALUE_LIST:
+    case VALUE_TUPLE: return watch_list(watched, x, depth);
+    default:
+        (void)fail(STATUS_TYPE,
+                   "grad differentiates with respect to tensors, numbers and lists of "
+                   "them, not %s",
+                   value_text(x).text);
+        return value_fail();
+    }
+}
+
+// The gradients in the form of what was watched; `next` counts them.
+static Value arrange(Value x, Tensor **gradients, size_t *next) {
+    if (x.kind != VALUE_LIST && x.kind != VALUE_TUPLE) {
+        Tensor *gradient = gradients[*next];
+        gradients[(*next)++] = NULL;
+        return value_tensor(gradient);
+    }
+    size_t count = x.as.list->count;
+    Value list = x.kind == VALUE_LIST ? value_list(count) : value_tuple(count);
+    for (size_t i = 0; i < count; i++)
+        list_push(list.as.list, arrange(x.as.list->items[i], gradients, next));
+    return list;
+}
+
+// --- with respect to which arguments
+
+typedef struct Choice {
+    size_t items[PARAMETERS_MAX], count;
+    bool several; // a list was given: a list is the result
+} Choice;
+
+static Status choose_name(Value function, const String *name, size_t count, size_t *out) {
+    const FunctionCode *code = function.kind == VALUE_FUNCTION ? function.as.function->code : NULL;
+    for (int i = 0; code && i < code->parameter_count && (size_t)i < count; i++)
+        if (strcmp(code->parameters[i].name, name->bytes) == 0) {
+            *out = (size_t)i;
+            return STATUS_OK;
+        }
+    return fail(STATUS_NAME, "grad: wrt names `%s`, which is no argument of the function",
+                name->bytes);
+}
+
+static Status choose_one(Value function, Value wrt, size_t count, Choice *choice) {
+    if (choice->count == PARAMETERS_MAX)
+        return fail(STATUS_VALUE, "grad: wrt takes at most %d arguments", PARAMETERS_MAX);
+    size_t *index = &choice->items[choice->count++];
+    if (wrt.kind == VALUE_STRING) return choose_name(function, wrt.as.string, count, index);
+    int64_t number;
+    TRY(value_to_int(wrt, "grad: wrt", &number));
+    if (number < 0 || (uint64_t)number >= count)
+        return fail(STATUS_INDEX, "grad: wrt is %lld, but the function is given %zu arguments",
+                    (long long)number, count);
+    *index = (size_t)number;
+    return STATUS_OK;
+}
+
+static Status choose(Value function, Value wrt, size_t count, Choice *choice) {
+    *choice = (Choice){.count = 0};
+    if (wrt.kind == VALUE_ABSENT) wrt = value_int(0);
+    if (wrt.kind == VALUE_STRING || value_is_number(wrt))
+        return choose_one(function, wrt, count, choice);
+    Value items = value_to_items(wrt, "grad: wrt");
+    if (failed(items)) return error_current()->code;
+    choice->several = true;
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < items.as.list->count && status == STATUS_OK; i++)
+        status = choose_one(function, items.as.list->items[i], count, choice);
+    value_release(items);
+    return status;
+}
+
+// --- grad(f, x)
+
+static Status check_result(Value result, Tensor **out) {
+    TRY(value_to_tensor(result, "the result of the function", out));
+    if (tensor_count(*out) == 1 && dtype_is_float(tensor_dtype(*out))) return STATUS_OK;
+    Status status =
+        fail(STATUS_SHAPE, "grad needs a function that gives one floating-point number, not %s",
+             tensor_type_name(*out).text);
+    tensor_release(*out);
+    return status;
+}
+
+// Calls the function on the watched arguments and differentiates what it gives.
+static Status gradients_at(Interp *interp, Value function, const Value *arguments, size_t count,
+                           const Watched *watched, Tensor **gradients) {
+    bool recording = tape_set_enabled(true);
+    Value result = interp_call(interp, function, arguments, count);
+    tape_set_enabled(recording);
+    if (failed(result)) return error_current()->code;
+    Tensor *loss;
+    Status status = check_result(result, &loss);
+    value_release(result);
+    TRY(status);
+    status = tape_gradients_of(loss, watched->targets.items, watched->targets.count, gradients);
+    tensor_release(loss);
+    return status;
+}
+
+static Value arrange_all(const Value *arguments, const Choice *choice, Tensor **gradients) {
+    size_t next = 0;
+    if (!choice->several) return arrange(arguments[choice->items[0]], gradients, &next);
+    Value list = value_list(choice->count);
+    for (size_t i = 0; i < choice->count; i++)
+        list_push(list.as.list, arrange(arguments[choice->items[i]], gradients, &next));
+    return list;
+}
+
+static Value differentiate(Interp *interp, Value function, const Value *arguments, size_t count,
+                           Value wrt) {
+    Choice choice;
+    TRY_VALUE(choose(function, wrt, count, &choice));
+    Value watching[count];
+    for (size_t i = 0; i < count; i++) watching[i] = value_retain(arguments[i]);
+    Watched watched = {0};
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < choice.count && status == STATUS_OK; i++) {
+        Value *place = &watching[choice.items[i]];
+        Value value = watch(&watched, *place, 0);
+        if (failed(value)) {
+            status = error_current()->code;
+        } else {
+            value_release(*place);
+            *place = value;
+        }
+    }
+    size_t targets = watched.targets.count;
+    Tensor **gradients = memory_allocate_zeroed(targets + 1, sizeof *gradients);
+    if (status == STATUS_OK)
+        status = gradients_at(interp, function, watching, count, &watched, gradients);
+    Value result = status == STATUS_OK ? arrange_all(arguments, &choice, gradients) : value_fail();
+    free(gradients);
+    release_watched(&watched);
+    for (size_t i = 0; i < count; i++) value_release(watching[i]);
+    return result;
+}
+
+// Two values that a function made by a builtin holds.
+typedef struct Pair {
+    Value first, second;
+} Pair;
+
+static Value make_callable(const HandleType *type, Value first, Value second) {
+    Pair *pair = heap_allocate_rooted(sizeof *pair);
+    pair->first = value_retain(first);
+    pair->second = value_retain(second);
+    return value_handle(type, pair);
+}
+
+static void release_pair(void *payload) {
+    Pair *pair = payload;
+    value_release(pair->first);
+    value_release(pair->second);
+    heap_free(pair);
+}
+
+static void print_callable(Handle *handle, Text *out) {
+    (void)handle;
+    text_append_string(out, "<function>");
+}
+
+static Value call_derivative(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
+    const Pair *pair = handle->payload;
+    if (count > 0) return differentiate(interp, pair->first, arguments, count, pair->second);
+    (void)fail(STATUS_ARITY, "the gradient of a function takes the function's arguments");
+    return value_fail();
+}
+
+static const HandleType derivative_type = {
+    .name = "function", .release = release_pair, .print = print_callable, .call = call_derivative};
+
+Value builtin_grad_of(BuiltinCall *call) {
+    Value function = call->arguments[0], wrt = call->arguments[2];
+    if (call->rest_count == 0) return make_callable(&derivative_type, function, wrt);
+    return differentiate(call->interp, function, call->rest, call->rest_count, wrt);
+}
+
+// --- custom_grad
+
+// What the tape keeps: the function, and the arguments that are no tensors.
+typedef struct CustomGradient {
+    Value backward;
+    size_t count;
+    Value arguments[TAPE_CUSTOM_INPUTS]; // ABSENT: the next tensor
+} CustomGradient;
+
+static void release_custom(void *data) {
+    CustomGradient *custom = data;
+    value_release(custom->backward);
+    for (size_t i = 0; i < custom->count; i++) value_release(custom->arguments[i]);
+    heap_free(custom);
+}
+
+static Status take_gradient(Value given, const Tensor *input, Tensor **out) {
+    if (given.kind == VALUE_NONE) return STATUS_OK;
+    TRY(value_to_tensor(given, "custom_grad: a gradient", out));
+    Shape have = tensor_shape(*out), need = tensor_shape(input);
+    bool same = have.rank == need.rank;
+    for (int i = 0; same && i < have.rank; i++) same = have.dims[i] == need.dims[i];
+    if (same || have.rank == 0) return STATUS_OK;
+    Status status = fail(STATUS_SHAPE, "custom_grad: the gradient of %s cannot be %s",
+                         tensor_type_name(input).text, tensor_type_name(*out).text);
+    tensor_release(*out);
+    *out = NULL;
+    return status;
+}
+
+static Status share_gradients(const CustomGradient *custom, Value given, Tensor *const *inputs,
+                              Tensor **gradients) {
+    bool several = given.kind == VALUE_TUPLE || given.kind == VALUE_LIST;
+    size_t count = several ? given.as.list->count : 1;
+    if (count != custom->count)
+        return fail(STATUS_ARITY, "custom_grad: backward gave %zu gradients for %zu arguments",
+                    count, custom->count);
+    for (size_t i = 0, next = 0; i < count; i++) {
+        if (custom->arguments[i].kind != VALUE_ABSENT) continue;
+        Value gradient = several ? given.as.list->items[i] : given;
+        TRY(take_gradient(gradient, inputs[next], &gradients[next]));
+        next++;
+    }
+    return STATUS_OK;
+}
+
+static Status run_custom(void *data, Tensor *const *inputs, int n_inputs, Tensor *up,
+                         Tensor **gradients) {
+    const CustomGradient *custom = data;
+    Value arguments[TAPE_CUSTOM_INPUTS + 1];
+    int next = 0;
+    for (size_t i = 0; i < custom->count; i++) {
+        bool tensor = custom->arguments[i].kind == VALUE_ABSENT && next < n_inputs;
+        arguments[i] = tensor ? (Value){.kind = VALUE_TENSOR, .as.tensor = inputs[next++]}
+                              : custom->arguments[i];
+    }
+    arguments[custom->count] = (Value){.kind = VALUE_TENSOR, .as.tensor = up};
+    Value given = interp_call(interp_running(), custom->backward, arguments, custom->count + 1);
+    if (failed(given)) return error_current()->code;
+    Status status = share_gradients(custom, given, inputs, gradients);
+    value_release(given);
+    return status;
+}
+
+static void record_custom(Value backward, const Value *arguments, size_t count, Tensor **output) {
+    CustomGradient *custom = heap_allocate_rooted(sizeof *custom);
+    Tensor *inputs[TAPE_CUSTOM_INPUTS];
+    int n_inputs = 0;
+    custom->backward = value_retain(backward);
+    custom->count = count;
+    for (size_t i = 0; i < count; i++) {
+        bool tensor = arguments[i].kind == VALUE_TENSOR;
+        if (tensor) inputs[n_inputs++] = arguments[i].as.tensor;
+        custom->arguments[i] = tensor ? value_absent() : value_retain(arguments[i]);
+    }
+    TapeCustom entry = {.run = run_custom, .release = release_custom, .data = custom};
+    tape_record_custom(&entry, inputs, n_inputs, output);
+}
+
+static Value call_custom(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
+    const Pair *pair = handle->payload;
+    if (count > TAPE_CUSTOM_INPUTS) {
+        (void)fail(STATUS_ARITY, "a function of custom_grad takes at most %d arguments",
+                   TAPE_CUSTOM_INPUTS);
+        return value_fail();
+    }
+    bool recording = tape_set_enabled(false);
+    Value result = interp_call(interp, pair->first, arguments, count);
+    tape_set_enabled(recording);
+    if (failed(result)) return result;
+    Tensor *output;
+    Status status = value_to_tensor(result, "custom_grad: the result of f", &output);
+    value_release(result);
+    TRY_VALUE(status);
+    record_custom(pair->second, arguments, count, &output);
+    return value_tensor(output);
+}
+
+static const HandleType custom_type = {
+    .name = "function", .release = release_pair, .print = print_callable, .call = call_custom};
+
+Value builtin_custom_grad(BuiltinCall *call) {
+    return make_callable(&custom_type, call->arguments[0], call->arguments[1]);
+}
+
+// --- gradcheck
+
+typedef struct Check {
+    Interp *interp;
+    Value function;
+    Shape shape;
+    size_t count;
+    double *numbers, *gradient;
+    double eps, tolerance;
+} Check;
+
+static Status sum_result(Value result, Tensor **out) {
+    SCOPED_TENSOR(all);
+    TRY(value_to_tensor(result, "gradcheck: the result of f", &all));
+    return op_unary(OP_sum, all, out);
+}
+
+static Status value_at(const Check *check, double *out) {
+    Tensor *x, *sum;
+    TRY(tensor_from_floats(check->numbers, &check->shape, DTYPE_FLOAT64, &x));
+    Value argument = value_tensor(x);
+    Value result = interp_call(check->interp, check->function, &argument, 1);
+    value_release(argument);
+    if (failed(result)) return error_current()->code;
+    Status status = sum_result(result, &sum);
+    value_release(result);
+    TRY(status);
+    status = tensor_read_floats(sum, out);
+    tensor_release(sum);
+    return status;
+}
+
+static Status compute_gradient(const Check *check) {
+    Tensor *x, *watched, *sum, *gradient;
+    TRY(tensor_from_floats(check->numbers, &check->shape, DTYPE_FLOAT64, &x));
+    Status status = tape_watch(x, &watched);
+    tensor_release(x);
+    TRY(status);
+    Value argument = value_tensor(watched);
+    bool recording = tape_set_enabled(true);
+    Value result = interp_call(check->interp, check->function, &argument, 1);
+    status = failed(result) ? error_current()->code : sum_result(result, &sum);
+    if (!failed(result)) value_release(result);
+    tape_set_enabled(recording);
+    if (status == STATUS_OK) {
+        status = tape_gradients_of(sum, &watched, 1, &gradient);
+        tensor_release(sum);
+    }
+    value_release(argument);
+    TRY(status);
+    status = tensor_read_floats(gradient, check->gradient);
+    tensor_release(gradient);
+    return status;
+}
+
+static Status compare_element(const Check *check, size_t index) {
+    double x = check->numbers[index], step = check->eps * fmax(1, fabs(x)), above, below;
+    check->numbers[index] = x + step;
+    TRY(value_at(check, &above));
+    check->numbers[index] = x - step;
+    TRY(value_at(check, &below));
+    check->numbers[index] = x;
+    double difference = (above - below) / (2 * step), gradient = check->gradient[index];
+    double allowed = check->tolerance * fmax(1, fmax(fabs(difference), fabs(gradient)));
+    if (fabs(difference - gradient) <= allowed) return STATUS_OK;
+    return fail(STATUS_ASSERT,
+                "gradcheck: at element %zu, where x is %g, the gradient is %g, but differences "
+                "give %g",
+                index, x, gradient, difference);
+}
+
+static Status run_check(Check *check, Tensor *x) {
+    TRY(tensor_read_floats(x, check->numbers));
+    TRY(compute_gradient(check));
+    for (size_t i = 0; i < check->count; i++) TRY(compare_element(check, i));
+    return STATUS_OK;
+}
+
+Value builtin_gradcheck(BuiltinCall *call) {
+    Tensor *x;
+    Check check = {.interp = call->interp, .function = call->arguments[0]};
+    TRY_VALUE(value_to_double(call->arguments[2], "gradcheck: eps", &check.eps));
+    TRY_VALUE(value_to_double(call->arguments[3], "gradcheck: tolerance", &check.tolerance));
+    TRY_VALUE(value_to_tensor(call->arguments[1], "gradcheck: x", &x));
+    check.shape = tensor_shape(x);
+    check.count = (size_t)tensor_count(x);
+    check.numbers = memory_allocate(check.count * sizeof(double));
+    check.gradient = memory_allocate(check.count * sizeof(double));
+    Status status = run_check(&check, x);
+    free(check.numbers);
+    free(check.gradient);
+    tensor_release(x);
+    return status == STATUS_OK ? value_bool(true) : value_fail();
+}

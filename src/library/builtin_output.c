@@ -1,0 +1,299 @@
+// Printing, formatting, reading input, and the functions that raise errors.
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "eval/state.h"
+#include "learn/learn.h"
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/output.h"
+
+// The values with a separator between them, or the first as a format of the others.
+static Status print_values(const BuiltinCall *call, const char *separator, Text *out) {
+    const Value *values = call->rest;
+    size_t count = call->rest_count;
+    bool format = call->first_is_literal && count > 1 && values[0].kind == VALUE_STRING &&
+                  format_has_placeholder(values[0].as.string->bytes, values[0].as.string->length);
+    if (format) return format_values(values[0].as.string, values + 1, count - 1, out);
+    for (size_t i = 0; i < count; i++) {
+        if (i) text_append_string(out, separator);
+        TRY(value_print(values[i], false, out));
+    }
+    return STATUS_OK;
+}
+
+Status output_write(FILE *stream, const Text *text) {
+    if (learn_muted) return STATUS_OK;
+    learn_progress_clear();
+    if (stream == stderr) fflush(stdout);
+    errno = 0;
+    if (fwrite(text_get(text), 1, text->length, stream) == text->length && !ferror(stream))
+        return STATUS_OK;
+    clearerr(stream);
+    return fail(STATUS_IO, "cannot write the output: %s", strerror(errno ? errno : EIO));
+}
+
+static Value print_to(FILE *stream, const BuiltinCall *call) {
+    const String *separator;
+    TRY_VALUE(value_to_string(call->arguments[1], "sep", &separator));
+    Value end = call->arguments[2];
+    Text text = {0};
+    Status status = print_values(call, separator->bytes, &text);
+    if (end.kind == VALUE_STRING)
+        text_append(&text, end.as.string->bytes, end.as.string->length);
+    else
+        text_append_char(&text, '\n');
+    if (status == STATUS_OK) status = output_write(stream, &text);
+    text_free(&text);
+    return status == STATUS_OK ? value_none() : value_fail();
+}
+
+Value builtin_print(BuiltinCall *call) {
+    return print_to(stdout, call);
+}
+
+Value builtin_eprint(BuiltinCall *call) {
+    return print_to(stderr, call);
+}
+
+Value builtin_format(BuiltinCall *call) {
+    Text text = {0};
+    Status status =
+        format_values(call->arguments[0].as.string, call->rest, call->rest_count, &text);
+    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
+    text_free(&text);
+    return result;
+}
+
+// --- input
+
+// What was read of standard input and not yet handed out. Reading here, not through stdio, lets the
+// wait be looked at now and then, so that Ctrl-C ends it.
+static struct {
+    Text text;
+    size_t at;
+    bool ended;
+} standard_input;
+
+// Reads more of standard input; *got is false when the interrupt came.
+static Status read_more(bool *got) {
+    enum { WAIT_MS = 50 };
+    *got = true;
+    struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (poll(&ready, 1, WAIT_MS) <= 0) {
+        *got = !(interp_interrupted & INTERRUPT_SIGNAL);
+        if (!*got) return STATUS_OK;
+    }
+    char bytes[4096];
+    ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (count < 0 && errno != EINTR && errno != EAGAIN)
+        return fail(STATUS_IO, "cannot read standard input: %s", strerror(errno));
+    if (count == 0) standard_input.ended = true;
+    if (count > 0) text_append(&standard_input.text, bytes, (size_t)count);
+    return STATUS_OK;
+}
+
+// The next line without its end; ABSENT at the end of the input.
+static Value take_line(void) {
+    Text *text = &standard_input.text;
+    size_t at = standard_input.at;
+    const char *begin = text_get(text) + at;
+    const char *newline = memchr(begin, '\n', text->length - at);
+    if (!newline && text->length == at) return value_absent();
+    size_t length = newline ? (size_t)(newline - begin) : text->length - at;
+    standard_input.at += length + (newline ? 1 : 0);
+    if (length > 0 && begin[length - 1] == '\r') length--;
+    if (!utf8_valid(begin, length, NULL)) {
+        fail(STATUS_IO, "the line read from standard input is not UTF-8 text");
+        return value_fail();
+    }
+    Value line = value_string(begin, length);
+    if (standard_input.at == text->length) {
+        text_clear(text);
+        standard_input.at = 0;
+    }
+    return line;
+}
+
+static bool line_is_ready(void) {
+    const Text *text = &standard_input.text;
+    return standard_input.ended || memchr(text_get(text) + standard_input.at, '\n',
+                                          text->length - standard_input.at) != NULL;
+}
+
+Value builtin_input(BuiltinCall *call) {
+    Value prompt = call->arguments[0], fallback = call->arguments[1];
+    if (prompt.kind == VALUE_STRING)
+        fwrite(prompt.as.string->bytes, 1, prompt.as.string->length, stdout);
+    fflush(stdout);
+    while (!line_is_ready()) {
+        bool got;
+        TRY_VALUE(read_more(&got));
+        if (!got) return interp_fail_interrupted((Span){0, 0});
+    }
+    Value line = take_line();
+    if (line.kind != VALUE_ABSENT) return line;
+    if (fallback.kind != VALUE_ABSENT) return fallback;
+    fail(STATUS_IO, "input: standard input has ended");
+    fail_help("input(prompt, fallback) gives the fallback at the end of the input");
+    return value_fail();
+}
+
+// --- errors
+
+// A message: any value as text, or a format of the values that follow it.
+static Status message_text(Value message, const Value *values, size_t count, Text *out) {
+    if (count == 0) return value_print(message, false, out);
+    const String *format;
+    TRY(value_to_string(message, "message", &format));
+    return format_values(format, values, count, out);
+}
+
+static Value fail_with(Status code, Value message, const Value *values, size_t count) {
+    Text text = {0};
+    Status status = message_text(message, values, count, &text);
+    if (status == STATUS_OK) fail(code, "%s", text_get(&text));
+    text_free(&text);
+    return value_fail();
+}
+
+Value builtin_panic(BuiltinCall *call) {
+    return fail_with(STATUS_PANIC, call->arguments[0], call->rest, call->rest_count);
+}
+
+Value builtin_error(BuiltinCall *call) {
+    const String *kind;
+    TRY_VALUE(value_to_string(call->arguments[1], "kind", &kind));
+    if (kind->length == 0 || kind->length >= ERROR_KIND_MAX) {
+        fail(STATUS_VALUE, "error: kind must be a word of 1 to %d letters, but it is %s",
+             ERROR_KIND_MAX - 1, value_text(call->arguments[1]).text);
+        return value_fail();
+    }
+    fail_with(STATUS_USER, call->arguments[0], NULL, 0);
+    if (error_current()->code == STATUS_USER)
+        snprintf(error_current()->kind, ERROR_KIND_MAX, "%s", kind->bytes);
+    return value_fail();
+}
+
+Value builtin_assert(BuiltinCall *call) {
+    bool holds;
+    TRY_VALUE(value_to_bool(call->arguments[0], "the condition of assert", &holds));
+    if (holds) return value_none();
+    if (call->arguments[1].kind != VALUE_ABSENT)
+        fail_with(STATUS_ASSERT, call->arguments[1], call->rest, call->rest_count);
+    else
+        fail(STATUS_ASSERT, "the assertion does not hold");
+    asserted_label(call->interp);
+    return value_fail();
+}
+
+// The text of a value for a message, cut when it is long.
+static void show(Value value, Text *out) {
+    enum { SHOWN_MAX = 400 };
+    Text text = {0};
+    if (value_print(value, true, &text) != STATUS_OK) value_describe(value, &text);
+    size_t length = text.length < SHOWN_MAX ? text.length : SHOWN_MAX;
+    while (length > 0 && length < text.length &&
+           ((unsigned char)text_get(&text)[length] & 0xC0u) == 0x80u)
+        length--;
+    text_append(out, text_get(&text), length);
+    if (length < text.length) text_append_string(out, "...");
+    text_free(&text);
+}
+
+static Value fail_different(const char *how, Value actual, Value expected, Value message) {
+    Text text = {0};
+    if (message.kind != VALUE_ABSENT) {
+        if (message.kind == VALUE_STRING)
+            text_append_string(&text, message.as.string->bytes);
+        else
+            show(message, &text);
+        text_append_string(&text, ": ");
+    }
+    show(actual, &text);
+    text_format(&text, " %s ", how);
+    show(expected, &text);
+    if (actual.kind == VALUE_TENSOR && expected.kind == VALUE_TENSOR) {
+        text_append_string(&text, " (");
+        value_describe(actual, &text);
+        text_append_string(&text, " and ");
+        value_describe(expected, &text);
+        text_append_char(&text, ')');
+    }
+    fail(STATUS_ASSERT, "%s", text_get(&text));
+    text_free(&text);
+    return value_fail();
+}
+
+Value builtin_assert_eq(BuiltinCall *call) {
+    Value actual = call->arguments[0], expected = call->arguments[1], message = call->arguments[2];
+    bool equal;
+    TRY_VALUE(value_equals(actual, expected, &equal));
+    if (equal) return value_none();
+    return fail_different("is not equal to", actual, expected, message);
+}
+
+// The numbers of a value; *count of them, malloc'd.
+static Status read_numbers(Value value, const char *what, double **out, Shape *shape) {
+    Tensor *tensor;
+    TRY(value_to_tensor(value, what, &tensor));
+    *shape = tensor_shape(tensor);
+    *out = memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
+    Status status = tensor_read_floats(tensor, *out);
+    tensor_release(tensor);
+    if (status != STATUS_OK) free(*out);
+    return status;
+}
+
+static bool close_enough(double actual, double expected, const double *tolerance) {
+    if (actual == expected || (isnan(actual) && isnan(expected))) return true;
+    double bound = tolerance ? *tolerance : 1e-5 + 1e-5 * fabs(expected);
+    return fabs(actual - expected) <= bound;
+}
+
+// Compares all numbers; *about: whether the shapes agree and every number is close enough.
+static Status compare_numbers(Value actual, Value expected, const double *tolerance, bool *about) {
+    double *x, *y;
+    Shape x_shape, y_shape;
+    TRY(read_numbers(actual, "actual", &x, &x_shape));
+    Status status = read_numbers(expected, "expected", &y, &y_shape);
+    if (status != STATUS_OK) {
+        free(x);
+        return status;
+    }
+    int64_t count = 1;
+    *about = x_shape.rank == y_shape.rank;
+    for (int i = 0; *about && i < x_shape.rank; i++) {
+        *about = x_shape.dims[i] == y_shape.dims[i];
+        count *= x_shape.dims[i];
+    }
+    for (int64_t i = 0; *about && i < count; i++) *about = close_enough(x[i], y[i], tolerance);
+    free(x);
+    free(y);
+    return STATUS_OK;
+}
+
+Value builtin_assert_about_eq(BuiltinCall *call) {
+    Value actual = call->arguments[0], expected = call->arguments[1], message = call->arguments[3];
+    double tolerance = 0;
+    bool given = call->arguments[2].kind != VALUE_ABSENT;
+    if (given) TRY_VALUE(value_to_double(call->arguments[2], "tolerance", &tolerance));
+    bool about;
+    TRY_VALUE(compare_numbers(actual, expected, given ? &tolerance : NULL, &about));
+    if (about) return value_none();
+    char how[64] = "is not about equal to";
+    if (given) snprintf(how, sizeof how, "is not within %g of", tolerance);
+    return fail_different(how, actual, expected, message);
+}
+
+Value builtin_cleanup(BuiltinCall *call) {
+    (void)call;
+    return value_none();
+}

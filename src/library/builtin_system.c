@@ -1,0 +1,209 @@
+// The system around a program: environment, time, random seed, devices and their memory, help.
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "device/buffer.h"
+#include "eval/state.h"
+#include "tensor/random.h"
+#include "value/convert.h"
+#include "value/format.h"
+
+Value builtin_env(BuiltinCall *call) {
+    const char *value = getenv(call->arguments[0].as.string->bytes);
+    if (value) return value_cstring(value);
+    Value fallback = call->arguments[1];
+    return fallback.kind == VALUE_ABSENT ? value_none() : value_retain(fallback);
+}
+
+Value builtin_args(BuiltinCall *call) {
+    int count;
+    char *const *words = interp_script_arguments(call->interp, &count);
+    Value list = value_list((size_t)count);
+    for (int i = 0; i < count; i++) list_push(list.as.list, value_cstring(words[i]));
+    return list;
+}
+
+Value builtin_exit(BuiltinCall *call) {
+    int64_t code = call->arguments[0].as.integer;
+    if (code >= 0 && code <= 255) return interp_request_exit(call->interp, (int)code);
+    fail(STATUS_VALUE, "exit: code must be 0 to 255, but it is %lld", (long long)code);
+    return value_fail();
+}
+
+static double seconds_of(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+Value builtin_time(BuiltinCall *call) {
+    (void)call;
+    return value_float(seconds_of(CLOCK_REALTIME));
+}
+
+Value builtin_clock(BuiltinCall *call) {
+    (void)call;
+    return value_float(seconds_of(CLOCK_MONOTONIC));
+}
+
+// Sleeps in short pieces, so that an interrupt ends the wait.
+Value builtin_sleep(BuiltinCall *call) {
+    double seconds;
+    TRY_VALUE(value_to_double(call->arguments[0], "sleep: seconds", &seconds));
+    if (!(seconds >= 0)) {
+        fail(STATUS_VALUE, "sleep: seconds must not be negative, but it is %s",
+             value_text(value_float(seconds)).text);
+        return value_fail();
+    }
+    const double piece = 0.05;
+    double end = seconds_of(CLOCK_MONOTONIC) + seconds;
+    for (;;) {
+        CHECK_INTERRUPT(((Span){0, 0}));
+        double left = end - seconds_of(CLOCK_MONOTONIC);
+        if (left <= 0) return value_none();
+        if (left > piece) left = piece;
+        struct timespec wait = {.tv_nsec = (long)(left * 1e9)};
+        nanosleep(&wait, NULL);
+    }
+}
+
+Value builtin_seed(BuiltinCall *call) {
+    random_seed((uint64_t)call->arguments[0].as.integer);
+    return value_none();
+}
+
+static Value help_for(const char *name) {
+    Text page = {0};
+    Status status = catalog_help(name, &page);
+    if (status == STATUS_OK) fwrite(text_get(&page), 1, page.length, stdout);
+    text_free(&page);
+    return status == STATUS_OK ? value_none() : value_fail();
+}
+
+Value builtin_help(BuiltinCall *call) {
+    Value name = call->arguments[0];
+    if (name.kind == VALUE_STRING) return help_for(name.as.string->bytes);
+    if (name.kind == VALUE_BUILTIN) return help_for(name.as.builtin->signature.name);
+    if (name.kind == VALUE_ABSENT) {
+        printf("%zu builtins have a page: help(\"softmax\")\n", catalog_count());
+        return value_none();
+    }
+    fail_kind("help: name", "a builtin or its name", name);
+    return value_fail();
+}
+
+// --- memory
+
+static void set_count(Dict *dict, const char *name, uint64_t count) {
+    dict_set_word(dict, name, value_int((int64_t)count));
+}
+
+static double reuse_rate(const PoolStatistics *pool) {
+    uint64_t all = pool->reuses + pool->allocations;
+    return all ? (double)pool->reuses / (double)all : 0.0;
+}
+
+Value builtin_memory(BuiltinCall *call) {
+    (void)call;
+    Device *device;
+    TRY_VALUE(device_default(&device));
+    PoolStatistics pool = pool_statistics(device);
+    Value dict = value_dict();
+    set_count(dict.as.dict, "live", pool.live_bytes);
+    set_count(dict.as.dict, "peak", pool.peak_bytes);
+    set_count(dict.as.dict, "cached", pool.cached_bytes);
+    set_count(dict.as.dict, "buffers", pool.live_buffers);
+    set_count(dict.as.dict, "allocations", pool.allocations);
+    set_count(dict.as.dict, "reuses", pool.reuses);
+    dict_set_word(dict.as.dict, "reuse_rate", value_float(reuse_rate(&pool)));
+    set_count(dict.as.dict, "waits", pool.waits);
+    return dict;
+}
+
+Value builtin_buffer_stats(BuiltinCall *call) {
+    Value dict = builtin_memory(call);
+    if (dict.kind == VALUE_FAIL) return dict;
+    PoolStatistics pool = pool_statistics(device_default_opened());
+    set_count(dict.as.dict, "mapped", pool.mapped_bytes);
+    set_count(dict.as.dict, "cached_buffers", pool.cached_buffers);
+    set_count(dict.as.dict, "evictions", pool.evictions);
+    set_count(dict.as.dict, "uploaded", pool.bytes_uploaded);
+    set_count(dict.as.dict, "downloaded", pool.bytes_downloaded);
+    return dict;
+}
+
+Value builtin_memory_report(BuiltinCall *call) {
+    (void)call;
+    Device *device;
+    TRY_VALUE(device_default(&device));
+    Text report = {0};
+    memory_report(device, &report);
+    fflush(stdout);
+    fwrite(text_get(&report), 1, report.length, stderr);
+    text_free(&report);
+    return value_none();
+}
+
+Value builtin_clear_cache(BuiltinCall *call) {
+    (void)call;
+    Device *device;
+    TRY_VALUE(device_default(&device));
+    pool_clear_cache(device);
+    return value_none();
+}
+
+Value builtin_reset_peak_memory(BuiltinCall *call) {
+    (void)call;
+    Device *device;
+    TRY_VALUE(device_default(&device));
+    pool_reset_peak(device);
+    return value_none();
+}
+
+Value builtin_synchronize(BuiltinCall *call) {
+    (void)call;
+    Device *device;
+    TRY_VALUE(device_default(&device));
+    TRY_VALUE(device->backend->wait(device));
+    return value_none();
+}
+
+Value builtin_device_default(BuiltinCall *call) {
+    (void)call;
+    Device *device;
+    TRY_VALUE(device_default(&device));
+    return value_cstring(device->name);
+}
+
+// The first word of every line of the list of devices.
+Value builtin_devices(BuiltinCall *call) {
+    (void)call;
+    Text text = {0};
+    device_list(&text);
+    Value list = value_list(0);
+    for (const char *line = text_get(&text); *line;) {
+        size_t length = strcspn(line, "\n");
+        list_push(list.as.list, value_string(line, strcspn(line, " \n")));
+        line += length + (line[length] == '\n');
+    }
+    text_free(&text);
+    return list;
+}
+
+Value builtin_leak_buffer(BuiltinCall *call) {
+    const char *allowed = getenv("TL_TEST_LEAK");
+    if (!allowed || strcmp(allowed, "1") != 0) {
+        fail(STATUS_SETTING, "__leak_buffer works only when TL_TEST_LEAK=1 is set");
+        return value_fail();
+    }
+    Tensor *tensor;
+    TRY_VALUE(value_to_tensor(call->arguments[0], "x", &tensor));
+    Status status = tensor_materialize(tensor);
+    if (status == STATUS_OK) buffer_leak(tensor->view.buffer);
+    tensor_release(tensor);
+    return status == STATUS_OK ? value_none() : value_fail();
+}

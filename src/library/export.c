@@ -1,0 +1,237 @@
+// GGUF files from values: which type a metadata value gets, and as what a tensor is stored.
+#include "library/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/gguf_write.h"
+#include "model/tensor_write.h"
+#include "model/tokenizer.h"
+#include "tensor/op.h"
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/handles.h"
+#include "value/object.h"
+
+typedef struct MetaValues {
+    GgufType type;
+    GgufValue *items; // free() them
+    size_t count;
+} MetaValues;
+
+// Counts and ids are uint32 in the files that others write; what does not fit is wider.
+static GgufType type_of_integer(int64_t i) {
+    if (i >= 0) return i <= UINT32_MAX ? GGUF_UINT32 : GGUF_UINT64;
+    return i >= INT32_MIN ? GGUF_INT32 : GGUF_INT64;
+}
+
+static const GgufType type_of_dtype[DTYPE_COUNT] = {
+    [DTYPE_BOOL] = GGUF_BOOL,       [DTYPE_UINT8] = GGUF_UINT8,      [DTYPE_INT8] = GGUF_INT8,
+    [DTYPE_INT16] = GGUF_INT16,     [DTYPE_INT32] = GGUF_INT32,      [DTYPE_INT64] = GGUF_INT64,
+    [DTYPE_FLOAT16] = GGUF_FLOAT32, [DTYPE_BFLOAT16] = GGUF_FLOAT32, [DTYPE_FLOAT32] = GGUF_FLOAT32,
+    [DTYPE_FLOAT64] = GGUF_FLOAT64,
+};
+
+// Lists of whole numbers are int32 where all fit, as the arrays of vocabularies are.
+static void narrow_integers(MetaValues *values) {
+    for (size_t i = 0; i < values->count; i++)
+        if (values->items[i].as.integer < INT32_MIN || values->items[i].as.integer > INT32_MAX)
+            return;
+    values->type = GGUF_INT32;
+    for (size_t i = 0; i < values->count; i++) values->items[i].type = GGUF_INT32;
+}
+
+static Status values_of_floats(Tensor *tensor, MetaValues *out) {
+    double *numbers = memory_allocate((out->count + 1) * sizeof *numbers);
+    Status status = tensor_read_floats(tensor, numbers);
+    for (size_t i = 0; i < out->count && status == STATUS_OK; i++)
+        out->items[i] = (GgufValue){.type = out->type, .as.number = numbers[i]};
+    free(numbers);
+    return status;
+}
+
+static Status values_of_integers(Tensor *tensor, MetaValues *out) {
+    int64_t *numbers = memory_allocate((out->count + 1) * sizeof *numbers);
+    Status status = tensor_read_integers(tensor, numbers);
+    for (size_t i = 0; i < out->count && status == STATUS_OK; i++)
+        out->items[i] = (GgufValue){.type = out->type, .as.integer = numbers[i]};
+    free(numbers);
+    if (status == STATUS_OK && out->type == GGUF_INT64) narrow_integers(out);
+    return status;
+}
+
+// A tensor of rank 0 or 1 says the type; int64, which is what literals are, counts as plain ints.
+static Status values_of_tensor(const char *key, Tensor *tensor, MetaValues *out) {
+    DType dtype = tensor_dtype(tensor);
+    if (tensor_rank(tensor) > 1 || dtype_is_quant(dtype))
+        return fail(STATUS_TYPE, "metadata \"%s\" is %s; it can be a number or one row of them",
+                    key, tensor_type_name(tensor).text);
+    *out = (MetaValues){.type = type_of_dtype[dtype], .count = (size_t)tensor_count(tensor)};
+    out->items = memory_allocate((out->count + 1) * sizeof *out->items);
+    return dtype_is_float(dtype) ? values_of_floats(tensor, out) : values_of_integers(tensor, out);
+}
+
+// False for what is no plain value.
+static bool value_of_plain(Value value, GgufValue *out) {
+    switch (value.kind) {
+    case VALUE_STRING:
+        *out = (GgufValue){.type = GGUF_STRING,
+                           .as.string = {value.as.string->bytes, value.as.string->length}};
+        return true;
+    case VALUE_BOOL:
+        *out = (GgufValue){.type = GGUF_BOOL, .as.integer = value.as.integer};
+        return true;
+    case VALUE_INT:
+        *out =
+            (GgufValue){.type = type_of_integer(value.as.integer), .as.integer = value.as.integer};
+        return true;
+    case VALUE_FLOAT:
+        *out = (GgufValue){.type = GGUF_FLOAT32, .as.number = value.as.number};
+        return true;
+    default: return false;
+    }
+}
+
+// A list of strings or of bools; numbers that are no literal become a tensor first.
+static Status values_of_list(const char *key, Value value, MetaValues *out) {
+    const List *list = value.as.list;
+    Value first = list->count > 0 ? list->items[0] : value_none();
+    if (first.kind != VALUE_STRING && first.kind != VALUE_BOOL) {
+        Tensor *tensor = NULL;
+        TRY(value_to_tensor(value, key, &tensor));
+        Status status = values_of_tensor(key, tensor, out);
+        tensor_release(tensor);
+        return status;
+    }
+    out->items = memory_allocate(list->count * sizeof *out->items);
+    out->count = list->count;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].kind != first.kind || !value_of_plain(list->items[i], &out->items[i]))
+            return fail(STATUS_TYPE,
+                        "metadata \"%s\": element %zu is of kind %s, but the first of kind %s", key,
+                        i, value_kind_name(list->items[i]), value_kind_name(first));
+    out->type = out->items[0].type;
+    return STATUS_OK;
+}
+
+static Status put_tensor(GgufWriter *writer, const char *key, Tensor *tensor) {
+    MetaValues values = {0};
+    Status status = values_of_tensor(key, tensor, &values);
+    if (status == STATUS_OK && tensor_rank(tensor) == 0) {
+        bool plain = tensor_dtype(tensor) == DTYPE_INT64;
+        if (plain) values.items[0].type = type_of_integer(values.items[0].as.integer);
+        status = gguf_writer_put(writer, key, &values.items[0]);
+    } else if (status == STATUS_OK) {
+        status = gguf_writer_put_array(writer, key, values.type, values.items, values.count);
+    }
+    free(values.items);
+    return status;
+}
+
+static Status put_list(GgufWriter *writer, const char *key, Value value) {
+    MetaValues values = {0};
+    Status status = values_of_list(key, value, &values);
+    if (status == STATUS_OK)
+        status = gguf_writer_put_array(writer, key, values.type, values.items, values.count);
+    free(values.items);
+    return status;
+}
+
+static Status put_meta(GgufWriter *writer, const char *key, Value value) {
+    GgufValue plain;
+    if (value_of_plain(value, &plain)) return gguf_writer_put(writer, key, &plain);
+    if (value.kind == VALUE_TENSOR) return put_tensor(writer, key, value.as.tensor);
+    if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE) return put_list(writer, key, value);
+    return fail(
+        STATUS_TYPE,
+        "metadata \"%s\" is of kind %s; it can be a string, a number, a bool or a list of them",
+        key, value_kind_name(value));
+}
+
+static Status put_all_meta(GgufWriter *writer, Value meta) {
+    if (meta.kind == VALUE_ABSENT) return STATUS_OK;
+    for (size_t i = 0; i < dict_count(meta.as.dict); i++) {
+        Value key, item;
+        dict_entry(meta.as.dict, i, &key, &item);
+        if (key.kind != VALUE_STRING)
+            return fail(STATUS_TYPE, "the names of metadata are strings, not %s",
+                        value_text(key).text);
+        TRY(put_meta(writer, key.as.string->bytes, item));
+    }
+    return STATUS_OK;
+}
+
+// What came with a loaded model stays, where nothing new was said.
+static Status put_origin(GgufWriter *writer, const GgufExport *export) {
+    static const char vocabulary[] = "tokenizer.";
+    size_t count = export->origin ? export->origin->pair_count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const GgufPair *pair = &export->origin->pairs[i];
+        bool replaced = export->tokenizer.kind != VALUE_ABSENT &&
+                        strncmp(pair->key, vocabulary, sizeof vocabulary - 1) == 0;
+        if (!replaced && !gguf_writer_has(writer, pair->key))
+            TRY(gguf_writer_copy(writer, export->origin, pair));
+    }
+    return STATUS_OK;
+}
+
+// general.file_type: what most of a file's tensors are.
+typedef struct FileType {
+    DType dtype;
+    int number;
+} FileType;
+static const FileType file_types[] = {
+    {DTYPE_FLOAT32, 0}, {DTYPE_FLOAT16, 1}, {DTYPE_Q4_0, 2}, {DTYPE_Q4_1, 3},
+    {DTYPE_Q8_0, 7},    {DTYPE_Q5_0, 8},    {DTYPE_Q5_1, 9}, {DTYPE_BFLOAT16, 32},
+};
+
+static Status put_file_type(GgufWriter *writer, DType dtype) {
+    for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++)
+        if (file_types[i].dtype == dtype && !gguf_writer_has(writer, "general.file_type"))
+            TRY(gguf_writer_put_integer(writer, "general.file_type", GGUF_UINT32,
+                                        file_types[i].number));
+    if (!dtype_is_quant(dtype) || gguf_writer_has(writer, "general.quantization_version"))
+        return STATUS_OK;
+    return gguf_writer_put_integer(writer, "general.quantization_version", GGUF_UINT32, 2);
+}
+
+// Matrices become `dtype`; vectors, which are few numbers and matter much, float32.
+static DType stored_dtype(const Tensor *tensor, Value dtype) {
+    DType own = tensor_dtype(tensor);
+    if (dtype.kind == VALUE_ABSENT || !(dtype_is_float(own) || dtype_is_quant(own))) return own;
+    return tensor_rank(tensor) < 2 ? DTYPE_FLOAT32 : (DType)dtype.as.integer;
+}
+
+static Status check_dtype(Value dtype) {
+    if (dtype.kind == VALUE_ABSENT) return STATUS_OK;
+    DType wanted = (DType)dtype.as.integer;
+    if (dtype_is_float(wanted) || quantise_can(wanted)) return STATUS_OK;
+    return fail(STATUS_DTYPE,
+                "tensors cannot be stored as %s: there are float64, float32, float16, bfloat16, "
+                "q8_0, q5_1, q5_0, q4_1 and q4_0",
+                dtype_name(wanted));
+}
+
+static Status fill(GgufWriter *writer, const GgufExport *export) {
+    TRY(check_dtype(export->dtype));
+    TRY(put_all_meta(writer, export->meta));
+    if (export->dtype.kind != VALUE_ABSENT)
+        TRY(put_file_type(writer, (DType) export->dtype.as.integer));
+    if (export->tokenizer.kind != VALUE_ABSENT)
+        TRY(tokenizer_to_gguf(export->tokenizer.as.handle->payload, writer));
+    TRY(put_origin(writer, export));
+    for (size_t i = 0; i < export->tensors->count; i++) {
+        const NamedTensor *named = &export->tensors->items[i];
+        TRY(gguf_writer_add(writer, named->name, named->tensor,
+                            stored_dtype(named->tensor, export->dtype)));
+    }
+    return gguf_writer_save(writer, export->path);
+}
+
+Status export_gguf(const GgufExport *export) {
+    GgufWriter *writer = gguf_writer_new();
+    Status status = fill(writer, export);
+    gguf_writer_free(writer);
+    return status;
+}

@@ -1,0 +1,260 @@
+// Backward: the nodes that a loss depends on, from the last to the first, each rule applied once
+// all gradients of its results have arrived.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/source.h"
+#include "tensor/gradient/tape_node.h"
+
+typedef struct Walk {
+    TapeNode **nodes; // retained; by falling number once collected
+    size_t count, capacity;
+    uint64_t number;
+    Tensor *const *targets; // NULL: parameters
+    size_t n_targets;
+    bool keep; // the tape stays, and gradients of gradients are recorded
+} Walk;
+
+static void push_node(Walk *walk, TapeNode *node) {
+    if (node->walk == walk->number) return;
+    node->walk = walk->number;
+    node->wanted = false;
+    if (walk->count == walk->capacity) {
+        walk->capacity = walk->capacity ? walk->capacity * 2 : 64;
+        walk->nodes = memory_resize(walk->nodes, walk->capacity * sizeof *walk->nodes);
+    }
+    walk->nodes[walk->count++] = tape_node_retain(node);
+}
+
+static int by_falling_number(const void *x, const void *y) {
+    uint64_t left = (*(TapeNode *const *)x)->number, right = (*(TapeNode *const *)y)->number;
+    return left < right ? 1 : (left > right ? -1 : 0);
+}
+
+static Status fail_spent(void) {
+    (void)fail(STATUS_GRADIENT, "the tape of this tensor has been used up by an earlier backward");
+    return fail_help("compute the loss anew before each backward, or add the losses and call it "
+                     "once");
+}
+
+static bool is_target(const Walk *walk, const TapeNode *node) {
+    if (!walk->targets) return !node->info && node->parameter;
+    for (size_t i = 0; i < walk->n_targets; i++)
+        if (walk->targets[i]->node == node) return true;
+    return false;
+}
+
+static Status fail_missing(const TapeNode *node) {
+    const char *name = node->info->name;
+    SourcePlace place = source_find(node->origin.at);
+    if (place.file)
+        (void)fail(STATUS_GRADIENT, "%s has no gradient, but the loss depends on it (%s:%d)", name,
+                   place.file->name, place.line);
+    else
+        (void)fail(STATUS_GRADIENT, "%s has no gradient, but the loss depends on it", name);
+    return fail_help("detach(x) keeps gradients from flowing through it");
+}
+
+// Everything that the loss depends on, and what of it leads to a target.
+static Status collect(Walk *walk, TapeNode *last) {
+    static uint64_t walks;
+    walk->number = ++walks;
+    push_node(walk, last);
+    for (size_t i = 0; i < walk->count; i++) {
+        TapeNode *node = walk->nodes[i];
+        if (node->spent && node->info && !walk->targets) return fail_spent();
+        for (int j = 0; j < node->n_inputs; j++)
+            if (node->inputs[j].producer) push_node(walk, node->inputs[j].producer);
+    }
+    qsort(walk->nodes, walk->count, sizeof(TapeNode *), by_falling_number);
+    for (size_t i = walk->count; i-- > 0;) {
+        TapeNode *node = walk->nodes[i];
+        bool leads = false;
+        for (int j = 0; j < node->n_inputs; j++)
+            leads = leads || (node->inputs[j].producer && node->inputs[j].producer->wanted);
+        if (leads && node->info->kind == GRADIENT_MISSING) return fail_missing(node);
+        node->wanted = leads || is_target(walk, node);
+    }
+    return STATUS_OK;
+}
+
+// Whether the gradients themselves depend on something that learns.
+static bool needs_second_order(const Walk *walk) {
+    for (size_t i = 0; i < walk->count; i++) {
+        const TapeNode *node = walk->nodes[i];
+        bool target = is_target(walk, node);
+        if (node->info ? target && node->n_inputs > 0 : !target) return true;
+    }
+    return false;
+}
+
+// Adds a gradient (taken) to those that have arrived.
+static Status arrive(Tensor **slot, Tensor *gradient) {
+    if (!*slot) {
+        *slot = gradient;
+        return STATUS_OK;
+    }
+    Tensor *sum = NULL;
+    Status status = op_binary(OP_add, op_donated(*slot), op_tensor(gradient), &sum);
+    tensor_release(gradient);
+    TRY(status);
+    tensor_release(*slot);
+    *slot = sum;
+    return STATUS_OK;
+}
+
+static void drop_incoming(TapeNode *node) {
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
+        tensor_release(node->incoming[i]);
+        node->incoming[i] = NULL;
+    }
+}
+
+static Status run_rule(TapeNode *node) {
+    Tensor *few[8] = {NULL}, **results = few;
+    if (node->n_inputs > 8)
+        results = memory_allocate_zeroed((size_t)node->n_inputs, sizeof *results);
+    Origin caller = origin_current;
+    origin_current = node->origin;
+    Status status = gradient_run(node, results);
+    origin_current = caller;
+    for (int i = 0; i < node->n_inputs; i++) {
+        if (!results[i]) continue;
+        GradientInput *input = &node->inputs[i];
+        if (status == STATUS_OK && input->producer && input->producer->wanted)
+            status = arrive(&input->producer->incoming[input->output], results[i]);
+        else
+            tensor_release(results[i]);
+    }
+    if (results != few) free(results);
+    return status;
+}
+
+// The gradient of a parameter lies in memory as the parameter does.
+static Status accumulate(TapeNode *leaf) {
+    Tensor *gradient = NULL;
+    TRY(tensor_contiguous(leaf->incoming[0], &gradient));
+    leaf->reached = true;
+    return arrive(&leaf->gradient, gradient);
+}
+
+static Status visit(Walk *walk, TapeNode *node) {
+    bool arrived = false, leads = false;
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) arrived = arrived || node->incoming[i];
+    for (int i = 0; i < node->n_inputs; i++)
+        leads = leads || (node->inputs[i].producer && node->inputs[i].producer->wanted);
+    Status status = STATUS_OK;
+    if (arrived && leads) status = run_rule(node);
+    if (!walk->targets && arrived && !node->info) status = accumulate(node);
+    if (!walk->keep && node->info) tape_node_spend(node);
+    return status;
+}
+
+static Status seed(Tensor *loss) {
+    Tensor *one = NULL;
+    TRY(op_unary(OP_ones_like, loss, &one));
+    loss->node->incoming[loss->node_output] = one;
+    return STATUS_OK;
+}
+
+static Status run(Walk *walk, Tensor *loss) {
+    TRY(seed(loss));
+    for (size_t i = 0; i < walk->count; i++) {
+        TapeNode *node = walk->nodes[i];
+        TRY(visit(walk, node));
+        if (!is_target(walk, node)) drop_incoming(node);
+    }
+    return STATUS_OK;
+}
+
+static void finish(Walk *walk) {
+    for (size_t i = 0; i < walk->count; i++) {
+        drop_incoming(walk->nodes[i]);
+        tape_node_release(walk->nodes[i]);
+    }
+    free(walk->nodes);
+}
+
+static Status check_loss(const Tensor *loss) {
+    if (tensor_count(loss) == 1 && dtype_is_float(tensor_dtype(loss))) return STATUS_OK;
+    (void)fail(STATUS_SHAPE, "backward needs a loss of one floating-point number, but this is %s",
+               tensor_type_name(loss).text);
+    return fail_help("sum(x) or mean(x) makes one number of many");
+}
+
+// The parameters that gradients reached, in order of declaration.
+static void list_reached(const Walk *walk, TensorArray *reached) {
+    reached->items = memory_allocate((walk->count + 1) * sizeof *reached->items);
+    reached->count = 0;
+    for (size_t i = walk->count; i-- > 0;) {
+        const TapeNode *node = walk->nodes[i];
+        if (!node->info && node->parameter && node->incoming[0])
+            reached->items[reached->count++] = tensor_retain(node->parameter);
+    }
+}
+
+// Names what the gradient was lost in, where that is known.
+static Status fail_independent(void) {
+    TapeCut cut = tape_last_cut();
+    tape_forget_cut();
+    SourcePlace place = cut.info ? source_find(cut.origin.at) : (SourcePlace){0};
+    if (place.file) {
+        (void)fail(STATUS_GRADIENT,
+                   "the loss does not depend on anything learnable: no gradient flows through %s "
+                   "(%s:%d)",
+                   cut.info->name, place.file->name, place.line);
+        return fail_help("its result moves in jumps or not at all; the loss must be made of the "
+                         "parameters by other operations");
+    }
+    (void)fail(STATUS_GRADIENT, "the loss does not depend on anything learnable");
+    return fail_help("tensor w: ... learnable, or learnable(x), declares what is trained");
+}
+
+Status tape_backward(Tensor *loss, TensorArray *reached) {
+    TRY(check_loss(loss));
+    if (!loss->node) return fail_independent();
+    Walk walk = {0};
+    bool enabled = tape_set_enabled(false);
+    Status status = collect(&walk, loss->node);
+    if (status == STATUS_OK && !loss->node->wanted) status = fail_independent();
+    if (status == STATUS_OK) status = run(&walk, loss);
+    if (status == STATUS_OK && reached) list_reached(&walk, reached);
+    tape_forget_cut();
+    finish(&walk);
+    tape_set_enabled(enabled);
+    return status;
+}
+
+static Status take_gradients(const Walk *walk, Tensor **gradients) {
+    for (size_t i = 0; i < walk->n_targets; i++) {
+        Tensor *target = walk->targets[i];
+        TapeNode *node = target->node;
+        bool reached = node && node->walk == walk->number && node->incoming[target->node_output];
+        if (reached)
+            gradients[i] = tensor_retain(node->incoming[target->node_output]);
+        else
+            TRY(op_unary(OP_zeros_like, target, &gradients[i]));
+    }
+    return STATUS_OK;
+}
+
+Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count, Tensor **gradients) {
+    TRY(check_loss(loss));
+    for (size_t i = 0; i < count; i++) gradients[i] = NULL;
+    Walk walk = {.targets = inputs, .n_targets = count};
+    bool enabled = tape_set_enabled(false);
+    Status status = loss->node ? collect(&walk, loss->node) : STATUS_OK;
+    walk.keep = enabled && needs_second_order(&walk);
+    tape_set_enabled(walk.keep);
+    if (status == STATUS_OK && loss->node) status = run(&walk, loss);
+    if (status == STATUS_OK) status = take_gradients(&walk, gradients);
+    finish(&walk);
+    tape_forget_cut();
+    tape_set_enabled(enabled);
+    for (size_t i = 0; i < count && status != STATUS_OK; i++) {
+        tensor_release(gradients[i]);
+        gradients[i] = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,230 @@
+// Gradient rules of attention and rotary positions.
+#include "tensor/gradient/rules.h"
+#include "tensor/rope.h"
+
+#define RULE(name) Status rule_##name(Gradient *g)
+
+// Turning back: the same rotation with the angles negated.
+RULE(rope) {
+    OpAttributes attributes = *g->attributes;
+    bool is_scaled = attributes.given & ATTRIBUTE_BIT(scale);
+    attributes.given |= ATTRIBUTE_BIT(scale);
+    attributes.scale = is_scaled ? -attributes.scale : -1;
+    Term up = gradient_up(g);
+    gradient_give(g, 0, term_op(g, OP_rope, &up, 1, &attributes));
+    return g->status;
+}
+
+// The numbers of x that are turned together: the first (0) or second (1) of every pair.
+static Term turned_part(Gradient *g, Term x, const Rope *rope, int which) {
+    Tensor *tensor = term_tensor(g, x), *result = NULL;
+    if (!tensor) return (Term){0};
+    int64_t pairs = rope->rotary / 2, first = rope->half ? which * pairs : which;
+    int64_t last = rope->half ? first + pairs : rope->rotary, step = rope->half ? 1 : 2;
+    int dim = tensor_rank(tensor) - 1;
+    return term_take(g, tensor_slice(tensor, dim, first, last, step, &result), &result);
+}
+
+// [.., seq, heads, pairs] summed to [seq, pairs], at the rows of a table that were read.
+static void give_table(Gradient *g, int input, const Rope *rope, Term each) {
+    Shape shape = term_shape(g, each), rows = {.rank = 2};
+    bool gone[RANK_MAX] = {false};
+    if (shape.rank < 3) return; // after a failure
+    for (int i = 0; i < shape.rank; i++) gone[i] = i != shape.rank - 3 && i != shape.rank - 1;
+    rows.dims[0] = shape.dims[shape.rank - 3];
+    rows.dims[1] = shape.dims[shape.rank - 1];
+    Term sum = term_reshape(g, term_sum_kept(g, each, gone), &rows);
+    int64_t before[RANK_MAX] = {rope->offset}, after[RANK_MAX] = {0};
+    after[0] = g->inputs[input].shape.dims[0] - rope->offset - rows.dims[0];
+    Tensor *tensor = term_tensor(g, sum), *result = NULL;
+    if (!tensor) return;
+    Scalar zero = {.dtype = DTYPE_FLOAT64};
+    gradient_give(g, input,
+                  term_take(g, tensor_pad(tensor, before, after, zero, &result), &result));
+}
+
+// Inputs x, cosines and sines, [rows, rotary / 2]; (a, b) becomes (a cos - b sin, a sin + b cos).
+static Status rule_rope_tables(Gradient *g) {
+    const Rope *rope = g->kept;
+    Term up = gradient_up(g);
+    if (gradient_wants(g, 0)) {
+        OpAttributes attributes;
+        attributes.given = ATTRIBUTE_BIT(style) | ATTRIBUTE_BIT(offset) | ATTRIBUTE_BIT(rotary);
+        attributes.style = rope->half ? "half" : "interleaved";
+        attributes.offset = rope->offset;
+        attributes.rotary = rope->rotary;
+        Term inputs[3] = {up, gradient_input(g, 1), unary(g, OP_neg, gradient_input(g, 2))};
+        gradient_give(g, 0, term_op(g, OP_rope_tables, inputs, 3, &attributes));
+    }
+    if (!gradient_wants(g, 1) && !gradient_wants(g, 2)) return g->status;
+    Term x = gradient_input(g, 0);
+    Term a = turned_part(g, x, rope, 0), b = turned_part(g, x, rope, 1);
+    Term up_a = turned_part(g, up, rope, 0), up_b = turned_part(g, up, rope, 1);
+    if (gradient_wants(g, 1)) give_table(g, 1, rope, add(g, mul(g, up_a, a), mul(g, up_b, b)));
+    if (gradient_wants(g, 2)) give_table(g, 2, rope, sub(g, mul(g, up_b, a), mul(g, up_a, b)));
+    return g->status;
+}
+const GradientInfo gradient_rope_tables = {
+    .name = "rope",
+    .rule = rule_rope_tables,
+    .saves = {SAVE_Y | SAVE_Z, SAVE_X | SAVE_Y | SAVE_Z, SAVE_X | SAVE_Y | SAVE_Z}};
+
+// In float32 at least, as the forward pass.
+static Term wide(Gradient *g, Term x) {
+    Tensor *tensor = term_tensor(g, x), *result = NULL;
+    if (!tensor) return (Term){0};
+    return term_take(g, compose_wide(tensor, &result), &result);
+}
+
+// [.., seq, heads, d] as [.., groups, heads / groups * seq, d]: the heads that share a key
+// together.
+static Term to_groups(Gradient *g, Term x, int64_t groups) {
+    Shape shape = term_shape(g, x), split, order, folded;
+    int lead = shape.rank - 3;
+    if (lead < 0) return (Term){0};
+    split = order = folded = shape;
+    split.rank = order.rank = shape.rank + 1;
+    split.dims[lead + 1] = groups;
+    split.dims[lead + 2] = shape.dims[lead + 1] / groups;
+    split.dims[lead + 3] = shape.dims[lead + 2];
+    for (int i = 0; i < order.rank; i++) order.dims[i] = i;
+    order.dims[lead] = lead + 1;
+    order.dims[lead + 1] = lead + 2;
+    order.dims[lead + 2] = lead;
+    folded.dims[lead] = groups;
+    folded.dims[lead + 1] = split.dims[lead + 2] * shape.dims[lead];
+    return term_reshape(g, term_permute(g, term_reshape(g, x, &split), &order), &folded);
+}
+
+static Term from_groups(Gradient *g, Term x, int64_t seq) {
+    Shape shape = term_shape(g, x), split, order, whole;
+    int lead = shape.rank - 3;
+    if (lead < 0) return (Term){0};
+    split = order = whole = shape;
+    split.rank = order.rank = shape.rank + 1;
+    split.dims[lead + 1] = seq > 0 ? shape.dims[lead + 1] / seq : 1;
+    split.dims[lead + 2] = seq;
+    split.dims[lead + 3] = shape.dims[lead + 2];
+    for (int i = 0; i < order.rank; i++) order.dims[i] = i;
+    order.dims[lead] = lead + 2;
+    order.dims[lead + 1] = lead;
+    order.dims[lead + 2] = lead + 1;
+    whole.dims[lead] = seq;
+    whole.dims[lead + 1] = shape.dims[lead] * split.dims[lead + 1];
+    return term_reshape(g, term_permute(g, term_reshape(g, x, &split), &order), &whole);
+}
+
+typedef struct Scores {
+    int64_t sq, sk, hq, groups;
+    bool causal;
+    double scale;
+} Scores;
+
+// bool [sq, sk]: what a causal query sees.
+static Term causal_mask(Gradient *g, const Scores *s) {
+    OpAttributes attributes;
+    attributes.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(device);
+    attributes.shape = (Shape){.rank = 2, .dims = {s->sq, s->sk}};
+    attributes.dtype = DTYPE_FLOAT32;
+    attributes.device = g->incoming[0]->device;
+    Term ones = term_op(g, OP_ones, NULL, 0, &attributes);
+    OpAttributes diagonal;
+    diagonal.given = ATTRIBUTE_BIT(k);
+    diagonal.k = s->sk - s->sq;
+    return term_op(g, OP_tril, &ones, 1, &diagonal);
+}
+
+// The mask beside the scores [.., groups, heads / groups * sq, sk].
+static Term grouped_mask(Gradient *g, const Scores *s, Term mask) {
+    Shape shape = term_shape(g, mask), full = shape;
+    if (g->status != STATUS_OK) return (Term){0};
+    while (full.rank < 3) {
+        for (int i = full.rank; i > 0; i--) full.dims[i] = full.dims[i - 1];
+        full.dims[0] = 1;
+        full.rank++;
+    }
+    Term aligned = term_reshape(g, mask, &full);
+    full.dims[full.rank - 3] = s->hq;
+    full.dims[full.rank - 2] = s->sq;
+    full.dims[full.rank - 1] = s->sk;
+    Term repeated = term_broadcast(g, aligned, &full);
+    full.dims[full.rank - 3] = s->groups;
+    full.dims[full.rank - 2] = s->hq / s->groups * s->sq;
+    return term_reshape(g, repeated, &full);
+}
+
+// The shares that softmax gives each key; a query that sees nothing has none.
+static Term shares_of(Gradient *g, const Scores *s, Term q, Term k) {
+    Term scores = scaled(g, product(g, q, term_transposed(g, k)), s->scale);
+    Term masks[2], zero = term_number(g, 0), lowest = term_number(g, -3.0e38);
+    int count = 0;
+    if (s->causal) masks[count++] = grouped_mask(g, s, causal_mask(g, s));
+    if (g->n_inputs > 3 && g->inputs[3].is_tensor)
+        masks[count++] = grouped_mask(g, s, gradient_input(g, 3));
+    for (int i = 0; i < count; i++)
+        scores = where(g, binary(g, OP_ne, masks[i], zero), scores, lowest);
+    Term shares = term_op(g, OP_softmax, &scores, 1, NULL);
+    for (int i = 0; i < count; i++)
+        shares = where(g, binary(g, OP_ne, masks[i], zero), shares, zero);
+    return shares;
+}
+
+// Whether one kernel makes all three gradients: no mask, and the same leading dimensions.
+static bool suits_kernel(const Gradient *g) {
+    Shape q = gradient_shape(g, 0), k = gradient_shape(g, 1), v = gradient_shape(g, 2);
+    bool same = q.rank == k.rank && q.rank == v.rank;
+    for (int i = 0; same && i < q.rank - 3; i++)
+        same = q.dims[i] == k.dims[i] && q.dims[i] == v.dims[i];
+    bool masked = g->n_inputs > 3 && g->inputs[3].is_tensor;
+    return same && !masked && gradient_has(g, KERNEL_ATTENTION_GRADIENT);
+}
+
+static Status attention_at_once(Gradient *g, const Scores *s) {
+    KernelOptions options = {.flag = s->causal, .scalars = {s->scale}};
+    Term inputs[4], outputs[3];
+    for (int i = 0; i < 3; i++) inputs[i] = gradient_input(g, i);
+    inputs[3] = gradient_up(g);
+    FusedCall call = {.kernel = KERNEL_ATTENTION_GRADIENT,
+                      .options = &options,
+                      .inputs = inputs,
+                      .n_inputs = 4,
+                      .outputs = outputs,
+                      .n_outputs = 3};
+    term_fused_all(g, &call);
+    for (int i = 0; i < 3 && g->status == STATUS_OK; i++)
+        if (gradient_wants(g, i)) gradient_give(g, i, outputs[i]);
+    return g->status;
+}
+
+// q [.., sq, hq, d], k [.., sk, groups, d], v [.., sk, groups, dv], optional mask.
+static Status rule_attention(Gradient *g) {
+    const double *kept = g->kept; // {causal, scale}
+    Shape q_shape = gradient_shape(g, 0), k_shape = gradient_shape(g, 1);
+    Scores s = {.sq = q_shape.dims[q_shape.rank - 3],
+                .sk = k_shape.dims[k_shape.rank - 3],
+                .hq = q_shape.dims[q_shape.rank - 2],
+                .groups = k_shape.dims[k_shape.rank - 2],
+                .causal = kept[0] != 0,
+                .scale = kept[1]};
+    if (suits_kernel(g)) return attention_at_once(g, &s);
+    Term q = to_groups(g, wide(g, gradient_input(g, 0)), s.groups);
+    Term k = to_groups(g, wide(g, gradient_input(g, 1)), s.groups);
+    Term v = to_groups(g, wide(g, gradient_input(g, 2)), s.groups);
+    Term up = to_groups(g, wide(g, gradient_up(g)), s.groups);
+    Term shares = shares_of(g, &s, q, k);
+    if (gradient_wants(g, 2))
+        gradient_give(g, 2, from_groups(g, product(g, term_transposed(g, shares), up), s.sk));
+    if (!gradient_wants(g, 0) && !gradient_wants(g, 1)) return g->status;
+    Term slopes = product(g, up, term_transposed(g, v));
+    Term along = term_sum_last(g, mul(g, slopes, shares));
+    Term scores = scaled(g, mul(g, shares, sub(g, slopes, along)), s.scale);
+    if (gradient_wants(g, 0)) gradient_give(g, 0, from_groups(g, product(g, scores, k), s.sq));
+    if (gradient_wants(g, 1))
+        gradient_give(g, 1, from_groups(g, product(g, term_transposed(g, scores), q), s.sk));
+    return g->status;
+}
+const GradientInfo gradient_attention = {.name = "attention",
+                                         .rule = rule_attention,
+                                         .saves = {SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3,
+                                                   SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3,
+                                                   SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3}};

@@ -1,0 +1,127 @@
+// Gradient rules of normalisation and of the loss of classification.
+#include "tensor/gradient/rules.h"
+
+#define RULE(name) Status rule_##name(Gradient *g)
+
+static void mark_dim(const Gradient *g, bool *gone) {
+    int rank = gradient_shape(g, 0).rank;
+    bool given = g->attributes && (g->attributes->given & ATTRIBUTE_BIT(dim));
+    int64_t dim = given ? g->attributes->dim : -1;
+    if (rank > 0) gone[dim < 0 ? dim + rank : dim] = true;
+}
+
+// y (up - sum(up y))
+RULE(softmax) {
+    bool gone[RANK_MAX] = {false};
+    mark_dim(g, gone);
+    Term up = gradient_up(g), y = gradient_result(g);
+    Term weighed = term_sum_kept(g, mul(g, up, y), gone);
+    gradient_give(g, 0, mul(g, y, sub(g, up, weighed)));
+    return g->status;
+}
+
+// up - exp(y) sum(up)
+RULE(log_softmax) {
+    bool gone[RANK_MAX] = {false};
+    mark_dim(g, gone);
+    Term up = gradient_up(g), shares = unary(g, OP_exp, gradient_result(g));
+    gradient_give(g, 0, sub(g, up, mul(g, shares, term_sum_kept(g, up, gone))));
+    return g->status;
+}
+
+static void mark_trailing(int rank, int count, bool *gone) {
+    for (int i = rank - count; i < rank; i++) gone[i] = true;
+}
+
+static Term mean_kept(Gradient *g, Term x, const bool *gone) {
+    Shape shape = term_shape(g, x);
+    double count = 1;
+    for (int i = 0; i < shape.rank; i++)
+        if (gone[i]) count *= (double)shape.dims[i];
+    return scaled(g, term_sum_kept(g, x, gone), count > 0 ? 1 / count : 0);
+}
+
+// y = x r w with r = 1 / sqrt(mean(x^2) + eps).
+RULE(rms_norm) {
+    bool has_weight = g->n_inputs > 1 && g->inputs[1].is_tensor, gone[RANK_MAX] = {false};
+    int rank = gradient_shape(g, 0).rank;
+    double eps =
+        g->attributes && (g->attributes->given & ATTRIBUTE_BIT(eps)) ? g->attributes->eps : 1e-6;
+    mark_trailing(rank, has_weight ? gradient_shape(g, 1).rank : 1, gone);
+    Term up = gradient_up(g), x = gradient_input(g, 0);
+    Term squares = mean_kept(g, unary(g, OP_square, x), gone);
+    Term r = unary(g, OP_rsqrt, add(g, squares, term_number(g, eps)));
+    (void)term_tensor(g, r); // one number a row: computed once, not in every element
+    if (gradient_wants(g, 1)) gradient_give(g, 1, mul(g, mul(g, up, x), r));
+    if (gradient_wants(g, 0)) {
+        Term inner = has_weight ? mul(g, up, gradient_input(g, 1)) : up;
+        Term share = mul(g, mean_kept(g, mul(g, inner, x), gone), unary(g, OP_square, r));
+        gradient_give(g, 0, mul(g, r, sub(g, inner, mul(g, x, share))));
+    }
+    return g->status;
+}
+
+// y = (x - m) r w + b over the last `count` dimensions; inputs x, w, b; kept: {count, eps}.
+static Status rule_layer_norm(Gradient *g) {
+    const double *kept = g->kept;
+    bool gone[RANK_MAX] = {false};
+    mark_trailing(gradient_shape(g, 0).rank, (int)kept[0], gone);
+    Term up = gradient_up(g);
+    gradient_give(g, 2, up);
+    if (!gradient_wants(g, 0) && !gradient_wants(g, 1)) return g->status;
+    Term x = gradient_input(g, 0), centred = sub(g, x, mean_kept(g, x, gone));
+    Term variance = mean_kept(g, unary(g, OP_square, centred), gone);
+    Term r = unary(g, OP_rsqrt, add(g, variance, term_number(g, kept[1])));
+    (void)term_tensor(g, r);
+    Term normal = mul(g, centred, r);
+    if (gradient_wants(g, 1)) gradient_give(g, 1, mul(g, up, normal));
+    if (gradient_wants(g, 0)) {
+        bool has_weight = g->inputs[1].is_tensor;
+        Term inner = has_weight ? mul(g, up, gradient_input(g, 1)) : up;
+        Term along = mul(g, normal, mean_kept(g, mul(g, inner, normal), gone));
+        Term rest = sub(g, sub(g, inner, mean_kept(g, inner, gone)), along);
+        gradient_give(g, 0, mul(g, r, rest));
+    }
+    return g->status;
+}
+const GradientInfo gradient_layer_norm = {
+    .name = "layer_norm", .rule = rule_layer_norm, .saves = {SAVE_X | SAVE_Y, SAVE_X, 0}};
+
+// softmax(x) - 1 at the classes, over the rows.
+static void classes_rule(Gradient *g, Term share) {
+    OpAttributes attributes;
+    attributes.given = ATTRIBUTE_BIT(dim);
+    attributes.dim = -1;
+    Term logits = gradient_input(g, 0), target = gradient_input(g, 1);
+    if (gradient_has(g, KERNEL_CROSS_ENTROPY_LOGITS)) {
+        Term at_once[3] = {logits, target, share};
+        KernelOptions options = {0};
+        gradient_give(g, 0, term_fused(g, KERNEL_CROSS_ENTROPY_LOGITS, &options, 0, at_once, 3));
+        return;
+    }
+    Shape column = gradient_shape(g, 1);
+    column.dims[column.rank++] = 1;
+    Term inputs[3] = {term_op(g, OP_softmax, &logits, 1, &attributes),
+                      term_reshape(g, target, &column), term_number(g, -1)};
+    gradient_give(g, 0, mul(g, term_op(g, OP_scatter_add, inputs, 3, &attributes), share));
+}
+
+RULE(cross_entropy) {
+    Shape shape = gradient_shape(g, 0), target = gradient_shape(g, 1);
+    double rows = (double)compose_product(shape.dims, 0, shape.rank - 1);
+    Term share = scaled(g, gradient_up(g), rows > 0 ? 1 / rows : 0);
+    if (target.rank < shape.rank) {
+        classes_rule(g, share);
+        return g->status;
+    }
+    Term logits = gradient_input(g, 0), weights = gradient_input(g, 1);
+    if (gradient_wants(g, 0)) {
+        Term expected = mul(g, term_op(g, OP_softmax, &logits, 1, NULL), term_sum_last(g, weights));
+        gradient_give(g, 0, mul(g, sub(g, expected, weights), share));
+    }
+    if (gradient_wants(g, 1)) {
+        Term logs = term_op(g, OP_log_softmax, &logits, 1, NULL);
+        gradient_give(g, 1, unary(g, OP_neg, mul(g, logs, share)));
+    }
+    return g->status;
+}

@@ -1,0 +1,347 @@
+// The tape: nodes made while operations run, linked from results to what they came from. Knows
+// neither rules nor parameters.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "tensor/gradient/tape_node.h"
+
+bool tape_recording;
+static bool tape_enabled = true;
+static int pauses; // operations with a rule that are running
+static size_t leaf_count, node_count;
+static uint64_t next_number = 1;
+static TapeNode *newest;
+
+static void update_recording(void) {
+    tape_recording = tape_enabled && leaf_count > 0 && pauses == 0;
+}
+
+bool tape_set_enabled(bool enabled) {
+    bool before = tape_enabled;
+    tape_enabled = enabled;
+    update_recording();
+    return before;
+}
+
+// --- nodes
+
+static TapeNode *node_new(const GradientInfo *info, int n_inputs) {
+    size_t bytes = sizeof(TapeNode) + (size_t)n_inputs * sizeof(GradientInput);
+    TapeNode *node = memory_allocate_zeroed(1, bytes);
+    node->counted.refs = 1;
+    node->info = info;
+    node->origin = origin_current;
+    node->number = next_number++;
+    node->n_inputs = n_inputs;
+    node->next = newest;
+    if (newest) newest->previous = node;
+    newest = node;
+    return node;
+}
+
+TapeNode *tape_leaf_new(void) {
+    leaf_count++;
+    update_recording();
+    return node_new(NULL, 0);
+}
+
+TapeNode *tape_newest(void) {
+    return newest;
+}
+
+TapeNode *tape_node_retain(TapeNode *node) {
+    node->counted.refs++;
+    return node;
+}
+
+void tape_node_spend(TapeNode *node) {
+    node->spent = true;
+    for (int i = 0; i < node->n_inputs; i++) {
+        GradientInput *input = &node->inputs[i];
+        Tensor *saved = input->saved;
+        TapeNode *producer = input->producer;
+        input->saved = NULL;
+        input->producer = NULL;
+        tensor_release(saved);
+        if (producer) tape_node_release(producer);
+    }
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
+        tensor_release(node->saved_outputs[i]);
+        node->saved_outputs[i] = NULL;
+    }
+    if (node->release_kept) node->release_kept(node->kept);
+    free(node->kept);
+    free(node->attributes);
+    node->kept = NULL;
+    node->attributes = NULL;
+    node->release_kept = NULL;
+}
+
+static void unlink_node(TapeNode *node) {
+    if (node->previous)
+        node->previous->next = node->next;
+    else
+        newest = node->next;
+    if (node->next) node->next->previous = node->previous;
+}
+
+static void destroy_node(TapeNode *node) {
+    if (!node->info) {
+        leaf_count--;
+        update_recording();
+    } else {
+        node_count--;
+    }
+    tape_node_spend(node);
+    for (int i = 0; i < OP_OUTPUTS_MAX; i++) tensor_release(node->incoming[i]);
+    tensor_release(node->gradient);
+    unlink_node(node);
+    free(node);
+}
+
+// A chain of any length goes without recursion: what is let go of meanwhile waits in a list.
+void tape_node_release(TapeNode *node) {
+    static TapeNode *waiting;
+    static bool busy;
+    if (--node->counted.refs > 0) return;
+    node->waiting = waiting;
+    waiting = node;
+    if (busy) return;
+    busy = true;
+    while (waiting) {
+        TapeNode *first = waiting;
+        waiting = first->waiting;
+        destroy_node(first);
+    }
+    busy = false;
+}
+
+size_t tape_node_count(void) {
+    return node_count;
+}
+
+TapeMark tape_mark(void) {
+    return next_number;
+}
+
+void tape_release_since(TapeMark mark) {
+    // Spending a node may free others, older ones too, but none that is held here.
+    TapeNode *node = newest ? tape_node_retain(newest) : NULL;
+    while (node && node->number >= mark) {
+        if (node->info) tape_node_spend(node);
+        TapeNode *older = node->next ? tape_node_retain(node->next) : NULL;
+        tape_node_release(node);
+        node = older;
+    }
+    if (node) tape_node_release(node);
+}
+
+// --- tensors and their nodes
+
+Tensor *tape_alias(Tensor *x) {
+    Tensor *alias = tensor_view_of(x, &x->view);
+    alias->origin = x->origin;
+    return alias;
+}
+
+void tape_attach(Tensor *tensor, TapeNode *node, int output) {
+    tape_forget(tensor);
+    tensor->node = node;
+    tensor->node_output = output;
+}
+
+void tape_forget(Tensor *tensor) {
+    TapeNode *node = tensor->node;
+    tensor->node = NULL;
+    if (node) tape_node_release(node);
+}
+
+void tape_leave(Tensor *tensor) {
+    if (tensor->node->parameter == tensor) {
+        TapeNode *leaf = tensor->node;
+        leaf->parameter = NULL;
+        tensor_release(leaf->gradient);
+        leaf->gradient = NULL;
+    }
+    tape_forget(tensor);
+}
+
+bool tensor_needs_gradient(const Tensor *x) {
+    return x->node != NULL;
+}
+
+bool tape_call_needs_gradient(const OpCall *call) {
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i].tensor && call->inputs[i].tensor->node) return true;
+    for (int i = 0; i < call->n_many; i++)
+        if (call->many[i].tensor && call->many[i].tensor->node) return true;
+    return false;
+}
+
+// --- recording
+
+// The attributes that were given, with their strings and lists, in one block.
+static OpAttributes *copy_attributes(const OpAttributes *attributes) {
+    size_t bytes = sizeof *attributes;
+    for (int i = 0; i < ATTRIBUTE_COUNT; i++) {
+        const void *field = (const char *)attributes + attribute_table[i].offset;
+        if (!(attributes->given >> i & 1u)) continue;
+        if (attribute_table[i].kind == ATTRIBUTE_KIND_INTS)
+            bytes += ((const IntList *)field)->count * sizeof(int64_t);
+        if (attribute_table[i].kind == ATTRIBUTE_KIND_STRING)
+            bytes += (strlen(*(const char *const *)field) / 8 + 1) * 8;
+    }
+    OpAttributes *copy = memory_allocate(bytes);
+    *copy = *attributes;
+    char *at = (char *)(copy + 1);
+    for (int i = 0; i < ATTRIBUTE_COUNT; i++) {
+        void *field = (char *)copy + attribute_table[i].offset;
+        if (!(attributes->given >> i & 1u)) continue;
+        if (attribute_table[i].kind == ATTRIBUTE_KIND_INTS) {
+            IntList *list = field;
+            if (list->count) memcpy(at, list->items, list->count * sizeof(int64_t));
+            list->items = (const int64_t *)(void *)at;
+            at += list->count * sizeof(int64_t);
+        } else if (attribute_table[i].kind == ATTRIBUTE_KIND_STRING) {
+            const char **string = field;
+            size_t length = strlen(*string) + 1;
+            memcpy(at, *string, length);
+            *string = at;
+            at += (length + 7) / 8 * 8;
+        }
+    }
+    return copy;
+}
+
+static unsigned saves_of(const GradientInfo *info, int input) {
+    return info->saves[input < 2 ? input : 2];
+}
+
+static bool flows_into(const GradientInfo *info, int input, const Tensor *x) {
+    return x && x->node && !(saves_of(info, input) & GIVES_NONE);
+}
+
+static void note_input(TapeNode *node, int index, Tensor *x) {
+    GradientInput *input = &node->inputs[index];
+    input->is_tensor = true;
+    input->dtype = tensor_dtype(x);
+    input->shape = tensor_shape(x);
+    if (flows_into(node->info, index, x)) {
+        input->producer = tape_node_retain(x->node);
+        input->output = x->node_output;
+    }
+}
+
+static unsigned wanted_saves(const TapeNode *node) {
+    unsigned saves = 0;
+    for (int i = 0; i < node->n_inputs; i++)
+        if (node->inputs[i].producer) saves |= saves_of(node->info, i);
+    return saves;
+}
+
+// A literal stays as it is: nobody writes to its buffer.
+static Tensor *save(Tensor *x) {
+    return x->view.buffer ? tape_alias(x) : tensor_retain(x);
+}
+
+// What the rule will read of the inputs.
+static void save_inputs(TapeNode *node, Tensor *const *inputs) {
+    unsigned saves = wanted_saves(node);
+    for (int i = 0; i < node->n_inputs && 1 << i < SAVE_RESULT; i++)
+        if (saves >> i & 1u && inputs[i]) node->inputs[i].saved = save(inputs[i]);
+}
+
+static TapeRecord paused(TapeNode *node) {
+    node_count += node != NULL;
+    pauses++;
+    update_recording();
+    return (TapeRecord){.node = node, .resume = true};
+}
+
+static TapeCut last_cut;
+
+TapeCut tape_last_cut(void) {
+    return last_cut;
+}
+
+void tape_forget_cut(void) {
+    last_cut.info = NULL;
+}
+
+TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
+    bool flows = false;
+    Tensor *inputs[call->n_inputs + 1];
+    for (int i = 0; i < call->n_inputs; i++) {
+        inputs[i] = call->inputs[i].tensor;
+        flows = flows || flows_into(info, i, inputs[i]);
+    }
+    if (info->kind == GRADIENT_CONSTANT || !flows) {
+        last_cut = (TapeCut){info, origin_current};
+        return paused(NULL);
+    }
+    TapeNode *node = node_new(info, call->n_inputs);
+    for (int i = 0; i < call->n_inputs; i++) {
+        node->inputs[i].number = call->inputs[i].scalar;
+        if (inputs[i]) note_input(node, i, inputs[i]);
+    }
+    save_inputs(node, inputs);
+    if (call->attributes) node->attributes = copy_attributes(call->attributes);
+    return paused(node);
+}
+
+void tape_record_missing(const OpCall *call, Tensor **output) {
+    static const GradientInfo missing[OP_COUNT] = {
+#define OP_MAP(id, map, rule, signature, section, doc)
+#define OP_RUN(id, n, signature, section, doc) [OP_##id] = {#id, GRADIENT_MISSING, NULL, {0}},
+#define OP_OVERLOAD(id, user, n, signature, section, doc)                                          \
+    [OP_##id] = {#user, GRADIENT_MISSING, NULL, {0}},
+#include "catalog/ops.def"
+#undef OP_MAP
+#undef OP_RUN
+#undef OP_OVERLOAD
+    };
+    TapeRecord record = tape_begin_call(&missing[call->op - op_rows], call);
+    (void)tape_end_node(&record, STATUS_OK, output, 1); // the status goes through
+}
+
+TapeRecord tape_begin_inputs(const GradientInfo *info, Tensor *const *inputs, int n_inputs) {
+    bool needed = false;
+    for (int i = 0; i < n_inputs; i++) needed = needed || flows_into(info, i, inputs[i]);
+    if (!needed) return paused(NULL);
+    TapeNode *node = node_new(info, n_inputs);
+    for (int i = 0; i < n_inputs; i++) {
+        node->inputs[i].number.dtype = DTYPE_COUNT;
+        if (inputs[i]) note_input(node, i, inputs[i]);
+    }
+    save_inputs(node, inputs);
+    return paused(node);
+}
+
+void tape_keep_copy(TapeRecord *record, const void *data, size_t bytes, void (*release)(void *)) {
+    TapeNode *node = record->node;
+    node->kept = memory_allocate(bytes);
+    memcpy(node->kept, data, bytes);
+    node->release_kept = release;
+}
+
+Status tape_end_node(TapeRecord *record, Status status, Tensor **outputs, int n_outputs) {
+    TapeNode *node = record->node;
+    pauses--;
+    update_recording();
+    if (!node) return status;
+    bool save_result = wanted_saves(node) & SAVE_RESULT;
+    for (int i = 0; status == STATUS_OK && i < n_outputs; i++) {
+        if (outputs[i]->node || outputs[i]->learnable) { // the input itself
+            Tensor *alias = tape_alias(outputs[i]);
+            tensor_release(outputs[i]);
+            outputs[i] = alias;
+        }
+        if (save_result) node->saved_outputs[i] = tape_alias(outputs[i]);
+        if (dtype_is_float(tensor_dtype(outputs[i])))
+            tape_attach(outputs[i], tape_node_retain(node), i);
+    }
+    node->n_outputs = n_outputs;
+    tape_node_release(node);
+    return status;
+}

@@ -1,0 +1,55 @@
+// Nodes of the tape, for the files that keep and walk it.
+#ifndef TENSOR_GRADIENT_TAPE_NODE_H
+#define TENSOR_GRADIENT_TAPE_NODE_H
+
+#include "tensor/gradient/gradient.h"
+
+struct TapeNode {
+    Counted counted;
+    const GradientInfo
+        *info;   // NULL: a leaf, that is a parameter or a watched tensor without a past
+    bool spent;  // its edges and what it saved are gone
+    bool wanted; // of the current walk: leads to where gradients are wanted
+    Origin origin;
+    uint64_t number;           // counts up: inputs have smaller ones
+    uint64_t walk;             // the last walk that came here
+    TapeNode *previous, *next; // newer and older ones
+    TapeNode *waiting;         // of nodes about to be freed
+    OpAttributes *attributes;
+    void *kept;
+    void (*release_kept)(void *);
+    int n_outputs;
+    Tensor *saved_outputs[OP_OUTPUTS_MAX]; // without a node: no cycle
+    Tensor *incoming[OP_OUTPUTS_MAX];      // gradients that have arrived in the current walk
+    Tensor *parameter;                     // of a leaf: borrowed; NULL once it is gone
+    Tensor *gradient;                      // accumulated for the parameter
+    bool reached;                          // a gradient has ever arrived at the parameter
+    int n_inputs;
+    GradientInput inputs[];
+};
+
+TapeNode *tape_node_retain(TapeNode *node);
+void tape_node_release(TapeNode *node);
+// Lets go of edges and saved tensors.
+void tape_node_spend(TapeNode *node);
+TapeNode *tape_leaf_new(void);
+// The tensor of a node's result; takes the reference to the node.
+void tape_attach(Tensor *tensor, TapeNode *node, int output);
+// The last operation that was given something that needs a gradient and lets none through, since
+// tape_forget_cut; info is NULL when there was none.
+typedef struct TapeCut {
+    const GradientInfo *info;
+    Origin origin;
+} TapeCut;
+TapeCut tape_last_cut(void);
+void tape_forget_cut(void);
+// The nodes from which backward must start, in the order of their making: every live node, newest
+// first.
+TapeNode *tape_newest(void);
+// A new tensor over x's buffer without a node.
+Tensor *tape_alias(Tensor *x);
+
+// Runs one rule; results[i] are new references or NULL.
+Status gradient_run(TapeNode *node, Tensor **results);
+
+#endif

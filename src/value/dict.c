@@ -1,0 +1,181 @@
+// Dictionaries: entries in insertion order in one array, found through an open-addressed table of
+// entry numbers. Removal leaves a hole that the next growth or walk by index closes.
+#include "value/dict.h"
+
+#include <string.h>
+
+#include "value/heap.h"
+
+typedef struct Entry {
+    Value key; // ABSENT: a hole
+    Value item;
+    uint64_t hash;
+} Entry;
+
+struct Dict {
+    Counted counted;
+    size_t count, used, capacity; // live entries; entries with holes; room in the array
+    Entry *entries;
+    uint32_t *table; // table_size is twice the capacity, a power of two; EMPTY or an entry number
+    size_t table_size;
+};
+
+enum { EMPTY = UINT32_MAX, CAPACITY_MIN = 8, CAPACITY_MAX = 1 << 30 };
+
+static uint64_t mix(uint64_t h) {
+    h ^= h >> 32;
+    h *= 0x9E3779B97F4A7C15u;
+    h ^= h >> 29;
+    return h;
+}
+
+static uint64_t hash_bytes(const char *bytes, size_t length) {
+    uint64_t h = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)bytes[i]) * 0x100000001B3u;
+    return mix(h);
+}
+
+static uint64_t hash_key(Value key) {
+    if (key.kind == VALUE_STRING) return hash_bytes(key.as.string->bytes, key.as.string->length);
+    return mix((uint64_t)key.as.integer + key.kind * 0x9E3779B97F4A7C15u);
+}
+
+static bool same_key(Value a, Value b) {
+    if (a.kind != b.kind) return false;
+    if (a.kind == VALUE_STRING) return string_equals(a.as.string, b.as.string);
+    return a.as.integer == b.as.integer;
+}
+
+Value value_dict(void) {
+    Dict *dict = (Dict *)heap_new_object(VALUE_DICT, sizeof(Dict));
+    return (Value){.kind = VALUE_DICT, .as.dict = dict};
+}
+
+size_t dict_count(const Dict *dict) {
+    return dict->count;
+}
+
+static void table_insert(Dict *dict, uint64_t hash, uint32_t number) {
+    size_t slot = hash & (dict->table_size - 1);
+    while (dict->table[slot] != EMPTY) slot = (slot + 1) & (dict->table_size - 1);
+    dict->table[slot] = number;
+}
+
+// Closes the holes and rebuilds the table for `capacity` entries. False when there is no memory for
+// them: the dictionary stays as it is.
+static bool rebuild(Dict *dict, size_t capacity) {
+    ASSERT(capacity <= CAPACITY_MAX);
+    Entry *entries = heap_try_resize(NULL, capacity * sizeof *entries);
+    uint32_t *table = entries ? heap_try_allocate_bytes(capacity * 2 * sizeof *table) : NULL;
+    if (UNLIKELY(!table)) return false;
+    size_t used = 0;
+    for (size_t i = 0; i < dict->used; i++) {
+        if (dict->entries[i].key.kind != VALUE_ABSENT) entries[used++] = dict->entries[i];
+    }
+    heap_free(dict->entries);
+    heap_free(dict->table);
+    dict->entries = entries;
+    dict->used = used;
+    dict->capacity = capacity;
+    dict->table_size = capacity * 2;
+    dict->table = table;
+    memset(dict->table, 0xFF, dict->table_size * sizeof *dict->table);
+    for (size_t i = 0; i < used; i++) table_insert(dict, entries[i].hash, (uint32_t)i);
+    return true;
+}
+
+// The entry of a key, or NULL. Holes stay in the table, so that probing passes over them.
+static Entry *find(const Dict *dict, Value key, uint64_t hash) {
+    if (!dict->count) return NULL;
+    size_t slot = hash & (dict->table_size - 1);
+    for (; dict->table[slot] != EMPTY; slot = (slot + 1) & (dict->table_size - 1)) {
+        Entry *entry = &dict->entries[dict->table[slot]];
+        if (entry->hash == hash && same_key(entry->key, key)) return entry;
+    }
+    return NULL;
+}
+
+Value dict_get(const Dict *dict, Value key) {
+    Entry *entry = find(dict, key, hash_key(key));
+    return entry ? entry->item : value_absent();
+}
+
+void dict_set(Dict *dict, Value key, Value item) {
+    uint64_t hash = hash_key(key);
+    Entry *entry = find(dict, key, hash);
+    if (entry) {
+        Value old = entry->item;
+        entry->item = item;
+        value_release(old);
+        return;
+    }
+    if (dict->used == dict->capacity) {
+        size_t capacity = dict->capacity ? dict->capacity : CAPACITY_MIN;
+        if (dict->count * 4 > capacity * 3) capacity *= 2;
+        if (!rebuild(dict, capacity)) {
+            value_release(item);
+            return;
+        }
+    }
+    dict->entries[dict->used] = (Entry){key, item, hash};
+    table_insert(dict, hash, (uint32_t)dict->used++);
+    dict->count++;
+}
+
+bool dict_remove(Dict *dict, Value key, Value *removed) {
+    Entry *entry = find(dict, key, hash_key(key));
+    if (!entry) return false;
+    *removed = entry->item;
+    entry->key = entry->item = value_absent();
+    dict->count--;
+    return true;
+}
+
+void dict_clear(Dict *dict) {
+    Dict taken = *dict;
+    dict->entries = NULL;
+    dict->table = NULL;
+    dict->count = dict->used = dict->capacity = dict->table_size = 0;
+    for (size_t i = 0; i < taken.used; i++) value_release(taken.entries[i].item);
+    heap_free(taken.entries);
+    heap_free(taken.table);
+}
+
+// The number of the live entry at an index among holes.
+static size_t entry_number(const Dict *dict, size_t index) {
+    size_t number = 0;
+    while (dict->entries[number].key.kind == VALUE_ABSENT || index-- > 0) number++;
+    return number;
+}
+
+void dict_entry(const Dict *dict, size_t index, Value *key, Value *item) {
+    // Closing the holes changes nothing that can be seen, so a reader may do it.
+    if (dict->used != dict->count && !rebuild((Dict *)dict, dict->capacity))
+        index = entry_number(dict, index);
+    *key = dict->entries[index].key;
+    *item = dict->entries[index].item;
+}
+
+void dict_visit(Dict *dict, void (*visit)(Value value)) {
+    for (size_t i = 0; i < dict->used; i++) visit(dict->entries[i].item);
+}
+
+// The key as a string of its own on the C stack would need bytes after the head: compare by hash
+// and text instead of making one.
+Value dict_get_word(const Dict *dict, const char *key) {
+    if (!dict->count) return value_absent();
+    size_t length = strlen(key);
+    uint64_t hash = hash_bytes(key, length);
+    size_t slot = hash & (dict->table_size - 1);
+    for (; dict->table[slot] != EMPTY; slot = (slot + 1) & (dict->table_size - 1)) {
+        Entry *entry = &dict->entries[dict->table[slot]];
+        if (entry->hash != hash || entry->key.kind != VALUE_STRING) continue;
+        const String *text = entry->key.as.string;
+        if (text->length == length && memcmp(text->bytes, key, length) == 0) return entry->item;
+    }
+    return value_absent();
+}
+
+void dict_set_word(Dict *dict, const char *key, Value item) {
+    dict_set(dict, value_cstring(key), item);
+}

@@ -1,0 +1,472 @@
+// The collector's memory, the live list of counted objects, prompt release and the search for
+// reference cycles. The only file that knows libgc. Knows nothing of how code runs.
+#define GC_THREADS
+#include "value/heap.h"
+
+#include <gc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "device/buffer.h"
+#include "value/dict.h"
+
+// Precedes every counted object. An object is on the live list while its count is above 0; the list
+// is what keeps it from the collector, so a cycle survives until heap_collect_cycles finds it.
+typedef struct Header {
+    struct Header *previous, *next; // live list; next alone: the release queue
+    struct Header *work;            // stack of reached objects, then chain of garbage
+    int64_t external;               // references that do not come from other objects
+    uint32_t kind;
+    uint16_t bytes; // of the object after it; 0: more than SPARE_BYTES_MAX
+    bool reached;
+} Header;
+
+enum { CYCLES_MIN = 100000, SPARE_BYTES_MAX = 64, SPARE_UNIT = 8, SPARES_MAX = 64 };
+
+static Header live = {.previous = &live, .next = &live};
+// The fewest objects alive since the last search for cycles: the next one is due when as many again
+// (and some) were added.
+static size_t object_count, object_count_least;
+static size_t rescued;
+static bool started, collecting;
+static void (*drop_hook)(Instance *instance);
+
+// Objects whose count became 0 and whose contents are still to be released, in order.
+typedef struct ReleaseQueue {
+    Header *first, *last;
+} ReleaseQueue;
+static ReleaseQueue *active_queue;
+
+// Small objects that were released wait here, linked by `next`, for one of the same size: making
+// one then costs no call of the collector.
+static struct {
+    Header *first;
+    int count;
+} spares[SPARE_BYTES_MAX / SPARE_UNIT + 1];
+
+static void collect_for_pool(void) {
+    heap_collect_cycles();
+}
+
+void heap_start(void) {
+    if (started) return;
+    started = true;
+    GC_set_markers_count(1);
+    GC_set_all_interior_pointers(1);
+    GC_INIT();
+    GC_set_warn_proc(GC_ignore_warn_proc);
+    GC_allow_register_threads();
+    pool_set_collector(collect_for_pool);
+}
+
+// A request, and when it is refused once more from the reserve (base/memory.h). NULL: not even so.
+#define REQUEST(call, bytes)                                                                       \
+    ({                                                                                             \
+        void *made_ = memory_refuses(bytes) ? NULL : (call);                                       \
+        if (UNLIKELY(!made_)) {                                                                    \
+            memory_note_refusal(bytes);                                                            \
+            made_ = memory_refuses(bytes) ? NULL : (call);                                         \
+        }                                                                                          \
+        made_;                                                                                     \
+    })
+
+static void *certain(void *pointer, size_t bytes) {
+    if (UNLIKELY(!pointer)) memory_end(bytes);
+    return pointer;
+}
+
+void *heap_allocate(size_t bytes) {
+    return certain(REQUEST(GC_MALLOC(bytes), bytes), bytes);
+}
+
+void *heap_try_allocate_bytes(size_t bytes) {
+    return REQUEST(GC_MALLOC_ATOMIC(bytes), bytes);
+}
+
+void *heap_allocate_bytes(size_t bytes) {
+    return certain(heap_try_allocate_bytes(bytes), bytes);
+}
+
+void *heap_allocate_rooted(size_t bytes) {
+    return certain(REQUEST(GC_MALLOC_UNCOLLECTABLE(bytes), bytes), bytes);
+}
+
+void *heap_try_resize(void *pointer, size_t bytes) {
+    if (!pointer) return REQUEST(GC_MALLOC(bytes), bytes);
+    return REQUEST(GC_REALLOC(pointer, bytes), bytes);
+}
+
+void heap_free(void *pointer) {
+    GC_FREE(pointer);
+}
+
+static Header *header_of(const void *object) {
+    return (Header *)((uintptr_t)object - sizeof(Header));
+}
+
+static Counted *object_of(Header *header) {
+    return (Counted *)(header + 1);
+}
+
+static void link_live(Header *header) {
+    header->previous = live.previous;
+    header->next = &live;
+    live.previous->next = header;
+    live.previous = header;
+    object_count++;
+}
+
+static void unlink_live(Header *header) {
+    header->previous->next = header->next;
+    header->next->previous = header->previous;
+    header->previous = header->next = NULL;
+    if (--object_count < object_count_least) object_count_least = object_count;
+}
+
+static Header *allocate_object(size_t bytes) {
+    bool small = bytes <= SPARE_BYTES_MAX && bytes % SPARE_UNIT == 0;
+    Header *spare = small ? spares[bytes / SPARE_UNIT].first : NULL;
+    if (!spare) {
+        Header *header = heap_allocate(sizeof(Header) + bytes);
+        header->bytes = small ? (uint16_t)bytes : 0;
+        return header;
+    }
+    spares[bytes / SPARE_UNIT].first = spare->next;
+    spares[bytes / SPARE_UNIT].count--;
+    return spare;
+}
+
+// What waits is empty, so that it keeps nothing alive.
+static void free_object(Header *header) {
+    size_t list = header->bytes / SPARE_UNIT;
+    if (header->bytes == 0 || spares[list].count == SPARES_MAX) {
+        heap_free(header);
+        return;
+    }
+    size_t bytes = header->bytes;
+    memset(header, 0, sizeof *header + bytes);
+    header->bytes = (uint16_t)bytes;
+    header->next = spares[list].first;
+    spares[list].first = header;
+    spares[list].count++;
+}
+
+Counted *heap_new_object(ValueKind kind, size_t bytes) {
+    size_t added = object_count - object_count_least;
+    if (UNLIKELY(added >= CYCLES_MIN && added >= object_count_least)) heap_collect_cycles();
+    Header *header = allocate_object(bytes);
+    header->kind = (uint32_t)kind;
+    link_live(header);
+    Counted *object = object_of(header);
+    object->refs = 1;
+    return object;
+}
+
+size_t heap_object_count(void) {
+    return object_count;
+}
+
+void heap_set_drop_hook(void (*hook)(Instance *instance)) {
+    drop_hook = hook;
+}
+
+// Calls visit for each value that the object holds.
+static void visit_contents(Header *header, void (*visit)(Value value)) {
+    Counted *object = object_of(header);
+    switch ((ValueKind)header->kind) {
+    case VALUE_LIST:
+    case VALUE_TUPLE: {
+        List *list = (List *)object;
+        for (size_t i = 0; i < list->count; i++) visit(list->items[i]);
+        break;
+    }
+    case VALUE_DICT: dict_visit((Dict *)object, visit); break;
+    case VALUE_STRUCT: {
+        Instance *instance = (Instance *)object;
+        for (size_t i = 0; i < instance->type->field_count; i++) visit(instance->fields[i]);
+        break;
+    }
+    case VALUE_FUNCTION: {
+        Function *function = (Function *)object;
+        for (size_t i = 0; i < function->cell_count; i++) {
+            if (!function->cells[i]) continue;
+            visit((Value){.kind = VALUE_CELL, .as.cell = function->cells[i]});
+        }
+        break;
+    }
+    case VALUE_CELL: visit(((Cell *)object)->value); break;
+    default: break;
+    }
+}
+
+// Takes the contents away from an object, so that it holds nothing; releases them.
+static void empty_object(Header *header) {
+    Counted *object = object_of(header);
+    switch ((ValueKind)header->kind) {
+    case VALUE_LIST:
+    case VALUE_TUPLE: {
+        List *list = (List *)object;
+        List taken = *list;
+        list->items = NULL;
+        list->count = list->capacity = 0;
+        for (size_t i = 0; i < taken.count; i++) value_release(taken.items[i]);
+        heap_free(taken.items);
+        break;
+    }
+    case VALUE_DICT: dict_clear((Dict *)object); break;
+    case VALUE_STRUCT: {
+        Instance *instance = (Instance *)object;
+        for (size_t i = 0; i < instance->type->field_count; i++) {
+            Value field = instance->fields[i];
+            instance->fields[i] = value_absent();
+            value_release(field);
+        }
+        break;
+    }
+    case VALUE_FUNCTION: {
+        Function *function = (Function *)object;
+        for (size_t i = 0; i < function->cell_count; i++) {
+            if (!function->cells[i]) continue;
+            Value cell = {.kind = VALUE_CELL, .as.cell = function->cells[i]};
+            function->cells[i] = NULL;
+            value_release(cell);
+        }
+        break;
+    }
+    case VALUE_CELL: {
+        Value content = ((Cell *)object)->value;
+        ((Cell *)object)->value = value_absent();
+        value_release(content);
+        break;
+    }
+    case VALUE_HANDLE: {
+        Handle *handle = (Handle *)object;
+        void *payload = handle->payload;
+        handle->payload = NULL;
+        if (payload && handle->type->release) handle->type->release(payload);
+        break;
+    }
+    default: break;
+    }
+}
+
+static bool wants_drop(Header *header) {
+    if (header->kind != VALUE_STRUCT || !drop_hook) return false;
+    Instance *instance = (Instance *)object_of(header);
+    return instance->type->has_drop && !instance->dropped;
+}
+
+// Runs the drop hook of an instance; what it releases is released at once, not queued behind us.
+static void run_drop(Header *header) {
+    ReleaseQueue *outer = active_queue;
+    active_queue = NULL;
+    Instance *instance = (Instance *)object_of(header);
+    instance->dropped = true;
+    drop_hook(instance);
+    active_queue = outer;
+}
+
+static void destroy_queued(Header *header) {
+    if (wants_drop(header)) {
+        Counted *object = object_of(header);
+        object->refs = 1;
+        link_live(header);
+        run_drop(header);
+        if (--object->refs > 0) return;
+        unlink_live(header);
+    }
+    empty_object(header);
+    free_object(header);
+}
+
+void value_release_counted(Value value) {
+    if (value.kind == VALUE_TENSOR) {
+        tensor_destroy(value.as.tensor);
+        return;
+    }
+    Header *header = header_of(value.as.counted);
+    unlink_live(header);
+    if (active_queue) {
+        if (active_queue->last)
+            active_queue->last->next = header;
+        else
+            active_queue->first = header;
+        active_queue->last = header;
+        return;
+    }
+    ReleaseQueue queue = {header, header};
+    active_queue = &queue;
+    while (queue.first) {
+        Header *first = queue.first;
+        queue.first = first->next;
+        if (!queue.first) queue.last = NULL;
+        first->next = NULL;
+        destroy_queued(first);
+    }
+    active_queue = NULL;
+}
+
+static void count_internal(Value value) {
+    if (value_is_counted(value) && value.kind != VALUE_TENSOR)
+        header_of(value.as.counted)->external--;
+}
+
+static Header *reached_stack;
+
+static void reach(Value value) {
+    if (!value_is_counted(value) || value.kind == VALUE_TENSOR) return;
+    Header *header = header_of(value.as.counted);
+    if (header->reached) return;
+    header->reached = true;
+    header->work = reached_stack;
+    reached_stack = header;
+}
+
+// Every count is exact, so an object whose references all come from other objects, none of which is
+// reached from outside, can only be part of a cycle. Returns the chain of such objects (by `work`).
+static Header *find_unreached(void) {
+    for (Header *h = live.next; h != &live; h = h->next) {
+        h->external = object_of(h)->refs;
+        h->reached = false;
+    }
+    for (Header *h = live.next; h != &live; h = h->next) visit_contents(h, count_internal);
+    for (Header *h = live.next; h != &live; h = h->next) {
+        if (h->external == 0 || h->reached) continue;
+        h->reached = true;
+        h->work = NULL;
+        reached_stack = h;
+        while (reached_stack) {
+            Header *top = reached_stack;
+            reached_stack = top->work;
+            visit_contents(top, reach);
+        }
+    }
+    Header *garbage = NULL;
+    for (Header *h = live.previous; h != &live; h = h->previous) {
+        if (h->reached) continue;
+        h->work = garbage;
+        garbage = h;
+    }
+    return garbage;
+}
+
+// Empties a chain of objects; each is held until its own turn, so the chain stays valid.
+static void release_chain(Header *chain) {
+    for (Header *h = chain; h; h = h->work) object_of(h)->refs++;
+    while (chain) {
+        Header *next = chain->work;
+        empty_object(chain);
+        value_release((Value){.kind = chain->kind, .as.counted = object_of(chain)});
+        chain = next;
+    }
+}
+
+// Drops of cyclic garbage may reach any of it again: true when one ran, then all is looked at anew.
+static bool run_one_drop(Header *garbage) {
+    for (Header *h = garbage; h; h = h->work) {
+        if (!wants_drop(h)) continue;
+        Value held = value_retain((Value){.kind = VALUE_STRUCT, .as.counted = object_of(h)});
+        run_drop(h);
+        value_release(held);
+        return true;
+    }
+    return false;
+}
+
+static uint64_t live_buffers(void) {
+    Device *device = device_default_opened();
+    return device ? pool_statistics(device).live_buffers : 0;
+}
+
+size_t heap_collect_cycles(void) {
+    if (collecting) return 0;
+    collecting = true;
+    uint64_t before = live_buffers();
+    Header *garbage = find_unreached();
+    while (garbage && run_one_drop(garbage)) garbage = find_unreached();
+    release_chain(garbage);
+    uint64_t after = live_buffers();
+    size_t found = before > after ? (size_t)(before - after) : 0;
+    rescued += found;
+    object_count_least = object_count;
+    collecting = false;
+    return found;
+}
+
+static Header *chain_of_all(void) {
+    Header *chain = NULL;
+    for (Header *h = live.previous; h != &live; h = h->previous) {
+        h->work = chain;
+        chain = h;
+    }
+    return chain;
+}
+
+size_t heap_clear_all(void) {
+    heap_collect_cycles();
+    uint64_t before = live_buffers();
+    Header *rest = chain_of_all();
+    while (rest && run_one_drop(rest)) rest = chain_of_all();
+    release_chain(rest);
+    uint64_t after = live_buffers();
+    size_t total = rescued + (before > after ? (size_t)(before - after) : 0);
+    rescued = 0;
+    if (started) GC_gcollect();
+    return total;
+}
+
+size_t heap_rescued_buffers(void) {
+    return rescued;
+}
+
+// A thread's errors are its own: the record travels back to the caller.
+typedef struct StackJob {
+    void (*fn)(void *argument);
+    void *argument;
+    Origin origin;
+    ErrorRecord error;
+} StackJob;
+
+static void *run_job(void *pointer) {
+    StackJob *job = pointer;
+    origin_current = job->origin;
+    job->fn(job->argument);
+    job->error = *error_current();
+    return NULL;
+}
+
+// Signals go to the thread that works, so that they interrupt what it waits for in the system.
+static void wait_for(pthread_t thread) {
+    sigset_t interrupts, before;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    sigaddset(&interrupts, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &interrupts, &before);
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+Status heap_run_on_stack(size_t stack_bytes, void (*fn)(void *argument), void *argument) {
+    heap_start();
+    StackJob *job = heap_allocate_rooted(sizeof *job);
+    *job = (StackJob){.fn = fn, .argument = argument, .origin = origin_current};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int error = pthread_attr_init(&attributes);
+    if (!error) error = pthread_attr_setstacksize(&attributes, stack_bytes);
+    if (!error) error = pthread_create(&thread, &attributes, run_job, job);
+    pthread_attr_destroy(&attributes);
+    if (error) {
+        heap_free(job);
+        return fail(STATUS_MEMORY, "the system refused a thread with a stack of %zu MB: %s",
+                    stack_bytes >> 20, strerror(error));
+    }
+    wait_for(thread);
+    *error_current() = job->error;
+    heap_free(job);
+    return STATUS_OK;
+}

@@ -1,0 +1,291 @@
+// Values as sequences, and the equality and order of values.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "tensor/view.h"
+#include "value/convert.h"
+#include "value/format.h"
+#include "value/object.h"
+
+enum { NESTING_COMPARED_MAX = 5000, ITEMS_MAX = 1 << 28 };
+
+Value tensor_element(Tensor *tensor, int64_t index) {
+    Tensor *element;
+    if (tensor_select(tensor, 0, index, &element) != STATUS_OK) return value_fail();
+    if (tensor_rank(element) > 0 || dtype_is_float(tensor_dtype(element)))
+        return value_tensor(element);
+    Scalar scalar;
+    Status status = tensor_read_scalar(element, &scalar);
+    tensor_release(element);
+    return status == STATUS_OK ? value_from_scalar(scalar) : value_fail();
+}
+
+static Value items_of_tensor(Tensor *tensor, const char *what) {
+    if (tensor_rank(tensor) == 0) {
+        fail_kind(what, "something with elements", value_tensor(tensor));
+        return value_fail();
+    }
+    int64_t count = tensor_shape(tensor).dims[0];
+    Value list = value_list((size_t)count);
+    bool numbers = tensor_rank(tensor) == 1 && !dtype_is_float(tensor_dtype(tensor));
+    if (numbers && !dtype_is_quant(tensor_dtype(tensor))) {
+        int64_t *items = memory_allocate_zeroed((size_t)count, sizeof *items);
+        Status status = tensor_read_integers(tensor, items);
+        bool bools = tensor_dtype(tensor) == DTYPE_BOOL;
+        for (int64_t i = 0; status == STATUS_OK && i < count; i++)
+            list_push(list.as.list, bools ? value_bool(items[i] != 0) : value_int(items[i]));
+        free(items);
+        if (status == STATUS_OK) return list;
+        value_release(list);
+        return value_fail();
+    }
+    for (int64_t i = 0; i < count; i++) {
+        Value element = tensor_element(tensor, i);
+        if (element.kind == VALUE_FAIL) {
+            value_release(list);
+            return element;
+        }
+        list_push(list.as.list, element);
+    }
+    return list;
+}
+
+static Value items_of_range(const Range *range, const char *what) {
+    uint64_t count = range_count(range);
+    if (count > ITEMS_MAX) {
+        fail(STATUS_VALUE, "%s: a range of %llu numbers is too long for a list", what,
+             (unsigned long long)count);
+        return value_fail();
+    }
+    Value list = value_list((size_t)count);
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t number = (int64_t)((uint64_t)range->start + i * (uint64_t)range->step);
+        list_push(list.as.list, value_int(number));
+    }
+    return list;
+}
+
+static Value items_of_string(const String *string) {
+    Value list = value_list((size_t)string_length(string));
+    uint32_t codepoint;
+    for (size_t at = 0; at < string->length;) {
+        size_t size = utf8_decode(string->bytes + at, string->length - at, &codepoint);
+        if (!size) size = 1;
+        list_push(list.as.list, value_string(string->bytes + at, size));
+        at += size;
+    }
+    return list;
+}
+
+Value value_to_items(Value value, const char *what) {
+    switch ((ValueKind)value.kind) {
+    case VALUE_LIST:
+    case VALUE_TUPLE: {
+        const List *from = value.as.list;
+        Value list = value_list(from->count);
+        for (size_t i = 0; i < from->count; i++)
+            list_push(list.as.list, value_retain(from->items[i]));
+        return list;
+    }
+    case VALUE_RANGE: return items_of_range(value.as.range, what);
+    case VALUE_TENSOR: return items_of_tensor(value.as.tensor, what);
+    case VALUE_STRING: return items_of_string(value.as.string);
+    case VALUE_DICT: {
+        Value list = value_list(dict_count(value.as.dict));
+        for (size_t i = 0; i < dict_count(value.as.dict); i++) {
+            Value key, item;
+            dict_entry(value.as.dict, i, &key, &item);
+            list_push(list.as.list, key);
+        }
+        return list;
+    }
+    default:
+        fail_kind(what, "a list, tuple, range, tensor, string or dictionary", value);
+        return value_fail();
+    }
+}
+
+static Status tensors_equal(Tensor *a, Tensor *b, bool *out) {
+    *out = false;
+    Shape shape = tensor_shape(a), other = tensor_shape(b);
+    if (shape.rank != other.rank) return STATUS_OK;
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.dims[i] != other.dims[i]) return STATUS_OK;
+    size_t count = (size_t)tensor_count(a);
+    bool integers = dtype_kind(tensor_dtype(a)) <= DTYPE_KIND_INT &&
+                    dtype_kind(tensor_dtype(b)) <= DTYPE_KIND_INT;
+    void *x = memory_allocate_zeroed(count, sizeof(double));
+    void *y = memory_allocate_zeroed(count, sizeof(double));
+    Status status = integers ? tensor_read_integers(a, x) : tensor_read_floats(a, x);
+    if (status == STATUS_OK)
+        status = integers ? tensor_read_integers(b, y) : tensor_read_floats(b, y);
+    bool same = status == STATUS_OK;
+    for (size_t i = 0; same && i < count; i++)
+        same = integers ? ((int64_t *)x)[i] == ((int64_t *)y)[i]
+                        : ((double *)x)[i] == ((double *)y)[i];
+    free(x);
+    free(y);
+    *out = same;
+    return status;
+}
+
+// Exact: a double is compared with an int without rounding the int.
+static int compare_int_float(int64_t i, double f) {
+    if (f >= 0x1p63) return -1;
+    if (f < -0x1p63) return 1;
+    int64_t whole = (int64_t)f;
+    if (i != whole) return i < whole ? -1 : 1;
+    double rest = f - (double)whole;
+    return rest > 0 ? -1 : rest < 0;
+}
+
+static bool numbers_equal(Value a, Value b) {
+    if (a.kind == VALUE_INT && b.kind == VALUE_INT) return a.as.integer == b.as.integer;
+    if (a.kind == VALUE_FLOAT && b.kind == VALUE_FLOAT) return a.as.number == b.as.number;
+    double f = a.kind == VALUE_FLOAT ? a.as.number : b.as.number;
+    int64_t i = a.kind == VALUE_INT ? a.as.integer : b.as.integer;
+    return !isnan(f) && compare_int_float(i, f) == 0;
+}
+
+static Status equal_nested(Value a, Value b, int depth, bool *out);
+
+static Status lists_equal(const List *a, const List *b, int depth, bool *out) {
+    *out = a->count == b->count;
+    for (size_t i = 0; *out && i < a->count; i++)
+        TRY(equal_nested(a->items[i], b->items[i], depth + 1, out));
+    return STATUS_OK;
+}
+
+static Status dicts_equal(const Dict *a, const Dict *b, int depth, bool *out) {
+    *out = dict_count(a) == dict_count(b);
+    for (size_t i = 0; *out && i < dict_count(a); i++) {
+        Value key, item;
+        dict_entry(a, i, &key, &item);
+        Value other = dict_get(b, key);
+        *out = other.kind != VALUE_ABSENT;
+        if (*out) TRY(equal_nested(item, other, depth + 1, out));
+    }
+    return STATUS_OK;
+}
+
+static bool same_kind_equal(Value a, Value b) {
+    switch ((ValueKind)a.kind) {
+    case VALUE_NONE: return true;
+    case VALUE_BOOL: return a.as.boolean == b.as.boolean;
+    case VALUE_STRING: return string_equals(a.as.string, b.as.string);
+    case VALUE_RANGE: {
+        const Range *x = a.as.range, *y = b.as.range;
+        return x->start == y->start && x->stop == y->stop && x->step == y->step;
+    }
+    case VALUE_DTYPE: return a.as.integer == b.as.integer;
+    default: return a.as.pointer == b.as.pointer;
+    }
+}
+
+// A list beside a tensor is compared as the tensor it would make; one that makes none is unlike it.
+static Status list_equals_tensor(Value list, Tensor *tensor, bool *out) {
+    Tensor *made;
+    *out = false;
+    if (value_to_tensor(list, "a list", &made) != STATUS_OK) {
+        error_clear();
+        return STATUS_OK;
+    }
+    Status status = tensors_equal(made, tensor, out);
+    tensor_release(made);
+    return status;
+}
+
+static bool is_sequence(Value value) {
+    return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
+}
+
+static Status equal_nested(Value a, Value b, int depth, bool *out) {
+    if (depth > NESTING_COMPARED_MAX)
+        return fail(STATUS_DEPTH,
+                    "these values are nested more than %d deep and cannot be compared",
+                    NESTING_COMPARED_MAX);
+    bool tensors = a.kind == VALUE_TENSOR && b.kind == VALUE_TENSOR;
+    if (tensors && (tensor_rank(a.as.tensor) || tensor_rank(b.as.tensor)))
+        return tensors_equal(a.as.tensor, b.as.tensor, out);
+    if (is_sequence(a) && b.kind == VALUE_TENSOR && tensor_rank(b.as.tensor))
+        return list_equals_tensor(a, b.as.tensor, out);
+    if (is_sequence(b) && a.kind == VALUE_TENSOR && tensor_rank(a.as.tensor))
+        return list_equals_tensor(b, a.as.tensor, out);
+    TRY(value_read_number(&a));
+    TRY(value_read_number(&b));
+    bool numbers = (a.kind == VALUE_INT || a.kind == VALUE_FLOAT) &&
+                   (b.kind == VALUE_INT || b.kind == VALUE_FLOAT);
+    if (numbers) {
+        *out = numbers_equal(a, b);
+        return STATUS_OK;
+    }
+    *out = false;
+    if (a.kind == VALUE_DTYPE && b.kind == VALUE_STRING) return equal_nested(b, a, depth + 1, out);
+    if (a.kind == VALUE_STRING && b.kind == VALUE_DTYPE) {
+        *out = strcmp(a.as.string->bytes, dtype_name((DType)b.as.integer)) == 0;
+        return STATUS_OK;
+    }
+    if (a.kind != b.kind) return STATUS_OK;
+    if (a.kind == VALUE_LIST || a.kind == VALUE_TUPLE)
+        return lists_equal(a.as.list, b.as.list, depth, out);
+    if (a.kind == VALUE_DICT) return dicts_equal(a.as.dict, b.as.dict, depth, out);
+    *out = same_kind_equal(a, b);
+    return STATUS_OK;
+}
+
+Status value_equals(Value a, Value b, bool *out) {
+    return equal_nested(a, b, 0, out);
+}
+
+static Status compare_nested(Value a, Value b, int depth, int *out);
+
+static Status compare_lists(const List *a, const List *b, int depth, int *out) {
+    for (size_t i = 0; i < a->count && i < b->count; i++) {
+        TRY(compare_nested(a->items[i], b->items[i], depth + 1, out));
+        if (*out != 0) return STATUS_OK;
+    }
+    *out = a->count < b->count ? -1 : a->count > b->count;
+    return STATUS_OK;
+}
+
+// NaN stands after every number, so that sorting has one answer.
+static int compare_numbers(Value a, Value b) {
+    bool a_nan = a.kind == VALUE_FLOAT && isnan(a.as.number);
+    bool b_nan = b.kind == VALUE_FLOAT && isnan(b.as.number);
+    if (a_nan || b_nan) return a_nan - b_nan;
+    if (a.kind == VALUE_INT && b.kind == VALUE_INT)
+        return a.as.integer < b.as.integer ? -1 : a.as.integer > b.as.integer;
+    if (a.kind == VALUE_INT) return compare_int_float(a.as.integer, b.as.number);
+    if (b.kind == VALUE_INT) return -compare_int_float(b.as.integer, a.as.number);
+    return a.as.number < b.as.number ? -1 : a.as.number > b.as.number;
+}
+
+static Status compare_nested(Value a, Value b, int depth, int *out) {
+    if (depth > NESTING_COMPARED_MAX)
+        return fail(STATUS_DEPTH,
+                    "these values are nested more than %d deep and cannot be compared",
+                    NESTING_COMPARED_MAX);
+    TRY(value_read_number(&a));
+    TRY(value_read_number(&b));
+    bool a_number = a.kind == VALUE_INT || a.kind == VALUE_FLOAT;
+    bool b_number = b.kind == VALUE_INT || b.kind == VALUE_FLOAT;
+    bool lists = (a.kind == VALUE_LIST || a.kind == VALUE_TUPLE) && a.kind == b.kind;
+    if (a_number && b_number)
+        *out = compare_numbers(a, b);
+    else if (a.kind == VALUE_STRING && b.kind == VALUE_STRING)
+        *out = string_compare(a.as.string, b.as.string);
+    else if (a.kind == VALUE_BOOL && b.kind == VALUE_BOOL)
+        *out = a.as.boolean - b.as.boolean;
+    else if (lists)
+        return compare_lists(a.as.list, b.as.list, depth, out);
+    else
+        return fail(STATUS_TYPE, "%s and %s have no order", value_text(a).text, value_text(b).text);
+    return STATUS_OK;
+}
+
+Status value_compare(Value a, Value b, int *out) {
+    return compare_nested(a, b, 0, out);
+}

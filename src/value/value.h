@@ -1,0 +1,171 @@
+// A value of the language: 16 bytes, returned in two registers. Kinds from VALUE_COUNTED_FIRST on
+// point to objects with a reference count, because they can hold device memory; strings and others
+// below it belong to the collector alone.
+#ifndef VALUE_VALUE_H
+#define VALUE_VALUE_H
+
+#include "base/counted.h"
+#include "base/text.h"
+#include "tensor/tensor.h"
+
+typedef enum ValueKind {
+    VALUE_NONE,
+    VALUE_BOOL,
+    VALUE_INT,
+    VALUE_FLOAT,
+    VALUE_STRING,  // as.string: immutable, collected
+    VALUE_RANGE,   // as.range: collected
+    VALUE_BUILTIN, // as.builtin: a catalog row used as a value
+    VALUE_DTYPE,   // as.integer: a DType (x.dtype, dtype: float16)
+    VALUE_TYPE,    // a struct type used as a value
+    VALUE_COUNTED_FIRST,
+    VALUE_TENSOR = VALUE_COUNTED_FIRST,
+    VALUE_LIST,
+    VALUE_TUPLE,
+    VALUE_DICT,
+    VALUE_STRUCT,
+    VALUE_FUNCTION, // a closure: code and captured cells
+    VALUE_HANDLE,   // model, tokenizer, KV cache, tensor buffer, optimizer: as.handle->type says
+                    // which
+    VALUE_CELL,     // a captured variable's place (object.h); only in slots, never a script's value
+    VALUE_ABSENT,   // an optional argument that was not given; an unset variable
+    VALUE_FAIL,     // evaluation failed: the words are in error_current()
+} ValueKind;
+
+typedef struct String String;
+typedef struct Range Range;
+typedef struct List List; // also tuples
+typedef struct Dict Dict;
+typedef struct Instance Instance;
+typedef struct Function Function;
+typedef struct Handle Handle;
+typedef struct Cell Cell;
+typedef struct Builtin Builtin; // catalog/catalog.h
+typedef struct Interp Interp;
+
+typedef struct Value {
+    uint64_t kind; // ValueKind
+    union {
+        bool boolean;
+        int64_t integer;
+        double number;
+        String *string;
+        Range *range;
+        const Builtin *builtin;
+        Counted *counted;
+        Tensor *tensor;
+        List *list;
+        Dict *dict;
+        Instance *instance;
+        Function *function;
+        Handle *handle;
+        Cell *cell;
+        void *pointer;
+    } as;
+} Value;
+
+struct String {
+    size_t length;      // bytes
+    int64_t codepoints; // -1 until counted
+    char bytes[];       // NUL-terminated
+};
+
+struct Range {
+    int64_t start, stop, step; // half-open; step is never 0
+};
+
+struct List {
+    Counted counted;
+    size_t count, capacity;
+    Value *items;
+};
+
+// Opaque things made by other modules, with what the language needs to know of them.
+typedef struct HandleType {
+    const char *name; // "model", "tokenizer", "KVCache": what type(x) returns
+    void (*release)(void *payload);
+    // A field or property; NULL when it has none. STATUS_NAME when there is no such field.
+    Status (*get_field)(Handle *handle, const char *name, Value *out);
+    Status (*get_index)(Handle *handle, Value index, Value *out);
+    void (*print)(Handle *handle, Text *out); // NULL: "<model>"
+    // What makes it a function: arguments are borrowed, the result is a new reference. May be NULL.
+    Value (*call)(Interp *interp, Handle *handle, const Value *arguments, size_t count);
+} HandleType;
+struct Handle {
+    Counted counted;
+    const HandleType *type;
+    void *payload;
+};
+
+static inline Value value_none(void) {
+    return (Value){.kind = VALUE_NONE};
+}
+static inline Value value_absent(void) {
+    return (Value){.kind = VALUE_ABSENT};
+}
+static inline Value value_fail(void) {
+    return (Value){.kind = VALUE_FAIL};
+}
+static inline Value value_bool(bool b) {
+    return (Value){.kind = VALUE_BOOL, .as.integer = b};
+}
+static inline Value value_int(int64_t i) {
+    return (Value){.kind = VALUE_INT, .as.integer = i};
+}
+static inline Value value_float(double f) {
+    return (Value){.kind = VALUE_FLOAT, .as.number = f};
+}
+static inline Value value_tensor(Tensor *t) {
+    return (Value){.kind = VALUE_TENSOR, .as.tensor = t};
+} // takes
+Value value_string(const char *bytes, size_t length); // copies onto the collector's heap
+Value value_cstring(const char *string);
+Value value_list(size_t capacity); // an empty list, one reference
+Value value_tuple(size_t capacity);
+Value value_dict(void);
+Value value_range(int64_t start, int64_t stop, int64_t step); // step is not 0
+Value value_handle(const HandleType *type, void *payload);    // takes the payload
+void list_push(List *list, Value item);                       // takes the item
+bool list_reserve(List *list, size_t capacity); // false when there is no memory for it
+// List indexes count from 0 and must be in range. Insert takes the item, remove gives it away.
+void list_insert(List *list, size_t index, Value item);
+Value list_remove(List *list, size_t index);
+// Borrowed item or ABSENT. Keys are strings, ints or bools.
+Value dict_get(const Dict *dict, Value key);
+void dict_set(Dict *dict, Value key, Value item); // takes both
+size_t dict_count(const Dict *dict);
+// Entry `index` in insertion order, borrowed.
+void dict_entry(const Dict *dict, size_t index, Value *key, Value *item);
+bool dict_remove(Dict *dict, Value key, Value *removed); // false: no such key; gives the item away
+void dict_clear(Dict *dict);
+Value dict_get_word(const Dict *dict, const char *key); // borrowed item or ABSENT
+void dict_set_word(Dict *dict, const char *key, Value item);
+
+// Strings by code points. Indexes are in range 0..string_length.
+int64_t string_length(const String *string);
+Value string_slice(const String *string, int64_t start, int64_t count);
+Value string_concat(const String *a, const String *b);
+bool string_equals(const String *a, const String *b);
+int string_compare(const String *a, const String *b); // by code points, as memcmp orders UTF-8
+
+static inline bool value_is_counted(Value v) {
+    return v.kind >= VALUE_COUNTED_FIRST && v.kind < VALUE_ABSENT;
+}
+void value_release_counted(Value value);
+static inline Value value_retain(Value value) {
+    // The count is the first member of every counted thing, tensors included.
+    if (value_is_counted(value)) value.as.counted->refs++;
+    return value;
+}
+static inline void value_release(Value value) {
+    if (value_is_counted(value) && --value.as.counted->refs == 0) value_release_counted(value);
+}
+
+// "int", "string", "tensor", "list", "Point"...: what type(x) returns and errors say.
+const char *value_kind_name(Value value);
+// Number of values a range runs through.
+uint64_t range_count(const Range *range);
+// As print shows it; `quoted`: strings in quotes, as inside containers.
+Status value_print(Value value, bool quoted, Text *out) MUST_USE;
+
+#endif
