@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "catalog/catalog.h"
+#include "catalog/settings.h"
 
 enum { WORD_MAX = 48, NAMES_MAX = 2048 };
 
@@ -111,5 +112,6 @@ Status catalog_help(const char *name, Text *out) {
         append_page(catalog_get(i), out);
     }
     append_word(name, out);
+    setting_help(name, out);
     return out->length > before ? STATUS_OK : fail_unknown(name);
 }

@@ -5,6 +5,7 @@
 
 #include "base/diagnostic.h"
 #include "catalog/catalog.h"
+#include "catalog/settings.h"
 #include "parser/ast.h"
 
 typedef enum BindingKind {
@@ -28,6 +29,7 @@ struct Binding {
     Node *declaration;   // FUNCTION, STRUCT, LET...
     const Builtin *builtin;
     bool assigned, used;
+    const Node *learned;     // the learn block whose body declares it for the scope around; or NULL
     bool shared;             // a function that does not own it may change it, at any call
     const struct Fact *fact; // what inference knows of it at the point where it is
     const char *inferred;    // what it is first given, "float32[2, 3]"; NULL: not known
@@ -38,7 +40,7 @@ struct Binding {
 };
 
 // A setting of a learn block; NULL when it is not given.
-const Setting *learn_setting(const Node *node, const char *name);
+const Setting *learn_setting(const Node *node, SettingId id);
 
 // Resolves every name of the program in place; diagnostics get errors and warnings.
 // Mistakes of shapes and kinds are errors where the program would certainly fail.

@@ -24,7 +24,9 @@ struct Scope {
     FunctionNode *function; // whose frame the scope's slots are in; NULL: the top level's
     int first_slot;
     bool global; // the top level itself: its variables are BINDING_GLOBAL
-    bool open;   // what is declared inside belongs to the scope around (learn)
+    bool own;    // the names that a learn block itself gives
+    Node *learn; // the body of this learn block: what it declares goes on in the scope around,
+                 // unless the program has a variable of the name
 };
 
 typedef struct Module Module;

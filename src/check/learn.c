@@ -1,84 +1,85 @@
 // Learn blocks: which settings there are, what they may be combined with, and the names that only
 // the block has. What the body declares belongs to the scope around it.
+#include "catalog/settings.h"
 #include "check/checker.h"
 
-// Where a setting's value is checked: outside the block (so that `epochs: epochs` means a variable
-// outside), inside before the body, or inside after it, with the names that the body declares.
-typedef enum SettingPlace { SETTING_OUTSIDE, SETTING_INSIDE, SETTING_AFTER } SettingPlace;
-
-static const struct {
-    const char *name;
-    SettingPlace place;
-    bool objective; // has a meaning only beside an objective
-} settings[] = {
-    {"objective", SETTING_AFTER, true},        {"optimizer", SETTING_OUTSIDE, false},
-    {"epochs", SETTING_OUTSIDE, false},        {"scheduler", SETTING_INSIDE, false},
-    {"clip_grad_norm", SETTING_INSIDE, false}, {"batch", SETTING_OUTSIDE, true},
-    {"shuffle", SETTING_INSIDE, true},         {"report_every", SETTING_INSIDE, false},
-    {"patience", SETTING_INSIDE, false},       {"validate", SETTING_AFTER, false},
-    {"dropout", SETTING_INSIDE, false},
-};
-enum { SETTING_COUNT = sizeof settings / sizeof *settings };
-
-static int setting_find(const Word *word) {
-    for (int i = 0; i < SETTING_COUNT; i++)
-        if (strcmp(settings[i].name, word->text) == 0) return i;
-    return -1;
-}
-
-const Setting *learn_setting(const Node *node, const char *name) {
-    for (size_t i = 0; i < node->as.learn.count; i++)
-        if (strcmp(node->as.learn.settings[i].name.text, name) == 0)
+const Setting *learn_setting(const Node *node, SettingId id) {
+    for (size_t i = 0; id < SETTING_COUNT && i < node->as.learn.count; i++)
+        if (strcmp(node->as.learn.settings[i].name.text, setting_rows[id].name) == 0)
             return &node->as.learn.settings[i];
     return NULL;
 }
 
 static void report_setting(Checker *checker, const Word *word) {
-    const char *names[SETTING_COUNT];
-    for (int i = 0; i < SETTING_COUNT; i++) names[i] = settings[i].name;
-    const char *near = catalog_nearest(word->text, names, SETTING_COUNT);
+    const char *near = setting_nearest(word->text);
     Text help = {0};
     if (near) text_format(&help, "did you mean `%s`?", near);
-    ReportExtra extra = {.help = near ? text_get(&help) : NULL};
+    ReportExtra extra = {.help = near ? text_get(&help) : "`tl help learn` lists the settings"};
     report(checker, STATUS_NAME, word->span, &extra, "learn has no setting `%s`", word->text);
     text_free(&help);
 }
 
-static void check_names(Checker *checker, const Node *node) {
-    bool objective = learn_setting(node, "objective") != NULL;
-    for (size_t i = 0; i < node->as.learn.count; i++) {
-        const Setting *setting = &node->as.learn.settings[i];
-        int row = setting_find(&setting->name);
-        if (row < 0) {
-            report_setting(checker, &setting->name);
-        } else if (learn_setting(node, setting->name.text) != setting) {
-            report(checker, STATUS_NAME, setting->name.span, NULL, "`%s` is given twice",
-                   setting->name.text);
-        } else if (settings[row].objective && !objective) {
-            report(checker, STATUS_NAME, setting->name.span, NULL, "`%s` needs an objective",
-                   setting->name.text);
-        }
-        if (setting->of && strcmp(setting->name.text, "batch") != 0)
-            report(checker, STATUS_SYNTAX, setting->of->span, NULL,
-                   "only `batch` is `of` something");
+static void check_name(Checker *checker, const Node *node, const Setting *setting) {
+    SettingId id = setting_find(setting->name.text);
+    Span span = setting->name.span;
+    if (id == SETTING_COUNT) {
+        report_setting(checker, &setting->name);
+        return;
     }
-    if (!learn_setting(node, "optimizer")) {
+    const SettingRow *row = &setting_rows[id];
+    if (learn_setting(node, id) != setting) {
+        report(checker, STATUS_NAME, span, NULL, "`%s` is given twice", row->name);
+    } else if (row->needs != SETTING_none && !learn_setting(node, row->needs)) {
+        ReportExtra extra = {.help = setting_rows[row->needs].form};
+        report(checker, STATUS_NAME, span, &extra, "`%s` needs `%s`", row->name,
+               setting_rows[row->needs].name);
+    }
+    if (setting->of && id != SETTING_batch)
+        report(checker, STATUS_SYNTAX, setting->of->span, NULL, "only `batch` is `of` something");
+}
+
+static void check_names(Checker *checker, const Node *node) {
+    for (size_t i = 0; i < node->as.learn.count; i++)
+        check_name(checker, node, &node->as.learn.settings[i]);
+    if (!learn_setting(node, SETTING_optimizer)) {
         ReportExtra extra = {.help = "for example optimizer: sgd(lr: 0.01)"};
         report(checker, STATUS_NAME, node->span, &extra, "this learn block has no optimizer");
     }
-    if (objective && !learn_setting(node, "epochs")) {
+    if (learn_setting(node, SETTING_objective) && !learn_setting(node, SETTING_epochs)) {
         ReportExtra extra = {.help = "for example epochs: 100"};
         report(checker, STATUS_NAME, node->span, &extra, "this learn block has no epochs");
     }
-    if (learn_setting(node, "shuffle") && !learn_setting(node, "batch"))
-        report(checker, STATUS_NAME, learn_setting(node, "shuffle")->name.span, NULL,
-               "`shuffle` needs `batch`");
+}
+
+// A scheduler that nobody knows.
+static void report_scheduler(Checker *checker, const Word *word) {
+    static const char *const names[] = {
+#define SCHEDULER(id, signature, doc) #id,
+#include "catalog/schedulers.def"
+#undef SCHEDULER
+    };
+    if (name_resolve(checker, word)) return;
+    const char *near = catalog_nearest(word->text, names, sizeof names / sizeof *names);
+    Text help = {0};
+    if (near) text_format(&help, "did you mean `%s`?", near);
+    for (size_t i = 0; !near && i < sizeof names / sizeof *names; i++)
+        text_format(&help, "%s%s", i ? ", " : "there are ", names[i]);
+    ReportExtra extra = {.help = text_get(&help)};
+    if (symbol_mark_reported(checker, word))
+        report(checker, STATUS_NAME, word->span, &extra, "there is no scheduler `%s`", word->text);
+    text_free(&help);
+}
+
+// Whether the program gives the name a meaning; what is called is a function there.
+static bool means_own(Checker *checker, const Node *name, bool called) {
+    const Entry *entry = symbol_top(checker, &name->as.name.word);
+    return entry && !(called && binding_is_variable(entry->binding));
 }
 
 // `scheduler: cosine(...)` means scheduler::cosine unless a name of the program is meant.
 static void name_scheduler(Checker *checker, Node *value) {
     Node *callee = value->kind == NODE_CALL ? value->as.call.callee : value;
-    if (callee->kind != NODE_NAME || symbol_top(checker, &callee->as.name.word)) return;
+    if (callee->kind != NODE_NAME || means_own(checker, callee, callee != value)) return;
     static const char space[] = "scheduler";
     Word word = callee->as.name.word;
     Text full = {0};
@@ -88,6 +89,8 @@ static void name_scheduler(Checker *checker, Node *value) {
         memset(&callee->as, 0, sizeof callee->as);
         callee->as.path.type = (Word){space, sizeof space - 1, word.span};
         callee->as.path.name = word;
+    } else {
+        report_scheduler(checker, &word);
     }
     text_free(&full);
 }
@@ -95,9 +98,9 @@ static void name_scheduler(Checker *checker, Node *value) {
 static void check_settings(Checker *checker, const Node *node, SettingPlace place) {
     for (size_t i = 0; i < node->as.learn.count; i++) {
         const Setting *setting = &node->as.learn.settings[i];
-        int row = setting_find(&setting->name);
-        if (row < 0 || settings[row].place != place) continue;
-        if (strcmp(setting->name.text, "scheduler") == 0) name_scheduler(checker, setting->value);
+        SettingId id = setting_find(setting->name.text);
+        if (id == SETTING_COUNT || setting_rows[id].place != place) continue;
+        if (id == SETTING_scheduler) name_scheduler(checker, setting->value);
         check_expression(checker, setting->value);
         check_expression(checker, setting->of);
     }
@@ -105,7 +108,7 @@ static void check_settings(Checker *checker, const Node *node, SettingPlace plac
 
 // The tensors that a batch goes through: names, since the block gives them a meaning of its own.
 static void declare_batch(Checker *checker, Node *node) {
-    const Setting *batch = learn_setting(node, "batch");
+    const Setting *batch = learn_setting(node, SETTING_batch);
     if (!batch) return;
     if (!batch->of) {
         ReportExtra extra = {.help = "for example batch: 32 of (x, y)"};
@@ -168,18 +171,66 @@ static Binding *declare_word(Checker *checker, const char *text, Span span) {
     return binding;
 }
 
+// `epoch` and `step` are names unless the program uses them for variables of its own.
+static Binding *declare_count(Checker *checker, const char *text, Span span) {
+    Word word = {text, (uint32_t)strlen(text), span};
+    return scope_find_variable(checker, &word) ? NULL : declare_word(checker, text, span);
+}
+
+static bool makes_parameter(const Node *value) {
+    if (!value || value->kind != NODE_CALL || value->as.call.callee->kind != NODE_NAME)
+        return false;
+    const Binding *binding = value->as.call.callee->as.name.binding;
+    return binding && binding->kind == BINDING_BUILTIN &&
+           strcmp(binding->word.text, "learnable") == 0;
+}
+
+// Parameters that the body declares are made at the first epoch and trained from there on.
+static void mark_once(Checker *checker, Node *node) {
+    const NodeList *statements = &node->as.learn.body->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++) {
+        Node *one = statements->items[i];
+        if (one->kind == NODE_TENSOR_DECLARATION && one->as.tensor.type->learnable) {
+            one->as.tensor.once = true;
+            ARENA_PUSH(checker->arena, &node->as.learn.once, one->as.tensor.binding);
+        } else if (one->kind == NODE_LET && one->as.let.pattern->kind == PATTERN_BIND &&
+                   makes_parameter(one->as.let.value)) {
+            one->as.let.once = true;
+            ARENA_PUSH(checker->arena, &node->as.learn.once, one->as.let.pattern->binding);
+        }
+    }
+}
+
+static void check_body(Checker *checker, Node *node) {
+    Scope body = {.learn = node};
+    scope_push(checker, &body);
+    check_statements(checker, node->as.learn.body);
+    check_settings(checker, node, SETTING_AFTER);
+    for (const Entry *entry = body.entries; entry; entry = entry->next_in_scope)
+        ARENA_PUSH(checker->arena, &node->as.learn.locals, entry->binding);
+    int next = checker->slot_next;
+    scope_pop(checker);
+    checker->slot_next = next;
+}
+
 void check_learn(Checker *checker, Node *node) {
     check_names(checker, node);
     check_settings(checker, node, SETTING_OUTSIDE);
-    Scope scope = {.open = true};
+    Scope scope = {.own = true};
     scope_push(checker, &scope);
     node->as.learn.epochs = declare_word(checker, "epochs", node->span);
     node->as.learn.optimizer = declare_word(checker, "optimizer", node->span);
     declare_batch(checker, node);
     check_settings(checker, node, SETTING_INSIDE);
-    check_statements(checker, node->as.learn.body);
-    check_settings(checker, node, SETTING_AFTER);
-    if (!learn_setting(node, "objective")) mark_loop(node);
+    node->as.learn.epoch = declare_count(checker, "epoch", node->span);
+    node->as.learn.step = declare_count(checker, "step", node->span);
+    check_body(checker, node);
+    if (learn_setting(node, SETTING_objective))
+        mark_once(checker, node);
+    else
+        mark_loop(node);
+    for (const Entry *entry = scope.entries; entry; entry = entry->next_in_scope)
+        ARENA_PUSH(checker->arena, &node->as.learn.locals, entry->binding);
     int next = checker->slot_next;
     scope_pop(checker);
     checker->slot_next = next; // what the body declared goes on

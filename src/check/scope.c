@@ -118,13 +118,6 @@ Binding *scope_declare_new(Checker *checker, BindingKind kind, const Word *word)
     return binding;
 }
 
-// Whether what the scope has counts as declared here: an open scope shares its declarations.
-static bool scope_is_here(const Checker *checker, const Scope *scope) {
-    const Scope *here = checker->scope;
-    while (here != scope && here->open) here = here->outer;
-    return here == scope;
-}
-
 static Binding *declare_in(Checker *checker, Scope *target, const Word *word) {
     Scope *scope = checker->scope;
     checker->scope = target;
@@ -134,19 +127,50 @@ static Binding *declare_in(Checker *checker, Scope *target, const Word *word) {
     return binding;
 }
 
-Binding *scope_declare(Checker *checker, const Word *word, Node *declaration) {
+// Where the names of a learn block's body go on after it.
+static Scope *scope_around(Scope *scope) {
+    while (scope->learn || scope->own) scope = scope->outer;
+    return scope;
+}
+
+static Binding *declare_again(Entry *entry, Node *declaration) {
+    bool again = !entry->pending && entry->binding->declaration != declaration;
+    entry->pending = false;
+    entry->binding->assigned |= again;
+    if (!entry->binding->declaration) entry->binding->declaration = declaration;
+    return entry->binding;
+}
+
+// In the body of a learn block. A variable that exists outside keeps its value; one that an earlier
+// block has left there takes over the last value of this one.
+static Binding *declare_learned(Checker *checker, const Word *word, Node *declaration) {
+    Scope *target = scope_around(checker->scope);
+    Node *learn = checker->scope->learn;
     Entry *entry = symbol_get(checker, word)->top;
-    for (; entry && scope_is_here(checker, entry->scope); entry = entry->outer) {
-        if (!binding_is_variable(entry->binding)) continue;
-        bool again = !entry->pending && entry->binding->declaration != declaration;
-        entry->pending = false;
-        entry->binding->assigned |= again;
-        if (!entry->binding->declaration) entry->binding->declaration = declaration;
-        return entry->binding;
+    while (entry && !binding_is_variable(entry->binding)) entry = entry->outer;
+    bool around = entry && entry->scope == target;
+    if (entry && (entry->scope == checker->scope ||
+                  (around && (entry->pending || entry->binding->learned == learn)))) {
+        entry->binding->learned = around ? learn : NULL;
+        return declare_again(entry, declaration);
     }
-    Scope *target = checker->scope;
-    while (target->open) target = target->outer;
-    Binding *binding = declare_in(checker, target, word);
+    Binding *binding = declare_in(checker, entry ? checker->scope : target, word);
+    binding->declaration = declaration;
+    if (!entry) {
+        binding->learned = learn;
+    } else if (around && entry->binding->learned) {
+        ARENA_PUSH(checker->arena, &learn->as.learn.own, binding);
+        ARENA_PUSH(checker->arena, &learn->as.learn.kept, entry->binding);
+    }
+    return binding;
+}
+
+Binding *scope_declare(Checker *checker, const Word *word, Node *declaration) {
+    if (checker->scope->learn) return declare_learned(checker, word, declaration);
+    Entry *entry = symbol_get(checker, word)->top;
+    for (; entry && entry->scope == checker->scope; entry = entry->outer)
+        if (binding_is_variable(entry->binding)) return declare_again(entry, declaration);
+    Binding *binding = declare_in(checker, checker->scope, word);
     binding->declaration = declaration;
     return binding;
 }

@@ -95,7 +95,26 @@ static Value eval_destructure(Frame *frame, const Code *code) {
     return status == STATUS_OK ? value_none() : fail_at(code->span);
 }
 
-const Code *lower_let(Lowering *lowering, const Node *node) {
+typedef struct OnceCode {
+    Code head;
+    const VariableCode *variable;
+    const Code *declaration;
+} OnceCode;
+
+static Value eval_once(Frame *frame, const Code *code) {
+    const OnceCode *once = (const OnceCode *)code;
+    if (variable_peek(frame, once->variable)) return value_none();
+    return EVAL(frame, once->declaration);
+}
+
+const Code *lower_once(Lowering *lowering, Binding *binding, const Code *declaration) {
+    OnceCode *code = LOWER_NEW(lowering, OnceCode, eval_once, declaration->span);
+    code->variable = lower_variable(lowering, binding, declaration->span);
+    code->declaration = declaration;
+    return &code->head;
+}
+
+static const Code *lower_let_each(Lowering *lowering, const Node *node) {
     const Pattern *pattern = node->as.let.pattern;
     const Annotation *type = lower_annotation(lowering, node->as.let.type);
     bool plain = pattern->kind == PATTERN_BIND;
@@ -114,6 +133,11 @@ const Code *lower_let(Lowering *lowering, const Node *node) {
         code->pattern = lower_pattern(lowering, pattern);
     }
     return &code->head;
+}
+
+const Code *lower_let(Lowering *lowering, const Node *node) {
+    const Code *code = lower_let_each(lowering, node);
+    return node->as.let.once ? lower_once(lowering, node->as.let.pattern->binding, code) : code;
 }
 
 typedef struct IfCode {

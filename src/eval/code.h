@@ -139,6 +139,8 @@ const Code *lower_block(Lowering *lowering, const Node *node, bool tail);
 size_t code_statements(const Code *const *code, const Code *const **statements);
 const Code *lower_statement(Lowering *lowering, const Node *node);
 const Code *lower_let(Lowering *lowering, const Node *node);
+// A declaration that does nothing while its variable has a value.
+const Code *lower_once(Lowering *lowering, Binding *binding, const Code *declaration);
 const Code *lower_tensor(Lowering *lowering, const Node *node);
 const Code *lower_if(Lowering *lowering, const Node *node, bool tail);
 const Code *lower_loop(Lowering *lowering, const Node *node);
@@ -162,8 +164,8 @@ const Code *lower_closure(Lowering *lowering, const FunctionNode *function, Span
 
 // learn/learn.c, learn_run.c, learn_report.c
 const Code *lower_learn(Lowering *lowering, const Node *node);
-// The body of a loop in which backward is called; `epochs`: its turns are those of a learn block.
-const Code *lower_turn(Lowering *lowering, const Node *body, bool epochs);
+// The body of a loop in which backward is called; `epochs`: it runs once an epoch of a learn block.
+const Code *lower_loop_body(Lowering *lowering, const Node *body, bool epochs);
 // At the end of a program: one note a line about parameters that no block has reached, unless the
 // program came to nothing or wants quiet; all is forgotten.
 void learn_report_unreached(bool show);

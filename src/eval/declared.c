@@ -134,5 +134,6 @@ const Code *lower_tensor(Lowering *lowering, const Node *node) {
     else
         code->value =
             lower_shaped(lowering, NULL, catalog_find("zeros", 5), code->type, node->span);
+    if (node->as.tensor.once) return lower_once(lowering, node->as.tensor.binding, &code->head);
     return &code->head;
 }

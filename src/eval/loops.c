@@ -47,7 +47,7 @@ static Value eval_while(Frame *frame, const Code *code) {
 const Code *lower_loop(Lowering *lowering, const Node *node) {
     LoopCode *code = LOWER_NEW(lowering, LoopCode, eval_while, node->span);
     code->condition = lower(lowering, node->as.loop.condition);
-    code->body = lower_turn(lowering, node->as.loop.body, node->as.loop.epochs);
+    code->body = lower_loop_body(lowering, node->as.loop.body, node->as.loop.epochs);
     code->count = code_statements(&code->body, &code->statements);
     return &code->head;
 }
@@ -212,7 +212,7 @@ const Code *lower_for(Lowering *lowering, const Node *node) {
     if (node->as.for_loop.index) code->index = lower_pattern(lowering, node->as.for_loop.index);
     code->pattern = lower_pattern(lowering, pattern);
     code->condition = lower(lowering, node->as.for_loop.condition);
-    code->body = lower_turn(lowering, node->as.for_loop.body, node->as.for_loop.epochs);
+    code->body = lower_loop_body(lowering, node->as.for_loop.body, node->as.for_loop.epochs);
     code->first_slot = node->as.for_loop.first_slot;
     code->slot_count = node->as.for_loop.slot_count;
     bool plain = !code->index && pattern->kind == PATTERN_BIND && !pattern->binding->captured;

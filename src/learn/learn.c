@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "learn/learn_run.h"
@@ -10,9 +11,11 @@
 #include "value/handles.h"
 #include "value/object.h"
 
-static const char *const result_fields[] = {"losses", "grad_norms", "epochs", "best"};
+static const char *const result_fields[] = {"losses", "grad_norms", "validations", "epochs",
+                                            "best",   "best_epoch", "stopped"};
+enum { RESULT_FIELDS = sizeof result_fields / sizeof *result_fields };
 static const StructType result_type = {
-    .name = "Training", .field_count = 4, .field_names = result_fields};
+    .name = "Training", .field_count = RESULT_FIELDS, .field_names = result_fields};
 
 static LearnRun *running;
 
@@ -27,8 +30,9 @@ static Value setting_eval(LearnRun *run, const Code *code) {
     return code ? EVAL(run->frame, code) : value_absent();
 }
 
-static bool setting_int(LearnRun *run, const Code *code, const char *name, int64_t lowest,
-                        int64_t *out) {
+static bool setting_int(LearnRun *run, SettingId id, int64_t lowest, int64_t *out) {
+    const Code *code = run->code->settings[id];
+    const char *name = setting_rows[id].name;
     Value value = setting_eval(run, code);
     if (value.kind == VALUE_ABSENT) return true;
     if (failed(value)) return false;
@@ -41,7 +45,9 @@ static bool setting_int(LearnRun *run, const Code *code, const char *name, int64
     return status == STATUS_OK;
 }
 
-static bool setting_double(LearnRun *run, const Code *code, const char *name, double *out) {
+static bool setting_double(LearnRun *run, SettingId id, double *out) {
+    const Code *code = run->code->settings[id];
+    const char *name = setting_rows[id].name;
     Value value = setting_eval(run, code);
     if (value.kind == VALUE_ABSENT) return true;
     if (failed(value)) return false;
@@ -53,7 +59,9 @@ static bool setting_double(LearnRun *run, const Code *code, const char *name, do
     return status == STATUS_OK;
 }
 
-static bool setting_bool(LearnRun *run, const Code *code, const char *name, bool *out) {
+static bool setting_bool(LearnRun *run, SettingId id, bool *out) {
+    const Code *code = run->code->settings[id];
+    const char *name = setting_rows[id].name;
     Value value = setting_eval(run, code);
     if (value.kind == VALUE_ABSENT) return true;
     if (failed(value)) return false;
@@ -65,13 +73,14 @@ static bool setting_bool(LearnRun *run, const Code *code, const char *name, bool
 
 static bool setting_optimizer(LearnRun *run) {
     const LearnCode *code = run->code;
-    run->optimizer_value = setting_eval(run, code->optimizer);
+    const Code *setting = code->settings[SETTING_optimizer];
+    run->optimizer_value = setting_eval(run, setting);
     if (failed(run->optimizer_value)) return false;
     void *payload;
     if (value_to_handle(run->optimizer_value, &handle_optimizer, "optimizer", &payload) !=
             STATUS_OK ||
         optimizer_refresh(payload) != STATUS_OK) {
-        error_place(code->optimizer->span);
+        error_place(setting->span);
         return false;
     }
     run->optimizer = payload;
@@ -81,7 +90,7 @@ static bool setting_optimizer(LearnRun *run) {
 }
 
 static bool setting_scheduler(LearnRun *run) {
-    Value value = setting_eval(run, run->code->scheduler);
+    Value value = setting_eval(run, run->code->settings[SETTING_scheduler]);
     if (value.kind == VALUE_ABSENT) return true;
     if (failed(value)) return false;
     void *payload;
@@ -91,32 +100,32 @@ static bool setting_scheduler(LearnRun *run) {
         run->scheduler = *(const Scheduler *)payload;
         scheduler_begin(&run->scheduler, run->epochs);
     } else {
-        error_place(run->code->scheduler->span);
+        error_place(run->code->settings[SETTING_scheduler]->span);
     }
     value_release(value);
     return status == STATUS_OK;
 }
 
 static bool setting_dropout(LearnRun *run, RandomTraining *training) {
-    if (!setting_double(run, run->code->dropout, "dropout", &training->dropout)) return false;
+    if (!setting_double(run, SETTING_dropout, &training->dropout)) return false;
     if (training->dropout < 1) return true;
     fail(STATUS_VALUE, "dropout is %g; it must be less than 1", training->dropout);
-    error_place(run->code->dropout->span);
+    error_place(run->code->settings[SETTING_dropout]->span);
     return false;
 }
 
 static bool read_settings(LearnRun *run, RandomTraining *training) {
     const LearnCode *code = run->code;
-    if (!setting_int(run, code->epochs, "epochs", 0, &run->epochs)) return false;
+    if (!setting_int(run, SETTING_epochs, 0, &run->epochs)) return false;
     variable_set(run->frame, code->epochs_name,
-                 code->epochs ? value_int(run->epochs) : value_absent());
+                 code->settings[SETTING_epochs] ? value_int(run->epochs) : value_absent());
     if (!setting_optimizer(run) || !setting_scheduler(run)) return false;
     run->report_every = run->epochs >= 10 ? run->epochs / 10 : run->epochs > 0;
-    return setting_double(run, code->clip, "clip_grad_norm", &run->clip) &&
-           setting_int(run, code->batch_size, "batch", 1, &run->batch_size) &&
-           setting_bool(run, code->shuffle, "shuffle", &run->shuffle) &&
-           setting_int(run, code->report_every, "report_every", 0, &run->report_every) &&
-           setting_int(run, code->patience, "patience", 1, &run->patience) &&
+    return setting_double(run, SETTING_clip_grad_norm, &run->clip) &&
+           setting_int(run, SETTING_batch, 1, &run->batch_size) &&
+           setting_bool(run, SETTING_shuffle, &run->shuffle) &&
+           setting_int(run, SETTING_report_every, 0, &run->report_every) &&
+           setting_int(run, SETTING_patience, 1, &run->patience) &&
            setting_dropout(run, training) && learn_take_whole(run);
 }
 
@@ -132,42 +141,51 @@ static Status set_rate(LearnRun *run) {
     return optimizer_set_rate(run->optimizer, run->set_rate);
 }
 
-// The number that epochs are judged by: validate's value, else the loss. False after a failure.
-static bool judge(LearnRun *run, double loss, double *out) {
-    const Code *validate = run->code->validate;
-    *out = loss;
-    if (!validate) return true;
+static Status read_judged(Value value, double *out) {
+    if (value.kind != VALUE_TENSOR || tensor_count(value.as.tensor) != 1)
+        return value_to_double(value, "validate", out);
+    return tensor_read_floats(value.as.tensor, out);
+}
+
+// What validate gives, without gradients and dropout, and with the names of batches whole.
+static bool validate(LearnRun *run, double *out) {
+    const Code *setting = run->code->settings[SETTING_validate];
+    learn_show_whole(run);
     bool enabled = tape_set_enabled(false);
     RandomTraining training = random_set_training((RandomTraining){.dropout = 0.5});
-    Value value = EVAL(run->frame, validate);
+    Value value = EVAL(run->frame, setting);
     random_set_training(training);
     tape_set_enabled(enabled);
     if (failed(value)) return false;
-    Status status = STATUS_OK;
-    if (value.kind == VALUE_TENSOR && tensor_count(value.as.tensor) == 1) {
-        double numbers[1];
-        status = tensor_read_floats(value.as.tensor, numbers);
-        *out = numbers[0];
-    } else {
-        status = value_to_double(value, "validate", out);
-    }
+    Status status = read_judged(value, out);
     value_release(value);
-    if (status != STATUS_OK) error_place(validate->span);
+    if (status != STATUS_OK) error_place(setting->span);
     return status == STATUS_OK;
 }
 
-static Status note_best(LearnRun *run, double judged) {
-    bool before = !run->code->validate && run->batch_size == 0 && !run->code->has_loop;
-    bool better = judged < run->best;
-    if (better) run->best = judged;
+// The number that epochs are judged by: validate's value, else the loss. False after a failure.
+static bool judge(LearnRun *run, double loss) {
+    run->judged = loss;
+    if (!run->code->settings[SETTING_validate]) return true;
+    if (!validate(run, &run->judged)) return false;
+    list_push(run->validations, value_float(run->judged));
+    return true;
+}
+
+static Status note_best(LearnRun *run) {
+    bool better = run->judged < run->best;
+    if (better) {
+        run->best = run->judged;
+        run->best_epoch = run->done;
+    }
     run->waited = better ? 0 : run->waited + 1;
     if (run->patience == 0) return STATUS_OK;
     run->stop = run->waited >= run->patience;
-    return better && !before ? learn_keep_best(run) : STATUS_OK;
+    return better && !learn_judged_before(run) ? learn_keep_best(run) : STATUS_OK;
 }
 
 bool learn_end_epoch(LearnRun *run) {
-    double loss = run->loss_sum / run->weight, norm = run->norm_sum / run->weight, judged;
+    double loss = run->loss_sum / run->weight, norm = run->norm_sum / run->weight;
     double rate = optimizer_rate(run->optimizer);
     if (run->done == 0) run->first_loss = loss;
     run->last_loss = loss;
@@ -176,9 +194,9 @@ bool learn_end_epoch(LearnRun *run) {
     run->loss_sum = run->norm_sum = run->weight = 0;
     list_push(run->losses, value_float(loss));
     list_push(run->norms, value_float(norm));
-    if (!judge(run, loss, &judged)) return false;
-    if (run->has_scheduler) scheduler_note(&run->scheduler, judged);
-    Status status = note_best(run, judged);
+    if (!judge(run, loss)) return false;
+    if (run->has_scheduler) scheduler_note(&run->scheduler, run->judged);
+    Status status = note_best(run);
     if (status == STATUS_OK) status = set_rate(run);
     if (status != STATUS_OK) {
         error_place(run->code->head.span);
@@ -190,27 +208,49 @@ bool learn_end_epoch(LearnRun *run) {
 
 // --- the block
 
+static Value list_value(List *list) {
+    return value_retain((Value){.kind = VALUE_LIST, .as.list = list});
+}
+
 static Value make_result(LearnRun *run) {
     Value result = value_struct(&result_type);
-    Value *fields = result.as.instance->fields;
-    fields[0] = value_retain((Value){.kind = VALUE_LIST, .as.list = run->losses});
-    fields[1] = value_retain((Value){.kind = VALUE_LIST, .as.list = run->norms});
-    fields[2] = value_int(run->done);
-    fields[3] = run->done > 0 ? value_float(run->best) : value_none();
+    const Value fields[RESULT_FIELDS] = {
+        list_value(run->losses),
+        list_value(run->norms),
+        list_value(run->validations),
+        value_int(run->done),
+        run->best_epoch > 0 ? value_float(run->best) : value_none(),
+        run->best_epoch > 0 ? value_int(run->best_epoch) : value_none(),
+        value_cstring(run->stop ? "patience" : "epochs"),
+    };
+    memcpy(result.as.instance->fields, fields, sizeof fields);
     return result;
+}
+
+// Variables around the block that an earlier one has left take the values of the body's.
+static void give_names(const LearnRun *run) {
+    const LearnCode *code = run->code;
+    for (size_t i = 0; i < code->own.count; i++) {
+        const Value *value = variable_peek(run->frame, code->own.items[i]);
+        if (value) variable_set(run->frame, code->kept.items[i], value_retain(*value));
+    }
 }
 
 static Value run_block(LearnRun *run) {
     Status status = set_rate(run);
     if (status != STATUS_OK) return fail_at(run->code->head.span);
     learn_report_begin(run);
-    Value value = run->code->objective ? learn_run_epochs(run) : learn_run_body(run);
+    for (size_t i = 0; i < run->code->once.count; i++)
+        variable_set(run->frame, run->code->once.items[i], value_absent());
+    bool objective = run->code->settings[SETTING_objective] != NULL;
+    Value value = objective ? learn_run_epochs(run) : learn_run_body(run);
     if (!failed(value) && run->patience > 0 && learn_restore_best(run) != STATUS_OK)
         value = fail_at(run->code->head.span);
     if (failed(value)) {
         learn_progress_clear();
         return value;
     }
+    give_names(run);
     learn_report_end(run);
     if (run->done > 0) learn_note_unreached(run);
     return make_result(run);
@@ -225,20 +265,18 @@ static void leave(LearnRun *run) {
     tape_zero_gradients();
     learn_forget(run);
     learn_release_whole(run);
-    for (size_t i = code->batch_count; i-- > 0;)
-        slots_release(run->frame, code->batches[i].slot, 1);
-    slots_release(run->frame, code->optimizer_slot, 1);
-    slots_release(run->frame, code->epochs_slot, 1);
+    for (size_t i = 0; i < code->local_count; i++) slots_release(run->frame, code->locals[i], 1);
     value_release(run->optimizer_value);
 }
 
 static Value eval_learn(Frame *frame, const Code *code) {
-    Value losses = value_list(0), norms = value_list(0);
+    Value losses = value_list(0), norms = value_list(0), validations = value_list(0);
     LearnRun run = {.outer = running,
                     .code = (const LearnCode *)code,
                     .frame = frame,
                     .losses = losses.as.list,
                     .norms = norms.as.list,
+                    .validations = validations.as.list,
                     .optimizer_value = value_absent(),
                     .best = INFINITY};
     RandomTraining training = {.active = true, .dropout = 0.5};
@@ -256,16 +294,20 @@ static Value eval_learn(Frame *frame, const Code *code) {
     leave(&run);
     value_release(losses);
     value_release(norms);
+    value_release(validations);
     return result;
 }
 
-static const Code *lower_setting(Lowering *lowering, const Node *node, const char *name) {
-    const Setting *setting = learn_setting(node, name);
-    return setting ? lower(lowering, setting->value) : NULL;
+static void lower_settings(Lowering *lowering, const Node *node, LearnCode *code, bool after) {
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        const Setting *setting = learn_setting(node, (SettingId)i);
+        if (setting && (setting_rows[i].place == SETTING_AFTER) == after)
+            code->settings[i] = lower(lowering, setting->value);
+    }
 }
 
 static void lower_batch(Lowering *lowering, const Node *node, LearnCode *code) {
-    const Setting *batch = learn_setting(node, "batch");
+    const Setting *batch = learn_setting(node, SETTING_batch);
     if (!batch) return;
     bool tuple = batch->of->kind == NODE_TUPLE;
     code->batch_count = node->as.learn.batch_count;
@@ -275,33 +317,43 @@ static void lower_batch(Lowering *lowering, const Node *node, LearnCode *code) {
         Binding *binding = node->as.learn.batch[i];
         code->batches[i] = (BatchCode){.source = lower(lowering, source),
                                        .variable = lower_variable(lowering, binding, source->span),
-                                       .name = lower_word(lowering, &binding->word),
-                                       .slot = binding->slot};
+                                       .name = lower_word(lowering, &binding->word)};
     }
+}
+
+static VariableList lower_variables(Lowering *lowering, const BindingList *list, Span span) {
+    VariableList out = {lower_array(lowering, list->count, sizeof *out.items), list->count};
+    for (size_t i = 0; i < list->count; i++)
+        out.items[i] = lower_variable(lowering, list->items[i], span);
+    return out;
+}
+
+static void lower_names(Lowering *lowering, const Node *node, LearnCode *code) {
+    Span span = node->span;
+    Binding *epoch = node->as.learn.epoch, *step = node->as.learn.step;
+    code->epochs_name = lower_variable(lowering, node->as.learn.epochs, span);
+    code->optimizer_name = lower_variable(lowering, node->as.learn.optimizer, span);
+    code->epoch_name = epoch ? lower_variable(lowering, epoch, span) : NULL;
+    code->step_name = step ? lower_variable(lowering, step, span) : NULL;
+    code->own = lower_variables(lowering, &node->as.learn.own, span);
+    code->kept = lower_variables(lowering, &node->as.learn.kept, span);
+    code->once = lower_variables(lowering, &node->as.learn.once, span);
+    code->local_count = node->as.learn.locals.count;
+    code->locals = lower_array(lowering, code->local_count, sizeof *code->locals);
+    for (size_t i = 0; i < code->local_count; i++)
+        code->locals[i] = node->as.learn.locals.items[i]->slot;
 }
 
 const Code *lower_learn(Lowering *lowering, const Node *node) {
     LearnCode *code = LOWER_NEW(lowering, LearnCode, eval_learn, node->span);
-    code->optimizer = lower_setting(lowering, node, "optimizer");
-    code->epochs = lower_setting(lowering, node, "epochs");
-    code->scheduler = lower_setting(lowering, node, "scheduler");
-    code->clip = lower_setting(lowering, node, "clip_grad_norm");
-    code->batch_size = lower_setting(lowering, node, "batch");
-    code->shuffle = lower_setting(lowering, node, "shuffle");
-    code->report_every = lower_setting(lowering, node, "report_every");
-    code->patience = lower_setting(lowering, node, "patience");
-    code->dropout = lower_setting(lowering, node, "dropout");
+    lower_settings(lowering, node, code, false);
     lower_batch(lowering, node, code);
     bool in_learn = lowering->in_learn;
-    lowering->in_learn = !learn_setting(node, "objective");
+    lowering->in_learn = !learn_setting(node, SETTING_objective);
     code->body = lower(lowering, node->as.learn.body);
     lowering->in_learn = in_learn;
-    code->objective = lower_setting(lowering, node, "objective");
-    code->validate = lower_setting(lowering, node, "validate");
-    code->epochs_name = lower_variable(lowering, node->as.learn.epochs, node->span);
-    code->optimizer_name = lower_variable(lowering, node->as.learn.optimizer, node->span);
-    code->epochs_slot = node->as.learn.epochs->slot;
-    code->optimizer_slot = node->as.learn.optimizer->slot;
+    lower_settings(lowering, node, code, true);
+    lower_names(lowering, node, code);
     code->has_loop = node->as.learn.has_loop;
     return &code->head;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +30,14 @@ static bool is_quiet(const LearnRun *run) {
     return run->frame->interp->options.quiet;
 }
 
+NumberText learn_number(double number) {
+    NumberText out;
+    bool small = number != 0 && fabs(number) < 0.5e-6;
+    if (isnan(number)) number = NAN; // printf shows a sign that means nothing
+    snprintf(out.text, sizeof out.text, isnan(number) ? "nan" : small ? "%.3e" : "%.6f", number);
+    return out;
+}
+
 void learn_report_begin(LearnRun *run) {
     run->progress = (LearnProgress){.started_s = now_s(), .terminal = isatty(STDERR_FILENO)};
 }
@@ -39,33 +48,55 @@ static void append_time(Text *out, double seconds) {
     text_format(out, "%02ld:%02ld", whole / 60 % 60, whole % 60);
 }
 
+// A second row could not be cleared.
+static int columns_of_terminal(void) {
+    struct winsize size;
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    return known ? size.ws_col - 1 : 79;
+}
+
+static void append_epoch(const LearnRun *run, Text *text) {
+    text_format(text, "epoch %lld", (long long)run->done);
+    if (run->epochs > 0) text_format(text, "/%lld", (long long)run->epochs);
+}
+
+// The bar takes what the words leave of a row.
+static void show_bar(const LearnRun *run, const Text *words) {
+    int columns = columns_of_terminal(), left = columns - (int)words->length - 3;
+    int cells = left > BAR_CELLS ? BAR_CELLS : left;
+    fflush(stdout);
+    fputs("\r\033[K", stderr);
+    if (run->epochs > 0 && cells > 2) {
+        int filled = (int)((double)run->done / (double)run->epochs * cells);
+        fputc('[', stderr);
+        for (int i = 0; i < cells; i++) fputc(i < filled ? '#' : '.', stderr);
+        fputs("] ", stderr);
+    }
+    fprintf(stderr, "%.*s", columns, text_get(words));
+    fflush(stderr);
+    bar_is_shown = true;
+}
+
+static void append_pace(const LearnRun *run, double spent, Text *text) {
+    double speed = spent > 0 ? (double)run->done / spent : 0;
+    text_format(text, "  %.*f epochs/s", speed < 10 ? 1 : 0, speed);
+    if (run->epochs == 0 || speed <= 0) return;
+    text_append_string(text, "  ");
+    append_time(text, (double)(run->epochs - run->done) / speed);
+    text_append_string(text, " left");
+}
+
 static void draw_bar(LearnRun *run, double loss, double norm, double rate) {
-    double now = now_s(), spent = now - run->progress.started_s;
+    double now = now_s();
     if (now - run->progress.drawn_s < redraw_s || run->done == run->epochs) return;
     run->progress.drawn_s = now;
     Text text = {0};
-    double speed = spent > 0 ? (double)run->done / spent : 0;
-    text_append_string(&text, "\r\033[K");
-    if (run->epochs > 0) {
-        int filled = (int)(run->done * BAR_CELLS / run->epochs);
-        text_append_char(&text, '[');
-        for (int i = 0; i < BAR_CELLS; i++) text_append_char(&text, i < filled ? '#' : '.');
-        text_format(&text, "] epoch %lld/%lld", (long long)run->done, (long long)run->epochs);
-    } else {
-        text_format(&text, "epoch %lld", (long long)run->done);
-    }
-    text_format(&text, "  loss %.4g  grad norm %.3g  lr %.3g  %.*f epochs/s", loss, norm, rate,
-                speed < 10 ? 1 : 0, speed);
-    if (run->epochs > 0 && speed > 0) {
-        text_append_string(&text, "  ");
-        append_time(&text, (double)(run->epochs - run->done) / speed);
-        text_append_string(&text, " left");
-    }
-    fflush(stdout);
-    fputs(text_get(&text), stderr);
-    fflush(stderr);
+    append_epoch(run, &text);
+    text_format(&text, "  loss %.4g  grad norm %.3g  lr %.3g", loss, norm, rate);
+    if (run->code->settings[SETTING_validate]) text_format(&text, "  val %.4g", run->judged);
+    append_pace(run, now - run->progress.started_s, &text);
+    show_bar(run, &text);
     text_free(&text);
-    bar_is_shown = true;
 }
 
 static int digits(int64_t number) {
@@ -74,17 +105,26 @@ static int digits(int64_t number) {
     return count;
 }
 
+static void print_epoch(const LearnRun *run, double loss, double norm, double rate) {
+    printf("epoch ");
+    if (run->epochs > 0)
+        printf("%*lld/%lld", digits(run->epochs), (long long)run->done, (long long)run->epochs);
+    else
+        printf("%lld", (long long)run->done);
+    printf("  loss %s  grad norm %s  lr %s", learn_number(loss).text, learn_number(norm).text,
+           learn_number(rate).text);
+    if (run->code->settings[SETTING_validate])
+        printf("  validation %s  best %s", learn_number(run->judged).text,
+               learn_number(run->best).text);
+    printf("\n");
+    fflush(stdout);
+}
+
 void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
     if (is_quiet(run)) return;
     if (run->report_every > 0 && run->done % run->report_every == 0) {
         learn_progress_clear();
-        printf("epoch ");
-        if (run->epochs > 0)
-            printf("%*lld/%lld", digits(run->epochs), (long long)run->done, (long long)run->epochs);
-        else
-            printf("%lld", (long long)run->done);
-        printf("  loss %.6f  grad norm %.6f  lr %.6f\n", loss, norm, rate);
-        if (run->progress.terminal) fflush(stdout);
+        print_epoch(run, loss, norm, rate);
     }
     if (run->progress.terminal) draw_bar(run, loss, norm, rate);
 }
@@ -159,24 +199,50 @@ static const char *plural(int64_t count) {
     return count == 1 ? "" : "s";
 }
 
-static void note_no_step(const LearnRun *run) {
+static void note_block(const LearnRun *run, const char *words) {
     SourcePlace place = source_find(run->code->head.span.begin);
     fflush(stdout);
-    fputs("note: no backward ran in the learn block", stderr);
+    fputs("note: the learn block", stderr);
     if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
-    fputs(": its optimizer changed nothing\n", stderr);
+    fprintf(stderr, " %s\n", words);
+}
+
+// Without an objective nothing but a loop runs the body again.
+static void note_steps(const LearnRun *run) {
+    if (run->code->settings[SETTING_objective] ||
+        (run->code->settings[SETTING_epochs] && run->epochs == 0))
+        return;
+    if (run->steps_all == 0) {
+        note_block(run, "ran no backward: its optimizer changed nothing");
+    } else if (!run->code->has_loop && run->epochs > 0 && run->done != run->epochs) {
+        Text words = {0};
+        text_format(&words,
+                    "made %lld of its %lld epochs: without an objective the body runs once, and "
+                    "`for epoch in range(epochs)` is what repeats it",
+                    (long long)run->done, (long long)run->epochs);
+        note_block(run, text_get(&words));
+        text_free(&words);
+    }
+}
+
+static void print_end(const LearnRun *run) {
+    int64_t values = 0;
+    for (size_t i = 0; i < run->trained.count; i++) values += tensor_count(run->trained.items[i]);
+    printf("trained %zu parameter%s (%lld value%s) in %lld epoch%s: loss %s -> %s",
+           run->trained.count, plural((int64_t)run->trained.count), (long long)values,
+           plural(values), (long long)run->done, plural(run->done),
+           learn_number(run->first_loss).text, learn_number(run->last_loss).text);
+    if (run->stop)
+        printf("; %lld epoch%s without a better one", (long long)run->waited, plural(run->waited));
+    if (run->patience > 0 && run->best_epoch > 0)
+        printf("; epoch %lld restored", (long long)run->best_epoch);
+    printf("\n");
+    fflush(stdout);
 }
 
 void learn_report_end(LearnRun *run) {
     learn_progress_clear();
     if (is_quiet(run)) return;
-    bool wanted = run->epochs > 0 || !run->code->epochs;
-    if (wanted && run->steps_all == 0) note_no_step(run);
-    if (run->done == 0) return;
-    int64_t values = 0;
-    for (size_t i = 0; i < run->trained.count; i++) values += tensor_count(run->trained.items[i]);
-    printf("trained %zu parameter%s (%lld value%s) in %lld epoch%s: loss %.6f -> %.6f\n",
-           run->trained.count, plural((int64_t)run->trained.count), (long long)values,
-           plural(values), (long long)run->done, plural(run->done), run->first_loss,
-           run->last_loss);
+    note_steps(run);
+    if (run->done > 0) print_end(run);
 }

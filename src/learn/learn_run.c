@@ -1,4 +1,4 @@
-// The epochs of learn blocks: batches, the body, and the turns of a loop over `epochs`.
+// The epochs of learn blocks: batches, the body, and the iterations of a loop over `epochs`.
 #include "learn/learn_run.h"
 
 #include <stdlib.h>
@@ -43,6 +43,12 @@ void learn_release_whole(LearnRun *run) {
     free(run->whole);
 }
 
+void learn_show_whole(LearnRun *run) {
+    for (size_t i = 0; i < run->code->batch_count; i++)
+        variable_set(run->frame, run->code->batches[i].variable,
+                     value_tensor(tensor_retain(run->whole[i])));
+}
+
 // The rows in another order, drawn from the program's stream: an int64 tensor.
 static Status shuffled(const LearnRun *run, Tensor **out) {
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dim),
@@ -73,14 +79,22 @@ static Status set_batch(LearnRun *run, Tensor *order, int64_t first, int64_t cou
     return STATUS_OK;
 }
 
+// `epoch` and `step` count what has been done.
+static void set_counts(LearnRun *run) {
+    const LearnCode *code = run->code;
+    if (code->epoch_name) variable_set(run->frame, code->epoch_name, value_int(run->done));
+    if (code->step_name) variable_set(run->frame, code->step_name, value_int(run->steps_all));
+}
+
 // --- with an objective
 
 // The body, then the objective's value.
 static Value eval_objective(LearnRun *run) {
+    set_counts(run);
     Value value = EVAL(run->frame, run->code->body);
     if (failed(value)) return value;
     value_release(value);
-    return EVAL(run->frame, run->code->objective);
+    return EVAL(run->frame, run->code->settings[SETTING_objective]);
 }
 
 static Value run_step(LearnRun *run, int64_t rows) {
@@ -91,7 +105,7 @@ static Value run_step(LearnRun *run, int64_t rows) {
     value_release(loss);
     tape_release_since(mark);
     if (status == STATUS_OK) return value_none();
-    Span span = run->code->objective->span;
+    Span span = run->code->settings[SETTING_objective]->span;
     return run->diverged != 0 ? learn_fail_diverged(run, eval_objective, 0, span) : fail_at(span);
 }
 
@@ -126,13 +140,14 @@ static Value eval_body(LearnRun *run) {
     return EVAL(run->frame, run->code->body);
 }
 
-// Whether the failure is that of a loss that is no number, from which nothing has come yet.
+// Whether the failure is that of a loss that is not finite, from which nothing has come yet.
 static bool has_diverged(const LearnRun *run, const Frame *frame, Value value) {
     return failed(value) && run->diverged != 0 && !run->found && frame->control == CONTROL_NONE &&
            error_current()->code == STATUS_VALUE;
 }
 
 Value learn_run_body(LearnRun *run) {
+    set_counts(run);
     RandomStream random = run->random = random_mark();
     Value value = eval_body(run);
     if (has_diverged(run, run->frame, value)) {
@@ -146,49 +161,50 @@ Value learn_run_body(LearnRun *run) {
 
 Status learn_backward(Value loss) {
     LearnRun *run = learn_running();
-    if (run->code->objective) {
+    if (run->code->settings[SETTING_objective]) {
         (void)fail(STATUS_GRADIENT,
                    "this learn block has an objective: it goes backward by itself");
         return fail_help("leave out backward(...), or the objective");
     }
-    if (run->searching) return learn_search_backward(run);
+    if (run->searching) return learn_search_backward(run, loss);
     if (run->stop) return STATUS_OK;
     TRY(learn_descend(run, loss, 1));
-    if (run->code->has_loop) return STATUS_OK;
-    if (learn_end_epoch(run)) return STATUS_OK;
+    bool ended = run->code->has_loop || learn_end_epoch(run);
+    set_counts(run);
+    if (ended) return STATUS_OK;
     Status status = error_current()->code;
     return status == STATUS_OK ? STATUS_INTERRUPT : status; // exit(n) in `validate`
 }
 
-typedef struct TurnCode {
+typedef struct LoopBodyCode {
     Code head;
     const Code *body;
     bool epochs;
-} TurnCode;
+} LoopBodyCode;
 
-static const TurnCode *searched_turn;
+static const LoopBodyCode *searched_body;
 
-static Value eval_turn_again(LearnRun *run) {
-    Value value = EVAL(run->turn_frame, searched_turn->body);
-    run->turn_frame->control = CONTROL_NONE;
+static Value eval_body_again(LearnRun *run) {
+    Value value = EVAL(run->again_frame, searched_body->body);
+    run->again_frame->control = CONTROL_NONE;
     return value;
 }
 
-// A turn whose loss is no number runs again where its variables are.
-static Value eval_watched(Frame *frame, const TurnCode *turn) {
+// An iteration whose loss or gradient is not finite runs again where its variables are.
+static Value eval_watched(Frame *frame, const LoopBodyCode *loop) {
     LearnRun *run = learn_running();
     int64_t steps = run->steps_all;
     RandomStream random = run->random = random_mark();
-    Value value = EVAL(frame, turn->body);
+    Value value = EVAL(frame, loop->body);
     if (!has_diverged(run, frame, value)) return value;
     run->random = random;
-    run->turn_frame = frame;
-    searched_turn = turn;
-    return learn_fail_diverged(run, eval_turn_again, run->steps_all - steps, error_current()->span);
+    run->again_frame = frame;
+    searched_body = loop;
+    return learn_fail_diverged(run, eval_body_again, run->steps_all - steps, error_current()->span);
 }
 
-// After a turn of the loop over `epochs`, however it ended.
-static Value end_turn(LearnRun *run, Value value) {
+// After an iteration of the loop over `epochs`, however it ended.
+static Value end_iteration(LearnRun *run, Value value) {
     Frame *frame = run->frame;
     bool left = failed(value) && frame->control != CONTROL_CONTINUE;
     if (run->steps == 0 || (left && frame->control != CONTROL_BREAK)) return value;
@@ -197,31 +213,33 @@ static Value end_turn(LearnRun *run, Value value) {
         value_release(value);
         return value_fail();
     }
+    set_counts(run);
     if (!run->stop || left) return value;
     value_release(value);
     frame->control = CONTROL_BREAK;
     return value_fail();
 }
 
-static Value eval_turn(Frame *frame, const Code *code) {
-    const TurnCode *turn = (const TurnCode *)code;
+static Value eval_loop_body(Frame *frame, const Code *code) {
+    const LoopBodyCode *loop = (const LoopBodyCode *)code;
     LearnRun *run = learn_running();
-    if (!run || run->code->objective || run->searching) return EVAL(frame, turn->body);
-    if (!turn->epochs) return eval_watched(frame, turn);
+    if (!run || run->code->settings[SETTING_objective] || run->searching)
+        return EVAL(frame, loop->body);
+    if (!loop->epochs) return eval_watched(frame, loop);
     TapeMark mark = tape_mark();
-    Value value = end_turn(run, eval_watched(frame, turn));
+    Value value = end_iteration(run, eval_watched(frame, loop));
     tape_release_since(mark);
     return value;
 }
 
-const Code *lower_turn(Lowering *lowering, const Node *body, bool epochs) {
+const Code *lower_loop_body(Lowering *lowering, const Node *body, bool epochs) {
     bool steps = lowering->steps;
     lowering->steps = false;
     const Code *plain = lower(lowering, body);
     bool wanted = lowering->steps || lowering->in_learn || epochs;
     lowering->steps = lowering->steps || steps;
     if (!wanted) return plain;
-    TurnCode *code = LOWER_NEW(lowering, TurnCode, eval_turn, body->span);
+    LoopBodyCode *code = LOWER_NEW(lowering, LoopBodyCode, eval_loop_body, body->span);
     code->body = plain;
     code->epochs = epochs;
     return &code->head;

@@ -11,6 +11,8 @@ Value learn_run_body(LearnRun *run);
 // The tensors that batches are taken from; false after a failure.
 bool learn_take_whole(LearnRun *run);
 void learn_release_whole(LearnRun *run);
+// The names of batches mean all rows.
+void learn_show_whole(LearnRun *run);
 
 // Losses, validation, rate and report of the epoch that has run; false after a failure.
 bool learn_end_epoch(LearnRun *run);

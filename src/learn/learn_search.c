@@ -1,5 +1,6 @@
-// After a loss that is no number: the epoch, or the body up to there, runs once more, silently,
-// from the same random numbers and without steps, while every operation's result is looked at.
+// After a loss or a gradient that is not finite: the epoch, or the body up to there, runs once
+// more, silently, from the same random numbers and without steps, while every operation's result,
+// or what every gradient rule gives, is looked at.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,9 @@
 bool learn_muted;
 
 static struct {
-    bool wants_nan; // else an infinity
-    bool looking;   // inside the look itself
-    const OpRow *op;
+    bool wants_nan, wants_inf;
+    bool looking; // inside the look itself
+    const char *name;
     bool inherited; // an operand held it already
     SourcePos at;
 } search;
@@ -24,7 +25,8 @@ static bool holds_it(Tensor *tensor) {
     bool found = false;
     if (tensor_read_floats(tensor, numbers) == STATUS_OK)
         for (int64_t i = 0; i < count && !found; i++)
-            found = search.wants_nan ? isnan(numbers[i]) : isinf(numbers[i]);
+            found =
+                (search.wants_nan && isnan(numbers[i])) || (search.wants_inf && isinf(numbers[i]));
     free(numbers);
     return found;
 }
@@ -42,49 +44,85 @@ static bool operand_holds_it(const OpCall *call, const Tensor *result) {
 }
 
 static void look(const OpCall *call, Tensor *const *outputs) {
-    if (search.looking || search.op) return;
+    if (search.looking || search.name) return;
     search.looking = true;
-    for (int i = 0; i < call->op->outputs && !search.op; i++) {
+    for (int i = 0; i < call->op->outputs && !search.name; i++) {
         if (!outputs[i] || !holds_it(outputs[i])) continue;
-        search.op = call->op;
+        search.name = call->op->name;
         search.inherited = operand_holds_it(call, outputs[i]);
         search.at = origin_current.at;
     }
     search.looking = false;
 }
 
+// Gradients come from the last operation to the first: the first that is not finite is the cause.
+static void look_at_gradient(const char *name, Tensor *const *gradients, int count) {
+    if (search.looking || search.name) return;
+    search.looking = true;
+    for (int i = 0; i < count && !search.name; i++) {
+        if (!gradients[i] || !holds_it(gradients[i])) continue;
+        search.name = name;
+        search.at = origin_current.at;
+    }
+    search.looking = false;
+}
+
 static void fail_found(const LearnRun *run) {
-    const char *what = isnan(run->diverged) ? "nan" : "inf";
     Text text = {0};
-    text_format(&text, "the loss became %s in epoch %lld", what, (long long)run->done + 1);
-    if (search.op) {
+    text_format(&text, "the %s became %s in epoch %lld",
+                run->in_gradient ? "gradient norm" : "loss", learn_number(run->diverged).text,
+                (long long)run->done + 1);
+    if (search.name) {
         SourcePlace place = source_find(search.at);
         text_format(&text,
-                    search.inherited ? ": %s read a tensor that held it already"
-                                     : ": %s made the first",
-                    search.op->name);
+                    run->in_gradient   ? ": the gradient of %s is the first that is not finite"
+                    : search.inherited ? ": %s read a tensor that held it already"
+                                       : ": %s made the first",
+                    search.name);
         if (place.file) text_format(&text, " (%s:%d)", place.file->name, place.line);
     }
     fail(STATUS_VALUE, "%s", text_get(&text));
-    fail_help("a smaller learning rate or clip_grad_norm may keep it finite");
+    if (run->in_gradient)
+        fail_help("the parameters are those of the step before; what is divided by, or whose root "
+                  "or logarithm is taken, may have come to 0");
+    else
+        fail_help("a smaller learning rate or clip_grad_norm may keep it finite");
     text_free(&text);
 }
 
-Status learn_search_backward(LearnRun *run) {
-    if (run->skip == 0) return fail(STATUS_VALUE, "the search ends here");
-    if (--run->skip == 0) op_watch = look;
+static void search_gradient(Value loss) {
+    if (loss.kind != VALUE_TENSOR) return;
+    gradient_watch = look_at_gradient;
+    Status status = tape_backward(loss.as.tensor, NULL);
+    gradient_watch = NULL;
+    if (status != STATUS_OK) error_clear();
+    tape_zero_gradients();
+}
+
+static void watch_from_here(const LearnRun *run) {
+    op_watch = run->in_gradient ? NULL : look;
+}
+
+Status learn_search_backward(LearnRun *run, Value loss) {
+    if (run->skip == 0) {
+        if (run->in_gradient) search_gradient(loss);
+        return fail(STATUS_VALUE, "the search ends here");
+    }
+    if (--run->skip == 0) watch_from_here(run);
     return STATUS_OK;
 }
 
 Value learn_fail_diverged(LearnRun *run, LearnBody body, int64_t steps, Span span) {
     memset(&search, 0, sizeof search);
-    search.wants_nan = isnan(run->diverged);
+    search.wants_nan = run->in_gradient || isnan(run->diverged);
+    search.wants_inf = run->in_gradient || !isnan(run->diverged);
     RandomStream now = random_mark();
     random_return(run->random);
     run->searching = learn_muted = true;
     run->skip = steps;
-    op_watch = steps == 0 ? look : NULL;
+    if (steps == 0) watch_from_here(run);
     Value value = body(run);
+    if (run->in_gradient && !failed(value)) search_gradient(value);
     op_watch = NULL;
     run->searching = learn_muted = false;
     random_return(now);
@@ -92,7 +130,7 @@ Value learn_fail_diverged(LearnRun *run, LearnBody body, int64_t steps, Span spa
     error_clear();
     trace_clear(run->frame->interp);
     run->frame->control = CONTROL_NONE;
-    run->found = search.op != NULL;
+    run->found = search.name != NULL;
     fail_found(run);
     return fail_at(span);
 }

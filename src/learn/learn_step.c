@@ -1,6 +1,7 @@
 // One step of training: zero, backward, clip, update; and the best parameters so far.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "learn/learn.h"
@@ -67,11 +68,21 @@ static Status read_loss(Value loss, double *out) {
     return STATUS_OK;
 }
 
-// Without validation and batches a loss belongs to the parameters as they are before the step.
+bool learn_judged_before(const LearnRun *run) {
+    return !run->code->settings[SETTING_validate] && run->batch_size == 0 && !run->code->has_loop;
+}
+
 static Status keep_if_best(LearnRun *run, double loss) {
-    bool judged =
-        run->patience > 0 && !run->code->validate && run->batch_size == 0 && !run->code->has_loop;
+    bool judged = run->patience > 0 && learn_judged_before(run);
     return judged && loss < run->best ? learn_keep_best(run) : STATUS_OK;
+}
+
+static Status fail_diverged(LearnRun *run, bool in_gradient, double number) {
+    run->diverged = number;
+    run->in_gradient = in_gradient;
+    return fail(STATUS_VALUE, "the %s became %s in epoch %lld",
+                in_gradient ? "gradient norm" : "loss", learn_number(number).text,
+                (long long)run->done + 1);
 }
 
 static Status update(LearnRun *run, double loss, const TensorArray *reached, double *norm) {
@@ -79,24 +90,21 @@ static Status update(LearnRun *run, double loss, const TensorArray *reached, dou
         TRY(tape_clip_gradient_norm(reached->items, reached->count, run->clip, norm));
     else
         TRY(tape_gradient_norm(reached->items, reached->count, norm));
+    if (!isfinite(*norm)) return fail_diverged(run, true, *norm);
     note_trained(run, reached);
     TRY(keep_if_best(run, loss));
-    for (size_t i = 0; i < reached->count; i++) {
-        Tensor *gradient = tape_gradient(reached->items[i]);
-        if (gradient) TRY(optimizer_step(run->optimizer, reached->items[i], gradient));
-    }
-    return STATUS_OK;
+    Tensor **gradients = memory_allocate((reached->count + 1) * sizeof *gradients);
+    for (size_t i = 0; i < reached->count; i++) gradients[i] = tape_gradient(reached->items[i]);
+    Status status = optimizer_step(run->optimizer, reached->items, gradients, reached->count);
+    free(gradients);
+    return status;
 }
 
 Status learn_descend(LearnRun *run, Value value, int64_t rows) {
     double loss, norm;
     run->diverged = 0;
     TRY(read_loss(value, &loss));
-    if (!isfinite(loss)) {
-        run->diverged = loss;
-        return fail(STATUS_VALUE, "the loss became %s in epoch %lld", isnan(loss) ? "nan" : "inf",
-                    (long long)run->done + 1);
-    }
+    if (!isfinite(loss)) return fail_diverged(run, false, loss);
     TensorArray reached = {0};
     tape_zero_gradients();
     TRY(tape_backward(value.as.tensor, &reached));

@@ -28,6 +28,11 @@ typedef struct NodeList {
     size_t count;
 } NodeList;
 
+typedef struct BindingList {
+    Binding **items;
+    size_t count, capacity;
+} BindingList;
+
 typedef enum NodeKind {
     // expressions
     NODE_INT,
@@ -316,12 +321,16 @@ struct Node {
             Pattern *pattern;
             TypeNode *type;
             Node *value;
-        } let; // value may be NULL
+            bool once; // as of tensor
+        } let;         // value may be NULL
+        // once (filled by check): makes a parameter in the body of a learn block, at its first
+        // epoch
         struct {
             Word name;
             TypeNode *type;
             Node *value;
             Binding *binding;
+            bool once;
         } tensor;
         // targets: NAME, FIELD, INDEX, or TUPLE of those; `define`: written `:=`
         struct {
@@ -362,8 +371,12 @@ struct Node {
             size_t count;
             Node *body;
             Binding *epochs, *optimizer;
+            Binding *epoch, *step; // NULL: the program has a variable of that name
             Binding **batch;
             size_t batch_count;
+            BindingList locals;    // that end with the block
+            BindingList kept, own; // variables around it that take the values of those in the body
+            BindingList once;      // parameters that the body declares
             bool has_loop;
         } learn;
         struct {

@@ -265,29 +265,41 @@ static Status run_step(const Optimizer *optimizer, const Slot *slot, const Tenso
     return op_run_kernel(&kernel);
 }
 
+// Everything that a step of this parameter needs: its own buffer, its state, and its gradient as
+// the kernel reads it.
+static Status prepare(Optimizer *optimizer, Tensor *parameter, Tensor *gradient, Tensor **out) {
+    SCOPED_TENSOR(cast);
+    Slot *slot = slot_find(optimizer, parameter);
+    if (slot->restored) TRY(state_adopt(optimizer, slot));
+    TRY(tape_parameter_unshare(parameter));
+    if (!slot->state) TRY(state_new(optimizer, slot));
+    TRY(tensor_cast(gradient, working_dtype(parameter), &cast));
+    return tensor_contiguous(cast, out);
+}
+
 static Status step_slot(const Optimizer *optimizer, Slot *slot, Tensor *gradient) {
     Tensor *parameter = slot->parameter;
-    SCOPED_TENSOR(cast);
-    SCOPED_TENSOR(dense);
-    TRY(tape_parameter_unshare(parameter));
-    TRY(tensor_cast(gradient, working_dtype(parameter), &cast));
-    TRY(tensor_contiguous(cast, &dense));
-    if (!slot->state) TRY(state_new(optimizer, slot));
     slot->steps++;
-    if (!has_copy(parameter)) return run_step(optimizer, slot, &parameter->view, &dense->view);
+    if (!has_copy(parameter)) return run_step(optimizer, slot, &parameter->view, &gradient->view);
     int last = (int)slot->state->view.dims[0] - 1;
     TensorView copy = state_row(slot->state, parameter, last);
-    TRY(run_step(optimizer, slot, &copy, &dense->view));
+    TRY(run_step(optimizer, slot, &copy, &gradient->view));
     return copy_views(&copy, &parameter->view);
 }
 
-Status optimizer_step(Optimizer *optimizer, Tensor *parameter, Tensor *gradient) {
-    if (tensor_count(parameter) == 0) return STATUS_OK;
-    Slot *slot = slot_find(optimizer, parameter);
+Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *const *gradients,
+                      size_t count) {
+    Tensor **ready = memory_allocate_zeroed(count + 1, sizeof *ready);
     bool enabled = tape_set_enabled(false);
-    Status status = slot->restored ? state_adopt(optimizer, slot) : STATUS_OK;
-    if (status == STATUS_OK) status = step_slot(optimizer, slot, gradient);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (gradients[i] && tensor_count(parameters[i]) > 0)
+            status = prepare(optimizer, parameters[i], gradients[i], &ready[i]);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (ready[i]) status = step_slot(optimizer, slot_find(optimizer, parameters[i]), ready[i]);
     tape_set_enabled(enabled);
+    for (size_t i = 0; i < count; i++) tensor_release(ready[i]);
+    free(ready);
     return status;
 }
 

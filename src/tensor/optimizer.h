@@ -24,9 +24,12 @@ const char *optimizer_name(const Optimizer *optimizer);
 double optimizer_rate(const Optimizer *optimizer);
 Status optimizer_set_rate(Optimizer *optimizer, double lr) MUST_USE;
 
-// One step. The parameter is one of tape.h, the gradient has its shape; the first step of a
-// parameter makes its state. 16-bit parameters are rounded from a float32 copy that the state has.
-Status optimizer_step(Optimizer *optimizer, Tensor *parameter, Tensor *gradient) MUST_USE;
+// One step of `count` parameters; a gradient has its parameter's shape, NULL leaves it alone. The
+// first step of a parameter makes its state. 16-bit parameters are rounded from a float32 copy that
+// the state has. What needs memory is done before the first parameter moves: a step that is refused
+// changes none.
+Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *const *gradients,
+                      size_t count) MUST_USE;
 // After parameters changed by other hands (loading, restoring): the float32 copies follow them.
 Status optimizer_refresh(Optimizer *optimizer) MUST_USE;
 

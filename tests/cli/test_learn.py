@@ -1,9 +1,12 @@
 """Training seen from outside: the progress bar on a terminal, Ctrl-C, quiet."""
+import fcntl
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -32,24 +35,43 @@ def read_until(descriptor, wanted, seconds=30):
 
 
 class Progress(unittest.TestCase):
-    def test_terminal_gets_a_bar(self):
+    def bar(self, columns, wanted):
         ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = subprocess.Popen([TL, "-e", PROGRAM % (50000000, 25000000)], stderr=theirs,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         os.close(theirs)
-        shown = read_until(ours, "left")
+        shown = read_until(ours, wanted)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
         os.close(ours)
-        self.assertRegex(shown, r"\[#*\.+\] epoch \d+/50000000  loss [\d.]+  grad norm [\d.]+  "
-                                r"lr 1e-06  \d+(\.\d)? epochs/s  [\d:]+ left")
         self.assertEqual(process.returncode, 130)
+        return shown
+
+    def test_terminal_gets_a_bar(self):
+        self.assertRegex(self.bar(120, "left"),
+                         r"\[#*\.+\] epoch \d+/50000000  loss [\d.]+  grad norm [\d.]+  "
+                         r"lr 1e-06  \d+(\.\d)? epochs/s  [\d:]+ left")
+
+    def test_bar_stays_in_its_row(self):
+        for columns in (30, 60, 90):
+            lines = self.bar(columns, "epoch 1/50000000").split("\r\x1b[K")
+            self.assertIn("epoch 1/50000000", lines[1])
+            self.assertLess(len(lines[1]), columns)
 
     def test_no_bar_elsewhere(self):
         result = run_code(PROGRAM % (20, 10))
         self.assertEqual(result.err, "")
         self.assertRegex(result.out, r"^epoch 10/20  loss .*\nepoch 20/20  loss .*\ntrained 1 "
                                      r"parameter \(64 values\) in 20 epochs: loss .* -> .*\n$")
+
+    def test_lines_come_as_they_are_made(self):
+        process = subprocess.Popen([TL, "-e", PROGRAM % (50000000, 1)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        first = process.stdout.read(20)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(first, b"epoch        1/50000")
 
     def test_quiet(self):
         result = run_code(PROGRAM % (20, 10), options=["--quiet"])

@@ -109,7 +109,7 @@ static void check_steps(const OptimizerSettings *settings, DType dtype) {
         }
         free(now);
         Tensor *gradient = make_tensor(dtype, SHAPE(2, 3), slopes);
-        OK(optimizer_step(optimizer, parameter, gradient));
+        OK(optimizer_step(optimizer, &parameter, &gradient, 1));
         tensor_release(gradient);
     }
     double epsilon = dtype == DTYPE_FLOAT64 ? 1e-12 : 1e-5;
@@ -155,7 +155,7 @@ static void test_large_and_strided(void **state) {
     Optimizer *optimizer;
     OptimizerSettings settings = WITH(sgd, {"lr", 0.5});
     OK(optimizer_new(&settings, &optimizer));
-    OK(optimizer_step(optimizer, parameter, gradient));
+    OK(optimizer_step(optimizer, &parameter, &gradient, 1));
     assert_numbers(parameter, want, 1e-6, "sgd");
     assert_null(optimizer_state(optimizer, 0));
     optimizer_free(optimizer);
@@ -179,14 +179,14 @@ static void test_sixteen_bits(void **state) {
         OK(optimizer_new(&settings, &optimizer));
         for (int i = 0; i < 100; i++) {
             OK(optimizer_refresh(optimizer));
-            OK(optimizer_step(optimizer, parameter, gradient));
+            OK(optimizer_step(optimizer, &parameter, &gradient, 1));
         }
         assert_numbers(parameter, want, epsilon_of(types[d]), "sgd");
         assert_numbers(optimizer_state(optimizer, 0), want, 1e-5, "the copy");
         Tensor *other = make_tensor(types[d], SHAPE(2), moved);
         OK(op_copy(other, parameter));
         OK(optimizer_refresh(optimizer));
-        OK(optimizer_step(optimizer, parameter, gradient));
+        OK(optimizer_step(optimizer, &parameter, &gradient, 1));
         assert_numbers(optimizer_state(optimizer, 0), then, 1e-7, "the copy that follows");
         tensor_release(other);
         optimizer_free(optimizer);
@@ -199,7 +199,7 @@ static void test_sixteen_bits(void **state) {
 static void step_by_itself(Optimizer *optimizer, Tensor *parameter) {
     Tensor *gradient;
     OK(tensor_clone(parameter, &gradient));
-    OK(optimizer_step(optimizer, parameter, gradient));
+    OK(optimizer_step(optimizer, &parameter, &gradient, 1));
     tensor_release(gradient);
 }
 
@@ -237,7 +237,7 @@ static void test_restore(void **state) {
     Tensor *wrong = make_tensor(DTYPE_FLOAT32, SHAPE(6), start);
     FAILS(STATUS_SHAPE,
           "adam: the restored state float32[4, 4] does not belong to a parameter float32[6]",
-          optimizer_step(first, wrong, wrong));
+          optimizer_step(first, &wrong, &wrong, 1));
     FAILS(STATUS_FORMAT, "a restored optimizer has made -1 steps",
           optimizer_restore(first, 0, -1, NULL));
     Tensor *all[] = {a, b, c, d, wrong};

@@ -25,7 +25,7 @@ void infer_leave_loop(Inference *in) {
 
 // The tensors of a batch: rows of those of the same name outside, how many is not known.
 static void bind_batch(Inference *in, const Node *node) {
-    const Setting *batch = learn_setting(node, "batch");
+    const Setting *batch = learn_setting(node, SETTING_batch);
     if (!batch || !batch->of) return;
     bool tuple = batch->of->kind == NODE_TUPLE;
     for (size_t i = 0; i < node->as.learn.batch_count; i++) {
@@ -42,14 +42,20 @@ static void bind_batch(Inference *in, const Node *node) {
     }
 }
 
+static bool is_evaluated_after(const Setting *setting) {
+    SettingId id = setting_find(setting->name.text);
+    return id < SETTING_COUNT && setting_rows[id].place == SETTING_AFTER;
+}
+
 static void learn_turn(Inference *in, Node *node) {
     bind_batch(in, node);
-    infer_write(in, node->as.learn.epochs, fact_kind(&in->arena, FACT_INT));
+    Binding *counts[] = {node->as.learn.epochs, node->as.learn.epoch, node->as.learn.step};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i]) infer_write(in, counts[i], fact_kind(&in->arena, FACT_INT));
     infer_block(in, node->as.learn.body);
     for (size_t i = 0; i < node->as.learn.count; i++) {
-        const char *name = node->as.learn.settings[i].name.text;
-        if (strcmp(name, "objective") == 0 || strcmp(name, "validate") == 0)
-            infer_expression(in, node->as.learn.settings[i].value);
+        const Setting *setting = &node->as.learn.settings[i];
+        if (is_evaluated_after(setting)) infer_expression(in, setting->value);
     }
 }
 
@@ -174,16 +180,17 @@ void infer_loop(Inference *in, Node *node) {
 
 void infer_learn(Inference *in, Node *node) {
     InferLoop loop = {.node = node};
-    const Setting *epochs = learn_setting(node, "epochs");
-    bool some = !learn_setting(node, "objective");
+    const Setting *epochs = learn_setting(node, SETTING_epochs);
+    bool some = !learn_setting(node, SETTING_objective);
     for (size_t i = 0; i < node->as.learn.count; i++) {
         const Setting *setting = &node->as.learn.settings[i];
-        bool after = strcmp(setting->name.text, "objective") == 0 ||
-                     strcmp(setting->name.text, "validate") == 0;
-        const Fact *fact = after ? &fact_any : infer_expression(in, setting->value);
+        const Fact *fact =
+            is_evaluated_after(setting) ? &fact_any : infer_expression(in, setting->value);
         if (setting == epochs && fact->kind == FACT_INT && fact->known && fact->as.integer > 0)
             some = true;
     }
     loop_run(in, &loop, some, false);
+    for (size_t i = 0; i < node->as.learn.kept.count; i++)
+        infer_write(in, node->as.learn.kept.items[i], &fact_any);
     infer_disturb(in);
 }

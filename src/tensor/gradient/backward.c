@@ -111,6 +111,8 @@ static void drop_incoming(TapeNode *node) {
     }
 }
 
+void (*gradient_watch)(const char *op_name, Tensor *const *gradients, int count);
+
 static Status run_rule(TapeNode *node) {
     Tensor *few[8] = {NULL}, **results = few;
     if (node->n_inputs > 8)
@@ -118,6 +120,8 @@ static Status run_rule(TapeNode *node) {
     Origin caller = origin_current;
     origin_current = node->origin;
     Status status = gradient_run(node, results);
+    if (UNLIKELY(gradient_watch != NULL) && status == STATUS_OK)
+        gradient_watch(node->info->name, results, node->n_inputs);
     origin_current = caller;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!results[i]) continue;

@@ -57,6 +57,9 @@ Status tape_backward(Tensor *loss, TensorArray *reached) MUST_USE;
 // anything else that learns. Parameters' own gradients stay as they are.
 Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count,
                          Tensor **gradients) MUST_USE;
+// Called with what a rule gave for an operation's inputs (NULL: nothing), from the last operation
+// to the first, while it is not NULL.
+extern void (*gradient_watch)(const char *op_name, Tensor *const *gradients, int count);
 // x under a new identity, from which the tape records; gradients flow on to x.
 Status tape_watch(Tensor *x, Tensor **out) MUST_USE;
 // The same numbers with no past.
