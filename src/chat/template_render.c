@@ -48,7 +48,7 @@ static Status field(const Expr *expr, Value object, Value *out) {
 static Status element(const Expr *expr, Value object, Value index, Value *out) {
     *out = value_absent();
     if (index.kind == VALUE_STRING && (object.kind == VALUE_DICT || object.kind == VALUE_STRUCT)) {
-        *out = value_retain(template_member(object, index.as.string->bytes));
+        *out = value_retain(template_member(object, string_end(index.as.string)->bytes));
         return STATUS_OK;
     }
     if (object.kind == VALUE_ABSENT || object.kind == VALUE_NONE || index.kind != VALUE_INT)

@@ -33,7 +33,7 @@ static Status need_string(const TemplateArguments *arguments, size_t index, cons
         return fail(STATUS_FORMAT, "line %d of the template: expected a string, found %s",
                     arguments->line,
                     value.kind == VALUE_ABSENT ? "nothing" : value_text(value).text);
-    *out = value.as.string;
+    *out = string_end(value.as.string);
     return STATUS_OK;
 }
 
@@ -241,7 +241,7 @@ static Status call_int(const TemplateArguments *arguments, Value *out) {
     Value value = arguments->items[0];
     char *end = NULL;
     if (is_string(value)) {
-        int64_t number = strtoll(value.as.string->bytes, &end, 10);
+        int64_t number = strtoll(string_end(value.as.string)->bytes, &end, 10);
         *out = value_int(*end ? 0 : number);
         return STATUS_OK;
     }

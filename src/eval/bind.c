@@ -310,6 +310,7 @@ static Status bind(const Builtin *form, const Placement *placed, BuiltinCall *ca
             value = value_absent();
         if (value.kind == VALUE_ABSENT) value = default_value(param);
         TRY(normalize(signature, param, &value));
+        if (value.kind == VALUE_STRING) string_end(value.as.string);
         call->arguments[i] = value;
     }
     call->row = form;

@@ -75,7 +75,7 @@ static Value next_codepoint(Iterator *iterator) {
     size_t size = utf8_decode(string->bytes + at, string->length - at, &codepoint);
     if (size == 0) size = 1;
     iterator->left -= size;
-    return value_string(string->bytes + at, size);
+    return string_character(string->bytes + at, size);
 }
 
 static Value next_entry(Iterator *iterator, size_t index) {

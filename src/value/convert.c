@@ -96,7 +96,7 @@ Status value_to_scalar(Value value, const char *what, Scalar *out) {
 
 Status value_to_string(Value value, const char *what, const String **out) {
     if (value.kind != VALUE_STRING) return fail_kind(what, "a string", value);
-    *out = value.as.string;
+    *out = string_end(value.as.string);
     return STATUS_OK;
 }
 
@@ -117,7 +117,7 @@ Status value_to_dtype(Value value, const char *what, DType *out) {
         return STATUS_OK;
     }
     const char *name = NULL;
-    if (value.kind == VALUE_STRING) name = value.as.string->bytes;
+    if (value.kind == VALUE_STRING) name = string_end(value.as.string)->bytes;
     if (value.kind == VALUE_BUILTIN) name = value.as.builtin->signature.name;
     if (!name) return fail_kind(what, "a dtype", value);
     // As in annotations: a bare `float` is float32, `int` is int64.
@@ -143,7 +143,7 @@ static void close_devices(void) {
 
 Status value_to_device(Value value, const char *what, Device **out) {
     if (value.kind != VALUE_STRING) return fail_kind(what, "the name of a device", value);
-    const String *name = value.as.string;
+    const String *name = string_end(value.as.string);
     Device *within = device_default_replace(NULL); // names mean the same inside `with device(...)`
     Status status = device_default(out);
     (void)device_default_replace(within);

@@ -29,14 +29,8 @@ static uint64_t mix(uint64_t h) {
     return h;
 }
 
-static uint64_t hash_bytes(const char *bytes, size_t length) {
-    uint64_t h = 0xCBF29CE484222325u;
-    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)bytes[i]) * 0x100000001B3u;
-    return mix(h);
-}
-
 static uint64_t hash_key(Value key) {
-    if (key.kind == VALUE_STRING) return hash_bytes(key.as.string->bytes, key.as.string->length);
+    if (key.kind == VALUE_STRING) return mix(string_hash(key.as.string));
     return mix((uint64_t)key.as.integer + key.kind * 0x9E3779B97F4A7C15u);
 }
 
@@ -117,6 +111,7 @@ void dict_set(Dict *dict, Value key, Value item) {
             return;
         }
     }
+    if (key.kind == VALUE_STRING) string_end(key.as.string);
     dict->entries[dict->used] = (Entry){key, item, hash};
     table_insert(dict, hash, (uint32_t)dict->used++);
     dict->count++;
@@ -160,20 +155,9 @@ void dict_visit(Dict *dict, void (*visit)(Value value)) {
     for (size_t i = 0; i < dict->used; i++) visit(dict->entries[i].item);
 }
 
-// The key as a string of its own on the C stack would need bytes after the head: compare by hash
-// and text instead of making one.
 Value dict_get_word(const Dict *dict, const char *key) {
-    if (!dict->count) return value_absent();
-    size_t length = strlen(key);
-    uint64_t hash = hash_bytes(key, length);
-    size_t slot = hash & (dict->table_size - 1);
-    for (; dict->table[slot] != EMPTY; slot = (slot + 1) & (dict->table_size - 1)) {
-        Entry *entry = &dict->entries[dict->table[slot]];
-        if (entry->hash != hash || entry->key.kind != VALUE_STRING) continue;
-        const String *text = entry->key.as.string;
-        if (text->length == length && memcmp(text->bytes, key, length) == 0) return entry->item;
-    }
-    return value_absent();
+    String word = {.length = strlen(key), .codepoints = -1, .bytes = key};
+    return dict_get(dict, (Value){.kind = VALUE_STRING, .as.string = &word});
 }
 
 void dict_set_word(Dict *dict, const char *key, Value item) {

@@ -74,7 +74,7 @@ static Value items_of_string(const String *string) {
     for (size_t at = 0; at < string->length;) {
         size_t size = utf8_decode(string->bytes + at, string->length - at, &codepoint);
         if (!size) size = 1;
-        list_push(list.as.list, value_string(string->bytes + at, size));
+        list_push(list.as.list, string_character(string->bytes + at, size));
         at += size;
     }
     return list;
@@ -225,7 +225,7 @@ static Status equal_nested(Value a, Value b, int depth, bool *out) {
     *out = false;
     if (a.kind == VALUE_DTYPE && b.kind == VALUE_STRING) return equal_nested(b, a, depth + 1, out);
     if (a.kind == VALUE_STRING && b.kind == VALUE_DTYPE) {
-        *out = strcmp(a.as.string->bytes, dtype_name((DType)b.as.integer)) == 0;
+        *out = strcmp(string_end(a.as.string)->bytes, dtype_name((DType)b.as.integer)) == 0;
         return STATUS_OK;
     }
     if (a.kind != b.kind) return STATUS_OK;

@@ -1,31 +1,77 @@
-// Strings: immutable UTF-8 on the collector's heap, measured and cut by code points.
+// Strings: immutable UTF-8 on the collector's heap, measured and cut by code points. Short ones lie
+// behind their head. Long ones lie in a store, which has room for more: a string made by appending
+// shares the store of the string it begins with.
 #include <string.h>
 
 #include "base/utf8.h"
 #include "value/heap.h"
 
-// Empty when there is no memory for it: then the program fails with the next statement.
-static String *new_string(size_t *length_in_out) {
-    size_t length = *length_in_out;
-    ASSERT(length < SIZE_MAX / 2);
-    String *string = heap_try_allocate_bytes(sizeof(String) + length + 1);
-    if (UNLIKELY(!string)) {
-        length = *length_in_out = 0;
-        string = heap_allocate_bytes(sizeof(String) + 1);
-    }
-    string->length = length;
-    string->codepoints = -1;
-    string->bytes[length] = '\0';
-    return string;
-}
+enum {
+    LONG_MIN_BYTES = 256, // shorter ones are copied, and searched for their code points
+    MARK_STEP = 16,       // code points from mark to mark
+    CHARACTERS = 0x800,   // code points of one or two bytes, which are made once
+};
+
+typedef struct Store {
+    size_t used, capacity;
+    char bytes[]; // the longest string that shares them ends with NUL
+} Store;
+
+// Marks are made at the first index into a string that is not ASCII: where in the bytes the code
+// points 0, MARK_STEP, 2 * MARK_STEP ... begin.
+typedef struct LongString {
+    String head;
+    Store *store;
+    size_t *marks;
+} LongString;
 
 static Value string_value(String *string) {
     return (Value){.kind = VALUE_STRING, .as.string = string};
 }
 
+static LongString *long_string(const String *string) {
+    return string->bytes == (const char *)(string + 1) ? NULL : (LongString *)(uintptr_t)string;
+}
+
+// With room for the bytes, which the caller fills in.
+static String *short_string(size_t length) {
+    String *string = heap_allocate_bytes(sizeof *string + length + 1);
+    char *bytes = (char *)(string + 1);
+    *string = (String){.length = length, .codepoints = -1, .bytes = bytes};
+    bytes[length] = '\0';
+    return string;
+}
+
+static Value store_string(Store *store, size_t length) {
+    LongString *string = heap_allocate(sizeof *string);
+    string->head = (String){.length = length, .codepoints = -1, .bytes = store->bytes};
+    string->store = store;
+    return string_value(&string->head);
+}
+
+static void store_append(Store *store, const char *bytes, size_t length) {
+    memcpy(store->bytes + store->used, bytes, length);
+    store->used += length;
+    store->bytes[store->used] = '\0';
+}
+
+// NULL when there is no memory for it: then the program fails with the next statement.
+static Store *store_new(const char *bytes, size_t length, size_t capacity) {
+    ASSERT(capacity >= length && capacity < SIZE_MAX / 2);
+    Store *store = heap_try_allocate_bytes(sizeof *store + capacity + 1);
+    if (UNLIKELY(!store)) return NULL;
+    *store = (Store){.capacity = capacity};
+    store_append(store, bytes, length);
+    return store;
+}
+
 Value value_string(const char *bytes, size_t length) {
-    String *string = new_string(&length);
-    if (length) memcpy(string->bytes, bytes, length);
+    if (length >= LONG_MIN_BYTES) {
+        Store *store = store_new(bytes, length, length);
+        return store ? store_string(store, length) : string_value(short_string(0));
+    }
+    String *string = short_string(length);
+    if (length) memcpy((char *)(string + 1), bytes, length);
     return string_value(string);
 }
 
@@ -33,38 +79,120 @@ Value value_cstring(const char *text) {
     return value_string(text, strlen(text));
 }
 
+const String *string_end(const String *string) {
+    // Bytes of its own are no change that a reader can tell.
+    if (LIKELY(string->bytes[string->length] == '\0')) return string;
+    LongString *shared = long_string(string);
+    Store *own = store_new(string->bytes, string->length, string->length);
+    if (UNLIKELY(!own)) {
+        static const char nothing[] = "";
+        shared->head = (String){.codepoints = 0, .bytes = nothing};
+        return string;
+    }
+    shared->store = own;
+    shared->head.bytes = own->bytes;
+    return string;
+}
+
+uint64_t string_hash(const String *string) {
+    if (string->hash) return string->hash;
+    uint64_t hash = 0xCBF29CE484222325u;
+    for (size_t i = 0; i < string->length; i++)
+        hash = (hash ^ (unsigned char)string->bytes[i]) * 0x100000001B3u;
+    // Remembered in place, like the count of code points.
+    return ((String *)(uintptr_t)string)->hash = hash ? hash : 1;
+}
+
 int64_t string_length(const String *string) {
     // The count is remembered in place: a cache that no reader can tell from an unchanging string.
     if (string->codepoints < 0)
-        ((String *)string)->codepoints = (int64_t)utf8_count(string->bytes, string->length);
+        ((String *)(uintptr_t)string)->codepoints =
+            (int64_t)utf8_count(string->bytes, string->length);
     return string->codepoints;
 }
 
-// Bytes that the first `count` code points of bytes[0..length) take.
-static size_t prefix_bytes(const char *bytes, size_t length, int64_t count) {
-    size_t at = 0;
+Value string_character(const char *bytes, size_t size) {
+    static String *made[CHARACTERS];
     uint32_t codepoint;
-    for (; count > 0 && at < length; count--) {
-        size_t size = utf8_decode(bytes + at, length - at, &codepoint);
-        at += size ? size : 1;
-    }
+    if (utf8_decode(bytes, size, &codepoint) != size || codepoint >= CHARACTERS)
+        return value_string(bytes, size);
+    if (!made[codepoint]) made[codepoint] = value_string(bytes, size).as.string;
+    return string_value(made[codepoint]);
+}
+
+static inline size_t character_size(const String *string, size_t at) {
+    if ((unsigned char)string->bytes[at] < 0x80) return 1;
+    uint32_t codepoint;
+    size_t size = utf8_decode(string->bytes + at, string->length - at, &codepoint);
+    return size ? size : 1;
+}
+
+// Where the code point lies that is `count` after the one at `at`.
+static size_t skip(const String *string, size_t at, int64_t count) {
+    for (; count > 0 && at < string->length; count--) at += character_size(string, at);
     return at;
+}
+
+// NULL when there is no memory for them.
+static const size_t *marks_of(LongString *string) {
+    if (string->marks) return string->marks;
+    size_t count = (size_t)string_length(&string->head) / MARK_STEP + 1, at = 0;
+    size_t *marks = heap_try_allocate_bytes(count * sizeof *marks);
+    if (UNLIKELY(!marks)) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        marks[i] = at;
+        at = skip(&string->head, at, MARK_STEP);
+    }
+    return string->marks = marks;
+}
+
+// Where a code point begins; the string is not ASCII.
+static size_t byte_of(const String *string, int64_t index) {
+    LongString *indexed = long_string(string);
+    const size_t *marks = indexed ? marks_of(indexed) : NULL;
+    if (!marks) return skip(string, 0, index);
+    return skip(string, marks[index / MARK_STEP], index % MARK_STEP);
 }
 
 Value string_slice(const String *string, int64_t start, int64_t count) {
     bool ascii = string_length(string) == (int64_t)string->length;
-    if (ascii) return value_string(string->bytes + start, (size_t)count);
-    size_t first = prefix_bytes(string->bytes, string->length, start);
-    size_t length = prefix_bytes(string->bytes + first, string->length - first, count);
-    return value_string(string->bytes + first, length);
+    size_t first = ascii ? (size_t)start : byte_of(string, start);
+    if (count == 1)
+        return string_character(string->bytes + first, ascii ? 1 : character_size(string, first));
+    size_t end = ascii                ? first + (size_t)count
+                 : count <= MARK_STEP ? skip(string, first, count)
+                                      : byte_of(string, start + count);
+    return value_string(string->bytes + first, end - first);
+}
+
+// The store of a, when what a ends with is the last that was written there and b has room behind it.
+static Store *store_with_room(const String *a, size_t more) {
+    LongString *begin = long_string(a);
+    Store *store = begin ? begin->store : NULL;
+    return store && a->bytes == store->bytes && a->length == store->used &&
+                   store->capacity - store->used >= more
+               ? store
+               : NULL;
+}
+
+static Value concat_long(const String *a, const String *b, size_t length) {
+    Store *store = store_with_room(a, b->length);
+    if (!store) {
+        // What grows by little is likely to grow again.
+        size_t spare = b->length < a->length ? length : 0;
+        store = store_new(a->bytes, a->length, length + spare);
+    }
+    if (UNLIKELY(!store)) return string_value(short_string(0));
+    store_append(store, b->bytes, b->length);
+    return store_string(store, length);
 }
 
 Value string_concat(const String *a, const String *b) {
     size_t length = a->length + b->length;
-    String *joined = new_string(&length);
-    if (length == 0) return string_value(joined);
-    memcpy(joined->bytes, a->bytes, a->length);
-    memcpy(joined->bytes + a->length, b->bytes, b->length);
+    if (length >= LONG_MIN_BYTES) return concat_long(a, b, length);
+    String *joined = short_string(length);
+    memcpy((char *)(joined + 1), a->bytes, a->length);
+    memcpy((char *)(joined + 1) + a->length, b->bytes, b->length);
     return string_value(joined);
 }
 

@@ -67,7 +67,8 @@ typedef struct Value {
 struct String {
     size_t length;      // bytes
     int64_t codepoints; // -1 until counted
-    char bytes[];       // NUL-terminated
+    uint64_t hash;      // 0 until a dictionary asked
+    const char *bytes;  // after them comes NUL, unless a longer string shares them (string_end)
 };
 
 struct Range {
@@ -141,9 +142,17 @@ void dict_clear(Dict *dict);
 Value dict_get_word(const Dict *dict, const char *key); // borrowed item or ABSENT
 void dict_set_word(Dict *dict, const char *key, Value item);
 
-// Strings by code points. Indexes are in range 0..string_length.
+// A NUL after the bytes, for functions of C. What a builtin is given (arguments, what value_to_string
+// reads, keys of dictionaries) has it already.
+const String *string_end(const String *string);
+uint64_t string_hash(const String *string);
+// One character, of `size` bytes.
+Value string_character(const char *bytes, size_t size);
+// Strings by code points. Indexes are in range 0..string_length. Each takes constant time, once the
+// string is known.
 int64_t string_length(const String *string);
 Value string_slice(const String *string, int64_t start, int64_t count);
+// Takes the time of b alone where a is long and was made by string_concat, too.
 Value string_concat(const String *a, const String *b);
 bool string_equals(const String *a, const String *b);
 int string_compare(const String *a, const String *b); // by code points, as memcmp orders UTF-8
