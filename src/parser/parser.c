@@ -36,12 +36,31 @@ void program_free(Program *program) {
     free(program);
 }
 
+// A token that cannot end a statement: the line after it goes on.
+static bool token_wants_more(TokenKind kind) {
+    switch (kind) {
+    case TOKEN_ELSE:
+    case TOKEN_IN:
+    case TOKEN_AND:
+    case TOKEN_OR:
+    case TOKEN_NOT:
+    case TOKEN_AS: return true;
+    case TOKEN_RIGHT_PAREN:
+    case TOKEN_RIGHT_BRACKET:
+    case TOKEN_RIGHT_BRACE:
+    case TOKEN_SEMICOLON:
+    case TOKEN_QUESTION: return false;
+    default: return kind >= TOKEN_ELLIPSIS; // the other symbols
+    }
+}
+
 bool parse_is_incomplete(const char *text, size_t length) {
     SourceFile file = {.name = "", .text = (char *)text, .length = (uint32_t)length, .base = 1};
     Arena arena = {0};
     DiagnosticList ignored = {0};
     TokenList tokens = lexer_read(&file, &arena, &ignored, 0);
-    bool incomplete = tokens.ends_open;
+    bool incomplete = tokens.ends_open ||
+                      (tokens.count > 1 && token_wants_more(tokens.items[tokens.count - 2].kind));
     VECTOR_FREE(&tokens);
     arena_free(&arena);
     return incomplete;

@@ -16,7 +16,8 @@ enum { SYNTAX_ERRORS_MAX = 20, NESTING_MAX = 1000, TREE_HEIGHT_MAX = 5000 };
 // whole. The caller frees it with program_free.
 Program *parse_program(const SourceFile *file, DiagnosticList *diagnostics);
 void program_free(Program *program);
-// True when the text ends inside an open bracket, string or comment: a REPL asks for more lines.
+// True when the text ends inside an open bracket, string or comment, or behind an operator: a REPL
+// asks for more lines.
 bool parse_is_incomplete(const char *text, size_t length);
 
 #endif

@@ -2,7 +2,6 @@
 // closed, so that many lines are edited and recalled as one; else line by line.
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -79,18 +78,12 @@ static int accept_line(int count, int key) {
     return rl_newline(count, key);
 }
 
-// While more of a paste waits to be read, drawing every letter would only cost time.
-static void redisplay(void) {
-    struct pollfd file = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (!rl_done && poll(&file, 1, 0) > 0) return;
-    rl_redisplay();
-}
-
 static void terminal_begin(Repl *repl) {
     rl_readline_name = "tl";
     rl_catch_signals = 0;
     rl_catch_sigwinch = 0;
-    rl_redisplay_function = redisplay;
+    // No rl_redisplay_function: with one, readline takes every terminal for one that can do
+    // nothing.
     rl_initialize();
     rl_bind_key('\r', accept_line);
     rl_bind_key('\n', accept_line);
@@ -98,13 +91,23 @@ static void terminal_begin(Repl *repl) {
     history_begin();
 }
 
+// Ctrl-G leaves a search or a count, and puts back the prompt and the line that stood there.
+static void leave_search(void) {
+    if (!RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH | RL_STATE_NUMERICARG)) return;
+    rl_execute_next(CTRL('G'));
+    rl_callback_read_char();
+}
+
+// What was typed stays on the screen, marked; the handler's removal goes to the row's start.
 static void abandon_line(void) {
+    leave_search();
     rl_point = rl_end;
     rl_redisplay();
+    fputs("^C", rl_outstream);
     rl_callback_sigcleanup();
     rl_callback_handler_remove();
-    fputs("^C\n", stdout);
-    fflush(stdout);
+    fputs("\n", rl_outstream);
+    fflush(rl_outstream);
 }
 
 static InputEvent terminal_read(const char *prompt, Text *unit) {

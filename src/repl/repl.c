@@ -78,6 +78,7 @@ static void keep_value(Repl *repl, Line *line, Value value) {
 
 void repl_show_failure(const Repl *repl, Status status) {
     if (status == STATUS_INTERRUPT) {
+        if (repl->interactive) putchar('\n'); // the terminal has shown ^C where the cursor was
         fflush(stdout);
         fputs("interrupted: variables are as they were before the line\n", stderr);
     } else {

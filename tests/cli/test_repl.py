@@ -1,121 +1,18 @@
 """The interactive session, driven as a person does: through a pseudo-terminal, and through a pipe."""
 import os
-import pty
-import re
-import select
 import signal
 import subprocess
-import tempfile
 import time
 import unittest
 from pathlib import Path
 
-from tl import ROOT, TL, run
-
-PROMPT = "tl> "
-LIMIT_S = 120
-# What a terminal would not show: escape sequences, and the bell.
-INVISIBLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|\x07")
-
-
-class Terminal:
-    """tl repl behind a pseudo-terminal."""
-
-    def __init__(self, *arguments, env=None, folder=None):
-        self.folder = folder or tempfile.mkdtemp()
-        environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "HOME": str(self.folder),
-                       "INPUTRC": "/dev/null", "TL_MEMORY_CHECK": "strict", "COLUMNS": "200",
-                       "LINES": "50", **(env or {})}
-        environment.pop("TL_HISTORY", None)
-        self.pid, self.file = pty.fork()
-        if self.pid == 0:
-            os.chdir(self.folder)
-            os.execve(TL, [TL, *arguments], environment)
-        self.raw = b""
-        self.status = None
-        self.wait_prompt()
-
-    def read(self, timeout):
-        if not select.select([self.file], [], [], timeout)[0]:
-            return False
-        try:
-            piece = os.read(self.file, 65536)
-        except OSError:
-            piece = b""
-        self.raw += piece
-        return bool(piece)
-
-    def text(self):
-        return INVISIBLE.sub("", self.raw.decode(errors="replace")).replace("\r", "")
-
-    def wait_text(self, wanted, limit=LIMIT_S):
-        end = time.time() + limit
-        while wanted not in self.text():
-            if time.time() > end or (not self.read(1) and self.over()):
-                raise AssertionError(f"{wanted!r} did not come; the terminal shows {self.text()!r}")
-        return self.text()
-
-    def over(self):
-        if self.status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.status = os.waitstatus_to_exitcode(status)
-        return self.status is not None
-
-    def wait_prompt(self, limit=LIMIT_S):
-        end = time.time() + limit
-        while not self.text().endswith("\n" + PROMPT):
-            if not self.read(1) and (self.over() or time.time() > end):
-                raise AssertionError(f"no prompt; the terminal shows {self.text()!r}")
-        return self.text()
-
-    def send(self, keys):
-        data = keys.encode() if isinstance(keys, str) else keys
-        while data:
-            ready = select.select([self.file], [self.file], [], 10)
-            if ready[0]:
-                self.read(0)
-            if ready[1]:
-                data = data[os.write(self.file, data[:512]):]
-
-    def line(self, text, limit=LIMIT_S):
-        """Enters a line; what it printed until the next prompt, its echo left out."""
-        self.raw = b""
-        self.send(text + "\r")
-        shown = self.wait_prompt(limit)[:-len(PROMPT)]
-        return shown.split("\n", 1)[1] if "\n" in shown else shown
-
-    def finish(self, keys="\x04"):
-        """Ctrl-D (or other keys); what was shown after them, and the exit status."""
-        self.raw = b""
-        self.send(keys)
-        end = time.time() + LIMIT_S
-        while self.read(1) or not self.over():
-            if time.time() > end:
-                self.close()
-                raise AssertionError(f"it does not end; the terminal shows {self.text()!r}")
-        os.close(self.file)
-        self.file = None
-        return self.text(), self.status
-
-    def resident_kb(self):
-        for row in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if row.startswith("VmRSS"):
-                return int(row.split()[1])
-
-    def close(self):
-        if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.status = -9
-        if self.file is not None:
-            os.close(self.file)
-            self.file = None
+from terminal import LIMIT_S, Terminal
+from tl import TL, run
 
 
 class Session(unittest.TestCase):
     def open(self, *arguments, **more):
-        terminal = Terminal(*(arguments or ("repl",)), **more)
+        terminal = Terminal(*(arguments or ("repl",)), **{"columns": 200, **more})
         self.addCleanup(terminal.close)
         return terminal
 
@@ -275,16 +172,13 @@ class Session(unittest.TestCase):
         t = self.open()
         t.send("y = (1 +")
         t.wait_text("y = (1 +")
-        t.raw = b""
         t.send("\x03")
-        self.assertIn("^C", t.wait_prompt())
+        t.wait_rows("tl> y = (1 +^C\ntl>")
         self.assertEqual(t.line("2 + 2"), "4\n")
-        for line in ("fn f() {", "  1"):
-            t.send(line + "\r")
-            t.wait_text(line + "^J")  # how a terminal that cannot go up shows a new line
-        t.raw = b""
+        t.send("fn f() {\r  1\r")
+        t.wait_rows("tl> fn f() {\n  1")
         t.send("\x03")
-        t.wait_prompt()
+        t.wait_rows("tl> fn f() {\n  1\n^C\ntl>")
         self.assertIn("unknown function `f`", t.line("f()"))
         self.finish_clean(t)
 
@@ -533,8 +427,10 @@ class Session(unittest.TestCase):
     def test_memory_in_the_prompt(self):
         t = self.open()
         t.line("x = ones([1000, 1000])")
-        self.assertRegex(t.line(":set mem on"), r"^\[live 3.81 MB, cached .*, peak .*\]\n$")
-        self.assertNotIn("live", t.line(":set mem off"))
+        t.line(":set mem on")
+        self.assertRegex("\n".join(t.rows()[-2:]), r"^\[live 3.81 MB, cached .*, peak .*\]\ntl>$")
+        t.line(":set mem off")
+        self.assertEqual(t.rows()[-2:], ["tl> :set mem off", "tl>"])
         self.assertIn("there is no setting", t.line(":set colour on"))
         self.finish_clean(t)
 
@@ -570,8 +466,8 @@ class Session(unittest.TestCase):
 
 class Pipe(unittest.TestCase):
     def test_lines_from_a_pipe(self):
-        result = run("repl", stdin=b"x = [1, 2]\nx\nfn f(\na) {\na + 1 }\nf(1)\nnothing\nx * 2")
-        self.assertEqual(result.out, "int64[2] on cpu\n[1 2]\n2\nint64[2] on cpu\n[2 4]\n")
+        result = run("repl", stdin=b"x = [1, 2]\nx\nfn f(\na) {\na + 1 }\nf(1) *\n3\nnothing\nx * 2")
+        self.assertEqual(result.out, "int64[2] on cpu\n[1 2]\n6\nint64[2] on cpu\n[2 4]\n")
         self.assertIn("unknown name `nothing`", result.err)
         self.assertNotIn("\x1b", result.out + result.err)
         self.assertEqual(result.status, 0)

@@ -299,10 +299,12 @@ static void test_incomplete(void **state) {
     static const struct {
         const char *text;
         bool incomplete;
-    } rows[] = {{"", false},         {"f(1", true},    {"f(1)", false}, {"fn f() {", true},
-                {"\"abc", true},     {"/* a", true},   {"f\"{x", true}, {"f\"a", true},
-                {"x = [1,\n", true}, {"\"(\"", false}, {"// (", false}, {"f(]", true},
-                {"}", false}};
+    } rows[] = {{"", false},         {"f(1", true},     {"f(1)", false},   {"fn f() {", true},
+                {"\"abc", true},     {"/* a", true},    {"f\"{x", true},   {"f\"a", true},
+                {"x = [1,\n", true}, {"\"(\"", false},  {"// (", false},   {"f(]", true},
+                {"}", false},        {"1 +", true},     {"x =\n", true},   {"1 + // one", true},
+                {"f(1).", true},     {"not", true},     {"x as", true},    {"1;", false},
+                {"0..", true},       {"x = 1.", false}, {"return", false}, {"{ } else", true}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (parse_is_incomplete(rows[i].text, strlen(rows[i].text)) != rows[i].incomplete)
             fail_msg("%s", rows[i].text);

@@ -1,0 +1,140 @@
+"""The REPL on a terminal: screens as a person sees them, at 80 and at 200 columns."""
+import unittest
+
+from terminal import Terminal
+
+WIDTHS = (80, 200)
+GREETING = ":help shows the commands"
+
+
+class Screens(unittest.TestCase):
+    def open(self, columns, **more):
+        terminal = Terminal("repl", columns=columns, **more)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def assert_rows(self, terminal, *rows):
+        """What stands below the greeting."""
+        def below():
+            shown = terminal.shown()
+            first = next((i for i, row in enumerate(shown) if GREETING in row), -1)
+            return shown[first + 1:]
+        try:
+            terminal.wait(lambda: below() == list(rows), "the screen", 20)
+        except AssertionError:
+            self.assertEqual(below(), list(rows))
+
+    def every_width(self, **more):
+        for columns in WIDTHS:
+            with self.subTest(columns=columns):
+                yield self.open(columns, **more)
+
+    def test_many_lines_are_edited_as_one(self):
+        for t in self.every_width():
+            t.send("fn area(w,\r        h) {\r    w * h\r}")
+            self.assert_rows(t, "tl> fn area(w,", "        h) {", "    w * h", "}")
+            t.send("\x02\x02 + 1")  # two to the left: behind the h
+            rows = ["tl> fn area(w,", "        h) {", "    w * h + 1", "}"]
+            self.assert_rows(t, *rows)
+            self.assertEqual(t.cursor(), (13, 3))
+            t.send("\r")
+            self.assert_rows(t, *rows, "tl>")
+            self.assertEqual(t.line("area(3, 4)"), "13\n")
+
+    def test_recall_shows_all_lines(self):
+        for t in self.every_width():
+            t.line("fn f(a) {\r  a + 1\r}")
+            t.line("f(1)")
+            t.send("\x1b[A\x1b[A")
+            unit = ["tl> fn f(a) {", "  a + 1", "}"]
+            self.assert_rows(t, *unit, "tl> f(1)", "2", *unit)
+            self.assertEqual(t.cursor(), (1, 8))
+            t.send("\x02\x02\x7f2\r")  # behind the 1: 2 in its place
+            unit[1] = "  a + 2"
+            t.wait_prompt()
+            t.line("f(1)")
+            self.assert_rows(t, "tl> fn f(a) {", "  a + 1", "}", "tl> f(1)", "2", *unit, "tl> f(1)", "3", "tl>")
+
+    def test_a_paste_is_one_input(self):
+        script = "let k = 3\nmain {\n    print(twice(k))\n}\nfn twice(a) {\n    a * 2\n}\n"
+        for t in self.every_width():
+            t.paste(script)
+            pasted = script.splitlines()
+            pasted[0] = "tl> " + pasted[0]
+            self.assert_rows(t, *pasted)
+            t.send("\r")
+            self.assert_rows(t, *pasted, "6", "tl>")
+            t.send("\x1b[A")
+            self.assert_rows(t, *pasted, "6", *pasted)
+
+    def test_long_lines_wrap(self):
+        terms = " + ".join(f"{i:03}" for i in range(60))
+        for t in self.every_width():
+            t.send(terms)
+            line, width = "tl> " + terms, t.screen.columns
+            wrapped = [line[at:at + width].rstrip() for at in range(0, len(line), width)]
+            self.assertGreater(len(wrapped), 1)
+            self.assert_rows(t, *wrapped)
+            t.send("\r")
+            self.assert_rows(t, *wrapped, str(sum(range(60))), "tl>")
+
+    def test_ctrl_l_clears_the_screen(self):
+        for t in self.every_width():
+            t.line("1 + 1")
+            t.send("fn f(a) {\r  a")
+            t.settle()
+            t.send("\x0c")
+            t.wait(lambda: t.rows() == ["tl> fn f(a) {", "  a"], "a clear screen")
+            self.assertEqual(t.cursor(), (3, 1))
+
+    def test_ctrl_c_leaves_what_was_typed(self):
+        for t in self.every_width():
+            t.send("fn f(a) {\r  a + 1\r}\x1b[D\x01\x02")
+            t.settle()
+            t.send("\x03")
+            self.assert_rows(t, "tl> fn f(a) {", "  a + 1", "}^C", "tl>")
+
+    def test_ctrl_c_in_a_search_leaves_nothing_of_it(self):
+        for t in self.every_width():
+            t.line("fn f(a) {\r  a + 1\r}")
+            t.send("abc\x12fn")
+            unit = ["fn f(a) {", "  a + 1", "}"]
+            before = ["tl> " + unit[0], *unit[1:]]
+            self.assert_rows(t, *before, "(reverse-i-search)`fn': " + unit[0], *unit[1:])
+            t.send("\x03")
+            self.assert_rows(t, *before, "tl> abc^C", "tl>")
+            t.send("\x1b5")
+            self.assert_rows(t, *before, "tl> abc^C", "(arg: 5)")
+            t.send("\x03")
+            self.assert_rows(t, *before, "tl> abc^C", "tl> ^C", "tl>")
+
+    def test_ctrl_c_in_a_kernel(self):
+        for t in self.every_width():
+            t.line("a = rand([300, 300]); x = 1")
+            t.raw = b""
+            line = 'x = 2; eprint("be" "gins"); loop { a = a @ a * 0.001 }'.replace('" "', '" + "')
+            t.send(line + "\r")
+            t.wait_text("begins")
+            t.send("\x03")
+            interrupted = "interrupted: variables are as they were before the line"
+            self.assert_rows(t, "tl> a = rand([300, 300]); x = 1", "tl> " + line, "begins", "^C", interrupted, "tl>")
+            self.assertEqual(t.line("x"), "1\n")
+
+    def test_an_operator_at_the_end_goes_on(self):
+        for t in self.every_width():
+            t.send("1 +\r2\r")
+            self.assert_rows(t, "tl> 1 +", "2", "3", "tl>")
+
+    def test_another_size_of_the_terminal(self):
+        t = self.open(80)
+        terms = " + ".join(f"{i:03}" for i in range(30))
+        t.send(terms)
+        t.settle()
+        t.resize(200, 40)
+        t.settle()
+        t.send("\x0c")
+        t.wait(lambda: t.rows() == ["tl> " + terms], "one row")
+
+
+if __name__ == "__main__":
+    unittest.main()
