@@ -51,9 +51,10 @@ _tl() {
     else
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose' ;;
+        repl) words='--device --memory-check --seed --quiet --verbose' ;;
         check) words='--json' ;;
-        test) words='--filter --device --memory-check --seed --quiet --verbose' ;;
-        bench) words='--device --memory-check --seed --quiet --verbose' ;;
+        test) words='--device --memory-check --seed --quiet --verbose --filter' ;;
+        bench) words='--device --memory-check --seed --quiet --verbose --filter' ;;
         fmt) words='--check' ;;
         esac
         [[ $current == -* ]] || words=

@@ -38,12 +38,16 @@ typedef struct Command {
 extern const Command commands[];
 extern const int command_count;
 
-// The options that every command that runs programs takes.
+// An option, and the commands that take it, as words with spaces between.
 typedef struct OptionHelp {
-    const char *name, *argument, *summary; // argument: "" for none
+    const char *name, *argument, *commands, *summary; // argument: "" for none
 } OptionHelp;
 extern const OptionHelp option_help[];
 extern const size_t option_help_count;
+bool option_is_of(const OptionHelp *option, const Command *command);
+void option_append_head(Text *out, const OptionHelp *option); // "--seed N"
+// What `tl COMMAND --help` prints: usage, summary, options. Returns EXIT_SUCCESS_STATUS.
+int help_show_command(const Command *command);
 
 int command_run(const Command *command, int count, char **arguments);
 int command_check(const Command *command, int count, char **arguments);

@@ -1,5 +1,5 @@
-// Completions for bash and zsh: the commands, the options that their usage names, the builtins that
-// have a page, and files.
+// Completions for bash and zsh: the commands, their options, the builtins that have a page, and
+// files.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,26 +7,10 @@
 #include "catalog/catalog.h"
 #include "main/command.h"
 
-// The options that a usage line shows, as "[--check]", each followed by a space.
-static void append_usage_options(Text *out, const char *usage) {
-    for (const char *at = usage; (at = strstr(at, "[--")) != NULL;) {
-        at++;
-        size_t length = strcspn(at, " =]");
-        text_append(out, at, length);
-        text_append_char(out, ' ');
-        at += length;
-    }
-}
-
-static bool runs_programs(const Command *command) {
-    return command->run == command_run || command->run == command_test;
-}
-
 static void options_of(Text *out, const Command *command) {
-    append_usage_options(out, command->usage);
-    for (size_t i = 0; runs_programs(command) && i < option_help_count; i++)
-        text_format(out, "%s ", option_help[i].name);
-    if (out->length > 0) out->bytes[--out->length] = '\0';
+    for (size_t i = 0; i < option_help_count; i++)
+        if (option_is_of(&option_help[i], command))
+            text_format(out, "%s%s", out->length > 0 ? " " : "", option_help[i].name);
 }
 
 static int compare_names(const void *a, const void *b) {

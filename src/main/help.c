@@ -6,26 +6,60 @@
 #include "catalog/catalog.h"
 #include "main/command.h"
 
+#define RUNNERS "run repl test bench"
+
 const OptionHelp option_help[] = {
-    {"--device", "NAME", "where new tensors are made"},
-    {"--memory-check", "[=strict]",
+    {"--device", "NAME", RUNNERS, "where new tensors are made"},
+    {"--memory-check", "[=strict]", RUNNERS,
      "print the memory report at exit; strict: exit status 3 on a leak"},
-    {"--seed", "N", "begin the random numbers with N"},
-    {"--quiet", "", "fewer messages"},
-    {"--verbose", "", "say which seed a run uses"},
+    {"--seed", "N", RUNNERS, "begin the random numbers with N"},
+    {"--quiet", "", RUNNERS, "fewer messages"},
+    {"--verbose", "", RUNNERS, "say which seed a run uses"},
+    {"--filter", "TEXT", "test bench", "run only blocks with TEXT in their name"},
+    {"--json", "", "check", "print the mistakes as JSON"},
+    {"--check", "", "fmt", "change nothing: list what would change, with exit status 1"},
 };
 const size_t option_help_count = sizeof option_help / sizeof *option_help;
+
+bool option_is_of(const OptionHelp *option, const Command *command) {
+    size_t length = strlen(command->name);
+    for (const char *at = option->commands; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && memcmp(at, command->name, length) == 0) return true;
+    return false;
+}
+
+void option_append_head(Text *out, const OptionHelp *option) {
+    bool word = isupper((unsigned char)option->argument[0]);
+    text_format(out, "%s%s%s", option->name, word ? " " : "", option->argument);
+}
+
+static void show_option(const OptionHelp *option) {
+    Text head = {0};
+    option_append_head(&head, option);
+    printf("  %-24s %s\n", text_get(&head), option->summary);
+    text_free(&head);
+}
+
+int help_show_command(const Command *command) {
+    printf("usage: %s\n%s\n", command->usage, command->summary);
+    bool any = false;
+    for (size_t i = 0; i < option_help_count; i++) {
+        if (!option_is_of(&option_help[i], command)) continue;
+        if (!any) printf("\noptions:\n");
+        show_option(&option_help[i]);
+        any = true;
+    }
+    return EXIT_SUCCESS_STATUS;
+}
 
 static void overview(void) {
     printf("tl: tensors, neural networks and language models in small scripts\n\n");
     for (int i = 0; i < command_count; i++)
         printf("  %-44s %s\n", commands[i].usage, commands[i].summary);
-    printf("\noptions:");
+    printf("\noptions:\n");
     for (size_t i = 0; i < option_help_count; i++)
-        printf("%s%s%s%s", i ? "  " : " ", option_help[i].name,
-               isupper((unsigned char)option_help[i].argument[0]) ? " " : "",
-               option_help[i].argument);
-    printf("\n");
+        if (option_is_of(&option_help[i], &commands[0])) show_option(&option_help[i]);
+    printf("\ntl COMMAND --help shows those of a command.\n");
     printf("%zu builtins have a page: tl help softmax\n", catalog_count());
 }
 

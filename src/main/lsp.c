@@ -10,7 +10,10 @@
 static bool write_whole(const Text *text) {
     for (size_t at = 0; at < text->length;) {
         ssize_t count = write(STDOUT_FILENO, text->bytes + at, text->length - at);
-        if (count < 0 && errno != EINTR) return false;
+        if (count < 0 && errno != EINTR) {
+            fail(STATUS_IO, "cannot write the output: %s", strerror(errno));
+            return false;
+        }
         if (count > 0) at += (size_t)count;
     }
     return true;
@@ -24,16 +27,16 @@ int command_lsp(const Command *command, int count, char **arguments) {
     Server *server = server_new();
     Text out = {0};
     char *chunk = memory_allocate(CHUNK_BYTES);
-    bool more = true;
-    while (more) {
+    bool more = true, written = true;
+    while (more && written) {
         ssize_t length = read(STDIN_FILENO, chunk, CHUNK_BYTES);
         if (length < 0 && errno == EINTR) continue;
         if (length <= 0) break;
-        more = server_feed(server, chunk, (size_t)length, &out) && write_whole(&out);
+        more = server_feed(server, chunk, (size_t)length, &out);
+        written = write_whole(&out);
         text_clear(&out);
     }
-    write_whole(&out);
-    int status = server_exit_status(server);
+    int status = written ? server_exit_status(server) : report_current_error();
     free(chunk);
     text_free(&out);
     server_free(server);

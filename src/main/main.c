@@ -1,5 +1,8 @@
 // tl: finds the subcommand and runs it. Knows nothing of the language.
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,28 +39,62 @@ static const char *command_meant(const char *word) {
     return catalog_nearest(word, names, (size_t)command_count);
 }
 
-static int dispatch(int argc, char **argv) {
-    if (argc < 2 && isatty(STDIN_FILENO)) return command_repl(command_find("repl"), 0, NULL);
-    if (argc < 2) {
-        command_help(NULL, 0, NULL);
-        return EXIT_USAGE;
-    }
-    const char *word = argv[1];
+// Only options, or nothing: a program on standard input, or a person there.
+static int run_standard_input(int count, char **arguments) {
+    if (isatty(STDIN_FILENO)) return command_repl(command_find("repl"), count, arguments);
+    char **words = memory_allocate(((size_t)count + 1) * sizeof *words);
+    for (int i = 0; i < count; i++) words[i] = arguments[i];
+    words[count] = (char *)"-";
+    int status = command_run(&commands[0], count + 1, words);
+    free(words);
+    return status;
+}
+
+static bool only_options(int count, char **arguments) {
+    CommandLine line = {0};
+    int index = 0;
+    while (index < count && option_read(&line, arguments, count, &index)) continue;
+    return index == count;
+}
+
+// `--help` before any other word than options: behind a file it is the script's.
+static bool asks_for_help(int count, char **arguments) {
+    for (int i = 0; i < count && arguments[i][0] == '-'; i++)
+        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) return true;
+    return false;
+}
+
+static int dispatch(int count, char **arguments) {
+    if (only_options(count, arguments)) return run_standard_input(count, arguments);
+    const char *word = arguments[0];
     if (strcmp(word, "--version") == 0) word = "version";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) word = "help";
     const Command *command = command_find(word);
-    if (command) return command->run(command, argc - 2, argv + 2);
+    if (command && asks_for_help(count - 1, arguments + 1)) return help_show_command(command);
+    if (command) return command->run(command, count - 1, arguments + 1);
     const char *meant = command_meant(word);
     if (meant)
         return usage_error(command_find(meant),
                            "there is no file and no command %s; did you mean tl %s?", word, meant);
-    return command_run(&commands[0], argc - 1, argv + 1);
+    return command_run(&commands[0], count, arguments);
+}
+
+// Output that was lost, on a full disk say, must not look like success.
+static int finish_output(int status) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fail(STATUS_IO, "cannot write the output: %s",
+         errno ? strerror(errno) : "a part of it is lost");
+    (void)report_current_error();
+    return status == EXIT_SUCCESS_STATUS ? EXIT_FAILED : status;
 }
 
 int main(int argc, char **argv) {
+    // A reader that has gone ends the program without a word, whatever the parent process ignores.
+    signal(SIGPIPE, SIG_DFL);
     if (device_settings_refusals() != STATUS_OK) return report_current_error();
     memory_set_alarm(NULL);
-    int status = dispatch(argc, argv);
+    int status = finish_output(dispatch(argc - 1, argv + 1));
     // Memory was refused where no statement followed: reading and checking, or the end itself.
     if (memory_exhausted() == STATUS_OK) return status;
     (void)report_current_error();

@@ -1,5 +1,4 @@
 // The man page tl(1): what stands in the tables of commands and options, and what they do not say.
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,8 +80,7 @@ void manual_print(void) {
     for (size_t i = 0; i < option_help_count; i++) {
         const OptionHelp *option = &option_help[i];
         Text entry = {0};
-        bool word = isupper((unsigned char)option->argument[0]);
-        text_format(&entry, "%s%s%s", option->name, word ? " " : "", option->argument);
+        option_append_head(&entry, option);
         print_entry(text_get(&entry), option->summary);
         text_free(&entry);
     }

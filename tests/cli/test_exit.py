@@ -167,6 +167,62 @@ class CommandLine(unittest.TestCase):
         result = run_code("let x = ones([3])", options=["--memory-check"])
         self.assertEqual(result.out, "")
 
+    # --- output that cannot be written
+
+    ENDS = [["run", "a.tl"], ["test", "a.tl"], ["bench", "a.tl"], ["-e", "print(1)"], ["-e", "print(1); exit(0)"], [],
+            ["repl"], ["fmt"], ["fmt", "--check", "b.tl"], ["check", "--json", "a.tl"], ["devices"], ["version"],
+            ["help"], ["help", "sum"], ["help", "--reference"], ["help", "--man"], ["run", "--help"], ["lsp"]]
+    REQUEST = b'Content-Length: 58\r\n\r\n{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}'
+
+    def end_with(self, arguments, stdout, **more):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "a.tl").write_text('print(1)\ntest one { }\nbench two { }\n')
+            Path(folder, "b.tl").write_text("x=1")
+            stdin = self.REQUEST if arguments == ["lsp"] else b"print(1)\n"
+            return subprocess.run([TL, *arguments], cwd=folder, input=stdin, stdout=stdout, stderr=subprocess.PIPE,
+                                  timeout=120, env={**os.environ, "NO_COLOR": "1", "TL_MEMORY_CHECK": "0"}, **more)
+
+    def test_a_full_disk_is_a_failure(self):
+        for arguments in self.ENDS:
+            with self.subTest(arguments), open("/dev/full", "wb") as full:
+                result = self.end_with(arguments, full)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(b"error[io]: cannot write the output: ", result.stderr)
+        with open("/dev/full", "wb") as full:
+            self.assertEqual(self.end_with(["-e", "print(1); exit(7)"], full).returncode, 7)
+
+    def test_a_failed_print_can_be_caught(self):
+        code = 'try { for i in 0..100000 { print(i) } } catch e { eprint("caught {}", e.message); exit(0) }'
+        with open("/dev/full", "wb") as full:
+            result = self.end_with(["-e", code], full)
+        self.assertIn(b"caught cannot write the output: No space left on device\n", result.stderr)
+
+    def test_a_reader_that_has_gone_is_silent(self):
+        """Also where the parent process ignores the signal."""
+        for handler in (signal.SIG_DFL, signal.SIG_IGN):
+            for arguments in [*self.ENDS, ["-e", "loop { print(1) }"]]:
+                with self.subTest(arguments):
+                    reading, writing = os.pipe()
+                    os.close(reading)
+                    try:
+                        result = self.end_with(arguments, writing, restore_signals=False,
+                                               preexec_fn=lambda: signal.signal(signal.SIGPIPE, handler))
+                    finally:
+                        os.close(writing)
+                    self.assertEqual((result.returncode, result.stderr), (-signal.SIGPIPE, b""))
+
+    def test_every_command_has_help(self):
+        for name in ("run", "repl", "check", "test", "bench", "fmt", "lsp", "devices", "help", "version"):
+            for option in ("--help", "-h"):
+                result = run(name, option)
+                self.assertEqual((result.status, result.err), (0, ""))
+                self.assertTrue(result.out.startswith(f"usage: tl {name}"), result.out)
+        shown = run("check", "--json", "--help").out
+        self.assertIn("--json", shown)
+        self.assertNotIn("--seed", shown)
+        self.assertIn("--filter TEXT", run("test", "--help").out)
+        self.assertEqual(run_code("print(args())", "--help").out, '["--help"]\n')
+
 
 if __name__ == "__main__":
     unittest.main()

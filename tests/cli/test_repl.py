@@ -26,6 +26,11 @@ class Session(unittest.TestCase):
 
     # --- values
 
+    def test_plain_tl_with_options_on_a_terminal(self):
+        t = self.open("--seed", "1")
+        self.assertEqual(t.line("1 + 1"), "2\n")
+        self.finish_clean(t)
+
     def test_a_session(self):
         t = self.open()
         self.assertEqual(t.line("x = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"), "")
@@ -45,8 +50,7 @@ class Session(unittest.TestCase):
         self.finish_clean(t)
 
     def test_plain_tl_on_a_terminal(self):
-        terminal = Terminal.__new__(Terminal)
-        terminal.__init__()
+        terminal = Terminal()
         self.addCleanup(terminal.close)
         self.assertEqual(terminal.line("2 ** 10"), "1024\n")
         self.finish_clean(terminal)
@@ -504,8 +508,13 @@ class Pipe(unittest.TestCase):
         self.assertIn("error[syntax]", result.err)
         self.assertEqual(result.status, 0)
 
-    def test_without_a_terminal_a_file_is_needed(self):
-        self.assertEqual(run().status, 2)
+    def test_plain_tl_runs_standard_input(self):
+        program = b"fn last() { print(twice(2)) }\nfn twice(a) { a * 2 }\nlast()\n1 + 1\n"
+        for arguments in ([], ["--seed", "1"]):
+            result = run(*arguments, stdin=program)
+            self.assertEqual((result.out, result.status), ("4\n", 0), result.err)
+        self.assertEqual(run(stdin=b"error(\"no\")").status, 1)
+        self.assertEqual((run().out, run().status), ("", 0))
 
     def test_wrong_options(self):
         result = run("repl", "file.tl")
