@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/output.h"
 #include "base/source.h"
 
 enum { RESERVE_BYTES = 4 * 1024 * 1024 };
@@ -53,7 +54,7 @@ Status memory_exhausted(void) {
 }
 
 _Noreturn void memory_end(size_t bytes) {
-    fflush(stdout);
+    output_flush();
     fprintf(stderr, "error[memory]: out of memory: the system refused %zu bytes\n", bytes);
     SourcePlace place = source_find(origin_current.at);
     if (place.file) fprintf(stderr, " --> %s:%d:%d\n", place.file->name, place.line, place.column);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/diagnostic.h"
+#include "base/output.h"
 #include "base/source.h"
 #include "device/settings.h"
 #include "device/work.h"
@@ -134,7 +135,7 @@ static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y) 
                              .help = "reshape one of them, or say broadcast_to(...) if it is meant",
                              .span = {origin_current.at, origin_current.at + 1}};
     diagnostic_render(&text, &diagnostic, diagnostic_color());
-    fflush(stdout);
+    output_flush();
     fputs(text_get(&text), stderr);
     text_free(&message);
     text_free(&text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/diagnostic.h"
+#include "base/output.h"
 #include "eval/annotations.h"
 #include "eval/declared.h"
 #include "eval/invoke.h"
@@ -194,7 +195,7 @@ static void report_drop_error(const Instance *instance) {
     text_format(&note, "in drop of %s: %s", instance->type->name, diagnostic.message);
     diagnostic.message = text_get(&note);
     diagnostic_render(&text, &diagnostic, diagnostic_color());
-    fflush(stdout);
+    output_flush();
     fputs(text_get(&text), stderr);
     text_free(&text);
     text_free(&note);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "eval/state.h"
 
 void trace_clear(Interp *interp) {
@@ -68,7 +69,7 @@ void failure_show(const Interp *interp) {
     diagnostic.trace = interp_trace(interp, &diagnostic.trace_count);
     Text text = {0};
     diagnostic_render(&text, &diagnostic, diagnostic_color());
-    fflush(stdout);
+    output_flush();
     fputs(text_get(&text), stderr);
     text_free(&text);
 }

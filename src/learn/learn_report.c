@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "learn/learn.h"
 
 enum { BAR_CELLS = 24 };
@@ -64,7 +65,7 @@ static void append_epoch(const LearnRun *run, Text *text) {
 static void show_bar(const LearnRun *run, const Text *words) {
     int columns = columns_of_terminal(), left = columns - (int)words->length - 3;
     int cells = left > BAR_CELLS ? BAR_CELLS : left;
-    fflush(stdout);
+    output_flush();
     fputs("\r\033[K", stderr);
     if (run->epochs > 0 && cells > 2) {
         int filled = (int)((double)run->done / (double)run->epochs * cells);
@@ -117,7 +118,7 @@ static void print_epoch(const LearnRun *run, double loss, double norm, double ra
         printf("  validation %s  best %s", learn_number(run->judged).text,
                learn_number(run->best).text);
     printf("\n");
-    fflush(stdout);
+    output_flush();
 }
 
 void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
@@ -190,7 +191,7 @@ static void report_place(size_t first) {
 }
 
 void learn_report_unreached(bool show) {
-    fflush(stdout);
+    output_flush();
     for (size_t i = 0; show && i < unreached.count; i++) report_place(i);
     VECTOR_FREE(&unreached);
 }
@@ -201,7 +202,7 @@ static const char *plural(int64_t count) {
 
 static void note_block(const LearnRun *run, const char *words) {
     SourcePlace place = source_find(run->code->head.span.begin);
-    fflush(stdout);
+    output_flush();
     fputs("note: the learn block", stderr);
     if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
     fprintf(stderr, " %s\n", words);
@@ -237,7 +238,7 @@ static void print_end(const LearnRun *run) {
     if (run->patience > 0 && run->best_epoch > 0)
         printf("; epoch %lld restored", (long long)run->best_epoch);
     printf("\n");
-    fflush(stdout);
+    output_flush();
 }
 
 void learn_report_end(LearnRun *run) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/utf8.h"
 #include "eval/state.h"
 #include "learn/learn.h"
@@ -32,7 +33,7 @@ static Status print_values(const BuiltinCall *call, const char *separator, Text 
 Status output_write(FILE *stream, const Text *text) {
     if (learn_muted) return STATUS_OK;
     learn_progress_clear();
-    if (stream == stderr) fflush(stdout);
+    if (stream == stderr) output_flush();
     errno = 0;
     if (fwrite(text_get(text), 1, text->length, stream) == text->length && !ferror(stream))
         return STATUS_OK;
@@ -132,7 +133,7 @@ Value builtin_input(BuiltinCall *call) {
     Value prompt = call->arguments[0], fallback = call->arguments[1];
     if (prompt.kind == VALUE_STRING)
         fwrite(prompt.as.string->bytes, 1, prompt.as.string->length, stdout);
-    fflush(stdout);
+    output_flush();
     while (!line_is_ready()) {
         bool got;
         TRY_VALUE(read_more(&got));

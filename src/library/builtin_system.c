@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/output.h"
 #include "device/buffer.h"
 #include "eval/state.h"
 #include "tensor/random.h"
@@ -142,7 +143,7 @@ Value builtin_memory_report(BuiltinCall *call) {
     TRY_VALUE(device_default(&device));
     Text report = {0};
     memory_report(device, &report);
-    fflush(stdout);
+    output_flush();
     fwrite(text_get(&report), 1, report.length, stderr);
     text_free(&report);
     return value_none();

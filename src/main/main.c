@@ -1,11 +1,11 @@
 // tl: finds the subcommand and runs it. Knows nothing of the language.
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "catalog/catalog.h"
 #include "device/settings.h"
 #include "main/command.h"
@@ -81,10 +81,7 @@ static int dispatch(int count, char **arguments) {
 
 // Output that was lost, on a full disk say, must not look like success.
 static int finish_output(int status) {
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-    fail(STATUS_IO, "cannot write the output: %s",
-         errno ? strerror(errno) : "a part of it is lost");
+    if (output_finish() == STATUS_OK) return status;
     (void)report_current_error();
     return status == EXIT_SUCCESS_STATUS ? EXIT_FAILED : status;
 }

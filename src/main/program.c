@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "device/buffer.h"
 #include "device/settings.h"
 #include "main/command.h"
@@ -72,7 +73,7 @@ static int memory_account(int status) {
     if (!device) return status;
     Text text = {0};
     uint64_t leaked_buffers = memory_check(device, &text);
-    fflush(stdout);
+    output_flush();
     fputs(text_get(&text), stderr);
     text_free(&text);
     device_default_close();

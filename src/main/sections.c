@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "main/command.h"
 
 static void report_section(void *context, const char *name, Status status, Timing *timing) {
@@ -21,7 +22,7 @@ static void report_section(void *context, const char *name, Status status, Timin
     }
     printf("\n");
     if (status == STATUS_OK) return;
-    fflush(stdout);
+    output_flush();
     failure_show(tally->interp);
 }
 
@@ -29,7 +30,7 @@ static void report_section(void *context, const char *name, Status status, Timin
 static void failed_as_a_whole(Tally *tally) {
     tally->failed++;
     printf("FAILED %s\n", tally->file ? tally->file : "the top level");
-    fflush(stdout);
+    output_flush();
 }
 
 int tally_show(const Tally *tally) {

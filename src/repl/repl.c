@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/output.h"
 #include "repl/internal.h"
 #include "tensor/view.h"
 
@@ -23,7 +24,7 @@ void repl_show_error(void) {
     Diagnostic diagnostic = diagnostic_from_error(error_current());
     Text text = {0};
     diagnostic_render(&text, &diagnostic, diagnostic_color());
-    fflush(stdout);
+    output_flush();
     fputs(text_get(&text), stderr);
     text_free(&text);
     error_clear();
@@ -79,7 +80,7 @@ static void keep_value(Repl *repl, Line *line, Value value) {
 void repl_show_failure(const Repl *repl, Status status) {
     if (status == STATUS_INTERRUPT) {
         if (repl->interactive) putchar('\n'); // the terminal has shown ^C where the cursor was
-        fflush(stdout);
+        output_flush();
         fputs("interrupted: variables are as they were before the line\n", stderr);
     } else {
         failure_show(repl->interp);
@@ -98,7 +99,7 @@ bool repl_run_source(Repl *repl, const SourceFile *source) {
     take_interrupt(repl);
     if (repl->ended) return false;
     Line *line = session_prepare(repl->session, source, &diagnostics);
-    fflush(stdout);
+    output_flush();
     diagnostics_show(&diagnostics, SEVERITY_WARNING);
     diagnostic_list_free(&diagnostics);
     if (!line) return false;
@@ -116,7 +117,7 @@ bool repl_run_source(Repl *repl, const SourceFile *source) {
         session_drop(line);
         error_clear();
     }
-    fflush(stdout);
+    output_flush();
     return status == STATUS_OK;
 }
 
@@ -156,7 +157,7 @@ static void loop(Repl *repl) {
             break;
         }
         if (event == INPUT_UNIT) run_unit(repl, text_get(&unit), unit.length);
-        fflush(stdout);
+        output_flush();
     }
     text_free(&unit);
     text_free(&prompt);

@@ -187,7 +187,7 @@ class CommandLine(unittest.TestCase):
             with self.subTest(arguments), open("/dev/full", "wb") as full:
                 result = self.end_with(arguments, full)
                 self.assertEqual(result.returncode, 1)
-                self.assertIn(b"error[io]: cannot write the output: ", result.stderr)
+                self.assertIn(b"error[io]: cannot write the output: No space left on device\n", result.stderr)
         with open("/dev/full", "wb") as full:
             self.assertEqual(self.end_with(["-e", "print(1); exit(7)"], full).returncode, 7)
 

@@ -1,0 +1,18 @@
+#include "base/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int reason; // of the first flush that failed
+
+void output_flush(void) {
+    if (fflush(stdout) != 0 && reason == 0) reason = errno;
+}
+
+Status output_finish(void) {
+    output_flush();
+    if (reason == 0 && !ferror(stdout)) return STATUS_OK;
+    // Without a reason, it was lost while something was printed into a full buffer.
+    return fail(STATUS_IO, "cannot write the output: %s", strerror(reason ? reason : EIO));
+}
