@@ -1,9 +1,17 @@
 // Read-only file mappings with a thread-safe count. Regular files only: anything else has no length
 // to map, and opening a pipe could wait for ever.
+//
+// Somebody else may shorten a file while it is mapped, and a disk may fail: whoever reads its pages
+// then, in whichever thread and library, gets SIGBUS. The handler puts zeros in place of what is
+// missing, so that the reader comes to its end, and leaves a note of it; file_map_faults makes the
+// note an error and puts the file back in place of the zeros, so that they are never read for good.
+#define _GNU_SOURCE // MAP_ANONYMOUS
 #include "base/file_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +24,83 @@
 struct FileMap {
     atomic_int refs;
     char *path;
-    void *bytes; // NULL when the file is empty
+    char *bytes; // NULL when the file is empty
     size_t length;
+    int descriptor;
+    struct timespec written; // when the file was last changed before it was mapped
+    bool faulted;            // zeros lie over a part of it
+    FileMap *previous, *next;
 };
+
+// The maps of the process. The lock is taken by the handler too, which is safe: it runs where a
+// mapped file is read, and nobody who holds the lock reads one.
+static struct {
+    pthread_mutex_t lock;
+    FileMap *first;
+    atomic_bool faulted; // one of them is
+    size_t page_bytes;
+    struct sigaction before; // what SIGBUS did
+} maps = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+// Puts zeros from the page of `address` to the end of the map that it lies in.
+static bool cover(const char *address) {
+    bool covered = false;
+    pthread_mutex_lock(&maps.lock);
+    for (FileMap *map = maps.first; map && !covered; map = map->next) {
+        uintptr_t start = (uintptr_t)map->bytes, at = (uintptr_t)address;
+        if (at < start || at - start >= map->length) continue;
+        uintptr_t page = at & ~(uintptr_t)(maps.page_bytes - 1);
+        covered = mmap((void *)page, start + map->length - page, PROT_READ,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+        map->faulted = covered;
+        if (covered) atomic_store(&maps.faulted, true);
+    }
+    pthread_mutex_unlock(&maps.lock);
+    return covered;
+}
+
+// What is no fault of ours goes the way it went before.
+static void on_bus_error(int number, siginfo_t *about, void *context) {
+    (void)context;
+    int saved = errno;
+    bool sent = about->si_code <= 0; // by kill, not by reading
+    if (sent || !cover(about->si_addr)) {
+        sigaction(SIGBUS, &maps.before, NULL);
+        if (sent) raise(number);
+    }
+    errno = saved;
+}
+
+static void start(void) {
+    maps.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, &maps.before);
+}
+
+static void enter(FileMap *map) {
+    pthread_mutex_lock(&maps.lock);
+    map->next = maps.first;
+    if (map->next) map->next->previous = map;
+    maps.first = map;
+    pthread_mutex_unlock(&maps.lock);
+}
+
+static void leave(FileMap *map) {
+    pthread_mutex_lock(&maps.lock);
+    *(map->previous ? &map->previous->next : &maps.first) = map->next;
+    if (map->next) map->next->previous = map->previous;
+    pthread_mutex_unlock(&maps.lock);
+}
+
+// The file again in place of the zeros: who reads what is still missing faults again.
+static bool restore(FileMap *map) {
+    bool faulted = map->faulted;
+    if (faulted)
+        map->faulted = mmap(map->bytes, map->length, PROT_READ, MAP_PRIVATE | MAP_FIXED,
+                            map->descriptor, 0) == MAP_FAILED;
+    return faulted;
+}
 
 static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
     struct stat about;
@@ -31,6 +113,8 @@ static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
     size_t length = (size_t)about.st_size;
     void *bytes = NULL;
     if (length > 0) {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        pthread_once(&once, start);
         bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (bytes == MAP_FAILED)
             return fail(STATUS_IO, "cannot map %s into memory: %s", path, strerror(errno));
@@ -40,6 +124,9 @@ static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
     map->path = memory_copy_string(path, strlen(path));
     map->bytes = bytes;
     map->length = length;
+    map->descriptor = descriptor;
+    map->written = about.st_mtim;
+    enter(map);
     *out = map;
     return STATUS_OK;
 }
@@ -48,7 +135,7 @@ Status file_map_open(const char *path, FileMap **out) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, strerror(errno));
     Status status = map_descriptor(descriptor, path, out);
-    close(descriptor);
+    if (status != STATUS_OK) close(descriptor);
     return status;
 }
 
@@ -59,13 +146,15 @@ FileMap *file_map_retain(FileMap *map) {
 
 void file_map_release(FileMap *map) {
     if (!map || atomic_fetch_sub_explicit(&map->refs, 1, memory_order_acq_rel) != 1) return;
+    leave(map);
     if (map->bytes) munmap(map->bytes, map->length);
+    close(map->descriptor);
     free(map->path);
     free(map);
 }
 
 const uint8_t *file_map_bytes(const FileMap *map) {
-    return map->bytes;
+    return (const uint8_t *)map->bytes;
 }
 
 size_t file_map_length(const FileMap *map) {
@@ -74,4 +163,43 @@ size_t file_map_length(const FileMap *map) {
 
 const char *file_map_path(const FileMap *map) {
     return map->path;
+}
+
+static Status fail_changed(const FileMap *map, const struct stat *now) {
+    if ((size_t)now->st_size != map->length)
+        fail(STATUS_IO, "%s was changed while it was in use: it had %zu bytes and has %zu",
+             map->path, map->length, (size_t)now->st_size);
+    else
+        fail(STATUS_IO, "%s was written to while it was in use", map->path);
+    return fail_help("write a new version to another file and rename that: whoever has the old one "
+                     "open keeps it");
+}
+
+static Status check(const FileMap *map, bool faulted) {
+    struct stat now;
+    if (fstat(map->descriptor, &now) != 0)
+        return fail(STATUS_IO, "cannot read %s: %s", map->path, strerror(errno));
+    if ((size_t)now.st_size != map->length || now.st_mtim.tv_sec != map->written.tv_sec ||
+        now.st_mtim.tv_nsec != map->written.tv_nsec)
+        return fail_changed(map, &now);
+    if (!faulted) return STATUS_OK;
+    return fail(STATUS_IO, "cannot read %s: the system did not deliver its bytes", map->path);
+}
+
+Status file_map_check(FileMap *map) {
+    pthread_mutex_lock(&maps.lock);
+    bool faulted = restore(map);
+    pthread_mutex_unlock(&maps.lock);
+    return check(map, faulted);
+}
+
+Status file_map_faults(void) {
+    if (LIKELY(!atomic_load_explicit(&maps.faulted, memory_order_relaxed))) return STATUS_OK;
+    Status status = STATUS_OK;
+    pthread_mutex_lock(&maps.lock);
+    atomic_store(&maps.faulted, false);
+    for (FileMap *map = maps.first; map; map = map->next)
+        if (restore(map)) status = check(map, true);
+    pthread_mutex_unlock(&maps.lock);
+    return status;
 }

@@ -1,4 +1,9 @@
 // A read-only file in memory: mapped, reference-counted. Thread-safe counts.
+//
+// The file may change while it is mapped. What is read from it may then be other numbers, so that
+// nothing may be read twice of which the first time was the check. Bytes that are missing, because
+// the file was shortened or its disk fails, read as zeros, and whoever reads asks afterwards:
+// parsers file_map_check, the device after each kernel and transfer file_map_faults.
 #ifndef BASE_FILE_MAP_H
 #define BASE_FILE_MAP_H
 
@@ -14,5 +19,12 @@ void file_map_release(FileMap *map);
 const uint8_t *file_map_bytes(const FileMap *map);
 size_t file_map_length(const FileMap *map);
 const char *file_map_path(const FileMap *map);
+
+// STATUS_IO when the file is not as it was when it was mapped, or bytes were missing when they were
+// read. One stat of the system.
+Status file_map_check(FileMap *map) MUST_USE;
+// STATUS_IO when bytes of any mapped file were missing when they were read, since the last time
+// this was asked. Nearly free.
+Status file_map_faults(void) MUST_USE;
 
 #endif

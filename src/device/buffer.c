@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_map.h"
 #include "base/memory.h"
 #include "device/pool.h"
 
@@ -145,7 +146,8 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
     if (bytes == 0) return STATUS_OK;
     Pool *pool = buffer->device->pool;
     count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
-    return buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes);
+    TRY(buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes));
+    return file_map_faults();
 }
 
 Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes) {
@@ -153,5 +155,6 @@ Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes
     if (bytes == 0) return STATUS_OK;
     Pool *pool = buffer->device->pool;
     count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
-    return buffer->device->backend->download(buffer->device, buffer, offset, target, bytes);
+    TRY(buffer->device->backend->download(buffer->device, buffer, offset, target, bytes));
+    return file_map_faults();
 }

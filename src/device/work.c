@@ -1,6 +1,8 @@
 // Running kernels, and counting what they do.
 #include "device/work.h"
 
+#include "base/file_map.h"
+
 static DeviceWork *counted;
 
 void device_count_work(DeviceWork *work) {
@@ -62,7 +64,8 @@ static void count(const KernelCall *call) {
 Status device_run(const KernelCall *call) {
     if (UNLIKELY(counted != NULL)) count(call);
     Device *device = call->outputs[0]->buffer->device;
-    return device->backend->run(device, call);
+    TRY(device->backend->run(device, call));
+    return file_map_faults();
 }
 
 bool device_has(const Device *device, KernelId kernel) {

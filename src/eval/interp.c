@@ -358,6 +358,7 @@ static bool memory_check_wanted(void) {
 
 static void clear(Task *task) {
     modules_clear(task->interp, 0);
+    heap_collect_cycles(); // drops in cycles run while their code has its constants
     code_store_release(task->interp->store);
     size_t rescued = heap_clear_all();
     if (rescued > 0 && (task->interp->options.verbose || memory_check_wanted()))

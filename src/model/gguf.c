@@ -202,6 +202,7 @@ static Status read_pairs(Cursor *cursor, GgufFile *file, uint64_t count) {
 }
 
 // GGUF lists the fastest-varying dimension first. Trailing dimensions of 1 are kept as written.
+// Sizes of 0 count as 1 in *elements: they do not excuse the others, whose strides must exist.
 static Status read_dimensions(Cursor *cursor, GgufTensor *tensor, uint64_t *elements) {
     uint32_t rank;
     TRY(read_u32(cursor, "a tensor's rank", &rank));
@@ -213,7 +214,7 @@ static Status read_dimensions(Cursor *cursor, GgufTensor *tensor, uint64_t *elem
     for (uint32_t i = 0; i < rank; i++) {
         uint64_t size;
         TRY(read_count(cursor, "a tensor's dimension", &size));
-        if (size > INT64_MAX || __builtin_mul_overflow(*elements, size, elements))
+        if (size > INT64_MAX || __builtin_mul_overflow(*elements, size ? size : 1, elements))
             return fail(STATUS_FORMAT, "%s: the dimensions of tensor %s are too large",
                         cursor->name, tensor->name);
         tensor->shape.dims[rank - 1 - i] = (int64_t)size;
@@ -236,11 +237,12 @@ static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements)
             STATUS_FORMAT,
             "%s: the rows of tensor %s have %llu elements, no multiple of the %d of a %s block",
             cursor->name, tensor->name, (unsigned long long)row, format->elements, format->name);
-    uint64_t bytes = 0;
-    if (__builtin_mul_overflow(elements / (uint64_t)format->elements, (uint64_t)format->bytes,
-                               &bytes))
+    int64_t bytes = 0;
+    if (__builtin_mul_overflow(elements / (uint64_t)format->elements, format->bytes, &bytes))
         return fail(STATUS_FORMAT, "%s: tensor %s is too large", cursor->name, tensor->name);
-    tensor->bytes = (size_t)bytes;
+    bool empty = false;
+    for (int d = 0; d < tensor->shape.rank; d++) empty |= tensor->shape.dims[d] == 0;
+    tensor->bytes = empty ? 0 : (size_t)bytes;
     return STATUS_OK;
 }
 
@@ -302,11 +304,11 @@ static Status place_tensors(const Cursor *cursor, GgufFile *file, uint64_t align
                         cursor->name, tensor->name, tensor->offset, (unsigned long long)alignment);
         uint64_t begin, end;
         if (__builtin_add_overflow(data, (uint64_t)tensor->offset, &begin) ||
-            __builtin_add_overflow(begin, (uint64_t)tensor->bytes, &end) || end > cursor->length)
+            __builtin_add_overflow(begin, (uint64_t)tensor->bytes, &end) || end > file->length)
             return fail(STATUS_FORMAT,
                         "%s: tensor %s (%zu bytes at offset %zu) lies beyond the end of the file "
                         "(%zu bytes)",
-                        cursor->name, tensor->name, tensor->bytes, tensor->offset, cursor->length);
+                        cursor->name, tensor->name, tensor->bytes, tensor->offset, file->length);
         tensor->offset = (size_t)begin;
     }
     GgufTensor **sorted = memory_allocate(file->tensor_count * sizeof *sorted);
@@ -346,35 +348,60 @@ static Status read_file(Cursor *cursor, GgufFile *file) {
     TRY(read_pairs(cursor, file, pair_count));
     TRY(read_alignment(cursor, file, &alignment));
     TRY(read_tensors(cursor, file, tensor_count));
+    file->header_bytes = cursor->at;
     return place_tensors(cursor, file, alignment);
 }
 
-static Status parse_into(GgufFile *file, const uint8_t *bytes, size_t length, const char *name) {
-    Cursor cursor = {.bytes = bytes, .length = length, .name = name};
+// Of the file's bytes the first `readable` are there to be read.
+static Status parse_header(const uint8_t *bytes, size_t readable, size_t length, const char *name,
+                           GgufFile **out) {
+    Cursor cursor = {.bytes = bytes, .length = readable, .name = name};
+    GgufFile *file = memory_allocate_zeroed(1, sizeof *file);
     file->bytes = bytes;
     file->length = length;
-    return read_file(&cursor, file);
+    Status status = read_file(&cursor, file);
+    if (status == STATUS_OK)
+        *out = file;
+    else
+        gguf_close(file);
+    return status;
 }
 
 Status gguf_parse(const uint8_t *bytes, size_t length, const char *name, GgufFile **out) {
-    GgufFile *file = memory_allocate_zeroed(1, sizeof *file);
-    Status status = parse_into(file, bytes, length, name);
-    if (status != STATUS_OK) {
-        gguf_close(file);
-        return status;
-    }
-    *out = file;
-    return STATUS_OK;
+    return parse_header(bytes, length, length, name, out);
+}
+
+// Read once to know where the header ends, and then from a copy, which what is read points into:
+// a file may change while it is mapped.
+static Status parse_mapped(const FileMap *map, const char *name, GgufFile **out) {
+    const uint8_t *bytes = file_map_bytes(map);
+    size_t length = file_map_length(map);
+    GgufFile *first;
+    TRY(gguf_parse(bytes, length, name, &first));
+    size_t header_bytes = first->header_bytes;
+    gguf_close(first);
+    uint8_t *copy = memory_try_resize(NULL, header_bytes); // as large as the file wants it
+    if (!copy) return memory_exhausted();
+    memcpy(copy, bytes, header_bytes);
+    Status status = parse_header(copy, header_bytes, length, name, out);
+    if (status == STATUS_OK)
+        (*out)->copy = copy;
+    else
+        free(copy);
+    return status;
 }
 
 Status gguf_open(const char *path, GgufFile **out) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    Status status = gguf_parse(file_map_bytes(map), file_map_length(map), path, out);
-    if (status == STATUS_OK)
+    Status parsed = parse_mapped(map, path, out), status = file_map_check(map);
+    if (status == STATUS_OK) status = parsed;
+    if (status == STATUS_OK) {
         (*out)->map = map;
-    else
-        file_map_release(map);
+        return STATUS_OK;
+    }
+    if (parsed == STATUS_OK) gguf_close(*out);
+    file_map_release(map);
     return status;
 }
 
@@ -383,6 +410,7 @@ void gguf_close(GgufFile *file) {
     for (size_t i = 0; i < file->tensor_count; i++) free(file->tensors[i].name);
     free(file->pairs);
     free(file->tensors);
+    free(file->copy);
     if (file->map) file_map_release(file->map);
     free(file);
 }
@@ -396,14 +424,14 @@ const GgufValue *gguf_find(const GgufFile *file, const char *key) {
 void gguf_array_each(const GgufFile *file, const GgufValue *array,
                      void (*visit)(void *context, size_t index, GgufValue value), void *context) {
     Cursor cursor = {.bytes = file->bytes,
-                     .length = file->length,
+                     .length = file->header_bytes,
                      .at = array->as.array.offset,
                      .name = "array",
                      .version = file->version};
     for (size_t i = 0; i < array->as.array.count; i++) {
         GgufValue value;
         Status status = read_value(&cursor, array->as.array.type, &value);
-        ASSERT(status == STATUS_OK); // checked when the file was opened
+        ASSERT(status == STATUS_OK); // read before, from the same bytes
         visit(context, i, value);
     }
 }

@@ -25,7 +25,7 @@ typedef enum GgufType {
     GGUF_TYPE_COUNT
 } GgufType;
 
-// A metadata value. Strings point into the mapped file and are not NUL-terminated.
+// A metadata value. Strings point into the file's header and are not NUL-terminated.
 typedef struct GgufValue {
     GgufType type;
     union {
@@ -58,9 +58,11 @@ typedef struct GgufTensor {
 } GgufTensor;
 
 typedef struct GgufFile {
-    FileMap *map;         // NULL when parsed from memory
-    const uint8_t *bytes; // the whole file
-    size_t length;
+    FileMap *map;         // of the tensors; NULL when parsed from memory
+    uint8_t *copy;        // of the header, which nobody else can change; NULL likewise
+    const uint8_t *bytes; // the header: all that comes before the tensors
+    size_t header_bytes;
+    size_t length; // of the whole file
     uint32_t version;
     GgufPair *pairs;
     size_t pair_count;

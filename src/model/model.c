@@ -140,11 +140,13 @@ static Status open_table(const char *path, const ModelOptions *options, const Fi
 Status model_open(const char *path, const ModelOptions *options, Model **out) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    Status status = model_is_table(file_map_bytes(map), file_map_length(map))
+    Status opened = model_is_table(file_map_bytes(map), file_map_length(map))
                         ? open_table(path, options, map, out)
                         : open_gguf(path, options, out);
+    Status status = file_map_check(map);
+    if (status != STATUS_OK && opened == STATUS_OK) model_release(*out);
     file_map_release(map);
-    return status;
+    return status == STATUS_OK ? opened : status;
 }
 
 Model *model_retain(Model *model) {
@@ -212,6 +214,16 @@ static void release_map(void *map) {
     file_map_release(map);
 }
 
+// Integers are copied: they may become indexes, which kernels check before they use them, and
+// what is mapped may change in between.
+static Status copy_integers(Device *device, const uint8_t *bytes, size_t length,
+                            const BufferLabel *label, Buffer **out) {
+    TRY(buffer_new(device, length, label, out));
+    Status status = buffer_upload(*out, 0, bytes, length);
+    if (status != STATUS_OK) buffer_release(*out);
+    return status;
+}
+
 // The tensor over the mapped bytes.
 static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out) {
     if (!tensor->has_dtype)
@@ -221,9 +233,15 @@ static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out
     TRY(device_default(&device));
     BufferLabel label = {.dtype = tensor->dtype, .rank = tensor->shape.rank};
     memcpy(label.dims, tensor->shape.dims, sizeof label.dims);
+    FileMap *map = model->file->map;
+    const uint8_t *bytes = file_map_bytes(map) + tensor->offset;
     Buffer *buffer;
-    TRY(buffer_import(device, model->file->bytes + tensor->offset, tensor->bytes, &label,
-                      file_map_retain(model->file->map), release_map, &buffer));
+    TRY(file_map_check(map));
+    if (dtype_is_float(tensor->dtype) || dtype_is_quant(tensor->dtype))
+        TRY(buffer_import(device, bytes, tensor->bytes, &label, file_map_retain(map), release_map,
+                          &buffer));
+    else
+        TRY(copy_integers(device, bytes, tensor->bytes, &label, &buffer));
     *out = tensor_from_buffer(buffer, 0, tensor->dtype, &tensor->shape);
     return STATUS_OK;
 }

@@ -132,9 +132,11 @@ Status npy_parse(const uint8_t *bytes, size_t length, const char *name, Tensor *
 Status npy_read(const char *path, Tensor **out) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    Status status = npy_parse(file_map_bytes(map), file_map_length(map), path, out);
+    Status parsed = npy_parse(file_map_bytes(map), file_map_length(map), path, out);
+    Status status = file_map_check(map);
+    if (status != STATUS_OK && parsed == STATUS_OK) tensor_release(*out);
     file_map_release(map);
-    return status;
+    return status == STATUS_OK ? parsed : status;
 }
 
 // --- writing

@@ -164,9 +164,11 @@ Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, 
 Status safetensors_read(const char *path, NamedTensors *out) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    Status status = safetensors_parse(file_map_bytes(map), file_map_length(map), path, out);
+    Status parsed = safetensors_parse(file_map_bytes(map), file_map_length(map), path, out);
+    Status status = file_map_check(map);
+    if (status != STATUS_OK && parsed == STATUS_OK) named_tensors_free(out);
     file_map_release(map);
-    return status;
+    return status == STATUS_OK ? parsed : status;
 }
 
 // --- writing

@@ -558,22 +558,23 @@ Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name
     return status;
 }
 
+static Status open_gguf(const char *path, Tokenizer **out) {
+    GgufFile *file;
+    TRY(gguf_open(path, &file));
+    Status status = tokenizer_from_gguf(file, path, out);
+    gguf_close(file);
+    return status;
+}
+
 Status tokenizer_open(const char *path, Tokenizer **out) {
     FileMap *map;
     TRY(file_map_open(path, &map));
     const uint8_t *bytes = file_map_bytes(map);
     size_t length = file_map_length(map);
-    Status status;
-    if (length >= 4 && memcmp(bytes, "GGUF", 4) == 0) {
-        GgufFile *file;
-        status = gguf_parse(bytes, length, path, &file);
-        if (status == STATUS_OK) {
-            status = tokenizer_from_gguf(file, path, out);
-            gguf_close(file);
-        }
-    } else {
-        status = tokenizer_from_json(bytes, length, path, out);
-    }
+    bool gguf = length >= 4 && memcmp(bytes, "GGUF", 4) == 0;
+    Status read = gguf ? open_gguf(path, out) : tokenizer_from_json(bytes, length, path, out);
+    Status status = file_map_check(map);
+    if (status != STATUS_OK && read == STATUS_OK) tokenizer_release(*out);
     file_map_release(map);
-    return status;
+    return status == STATUS_OK ? read : status;
 }

@@ -80,8 +80,9 @@ static Status check_channels(const char *op, const TensorType *x, const TensorTy
 // Positions of a window along one dimension; -1 where the window does not fit.
 static int64_t positions(int64_t size, int64_t window, int64_t stride, int64_t padding) {
     if (!size_is_known(size) || !size_is_known(window)) return SIZE_UNKNOWN;
-    int64_t room = size + 2 * padding - window;
-    return room < 0 ? -1 : room / stride + 1;
+    __int128 room = (__int128)size + 2 * (__int128)padding - window;
+    __int128 count = room < 0 ? -1 : room / stride + 1;
+    return count < INT64_MAX ? (int64_t)count : INT64_MAX; // too large either way
 }
 
 static Status fail_window(const char *op, const TensorType *x, int64_t h, int64_t w) {
@@ -93,9 +94,8 @@ static Status fail_window(const char *op, const TensorType *x, int64_t h, int64_
 static Status dilated(const char *op, int64_t size, int64_t dilation, int64_t *out) {
     *out = SIZE_UNKNOWN;
     if (!size_is_known(size)) return STATUS_OK;
-    if (__builtin_mul_overflow(size - 1, dilation, out))
+    if (__builtin_mul_overflow(size - 1, dilation, out) || __builtin_add_overflow(*out, 1, out))
         return fail(STATUS_VALUE, "%s: the dilation is too large", op);
-    ++*out;
     return STATUS_OK;
 }
 

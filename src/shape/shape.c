@@ -15,7 +15,7 @@ int64_t size_add(int64_t x, int64_t y) {
     if (y == 0) return x;
     if (x == 0) return y;
     if (!size_is_known(x) || !size_is_known(y)) return SIZE_UNKNOWN;
-    return __builtin_add_overflow(x, y, &sum) ? SIZE_UNKNOWN : sum;
+    return __builtin_add_overflow(x, y, &sum) ? SIZE_UNKNOWN : size_computed(sum);
 }
 
 int64_t size_multiply(int64_t x, int64_t y) {
@@ -24,7 +24,7 @@ int64_t size_multiply(int64_t x, int64_t y) {
     if (x == 1) return y;
     if (x == 0 || y == 0) return 0;
     if (!size_is_known(x) || !size_is_known(y)) return SIZE_UNKNOWN;
-    return __builtin_mul_overflow(x, y, &product) ? SIZE_UNKNOWN : product;
+    return __builtin_mul_overflow(x, y, &product) ? SIZE_UNKNOWN : size_computed(product);
 }
 
 static int write_size(char *out, size_t space, int64_t size) {

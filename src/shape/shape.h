@@ -31,6 +31,10 @@ static inline bool size_is_known(int64_t size) {
 static inline int64_t size_given(int64_t number) {
     return size_is_known(number) ? number : INT64_MIN / 2 + 1;
 }
+// What was computed of known numbers: not known either where it would pass for unknown.
+static inline int64_t size_computed(int64_t number) {
+    return size_is_known(number) ? number : SIZE_UNKNOWN;
+}
 int64_t size_named(const char *name); // the string is borrowed and identifies the size
 // Certainly different; certainly equal. Both are false where it cannot be told.
 static inline bool sizes_differ(int64_t x, int64_t y) {

@@ -71,6 +71,8 @@ GGUF = [
     (gguf([tensor("t", [2], kind=4)]), "m.gguf: tensor t has unknown type 4"),
     (gguf([tensor("t", [33], kind=8)]), "m.gguf: the rows of tensor t have 33 elements, no multiple of the 32 of a q8_0 block"),
     (gguf([tensor("t", [1 << 61, 4])]), "m.gguf: tensor t is too large"),
+    (gguf([tensor("t", [1 << 62, 1 << 62, 0])]), "m.gguf: the dimensions of tensor t are too large"),
+    (gguf([tensor("t", [1 << 62, 0])]), "m.gguf: tensor t is too large"),
     (gguf([tensor("t", [2], offset=5)], data=bytes(64)), "m.gguf: tensor t at offset 5 is not aligned to 32 bytes"),
     (gguf([tensor("t", [2], offset=64)], data=bytes(8)),
      "m.gguf: tensor t (8 bytes at offset 64) lies beyond the end of the file (72 bytes)"),

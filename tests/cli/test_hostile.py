@@ -1,7 +1,7 @@
 """Nothing that a script can contain crashes the process or hangs it."""
 import unittest
 
-from tl import run_code
+from tl import run, run_code
 
 HOSTILE = {
     "endless recursion": ("fn f(n) { f(n + 1) }\nf(0)", "error[depth]"),
@@ -30,6 +30,9 @@ HOSTILE = {
     "index of the smallest int": ("let x = ones([3])\nx[-9223372036854775807 - 1]", "error[index]"),
     "slice by zero": ("let x = ones([3])\nx[0:3:0]", "error"),
     "rank nine": ("zeros([1,1,1,1,1,1,1,1,1])", "error[shape]"),
+    "drop at the end of a cycle of two": ("struct Q { a: any, t: Tensor }\nimpl Drop for Q { fn drop(self) { self.t = f(self.t) } }\n"
+                                         "fn f(t) { t @ [[1.0, 2.0], [3.0, 4.0]] }\nlet l = list(none, none)\n"
+                                         "l[0] = Q { a: l, t: ones([2]) }\nl[1] = Q { a: l[0], t: zeros([2]) }", None),
     "assert in drop": ("struct S { x: int }\nimpl Drop for S { fn drop(self) { panic(\"no\") } }\nlet s = S { x: 1 }\ns = none\nprint(1)", None),
 }
 
@@ -44,6 +47,21 @@ class Hostile(unittest.TestCase):
                 if error:
                     self.assertEqual(result.status, 1, result.err[-2000:])
                     self.assertIn(error, result.err[:20000])
+
+    def test_sizes_that_the_check_computes(self):
+        """Whatever numbers a program gives: sizes out of them may be negative, and larger than any integer."""
+        numbers = ["-9223372036854775807", "9223372036854775807", "-4611686018427387904", "4611686018427387904", "-1", "0"]
+        places = ["precompute_rope_cos(8, {})", "precompute_rope_cos({}, 2)", "zeros([{}])", "zeros([2, {}])", "arange({}, {})",
+                  "ones([4])[{}:]", "ones([4])[:{}]", "ones([4])[::{}]", "reshape(ones([4]), [{}, 2])", "list(1)[{}]",
+                  "conv2d(ones([1, 1, 4, 4]), ones([1, 1, 2, 2]), padding: {})", "max_pool2d(ones([1, 1, 4, 4]), {})",
+                  "conv2d(ones([1, 1, 4, 4]), ones([1, 1, 2, 2]), dilation: {})", "ones([{} + {}])", "ones([{} - {}])",
+                  "ones([{} * {}])", "eye({})", "one_hot([1], {})", "linspace(0.0, 1.0, {})", "cat(zeros([{}, 2]), zeros([{}, 2]))"]
+        for number in numbers:
+            calls = "".join(f"try {{ V = matmul({place.replace('{}', number)}, ones([3, {number}])) }} catch e {{ }}\n" for place in places)
+            for words in (["check"], ["run"]):
+                result = run(*words, "-", stdin=f"let V = none\n{calls}".encode(), timeout=60)
+                self.assertIn(result.status, (0, 1), result.err[-2000:])
+                self.assertNotIn("internal error", result.err)
 
     def test_recursion_to_ten_thousand(self):
         result = run_code("fn f(n) { if n == 0 { 0 } else { 1 + f(n - 1) } }\nprint(f(10000))")

@@ -39,14 +39,14 @@ static int64_t compute_ints(Operator op, int64_t x, int64_t y) {
     case OPERATOR_MUL: return size_multiply(x, y);
     case OPERATOR_SUB:
         if (y == 0) return x;
-        return !known || __builtin_sub_overflow(x, y, &result) ? SIZE_UNKNOWN : result;
+        return known ? size_add(x, -y) : SIZE_UNKNOWN;
     case OPERATOR_DIV: return known && y != 0 && y != -1 ? x / y : (y == 1 ? x : SIZE_UNKNOWN);
     case OPERATOR_MOD: return known && y != 0 && y != -1 ? x % y : SIZE_UNKNOWN;
     case OPERATOR_POW:
         if (!known || y < 0 || y > 62) return SIZE_UNKNOWN;
         for (result = 1; y > 0; y--)
             if (__builtin_mul_overflow(result, x, &result)) return SIZE_UNKNOWN;
-        return result;
+        return size_computed(result);
     default: return SIZE_UNKNOWN;
     }
 }
@@ -168,7 +168,7 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
                        ? fact_tensor(&in->arena, x->as.tensor.type.dtype, &x->as.tensor.type.shape)
                        : x;
         if (op == OPERATOR_NEG && x->kind == FACT_INT && x->known)
-            return fact_int(&in->arena, x->as.integer == INT64_MIN ? SIZE_UNKNOWN : -x->as.integer);
+            return fact_int(&in->arena, size_computed(-x->as.integer));
         if (op == OPERATOR_NEG && x->kind == FACT_INT) return fact_kind(&in->arena, FACT_INT);
         if (op == OPERATOR_NEG && x->kind == FACT_FLOAT) return fact_kind(&in->arena, FACT_FLOAT);
         if (op == OPERATOR_NOT && x->kind == FACT_BOOL)

@@ -99,7 +99,7 @@ Status shape_rule_arange(const RuleCall *call, const Fact **out) {
     int64_t from = !low ? 0 : (low->kind == FACT_INT ? low->as.integer : SIZE_UNKNOWN);
     int64_t size = SIZE_UNKNOWN;
     bool known = whole && high->known && size_is_known(from) && !step;
-    if (known) size = high->as.integer > from ? high->as.integer - from : 0;
+    if (known) size = high->as.integer > from ? size_add(high->as.integer, -from) : 0;
     if (!known && whole && !step && from == 0) size = high->as.integer;
     DType dtype = whole ? DTYPE_INT64 : (floats ? DTYPE_FLOAT32 : DTYPE_COUNT);
     return give_line(call, rule_dtype(call, dtype), size, out);

@@ -108,11 +108,13 @@ static void *run_worker(void *argument) {
     return NULL;
 }
 
-// Signals are for the threads of the program. Where the system refuses a thread, fewer share.
+// Signals are for the threads of the program, but for that of a mapped file that lacks bytes.
+// Where the system refuses a thread, fewer share.
 static void start_workers(int wanted) {
     if (pool.workers >= wanted) return;
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; pool.workers < wanted; pool.workers++) {
         pthread_t thread;
