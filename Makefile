@@ -5,14 +5,18 @@ TL := $(BUILD)/tl
 FIXTURES ?= ../shared
 export TL_FIXTURES := $(abspath $(FIXTURES))
 
-.PHONY: build run test bench asan clang fuzz reference format install package clean
+.PHONY: deps build run test bench asan clang fuzz reference format install package clean
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
 
-$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json scripts/install-deps
+$(BUILD)/build.ninja: CMakeLists.txt CMakePresets.json | $(if $(filter run test,$(MAKECMDGOALS)),deps)
+	@cmake --preset $(PRESET) >/dev/null || { echo "make deps installs what is missing" >&2; exit 1; }
+
+# Installs the Debian packages that are missing; silent when none is. `make run` and `make test` do it
+# first, the others never.
+deps:
 	@scripts/install-deps $(if $(filter $(PRESET),clang fuzz asan),--extra)
-	@cmake --preset $(PRESET) >/dev/null
 
 run: build
 	@$(TL) run --memory-check examples/01_tour.tl

@@ -1,13 +1,15 @@
-# The Vulkan device: its headers and glslc are needed to build it, nothing to run. TL_VULKAN: AUTO
-# builds it where both are there, ON insists, OFF leaves it out.
+# The Vulkan device: its headers, glslc and zstd are needed to build it, a driver to run. TL_VULKAN:
+# AUTO builds it where they are there, ON insists, OFF leaves it out.
 set(TL_VULKAN AUTO CACHE STRING "Build the Vulkan device: AUTO, ON or OFF")
 find_path(VULKAN_HEADERS vulkan/vulkan_core.h)
 find_program(GLSLC glslc)
+find_program(ZSTD zstd)
+pkg_check_modules(ZSTD_LIBRARY IMPORTED_TARGET libzstd)
 set(vulkan_built OFF)
-if(NOT TL_VULKAN STREQUAL "OFF" AND VULKAN_HEADERS AND GLSLC)
+if(NOT TL_VULKAN STREQUAL "OFF" AND VULKAN_HEADERS AND GLSLC AND ZSTD AND ZSTD_LIBRARY_FOUND)
     set(vulkan_built ON)
 elseif(TL_VULKAN STREQUAL "ON")
-    message(FATAL_ERROR "TL_VULKAN is ON, but Vulkan's headers or glslc are missing")
+    message(FATAL_ERROR "TL_VULKAN is ON, but Vulkan's headers, glslc, zstd or libzstd are missing")
 endif()
 
 if(NOT vulkan_built)
@@ -17,63 +19,60 @@ if(NOT vulkan_built)
 endif()
 
 # Every row of shaders/kernels.def becomes one module: SHADER(name, "file", "defines", needs). Files
-# are compiled by glslc; those in PTX stay text, which the C preprocessor expands.
+# are compiled by glslc; those in PTX stay text, which the C preprocessor expands. The modules of one
+# file are packed together, in the order of their rows; device/vulkan/modules.c includes the archives.
 set(shader_folder ${CMAKE_SOURCE_DIR}/shaders)
 set(module_folder ${CMAKE_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${module_folder})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_folder}/kernels.def)
 file(STRINGS ${shader_folder}/kernels.def rows REGEX "^SHADER\\(")
-set(arrays "")
-set(table "")
-set(module_files "")
+set(files "")
 foreach(row IN LISTS rows)
-    string(REGEX MATCH "^SHADER\\(([A-Za-z0-9_]+), *\"([^\"]*)\", *\"([^\"]*)\", *(.*)\\)" found "${row}")
+    string(REGEX MATCH "^SHADER\\(([A-Za-z0-9_]+), *\"([^\"]*)\", *\"([^\"]*)\"" found "${row}")
     if(NOT found)
         message(FATAL_ERROR "shaders/kernels.def: this row is not understood: ${row}")
     endif()
     set(name ${CMAKE_MATCH_1})
     set(file ${CMAKE_MATCH_2})
+    set(module ${module_folder}/${name}.module)
     separate_arguments(defines UNIX_COMMAND "${CMAKE_MATCH_3}")
-    set(needs ${CMAKE_MATCH_4})
-    list(APPEND module_files ${module_folder}/${name}.inc)
     if(file MATCHES "\\.ptx$")
-        string(APPEND table "    {NULL, sizeof ${name}, \"${name}\", ${needs}, ${name}},\n")
-        string(APPEND arrays "static const char ${name}[] = {\n#include \"shaders/${name}.inc\"\n};\n")
-        add_custom_command(
-            OUTPUT ${module_folder}/${name}.inc
-            COMMAND ${CMAKE_C_COMPILER} -E -P -undef -x c -I ${shader_folder}/include ${defines} -MD -MF ${module_folder}/${name}.d
-                    -MT ${module_folder}/${name}.inc -o ${module_folder}/${name}.ptx ${shader_folder}/${file}
-            COMMAND ${CMAKE_COMMAND} -DFROM=${module_folder}/${name}.ptx -DTO=${module_folder}/${name}.inc
-                    -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
-            DEPENDS ${shader_folder}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
-            DEPFILE ${module_folder}/${name}.d
-            COMMENT "Expanding ${name}"
-            VERBATIM)
-        continue()
+        set(compiler ${CMAKE_C_COMPILER} -E -P -undef -x c)
+    else()
+        set(compiler ${GLSLC} --target-env=vulkan1.2 -O -Werror)
     endif()
-    string(APPEND table "    {${name}, sizeof ${name}, \"${name}\", ${needs}, NULL},\n")
-    string(APPEND arrays "static const uint32_t ${name}[] = {\n#include \"shaders/${name}.inc\"\n};\n")
     add_custom_command(
-        OUTPUT ${module_folder}/${name}.inc
-        COMMAND ${GLSLC} --target-env=vulkan1.2 -O -mfmt=num -Werror -I ${shader_folder}/include
-                -I ${CMAKE_SOURCE_DIR}/src ${defines} -MD -MF ${module_folder}/${name}.d
-                -MT ${module_folder}/${name}.inc -o ${module_folder}/${name}.inc ${shader_folder}/${file}
+        OUTPUT ${module}
+        COMMAND ${compiler} -I ${shader_folder}/include -I ${CMAKE_SOURCE_DIR}/src ${defines}
+                -MD -MF ${module}.d -MT ${module} -o ${module} ${shader_folder}/${file}
         DEPENDS ${shader_folder}/${file}
-        DEPFILE ${module_folder}/${name}.d
+        DEPFILE ${module}.d
         COMMENT "Compiling the shader ${name}"
         VERBATIM)
+    list(APPEND files ${file})
+    list(APPEND modules_of_${file} ${module})
 endforeach()
-file(CONFIGURE OUTPUT ${module_folder}/modules.c CONTENT
-"// Generated from shaders/kernels.def.
-#include \"device/vulkan/core.h\"
-
-${arrays}
-const VulkanModule vulkan_modules[] = {
-${table}};
-" @ONLY)
-set_source_files_properties(${module_folder}/modules.c PROPERTIES OBJECT_DEPENDS "${module_files}")
+list(REMOVE_DUPLICATES files)
+set(archives "")
+set(archive_rows "")
+foreach(file IN LISTS files)
+    set(archive ${module_folder}/${file}.zst)
+    add_custom_command(
+        OUTPUT ${archive}
+        COMMAND ${CMAKE_COMMAND} -DZSTD=${ZSTD} -DTO=${archive} "-DMODULES=${modules_of_${file}}"
+                -P ${CMAKE_SOURCE_DIR}/cmake/pack.cmake
+        DEPENDS ${modules_of_${file}} ${CMAKE_SOURCE_DIR}/cmake/pack.cmake
+        COMMENT "Packing the modules of ${file}"
+        VERBATIM)
+    list(APPEND archives ${archive})
+    string(MAKE_C_IDENTIFIER ${file} name)
+    string(APPEND archive_rows "ARCHIVE(${name}, \"${file}\", \"${archive}\")\n")
+endforeach()
+file(CONFIGURE OUTPUT ${module_folder}/archives.def CONTENT "${archive_rows}" @ONLY)
+set_source_files_properties(src/device/vulkan/modules.c PROPERTIES OBJECT_DEPENDS "${archives}")
 
 file(GLOB_RECURSE vulkan CONFIGURE_DEPENDS src/device/vulkan/*.c)
 list(REMOVE_ITEM vulkan ${CMAKE_SOURCE_DIR}/src/device/vulkan/absent.c)
-target_sources(tl_device PRIVATE ${vulkan} ${module_folder}/modules.c)
+target_sources(tl_device PRIVATE ${vulkan})
 target_include_directories(tl_device PRIVATE ${CMAKE_BINARY_DIR} ${VULKAN_HEADERS})
+list(APPEND TL_LIBRARIES PkgConfig::ZSTD_LIBRARY)

@@ -7,23 +7,24 @@
 
 #include "catalog/signature.h"
 
-static Builtin rows[] = {
-#define OP_MAP(id, map, rule, signature, section_name, text)                                       \
-    {.kind = ROW_OP, .section = section_name, .signature_text = signature, .doc = text},
-#define OP_RUN(id, outputs, signature, section_name, text)                                         \
-    {.kind = ROW_OP, .section = section_name, .signature_text = signature, .doc = text},
-#define OP_OVERLOAD(id, name, outputs, signature, section_name, text)                              \
-    {.kind = ROW_OP, .section = section_name, .signature_text = signature, .doc = text},
+// What the .def files say; the rows are made of it when they are first asked for.
+static const struct {
+    RowKind kind;
+    const char *section, *signature, *doc;
+} texts[] = {
+#define OP_MAP(id, map, rule, signature, section, doc) {ROW_OP, section, signature, doc},
+#define OP_RUN(id, outputs, signature, section, doc) {ROW_OP, section, signature, doc},
+#define OP_OVERLOAD(id, name, outputs, signature, section, doc) {ROW_OP, section, signature, doc},
 #include "catalog/ops.def"
 #undef OP_MAP
 #undef OP_RUN
 #undef OP_OVERLOAD
-#define FUNCTION(id, signature, section_name, text)                                                \
-    {.kind = ROW_FUNCTION, .section = section_name, .signature_text = signature, .doc = text},
+#define FUNCTION(id, signature, section, doc) {ROW_FUNCTION, section, signature, doc},
 #include "catalog/functions.def"
 #undef FUNCTION
 };
-enum { ROW_COUNT = sizeof rows / sizeof *rows };
+enum { ROW_COUNT = sizeof texts / sizeof *texts };
+static Builtin rows[ROW_COUNT];
 
 typedef struct Alias {
     const char *old, *name;
@@ -76,7 +77,11 @@ static void add_row(Builtin *row) {
 static void build(void) {
     int ids[] = {[ROW_OP] = 0, [ROW_FUNCTION] = 0};
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        rows[i].id = ids[rows[i].kind]++;
+        rows[i] = (Builtin){.kind = texts[i].kind,
+                            .id = ids[texts[i].kind]++,
+                            .section = texts[i].section,
+                            .signature_text = texts[i].signature,
+                            .doc = texts[i].doc};
         ASSERT(signature_parse(rows[i].signature_text, &rows[i].signature) == STATUS_OK);
         add_row(&rows[i]);
     }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 const DTypeInfo dtype_info[DTYPE_COUNT] = {
-#define DTYPE(code, name, kind, block, bytes, short_name)                                          \
-    {name, short_name, DTYPE_KIND_##kind, block, bytes},
+#define DTYPE(code, name, kind, block, bytes, short_name, gguf, product)                           \
+    {name, short_name, DTYPE_KIND_##kind, block, bytes, gguf},
 #include "catalog/dtypes.def"
 #undef DTYPE
 };

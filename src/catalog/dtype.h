@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef enum DType {
-#define DTYPE(code, name, kind, block, bytes, short_name) DTYPE_##code,
+#define DTYPE(code, name, kind, block, bytes, short_name, ...) DTYPE_##code,
 #include "catalog/dtypes.def"
 #undef DTYPE
     DTYPE_COUNT
@@ -24,6 +24,7 @@ typedef struct DTypeInfo {
     const char *name, *short_name;
     DTypeKind kind;
     int block_elements, block_bytes;
+    int gguf; // the number that files of that format have for it; -1: none
 } DTypeInfo;
 
 extern const DTypeInfo dtype_info[DTYPE_COUNT];

@@ -9,32 +9,36 @@
 
 enum { GGUF_MAGIC = 0x46554747, GGUF_DIMS_MAX = 4, GGUF_ALIGNMENT = 32, GGUF_KEY_MAX = 65535 };
 
-// Block formats by number; dtype is the name of the catalog's type where tl has it.
+// What the elements of a tensor are.
 typedef struct BlockFormat {
+    int number;
     const char *name;
     int elements, bytes;
 } BlockFormat;
 
-static const BlockFormat block_formats[] = {
-    [0] = {"float32", 1, 4},     [1] = {"float16", 1, 2},     [2] = {"q4_0", 32, 18},
-    [3] = {"q4_1", 32, 20},      [6] = {"q5_0", 32, 22},      [7] = {"q5_1", 32, 24},
-    [8] = {"q8_0", 32, 34},      [9] = {"q8_1", 32, 36},      [10] = {"q2_k", 256, 84},
-    [11] = {"q3_k", 256, 110},   [12] = {"q4_k", 256, 144},   [13] = {"q5_k", 256, 176},
-    [14] = {"q6_k", 256, 210},   [15] = {"q8_k", 256, 292},   [16] = {"iq2_xxs", 256, 66},
-    [17] = {"iq2_xs", 256, 74},  [18] = {"iq3_xxs", 256, 98}, [19] = {"iq1_s", 256, 50},
-    [20] = {"iq4_nl", 32, 18},   [21] = {"iq3_s", 256, 110},  [22] = {"iq2_s", 256, 82},
-    [23] = {"iq4_xs", 256, 136}, [24] = {"int8", 1, 1},       [25] = {"int16", 1, 2},
-    [26] = {"int32", 1, 4},      [27] = {"int64", 1, 8},      [28] = {"float64", 1, 8},
-    [29] = {"iq1_m", 256, 56},   [30] = {"bfloat16", 1, 2},   [34] = {"tq1_0", 256, 54},
-    [35] = {"tq2_0", 256, 66},
+// Formats that no dtype of the catalog is: they are named, and their tensors are not read.
+static const BlockFormat foreign_formats[] = {
+    {9, "q8_1", 32, 36},     {15, "q8_k", 256, 292},   {16, "iq2_xxs", 256, 66},
+    {17, "iq2_xs", 256, 74}, {18, "iq3_xxs", 256, 98}, {19, "iq1_s", 256, 50},
+    {21, "iq3_s", 256, 110}, {22, "iq2_s", 256, 82},   {29, "iq1_m", 256, 56},
 };
-enum { BLOCK_FORMAT_COUNT = sizeof block_formats / sizeof *block_formats };
+enum { FOREIGN_FORMATS = sizeof foreign_formats / sizeof *foreign_formats };
 
-int gguf_type_of(DType dtype) {
-    for (int type = 0; type < BLOCK_FORMAT_COUNT; type++)
-        if (block_formats[type].name && strcmp(block_formats[type].name, dtype_name(dtype)) == 0)
-            return type;
-    return -1;
+// Fills in the format of this number and of which dtype it is, DTYPE_COUNT for a foreign one.
+static bool find_format(uint32_t number, BlockFormat *out, DType *dtype) {
+    for (int d = 0; d < DTYPE_COUNT; d++) {
+        const DTypeInfo *info = &dtype_info[d];
+        if (info->gguf < 0 || (uint32_t)info->gguf != number) continue;
+        *out = (BlockFormat){info->gguf, info->name, info->block_elements, info->block_bytes};
+        *dtype = (DType)d;
+        return true;
+    }
+    *dtype = DTYPE_COUNT;
+    for (int i = 0; i < FOREIGN_FORMATS; i++) {
+        *out = foreign_formats[i];
+        if ((uint32_t)out->number == number) return true;
+    }
+    return false;
 }
 
 static const size_t type_bytes[GGUF_TYPE_COUNT] = {
@@ -225,20 +229,20 @@ static Status read_dimensions(Cursor *cursor, GgufTensor *tensor, uint64_t *elem
 static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements) {
     uint32_t type;
     TRY(read_u32(cursor, "a tensor's type", &type));
-    if (type >= BLOCK_FORMAT_COUNT || !block_formats[type].name)
+    BlockFormat format;
+    if (!find_format(type, &format, &tensor->dtype))
         return fail(STATUS_FORMAT, "%s: tensor %s has unknown type %u", cursor->name, tensor->name,
                     type);
-    const BlockFormat *format = &block_formats[type];
-    tensor->type_name = format->name;
-    tensor->has_dtype = dtype_find(format->name, strlen(format->name), &tensor->dtype);
+    tensor->type_name = format.name;
+    tensor->has_dtype = tensor->dtype != DTYPE_COUNT;
     uint64_t row = tensor->shape.rank ? (uint64_t)tensor->shape.dims[tensor->shape.rank - 1] : 1;
-    if (row % (uint64_t)format->elements != 0)
+    if (row % (uint64_t)format.elements != 0)
         return fail(
             STATUS_FORMAT,
             "%s: the rows of tensor %s have %llu elements, no multiple of the %d of a %s block",
-            cursor->name, tensor->name, (unsigned long long)row, format->elements, format->name);
+            cursor->name, tensor->name, (unsigned long long)row, format.elements, format.name);
     int64_t bytes = 0;
-    if (__builtin_mul_overflow(elements / (uint64_t)format->elements, format->bytes, &bytes))
+    if (__builtin_mul_overflow(elements / (uint64_t)format.elements, format.bytes, &bytes))
         return fail(STATUS_FORMAT, "%s: tensor %s is too large", cursor->name, tensor->name);
     bool empty = false;
     for (int d = 0; d < tensor->shape.rank; d++) empty |= tensor->shape.dims[d] == 0;

@@ -75,8 +75,6 @@ Status gguf_open(const char *path, GgufFile **out) MUST_USE;
 // The same from bytes in memory that outlive the file (fuzzing, tests); `map` stays NULL.
 Status gguf_parse(const uint8_t *bytes, size_t length, const char *name, GgufFile **out) MUST_USE;
 void gguf_close(GgufFile *file);
-// GGUF's number of an element type; -1 when the format has none.
-int gguf_type_of(DType dtype);
 const GgufValue *gguf_find(const GgufFile *file, const char *key); // NULL when absent
 // Visits the elements of an array in order. Arrays of arrays are refused when the file is opened.
 void gguf_array_each(const GgufFile *file, const GgufValue *array,

@@ -212,7 +212,7 @@ Status gguf_writer_add(GgufWriter *writer, const char *name, Tensor *tensor, DTy
     TRY(check_text("a tensor", name, NAME_BYTES_MAX));
     HASH_FIND_STR(writer->tensors, name, entry);
     if (entry) return fail(STATUS_NAME, "two tensors are called `%s`", name);
-    int type = gguf_type_of(stored);
+    int type = dtype_info[stored].gguf;
     if (type < 0)
         return fail(STATUS_DTYPE, "GGUF files cannot hold %s: convert `%s` first",
                     tensor_type_name(tensor).text, name);

@@ -8,10 +8,11 @@
 // What a list of a launch's parameters consists of, as the extension has it from CUDA.
 enum { LAUNCH_END, LAUNCH_PARAMETERS, LAUNCH_PARAMETERS_BYTES };
 
-char *import_text(const char *text, int n_constants, const uint32_t *constants) {
+char *import_text(const VulkanModule *module, int n_constants, const uint32_t *constants) {
     Text out = {0};
-    for (; *text; text++) {
-        int constant = text[0] == '$' ? text[1] - '0' : -1;
+    const char *text = module->data, *end = text + module->bytes;
+    for (; text < end; text++) {
+        int constant = text[0] == '$' && text + 1 < end ? text[1] - '0' : -1;
         if (constant < 0 || constant >= n_constants) {
             text_append_char(&out, *text);
             continue;
@@ -23,7 +24,7 @@ char *import_text(const char *text, int n_constants, const uint32_t *constants) 
 }
 
 Status import_make(VulkanDevice *vulkan, const VulkanModule *module, VulkanPipeline *pipeline) {
-    char *text = import_text(module->text, pipeline->n_constants, pipeline->constants);
+    char *text = import_text(module, pipeline->n_constants, pipeline->constants);
     VkCuModuleCreateInfoNVX info = {
         .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
         .dataSize = strlen(text) + 1,

@@ -87,8 +87,8 @@ static Status create_pipeline(VulkanDevice *vulkan, const VulkanModule *module,
 // float16 becomes bfloat16 has none to round to.
 static uint32_t *module_words(const VulkanDevice *vulkan, const VulkanPipeline *pipeline,
                               size_t *bytes) {
-    const VulkanModule *module = &vulkan_modules[pipeline->shader];
-    const uint32_t *words = module->words;
+    const VulkanModule *module = vulkan_module(pipeline->shader);
+    const uint32_t *words = module->data;
     uint32_t *translated = NULL, *declared = NULL;
     bool bfloat = (module->needs & VULKAN_NEEDS_MATRIX_BFLOAT) != 0;
     *bytes = module->bytes;
@@ -103,9 +103,9 @@ static uint32_t *module_words(const VulkanDevice *vulkan, const VulkanPipeline *
 }
 
 static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
-    const VulkanModule *module = &vulkan_modules[pipeline->shader];
+    const VulkanModule *module = vulkan_module(pipeline->shader);
     if (module->needs & ~vulkan->physical.features.has) return refuse_needs(vulkan, module);
-    if (module->text) return import_make(vulkan, module, pipeline);
+    if (module_is_imported(module)) return import_make(vulkan, module, pipeline);
     size_t bytes;
     uint32_t *words = module_words(vulkan, pipeline, &bytes);
     VkShaderModuleCreateInfo info = {

@@ -78,12 +78,12 @@ static void check_module(const VulkanModule *module, bool bfloat) {
 
 static void test_matrix_modules(void **state) {
     (void)state;
-    check_module(&vulkan_modules[SHADER_MATMUL_HALF], false);
-    check_module(&vulkan_modules[SHADER_MATMUL_HALF_LARGE], false);
-    check_module(&vulkan_modules[SHADER_MATMUL_BFLOAT], true);
-    check_module(&vulkan_modules[SHADER_MATMUL_BFLOAT_LARGE], true);
-    check_module(&vulkan_modules[SHADER_MATMUL_PARTS_FLOAT], true);
-    check_module(&vulkan_modules[SHADER_MATMUL_PARTS_BLOCKS], true);
+    check_module(vulkan_module(SHADER_MATMUL_HALF), false);
+    check_module(vulkan_module(SHADER_MATMUL_HALF_LARGE), false);
+    check_module(vulkan_module(SHADER_MATMUL_BFLOAT), true);
+    check_module(vulkan_module(SHADER_MATMUL_BFLOAT_LARGE), true);
+    check_module(vulkan_module(SHADER_MATMUL_PARTS_FLOAT), true);
+    check_module(vulkan_module(SHADER_MATMUL_PARTS_BLOCKS), true);
 }
 
 int main(void) {

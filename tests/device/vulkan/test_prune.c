@@ -191,8 +191,9 @@ static void test_every_shader(void **state) {
     (void)state;
     uint32_t random = 1;
     for (int s = 0; s < VULKAN_SHADER_COUNT; s++) {
-        if (!vulkan_modules[s].words) continue;
-        Module module = {vulkan_modules[s].words, vulkan_modules[s].bytes / 4};
+        const VulkanModule *shader = vulkan_module((VulkanShader)s);
+        if (module_is_imported(shader)) continue;
+        Module module = {shader->data, shader->bytes / 4};
         for (int round = 0; round < 4; round++) {
             uint32_t constants[VULKAN_CONSTANTS_MAX];
             for (int i = 0; i < VULKAN_CONSTANTS_MAX; i++) {
@@ -210,8 +211,8 @@ static void test_every_shader(void **state) {
 static void test_one_dtype_of_many(void **state) {
     (void)state;
     static const uint32_t sum_of_rows[] = {1 << 3 | 1, 0x009, 0x88, 0, 0};
-    Module module = {vulkan_modules[SHADER_REDUCE_F32].words,
-                     vulkan_modules[SHADER_REDUCE_F32].bytes / 4};
+    const VulkanModule *shader = vulkan_module(SHADER_REDUCE_F32);
+    Module module = {shader->data, shader->bytes / 4};
     Module pruned = prune(module, 5, sum_of_rows);
     assert_true(pruned.count < module.count / 8);
     free((void *)pruned.words);

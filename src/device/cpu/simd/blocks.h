@@ -8,10 +8,14 @@
 enum {
     GROUP = 32, // weights that are read at once
     GROUP_VECTORS = GROUP / LANES,
-    Q4_0_BYTES = 18,
-    Q8_0_BYTES = 34,
-    Q6_K_BYTES = 210,
-    Q6_K_WEIGHTS = 256,
+    SUPERBLOCK = 256, // weights of a block of the K, XS and ternary types
+    SUPERBLOCK_GROUPS = SUPERBLOCK / GROUP,
+};
+// Q4_0_BYTES...: of a block of each type.
+enum {
+#define DTYPE(code, name, kind, block, bytes, ...) code##_BYTES = (bytes),
+#include "catalog/dtypes.def"
+#undef DTYPE
 };
 
 SIMD_INLINE Ints ints_of_bytes(const uint8_t *source) {
@@ -73,7 +77,7 @@ SIMD_INLINE Floats floats_of_nibbles(Ints nibbles) {
 }
 
 // Each reads the weights [first, first + 32) of the row of blocks that begins at `row`.
-SIMD_INLINE void group_of_q4_0(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q4_0(const char *row, int64_t first, Floats *weights) {
     // A block: float16 d, then 16 bytes; byte j holds weight j below and weight j + 16 above.
     const uint8_t *block = (const uint8_t *)row + first / GROUP * Q4_0_BYTES;
     float d = float_of_half_at(block);
@@ -84,7 +88,7 @@ SIMD_INLINE void group_of_q4_0(const char *row, int64_t first, Floats *weights) 
     }
 }
 
-SIMD_INLINE void group_of_q8_0(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q8_0(const char *row, int64_t first, Floats *weights) {
     // A block: float16 d, then 32 signed bytes.
     const uint8_t *block = (const uint8_t *)row + first / GROUP * Q8_0_BYTES;
     float d = float_of_half_at(block);
@@ -93,13 +97,13 @@ SIMD_INLINE void group_of_q8_0(const char *row, int64_t first, Floats *weights) 
             __builtin_convertvector(ints_of_signed_bytes(block + 2 + i * LANES), Floats) * d;
 }
 
-SIMD_INLINE void group_of_q6_k(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q6_K(const char *row, int64_t first, Floats *weights) {
     // A block of 256: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 signed scales, each
     // for 16 weights, float16 d. Each half of 128 weights has four groups of 32: groups 0 and 1 are
     // the low nibbles of its 64 bytes, 2 and 3 the high ones; group g uses bits 2g, 2g + 1 of the
     // half's 32 bytes of pairs.
-    const uint8_t *block = (const uint8_t *)row + first / Q6_K_WEIGHTS * Q6_K_BYTES;
-    int group = (int)(first % Q6_K_WEIGHTS / GROUP), half = group / 4, quarter = group % 4;
+    const uint8_t *block = (const uint8_t *)row + first / SUPERBLOCK * Q6_K_BYTES;
+    int group = (int)(first % SUPERBLOCK / GROUP), half = group / 4, quarter = group % 4;
     const uint8_t *low = block + half * 64 + (quarter & 1) * 32;
     const uint8_t *high = block + 128 + half * 32;
     const int8_t *scales = (const int8_t *)block + 192 + group * 2;

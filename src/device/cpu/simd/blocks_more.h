@@ -7,22 +7,6 @@
 
 #include "device/cpu/simd/blocks.h"
 
-enum {
-    Q4_1_BYTES = 20,
-    Q5_0_BYTES = 22,
-    Q5_1_BYTES = 24,
-    Q2_K_BYTES = 84,
-    Q3_K_BYTES = 110,
-    Q4_K_BYTES = 144,
-    Q5_K_BYTES = 176,
-    IQ4_NL_BYTES = 18,
-    IQ4_XS_BYTES = 136,
-    TQ1_0_BYTES = 54,
-    TQ2_0_BYTES = 66,
-    SUPERBLOCK = 256, // weights of a block of the K, XS and ternary types
-    SUPERBLOCK_GROUPS = SUPERBLOCK / GROUP,
-};
-
 // A product that is rounded before it is added to: the formats do not fuse the two.
 SIMD_INLINE Floats floats_rounded(Floats product) {
 #if defined(TL_ISA_avx512)
@@ -57,7 +41,7 @@ SIMD_INLINE Ints bits_of(const uint8_t *source, int i) {
     return (Ints)(((Words){0} + (bits >> i * LANES)) >> lanes & 1u);
 }
 
-SIMD_INLINE void group_of_q4_1(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q4_1(const char *row, int64_t first, Floats *weights) {
     // float16 d, float16 minimum, 16 bytes of nibbles.
     const uint8_t *block = (const uint8_t *)row + first / GROUP * Q4_1_BYTES;
     float d = float_of_half_at(block), minimum = float_of_half_at(block + 2);
@@ -65,7 +49,7 @@ SIMD_INLINE void group_of_q4_1(const char *row, int64_t first, Floats *weights) 
         weights[i] = floats_rounded(floats_of_ints(nibbles_of(block + 4, i)) * d) + minimum;
 }
 
-SIMD_INLINE void group_of_q5_0(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q5_0(const char *row, int64_t first, Floats *weights) {
     // float16 d, 32 fifth bits, 16 bytes of nibbles.
     const uint8_t *block = (const uint8_t *)row + first / GROUP * Q5_0_BYTES;
     float d = float_of_half_at(block);
@@ -75,7 +59,7 @@ SIMD_INLINE void group_of_q5_0(const char *row, int64_t first, Floats *weights) 
     }
 }
 
-SIMD_INLINE void group_of_q5_1(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q5_1(const char *row, int64_t first, Floats *weights) {
     // float16 d, float16 minimum, 32 fifth bits, 16 bytes of nibbles.
     const uint8_t *block = (const uint8_t *)row + first / GROUP * Q5_1_BYTES;
     float d = float_of_half_at(block), minimum = float_of_half_at(block + 2);
@@ -91,7 +75,7 @@ SIMD_INLINE Ints pairs_of(const uint8_t *bytes, int group, int i) {
     return ints_of_bytes(bytes + group / 4 * 32 + i * LANES) >> group % 4 * 2 & 3;
 }
 
-SIMD_INLINE void group_of_q2_k(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q2_K(const char *row, int64_t first, Floats *weights) {
     // 16 bytes, each a scale below and a minimum above for 16 weights; 64 bytes of pairs; float16 d
     // and float16 factor of the minima.
     const uint8_t *block = superblock_at(row, first, Q2_K_BYTES);
@@ -105,7 +89,7 @@ SIMD_INLINE void group_of_q2_k(const char *row, int64_t first, Floats *weights) 
     }
 }
 
-SIMD_INLINE void group_of_q3_k(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q3_K(const char *row, int64_t first, Floats *weights) {
     // 32 bytes of high bits, bit g of each for group g; 64 bytes of pairs; 16 scales of 6 bits: 8
     // bytes of low nibbles, then 4 bytes of high pairs; float16 d.
     const uint8_t *block = superblock_at(row, first, Q3_K_BYTES), *scales = block + 96;
@@ -132,7 +116,7 @@ SIMD_INLINE void scale_and_minimum(const uint8_t *packed, int group, int *scale,
     }
 }
 
-SIMD_INLINE void group_of_q4_k(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q4_K(const char *row, int64_t first, Floats *weights) {
     // float16 d, float16 factor of the minima, 12 bytes of scales and minima, 128 bytes of nibbles:
     // 32 bytes serve two groups.
     const uint8_t *block = superblock_at(row, first, Q4_K_BYTES);
@@ -147,7 +131,7 @@ SIMD_INLINE void group_of_q4_k(const char *row, int64_t first, Floats *weights) 
     }
 }
 
-SIMD_INLINE void group_of_q5_k(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_Q5_K(const char *row, int64_t first, Floats *weights) {
     // As Q4_K, with 32 bytes of fifth bits before the nibbles: bit g of each for group g.
     const uint8_t *block = superblock_at(row, first, Q5_K_BYTES);
     int group = (int)(first / GROUP % SUPERBLOCK_GROUPS), scale, minimum;
@@ -175,13 +159,13 @@ SIMD_INLINE void group_of_table(const uint8_t *bytes, float factor, Floats *weig
         weights[i] = floats_of_float32((const char *)(values + i * LANES)) * factor;
 }
 
-SIMD_INLINE void group_of_iq4_nl(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_IQ4_NL(const char *row, int64_t first, Floats *weights) {
     // float16 d, 16 bytes of nibbles.
     const uint8_t *block = (const uint8_t *)row + first / GROUP * IQ4_NL_BYTES;
     group_of_table(block + 2, float_of_half_at(block), weights);
 }
 
-SIMD_INLINE void group_of_iq4_xs(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_IQ4_XS(const char *row, int64_t first, Floats *weights) {
     // float16 d, 8 high pairs and 8 low nibbles of the groups' scales, 16 bytes of nibbles a group.
     const uint8_t *block = superblock_at(row, first, IQ4_XS_BYTES);
     int group = (int)(first / GROUP % SUPERBLOCK_GROUPS);
@@ -196,7 +180,7 @@ SIMD_INLINE int ternary_digit(int byte, int digit) {
     return (byte * powers[digit] & 255) * 3 >> 8;
 }
 
-SIMD_INLINE void group_of_tq1_0(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_TQ1_0(const char *row, int64_t first, Floats *weights) {
     // 48 bytes of five digits: 32 bytes hold weights 0..159, 16 bytes 160..239, digit by digit; 4
     // bytes of four digits hold the rest; float16 d.
     const uint8_t *block = superblock_at(row, first, TQ1_0_BYTES);
@@ -216,7 +200,7 @@ SIMD_INLINE void group_of_tq1_0(const char *row, int64_t first, Floats *weights)
         weights[i] = floats_of_float32((const char *)(values + i * LANES)) * d;
 }
 
-SIMD_INLINE void group_of_tq2_0(const char *row, int64_t first, Floats *weights) {
+SIMD_INLINE void group_of_TQ2_0(const char *row, int64_t first, Floats *weights) {
     // 64 bytes of pairs, float16 d.
     const uint8_t *block = superblock_at(row, first, TQ2_0_BYTES);
     int group = (int)(first / GROUP % SUPERBLOCK_GROUPS);

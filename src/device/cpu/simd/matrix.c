@@ -1,100 +1,25 @@
-// Matrix products of few rows, tiny ones and those of integers, dequantisation, and the
-// exponentials of attention, once per instruction set.
+// Tiny products and those of integers, the exponentials of attention, and the table of what each
+// dtype has, once per instruction set. Products with few rows are in thin_*.c.
 #include "device/cpu/matrix.h"
 
 #include <math.h>
 
-#include "device/cpu/simd/blocks_more.h"
-#include "device/cpu/simd/lanes.h"
-
-enum { THIN_GROUP = GROUP };
-
-// Rows of b beside 3 or 4 rows of a, and beside 5 to 8: as many sums as there are registers for.
-#if defined(TL_ISA_avx512)
-enum { DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2 };
-#else
-enum { DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
-#endif
+#include "device/cpu/simd/thin.h"
 
 #define REAL float
 #define VECTOR Floats
 #define WIDTH LANES
 #define NAME(x) float_##x
-#define SUM floats_sum
-#define SUM_FOUR floats_sum_four
-#include "device/cpu/simd/thin_body.h"
+#include "device/cpu/simd/tiny_body.h"
 #undef REAL
 #undef VECTOR
 #undef WIDTH
 #undef NAME
-#undef SUM
-#undef SUM_FOUR
 #define REAL double
 #define VECTOR Doubles
 #define WIDTH DOUBLE_LANES
 #define NAME(x) double_##x
-#define SUM doubles_sum
-#define SUM_FOUR doubles_sum_four
-#include "device/cpu/simd/thin_body.h"
-
-// Plain element types: a group is a few vectors.
-#define PLAIN(type, real, Vector, width, load, bytes)                                              \
-    SIMD_INLINE void group_of_##type(const char *row, int64_t first, Vector *out) {                \
-        for (int v = 0; v < GROUP / width; v++) out[v] = load(row + (first + v * width) * bytes);  \
-    }                                                                                              \
-    static void dot_##type(const ThinProduct *product) {                                           \
-        real##_dot(product, group_of_##type, bytes);                                               \
-    }                                                                                              \
-    static void strip_##type(const ThinProduct *product) {                                         \
-        real##_strip(product, load, bytes);                                                        \
-    }
-PLAIN(float16, float, Floats, LANES, floats_of_float16, 2)
-PLAIN(bfloat16, float, Floats, LANES, floats_of_bfloat16, 2)
-PLAIN(float32, float, Floats, LANES, floats_of_float32, 4)
-PLAIN(float64, double, Doubles, DOUBLE_LANES, doubles_of_float64, 8)
-
-#define DEQUANTIZE(type)                                                                           \
-    static void dequantize_##type(const void *blocks, float *out, int64_t count) {                 \
-        for (int64_t first = 0; first < count; first += GROUP) {                                   \
-            Floats weights[GROUP_VECTORS];                                                         \
-            group_of_##type(blocks, first, weights);                                               \
-            memcpy(out + first, weights, sizeof weights);                                          \
-        }                                                                                          \
-    }
-#define BLOCKS(type)                                                                               \
-    static void dot_##type(const ThinProduct *product) {                                           \
-        float_dot(product, group_of_##type, 0);                                                    \
-    }                                                                                              \
-    DEQUANTIZE(type)
-BLOCKS(q4_0)
-BLOCKS(q8_0)
-BLOCKS(q6_k)
-BLOCKS(q4_k)
-
-// The rarer formats share one product, which calls for each group of weights: the code of a product
-// for each of them would be most of this file's.
-static __attribute__((noinline)) void dot_groups(const ThinProduct *product, float_GroupLoad load) {
-    __asm__("" : "+r"(load)); // not known here, so not inlined
-    float_dot(product, load, 0);
-}
-#define RARE_BLOCKS(type)                                                                          \
-    static void load_##type(const char *row, int64_t first, Floats *out) {                         \
-        group_of_##type(row, first, out);                                                          \
-    }                                                                                              \
-    static void dot_##type(const ThinProduct *product) {                                           \
-        dot_groups(product, load_##type);                                                          \
-    }                                                                                              \
-    DEQUANTIZE(type)
-RARE_BLOCKS(q4_1)
-RARE_BLOCKS(q5_0)
-RARE_BLOCKS(q5_1)
-RARE_BLOCKS(q2_k)
-RARE_BLOCKS(q3_k)
-RARE_BLOCKS(q5_k)
-RARE_BLOCKS(iq4_nl)
-RARE_BLOCKS(iq4_xs)
-RARE_BLOCKS(tq1_0)
-RARE_BLOCKS(tq2_0)
+#include "device/cpu/simd/tiny_body.h"
 
 // Tiles of up to four rows of a by two vectors of columns, whose sums stay in registers. Unsigned
 // numbers wrap as the language's integers do.
@@ -195,46 +120,19 @@ static float row_exponentials(float *scores, int64_t count, float maximum) {
     return floats_sum(sums);
 }
 
+#define KIND_BOOL(code)
+#define KIND_INT(code)
+#define KIND_FLOAT(code)                                                                           \
+    .dot[DTYPE_##code] = ISA(dot_##code), .strip[DTYPE_##code] = ISA(strip_##code),
+#define KIND_QUANT(code)                                                                           \
+    .dot[DTYPE_##code] = ISA(dot_##code), .dequantize[DTYPE_##code] = ISA(dequantize_##code),
 const MatrixSimd ISA(matrix_simd) = {
-    .dot = {[DTYPE_FLOAT16] = dot_float16,
-            [DTYPE_BFLOAT16] = dot_bfloat16,
-            [DTYPE_FLOAT32] = dot_float32,
-            [DTYPE_FLOAT64] = dot_float64,
-            [DTYPE_Q4_0] = dot_q4_0,
-            [DTYPE_Q8_0] = dot_q8_0,
-            [DTYPE_Q6_K] = dot_q6_k,
-            [DTYPE_Q4_1] = dot_q4_1,
-            [DTYPE_Q5_0] = dot_q5_0,
-            [DTYPE_Q5_1] = dot_q5_1,
-            [DTYPE_Q2_K] = dot_q2_k,
-            [DTYPE_Q3_K] = dot_q3_k,
-            [DTYPE_Q4_K] = dot_q4_k,
-            [DTYPE_Q5_K] = dot_q5_k,
-            [DTYPE_IQ4_NL] = dot_iq4_nl,
-            [DTYPE_IQ4_XS] = dot_iq4_xs,
-            [DTYPE_TQ1_0] = dot_tq1_0,
-            [DTYPE_TQ2_0] = dot_tq2_0},
-    .strip = {[DTYPE_FLOAT16] = strip_float16,
-              [DTYPE_BFLOAT16] = strip_bfloat16,
-              [DTYPE_FLOAT32] = strip_float32,
-              [DTYPE_FLOAT64] = strip_float64},
+#define DTYPE(code, name, kind, ...) KIND_##kind(code)
+#include "catalog/dtypes.def"
+#undef DTYPE
     .tiny = {[COMPUTE_F32] = float_tiny, [COMPUTE_F64] = double_tiny},
     .integer32 = integer32_product,
     .integer64 = integer64_product,
-    .dequantize = {[DTYPE_Q4_0] = dequantize_q4_0,
-                   [DTYPE_Q8_0] = dequantize_q8_0,
-                   [DTYPE_Q6_K] = dequantize_q6_k,
-                   [DTYPE_Q4_1] = dequantize_q4_1,
-                   [DTYPE_Q5_0] = dequantize_q5_0,
-                   [DTYPE_Q5_1] = dequantize_q5_1,
-                   [DTYPE_Q2_K] = dequantize_q2_k,
-                   [DTYPE_Q3_K] = dequantize_q3_k,
-                   [DTYPE_Q4_K] = dequantize_q4_k,
-                   [DTYPE_Q5_K] = dequantize_q5_k,
-                   [DTYPE_IQ4_NL] = dequantize_iq4_nl,
-                   [DTYPE_IQ4_XS] = dequantize_iq4_xs,
-                   [DTYPE_TQ1_0] = dequantize_tq1_0,
-                   [DTYPE_TQ2_0] = dequantize_tq2_0},
     .row_maximum = row_maximum,
     .row_exponentials = row_exponentials,
 };

@@ -1,10 +1,8 @@
-// Products with few rows and tiny products in one compute type; included once for float32 and once
-// for float64 with REAL, VECTOR, WIDTH, NAME(x), SUM and SUM_FOUR set.
+// Products with few rows in one compute type; included by thin.h once for float32 and once for
+// float64 with REAL, VECTOR, WIDTH, NAME(x), SUM and SUM_FOUR set.
 
 typedef void (*NAME(GroupLoad))(const char *row, int64_t first, VECTOR *out);
 typedef VECTOR (*NAME(VectorLoad))(const char *source);
-
-enum { NAME(group_vectors) = THIN_GROUP / WIDTH };
 
 SIMD_INLINE VECTOR NAME(vector_at)(const REAL *source) {
     VECTOR values;
@@ -16,12 +14,14 @@ SIMD_INLINE void NAME(vector_to)(REAL *target, VECTOR values) {
     memcpy(target, &values, sizeof values);
 }
 
+enum { NAME(group_vectors) = GROUP / WIDTH };
+
 typedef __typeof__((VECTOR){0} == (VECTOR){0}) NAME(Mask);
 
 // The last numbers of each row of a, fewer than a group, filled up with zeros. Where a whole group
 // of b can be read, what does not count of it is masked; the end of b is copied to be filled up.
 typedef struct NAME(Rest) {
-    REAL a[THIN_ROWS_MAX][THIN_GROUP];
+    REAL a[THIN_ROWS_MAX][GROUP];
     NAME(Mask) mask[NAME(group_vectors)];
     int64_t first, count; // of k
     const char *end;      // of b
@@ -34,16 +34,17 @@ typedef struct NAME(Tile) { // rows of a by columns of b, whose elements have it
     const NAME(Rest) * rest;
 } NAME(Tile);
 
-static void NAME(rest_prepare)(const ThinProduct *product, int64_t item_bytes, NAME(Rest) * rest) {
-    rest->count = product->k % THIN_GROUP;
+static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *product,
+                                                       int64_t item_bytes, NAME(Rest) * rest) {
+    rest->count = product->k % GROUP;
     rest->first = product->k - rest->count;
     rest->end = product->b + (product->n - 1) * product->b_stride_bytes + product->k * item_bytes;
     if (rest->count == 0) return;
-    for (int v = 0; v < NAME(group_vectors); v++)
-        for (int i = 0; i < WIDTH; i++) rest->mask[v][i] = v * WIDTH + i < rest->count ? -1 : 0;
+    memset(rest->mask, 0, sizeof rest->mask);
+    for (int i = 0; i < rest->count; i++) rest->mask[i / WIDTH][i % WIDTH] = -1;
     for (int i = 0; i < product->rows; i++) {
         const REAL *a = (const REAL *)product->a + i * product->a_stride + rest->first;
-        for (int64_t k = 0; k < THIN_GROUP; k++) rest->a[i][k] = k < rest->count ? a[k] : 0;
+        for (int64_t k = 0; k < GROUP; k++) rest->a[i][k] = k < rest->count ? a[k] : 0;
     }
 }
 
@@ -55,8 +56,8 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
 #pragma GCC unroll 4
     for (int j = 0; j < tile.columns; j++) {
         const char *source = b + j * product->b_stride_bytes + rest->first * tile.item_bytes;
-        char filled[THIN_GROUP * sizeof(double)];
-        if (rest->end - source < THIN_GROUP * tile.item_bytes) {
+        char filled[GROUP * sizeof(double)];
+        if (rest->end - source < GROUP * tile.item_bytes) {
             memset(filled, 0, sizeof filled);
             memcpy(filled, source, (size_t)(rest->count * tile.item_bytes));
             source = filled;
@@ -82,7 +83,7 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
     const REAL *a = product->a;
     const char *b = product->b + column * product->b_stride_bytes;
     int64_t k = 0;
-    for (; k + THIN_GROUP <= product->k; k += THIN_GROUP) {
+    for (; k + GROUP <= product->k; k += GROUP) {
         VECTOR weights[4][NAME(group_vectors)];
 #pragma GCC unroll 4
         for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
@@ -233,35 +234,4 @@ SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
         for (int64_t j = 0; j < product->n; j++)
             out[i * product->out_row_stride + j * product->out_column_stride] =
                 sums[i * (STRIP_COLUMNS_MAX + WIDTH) + j];
-}
-
-// `rows` rows of a, a constant where this is inlined, by one vector of columns.
-SIMD_INLINE void NAME(tiny_tile)(const TinyProduct *product, int64_t row, int rows,
-                                 int64_t column) {
-    int64_t padded = (product->n + TINY_PADDING - 1) / TINY_PADDING * TINY_PADDING;
-    const REAL *a = (const REAL *)product->a + row * product->a_row_stride;
-    const REAL *b = (const REAL *)product->b + column;
-    VECTOR sums[4] = {{0}};
-    for (int64_t k = 0; k < product->k; k++) {
-        VECTOR weights = NAME(vector_at)(b + k * padded);
-#pragma GCC unroll 4
-        for (int i = 0; i < rows; i++)
-            sums[i] += weights * a[i * product->a_row_stride + k * product->a_column_stride];
-    }
-    int64_t width = product->n - column < WIDTH ? product->n - column : WIDTH;
-    REAL *out = (REAL *)product->out + row * product->n + column;
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++)
-        if (width == WIDTH)
-            NAME(vector_to)(out + i * product->n, sums[i]);
-        else
-            memcpy(out + i * product->n, &sums[i], (size_t)width * sizeof(REAL));
-}
-
-static void NAME(tiny)(const TinyProduct *product) {
-    for (int64_t column = 0; column < product->n; column += WIDTH) {
-        int64_t row = 0;
-        for (; row + 4 <= product->m; row += 4) NAME(tiny_tile)(product, row, 4, column);
-        for (; row < product->m; row++) NAME(tiny_tile)(product, row, 1, column);
-    }
 }

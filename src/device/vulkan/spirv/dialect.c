@@ -116,7 +116,7 @@ static bool translate(Dialect *d, const uint32_t *word) {
 }
 
 uint32_t *dialect_translate(const VulkanModule *module, bool bfloat, size_t *bytes) {
-    Dialect d = {.in = module->words, .count = module->bytes / 4, .bfloat = bfloat};
+    Dialect d = {.in = module->data, .count = module->bytes / 4, .bfloat = bfloat};
     find_names(&d);
     d.numbers = d.in[BOUND_WORD];
     d.out = memory_allocate((d.count + d.count / 4 + ADDED_WORDS) * sizeof *d.out);

@@ -1,0 +1,103 @@
+// Products with few rows, for every dtype that has them: thin_*.c make them of the loops of
+// thin_body.h and a function that reads 32 numbers, of which the compiler is given one dtype a
+// file.
+#ifndef DEVICE_CPU_SIMD_THIN_H
+#define DEVICE_CPU_SIMD_THIN_H
+
+#include "device/cpu/matrix.h"
+#include "device/cpu/simd/blocks_more.h"
+
+// Rows of b next to 3 or 4 rows of a, and next to 5 to 8: as many sums as there are registers for.
+#if defined(TL_ISA_avx512)
+enum { DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2 };
+#else
+enum { DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
+#endif
+
+#define REAL float
+#define VECTOR Floats
+#define WIDTH LANES
+#define NAME(x) float_##x
+#define SUM floats_sum
+#define SUM_FOUR floats_sum_four
+#include "device/cpu/simd/thin_body.h"
+#undef REAL
+#undef VECTOR
+#undef WIDTH
+#undef NAME
+#undef SUM
+#undef SUM_FOUR
+#define REAL double
+#define VECTOR Doubles
+#define WIDTH DOUBLE_LANES
+#define NAME(x) double_##x
+#define SUM doubles_sum
+#define SUM_FOUR doubles_sum_four
+#include "device/cpu/simd/thin_body.h"
+#undef REAL
+#undef VECTOR
+#undef WIDTH
+#undef NAME
+#undef SUM
+#undef SUM_FOUR
+
+// A product that calls `load` for each group of b: a product of each dtype's own is much code.
+void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t item_bytes);
+
+#define KIND_BOOL(code)
+#define KIND_INT(code)
+#define KIND_FLOAT(code)                                                                           \
+    void ISA(dot_##code)(const ThinProduct *product);                                              \
+    void ISA(strip_##code)(const ThinProduct *product);
+#define KIND_QUANT(code)                                                                           \
+    void ISA(dot_##code)(const ThinProduct *product);                                              \
+    void ISA(dequantize_##code)(const void *blocks, float *out, int64_t count);
+#define DTYPE(code, name, kind, ...) KIND_##kind(code)
+#include "catalog/dtypes.def"
+#undef DTYPE
+#undef KIND_BOOL
+#undef KIND_INT
+#undef KIND_FLOAT
+#undef KIND_QUANT
+
+// Element types: a group is a few vectors.
+#define THIN_ELEMENTS(code, real, Vector, width, load, bytes)                                      \
+    SIMD_INLINE void group_of_##code(const char *row, int64_t first, Vector *out) {                \
+        for (int v = 0; v < GROUP / width; v++) out[v] = load(row + (first + v * width) * bytes);  \
+    }                                                                                              \
+    void ISA(dot_##code)(const ThinProduct *product) {                                             \
+        real##_dot(product, group_of_##code, bytes);                                               \
+    }                                                                                              \
+    void ISA(strip_##code)(const ThinProduct *product) {                                           \
+        real##_strip(product, load, bytes);                                                        \
+    }
+
+// Quantised types: group_of_<code> of blocks.h or blocks_more.h reads a group.
+#define THIN_DEQUANTIZE(code)                                                                      \
+    void ISA(dequantize_##code)(const void *blocks, float *out, int64_t count) {                   \
+        for (int64_t first = 0; first < count; first += GROUP) {                                   \
+            Floats weights[GROUP_VECTORS];                                                         \
+            group_of_##code(blocks, first, weights);                                               \
+            memcpy(out + first, weights, sizeof weights);                                          \
+        }                                                                                          \
+    }
+#define THIN_BLOCKS_SHARED(code)                                                                   \
+    static void load_##code(const char *row, int64_t first, Floats *out) {                         \
+        group_of_##code(row, first, out);                                                          \
+    }                                                                                              \
+    void ISA(dot_##code)(const ThinProduct *product) {                                             \
+        ISA(dot_groups)(product, load_##code, 0);                                                  \
+    }                                                                                              \
+    THIN_DEQUANTIZE(code)
+// With a product of its own, but for the narrowest vectors, which nobody has for their speed.
+#if defined(TL_ISA_base)
+#define THIN_BLOCKS_OWN THIN_BLOCKS_SHARED
+#else
+#define THIN_BLOCKS_OWN(code)                                                                      \
+    void ISA(dot_##code)(const ThinProduct *product) {                                             \
+        float_dot(product, group_of_##code, 0);                                                    \
+    }                                                                                              \
+    THIN_DEQUANTIZE(code)
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+"""What is built, and what `make` does without being asked: nothing is installed by building."""
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import ROOT, TL
+
+PROGRAM_BYTES_MAX = 6 << 20
+
+
+class Make(unittest.TestCase):
+    def commands(self, *goals):
+        """What make would run, in a build folder that is not there yet."""
+        result = subprocess.run(["make", "-n", "BUILD=/nowhere", *goals], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    @unittest.skipUnless(shutil.which("make"), "make is not installed")
+    def test_only_deps_run_and_test_install(self):
+        for goal in ("build", "bench", "reference", "install", "package"):
+            self.assertNotIn("install-deps", self.commands(goal))
+            self.assertIn("cmake --preset", self.commands(goal))
+        for goal in ("run", "test"):
+            commands = self.commands(goal)
+            self.assertLess(commands.index("install-deps"), commands.index("cmake --preset"))
+        self.assertEqual(self.commands("deps").strip(), "scripts/install-deps")
+        self.assertEqual(self.commands("deps", "PRESET=asan").strip(), "scripts/install-deps --extra")
+
+
+class Program(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("strip"), "strip is not installed")
+    def test_size(self):
+        if b"__asan_init" in Path(TL).read_bytes() or b"__tsan_init" in Path(TL).read_bytes():
+            self.skipTest("a build with sanitizers is large")
+        with tempfile.TemporaryDirectory() as folder:
+            stripped = Path(folder, "tl")
+            subprocess.run(["strip", "-o", stripped, TL], check=True)
+            self.assertLessEqual(stripped.stat().st_size, PROGRAM_BYTES_MAX)
