@@ -22,8 +22,8 @@ typedef struct Generation {
     BuiltinCall *call;
     bool chats; // the prompt is messages
     Llama *llama;
-    Tokenizer *tokenizer;
-    int64_t end_of_turn; // -1: the vocabulary has none
+    Tokenizer *tokenizer; // the model's
+    TokenStream stream;
     double temperature;
     RandomStream random; // with a seed: a stream of its own
     Value stops;         // a list of strings that are not empty
@@ -133,7 +133,7 @@ static Status tell(Generation *generation, size_t end) {
 // --- the loop
 
 static bool is_end(const Generation *generation, int64_t id) {
-    return id == tokenizer_eos(generation->tokenizer) || id == generation->end_of_turn ||
+    return tokenizer_is_end(generation->tokenizer, id) ||
            id == tokenizer_bos(generation->tokenizer); // a text of its own begins
 }
 
@@ -144,7 +144,8 @@ static bool is_full(const Generation *generation) {
 
 static Status say(Generation *generation, int64_t id, bool *stopped) {
     size_t held;
-    TRY(tokenizer_decode_next(generation->tokenizer, id, true, &generation->text));
+    TRY(tokenizer_decode_next(generation->tokenizer, &generation->stream, id, true,
+                              &generation->text));
     *stopped = find_stop(generation, &held);
     return tell(generation, generation->text.length - held);
 }
@@ -259,9 +260,7 @@ static Status run(Generation *generation) {
     generation->random = (RandomStream){.key = (uint64_t)seed};
     TRY(read_stops(generation));
     TRY(llama_new(model, &generation->llama));
-    TRY(tokenizer_from_gguf(model_file(model), model_path(model), &generation->tokenizer));
-    const GgufValue *turn = gguf_find(model_file(model), "tokenizer.ggml.eot_token_id");
-    generation->end_of_turn = turn && turn->type == GGUF_UINT32 ? turn->as.integer : -1;
+    TRY(model_tokenizer(model, &generation->tokenizer));
     return answer(generation, max_tokens);
 }
 
@@ -272,7 +271,6 @@ static Value generate(Generation generation) {
                        ? value_string(text_get(&generation.text), generation.text.length)
                        : value_fail();
     if (generation.llama) llama_free(generation.llama);
-    if (generation.tokenizer) tokenizer_release(generation.tokenizer);
     value_release(generation.stops);
     text_free(&generation.text);
     return result;
@@ -290,11 +288,10 @@ Value builtin_apply_chat_template(BuiltinCall *call) {
     Model *model = call->arguments[0].as.handle->payload;
     Tokenizer *tokenizer;
     Text text = {0};
-    TRY_VALUE(tokenizer_from_gguf(model_file(model), model_path(model), &tokenizer));
+    TRY_VALUE(model_tokenizer(model, &tokenizer));
     Status status = chat_prompt(model, tokenizer, call->arguments[1],
                                 call->arguments[2].as.integer != 0, &text);
     Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
     text_free(&text);
-    tokenizer_release(tokenizer);
     return result;
 }

@@ -1,4 +1,4 @@
-// Models, tokenizers and KV caches as the language sees them.
+// Models and KV caches as the language sees them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "model/kv_cache.h"
 #include "model/model.h"
 #include "model/safetensors.h"
-#include "model/tokenizer.h"
 #include "value/builtin.h"
 #include "value/handles.h"
 
@@ -243,114 +242,6 @@ Value builtin_meta(BuiltinCall *call) {
     if (value) return meta_value(file, value);
     if (call->arguments[2].kind != VALUE_ABSENT) return value_retain(call->arguments[2]);
     return meta_missing(model_argument(call), key);
-}
-
-// --- tokenizers
-
-static void tokenizer_payload_release(void *payload) {
-    tokenizer_release(payload);
-}
-
-static Value id_or_none(int64_t id) {
-    return id < 0 ? value_none() : value_int(id);
-}
-
-static Status tokenizer_get_field(Handle *handle, const char *name, Value *out) {
-    const Tokenizer *tokenizer = handle->payload;
-    if (strcmp(name, "vocab_size") == 0)
-        *out = value_int(tokenizer_size(tokenizer));
-    else if (strcmp(name, "bos") == 0)
-        *out = id_or_none(tokenizer_bos(tokenizer));
-    else if (strcmp(name, "eos") == 0)
-        *out = id_or_none(tokenizer_eos(tokenizer));
-    else
-        return fail(STATUS_NAME, "a tokenizer has no field %s: it has vocab_size, bos and eos",
-                    name);
-    return STATUS_OK;
-}
-
-static void tokenizer_print(Handle *handle, Text *out) {
-    text_format(out, "<tokenizer, %lld tokens>", (long long)tokenizer_size(handle->payload));
-}
-
-const HandleType handle_tokenizer = {.name = "tokenizer",
-                                     .release = tokenizer_payload_release,
-                                     .get_field = tokenizer_get_field,
-                                     .print = tokenizer_print};
-
-static Value tokenizer_value(const GgufFile *file, const char *name) {
-    Tokenizer *tokenizer;
-    if (tokenizer_from_gguf(file, name, &tokenizer) != STATUS_OK) return value_fail();
-    return value_handle(&handle_tokenizer, tokenizer);
-}
-
-Value builtin_tokenizer(BuiltinCall *call) {
-    const Model *model = model_argument(call);
-    return tokenizer_value(model_file(model), model_path(model));
-}
-
-Value builtin_load_tokenizer(BuiltinCall *call) {
-    Tokenizer *tokenizer;
-    if (tokenizer_open(call->arguments[0].as.string->bytes, &tokenizer) != STATUS_OK)
-        return value_fail();
-    return value_handle(&handle_tokenizer, tokenizer);
-}
-
-static Tokenizer *tokenizer_argument(const BuiltinCall *call) {
-    return call->arguments[0].as.handle->payload;
-}
-
-static Value ids_tensor(const int64_t *ids, size_t count) {
-    Tensor *tensor;
-    Shape shape = {.rank = 1, .dims = {(int64_t)count}};
-    if (tensor_from_integers(ids, &shape, DTYPE_INT64, &tensor) != STATUS_OK) return value_fail();
-    return value_tensor(tensor);
-}
-
-Value builtin_tokenize(BuiltinCall *call) {
-    const String *text = call->arguments[1].as.string;
-    TokenList tokens = {0};
-    Status status = tokenizer_encode(tokenizer_argument(call), text->bytes, text->length,
-                                     call->arguments[2].as.integer != 0, &tokens);
-    Value result = status == STATUS_OK ? ids_tensor(tokens.ids, tokens.count) : value_fail();
-    free(tokens.ids);
-    return result;
-}
-
-static Value text_result(Status status, Text *text) {
-    Value result = status == STATUS_OK ? value_string(text_get(text), text->length) : value_fail();
-    text_free(text);
-    return result;
-}
-
-Value builtin_detokenize(BuiltinCall *call) {
-    int64_t *ids;
-    size_t count;
-    if (value_to_ints(call->arguments[1], "ids", &ids, &count) != STATUS_OK) return value_fail();
-    Text text = {0};
-    Status status = tokenizer_decode(tokenizer_argument(call), ids, count,
-                                     call->arguments[2].as.integer != 0, &text);
-    free(ids);
-    return text_result(status, &text);
-}
-
-Value builtin_detokenize_single(BuiltinCall *call) {
-    int64_t *ids;
-    size_t count;
-    if (value_to_ints(call->arguments[1], "id", &ids, &count) != STATUS_OK) return value_fail();
-    Text text = {0};
-    Status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = tokenizer_decode_next(tokenizer_argument(call), ids[i],
-                                       call->arguments[2].as.integer != 0, &text);
-    free(ids);
-    return text_result(status, &text);
-}
-
-Value builtin_int_to_tokenids(BuiltinCall *call) {
-    int64_t id;
-    if (value_to_int(call->arguments[0], "id", &id) != STATUS_OK) return value_fail();
-    return ids_tensor(&id, 1);
 }
 
 // --- KV caches

@@ -213,13 +213,17 @@ static Status check_dtype(Value dtype) {
                 dtype_name(wanted));
 }
 
+static const Tokenizer *tokenizer_of(Value value) {
+    return ((const TokenizerHandle *)value.as.handle->payload)->tokenizer;
+}
+
 static Status fill(GgufWriter *writer, const GgufExport *export) {
     TRY(check_dtype(export->dtype));
     TRY(put_all_meta(writer, export->meta));
     if (export->dtype.kind != VALUE_ABSENT)
         TRY(put_file_type(writer, (DType) export->dtype.as.integer));
     if (export->tokenizer.kind != VALUE_ABSENT)
-        TRY(tokenizer_to_gguf(export->tokenizer.as.handle->payload, writer));
+        TRY(tokenizer_to_gguf(tokenizer_of(export->tokenizer), writer));
     TRY(put_origin(writer, export));
     for (size_t i = 0; i < export->tensors->count; i++) {
         const NamedTensor *named = &export->tensors->items[i];

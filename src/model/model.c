@@ -30,7 +30,8 @@ struct Model {
     char *path;
     ModelOptions options;
     ModelEntry *names;
-    ModelEntry *tops; // names of one word
+    ModelEntry *tops;     // names of one word
+    Tokenizer *tokenizer; // NULL until it is asked for
 };
 
 static const char *last_dot(const char *name, size_t length) {
@@ -172,6 +173,7 @@ static void free_names(Model *model) {
 void model_release(Model *model) {
     if (--model->refs > 0) return;
     free_names(model);
+    if (model->tokenizer) tokenizer_release(model->tokenizer);
     gguf_close(model->file);
     free(model->path);
     free(model);
@@ -183,6 +185,12 @@ const GgufFile *model_file(const Model *model) {
 
 const char *model_path(const Model *model) {
     return model->path;
+}
+
+Status model_tokenizer(Model *model, Tokenizer **out) {
+    if (!model->tokenizer) TRY(tokenizer_from_gguf(model->file, model->path, &model->tokenizer));
+    *out = model->tokenizer;
+    return STATUS_OK;
 }
 
 static ModelEntry *find_name(const Model *model, const char *name) {

@@ -7,6 +7,7 @@
 
 #include "model/gguf.h"
 #include "model/named_tensors.h"
+#include "model/tokenizer.h"
 
 typedef struct Model Model;
 // A tensor's name, or the beginning of one before a dot: "blk", "blk.0", "blk.0.attn_q".
@@ -24,6 +25,8 @@ Model *model_retain(Model *model);
 void model_release(Model *model);
 const GgufFile *model_file(const Model *model);
 const char *model_path(const Model *model);
+// The tokenizer that the file carries, made at the first call. Borrowed.
+Status model_tokenizer(Model *model, Tokenizer **out) MUST_USE;
 // A new reference. STATUS_NAME with the nearest name when there is none, STATUS_DTYPE when its type
 // is not one that tl has.
 Status model_tensor(Model *model, const char *name, Tensor **out) MUST_USE;

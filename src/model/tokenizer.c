@@ -18,37 +18,33 @@ int tokenizer_byte_value(const Piece *piece) {
     return end == digits + 2 ? (int)value : -1;
 }
 
-// Longest first; of equal length the earlier id.
-static int compare_specials(const void *a, const void *b) {
-    const Piece *one = *(const Piece *const *)a, *other = *(const Piece *const *)b;
-    if (one->length != other->length) return one->length > other->length ? -1 : 1;
-    return one < other ? -1 : one > other;
-}
-
-static void sort_specials(Tokenizer *tokenizer) {
-    size_t count = tokenizer->special_count;
-    const Piece **pieces = memory_allocate((count + 1) * sizeof *pieces);
-    for (size_t i = 0; i < count; i++) pieces[i] = &tokenizer->pieces[tokenizer->specials[i]];
-    qsort(pieces, count, sizeof *pieces, compare_specials);
-    for (size_t i = 0; i < count; i++)
-        tokenizer->specials[i] = (size_t)(pieces[i] - tokenizer->pieces);
-    free(pieces);
+// Whether a mark follows another character somewhere in a piece.
+static bool has_inner_mark(const Piece *piece) {
+    bool marks = true;
+    for (size_t i = 0; i < piece->length; i++) {
+        bool mark = piece->length - i >= SPACE_MARK_BYTES &&
+                    memcmp(piece->bytes + i, SPACE_MARK, SPACE_MARK_BYTES) == 0;
+        if (mark && !marks) return true;
+        marks = mark;
+        if (mark) i += SPACE_MARK_BYTES - 1;
+    }
+    return false;
 }
 
 void tokenizer_index(Tokenizer *tokenizer) {
+    tokenizer->marks_begin = true;
     for (int i = 0; i < 256; i++) tokenizer->byte_ids[i] = -1;
-    tokenizer->specials = memory_allocate(tokenizer->count * sizeof *tokenizer->specials);
     for (size_t id = 0; id < tokenizer->count; id++) {
         Piece *piece = &tokenizer->pieces[id], *earlier;
         if (!piece->bytes) continue;
+        bool joins = piece->type != TOKEN_CONTROL && piece->type != TOKEN_UNKNOWN;
+        if (joins && has_inner_mark(piece)) tokenizer->marks_begin = false;
         if (piece->type == TOKEN_BYTE && tokenizer_byte_value(piece) >= 0)
             tokenizer->byte_ids[tokenizer_byte_value(piece)] = (int64_t)id;
         HASH_FIND(hh, tokenizer->by_text, piece->bytes, piece->length, earlier);
         if (!earlier) HASH_ADD_KEYPTR(hh, tokenizer->by_text, piece->bytes, piece->length, piece);
-        if ((piece->type == TOKEN_CONTROL || piece->type == TOKEN_USER) && piece->length > 0)
-            tokenizer->specials[tokenizer->special_count++] = id;
     }
-    sort_specials(tokenizer);
+    tokenizer_index_specials(tokenizer);
 }
 
 Tokenizer *tokenizer_new(void) {
@@ -75,12 +71,13 @@ void tokenizer_release(Tokenizer *tokenizer) {
     for (size_t i = 0; i < tokenizer->count; i++) free(tokenizer->pieces[i].bytes);
     free(tokenizer->pieces);
     free(tokenizer->pairs);
-    free(tokenizer->specials);
+    tokenizer_free_specials(tokenizer);
     free(tokenizer->continuation);
     release_steps(&tokenizer->normalizers);
     release_steps(&tokenizer->splitters);
     VECTOR_FREE(&tokenizer->before);
     VECTOR_FREE(&tokenizer->after);
+    VECTOR_FREE(&tokenizer->ends);
     free(tokenizer);
 }
 
@@ -94,6 +91,12 @@ int64_t tokenizer_bos(const Tokenizer *tokenizer) {
 
 int64_t tokenizer_eos(const Tokenizer *tokenizer) {
     return tokenizer->eos;
+}
+
+bool tokenizer_is_end(const Tokenizer *tokenizer, int64_t id) {
+    for (size_t i = 0; i < tokenizer->ends.count; i++)
+        if (tokenizer->ends.items[i] == id) return true;
+    return false;
 }
 
 const Piece *tokenizer_find(const Tokenizer *tokenizer, const char *bytes, size_t length) {
@@ -131,22 +134,13 @@ static Status encode_segment(const Tokenizer *tokenizer, const char *bytes, size
     if (status == STATUS_OK) status = run_steps(&tokenizer->splitters, &words);
     for (size_t i = 0; i < words.texts.count; i++) {
         Text *word = &words.texts.items[i];
+        if (status == STATUS_OK) status = tokenizer_go_on(i);
         if (status == STATUS_OK && word->length > 0)
-            tokenizer->encode_word(tokenizer, word->bytes, word->length, out);
+            status = tokenizer->encode_word(tokenizer, word->bytes, word->length, out);
         text_free(word);
     }
     VECTOR_FREE(&words.texts);
     return status;
-}
-
-// The special token that begins here, or the number of pieces.
-static size_t special_at(const Tokenizer *tokenizer, const char *bytes, size_t length) {
-    for (size_t i = 0; i < tokenizer->special_count; i++) {
-        const Piece *piece = &tokenizer->pieces[tokenizer->specials[i]];
-        if (piece->length <= length && memcmp(piece->bytes, bytes, piece->length) == 0)
-            return tokenizer->specials[i];
-    }
-    return tokenizer->count;
 }
 
 Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t length,
@@ -154,14 +148,17 @@ Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t le
     if (add_special) push_ids(out, tokenizer->before.items, tokenizer->before.count);
     size_t begin = 0;
     for (size_t at = 0; at < length;) {
-        size_t special = special_at(tokenizer, bytes + at, length - at);
-        if (special == tokenizer->count) {
+        const Piece *special = tokenizer_special_at(tokenizer, bytes, length, at);
+        if (!special) {
             at++;
             continue;
         }
-        TRY(encode_segment(tokenizer, bytes + begin, at - begin, begin == 0, out));
-        tokenizer_push_id(out, (int64_t)special);
-        at += tokenizer->pieces[special].length;
+        bool before = special->edges & EDGE_BLANKS_BEFORE;
+        size_t end = before ? tokenizer_blanks_begin(bytes, begin, at) : at;
+        TRY(encode_segment(tokenizer, bytes + begin, end - begin, begin == 0, out));
+        tokenizer_push_id(out, special - tokenizer->pieces);
+        at += special->length;
+        if (special->edges & EDGE_BLANKS_AFTER) at = tokenizer_blanks_end(bytes, length, at);
         begin = at;
     }
     TRY(encode_segment(tokenizer, bytes + begin, length - begin, begin == 0, out));
@@ -265,10 +262,6 @@ Status tokenizer_decode(const Tokenizer *tokenizer, const int64_t *ids, size_t c
     return status;
 }
 
-void tokenizer_decode_reset(Tokenizer *tokenizer) {
-    tokenizer->pending_length = 0;
-}
-
 // How many bytes the character that begins with this byte should have; 0 when none begins so.
 static size_t expected_bytes(unsigned char lead) {
     if (lead < 0x80) return 1;
@@ -284,21 +277,22 @@ static bool unfinished(const char *bytes, size_t length) {
     return true;
 }
 
-Status tokenizer_decode_next(Tokenizer *tokenizer, int64_t id, bool skip_special, Text *out) {
+Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, int64_t id,
+                             bool skip_special, Text *out) {
     Text raw = {0};
-    text_append(&raw, tokenizer->pending, tokenizer->pending_length);
+    text_append(&raw, stream->pending, stream->pending_length);
     Status status = append_piece(tokenizer, id, skip_special, false, &raw);
     if (status != STATUS_OK) {
         text_free(&raw);
         return status;
     }
-    tokenizer->pending_length = 0;
+    stream->pending_length = 0;
     for (size_t at = 0; at < raw.length;) {
         uint32_t codepoint;
         size_t length = utf8_decode(raw.bytes + at, raw.length - at, &codepoint);
         if (length == 0 && unfinished(raw.bytes + at, raw.length - at)) {
-            tokenizer->pending_length = raw.length - at;
-            memcpy(tokenizer->pending, raw.bytes + at, tokenizer->pending_length);
+            stream->pending_length = raw.length - at;
+            memcpy(stream->pending, raw.bytes + at, stream->pending_length);
             break;
         }
         text_append_codepoint(out, length ? codepoint : 0xFFFD);

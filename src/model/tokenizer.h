@@ -1,6 +1,6 @@
-// Tokenizers: text to token ids and back. From a GGUF file a SentencePiece-style vocabulary
-// (tokenizer.ggml.model "llama": pieces with scores, merged greedily by score, with bytes as the
-// fallback); from Hugging Face's tokenizer.json BPE, byte-level BPE, WordPiece or Unigram.
+// Tokenizers: text to token ids and back. BPE with bytes as the fallback, byte-level BPE, WordPiece
+// and Unigram, from GGUF files (tokenizer.ggml.model llama, gpt2, bert, t5) and from Hugging Face's
+// tokenizer.json.
 // Source: SentencePiece (Kudo, Richardson 2018), BPE mode; GGUF's tokenizer.ggml.* keys; the
 // documentation of Hugging Face tokenizers.
 #ifndef MODEL_TOKENIZER_H
@@ -25,7 +25,7 @@ Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name
 // From a file of either kind, told by its content.
 Status tokenizer_open(const char *path, Tokenizer **out) MUST_USE;
 // Adds the tokenizer.ggml.* metadata from which tokenizer_from_gguf makes the same. STATUS_VALUE
-// for a kind of vocabulary other than pieces with scores.
+// for what the format has no words for.
 Status tokenizer_to_gguf(const Tokenizer *tokenizer, struct GgufWriter *writer) MUST_USE;
 Tokenizer *tokenizer_retain(Tokenizer *tokenizer);
 void tokenizer_release(Tokenizer *tokenizer);
@@ -38,14 +38,19 @@ Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t le
 // become U+FFFD. STATUS_INDEX for an id outside the vocabulary.
 Status tokenizer_decode(const Tokenizer *tokenizer, const int64_t *ids, size_t count,
                         bool skip_special, Text *out) MUST_USE;
-// One id after another: appends what is complete, keeps the first bytes of an unfinished character.
-Status tokenizer_decode_next(Tokenizer *tokenizer, int64_t id, bool skip_special,
-                             Text *out) MUST_USE;
-// Forgets the unfinished character.
-void tokenizer_decode_reset(Tokenizer *tokenizer);
+// A text that comes id by id: the first bytes of a character that is not complete.
+typedef struct TokenStream {
+    char pending[4];
+    size_t pending_length;
+} TokenStream;
+// One id after another: appends what is complete, keeps an unfinished character in the stream.
+Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, int64_t id,
+                             bool skip_special, Text *out) MUST_USE;
 
 int64_t tokenizer_size(const Tokenizer *tokenizer);
 int64_t tokenizer_bos(const Tokenizer *tokenizer); // -1: none; the same for eos
 int64_t tokenizer_eos(const Tokenizer *tokenizer);
+// Whether a model that says this token has come to an end: of its text or of its turn.
+bool tokenizer_is_end(const Tokenizer *tokenizer, int64_t id);
 
 #endif

@@ -1,9 +1,48 @@
-// The vocabulary that a GGUF file carries: SentencePiece's, pieces with scores; read and written.
+// The vocabularies that GGUF files carry, by tokenizer.ggml.model.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
-#include "model/gguf_write.h"
 #include "model/tokenizer_internal.h"
+
+typedef struct Source {
+    const GgufFile *file;
+    const char *name; // of the file, for messages
+    Tokenizer *tokenizer;
+} Source;
+
+// --- metadata
+
+static int64_t read_id(const Source *source, const char *word) {
+    char key[64];
+    snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", word);
+    const GgufValue *value = gguf_find(source->file, key);
+    bool is_integer = value && (value->type == GGUF_UINT32 || value->type == GGUF_INT32);
+    return is_integer && value->as.integer >= 0 &&
+                   value->as.integer < (int64_t)source->tokenizer->count
+               ? value->as.integer
+               : -1;
+}
+
+static bool read_flag(const Source *source, const char *word, bool fallback) {
+    char key[64];
+    snprintf(key, sizeof key, "tokenizer.ggml.%s", word);
+    const GgufValue *value = gguf_find(source->file, key);
+    return value && value->type == GGUF_BOOL ? value->as.integer != 0 : fallback;
+}
+
+static const GgufValue *find_string(const Source *source, const char *key) {
+    const GgufValue *value = gguf_find(source->file, key);
+    return value && value->type == GGUF_STRING ? value : NULL;
+}
+
+static bool string_is(const GgufValue *value, const char *text) {
+    return value && value->as.string.length == strlen(text) &&
+           memcmp(value->as.string.bytes, text, strlen(text)) == 0;
+}
+
+// --- pieces
 
 static void load_piece(void *context, size_t index, GgufValue value) {
     Tokenizer *tokenizer = context;
@@ -18,131 +57,262 @@ static void load_score(void *context, size_t index, GgufValue value) {
     tokenizer->pieces[index].score = (float)value.as.number;
 }
 
+static void load_edges(void *context, size_t index, GgufValue value) {
+    Tokenizer *tokenizer = context;
+    tokenizer->pieces[index].edges = (unsigned)value.as.integer;
+}
+
 static void load_type(void *context, size_t index, GgufValue value) {
     Tokenizer *tokenizer = context;
     tokenizer->pieces[index].type = (int)value.as.integer;
 }
 
 // An optional array of the vocabulary; when there it has one element of `type` per piece.
-static Status load_array(const GgufFile *file, const char *name, const char *key, GgufType type,
-                         void (*visit)(void *, size_t, GgufValue), Tokenizer *tokenizer) {
-    const GgufValue *array = gguf_find(file, key);
+static Status load_array(const Source *source, const char *key, GgufType type,
+                         void (*visit)(void *, size_t, GgufValue)) {
+    const GgufValue *array = gguf_find(source->file, key);
     if (!array) return STATUS_OK;
     if (array->type != GGUF_ARRAY || array->as.array.type != type ||
-        array->as.array.count != tokenizer->count)
+        array->as.array.count != source->tokenizer->count)
         return fail(STATUS_FORMAT,
                     "%s: %s does not have one number of the right type for each of the %zu tokens",
-                    name, key, tokenizer->count);
-    gguf_array_each(file, array, visit, tokenizer);
+                    source->name, key, source->tokenizer->count);
+    gguf_array_each(source->file, array, visit, source->tokenizer);
     return STATUS_OK;
 }
 
-static int64_t read_id(const GgufFile *file, const char *key, size_t count) {
-    const GgufValue *value = gguf_find(file, key);
-    bool is_integer = value && (value->type == GGUF_UINT32 || value->type == GGUF_INT32);
-    return is_integer && value->as.integer >= 0 && value->as.integer < (int64_t)count
-               ? value->as.integer
-               : -1;
-}
-
-static bool read_flag(const GgufFile *file, const char *key, bool fallback) {
-    const GgufValue *value = gguf_find(file, key);
-    return value && value->type == GGUF_BOOL ? value->as.integer != 0 : fallback;
-}
-
-static bool string_is(const GgufValue *value, const char *text) {
-    return value && value->type == GGUF_STRING && value->as.string.length == strlen(text) &&
-           memcmp(value->as.string.bytes, text, strlen(text)) == 0;
-}
-
-static Status load(Tokenizer *tokenizer, const GgufFile *file, const char *name) {
-    const GgufValue *model = gguf_find(file, "tokenizer.ggml.model");
-    const GgufValue *tokens = gguf_find(file, "tokenizer.ggml.tokens");
+static Status load_pieces(const Source *source) {
+    Tokenizer *tokenizer = source->tokenizer;
+    const GgufValue *tokens = gguf_find(source->file, "tokenizer.ggml.tokens");
     if (!tokens || tokens->type != GGUF_ARRAY || tokens->as.array.type != GGUF_STRING)
-        return fail(STATUS_FORMAT, "%s holds no tokenizer: tokenizer.ggml.tokens is missing", name);
-    if (!string_is(model, "llama")) {
-        bool named = model && model->type == GGUF_STRING;
-        return fail(STATUS_FORMAT,
-                    "%s has a tokenizer of kind \"%.*s\"; tl reads \"llama\" from GGUF files", name,
-                    named ? (int)model->as.string.length : 1, named ? model->as.string.bytes : "?");
-    }
+        return fail(STATUS_FORMAT, "%s holds no tokenizer: tokenizer.ggml.tokens is missing",
+                    source->name);
     tokenizer->count = tokens->as.array.count;
     tokenizer->pieces = memory_allocate_zeroed(tokenizer->count, sizeof *tokenizer->pieces);
-    gguf_array_each(file, tokens, load_piece, tokenizer);
-    TRY(load_array(file, name, "tokenizer.ggml.scores", GGUF_FLOAT32, load_score, tokenizer));
-    TRY(load_array(file, name, "tokenizer.ggml.token_type", GGUF_INT32, load_type, tokenizer));
-    tokenizer_index(tokenizer);
-    tokenizer->bos = read_id(file, "tokenizer.ggml.bos_token_id", tokenizer->count);
-    tokenizer->eos = read_id(file, "tokenizer.ggml.eos_token_id", tokenizer->count);
-    tokenizer->unknown = read_id(file, "tokenizer.ggml.unknown_token_id", tokenizer->count);
-    if (tokenizer->bos >= 0 && read_flag(file, "tokenizer.ggml.add_bos_token", true))
-        VECTOR_PUSH(&tokenizer->before, tokenizer->bos);
-    bool add_space = read_flag(file, "tokenizer.ggml.add_space_prefix", true);
+    gguf_array_each(source->file, tokens, load_piece, tokenizer);
+    TRY(load_array(source, "tokenizer.ggml.scores", GGUF_FLOAT32, load_score));
+    TRY(load_array(source, "tokenizer.ggml.token_type", GGUF_INT32, load_type));
+    return load_array(source, TOKENIZER_KEY_EDGES, GGUF_INT32, load_edges);
+}
+
+// --- merges: "left right", where a piece may be a blank only as the first character
+
+typedef struct MergeReader {
+    Tokenizer *tokenizer;
+    size_t wrong; // how many name a piece that is not there
+} MergeReader;
+
+static void load_merge(void *context, size_t index, GgufValue value) {
+    MergeReader *reader = context;
+    const char *text = value.as.string.bytes;
+    size_t length = value.as.string.length;
+    const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
+    const Piece *left = NULL, *right = NULL;
+    if (space) {
+        left = tokenizer_find(reader->tokenizer, text, (size_t)(space - text));
+        right = tokenizer_find(reader->tokenizer, space + 1, length - (size_t)(space - text) - 1);
+    }
+    reader->wrong += !tokenizer_add_pair(reader->tokenizer, index, left, right);
+}
+
+static Status load_merges(const Source *source, bool needed) {
+    static const char key[] = "tokenizer.ggml.merges";
+    const GgufValue *merges = gguf_find(source->file, key);
+    if (!merges && !needed) return STATUS_OK;
+    if (!merges || merges->type != GGUF_ARRAY || merges->as.array.type != GGUF_STRING)
+        return fail(STATUS_FORMAT, "%s: the vocabulary has no merges (%s)", source->name, key);
+    MergeReader reader = {.tokenizer = source->tokenizer};
+    tokenizer_begin_pairs(source->tokenizer, merges->as.array.count);
+    gguf_array_each(source->file, merges, load_merge, &reader);
+    if (reader.wrong == 0) return STATUS_OK;
+    return fail(STATUS_FORMAT, "%s: %zu merges name a piece that is not in the vocabulary",
+                source->name, reader.wrong);
+}
+
+// --- kinds
+
+// Spaces are marks, and one is put before the text and after each special token, or none is.
+static void push_marks(const Source *source, bool cut) {
+    bool add_space = read_flag(source, "add_space_prefix", true);
+    bool first = string_is(find_string(source, TOKENIZER_KEY_PREFIX), "first");
     TextStep marks = {.apply = step_metaspace,
-                      .content = memory_copy_string(SPACE_MARK, SPACE_MARK_BYTES),
-                      .option = add_space ? PREFIX_ALWAYS : PREFIX_NEVER};
-    VECTOR_PUSH(&tokenizer->splitters, marks);
+                      .content = tokenizer_copy(SPACE_MARK),
+                      .option = !add_space ? PREFIX_NEVER
+                                : first    ? PREFIX_FIRST
+                                           : PREFIX_ALWAYS,
+                      .flag = cut};
+    tokenizer_push_step(&source->tokenizer->splitters, marks);
+    source->tokenizer->trim_start = add_space;
+    source->tokenizer->trim_after_special = add_space && !first;
+}
+
+// Whether texts get the tokens at their begin and end, unless the file says otherwise.
+typedef struct Ends {
+    bool begin, end;
+} Ends;
+
+static Status load_scored(const Source *source, Ends *ends) {
+    tokenizer_index(source->tokenizer);
+    push_marks(source, false);
+    source->tokenizer->encode_word = tokenizer_encode_merging;
+    source->tokenizer->byte_fallback = true;
+    *ends = (Ends){.begin = true};
+    return load_merges(source, false);
+}
+
+static Status find_pretokenizer(const Source *source, const Pretokenizer **out) {
+    const GgufValue *name = find_string(source, "tokenizer.ggml.pre");
+    const char *bytes = name ? name->as.string.bytes : "default";
+    size_t length = name ? name->as.string.length : strlen(bytes);
+    *out = pretokenizer_find(bytes, length);
+    if (*out) return STATUS_OK;
+    return fail(STATUS_FORMAT, "%s: tl does not know the pre-tokenizer \"%.*s\"", source->name,
+                length < 40 ? (int)length : 40, bytes);
+}
+
+static Status load_byte_level(const Source *source, Ends *ends) {
+    Tokenizer *tokenizer = source->tokenizer;
+    const Pretokenizer *pre;
+    TRY(find_pretokenizer(source, &pre));
+    tokenizer_index(tokenizer);
+    if (pre->options & PRE_COMPOSES)
+        tokenizer_push_step(
+            &tokenizer->normalizers,
+            (TextStep){.apply = step_unicode_form, .option = UTF8PROC_STABLE | UTF8PROC_COMPOSE});
+    if (read_flag(source, "add_space_prefix", false))
+        tokenizer_push_step(&tokenizer->splitters, (TextStep){.apply = step_prefix_space});
+    for (int i = 0; pre->patterns[i]; i++)
+        TRY(tokenizer_push_split(&tokenizer->splitters, pre->patterns[i], SPLIT_ISOLATED, false));
+    tokenizer_push_step(&tokenizer->splitters, (TextStep){.apply = step_bytes});
     tokenizer->encode_word = tokenizer_encode_merging;
-    tokenizer->byte_fallback = true;
-    tokenizer->trim_start = tokenizer->trim_after_special = add_space;
+    tokenizer->whole_words = pre->options & PRE_WHOLE_WORDS;
+    tokenizer->decode_style = DECODE_BYTES;
+    bool both = pre->options & PRE_SURROUNDS;
+    *ends = (Ends){.begin = both || pre->options & PRE_BEGINS, .end = both};
+    return load_merges(source, true);
+}
+
+// In these files the pieces that begin words have a mark, where the vocabulary had none, and the
+// others lost theirs.
+static void restore_word_piece(const Tokenizer *tokenizer, Piece *piece) {
+    if (tokenizer_is_plain(piece)) return;
+    bool begins = piece->length >= SPACE_MARK_BYTES &&
+                  memcmp(piece->bytes, SPACE_MARK, SPACE_MARK_BYTES) == 0;
+    size_t cut = begins ? SPACE_MARK_BYTES : 0;
+    Text text = {0};
+    if (!begins) text_append_string(&text, tokenizer->continuation);
+    text_append(&text, piece->bytes + cut, piece->length - cut);
+    free(piece->bytes);
+    piece->length = text.length;
+    piece->bytes = text_take(&text);
+}
+
+static Status load_word_pieces(const Source *source, Ends *ends) {
+    Tokenizer *tokenizer = source->tokenizer;
+    tokenizer->continuation = tokenizer_copy("##");
+    tokenizer->word_max = WORD_DEFAULT;
+    for (size_t i = 0; i < tokenizer->count; i++)
+        restore_word_piece(tokenizer, &tokenizer->pieces[i]);
+    tokenizer_index(tokenizer);
+    tokenizer->encode_word = tokenizer_encode_longest;
+    tokenizer->decode_style = DECODE_WORDS;
+    tokenizer->tidy = true;
+    *ends = (Ends){.begin = true, .end = true};
+    return tokenizer_push_bert(tokenizer);
+}
+
+static Status push_map(const Source *source) {
+    const GgufValue *map = gguf_find(source->file, "tokenizer.ggml.precompiled_charsmap");
+    if (!map) return STATUS_OK;
+    bool bytes = map->type == GGUF_ARRAY &&
+                 (map->as.array.type == GGUF_UINT8 || map->as.array.type == GGUF_INT8);
+    if (!bytes)
+        return fail(STATUS_FORMAT, "%s: tokenizer.ggml.precompiled_charsmap is not bytes",
+                    source->name);
+    TextStep step;
+    TRY(step_take_map(&step, (const char *)source->file->bytes + map->as.array.offset,
+                      map->as.array.count));
+    tokenizer_push_step(&source->tokenizer->normalizers, step);
+    return STATUS_OK;
+}
+
+static Status load_unigram(const Source *source, Ends *ends) {
+    Tokenizer *tokenizer = source->tokenizer;
+    tokenizer_index(tokenizer);
+    TRY(push_map(source));
+    if (read_flag(source, "remove_extra_whitespaces", false)) {
+        TextStep runs = {.apply = step_replace, .content = tokenizer_copy(" ")};
+        Status status = step_compile(&runs, " {2,}", 5);
+        tokenizer_push_step(&tokenizer->normalizers, runs);
+        TRY(status);
+        tokenizer_push_step(&tokenizer->normalizers,
+                            (TextStep){.apply = step_strip, .option = 1 | 2});
+    }
+    push_marks(source, true);
+    tokenizer_prepare_unigram(tokenizer);
+    *ends = (Ends){.end = true};
+    return STATUS_OK;
+}
+
+typedef struct VocabularyKind {
+    const char *model;
+    Status (*load)(const Source *source, Ends *ends);
+} VocabularyKind;
+static const VocabularyKind kinds[] = {
+    {"llama", load_scored},
+    {"gpt2", load_byte_level},
+    {"bert", load_word_pieces},
+    {"t5", load_unigram},
+};
+
+static Status find_kind(const Source *source, const VocabularyKind **out) {
+    const GgufValue *model = find_string(source, "tokenizer.ggml.model");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (string_is(model, kinds[i].model)) {
+            *out = &kinds[i];
+            return STATUS_OK;
+        }
+    return fail(STATUS_FORMAT,
+                "%s has a tokenizer of kind \"%.*s\"; tl reads llama, gpt2, bert and t5",
+                source->name, model ? (int)model->as.string.length : 1,
+                model ? model->as.string.bytes : "?");
+}
+
+// --- all of it
+
+static int64_t first_id(const Source *source, const char *word, const char *other) {
+    int64_t id = read_id(source, word);
+    return id >= 0 ? id : read_id(source, other);
+}
+
+static Status load(const Source *source) {
+    Tokenizer *tokenizer = source->tokenizer;
+    const VocabularyKind *kind = NULL;
+    Ends ends = {0};
+    TRY(load_pieces(source));
+    TRY(find_kind(source, &kind));
+    TRY(kind->load(source, &ends));
+    bool words = kind->load == load_word_pieces;
+    tokenizer->bos = words ? first_id(source, "cls", "bos") : read_id(source, "bos");
+    // The word is spelt so in files.
+    tokenizer->eos = words ? first_id(source, "seperator", "eos") : read_id(source, "eos");
+    tokenizer->unknown = read_id(source, "unknown");
+    if (tokenizer->bos >= 0 && read_flag(source, "add_bos_token", ends.begin))
+        VECTOR_PUSH(&tokenizer->before, tokenizer->bos);
+    bool end = read_flag(source, words ? "add_sep_token" : "add_eos_token", ends.end);
+    if (tokenizer->eos >= 0 && end) VECTOR_PUSH(&tokenizer->after, tokenizer->eos);
+    tokenizer_find_ends(tokenizer);
+    tokenizer_add_end(tokenizer, read_id(source, "eot"));
+    tokenizer_add_end(tokenizer, read_id(source, "eom"));
     return STATUS_OK;
 }
 
 Status tokenizer_from_gguf(const GgufFile *file, const char *name, Tokenizer **out) {
-    Tokenizer *tokenizer = tokenizer_new();
-    Status status = load(tokenizer, file, name);
+    Source source = {file, name, tokenizer_new()};
+    Status status = load(&source);
     if (status == STATUS_OK)
-        *out = tokenizer;
+        *out = source.tokenizer;
     else
-        tokenizer_release(tokenizer);
+        tokenizer_release(source.tokenizer);
     return status;
-}
-
-// --- writing
-
-static GgufValue piece_text(const Piece *piece) {
-    return (GgufValue){.type = GGUF_STRING, .as.string = {piece->bytes, piece->length}};
-}
-
-static GgufValue piece_score(const Piece *piece) {
-    return (GgufValue){.type = GGUF_FLOAT32, .as.number = (double)piece->score};
-}
-
-static GgufValue piece_type(const Piece *piece) {
-    return (GgufValue){.type = GGUF_INT32, .as.integer = piece->type};
-}
-
-typedef GgufValue (*PieceColumn)(const Piece *piece);
-
-static Status put_column(const Tokenizer *tokenizer, GgufWriter *writer, const char *key,
-                         PieceColumn column) {
-    GgufValue *values = memory_allocate((tokenizer->count + 1) * sizeof *values);
-    values[0].type = GGUF_STRING;
-    for (size_t i = 0; i < tokenizer->count; i++) values[i] = column(&tokenizer->pieces[i]);
-    Status status = gguf_writer_put_array(writer, key, values[0].type, values, tokenizer->count);
-    free(values);
-    return status;
-}
-
-static Status put_id(GgufWriter *writer, const char *key, int64_t id) {
-    return id < 0 ? STATUS_OK : gguf_writer_put_integer(writer, key, GGUF_UINT32, id);
-}
-
-Status tokenizer_to_gguf(const Tokenizer *tokenizer, GgufWriter *writer) {
-    bool scored = tokenizer->encode_word == tokenizer_encode_merging && !tokenizer->pairs &&
-                  tokenizer->byte_fallback && tokenizer->normalizers.count == 0;
-    if (!scored)
-        return fail(STATUS_VALUE, "only a tokenizer that came from a GGUF file can be written to "
-                                  "one: this one has no pieces with scores");
-    TRY(gguf_writer_put_string(writer, "tokenizer.ggml.model", "llama"));
-    TRY(put_column(tokenizer, writer, "tokenizer.ggml.tokens", piece_text));
-    TRY(put_column(tokenizer, writer, "tokenizer.ggml.scores", piece_score));
-    TRY(put_column(tokenizer, writer, "tokenizer.ggml.token_type", piece_type));
-    TRY(put_id(writer, "tokenizer.ggml.bos_token_id", tokenizer->bos));
-    TRY(put_id(writer, "tokenizer.ggml.eos_token_id", tokenizer->eos));
-    TRY(put_id(writer, "tokenizer.ggml.unknown_token_id", tokenizer->unknown));
-    TRY(gguf_writer_put_integer(writer, "tokenizer.ggml.add_bos_token", GGUF_BOOL,
-                                tokenizer->before.count > 0));
-    return gguf_writer_put_integer(writer, "tokenizer.ggml.add_space_prefix", GGUF_BOOL,
-                                   tokenizer->trim_start);
 }

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/base64.h"
 #include "model/tokenizer_internal.h"
 
-enum { ID_GAPS_MAX = 4096, WORD_MAX = 1000, WORD_DEFAULT = 100 };
+enum { ID_GAPS_MAX = 4096, WORD_MAX = 1000 };
 
 typedef struct Reader {
     Tokenizer *tokenizer;
@@ -72,6 +73,12 @@ static Status read_vocabulary(Reader *reader, json_t *vocabulary) {
     return STATUS_OK;
 }
 
+static unsigned edges_of(const json_t *token) {
+    unsigned edges = flag_of(token, "lstrip", false) ? EDGE_BLANKS_BEFORE : 0;
+    if (flag_of(token, "rstrip", false)) edges |= EDGE_BLANKS_AFTER;
+    return flag_of(token, "single_word", false) ? edges | EDGE_WORD : edges;
+}
+
 // Every added token is cut out of a text; special ones are left out of what is decoded.
 static Status read_added(Reader *reader) {
     size_t i;
@@ -84,6 +91,7 @@ static Status read_added(Reader *reader) {
         int type = flag_of(token, "special", false) ? TOKEN_CONTROL : TOKEN_USER;
         TRY(add_piece(reader, json_string_value(content), json_string_length(content),
                       json_integer_value(id), type));
+        reader->tokenizer->pieces[json_integer_value(id)].edges = edges_of(token);
     }
     return STATUS_OK;
 }
@@ -116,7 +124,7 @@ static Status read_merges(Reader *reader, const json_t *merges) {
     if (!json_is_array(merges)) return broken(reader, "model.merges is no array");
     size_t i;
     const json_t *merge;
-    tokenizer->pairs = memory_allocate_zeroed(json_array_size(merges) + 1, sizeof(MergePair));
+    tokenizer_begin_pairs(tokenizer, json_array_size(merges));
     json_array_foreach(merges, i, merge) {
         const char *left, *right;
         size_t length;
@@ -124,14 +132,8 @@ static Status read_merges(Reader *reader, const json_t *merges) {
             return broken(reader, "a merge is no pair of pieces");
         const Piece *one = tokenizer_find(tokenizer, left, length);
         const Piece *other = tokenizer_find(tokenizer, right, strlen(right));
-        if (!one || !other)
+        if (!tokenizer_add_pair(tokenizer, i, one, other))
             return broken(reader, "a merge names a piece that is not in model.vocab");
-        MergePair *pair = &tokenizer->pairs[i], *earlier;
-        pair->ids.left = one - tokenizer->pieces;
-        pair->ids.right = other - tokenizer->pieces;
-        pair->score = -(float)i;
-        HASH_FIND(hh, tokenizer->pairs_by_ids, &pair->ids, sizeof pair->ids, earlier);
-        if (!earlier) HASH_ADD(hh, tokenizer->pairs_by_ids, ids, sizeof pair->ids, pair);
     }
     return STATUS_OK;
 }
@@ -165,17 +167,8 @@ static Status finish_wordpiece(Reader *reader, const json_t *model) {
 static Status finish_unigram(Reader *reader, const json_t *model) {
     Tokenizer *tokenizer = reader->tokenizer;
     const json_t *unknown = json_object_get(model, "unk_id");
-    float lowest = 0;
-    tokenizer->longest = 1;
-    for (size_t i = 0; i < tokenizer->count; i++) {
-        lowest = fminf(lowest, tokenizer->pieces[i].score);
-        if (tokenizer->pieces[i].length > tokenizer->longest)
-            tokenizer->longest = tokenizer->pieces[i].length;
-    }
-    tokenizer->unknown_score = lowest - 10.0f; // as the library does
-    tokenizer->encode_word = tokenizer_encode_likeliest;
+    tokenizer_prepare_unigram(tokenizer);
     tokenizer->byte_fallback = flag_of(model, "byte_fallback", false);
-    tokenizer->fuse_unknown = true;
     if (!json_is_integer(unknown)) return STATUS_OK;
     int64_t id = json_integer_value(unknown);
     if (id < 0 || (size_t)id >= tokenizer->count) return broken(reader, "model.unk_id is no token");
@@ -221,14 +214,6 @@ static const ModelKind *find_model(const json_t *model) {
 
 // --- steps
 
-static void push_step(TextSteps *steps, TextStep step) {
-    VECTOR_PUSH(steps, step);
-}
-
-static char *copy(const char *text) {
-    return memory_copy_string(text, strlen(text));
-}
-
 // A pattern is {"String": text} or {"Regex": text}, or the text itself.
 static Status take_pattern(const Reader *reader, const json_t *pattern, bool compile,
                            TextStep *step) {
@@ -238,7 +223,7 @@ static Status take_pattern(const Reader *reader, const json_t *pattern, bool com
     if (regex) return step_compile(step, regex, strlen(regex));
     if (!plain) return broken(reader, "a step has no pattern");
     if (!compile) {
-        step->pattern = copy(plain);
+        step->pattern = tokenizer_copy(plain);
         return STATUS_OK;
     }
     Text quoted = {0};
@@ -250,14 +235,6 @@ static Status take_pattern(const Reader *reader, const json_t *pattern, bool com
     Status status = step_compile(step, text_get(&quoted), quoted.length);
     text_free(&quoted);
     return status;
-}
-
-static Status push_pattern(TextSteps *steps, const char *pattern, Splitting splitting,
-                           bool invert) {
-    TextStep step = {.apply = step_split, .option = (int)splitting, .flag = invert};
-    TRY(step_compile(&step, pattern, strlen(pattern)));
-    push_step(steps, step);
-    return STATUS_OK;
 }
 
 static Splitting splitting_of(const json_t *node, Splitting fallback) {
@@ -278,15 +255,16 @@ static Status read_steps(const Reader *reader, const json_t *node, TextSteps *st
 
 static Status read_prepend(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader;
-    push_step(steps, (TextStep){.apply = step_prepend, .content = copy(text_of(node, "prepend"))});
+    tokenizer_push_step(steps, (TextStep){.apply = step_prepend,
+                                          .content = tokenizer_copy(text_of(node, "prepend"))});
     return STATUS_OK;
 }
 
 static Status read_replace(const Reader *reader, const json_t *node, TextSteps *steps) {
     TextStep step = {.apply = step_replace};
     TRY(take_pattern(reader, json_object_get(node, "pattern"), false, &step));
-    step.content = copy(text_of(node, "content"));
-    push_step(steps, step);
+    step.content = tokenizer_copy(text_of(node, "content"));
+    tokenizer_push_step(steps, step);
     return STATUS_OK;
 }
 
@@ -296,37 +274,52 @@ static Status read_form(const Reader *reader, const json_t *node, TextSteps *ste
     bool compatible = strchr(type, 'K'), composed = type[strlen(type) - 1] == 'C';
     int flags = UTF8PROC_STABLE | (composed ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE) |
                 (compatible ? UTF8PROC_COMPAT : 0);
-    push_step(steps, (TextStep){.apply = step_unicode_form, .option = flags});
+    tokenizer_push_step(steps, (TextStep){.apply = step_unicode_form, .option = flags});
     return STATUS_OK;
+}
+
+static Status read_precompiled(const Reader *reader, const json_t *node, TextSteps *steps) {
+    const json_t *map = json_object_get(node, "precompiled_charsmap");
+    if (!map || json_is_null(map)) return STATUS_OK;
+    Text bytes = {0};
+    TextStep step;
+    Status status = json_is_string(map) &&
+                            base64_decode(json_string_value(map), json_string_length(map), &bytes)
+                        ? step_take_map(&step, text_get(&bytes), bytes.length)
+                        : broken(reader, "precompiled_charsmap is not base64");
+    text_free(&bytes);
+    if (status == STATUS_OK) tokenizer_push_step(steps, step);
+    return status;
 }
 
 static Status read_lowercase(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader, (void)node;
-    push_step(steps, (TextStep){.apply = step_lowercase});
+    tokenizer_push_step(steps, (TextStep){.apply = step_lowercase});
     return STATUS_OK;
 }
 
 static Status read_strip_accents(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader, (void)node;
-    push_step(steps, (TextStep){.apply = step_remove_accents});
+    tokenizer_push_step(steps, (TextStep){.apply = step_remove_accents});
     return STATUS_OK;
 }
 
 static Status read_strip(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader;
     int sides = flag_of(node, "strip_left", true) + 2 * flag_of(node, "strip_right", true);
-    push_step(steps, (TextStep){.apply = step_strip, .option = sides});
+    tokenizer_push_step(steps, (TextStep){.apply = step_strip, .option = sides});
     return STATUS_OK;
 }
 
 static Status read_bert(const Reader *reader, const json_t *node, TextSteps *steps) {
     bool lower = flag_of(node, "lowercase", true);
-    if (flag_of(node, "clean_text", true)) push_step(steps, (TextStep){.apply = step_clean});
+    if (flag_of(node, "clean_text", true))
+        tokenizer_push_step(steps, (TextStep){.apply = step_clean});
     if (flag_of(node, "handle_chinese_chars", true))
-        push_step(steps, (TextStep){.apply = step_space_ideographs});
+        tokenizer_push_step(steps, (TextStep){.apply = step_space_ideographs});
     if (flag_of(node, "strip_accents", lower)) {
         int flags = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE;
-        push_step(steps, (TextStep){.apply = step_unicode_form, .option = flags});
+        tokenizer_push_step(steps, (TextStep){.apply = step_unicode_form, .option = flags});
         TRY(read_strip_accents(reader, node, steps));
     }
     return lower ? read_lowercase(reader, node, steps) : STATUS_OK;
@@ -339,21 +332,20 @@ static Status read_metaspace(const Reader *reader, const json_t *node, TextSteps
     if (strcmp(scheme, "never") == 0) prefix = PREFIX_NEVER;
     if (strcmp(scheme, "always") == 0) prefix = PREFIX_ALWAYS;
     if (*mark && strcmp(mark, SPACE_MARK) != 0) return refuse(reader, "replacement", mark);
-    push_step(steps, (TextStep){.apply = step_metaspace,
-                                .content = copy(SPACE_MARK),
-                                .option = (int)prefix,
-                                .flag = flag_of(node, "split", true)});
+    tokenizer_push_step(steps, (TextStep){.apply = step_metaspace,
+                                          .content = tokenizer_copy(SPACE_MARK),
+                                          .option = (int)prefix,
+                                          .flag = flag_of(node, "split", true)});
     return STATUS_OK;
 }
 
 static Status read_byte_level(const Reader *reader, const json_t *node, TextSteps *steps) {
-    (void)reader;
-    static const char words[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
-                                "|\\s+(?!\\S)|\\s+";
-    if (flag_of(node, "add_prefix_space", true))
-        push_step(steps, (TextStep){.apply = step_prefix_space});
-    if (flag_of(node, "use_regex", true)) TRY(push_pattern(steps, words, SPLIT_ISOLATED, false));
-    push_step(steps, (TextStep){.apply = step_bytes});
+    bool normalizes = steps == &reader->tokenizer->normalizers; // which only writes bytes
+    if (!normalizes && flag_of(node, "add_prefix_space", true))
+        tokenizer_push_step(steps, (TextStep){.apply = step_prefix_space});
+    if (!normalizes && flag_of(node, "use_regex", true))
+        TRY(tokenizer_push_split(steps, tokenizer_pattern_words, SPLIT_ISOLATED, false));
+    tokenizer_push_step(steps, (TextStep){.apply = step_bytes});
     return STATUS_OK;
 }
 
@@ -362,36 +354,34 @@ static Status read_split(const Reader *reader, const json_t *node, TextSteps *st
                      .option = (int)splitting_of(node, SPLIT_ISOLATED),
                      .flag = flag_of(node, "invert", false)};
     TRY(take_pattern(reader, json_object_get(node, "pattern"), true, &step));
-    push_step(steps, step);
+    tokenizer_push_step(steps, step);
     return STATUS_OK;
 }
 
 static Status read_whitespace(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader, (void)node;
-    return push_pattern(steps, "\\w+|[^\\w\\s]+", SPLIT_REMOVED, true);
+    return tokenizer_push_split(steps, "\\w+|[^\\w\\s]+", SPLIT_REMOVED, true);
 }
 
 static Status read_whitespace_split(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader, (void)node;
-    return push_pattern(steps, "\\s+", SPLIT_REMOVED, false);
+    return tokenizer_push_split(steps, "\\s+", SPLIT_REMOVED, false);
 }
-
-static const char punctuation[] = "[\\p{P}$+<=>^`|~]";
 
 static Status read_bert_words(const Reader *reader, const json_t *node, TextSteps *steps) {
     TRY(read_whitespace_split(reader, node, steps));
-    return push_pattern(steps, punctuation, SPLIT_ISOLATED, false);
+    return tokenizer_push_split(steps, STEP_PUNCTUATION, SPLIT_ISOLATED, false);
 }
 
 static Status read_punctuation(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader;
-    return push_pattern(steps, punctuation, splitting_of(node, SPLIT_ISOLATED), false);
+    return tokenizer_push_split(steps, STEP_PUNCTUATION, splitting_of(node, SPLIT_ISOLATED), false);
 }
 
 static Status read_digits(const Reader *reader, const json_t *node, TextSteps *steps) {
     (void)reader;
     bool single = flag_of(node, "individual_digits", false);
-    return push_pattern(steps, single ? "\\p{N}" : "\\p{N}+", SPLIT_ISOLATED, false);
+    return tokenizer_push_split(steps, single ? "\\p{N}" : "\\p{N}+", SPLIT_ISOLATED, false);
 }
 
 static Status read_sequence(const Reader *reader, const json_t *node, TextSteps *steps) {
@@ -413,6 +403,7 @@ static const StepKind step_kinds[] = {
     {"NFD", read_form},
     {"NFKC", read_form},
     {"NFKD", read_form},
+    {"Precompiled", read_precompiled},
     {"Lowercase", read_lowercase},
     {"StripAccents", read_strip_accents},
     {"Strip", read_strip},
@@ -527,7 +518,7 @@ static Status read_tokenizer(Reader *reader) {
     json_t *model = json_object_get(reader->root, "model");
     const ModelKind *kind = find_model(model);
     if (!kind) return refuse(reader, "model", text_of(model, "type"));
-    tokenizer->continuation = copy("##");
+    tokenizer->continuation = tokenizer_copy("##");
     TRY(kind->read(reader, json_object_get(model, "vocab")));
     TRY(read_added(reader));
     tokenizer_index(tokenizer);
@@ -537,6 +528,7 @@ static Status read_tokenizer(Reader *reader) {
     TRY(read_post_processor(reader, json_object_get(reader->root, "post_processor")));
     read_decoder(tokenizer, json_object_get(reader->root, "decoder"));
     find_ends(reader);
+    tokenizer_find_ends(tokenizer);
     return STATUS_OK;
 }
 

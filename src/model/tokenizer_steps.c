@@ -34,7 +34,10 @@ Status step_compile(TextStep *step, const char *pattern, size_t length) {
     PCRE2_SIZE offset;
     step->regex =
         pcre2_compile((PCRE2_SPTR)pattern, length, PCRE2_UTF | PCRE2_UCP, &error, &offset, NULL);
-    if (step->regex) return STATUS_OK;
+    if (step->regex) {
+        step->pattern = memory_copy_string(pattern, length);
+        return STATUS_OK;
+    }
     PCRE2_UCHAR words[160];
     pcre2_get_error_message(error, words, sizeof words);
     return fail(STATUS_FORMAT, "a pattern of the tokenizer is wrong at byte %zu: %s", offset,
@@ -59,16 +62,38 @@ static Status fail_match(int error) {
     return fail(STATUS_VALUE, "the tokenizer cannot cut this text: %s", (const char *)words);
 }
 
+// What matching needs, for all words of a step.
+typedef struct Matcher {
+    pcre2_match_data *data;
+    pcre2_match_context *limits;
+    size_t count; // of matches so far
+} Matcher;
+
+static Matcher matcher_new(const TextStep *step) {
+    Matcher matcher = {.data = pcre2_match_data_create_from_pattern(step->regex, NULL),
+                       .limits = pcre2_match_context_create(NULL)};
+    pcre2_set_match_limit(matcher.limits, MATCH_STEPS_MAX);
+    return matcher;
+}
+
+static void matcher_free(Matcher *matcher) {
+    pcre2_match_context_free(matcher->limits);
+    pcre2_match_data_free(matcher->data);
+}
+
+// The text is valid UTF-8 (make_valid): checking it at each match would take quadratic time.
+static int match_at(const TextStep *step, const Text *text, size_t at, Matcher *matcher) {
+    return pcre2_match(step->regex, (PCRE2_SPTR)text_get(text), text->length, at,
+                       PCRE2_NO_UTF_CHECK, matcher->data, matcher->limits);
+}
+
 // The matches of a pattern and what is between them, in order; empty matches are left out.
-static Status find_spans(const TextStep *step, const Text *text, Stretches *out) {
-    pcre2_match_data *data = pcre2_match_data_create_from_pattern(step->regex, NULL);
-    pcre2_match_context *limits = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(limits, MATCH_STEPS_MAX);
+static Status find_spans(const TextStep *step, const Text *text, Matcher *matcher, Stretches *out) {
     size_t done = 0, at = 0;
     int count = 0;
-    while (at <= text->length && (count = pcre2_match(step->regex, (PCRE2_SPTR)text_get(text),
-                                                      text->length, at, 0, data, limits)) > 0) {
-        const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(data);
+    while (at <= text->length && (count = match_at(step, text, at, matcher)) > 0) {
+        TRY(tokenizer_go_on(matcher->count++));
+        const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(matcher->data);
         uint32_t codepoint;
         size_t next = utf8_decode(text->bytes + bounds[1], text->length - bounds[1], &codepoint);
         at = bounds[1] > bounds[0] ? bounds[1] : bounds[1] + (next ? next : 1);
@@ -78,8 +103,6 @@ static Status find_spans(const TextStep *step, const Text *text, Stretches *out)
         done = bounds[1];
     }
     if (done < text->length) VECTOR_PUSH(out, ((Stretch){done, text->length, step->flag}));
-    pcre2_match_context_free(limits);
-    pcre2_match_data_free(data);
     return count < 0 && count != PCRE2_ERROR_NOMATCH ? fail_match(count) : STATUS_OK;
 }
 
@@ -93,9 +116,9 @@ static bool spans_join(Splitting splitting, const Stretch *before, const Stretch
     }
 }
 
-static Status split_word(const TextStep *step, const Text *word, Words *out) {
+static Status split_word(const TextStep *step, const Text *word, Matcher *matcher, Words *out) {
     Stretches spans = {0};
-    Status status = find_spans(step, word, &spans);
+    Status status = find_spans(step, word, matcher, &spans);
     bool joined = false; // the last word may still grow
     for (size_t i = 0; i < spans.count && status == STATUS_OK; i++) {
         const Stretch *span = &spans.items[i];
@@ -128,11 +151,13 @@ static void make_valid(Text *text) {
 Status step_split(const TextStep *step, Words *words) {
     Words out = {.at_start = words->at_start};
     Status status = STATUS_OK;
+    Matcher matcher = matcher_new(step);
     for (size_t i = 0; i < words->texts.count; i++) {
         make_valid(&words->texts.items[i]);
-        if (status == STATUS_OK) status = split_word(step, &words->texts.items[i], &out);
+        if (status == STATUS_OK) status = split_word(step, &words->texts.items[i], &matcher, &out);
         text_free(&words->texts.items[i]);
     }
+    matcher_free(&matcher);
     VECTOR_FREE(&words->texts);
     words->texts.items = out.texts.items;
     words->texts.count = out.texts.count;
@@ -155,12 +180,12 @@ static void replace_plain(const TextStep *step, Text *text) {
     text_become(text, &out);
 }
 
-static Status replace_matches(const TextStep *step, Text *text) {
+static Status replace_matches(const TextStep *step, Matcher *matcher, Text *text) {
     make_valid(text);
     Stretches spans = {0};
     Text out = {0};
     TextStep plain = {.regex = step->regex};
-    Status status = find_spans(&plain, text, &spans);
+    Status status = find_spans(&plain, text, matcher, &spans);
     for (size_t i = 0; i < spans.count; i++) {
         const Stretch *span = &spans.items[i];
         if (span->match)
@@ -174,22 +199,30 @@ static Status replace_matches(const TextStep *step, Text *text) {
 }
 
 Status step_replace(const TextStep *step, Words *words) {
-    for (size_t i = 0; i < words->texts.count; i++) {
-        if (step->regex)
-            TRY(replace_matches(step, &words->texts.items[i]));
-        else
-            replace_plain(step, &words->texts.items[i]);
+    if (!step->regex) {
+        for (size_t i = 0; i < words->texts.count; i++) replace_plain(step, &words->texts.items[i]);
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    Status status = STATUS_OK;
+    Matcher matcher = matcher_new(step);
+    for (size_t i = 0; i < words->texts.count && status == STATUS_OK; i++)
+        status = replace_matches(step, &matcher, &words->texts.items[i]);
+    matcher_free(&matcher);
+    return status;
 }
 
 // --- characters
 
 // Replaces each character by what `change` appends for it.
 static Status change_characters(Words *words, void (*change)(uint32_t codepoint, Text *out)) {
+    size_t count = 0;
     for (size_t i = 0; i < words->texts.count; i++) {
         Text *word = &words->texts.items[i], out = {0};
         for (size_t at = 0; at < word->length;) {
+            if (tokenizer_go_on(count++) != STATUS_OK) {
+                text_free(&out);
+                return error_current()->code;
+            }
             uint32_t codepoint;
             size_t size = utf8_decode(word->bytes + at, word->length - at, &codepoint);
             change(size ? codepoint : 0xFFFD, &out);

@@ -11,6 +11,7 @@
 typedef struct Symbol {
     size_t begin, length; // 0 length: absorbed
     int64_t previous, next;
+    const Piece *piece; // NULL: a character that is none
 } Symbol;
 
 // Two neighbouring symbols whose joined text is a piece.
@@ -18,6 +19,7 @@ typedef struct Bigram {
     int64_t left, right;
     size_t length; // of both when pushed: stale when it no longer fits
     float score;
+    const Piece *joined;
 } Bigram;
 
 typedef struct Merger {
@@ -60,46 +62,51 @@ static Bigram heap_pop(Merger *merger) {
     return top;
 }
 
-// How soon two neighbours join: by the pair where the vocabulary lists pairs, else by the score of
-// what they make. False: never.
-static bool join_score(const Merger *merger, const Symbol *left, const Symbol *right, float *out) {
+// How soon two neighbours join, and what they become: by the pair where the vocabulary lists pairs,
+// else by the score of what they make. False: never.
+static bool find_joined(const Merger *merger, const Symbol *left, const Symbol *right,
+                        Bigram *out) {
     const Tokenizer *tokenizer = merger->tokenizer;
-    const char *text = merger->text + left->begin;
-    const Piece *joined = tokenizer_find(tokenizer, text, left->length + right->length);
-    if (!joined || joined->type == TOKEN_CONTROL || joined->type == TOKEN_UNKNOWN) return false;
-    *out = joined->score;
-    if (!tokenizer->pairs) return true;
-    const Piece *one = tokenizer_find(tokenizer, text, left->length);
-    const Piece *other = tokenizer_find(tokenizer, merger->text + right->begin, right->length);
-    if (!one || !other) return false;
-    MergePair key = {.ids = {one - tokenizer->pieces, other - tokenizer->pieces}}, *pair;
-    HASH_FIND(hh, tokenizer->pairs_by_ids, &key.ids, sizeof key.ids, pair);
-    if (pair) *out = pair->score;
-    return pair;
+    if (tokenizer->pairs) {
+        if (!left->piece || !right->piece) return false;
+        MergePair key = {.ids = {left->piece - tokenizer->pieces,
+                                 right->piece - tokenizer->pieces}},
+                  *pair;
+        HASH_FIND(hh, tokenizer->pairs_by_ids, &key.ids, sizeof key.ids, pair);
+        if (!pair) return false;
+        out->score = pair->score;
+        out->joined = pair->joined;
+    } else {
+        out->joined = tokenizer_find(tokenizer, merger->text + left->begin, out->length);
+        out->score = out->joined ? out->joined->score : 0;
+    }
+    return out->joined && out->joined->type != TOKEN_CONTROL && out->joined->type != TOKEN_UNKNOWN;
 }
 
 static void try_bigram(Merger *merger, int64_t left, int64_t right) {
     if (left < 0 || right < 0) return;
     const Symbol *one = &merger->symbols.items[left], *other = &merger->symbols.items[right];
-    float score;
-    if (join_score(merger, one, other, &score))
-        heap_push(merger, (Bigram){left, right, one->length + other->length, score});
+    Bigram bigram = {.left = left, .right = right, .length = one->length + other->length};
+    if (find_joined(merger, one, other, &bigram)) heap_push(merger, bigram);
 }
 
-static void merge_all(Merger *merger) {
-    while (merger->heap.count > 0) {
+static Status merge_all(Merger *merger) {
+    for (size_t i = 0; merger->heap.count > 0; i++) {
+        TRY(tokenizer_go_on(i));
         Bigram bigram = heap_pop(merger);
         Symbol *left = &merger->symbols.items[bigram.left];
         Symbol *right = &merger->symbols.items[bigram.right];
         if (!left->length || !right->length || left->length + right->length != bigram.length)
             continue;
         left->length = bigram.length;
+        left->piece = bigram.joined;
         right->length = 0;
         left->next = right->next;
         if (right->next >= 0) merger->symbols.items[right->next].previous = bigram.left;
         try_bigram(merger, left->previous, bigram.left);
         try_bigram(merger, bigram.left, left->next);
     }
+    return STATUS_OK;
 }
 
 static void push_unknown(const Tokenizer *tokenizer, TokenList *out) {
@@ -108,10 +115,9 @@ static void push_unknown(const Tokenizer *tokenizer, TokenList *out) {
         tokenizer_push_id(out, tokenizer->unknown);
 }
 
-// A symbol that is no piece becomes its bytes, or the unknown token.
-static void push_symbol(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                        TokenList *out) {
-    const Piece *piece = tokenizer_find(tokenizer, bytes, length);
+// What is not a piece becomes its bytes, or the unknown token.
+static void push_piece(const Tokenizer *tokenizer, const Piece *piece, const char *bytes,
+                       size_t length, TokenList *out) {
     if (piece) {
         tokenizer_push_id(out, piece - tokenizer->pieces);
     } else if (!tokenizer->byte_fallback) {
@@ -134,29 +140,59 @@ static size_t character_at(const char *bytes, size_t length) {
     return size ? size : 1;
 }
 
-void tokenizer_encode_merging(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                              TokenList *out) {
+// Where the next run of marks begins, or the end. Where marks only begin pieces, none crosses it.
+static size_t next_marks(const char *bytes, size_t length, size_t at) {
+    bool marks = true;
+    for (; at < length; at++) {
+        bool mark = length - at >= SPACE_MARK_BYTES &&
+                    memcmp(bytes + at, SPACE_MARK, SPACE_MARK_BYTES) == 0;
+        if (mark && !marks) return at;
+        marks = mark;
+        if (mark) at += SPACE_MARK_BYTES - 1;
+    }
+    return length;
+}
+
+static Status merge_word(Merger *merger, const char *bytes, size_t length, TokenList *out) {
+    const Tokenizer *tokenizer = merger->tokenizer;
+    merger->text = bytes;
+    merger->symbols.count = merger->heap.count = 0;
+    for (size_t at = 0, size; at < length; at += size) {
+        size = character_at(bytes + at, length - at);
+        int64_t index = (int64_t)merger->symbols.count;
+        bool last = at + size == length;
+        const Piece *piece = tokenizer_find(tokenizer, bytes + at, size);
+        VECTOR_PUSH(&merger->symbols,
+                    ((Symbol){at, size, index - 1, last ? -1 : index + 1, piece}));
+    }
+    for (size_t i = 1; i < merger->symbols.count; i++)
+        try_bigram(merger, (int64_t)i - 1, (int64_t)i);
+    TRY(merge_all(merger));
+    for (size_t i = 0; i < merger->symbols.count; i++) {
+        const Symbol *symbol = &merger->symbols.items[i];
+        if (symbol->length)
+            push_piece(tokenizer, symbol->piece, bytes + symbol->begin, symbol->length, out);
+    }
+    return STATUS_OK;
+}
+
+Status tokenizer_encode_merging(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                                TokenList *out) {
     const Piece *whole = tokenizer->whole_words ? tokenizer_find(tokenizer, bytes, length) : NULL;
     if (whole) {
         tokenizer_push_id(out, whole - tokenizer->pieces);
-        return;
+        return STATUS_OK;
     }
-    Merger merger = {.tokenizer = tokenizer, .text = bytes};
-    for (size_t at = 0, size; at < length; at += size) {
-        size = character_at(bytes + at, length - at);
-        int64_t index = (int64_t)merger.symbols.count;
-        bool last = at + size == length;
-        VECTOR_PUSH(&merger.symbols, ((Symbol){at, size, index - 1, last ? -1 : index + 1}));
-    }
-    for (size_t i = 1; i < merger.symbols.count; i++)
-        try_bigram(&merger, (int64_t)i - 1, (int64_t)i);
-    merge_all(&merger);
-    for (size_t i = 0; i < merger.symbols.count; i++) {
-        const Symbol *symbol = &merger.symbols.items[i];
-        if (symbol->length) push_symbol(tokenizer, bytes + symbol->begin, symbol->length, out);
+    Merger merger = {.tokenizer = tokenizer};
+    Status status = STATUS_OK;
+    for (size_t begin = 0, end, count = 0; status == STATUS_OK && begin < length; begin = end) {
+        end = tokenizer->marks_begin ? next_marks(bytes, length, begin) : length;
+        status = tokenizer_go_on(count++);
+        if (status == STATUS_OK) status = merge_word(&merger, bytes + begin, end - begin, out);
     }
     VECTOR_FREE(&merger.symbols);
     VECTOR_FREE(&merger.heap);
+    return status;
 }
 
 // --- WordPiece: the longest piece from the left, again and again
@@ -175,8 +211,8 @@ static const Piece *longest_piece(const Tokenizer *tokenizer, const char *bytes,
     return piece;
 }
 
-void tokenizer_encode_longest(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                              TokenList *out) {
+Status tokenizer_encode_longest(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                                TokenList *out) {
     size_t begin = out->count, at = 0;
     if (utf8_count(bytes, length) <= tokenizer->word_max) {
         while (at < length) {
@@ -186,9 +222,10 @@ void tokenizer_encode_longest(const Tokenizer *tokenizer, const char *bytes, siz
             at += piece->length - (at > 0 ? strlen(tokenizer->continuation) : 0);
         }
     }
-    if (at == length) return;
+    if (at == length) return STATUS_OK;
     out->count = begin; // a word that cannot be cut to its end is unknown as a whole
     if (tokenizer->unknown >= 0) tokenizer_push_id(out, tokenizer->unknown);
+    return STATUS_OK;
 }
 
 // --- Unigram: the cut whose pieces' scores have the greatest sum
@@ -203,13 +240,14 @@ static void offer(Best *best, double score, size_t begin, const Piece *piece) {
     if (score > best->score) *best = (Best){score, begin, piece};
 }
 
-void tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                                TokenList *out) {
+// Fills the best way to each byte.
+static Status find_best(const Tokenizer *tokenizer, const char *bytes, size_t length, Best *best) {
     size_t longest = tokenizer->longest;
-    Best *best = memory_allocate((length + 1) * sizeof *best);
     for (size_t i = 0; i <= length; i++) best[i] = (Best){-INFINITY, 0, NULL};
     best[0].score = 0;
+    size_t count = 0;
     for (size_t at = 0, size; at < length; at += size) {
+        TRY(tokenizer_go_on(count++));
         size = character_at(bytes + at, length - at);
         bool single = false;
         for (size_t end = size; at + end <= length && end <= longest;) {
@@ -223,12 +261,21 @@ void tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, s
         if (!single)
             offer(&best[at + size], best[at].score + (double)tokenizer->unknown_score, at, NULL);
     }
+    return STATUS_OK;
+}
+
+Status tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, size_t length,
+                                  TokenList *out) {
+    Best *best = memory_allocate((length + 1) * sizeof *best);
     size_t *cuts = memory_allocate((length + 1) * sizeof *cuts), count = 0;
-    for (size_t end = length; end > 0; end = best[end].begin) cuts[count++] = end;
+    Status status = find_best(tokenizer, bytes, length, best);
+    for (size_t end = length; status == STATUS_OK && end > 0; end = best[end].begin)
+        cuts[count++] = end;
     for (size_t i = count; i-- > 0;) {
         const Best *last = &best[cuts[i]];
-        push_symbol(tokenizer, bytes + last->begin, cuts[i] - last->begin, out);
+        push_piece(tokenizer, last->piece, bytes + last->begin, cuts[i] - last->begin, out);
     }
     free(cuts);
     free(best);
+    return status;
 }

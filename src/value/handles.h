@@ -2,11 +2,17 @@
 #ifndef VALUE_HANDLES_H
 #define VALUE_HANDLES_H
 
+#include "model/tokenizer.h"
 #include "value/value.h"
+
+typedef struct TokenizerHandle {
+    Tokenizer *tokenizer; // counted
+    TokenStream stream;   // of detokenize_single
+} TokenizerHandle;
 
 extern const HandleType handle_model;      // payload: Model
 extern const HandleType handle_model_path; // m.blk, m.blk[3]: the beginning of tensor names
-extern const HandleType handle_tokenizer;  // payload: Tokenizer
+extern const HandleType handle_tokenizer;  // payload: TokenizerHandle, from malloc
 extern const HandleType handle_cache;      // payload: KvCache
 extern const HandleType handle_buffer;     // payload: TensorBuffer
 extern const HandleType handle_optimizer;  // payload: Optimizer

@@ -1,11 +1,13 @@
 """GGUF files that tl writes, read by a reader of our own after the format's document, and what
 save_model refuses."""
+import base64
 import json
 import struct
 import tempfile
 import unittest
 from pathlib import Path
 
+from test_tokenizer import BYTE_LEVEL, UNIGRAM, WORD_PIECE, character_map
 from tl import fixture, run, run_code
 
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -152,7 +154,8 @@ class Export(unittest.TestCase):
         self.assertEqual(result.err, "")
         self.assertEqual(result.out.splitlines()[1],
                          '["tokenizer.ggml.seperator_token_id", "tokenizer.ggml.padding_token_id"] '
-                         '["tokenizer.ggml.add_bos_token", "tokenizer.ggml.add_space_prefix"] true')
+                         '["tokenizer.ggml.add_space_prefix", "tokenizer.ggml.add_bos_token", '
+                         '"tokenizer.ggml.add_eos_token"] true')
         self.assertEqual(result.out.splitlines()[0], "512 1 2 Once upon a time,  a llama: \u00e9\U0001F999")
 
     def test_checkpoints(self):
@@ -200,12 +203,70 @@ class Export(unittest.TestCase):
                 self.assertEqual(result.status, 1)
                 self.assertEqual(list(Path(folder).iterdir()), [])
 
-    def test_only_scored_vocabularies_are_written(self):
-        path = fixture(self, "tokenizers/tinyllama.json")
-        result = run_code(f'save_model({{}}, "a.gguf", tokenizer: load_tokenizer("{path}"))')
-        self.assertEqual(result.err.splitlines()[0],
-                         "error[value]: only a tokenizer that came from a GGUF file can be written to one: "
-                         "this one has no pieces with scores")
+    def same_ids(self, tokenizer, texts, kind):
+        """A tokenizer.json and the GGUF file that is made of it give the same ids and texts."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "t.json")
+            path.write_text(tokenizer if isinstance(tokenizer, str) else json.dumps(tokenizer))
+            result = run("-e", f"""
+                let one = load_tokenizer("t.json")
+                save_model({{}}, "a.gguf", tokenizer: one)
+                let m = load_model("a.gguf")
+                let other = m.tokenizer()
+                assert_eq(m.meta("tokenizer.ggml.model"), "{kind}")
+                assert_eq(list(one.vocab_size, one.bos, one.eos), list(other.vocab_size, other.bos, other.eos))
+                for text in parse_json(args()[0]) {{
+                    let ids = tokenize(one, text)
+                    assert_eq(tokenize(other, text).to_list(), ids.to_list(), text)
+                    assert_eq(detokenize(other, ids, skip_special: false), detokenize(one, ids, skip_special: false))
+                }}
+                print("same")
+            """, json.dumps(texts), cwd=folder)
+        self.assertEqual((result.out, result.status), ("same\n", 0), result.err)
+
+    def test_vocabularies_of_hugging_face(self):
+        texts = ["", "ab abc", " a  b", "abba ab<s>a</s>b", "caf\u00e9 Unaffable.", "x[SEP]y", "1234 it's\n\n  b\u4e00\u1ea1"]
+        for name in ("tinyllama", "tinyllama-legacy"):
+            # What comes from GGUF leaves out the prefix after each special token, as llama.cpp does.
+            self.same_ids(fixture(self, f"tokenizers/{name}.json").read_text(),
+                          [t for t in texts if name == "tinyllama" or "<s>" not in t], "llama")
+        added = [{"id": 12, "content": "abba", "special": False, "single_word": True},
+                 {"id": 10, "content": "<s>", "special": True, "rstrip": True}]
+        self.same_ids({**BYTE_LEVEL, "added_tokens": added}, texts, "gpt2")  # the id 11 is a gap
+        for pattern, more in [("\\p{N}{1,3}", {"ignore_merges": True}), ("\\p{N}", {})]:
+            regex = ("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" + pattern +
+                     "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+            steps = [{"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated"},
+                     {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]
+            self.same_ids({**BYTE_LEVEL, "normalizer": None if more else {"type": "NFC"},
+                           "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+                           "model": {**BYTE_LEVEL["model"], **more}}, texts, "gpt2")
+        self.same_ids(WORD_PIECE, texts, "bert")
+        charsmap = base64.b64encode(character_map({"\u00e9": "ab"})).decode()
+        self.same_ids({**UNIGRAM, "normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap}}, texts, "t5")
+        runs = [{"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}, {"type": "Strip"}]
+        self.same_ids({**UNIGRAM, "normalizer": {"type": "Sequence", "normalizers": runs}}, texts, "t5")
+
+    def test_vocabularies_that_gguf_has_no_name_for(self):
+        begin = "error[value]: this tokenizer cannot be written to a GGUF file: "
+        cuts = {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, BYTE_LEVEL["pre_tokenizer"]]}
+        for tokenizer, why in [
+            ({**BYTE_LEVEL, "pre_tokenizer": cuts}, "the format has no name for how it cuts texts"),
+            ({**BYTE_LEVEL, "normalizer": {"type": "NFKD"}}, "the format has no name for how it cuts texts"),
+            ({**BYTE_LEVEL, "model": {**BYTE_LEVEL["model"], "byte_fallback": True}},
+             "the format has no name for how it cuts texts"),
+            ({**WORD_PIECE, "normalizer": None}, "it does not prepare texts as BERT does"),
+            ({**WORD_PIECE, "model": {**WORD_PIECE["model"], "max_input_chars_per_word": 7}},
+             "its pieces are not marked as those of BERT are"),
+            ({**UNIGRAM, "normalizer": {"type": "Lowercase"}}, "it does not prepare texts as T5 does"),
+            ({**BYTE_LEVEL, "post_processor": {"type": "TemplateProcessing", "single": [
+                {"SpecialToken": {"id": "a"}}, {"SpecialToken": {"id": "b"}}, {"Sequence": {"id": "A"}}]}},
+             "it puts more than one token before or after a text"),
+        ]:
+            with self.subTest(why), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "t.json").write_text(json.dumps(tokenizer))
+                result = run("-e", 'save_model({}, "a.gguf", tokenizer: load_tokenizer("t.json"))', cwd=folder)
+                self.assertEqual(result.err.splitlines()[0], begin + why)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,20 @@ NPY = [
 
 TOKENIZERS = [
     ("t.gguf", gguf(), "t.gguf holds no tokenizer: tokenizer.ggml.tokens is missing"),
-    ("t.gguf", tokens("a", kind="gpt2x"), "t.gguf has a tokenizer of kind \"gpt2x\"; tl reads \"llama\" from GGUF files"),
+    ("t.gguf", tokens("a", kind="gpt2x"), "t.gguf has a tokenizer of kind \"gpt2x\"; tl reads llama, gpt2, bert and t5"),
+    ("t.gguf", tokens("a", kind="gpt2", more=[pair("tokenizer.ggml.pre", STRING, text("odd"))]),
+     "t.gguf: tl does not know the pre-tokenizer \"odd\""),
+    ("t.gguf", tokens("a", kind="gpt2"), "t.gguf: the vocabulary has no merges (tokenizer.ggml.merges)"),
+    ("t.gguf", tokens("a", kind="gpt2", more=[pair("tokenizer.ggml.merges", ARRAY,
+                                                   u32(STRING) + u64(3) + text("a a") + text("a b") + text("ab"))]),
+     "t.gguf: 2 merges name a piece that is not in the vocabulary"),
+    ("t.gguf", tokens("a", kind="t5", more=[pair("tokenizer.ggml.precompiled_charsmap", U32, u32(1))]),
+     "t.gguf: tokenizer.ggml.precompiled_charsmap is not bytes"),
+    ("t.gguf", tokens("a", kind="t5", more=[pair("tokenizer.ggml.precompiled_charsmap", ARRAY,
+                                                 u32(0) + u64(8) + u32(5, 0))]),
+     "the tokenizer's precompiled map of characters is broken: it has 8 bytes"),
+    ("t.json", b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "normalizer": {"type": "Precompiled", '
+               b'"precompiled_charsmap": "a?=="}}', "t.json: precompiled_charsmap is not base64"),
     ("t.gguf", tokens("a", "b", more=[pair("tokenizer.ggml.scores", ARRAY, u32(F32) + u64(1) + bytes(4))]),
      "t.gguf: tokenizer.ggml.scores does not have one number of the right type for each of the 2 tokens"),
     ("t.json", b"{", "t.json is no tokenizer: line 1: string or '}' expected near end of file"),

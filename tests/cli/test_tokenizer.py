@@ -1,5 +1,8 @@
 """Tokenizers of Hugging Face's tokenizer.json against the ids of the library."""
+import base64
+import itertools
 import json
+import struct
 import tempfile
 import unittest
 from pathlib import Path
@@ -41,6 +44,35 @@ UNIGRAM = {
     "model": {"type": "Unigram", "unk_id": 0,
               "vocab": [["<unk>", 0], ["▁", -2], ["▁a", -3], ["b", -3], ["ab", -3.5], ["▁ab", -5], ["c", -4]]},
 }
+
+
+def character_map(replacements):
+    """A map of characters as SentencePiece compiles it: a double array over the sequences' bytes, then the texts."""
+    tree, texts = {}, b""
+    for sequence, text in replacements.items():
+        node = tree
+        for byte in sequence.encode():
+            node = node.setdefault(byte, {})
+        node[-1] = len(texts)
+        texts += text.encode() + b"\0"
+    units, bases = {0: 0}, itertools.count(256, 256)
+
+    def place(at, node):
+        base = next(bases)  # 256 places of its own; the first is the value's
+        units[at] |= (base ^ at) << 10
+        for byte, child in node.items():
+            if byte == -1:
+                units[at] |= 1 << 8
+                units[base] = 1 << 31 | child
+            else:
+                units[base ^ byte] = byte
+        for byte, child in node.items():
+            if byte != -1:
+                place(base ^ byte, child)
+
+    place(0, tree)
+    array = [units.get(i, 0) for i in range(max(units) + 1)]
+    return struct.pack(f"<I{len(array)}I", 4 * len(array), *array) + texts
 
 
 def encode(case, path, texts):
@@ -90,6 +122,32 @@ class Tokenizers(unittest.TestCase):
         rows = self.made(WORD_PIECE, ["Unaffable.", "xyz Café"])
         self.assertEqual(rows, [[[1, 3, 4, 5, 6, 2], "unaffable."], [[1, 0, 7, 2], "cafe"]])
 
+    def test_bytes_before_the_words(self):
+        # As normalizer ByteLevel only writes bytes as letters: the pattern sees letters, no space comes in front.
+        rows = self.made({**BYTE_LEVEL, "normalizer": {"type": "ByteLevel"},
+                          "pre_tokenizer": {"type": "Split", "pattern": {"String": "\u0120"}, "behavior": "Isolated"}},
+                         ["ab abc", "\u00e9"])
+        self.assertEqual(rows, [[[4, 3, 6], "ab abc"], [[7, 8], "\u00e9"]])
+
+    def test_edges_of_added_tokens(self):
+        added = [{"id": 9, "content": "<l>", "special": True, "lstrip": True},
+                 {"id": 10, "content": "<r>", "special": True, "rstrip": True},
+                 {"id": 11, "content": "abba", "special": False, "single_word": True}]
+        tokenizer = {**BYTE_LEVEL, "added_tokens": added}
+        for text, ids in [("a \n<l> b", [0, 9, 3, 1]), ("a <r>\u00a0\t b", [0, 3, 10, 1]), ("  <l>", [9]),
+                          ("<r>  ", [10]), ("a <r> <l>b", [0, 3, 10, 9, 1]), ("abba", [11]), ("b abba.", [1, 3, 11]),
+                          ("abbaa", [4, 1, 0, 0]), ("cabba", [2, 4, 1, 0]), ("\u00e9abba", [7, 8, 4, 1, 0])]:
+            with self.subTest(text):
+                self.assertEqual(self.made(tokenizer, [text])[0][0], ids)
+
+    def test_precompiled_characters(self):
+        tokenizer = {**UNIGRAM, "normalizer": {"type": "Precompiled", "precompiled_charsmap":
+                                               base64.b64encode(character_map({"\u00e4": "a", "\ufb00": "ab", "\u00e4\u0301": "c"})).decode()}}
+        rows = self.made(tokenizer, ["\u00e4b", "\ufb00", "\u00e4\u0301", "b\u00e4\u0301\u00e4b"])
+        self.assertEqual(rows, [[[5], "ab"], [[5], "ab"], [[1, 6], "c"], [[1, 3, 6, 4], "bcab"]])
+        self.assertEqual(self.made({**UNIGRAM, "normalizer": {"type": "Precompiled", "precompiled_charsmap": None}},
+                                   ["ab"])[0][0], [5])
+
     def test_unigram(self):
         # "▁ab": "▁" + "ab" is -5.5, "▁a" + "b" -6, "▁ab" -5.
         rows = self.made(UNIGRAM, ["ab", "abc ab", "axb"])
@@ -102,8 +160,7 @@ class Tokenizers(unittest.TestCase):
                       self.refused({"model": {"type": "BPE", "vocab": {"a": 10 ** 12}, "merges": []}}))
         self.assertIn("a merge names a piece that is not in model.vocab",
                       self.refused({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}}))
-        self.assertIn('does not know the step "Precompiled"',
-                      self.refused({**UNIGRAM, "normalizer": {"type": "Precompiled"}}))
+        self.assertIn('does not know the step "Odd"', self.refused({**UNIGRAM, "normalizer": {"type": "Odd"}}))
 
 
 if __name__ == "__main__":

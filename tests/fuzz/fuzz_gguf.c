@@ -27,6 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         if (tokenizer_encode(tokenizer, text, sizeof text - 1, true, &tokens) != STATUS_OK ||
             tokenizer_decode(tokenizer, tokens.ids, tokens.count, false, &decoded) != STATUS_OK)
             abort(); // every id that encoding gives can be decoded
+        GgufWriter *writer = gguf_writer_new();
+        if (tokenizer_to_gguf(tokenizer, writer) == STATUS_OK) text_append_char(&decoded, '.');
+        gguf_writer_free(writer);
         text_free(&decoded);
         free(tokens.ids);
         tokenizer_release(tokenizer);

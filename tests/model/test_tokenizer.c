@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "device/work.h"
 #include "model/tokenizer.h"
 
 static Tokenizer *open_tokenizer(void) {
@@ -69,16 +70,24 @@ static void test_unfinished_characters_wait(void **state) {
     TokenList tokens = {0};
     assert_int_equal(tokenizer_encode(tokenizer, "\xF0\x9F\xA6\x99", 4, false, &tokens), STATUS_OK);
     assert_int_equal(tokens.count, 5); // the space in front, then four bytes
-    Text text = {0};
+    Text text = {0}, other = {0};
+    TokenStream stream = {0}, beside = {0};
     for (size_t i = 0; i < tokens.count; i++) {
         assert_int_equal(text.length, i == 0 ? 0 : 1);
-        assert_int_equal(tokenizer_decode_next(tokenizer, tokens.ids[i], true, &text), STATUS_OK);
+        assert_int_equal(tokenizer_decode_next(tokenizer, &stream, tokens.ids[i], true, &text),
+                         STATUS_OK);
+        // Another text that comes meanwhile is not disturbed, and does not disturb.
+        assert_int_equal(tokenizer_decode_next(tokenizer, &beside, tokens.ids[0], true, &other),
+                         STATUS_OK);
     }
+    assert_string_equal(text_get(&other), "     ");
+    text_free(&other);
     assert_string_equal(text_get(&text), " \xF0\x9F\xA6\x99");
     text_clear(&text);
     // A character that is broken off is replaced when the next one begins.
-    assert_int_equal(tokenizer_decode_next(tokenizer, tokens.ids[1], true, &text), STATUS_OK);
-    assert_int_equal(tokenizer_decode_next(tokenizer, tokens.ids[0], true, &text), STATUS_OK);
+    for (size_t i = 2; i-- > 0;)
+        assert_int_equal(tokenizer_decode_next(tokenizer, &stream, tokens.ids[i], true, &text),
+                         STATUS_OK);
     assert_string_equal(text_get(&text), "\xEF\xBF\xBD ");
     text_free(&text);
     free(tokens.ids);
@@ -123,6 +132,56 @@ static void test_file_without_tokenizer(void **state) {
     gguf_close(file);
 }
 
+static bool always(void) {
+    return true;
+}
+
+static Status encode_interrupted(const char *json) {
+    Tokenizer *tokenizer;
+    assert_int_equal(tokenizer_from_json((const uint8_t *)json, strlen(json), "t", &tokenizer),
+                     STATUS_OK);
+    TokenList tokens = {0};
+    device_set_interrupted(always);
+    Status status = tokenizer_encode(tokenizer, "aaaa bbbb", 9, true, &tokens);
+    device_set_interrupted(NULL);
+    free(tokens.ids);
+    tokenizer_release(tokenizer);
+    return status;
+}
+
+// Every way to cut a text into pieces ends when the user asks for it.
+static void test_interrupts_end_encoding(void **state) {
+    (void)state;
+    static const char *const models[] = {
+        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"aa\": 1}, "
+        "\"merges\": [\"a a\"]}}",
+        "{\"model\": {\"type\": \"Unigram\", \"vocab\": [[\"a\", -1.0]]}}",
+        "{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}}, "
+        "\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}}",
+        "{\"model\": {\"type\": \"WordPiece\", \"vocab\": {\"a\": 0}}, "
+        "\"normalizer\": {\"type\": \"Lowercase\"}}"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        assert_int_equal(encode_interrupted(models[i]), STATUS_INTERRUPT);
+}
+
+// What the file calls the end, and what pieces are called that end a turn of other models.
+static void test_ends(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"added_tokens\": [{\"id\": 1, \"content\": \"<|im_end|>\", \"special\": true},"
+        "{\"id\": 2, \"content\": \"<|endoftext|>\", \"special\": true},"
+        "{\"id\": 3, \"content\": \"<tool>\", \"special\": true}],"
+        "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}}";
+    Tokenizer *tokenizer;
+    assert_int_equal(tokenizer_from_json((const uint8_t *)json, strlen(json), "t", &tokenizer),
+                     STATUS_OK);
+    static const bool ends[] = {false, true, true, false};
+    for (int64_t id = 0; id < 4; id++) assert_int_equal(tokenizer_is_end(tokenizer, id), ends[id]);
+    assert_false(tokenizer_is_end(tokenizer, -1));
+    assert_int_equal(tokenizer_eos(tokenizer), 2);
+    tokenizer_release(tokenizer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_equal_the_reference),
@@ -131,6 +190,8 @@ int main(void) {
         cmocka_unit_test(test_special_tokens_in_text),
         cmocka_unit_test(test_id_out_of_range),
         cmocka_unit_test(test_file_without_tokenizer),
+        cmocka_unit_test(test_interrupts_end_encoding),
+        cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
