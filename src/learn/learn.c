@@ -93,17 +93,15 @@ static bool setting_scheduler(LearnRun *run) {
     Value value = setting_eval(run, run->code->settings[SETTING_scheduler]);
     if (value.kind == VALUE_ABSENT) return true;
     if (failed(value)) return false;
+    run->scheduler_value = value;
     void *payload;
-    Status status = value_to_handle(value, &handle_scheduler, "scheduler", &payload);
-    if (status == STATUS_OK) {
-        run->has_scheduler = true;
-        run->scheduler = *(const Scheduler *)payload;
-        scheduler_begin(&run->scheduler, run->epochs);
-    } else {
+    if (value_to_handle(value, &handle_scheduler, "scheduler", &payload) != STATUS_OK) {
         error_place(run->code->settings[SETTING_scheduler]->span);
+        return false;
     }
-    value_release(value);
-    return status == STATUS_OK;
+    run->scheduler = payload;
+    scheduler_begin(run->scheduler, run->epochs);
+    return true;
 }
 
 static bool setting_dropout(LearnRun *run, RandomTraining *training) {
@@ -132,12 +130,12 @@ static bool read_settings(LearnRun *run, RandomTraining *training) {
 // --- epochs
 
 static Status set_rate(LearnRun *run) {
-    if (!run->has_scheduler) return STATUS_OK;
+    if (!run->scheduler) return STATUS_OK;
     // A script that set another rate meanwhile has moved the base by as much.
     double now = optimizer_rate(run->optimizer);
     double moved = run->base_rate * now / run->set_rate;
     if (now != run->set_rate && isfinite(moved)) run->base_rate = moved;
-    run->set_rate = scheduler_rate(&run->scheduler, run->base_rate, run->done);
+    run->set_rate = scheduler_rate(run->scheduler, run->base_rate);
     return optimizer_set_rate(run->optimizer, run->set_rate);
 }
 
@@ -195,7 +193,7 @@ bool learn_end_epoch(LearnRun *run) {
     list_push(run->losses, value_float(loss));
     list_push(run->norms, value_float(norm));
     if (!judge(run, loss)) return false;
-    if (run->has_scheduler) scheduler_note(&run->scheduler, run->judged);
+    if (run->scheduler) scheduler_note(run->scheduler, run->judged);
     Status status = note_best(run);
     if (status == STATUS_OK) status = set_rate(run);
     if (status != STATUS_OK) {
@@ -258,7 +256,7 @@ static Value run_block(LearnRun *run) {
 
 static void leave(LearnRun *run) {
     const LearnCode *code = run->code;
-    if (run->optimizer && run->has_scheduler) {
+    if (run->optimizer && run->scheduler) {
         Status status = optimizer_set_rate(run->optimizer, run->base_rate);
         ASSERT(status == STATUS_OK); // the rate was accepted before
     }
@@ -266,6 +264,7 @@ static void leave(LearnRun *run) {
     learn_forget(run);
     learn_release_whole(run);
     for (size_t i = 0; i < code->local_count; i++) slots_release(run->frame, code->locals[i], 1);
+    value_release(run->scheduler_value);
     value_release(run->optimizer_value);
 }
 
@@ -278,6 +277,7 @@ static Value eval_learn(Frame *frame, const Code *code) {
                     .norms = norms.as.list,
                     .validations = validations.as.list,
                     .optimizer_value = value_absent(),
+                    .scheduler_value = value_absent(),
                     .best = INFINITY};
     RandomTraining training = {.active = true, .dropout = 0.5};
     Value result = value_fail();

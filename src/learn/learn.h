@@ -46,10 +46,9 @@ typedef struct LearnRun {
     struct LearnRun *outer;
     const LearnCode *code;
     Frame *frame;
-    Value optimizer_value;
+    Value optimizer_value, scheduler_value;
     Optimizer *optimizer;
-    bool has_scheduler;
-    Scheduler scheduler;
+    Scheduler *scheduler;       // NULL: none
     double base_rate, set_rate; // the optimizer's own rate, and what was last set from it
     int64_t epochs;             // as asked for; 0: not said
     int64_t report_every, patience;

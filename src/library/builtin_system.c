@@ -77,6 +77,33 @@ Value builtin_seed(BuiltinCall *call) {
     return value_none();
 }
 
+static Status state_from(Tensor *state, RandomStream *out) {
+    int64_t numbers[2];
+    if (tensor_count(state) != 2 || dtype_is_float(tensor_dtype(state)))
+        return fail(STATUS_VALUE, "rng_state: state is %s; it must be what rng_state() gave",
+                    tensor_type_name(state).text);
+    TRY(tensor_read_integers(state, numbers));
+    *out = (RandomStream){(uint64_t)numbers[0], (uint64_t)numbers[1]};
+    return STATUS_OK;
+}
+
+Value builtin_rng_state(BuiltinCall *call) {
+    Shape shape = {.rank = 1, .dims = {2}};
+    Tensor *state;
+    if (call->arguments[0].kind != VALUE_ABSENT) {
+        RandomStream stream;
+        TRY_VALUE(value_to_tensor(call->arguments[0], "rng_state: state", &state));
+        Status status = state_from(state, &stream);
+        tensor_release(state);
+        TRY_VALUE(status);
+        random_return(stream);
+    }
+    RandomStream now = random_mark();
+    const int64_t numbers[] = {(int64_t)now.key, (int64_t)now.counter};
+    TRY_VALUE(tensor_from_integers(numbers, &shape, DTYPE_INT64, &state));
+    return value_tensor(state);
+}
+
 static Value help_for(const char *name) {
     Text page = {0};
     Status status = catalog_help(name, &page);

@@ -224,6 +224,9 @@ static Status fill(GgufWriter *writer, const GgufExport *export) {
         TRY(put_file_type(writer, (DType) export->dtype.as.integer));
     if (export->tokenizer.kind != VALUE_ABSENT)
         TRY(tokenizer_to_gguf(tokenizer_of(export->tokenizer), writer));
+    for (size_t i = 0; i < export->tensors->texts.count; i++)
+        TRY(gguf_writer_put_string(writer, export->tensors->texts.items[i].key,
+                                   export->tensors->texts.items[i].text));
     TRY(put_origin(writer, export));
     for (size_t i = 0; i < export->tensors->count; i++) {
         const NamedTensor *named = &export->tensors->items[i];

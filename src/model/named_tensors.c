@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "tensor/op.h"
 
 void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor) {
@@ -15,7 +16,54 @@ Tensor *named_tensors_find(const NamedTensors *tensors, const char *name) {
     return NULL;
 }
 
+void named_tensors_remove(NamedTensors *tensors, const char *name) {
+    size_t kept = 0;
+    for (size_t i = 0; i < tensors->count; i++) {
+        NamedTensor one = tensors->items[i];
+        if (strcmp(one.name, name) != 0) {
+            tensors->items[kept++] = one;
+            continue;
+        }
+        tensor_release(one.tensor);
+        free(one.name);
+    }
+    tensors->count = kept;
+}
+
+bool named_text_fits(const char *bytes, size_t length) {
+    size_t bad;
+    return strlen(bytes) == length && utf8_valid(bytes, length, &bad);
+}
+
+static NamedText *find_text(const NamedTensors *tensors, const char *key) {
+    for (size_t i = 0; i < tensors->texts.count; i++)
+        if (strcmp(tensors->texts.items[i].key, key) == 0) return &tensors->texts.items[i];
+    return NULL;
+}
+
+void named_tensors_add_text(NamedTensors *tensors, const char *key, const char *text) {
+    NamedText *there = find_text(tensors, key);
+    char *copy = memory_copy_string(text, strlen(text));
+    if (there) {
+        free(there->text);
+        there->text = copy;
+        return;
+    }
+    VECTOR_PUSH(&tensors->texts, ((NamedText){memory_copy_string(key, strlen(key)), copy}));
+}
+
+const char *named_tensors_text(const NamedTensors *tensors, const char *key) {
+    const NamedText *there = find_text(tensors, key);
+    return there ? there->text : NULL;
+}
+
 void named_tensors_free(NamedTensors *tensors) {
+    while (tensors->texts.count > 0) {
+        NamedText *last = &tensors->texts.items[--tensors->texts.count];
+        free(last->key);
+        free(last->text);
+    }
+    VECTOR_FREE(&tensors->texts);
     while (tensors->count > 0) {
         NamedTensor *last = &tensors->items[--tensors->count];
         tensor_release(last->tensor);

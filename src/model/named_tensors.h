@@ -9,12 +9,27 @@ typedef struct NamedTensor {
     char *name;     // owned
     Tensor *tensor; // counted
 } NamedTensor;
-typedef VECTOR(NamedTensor) NamedTensors;
+// What a file says next to its tensors: texts by key.
+typedef struct NamedText {
+    char *key, *text; // owned
+} NamedText;
+typedef struct NamedTensors {
+    NamedTensor *items;
+    size_t count, capacity;
+    VECTOR(NamedText) texts;
+} NamedTensors;
 
 // Copies the name, takes the reference.
 void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor);
 // Borrowed; NULL when there is none of that name.
 Tensor *named_tensors_find(const NamedTensors *tensors, const char *name);
+void named_tensors_remove(NamedTensors *tensors, const char *name);
+// Whether bytes can be a text or key of a file: UTF-8 without zeros.
+bool named_text_fits(const char *bytes, size_t length);
+// Copies both; a key that is there already gets the new text.
+void named_tensors_add_text(NamedTensors *tensors, const char *key, const char *text);
+// Borrowed; NULL when there is none of that key.
+const char *named_tensors_text(const NamedTensors *tensors, const char *key);
 void named_tensors_free(NamedTensors *tensors);
 
 // The bytes that a shape takes; false when they are too many to count.

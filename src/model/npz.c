@@ -6,6 +6,7 @@
 
 #include "base/file_map.h"
 #include "base/file_replace.h"
+#include "model/named_texts.h"
 #include "model/npy.h"
 #include "model/zip_library.h"
 
@@ -123,6 +124,28 @@ static Status read_members(Archive *archive) {
     return status;
 }
 
+// Texts are bytes of JSON in an array of this name.
+static const char texts_name[] = "__metadata__";
+
+static Status take_texts(NamedTensors *out) {
+    Tensor *tensor = named_tensors_find(out, texts_name);
+    if (!tensor || tensor_dtype(tensor) != DTYPE_UINT8) return STATUS_OK;
+    void *bytes;
+    size_t length;
+    TRY(stored_download(tensor, &bytes, &length));
+    json_error_t error;
+    json_t *object = json_loadb(bytes, length, 0, &error);
+    free(bytes);
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return STATUS_OK;
+    }
+    named_texts_unpack(out, object);
+    json_decref(object);
+    named_tensors_remove(out, texts_name);
+    return STATUS_OK;
+}
+
 Status npz_parse(const uint8_t *bytes, size_t length, const char *name, NamedTensors *out) {
     *out = (NamedTensors){0};
     if (!npz_begins(bytes, length))
@@ -139,6 +162,7 @@ Status npz_parse(const uint8_t *bytes, size_t length, const char *name, NamedTen
     }
     Archive archive = {.zip = zip, .name = name, .length = length, .out = out};
     Status status = read_members(&archive);
+    if (status == STATUS_OK) status = take_texts(out);
     zip_library.discard(zip);
     zip_library.error_fini(&error);
     if (status != STATUS_OK) named_tensors_free(out);
@@ -302,7 +326,33 @@ static Status write_archive(const char *part, void *context) {
     return status;
 }
 
+static Status texts_tensor(const NamedTensors *tensors, Tensor **out) {
+    json_t *object = named_texts_pack(tensors);
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    Shape shape = {.rank = 1, .dims = {(int64_t)strlen(text)}};
+    int64_t *bytes = memory_allocate((strlen(text) + 1) * sizeof *bytes);
+    for (size_t i = 0; text[i]; i++) bytes[i] = (uint8_t)text[i];
+    Status status = tensor_from_integers(bytes, &shape, DTYPE_UINT8, out);
+    free(bytes);
+    free(text);
+    return status;
+}
+
+static Status write_with_texts(const char *path, const NamedTensors *tensors) {
+    NamedTensors all = {0};
+    Tensor *texts;
+    TRY(texts_tensor(tensors, &texts));
+    for (size_t i = 0; i < tensors->count; i++)
+        named_tensors_add(&all, tensors->items[i].name, tensor_retain(tensors->items[i].tensor));
+    named_tensors_add(&all, texts_name, texts);
+    Status status = npz_write(path, &all);
+    named_tensors_free(&all);
+    return status;
+}
+
 Status npz_write(const char *path, const NamedTensors *tensors) {
+    if (tensors->texts.count > 0) return write_with_texts(path, tensors);
     if (tensors->count == 0) return file_replace_stream(path, write_empty, NULL);
     TRY(zip_library_load());
     Writing writing = {.path = path, .tensors = tensors};

@@ -6,6 +6,7 @@
 
 #include "base/file_map.h"
 #include "base/file_replace.h"
+#include "model/named_texts.h"
 #include "tensor/op.h"
 
 enum { HEADER_BYTES_MAX = 100 << 20, LENGTH_BYTES = 8 };
@@ -124,7 +125,11 @@ static Status read_tensors(const Reader *reader, json_t *header) {
     json_t *json;
     Status status = STATUS_OK;
     json_object_foreach(header, name, json) {
-        if (strcmp(name, "__metadata__") == 0 || status != STATUS_OK) continue;
+        if (status != STATUS_OK) break;
+        if (strcmp(name, "__metadata__") == 0) {
+            named_texts_unpack(reader->out, json);
+            continue;
+        }
         entries[count] = (Entry){.name = name};
         status = read_entry(reader, json, &entries[count++]);
     }
@@ -177,6 +182,8 @@ static Status make_header(const NamedTensors *tensors, char **out) {
     json_t *header = json_object();
     size_t offset = 0;
     Status status = STATUS_OK;
+    if (tensors->texts.count > 0)
+        json_object_set_new(header, "__metadata__", named_texts_pack(tensors));
     for (size_t i = 0; i < tensors->count && status == STATUS_OK; i++) {
         const Tensor *tensor = tensors->items[i].tensor;
         const char *name = tensors->items[i].name, *type = type_names[tensor_dtype(tensor)];

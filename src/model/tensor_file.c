@@ -20,11 +20,25 @@ static Status write_npy(const char *path, const NamedTensors *tensors) {
     return npy_write(path, tensors->items[0].tensor);
 }
 
+// The metadata of a file that are strings.
+static void add_texts(const GgufFile *file, NamedTensors *out) {
+    Text text = {0};
+    for (size_t i = 0; file && i < file->pair_count; i++) {
+        const GgufValue *value = &file->pairs[i].value;
+        if (value->type != GGUF_STRING) continue;
+        text_clear(&text);
+        text_append(&text, value->as.string.bytes, value->as.string.length);
+        named_tensors_add_text(out, file->pairs[i].key, text_get(&text));
+    }
+    text_free(&text);
+}
+
 static Status read_gguf(const char *path, NamedTensors *out) {
     Model *model = NULL;
     *out = (NamedTensors){0};
     TRY(model_open(path, NULL, &model));
     Status status = model_add_tensors(model, out);
+    if (status == STATUS_OK) add_texts(model_file(model), out);
     model_release(model);
     if (status != STATUS_OK) named_tensors_free(out);
     return status;
@@ -37,6 +51,9 @@ static Status write_gguf(const char *path, const NamedTensors *tensors) {
         Tensor *tensor = tensors->items[i].tensor;
         status = gguf_writer_add(writer, tensors->items[i].name, tensor, tensor_dtype(tensor));
     }
+    for (size_t i = 0; i < tensors->texts.count && status == STATUS_OK; i++)
+        status = gguf_writer_put_string(writer, tensors->texts.items[i].key,
+                                        tensors->texts.items[i].text);
     if (status == STATUS_OK) status = gguf_writer_save(writer, path);
     gguf_writer_free(writer);
     return status;

@@ -11,15 +11,16 @@
 
 // What an optimizer keeps for one parameter.
 typedef struct Slot {
-    Tensor *parameter; // counted; NULL: a checkpoint's state that waits for its parameter
+    Tensor *parameter; // counted
     Tensor *state;     // [rows, elements]; of a 16-bit parameter the last row is its float32 copy
     int64_t steps;
-    bool restored; // the state is a checkpoint's that the parameter has not been compared with
 } Slot;
+
+typedef VECTOR(Slot) SlotVector;
 
 struct Optimizer {
     OptimizerSettings settings;
-    VECTOR(Slot) slots;
+    SlotVector slots;
     size_t next; // parameters come in the same order every time
 };
 
@@ -68,6 +69,16 @@ static const struct {
 };
 enum { NUMBER_COUNT = sizeof numbers / sizeof *numbers };
 
+static const struct {
+    const char *name;
+    size_t offset;
+} flags[] = {
+    {"nesterov", offsetof(OptimizerSettings, nesterov)},
+    {"amsgrad", offsetof(OptimizerSettings, amsgrad)},
+    {"centered", offsetof(OptimizerSettings, centered)},
+};
+enum { FLAG_COUNT = sizeof flags / sizeof *flags };
+
 static double number_get(const OptimizerSettings *settings, size_t index) {
     double value;
     memcpy(&value, (const char *)settings + numbers[index].offset, sizeof value);
@@ -80,12 +91,22 @@ bool optimizer_setting_set(OptimizerSettings *settings, const char *name, double
             memcpy((char *)settings + numbers[i].offset, &value, sizeof value);
             return true;
         }
-    bool *flag = strcmp(name, "nesterov") == 0   ? &settings->nesterov
-                 : strcmp(name, "amsgrad") == 0  ? &settings->amsgrad
-                 : strcmp(name, "centered") == 0 ? &settings->centered
-                                                 : NULL;
-    if (flag) *flag = value != 0;
-    return flag != NULL;
+    for (size_t i = 0; i < FLAG_COUNT; i++)
+        if (strcmp(flags[i].name, name) == 0) {
+            *(bool *)((char *)settings + flags[i].offset) = value != 0;
+            return true;
+        }
+    return false;
+}
+
+bool optimizer_setting_get(const OptimizerSettings *settings, size_t index, const char **name,
+                           double *value) {
+    if (index >= NUMBER_COUNT + FLAG_COUNT) return false;
+    bool number = index < NUMBER_COUNT;
+    *name = number ? numbers[index].name : flags[index - NUMBER_COUNT].name;
+    *value = number ? number_get(settings, index)
+                    : *(const bool *)((const char *)settings + flags[index - NUMBER_COUNT].offset);
+    return true;
 }
 
 static Status check_number(const OptimizerSettings *settings, size_t index, double value) {
@@ -136,17 +157,6 @@ Status optimizer_set_rate(Optimizer *optimizer, double lr) {
     return STATUS_OK;
 }
 
-// The first slot without a parameter: a checkpoint's, or a new one.
-static Slot *slot_take(Optimizer *optimizer, Tensor *parameter) {
-    size_t index = 0;
-    while (index < optimizer->slots.count && optimizer->slots.items[index].parameter) index++;
-    if (index == optimizer->slots.count) VECTOR_PUSH(&optimizer->slots, (Slot){0});
-    Slot *slot = &optimizer->slots.items[index];
-    slot->parameter = tensor_retain(parameter);
-    optimizer->next = index + 1;
-    return slot;
-}
-
 static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
     size_t count = optimizer->slots.count;
     for (size_t i = 0; i < count; i++) {
@@ -155,7 +165,9 @@ static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
         optimizer->next = index + 1;
         return &optimizer->slots.items[index];
     }
-    return slot_take(optimizer, parameter);
+    VECTOR_PUSH(&optimizer->slots, (Slot){.parameter = tensor_retain(parameter)});
+    optimizer->next = count + 1;
+    return &optimizer->slots.items[count];
 }
 
 static DType working_dtype(const Tensor *parameter) {
@@ -212,24 +224,6 @@ static Status state_new(const Optimizer *optimizer, Slot *slot) {
     return compose_give(&state, &slot->state);
 }
 
-// A checkpoint's state on the parameter's device, checked against it.
-static Status state_adopt(const Optimizer *optimizer, Slot *slot) {
-    Tensor *parameter = slot->parameter;
-    int64_t rows = state_rows(optimizer, parameter), elements = tensor_count(parameter);
-    Shape shape =
-        slot->state ? tensor_shape(slot->state) : (Shape){.rank = 2, .dims = {0, elements}};
-    if (shape.rank != 2 || shape.dims[0] != rows || shape.dims[1] != elements)
-        return fail(STATUS_SHAPE, "%s: the restored state %s does not belong to a parameter %s",
-                    optimizer_name(optimizer), type_name(DTYPE_FLOAT32, &shape).text,
-                    tensor_type_name(parameter).text);
-    slot->restored = false;
-    if (!slot->state) return STATUS_OK;
-    SCOPED_TENSOR(cast);
-    TRY(tensor_cast(slot->state, working_dtype(parameter), &cast));
-    tensor_release(slot->state);
-    return compose_give(&cast, &slot->state);
-}
-
 static double correction(double beta, int64_t steps) {
     return 1 - pow(beta, (double)steps);
 }
@@ -270,7 +264,6 @@ static Status run_step(const Optimizer *optimizer, const Slot *slot, const Tenso
 static Status prepare(Optimizer *optimizer, Tensor *parameter, Tensor *gradient, Tensor **out) {
     SCOPED_TENSOR(cast);
     Slot *slot = slot_find(optimizer, parameter);
-    if (slot->restored) TRY(state_adopt(optimizer, slot));
     TRY(tape_parameter_unshare(parameter));
     if (!slot->state) TRY(state_new(optimizer, slot));
     TRY(tensor_cast(gradient, working_dtype(parameter), &cast));
@@ -325,8 +318,7 @@ Status optimizer_refresh(Optimizer *optimizer) {
     Status status = STATUS_OK;
     for (size_t i = 0; i < optimizer->slots.count && status == STATUS_OK; i++) {
         Slot *slot = &optimizer->slots.items[i];
-        if (slot->parameter && slot->state && has_copy(slot->parameter))
-            status = refresh_slot(slot);
+        if (slot->state && has_copy(slot->parameter)) status = refresh_slot(slot);
     }
     tape_set_enabled(enabled);
     return status;
@@ -336,24 +328,47 @@ size_t optimizer_count(const Optimizer *optimizer) {
     return optimizer->slots.count;
 }
 
-int64_t optimizer_steps(const Optimizer *optimizer, size_t index) {
-    return optimizer->slots.items[index].steps;
+OptimizerState optimizer_state(const Optimizer *optimizer, size_t index) {
+    const Slot *slot = &optimizer->slots.items[index];
+    return (OptimizerState){slot->parameter, slot->state, slot->steps};
 }
 
-Tensor *optimizer_state(const Optimizer *optimizer, size_t index) {
-    return optimizer->slots.items[index].state;
+const OptimizerSettings *optimizer_settings(const Optimizer *optimizer) {
+    return &optimizer->settings;
 }
 
-Status optimizer_restore(Optimizer *optimizer, size_t index, int64_t steps, Tensor *state) {
-    if (steps < 0)
-        return fail(STATUS_FORMAT, "a restored optimizer has made %lld steps", (long long)steps);
-    while (optimizer->slots.count <= index) VECTOR_PUSH(&optimizer->slots, (Slot){0});
-    Slot *slot = &optimizer->slots.items[index];
-    Tensor *own = NULL; // the one that is given may belong to an optimizer that goes on
-    if (state) TRY(tensor_clone(state, &own));
+static Status check_state(const Optimizer *optimizer, const OptimizerState *given) {
+    const Tensor *parameter = given->parameter;
+    int64_t rows = state_rows(optimizer, parameter), elements = tensor_count(parameter);
+    Shape shape =
+        given->state ? tensor_shape(given->state) : (Shape){.rank = 2, .dims = {0, elements}};
+    if (given->steps < 0)
+        return fail(STATUS_FORMAT, "%s: a restored parameter has made %lld steps",
+                    optimizer_name(optimizer), (long long)given->steps);
+    if (shape.rank == 2 && shape.dims[0] == rows && shape.dims[1] == elements) return STATUS_OK;
+    return fail(STATUS_SHAPE, "%s: the restored state %s does not belong to a parameter %s",
+                optimizer_name(optimizer), type_name(DTYPE_FLOAT32, &shape).text,
+                tensor_type_name(parameter).text);
+}
+
+Status optimizer_restore(Optimizer *optimizer, const OptimizerState *given) {
+    SCOPED_TENSOR(cast);
+    SCOPED_TENSOR(own); // the one that is given may belong to an optimizer that goes on
+    TRY(check_state(optimizer, given));
+    if (given->state) {
+        TRY(tensor_cast(given->state, working_dtype(given->parameter), &cast));
+        TRY(tensor_clone(cast, &own));
+    }
+    Slot *slot = slot_find(optimizer, given->parameter);
     tensor_release(slot->state);
     slot->state = own;
-    slot->steps = steps;
-    slot->restored = true;
-    return slot->parameter ? state_adopt(optimizer, slot) : STATUS_OK;
+    slot->steps = given->steps;
+    own = NULL;
+    return STATUS_OK;
+}
+
+void optimizer_exchange(Optimizer *a, Optimizer *b) {
+    Optimizer kept = *a;
+    *a = *b;
+    *b = kept;
 }

@@ -16,6 +16,9 @@ typedef struct Optimizer Optimizer;
 
 // Puts a setting by the name of its argument; bools as 0 and 1. False: there is no such setting.
 bool optimizer_setting_set(OptimizerSettings *settings, const char *name, double value);
+// The settings in an order: name and value; false behind the last.
+bool optimizer_setting_get(const OptimizerSettings *settings, size_t index, const char **name,
+                           double *value);
 // STATUS_VALUE for settings out of their range.
 Status optimizer_new(const OptimizerSettings *settings, Optimizer **out) MUST_USE;
 void optimizer_free(Optimizer *optimizer);
@@ -33,12 +36,17 @@ Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *c
 // After parameters changed by other hands (loading, restoring): the float32 copies follow them.
 Status optimizer_refresh(Optimizer *optimizer) MUST_USE;
 
-// Checkpoints: the parameters that have had a step are numbered in the order of their first.
+// Checkpoints. What an optimizer keeps is found by the parameter that it belongs to.
+typedef struct OptimizerState {
+    Tensor *parameter, *state; // borrowed; state: [rows, elements], NULL when none is kept
+    int64_t steps;
+} OptimizerState;
 size_t optimizer_count(const Optimizer *optimizer);
-int64_t optimizer_steps(const Optimizer *optimizer, size_t index);
-// The state [rows, elements], borrowed: the next step changes it. NULL when there is none.
-Tensor *optimizer_state(const Optimizer *optimizer, size_t index);
-// Gives the state of a checkpoint to parameter `index`, now or when it has its first step.
-Status optimizer_restore(Optimizer *optimizer, size_t index, int64_t steps, Tensor *state) MUST_USE;
+OptimizerState optimizer_state(const Optimizer *optimizer, size_t index);
+const OptimizerSettings *optimizer_settings(const Optimizer *optimizer);
+// Gives a parameter the state of a checkpoint (copied), in place of what it had.
+Status optimizer_restore(Optimizer *optimizer, const OptimizerState *state) MUST_USE;
+// Each takes what the other keeps, and its settings.
+void optimizer_exchange(Optimizer *a, Optimizer *b);
 
 #endif

@@ -28,6 +28,7 @@ RandomStream random_mark(void) {
 }
 
 void random_return(RandomStream mark) {
+    stream_is_seeded = true;
     program_stream = mark;
 }
 

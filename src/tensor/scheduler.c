@@ -82,15 +82,18 @@ const char *scheduler_name(const Scheduler *scheduler) {
 }
 
 void scheduler_begin(Scheduler *scheduler, int64_t epochs) {
+    if (scheduler->begun) return;
+    scheduler->begun = true;
     double all = epochs > 0 ? (double)epochs : 1;
     if (scheduler->t_max == 0) scheduler->t_max = all;
     if (scheduler->warmup == 0) scheduler->warmup = fmax(1, floor(scheduler->t_max / 10));
     scheduler->best = INFINITY;
     scheduler->scale = 1;
-    scheduler->waited = 0;
+    scheduler->waited = scheduler->done = 0;
 }
 
 void scheduler_note(Scheduler *scheduler, double loss) {
+    scheduler->done++;
     // The threshold is relative, as a fraction of the size of the best so far.
     double margin = isinf(scheduler->best) ? 0 : fabs(scheduler->best) * scheduler->threshold;
     if (loss < scheduler->best - margin) {
@@ -102,6 +105,19 @@ void scheduler_note(Scheduler *scheduler, double loss) {
     }
 }
 
-double scheduler_rate(const Scheduler *scheduler, double base, int64_t done) {
-    return rules[scheduler->id].rate(scheduler, base, (double)done);
+double scheduler_rate(const Scheduler *scheduler, double base) {
+    return rules[scheduler->id].rate(scheduler, base, scheduler->done);
+}
+
+void scheduler_place(const Scheduler *s, double place[SCHEDULER_PLACE]) {
+    const double numbers[SCHEDULER_PLACE] = {s->done,   s->best,  s->scale,
+                                             s->waited, s->t_max, s->warmup};
+    memcpy(place, numbers, sizeof numbers);
+}
+
+void scheduler_set_place(Scheduler *s, const double place[SCHEDULER_PLACE]) {
+    double *numbers[SCHEDULER_PLACE] = {&s->done,   &s->best,  &s->scale,
+                                        &s->waited, &s->t_max, &s->warmup};
+    for (int i = 0; i < SCHEDULER_PLACE; i++) *numbers[i] = place[i];
+    s->begun = true;
 }

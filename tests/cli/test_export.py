@@ -189,7 +189,7 @@ class Export(unittest.TestCase):
             ('save_model({"a": ones([2])}, "a.gguf", meta: {"k": ones([2, 2])})',
              'error[type]: metadata "k" is float32[2, 2]; it can be a number or one row of them'),
             ('save_model({"a": ones([2])}, "a.safetensors", dtype: float16)',
-             "error[value]: a.safetensors: only .gguf files are written with meta, tokenizer or dtype"),
+             "error[value]: a.safetensors: only .gguf files are written with tokenizer or dtype"),
             ('save_model({"a": ones([2])}, "a.txt")',
              "error[value]: a.txt: the names of files of tensors end in .safetensors, .npz, .gguf or .npy"),
             ('save_model({"a": full([1, 32], 1e300)}, "a.gguf", dtype: q8_0)',

@@ -190,7 +190,7 @@ ASKED = [
      'in Python: array.astype("float32"), or another type that both have'),
     ('let w = learnable(ones([2]))\nlearn {\n objective: sum(w)\n optimizer: sgd(lr: 0.1)\n epochs: 1\n'
      ' load_model("state.safetensors", into: {"o": optimizer})\n}',
-     'format', "state.safetensors: `o` is no optimizer's state", None),
+     'name', 'state.safetensors has no state of an optimizer or scheduler `o`', None),
     ('let w = learnable(sum([0.5]))\nlearn {\n objective: sum(layer_norm(ones([2]), eps: w))\n optimizer: sgd(lr: 0.1)\n epochs: 1\n}',
      'gradient', 'layer_norm: eps is a plain number, through which no gradient flows', 'detach(x) says that none is wanted'),
     ('load("missing.safetensors")', 'io', 'cannot open missing.safetensors: No such file or directory', None),

@@ -78,5 +78,21 @@ class Progress(unittest.TestCase):
         self.assertEqual((result.out, result.err), ("", ""))
 
 
+class Refusal(unittest.TestCase):
+    def test_step_without_memory_moves_nothing(self):
+        refused = 0
+        for megabytes in range(9, 20, 2):
+            result = run_code("""
+                tensor a: float32[4] learnable = ones([4])
+                tensor b: float32[1000000] learnable = ones([1000000])
+                try {
+                    learn { objective: sum(a * a) + sum(b), optimizer: adam(lr: 0.1), epochs: 1 }
+                } catch e { print(e.kind, a) }
+            """, env={"TL_DEVICE_MEMORY_MB": str(megabytes)}, options=["--quiet"])
+            self.assertIn(result.out, ("", "memory [1. 1. 1. 1.]\n"))
+            refused += result.out != ""
+        self.assertGreater(refused, 2)
+
+
 if __name__ == "__main__":
     unittest.main()

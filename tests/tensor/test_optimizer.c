@@ -157,7 +157,7 @@ static void test_large_and_strided(void **state) {
     OK(optimizer_new(&settings, &optimizer));
     OK(optimizer_step(optimizer, &parameter, &gradient, 1));
     assert_numbers(parameter, want, 1e-6, "sgd");
-    assert_null(optimizer_state(optimizer, 0));
+    assert_null(optimizer_state(optimizer, 0).state);
     optimizer_free(optimizer);
     tensor_release(gradient);
     tensor_release(parameter);
@@ -182,12 +182,12 @@ static void test_sixteen_bits(void **state) {
             OK(optimizer_step(optimizer, &parameter, &gradient, 1));
         }
         assert_numbers(parameter, want, epsilon_of(types[d]), "sgd");
-        assert_numbers(optimizer_state(optimizer, 0), want, 1e-5, "the copy");
+        assert_numbers(optimizer_state(optimizer, 0).state, want, 1e-5, "the copy");
         Tensor *other = make_tensor(types[d], SHAPE(2), moved);
         OK(op_copy(other, parameter));
         OK(optimizer_refresh(optimizer));
         OK(optimizer_step(optimizer, &parameter, &gradient, 1));
-        assert_numbers(optimizer_state(optimizer, 0), then, 1e-7, "the copy that follows");
+        assert_numbers(optimizer_state(optimizer, 0).state, then, 1e-7, "the copy that follows");
         tensor_release(other);
         optimizer_free(optimizer);
         tensor_release(gradient);
@@ -221,8 +221,12 @@ static void test_restore(void **state) {
     OK(tensor_clone(a, &c));
     OK(tensor_clone(b, &d));
     assert_int_equal(optimizer_count(first), 2);
-    for (size_t i = 0; i < 2; i++)
-        OK(optimizer_restore(second, i, optimizer_steps(first, i), optimizer_state(first, i)));
+    Tensor *copies[] = {c, d};
+    for (size_t i = 2; i-- > 0;) { // in another order: they go by the parameter
+        OptimizerState kept = optimizer_state(first, i);
+        kept.parameter = copies[i];
+        OK(optimizer_restore(second, &kept));
+    }
     for (int i = 0; i < 3; i++) {
         step_by_itself(first, a);
         step_by_itself(first, b);
@@ -232,14 +236,23 @@ static void test_restore(void **state) {
     double *numbers_a = read_all(a), *numbers_b = read_all(b);
     assert_numbers(c, numbers_a, 0, "restored");
     assert_numbers(d, numbers_b, 0, "restored");
-    assert_int_equal(optimizer_steps(second, 1), 6);
-    OK(optimizer_restore(first, 2, 1, optimizer_state(first, 1)));
+    assert_int_equal(optimizer_state(second, 1).steps, 6);
     Tensor *wrong = make_tensor(DTYPE_FLOAT32, SHAPE(6), start);
+    OptimizerState kept = optimizer_state(first, 1);
+    kept.parameter = wrong;
     FAILS(STATUS_SHAPE,
           "adam: the restored state float32[4, 4] does not belong to a parameter float32[6]",
-          optimizer_step(first, &wrong, &wrong, 1));
-    FAILS(STATUS_FORMAT, "a restored optimizer has made -1 steps",
-          optimizer_restore(first, 0, -1, NULL));
+          optimizer_restore(first, &kept));
+    kept = (OptimizerState){.parameter = a, .steps = -1};
+    FAILS(STATUS_FORMAT, "adam: a restored parameter has made -1 steps",
+          optimizer_restore(first, &kept));
+    assert_int_equal(optimizer_count(first), 2);
+    Optimizer *third;
+    OK(optimizer_new(optimizer_settings(first), &third));
+    optimizer_exchange(first, third);
+    assert_int_equal(optimizer_count(first), 0);
+    assert_int_equal(optimizer_count(third), 2);
+    optimizer_free(third);
     Tensor *all[] = {a, b, c, d, wrong};
     optimizer_free(first);
     optimizer_free(second);

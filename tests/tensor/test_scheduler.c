@@ -14,9 +14,15 @@ static Scheduler scheduler_of(SchedulerId id, const char *name, double value) {
     return scheduler;
 }
 
+static double rate_after(const Scheduler *scheduler, int done) {
+    Scheduler there = *scheduler;
+    there.done = done;
+    return scheduler_rate(&there, 0.8);
+}
+
 static void expect_rates(Scheduler scheduler, const double *want) {
     for (int done = 0; done < 6; done++) {
-        double rate = scheduler_rate(&scheduler, 0.8, done);
+        double rate = rate_after(&scheduler, done);
         if (fabs(rate - want[done]) > 1e-12)
             fail_msg("%s after %d epochs: %.12g, not %.12g", scheduler_name(&scheduler), done, rate,
                      want[done]);
@@ -33,22 +39,22 @@ static void test_rates(void **state) {
                             0.4 * (1 + sqrt(0.5))});
     Scheduler floor = scheduler_of(SCHEDULER_cosine, "t_max", 4);
     floor.eta_min = 0.2;
-    assert_true(fabs(scheduler_rate(&floor, 0.8, 2) - 0.5) < 1e-12);
+    assert_true(fabs(rate_after(&floor, 2) - 0.5) < 1e-12);
     expect_rates(scheduler_of(SCHEDULER_linear, "t_max", 4), (double[]){0.8, 0.6, 0.4, 0.2, 0, 0});
     Scheduler warm = scheduler_of(SCHEDULER_warmup_cosine, "warmup", 4);
-    assert_true(fabs(scheduler_rate(&warm, 0.8, 0) - 0.2) < 1e-12);
-    assert_true(fabs(scheduler_rate(&warm, 0.8, 3) - 0.8) < 1e-12);
-    assert_true(fabs(scheduler_rate(&warm, 0.8, 12) - 0.4) < 1e-12);
-    assert_true(fabs(scheduler_rate(&warm, 0.8, 20)) < 1e-12);
+    assert_true(fabs(rate_after(&warm, 0) - 0.2) < 1e-12);
+    assert_true(fabs(rate_after(&warm, 3) - 0.8) < 1e-12);
+    assert_true(fabs(rate_after(&warm, 12) - 0.4) < 1e-12);
+    assert_true(fabs(rate_after(&warm, 20)) < 1e-12);
 }
 
 static void test_all_epochs(void **state) {
     (void)state;
     Scheduler cosine = scheduler_of(SCHEDULER_cosine, NULL, 0);
-    assert_true(fabs(scheduler_rate(&cosine, 0.8, 10) - 0.4) < 1e-12);
+    assert_true(fabs(rate_after(&cosine, 10) - 0.4) < 1e-12);
     Scheduler warm = scheduler_of(SCHEDULER_warmup_cosine, NULL, 0);
-    assert_true(fabs(scheduler_rate(&warm, 0.8, 0) - 0.4) < 1e-12);
-    assert_true(fabs(scheduler_rate(&warm, 0.8, 1) - 0.8) < 1e-12);
+    assert_true(fabs(rate_after(&warm, 0) - 0.4) < 1e-12);
+    assert_true(fabs(rate_after(&warm, 1) - 0.8) < 1e-12);
 }
 
 // Patience 1: the second epoch in a row without a fall of more than a hundredth halves the rate.
@@ -59,11 +65,17 @@ static void test_plateau(void **state) {
     const double want[] = {0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4, 0.3, 0.3, 0.3};
     for (int i = 0; i < 10; i++) {
         scheduler_note(&plateau, losses[i]);
-        double rate = scheduler_rate(&plateau, 0.8, i + 1);
+        double rate = scheduler_rate(&plateau, 0.8);
         if (fabs(rate - want[i]) > 1e-12) fail_msg("after loss %d the rate is %g", i, rate);
     }
+    // One that has begun goes on, here or where its place is put.
     scheduler_begin(&plateau, 5);
-    assert_true(scheduler_rate(&plateau, 0.8, 0) == 0.8);
+    assert_true(scheduler_rate(&plateau, 0.8) == 0.3);
+    double place[SCHEDULER_PLACE];
+    scheduler_place(&plateau, place);
+    Scheduler other = scheduler_of(SCHEDULER_plateau, "min_lr", 0.3);
+    scheduler_set_place(&other, place);
+    assert_true(scheduler_rate(&other, 0.8) == 0.3);
 }
 
 static void test_errors(void **state) {

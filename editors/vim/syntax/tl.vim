@@ -40,16 +40,17 @@ syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe print print_t
 syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i rank read_csv
 syntax keyword tlBuiltin read_file read_lines reduce relational_aggregate relu rem remove repeat
 syntax keyword tlBuiltin repeat_kv repetition_penalty replace replace_regex reset_peak_memory
-syntax keyword tlBuiltin reshape reversed rms_norm rmsprop roll rope rotate_score round rsqrt
-syntax keyword tlBuiltin sample save save_model scatter scatter_add seed set set_lr sgd sgd_step
-syntax keyword tlBuiltin shape shift_left shift_right sigmoid sign silu sin sinh sleep slice
-syntax keyword tlBuiltin slice_last softmax softplus solve sort sorted split spmm sqrt square
-syntax keyword tlBuiltin squeeze stack starts_with std step stop_gradient string_length string_substring
-syntax keyword tlBuiltin sub sum svd swiglu synchronize take tan tanh temperature temperature_sample
-syntax keyword tlBuiltin tensors tile time to to_float to_int to_json to_list tokenize top_k
-syntax keyword tlBuiltin top_k_sample top_p top_p_sample topk trace transe_score transpose
-syntax keyword tlBuiltin tril trim triu trunc type typical_p uniform unique unsqueeze upper
-syntax keyword tlBuiltin values var where write_csv write_file zero_grad zeros zeros_like zip
+syntax keyword tlBuiltin reshape reversed rms_norm rmsprop rng_state roll rope rotate_score
+syntax keyword tlBuiltin round rsqrt sample save save_model scatter scatter_add seed set set_lr
+syntax keyword tlBuiltin sgd sgd_step shape shift_left shift_right sigmoid sign silu sin sinh
+syntax keyword tlBuiltin sleep slice slice_last softmax softplus solve sort sorted split spmm
+syntax keyword tlBuiltin sqrt square squeeze stack starts_with std step stop_gradient string_length
+syntax keyword tlBuiltin string_substring sub sum svd swiglu synchronize take tan tanh temperature
+syntax keyword tlBuiltin temperature_sample tensors tile time to to_float to_int to_json to_list
+syntax keyword tlBuiltin tokenize top_k top_k_sample top_p top_p_sample topk trace transe_score
+syntax keyword tlBuiltin transpose tril trim triu trunc type typical_p uniform unique unsqueeze
+syntax keyword tlBuiltin upper values var where write_csv write_file zero_grad zeros zeros_like
+syntax keyword tlBuiltin zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType any int float string str String Tensor list List tuple dict Dict function
