@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 static int reason; // of the first flush that failed
 
@@ -15,4 +16,9 @@ Status output_finish(void) {
     if (reason == 0 && !ferror(stdout)) return STATUS_OK;
     // Without a reason, it was lost while something was printed into a full buffer.
     return fail(STATUS_IO, "cannot write the output: %s", strerror(reason ? reason : EIO));
+}
+
+int output_columns(int descriptor) {
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }

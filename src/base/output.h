@@ -1,4 +1,5 @@
-// The end of standard output: what could not be written is not forgotten.
+// Standard output and terminals: what could not be written is not forgotten; how wide a line may
+// be.
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
 
@@ -9,5 +10,7 @@
 void output_flush(void);
 // The same at the end of the program. STATUS_IO when anything was ever lost.
 Status output_finish(void) MUST_USE;
+// The columns of the terminal behind a descriptor; 0 when it is none.
+int output_columns(int descriptor);
 
 #endif

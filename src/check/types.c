@@ -50,6 +50,32 @@ bool type_word_find(const char *name, TypeWord *out) {
     return true;
 }
 
+bool type_word_of_kind(const char *name, TypeWord *out) {
+    bool cache = strcmp(name, "cache") == 0, buffer = strcmp(name, "buffer") == 0;
+    if (!cache && !buffer) return type_word_find(name, out);
+    *out = cache ? TYPE_WORD_CACHE : TYPE_WORD_BUFFER;
+    return true;
+}
+
+bool type_word_fits(TypeWord word, ParamKind kind) {
+    if (word == TYPE_WORD_ANY || kind == PARAM_ANY) return true;
+    switch (kind) {
+    case PARAM_TENSOR: return word == TYPE_WORD_TENSOR;
+    case PARAM_LIST:
+    case PARAM_TENSORS: return word == TYPE_WORD_LIST || word == TYPE_WORD_TUPLE;
+    case PARAM_STRING: return word == TYPE_WORD_STRING;
+    case PARAM_DICT: return word == TYPE_WORD_DICT;
+    case PARAM_FUNCTION: return word == TYPE_WORD_FUNCTION;
+    case PARAM_INT: return word == TYPE_WORD_INT;
+    case PARAM_NUMBER: return word == TYPE_WORD_INT || word == TYPE_WORD_FLOAT;
+    case PARAM_MODEL: return word == TYPE_WORD_MODEL;
+    case PARAM_TOKENIZER: return word == TYPE_WORD_TOKENIZER;
+    case PARAM_CACHE: return word == TYPE_WORD_CACHE;
+    case PARAM_BUFFER: return word == TYPE_WORD_BUFFER;
+    default: return false;
+    }
+}
+
 const char *type_word_name(size_t index) {
     return index < sizeof type_words / sizeof *type_words ? type_words[index].name : NULL;
 }

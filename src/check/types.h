@@ -1,9 +1,8 @@
-// The words that an annotation may use beside struct names and dtypes, and what they stand for.
+// The words that an annotation may use next to struct names and dtypes, and what they stand for.
 #ifndef CHECK_TYPES_H
 #define CHECK_TYPES_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "catalog/catalog.h"
 
 typedef enum TypeWord {
     TYPE_WORD_ANY,
@@ -27,6 +26,11 @@ typedef enum TypeWord {
 
 // False when the word is no such type. Dtype words count as INT, FLOAT or BOOL scalars.
 bool type_word_find(const char *name, TypeWord *out);
+// The same for what values and signatures call their kinds: `cache` and `buffer` are not
+// annotations.
+bool type_word_of_kind(const char *name, TypeWord *out);
+// Whether a value of the type can be given to such a parameter.
+bool type_word_fits(TypeWord word, ParamKind kind);
 // The words in turn, without dtypes; NULL behind the last.
 const char *type_word_name(size_t index);
 

@@ -3,14 +3,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/output.h"
 #include "learn/learn.h"
 
-enum { BAR_CELLS = 24 };
+enum { BAR_CELLS = 24, USUAL_COLUMNS = 80 };
 static const double redraw_s = 0.1;
 static bool bar_is_shown;
 
@@ -49,13 +48,6 @@ static void append_time(Text *out, double seconds) {
     text_format(out, "%02ld:%02ld", whole / 60 % 60, whole % 60);
 }
 
-// A second row could not be cleared.
-static int columns_of_terminal(void) {
-    struct winsize size;
-    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    return known ? size.ws_col - 1 : 79;
-}
-
 static void append_epoch(const LearnRun *run, Text *text) {
     text_format(text, "epoch %lld", (long long)run->done);
     if (run->epochs > 0) text_format(text, "/%lld", (long long)run->epochs);
@@ -63,7 +55,10 @@ static void append_epoch(const LearnRun *run, Text *text) {
 
 // The bar takes what the words leave of a row.
 static void show_bar(const LearnRun *run, const Text *words) {
-    int columns = columns_of_terminal(), left = columns - (int)words->length - 3;
+    // A second row could not be cleared: the cursor needs a column, and the ^C of a terminal two.
+    int columns = output_columns(STDERR_FILENO) - 3;
+    if (columns < 1) columns = USUAL_COLUMNS - 3;
+    int left = columns - (int)words->length - 3;
     int cells = left > BAR_CELLS ? BAR_CELLS : left;
     output_flush();
     fputs("\r\033[K", stderr);

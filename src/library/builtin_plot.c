@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "plot/plot.h"
 #include "value/convert.h"
 #include "value/output.h"
@@ -195,17 +195,12 @@ static Status read_request(Request *request, const Value *x, Value values, const
     return set_labels(request, options[OPTION_LABELS]);
 }
 
-static int terminal_columns(void) {
-    struct winsize size;
-    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return known ? size.ws_col : USUAL_COLUMNS;
-}
-
 static Status print(const Plot *plot) {
     Text text = {0};
     const char *refused = getenv("NO_COLOR");
     bool color = isatty(STDOUT_FILENO) && !(refused && refused[0] != '\0');
-    Status status = plot_print(plot, terminal_columns(), color, &text);
+    int columns = output_columns(STDOUT_FILENO);
+    Status status = plot_print(plot, columns ? columns : USUAL_COLUMNS, color, &text);
     if (status == STATUS_OK) status = output_write(stdout, &text);
     text_free(&text);
     return status;

@@ -1,4 +1,4 @@
-// What could be written at a place: names, members, words, and the arguments of a call. Works on
+// What may be written at a place: names, members, words, and the arguments of a call. Works on
 // texts with mistakes: one that is being written always has some.
 #include <stdlib.h>
 
@@ -6,6 +6,8 @@
 #include "lexer/lexer.h"
 #include "lsp/features.h"
 #include "lsp/place.h"
+#include "lsp/receiver.h"
+#include "parser/position.h"
 
 enum { // of the protocol
     ITEM_METHOD = 2,
@@ -18,49 +20,54 @@ enum { // of the protocol
     ITEM_TYPE = 25,
 };
 
+enum { ITEMS_MAX = 100 }; // more than anybody reads: the rest comes with the next letters
+
 typedef struct Items {
     json_t *list, *seen;
+    const char *word; // what they must begin with
+    size_t length;
+    bool cut;
 } Items;
 
 static void add_item(Items *items, const char *label, int kind, const char *detail) {
+    if (strncmp(label, items->word, items->length) != 0) return;
     if (json_object_get(items->seen, label)) return;
+    if (json_array_size(items->list) >= ITEMS_MAX) {
+        items->cut = true;
+        return;
+    }
     json_object_set_new(items->seen, label, json_true());
     json_t *item = json_pack("{s:o, s:i}", "label", place_text(label, strlen(label)), "kind", kind);
     if (detail && *detail) json_object_set_new(item, "detail", place_text(detail, strlen(detail)));
     json_array_append_new(items->list, item);
 }
 
-static void add_members(Items *items, const Analysis *analysis) {
-    for (size_t i = 0; i < analysis->members.count; i++) {
-        const Member *member = &analysis->members.items[i];
-        add_item(items, member->name->text, member->method ? ITEM_METHOD : ITEM_FIELD,
-                 member->owner->text);
-    }
-}
+// --- names
 
-// Builtins: behind a point those that have a first argument, by the last part of their names.
-static void add_builtins(Items *items, bool methods) {
+static void add_builtins(Items *items) {
+    if (items->length == 0) {
+        items->cut = true;
+        return;
+    }
     for (size_t i = 0; i < catalog_count(); i++) {
         const Builtin *row = catalog_get(i);
-        const char *name = row->signature.name, *point = strchr(name, '.');
-        if (name[0] == '_' || strstr(name, "::") || (!methods && point)) continue;
-        if (!methods)
+        const char *name = row->signature.name;
+        if (name[0] != '_' && !strpbrk(name, ".:"))
             add_item(items, name, ITEM_FUNCTION, row->signature_text);
-        else if (row->signature.count > 0)
-            add_item(items, point ? point + 1 : name, ITEM_METHOD, row->signature_text);
     }
-}
-
-static void add_words(Items *items) {
-    for (int kind = TOKEN_FN; kind <= TOKEN_AS; kind++)
-        add_item(items, token_spelling((TokenKind)kind), ITEM_KEYWORD, NULL);
-    size_t count;
-    const LanguageWord *words = catalog_words(&count);
-    for (size_t i = 0; i < count; i++) add_item(items, words[i].word, ITEM_KEYWORD, words[i].form);
     for (int i = 0; i < DTYPE_COUNT; i++)
         add_item(items, dtype_name((DType)i), ITEM_TYPE, "a dtype");
-    for (size_t i = 0; type_word_name(i); i++)
-        add_item(items, type_word_name(i), ITEM_TYPE, "a type");
+}
+
+static void add_keywords(Items *items, const Position *position) {
+    for (int kind = TOKEN_FN; kind <= TOKEN_AS; kind++)
+        if (position_allows_keyword(position, (TokenKind)kind))
+            add_item(items, token_spelling((TokenKind)kind), ITEM_KEYWORD, NULL);
+    size_t count;
+    const LanguageWord *words = catalog_words(&count);
+    for (size_t i = 0; i < count; i++)
+        if (position_allows_word(position, &words[i]))
+            add_item(items, words[i].word, ITEM_KEYWORD, words[i].form);
 }
 
 static int item_kind(const Binding *binding) {
@@ -72,42 +79,175 @@ static int item_kind(const Binding *binding) {
     }
 }
 
+static void add_binding(Items *items, const Binding *binding) {
+    Text detail = {0};
+    if (binding->kind == BINDING_FUNCTION)
+        feature_append_head(&detail, binding->declaration->as.function);
+    add_item(items, binding->word.text, item_kind(binding), text_get(&detail));
+    text_free(&detail);
+}
+
 // Everything that is declared, but locals only above the place.
+static bool is_visible(const Analysis *analysis, const Binding *binding, SourcePos at) {
+    if (!binding || binding->kind == BINDING_BUILTIN || binding->kind == BINDING_DTYPE)
+        return false;
+    bool local = binding->kind == BINDING_LOCAL || binding->kind == BINDING_DIMENSION;
+    bool here = analysis_has(analysis, binding->word.span.begin);
+    return !local || (here && binding->word.span.begin < at);
+}
+
 static void add_declared(Items *items, const Analysis *analysis, SourcePos at) {
     for (size_t i = 0; i < analysis->occurrences.count; i++) {
         const Binding *binding = analysis->occurrences.items[i].binding;
-        if (!binding || binding->kind == BINDING_BUILTIN || binding->kind == BINDING_DTYPE)
-            continue;
-        bool local = binding->kind == BINDING_LOCAL || binding->kind == BINDING_DIMENSION;
-        bool here = analysis_has(analysis, binding->word.span.begin);
-        if (local && (!here || binding->word.span.begin >= at)) continue;
-        Text detail = {0};
-        if (binding->kind == BINDING_FUNCTION)
-            feature_append_head(&detail, binding->declaration->as.function);
-        add_item(items, binding->word.text, item_kind(binding), text_get(&detail));
-        text_free(&detail);
+        if (is_visible(analysis, binding, at)) add_binding(items, binding);
     }
 }
 
-static bool is_word_byte(char c) {
-    return c == '_' || (c & 0x80) || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+static void add_types(Items *items, const Analysis *analysis, SourcePos at) {
+    for (size_t i = 0; i < analysis->occurrences.count; i++) {
+        const Binding *binding = analysis->occurrences.items[i].binding;
+        bool type = is_visible(analysis, binding, at) &&
+                    (binding->kind == BINDING_STRUCT || binding->kind == BINDING_MODULE);
+        if (type) add_binding(items, binding);
+    }
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        add_item(items, dtype_name((DType)i), ITEM_TYPE, "a dtype");
+    for (size_t i = 0; type_word_name(i); i++)
+        add_item(items, type_word_name(i), ITEM_TYPE, "a type");
+}
+
+// --- members
+
+// A struct's fields and methods behind a dot, its other functions behind `::`; of every struct when
+// `owner` is NULL.
+static void add_members(Items *items, const Analysis *analysis, const char *owner, bool path) {
+    for (size_t i = 0; i < analysis->members.count; i++) {
+        const Member *member = &analysis->members.items[i];
+        if (owner && strcmp(member->owner->text, owner) != 0) continue;
+        const FunctionNode *method = member->method;
+        bool self = !method || (method->parameter_count > 0 &&
+                                strcmp(method->parameters[0].name.text, "self") == 0);
+        if (self != path)
+            add_item(items, member->name->text, method ? ITEM_METHOD : ITEM_FIELD,
+                     member->owner->text);
+    }
+}
+
+// Those whose first parameter takes such a value, by the last part of their names.
+static void add_methods(Items *items, TypeWord type) {
+    for (size_t i = 0; i < catalog_count(); i++) {
+        const Builtin *row = catalog_get(i);
+        const char *name = row->signature.name, *dot = strchr(name, '.');
+        bool method = name[0] != '_' && !strchr(name, ':') && row->signature.count > 0 &&
+                      type_word_fits(type, row->signature.params[0].kind);
+        if (method) add_item(items, dot ? dot + 1 : name, ITEM_METHOD, row->signature_text);
+    }
+}
+
+// What a file that was imported under a name declares.
+static void add_program(Items *items, const Analysis *analysis, const Program *program) {
+    const SourceFile *file = program->file;
+    for (size_t i = 0; i < analysis->occurrences.count; i++) {
+        const Binding *binding = analysis->occurrences.items[i].binding;
+        bool top = binding && (binding->kind == BINDING_FUNCTION ||
+                               binding->kind == BINDING_STRUCT || binding->kind == BINDING_GLOBAL);
+        SourcePos at = binding ? binding->word.span.begin : 0;
+        if (top && at >= file->base && at - file->base <= file->length) add_binding(items, binding);
+    }
+}
+
+static void add_member_items(Items *items, const Analysis *analysis, const Receiver *receiver) {
+    TypeWord type;
+    if (receiver->module) {
+        add_program(items, analysis, receiver->module);
+    } else if (receiver->type[0] == '\0') {
+        add_members(items, analysis, NULL, false);
+        add_methods(items, TYPE_WORD_ANY);
+    } else if (type_word_of_kind(receiver->type, &type)) {
+        static const char *const properties[] = {"shape", "dtype", "T", "rank"};
+        for (size_t i = 0; type == TYPE_WORD_TENSOR && i < sizeof properties / sizeof *properties;
+             i++)
+            add_item(items, properties[i], ITEM_FIELD, "of tensors");
+        add_methods(items, type);
+    } else {
+        add_members(items, analysis, receiver->type, false);
+    }
+}
+
+static void add_path_items(Items *items, const Analysis *analysis, const char *name,
+                           size_t length) {
+    const char *dot = memchr(name, '.', length);
+    size_t first = dot ? (size_t)(dot + 1 - name) : 0;
+    char *owner = memory_copy_string(name + first, length - first);
+    add_members(items, analysis, owner, true);
+    for (size_t i = 0; i < catalog_count(); i++) { // KVCache::new
+        const Builtin *row = catalog_get(i);
+        const char *colons = strstr(row->signature.name, "::");
+        size_t before = colons ? (size_t)(colons - row->signature.name) : 0;
+        if (colons && before == strlen(owner) && memcmp(row->signature.name, owner, before) == 0)
+            add_item(items, colons + 2, ITEM_FUNCTION, row->signature_text);
+    }
+    free(owner);
+}
+
+// The text without what is being written behind the receiver, so that it parses and inference tells
+// what the receiver is; `cut`: up to there only, with the open brackets closed.
+static Analysis *analyse_without(const SourceFile *file, const Position *position, bool cut) {
+    bool known = position->receiver_end > 0;
+    size_t begin = known ? position->receiver_end : position->word, end = position->word_end;
+    Text text = {0};
+    text_append(&text, file->text, begin);
+    for (size_t i = begin; i < end; i++) text_append_char(&text, ' ');
+    if (cut)
+        position_append_closers(file->text, begin, &text);
+    else
+        text_append(&text, file->text + end, file->length - end);
+    Analysis *without = analysis_new_beside(file->name, text_get(&text), text.length);
+    text_free(&text);
+    return without;
+}
+
+static void add_behind(Items *items, const SourceFile *file, const Position *position) {
+    const char *name = file->text + position->receiver;
+    size_t length = position->receiver_end - position->receiver;
+    Analysis *without = analyse_without(file, position, false);
+    if (position->kind == POSITION_PATH) {
+        if (without) add_path_items(items, without, name, length);
+        analysis_free(without);
+        return;
+    }
+    Receiver receiver = {0};
+    for (int cut = 0; without; cut++) {
+        receiver = receiver_find(without, position->receiver, name, length);
+        if (cut || length == 0 || receiver.module || receiver.type[0]) break;
+        analysis_free(without);
+        without = analyse_without(file, position, true);
+    }
+    if (without) add_member_items(items, without, &receiver);
+    analysis_free(without);
 }
 
 json_t *feature_completion(const Analysis *analysis, size_t offset) {
     const char *text = analysis->file->text;
-    size_t begin = offset;
-    while (begin > 0 && is_word_byte(text[begin - 1])) begin--;
-    bool member = begin > 0 && text[begin - 1] == '.' && !(begin > 1 && text[begin - 2] == '.');
-    Items items = {json_array(), json_object()};
-    if (member) {
-        add_members(&items, analysis);
-    } else {
-        add_declared(&items, analysis, analysis->file->base + (SourcePos)offset);
-        add_words(&items);
+    Position position = position_find(text, offset);
+    Items items = {.list = json_array(),
+                   .seen = json_object(),
+                   .word = text + position.word,
+                   .length = offset - position.word};
+    SourcePos at = analysis->file->base + (SourcePos)offset;
+    switch (position.kind) {
+    case POSITION_NONE: break;
+    case POSITION_MEMBER:
+    case POSITION_PATH: add_behind(&items, analysis->file, &position); break;
+    case POSITION_TYPE: add_types(&items, analysis, at); break;
+    case POSITION_OPERATOR: add_keywords(&items, &position); break;
+    default:
+        add_declared(&items, analysis, at);
+        add_keywords(&items, &position);
+        add_builtins(&items);
     }
-    add_builtins(&items, member);
     json_decref(items.seen);
-    return items.list;
+    return json_pack("{s:b, s:o}", "isIncomplete", items.cut, "items", items.list);
 }
 
 // --- signature help

@@ -238,9 +238,9 @@ static json_t *initialize(Server *server, const json_t *params) {
     (void)params;
     server->initialized = true;
     json_t *capabilities = json_pack(
-        "{s:{s:b, s:i, s:b}, s:b, s:{s:[s]}, s:{s:[s,s]}, s:b, s:b, s:b, s:{s:b}, s:b, s:b}",
+        "{s:{s:b, s:i, s:b}, s:b, s:{s:[s,s]}, s:{s:[s,s]}, s:b, s:b, s:b, s:{s:b}, s:b, s:b}",
         "textDocumentSync", "openClose", 1, "change", 2, "save", 1, "hoverProvider", 1,
-        "completionProvider", "triggerCharacters", ".", "signatureHelpProvider",
+        "completionProvider", "triggerCharacters", ".", ":", "signatureHelpProvider",
         "triggerCharacters", "(", ",", "definitionProvider", 1, "referencesProvider", 1,
         "documentHighlightProvider", 1, "renameProvider", "prepareProvider", 1,
         "documentSymbolProvider", 1, "documentFormattingProvider", 1);

@@ -43,6 +43,11 @@ static void run_load(Repl *repl, const char *argument) {
         repl_run_source(repl, source);
 }
 
+static void run_clear(Repl *repl, const char *argument) {
+    (void)argument;
+    input_clear_screen(repl);
+}
+
 static void run_reset(Repl *repl, const char *argument) {
     (void)argument;
     session_reset(repl->session);
@@ -118,6 +123,7 @@ static const ReplCommand commands[] = {
     {"save", ":save FILE", "write what was entered as a script", TAKES_ONE, run_save},
     {"load", ":load FILE", "run a script in the session", TAKES_ONE, run_load},
     {"reset", ":reset", "clear every variable", TAKES_NOTHING, run_reset},
+    {"clear", ":clear", "clear the screen, as Ctrl-L does", TAKES_NOTHING, run_clear},
     {"device", ":device [NAME]", "show the devices, or use another one", TAKES_MAYBE, run_device},
     {"set", ":set mem on|off", "device memory above the prompt", TAKES_ONE, run_set},
     {"help", ":help [NAME]", "this list, or the page of a builtin", TAKES_MAYBE, run_help},
@@ -189,7 +195,7 @@ static const struct {
     Run run;
 } words[] = {
     {"exit", run_quit}, {"quit", run_quit},   {"help", run_help},
-    {"vars", run_vars}, {"clear", run_reset},
+    {"vars", run_vars}, {"clear", run_clear},
 };
 
 static bool run_word(Repl *repl, const char *text, size_t length) {

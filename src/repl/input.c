@@ -196,3 +196,8 @@ InputEvent input_read(const Repl *repl, const char *prompt, Text *unit) {
     text_clear(unit);
     return repl->interactive ? terminal_read(prompt, unit) : pipe_read(unit);
 }
+
+void input_clear_screen(const Repl *repl) {
+    const char *clear = repl->interactive ? rl_get_termcap("cl") : NULL;
+    if (clear) fputs(clear, stdout);
+}

@@ -53,6 +53,7 @@ void input_begin(Repl *repl);
 void input_end(void);
 // One unit: as many lines as its brackets need. `prompt` is shown on a terminal.
 InputEvent input_read(const Repl *repl, const char *prompt, Text *unit);
+void input_clear_screen(const Repl *repl); // of a terminal that can
 
 // complete.c
 void complete_begin(Repl *repl);

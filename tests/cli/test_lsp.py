@@ -45,7 +45,12 @@ class Server(unittest.TestCase):
         return hover["contents"]["value"] if hover else None
 
     def labels(self, line, character):
-        return [item["label"] for item in self.client.at("completion", line, character)]
+        return [item["label"] for item in self.client.at("completion", line, character)["items"]]
+
+    def completed(self, text):
+        """What is offered at the end of a text."""
+        self.client.change(text)
+        return self.labels(text.count("\n"), len(text.rpartition("\n")[2]))
 
     def signature(self, line, character):
         help_ = self.client.at("signatureHelp", line, character)
@@ -102,16 +107,61 @@ class Features(Server):
     def test_completion(self):
         self.client.open(PROGRAM)
         labels = self.labels(17, 0)
-        for word in ("area", "Box", "softmax", "let", "struct", "float32", "total"):
+        for word in ("area", "Box", "let", "struct", "total"):
             self.assertIn(word, labels)
+        for word in ("else", "catch", "and", "in", "break", "return", "softmax"):
+            self.assertNotIn(word, labels)
         self.assertNotIn("product", self.labels(2, 0))
         self.assertIn("product", self.labels(4, 4))
         self.assertEqual(len(labels), len(set(labels)))
-        self.client.change(PROGRAM + "b.")
-        members = self.labels(22, 2)
-        for word in ("side", "volume", "reshape", "append"):
-            self.assertIn(word, members)
-        self.assertNotIn("let", members)
+        self.assertEqual(self.completed(PROGRAM + "softm"), ["softmax"])
+        self.assertEqual(self.completed(PROGRAM + "x = floa"), ["float", "float16", "float32", "float64"])
+        self.assertEqual(self.completed(PROGRAM + "loop { bre"), ["break"])
+        self.assertEqual(self.completed(PROGRAM + "total "), ["in", "and", "or", "not", "as"])
+        self.assertEqual(self.completed(PROGRAM + "let v: Bo"), ["Box"])
+        for text in ("let fresh", '"in a str', "// in a comm", "12"):
+            self.assertEqual(self.completed(PROGRAM + text), [])
+
+    def test_completion_knows_the_receiver(self):
+        self.client.open(PROGRAM)
+        box = ["name", "side", "volume"]
+        self.assertEqual(sorted(self.completed(PROGRAM + "b.")), box)
+        self.assertEqual(self.completed(PROGRAM + "print(b.vo"), ["volume"])
+        self.assertEqual(self.completed(PROGRAM + "Box::"), ["new"])
+        self.assertEqual(sorted(self.completed(PROGRAM + "fn f(given: Box) { given.")), box)
+        self.assertEqual(sorted(self.completed(PROGRAM + "impl Box { fn twice(self) { self.")), ["name", "side", "twice", "volume"])
+        pair = PROGRAM + "struct Pair { first: Box, second: int }\nlet p = Pair { first: b, second: 1 }\n"
+        self.assertEqual(sorted(self.completed(pair + "p.")), ["first", "second"])
+        self.assertEqual(sorted(self.completed(pair + "p.first.")), box)
+        tensor = self.completed(PROGRAM + "w.re")
+        self.assertIn("reshape", tensor)
+        self.assertNotIn("replace", tensor)
+        text = self.completed(PROGRAM + 'let s = "a"\ns.re')
+        self.assertIn("replace", text)
+        self.assertNotIn("reshape", text)
+        for name in ("side", "volume", "reshape"):
+            self.assertIn(name, self.completed(PROGRAM + f"unknown(1).{name[:3]}"))
+        model = self.completed(PROGRAM + 'let m = load_model("m.gguf")\nm.')
+        self.assertIn("tokenizer", model)
+        self.assertNotIn("softmax", model)
+        self.assertEqual(self.completed(PROGRAM + "KVCache::new_"), ["new_f16", "new_f32"])
+
+    def test_completion_of_an_import(self):
+        text = f'import "{ROOT}/std/layers.tl" as nn\n'
+        self.client.open(text)
+        self.assertEqual(sorted(self.completed(text + "let m = nn.")), ["Embedding", "LayerNorm", "Linear", "Mlp"])
+        self.assertEqual(self.completed(text + "let m = nn.Linear::"), ["new"])
+        self.assertEqual(sorted(self.completed(text + "let m = nn.Mlp::new([2, 1])\nm.")),
+                         ["activation", "forward", "layers"])
+
+    def test_completion_is_short(self):
+        self.client.open("x = 1\n")
+        self.client.change("x = 1\nunknown(x).")
+        answer = self.client.at("completion", 1, 11)
+        self.assertEqual((len(answer["items"]), answer["isIncomplete"]), (100, True))
+        self.client.change("x = 1\nunknown(x).resh")
+        answer = self.client.at("completion", 1, 15)
+        self.assertEqual((len(answer["items"]), answer["isIncomplete"]), (1, False))
 
     def test_signature_help(self):
         self.client.open(PROGRAM)

@@ -330,7 +330,7 @@ class Session(unittest.TestCase):
         t.line("fn shift(source, offset_of_it) { source }")
         self.complete(t, "training_r", "training_rate")
         self.complete(t, "layer_nor", "layer_norm")
-        self.complete(t, "contin", "continue")
+        self.complete(t, "loop { contin", "continue")
         self.complete(t, "point.no", "point.north")
         self.complete(t, "layer.wei", "layer.weight")
         self.complete(t, "layer.forw", "layer.forward_all")
@@ -338,7 +338,10 @@ class Session(unittest.TestCase):
         self.complete(t, "x.log_soft", "x.log_softmax")
         self.complete(t, "layer_norm(x, bia", "bias:")
         self.complete(t, "shift(x, offs", "offset_of_it:")
-        self.complete(t, "shift(1, ep", "ep")
+        self.complete(t, "let a = shift(1, ep", "ep")
+        self.complete(t, "let b: La", "Layer")
+        self.complete(t, "let b: ten", "tensor")
+        self.complete(t, "layer an", "layer and")
         self.complete(t, ":devi", ":device")
         self.complete(t, ':load notes', ":load notes_of_today.txt")
         self.complete(t, 'read_file("notes', "notes_of_today.txt")
@@ -380,8 +383,10 @@ class Session(unittest.TestCase):
         self.assertEqual(self.live_bytes(t), 0)
         self.assertIn("unknown name `big`", t.line("big"))
         t.line("big = 1")
-        self.assertEqual(t.line("clear"), "every variable is cleared\n")
-        self.assertEqual(t.line(":vars"), "no variables\n")
+        for word in ("clear", ":clear"):
+            t.line(word)
+            self.assertEqual(t.rows(), ["tl>"])
+        self.assertEqual(t.line("big"), "1\n")
         self.finish_clean(t)
 
     def test_time(self):

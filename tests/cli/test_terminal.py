@@ -1,7 +1,9 @@
 """The REPL on a terminal: screens as a person sees them, at 80 and at 200 columns."""
+import re
 import unittest
 
 from terminal import Terminal
+from tl import ROOT
 
 WIDTHS = (80, 200)
 GREETING = ":help shows the commands"
@@ -25,9 +27,7 @@ class Screens(unittest.TestCase):
             self.assertEqual(below(), list(rows))
 
     def every_width(self, **more):
-        for columns in WIDTHS:
-            with self.subTest(columns=columns):
-                yield self.open(columns, **more)
+        return (self.open(columns, **more) for columns in WIDTHS)
 
     def test_many_lines_are_edited_as_one(self):
         for t in self.every_width():
@@ -119,6 +119,81 @@ class Screens(unittest.TestCase):
             interrupted = "interrupted: variables are as they were before the line"
             self.assert_rows(t, "tl> a = rand([300, 300]); x = 1", "tl> " + line, "begins", "^C", interrupted, "tl>")
             self.assertEqual(t.line("x"), "1\n")
+
+    def test_the_bar_of_training_stays_in_its_row(self):
+        for t in self.every_width():
+            t.line("tensor w: float32[2] learnable = [1.0, 2.0]")
+            t.send("learn { objective: sum(w * w), optimizer: sgd(lr: 0.000001), epochs: 3000000000, "
+                   "report_every: 3000000000 }\r")
+            bar = re.compile(r"(\[\.+\] )?epoch \d+/3000000000  loss [\d.e-]+  grad norm ")
+            t.wait(lambda: bar.match(t.rows()[-1]), "a bar")
+            rows = len(t.rows())
+            for _ in range(3):
+                before = t.rows()[-1]
+                t.wait(lambda: bar.match(t.rows()[-1]) and t.rows()[-1] != before, "another bar")
+                self.assertEqual(len(t.rows()), rows)
+            t.send("\x03")
+            t.wait(lambda: t.rows()[-1] == "tl>", "a prompt")
+            self.assertFalse([row for row in t.rows() if bar.match(row)])
+
+    # --- completion
+
+    def complete(self, t, typed):
+        """The rows between the line and its repetition, after Tab twice; the line is left."""
+        t.send("\x0c" + typed + "\t")
+        t.settle(0.1)
+        t.send("\t")
+        line = ("tl> " + typed).rstrip()
+        t.wait(lambda: len(t.rows()) > 1 and t.rows()[-1] == line, "the candidates")
+        rows = t.rows()
+        t.send("\x03")
+        t.wait_prompt()
+        self.assertEqual(rows[0], line)
+        return rows[1:-1]
+
+    def test_completion_knows_what_stands_before_the_dot(self):
+        for t in self.every_width():
+            t.line(f'import "{ROOT}/std/layers.tl" as nn')
+            t.line("struct P { x: float, name: string }")
+            t.line('impl P { fn new() { P { x: 1.0, name: "" } } fn origin() { 1 } fn double(self) { 2 } }')
+            t.line('p = P::new(); d = {"north": 1, "nook": 2}; xs = list(1); n = 5')
+            self.assertEqual(self.complete(t, "nn."), ["Embedding  LayerNorm  Linear     Mlp"])
+            self.assertEqual(self.complete(t, "print(p."), ["double  name    x"])
+            self.assertEqual(self.complete(t, "P::"), ["new     origin"])
+            self.assertEqual(self.complete(t, "d.no"), ["nook   north"])
+            t.line("c = KVCache::new(1)")
+            self.assertEqual(self.complete(t, "c.get_"), ["get_k  get_v"])
+            listed = " ".join(self.complete(t, "xs."))
+            self.assertIn(" push ", listed)
+            for other in ("list.append", "softmax", "KVCache"):
+                self.assertNotIn(other, listed)
+
+    def test_completion_offers_no_mistakes(self):
+        for t in self.every_width():
+            t.line("rate = 1")
+            start = " ".join(self.complete(t, "")).split()
+            for word in ("let", "fn", "rate", "struct"):
+                self.assertIn(word, start)
+            for word in ("else", "catch", "and", "in", "break", "return", "softmax", "of", "_"):
+                self.assertNotIn(word, start)
+            operand = " ".join(self.complete(t, "x = ")).split()
+            self.assertIn("if", operand)
+            self.assertNotIn("let", operand)
+            self.assertEqual(self.complete(t, "rate "), ["and  as   in   not  or"])
+            self.assertIn("else", " ".join(self.complete(t, "if rate == 1 { 2 } ")).split())
+
+    def test_completion_shows_a_screenful_at_most(self):
+        for t in self.every_width(rows=12):
+            t.line("x = [1.0, 2.0]")
+            t.send("\x0cx.\t")
+            t.settle(0.1)
+            t.send("\t")
+            t.wait(lambda: t.rows()[-1] == "tl> x." and len(t.rows()) > 2, "the candidates")
+            self.assertEqual(t.rows()[0], "tl> x.")
+            self.assertLessEqual(len(t.rows()), 12)
+            self.assertRegex(t.rows()[-2], r"^and \d+ more: type on$")
+
+    # ---
 
     def test_an_operator_at_the_end_goes_on(self):
         for t in self.every_width():
