@@ -24,6 +24,7 @@ endif()
 set(shader_folder ${CMAKE_SOURCE_DIR}/shaders)
 set(module_folder ${CMAKE_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${module_folder})
+include(cmake/numbers.cmake)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_folder}/kernels.def)
 file(STRINGS ${shader_folder}/kernels.def rows REGEX "^SHADER\\(")
 set(files "")
@@ -43,7 +44,7 @@ foreach(row IN LISTS rows)
     endif()
     add_custom_command(
         OUTPUT ${module}
-        COMMAND ${compiler} -I ${shader_folder}/include -I ${CMAKE_SOURCE_DIR}/src ${defines}
+        COMMAND ${compiler} -I ${shader_folder}/include -I ${CMAKE_SOURCE_DIR}/src -I ${module_folder} ${defines}
                 -MD -MF ${module}.d -MT ${module} -o ${module} ${shader_folder}/${file}
         DEPENDS ${shader_folder}/${file}
         DEPFILE ${module}.d

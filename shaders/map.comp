@@ -21,6 +21,10 @@ const uint N_INPUTS = SHAPE & 15u, N_STEPS = SHAPE >> 4 & 15u, RANK = SHAPE >> 8
            OUT_DTYPE = SHAPE >> 12 & 15u;
 const bool VECTOR = (SHAPE >> 16 & 1u) != 0;
 
+#ifdef COPY_ONLY
+#define OPERANDS 1
+#define ROW_USED(row) (row == MAP_COPY)
+#endif
 #ifndef OPERANDS
 // The rows of maps.def that a program has, a bit each: of the others nothing is left in a pipeline,
 // although which of these a step takes is known only as it runs.
@@ -28,9 +32,10 @@ const bool VECTOR = (SHAPE >> 16 & 1u) != 0;
 #define ROWS_OF(word)                                                                              \
     (ROW_OF(STEP_0, word) | ROW_OF(STEP_1, word) | ROW_OF(STEP_2, word) | ROW_OF(STEP_3, word) |   \
      ROW_OF(STEP_4, word) | ROW_OF(STEP_5, word) | ROW_OF(STEP_6, word) | ROW_OF(STEP_7, word))
-const uint ROWS_0 = ROWS_OF(0u), ROWS_32 = ROWS_OF(1u), ROWS_64 = ROWS_OF(2u);
+const uint ROWS_0 = ROWS_OF(0u), ROWS_32 = ROWS_OF(1u), ROWS_64 = ROWS_OF(2u), ROWS_96 = ROWS_OF(3u);
 #define ROW_USED(row)                                                                              \
-    (((row < 32 ? ROWS_0 : (row < 64 ? ROWS_32 : ROWS_64)) >> (row & 31u) & 1u) != 0)
+    (((row < 64 ? (row < 32 ? ROWS_0 : ROWS_32) : (row < 96 ? ROWS_64 : ROWS_96)) >> (row & 31u) &   \
+      1u) != 0)
 #endif
 #include "maps.glsl"
 

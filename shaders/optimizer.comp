@@ -8,8 +8,6 @@ layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint RULE = 0;
 layout(constant_id = 1) const bool VARIANT = false;  // nesterov, amsgrad, centered
 layout(constant_id = 2) const bool MOMENTUM = false; // is not 0
-// The order of catalog/optimizers.def; checked where the kernel is called.
-const uint SGD = 0, ADAM = 1, ADAMW = 2, RMSPROP = 3, ADAGRAD = 4, LION = 5;
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Number { real v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Settings {
@@ -95,11 +93,11 @@ void main() {
     real p = number_at(parameter_address, i).v;
     real given = number_at(gradient_address, i).v, gradient = given + s.weight_decay * p;
     real next;
-    if (RULE == SGD) next = sgd(i, p, gradient);
-    else if (RULE == ADAM) next = adam(i, p, gradient, R(1));
-    else if (RULE == ADAMW) next = adam(i, p, given, s.shrink);
-    else if (RULE == RMSPROP) next = rmsprop(i, p, gradient);
-    else if (RULE == ADAGRAD) next = adagrad(i, p, gradient);
+    if (RULE == OPTIMIZER_sgd) next = sgd(i, p, gradient);
+    else if (RULE == OPTIMIZER_adam) next = adam(i, p, gradient, R(1));
+    else if (RULE == OPTIMIZER_adamw) next = adam(i, p, given, s.shrink);
+    else if (RULE == OPTIMIZER_rmsprop) next = rmsprop(i, p, gradient);
+    else if (RULE == OPTIMIZER_adagrad) next = adagrad(i, p, gradient);
     else next = lion(i, p, given);
     number_at(parameter_address, i).v = next;
 }

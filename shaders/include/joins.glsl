@@ -1,30 +1,30 @@
 // Products with the elementwise operation that follows them (device/vulkan/kernels/join.c): a sum of
-// each number and one beside it, or a gate from the products of a row by two matrices. The products
+// each number and one next to it, or a gate from the products of a row by two matrices. The products
 // themselves are stored too, unless the result takes their place.
 #ifndef JOINS_GLSL
 #define JOINS_GLSL
 
 #include "matrices.glsl"
 
-const uint JOIN_ADD = 41, JOIN_SWIGLU = 69; // rows of maps.def
 #define OPERANDS 2
-#define ROW_USED(row) (row == JOIN_ADD || row == JOIN_SWIGLU)
+#define ROW_USED(row) (row == MAP_ADD || row == MAP_SWIGLU)
 #include "maps.glsl"
 
-layout(constant_id = 9) const uint JOIN = 255; // none
-const bool PAIRED = JOIN == JOIN_SWIGLU;
+const uint JOIN_NONE = MAP_COPY; // which nothing is joined with
+layout(constant_id = 9) const uint JOIN = JOIN_NONE;
+const bool PAIRED = JOIN == MAP_SWIGLU;
 
 // What result `at` is added to; to be asked for early.
 float beside_at(int64_t at) {
-    if (JOIN != JOIN_ADD) return 0.0;
+    if (JOIN != MAP_ADD) return 0.0;
     return uintBitsToFloat(Word(beside_address + 4UL * uint64_t(at)).v);
 }
 
 // Number `at` of the product. `other`: what the other matrix gave, or what is beside it. With two
 // matrices the other one's numbers go to `beside_address`, which is store_other's.
 void store_result(int64_t at, float value, float other) {
-    if (JOIN == 255 || out_address != result_address) store(out_address, at, OUT_DTYPE, value);
-    if (JOIN != 255) store(result_address, at, FLOAT32, map_value(JOIN, value, other, value));
+    if (JOIN == JOIN_NONE || out_address != result_address) store(out_address, at, OUT_DTYPE, value);
+    if (JOIN != JOIN_NONE) store(result_address, at, FLOAT32, map_value(JOIN, value, other, value));
 }
 
 void store_other(int64_t at, float value) {

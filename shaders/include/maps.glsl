@@ -194,32 +194,45 @@ real power_of(real a, real b) {
 #endif
 
 // Rows are numbered as they come; `row` is a constant to the compiler and `op` one by the time a
-// pipeline is made. A module has rows ROWS_FIRST up to ROWS_END only, which drivers compile sooner.
-#ifndef ROWS_FIRST
-#define ROWS_FIRST 0
-#define ROWS_END 0xFFFFu
-#endif
+// pipeline is made. A module has the rows of so many OPERANDS only, where it says so, and those that
+// are ROW_USED: drivers compile it sooner.
 #ifndef ROW_USED
 #define ROW_USED(row) true
 #endif
 real map_value(uint op, real x, real y, real z) {
     precise real value = x;
     uint row = 0;
-#define MAP1(code, formula)                                                                        \
-    if (row >= ROWS_FIRST && row < ROWS_END && ROW_USED(row) && op == row) value = formula;        \
+#define FORMULA(code, formula)                                                                     \
+    if (ROW_USED(row) && op == row) value = formula;                                               \
     row++;
-#define MAP2(code, formula) MAP1(code, formula)
-#define MAP3(code, formula) MAP1(code, formula)
-#ifdef REAL_I64
-#define MAP1F(code, formula) row++;
-#define MAP2F(code, formula) row++;
-#define MAP1I(code, formula) MAP1(code, formula)
-#define MAP2I(code, formula) MAP1(code, formula)
+#define SKIPPED row++;
+#if !defined(OPERANDS) || OPERANDS == 1
+#define ROW1(code, formula) FORMULA(code, formula)
 #else
-#define MAP1F(code, formula) MAP1(code, formula)
-#define MAP2F(code, formula) MAP1(code, formula)
-#define MAP1I(code, formula) row++;
-#define MAP2I(code, formula) row++;
+#define ROW1(code, formula) SKIPPED
+#endif
+#if !defined(OPERANDS) || OPERANDS == 2
+#define ROW2(code, formula) FORMULA(code, formula)
+#else
+#define ROW2(code, formula) SKIPPED
+#endif
+#if !defined(OPERANDS) || OPERANDS == 3
+#define MAP3(code, formula) FORMULA(code, formula)
+#else
+#define MAP3(code, formula) SKIPPED
+#endif
+#define MAP1(code, formula) ROW1(code, formula)
+#define MAP2(code, formula) ROW2(code, formula)
+#ifdef REAL_I64
+#define MAP1F(code, formula) SKIPPED
+#define MAP2F(code, formula) SKIPPED
+#define MAP1I(code, formula) ROW1(code, formula)
+#define MAP2I(code, formula) ROW2(code, formula)
+#else
+#define MAP1F(code, formula) ROW1(code, formula)
+#define MAP2F(code, formula) ROW2(code, formula)
+#define MAP1I(code, formula) SKIPPED
+#define MAP2I(code, formula) SKIPPED
 #endif
 #include "catalog/maps.def"
     return value;

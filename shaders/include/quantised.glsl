@@ -19,24 +19,17 @@ float half_at(uint64_t address) {
 
 // Elements and bytes of a block.
 uint block_elements(uint dtype) {
-    bool small = dtype == Q4_0 || dtype == Q8_0 || dtype == Q4_1 || dtype == Q5_0 ||
-                 dtype == Q5_1 || dtype == IQ4_NL;
-    return small ? 32u : 256u;
+#define ROW(code, elements, bytes) if (dtype == code) return elements;
+    QUANTISED_ROWS(ROW)
+#undef ROW
+    return 0u;
 }
 
 uint block_bytes(uint dtype) {
-    if (dtype == Q4_0 || dtype == IQ4_NL) return 18u;
-    if (dtype == Q8_0) return 34u;
-    if (dtype == Q6_K) return 210u;
-    if (dtype == Q4_1) return 20u;
-    if (dtype == Q5_0) return 22u;
-    if (dtype == Q5_1) return 24u;
-    if (dtype == Q2_K) return 84u;
-    if (dtype == Q3_K) return 110u;
-    if (dtype == Q4_K) return 144u;
-    if (dtype == Q5_K) return 176u;
-    if (dtype == IQ4_XS) return 136u;
-    return dtype == TQ1_0 ? 54u : 66u;
+#define ROW(code, elements, bytes) if (dtype == code) return bytes;
+    QUANTISED_ROWS(ROW)
+#undef ROW
+    return 0u;
 }
 
 // Nibble `at` of 16 bytes that hold 32: the low ones first.
@@ -60,18 +53,32 @@ float scaled_plus(int number, float scale, float term) {
     return sum;
 }
 
-float weight_of_small(uint64_t block, uint at, uint dtype) {
-    if (dtype == Q4_0) return float(int(nibble_of(block + 2UL, at)) - 8) * half_at(block);
-    if (dtype == Q8_0) return float(signed_byte(block + 2UL + uint64_t(at))) * half_at(block);
-    if (dtype == Q4_1)
-        return scaled_plus(int(nibble_of(block + 4UL, at)), half_at(block), half_at(block + 2UL));
-    uint64_t bits = block + (dtype == Q5_0 ? 2UL : 4UL);
-    int number = int(nibble_of(bits + 4UL, at) | bit_of(bits, at) << 4);
-    if (dtype == Q5_0) return float(number - 16) * half_at(block);
-    return scaled_plus(number, half_at(block), half_at(block + 2UL));
+// weight_of_<code>: weight `at` of the block of that dtype.
+float weight_of_Q4_0(uint64_t block, uint at) {
+    return float(int(nibble_of(block + 2UL, at)) - 8) * half_at(block);
 }
 
-float weight_of_q6_k(uint64_t block, uint at) {
+float weight_of_Q8_0(uint64_t block, uint at) {
+    return float(signed_byte(block + 2UL + uint64_t(at))) * half_at(block);
+}
+
+float weight_of_Q4_1(uint64_t block, uint at) {
+    return scaled_plus(int(nibble_of(block + 4UL, at)), half_at(block), half_at(block + 2UL));
+}
+
+int number_of_q5(uint64_t bits, uint at) {
+    return int(nibble_of(bits + 4UL, at) | bit_of(bits, at) << 4);
+}
+
+float weight_of_Q5_0(uint64_t block, uint at) {
+    return float(number_of_q5(block + 2UL, at) - 16) * half_at(block);
+}
+
+float weight_of_Q5_1(uint64_t block, uint at) {
+    return scaled_plus(number_of_q5(block + 4UL, at), half_at(block), half_at(block + 2UL));
+}
+
+float weight_of_Q6_K(uint64_t block, uint at) {
     uint half_block = at >> 7, quarter = at >> 5 & 3u, lane = at & 31u;
     uint low = byte_at(block + uint64_t(half_block * 64u + (quarter & 1u) * 32u + lane));
     uint high = byte_at(block + uint64_t(128u + half_block * 32u + lane));
@@ -80,14 +87,14 @@ float weight_of_q6_k(uint64_t block, uint at) {
     return float(int(bits) - 32) * (half_at(block + 208UL) * scale);
 }
 
-float weight_of_q2_k(uint64_t block, uint at) {
+float weight_of_Q2_K(uint64_t block, uint at) {
     uint scales = byte_at(block + uint64_t(at >> 4));
     float scale = half_at(block + 80UL) * float(scales & 15u);
     precise float least = half_at(block + 82UL) * float(scales >> 4);
     return scaled_plus(int(pair_of(block + 16UL, at)), scale, -least);
 }
 
-float weight_of_q3_k(uint64_t block, uint at) {
+float weight_of_Q3_K(uint64_t block, uint at) {
     uint which = at >> 4;
     uint low = byte_at(block + uint64_t(96u + (which & 7u))) >> (which >> 3) * 4u & 15u;
     uint high = byte_at(block + uint64_t(104u + (which & 3u))) >> (which >> 2) * 2u & 3u;
@@ -115,13 +122,25 @@ float weight_of_q45_k(uint64_t block, uint at, bool fifth) {
     return scaled_plus(int(number), half_at(block) * float(scale), -least);
 }
 
+float weight_of_Q4_K(uint64_t block, uint at) {
+    return weight_of_q45_k(block, at, false);
+}
+
+float weight_of_Q5_K(uint64_t block, uint at) {
+    return weight_of_q45_k(block, at, true);
+}
+
 // The sixteen values of the IQ4 types, as signed bytes.
 float value_of_iq4(uint number) {
     const uint table[4] = uint[](0xBFAD9881u, 0xF6EADDCFu, 0x26190D01u, 0x71594535u);
     return float(bitfieldExtract(int(table[number >> 2]), int(number & 3u) * 8, 8));
 }
 
-float weight_of_iq4_xs(uint64_t block, uint at) {
+float weight_of_IQ4_NL(uint64_t block, uint at) {
+    return value_of_iq4(nibble_of(block + 2UL, at)) * half_at(block);
+}
+
+float weight_of_IQ4_XS(uint64_t block, uint at) {
     uint group = at >> 5;
     uint low = byte_at(block + uint64_t(4u + (group >> 1))) >> (group & 1u) * 4u & 15u;
     uint high = byte_at(block + uint64_t(2u + (group >> 2))) >> (group & 3u) * 2u & 3u;
@@ -131,7 +150,7 @@ float weight_of_iq4_xs(uint64_t block, uint at) {
 
 // Five digits of base 3 to a byte: 32 bytes hold weights 0..159, 16 bytes 160..239, digit by digit;
 // 4 bytes of four digits hold the rest.
-float weight_of_tq1_0(uint64_t block, uint at) {
+float weight_of_TQ1_0(uint64_t block, uint at) {
     uint place = at & 31u, digit = at >> 5;
     if (at >= 160u) {
         bool rest = at >= 240u;
@@ -144,19 +163,18 @@ float weight_of_tq1_0(uint64_t block, uint at) {
     return float(int(value) - 1) * half_at(block + 52UL);
 }
 
-float load_weight(uint64_t base, int64_t index, uint dtype) {
-    uint elements = block_elements(dtype), shift = elements == 32u ? 5u : 8u;
-    uint at = uint(index) & (elements - 1u);
-    uint64_t block = base + uint64_t(index >> shift) * uint64_t(block_bytes(dtype));
-    if (dtype == IQ4_NL) return value_of_iq4(nibble_of(block + 2UL, at)) * half_at(block);
-    if (elements == 32u) return weight_of_small(block, at, dtype);
-    if (dtype == Q6_K) return weight_of_q6_k(block, at);
-    if (dtype == Q2_K) return weight_of_q2_k(block, at);
-    if (dtype == Q3_K) return weight_of_q3_k(block, at);
-    if (dtype == Q4_K || dtype == Q5_K) return weight_of_q45_k(block, at, dtype == Q5_K);
-    if (dtype == IQ4_XS) return weight_of_iq4_xs(block, at);
-    if (dtype == TQ1_0) return weight_of_tq1_0(block, at);
+float weight_of_TQ2_0(uint64_t block, uint at) {
     return float(int(pair_of(block, at)) - 1) * half_at(block + 64UL);
+}
+
+float load_weight(uint64_t base, int64_t index, uint dtype) {
+    uint elements = block_elements(dtype);
+    uint at = uint(index) & (elements - 1u);
+    uint64_t block = base + uint64_t(index >> findLSB(elements)) * uint64_t(block_bytes(dtype));
+#define ROW(code, elements, bytes) if (dtype == code) return weight_of_##code(block, at);
+    QUANTISED_ROWS(ROW)
+#undef ROW
+    return 0.0;
 }
 
 // Bytes from the first block to the one that holds element `index`, a multiple of the block.

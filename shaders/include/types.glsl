@@ -21,12 +21,8 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float64 : require
 #endif
 
-// The order of catalog/dtypes.def; checked where the kernels are called.
-const uint BOOL = 0, UINT8 = 1, INT8 = 2, INT16 = 3, INT32 = 4, INT64 = 5, FLOAT16 = 6,
-           BFLOAT16 = 7, FLOAT32 = 8, FLOAT64 = 9, Q4_0 = 10, Q8_0 = 11, Q6_K = 12,
-           Q4_1 = 13, Q5_0 = 14, Q5_1 = 15, Q2_K = 16, Q3_K = 17, Q4_K = 18, Q5_K = 19, IQ4_NL = 20,
-           IQ4_XS = 21, TQ1_0 = 22, TQ2_0 = 23;
-// Constants that hold several dtypes give 4 bits to each: quantised ones, which need 5, come last.
+#include "numbers.glsl"
+// Constants that hold several dtypes give 4 bits to each: quantised ones, which need more, come last.
 
 layout(buffer_reference, scalar, buffer_reference_align = 1) buffer Byte { uint8_t v; };
 layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Short { uint16_t v; };
@@ -284,7 +280,7 @@ void store_at(uint64_t address, uint dtype, real value) {
 
 real load(uint64_t base, int64_t index, uint dtype) {
 #ifdef WITH_QUANTISED
-    if (dtype >= Q4_0) return load_weight(base, index, dtype);
+    if (dtype > FLOAT64) return load_weight(base, index, dtype);
 #endif
     return load_at(element_address(base, index, dtype), dtype);
 }

@@ -9,8 +9,6 @@
 // --- maps ----------------------------------------------------------------------------------------
 
 // The shaders of products know the operations by these numbers.
-_Static_assert(MAP_ADD == 41 && MAP_SWIGLU == 69, "shaders/include/joins.glsl numbers the maps");
-
 // What is asked for: result = op(operands), all float32 and as long as each other, without gaps.
 typedef struct JoinCall {
     uint32_t op;

@@ -97,7 +97,7 @@ typedef struct ProductPush {
 } ProductPush;
 // Constants of products that may be joined: with which operation, PRODUCT_ALONE with none; and of
 // matvec.comp how many columns a team has, and how many teams a workgroup.
-enum { PRODUCT_JOIN = 9, PRODUCT_CONSTANTS, PRODUCT_ALONE = 255 };
+enum { PRODUCT_JOIN = 9, PRODUCT_CONSTANTS, PRODUCT_ALONE = MAP_COPY };
 enum { MATVEC_EACH = 3, MATVEC_TEAMS = 4 };
 // What is pushed to rope.comp, after the address of its shape; `copy` where ROPE_JOIN is true.
 typedef struct RopePush {

@@ -4,15 +4,7 @@
 #include "device/cpu/cast.h"
 #include "device/vulkan/kernels/kernels.h"
 
-// The shaders know dtypes by these numbers (shaders/include/types.glsl).
-_Static_assert(DTYPE_BOOL == 0 && DTYPE_UINT8 == 1 && DTYPE_INT8 == 2 && DTYPE_INT16 == 3 &&
-                   DTYPE_INT32 == 4 && DTYPE_INT64 == 5 && DTYPE_FLOAT16 == 6 &&
-                   DTYPE_BFLOAT16 == 7 && DTYPE_FLOAT32 == 8 && DTYPE_FLOAT64 == 9 &&
-                   DTYPE_Q4_0 == 10 && DTYPE_Q8_0 == 11 && DTYPE_Q6_K == 12 && DTYPE_Q4_1 == 13 &&
-                   DTYPE_Q5_0 == 14 && DTYPE_Q5_1 == 15 && DTYPE_Q2_K == 16 && DTYPE_Q3_K == 17 &&
-                   DTYPE_Q4_K == 18 && DTYPE_Q5_K == 19 && DTYPE_IQ4_NL == 20 &&
-                   DTYPE_IQ4_XS == 21 && DTYPE_TQ1_0 == 22 && DTYPE_TQ2_0 == 23,
-               "shaders/include/types.glsl numbers the dtypes");
+_Static_assert((int)MAP_COUNT <= 128, "shaders/map.comp has a bit for each row of maps.def");
 
 enum { GROUP_ITEMS = 512, LANES = 4, LINE = 16 };
 
@@ -37,18 +29,19 @@ typedef struct Map {
     uint32_t singles;
 } Map;
 
-// Which rows of maps.def are for whole numbers (1), for floats (2), or for both (3).
+// How many operands a row of maps.def has, and whether it is for integers (1), for floats (2), or
+// for both (3).
 static const struct {
     const char *name;
-    int reals;
+    int operands, reals;
 } formulas[MAP_COUNT] = {
-#define MAP1(code, formula) [MAP_##code] = {#code, 3},
-#define MAP2 MAP1
-#define MAP3 MAP1
-#define MAP1F(code, formula) [MAP_##code] = {#code, 2},
-#define MAP2F MAP1F
-#define MAP1I(code, formula) [MAP_##code] = {#code, 1},
-#define MAP2I MAP1I
+#define MAP1(code, formula) [MAP_##code] = {#code, 1, 3},
+#define MAP2(code, formula) [MAP_##code] = {#code, 2, 3},
+#define MAP3(code, formula) [MAP_##code] = {#code, 3, 3},
+#define MAP1F(code, formula) [MAP_##code] = {#code, 1, 2},
+#define MAP2F(code, formula) [MAP_##code] = {#code, 2, 2},
+#define MAP1I(code, formula) [MAP_##code] = {#code, 1, 1},
+#define MAP2I(code, formula) [MAP_##code] = {#code, 2, 1},
 #include "catalog/maps.def"
 #undef MAP1
 #undef MAP2
@@ -125,26 +118,12 @@ static void fill_strides(const Walk *walk, MapStrides *out) {
     }
 }
 
-// Formulas that have a module of their own, so that pipelines are made sooner; shaders/kernels.def
-// has the rows' numbers.
-_Static_assert(MAP_EXP == 16 && MAP_ADD == 41 && MAP_REM == 45 && MAP_WHERE == 72 &&
-                   MAP_COUNT == 75,
-               "shaders/kernels.def numbers the rows of maps.def");
-static const struct {
-    int end; // the first row behind the part
-    int operands;
-    VulkanShader first; // of its modules
-} parts[] = {
-    {MAP_COPY + 1, 1, SHADER_MOVE_F32},    {MAP_EXP, 1, SHADER_MAP_UNARY_F32},
-    {MAP_ADD, 1, SHADER_MAP_MATH_F32},     {MAP_REM, 2, SHADER_MAP_BASIC_F32},
-    {MAP_WHERE, 2, SHADER_MAP_BINARY_F32}, {MAP_COUNT, 3, SHADER_MAP_TERNARY_F32},
-};
-enum { PARTS = sizeof parts / sizeof *parts };
-
-static int part_of(uint16_t op) {
-    int part = 0;
-    while (op >= parts[part].end) part++;
-    return part;
+// The modules of a single formula, the first of each: they are smaller than that of programs, so
+// that pipelines are made sooner.
+static VulkanShader formula_shader(MapOp op) {
+    static const VulkanShader by_operands[] = {SHADER_MAP_UNARY_F32, SHADER_MAP_BINARY_F32,
+                                               SHADER_MAP_TERNARY_F32};
+    return op == MAP_COPY ? SHADER_MOVE_F32 : by_operands[formulas[op].operands - 1];
 }
 
 // A single formula's operands in its order.
@@ -167,13 +146,12 @@ static VulkanShader map_shader(const KernelCall *call, const Map *map, VulkanRea
         doubles |= map->views[v] && map->views[v]->dtype == DTYPE_FLOAT64;
         quantised |= map->views[v] && dtype_is_quant(map->views[v]->dtype);
     }
-    bool single = call->options.n_steps == 1;
-    int part = single ? part_of(call->options.steps[0].op) : 0;
+    VulkanShader first = SHADER_MAP_F32;
+    if (call->options.n_steps == 1) first = formula_shader(call->options.steps[0].op);
     if (quantised) return doubles ? SHADER_MOVE_QUANTISED_F64 : SHADER_MOVE_QUANTISED;
     if (real == REAL_I64 && doubles)
-        return single && part == 0 ? SHADER_MOVE_I64_F64 : SHADER_MAP_I64_F64;
-    return vulkan_shader_of(single ? parts[part].first : SHADER_MAP_F32,
-                            real == REAL_F32 && doubles ? REAL_F64 : real);
+        return first == SHADER_MOVE_F32 ? SHADER_MOVE_I64_F64 : SHADER_MAP_I64_F64;
+    return vulkan_shader_of(first, real == REAL_F32 && doubles ? REAL_F64 : real);
 }
 
 // Whether the module computes in doubles where float32 was asked for.
@@ -207,7 +185,7 @@ static Status run_program(Device *device, const KernelCall *given, VulkanReal re
     KernelCall ordered;
     const KernelCall *call = given;
     if (given->options.n_steps == 1) {
-        ordered = order_operands(given, parts[part_of(given->options.steps[0].op)].operands);
+        ordered = order_operands(given, formulas[given->options.steps[0].op].operands);
         call = &ordered;
     }
     Map map = {.views = {call->outputs[0]}, .n_inputs = call->n_inputs};

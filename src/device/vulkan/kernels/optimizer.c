@@ -6,10 +6,6 @@
 enum { GROUP = 256, SETTINGS = 13 };
 
 // optimizer.comp knows the rules by these numbers.
-_Static_assert(OPTIMIZER_sgd == 0 && OPTIMIZER_adam == 1 && OPTIMIZER_adamw == 2 &&
-                   OPTIMIZER_rmsprop == 3 && OPTIMIZER_adagrad == 4 && OPTIMIZER_lion == 5,
-               "shaders/optimizer.comp numbers the optimizers");
-
 typedef struct OptimizerPush {
     uint64_t parameter, state, gradient, count;
 } OptimizerPush;
