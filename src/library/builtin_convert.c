@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tensor/gradient/tape.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/object.h"
@@ -78,8 +79,14 @@ static Status fail_tensor_conversion(Value x, const char *dtype) {
     return fail_help("`x as %s` converts every element", dtype);
 }
 
+// The number alone goes on.
+static void note_read(const char *name, Value x) {
+    if (x.kind == VALUE_TENSOR) tape_note_read(name, x.as.tensor);
+}
+
 Value builtin_int(BuiltinCall *call) {
     Value x = call->arguments[0];
+    note_read("int", x);
     TRY_VALUE(value_read_number(&x));
     int64_t number = 0;
     if (x.kind == VALUE_INT) return x;
@@ -107,6 +114,7 @@ static Status float_from_string(const String *string, double *out) {
 
 Value builtin_float(BuiltinCall *call) {
     Value x = call->arguments[0];
+    note_read("float", x);
     TRY_VALUE(value_read_number(&x));
     double number = 0;
     if (x.kind == VALUE_FLOAT) return x;

@@ -161,6 +161,7 @@ static Status check_result(Value result, Tensor **out) {
 static Status gradients_at(Interp *interp, Value function, const Value *arguments, size_t count,
                            const Watched *watched, Tensor **gradients) {
     bool recording = tape_set_enabled(true);
+    tape_forget_reads();
     Value result = interp_call(interp, function, arguments, count);
     tape_set_enabled(recording);
     if (failed(result)) return error_current()->code;
@@ -170,6 +171,7 @@ static Status gradients_at(Interp *interp, Value function, const Value *argument
     TRY(status);
     status = tape_gradients_of(loss, watched->targets.items, watched->targets.count, gradients);
     tensor_release(loss);
+    tape_forget_reads();
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "tensor/gradient/tape.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"
@@ -136,6 +137,7 @@ Value tensor_to_list(Tensor *tensor) {
 Value builtin_to_list(BuiltinCall *call) {
     Value x = call->arguments[0];
     if (x.kind != VALUE_TENSOR) return value_to_items(x, "to_list: x");
+    tape_note_read("to_list", x.as.tensor);
     if (tensor_rank(x.as.tensor) > 0) return tensor_to_list(x.as.tensor);
     fail_kind("to_list: x", "a tensor with elements", x);
     fail_help("a rank-0 tensor is a number: float(x)");

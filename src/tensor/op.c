@@ -242,6 +242,7 @@ Status tensor_cast(Tensor *x, DType dtype, Tensor **out) {
     if (x->host) return tensor_from_host(x, dtype, out);
     TRY(copy_as(x, dtype, out));
     if (tape_follows(x)) tape_record_cast(x, *out);
+    if (!dtype_is_float(dtype)) tape_note_read(dtype_name(dtype), x);
     return STATUS_OK;
 }
 

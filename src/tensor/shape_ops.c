@@ -101,7 +101,22 @@ Status op_run_stack(const OpCall *call, Tensor **results) {
     return join_many(call, tensor_stack, false, results);
 }
 
+// One tensor is a list of its rows, as the literal that it was written as.
+static Status stack_one(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
+    (void)count;
+    Tensor *x = tensors[0];
+    Shape order = {.rank = x->view.rank};
+    int at;
+    TRY(op_dim(x, dim, &at));
+    for (int i = 0; i < order.rank; i++) order.dims[i] = i < at ? i + 1 : i == at ? 0 : i;
+    return tensor_permute(x, &order, out);
+}
+
 Status op_run_stack_each(const OpCall *call, Tensor **results) {
+    const Tensor *first = call->n_many > 0 ? call->many[0].tensor : NULL;
+    bool dim_is_last = call->n_many == 2 && !call->many[1].tensor && !op_has(call, ATTRIBUTE_dim);
+    if (first && first->view.rank > 0 && (call->n_many == 1 || dim_is_last))
+        return join_many(call, stack_one, true, results);
     return join_many(call, tensor_stack, true, results);
 }
 

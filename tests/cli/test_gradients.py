@@ -12,7 +12,7 @@ FORMS = {"reshape_dims": "reshape(y, 3, 2)", "concat_each": "concat(y, ", "stack
 
 class Gradients(unittest.TestCase):
     def test_every_rule_is_compared(self):
-        table = (ROOT / "src" / "tensor" / "gradients.def").read_text()
+        table = (ROOT / "src" / "tensor" / "gradient" / "gradients.def").read_text()
         rows = re.findall(r"^(?:GRADIENT|COMPOSED)\((\w+)", table, re.MULTILINE)
         self.assertGreater(len(rows), 150)
         tables = "".join(path.read_text() for path in (ROOT / "tests" / "tensor").glob("test_gradient_*.c"))

@@ -422,7 +422,22 @@ static Status join(const RuleCall *call, bool stacks, const Fact **out) {
 Status shape_rule_concat(const RuleCall *call, const Fact **out) {
     return join(call, false, out);
 }
+// One tensor is a list of its rows.
+static Status stack_one(const RuleCall *call, const TensorType *x, int64_t dim, const Fact **out) {
+    Shape shape = x->shape;
+    int at;
+    TRY(shape_dim(x, dim, &at));
+    for (int i = 0; i < at; i++) shape.dims[i] = x->shape.dims[i + 1];
+    shape.dims[at] = x->shape.dims[0];
+    return rule_give(call, x->dtype, &shape, out);
+}
+
 Status shape_rule_stack(const RuleCall *call, const Fact **out) {
+    Pieces pieces = {0};
+    TensorType first;
+    bool one = call->rest && read_pieces(call, &pieces) && pieces.count == 1;
+    if (one && !rule_type(pieces.items[0], &first)) return STATUS_OK;
+    if (one && first.shape.rank > 0) return stack_one(call, &first, pieces.dim, out);
     return join(call, true, out);
 }
 

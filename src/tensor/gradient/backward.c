@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/source.h"
+#include "tensor/gradient/record.h"
 #include "tensor/gradient/tape_node.h"
 
 typedef struct Walk {
@@ -230,6 +231,38 @@ Status tape_backward(Tensor *loss, TensorArray *reached) {
     return status;
 }
 
+// Read as plain numbers, from which no gradient comes back.
+static struct {
+    const char *name; // NULL: nothing was
+    Origin origin;
+} last_read;
+
+void tape_note_read(const char *name, const Tensor *x) {
+    if (!tape_follows(x)) return;
+    last_read.name = name;
+    last_read.origin = origin_current;
+}
+
+void tape_forget_reads(void) {
+    last_read.name = NULL;
+}
+
+static Status fail_read(void) {
+    SourcePlace place = source_find(last_read.origin.at);
+    (void)fail(STATUS_GRADIENT, "the gradient is lost in %s (%s:%d), which gives plain numbers",
+               last_read.name, place.file ? place.file->name : "", place.line);
+    return fail_help("compute with the tensor itself; detach(x) says that no gradient is wanted");
+}
+
+static bool reaches_a_target(const Walk *walk) {
+    for (size_t i = 0; i < walk->n_targets; i++) {
+        const TapeNode *node = walk->targets[i]->node;
+        if (node && node->walk == walk->number && node->incoming[walk->targets[i]->node_output])
+            return true;
+    }
+    return false;
+}
+
 static Status take_gradients(const Walk *walk, Tensor **gradients) {
     for (size_t i = 0; i < walk->n_targets; i++) {
         Tensor *target = walk->targets[i];
@@ -252,6 +285,7 @@ Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count, Tens
     walk.keep = enabled && needs_second_order(&walk);
     tape_set_enabled(walk.keep);
     if (status == STATUS_OK && loss->node) status = run(&walk, loss);
+    if (status == STATUS_OK && last_read.name && !reaches_a_target(&walk)) status = fail_read();
     if (status == STATUS_OK) status = take_gradients(&walk, gradients);
     finish(&walk);
     tape_forget_cut();

@@ -14,12 +14,49 @@ RULE(inv) {
     return g->status;
 }
 
-// up * det * transpose(inv(x))
+// The products of all singular values but one.
+static Term products_of_others(Gradient *g, Term s) {
+    Shape shape = term_shape(g, s);
+    if (g->status != STATUS_OK) return s;
+    OpAttributes attributes;
+    attributes.given = ATTRIBUTE_BIT(n) | ATTRIBUTE_BIT(device);
+    attributes.n = shape.dims[shape.rank - 1];
+    attributes.device = g->incoming[0]->device;
+    Term diagonal = term_op(g, OP_eye, NULL, 0, &attributes);
+    Term others = where(g, binary(g, OP_gt, diagonal, term_number(g, 0)), term_number(g, 1),
+                        term_with_dim(g, s, 1));
+    attributes.given = ATTRIBUTE_BIT(dims) | ATTRIBUTE_BIT(keepdim);
+    attributes.dims = (Shape){.rank = 1, .dims = {-1}};
+    attributes.keepdim = false;
+    return term_op(g, OP_prod_dims, &others, 1, &attributes);
+}
+
+// The matrix of cofactors, which a singular matrix has too.
+static Term cofactors(Gradient *g, Term x) {
+    Tensor *matrix = term_tensor(g, x), *parts[3] = {NULL};
+    if (!matrix) return (Term){0};
+    Status status = op_with(OP_svd, &matrix, 1, NULL, parts);
+    Term terms[3];
+    for (int i = 0; i < 3; i++) terms[i] = term_take(g, status, &parts[i]);
+    Term u = terms[0], vt = terms[2];
+    Term sign = mul(g, term_op(g, OP_det, &u, 1, NULL), term_op(g, OP_det, &vt, 1, NULL));
+    Term scale = mul(g, products_of_others(g, terms[1]), term_with_dim(g, sign, 0));
+    return product(g, mul(g, u, term_with_dim(g, scale, 1)), vt);
+}
+
+// up * det * transpose(inv(x)), where there is an inverse
 RULE(det) {
-    Term x = gradient_input(g, 0);
-    Term turned = term_transposed(g, term_op(g, OP_inv, &x, 1, NULL));
-    Term factor =
-        term_with_dim(g, term_with_dim(g, mul(g, gradient_up(g), gradient_result(g)), 0), 0);
+    Term x = gradient_input(g, 0), up = gradient_up(g);
+    Tensor *matrix = term_tensor(g, x), *inverse = NULL;
+    if (!matrix) return g->status;
+    Status status = op_with(OP_inv, &matrix, 1, NULL, &inverse);
+    if (status == STATUS_VALUE) {
+        error_clear();
+        gradient_give(g, 0, mul(g, term_with_dim(g, term_with_dim(g, up, 0), 0), cofactors(g, x)));
+        return g->status;
+    }
+    Term turned = term_transposed(g, term_take(g, status, &inverse));
+    Term factor = term_with_dim(g, term_with_dim(g, mul(g, up, gradient_result(g)), 0), 0);
     gradient_give(g, 0, mul(g, factor, turned));
     return g->status;
 }

@@ -160,25 +160,6 @@ static Status rule_device(Gradient *g) {
 }
 const GradientInfo gradient_device = {.name = "to", .rule = rule_device};
 
-// --- assignment to a part
-
-static Status rule_assignment(Gradient *g) {
-    const IndexItems *kept = g->kept;
-    if (gradient_wants(g, 0)) {
-        Tensor *rest = tensor_retain(g->incoming[0]);
-        Status status = index_set(&rest, kept->items, kept->count, op_float(0), false);
-        if (status != STATUS_OK) tensor_release(rest);
-        gradient_give(g, 0, term_take(g, status, &rest));
-    }
-    if (gradient_wants(g, 1)) {
-        Tensor *part = NULL;
-        Status status = index_get(g->incoming[0], kept->items, kept->count, &part);
-        gradient_give(g, 1, term_take(g, status, &part));
-    }
-    return g->status;
-}
-const GradientInfo gradient_assignment = {.name = "assignment", .rule = rule_assignment};
-
 // --- gradients that a program gives itself
 
 static Status rule_custom(Gradient *g) {

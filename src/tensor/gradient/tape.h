@@ -60,6 +60,10 @@ Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count,
 // Called with what a rule gave for an operation's inputs (NULL: nothing), from the last operation
 // to the first, while it is not NULL.
 extern void (*gradient_watch)(const char *op_name, Tensor *const *gradients, int count);
+// A program reads x as plain numbers, which carry no gradient: where nothing else leads to what is
+// differentiated, tape_gradients_of fails and names the last such reading since tape_forget_reads.
+void tape_note_read(const char *name, const Tensor *x);
+void tape_forget_reads(void);
 // x under a new identity, from which the tape records; gradients flow on to x.
 Status tape_watch(Tensor *x, Tensor **out) MUST_USE;
 // The same numbers with no past.
