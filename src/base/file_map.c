@@ -161,6 +161,12 @@ size_t file_map_length(const FileMap *map) {
     return map->length;
 }
 
+void file_map_evict(const void *begin, size_t bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)begin;
+    uintptr_t first = (start + page - 1) / page * page, end = (start + bytes) / page * page;
+    if (end > first) madvise((void *)first, end - first, MADV_DONTNEED); // only advice
+}
+
 const char *file_map_path(const FileMap *map) {
     return map->path;
 }

@@ -18,6 +18,9 @@ FileMap *file_map_retain(FileMap *map);
 void file_map_release(FileMap *map);
 const uint8_t *file_map_bytes(const FileMap *map);
 size_t file_map_length(const FileMap *map);
+// Lets the system take the whole pages between two places of a mapping: they are read from the file
+// again when somebody looks at them.
+void file_map_evict(const void *begin, size_t bytes);
 const char *file_map_path(const FileMap *map);
 
 // STATUS_IO when the file is not as it was when it was mapped, or bytes were missing when they were

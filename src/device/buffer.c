@@ -67,24 +67,23 @@ static Status import_copy(Device *device, const void *memory, size_t bytes,
     return status;
 }
 
-Status buffer_import(Device *device, const void *memory, size_t bytes, const BufferLabel *label,
-                     void *owner, void (*release)(void *owner), Buffer **out) {
+Status buffer_import(Device *device, const HostMemory *memory, const BufferLabel *label,
+                     Buffer **out) {
     Pool *pool = device->pool;
     if (!device->backend->host_import) {
-        TRY(import_copy(device, memory, bytes, label, out));
-        release(owner);
+        TRY(import_copy(device, memory->bytes, memory->count, label, out));
+        memory->release(memory->owner);
         return STATUS_OK;
     }
     void *handle;
-    TRY(device->backend->host_import(device, memory, bytes, &handle));
+    TRY(device->backend->host_import(device, memory->bytes, memory->count, &handle));
     Buffer *buffer = memory_allocate_zeroed(1, sizeof *buffer);
     atomic_init(&buffer->refs, 1);
     buffer->device = device;
     buffer->handle = handle;
-    buffer->bytes = buffer->capacity = bytes;
+    buffer->bytes = buffer->capacity = memory->count;
     buffer->origin = origin_current;
-    buffer->import_owner = owner;
-    buffer->import_release = release;
+    buffer->import = *memory;
     set_label(buffer, label);
     pthread_mutex_lock(&pool->lock);
     pool_enter_live(pool, buffer);
@@ -99,9 +98,33 @@ Buffer *buffer_retain(Buffer *buffer) {
     return buffer;
 }
 
+static void count_bytes(uint64_t *total, Pool *pool, size_t bytes) {
+    pthread_mutex_lock(&pool->lock);
+    *total += bytes;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void buffer_set_companion(Buffer *buffer, void *companion, size_t bytes,
+                          void (*release)(void *companion)) {
+    ASSERT(!buffer->companion);
+    buffer->companion = companion;
+    buffer->companion_bytes = bytes;
+    buffer->companion_release = release;
+    count_bytes(&buffer->device->pool->statistics.repacked_bytes, buffer->device->pool, bytes);
+}
+
+static void release_companion(Buffer *buffer) {
+    void *companion = buffer->companion;
+    buffer->companion = NULL;
+    count_bytes(&buffer->device->pool->statistics.repacked_bytes, buffer->device->pool,
+                (size_t)0 - buffer->companion_bytes);
+    buffer->companion_release(companion);
+}
+
 // The last reference went: the bytes go back at once.
 static void retire(Buffer *buffer) {
     Pool *pool = buffer->device->pool;
+    if (UNLIKELY(buffer->companion)) release_companion(buffer);
     pthread_mutex_lock(&pool->lock);
     if (UNLIKELY(buffer->purged)) {
         // Its bytes are back already; the struct waits for the end of the pool.
@@ -110,7 +133,7 @@ static void retire(Buffer *buffer) {
     }
     pool_leave_live(pool, buffer);
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "release", buffer);
-    bool imported = buffer->import_release != NULL;
+    bool imported = buffer->import.release != NULL;
     if (!imported) pool_return(pool, buffer);
     pthread_mutex_unlock(&pool->lock);
     if (imported) {
@@ -133,12 +156,6 @@ void buffer_release(Buffer *buffer) {
 
 void buffer_leak(Buffer *buffer) {
     buffer_retain(buffer);
-}
-
-static void count_bytes(uint64_t *total, Pool *pool, size_t bytes) {
-    pthread_mutex_lock(&pool->lock);
-    *total += bytes;
-    pthread_mutex_unlock(&pool->lock);
 }
 
 Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) {

@@ -17,6 +17,17 @@ typedef struct BufferLabel {
     int64_t dims[RANK_MAX];
 } BufferLabel;
 
+// Memory that belongs to somebody else and can be used where it is.
+typedef struct HostMemory {
+    const void *bytes;
+    size_t count;
+    void *owner;
+    void (*release)(void *owner);
+    // Lets the system take the pages of a part, which come back from their file when they are read
+    // again. NULL where the bytes are in no file.
+    void (*evict)(const void *begin, size_t bytes);
+} HostMemory;
+
 struct Buffer {
     atomic_int refs;
     Device *device;
@@ -26,9 +37,13 @@ struct Buffer {
     uint64_t last_use; // serial of the last batch that touches it; unused on the CPU
     Origin origin;     // of its present use
     BufferLabel label;
-    void *import_owner; // host memory in use in place: its owner, released with the buffer
-    void (*import_release)(void *owner);
+    HostMemory import;       // in use in place; without a release: none
     Buffer *previous, *next; // live list, or the cache list of its class
+    // What the device keeps in another form of the same bytes, released with them; see
+    // buffer_set_companion.
+    void *companion;
+    size_t companion_bytes;
+    void (*companion_release)(void *companion);
     struct PoolOrigin *held; // the pool's account of its origin, while live
     uint64_t stamp;          // when it entered the cache; larger is later
     uint64_t idle_since;     // how many allocations the cache could not serve until then
@@ -39,11 +54,15 @@ struct Buffer {
 // live until released. STATUS_MEMORY with request, live, cached, limit and the five largest
 // holders.
 Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
-// A buffer over memory that stays where it is (a mapped file). `release(owner)` runs when the last
+// A buffer over memory that stays where it is (a mapped file). The owner is released when the last
 // reference goes. Copies into a new buffer and releases the owner at once where the device cannot
 // use host memory. Counted as mapped bytes, not live bytes, when used in place.
-Status buffer_import(Device *device, const void *memory, size_t bytes, const BufferLabel *label,
-                     void *owner, void (*release)(void *owner), Buffer **out) MUST_USE;
+Status buffer_import(Device *device, const HostMemory *memory, const BufferLabel *label,
+                     Buffer **out) MUST_USE;
+// Ties something to a buffer that the device made from its bytes, such as weights in the layout of
+// its kernels; `release` runs before the buffer's own bytes go. `bytes` are counted as repacked.
+void buffer_set_companion(Buffer *buffer, void *companion, size_t bytes,
+                          void (*release)(void *companion));
 Buffer *buffer_retain(Buffer *buffer);
 void buffer_release(Buffer *buffer); // NULL is allowed
 static inline bool buffer_is_unique(const Buffer *buffer) {
@@ -54,6 +73,7 @@ Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes
 
 typedef struct PoolStatistics {
     uint64_t live_bytes, live_buffers, mapped_bytes;
+    uint64_t repacked_bytes; // of the live ones: weights in the layout of kernels
     uint64_t peak_bytes;
     Origin peak_origin;
     uint64_t cached_bytes, cached_buffers;

@@ -16,6 +16,7 @@ typedef struct Device Device;
 typedef struct Pool Pool;
 typedef struct Buffer Buffer;
 typedef struct KernelCall KernelCall;
+typedef struct TensorView TensorView;
 
 typedef struct DeviceBackend {
     const char *name; // "cpu", "vulkan"
@@ -38,6 +39,9 @@ typedef struct DeviceBackend {
     // Optional (NULL): makes host memory usable in place, as a mapped file on the CPU.
     Status (*host_import)(Device *device, const void *memory, size_t bytes, void **handle);
     void (*host_release)(Device *device, void *handle);
+    // Optional (NULL): brings a weight of a mapped file [rows, columns] into the layout of products
+    // before the first of them.
+    void (*weight_loaded)(const TensorView *weight);
     void (*destroy)(Device *device); // the backend's part; after the pool is drained
     uint64_t fused;                  // bit KernelId: it has that FUSED row of kernels.def
 } DeviceBackend;

@@ -10,14 +10,14 @@
 // Where the numbers of a tensor are. Strides in elements (a broadcast dimension has stride 0),
 // offset in bytes. Block-quantised views are contiguous along one dimension (stride 1), whose size
 // is a multiple of the block; all other strides are multiples of the block.
-typedef struct TensorView {
+struct TensorView {
     Buffer *buffer;
     size_t offset;
     DType dtype;
     int rank;
     int64_t dims[RANK_MAX];
     int64_t strides[RANK_MAX];
-} TensorView;
+};
 
 // A number given in place of a view: an immediate operand of a map, a fill value.
 typedef struct Scalar {

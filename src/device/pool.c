@@ -207,7 +207,7 @@ static void unlink_live(Pool *pool, Buffer *buffer) {
 void pool_enter_live(Pool *pool, Buffer *buffer) {
     PoolStatistics *statistics = &pool->statistics;
     link_live(pool, buffer);
-    if (buffer->import_release) {
+    if (buffer->import.release) {
         statistics->mapped_bytes += buffer->bytes;
         return;
     }
@@ -225,7 +225,7 @@ void pool_enter_live(Pool *pool, Buffer *buffer) {
 
 void pool_leave_live(Pool *pool, Buffer *buffer) {
     unlink_live(pool, buffer);
-    if (buffer->import_release) {
+    if (buffer->import.release) {
         pool->statistics.mapped_bytes -= buffer->bytes;
         return;
     }
@@ -238,7 +238,7 @@ void pool_leave_live(Pool *pool, Buffer *buffer) {
 void pool_release_import(Pool *pool, Buffer *buffer) {
     const DeviceBackend *backend = pool->device->backend;
     if (backend->host_release) backend->host_release(pool->device, buffer->handle);
-    buffer->import_release(buffer->import_owner);
+    buffer->import.release(buffer->import.owner);
 }
 
 uint64_t pool_purge(Pool *pool) {
@@ -249,7 +249,7 @@ uint64_t pool_purge(Pool *pool) {
         pool_leave_live(pool, buffer);
         if (pool->settings.debug_memory) pool_debug(pool, "purge", buffer);
         bytes += buffer->bytes;
-        if (buffer->import_release)
+        if (buffer->import.release)
             pool_release_import(pool, buffer);
         else
             pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);

@@ -271,6 +271,9 @@ static void append_report(const Pool *pool, const char *now, Text *out) {
         describe_place(out, statistics->peak_origin);
     }
     text_format(out, "\n%-10s%12.2f MB   change +%.2f MB\n", now, live, live);
+    if (statistics->repacked_bytes > 0)
+        text_format(out, "%-10s%12.2f MB   of weights, in the layout of products\n", "repacked",
+                    megabytes(statistics->repacked_bytes));
     if (statistics->mapped_bytes > 0)
         text_format(out, "%-10s%12.2f MB   of files, used where they are\n", "mapped",
                     megabytes(statistics->mapped_bytes));
@@ -318,7 +321,7 @@ static void append_leaked_buffers(const Pool *pool, Leaks leaks, Text *out) {
     for (size_t i = 0; i < count && i < LEAKS_SHOWN; i++) {
         text_format(out, "  %*.2f MB  ", width, megabytes(buffers[i]->bytes));
         describe_label(out, &buffers[i]->label, buffers[i]->bytes);
-        text_append_string(out, buffers[i]->import_release ? "  mapped at " : "  made at ");
+        text_append_string(out, buffers[i]->import.release ? "  mapped at " : "  made at ");
         describe_origin(out, buffers[i]->origin);
         text_append_char(out, '\n');
     }

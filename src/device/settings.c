@@ -60,6 +60,22 @@ static Status read_memory_check(MemoryCheck *out) {
     return STATUS_OK;
 }
 
+static Status read_repack(RepackSetting *out) {
+    const char *text = getenv("TL_REPACK");
+    *out = REPACK_LAZY;
+    if (!text || strcmp(text, "lazy") == 0) return STATUS_OK;
+    if (strcmp(text, "0") == 0) {
+        *out = REPACK_NEVER;
+    } else if (strcmp(text, "load") == 0) {
+        *out = REPACK_LOAD;
+    } else {
+        fail(STATUS_SETTING, "TL_REPACK is \"%s\", which is not 0, lazy or load", text);
+        return fail_help("lazy repacks a weight at its first product, load when its model is "
+                         "loaded, 0 never");
+    }
+    return STATUS_OK;
+}
+
 bool device_name_parse(const char *name, int *index) {
     *index = -1;
     if (strcmp(name, "cpu") == 0 || strcmp(name, "auto") == 0 || strcmp(name, "vulkan") == 0)
@@ -124,6 +140,7 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_switch("TL_POISON", &out->poison));
     TRY(read_switch("TL_DEBUG_MEMORY", &out->debug_memory));
     TRY(read_switch("TL_BUFFER_STATS", &out->buffer_stats));
+    TRY(read_repack(&out->repack));
     TRY(read_test_settings(out));
     return read_memory_check(&out->memory_check);
 }

@@ -11,6 +11,13 @@ typedef enum MemoryCheck {
     MEMORY_CHECK_STRICT, // TL_MEMORY_CHECK=strict: and exit status 3 on a leak
 } MemoryCheck;
 
+// TL_REPACK: when weights of mapped files are brought into the layout of products.
+typedef enum RepackSetting {
+    REPACK_LAZY,  // "lazy", or unset: at their first product
+    REPACK_NEVER, // "0": never; products interleave what they need
+    REPACK_LOAD,  // "load": when a model is loaded
+} RepackSetting;
+
 typedef struct DeviceSettings {
     char device[24];           // TL_DEVICE, "auto" when unset; checked to be a name of a device
     uint64_t buffer_max_bytes; // TL_BUFFER_MAX_MB
@@ -21,6 +28,7 @@ typedef struct DeviceSettings {
     uint64_t seed; // TL_SEED
     bool poison, debug_memory, buffer_stats;
     MemoryCheck memory_check;
+    RepackSetting repack;
     // For tests of devices whose work is queued: TL_TEST_SLOW_MS delays every submission,
     // TL_TEST_LOSS is the submission that loses the device (0: none), and without progress for
     // TL_TEST_PATIENCE_MS (two minutes when unset) the device counts as lost.

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "catalog/catalog.h"
+#include "device/settings.h"
 #include "model/model_table.h"
 #include "tensor/op.h"
 
@@ -138,6 +139,26 @@ static Status open_table(const char *path, const ModelOptions *options, const Fi
     return status;
 }
 
+// Under TL_REPACK=load the matrices that products will read get their layout now.
+static Status announce_weights(Model *model) {
+    DeviceSettings settings;
+    TRY(device_settings_read(&settings));
+    if (settings.repack != REPACK_LOAD) return STATUS_OK;
+    Device *device;
+    TRY(device_default(&device));
+    if (!device->backend->weight_loaded) return STATUS_OK;
+    for (size_t i = 0; i < model->file->tensor_count; i++) {
+        const GgufTensor *stored = &model->file->tensors[i];
+        if (!stored->has_dtype || !dtype_is_quant(stored->dtype) || model->options.convert)
+            continue;
+        Tensor *tensor;
+        TRY(model_tensor(model, stored->name, &tensor));
+        device->backend->weight_loaded(&tensor->view);
+        tensor_release(tensor);
+    }
+    return STATUS_OK;
+}
+
 Status model_open(const char *path, const ModelOptions *options, Model **out) {
     FileMap *map;
     TRY(file_map_open(path, &map));
@@ -147,7 +168,10 @@ Status model_open(const char *path, const ModelOptions *options, Model **out) {
     Status status = file_map_check(map);
     if (status != STATUS_OK && opened == STATUS_OK) model_release(*out);
     file_map_release(map);
-    return status == STATUS_OK ? opened : status;
+    if (status != STATUS_OK || opened != STATUS_OK) return status == STATUS_OK ? opened : status;
+    status = announce_weights(*out);
+    if (status != STATUS_OK) model_release(*out);
+    return status;
 }
 
 Model *model_retain(Model *model) {
@@ -245,11 +269,13 @@ static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out
     const uint8_t *bytes = file_map_bytes(map) + tensor->offset;
     Buffer *buffer;
     TRY(file_map_check(map));
-    if (dtype_is_float(tensor->dtype) || dtype_is_quant(tensor->dtype))
-        TRY(buffer_import(device, bytes, tensor->bytes, &label, file_map_retain(map), release_map,
-                          &buffer));
-    else
+    if (dtype_is_float(tensor->dtype) || dtype_is_quant(tensor->dtype)) {
+        HostMemory memory = {bytes, tensor->bytes, file_map_retain(map), release_map,
+                             file_map_evict};
+        TRY(buffer_import(device, &memory, &label, &buffer));
+    } else {
         TRY(copy_integers(device, bytes, tensor->bytes, &label, &buffer));
+    }
     *out = tensor_from_buffer(buffer, 0, tensor->dtype, &tensor->shape);
     return STATUS_OK;
 }

@@ -382,7 +382,7 @@ static Status set_items(Tensor *target, const IndexItem *items, int count, const
 // Nobody else sees the elements: neither another tensor, nor a literal's text, nor a mapped file.
 static bool may_write(const Tensor *x, const OpInput *value, bool unique) {
     return unique && x->counted.refs == 1 && !x->host && !x->learnable && x->view.buffer &&
-           buffer_is_unique(x->view.buffer) && !x->view.buffer->import_owner &&
+           buffer_is_unique(x->view.buffer) && !x->view.buffer->import.owner &&
            tensor_is_contiguous(x) && value->tensor != x;
 }
 

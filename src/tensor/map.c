@@ -128,7 +128,7 @@ static Tensor *find_donated(const OpInput *inputs, int n, const Shape *shape, DT
             memcmp(view->dims, shape->dims, (size_t)shape->rank * sizeof *shape->dims) != 0)
             continue;
         const Buffer *buffer = view->buffer;
-        if (!buffer_is_unique(buffer) || buffer->import_owner || !tensor_is_contiguous(tensor))
+        if (!buffer_is_unique(buffer) || buffer->import.owner || !tensor_is_contiguous(tensor))
             continue;
         if (buffer->bytes == (size_t)tensor_count(tensor) * dtype_size(dtype)) return tensor;
     }

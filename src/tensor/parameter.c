@@ -84,7 +84,7 @@ static void exchange_contents(Tensor *parameter, Tensor *contents) {
 
 Status tape_parameter_unshare(Tensor *parameter) {
     Buffer *buffer = parameter->view.buffer;
-    if (buffer_is_unique(buffer) && !buffer->import_owner && tensor_is_contiguous(parameter))
+    if (buffer_is_unique(buffer) && !buffer->import.owner && tensor_is_contiguous(parameter))
         return STATUS_OK;
     bool enabled = tape_set_enabled(false);
     Tensor *copy = NULL;

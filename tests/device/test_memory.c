@@ -190,8 +190,9 @@ static void test_import(void **state) {
     static const char file[MEGABYTE] = "contents";
     int owner = 1;
     owners_released = 0;
+    HostMemory memory = {file, sizeof file, &owner, release_owner, NULL};
     Buffer *buffer;
-    assert_int_equal(buffer_import(device, file, sizeof file, NULL, &owner, release_owner, &buffer),
+    assert_int_equal(buffer_import(device, &memory, NULL, &buffer),
                      STATUS_OK);
     assert_ptr_equal(buffer->handle, file);
     assert_int_equal(pool_statistics(device).live_bytes, 0);
@@ -209,7 +210,7 @@ static void test_import(void **state) {
 
     // Forgotten, it is a leak like any other.
     origin_current.at = first_line;
-    assert_int_equal(buffer_import(device, file, sizeof file, NULL, &owner, release_owner, &buffer),
+    assert_int_equal(buffer_import(device, &memory, NULL, &buffer),
                      STATUS_OK);
     assert_int_equal(memory_check(device, &text), 1);
     assert_non_null(strstr(text_get(&text), "  1.00 MB  1048576 bytes  mapped at model.tl:1:9\n"));

@@ -155,6 +155,7 @@ const DeviceBackend cpu_backend = {.name = "cpu",
                                    .wait = nothing_pending,
                                    .host_import = host_import_cpu,
                                    .host_release = host_release_cpu,
+                                   .weight_loaded = cpu_weight_loaded,
                                    .destroy = destroy_cpu,
                                    .fused = 0
 #define KERNEL(code, name, doc)

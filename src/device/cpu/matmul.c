@@ -83,6 +83,7 @@ static void product_tiny(const MatrixProduct *product) {
 static ProductPath choose_path(const MatrixProduct *product) {
     if (product->compute == COMPUTE_I64) return matrix_product_integer;
     if (is_tiny(product)) return product_tiny;
+    if (matrix_suits_repacked(product)) return matrix_product_repacked;
     return matrix_suits_thin(product) ? matrix_product_thin : matrix_product_blocked;
 }
 
@@ -180,6 +181,10 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
     }
     batch.path = choose_path(product);
     if (batch.path == matrix_product_blocked) TRY(blas_load());
+    if (batch.path == matrix_product_repacked) {
+        product->weight = repacked_weight(b);
+        product->weight_buffer = b->buffer;
+    }
     run_batch(&batch);
     return STATUS_OK;
 }

@@ -1,0 +1,289 @@
+// Products with quantised weights: activations are rounded to 16 bits, weights interleaved strip by
+// strip the first time that they are multiplied, and kept so where they come from a mapped file,
+// whose pages then go back to the system.
+#include "device/cpu/repacked.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "device/cpu/matrix.h"
+#include "device/cpu/scratch.h"
+#include "device/settings.h"
+
+enum {
+    PIECE_PRODUCTS = 1 << 17, // multiplications that are worth a thread
+    STRIPS_MANY = 8,          // strips and rows of activations that are worked on together
+    ROWS_MANY = 32,
+};
+
+typedef enum StripState { STRIP_STORED, STRIP_TAKEN, STRIP_REPACKED } StripState;
+
+// The strips of all rows of a weight's buffer. A strip belongs to whoever takes it first.
+struct RepackedWeight {
+    Buffer *strips;
+    DType dtype;
+    int64_t columns, strip_count;
+    size_t strip_bytes, row_bytes;
+    atomic_llong left; // strips that are still to be repacked
+    atomic_uchar states[];
+};
+
+const RepackedSimd *repacked_simd(void) {
+#if defined(__x86_64__)
+    if (cpu_isa() == CPU_ISA_AVX512 && __builtin_cpu_supports("avx512vnni"))
+        return &repacked_simd_avx512vnni;
+    if (cpu_isa() >= CPU_ISA_AVX2)
+        return __builtin_cpu_supports("avxvnni") ? &repacked_simd_avxvnni : &repacked_simd_avx2;
+#endif
+    return &repacked_simd_base;
+}
+
+static RepackSetting repack_setting(void) {
+    static atomic_int decided = -1;
+    int setting = atomic_load_explicit(&decided, memory_order_relaxed);
+    if (setting >= 0) return (RepackSetting)setting;
+    DeviceSettings settings;
+    // A malformed value was reported when the program began.
+    setting = device_settings_read(&settings) == STATUS_OK ? (int)settings.repack : REPACK_LAZY;
+    atomic_store_explicit(&decided, setting, memory_order_relaxed);
+    return (RepackSetting)setting;
+}
+
+// --- weights that are kept
+// ------------------------------------------------------------------------
+
+static size_t row_bytes_of(DType dtype, int64_t columns) {
+    const DTypeInfo *info = &dtype_info[dtype];
+    return (size_t)(columns / info->block_elements * info->block_bytes);
+}
+
+static void weight_release(void *companion) {
+    RepackedWeight *weight = companion;
+    buffer_release(weight->strips);
+    free(weight);
+}
+
+// Whether the device has room for the strips next to everything else: a weight that does not fit
+// stays in its file.
+static bool has_room(Buffer *buffer, size_t bytes) {
+    PoolStatistics statistics = pool_statistics(buffer->device);
+    size_t limit = buffer->device->memory_limit;
+    return limit == 0 || (statistics.live_bytes + bytes) / 3 < limit / 4;
+}
+
+static RepackedWeight *weight_new(Buffer *buffer, DType dtype, int64_t columns) {
+    size_t row_bytes = row_bytes_of(dtype, columns);
+    int64_t rows = (int64_t)(buffer->bytes / row_bytes);
+    int64_t strips = (rows + STRIP_ROWS - 1) / STRIP_ROWS;
+    size_t strip_bytes = repacked_strip_bytes(repacked_form(dtype), columns);
+    size_t bytes = strip_bytes * (size_t)strips;
+    if (buffer->bytes % row_bytes != 0 || !has_room(buffer, bytes)) return NULL;
+    RepackedWeight *weight = memory_allocate_zeroed(1, sizeof *weight + (size_t)strips);
+    Origin before = origin_current;
+    origin_current = buffer->origin; // the line that holds the weight holds its strips
+    Status status = buffer_new(buffer->device, bytes, &buffer->label, &weight->strips);
+    origin_current = before;
+    if (status != STATUS_OK) {
+        error_clear();
+        free(weight);
+        return NULL;
+    }
+    weight->dtype = dtype;
+    weight->columns = columns;
+    weight->strip_count = strips;
+    weight->strip_bytes = strip_bytes;
+    weight->row_bytes = row_bytes;
+    atomic_init(&weight->left, strips);
+    return weight;
+}
+
+RepackedWeight *repacked_weight(const TensorView *view) {
+    Buffer *buffer = view->buffer;
+    int64_t columns = view->dims[view->rank - 2];
+    if (repack_setting() == REPACK_NEVER || !buffer->import.evict || !repacked_form(view->dtype) ||
+        view->strides[view->rank - 2] != 1 || columns == 0)
+        return NULL;
+    if (!buffer->companion) {
+        RepackedWeight *made = weight_new(buffer, view->dtype, columns);
+        if (!made) return NULL;
+        buffer_set_companion(buffer, made, made->strips->bytes, weight_release);
+    }
+    RepackedWeight *weight = buffer->companion;
+    return weight->dtype == view->dtype && weight->columns == columns ? weight : NULL;
+}
+
+// The strip, repacked now if it was not; NULL while another thread does that.
+static const char *weight_strip(RepackedWeight *weight, const Buffer *buffer, int64_t index) {
+    char *strip = (char *)weight->strips->handle + (size_t)index * weight->strip_bytes;
+    unsigned char state = STRIP_STORED;
+    if (atomic_load_explicit(&weight->states[index], memory_order_acquire) == STRIP_REPACKED)
+        return strip;
+    if (!atomic_compare_exchange_strong(&weight->states[index], &state, STRIP_TAKEN))
+        return state == STRIP_REPACKED ? strip : NULL;
+    int64_t rows = (int64_t)(buffer->bytes / weight->row_bytes), row = index * STRIP_ROWS;
+    repack_strip(weight->dtype, (const char *)buffer->handle + (size_t)row * weight->row_bytes,
+                 (int64_t)weight->row_bytes,
+                 rows - row < STRIP_ROWS ? (int)(rows - row) : STRIP_ROWS, weight->columns, strip);
+    atomic_store_explicit(&weight->states[index], STRIP_REPACKED, memory_order_release);
+    if (atomic_fetch_sub(&weight->left, 1) == 1)
+        buffer->import.evict(buffer->handle, buffer->bytes);
+    return strip;
+}
+
+static void repack_strips(void *context, int64_t begin, int64_t end) {
+    const Buffer *buffer = context;
+    for (int64_t index = begin; index < end; index++)
+        weight_strip(buffer->companion, buffer, index);
+}
+
+void cpu_weight_loaded(const TensorView *weight) {
+    if (weight->rank != 2) return;
+    TensorView turned = *weight; // as a product takes it
+    turned.dims[0] = weight->dims[1];
+    turned.dims[1] = weight->dims[0];
+    turned.strides[0] = weight->strides[1];
+    turned.strides[1] = weight->strides[0];
+    RepackedWeight *kept = repacked_weight(&turned);
+    if (kept) cpu_parallel(kept->strip_count, 1, repack_strips, weight->buffer);
+}
+
+// --- products
+// -------------------------------------------------------------------------------------
+
+typedef struct RowsProduct {
+    const MatrixProduct *product;
+    void (*kernel)(const StripProduct *strip);
+    ActivationGroup *activations; // [rows, groups]
+    bool *finite;                 // of each row
+    int64_t rows, groups;
+    int64_t row_bytes; // of b as it is stored
+    size_t strip_bytes;
+    int64_t first_strip; // of the kept weight; -1: b begins inside one, or is not kept
+} RowsProduct;
+
+static void round_rows(void *context, int64_t begin, int64_t end) {
+    RowsProduct *rows = context;
+    const Matrix *a = &rows->product->a;
+    float *numbers = scratch_take((size_t)a->columns * sizeof(float));
+    for (int64_t row = begin; row < end; row++) {
+        matrix_load(a, COMPUTE_F32, row, row + 1, numbers);
+        rows->finite[row] =
+            repacked_simd()->round(numbers, rows->groups, rows->activations + row * rows->groups);
+    }
+    scratch_give(numbers);
+}
+
+// Strip `index` of b, from the kept weight or interleaved into `scratch`.
+static const char *find_strip(const RowsProduct *rows, int64_t index, char *scratch) {
+    const MatrixProduct *product = rows->product;
+    if (rows->first_strip >= 0) {
+        const char *kept =
+            weight_strip(product->weight, product->weight_buffer, rows->first_strip + index);
+        if (kept) return kept;
+    }
+    int64_t row = index * STRIP_ROWS, left = product->b.columns - row;
+    repack_strip(product->b.dtype, product->b.data + row * rows->row_bytes, rows->row_bytes,
+                 left < STRIP_ROWS ? (int)left : STRIP_ROWS, product->b.rows, scratch);
+    return scratch;
+}
+
+typedef struct RowRange {
+    int64_t begin, count;
+} RowRange;
+
+// 16 results for each of some rows of activations, to where the product wants them.
+static void store_strip(const RowsProduct *rows, RowRange range, int64_t index,
+                        const float *results) {
+    const MatrixProduct *product = rows->product;
+    ConvertStore store = cpu_convert()->store[COMPUTE_F32][product->out_dtype];
+    int64_t column = index * STRIP_ROWS, left = product->b.columns - column;
+    size_t item = dtype_size(product->out_dtype);
+    for (int64_t i = 0; i < range.count; i++) {
+        int64_t at =
+            (range.begin + i) * product->out_row_stride + column * product->out_column_stride;
+        store(product->out + (size_t)at * item, product->out_column_stride,
+              results + i * STRIP_ROWS, left < STRIP_ROWS ? left : STRIP_ROWS);
+    }
+}
+
+static void run_strip(const RowsProduct *rows, RowRange range, int64_t index, const char *strip) {
+    const MatrixProduct *product = rows->product;
+    bool direct = product->out_dtype == DTYPE_FLOAT32 && product->out_column_stride == 1 &&
+                  (index + 1) * STRIP_ROWS <= product->b.columns;
+    float results[ROWS_MANY * STRIP_ROWS];
+    float *out =
+        (float *)(void *)product->out + range.begin * product->out_row_stride + index * STRIP_ROWS;
+    rows->kernel(&(StripProduct){
+        .strip = strip,
+        .groups = rows->groups,
+        .activations = rows->activations + range.begin * rows->groups,
+        .tokens = (int)range.count,
+        .out = direct ? out : results,
+        .out_stride = direct ? product->out_row_stride : STRIP_ROWS,
+    });
+    if (!direct) store_strip(rows, range, index, results);
+}
+
+// A few strips and some rows of activations stay in the second-level cache together.
+static void run_strips(void *context, int64_t begin, int64_t end) {
+    const RowsProduct *rows = context;
+    char *scratch = scratch_take(rows->strip_bytes * STRIPS_MANY);
+    for (int64_t first = begin; first < end; first += STRIPS_MANY) {
+        const char *strips[STRIPS_MANY];
+        int64_t count = end - first < STRIPS_MANY ? end - first : STRIPS_MANY;
+        for (int64_t i = 0; i < count; i++)
+            strips[i] = find_strip(rows, first + i, scratch + (size_t)i * rows->strip_bytes);
+        for (int64_t row = 0; row < rows->rows; row += ROWS_MANY) {
+            int64_t left = rows->rows - row;
+            RowRange range = {row, left < ROWS_MANY ? left : ROWS_MANY};
+            for (int64_t i = 0; i < count; i++) run_strip(rows, range, first + i, strips[i]);
+        }
+    }
+    scratch_give(scratch);
+}
+
+// Rows with infinite numbers or NaN: number by number.
+static void run_other_rows(const RowsProduct *rows) {
+    MatrixProduct part = *rows->product;
+    size_t item = dtype_size(part.out_dtype);
+    for (int64_t row = 0; row < rows->rows; row++) {
+        if (rows->finite[row]) continue;
+        part.a = matrix_part(rows->product->a, row, 0, 1, part.a.columns);
+        part.out = rows->product->out + (size_t)(row * part.out_row_stride) * item;
+        matrix_product_thin(&part);
+    }
+}
+
+bool matrix_suits_repacked(const MatrixProduct *product) {
+    return product->compute == COMPUTE_F32 && repacked_form(product->b.dtype) &&
+           product->b.row_stride == 1;
+}
+
+void matrix_product_repacked(const MatrixProduct *product) {
+    RowsProduct rows = {.product = product, .rows = product->a.rows, .first_strip = -1};
+    const DType dtype = product->b.dtype;
+    rows.kernel = repacked_simd()->product[dtype];
+    rows.groups = product->b.rows / GROUP_WEIGHTS;
+    rows.strip_bytes = repacked_strip_bytes(repacked_form(dtype), product->b.rows);
+    rows.row_bytes = (int64_t)row_bytes_of(dtype, product->b.column_stride);
+    if (product->weight) {
+        int64_t offset = product->b.data - (const char *)product->weight_buffer->handle;
+        int64_t row = offset / (int64_t)product->weight->row_bytes;
+        bool aligned = offset % (int64_t)product->weight->row_bytes == 0 && row % STRIP_ROWS == 0;
+        if (aligned && product->b.column_stride == product->b.rows)
+            rows.first_strip = row / STRIP_ROWS;
+    }
+    rows.activations =
+        memory_allocate((size_t)(rows.rows * rows.groups) * sizeof *rows.activations);
+    rows.finite = memory_allocate((size_t)rows.rows);
+    cpu_parallel(rows.rows, PIECE_PRODUCTS / (product->a.columns + 1) + 1, round_rows, &rows);
+    int64_t strips = (product->b.columns + STRIP_ROWS - 1) / STRIP_ROWS;
+    int64_t work = rows.rows * product->b.rows * STRIP_ROWS;
+    int64_t grain = rows.rows > 1 ? STRIPS_MANY : PIECE_PRODUCTS / (work + 1) + 1;
+    cpu_parallel(strips, grain, run_strips, &rows);
+    run_other_rows(&rows);
+    free(rows.finite);
+    free(rows.activations);
+}

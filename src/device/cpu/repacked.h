@@ -1,0 +1,90 @@
+// Quantised weights with 16 rows interleaved, and products with them in integers.
+//
+// A strip is 16 consecutive rows of a weight. For each group of 32 weights it holds the rows'
+// scales and then lines of 64 bytes in which 4 bytes belong to each row: a lane of a vector owns a
+// row, so a product needs no sum across lanes. A line of 8-bit codes holds weights 4l to 4l + 3 of
+// every row; of 4-bit codes weights 4l + j below and 16 + 4l + j above. Codes are unsigned: the
+// weight is scale * (code - zero), or scale * code + minimum.
+//
+// Activations are rounded to 16 bits per group of 32, in units of a power of two: the largest of
+// the group is 16256 to 32639 of them. Sums of a group are exact in int32 and results depend
+// neither on how many rows are multiplied at once nor on threads; numbers of few digits lose
+// nothing.
+#ifndef DEVICE_CPU_REPACKED_H
+#define DEVICE_CPU_REPACKED_H
+
+#include "device/cpu/matrix.h"
+
+enum {
+    STRIP_ROWS = 16,
+    GROUP_WEIGHTS = 32,
+    SUPERBLOCK_WEIGHTS = 256,
+    QUADS = GROUP_WEIGHTS / 4,
+    LINE_BYTES = 64,
+    REPACKED_TOKENS_MAX = 8, // rows of activations that one pass over a strip serves
+    ACTIVATION_UNITS = 1 << 14,
+};
+// Integers of two signed digits of base 256 end at 32639: largest numbers above that share of their
+// power of two take the next one.
+#define ACTIVATION_MARGIN 1.004f
+// Groups whose magnitudes are all below the least count as zero; above the most, sums may overflow.
+#define ACTIVATION_LEAST 0x1p-100f
+#define ACTIVATION_MOST 0x1p64f
+
+// How the codes of a group are stored, and what turns them into weights.
+typedef enum CodeForm { CODES_4, CODES_4_TABLE, CODES_5, CODES_6, CODES_8 } CodeForm;
+typedef enum ScaleForm {
+    SCALE_ZERO,       // float16 scale a row; group: [16 scales][codes]
+    SCALE_MINIMUM,    // float16 scale and minimum a row; group: [16 scales][16 minima][codes]
+    SCALE_SUPERBLOCK, // of 8 groups: [16 float16 d][16 float16 dmin], then groups of
+                      // [16 uint8 scales][16 uint8 minima][codes]; weight = d*s*code - dmin*m
+    SCALE_HALVES,     // of 8 groups: [16 float16 d], then groups of
+                      // [16 int8 scales of weights 0..15][16 of 16..31][codes]
+} ScaleForm;
+
+typedef struct RepackedForm {
+    CodeForm codes;
+    ScaleForm scales;
+    int zero;
+    int block_bytes;  // of GGUF
+    int header_bytes; // of a superblock of the strip
+    int group_bytes;
+} RepackedForm;
+// NULL: the dtype has no interleaved layout.
+const RepackedForm *repacked_form(DType dtype);
+// Bytes of a strip with this many columns.
+size_t repacked_strip_bytes(const RepackedForm *form, int64_t columns);
+
+// A group of 32 activations as the kernels read it. The digits of four activations take 8 bytes; in
+// which form is the instruction set's matter.
+typedef struct ActivationGroup {
+    float scale;
+    float scaled_sum;  // scale * sum
+    int32_t sum, half; // of all integers, and of the first 16
+    int8_t digits[2 * GROUP_WEIGHTS];
+} ActivationGroup;
+
+// out[token, row] for the rows of one strip.
+typedef struct StripProduct {
+    const char *strip;
+    int64_t groups;                     // columns / 32
+    const ActivationGroup *activations; // [tokens, groups]
+    int tokens;
+    float *out; // 16 numbers a token, out_stride floats apart
+    int64_t out_stride;
+} StripProduct;
+
+typedef struct RepackedSimd {
+    void (*product[DTYPE_COUNT])(const StripProduct *product); // NULL: no interleaved layout
+    // False, and *out undefined, when a number is above ACTIVATION_MOST or not a number.
+    bool (*round)(const float *numbers, int64_t groups, ActivationGroup *out);
+} RepackedSimd;
+extern const RepackedSimd repacked_simd_base, repacked_simd_avx2, repacked_simd_avxvnni,
+    repacked_simd_avx512vnni;
+const RepackedSimd *repacked_simd(void);
+
+// Interleaves 16 rows of `columns` weights, row_bytes apart; those at and after row_count are zero.
+void repack_strip(DType dtype, const char *rows, int64_t row_bytes, int row_count, int64_t columns,
+                  char *strip);
+
+#endif

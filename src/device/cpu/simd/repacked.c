@@ -1,0 +1,387 @@
+// Products of interleaved quantised weights with activations of 16 bits, once per instruction set.
+// Layouts: device/cpu/repacked.h.
+#include "device/cpu/repacked.h"
+
+#include "device/cpu/simd/blocks.h"
+
+// Lanes are rows; a strip is worked through in parts of LANES rows. `Sum` gathers the products of
+// one group: with 8-bit dot products two digits of the activations apart, else 16-bit pairs.
+#if defined(TL_ISA_avx512vnni) || defined(TL_ISA_avxvnni)
+
+typedef struct Sum {
+    Ints high, low;
+} Sum;
+
+SIMD_INLINE Ints dot_bytes(Ints sum, Ints codes, const int8_t *digits) {
+    int32_t four;
+    memcpy(&four, digits, sizeof four);
+#if defined(TL_ISA_avx512vnni)
+    return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)codes, _mm512_set1_epi32(four));
+#else
+    return (Ints)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)codes, _mm256_set1_epi32(four));
+#endif
+}
+
+SIMD_INLINE void sum_add(Sum *sum, Ints codes, const int8_t *quad) {
+    sum->high = dot_bytes(sum->high, codes, quad);
+    sum->low = dot_bytes(sum->low, codes, quad + 4);
+}
+
+SIMD_INLINE Ints sum_total(const Sum *sum) {
+    return (sum->high << 8) + sum->low;
+}
+
+// a = 256 * high + low, both signed bytes; four of the high ones, then four of the low ones.
+SIMD_INLINE void digits_store(const int32_t *integers, int8_t *digits) {
+    for (int q = 0; q < QUADS; q++)
+        for (int j = 0; j < 4; j++) {
+            int32_t low = (int8_t)integers[4 * q + j];
+            digits[8 * q + 4 + j] = (int8_t)low;
+            digits[8 * q + j] = (int8_t)((integers[4 * q + j] - low) >> 8);
+        }
+}
+
+#elif defined(TL_ISA_avx2)
+
+typedef struct Sum {
+    Ints total;
+} Sum;
+
+SIMD_INLINE Ints dot_pairs(Ints pairs, const int8_t *digits) {
+    int32_t two;
+    memcpy(&two, digits, sizeof two);
+    return (Ints)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi32(two));
+}
+
+SIMD_INLINE void sum_add(Sum *sum, Ints codes, const int8_t *quad) {
+    Ints even = codes & 0x00FF00FF, odd = (Ints)((Words)codes >> 8) & 0x00FF00FF;
+    sum->total += dot_pairs(even, quad) + dot_pairs(odd, quad + 4);
+}
+
+SIMD_INLINE Ints sum_total(const Sum *sum) {
+    return sum->total;
+}
+
+// Activations 0 and 2 of four as a pair of 16 bits, then 1 and 3.
+SIMD_INLINE void digits_store(const int32_t *integers, int8_t *digits) {
+    for (int q = 0; q < QUADS; q++)
+        for (int j = 0; j < 4; j++) {
+            int16_t number = (int16_t)integers[4 * q + j];
+            memcpy(digits + 8 * q + (j & 1) * 4 + (j >> 1) * 2, &number, sizeof number);
+        }
+}
+
+#else
+
+typedef struct Sum {
+    Ints total;
+} Sum;
+
+SIMD_INLINE void sum_add(Sum *sum, Ints codes, const int8_t *quad) {
+    int16_t four[4];
+    memcpy(four, quad, sizeof four);
+    for (int j = 0; j < 4; j++)
+        sum->total += (Ints)((Words)codes >> (8 * j) & 255u) * (int32_t)four[j];
+}
+
+SIMD_INLINE Ints sum_total(const Sum *sum) {
+    return sum->total;
+}
+
+SIMD_INLINE void digits_store(const int32_t *integers, int8_t *digits) {
+    for (int i = 0; i < GROUP_WEIGHTS; i++) {
+        int16_t number = (int16_t)integers[i];
+        memcpy(digits + 2 * i, &number, sizeof number);
+    }
+}
+
+#endif
+
+// a * b + c in the one way of the instruction set, whatever is inlined around it.
+SIMD_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
+#if defined(TL_ISA_avx512)
+    return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(TL_ISA_avx2)
+    return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+SIMD_INLINE Floats floats_of(Ints integers) {
+    return __builtin_convertvector(integers, Floats);
+}
+
+SIMD_INLINE Floats broadcast(float number) {
+    return (Floats){0} + number;
+}
+
+SIMD_INLINE Ints line_at(const char *source) {
+    Ints line;
+    memcpy(&line, source, sizeof line);
+    return line;
+}
+
+SIMD_INLINE Floats bytes_at(const char *source, bool is_signed) {
+    const uint8_t *bytes = (const uint8_t *)source;
+    return floats_of(is_signed ? ints_of_signed_bytes(bytes) : ints_of_bytes(bytes));
+}
+
+// IQ4_NL's table plus 128.
+SIMD_INLINE Ints table_codes(Ints nibbles) {
+#if defined(TL_ISA_avx512) || defined(TL_ISA_avx2)
+    const __m128i table =
+        _mm_setr_epi8(1, 24, 45, 63, 79, 93, 106, 118, (char)129, (char)141, (char)153, (char)166,
+                      (char)181, (char)197, (char)217, (char)241);
+#endif
+#if defined(TL_ISA_avx512)
+    return (Ints)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)nibbles);
+#elif defined(TL_ISA_avx2)
+    return (Ints)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), (__m256i)nibbles);
+#else
+    static const uint8_t numbers[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                        129, 141, 153, 166, 181, 197, 217, 241};
+    uint8_t bytes[sizeof nibbles];
+    memcpy(bytes, &nibbles, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = numbers[bytes[i]];
+    memcpy(&nibbles, bytes, sizeof bytes);
+    return nibbles;
+#endif
+}
+
+typedef struct CodePair {
+    Ints low, high; // of weights 4l.. and 16 + 4l..
+} CodePair;
+
+SIMD_INLINE Words every_byte(uint32_t byte) {
+    return (Words){0} + byte * 0x01010101u;
+}
+
+// Line l of a group whose codes begin at `lines`, for the rows of this part.
+SIMD_INLINE CodePair codes_at(CodeForm form, const char *lines, int l) {
+    if (form == CODES_8)
+        return (CodePair){line_at(lines + l * LINE_BYTES), line_at(lines + (l + 4) * LINE_BYTES)};
+    Words both = (Words)line_at(lines + l * LINE_BYTES);
+    Words low = both & every_byte(15), high = both >> 4 & every_byte(15);
+    if (form == CODES_4_TABLE) return (CodePair){table_codes((Ints)low), table_codes((Ints)high)};
+    if (form == CODES_5) { // bit l of a byte belongs to the low weight, bit l + 4 to the high one
+        Words bits = (Words)line_at(lines + 4 * LINE_BYTES);
+        low |= (bits << 4 >> l) & every_byte(16);
+        high |= (bits >> l) & every_byte(16);
+    }
+    if (form == CODES_6) { // bits 2l and 2l + 1 of a line for the low weights, and one for the high
+        Words lows = (Words)line_at(lines + 4 * LINE_BYTES);
+        Words highs = (Words)line_at(lines + 5 * LINE_BYTES);
+        low |= (l < 2 ? lows << (4 - 2 * l) : lows >> (2 * l - 4)) & every_byte(48);
+        high |= (l < 2 ? highs << (4 - 2 * l) : highs >> (2 * l - 4)) & every_byte(48);
+    }
+    return (CodePair){(Ints)low, (Ints)high};
+}
+
+// What a part of a strip adds up for each token: the result, and within a superblock the scaled
+// sums and minima.
+typedef struct PartSums {
+    Floats totals[REPACKED_TOKENS_MAX], sums[REPACKED_TOKENS_MAX], minima[REPACKED_TOKENS_MAX];
+} PartSums;
+
+typedef struct Group {
+    const char *at; // the group's scales for the rows of this part; bytes_at steps by row
+    const ActivationGroup *activations[REPACKED_TOKENS_MAX];
+    Ints halves[REPACKED_TOKENS_MAX][2];
+} Group;
+
+// The exact sums of a group for each token: of weights 0..15 in halves[0], of the others in
+// halves[1]; where these are not wanted apart, all in halves[0].
+SIMD_INLINE void group_sums(const RepackedForm *form, const char *lines, int tokens, Group *group) {
+    const bool apart = form->scales == SCALE_HALVES;
+    Sum sums[REPACKED_TOKENS_MAX][2];
+    memset(sums, 0, sizeof sums);
+#pragma GCC unroll 4
+    for (int l = 0; l < 4; l++) {
+        CodePair codes = codes_at(form->codes, lines, l);
+#pragma GCC unroll 8
+        for (int t = 0; t < tokens; t++) {
+            sum_add(&sums[t][0], codes.low, group->activations[t]->digits + 8 * l);
+            sum_add(&sums[t][apart ? 1 : 0], codes.high,
+                    group->activations[t]->digits + 8 * (l + 4));
+        }
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) {
+        int32_t sum = group->activations[t]->sum;
+        int32_t first = apart ? group->activations[t]->half : sum;
+        group->halves[t][0] = sum_total(&sums[t][0]) - form->zero * first;
+        if (apart) group->halves[t][1] = sum_total(&sums[t][1]) - form->zero * (sum - first);
+    }
+}
+
+SIMD_INLINE void add_scaled(const Group *group, bool has_minimum, int row, int tokens,
+                            PartSums *part) {
+    Floats scale = floats_of_float16(group->at + row * 2);
+    Floats minimum = has_minimum ? floats_of_float16(group->at + 32 + row * 2) : scale;
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) {
+        const ActivationGroup *activations = group->activations[t];
+        Floats factor = scale * broadcast(activations->scale);
+        part->totals[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->totals[t]);
+        if (has_minimum)
+            part->totals[t] =
+                multiply_add(minimum, broadcast(activations->scaled_sum), part->totals[t]);
+    }
+}
+
+SIMD_INLINE void add_superblock(const Group *group, int row, int tokens, PartSums *part) {
+    Floats scale = bytes_at(group->at + row, false), least = bytes_at(group->at + 16 + row, false);
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) {
+        const ActivationGroup *activations = group->activations[t];
+        Floats factor = scale * broadcast(activations->scale);
+        part->sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->sums[t]);
+        part->minima[t] = multiply_add(least, broadcast(activations->scaled_sum), part->minima[t]);
+    }
+}
+
+SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *part) {
+    Floats first = bytes_at(group->at + row, true), second = bytes_at(group->at + 16 + row, true);
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) {
+        Floats sum = floats_of(group->halves[t][0]) * first;
+        sum = multiply_add(floats_of(group->halves[t][1]), second, sum);
+        part->sums[t] = multiply_add(sum, broadcast(group->activations[t]->scale), part->sums[t]);
+    }
+}
+
+// The factors of a superblock, which stand at its head.
+SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row, int tokens,
+                                  PartSums *part) {
+    Floats d = floats_of_float16(header + row * 2);
+    Floats least = has_minimum ? -floats_of_float16(header + 32 + row * 2) : d;
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) {
+        part->totals[t] = multiply_add(d, part->sums[t], part->totals[t]);
+        if (has_minimum) part->totals[t] = multiply_add(least, part->minima[t], part->totals[t]);
+        part->sums[t] = part->minima[t] = (Floats){0};
+    }
+}
+
+// The rows from `row` on of a strip by `tokens` rows of activations. `form` and `tokens` are
+// constants where this is inlined.
+SIMD_INLINE void part_product(const StripProduct *product, const RepackedForm *form, int tokens,
+                              int row) {
+    const bool halves = form->scales == SCALE_HALVES, super = form->scales == SCALE_SUPERBLOCK;
+    const bool minimum = form->scales == SCALE_MINIMUM;
+    const int per_block = halves || super ? SUPERBLOCK_WEIGHTS / GROUP_WEIGHTS : 1;
+    PartSums part;
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) part.totals[t] = part.sums[t] = part.minima[t] = (Floats){0};
+    const char *at = product->strip;
+    for (int64_t block = 0; block < product->groups; block += per_block) {
+        const char *header = at;
+        at += form->header_bytes;
+        for (int g = 0; g < per_block; g++, at += form->group_bytes) {
+            Group group = {.at = at};
+#pragma GCC unroll 8
+            for (int t = 0; t < tokens; t++)
+                group.activations[t] = product->activations + t * product->groups + block + g;
+            group_sums(form, at + (minimum ? 64 : 32) + row * 4, tokens, &group);
+            if (halves)
+                add_halves(&group, row, tokens, &part);
+            else if (super)
+                add_superblock(&group, row, tokens, &part);
+            else
+                add_scaled(&group, minimum, row, tokens, &part);
+        }
+        if (halves || super) close_superblock(header, super, row, tokens, &part);
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++)
+        memcpy(product->out + t * product->out_stride + row, &part.totals[t], sizeof(Floats));
+}
+
+// How many tokens at once leave all sums in registers.
+#if defined(TL_ISA_avx512)
+enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4 };
+#else
+enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 2 };
+#endif
+
+SIMD_INLINE void strip_product(const StripProduct *product, const RepackedForm *form) {
+    const int many = form->scales == SCALE_HALVES ? TOKENS_OF_HALVES : TOKENS_MANY;
+    for (int row = 0; row < STRIP_ROWS; row += LANES) {
+        StripProduct rest = *product;
+        while (rest.tokens > 0) {
+            int tokens = rest.tokens >= many ? many : 1;
+            if (tokens == many)
+                part_product(&rest, form, many, row);
+            else
+                part_product(&rest, form, 1, row);
+            rest.tokens -= tokens;
+            rest.activations += tokens * rest.groups;
+            rest.out += tokens * rest.out_stride;
+        }
+    }
+}
+
+#define REPACKED(code, codes, scales, zero, block_bytes, header_bytes, group_bytes)                \
+    static void product_##code(const StripProduct *product) {                                      \
+        const RepackedForm form = {codes, scales, zero, block_bytes, header_bytes, group_bytes};   \
+        strip_product(product, &form);                                                             \
+    }
+#include "device/cpu/repacked.def"
+#undef REPACKED
+
+// The largest magnitude as bits, which order like the numbers; infinities and NaN lie above.
+static uint32_t largest_bits(const float *numbers) {
+    uint32_t bits[GROUP_WEIGHTS], largest = 0;
+    memcpy(bits, numbers, sizeof bits);
+    for (int i = 0; i < GROUP_WEIGHTS; i++) {
+        uint32_t magnitude = bits[i] & 0x7FFFFFFFu;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    return largest;
+}
+
+// The largest power of two that is not above a positive normal number.
+static float power_of_two(float number) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    bits &= 0x7F800000u;
+    memcpy(&number, &bits, sizeof bits);
+    return number;
+}
+
+static bool round_groups(const float *numbers, int64_t groups, ActivationGroup *out) {
+    for (int64_t g = 0; g < groups; g++, numbers += GROUP_WEIGHTS) {
+        uint32_t bits = largest_bits(numbers);
+        float largest;
+        memcpy(&largest, &bits, sizeof largest);
+        if (!(largest <= ACTIVATION_MOST)) return false;
+        // A power of two: numbers of few digits stay exact. 16256 to 32639 integers cover the
+        // largest.
+        float power = largest < ACTIVATION_LEAST ? 0 : power_of_two(largest * ACTIVATION_MARGIN);
+        float factor = power > 0 ? ACTIVATION_UNITS / power : 0;
+        int32_t integers[GROUP_WEIGHTS], first = 0, second = 0;
+        for (int i = 0; i < GROUP_WEIGHTS; i++)
+            integers[i] = (int32_t)__builtin_rintf(numbers[i] * factor);
+        for (int i = 0; i < GROUP_WEIGHTS / 2; i++) {
+            first += integers[i];
+            second += integers[GROUP_WEIGHTS / 2 + i];
+        }
+        out[g].scale = power / ACTIVATION_UNITS;
+        out[g].half = first;
+        out[g].sum = first + second;
+        out[g].scaled_sum = out[g].scale * (float)out[g].sum;
+        digits_store(integers, out[g].digits);
+    }
+    return true;
+}
+
+const RepackedSimd ISA(repacked_simd) = {
+    .product =
+        {
+#define REPACKED(code, ...) [DTYPE_##code] = product_##code,
+#include "device/cpu/repacked.def"
+#undef REPACKED
+        },
+    .round = round_groups,
+};

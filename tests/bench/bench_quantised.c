@@ -1,0 +1,127 @@
+// Products of rows of activations with quantised weights on the CPU, in GB of stored weights a
+// second, next to the rate of reading memory in the same run; for many rows in thousand million
+// operations a second. Weights lie in memory as if in a mapped file, 128 MB of each type, so that
+// no cache holds them; times are of the calling thread's clock on the wall.
+//   bench_quantised [rows ...]     (default 1 64 512; TL_THREADS as everywhere)
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "device/cpu/cpu.h"
+
+enum { COLUMNS = 2048, WEIGHT_BYTES = 128 << 20, ROUNDS = 5 };
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void keep(void *owner) {
+    (void)owner;
+}
+
+static void keep_pages(const void *begin, size_t bytes) {
+    (void)begin;
+    (void)bytes;
+}
+
+static char *weights_new(void) {
+    char *bytes =
+        mmap(NULL, WEIGHT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED) exit(1);
+    memset(bytes, 0x15, WEIGHT_BYTES); // every float16 among the bytes is a small number
+    return bytes;
+}
+
+static void check(Status status) {
+    if (status == STATUS_OK) return;
+    fprintf(stderr, "%s\n", error_current()->message);
+    exit(1);
+}
+
+static void sum_bytes(void *context, int64_t begin, int64_t end) {
+    const uint64_t *words = context;
+    uint64_t sums[8] = {0};
+    for (int64_t i = begin; i < end; i += 8)
+        for (int j = 0; j < 8; j++) sums[j] += words[i + j];
+    static volatile uint64_t sink;
+    sink = sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + sums[6] + sums[7];
+    (void)sink;
+}
+
+static double read_rate(void) {
+    char *bytes = weights_new();
+    double best = 1e9;
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = seconds();
+        cpu_parallel(WEIGHT_BYTES / 8, 1 << 16, sum_bytes, bytes);
+        double taken = seconds() - start;
+        best = taken < best ? taken : best;
+    }
+    munmap(bytes, WEIGHT_BYTES);
+    return WEIGHT_BYTES / best * 1e-9;
+}
+
+static double product_seconds(Device *device, DType dtype, int64_t rows, double *operations) {
+    const DTypeInfo *info = &dtype_info[dtype];
+    int64_t n = WEIGHT_BYTES / (COLUMNS / info->block_elements * info->block_bytes) / 16 * 16;
+    size_t bytes = (size_t)(n * (COLUMNS / info->block_elements * info->block_bytes));
+    Buffer *weight, *activations, *results;
+    char *memory = weights_new();
+    HostMemory file = {memory, bytes, memory, keep, keep_pages};
+    check(buffer_import(device, &file, NULL, &weight));
+    check(buffer_new(device, (size_t)(rows * COLUMNS) * 4, NULL, &activations));
+    check(buffer_new(device, (size_t)(rows * n) * 4, NULL, &results));
+    float *numbers = activations->handle;
+    for (int64_t i = 0; i < rows * COLUMNS; i++) numbers[i] = (float)(i * 7 % 101 - 50) * 0.01f;
+    TensorView a = {activations, 0, DTYPE_FLOAT32, 2, {rows, COLUMNS}, {COLUMNS, 1}};
+    TensorView b = {weight, 0, dtype, 2, {COLUMNS, n}, {1, COLUMNS}};
+    TensorView out = {results, 0, DTYPE_FLOAT32, 2, {rows, n}, {n, 1}};
+    KernelCall call = {.kernel = KERNEL_MATMUL, .n_inputs = 2, .n_outputs = 1, .op_name = "matmul"};
+    call.inputs[0].view = &a;
+    call.inputs[1].view = &b;
+    call.outputs[0] = &out;
+    double best = 1e9;
+    for (int round = 0; round <= ROUNDS; round++) { // the first interleaves the weights
+        double start = seconds();
+        check(device->backend->run(device, &call));
+        double taken = seconds() - start;
+        if (round > 0) best = taken < best ? taken : best;
+    }
+    *operations = 2.0 * (double)rows * (double)n * COLUMNS;
+    buffer_release(weight);
+    buffer_release(activations);
+    buffer_release(results);
+    munmap(memory, WEIGHT_BYTES);
+    return best;
+}
+
+int main(int argc, char **argv) {
+    static const DType types[] = {DTYPE_FLOAT16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1, DTYPE_Q5_0,
+                                  DTYPE_Q5_1,    DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K, DTYPE_IQ4_NL};
+    Device *device;
+    check(device_open("cpu", &device));
+    static char *defaults[] = {"", "1", "64", "512"};
+    char **counts = argc > 1 ? argv : defaults;
+    int count = argc > 1 ? argc : 4;
+    double read = read_rate();
+    printf("%d thread%s, reading %.1f GB/s\n", cpu_thread_count(),
+           cpu_thread_count() == 1 ? "" : "s", read);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        printf("%-8s", dtype_name(types[t]));
+        for (int i = 1; i < count; i++) {
+            double operations,
+                taken = product_seconds(device, types[t], atol(counts[i]), &operations);
+            double rate = WEIGHT_BYTES / taken * 1e-9;
+            printf("   %s rows %7.2f GB/s (%.2f) %7.1f GOP/s", counts[i], rate, rate / read,
+                   operations / taken * 1e-9);
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    device_close(device);
+    return 0;
+}
