@@ -300,6 +300,16 @@ void diagnostic_list_add(DiagnosticList *list, const Diagnostic *diagnostic) {
     if (diagnostic->severity == SEVERITY_ERROR) list->error_count++;
 }
 
+void diagnostic_list_sort(DiagnosticList *list, size_t from) {
+    for (size_t i = from + 1; i < list->count; i++) {
+        Diagnostic item = list->items[i];
+        size_t at = i;
+        for (; at > from && list->items[at - 1].span.begin > item.span.begin; at--)
+            list->items[at] = list->items[at - 1];
+        list->items[at] = item;
+    }
+}
+
 void diagnostic_list_free(DiagnosticList *list) {
     for (size_t i = 0; i < list->count; i++) {
         Diagnostic *item = &list->items[i];

@@ -49,6 +49,8 @@ typedef struct DiagnosticList {
 } DiagnosticList;
 // Copies every string of the diagnostic.
 void diagnostic_list_add(DiagnosticList *list, const Diagnostic *diagnostic);
+// Those from index `from` on in the order of their places; several at one place stay as they came.
+void diagnostic_list_sort(DiagnosticList *list, size_t from);
 void diagnostic_list_free(DiagnosticList *list);
 // Prints those that are at least that severe on standard error.
 void diagnostics_show(const DiagnosticList *list, Severity least);

@@ -145,5 +145,9 @@ size_t catalog_names(const char **out, size_t capacity) {
         if (count < capacity) out[count] = slots[i].name;
         count++;
     }
+    size_t constants;
+    const Constant *constant = catalog_constants(&constants);
+    for (size_t i = 0; i < constants; i++, count++)
+        if (count < capacity) out[count] = constant[i].name;
     return count;
 }

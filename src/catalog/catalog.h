@@ -80,7 +80,7 @@ typedef struct Builtin {
 const Builtin *catalog_find(const char *name, size_t length);
 size_t catalog_count(void);
 const Builtin *catalog_get(size_t index); // all rows in the order of the .def files
-// Every name and alias, in no order: fills up to `capacity`, returns how many there are.
+// Every name, alias and constant, in no order: fills up to `capacity`, returns how many there are.
 size_t catalog_names(const char **out, size_t capacity);
 // Words of the language that are names outside their forms (words.def).
 typedef enum WordGroup { WORD_DECLARATION, WORD_STATEMENT, WORD_MODIFIER } WordGroup;
@@ -90,6 +90,14 @@ typedef struct LanguageWord {
     const char *form;
 } LanguageWord;
 const LanguageWord *catalog_words(size_t *count);
+// Numbers with a name (constants.def).
+typedef struct Constant {
+    const char *name;
+    double number;
+    const char *doc;
+} Constant;
+const Constant *catalog_constants(size_t *count);
+const Constant *catalog_constant(const char *name, size_t length); // NULL: there is none
 // The index of the parameter of a name or of an older spelling of it; -1 when there is none.
 int catalog_parameter(const Signature *signature, const char *name);
 // Aliases of a row, comma-separated, "" for none.

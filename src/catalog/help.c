@@ -102,6 +102,11 @@ static bool is_part(const char *full, const char *name) {
     return strcmp(tail, name) == 0 || (strlen(name) == mark && memcmp(full, name, mark) == 0);
 }
 
+static void append_constant(const char *name, Text *out) {
+    const Constant *constant = catalog_constant(name, strlen(name));
+    if (constant) text_format(out, "%s = %.16g\n    %s\n", name, constant->number, constant->doc);
+}
+
 Status catalog_help(const char *name, Text *out) {
     const Builtin *row = catalog_find(name, strlen(name));
     size_t before = out->length;
@@ -113,5 +118,6 @@ Status catalog_help(const char *name, Text *out) {
     }
     append_word(name, out);
     setting_help(name, out);
+    append_constant(name, out);
     return out->length > before ? STATUS_OK : fail_unknown(name);
 }

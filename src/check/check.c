@@ -25,15 +25,18 @@ static void warn_uncalled_main(const Program *program) {
 
 static void check(Program *program, DiagnosticList *diagnostics, bool warnings) {
     ModuleTable table = {0};
-    size_t errors = diagnostics->error_count;
+    size_t errors = diagnostics->error_count, before = diagnostics->count;
     modules_load(&table, program, diagnostics);
     // A file that did not parse declares too little for the rest to be judged.
     if (diagnostics->error_count == errors) {
         for (size_t i = 0; i < table.modules.count; i++)
             declare_top(table.modules.items[i]->checker);
         for (size_t i = 0; i < table.modules.count; i++) {
+            imports_declare(table.modules.items[i]->checker);
+            declare_impls(table.modules.items[i]->checker);
+        }
+        for (size_t i = 0; i < table.modules.count; i++) {
             Checker *checker = table.modules.items[i]->checker;
-            imports_declare(checker);
             declare_assigned(checker);
             check_top(checker);
         }
@@ -42,6 +45,7 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
     for (size_t i = 0; i < table.modules.count; i++) symbols_free(table.modules.items[i]->checker);
     VECTOR_FREE(&table.modules);
     if (diagnostics->error_count == errors) infer_program(program, diagnostics, warnings);
+    diagnostic_list_sort(diagnostics, before);
 }
 
 void check_program(Program *program, DiagnosticList *diagnostics) {

@@ -17,6 +17,7 @@ typedef enum BindingKind {
     BINDING_MODULE,    // import "x" as m
     BINDING_DIMENSION, // a symbolic dimension of an annotation: a local that is bound per call
     BINDING_DTYPE,     // a dtype's word used as a value; slot is the DType
+    BINDING_CONSTANT,  // pi, e, inf, nan
 } BindingKind;
 
 struct Binding {
@@ -28,19 +29,26 @@ struct Binding {
     FunctionNode *owner; // LOCAL: whose frame; NULL for the top level's own blocks
     Node *declaration;   // FUNCTION, STRUCT, LET...
     const Builtin *builtin;
+    const Constant *constant;
     bool assigned, used;
     const Node *learned;     // the learn block whose body declares it for the scope around; or NULL
+    bool parameter;          // variables: declared as learnable: assignments set its numbers
     bool shared;             // a function that does not own it may change it, at any call
     const struct Fact *fact; // what inference knows of it at the point where it is
     const char *inferred;    // what it is first given, "float32[2, 3]"; NULL: not known
     TypeNode *type;          // variables: as annotated, or NULL
     TypeNode *awaits;        // variables: declared as this without a value; the first is converted
+    Node *impls;             // STRUCT: the last impl, which leads to those before it
     Program *program; // FUNCTION, STRUCT, GLOBAL: the file that declares it; MODULE: the file meant
     void *lowered;    // the evaluator's own
 };
 
 // A setting of a learn block; NULL when it is not given.
 const Setting *learn_setting(const Node *node, SettingId id);
+
+// The function of that name in the last impl of the struct that has one; NULL: none. *several, when
+// not NULL: another impl has one too, and the fields of a value decide.
+FunctionNode *impl_function(const Binding *type, const char *name, bool *several);
 
 // Resolves every name of the program in place; diagnostics get errors and warnings.
 // Mistakes of shapes and kinds are errors where the program would certainly fail.

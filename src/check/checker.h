@@ -86,14 +86,22 @@ void report_warning(Checker *checker, Span span, const ReportExtra *extra, const
     PRINTF_LIKE(4, 5);
 void report_note(Checker *checker, Span span, const ReportExtra *extra, const char *format, ...)
     PRINTF_LIKE(4, 5);
-// A name that means nothing here, once per name; suggests the nearest.
-void report_unknown(Checker *checker, const Word *word, const char *what);
+// A name that means nothing here, once per name; suggests the nearest that could stand there.
+typedef enum Wanted {
+    WANTED_NAME,
+    WANTED_FUNCTION,
+    WANTED_VARIABLE,
+    WANTED_STRUCT,
+    WANTED_TYPE
+} Wanted;
+void report_unknown(Checker *checker, const Word *word, Wanted wanted);
 
 // scope.c
 Symbol *symbol_get(Checker *checker, const Word *word);
 const Entry *symbol_top(Checker *checker, const Word *word);   // NULL when the name means nothing
 bool symbol_mark_reported(Checker *checker, const Word *word); // false: it was already
-size_t symbol_visible(Checker *checker, const char ***out);    // names in scope; arena memory
+// The names in scope whose nearest meaning fits (NULL: all); arena memory.
+size_t symbol_visible(Checker *checker, bool (*fits)(const Binding *), const char ***out);
 void symbols_free(Checker *checker);
 void scope_push(Checker *checker, Scope *scope);
 int scope_pop(Checker *checker); // returns the number of slots that the scope's variables take
@@ -120,7 +128,10 @@ void name_resolve_node(Checker *checker, Node *node, bool call_position);
 // Reports a name that means an import: that has members, but is no value.
 void name_want_value(Checker *checker, const Node *node);
 Candidate *name_candidates(Checker *checker, const Word *word);
+Binding *name_find_in(const Program *program, const Word *name); // what a file offers; or NULL
+// The member of an import that the object names, reported where there is none; NULL: no import.
 Binding *name_find_member(Checker *checker, const Node *object, const Word *name);
+void report_member(Checker *checker, const Program *program, const Word *import, const Word *name);
 // The struct that a pattern, literal, path or impl names, of an import when `module` names one;
 // NULL (reported) for other names.
 Binding *struct_resolve(Checker *checker, Node *module, const Word *name);
@@ -152,6 +163,14 @@ void check_function(Checker *checker, FunctionNode *function);
 void declare_struct(Checker *checker, Node *node);
 void check_struct(Checker *checker, Node *node);
 void check_impl(Checker *checker, Node *node);
+// Sets the type parameters to those of an impl; the caller resets their count.
+void impl_parameters(Checker *checker, Node *node);
+void report_twice(Checker *checker, const char *what, const Word *name, const Word *first);
+
+// impls.c
+void declare_impls(Checker *checker);
+void forget_impls(const Program *program); // those that a struct of another program knows of
+void check_path(Checker *checker, Node *node);
 // A file's functions, structs and modules, and the variables that its top level declares.
 void declare_top(Checker *checker);
 // The variables that a plain `x = e` of the top level defines: what imports give is known by now.

@@ -1,7 +1,7 @@
 // Declarations: functions, structs, impls, and the order in which a file's names come to exist.
 #include "check/checker.h"
 
-static void report_twice(Checker *checker, const char *what, const Word *word, const Word *first) {
+void report_twice(Checker *checker, const char *what, const Word *word, const Word *first) {
     ReportExtra extra = {.note = "the first is here", .note_span = first->span};
     report(checker, STATUS_NAME, word->span, &extra, "%s `%s` is declared twice", what, word->text);
 }
@@ -109,7 +109,7 @@ void check_struct(Checker *checker, Node *node) {
 }
 
 // `impl<T> Box<T>`: words among the type arguments that are no types are its parameters.
-static void impl_parameters(Checker *checker, Node *node) {
+void impl_parameters(Checker *checker, Node *node) {
     size_t count = node->as.impl.type_count;
     Word *names = arena_allocate(checker->arena, count * sizeof *names);
     checker->type_parameters = names;
@@ -129,8 +129,7 @@ static void check_drop(Checker *checker, const Node *node) {
 }
 
 void check_impl(Checker *checker, Node *node) {
-    const Word *name = &node->as.impl.name, *trait = &node->as.impl.trait;
-    node->as.impl.binding = struct_resolve(checker, node->as.impl.module, name);
+    const Word *trait = &node->as.impl.trait;
     if (trait->text && strcmp(trait->text, "Drop") != 0)
         report(checker, STATUS_NAME, trait->span, NULL, "unknown trait `%s`: the only one is Drop",
                trait->text);

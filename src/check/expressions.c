@@ -102,22 +102,6 @@ static void check_index(Checker *checker, Node *node) {
     }
 }
 
-static void check_path(Checker *checker, Node *node) {
-    const Word *type = &node->as.path.type;
-    Binding *binding = node->as.path.module ? struct_resolve(checker, node->as.path.module, type)
-                                            : name_resolve(checker, type);
-    if (binding && binding->kind == BINDING_STRUCT) {
-        binding->used = true;
-        node->as.path.binding = binding;
-    } else if (binding && binding->kind == BINDING_MODULE && binding->program) {
-        const Module *module = binding->program->module;
-        const Entry *entry = symbol_top(module->checker, &node->as.path.name);
-        node->as.path.binding = entry ? entry->binding : NULL;
-    }
-    for (size_t i = 0; i < node->as.path.type_count; i++)
-        check_type(checker, node->as.path.type_arguments[i], NULL);
-}
-
 static void check_field(Checker *checker, Node *node) {
     check_receiver(checker, node->as.field.object);
     node->as.field.member = name_find_member(checker, node->as.field.object, &node->as.field.name);

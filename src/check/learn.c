@@ -39,13 +39,17 @@ static void check_name(Checker *checker, const Node *node, const Setting *settin
 }
 
 static void check_names(Checker *checker, const Node *node) {
-    for (size_t i = 0; i < node->as.learn.count; i++)
+    bool unknown = false; // what may be the one that is missing
+    for (size_t i = 0; i < node->as.learn.count; i++) {
         check_name(checker, node, &node->as.learn.settings[i]);
-    if (!learn_setting(node, SETTING_optimizer)) {
+        unknown |= setting_find(node->as.learn.settings[i].name.text) == SETTING_COUNT;
+    }
+    if (!learn_setting(node, SETTING_optimizer) && !unknown) {
         ReportExtra extra = {.help = "for example optimizer: sgd(lr: 0.01)"};
         report(checker, STATUS_NAME, node->span, &extra, "this learn block has no optimizer");
     }
-    if (learn_setting(node, SETTING_objective) && !learn_setting(node, SETTING_epochs)) {
+    if (learn_setting(node, SETTING_objective) && !learn_setting(node, SETTING_epochs) &&
+        !unknown) {
         ReportExtra extra = {.help = "for example epochs: 100"};
         report(checker, STATUS_NAME, node->span, &extra, "this learn block has no epochs");
     }

@@ -7,7 +7,7 @@ void name_resolve_node(Checker *checker, Node *node, bool call_position) {
     Word *word = &node->as.name.word;
     Candidate *candidates = name_candidates(checker, word);
     if (!candidates) {
-        report_unknown(checker, word, call_position ? "function" : "name");
+        report_unknown(checker, word, call_position ? WANTED_FUNCTION : WANTED_NAME);
         return;
     }
     node->as.name.binding = candidates->binding;
@@ -31,7 +31,7 @@ void name_want_value(Checker *checker, const Node *node) {
 
 // What a file declares and what it imports without a name of its own; its names for others are its
 // own business.
-static Binding *member_named(const Program *program, const Word *name) {
+Binding *name_find_in(const Program *program, const Word *name) {
     const Module *module = program->module;
     const Entry *entry = symbol_top(module->checker, name);
     while (entry &&
@@ -42,8 +42,7 @@ static Binding *member_named(const Program *program, const Word *name) {
 }
 
 // The names of the file itself, not those of what it imports.
-static void report_member(Checker *checker, const Program *program, const Node *object,
-                          const Word *name) {
+void report_member(Checker *checker, const Program *program, const Word *import, const Word *name) {
     const Module *module = program->module;
     VECTOR(const char *) names = {0};
     const Entry *entry = module->checker->top->entries;
@@ -55,8 +54,7 @@ static void report_member(Checker *checker, const Program *program, const Node *
     Text help = {0};
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = near ? text_get(&help) : NULL};
-    report(checker, STATUS_NAME, name->span, &extra, "`%s` has no `%s`", object->as.name.word.text,
-           name->text);
+    report(checker, STATUS_NAME, name->span, &extra, "`%s` has no `%s`", import->text, name->text);
     text_free(&help);
 }
 
@@ -64,11 +62,11 @@ Binding *name_find_member(Checker *checker, const Node *object, const Word *name
     if (object->kind != NODE_NAME) return NULL;
     Binding *module = name_resolve(checker, &object->as.name.word);
     if (!module || module->kind != BINDING_MODULE) return NULL;
-    Binding *member = module->program ? member_named(module->program, name) : NULL;
+    Binding *member = module->program ? name_find_in(module->program, name) : NULL;
     if (member)
         member->used = true;
     else if (module->program)
-        report_member(checker, module->program, object, name);
+        report_member(checker, module->program, &object->as.name.word, name);
     return member;
 }
 
@@ -80,7 +78,7 @@ Binding *struct_resolve(Checker *checker, Node *module, const Word *name) {
         const Binding *import = module->as.name.binding;
         if (!binding && (!import || import->kind == BINDING_MODULE)) return NULL; // reported
     } else if (!(binding = name_resolve(checker, name))) {
-        report_unknown(checker, name, "struct");
+        report_unknown(checker, name, WANTED_STRUCT);
         return NULL;
     }
     if (binding && binding->kind == BINDING_STRUCT) {

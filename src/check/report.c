@@ -69,11 +69,8 @@ static const struct {
     {"length", "len"},
     {"to_string", "str"},
     {"toString", "str"},
-    {"inf", "float(\"inf\")"},
-    {"Infinity", "float(\"inf\")"},
-    {"nan", "float(\"nan\")"},
-    {"NaN", "float(\"nan\")"},
-    {"pi", "3.141592653589793"},
+    {"Infinity", "inf"},
+    {"NaN", "nan"},
     {"size", "numel"},
 };
 
@@ -83,23 +80,52 @@ static const char *foreign_find(const Word *word) {
     return NULL;
 }
 
-static const char *nearest_name(Checker *checker, const char *name) {
-    const char **names;
-    size_t count = symbol_visible(checker, &names);
-    const char *near = catalog_nearest(name, names, count);
-    if (near) return near;
+static bool is_struct(const Binding *binding) {
+    return binding->kind == BINDING_STRUCT;
+}
+
+static const char *nearest_builtin(const char *name) {
     size_t rows = catalog_count(), known = rows + DTYPE_COUNT;
     const char **builtins = memory_allocate(known * sizeof *builtins);
     for (size_t i = 0; i < rows; i++) builtins[i] = catalog_get(i)->signature.name;
     for (size_t i = rows; i < known; i++) builtins[i] = dtype_info[i - rows].name;
-    near = catalog_nearest(name, builtins, known);
+    const char *near = catalog_nearest(name, builtins, known);
     free(builtins);
     return near;
 }
 
-void report_unknown(Checker *checker, const Word *word, const char *what) {
+// The nearest name of a kind that could stand there.
+static const char *nearest_name(Checker *checker, const char *name, Wanted wanted) {
+    bool (*fits)(const Binding *) = wanted == WANTED_VARIABLE ? binding_is_variable
+                                    : wanted == WANTED_STRUCT || wanted == WANTED_TYPE ? is_struct
+                                                                                       : NULL;
+    const char **names;
+    size_t count = symbol_visible(checker, fits, &names);
+    const char *near = catalog_nearest(name, names, count);
+    return near || fits ? near : nearest_builtin(name);
+}
+
+// "nn.Linear": where an import under a name of its own declares what is looked for; else false.
+static bool find_in_imports(Checker *checker, const Word *word, Text *out) {
+    const Entry *entry = checker->top ? checker->top->entries : NULL;
+    for (; entry; entry = entry->next_in_scope) {
+        const Binding *binding = entry->binding;
+        if (binding->kind != BINDING_MODULE || !binding->program) continue;
+        if (!name_find_in(binding->program, word)) continue;
+        text_format(out, "%s.%s", binding->word.text, word->text);
+        return true;
+    }
+    return false;
+}
+
+void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
+    static const char *const words[] = {"name", "function", "variable", "struct", "type"};
     if (!symbol_mark_reported(checker, word)) return;
     const Entry *entry = symbol_top(checker, word);
+    if (entry && wanted == WANTED_STRUCT) { // one that comes later, of another kind
+        report(checker, STATUS_TYPE, word->span, NULL, "`%s` is not a struct", word->text);
+        return;
+    }
     if (entry && !entry_is_visible(checker, entry)) {
         ReportExtra later = {.label = "it has no value yet at this point",
                              .note = "it is defined here",
@@ -108,12 +134,15 @@ void report_unknown(Checker *checker, const Word *word, const char *what) {
                word->text);
         return;
     }
-    Text help = {0};
+    Text help = {0}, imported = {0};
     const char *foreign = foreign_find(word);
-    const char *near = foreign ? NULL : nearest_name(checker, word->text);
+    bool found = !foreign && find_in_imports(checker, word, &imported);
+    const char *near = foreign || found ? NULL : nearest_name(checker, word->text, wanted);
     if (foreign) text_format(&help, "here this is written `%s`", foreign);
+    if (found) text_format(&help, "the import declares it: `%s`", text_get(&imported));
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = help.length ? text_get(&help) : NULL};
-    report(checker, STATUS_NAME, word->span, &extra, "unknown %s `%s`", what, word->text);
+    report(checker, STATUS_NAME, word->span, &extra, "unknown %s `%s`", words[wanted], word->text);
     text_free(&help);
+    text_free(&imported);
 }

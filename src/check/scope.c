@@ -42,12 +42,14 @@ bool symbol_mark_reported(Checker *checker, const Word *word) {
     return first;
 }
 
-size_t symbol_visible(Checker *checker, const char ***out) {
+size_t symbol_visible(Checker *checker, bool (*fits)(const Binding *), const char ***out) {
     const char **names =
         arena_allocate(checker->arena, HASH_COUNT(checker->symbols) * sizeof *names);
     size_t count = 0;
     for (Symbol *symbol = checker->symbols; symbol; symbol = symbol->hh.next)
-        if (symbol->top && entry_is_visible(checker, symbol->top)) names[count++] = symbol->text;
+        if (symbol->top && entry_is_visible(checker, symbol->top) &&
+            (!fits || fits(symbol->top->binding)))
+            names[count++] = symbol->text;
     *out = names;
     return count;
 }
@@ -221,13 +223,16 @@ static Binding *outside_binding(Checker *checker, const Word *word) {
         binding->builtin = row;
         return binding;
     }
-    if (!dtype_find(word->text, word->length, &dtype)) return NULL;
-    Binding *binding = binding_new(checker, BINDING_DTYPE, word);
-    binding->slot = (int)dtype;
+    const Constant *constant = catalog_constant(word->text, word->length);
+    bool is_dtype = !constant && dtype_find(word->text, word->length, &dtype);
+    if (!constant && !is_dtype) return NULL;
+    Binding *binding = binding_new(checker, constant ? BINDING_CONSTANT : BINDING_DTYPE, word);
+    binding->constant = constant;
+    if (is_dtype) binding->slot = (int)dtype;
     return binding;
 }
 
-// Builtins and dtypes: the outermost meaning, made when first asked for.
+// Builtins, constants and dtypes: the outermost meaning, made when first asked for.
 static Binding *symbol_outside(Checker *checker, const Word *word) {
     Symbol *symbol = symbol_get(checker, word);
     if (!symbol->outside) symbol->outside = outside_binding(checker, word);

@@ -54,7 +54,7 @@ static void names_declare(CheckSession *session, Checker *checker) {
 }
 
 void check_line(CheckSession *session, Program *program, DiagnosticList *diagnostics) {
-    size_t errors = diagnostics->error_count;
+    size_t errors = diagnostics->error_count, before = diagnostics->count;
     session->files_before = session->table.modules.count;
     session->session_head = NULL;
     modules_load(&session->table, program, diagnostics);
@@ -66,9 +66,14 @@ void check_line(CheckSession *session, Program *program, DiagnosticList *diagnos
         Checker *checker = modules->items[i]->checker;
         imports_declare(checker);
         if (modules->items[i]->program == program) names_declare(session, checker);
+        declare_impls(checker);
+    }
+    for (size_t i = session->files_before; i < modules->count; i++) {
+        Checker *checker = modules->items[i]->checker;
         declare_assigned(checker);
         check_top(checker);
     }
+    diagnostic_list_sort(diagnostics, before);
 }
 
 // The line itself is the last of the table; what it imported stands before it.
@@ -101,6 +106,7 @@ static void name_keep(CheckSession *session, Binding *binding, bool own) {
                     : own && variable ? variable_copy(session, binding)
                                       : binding;
     kept->awaits = binding->awaits;
+    kept->parameter = binding->parameter;
     if (index >= 0) names_remove(session, (size_t)index);
     VECTOR_PUSH(&session->names, kept);
 }
@@ -125,6 +131,8 @@ void check_session_keep(CheckSession *session, Program *program) {
 }
 
 void check_session_drop(CheckSession *session, Program *program) {
+    forget_impls(program);
+    for (size_t i = 0; i < program->imported.count; i++) forget_impls(program->imported.items[i]);
     symbols_free(line_take(session, program));
     ModuleVector *modules = &session->table.modules;
     while (modules->count > session->files_before)

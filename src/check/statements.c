@@ -53,6 +53,18 @@ static void warn_replaced(Checker *checker, const Pattern *pattern, const Node *
                    "this replaces `%s`, whose value was never used", pattern->name.text);
 }
 
+static bool calls_builtin(const Node *node, const char *name) {
+    if (node->kind != NODE_CALL || node->as.call.callee->kind != NODE_NAME) return false;
+    const Binding *binding = node->as.call.callee->as.name.binding;
+    return binding && binding->kind == BINDING_BUILTIN &&
+           strcmp(binding->builtin->signature.name, name) == 0;
+}
+
+// learnable(e) makes a parameter: the name that takes it is declared as one.
+static bool makes_parameter(const Node *value) {
+    return value && calls_builtin(value, "learnable");
+}
+
 static void check_let(Checker *checker, Node *node) {
     Pattern *pattern = node->as.let.pattern;
     check_type(checker, node->as.let.type, NULL);
@@ -62,6 +74,7 @@ static void check_let(Checker *checker, Node *node) {
         pattern->binding = scope_declare(checker, &pattern->name, node);
         pattern->binding->type = node->as.let.type;
         pattern->binding->awaits = node->as.let.value ? NULL : node->as.let.type;
+        pattern->binding->parameter = makes_parameter(node->as.let.value);
     } else {
         check_pattern(checker, pattern);
     }
@@ -71,6 +84,7 @@ static void check_tensor(Checker *checker, Node *node) {
     check_type(checker, node->as.tensor.type, NULL);
     check_expression(checker, node->as.tensor.value);
     node->as.tensor.binding = scope_declare(checker, &node->as.tensor.name, node);
+    node->as.tensor.binding->parameter = node->as.tensor.type->learnable;
 }
 
 static bool may_define(const Checker *checker, const Node *node) {
@@ -102,6 +116,9 @@ static void assign_name(Checker *checker, Node *target, const Node *node) {
         binding = scope_declare(checker, word, target);
     if (binding) {
         note_shared(checker, binding);
+        bool makes = makes_parameter(node->as.assign.value) && node->op == OPERATOR_NONE;
+        target->as.name.parameter = binding->parameter && !makes;
+        binding->parameter |= makes && binding->declaration == target;
         target->as.name.binding = binding;
         target->as.name.awaits = binding->awaits;
         use_dimensions(checker, binding->awaits);
@@ -116,7 +133,7 @@ static void assign_name(Checker *checker, Node *target, const Node *node) {
         return;
     }
     if (node->op != OPERATOR_NONE) {
-        report_unknown(checker, word, "variable");
+        report_unknown(checker, word, WANTED_VARIABLE);
         return;
     }
     if (!symbol_mark_reported(checker, word)) return;
@@ -142,35 +159,9 @@ static void assign_target(Checker *checker, Node *target, const Node *node) {
     }
 }
 
-static bool calls_builtin(const Node *node, const char *name) {
-    if (node->kind != NODE_CALL || node->as.call.callee->kind != NODE_NAME) return false;
-    const Binding *binding = node->as.call.callee->as.name.binding;
-    return binding && binding->kind == BINDING_BUILTIN &&
-           strcmp(binding->builtin->signature.name, name) == 0;
-}
-
-// Two names number what they go through, but enumerate and zip make pairs: `for i, x in
-// enumerate(xs)` is `for (i, x) in enumerate(xs)`.
-static void take_pairs_apart(Checker *checker, Node *node) {
-    Pattern *first = node->as.for_loop.index, *second = node->as.for_loop.pattern;
-    const Node *iterable = node->as.for_loop.iterable;
-    if (!first || !(calls_builtin(iterable, "enumerate") || calls_builtin(iterable, "zip"))) return;
-    Pattern *pair = arena_allocate(checker->arena, sizeof *pair);
-    Pattern **parts = arena_allocate(checker->arena, 2 * sizeof(Pattern *));
-    parts[0] = first;
-    parts[1] = second;
-    *pair = (Pattern){.kind = PATTERN_TUPLE,
-                      .span = {first->span.begin, second->span.end},
-                      .parts = parts,
-                      .part_count = 2};
-    node->as.for_loop.index = NULL;
-    node->as.for_loop.pattern = pair;
-}
-
 // Loops and comprehensions.
 void check_for(Checker *checker, Node *node) {
     check_expression(checker, node->as.for_loop.iterable);
-    take_pairs_apart(checker, node);
     Scope scope = {0};
     scope_push(checker, &scope);
     node->as.for_loop.first_slot = checker->slot_next;

@@ -94,7 +94,7 @@ static void report_type(Checker *checker, const Word *name) {
     for (int i = 0; i < DTYPE_COUNT; i++) names[count++] = dtype_info[i].name;
     const char *near = catalog_nearest(name->text, names, count);
     if (!near) {
-        report_unknown(checker, name, "type");
+        report_unknown(checker, name, WANTED_TYPE);
         return;
     }
     if (!symbol_mark_reported(checker, name)) return;

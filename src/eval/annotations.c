@@ -288,6 +288,45 @@ Status annotation_check(Frame *frame, const Annotation *annotation, Value *value
     return STATUS_OK;
 }
 
+static int tensor_fit(const Annotation *annotation, Value value) {
+    if (value.kind != VALUE_TENSOR || tensor_rank(value.as.tensor) != annotation->rank) return -1;
+    DType dtype = tensor_dtype(value.as.tensor);
+    if (!annotation->any_dtype && !same_family(annotation->dtype, dtype)) return -1;
+    int fit = !annotation->any_dtype && annotation->dtype == dtype ? RANK_MAX + 2 : 1;
+    for (int i = 0; i < annotation->rank; i++) {
+        int64_t wanted = annotation->dimensions[i].number;
+        if (wanted >= 0 && wanted != value.as.tensor->view.dims[i]) return -1;
+        fit += wanted >= 0;
+    }
+    return fit;
+}
+
+static bool plain_fit(const Annotation *annotation, Value value) {
+    if (annotation->kind == ANNOTATION_STRUCT)
+        return value.kind == VALUE_STRUCT &&
+               value.as.instance->type == &annotation->structure->type;
+    if (annotation->kind == ANNOTATION_TUPLE) return value.kind == VALUE_TUPLE;
+    switch (annotation->word) {
+    case TYPE_WORD_INT: return value.kind == VALUE_INT;
+    case TYPE_WORD_FLOAT: return value.kind == VALUE_FLOAT;
+    case TYPE_WORD_BOOL: return value.kind == VALUE_BOOL;
+    default: return word_accepts(annotation->word, value);
+    }
+}
+
+int annotation_fit(const Annotation *annotation, Value value) {
+    if (!annotation || (annotation->optional && value.kind == VALUE_NONE)) return 0;
+    if (annotation->kind == ANNOTATION_TENSOR) return tensor_fit(annotation, value);
+    DType dtype;
+    bool word = annotation->kind == ANNOTATION_WORD &&
+                dtype_find(annotation->text, strlen(annotation->text), &dtype);
+    if (word && value.kind == VALUE_TENSOR) // the dtype of T[...] in the struct
+        return tensor_dtype(value.as.tensor) == dtype              ? RANK_MAX + 2
+               : same_family(dtype, tensor_dtype(value.as.tensor)) ? 1
+                                                                   : -1;
+    return plain_fit(annotation, value) ? 1 : -1;
+}
+
 // The declared shape where `?` and unbound names take the tensor's size (same rank), or its place.
 static bool shape_declared(Frame *frame, const Annotation *annotation, const Tensor *tensor,
                            Shape *out) {

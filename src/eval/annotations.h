@@ -20,4 +20,8 @@ Status annotation_shape(Frame *frame, const Annotation *annotation, const char *
 bool annotation_is_plain_word(const Annotation *annotation);
 bool annotation_is_tensor(const Annotation *annotation);
 
+// How closely a value is what an annotation says, without converting it: -1: it is not; 0: the
+// annotation says nothing; more for an exact dtype and for each size that is given.
+int annotation_fit(const Annotation *annotation, Value value);
+
 #endif

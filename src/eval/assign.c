@@ -4,8 +4,10 @@
 
 #include "eval/annotations.h"
 #include "eval/code.h"
+#include "eval/parameter.h"
 #include "eval/structs.h"
 #include "eval/subscripts.h"
+#include "tensor/gradient/tape.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/object.h"
@@ -18,6 +20,7 @@ typedef struct TargetCode {
     const struct TargetCode *members; // of a tuple
     int member_count;
     const Annotation *awaits; // converts the first value of the variable; NULL: none is declared
+    bool parameter;           // the variable is declared as learnable
     const char *name;
     Span span;
 } TargetCode;
@@ -58,6 +61,7 @@ static void lower_target(Lowering *lowering, const Node *node, TargetCode *out) 
         lower_chain(lowering, node, out);
         if (node->kind != NODE_NAME) return;
         out->awaits = lower_annotation(lowering, node->as.name.awaits);
+        out->parameter = node->as.name.parameter;
         out->name = lower_word(lowering, &node->as.name.word);
         return;
     }
@@ -73,6 +77,7 @@ typedef struct Chain {
     const TargetCode *code;
     SubscriptValue *subscripts;
     Value *root, temporary;
+    Value value; // what is assigned
 } Chain;
 
 static Value chain_eval(Frame *frame, Chain *chain) {
@@ -104,7 +109,7 @@ static void chain_release(Chain *chain) {
 
 // Where a walk along a chain stands.
 typedef struct Walk {
-    const Chain *chain;
+    Chain *chain;
     int step;
     SubscriptValue *subscripts; // of the step
 } Walk;
@@ -147,7 +152,9 @@ static Status tensor_set(Value *place, const Walk *walk, Value value) {
     Status status = index_items(walk->subscripts, step->count, items);
     if (status == STATUS_OK) {
         bool unique = place->as.tensor->counted.refs == 1;
-        status = index_set(&place->as.tensor, items, step->count, input, unique);
+        status = place->as.tensor->learnable
+                     ? index_set_parameter(place->as.tensor, items, step->count, input)
+                     : index_set(&place->as.tensor, items, step->count, input, unique);
         index_items_release(walk->subscripts, items, step->count);
     }
     tensor_release(converted);
@@ -155,7 +162,7 @@ static Status tensor_set(Value *place, const Walk *walk, Value value) {
 }
 
 // x[i][j] = v on a tensor: the part x[i] is changed and put back.
-static Status tensor_assign(Value *place, const Walk *walk, Value value) {
+static Status part_assign(Value *place, const Walk *walk, Value value) {
     if (walk_is_last(walk)) return tensor_set(place, walk, value);
     Value part = step_read(*place, walk);
     if (failed(part)) return error_current()->code;
@@ -163,6 +170,15 @@ static Status tensor_assign(Value *place, const Walk *walk, Value value) {
     Status status = assign_through(&part, &next, value);
     if (status == STATUS_OK) status = tensor_set(place, walk, part);
     value_release(part);
+    return status;
+}
+
+static Status tensor_assign(Value *place, const Walk *walk, Value value) {
+    if (!place->as.tensor->learnable) return part_assign(place, walk, value);
+    TRY(parameter_prepare_write(place->as.tensor, &walk->chain->value));
+    bool recording = tape_set_enabled(false);
+    Status status = part_assign(place, walk, walk->chain->value);
+    tape_set_enabled(recording);
     return status;
 }
 
@@ -178,6 +194,14 @@ static Status place_assign(Value *place, const Walk *walk, Value value) {
     return STATUS_OK;
 }
 
+// A field declared as learnable holds one parameter: numbers are set, and only another parameter
+// takes its place, so that two fields can share one.
+static bool sets_parameter(const Instance *instance, int field, Value value) {
+    return struct_field_learns(instance->type, field) &&
+           value_is_parameter(instance->fields[field]) && value.kind != VALUE_NONE &&
+           !value_is_parameter(value);
+}
+
 static Status struct_assign(Instance *instance, const Walk *walk, Value value) {
     const StepCode *step = walk_step(walk);
     if (!step->name) return fail_no_index((Value){.kind = VALUE_STRUCT, .as.instance = instance});
@@ -187,6 +211,8 @@ static Status struct_assign(Instance *instance, const Walk *walk, Value value) {
         return error_current()->code;
     }
     if (!walk_is_last(walk)) return place_assign(&instance->fields[field], walk, value);
+    if (sets_parameter(instance, field, value))
+        return parameter_write(instance->fields[field].as.tensor, &walk->chain->value, step->name);
     Value stored = struct_convert_field(instance->type, field, value_retain(value));
     if (failed(stored)) return error_current()->code;
     Value old = instance->fields[field];
@@ -282,7 +308,7 @@ static Status assign_through(Value *place, const Walk *walk, Value value) {
     }
 }
 
-static Value chain_read(const Chain *chain) {
+static Value chain_read(Chain *chain) {
     Value value = value_retain(*chain->root);
     Walk walk = {chain, 0, chain->subscripts};
     for (int i = 0; i < chain->code->step_count && !failed(value); i++) {
@@ -295,8 +321,7 @@ static Value chain_read(const Chain *chain) {
 }
 
 // What is assigned: the value itself, or for `+=` what the operator makes of it. Takes the value.
-static Value chain_combine(Frame *frame, const AssignCode *assign, const Chain *chain,
-                           Value value) {
+static Value chain_combine(Frame *frame, const AssignCode *assign, Chain *chain, Value value) {
     if (assign->op == OPERATOR_NONE) return value;
     Value old = chain_read(chain);
     if (failed(old)) {
@@ -319,12 +344,12 @@ static Value assign_chain(Frame *frame, const AssignCode *assign, const TargetCo
         return outcome;
     }
     origin_current.at = assign->head.span.begin;
-    value = chain_combine(frame, assign, &chain, value);
+    chain.value = chain_combine(frame, assign, &chain, value);
     Walk walk = {&chain, 0, subscripts};
-    Status status =
-        failed(value) ? error_current()->code : assign_through(chain.root, &walk, value);
+    Status status = failed(chain.value) ? error_current()->code
+                                        : assign_through(chain.root, &walk, chain.value);
     if (status != STATUS_OK) error_place(target->span);
-    if (!failed(value)) value_release(value);
+    value_release(chain.value);
     chain_release(&chain);
     return status == STATUS_OK ? value_none() : value_fail();
 }
@@ -344,11 +369,44 @@ static Value assign_members(Frame *frame, const AssignCode *assign, const Target
              items.as.list->count);
         outcome = fail_at(target->span);
     }
-    for (int i = 0; i < target->member_count && !failed(outcome); i++)
-        outcome = assign_target(frame, assign, &target->members[i],
-                                value_retain(items.as.list->items[i]));
+    bool own = items.as.list->counted.refs == 1; // then a member is held by nobody else
+    for (int i = 0; i < target->member_count && !failed(outcome); i++) {
+        Value *item = &items.as.list->items[i], member = own ? *item : value_retain(*item);
+        if (own) *item = value_none();
+        outcome = assign_target(frame, assign, &target->members[i], member);
+    }
     value_release(items);
     return outcome;
+}
+
+// w = e and w += e on a name declared as learnable: its parameter takes the numbers over. Takes the
+// value.
+static Value assign_parameter(Frame *frame, const AssignCode *assign, const TargetCode *target,
+                              Value value) {
+    const Value *place = variable_peek(frame, target->variable);
+    Value held = place ? value_retain(*place) : value_absent();
+    if (assign->op != OPERATOR_NONE && !place) {
+        value_release(value);
+        return fail_unset(target->name, target->span);
+    }
+    Operands operands = {
+        .left = held, .right = value, .right_code = assign->value, .span = assign->head.span};
+    if (assign->op != OPERATOR_NONE) {
+        value_retain(held);
+        value = operator_apply(frame, assign->op, &operands);
+    }
+    bool sets = !failed(value) && value_is_parameter(held);
+    if (sets && parameter_write(held.as.tensor, &value, target->name) != STATUS_OK) {
+        value_release(value);
+        value = fail_at(assign->head.span);
+    }
+    value_release(held);
+    if (failed(value)) return value;
+    if (sets)
+        value_release(value);
+    else
+        variable_set(frame, target->variable, value);
+    return value_none();
 }
 
 // Takes the value.
@@ -356,6 +414,7 @@ static Value assign_target(Frame *frame, const AssignCode *assign, const TargetC
                            Value value) {
     if (target->member_count > 0) return assign_members(frame, assign, target, value);
     if (target->step_count > 0) return assign_chain(frame, assign, target, value);
+    if (target->parameter) return assign_parameter(frame, assign, target, value);
     if (target->awaits && !variable_peek(frame, target->variable)) {
         value = annotation_convert(frame, target->awaits, value, target->name);
         if (failed(value)) return fail_at(assign->head.span);
@@ -388,8 +447,9 @@ static const Code *lower_compound_name(Lowering *lowering, const Node *node) {
 const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value) {
     const Node *target = node->as.assign.target;
     bool name = target->kind == NODE_NAME;
-    if (name && node->op != OPERATOR_NONE) return lower_compound_name(lowering, node);
-    if (name && !give_value && !target->as.name.awaits)
+    bool parameter = name && target->as.name.parameter;
+    if (name && node->op != OPERATOR_NONE && !parameter) return lower_compound_name(lowering, node);
+    if (name && !give_value && !target->as.name.awaits && !parameter)
         return lower_store(lowering, target->as.name.binding,
                            lower(lowering, node->as.assign.value), node->span);
     AssignCode *code =

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "eval/call_op.h"
+#include "eval/numbers.h"
 #include "value/convert.h"
 #include "value/format.h"
 
@@ -329,8 +330,9 @@ Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments 
     if (bind(form, &placed, &call) != STATUS_OK) return value_fail();
     call.interp = interp;
     call.first_is_literal = arguments->first_is_literal;
-    if (form->kind == ROW_OP) return op_invoke(&call, arguments->donated);
-    return functions[form->id](&call);
+    if (form->kind != ROW_OP) return functions[form->id](&call);
+    if (numbers_reduce(&call, &result)) return result;
+    return op_invoke(&call, arguments->donated);
 }
 
 Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments,

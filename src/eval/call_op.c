@@ -58,6 +58,7 @@ typedef struct Preparation {
     int64_t *ints[PARAMETERS_MAX];
     int n_temporaries, n_ints;
     const char *what; // "softmax: dim", the parameter being prepared
+    bool wide;        // lists keep float64
 } Preparation;
 
 // Arrays are left as they are: their counts say how much of them is there.
@@ -279,7 +280,13 @@ static Status add_input(Preparation *p, Value value, bool donated) {
     ASSERT(call->n_inputs < OP_INPUTS_MAX);
     OpInput *input = &call->inputs[call->n_inputs++];
     Tensor *temporary;
-    TRY(op_input_from_value(value, p->what, input, &temporary));
+    bool list = value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
+    if (p->wide && list) {
+        TRY(value_to_wide_tensor(value, p->what, &temporary));
+        *input = op_tensor(temporary);
+    } else {
+        TRY(op_input_from_value(value, p->what, input, &temporary));
+    }
     if (temporary)
         p->temporaries[p->n_temporaries++] = temporary;
     else
@@ -349,6 +356,7 @@ static Status prepare(Preparation *p, const BuiltinCall *call, uint32_t donated)
 Value op_invoke(const BuiltinCall *call, uint32_t donated) {
     Preparation p;
     preparation_begin(&p, call->row);
+    p.wide = strcmp(call->row->section, "Reductions") == 0;
     Status status = prepare(&p, call, donated);
     Value result = status == STATUS_OK ? run(&p.call) : value_fail();
     release_preparation(&p);

@@ -221,12 +221,15 @@ static const Builtin *find_builtin_method(Value receiver, const CallCode *call) 
     return known->known_row;
 }
 
-// A method and its receiver's own meaning of the name. Retained; ABSENT when there is none.
+// A method and its receiver's own meaning of the name. Retained; ABSENT when there is none, FAIL
+// when none of several fits.
 static Value find_method(Value receiver, const CallCode *call, const FunctionCode **function) {
     *function = NULL;
     if (receiver.kind == VALUE_STRUCT) {
         const StructType *type = receiver.as.instance->type;
-        *function = struct_find_method(type, call->name);
+        bool unclear;
+        *function = struct_find_method(receiver.as.instance, call->name, &unclear);
+        if (unclear) return value_fail();
         if (*function) return value_none();
         int field = struct_find_field(type, call->name, call->name_length);
         if (field >= 0 && value_is_callable(receiver.as.instance->fields[field]))
@@ -294,6 +297,10 @@ static Value call_method(Frame *frame, const CallCode *call, Value *values) {
     arguments.first_is_literal = false;
     arguments.receiver = call->receiver;
     Value callee = find_method(receiver, call, &function);
+    if (failed(callee)) {
+        arguments_release(values, arguments.count);
+        return fail_at(call->head.span);
+    }
     if (function) return call_function(frame->interp, function, NULL, &arguments);
     bool field = callee.kind != VALUE_ABSENT &&
                  (receiver.kind == VALUE_STRUCT ||
@@ -320,9 +327,11 @@ static Value call_method(Frame *frame, const CallCode *call, Value *values) {
 static Value call_associated(Frame *frame, const CallCode *call, const StructType *type,
                              Value *values) {
     CallArguments arguments = arguments_of(&call->arguments, values);
-    const FunctionCode *function = struct_find_method(type, call->name);
+    bool unclear;
+    const FunctionCode *function = struct_find_function(type, call->name, NULL, &unclear);
     if (function) return call_function(frame->interp, function, NULL, &arguments);
     arguments_release(values, arguments.count);
+    if (unclear) return fail_at(call->head.span);
     fail(STATUS_NAME, "struct %s has no function `%s`", type->name, call->name);
     return fail_at(call->head.span);
 }
@@ -442,7 +451,8 @@ static void lower_path_target(Lowering *lowering, CallCode *code, const Node *pa
     code->head.eval = eval_fail_path;
     if (binding && binding->kind == BINDING_STRUCT) {
         const StructCode *structure = struct_of_binding(lowering, binding);
-        code->function = struct_find_method(&structure->type, name->text);
+        bool unclear;
+        code->function = struct_find_function(&structure->type, name->text, path, &unclear);
         if (code->function) code->head.eval = eval_call_function;
         return;
     }

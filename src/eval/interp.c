@@ -40,14 +40,20 @@ static void memory_alarm(void) {
 }
 
 Value interp_fail_interrupted(Span span) {
+    if (interp_interrupted & INTERRUPT_EXIT) {
+        __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_EXIT, __ATOMIC_RELAXED);
+        error_clear();
+        return value_fail();
+    }
     __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_MEMORY, __ATOMIC_RELAXED);
     if (memory_exhausted() == STATUS_OK) fail(STATUS_INTERRUPT, "interrupted");
     return fail_at(span);
 }
 
-// A finished value, unless memory was refused on the way to it.
+// A finished value, unless memory was refused on the way to it or a drop ended the program.
 static Value settle(Value value, Span span) {
-    if (LIKELY(!(interp_interrupted & INTERRUPT_MEMORY)) || failed(value)) return value;
+    if (LIKELY(!(interp_interrupted & (INTERRUPT_MEMORY | INTERRUPT_EXIT))) || failed(value))
+        return value;
     value_release(value);
     return interp_fail_interrupted(span);
 }
@@ -64,13 +70,17 @@ Value interp_request_exit(Interp *interp, int status) {
 }
 
 bool interp_exit_requested(const Interp *interp, int *status) {
-    *status = interp->exit_status;
+    if (interp->exit_requested) *status = interp->exit_status;
     return interp->exit_requested;
 }
 
 char *const *interp_script_arguments(const Interp *interp, int *count) {
     *count = interp->options.argument_count;
     return interp->options.arguments;
+}
+
+const char *interp_script_path(const Interp *interp) {
+    return interp->options.script ? interp->options.script : "";
 }
 
 // Functions and where their text lies, kept after the interpreter is gone: memory reports name
@@ -314,6 +324,7 @@ static void run_one_section(Task *task, ModuleState *module, const Node *node) {
         task->kind == NODE_BENCH ? run_bench(task, code, &timing) : run_timed(task, code, &seconds);
     if (task->interp->exit_requested && !(interp_interrupted & INTERRUPT_SIGNAL)) {
         task->interp->exit_requested = false;
+        interp_interrupted &= ~INTERRUPT_EXIT;
         status = fail(STATUS_ASSERT, "it ended the program by exit(%d)", task->interp->exit_status);
     }
     task->report->report(task->report->context, name, status, &timing);
@@ -366,9 +377,10 @@ static void clear(Task *task) {
                 rescued, rescued == 1 ? " was" : "s were");
 }
 
-void interp_free(Interp *interp) {
+int interp_free(Interp *interp, int status) {
     Task task = {.interp = interp, .run = clear};
     interp_interrupted = 0; // drops run; memory_exhausted still knows
+    interp->exit_requested = false;
     ErrorRecord *saved = memory_allocate(sizeof *saved);
     *saved = *error_current();
     if (task_run(&task) != STATUS_OK) clear(&task);
@@ -379,5 +391,8 @@ void interp_free(Interp *interp) {
     text_free(&interp->asserted);
     VECTOR_FREE(&warned_lines);
     running = NULL;
+    (void)interp_exit_requested(interp, &status);
+    interp_interrupted &= ~INTERRUPT_EXIT;
     free(interp);
+    return status;
 }

@@ -14,6 +14,7 @@ typedef struct Interp Interp;
 typedef struct InterpOptions {
     int argument_count;
     char *const *arguments; // the script's: args()
+    const char *script;     // its path; NULL when it is no file
     bool has_seed;
     uint64_t seed;
     bool quiet, verbose;
@@ -43,7 +44,8 @@ const TraceFrame *interp_trace(const Interp *interp, size_t *count);
 void failure_show(const Interp *interp);
 // Clears every variable in reverse order, releases everything; buffers rescued from reference
 // cycles are counted and said. Afterwards live device bytes are what they were before interp_new.
-void interp_free(Interp *interp);
+// Returns `status`, or that of an exit(n) which a drop called meanwhile.
+int interp_free(Interp *interp, int status);
 // Async-signal-safe: the next statement or kernel boundary stops with STATUS_INTERRUPT.
 void interp_interrupt(void);
 

@@ -198,9 +198,11 @@ bool value_is_callable(Value value) {
 
 // Point(...) is Point::new(...).
 static Value call_type(Interp *interp, const StructType *type, CallArguments *arguments) {
-    const FunctionCode *maker = struct_find_method(type, "new");
+    bool unclear;
+    const FunctionCode *maker = struct_find_function(type, "new", NULL, &unclear);
     if (maker) return call_function(interp, maker, NULL, arguments);
     arguments_release(arguments->values, arguments->count);
+    if (unclear) return fail_at(arguments->span);
     fail(STATUS_TYPE, "struct %s has no `new` and cannot be called", type->name);
     fail_help("a value is made by %s { field: value, ... }", type->name);
     return fail_at(arguments->span);

@@ -14,6 +14,7 @@ typedef enum IteratorKind {
 
 typedef struct Iterator {
     IteratorKind kind;
+    bool apart;   // elements are tuples of two, taken apart by two names
     bool paired;  // a dictionary under two names: index gives the key, next the value
     Value source; // owned
     int64_t next, step;

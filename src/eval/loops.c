@@ -57,6 +57,7 @@ typedef struct ForCode {
     const Code *iterable, *low, *high; // low and high: a range that is written out
     bool inclusive;
     const PatternCode *index, *pattern;
+    const PatternCode *pair;      // of two names: both, to take a tuple apart
     int plain_slot;               // the slot of a plain loop variable, or -1
     const Code *condition, *body; // condition: comprehensions
     int first_slot, slot_count;
@@ -64,7 +65,9 @@ typedef struct ForCode {
 
 static Value bind_item(Frame *frame, const ForCode *loop, Iterator *iterator, Value item) {
     Status status = STATUS_OK;
-    if (iterator->paired && !loop->index) {
+    if (iterator->apart) {
+        status = pattern_bind(frame, loop->pair, item);
+    } else if (iterator->paired && !loop->index) {
         status = pattern_bind_pair(frame, loop->pattern, iterator_index(iterator), item);
     } else {
         if (loop->index) status = pattern_bind(frame, loop->index, iterator_index(iterator));
@@ -88,6 +91,15 @@ static Status start_range(Frame *frame, const ForCode *loop, Iterator *iterator)
     return status;
 }
 
+// Two names take tuples of two apart, wherever these come from: the first element decides. In
+// `for i, (a, b) in pairs` its second part has to be such a tuple as well, else i is a number.
+static bool takes_apart(const ForCode *loop, const Iterator *iterator) {
+    if (iterator->kind != ITERATE_LIST || iterator->left == 0) return false;
+    Value first = iterator->source.as.list->items[0];
+    return first.kind == VALUE_TUPLE && first.as.list->count == 2 &&
+           pattern_takes(loop->pattern, first.as.list->items[1]);
+}
+
 // Any failure; its words are recorded, or the frame's control says why.
 static Status start(Frame *frame, const ForCode *loop, Iterator *iterator) {
     if (loop->low) return start_range(frame, loop, iterator);
@@ -96,6 +108,7 @@ static Status start(Frame *frame, const ForCode *loop, Iterator *iterator) {
     bool two_names = loop->index || pattern_is_pair(loop->pattern);
     Status status = iterator_start(iterator, iterable, two_names);
     if (status != STATUS_OK) error_place(loop->iterable->span);
+    if (status == STATUS_OK && loop->index) iterator->apart = takes_apart(loop, iterator);
     return status;
 }
 
@@ -209,8 +222,11 @@ const Code *lower_for(Lowering *lowering, const Node *node) {
     ForCode *code = LOWER_NEW(lowering, ForCode, eval, node->span);
     const Pattern *pattern = node->as.for_loop.pattern;
     lower_iterable(lowering, code, node->as.for_loop.iterable);
-    if (node->as.for_loop.index) code->index = lower_pattern(lowering, node->as.for_loop.index);
     code->pattern = lower_pattern(lowering, pattern);
+    if (node->as.for_loop.index) {
+        code->index = lower_pattern(lowering, node->as.for_loop.index);
+        code->pair = pattern_pair(lowering, code->index, code->pattern);
+    }
     code->condition = lower(lowering, node->as.for_loop.condition);
     code->body = lower_loop_body(lowering, node->as.for_loop.body, node->as.for_loop.epochs);
     code->first_slot = node->as.for_loop.first_slot;

@@ -115,12 +115,6 @@ static Value operator_float(Operator op, double left, double right) {
     case OPERATOR_DIV: return value_float(left / right);
     case OPERATOR_MOD: return value_float(fmod(left, right));
     case OPERATOR_POW: return value_float(pow(left, right));
-    case OPERATOR_EQ: return value_bool(left == right);
-    case OPERATOR_NE: return value_bool(left != right);
-    case OPERATOR_LT: return value_bool(left < right);
-    case OPERATOR_LE: return value_bool(left <= right);
-    case OPERATOR_GT: return value_bool(left > right);
-    case OPERATOR_GE: return value_bool(left >= right);
     case OPERATOR_APPROX:
         return value_bool(left == right || fabs(left - right) <= 1e-5 + 1e-5 * fabs(right));
     default: return value_absent();
@@ -131,6 +125,13 @@ static bool is_plain_number(Value value) {
     return value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL;
 }
 
+// By exact values: an int beyond 2^53 is not rounded to be compared with a float.
+static Value compare_numbers(Operator op, Value left, Value right) {
+    int order;
+    if (!value_order_numbers(left, right, &order)) return value_bool(op == OPERATOR_NE);
+    return operator_int(op, order, 0);
+}
+
 static double plain_double(Value value) {
     return value.kind == VALUE_FLOAT ? value.as.number : (double)value.as.integer;
 }
@@ -138,6 +139,7 @@ static double plain_double(Value value) {
 static Value numbers_apply(Operator op, Value left, Value right) {
     if (left.kind != VALUE_FLOAT && right.kind != VALUE_FLOAT)
         return operator_int(op, left.as.integer, right.as.integer);
+    if (op >= OPERATOR_EQ && op <= OPERATOR_GE) return compare_numbers(op, left, right);
     return operator_float(op, plain_double(left), plain_double(right));
 }
 

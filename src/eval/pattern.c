@@ -40,20 +40,32 @@ const PatternCode *lower_pattern(Lowering *lowering, const Pattern *pattern) {
     return code;
 }
 
+const PatternCode *pattern_pair(Lowering *lowering, const PatternCode *first,
+                                const PatternCode *second) {
+    PatternCode *pair = lower_array(lowering, 1, sizeof *pair);
+    pair->kind = PATTERN_TUPLE;
+    pair->part_count = 2;
+    pair->parts = lower_array(lowering, 2, sizeof *pair->parts);
+    pair->parts[0] = first;
+    pair->parts[1] = second;
+    return pair;
+}
+
+bool pattern_takes(const PatternCode *pattern, Value value) {
+    if (pattern->kind != PATTERN_TUPLE) return true;
+    return (value.kind == VALUE_TUPLE || value.kind == VALUE_LIST) &&
+           value.as.list->count == pattern->part_count;
+}
+
 static int match_literal(Frame *frame, const PatternCode *pattern, Value value) {
     Value literal = EVAL(frame, pattern->low);
     if (failed(literal)) return -1;
     int fits = 0;
     bool equal;
-    bool number = literal.kind == VALUE_INT || literal.kind == VALUE_FLOAT;
-    if (value.kind == VALUE_TENSOR && number && tensor_rank(value.as.tensor) == 0) {
-        double wanted, actual;
-        Status status = value_to_double(literal, "the pattern", &wanted);
-        if (status == STATUS_OK) status = value_to_double(value, "the value", &actual);
-        fits = status == STATUS_OK ? wanted == actual : -1;
-    } else if (value.kind != VALUE_TENSOR) {
+    if (value_read_number(&value) != STATUS_OK)
+        fits = -1;
+    else if (value.kind != VALUE_TENSOR)
         fits = value_equals(value, literal, &equal) == STATUS_OK ? equal : -1;
-    }
     value_release(literal);
     return fits;
 }

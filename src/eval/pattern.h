@@ -17,4 +17,10 @@ Status pattern_bind_pair(Frame *frame, const PatternCode *pattern, Value first,
 // 1: fits (and its names are bound), 0: does not, -1: failed.
 int pattern_match(Frame *frame, const PatternCode *pattern, Value value);
 
+// Whether the shape of the pattern, names and tuples of them, fits the value.
+bool pattern_takes(const PatternCode *pattern, Value value);
+// The pattern (first, second).
+const PatternCode *pattern_pair(Lowering *lowering, const PatternCode *first,
+                                const PatternCode *second);
+
 #endif

@@ -49,14 +49,15 @@ struct Interp {
     int exit_status;
 };
 
-// What the next statement, call or turn of a loop must look at; 0 most of the time.
-enum { INTERRUPT_SIGNAL = 1, INTERRUPT_MEMORY = 2 };
+// What the next statement, call or iteration must look at; 0 most of the time. EXIT: a drop has
+// called exit(n), which the code that let its value go has not seen.
+enum { INTERRUPT_SIGNAL = 1, INTERRUPT_MEMORY = 2, INTERRUPT_EXIT = 4 };
 extern volatile sig_atomic_t interp_interrupted;
 
 // Says at the error just recorded what the failed assert compared.
 void asserted_label(Interp *interp);
 
-// The interrupt has come, or memory was refused: records it.
+// The interrupt has come, memory was refused, or a drop ends the program: records it.
 Value interp_fail_interrupted(Span span);
 #define CHECK_INTERRUPT(span)                                                                      \
     do {                                                                                           \

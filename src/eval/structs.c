@@ -29,6 +29,15 @@ StructCode *struct_of_binding(Lowering *lowering, Binding *binding) {
     return code;
 }
 
+// Which type parameter of the struct a field's annotation names: T, or the dtype in T[2, ?].
+static int parameter_of(const Node *structure, const TypeNode *type) {
+    for (size_t i = 0; type && i < structure->as.structure.type_count; i++)
+        if (type->name.text &&
+            strcmp(structure->as.structure.type_parameters[i].text, type->name.text) == 0)
+            return (int)i;
+    return -1;
+}
+
 static void lower_fields(Lowering *lowering, const Node *node) {
     StructCode *code = struct_of_binding(lowering, node->as.structure.binding);
     Lowering inner = *lowering;
@@ -40,32 +49,8 @@ static void lower_fields(Lowering *lowering, const Node *node) {
         code->fields[i].what =
             lower_text(lowering, "field %s of %s", code->type.field_names[i], code->type.name);
         code->fields[i].learnable = type && type->learnable;
+        code->fields[i].parameter = parameter_of(node, type);
         code->fields[i].fallback = lower(&inner, node->as.structure.fallbacks[i]);
-    }
-}
-
-static void add_method(Lowering *lowering, StructCode *code, MethodCode method) {
-    if (code->method_count == code->method_capacity) {
-        size_t grown = code->method_capacity ? code->method_capacity * 2 : 8;
-        MethodCode *methods = lower_array(lowering, grown, sizeof *methods);
-        if (code->method_count)
-            memcpy(methods, code->methods, code->method_count * sizeof *methods);
-        code->methods = methods;
-        code->method_capacity = grown;
-    }
-    code->methods[code->method_count++] = method;
-}
-
-static void declare_impl(Lowering *lowering, const Node *node) {
-    StructCode *code = struct_of_binding(lowering, node->as.impl.binding);
-    for (size_t i = 0; i < node->as.impl.function_count; i++) {
-        const FunctionNode *method = node->as.impl.functions[i]->as.function;
-        FunctionCode *function = lower_function(lowering, method);
-        if (node->as.impl.trait.text) {
-            code->drop = function;
-            code->type.has_drop = true;
-        }
-        add_method(lowering, code, (MethodCode){function->name, function, method});
     }
 }
 
@@ -81,7 +66,7 @@ void lower_types_declare(Lowering *lowering, const NodeList *statements) {
     for (size_t i = 0; i < statements->count; i++) {
         const Node *node = statements->items[i];
         if (node->kind == NODE_STRUCT) struct_of_binding(lowering, node->as.structure.binding);
-        if (node->kind == NODE_IMPL) declare_impl(lowering, node);
+        if (node->kind == NODE_IMPL) struct_add_impl(lowering, node);
     }
 }
 
@@ -93,19 +78,16 @@ void lower_types_define(Lowering *lowering, const NodeList *statements) {
     }
 }
 
-// The latest impl wins, so that a more special one may follow the general.
-const FunctionCode *struct_find_method(const StructType *type, const char *name) {
-    const StructCode *code = type->definition;
-    for (size_t i = code ? code->method_count : 0; i-- > 0;)
-        if (strcmp(code->methods[i].name, name) == 0) return code->methods[i].function;
-    return NULL;
-}
-
 Value struct_fail_field(const StructType *type, const char *name) {
     fail(STATUS_NAME, "struct %s has no field `%s`", type->name, name);
     const char *near = catalog_nearest(name, type->field_names, type->field_count);
     if (near) fail_help("did you mean `%s`?", near);
     return value_fail();
+}
+
+bool struct_field_learns(const StructType *type, int field) {
+    const StructCode *code = type->definition;
+    return code && code->fields[field].learnable;
 }
 
 Value struct_convert_field(const StructType *type, int field, Value value) {
@@ -215,6 +197,7 @@ void struct_drop(Instance *instance) {
     Value result = function_invoke(interp, code->drop, NULL, &self, 1);
     if (failed(result) && !interp->exit_requested) report_drop_error(instance);
     if (!failed(result)) value_release(result);
+    if (interp->exit_requested && !exiting) interrupted |= INTERRUPT_EXIT;
     if (interrupted) interp_interrupted |= interrupted;
     interp->exit_requested |= exiting;
     failure_restore(interp, failure);

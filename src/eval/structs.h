@@ -4,10 +4,15 @@
 
 #include "eval/code.h"
 
+// A function of an impl. `arguments` are what the impl says of the struct's type parameters, NULL
+// where it says nothing: it holds for values whose fields fit them.
 typedef struct MethodCode {
     const char *name;
     FunctionCode *function;
     const FunctionNode *node;
+    const Annotation **arguments;
+    size_t argument_count;
+    const Node *impl;
 } MethodCode;
 
 typedef struct FieldCode {
@@ -15,6 +20,7 @@ typedef struct FieldCode {
     const char *what;     // "field x of Point"
     const Code *fallback; // NULL: must be given
     bool learnable;
+    int parameter; // the type parameter that is the field's type, or its dtype; -1: none
 } FieldCode;
 
 typedef struct StructCode {
@@ -23,14 +29,26 @@ typedef struct StructCode {
     int fallback_slots;  // of the frame that defaults are evaluated in
     MethodCode *methods; // arena, grown by each impl
     size_t method_count, method_capacity;
+    bool specialised; // an impl does not hold for every value
     const FunctionCode *drop;
 } StructCode;
 
 // The type of a struct's binding, made when first asked for; lower_types_define fills it.
 StructCode *struct_of_binding(Lowering *lowering, Binding *binding);
-const FunctionCode *struct_find_method(const StructType *type, const char *name);
+// Declares the functions of an impl.
+void struct_add_impl(Lowering *lowering, const Node *impl);
+// Whether any impl has a function of that name.
+bool struct_has_method(const StructType *type, const char *name);
+// The method of that name whose impl fits the instance most closely. NULL: there is none; unclear:
+// none fits, or two fit equally.
+const FunctionCode *struct_find_method(const Instance *instance, const char *name, bool *unclear);
+// A function of the type itself; `path`, which may be NULL, says its types: Box<int>::new. NULL and
+// unclear as above.
+const FunctionCode *struct_find_function(const StructType *type, const char *name, const Node *path,
+                                         bool *unclear);
 // Converts a value (taken) as the field's annotation says.
 Value struct_convert_field(const StructType *type, int field, Value value);
+bool struct_field_learns(const StructType *type, int field); // declared as learnable
 // "Point has no field `z`", with the nearest; returns VALUE_FAIL.
 Value struct_fail_field(const StructType *type, const char *name);
 // Runs an instance's drop; its errors are shown on standard error.

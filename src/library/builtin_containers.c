@@ -180,7 +180,7 @@ Value builtin_push(BuiltinCall *call) {
     List *list;
     TRY_VALUE(list_to_change(call, &list));
     list_push(list, value_retain(call->arguments[1]));
-    return value_none();
+    return value_retain(call->arguments[0]);
 }
 
 Value builtin_extend(BuiltinCall *call) {
@@ -192,7 +192,7 @@ Value builtin_extend(BuiltinCall *call) {
     for (size_t i = 0; i < items.as.list->count; i++)
         list_push(list, value_retain(items.as.list->items[i]));
     value_release(items);
-    return value_none();
+    return value_retain(call->arguments[0]);
 }
 
 Value builtin_pop(BuiltinCall *call) {
@@ -211,7 +211,7 @@ Value builtin_insert(BuiltinCall *call) {
     Value x = call->arguments[0], item = call->arguments[2];
     if (x.kind == VALUE_DICT) {
         TRY_VALUE(set_entry(x.as.dict, call->arguments[1], item));
-        return value_none();
+        return value_retain(x);
     }
     List *list;
     int64_t index;
@@ -225,7 +225,7 @@ Value builtin_insert(BuiltinCall *call) {
         return value_fail();
     }
     list_insert(list, (size_t)index, value_retain(item));
-    return value_none();
+    return value_retain(x);
 }
 
 static Value remove_entry(Dict *dict, Value index) {
@@ -339,4 +339,52 @@ Value builtin_values(BuiltinCall *call) {
         list_push(list.as.list, value_retain(item));
     }
     return list;
+}
+
+// --- dictionaries, copies
+
+Value builtin_dict_items(BuiltinCall *call) {
+    const Dict *dict = call->arguments[0].as.dict;
+    Value list = value_list(dict_count(dict));
+    for (size_t i = 0; i < dict_count(dict); i++) {
+        Value key, item, pair = value_tuple(2);
+        dict_entry(dict, i, &key, &item);
+        list_push(pair.as.list, value_retain(key));
+        list_push(pair.as.list, value_retain(item));
+        list_push(list.as.list, pair);
+    }
+    return list;
+}
+
+static void put_entries(Dict *target, const Dict *from) {
+    for (size_t i = 0; i < dict_count(from); i++) {
+        Value key, item;
+        dict_entry(from, i, &key, &item);
+        dict_set(target, value_retain(key), value_retain(item));
+    }
+}
+
+Value builtin_dict_update(BuiltinCall *call) {
+    put_entries(call->arguments[0].as.dict, call->arguments[1].as.dict);
+    return value_retain(call->arguments[0]);
+}
+
+Value builtin_dict_merge(BuiltinCall *call) {
+    Value merged = value_dict();
+    put_entries(merged.as.dict, call->arguments[0].as.dict);
+    put_entries(merged.as.dict, call->arguments[1].as.dict);
+    return merged;
+}
+
+Value builtin_copy(BuiltinCall *call) {
+    Value x = call->arguments[0];
+    if (x.kind == VALUE_LIST) return value_to_items(x, "copy: x");
+    if (x.kind == VALUE_STRUCT || x.kind == VALUE_HANDLE) {
+        fail_kind("copy: x", "a list or a dictionary", x);
+        return value_fail();
+    }
+    if (x.kind != VALUE_DICT) return value_retain(x); // nothing can change it
+    Value copied = value_dict();
+    put_entries(copied.as.dict, x.as.dict);
+    return copied;
 }

@@ -187,3 +187,34 @@ Value builtin_factorial(BuiltinCall *call) {
     }
     return value_int(product);
 }
+
+// --- the largest and smallest of several
+
+// The first nan, else the first that none comes before in the order times `sign`.
+static Value pick(const BuiltinCall *call, int sign) {
+    Value best = call->arguments[0];
+    for (size_t i = 0; i <= call->rest_count; i++) {
+        Value item = i ? call->rest[i - 1] : call->arguments[1], left = best, right = item;
+        int order;
+        TRY_VALUE(value_read_number(&left));
+        TRY_VALUE(value_read_number(&right));
+        if (left.kind == VALUE_FLOAT && isnan(left.as.number)) break;
+        bool is_nan = right.kind == VALUE_FLOAT && isnan(right.as.number);
+        TRY_VALUE(value_compare(right, left, &order));
+        if (is_nan || order * sign > 0) best = item;
+    }
+    return value_retain(best);
+}
+
+Value builtin_max_number(BuiltinCall *call) {
+    return pick(call, 1);
+}
+Value builtin_max_string(BuiltinCall *call) {
+    return pick(call, 1);
+}
+Value builtin_min_number(BuiltinCall *call) {
+    return pick(call, -1);
+}
+Value builtin_min_string(BuiltinCall *call) {
+    return pick(call, -1);
+}

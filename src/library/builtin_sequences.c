@@ -187,6 +187,15 @@ static Value sort_by_keys(const List *items, const List *keys, bool reverse) {
     return result;
 }
 
+// A new list of the elements in order.
+static Value sort_items(Interp *interp, Value items, Value key, bool reverse) {
+    Value keys = key.kind == VALUE_ABSENT ? value_retain(items) : map_items(interp, key, items);
+    Value result =
+        keys.kind == VALUE_FAIL ? keys : sort_by_keys(items.as.list, keys.as.list, reverse);
+    value_release(keys);
+    return result;
+}
+
 Value builtin_sorted(BuiltinCall *call) {
     Value x = call->arguments[0], key = call->arguments[1];
     bool reverse = call->arguments[2].as.boolean;
@@ -197,13 +206,42 @@ Value builtin_sorted(BuiltinCall *call) {
     }
     Value items = value_to_items(x, "sorted: x");
     if (items.kind == VALUE_FAIL) return items;
-    Value keys =
-        key.kind == VALUE_ABSENT ? value_retain(items) : map_items(call->interp, key, items);
-    Value result =
-        keys.kind == VALUE_FAIL ? keys : sort_by_keys(items.as.list, keys.as.list, reverse);
-    value_release(keys);
+    Value result = sort_items(call->interp, items, key, reverse);
     value_release(items);
     return result;
+}
+
+// The elements are sorted apart and put back at the end: a key function that changes the list, or a
+// failure, leaves it whole.
+Value builtin_list_sort(BuiltinCall *call) {
+    Value items = value_to_items(call->arguments[0], "sort: x");
+    Value sorted =
+        sort_items(call->interp, items, call->arguments[1], call->arguments[2].as.boolean);
+    value_release(items);
+    if (sorted.kind == VALUE_FAIL) return sorted;
+    List *list = call->arguments[0].as.list, *made = sorted.as.list;
+    List before = *list;
+    list->items = made->items;
+    list->count = made->count;
+    list->capacity = made->capacity;
+    made->items = before.items;
+    made->count = before.count;
+    made->capacity = before.capacity;
+    value_release(sorted);
+    return value_retain(call->arguments[0]);
+}
+
+static void reverse_in_place(List *list) {
+    for (size_t i = 0; i < list->count / 2; i++) {
+        Value swap = list->items[i];
+        list->items[i] = list->items[list->count - 1 - i];
+        list->items[list->count - 1 - i] = swap;
+    }
+}
+
+Value builtin_list_reverse(BuiltinCall *call) {
+    reverse_in_place(call->arguments[0].as.list);
+    return value_retain(call->arguments[0]);
 }
 
 static Value reversed_text(const List *characters) {
@@ -232,10 +270,6 @@ Value builtin_reversed(BuiltinCall *call) {
         value_release(items);
         return text;
     }
-    for (size_t i = 0; i < list->count / 2; i++) {
-        Value swap = list->items[i];
-        list->items[i] = list->items[list->count - 1 - i];
-        list->items[list->count - 1 - i] = swap;
-    }
+    reverse_in_place(list);
     return items;
 }

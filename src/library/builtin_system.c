@@ -28,6 +28,10 @@ Value builtin_args(BuiltinCall *call) {
     return list;
 }
 
+Value builtin_script_path(BuiltinCall *call) {
+    return value_cstring(interp_script_path(call->interp));
+}
+
 Value builtin_exit(BuiltinCall *call) {
     int64_t code = call->arguments[0].as.integer;
     if (code >= 0 && code <= 255) return interp_request_exit(call->interp, (int)code);

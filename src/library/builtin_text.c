@@ -157,3 +157,22 @@ Value builtin_string_substring(BuiltinCall *call) {
         stop = clamp_bound(call->arguments[2].as.integer, length);
     return string_slice(text, start, stop > start ? stop - start : 0);
 }
+
+Value builtin_chr(BuiltinCall *call) {
+    char bytes[4];
+    int64_t n = call->arguments[0].as.integer;
+    if (n >= 0 && n <= 0x10FFFF && (n < 0xD800 || n > 0xDFFF))
+        return value_string(bytes, utf8_encode((uint32_t)n, bytes));
+    fail(STATUS_VALUE, "chr: %lld is not the code point of a character", (long long)n);
+    return value_fail();
+}
+
+Value builtin_ord(BuiltinCall *call) {
+    const String *text = string_of(call, 0);
+    uint32_t codepoint;
+    size_t size = utf8_decode(text->bytes, text->length, &codepoint);
+    if (size > 0 && size == text->length) return value_int(codepoint);
+    fail(STATUS_VALUE, "ord takes a string of one character, but this has %lld",
+         (long long)string_length(text));
+    return value_fail();
+}

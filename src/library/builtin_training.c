@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "eval/code.h"
+#include "eval/parameter.h"
 #include "learn/learn.h"
 #include "tensor/create.h"
 #include "tensor/gradient/tape.h"
@@ -81,6 +82,19 @@ static Status give_updated(Value given, Tensor *updated, Value *out) {
     tensor_release(updated);
     if (status == STATUS_OK) *out = value_retain(given);
     return status;
+}
+
+Value builtin_set_values(BuiltinCall *call) {
+    Value p = call->arguments[0];
+    Tensor *values;
+    if (!value_is_parameter(p)) {
+        fail_kind("set_values: p", "a parameter", p);
+        return value_fail();
+    }
+    TRY_VALUE(value_to_tensor(call->arguments[1], "set_values: values", &values));
+    Status status = tape_parameter_assign(p.as.tensor, values);
+    tensor_release(values);
+    return status == STATUS_OK ? value_retain(p) : value_fail();
 }
 
 // x * a + y * b

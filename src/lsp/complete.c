@@ -55,6 +55,10 @@ static void add_builtins(Items *items) {
         if (name[0] != '_' && !strpbrk(name, ".:"))
             add_item(items, name, ITEM_FUNCTION, row->signature_text);
     }
+    size_t count;
+    const Constant *constants = catalog_constants(&count);
+    for (size_t i = 0; i < count; i++)
+        add_item(items, constants[i].name, ITEM_VARIABLE, constants[i].doc);
     for (int i = 0; i < DTYPE_COUNT; i++)
         add_item(items, dtype_name((DType)i), ITEM_TYPE, "a dtype");
 }
@@ -89,7 +93,8 @@ static void add_binding(Items *items, const Binding *binding) {
 
 // Everything that is declared, but locals only above the place.
 static bool is_visible(const Analysis *analysis, const Binding *binding, SourcePos at) {
-    if (!binding || binding->kind == BINDING_BUILTIN || binding->kind == BINDING_DTYPE)
+    if (!binding || binding->kind == BINDING_BUILTIN || binding->kind == BINDING_DTYPE ||
+        binding->kind == BINDING_CONSTANT)
         return false;
     bool local = binding->kind == BINDING_LOCAL || binding->kind == BINDING_DIMENSION;
     bool here = analysis_has(analysis, binding->word.span.begin);

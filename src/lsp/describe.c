@@ -172,6 +172,9 @@ static void append_binding(Text *out, const Binding *binding) {
         text_format(out, "```tl\n%s\n```\na dimension", binding->word.text);
         return;
     case BINDING_DTYPE: text_format(out, "```tl\n%s\n```\na dtype", binding->word.text); return;
+    case BINDING_CONSTANT:
+        text_format(out, "```tl\n%s\n```\n%s", binding->word.text, binding->constant->doc);
+        return;
     default: append_variable(out, binding); return;
     }
 }

@@ -8,7 +8,8 @@
 static bool declared_somewhere(const Occurrence *occurrence) {
     return occurrence && occurrence->binding && occurrence->binding->word.span.begin &&
            occurrence->binding->kind != BINDING_BUILTIN &&
-           occurrence->binding->kind != BINDING_DTYPE;
+           occurrence->binding->kind != BINDING_DTYPE &&
+           occurrence->binding->kind != BINDING_CONSTANT;
 }
 
 // A member's own name says which it is: every struct's field or method of that name may be meant.

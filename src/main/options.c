@@ -110,4 +110,5 @@ void command_line_read(CommandLine *line, const Command *command, int count, cha
     if (index < count && strcmp(arguments[index], "--") == 0) index++;
     line->interp.argument_count = count - index;
     line->interp.arguments = arguments + index;
+    line->interp.script = line->file;
 }

@@ -104,7 +104,8 @@ static void run_and_clear(void *context) {
     else
         sections_run(run->line, run->interp, run->program, run->tally);
     run->outcome = run_outcome(run->interp, status);
-    interp_free(run->interp);
+    int ended = interp_free(run->interp, run->outcome);
+    if (!signal_received) run->outcome = ended;
 }
 
 int program_run(const CommandLine *line, Program *program, Tally *tally) {
@@ -112,7 +113,7 @@ int program_run(const CommandLine *line, Program *program, Tally *tally) {
         .line = line, .interp = interp_new(&line->interp), .program = program, .tally = tally};
     if (interp_enter(run.interp, run_and_clear, &run) != STATUS_OK) {
         run.outcome = report_current_error();
-        interp_free(run.interp);
+        (void)interp_free(run.interp, run.outcome);
     }
     program_free(program);
     return run.outcome;

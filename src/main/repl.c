@@ -13,8 +13,8 @@ int command_repl(const Command *command, int count, char **arguments) {
     if (program_begin() != STATUS_OK) return report_current_error();
     Interp *interp = interp_new(&line.interp);
     int ended_by = repl_run(interp), status = EXIT_SUCCESS_STATUS;
-    if (!interp_exit_requested(interp, &status)) status = EXIT_SUCCESS_STATUS;
+    (void)interp_exit_requested(interp, &status);
+    status = interp_free(interp, status);
     if (ended_by) status = EXIT_SIGNAL + ended_by;
-    interp_free(interp);
     return program_end(status);
 }

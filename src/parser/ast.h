@@ -235,6 +235,7 @@ struct Node {
             Binding *binding;
             Candidate *otherwise;
             TypeNode *awaits;
+            bool parameter; // of what is assigned: declared as learnable
         } name;
         NodeList list; // LIST, TUPLE
         struct {
@@ -399,7 +400,8 @@ struct Node {
             Node **functions;
             size_t function_count;
             Binding *binding;
-        } impl; // trait "Drop" or NULL
+            Node *previous; // filled by check: the impl of the same struct before this one
+        } impl;             // trait "Drop" or NULL
         struct {
             Word path;
             Word alias;

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "shape/rules.h"
-#include "tensor/gradient/gradient.h"
+#include "tensor/gradient/tape_node.h"
 #include "tensor/index_plan.h"
 #include "tensor/map.h"
 #include "tensor/view.h"
@@ -430,4 +430,17 @@ Status index_set(Tensor **target, const IndexItem *items, int count, OpInput val
     else
         release_items(&kept);
     return tape_end(&record, set_plain(target, items, count, value, unique), target);
+}
+
+Status index_set_parameter(Tensor *parameter, const IndexItem *items, int count, OpInput value) {
+    if (dtype_is_quant(parameter->view.dtype)) return op_fail_quantised("assignment", parameter);
+    // A view of the numbers as they were, for a value that is the parameter itself.
+    Tensor *before = value.tensor == parameter ? tape_alias(parameter) : NULL;
+    if (before) value.tensor = before;
+    bool enabled = tape_set_enabled(false);
+    Status status = tape_parameter_unshare(parameter);
+    if (status == STATUS_OK) status = set_items(parameter, items, count, &value);
+    tape_set_enabled(enabled);
+    tensor_release(before);
+    return status;
 }

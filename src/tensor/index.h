@@ -32,6 +32,9 @@ Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) MUS
 // tensor that anybody will read: then it is changed in place if nothing else shares its buffer;
 // otherwise *target is replaced by a changed copy and the old reference released. The value
 // broadcasts and is converted to the target's dtype.
+// Writes into a parameter, which stays itself; never recorded.
+Status index_set_parameter(Tensor *parameter, const IndexItem *items, int count,
+                           OpInput value) MUST_USE;
 Status index_set(Tensor **target, const IndexItem *items, int count, OpInput value,
                  bool unique) MUST_USE;
 

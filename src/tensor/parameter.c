@@ -109,9 +109,11 @@ Status tape_parameter_assign(Tensor *parameter, Tensor *value) {
     Shape have = tensor_shape(value), need = tensor_shape(parameter);
     bool same = have.rank == need.rank;
     for (int i = 0; same && i < have.rank; i++) same = have.dims[i] == need.dims[i];
-    if (!same)
-        return fail(STATUS_SHAPE, "a parameter is %s and cannot become %s",
-                    tensor_type_name(parameter).text, tensor_type_name(value).text);
+    if (!same) {
+        (void)fail(STATUS_SHAPE, "a parameter is %s and cannot become %s",
+                   tensor_type_name(parameter).text, tensor_type_name(value).text);
+        return fail_help("learnable(...) makes a new parameter of another shape");
+    }
     bool enabled = tape_set_enabled(false);
     Tensor *contents = NULL;
     Status status = as_contents(parameter, value, &contents);
@@ -120,6 +122,11 @@ Status tape_parameter_assign(Tensor *parameter, Tensor *value) {
     exchange_contents(parameter, contents);
     tensor_release(contents);
     return STATUS_OK;
+}
+
+// The parameter itself holds its leaf once, every node that reads it once more.
+bool tape_parameter_held(const Tensor *parameter) {
+    return leaf_of(parameter)->counted.refs > 1;
 }
 
 static Status sum_of_squares(Tensor *gradient, double *sum) {

@@ -185,13 +185,15 @@ static DType accumulator_dtype(const Tensor *x) {
 
 Status op_run_var(const OpCall *call, Tensor **results) {
     Tensor *x = call->inputs[0].tensor;
-    KernelOptions options = {.op = REDUCE_VAR, .scalars = {(double)ATTRIBUTE_OR(call, ddof, 0)}};
+    KernelOptions options = {.op = REDUCE_VAR,
+                             .scalars = {(double)ATTRIBUTE_OR(call, correction, 0)}};
     return reduce_as(call, x, options, dtype_floating(tensor_dtype(x)), results);
 }
 
 Status op_run_std(const OpCall *call, Tensor **results) {
     Tensor *x = call->inputs[0].tensor;
-    KernelOptions options = {.op = REDUCE_VAR, .scalars = {(double)ATTRIBUTE_OR(call, ddof, 0)}};
+    KernelOptions options = {.op = REDUCE_VAR,
+                             .scalars = {(double)ATTRIBUTE_OR(call, correction, 0)}};
     SCOPED_TENSOR(variance);
     SCOPED_TENSOR(deviation);
     TRY(reduce_as(call, x, options, accumulator_dtype(x), &variance));

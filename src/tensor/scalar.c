@@ -1,6 +1,7 @@
 // Elementwise operations whose operands are all plain numbers: computed on the host as the
 // language's int, float and bool, where ints trap instead of wrapping.
 #include <inttypes.h>
+#include <math.h>
 
 #include "tensor/op.h"
 #include "tensor/scalar.h"
@@ -37,6 +38,38 @@ static ScalarTypes scalar_types(const OpCall *call) {
     case MAP_RULE_WHERE: return (ScalarTypes){kind == DTYPE_FLOAT64, kind};
     default: return (ScalarTypes){kind == DTYPE_FLOAT64, number};
     }
+}
+
+static int order_int_float(int64_t i, double f) {
+    if (f >= 0x1p63) return -1;
+    if (f < -0x1p63) return 1;
+    int64_t whole = (int64_t)f;
+    if (i != whole) return i < whole ? -1 : 1;
+    double rest = f - (double)whole;
+    return rest > 0 ? -1 : rest < 0;
+}
+
+bool scalar_order(Scalar x, Scalar y, int *out) {
+    bool x_float = x.dtype == DTYPE_FLOAT64, y_float = y.dtype == DTYPE_FLOAT64;
+    if ((x_float && isnan(x.as.f)) || (y_float && isnan(y.as.f))) return false;
+    if (x_float && y_float)
+        *out = x.as.f < y.as.f ? -1 : x.as.f > y.as.f;
+    else if (x_float)
+        *out = -order_int_float(y.as.i, x.as.f);
+    else if (y_float)
+        *out = order_int_float(x.as.i, y.as.f);
+    else
+        *out = x.as.i < y.as.i ? -1 : x.as.i > y.as.i;
+    return true;
+}
+
+// By exact values: what orders the two is compared with 0.
+static Scalar compare(const OpCall *call) {
+    int order = 0;
+    bool ordered = scalar_order(call->inputs[0].scalar, call->inputs[1].scalar, &order);
+    bool holds = call->op->map == MAP_NE;
+    if (ordered) holds = scalar_integer_formulas[call->op->map](order, 0, 0) != 0;
+    return (Scalar){.dtype = DTYPE_BOOL, .as.i = holds};
 }
 
 static bool divides(MapOp map) {
@@ -80,6 +113,10 @@ Status op_apply_scalars(const OpCall *call, Scalar *out) {
     // The opposite of a bool is the other one, not the complement of its bits.
     if (op->map == MAP_BIT_NOT && types.result == DTYPE_BOOL) {
         *out = (Scalar){.dtype = DTYPE_BOOL, .as.i = call->inputs[0].scalar.as.i == 0};
+        return STATUS_OK;
+    }
+    if (op->rule == MAP_RULE_COMPARE && call->n_inputs == 2) {
+        *out = compare(call);
         return STATUS_OK;
     }
     if (!types.in_floats) return apply_integers(call, types.result, out);

@@ -19,6 +19,10 @@ static inline int64_t scalar_integer(Scalar scalar) {
     return scalar.dtype == DTYPE_FLOAT64 ? integer_from_double(scalar.as.f) : scalar.as.i;
 }
 
+// How two plain numbers compare by their exact values: an int beyond 2^53 is not rounded to be
+// compared with a float. False: one is nan, which has no order.
+bool scalar_order(Scalar x, Scalar y, int *out);
+
 // The formulas of maps.def on the host; NULL where a formula is not for that type.
 typedef double (*FloatFormula)(double x, double y, double z);
 typedef __int128 WideInteger;

@@ -59,6 +59,8 @@ Value interp_call(Interp *interp, Value function, const Value *arguments, size_t
 Value interp_request_exit(Interp *interp, int status);
 // What args() gives: the words after the script's name.
 char *const *interp_script_arguments(const Interp *interp, int *count);
+// What script_path() gives; never NULL.
+const char *interp_script_path(const Interp *interp);
 // Calls a builtin row with borrowed positional arguments (ops included).
 Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments, size_t count);
 

@@ -280,9 +280,9 @@ static Status collect_numbers(Numbers *numbers, Value value, int depth, const ch
     }
 }
 
-static Status numbers_to_tensor(const Numbers *numbers, Tensor **out) {
+static Status numbers_to_tensor(const Numbers *numbers, DType floats, Tensor **out) {
     if (numbers->any_float)
-        return tensor_from_floats(numbers->floats, &numbers->shape, DTYPE_FLOAT32, out);
+        return tensor_from_floats(numbers->floats, &numbers->shape, floats, out);
     bool bools = numbers->any_bool && !numbers->any_int;
     // A list without numbers says nothing of its kind: float32, the default of creating functions.
     if (numbers->count == 0)
@@ -332,7 +332,8 @@ Status value_stack(Value value, const char *what, Tensor **out) {
     return status;
 }
 
-Status value_to_tensor(Value value, const char *what, Tensor **out) {
+// `floats`: the dtype of a list in which a float stands.
+static Status to_tensor(Value value, const char *what, DType floats, Tensor **out) {
     if (value.kind == VALUE_TENSOR) {
         *out = tensor_retain(value.as.tensor);
         return STATUS_OK;
@@ -342,10 +343,18 @@ Status value_to_tensor(Value value, const char *what, Tensor **out) {
     if (status == STATUS_OK && value_needs_gradient(value))
         status = value_stack(value, what, out);
     else if (status == STATUS_OK)
-        status = numbers_to_tensor(&numbers, out);
+        status = numbers_to_tensor(&numbers, floats, out);
     free(numbers.floats);
     free(numbers.integers);
     return status;
+}
+
+Status value_to_tensor(Value value, const char *what, Tensor **out) {
+    return to_tensor(value, what, DTYPE_FLOAT32, out);
+}
+
+Status value_to_wide_tensor(Value value, const char *what, Tensor **out) {
+    return to_tensor(value, what, DTYPE_FLOAT64, out);
 }
 
 // "zeros: shape[1] must be a whole number, but it is 2.5"

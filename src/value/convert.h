@@ -13,6 +13,8 @@ Status value_to_scalar(Value value, const char *what, Scalar *out) MUST_USE;
 Value value_from_scalar(Scalar scalar);
 // Whether gradients flow through a value: a tensor, or a list that holds one.
 bool value_needs_gradient(Value value);
+// As value_to_tensor, but plain floats become float64: nothing is rounded.
+Status value_to_wide_tensor(Value value, const char *what, Tensor **out) MUST_USE;
 // A list of numbers and tensors of one shape as a float32 tensor, joined by operations so that
 // gradients flow on; nested literals count as lists.
 Status value_stack(Value value, const char *what, Tensor **out) MUST_USE;
@@ -36,6 +38,8 @@ Status value_length(Value value, int64_t *out) MUST_USE;
 Status value_to_key(Value value, Value *out) MUST_USE;
 // "x must be a list, but it is 5": records it and returns `code`.
 Status fail_kind(const char *what, const char *wanted, Value value);
+// How two plain numbers (int, float, bool) compare by their exact values; false: one is nan.
+bool value_order_numbers(Value a, Value b, int *out);
 // The total order that sorted, min and max use: numbers, strings, and lists of them. `out` < 0, 0,
 // > 0.
 Status value_compare(Value a, Value b, int *out) MUST_USE;

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "tensor/scalar.h"
 #include "tensor/view.h"
 #include "value/convert.h"
 #include "value/format.h"
@@ -132,22 +133,13 @@ static Status tensors_equal(Tensor *a, Tensor *b, bool *out) {
     return status;
 }
 
-// Exact: a double is compared with an int without rounding the int.
-static int compare_int_float(int64_t i, double f) {
-    if (f >= 0x1p63) return -1;
-    if (f < -0x1p63) return 1;
-    int64_t whole = (int64_t)f;
-    if (i != whole) return i < whole ? -1 : 1;
-    double rest = f - (double)whole;
-    return rest > 0 ? -1 : rest < 0;
+static Scalar plain_scalar(Value value) {
+    if (value.kind == VALUE_FLOAT) return (Scalar){.dtype = DTYPE_FLOAT64, .as.f = value.as.number};
+    return (Scalar){.dtype = DTYPE_INT64, .as.i = value.as.integer};
 }
 
-static bool numbers_equal(Value a, Value b) {
-    if (a.kind == VALUE_INT && b.kind == VALUE_INT) return a.as.integer == b.as.integer;
-    if (a.kind == VALUE_FLOAT && b.kind == VALUE_FLOAT) return a.as.number == b.as.number;
-    double f = a.kind == VALUE_FLOAT ? a.as.number : b.as.number;
-    int64_t i = a.kind == VALUE_INT ? a.as.integer : b.as.integer;
-    return !isnan(f) && compare_int_float(i, f) == 0;
+bool value_order_numbers(Value a, Value b, int *out) {
+    return scalar_order(plain_scalar(a), plain_scalar(b), out);
 }
 
 static Status equal_nested(Value a, Value b, int depth, bool *out);
@@ -219,7 +211,8 @@ static Status equal_nested(Value a, Value b, int depth, bool *out) {
     bool numbers = (a.kind == VALUE_INT || a.kind == VALUE_FLOAT) &&
                    (b.kind == VALUE_INT || b.kind == VALUE_FLOAT);
     if (numbers) {
-        *out = numbers_equal(a, b);
+        int order;
+        *out = value_order_numbers(a, b, &order) && order == 0;
         return STATUS_OK;
     }
     *out = false;
@@ -253,14 +246,11 @@ static Status compare_lists(const List *a, const List *b, int depth, int *out) {
 
 // NaN stands after every number, so that sorting has one answer.
 static int compare_numbers(Value a, Value b) {
+    int order;
+    if (value_order_numbers(a, b, &order)) return order;
     bool a_nan = a.kind == VALUE_FLOAT && isnan(a.as.number);
     bool b_nan = b.kind == VALUE_FLOAT && isnan(b.as.number);
-    if (a_nan || b_nan) return a_nan - b_nan;
-    if (a.kind == VALUE_INT && b.kind == VALUE_INT)
-        return a.as.integer < b.as.integer ? -1 : a.as.integer > b.as.integer;
-    if (a.kind == VALUE_INT) return compare_int_float(a.as.integer, b.as.number);
-    if (b.kind == VALUE_INT) return -compare_int_float(b.as.integer, a.as.number);
-    return a.as.number < b.as.number ? -1 : a.as.number > b.as.number;
+    return a_nan - b_nan;
 }
 
 static Status compare_nested(Value a, Value b, int depth, int *out) {

@@ -162,7 +162,10 @@ static void test_every_name_is_listed(void **state) {
     const char *names[4096];
     size_t count = catalog_names(names, 4096);
     assert_true(count > 100 && count < 4096);
-    for (size_t i = 0; i < count; i++) assert_non_null(catalog_find(names[i], strlen(names[i])));
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]);
+        assert_true(catalog_find(names[i], length) || catalog_constant(names[i], length));
+    }
     assert_int_equal(catalog_names(NULL, 0), count);
 }
 

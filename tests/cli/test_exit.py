@@ -36,6 +36,20 @@ class Exits(unittest.TestCase):
     def test_failed_assert(self):
         self.ends("let x = ones([10])\nassert(sum(x) == 11, \"no\")", 1)
 
+    def test_exit_in_a_drop(self):
+        resource = ("struct R { n: int }\nimpl Drop for R { fn drop(self) { let y = ones([5])\n"
+                    " print(\"drop\", self.n)\n if self.n == 5 { exit(5) } } }\n")
+        result = self.ends(resource + "fn f() { let r = R { n: 5 }\n 1 }\nprint(f())\nprint(\"on\")", 5)
+        self.assertEqual(result.out, "drop 5\n")
+        result = self.ends(resource + "main { let other = R { n: 1 }\n for i in 4..9 { let r = R { n: i } }\n"
+                           " try { print(\"on\") } catch e { print(\"caught\") } }", 5)
+        self.assertEqual(result.out, "drop 4\ndrop 5\ndrop 1\n")
+        # Variables of the top level go when everything else is done.
+        result = self.ends(resource + "let r = R { n: 5 }\nprint(\"on\")", 5)
+        self.assertEqual(result.out, "on\ndrop 5\n")
+        self.ends(resource + "let r = R { n: 5 }\nerror(\"no\")", 5)
+        self.ends(resource + "fn f() { let r = R { n: 5 }\n error(\"no\") }\nf()", 5)
+
     def test_exit_status(self):
         self.ends("let x = ones([10])\nfn f() { let y = ones([5])\n exit(7) }\nf()", 7)
 

@@ -17,17 +17,19 @@ static void test_lists_change_in_place(void **state) {
     Value list = numbers(1, 2, 3);
     expect_text(CALL("list.append", value_retain(list), S("x")), "[1, 2, 3, \"x\"]");
     expect_text(CALL("append", value_retain(list), value_int(9)), "[1, 2, 3, \"x\", 9]");
-    expect_text(CALL("push", value_retain(list), value_float(4)), "none");
+    expect_text(CALL("push", value_retain(list), value_float(4)), "[1, 2, 3, \"x\", 4.0]");
     expect_text(CALL("pop", value_retain(list)), "4.0");
     expect_text(CALL("pop", value_retain(list), value_int(0)), "1");
-    expect_text(CALL("insert", value_retain(list), value_int(-1), value_none()), "none");
-    expect_text(CALL("insert", value_retain(list), value_int(4), value_int(7)), "none");
+    expect_text(CALL("insert", value_retain(list), value_int(-1), value_none()),
+                "[2, 3, none, \"x\"]");
+    expect_text(CALL("insert", value_retain(list), value_int(4), value_int(7)),
+                "[2, 3, none, \"x\", 7]");
     expect_text(value_retain(list), "[2, 3, none, \"x\", 7]");
     expect_text(CALL("remove", value_retain(list), value_int(2)), "none");
     expect_text(CALL("set", value_retain(list), value_int(-1), value_int(8)), "none");
-    expect_text(CALL("extend", value_retain(list), value_range(0, 2, 1)), "none");
+    expect_text(CALL("extend", value_retain(list), value_range(0, 2, 1)), "[2, 3, \"x\", 8, 0, 1]");
     expect_text(value_retain(list), "[2, 3, \"x\", 8, 0, 1]");
-    expect_text(CALL("extend", value_retain(list), value_retain(list)), "none");
+    value_release(CALL("extend", value_retain(list), value_retain(list)));
     expect_text(CALL("len", value_retain(list)), "12");
     expect_text(CALL("clear", value_retain(list)), "none");
     expect_text(CALL("is_empty", value_retain(list)), "true");
@@ -63,7 +65,8 @@ static void test_dictionaries(void **state) {
     (void)state;
     Value dict = value_dict();
     expect_text(CALL("set", value_retain(dict), S("b"), value_int(1)), "none");
-    expect_text(CALL("insert", value_retain(dict), value_float(2), value_int(3)), "none");
+    expect_text(CALL("insert", value_retain(dict), value_float(2), value_int(3)),
+                "{\"b\": 1, 2: 3}");
     expect_text(CALL("keys", value_retain(dict)), "[\"b\", 2]");
     expect_text(CALL("values", value_retain(dict)), "[1, 3]");
     expect_text(CALL("contains", value_retain(dict), value_int(2)), "true");

@@ -120,10 +120,11 @@ static void dim_0(OpAttributes *a) {
     a->k = 2;
 }
 static void dim_last(OpAttributes *a) {
-    a->given = ATTRIBUTE_BIT(dim) | ATTRIBUTE_BIT(keepdim) | ATTRIBUTE_BIT(ddof) | ATTRIBUTE_BIT(k);
+    a->given =
+        ATTRIBUTE_BIT(dim) | ATTRIBUTE_BIT(keepdim) | ATTRIBUTE_BIT(correction) | ATTRIBUTE_BIT(k);
     a->dim = -1;
     a->keepdim = true;
-    a->ddof = 1;
+    a->correction = 1;
     a->k = 1;
 }
 static void dims_0_2(OpAttributes *a) {

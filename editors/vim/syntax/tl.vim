@@ -10,47 +10,48 @@ syntax keyword tlBuiltin arange argmax argmin args argsort asin assert assert_ab
 syntax keyword tlBuiltin astype atan atan2 attention attention_with_cache avg_pool2d backward
 syntax keyword tlBuiltin batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and
 syntax keyword tlBuiltin bit_not bit_or bit_xor bmm broadcast_to buffer_stats cat causal_mask
-syntax keyword tlBuiltin ceil chat cholesky chunk clamp cleanup clear clear_cache clip_grad_norm
+syntax keyword tlBuiltin ceil chat cholesky chr chunk clamp cleanup clear clear_cache clip_grad_norm
 syntax keyword tlBuiltin clock clone cndl_embedding cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor
 syntax keyword tlBuiltin cndl_load_safetensor cndl_rms_norm cndl_rope cndl_save_model_safetensor
 syntax keyword tlBuiltin cndl_save_safetensor cndl_softmax combine_masks complex_score compute_hits_at_k
 syntax keyword tlBuiltin compute_mean_rank compute_mrr compute_rank concat contains contiguous
-syntax keyword tlBuiltin conv1d conv2d cos cosh count count_nonzero cross_entropy cumprod cumsum
-syntax keyword tlBuiltin custom_grad det detach detokenize detokenize_incremental detokenize_single
-syntax keyword tlBuiltin device devices diag distmult_score div divmod dot dropout dtype eigh
-syntax keyword tlBuiltin einsum elu embedding empty ends_with enumerate env eprint eq erf error
-syntax keyword tlBuiltin exists exit exp expand expm1 extend eye factorial filter find find_all
-syntax keyword tlBuiltin flatten flip floor floor_div format from_array from_vec full fused_add_relu
-syntax keyword tlBuiltin fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu generate
-syntax keyword tlBuiltin get get_tensor get_weight grad gradcheck graph_attention group_norm
-syntax keyword tlBuiltin gt hardswish has_tensor help huber_loss index_of index_select input
-syntax keyword tlBuiltin insert int_to_tokenids inv is_empty isfinite isinf isnan join keys
-syntax keyword tlBuiltin kl_div layer_norm le leaky_relu len linear linspace lion list_dir
-syntax keyword tlBuiltin load load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
-syntax keyword tlBuiltin load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
-syntax keyword tlBuiltin log log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or
-syntax keyword tlBuiltin logsumexp lower lt mae_loss map margin_ranking_loss masked_fill masked_select
-syntax keyword tlBuiltin match_regex matmul max max_pool2d maximum mean median memory memory_report
-syntax keyword tlBuiltin meta min min_p minimum mish mod mse_loss mul multinomial ndim ne neg
-syntax keyword tlBuiltin new_tensor_buffer nll_loss nonzero norm normal normalize_features
-syntax keyword tlBuiltin numel one_hot ones ones_like outer pad padding_mask panic parse_json
-syntax keyword tlBuiltin permute plot pop positional_encoding pow precompute_rope_cos precompute_rope_sin
+syntax keyword tlBuiltin conv1d conv2d copy cos cosh count count_nonzero cross_entropy cumprod
+syntax keyword tlBuiltin cumsum custom_grad det detach detokenize detokenize_incremental detokenize_single
+syntax keyword tlBuiltin device devices diag distmult_score div divmod dot dropout dtype e
+syntax keyword tlBuiltin eigh einsum elu embedding empty ends_with enumerate env eprint eq
+syntax keyword tlBuiltin erf error exists exit exp expand expm1 extend eye factorial filter
+syntax keyword tlBuiltin find find_all flatten flip floor floor_div format from_array from_vec
+syntax keyword tlBuiltin full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
+syntax keyword tlBuiltin gather gcd ge gelu generate get get_tensor get_weight grad gradcheck
+syntax keyword tlBuiltin graph_attention group_norm gt hardswish has_tensor help huber_loss
+syntax keyword tlBuiltin index_of index_select inf input insert int_to_tokenids inv is_empty
+syntax keyword tlBuiltin isfinite isinf isnan join keys kl_div layer_norm le leaky_relu len
+syntax keyword tlBuiltin linear linspace lion list_dir load load_model load_model_f16 load_model_f32
+syntax keyword tlBuiltin load_tokenizer load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
+syntax keyword tlBuiltin load_weight_cache_gguf_f32 log log1p log2 log_sigmoid log_softmax
+syntax keyword tlBuiltin logical_and logical_not logical_or logsumexp lower lt mae_loss map
+syntax keyword tlBuiltin margin_ranking_loss masked_fill masked_select match_regex matmul max
+syntax keyword tlBuiltin max_pool2d maximum mean median memory memory_report meta min min_p
+syntax keyword tlBuiltin minimum mish mod mse_loss mul multinomial nan ndim ne neg new_tensor_buffer
+syntax keyword tlBuiltin nll_loss nonzero norm normal normalize_features numel one_hot ones
+syntax keyword tlBuiltin ones_like ord outer pad padding_mask panic parse_json permute pi plot
+syntax keyword tlBuiltin pop positional_encoding pow precompute_rope_cos precompute_rope_sin
 syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
 syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe print print_top_k prod push
 syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i rank read_csv
 syntax keyword tlBuiltin read_file read_lines reduce relational_aggregate relu rem remove repeat
 syntax keyword tlBuiltin repeat_kv repetition_penalty replace replace_regex reset_peak_memory
 syntax keyword tlBuiltin reshape reversed rms_norm rmsprop rng_state roll rope rotate_score
-syntax keyword tlBuiltin round rsqrt sample save save_model scatter scatter_add seed set set_lr
-syntax keyword tlBuiltin sgd sgd_step shape shift_left shift_right sigmoid sign silu sin sinh
-syntax keyword tlBuiltin sleep slice slice_last softmax softplus solve sort sorted split spmm
-syntax keyword tlBuiltin sqrt square squeeze stack starts_with std step stop_gradient string_length
-syntax keyword tlBuiltin string_substring sub sum svd swiglu synchronize take tan tanh temperature
-syntax keyword tlBuiltin temperature_sample tensors tile time to to_float to_int to_json to_list
-syntax keyword tlBuiltin tokenize top_k top_k_sample top_p top_p_sample topk trace transe_score
-syntax keyword tlBuiltin transpose tril trim triu trunc type typical_p uniform unique unsqueeze
-syntax keyword tlBuiltin upper values var where write_csv write_file zero_grad zeros zeros_like
-syntax keyword tlBuiltin zip
+syntax keyword tlBuiltin round rsqrt sample save save_model scatter scatter_add script_path
+syntax keyword tlBuiltin seed set set_lr set_values sgd sgd_step shape shift_left shift_right
+syntax keyword tlBuiltin sigmoid sign silu sin sinh sleep slice slice_last softmax softplus
+syntax keyword tlBuiltin solve sort sorted split spmm sqrt square squeeze stack starts_with
+syntax keyword tlBuiltin std step stop_gradient string_length string_substring sub sum svd
+syntax keyword tlBuiltin swiglu synchronize take tan tanh temperature temperature_sample tensors
+syntax keyword tlBuiltin tile time to to_float to_int to_json to_list tokenize top_k top_k_sample
+syntax keyword tlBuiltin top_p top_p_sample topk trace transe_score transpose tril trim triu
+syntax keyword tlBuiltin trunc type typical_p uniform unique unsqueeze upper values var where
+syntax keyword tlBuiltin write_csv write_file zero_grad zeros zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType any int float string str String Tensor list List tuple dict Dict function

@@ -197,6 +197,13 @@ static const Fact *call_unknown(Inference *in) {
     return &fact_any;
 }
 
+// The function of a struct; NULL where there is none, or a value's fields decide.
+static FunctionNode *only_function(const Binding *type, const char *name) {
+    bool several;
+    FunctionNode *function = impl_function(type, name, &several);
+    return several ? NULL : function;
+}
+
 static const Fact *call_value(Inference *in, const Fact *callee, Span span,
                               const InferArguments *arguments) {
     switch (callee->kind) {
@@ -207,7 +214,7 @@ static const Fact *call_value(Inference *in, const Fact *callee, Span span,
     case FACT_BUILTIN: return infer_call_builtin(in, callee->as.builtin, span, arguments);
     case FACT_TYPE: {
         const Binding *type = callee->as.structure.binding;
-        FunctionNode *made = infer_find_method(in, type, "new");
+        FunctionNode *made = only_function(type, "new");
         return made ? infer_call_function(in, made, function_title(in, made), span, arguments)
                     : call_unknown(in);
     }
@@ -242,7 +249,7 @@ static const Fact *call_path(Inference *in, const Node *node, InferArguments *ar
     Binding *binding = path->as.path.binding;
     const Word *name = &path->as.path.name, *type = &path->as.path.type;
     if (binding && binding->kind == BINDING_STRUCT) {
-        FunctionNode *function = infer_find_method(in, binding, name->text);
+        FunctionNode *function = only_function(binding, name->text);
         return function ? infer_call_function(in, function, function_title(in, function),
                                               node->span, arguments)
                         : call_unknown(in);
@@ -287,34 +294,13 @@ const Fact *infer_call(Inference *in, Node *node) {
 
 // --- methods
 
-static FunctionNode *find_in_program(const Program *program, const Binding *type,
-                                     const char *name) {
-    FunctionNode *found = NULL;
-    NodeList statements = program->top->as.block.statements;
-    for (size_t i = 0; i < statements.count; i++) {
-        const Node *node = statements.items[i];
-        if (node->kind != NODE_IMPL || node->as.impl.binding != type) continue;
-        for (size_t j = 0; j < node->as.impl.function_count; j++) {
-            FunctionNode *function = node->as.impl.functions[j]->as.function;
-            if (strcmp(function->name.text, name) == 0) found = function;
-        }
-    }
-    return found;
-}
-
-// The latest impl wins; those of the program come after those of what it imports.
-FunctionNode *infer_find_method(Inference *in, const Binding *type, const char *name) {
-    FunctionNode *found = find_in_program(in->program, type, name);
-    for (size_t i = in->program->imported.count; !found && i-- > 0;)
-        found = find_in_program(in->program->imported.items[i], type, name);
-    return found;
-}
-
 static const Fact *method_of_struct(Inference *in, Node *node, const Fact *receiver,
                                     const InferArguments *arguments) {
     const Binding *type = receiver->as.structure.binding;
-    FunctionNode *function = infer_find_method(in, type, node->as.method.name.text);
+    bool several;
+    FunctionNode *function = impl_function(type, node->as.method.name.text, &several);
     if (!function) return NULL;
+    if (several) return call_unknown(in);
     const char *title = what_of(in, "fn %s.%s", type->word.text, function->name.text);
     return infer_call_function(in, function, title, node->span, arguments);
 }

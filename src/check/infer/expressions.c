@@ -3,6 +3,13 @@
 
 #include "check/infer/infer.h"
 
+static const Fact *infer_float(Inference *in, double number) {
+    Fact *fact = fact_new(&in->arena, FACT_FLOAT);
+    fact->known = true;
+    fact->as.number = number;
+    return fact;
+}
+
 const Fact *infer_binding_value(Inference *in, Binding *binding) {
     Fact *fact;
     switch (binding->kind) {
@@ -25,6 +32,7 @@ const Fact *infer_binding_value(Inference *in, Binding *binding) {
         fact = fact_new(&in->arena, FACT_DTYPE);
         fact->as.dtype = (DType)binding->slot;
         return fact;
+    case BINDING_CONSTANT: return infer_float(in, binding->constant->number);
     default: return &fact_any;
     }
 }
@@ -34,13 +42,6 @@ static const Fact *infer_string(Inference *in, const Node *node) {
     fact->known = true;
     fact->as.string.bytes = node->as.string.bytes;
     fact->as.string.length = node->as.string.length;
-    return fact;
-}
-
-static const Fact *infer_float(Inference *in, double number) {
-    Fact *fact = fact_new(&in->arena, FACT_FLOAT);
-    fact->known = true;
-    fact->as.number = number;
     return fact;
 }
 

@@ -296,7 +296,7 @@ static const Fact *struct_field(Inference *in, const Node *node, const Operand *
         const TypeNode *declared = structure->as.structure.types[index];
         return annotation_refine(in, declared, &fact_any, "", node->span);
     }
-    if (infer_find_method(in, type, name->text)) return &fact_any;
+    if (impl_function(type, name->text, NULL)) return &fact_any;
     size_t count = structure->as.structure.field_count;
     const char **names = arena_allocate(&in->arena, (count + 1) * sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = structure->as.structure.fields[i].text;

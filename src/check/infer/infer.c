@@ -159,11 +159,6 @@ static void visit_function(void *context, FunctionNode *function) {
     if (named && !function->inferred && function->body) infer_function_apart(in, function);
 }
 
-static int compare_places(const void *x, const void *y) {
-    SourcePos a = ((const Diagnostic *)x)->span.begin, b = ((const Diagnostic *)y)->span.begin;
-    return a < b ? -1 : a > b;
-}
-
 void infer_program(Program *program, DiagnosticList *diagnostics, bool warnings) {
     Inference in = {.program = program, .warnings = warnings, .fuel = FUEL};
     Activation top = {0};
@@ -178,8 +173,6 @@ void infer_program(Program *program, DiagnosticList *diagnostics, bool warnings)
         walk_node(&walker, program->top);
     }
     infer_undo(&in, 0);
-    if (in.found.count)
-        qsort(in.found.items, in.found.count, sizeof *in.found.items, compare_places);
     for (size_t i = 0; i < in.found.count; i++)
         diagnostic_list_add(diagnostics, &in.found.items[i]);
     infer_free_found(&in);

@@ -134,8 +134,6 @@ const Fact *infer_struct_literal(Inference *in, Node *node);
 // A field of tensors: shape, rank, T; NULL when there is none of that name.
 const Fact *infer_property(Inference *in, const Fact *tensor, const char *name);
 const Fact *infer_binding_value(Inference *in, Binding *binding);
-// The function of an impl of the struct; NULL when there is none.
-FunctionNode *infer_find_method(Inference *in, const Binding *type, const char *name);
 int struct_field_index(const Binding *type, const Word *name);
 
 // --- calls

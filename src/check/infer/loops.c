@@ -137,17 +137,31 @@ static void loop_run(Inference *in, InferLoop *loop, bool some, bool endless) {
     VECTOR_FREE(&loop->exits);
 }
 
+// Two names: a number and an element, or the parts of a tuple, as the first element decides.
+static void name_elements(Inference *in, const Node *node, const Fact *items, const Fact **element,
+                          const Fact **index) {
+    bool list = items->kind == FACT_LIST || items->kind == FACT_TUPLE;
+    bool known = list && infer_members_known(in, items) && items->as.list.count > 0;
+    FactKind first = known ? items->as.list.items[0]->kind : FACT_ANY;
+    bool numbered = fact_is_array(items) || items->kind == FACT_RANGE ||
+                    items->kind == FACT_STRING || (first != FACT_ANY && first != FACT_TUPLE);
+    const Fact *pair = *element;
+    bool names = node->as.for_loop.pattern->kind != PATTERN_TUPLE;
+    bool apart =
+        !numbered && names && pair->kind == FACT_TUPLE && pair->known && pair->as.list.count == 2;
+    *index = numbered ? fact_kind(&in->arena, FACT_INT)
+             : apart  ? pair->as.list.items[0]
+                      : &fact_any;
+    if (!numbered) *element = apart ? pair->as.list.items[1] : &fact_any;
+}
+
 bool infer_elements(Inference *in, const Node *node, const Fact **element, const Fact **index) {
     bool some;
     Node *iterable = node->as.for_loop.iterable;
     const Fact *items = infer_expression(in, iterable);
     *element = infer_element(in, items, &some);
     *index = &fact_any;
-    if (node->as.for_loop.index) {
-        bool numbered = fact_is_array(items) || items->kind == FACT_RANGE;
-        if (numbered) *index = fact_kind(&in->arena, FACT_INT);
-        if (!numbered) *element = &fact_any; // pairs are taken apart
-    }
+    if (node->as.for_loop.index) name_elements(in, node, items, element, index);
     if (items->kind == FACT_INT || items->kind == FACT_FLOAT || items->kind == FACT_BOOL ||
         items->kind == FACT_NONE) {
         Text text = {0};

@@ -115,7 +115,7 @@ static const Fact *first_value(Inference *in, const Node *target, const Fact *va
 static void assign_to(Inference *in, Node *target, Node *value_node, const Fact *value) {
     switch (target->kind) {
     case NODE_NAME:
-        if (target->as.name.binding)
+        if (target->as.name.binding && !target->as.name.parameter) // one keeps dtype and shape
             infer_declare(in, target->as.name.binding, first_value(in, target, value));
         return;
     case NODE_TUPLE:

@@ -64,7 +64,7 @@ static Term centred(Gradient *g, const Reduction *r, Term x) {
 }
 
 static double freedom(const Gradient *g, const Reduction *r) {
-    return r->count - (given(g, ATTRIBUTE_ddof) ? (double)g->attributes->ddof : 0);
+    return r->count - (given(g, ATTRIBUTE_correction) ? (double)g->attributes->correction : 0);
 }
 
 RULE(var) {

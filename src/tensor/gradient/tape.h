@@ -38,6 +38,8 @@ Status tape_parameter_unshare(Tensor *parameter) MUST_USE;
 // The parameter takes over the contents of value: same shape, converted to its dtype. Never
 // recorded.
 Status tape_parameter_assign(Tensor *parameter, Tensor *value) MUST_USE;
+// Whether something recorded and not used up yet reads the parameter.
+bool tape_parameter_held(const Tensor *parameter);
 // sqrt(sum of squares) over the gradients of the parameters; 0 without any.
 Status tape_gradient_norm(Tensor *const *parameters, size_t count, double *norm) MUST_USE;
 // Scales their gradients by limit / norm when the norm is larger; the norm before it comes back.
