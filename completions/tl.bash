@@ -24,10 +24,10 @@ _tl() {
              flatten flip float floor floor_div format from_array from_vec full fused_add_relu
              fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu generate get get_tensor
              get_weight grad gradcheck graph_attention group_norm gt hardswish has_tensor help
-             huber_loss index_of index_select inf input insert int int_to_tokenids inv is_empty
-             isfinite isinf isnan join keys kl_div layer_norm le leaky_relu learnable len linear
-             linspace lion list list.append list.reverse list.sort list_dir load load_model
-             load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16 load_weight_cache_f32
+             here huber_loss index_of index_select inf input insert int int_to_tokenids inv
+             is_empty isfinite isinf isnan join keys kl_div layer_norm le leaky_relu learnable
+             len linear linspace lion list list.append list.reverse list.sort list_dir load
+             load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16 load_weight_cache_f32
              load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 log log1p log2 log_sigmoid
              log_softmax logical_and logical_not logical_or logsumexp lower lt mae_loss map
              margin_ranking_loss masked_fill masked_select match_regex matmul max max_pool2d

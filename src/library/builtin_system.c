@@ -32,6 +32,19 @@ Value builtin_script_path(BuiltinCall *call) {
     return value_cstring(interp_script_path(call->interp));
 }
 
+Value builtin_here(BuiltinCall *call) {
+    const String *path = call->arguments[0].as.string;
+    SourcePlace place = source_find(origin_current.at);
+    const char *slash = place.file ? strrchr(place.file->name, '/') : NULL;
+    if (!slash || path->bytes[0] == '/') return value_retain(call->arguments[0]);
+    Text text = {0};
+    text_append(&text, place.file->name, (size_t)(slash - place.file->name) + 1);
+    text_append(&text, path->bytes, path->length);
+    Value value = value_string(text_get(&text), text.length);
+    text_free(&text);
+    return value;
+}
+
 Value builtin_exit(BuiltinCall *call) {
     int64_t code = call->arguments[0].as.integer;
     if (code >= 0 && code <= 255) return interp_request_exit(call->interp, (int)code);

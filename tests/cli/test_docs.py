@@ -1,5 +1,6 @@
 """The examples of the guide print what it says, and the README's first lines are commands that exist."""
 import re
+import tempfile
 import unittest
 
 from tl import ROOT, run, run_code
@@ -30,6 +31,17 @@ class Guide(unittest.TestCase):
                 result = run("repl", stdin=("\n".join(entered) + "\n").encode())
                 self.assertEqual(result.out.splitlines(),
                                  [row for row in rows if not row.startswith("tl> ")], result.err)
+
+    def test_examples_run_from_any_folder(self):
+        reading = [path for path in sorted((ROOT / "examples").glob("*.tl")) if "here(" in path.read_text()]
+        self.assertGreater(len(reading), 3)
+        for path in (ROOT / "examples").glob("*.tl"):
+            self.assertNotIn('"examples/', path.read_text(), path)
+        with tempfile.TemporaryDirectory() as folder:
+            for path in reading[:2]:
+                result = run("run", path, cwd=folder)
+                self.assertEqual(result.status, 0, result.err)
+            self.assertEqual(run("-e", 'print(here("a.txt"))', cwd=folder).out, "a.txt\n")
 
     def test_readme_commands_are_targets(self):
         makefile = (ROOT / "Makefile").read_text()

@@ -23,7 +23,7 @@ syntax keyword tlBuiltin erf error exists exit exp expand expm1 extend eye facto
 syntax keyword tlBuiltin find find_all flatten flip floor floor_div format from_array from_vec
 syntax keyword tlBuiltin full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
 syntax keyword tlBuiltin gather gcd ge gelu generate get get_tensor get_weight grad gradcheck
-syntax keyword tlBuiltin graph_attention group_norm gt hardswish has_tensor help huber_loss
+syntax keyword tlBuiltin graph_attention group_norm gt hardswish has_tensor help here huber_loss
 syntax keyword tlBuiltin index_of index_select inf input insert int_to_tokenids inv is_empty
 syntax keyword tlBuiltin isfinite isinf isnan join keys kl_div layer_norm le leaky_relu len
 syntax keyword tlBuiltin linear linspace lion list_dir load load_model load_model_f16 load_model_f32
