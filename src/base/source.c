@@ -130,6 +130,26 @@ const char *source_text(Span span, size_t *length) {
     return entry->file.text + begin;
 }
 
+void source_append_comment(SourcePos at, Text *out) {
+    SourcePlace place = source_find(at);
+    if (!place.file) return;
+    const char *begin = place.line_text;
+    while (begin > place.file->text) {
+        const char *line = begin - 1;
+        while (line > place.file->text && line[-1] != '\n') line--;
+        const char *first = line + strspn(line, " \t");
+        if (first + 1 >= begin || first[0] != '/' || first[1] != '/') break;
+        begin = line;
+    }
+    while (begin < place.line_text) {
+        const char *words = begin + strspn(begin, " \t") + 2;
+        const char *end = memchr(words, '\n', (size_t)(place.line_text - words));
+        words += *words == ' ';
+        text_append(out, words, (size_t)(end - words) + 1);
+        begin = end + 1;
+    }
+}
+
 void source_reset(void) {
     for (size_t i = 0; i < entries.count; i++) {
         free(entries.items[i]->file.name);

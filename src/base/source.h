@@ -8,6 +8,7 @@
 
 #include "base/origin.h"
 #include "base/status.h"
+#include "base/text.h"
 
 typedef struct SourceFile {
     char *name;      // as given by the user: "model.tl", "<stdin>", "<command>", "<repl:3>"
@@ -31,6 +32,8 @@ Status source_load(const char *path, const SourceFile **out) MUST_USE;
 SourcePlace source_find(SourcePos position);
 // The text of a span, borrowed, not NUL-terminated; length through out.
 const char *source_text(Span span, size_t *length);
+// The `//` lines directly above the line of a place, without the slashes.
+void source_append_comment(SourcePos at, Text *out);
 // Frees every text; positions are invalid afterwards. For the end of the program and tests.
 void source_reset(void);
 

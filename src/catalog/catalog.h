@@ -82,8 +82,14 @@ size_t catalog_count(void);
 const Builtin *catalog_get(size_t index); // all rows in the order of the .def files
 // Every name, alias and constant, in no order: fills up to `capacity`, returns how many there are.
 size_t catalog_names(const char **out, size_t capacity);
-// Words of the language that are names outside their forms (words.def).
-typedef enum WordGroup { WORD_DECLARATION, WORD_STATEMENT, WORD_MODIFIER } WordGroup;
+// Words of the language (words.def). Those of the first three groups are names outside their forms.
+typedef enum WordGroup {
+    WORD_DECLARATION,
+    WORD_STATEMENT,
+    WORD_MODIFIER,
+    WORD_RESERVED,
+    WORD_TYPE
+} WordGroup;
 typedef struct LanguageWord {
     const char *word;
     WordGroup group;
@@ -103,7 +109,8 @@ int catalog_parameter(const Signature *signature, const char *name);
 // Aliases of a row, comma-separated, "" for none.
 void catalog_aliases(const Builtin *row, Text *out);
 // The page that `tl help NAME` prints: of a builtin, of all that are named NAME::x, NAME.x or
-// x::NAME, of a word of the language. STATUS_NAME with a suggestion when there is none.
+// x::NAME, of a word of the language, a dtype, an environment variable. STATUS_NAME with a
+// suggestion when there is none.
 Status catalog_help(const char *name, Text *out) MUST_USE;
 // The nearest known word to `name` among candidates, or NULL when none is near (edit distance).
 const char *catalog_nearest(const char *name, const char *const *candidates, size_t count);

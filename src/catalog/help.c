@@ -4,6 +4,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/settings.h"
+#include "catalog/variables.h"
 
 enum { WORD_MAX = 48, NAMES_MAX = 2048 };
 
@@ -56,7 +57,11 @@ const char *catalog_nearest(const char *name, const char *const *candidates, siz
 
 static Status fail_unknown(const char *name) {
     const char *names[NAMES_MAX];
-    size_t count = catalog_names(names, NAMES_MAX);
+    size_t count = catalog_names(names, NAMES_MAX), word_count;
+    const LanguageWord *words = catalog_words(&word_count);
+    for (size_t i = 0; i < word_count && count < NAMES_MAX; i++) names[count++] = words[i].word;
+    for (int i = 0; i < VARIABLE_COUNT && count < NAMES_MAX; i++)
+        names[count++] = variables[i].name;
     const char *nearest = catalog_nearest(name, names, count);
     fail(STATUS_NAME, "there is no builtin called \"%s\"", name);
     return nearest ? fail_help("did you mean %s?", nearest) : STATUS_NAME;
@@ -94,6 +99,19 @@ static void append_word(const char *name, Text *out) {
             text_format(out, "in the language: %s\n", words[i].form);
 }
 
+static void append_dtype(const char *name, Text *out) {
+    DType dtype;
+    if (!dtype_find(name, strlen(name), &dtype)) return;
+    const DTypeInfo *info = &dtype_info[dtype];
+    text_format(out, "dtype: %s, ", info->name);
+    if (dtype_is_quant(dtype))
+        text_format(out, "%d weights in a block of %d bytes; for reading and products only\n",
+                    info->block_elements, info->block_bytes);
+    else
+        text_format(out, "%d byte%s an element\n", info->block_bytes,
+                    info->block_bytes == 1 ? "" : "s");
+}
+
 // Whether `full` is `name` with something before or behind it: Name::x, Name.x.
 static bool is_part(const char *full, const char *name) {
     size_t mark = strcspn(full, ":.");
@@ -117,7 +135,9 @@ Status catalog_help(const char *name, Text *out) {
         append_page(catalog_get(i), out);
     }
     append_word(name, out);
+    append_dtype(name, out);
     setting_help(name, out);
     append_constant(name, out);
+    (void)variable_append_page(name, out);
     return out->length > before ? STATUS_OK : fail_unknown(name);
 }

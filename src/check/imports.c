@@ -50,9 +50,9 @@ static bool path_try(const char *directory, size_t length, const char *path, Tex
     return false;
 }
 
-// tl's own files, "std/...": beside the installed program, or in the sources that it was built
+// tl's own files, "std/...": next to the installed program, or in the sources that it was built
 // from.
-static bool library_find(const char *path, Text *found, Text *tried) {
+bool imports_find_library(const char *path, Text *found, Text *tried) {
     static const char *const beside[] = {"../share/tl", "../.."};
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -85,7 +85,7 @@ static bool path_find(const Program *importer, const char *path, Text *found, Te
         if (length > 0 && path_try(entry, length, path, found, tried)) return true;
         entry += length + (entry[length] == ':');
     }
-    return strncmp(path, "std/", 4) == 0 && library_find(path, found, tried);
+    return strncmp(path, "std/", 4) == 0 && imports_find_library(path, found, tried);
 }
 
 typedef struct Loader {

@@ -6,18 +6,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "catalog/variables.h"
 #include "device/cpu/cpu.h"
 
-enum { MEGABYTES_MAX = 1 << 30, DEVICE_INDEX_MAX = 63 };
-
-// What a variable may hold: a whole number from minimum to maximum, and what it is without a value.
-typedef struct NumberSetting {
-    const char *variable, *what;
-    uint64_t minimum, maximum, unset;
-} NumberSetting;
+enum { DEVICE_INDEX_MAX = 63 };
 
 // Digits only: strtoull alone would take signs and spaces.
-static bool parse_whole(const char *text, uint64_t maximum, uint64_t *out) {
+static bool parse_integer(const char *text, uint64_t maximum, uint64_t *out) {
     size_t length = strlen(text);
     if (length == 0 || strspn(text, "0123456789") != length) return false;
     errno = 0;
@@ -27,14 +22,15 @@ static bool parse_whole(const char *text, uint64_t maximum, uint64_t *out) {
     return true;
 }
 
-static Status read_number(const NumberSetting *setting, uint64_t *out) {
-    const char *text = getenv(setting->variable);
-    *out = setting->unset;
+static Status read_number(VariableId id, uint64_t *out) {
+    const Variable *row = &variables[id];
+    const char *text = getenv(row->name);
+    *out = row->unset;
     if (!text) return STATUS_OK;
-    if (parse_whole(text, setting->maximum, out) && *out >= setting->minimum) return STATUS_OK;
-    fail(STATUS_SETTING, "%s is \"%s\", which is not %s", setting->variable, text, setting->what);
-    return fail_help("set it to a whole number from %llu to %llu, or unset it",
-                     (unsigned long long)setting->minimum, (unsigned long long)setting->maximum);
+    if (parse_integer(text, row->maximum, out) && *out >= row->minimum) return STATUS_OK;
+    fail(STATUS_SETTING, "%s is \"%s\", which is not %s", row->name, text, row->what);
+    return fail_help("set it to an integer from %llu to %llu, or unset it",
+                     (unsigned long long)row->minimum, (unsigned long long)row->maximum);
 }
 
 static Status read_switch(const char *variable, bool *out) {
@@ -81,7 +77,7 @@ bool device_name_parse(const char *name, int *index) {
     if (strcmp(name, "cpu") == 0 || strcmp(name, "auto") == 0 || strcmp(name, "vulkan") == 0)
         return true;
     uint64_t number;
-    if (strncmp(name, "vulkan:", 7) != 0 || !parse_whole(name + 7, DEVICE_INDEX_MAX, &number))
+    if (strncmp(name, "vulkan:", 7) != 0 || !parse_integer(name + 7, DEVICE_INDEX_MAX, &number))
         return false;
     *index = (int)number;
     return true;
@@ -101,41 +97,27 @@ static Status read_device(char *out, size_t size) {
 }
 
 static Status read_test_settings(DeviceSettings *out) {
-    static const char milliseconds_words[] = "a number of milliseconds";
-    static const NumberSetting slow = {"TL_TEST_SLOW_MS", milliseconds_words, 1, 10000, 0};
-    static const NumberSetting patience = {"TL_TEST_PATIENCE_MS", milliseconds_words, 100, 600000,
-                                           120000};
-    static const NumberSetting loss = {"TL_TEST_LOSS", "a number of submissions", 1, INT64_MAX, 0};
     uint64_t number;
-    TRY(read_number(&slow, &number));
+    TRY(read_number(VARIABLE_TL_TEST_SLOW_MS, &number));
     out->test_slow_ms = (int)number;
-    TRY(read_number(&patience, &number));
+    TRY(read_number(VARIABLE_TL_TEST_PATIENCE_MS, &number));
     out->test_patience_ms = (int)number;
-    return read_number(&loss, &out->test_loss);
+    return read_number(VARIABLE_TL_TEST_LOSS, &out->test_loss);
 }
 
 Status device_settings_read(DeviceSettings *out) {
-    static const char megabytes_words[] = "a number of megabytes";
-    static const NumberSetting buffer_max = {"TL_BUFFER_MAX_MB", megabytes_words, 0, MEGABYTES_MAX,
-                                             512};
-    static const NumberSetting device_memory = {"TL_DEVICE_MEMORY_MB", megabytes_words, 1,
-                                                MEGABYTES_MAX, 0};
-    static const NumberSetting threads = {"TL_THREADS", "a number of threads", 1, 1024, 0};
-    static const NumberSetting per_buffer = {"TL_COMPUTE_PER_BUFFER", "a number of kernels", 1,
-                                             100000, 256};
-    static const NumberSetting seed = {"TL_SEED", "a random seed", 0, INT64_MAX, 0};
     *out = (DeviceSettings){0};
     uint64_t megabytes, number;
     TRY(read_device(out->device, sizeof out->device));
-    TRY(read_number(&buffer_max, &megabytes));
+    TRY(read_number(VARIABLE_TL_BUFFER_MAX_MB, &megabytes));
     out->buffer_max_bytes = megabytes << 20;
-    TRY(read_number(&device_memory, &megabytes));
+    TRY(read_number(VARIABLE_TL_DEVICE_MEMORY_MB, &megabytes));
     out->device_bytes = megabytes << 20;
-    TRY(read_number(&threads, &number));
+    TRY(read_number(VARIABLE_TL_THREADS, &number));
     out->threads = (int)number;
-    TRY(read_number(&per_buffer, &number));
+    TRY(read_number(VARIABLE_TL_COMPUTE_PER_BUFFER, &number));
     out->compute_per_buffer = (int)number;
-    TRY(read_number(&seed, &out->seed));
+    TRY(read_number(VARIABLE_TL_SEED, &out->seed));
     out->has_seed = getenv("TL_SEED") != NULL;
     TRY(read_switch("TL_POISON", &out->poison));
     TRY(read_switch("TL_DEBUG_MEMORY", &out->debug_memory));
@@ -146,13 +128,9 @@ Status device_settings_read(DeviceSettings *out) {
 }
 
 Status device_settings_refusals(void) {
-    static const NumberSetting nth = {"TL_FAIL_ALLOCATION", "a number of an allocation", 1,
-                                      INT64_MAX, 0};
-    static const NumberSetting above = {"TL_FAIL_ALLOCATION_BYTES", "a number of bytes", 1,
-                                        INT64_MAX, 0};
     uint64_t number, bytes;
-    TRY(read_number(&nth, &number));
-    TRY(read_number(&above, &bytes));
+    TRY(read_number(VARIABLE_TL_FAIL_ALLOCATION, &number));
+    TRY(read_number(VARIABLE_TL_FAIL_ALLOCATION_BYTES, &bytes));
     if (number || bytes) memory_refuse((int64_t)number, (size_t)bytes);
     return STATUS_OK;
 }

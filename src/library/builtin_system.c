@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/output.h"
+#include "check/help.h"
 #include "device/buffer.h"
 #include "eval/state.h"
 #include "tensor/random.h"
@@ -123,7 +124,7 @@ Value builtin_rng_state(BuiltinCall *call) {
 
 static Value help_for(const char *name) {
     Text page = {0};
-    Status status = catalog_help(name, &page);
+    Status status = help_page(name, &page);
     if (status == STATUS_OK) fwrite(text_get(&page), 1, page.length, stdout);
     text_free(&page);
     return status == STATUS_OK ? value_none() : value_fail();

@@ -81,26 +81,11 @@ void feature_append_head(Text *out, const FunctionNode *function) {
     text_append(out, text, length);
 }
 
-// The `//` lines directly above a place.
-static void append_comment(Text *out, SourcePos at) {
-    SourcePlace place = source_find(at);
-    if (!place.file) return;
-    const char *begin = place.line_text;
-    while (begin > place.file->text) {
-        const char *line = begin - 1;
-        while (line > place.file->text && line[-1] != '\n') line--;
-        const char *first = line + strspn(line, " \t");
-        if (first + 1 >= begin || first[0] != '/' || first[1] != '/') break;
-        begin = line;
-    }
-    if (begin < place.line_text) text_append_string(out, "\n\n");
-    while (begin < place.line_text) {
-        const char *words = begin + strspn(begin, " \t") + 2;
-        const char *end = memchr(words, '\n', (size_t)(place.line_text - words));
-        words += *words == ' ';
-        text_append(out, words, (size_t)(end - words) + 1);
-        begin = end + 1;
-    }
+static void append_comment_above(Text *out, SourcePos at) {
+    Text comment = {0};
+    source_append_comment(at, &comment);
+    if (comment.length) text_format(out, "\n\n%s", text_get(&comment));
+    text_free(&comment);
 }
 
 static void append_source(Text *out, Span span) {
@@ -153,7 +138,7 @@ static void append_binding(Text *out, const Binding *binding) {
         text_append_string(out, "```tl\n");
         feature_append_head(out, binding->declaration->as.function);
         text_append_string(out, "\n```");
-        append_comment(out, binding->declaration->span.begin);
+        append_comment_above(out, binding->declaration->span.begin);
         return;
     case BINDING_STRUCT: {
         size_t length;
@@ -161,7 +146,7 @@ static void append_binding(Text *out, const Binding *binding) {
         text_append_string(out, "```tl\n");
         text_append(out, text, length);
         text_append_string(out, "\n```");
-        append_comment(out, binding->declaration->span.begin);
+        append_comment_above(out, binding->declaration->span.begin);
         return;
     }
     case BINDING_MODULE:

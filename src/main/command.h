@@ -37,6 +37,7 @@ typedef struct Command {
 
 extern const Command commands[];
 extern const int command_count;
+const Command *command_find(const char *name); // NULL when there is none
 
 // An option, and the commands that take it, as words with spaces between.
 typedef struct OptionHelp {

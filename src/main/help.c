@@ -1,9 +1,11 @@
-// tl help: the overview, a builtin's page, and the printed reference.
+// tl help: the overview, the page of a name, and the printed reference.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "catalog/catalog.h"
+#include "catalog/variables.h"
+#include "check/help.h"
 #include "main/command.h"
 
 #define RUNNERS "run repl test bench"
@@ -60,7 +62,10 @@ static void overview(void) {
     for (size_t i = 0; i < option_help_count; i++)
         if (option_is_of(&option_help[i], &commands[0])) show_option(&option_help[i]);
     printf("\ntl COMMAND --help shows those of a command.\n");
-    printf("%zu builtins have a page: tl help softmax\n", catalog_count());
+    printf(
+        "tl help NAME shows the page of a builtin (there are %zu), a keyword, a type, a function "
+        "or struct of std,\na TL_ variable or a command.\n",
+        catalog_count());
 }
 
 static void show_rows_of_section(const char *section) {
@@ -90,6 +95,10 @@ static void reference(void) {
             seen = strcmp(catalog_get(j)->section, section) == 0;
         if (!seen) show_rows_of_section(section);
     }
+    printf("\n## Environment variables\n\n");
+    for (int i = 0; i < VARIABLE_COUNT; i++)
+        if (!variables[i].for_tests)
+            printf("- `%s=%s` %s\n", variables[i].name, variables[i].form, variables[i].doc);
 }
 
 // Files of the repository that come from the tables of the program.
@@ -116,9 +125,13 @@ int command_help(const Command *command, int count, char **arguments) {
         printed[i].print();
         return EXIT_SUCCESS_STATUS;
     }
+    const Command *named = command_find(arguments[0]);
+    if (named) (void)help_show_command(named);
     Text text = {0};
-    Status status = catalog_help(arguments[0], &text);
+    Status status = help_page(arguments[0], &text);
+    if (named && status == STATUS_OK) printf("\n");
     fputs(text_get(&text), stdout);
     text_free(&text);
-    return status == STATUS_OK ? EXIT_SUCCESS_STATUS : report_current_error();
+    source_reset();
+    return named || status == STATUS_OK ? EXIT_SUCCESS_STATUS : report_current_error();
 }

@@ -20,12 +20,12 @@ const Command commands[] = {
     {"fmt", "tl fmt [--check] [FILE|FOLDER...]", "indent and space programs", command_format},
     {"lsp", "tl lsp", "serve an editor over standard input and output", command_lsp},
     {"devices", "tl devices", "list the devices", command_devices},
-    {"help", "tl help [NAME]", "this overview, or the page of a builtin", command_help},
+    {"help", "tl help [NAME]", "this overview, or the page of a name", command_help},
     {"version", "tl version", "the version and what it was built with", command_version},
 };
 const int command_count = sizeof commands / sizeof *commands;
 
-static const Command *command_find(const char *name) {
+const Command *command_find(const char *name) {
     for (int i = 0; i < command_count; i++)
         if (strcmp(name, commands[i].name) == 0) return &commands[i];
     return NULL;

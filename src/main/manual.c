@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "catalog/variables.h"
 #include "main/command.h"
 
 // Hyphens that are typed, and dots and backslashes that roff would take for its own.
@@ -42,22 +43,6 @@ static const char head[] = ".\\\" Printed by `tl help --man`.\n"
                            "belongs to the script.\n"
                            ".SH COMMANDS\n";
 
-static const struct {
-    const char *name, *effect;
-} variables[] = {
-    {"TL_DEVICE", "Where new tensors are made, as --device."},
-    {"TL_PATH", "Folders, separated by colons, in which import looks for files."},
-    {"TL_SEED", "The seed of random numbers, as --seed."},
-    {"TL_THREADS", "The number of worker threads."},
-    {"TL_MEMORY_CHECK", "1 prints the memory report at exit; strict also fails on a leak."},
-    {"TL_DEBUG_MEMORY", "1 prints a line for each allocation, reuse and release of device memory."},
-    {"TL_BUFFER_MAX_MB", "How much device memory the pool may keep; 0 keeps nothing."},
-    {"TL_BUFFER_STATS", "1 prints the statistics of the pool at exit."},
-    {"TL_POISON", "1 fills every buffer with NaN before it is handed out."},
-    {"TL_DEVICE_MEMORY_MB", "Pretends that the device has only so much memory."},
-    {"NO_COLOR", "No colours in messages."},
-};
-
 static const char tail[] = ".SH EXIT STATUS\n"
                            ".TP\n.B 0\nsuccess\n"
                            ".TP\n.B 1\nthe program failed: syntax, check or run time\n"
@@ -85,7 +70,12 @@ void manual_print(void) {
         text_free(&entry);
     }
     printf(".SH ENVIRONMENT\n");
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        print_entry(variables[i].name, variables[i].effect);
+    for (int i = 0; i < VARIABLE_COUNT; i++) {
+        if (variables[i].for_tests) continue;
+        Text entry = {0};
+        text_format(&entry, "%s=%s", variables[i].name, variables[i].form);
+        print_entry(text_get(&entry), variables[i].doc);
+        text_free(&entry);
+    }
     fputs(tail, stdout);
 }

@@ -75,7 +75,7 @@ static bool belongs_to_form(const char *word) {
     size_t count;
     const LanguageWord *words = catalog_words(&count);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(words[i].word, word) == 0) return true;
+        if (words[i].group <= WORD_MODIFIER && strcmp(words[i].word, word) == 0) return true;
     return false;
 }
 

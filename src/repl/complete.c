@@ -57,6 +57,9 @@ static void offer_values(Candidates *candidates) {
         const char *name = catalog_get(i)->signature.name;
         if (name[0] != '_' && !strpbrk(name, ".:")) offer(candidates, name, "");
     }
+    size_t count;
+    const Constant *constants = catalog_constants(&count);
+    for (size_t i = 0; i < count; i++) offer(candidates, constants[i].name, "");
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++)
         offer(candidates, dtype_name((DType)dtype), "");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "check/help.h"
 #include "device/buffer.h"
 #include "eval/bind.h"
 #include "repl/internal.h"
@@ -217,7 +218,7 @@ void inspect_name(Repl *repl, const char *name, size_t length) {
     } else if (session_find(repl->session, name, length, &found) && !found.value) {
         append_name(found, &text);
         printf("%s\n", text_get(&text));
-    } else if (catalog_help(word, &text) == STATUS_OK) {
+    } else if (help_page(word, &text) == STATUS_OK) {
         printf("%s", text_get(&text));
     } else {
         error_clear();

@@ -1,5 +1,6 @@
 """Every exit is the same exit: whatever ends the program, memory comes back and the status tells."""
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -7,7 +8,7 @@ import time
 import unittest
 from pathlib import Path
 
-from tl import TL, run, run_code
+from tl import ROOT, TL, run, run_code
 
 STRICT = {"TL_MEMORY_CHECK": "strict"}
 NO_LEAK = "no leak: every buffer was released"
@@ -176,6 +177,47 @@ class CommandLine(unittest.TestCase):
         result = run("help", "sofmax")
         self.assertEqual(result.status, 1)
         self.assertIn("softmax", result.err)
+
+    def test_help_for_every_word(self):
+        keywords = re.findall(r'^KEYWORD\(\w+, "(\w+)"\)', (ROOT / "src/lexer/tokens.def").read_text(), re.M)
+        dtypes = re.findall(r'^DTYPE\(\w+, +"(\w+)"', (ROOT / "src/catalog/dtypes.def").read_text(), re.M)
+        types = "any int float bool string list tuple dict function range void model tokenizer KVCache TensorBuffer"
+        self.assertGreater(min(len(keywords), len(dtypes)), 15)
+        for word in [*keywords, *types.split(), "tensor", "struct"]:
+            self.assertIn("in the language: ", run("help", word).out, word)
+        for word in dtypes:
+            self.assertIn(f"dtype: {word}, ", run("help", word).out)
+
+    def test_help_for_what_std_declares(self):
+        shown = run("help", "accuracy").out
+        self.assertEqual(shown.splitlines()[0], "fn accuracy(scores, labels) -> float")
+        self.assertIn("\n    The share of rows", shown)
+        self.assertTrue(shown.endswith('in: import "std/metrics.tl"\n'))
+        self.assertIn("  fn forward(self, x)\n", run("help", "Linear").out)
+        self.assertEqual(run("-e", 'help("accuracy")').out, shown)
+        self.assertEqual(run("repl", stdin=b"?accuracy").out, shown)
+
+    def test_help_for_a_command(self):
+        self.assertEqual(run("help", "fmt").out, run("fmt", "--help").out)
+        shown = run("help", "devices").out
+        self.assertIn("usage: tl devices\n", shown)
+        self.assertIn("devices() -> list\n", shown)
+
+    def test_help_for_variables(self):
+        """Of all that the sources read; the man page and the reference have those for users."""
+        rows = (ROOT / "src/catalog/variables.def").read_text()
+        users = re.findall(r"^(?:VARIABLE|NUMBER)\((\w+),", rows, re.M)
+        self.assertIn("TL_THREADS", users)
+        for name in [*users, *re.findall(r"^FOR_TESTS\((\w+),", rows, re.M)]:
+            self.assertTrue(run("help", name).out.startswith(name + "="), name)
+        read = {name for path in (ROOT / "src").rglob("*.c")
+                for name in re.findall(r'getenv\("((?:TL|NO)_\w+)"', path.read_text())}
+        self.assertEqual({name for name in read if not name.startswith("TL_TEST")} - set(users), set())
+        for name in users:
+            self.assertIn(f"`{name}=", (ROOT / "docs/reference.md").read_text())
+            self.assertIn(f".B {name}=", (ROOT / "docs/tl.1").read_text())
+        self.assertIn("from 1 to 1024", run("help", "TL_THREADS").out)
+        self.assertIn("did you mean TL_THREADS?", run("help", "TL_THREAD").err)
 
     def test_output_is_only_the_programs(self):
         result = run_code("let x = ones([3])", options=["--memory-check"])

@@ -115,6 +115,7 @@ class Features(Server):
         self.assertIn("product", self.labels(4, 4))
         self.assertEqual(len(labels), len(set(labels)))
         self.assertEqual(self.completed(PROGRAM + "softm"), ["softmax"])
+        self.assertIn("pi", self.completed(PROGRAM + "x = pi"))
         self.assertEqual(self.completed(PROGRAM + "x = floa"), ["float", "float16", "float32", "float64"])
         self.assertEqual(self.completed(PROGRAM + "loop { bre"), ["break"])
         self.assertEqual(self.completed(PROGRAM + "total "), ["in", "and", "or", "not", "as"])

@@ -421,8 +421,7 @@ static void test_malformed_settings(void **state) {
     assert_int_equal(device_settings_check(), STATUS_SETTING);
     assert_string_equal(error_current()->message,
                         "TL_THREADS is \"many\", which is not a number of threads");
-    assert_string_equal(error_current()->help,
-                        "set it to a whole number from 1 to 1024, or unset it");
+    assert_string_equal(error_current()->help, "set it to an integer from 1 to 1024, or unset it");
 }
 
 // --- threads and time ----------------------------------------------------------------------------

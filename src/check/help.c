@@ -1,0 +1,100 @@
+// Pages of what std/ declares are read from its files: the head as written, and the comment above.
+#include "check/help.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check/checker.h"
+
+static void append_source(Text *out, Span span) {
+    size_t length;
+    const char *text = source_text(span, &length);
+    text_append(out, text, length);
+    text_append_char(out, '\n');
+}
+
+static void append_function(const FunctionNode *function, Text *out) {
+    Span head = function->head;
+    if (function->result) head.end = function->result->span.end;
+    append_source(out, head);
+}
+
+static void append_comment(SourcePos at, Text *out) {
+    Text comment = {0};
+    source_append_comment(at, &comment);
+    for (const char *line = text_get(&comment); *line;) {
+        size_t length = strcspn(line, "\n");
+        text_format(out, "    %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    text_free(&comment);
+}
+
+static bool is_named(const Word *word, const char *name) {
+    return word->text && strcmp(word->text, name) == 0;
+}
+
+static void append_declaration(const Node *node, const char *name, Text *out) {
+    if (node->kind == NODE_FUNCTION && is_named(&node->as.function->name, name)) {
+        append_function(node->as.function, out);
+        append_comment(node->span.begin, out);
+    } else if (node->kind == NODE_STRUCT && is_named(&node->as.structure.name, name)) {
+        append_source(out, node->span);
+        append_comment(node->span.begin, out);
+    } else if (node->kind == NODE_IMPL && is_named(&node->as.impl.name, name)) {
+        for (size_t i = 0; i < node->as.impl.function_count; i++) {
+            const FunctionNode *function = node->as.impl.functions[i]->as.function;
+            text_append_string(out, "  ");
+            append_function(function, out);
+        }
+    }
+}
+
+static void append_file(const char *folder, const char *file, const char *name, Text *out) {
+    Text path = {0};
+    DiagnosticList ignored = {0};
+    const SourceFile *source;
+    text_format(&path, "%s/%s", folder, file);
+    if (source_load(text_get(&path), &source) == STATUS_OK) {
+        Program *program = parse_program(source, &ignored);
+        NodeList list = program->top->as.block.statements;
+        size_t before = out->length;
+        for (size_t i = 0; i < list.count; i++) append_declaration(list.items[i], name, out);
+        if (out->length > before) text_format(out, "in: import \"std/%s\"\n", file);
+        program_free(program);
+    } else {
+        error_clear();
+    }
+    diagnostic_list_free(&ignored);
+    text_free(&path);
+}
+
+static int is_program(const struct dirent *entry) {
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".tl") == 0;
+}
+
+static void append_library(const char *name, Text *out) {
+    Text folder = {0}, tried = {0};
+    struct dirent **files = NULL;
+    int count = 0;
+    if (imports_find_library("std", &folder, &tried))
+        count = scandir(text_get(&folder), &files, is_program, alphasort);
+    for (int i = 0; i < count; i++) {
+        append_file(text_get(&folder), files[i]->d_name, name, out);
+        free(files[i]);
+    }
+    free(files);
+    text_free(&folder);
+    text_free(&tried);
+}
+
+Status help_page(const char *name, Text *out) {
+    size_t before = out->length;
+    Status status = catalog_help(name, out);
+    append_library(name, out);
+    if (out->length == before) return status;
+    if (status != STATUS_OK) error_clear();
+    return STATUS_OK;
+}
