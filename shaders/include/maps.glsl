@@ -217,22 +217,22 @@ real map_value(uint op, real x, real y, real z) {
 #define ROW2(code, formula) SKIPPED
 #endif
 #if !defined(OPERANDS) || OPERANDS == 3
-#define MAP3(code, formula) FORMULA(code, formula)
+#define MAP3(code, formula, dx, dy, dz) FORMULA(code, formula)
 #else
-#define MAP3(code, formula) SKIPPED
+#define MAP3(code, formula, dx, dy, dz) SKIPPED
 #endif
-#define MAP1(code, formula) ROW1(code, formula)
-#define MAP2(code, formula) ROW2(code, formula)
+#define MAP1(code, formula, dx) ROW1(code, formula)
+#define MAP2(code, formula, dx, dy) ROW2(code, formula)
 #ifdef REAL_I64
-#define MAP1F(code, formula) SKIPPED
-#define MAP2F(code, formula) SKIPPED
-#define MAP1I(code, formula) ROW1(code, formula)
-#define MAP2I(code, formula) ROW2(code, formula)
+#define MAP1F(code, formula, dx) SKIPPED
+#define MAP2F(code, formula, dx, dy) SKIPPED
+#define MAP1I(code, formula, dx) ROW1(code, formula)
+#define MAP2I(code, formula, dx, dy) ROW2(code, formula)
 #else
-#define MAP1F(code, formula) ROW1(code, formula)
-#define MAP2F(code, formula) ROW2(code, formula)
-#define MAP1I(code, formula) SKIPPED
-#define MAP2I(code, formula) SKIPPED
+#define MAP1F(code, formula, dx) ROW1(code, formula)
+#define MAP2F(code, formula, dx, dy) ROW2(code, formula)
+#define MAP1I(code, formula, dx) SKIPPED
+#define MAP2I(code, formula, dx, dy) SKIPPED
 #endif
 #include "catalog/maps.def"
     return value;

@@ -13,12 +13,11 @@ static const struct {
     const char *section, *signature, *doc;
 } texts[] = {
 #define OP_MAP(id, map, rule, signature, section, doc) {ROW_OP, section, signature, doc},
-#define OP_RUN(id, outputs, signature, section, doc) {ROW_OP, section, signature, doc},
-#define OP_OVERLOAD(id, name, outputs, signature, section, doc) {ROW_OP, section, signature, doc},
+#define OP_RUN(id, outputs, shape, gradient, weights, signature, section, doc)                     \
+    {ROW_OP, section, signature, doc},
+#define OP_OVERLOAD(id, name, outputs, shape, gradient, weights, signature, section, doc)          \
+    {ROW_OP, section, signature, doc},
 #include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
 #define FUNCTION(id, signature, section, doc) {ROW_FUNCTION, section, signature, doc},
 #include "catalog/functions.def"
 #undef FUNCTION

@@ -43,9 +43,9 @@ _Static_assert(KERNEL_COUNT <= 64, "DeviceBackend.fused has a bit per kernel");
 
 // Map operations, from catalog/maps.def.
 typedef enum MapOp {
-#define MAP1(code, formula) MAP_##code,
-#define MAP2(code, formula) MAP_##code,
-#define MAP3(code, formula) MAP_##code,
+#define MAP1(code, formula, ...) MAP_##code,
+#define MAP2(code, formula, ...) MAP_##code,
+#define MAP3(code, formula, ...) MAP_##code,
 #include "catalog/maps.def"
 #undef MAP1
 #undef MAP2

@@ -13,23 +13,15 @@
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 
+enum { PLAIN = false, BLOCKS = true };
 const OpRow op_rows[OP_COUNT] = {
 #define OP_MAP(id, map_code, map_rule, signature, section, doc)                                    \
     {.name = #id, .map = MAP_##map_code, .rule = MAP_RULE_##map_rule, .outputs = 1},
-#define OP_RUN(id, n_outputs, signature, section, doc)                                             \
-    {.name = #id, .run = op_run_##id, .outputs = n_outputs},
-#define OP_OVERLOAD(id, user_name, n_outputs, signature, section, doc)                             \
-    {.name = #user_name, .run = op_run_##id, .outputs = n_outputs},
+#define OP_RUN(id, n_outputs, shape, gradient, weights, ...)                                       \
+    {.name = #id, .run = op_run_##id, .outputs = n_outputs, .takes_blocks = weights},
+#define OP_OVERLOAD(id, user_name, n_outputs, shape, gradient, weights, ...)                       \
+    {.name = #user_name, .run = op_run_##id, .outputs = n_outputs, .takes_blocks = weights},
 #include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
-};
-
-static const bool takes_quantised[OP_COUNT] = {
-#define QUANTISED(id) [OP_##id] = true,
-#include "tensor/quantised.def"
-#undef QUANTISED
 };
 
 const AttributeInfo attribute_table[ATTRIBUTE_COUNT] = {
@@ -59,7 +51,7 @@ Status op_fail_devices(const char *op_name, const Tensor *x, const Tensor *y) {
 
 // What holds for every tensor that an operation is given. `first` is the first one seen.
 static Status check_input(const OpRow *op, Tensor *tensor, const Tensor **first) {
-    if (UNLIKELY(dtype_is_quant(tensor->view.dtype)) && !takes_quantised[op - op_rows])
+    if (UNLIKELY(dtype_is_quant(tensor->view.dtype)) && !op->takes_blocks)
         return op_fail_quantised(op->name, tensor);
     if (!*first) *first = tensor;
     if (UNLIKELY((*first)->device != tensor->device))

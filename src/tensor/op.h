@@ -92,29 +92,22 @@ typedef struct OpRow {
     MapOp map;
     MapRule rule;
     int outputs;
+    bool takes_blocks; // quantised tensors as they are
 } OpRow;
 
 typedef enum OpId {
-#define OP_MAP(id, map, rule, signature, section, doc) OP_##id,
-#define OP_RUN(id, outputs, signature, section, doc) OP_##id,
-#define OP_OVERLOAD(id, name, outputs, signature, section, doc) OP_##id,
+#define OP_MAP(id, ...) OP_##id,
+#define OP_RUN(id, ...) OP_##id,
+#define OP_OVERLOAD(id, ...) OP_##id,
 #include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
     OP_COUNT
 } OpId;
 extern const OpRow op_rows[OP_COUNT];
 
-#define OP_MAP(id, map, rule, signature, section, doc)
-#define OP_RUN(id, outputs, signature, section, doc)                                               \
-    Status op_run_##id(const OpCall *call, Tensor **results);
-#define OP_OVERLOAD(id, name, outputs, signature, section, doc)                                    \
-    Status op_run_##id(const OpCall *call, Tensor **results);
+#define OP_MAP(id, ...)
+#define OP_RUN(id, ...) Status op_run_##id(const OpCall *call, Tensor **results);
+#define OP_OVERLOAD(id, ...) Status op_run_##id(const OpCall *call, Tensor **results);
 #include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
 
 // Only the first n_inputs inputs need to be set; attributes may be NULL when none has a value.
 struct OpCall {

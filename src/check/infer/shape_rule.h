@@ -37,10 +37,14 @@ DType rule_floating(DType dtype);
 // The rule of a row; NULL when it has none.
 ShapeRule shape_rule_find(const Builtin *row);
 
-#define SHAPE(id, rule) Status shape_rule_##rule(const RuleCall *call, const Fact **out);
+#define OP_MAP(id, ...)
+#define OP_RUN(id, outputs, shape, ...)                                                            \
+    Status shape_rule_##shape(const RuleCall *call, const Fact **out);
+#define OP_OVERLOAD(id, name, outputs, shape, ...)                                                 \
+    Status shape_rule_##shape(const RuleCall *call, const Fact **out);
+#include "catalog/ops.def"
 #define SHAPE_FUNCTION(id, rule) Status shape_rule_##rule(const RuleCall *call, const Fact **out);
 #include "catalog/shapes.def"
-#undef SHAPE
 #undef SHAPE_FUNCTION
 
 #endif

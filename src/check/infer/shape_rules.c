@@ -173,16 +173,13 @@ MAP_RULE(WHERE, MAP_RESULT_SAME, 1)
 
 // --- the table
 
-typedef enum RowId {
-#define OP_MAP(id, map, rule, signature, section, doc) ROW_ID_##id,
-#define OP_RUN(id, outputs, signature, section, doc) ROW_ID_##id,
-#define OP_OVERLOAD(id, name, outputs, signature, section, doc) ROW_ID_##id,
+static const ShapeRule op_rules[] = {
+    // as Builtin.id counts them
+#define OP_MAP(id, map, rule, ...) map_##rule,
+#define OP_RUN(id, outputs, shape, ...) shape_rule_##shape,
+#define OP_OVERLOAD(id, name, outputs, shape, ...) shape_rule_##shape,
 #include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
-    ROW_ID_COUNT
-} RowId;
+};
 
 typedef enum FunctionRowId {
 #define FUNCTION(id, signature, section, doc) FUNCTION_ID_##id,
@@ -191,44 +188,9 @@ typedef enum FunctionRowId {
     FUNCTION_ID_COUNT
 } FunctionRowId;
 
-enum {
-    ROWS_WITH_RULES = 0
-#define OP_MAP(id, map, rule, signature, section, doc) +1
-#define OP_RUN(id, outputs, signature, section, doc)
-#define OP_OVERLOAD(id, name, outputs, signature, section, doc)
-#include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
-#define SHAPE(id, rule) +1
-#define SHAPE_FUNCTION(id, rule)
-#include "catalog/shapes.def"
-#undef SHAPE
-#undef SHAPE_FUNCTION
-};
-_Static_assert((int)ROWS_WITH_RULES == (int)ROW_ID_COUNT,
-               "every operation that is no formula has a line in catalog/shapes.def");
-
-static const ShapeRule op_rules[ROW_ID_COUNT] = {
-#define OP_MAP(id, map, rule, signature, section, doc) [ROW_ID_##id] = map_##rule,
-#define OP_RUN(id, outputs, signature, section, doc)
-#define OP_OVERLOAD(id, name, outputs, signature, section, doc)
-#include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
-#define SHAPE(id, rule) [ROW_ID_##id] = shape_rule_##rule,
-#define SHAPE_FUNCTION(id, rule)
-#include "catalog/shapes.def"
-#undef SHAPE
-#undef SHAPE_FUNCTION
-};
-
 static const ShapeRule function_rules[FUNCTION_ID_COUNT] = {
-#define SHAPE(id, rule)
 #define SHAPE_FUNCTION(id, rule) [FUNCTION_ID_##id] = shape_rule_##rule,
 #include "catalog/shapes.def"
-#undef SHAPE
 #undef SHAPE_FUNCTION
 };
 

@@ -19,13 +19,13 @@ static const struct {
     int arity;
     bool whole; // only for whole numbers
 } formulas[MAP_COUNT] = {
-#define MAP1(code, formula) [MAP_##code] = {#code, 1, false},
-#define MAP2(code, formula) [MAP_##code] = {#code, 2, false},
-#define MAP3(code, formula) [MAP_##code] = {#code, 3, false},
+#define MAP1(code, formula, ...) [MAP_##code] = {#code, 1, false},
+#define MAP2(code, formula, ...) [MAP_##code] = {#code, 2, false},
+#define MAP3(code, formula, ...) [MAP_##code] = {#code, 3, false},
 #define MAP1F MAP1
 #define MAP2F MAP2
-#define MAP1I(code, formula) [MAP_##code] = {#code, 1, true},
-#define MAP2I(code, formula) [MAP_##code] = {#code, 2, true},
+#define MAP1I(code, formula, ...) [MAP_##code] = {#code, 1, true},
+#define MAP2I(code, formula, ...) [MAP_##code] = {#code, 2, true},
 #include "catalog/maps.def"
 };
 

@@ -1,40 +1,12 @@
-// The column of gradients of the table of operations, and the terms that rules are written with.
+// The terms that gradient rules are written with.
 #include "tensor/gradient/gradient.h"
 
 #include <string.h>
 
 #include "device/walk.h"
 #include "device/work.h"
-#include "tensor/gradient/rules.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/map.h"
-
-const GradientInfo gradient_table[OP_COUNT] = {
-#define GRADIENT(id, function, x, y, z)                                                            \
-    [OP_##id] = {#id, GRADIENT_RULE, rule_##function, {x, y, z}},
-#define COMPOSED(id) [OP_##id] = {.name = #id, .kind = GRADIENT_COMPOSED},
-#define CONSTANT(id) [OP_##id] = {.name = #id, .kind = GRADIENT_CONSTANT},
-#define NO_GRADIENT(id) [OP_##id] = {.name = #id, .kind = GRADIENT_MISSING},
-#include "tensor/gradient/gradients.def"
-#undef GRADIENT
-#undef COMPOSED
-#undef CONSTANT
-#undef NO_GRADIENT
-};
-
-enum {
-    ROWS = 0
-#define GRADIENT(id, function, x, y, z) +1
-#define COMPOSED(id) +1
-#define CONSTANT(id) +1
-#define NO_GRADIENT(id) +1
-#include "tensor/gradient/gradients.def"
-#undef GRADIENT
-#undef COMPOSED
-#undef CONSTANT
-#undef NO_GRADIENT
-};
-_Static_assert((int)ROWS == (int)OP_COUNT, "every operation has a row in gradients.def");
 
 Status gradient_run(TapeNode *node, Tensor **results) {
     Gradient g;
@@ -70,6 +42,7 @@ static Term new_term(Gradient *g, TermKind kind) {
     TermSlot *slot = &g->terms[g->n_terms];
     slot->kind = kind;
     slot->tensor = NULL;
+    slot->op = OP_COUNT;
     return (Term){(int16_t)g->n_terms++};
 }
 
@@ -77,7 +50,14 @@ static TermSlot *slot_of(Gradient *g, Term term) {
     return &g->terms[term.slot];
 }
 
+// Equal numbers, and maps of equal operands, are one term: rules may write a subexpression twice.
 static Term scalar_term(Gradient *g, Scalar number) {
+    for (int i = 1; i < g->n_terms; i++) {
+        const TermSlot *slot = &g->terms[i];
+        if (slot->kind == TERM_NUMBER && slot->number.dtype == number.dtype &&
+            slot->number.as.i == number.as.i)
+            return (Term){(int16_t)i};
+    }
     Term term = new_term(g, TERM_NUMBER);
     if (term.slot) slot_of(g, term)->number = number;
     return term;
@@ -176,7 +156,14 @@ static bool fold_numbers(Gradient *g, TermSlot *slot) {
     return true;
 }
 
+static bool is_map_of(const TermSlot *slot, OpId op, Term x, Term y, Term z) {
+    return slot->op == op && slot->operands[0].slot == x.slot && slot->operands[1].slot == y.slot &&
+           slot->operands[2].slot == z.slot;
+}
+
 Term term_map(Gradient *g, OpId op, Term x, Term y, Term z) {
+    for (int i = 1; i < g->n_terms; i++)
+        if (is_map_of(&g->terms[i], op, x, y, z)) return (Term){(int16_t)i};
     Term term = new_term(g, TERM_MAP);
     if (!term.slot) return term;
     TermSlot *slot = slot_of(g, term);

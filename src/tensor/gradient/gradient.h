@@ -18,7 +18,7 @@ typedef struct TermSlot {
     TermKind kind;
     Tensor *tensor; // owned
     Scalar number;
-    OpId op; // of a map that waits to be computed
+    OpId op; // of a map, computed or not; OP_COUNT: it is none
     Term operands[3];
 } TermSlot;
 

@@ -4,12 +4,18 @@
 
 #include "tensor/gradient/gradient.h"
 
-#define GRADIENT(id, function, x, y, z) Status rule_##function(Gradient *g);
-#define COMPOSED(id)
-#define CONSTANT(id)
-#define NO_GRADIENT(id)
-#include "tensor/gradient/gradients.def"
-#undef GRADIENT
+// Of every OP_MAP row: the derivatives of its formula, which stand next to it in maps.def.
+Status rule_map(Gradient *g);
+
+#define RULE(function, x, y, z) Status rule_##function(Gradient *g);
+#define COMPOSED
+#define CONSTANT
+#define NO_GRADIENT
+#define OP_MAP(id, ...)
+#define OP_RUN(id, outputs, shape, gradient, ...) gradient
+#define OP_OVERLOAD(id, name, outputs, shape, gradient, ...) gradient
+#include "catalog/ops.def"
+#undef RULE
 #undef COMPOSED
 #undef CONSTANT
 #undef NO_GRADIENT

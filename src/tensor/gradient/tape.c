@@ -292,14 +292,10 @@ TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
 
 void tape_record_missing(const OpCall *call, Tensor **output) {
     static const GradientInfo missing[OP_COUNT] = {
-#define OP_MAP(id, map, rule, signature, section, doc)
-#define OP_RUN(id, n, signature, section, doc) [OP_##id] = {#id, GRADIENT_MISSING, NULL, {0}},
-#define OP_OVERLOAD(id, user, n, signature, section, doc)                                          \
-    [OP_##id] = {#user, GRADIENT_MISSING, NULL, {0}},
+#define OP_MAP(id, ...)
+#define OP_RUN(id, ...) [OP_##id] = {#id, GRADIENT_MISSING, NULL, {0}},
+#define OP_OVERLOAD(id, user, ...) [OP_##id] = {#user, GRADIENT_MISSING, NULL, {0}},
 #include "catalog/ops.def"
-#undef OP_MAP
-#undef OP_RUN
-#undef OP_OVERLOAD
     };
     TapeRecord record = tape_begin_call(&missing[call->op - op_rows], call);
     (void)tape_end_node(&record, STATUS_OK, output, 1); // the status goes through

@@ -35,13 +35,13 @@ static const struct {
     const char *name;
     int operands, reals;
 } formulas[MAP_COUNT] = {
-#define MAP1(code, formula) [MAP_##code] = {#code, 1, 3},
-#define MAP2(code, formula) [MAP_##code] = {#code, 2, 3},
-#define MAP3(code, formula) [MAP_##code] = {#code, 3, 3},
-#define MAP1F(code, formula) [MAP_##code] = {#code, 1, 2},
-#define MAP2F(code, formula) [MAP_##code] = {#code, 2, 2},
-#define MAP1I(code, formula) [MAP_##code] = {#code, 1, 1},
-#define MAP2I(code, formula) [MAP_##code] = {#code, 2, 1},
+#define MAP1(code, formula, ...) [MAP_##code] = {#code, 1, 3},
+#define MAP2(code, formula, ...) [MAP_##code] = {#code, 2, 3},
+#define MAP3(code, formula, ...) [MAP_##code] = {#code, 3, 3},
+#define MAP1F(code, formula, ...) [MAP_##code] = {#code, 1, 2},
+#define MAP2F(code, formula, ...) [MAP_##code] = {#code, 2, 2},
+#define MAP1I(code, formula, ...) [MAP_##code] = {#code, 1, 1},
+#define MAP2I(code, formula, ...) [MAP_##code] = {#code, 2, 1},
 #include "catalog/maps.def"
 #undef MAP1
 #undef MAP2
