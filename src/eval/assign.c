@@ -423,11 +423,14 @@ static Value assign_target(Frame *frame, const AssignCode *assign, const TargetC
     return value_none();
 }
 
-static Value eval_assign(Frame *frame, const Code *code) {
+Value assign_evaluated(Frame *frame, const Code *code, Value value) {
     const AssignCode *assign = (const AssignCode *)code;
-    Value value = EVAL(frame, assign->value);
-    if (failed(value)) return value;
     return assign_target(frame, assign, &assign->target, value);
+}
+
+static Value eval_assign(Frame *frame, const Code *code) {
+    Value value = EVAL(frame, ((const AssignCode *)code)->value);
+    return failed(value) ? value : assign_evaluated(frame, code, value);
 }
 
 // x = e in a function's last place: the value is the function's too.
@@ -458,5 +461,7 @@ const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value) 
     code->value = lower(lowering, node->as.assign.value);
     lower_target(lowering, target, &code->target);
     if (give_value) code->read = lower_name(lowering, target);
-    return &code->head;
+    const Code *quick =
+        give_value ? NULL : lower_place_store(lowering, node, code->value, &code->head);
+    return quick ? quick : &code->head;
 }

@@ -320,12 +320,46 @@ static Status bind(const Builtin *form, const Placement *placed, BuiltinCall *ca
     return STATUS_OK;
 }
 
+// The commonest call: arguments by position of just the kinds that the only form wants. False: the
+// general way finds out what they are.
+static bool bind_plain(const Builtin *row, const BuiltinArguments *a, BuiltinCall *call) {
+    const Signature *signature = &row->signature;
+    if (row->kind == ROW_OP || row->next_overload || a->named_count > 0) return false;
+    if (a->count > (size_t)signature->count) return false;
+    for (size_t i = 0; i < (size_t)signature->count; i++) {
+        const Param *param = &signature->params[i];
+        const Acceptance *takes = &acceptance[param->kind];
+        if (param->rest) return false;
+        if (i >= a->count) {
+            if (param->default_kind == DEFAULT_REQUIRED) return false;
+            call->arguments[i] = default_value(param);
+            if (normalize(signature, param, &call->arguments[i]) != STATUS_OK) return false;
+            continue;
+        }
+        Value value = a->positional[i];
+        if (takes->handle || param->kind == PARAM_DEVICE || !(takes->exact & 1u << value.kind) ||
+            (value.kind == VALUE_TENSOR && param->kind != PARAM_ANY))
+            return false;
+        if (value.kind == VALUE_STRING) string_end(value.as.string);
+        call->arguments[i] = value;
+    }
+    call->row = row;
+    call->rest = NULL;
+    call->rest_count = 0;
+    return true;
+}
+
 Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
     Value result;
+    BuiltinCall call;
+    if (bind_plain(row, arguments, &call)) {
+        call.interp = interp;
+        call.first_is_literal = arguments->first_is_literal;
+        return functions[row->id](&call);
+    }
     if (op_invoke_plain(row, arguments, &result)) return result;
     Placement placed;
     const Builtin *form = NULL;
-    BuiltinCall call;
     if (choose(row, arguments, &form, &placed) != STATUS_OK) return value_fail();
     if (bind(form, &placed, &call) != STATUS_OK) return value_fail();
     call.interp = interp;

@@ -26,16 +26,6 @@ static Value eval_block(Frame *frame, const Code *code) {
     return run_statements(frame, (const BlockCode *)code);
 }
 
-size_t code_statements(const Code *const *code, const Code *const **statements) {
-    if ((*code)->eval != eval_block) {
-        *statements = code;
-        return 1;
-    }
-    const BlockCode *block = (const BlockCode *)*code;
-    *statements = block->statements;
-    return block->count;
-}
-
 static Value eval_scope(Frame *frame, const Code *code) {
     const BlockCode *block = (const BlockCode *)code;
     Value value = run_statements(frame, block);
@@ -43,9 +33,70 @@ static Value eval_scope(Frame *frame, const Code *code) {
     return value;
 }
 
-const Code *lower_block(Lowering *lowering, const Node *node, bool tail) {
+typedef struct IfCode {
+    Code head;
+    const Code *condition, *then_branch, *else_branch;
+} IfCode;
+
+static Value eval_if(Frame *frame, const Code *code) {
+    const IfCode *branch = (const IfCode *)code;
+    int truth = condition_eval(frame, branch->condition);
+    if (truth > 0) return EVAL(frame, branch->then_branch);
+    if (truth < 0) return value_fail();
+    return branch->else_branch ? EVAL(frame, branch->else_branch) : value_none();
+}
+
+// `if c { ...; return e }` in the block that gives a function's value: what follows it is its else,
+// and nothing has to unwind.
+static bool is_guard(const Node *node) {
+    if (node->kind == NODE_EXPRESSION_STATEMENT) node = node->as.expression.value;
+    if (node->kind != NODE_IF || node->as.branch.else_branch) return false;
+    const Node *body = node->as.branch.then_branch;
+    if (body->kind != NODE_BLOCK || body->as.block.statements.count == 0) return false;
+    const NodeList *statements = &body->as.block.statements;
+    const Node *last = statements->items[statements->count - 1];
+    return last->kind == NODE_RETURN && last->as.returned.value;
+}
+
+static const Code *lower_statements(Lowering *lowering, const NodeList *statements, size_t from,
+                                    BlockCode *block, bool tail);
+
+static const Code *lower_guard(Lowering *lowering, const NodeList *statements, size_t at) {
+    const Node *node = statements->items[at];
+    if (node->kind == NODE_EXPRESSION_STATEMENT) node = node->as.expression.value;
+    IfCode *code = LOWER_NEW(lowering, IfCode, eval_if, node->span);
+    code->condition = lower(lowering, node->as.branch.condition);
+    code->then_branch = lower_tail(lowering, node->as.branch.then_branch);
+    BlockCode *rest = LOWER_NEW(lowering, BlockCode, eval_block, node->span);
+    code->else_branch = lower_statements(lowering, statements, at + 1, rest, true);
+    return &code->head;
+}
+
+// The statements from one on, into a block that may have some already; the code for all of them.
+static const Code *lower_statements(Lowering *lowering, const NodeList *statements, size_t from,
+                                    BlockCode *block, bool tail) {
+    if (!block->statements)
+        block->statements =
+            lower_array(lowering, statements->count - from + 1, sizeof *block->statements);
+    for (size_t i = from; i < statements->count; i++) {
+        const Node *statement = statements->items[i];
+        bool last = i + 1 == statements->count;
+        if (statement->kind == NODE_FUNCTION && !last) continue;
+        if (tail && !last && is_guard(statement)) {
+            block->statements[block->count++] = lower_guard(lowering, statements, i);
+            break;
+        }
+        block->statements[block->count++] =
+            statement->kind == NODE_FUNCTION
+                ? lower_constant(lowering, value_none(), statement->span)
+            : last && tail ? lower_tail(lowering, statement)
+                           : lower(lowering, statement);
+    }
+    return block->count == 1 && block->slot_count == 0 ? block->statements[0] : &block->head;
+}
+
+static const Code *lower_block_slots(Lowering *lowering, const Node *node, bool tail, int slots) {
     const NodeList *statements = &node->as.block.statements;
-    int slots = node->as.block.slot_count;
     BlockCode *block = LOWER_NEW(lowering, BlockCode, slots ? eval_scope : eval_block, node->span);
     block->statements = lower_array(lowering, statements->count + 1, sizeof *block->statements);
     block->first_slot = node->as.block.first_slot;
@@ -54,17 +105,22 @@ const Code *lower_block(Lowering *lowering, const Node *node, bool tail) {
     for (size_t i = 0; i < statements->count; i++)
         if (statements->items[i]->kind == NODE_FUNCTION)
             block->statements[block->count++] = lower(lowering, statements->items[i]);
-    for (size_t i = 0; i < statements->count; i++) {
-        const Node *statement = statements->items[i];
-        bool last = i + 1 == statements->count;
-        if (statement->kind == NODE_FUNCTION && !last) continue;
-        block->statements[block->count++] =
-            statement->kind == NODE_FUNCTION
-                ? lower_constant(lowering, value_none(), statement->span)
-            : last && tail ? lower_tail(lowering, statement)
-                           : lower(lowering, statement);
-    }
-    return block->count == 1 && slots == 0 ? block->statements[0] : &block->head;
+    return lower_statements(lowering, statements, 0, block, tail);
+}
+
+Body body_of(const Code *const *code) {
+    if ((*code)->eval != eval_block && (*code)->eval != eval_scope) return (Body){code, 1, 0, 0};
+    const BlockCode *block = (const BlockCode *)*code;
+    return (Body){block->statements, block->count, block->first_slot, block->slot_count};
+}
+
+const Code *lower_block(Lowering *lowering, const Node *node, bool tail) {
+    return lower_block_slots(lowering, node, tail, node->as.block.slot_count);
+}
+
+const Code *lower_body(Lowering *lowering, const Node *node) {
+    return node->kind == NODE_BLOCK ? lower_block_slots(lowering, node, true, 0)
+                                    : lower_tail(lowering, node);
 }
 
 // let x: T without a value: what the variable held before in this block goes.
@@ -138,19 +194,6 @@ static const Code *lower_let_each(Lowering *lowering, const Node *node) {
 const Code *lower_let(Lowering *lowering, const Node *node) {
     const Code *code = lower_let_each(lowering, node);
     return node->as.let.once ? lower_once(lowering, node->as.let.pattern->binding, code) : code;
-}
-
-typedef struct IfCode {
-    Code head;
-    const Code *condition, *then_branch, *else_branch;
-} IfCode;
-
-static Value eval_if(Frame *frame, const Code *code) {
-    const IfCode *branch = (const IfCode *)code;
-    int truth = condition_eval(frame, branch->condition);
-    if (truth > 0) return EVAL(frame, branch->then_branch);
-    if (truth < 0) return value_fail();
-    return branch->else_branch ? EVAL(frame, branch->else_branch) : value_none();
 }
 
 static const Code *lower_branch(Lowering *lowering, const Node *node, bool tail) {

@@ -30,9 +30,11 @@ typedef struct CallCode {
     const Code *receiver; // of methods
     const char *name;
     size_t name_length;
-    const char *known_kind;   // of the receiver for which the method was last looked up
-    const Builtin *known_row; // and what was found
-    DType dtype;              // f32::zeros: of what is made
+    const char *known_kind;           // of the receiver for which the method was last looked up
+    const Builtin *known_row;         // and what was found
+    uint64_t known_type;              // of the struct for which one was looked up last, 0: none yet
+    const FunctionCode *known_method; // NULL: it has none
+    DType dtype;                      // f32::zeros: of what is made
 } CallCode;
 
 // "text" and "text" + "more", as print's formats are written.
@@ -59,7 +61,7 @@ static void lower_arguments(Lowering *lowering, const Argument *arguments, size_
 }
 
 // Evaluates the arguments into values; VALUE_FAIL with none left.
-static Value eval_arguments(Frame *frame, const ArgumentsCode *code, Value *values) {
+static inline Value eval_arguments(Frame *frame, const ArgumentsCode *code, Value *values) {
     for (size_t i = 0; i < code->count; i++) {
         values[i] = EVAL(frame, code->values[i]);
         if (failed(values[i])) {
@@ -80,22 +82,40 @@ static CallArguments arguments_of(const ArgumentsCode *code, Value *values) {
                            .span = code->span};
 }
 
-// A function of the program with every argument by position: straight into its slots.
-static Value eval_call_direct(Frame *frame, const Code *code) {
-    const CallCode *call = (const CallCode *)code;
-    const FunctionCode *function = call->function;
+// Whether every argument, `before` others in front of them, has its parameter by position.
+static inline bool is_complete(const CallCode *call, const FunctionCode *function, size_t before) {
+    const ArgumentsCode *arguments = &call->arguments;
+    return arguments->positional == arguments->count &&
+           arguments->count + before == (size_t)function->parameter_count;
+}
+
+// A function of the program with every argument by position: straight into its slots. `receiver`
+// (taken) is the first where it is not ABSENT.
+static inline Value call_direct(Frame *frame, const CallCode *call, const FunctionCode *function,
+                                Function *closure, Value receiver) {
     Interp *interp = frame->interp;
-    CHECK_INTERRUPT(code->span);
     if (stack_is_low(interp)) {
+        value_release(receiver);
         fail_depth(function);
-        return fail_at(code->span);
+        return fail_at(call->head.span);
     }
     Value slots[function->slot_count + 1];
-    Value outcome = eval_arguments(frame, &call->arguments, slots);
-    if (failed(outcome)) return outcome;
-    for (int i = (int)call->arguments.count; i < function->slot_count; i++)
+    int before = receiver.kind != VALUE_ABSENT;
+    slots[0] = receiver;
+    Value outcome = eval_arguments(frame, &call->arguments, slots + before);
+    if (failed(outcome)) {
+        value_release(receiver);
+        return outcome;
+    }
+    for (int i = function->parameter_count; i < function->slot_count; i++)
         slots[i] = value_absent();
-    return function_run(interp, function, NULL, slots, code->span);
+    return function_run(interp, function, closure, slots, call->head.span);
+}
+
+static Value eval_call_direct(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    CHECK_INTERRUPT(code->span);
+    return call_direct(frame, call, call->function, NULL, value_absent());
 }
 
 static Value eval_call_function(Frame *frame, const Code *code) {
@@ -139,17 +159,24 @@ static Value choose_callee(Frame *frame, const CallCode *call) {
     return fail_at(call->head.span);
 }
 
+// Borrows the callee.
+static Value call_with_values(Frame *frame, const CallCode *call, Value callee) {
+    Value values[call->arguments.count + 1];
+    Value outcome = eval_arguments(frame, &call->arguments, values);
+    if (failed(outcome)) return outcome;
+    CallArguments arguments = arguments_of(&call->arguments, values);
+    return call_value(frame->interp, callee, &arguments);
+}
+
 static Value eval_call_value(Frame *frame, const Code *code) {
     const CallCode *call = (const CallCode *)code;
-    Value values[call->arguments.count + 1];
     CHECK_INTERRUPT(code->span);
     Value callee = choose_callee(frame, call);
     if (failed(callee)) return callee;
-    Value result = eval_arguments(frame, &call->arguments, values);
-    if (!failed(result)) {
-        CallArguments arguments = arguments_of(&call->arguments, values);
-        result = call_value(frame->interp, callee, &arguments);
-    }
+    const FunctionCode *function = callee.kind == VALUE_FUNCTION ? callee.as.function->code : NULL;
+    Value result = function && is_complete(call, function, 0)
+                       ? call_direct(frame, call, function, callee.as.function, value_absent())
+                       : call_with_values(frame, call, callee);
     value_release(callee);
     return result;
 }
@@ -175,10 +202,8 @@ static bool lower_known(CallCode *code, const Binding *binding) {
     }
     if (binding->kind != BINDING_FUNCTION) return false;
     const FunctionCode *function = binding->lowered;
-    bool complete = code->arguments.positional == code->arguments.count &&
-                    code->arguments.count == (size_t)function->node->parameter_count;
     code->function = function;
-    code->head.eval = complete ? eval_call_direct : eval_call_function;
+    code->head.eval = is_complete(code, function, 0) ? eval_call_direct : eval_call_function;
     return true;
 }
 
@@ -221,6 +246,22 @@ static const Builtin *find_builtin_method(Value receiver, const CallCode *call) 
     return known->known_row;
 }
 
+// As struct_find_method, whose answer is remembered where it holds for every value of the type.
+static const FunctionCode *find_struct_method(const Instance *instance, const CallCode *call,
+                                              bool *unclear) {
+    CallCode *known = (CallCode *)(uintptr_t)call;
+    const StructType *type = instance->type;
+    *unclear = false;
+    if (LIKELY(type->id == known->known_type && type->id)) return known->known_method;
+    const FunctionCode *method = struct_find_method(instance, call->name, unclear);
+    const StructCode *code = type->definition;
+    if (code && !code->specialised) {
+        known->known_method = method;
+        known->known_type = type->id;
+    }
+    return method;
+}
+
 // A method and its receiver's own meaning of the name. Retained; ABSENT when there is none, FAIL
 // when none of several fits.
 static Value find_method(Value receiver, const CallCode *call, const FunctionCode **function) {
@@ -228,7 +269,7 @@ static Value find_method(Value receiver, const CallCode *call, const FunctionCod
     if (receiver.kind == VALUE_STRUCT) {
         const StructType *type = receiver.as.instance->type;
         bool unclear;
-        *function = struct_find_method(receiver.as.instance, call->name, &unclear);
+        *function = find_struct_method(receiver.as.instance, call, &unclear);
         if (unclear) return value_fail();
         if (*function) return value_none();
         int field = struct_find_field(type, call->name, call->name_length);
@@ -336,12 +377,10 @@ static Value call_associated(Frame *frame, const CallCode *call, const StructTyp
     return fail_at(call->head.span);
 }
 
-static Value eval_method(Frame *frame, const Code *code) {
-    const CallCode *call = (const CallCode *)code;
+// Takes the receiver.
+static Value call_on(Frame *frame, const CallCode *call, Value receiver) {
     Value values[call->arguments.count + 2];
-    CHECK_INTERRUPT(code->span);
-    values[0] = EVAL(frame, call->receiver);
-    if (failed(values[0])) return values[0];
+    values[0] = receiver;
     Value outcome = eval_arguments(frame, &call->arguments, values + 1);
     if (failed(outcome)) {
         value_release(values[0]);
@@ -350,6 +389,21 @@ static Value eval_method(Frame *frame, const Code *code) {
     if (values[0].kind == VALUE_TYPE)
         return call_associated(frame, call, values[0].as.pointer, values + 1);
     return call_method(frame, call, values);
+}
+
+static Value eval_method(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    CHECK_INTERRUPT(code->span);
+    Value receiver = EVAL(frame, call->receiver);
+    if (failed(receiver)) return receiver;
+    if (receiver.kind == VALUE_STRUCT) {
+        bool unclear;
+        const FunctionCode *method = find_struct_method(receiver.as.instance, call, &unclear);
+        if (method && is_complete(call, method, 1))
+            return call_direct(frame, call, method, NULL, receiver);
+        if (unclear) error_clear(); // the general way says it, after the arguments
+    }
+    return call_on(frame, call, receiver);
 }
 
 const Code *lower_method_call(Lowering *lowering, const Node *node) {

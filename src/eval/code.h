@@ -35,6 +35,14 @@ struct Frame {
     Value result; // of CONTROL_RETURN
 };
 
+// Codes know a slot by its distance in bytes, which spares its multiplication at each access.
+static inline size_t slot_offset(int slot) {
+    return (size_t)slot * sizeof(Value);
+}
+static inline Value *slot_at(const Frame *frame, size_t offset) {
+    return (Value *)(void *)((char *)frame->slots + offset);
+}
+
 #define EVAL(frame, code) ((code)->eval((frame), (code)))
 
 typedef struct ParameterCode {
@@ -94,11 +102,35 @@ void lower_function_body(Lowering *lowering, FunctionCode *code, const FunctionN
 const char *lower_text(Lowering *lowering, const char *format, ...) PRINTF_LIKE(2, 3);
 const char *lower_word(Lowering *lowering, const Word *word);
 
+// An operand whose value lies somewhere, where it can be read without being held: a variable, an
+// element or a field of such a one. What lies there is ABSENT when reading it would fail, or when
+// it is not as simple as that: then the code has to be evaluated.
+typedef const Value *(*PlaceFind)(Frame *frame, const Code *code);
+typedef struct Place {
+    bool exists, local;
+    size_t offset;  // of the slot of a plain local variable
+    PlaceFind find; // finds any other
+    const Code *code;
+} Place;
+static inline const Value *place_find(Frame *frame, const Place *place) {
+    return place->local ? slot_at(frame, place->offset) : place->find(frame, place->code);
+}
+extern const Value place_absent;
+
+// places.c
+Place place_of(const Code *code);
+const Code *lower_index(Lowering *lowering, const Node *node);
+const Code *lower_field(Lowering *lowering, const Node *node);
+// An assignment to an element or field of a place; whatever does not fit is given to `general`.
+const Code *lower_place_store(Lowering *lowering, const Node *node, const Code *value,
+                              const Code *general);
+
 // names.c: variables and what else a name can mean.
 const Code *lower_binding(Lowering *lowering, Binding *binding, Span span);
 const Code *lower_name(Lowering *lowering, const Node *node);
 const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value, Span span);
 bool code_is_local(const Code *code, int *slot); // a plain local variable read
+PlaceFind variable_find_of(const Code *code);    // of any variable read, else NULL
 const Value *code_global(const Code *code);      // a global variable read: its place, else NULL
 // A place that a variable's value lies in; NULL (failed) when it has none yet.
 typedef struct VariableCode VariableCode;
@@ -107,7 +139,6 @@ Value *variable_place(Frame *frame, const VariableCode *variable);
 const Value *variable_peek(Frame *frame,
                            const VariableCode *variable); // NULL: no value; no failure
 void variable_set(Frame *frame, const VariableCode *variable, Value value); // takes the value
-void slots_release(Frame *frame, int first, int count);
 Value fail_unset(const char *name, Span span);
 
 // operators.c and scalar.c
@@ -116,6 +147,10 @@ const Code *lower_unary(Lowering *lowering, const Node *node);
 const Code *lower_logical(Lowering *lowering, const Node *node);
 const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *left,
                                 const Code *right, Span span);
+// What an operator makes of two numbers (or strings) at once; *out may be one of them. False: the
+// general way has to say.
+bool scalar_combine(Operator op, const Value *left, const Value *right, Value *out);
+bool code_is_arithmetic(const Code *code); // of local and global variables and constants alone
 // NULL when the value is no quick form. The target is `global`, or where that is NULL the slot.
 const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value);
 typedef struct Operands {
@@ -135,8 +170,15 @@ static inline int condition_eval(Frame *frame, const Code *code);
 
 // blocks.c, loops.c
 const Code *lower_block(Lowering *lowering, const Node *node, bool tail);
-// The statements of a body that has no variables of its own: the one code, or those of a block.
-size_t code_statements(const Code *const *code, const Code *const **statements);
+// The body of a function, whose end releases all of its variables.
+const Code *lower_body(Lowering *lowering, const Node *node);
+// The body of a loop, by its statements: those of a block, or the one code.
+typedef struct Body {
+    const Code *const *statements;
+    size_t count;
+    int first_slot, slot_count;
+} Body;
+Body body_of(const Code *const *code); // keeps the place of the code
 const Code *lower_statement(Lowering *lowering, const Node *node);
 const Code *lower_let(Lowering *lowering, const Node *node);
 // A declaration that does nothing while its variable has a value.
@@ -148,10 +190,10 @@ const Code *lower_for(Lowering *lowering, const Node *node);
 const Code *lower_jump(Lowering *lowering, const Node *node);
 const Code *lower_with(Lowering *lowering, const Node *node);
 
-// assign.c, subscripts.c
+// assign.c
 const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value);
-const Code *lower_index(Lowering *lowering, const Node *node);
-const Code *lower_field(Lowering *lowering, const Node *node);
+// Goes on with an assignment whose value is evaluated; takes it.
+Value assign_evaluated(Frame *frame, const Code *code, Value value);
 
 // calls.c, methods.c, invoke.c
 const Code *lower_call(Lowering *lowering, const Node *node);
@@ -197,6 +239,28 @@ Value eval_comprehension(Frame *frame, const Code *code);
 static inline int condition_eval(Frame *frame, const Code *code) {
     Value value = EVAL(frame, code);
     return LIKELY(value.kind == VALUE_BOOL) ? (int)value.as.integer : condition_read(value, code);
+}
+
+// The last one first. They are ABSENT afterwards.
+static inline void slots_release(Frame *frame, int first, int count) {
+    for (Value *slot = frame->slots + first + count; slot-- > frame->slots + first;) {
+        Value value = *slot;
+        slot->kind = VALUE_ABSENT;
+        value_release(value);
+    }
+}
+
+// None, or VALUE_FAIL.
+static inline Value body_run(Frame *frame, const Body *body) {
+    Value value = value_none();
+    for (size_t i = 0; i < body->count; i++) {
+        value = EVAL(frame, body->statements[i]);
+        if (UNLIKELY(value.kind == VALUE_FAIL)) break;
+        value_release(value);
+        value = value_none();
+    }
+    slots_release(frame, body->first_slot, body->slot_count);
+    return value;
 }
 
 // Gives the current error its place and fails.

@@ -35,41 +35,27 @@ static Status prepare_parameter(Frame *frame, const FunctionCode *code, int inde
     return STATUS_OK;
 }
 
-static Value check_result(Frame *frame, const FunctionCode *code, Value result) {
-    Status status = annotation_check(frame, code->result, &result, code->result_what);
-    if (status == STATUS_OK) return result;
+bool function_prepare(Frame *frame, const FunctionCode *code, Span called_at) {
+    for (int i = 0; i < code->parameter_count; i++) {
+        if (prepare_parameter(frame, code, i) == STATUS_OK) continue;
+        error_place(called_at);
+        slots_release(frame, 0, code->slot_count);
+        return false;
+    }
+    return true;
+}
+
+Value function_finish(Frame *frame, const FunctionCode *code, Value result) {
+    if (failed(result)) {
+        if (frame->control != CONTROL_RETURN) return result;
+        result = frame->result;
+    }
+    if (!code->result) return result;
+    if (annotation_check(frame, code->result, &result, code->result_what) == STATUS_OK)
+        return result;
     error_place(code->node->head);
     value_release(result);
     return value_fail();
-}
-
-static Value run_body(Frame *frame, const FunctionCode *code) {
-    Value result = EVAL(frame, code->body);
-    if (failed(result) && frame->control == CONTROL_RETURN) {
-        frame->control = CONTROL_NONE;
-        result = frame->result;
-    }
-    if (code->result && !failed(result)) result = check_result(frame, code, result);
-    return result;
-}
-
-Value function_run(Interp *interp, const FunctionCode *code, Function *closure, Value *slots,
-                   Span called_at) {
-    Frame frame = {.slots = slots, .interp = interp, .closure = closure};
-    Origin saved = origin_current;
-    Value result = value_none();
-    for (int i = 0; !code->plain && i < code->parameter_count && !failed(result); i++) {
-        if (prepare_parameter(&frame, code, i) == STATUS_OK) continue;
-        result = value_fail();
-        error_place(called_at);
-    }
-    bool entered = !failed(result);
-    origin_current.called_from = called_at.begin;
-    if (entered) result = run_body(&frame, code);
-    slots_release(&frame, 0, code->slot_count);
-    origin_current = saved;
-    if (failed(result) && entered) trace_add(interp, code->title, called_at.begin);
-    return result;
 }
 
 Value function_invoke(Interp *interp, const FunctionCode *code, Function *closure,

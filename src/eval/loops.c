@@ -5,9 +5,8 @@
 
 typedef struct LoopCode {
     Code head;
-    const Code *condition, *body;
-    const Code *const *statements; // of the body
-    size_t count;
+    const Code *condition, *whole;
+    Body body;
 } LoopCode;
 
 // What the body's unwinding means to the loop: false to leave it.
@@ -24,22 +23,13 @@ static Value loop_leave(Frame *frame) {
     return value_none();
 }
 
-static inline Value run_loop_body(Frame *frame, const LoopCode *loop) {
-    for (size_t i = 0; i < loop->count; i++) {
-        Value value = EVAL(frame, loop->statements[i]);
-        if (failed(value)) return value;
-        value_release(value);
-    }
-    return value_none();
-}
-
 static Value eval_while(Frame *frame, const Code *code) {
     const LoopCode *loop = (const LoopCode *)code;
     for (;;) {
         CHECK_INTERRUPT(code->span);
         int truth = loop->condition ? condition_eval(frame, loop->condition) : 1;
         if (truth <= 0) return truth < 0 ? value_fail() : value_none();
-        Value value = run_loop_body(frame, loop);
+        Value value = body_run(frame, &loop->body);
         if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
     }
 }
@@ -47,8 +37,8 @@ static Value eval_while(Frame *frame, const Code *code) {
 const Code *lower_loop(Lowering *lowering, const Node *node) {
     LoopCode *code = LOWER_NEW(lowering, LoopCode, eval_while, node->span);
     code->condition = lower(lowering, node->as.loop.condition);
-    code->body = lower_loop_body(lowering, node->as.loop.body, node->as.loop.epochs);
-    code->count = code_statements(&code->body, &code->statements);
+    code->whole = lower_loop_body(lowering, node->as.loop.body, node->as.loop.epochs);
+    code->body = body_of(&code->whole);
     return &code->head;
 }
 
@@ -57,9 +47,10 @@ typedef struct ForCode {
     const Code *iterable, *low, *high; // low and high: a range that is written out
     bool inclusive;
     const PatternCode *index, *pattern;
-    const PatternCode *pair;      // of two names: both, to take a tuple apart
-    int plain_slot;               // the slot of a plain loop variable, or -1
-    const Code *condition, *body; // condition: comprehensions
+    const PatternCode *pair;       // of two names: both, to take a tuple apart
+    int plain_slot;                // the slot of a plain loop variable, or -1
+    const Code *condition, *whole; // condition: comprehensions
+    Body body;                     // the same as `whole`
     int first_slot, slot_count;
 } ForCode;
 
@@ -112,6 +103,13 @@ static Status start(Frame *frame, const ForCode *loop, Iterator *iterator) {
     return status;
 }
 
+// A plain variable, which is unset before, takes an item as it is.
+static inline Value take_item(Frame *frame, const ForCode *loop, Iterator *iterator, Value item) {
+    if (loop->plain_slot < 0 || iterator->paired) return bind_item(frame, loop, iterator, item);
+    frame->slots[loop->plain_slot] = item;
+    return value_none();
+}
+
 // Ints without an index into a plain variable: the commonest loop.
 static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
     Value *slot = &frame->slots[loop->plain_slot], result = value_none();
@@ -124,12 +122,10 @@ static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
         value_release(*slot);
         *slot = value_int(next);
         next = (int64_t)((uint64_t)next + (uint64_t)iterator->step);
-        Value value = EVAL(frame, loop->body);
-        if (failed(value) && !loop_continues(frame)) {
+        if (failed(body_run(frame, &loop->body)) && !loop_continues(frame)) {
             result = loop_leave(frame);
             break;
         }
-        value_release(value);
     }
     slots_release(frame, loop->first_slot, loop->slot_count);
     return result;
@@ -141,11 +137,10 @@ static Value run_items(Frame *frame, const ForCode *loop, Iterator *iterator) {
         Value item = iterator_next(iterator);
         if (item.kind == VALUE_ABSENT) return value_none();
         if (failed(item)) return fail_at(loop->iterable ? loop->iterable->span : loop->head.span);
-        Value value = bind_item(frame, loop, iterator, item);
-        if (!failed(value)) value = EVAL(frame, loop->body);
+        Value value = take_item(frame, loop, iterator, item);
+        if (!failed(value)) value = body_run(frame, &loop->body);
         slots_release(frame, loop->first_slot, loop->slot_count);
         if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
-        value_release(value);
     }
 }
 
@@ -167,7 +162,7 @@ static Value comprehend(Frame *frame, const ForCode *loop, List *items) {
         int truth = condition_eval(frame, loop->condition);
         if (truth <= 0) return truth < 0 ? value_fail() : value_none();
     }
-    Value element = literal_eval_element(frame, loop->body);
+    Value element = literal_eval_element(frame, loop->whole);
     if (!failed(element)) list_push(items, element);
     return failed(element) ? element : value_none();
 }
@@ -178,7 +173,7 @@ static Value run_comprehension(Frame *frame, const ForCode *loop, Iterator *iter
         Value item = iterator_next(iterator);
         if (item.kind == VALUE_ABSENT) return value_none();
         if (failed(item)) return fail_at(loop->head.span);
-        Value value = bind_item(frame, loop, iterator, item);
+        Value value = take_item(frame, loop, iterator, item);
         if (!failed(value)) value = comprehend(frame, loop, items);
         slots_release(frame, loop->first_slot, loop->slot_count);
         if (failed(value)) return value;
@@ -228,7 +223,8 @@ const Code *lower_for(Lowering *lowering, const Node *node) {
         code->pair = pattern_pair(lowering, code->index, code->pattern);
     }
     code->condition = lower(lowering, node->as.for_loop.condition);
-    code->body = lower_loop_body(lowering, node->as.for_loop.body, node->as.for_loop.epochs);
+    code->whole = lower_loop_body(lowering, node->as.for_loop.body, node->as.for_loop.epochs);
+    code->body = body_of(&code->whole);
     code->first_slot = node->as.for_loop.first_slot;
     code->slot_count = node->as.for_loop.slot_count;
     bool plain = !code->index && pattern->kind == PATTERN_BIND && !pattern->binding->captured;

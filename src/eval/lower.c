@@ -257,5 +257,5 @@ void lower_function_body(Lowering *lowering, FunctionCode *code, const FunctionN
     inner.function = node;
     inner.code = code;
     lower_parameters(&inner, code, node);
-    code->body = lower_tail(&inner, node->body);
+    code->body = lower_body(&inner, node->body);
 }

@@ -25,6 +25,7 @@ static const Annotation *lower_argument(Lowering *lowering, const TypeNode *type
 
 void struct_add_impl(Lowering *lowering, const Node *impl) {
     StructCode *code = struct_of_binding(lowering, impl->as.impl.binding);
+    struct_renew(code);
     size_t count = impl->as.impl.type_count;
     const Annotation **arguments = lower_array(lowering, count, sizeof *arguments);
     for (size_t i = 0; i < count; i++) {

@@ -7,6 +7,7 @@
 typedef struct SlotCode {
     Code head;
     int slot;
+    size_t offset;
     const char *name;
 } SlotCode;
 
@@ -31,7 +32,7 @@ Value fail_unset(const char *name, Span span) {
 
 static Value eval_local(Frame *frame, const Code *code) {
     const SlotCode *local = (const SlotCode *)code;
-    Value value = frame->slots[local->slot];
+    Value value = *slot_at(frame, local->offset);
     if (UNLIKELY(value.kind == VALUE_ABSENT)) return fail_unset(local->name, code->span);
     return value_retain(value);
 }
@@ -75,6 +76,34 @@ const Value *code_global(const Code *code) {
     return code->eval == eval_global ? ((const GlobalCode *)code)->place : NULL;
 }
 
+const Value place_absent = {.kind = VALUE_ABSENT};
+
+static const Value *find_local(Frame *frame, const Code *code) {
+    return slot_at(frame, ((const SlotCode *)code)->offset);
+}
+
+static const Value *find_global(Frame *frame, const Code *code) {
+    (void)frame;
+    return ((const GlobalCode *)code)->place;
+}
+
+static const Value *find_cell_slot(Frame *frame, const Code *code) {
+    const Value *slot = find_local(frame, code);
+    return slot->kind == VALUE_CELL ? &slot->as.cell->value : &place_absent;
+}
+
+static const Value *find_capture(Frame *frame, const Code *code) {
+    const Cell *cell = frame->closure->cells[((const SlotCode *)code)->slot];
+    return cell ? &cell->value : &place_absent;
+}
+
+PlaceFind variable_find_of(const Code *code) {
+    if (code->eval == eval_local) return find_local;
+    if (code->eval == eval_global) return find_global;
+    if (code->eval == eval_cell_slot) return find_cell_slot;
+    return code->eval == eval_capture ? find_capture : NULL;
+}
+
 static int capture_index(const FunctionNode *function, const Binding *binding) {
     int index = 0;
     while (function->captures.items[index] != binding) index++;
@@ -91,6 +120,7 @@ static const Code *lower_local(Lowering *lowering, const Binding *binding, Span 
     }
     SlotCode *code = LOWER_NEW(lowering, SlotCode, eval, span);
     code->slot = slot;
+    code->offset = slot_offset(slot);
     code->name = lower_word(lowering, &binding->word);
     return &code->head;
 }
@@ -196,6 +226,22 @@ static Value eval_store_slot(Frame *frame, const Code *code) {
     return value_none();
 }
 
+// A variable that a closure shares.
+static Value eval_store_capture(Frame *frame, const Code *code) {
+    const StoreCode *store = (const StoreCode *)code;
+    Value value = EVAL(frame, store->value);
+    if (failed(value)) return value;
+    Cell *cell = frame->closure->cells[store->variable->index];
+    if (UNLIKELY(!cell)) {
+        variable_set(frame, store->variable, value);
+        return value_none();
+    }
+    Value old = cell->value;
+    cell->value = value;
+    value_release(old);
+    return value_none();
+}
+
 static Value eval_store(Frame *frame, const Code *code) {
     const StoreCode *store = (const StoreCode *)code;
     Value value = EVAL(frame, store->value);
@@ -210,18 +256,12 @@ const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value,
         const Code *scalar = lower_scalar_store(lowering, binding->slot, variable->global, value);
         if (scalar) return scalar;
     }
-    Eval eval = variable->kind == VARIABLE_SLOT ? eval_store_slot : eval_store;
+    Eval eval = variable->kind == VARIABLE_SLOT      ? eval_store_slot
+                : variable->kind == VARIABLE_CAPTURE ? eval_store_capture
+                                                     : eval_store;
     StoreCode *code = LOWER_NEW(lowering, StoreCode, eval, span);
     code->value = value;
     code->variable = variable;
     code->slot = binding->slot;
     return &code->head;
-}
-
-void slots_release(Frame *frame, int first, int count) {
-    for (int i = first + count - 1; i >= first; i--) {
-        Value value = frame->slots[i];
-        frame->slots[i].kind = VALUE_ABSENT;
-        value_release(value);
-    }
 }

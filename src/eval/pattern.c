@@ -8,7 +8,8 @@
 struct PatternCode {
     int kind; // of Pattern
     const VariableCode *variable;
-    const Code *low, *high; // constants
+    const Code *low, *high;
+    Value fixed, fixed_high; // what they give where they are constants, else ABSENT
     bool inclusive;
     const StructCode *structure;
     const PatternCode **parts;
@@ -30,6 +31,10 @@ const PatternCode *lower_pattern(Lowering *lowering, const Pattern *pattern) {
     code->inclusive = pattern->inclusive;
     code->low = lower(lowering, pattern->low);
     code->high = lower(lowering, pattern->high);
+    code->fixed = code->fixed_high = value_absent();
+    if (code->low && !code_constant(code->low, &code->fixed)) code->fixed = value_absent();
+    if (code->high && !code_constant(code->high, &code->fixed_high))
+        code->fixed_high = value_absent();
     if (pattern->kind == PATTERN_BIND)
         code->variable = lower_variable(lowering, pattern->binding, pattern->span);
     if (pattern->kind == PATTERN_STRUCT) lower_fields(lowering, code, pattern);
@@ -58,6 +63,11 @@ bool pattern_takes(const PatternCode *pattern, Value value) {
 }
 
 static int match_literal(Frame *frame, const PatternCode *pattern, Value value) {
+    Value fixed = pattern->fixed;
+    if (fixed.kind == VALUE_INT && value.kind == VALUE_INT)
+        return fixed.as.integer == value.as.integer;
+    if (fixed.kind == VALUE_STRING && value.kind == VALUE_STRING)
+        return string_equals(fixed.as.string, value.as.string);
     Value literal = EVAL(frame, pattern->low);
     if (failed(literal)) return -1;
     int fits = 0;
@@ -81,6 +91,11 @@ static int match_ends(Value low, Value high, Value value, bool inclusive) {
 }
 
 static int match_range(Frame *frame, const PatternCode *pattern, Value value) {
+    Value from = pattern->fixed, to = pattern->fixed_high;
+    if (from.kind == VALUE_INT && to.kind == VALUE_INT && value.kind == VALUE_INT)
+        return value.as.integer >= from.as.integer &&
+               (value.as.integer < to.as.integer ||
+                (pattern->inclusive && value.as.integer == to.as.integer));
     Value low = EVAL(frame, pattern->low);
     if (failed(low)) return -1;
     Value high = EVAL(frame, pattern->high);
@@ -170,9 +185,17 @@ typedef struct MatchCode {
     size_t count;
 } MatchCode;
 
+static inline int arm_fits(Frame *frame, const ArmCode *arm, Value subject) {
+    const PatternCode *pattern = arm->pattern;
+    if (pattern->kind == PATTERN_LITERAL && pattern->fixed.kind == VALUE_INT &&
+        subject.kind == VALUE_INT)
+        return pattern->fixed.as.integer == subject.as.integer;
+    return pattern_match(frame, pattern, subject);
+}
+
 // 1: the arm was taken and *result is its value; 0: it does not fit; -1: failed.
-static int arm_try(Frame *frame, const ArmCode *arm, Value subject, Value *result) {
-    int fits = pattern_match(frame, arm->pattern, subject);
+static inline int arm_try(Frame *frame, const ArmCode *arm, Value subject, Value *result) {
+    int fits = arm_fits(frame, arm, subject);
     if (fits < 0) error_place(arm->body->span);
     if (fits > 0 && arm->guard) fits = condition_eval(frame, arm->guard);
     if (fits > 0) *result = EVAL(frame, arm->body);

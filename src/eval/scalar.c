@@ -1,11 +1,14 @@
 // The quick forms of arithmetic: operands that are variables or constants are read without a call,
-// and `x = x + i` on ints is one step. Whatever does not fit falls back to operators.c.
+// numbers are combined where they are, and `x = x + i` is one step. Whatever does not fit falls
+// back to operators.c.
+#include <math.h>
+
 #include "eval/code.h"
 
 // An operand that needs no evaluation: `fixed` points to a global or a constant; else a slot.
 typedef struct Operand {
     const Value *fixed;
-    int slot;
+    size_t offset; // of the slot
     Value constant;
 } Operand;
 
@@ -18,21 +21,26 @@ typedef struct ScalarCode {
 } ScalarCode;
 
 static bool operand_of(const Code *code, Operand *out) {
-    if (code_is_local(code, &out->slot)) return true;
+    int slot;
+    if (code_is_local(code, &slot)) {
+        out->offset = slot_offset(slot);
+        return true;
+    }
     out->fixed = code_global(code);
     if (out->fixed) return true;
     if (!code_constant(code, &out->constant)) return false;
     out->fixed = &out->constant;
-    return out->constant.kind == VALUE_INT || out->constant.kind == VALUE_FLOAT;
+    return out->constant.kind == VALUE_INT || out->constant.kind == VALUE_FLOAT ||
+           out->constant.kind == VALUE_STRING;
 }
 
 // Where an operand lies: in any place, in a slot, in the node itself.
-static inline const Value *operand_any(const Frame *frame, const Operand *operand) {
-    return operand->fixed ? operand->fixed : &frame->slots[operand->slot];
+static inline Value *operand_any(const Frame *frame, const Operand *operand) {
+    return operand->fixed ? (Value *)(uintptr_t)operand->fixed : slot_at(frame, operand->offset);
 }
 
-static inline const Value *operand_slot(const Frame *frame, const Operand *operand) {
-    return &frame->slots[operand->slot];
+static inline Value *operand_slot(const Frame *frame, const Operand *operand) {
+    return slot_at(frame, operand->offset);
 }
 
 static inline const Value *operand_constant(const Frame *frame, const Operand *operand) {
@@ -40,71 +48,119 @@ static inline const Value *operand_constant(const Frame *frame, const Operand *o
     return &operand->constant;
 }
 
-// The general way: evaluates both operands as ordinary code.
-static __attribute__((noinline)) Value scalar_slow(Frame *frame, const ScalarCode *code) {
-    Operands operands = {.left = EVAL(frame, code->left_code)};
-    if (failed(operands.left)) return operands.left;
-    operands.right = EVAL(frame, code->right_code);
-    if (failed(operands.right)) {
-        value_release(operands.left);
-        return operands.right;
+// --- numbers: false when the operands are others, or the result is an error. They are read where
+// they lie, and the result is written where it is to lie (it may be an operand): floats then never
+// pass through the registers of integers.
+
+static inline bool are_ints(const Value *left, const Value *right) {
+    return left->kind == VALUE_INT && right->kind == VALUE_INT;
+}
+
+static inline bool is_number(const Value *value) {
+    return value->kind == VALUE_INT || value->kind == VALUE_FLOAT;
+}
+
+static inline bool are_floats(const Value *left, const Value *right) {
+    return left->kind == VALUE_FLOAT && right->kind == VALUE_FLOAT;
+}
+
+static inline double read_float(const Value *value) {
+    return value->kind == VALUE_FLOAT ? value->as.number : (double)value->as.integer;
+}
+
+static inline bool put_int(Value *out, int64_t integer) {
+    out->kind = VALUE_INT;
+    out->as.integer = integer;
+    return true;
+}
+
+static inline bool put_float(Value *out, double number) {
+    out->kind = VALUE_FLOAT;
+    out->as.number = number;
+    return true;
+}
+
+static inline bool put_bool(Value *out, bool holds) {
+    out->kind = VALUE_BOOL;
+    out->as.integer = holds;
+    return true;
+}
+
+static inline bool divide_ints(int64_t left, int64_t right, int64_t *out) {
+    if (UNLIKELY(right == 0 || right == -1)) return true;
+    *out = left / right;
+    return false;
+}
+
+static inline bool remain_ints(int64_t left, int64_t right, int64_t *out) {
+    if (UNLIKELY(right == 0 || right == -1)) return true;
+    *out = left % right;
+    return false;
+}
+
+#define PLUS(x, y) ((x) + (y))
+#define MINUS(x, y) ((x) - (y))
+#define TIMES(x, y) ((x) * (y))
+#define OVER(x, y) ((x) / (y))
+
+// `ints` gives true when the result is none.
+#define ARITHMETIC_NUMBERS(name, ints, floats)                                                     \
+    static inline bool name##_numbers(const Value *left, const Value *right, Value *out) {         \
+        int64_t result;                                                                            \
+        if (LIKELY(are_ints(left, right)))                                                         \
+            return LIKELY(!ints(left->as.integer, right->as.integer, &result)) &&                  \
+                   put_int(out, result);                                                           \
+        if (are_floats(left, right))                                                               \
+            return put_float(out, floats(left->as.number, right->as.number));                      \
+        return is_number(left) && is_number(right) &&                                              \
+               put_float(out, floats(read_float(left), read_float(right)));                        \
     }
-    operands.left_code = code->left_code;
-    operands.right_code = code->right_code;
-    operands.span = code->head.span;
+
+#define COMPARE_NUMBERS(name, operator)                                                            \
+    static inline bool name##_numbers(const Value *left, const Value *right, Value *out) {         \
+        if (LIKELY(are_ints(left, right)))                                                         \
+            return put_bool(out, left->as.integer operator right->as.integer);                     \
+        return are_floats(left, right) &&                                                          \
+               put_bool(out, left->as.number operator right->as.number);                           \
+    }
+
+#define EQUAL_NUMBERS(name, operator)                                                              \
+    static inline bool name##_numbers(const Value *left, const Value *right, Value *out) {         \
+        if (LIKELY(are_ints(left, right)))                                                         \
+            return put_bool(out, left->as.integer operator right->as.integer);                     \
+        if (left->kind == VALUE_STRING && right->kind == VALUE_STRING)                             \
+            return put_bool(out, string_equals(left->as.string, right->as.string) operator true);  \
+        return are_floats(left, right) &&                                                          \
+               put_bool(out, left->as.number operator right->as.number);                           \
+    }
+
+// --- forms: where the operands of an operator are
+
+// The general way. Takes the operands, of which the right one may have failed.
+static __attribute__((noinline)) Value scalar_apply(Frame *frame, const ScalarCode *code,
+                                                    Value left, Value right) {
+    if (failed(right)) {
+        value_release(left);
+        return right;
+    }
+    Operands operands = {.left = left,
+                         .right = right,
+                         .left_code = code->left_code,
+                         .right_code = code->right_code,
+                         .span = code->head.span};
     return operator_apply(frame, code->op, &operands);
 }
 
-// For one operator: eval_ gives the result, store_ puts it into a variable. The suffix says where
-// the operands lie: _slot in two slots, _constant in a slot and the node, _any anywhere.
-#define ARITHMETIC_FORM(name, left_place, right_place, overflows, float_operator)                  \
-    static Value eval_##name(Frame *frame, const Code *code) {                                     \
-        const ScalarCode *scalar = (const ScalarCode *)code;                                       \
-        const Value *left = left_place(frame, &scalar->left);                                      \
-        const Value *right = right_place(frame, &scalar->right);                                   \
-        int64_t result;                                                                            \
-        if (LIKELY(left->kind == VALUE_INT && right->kind == VALUE_INT) &&                         \
-            LIKELY(!overflows(left->as.integer, right->as.integer, &result)))                      \
-            return value_int(result);                                                              \
-        if (left->kind == VALUE_FLOAT && right->kind == VALUE_FLOAT)                               \
-            return value_float(left->as.number float_operator right->as.number);                   \
-        return scalar_slow(frame, scalar);                                                         \
-    }                                                                                              \
-    static Value store_##name(Frame *frame, const Code *code) {                                    \
-        const ScalarCode *scalar = (const ScalarCode *)code;                                       \
-        const Value *left = left_place(frame, &scalar->left);                                      \
-        const Value *right = right_place(frame, &scalar->right);                                   \
-        Value *target = (Value *)(uintptr_t)left_place(frame, &scalar->target);                    \
-        int64_t result;                                                                            \
-        if (LIKELY(left->kind == VALUE_INT && right->kind == VALUE_INT &&                          \
-                   target->kind == VALUE_INT) &&                                                   \
-            LIKELY(!overflows(left->as.integer, right->as.integer, &result))) {                    \
-            target->as.integer = result;                                                           \
-            return value_none();                                                                   \
-        }                                                                                          \
-        return store_slow(target, eval_##name(frame, code));                                       \
-    }
+// The same with the left one alone, which may have failed, and with none.
+static __attribute__((noinline)) Value scalar_right(Frame *frame, const ScalarCode *code,
+                                                    Value left) {
+    if (failed(left)) return left;
+    return scalar_apply(frame, code, left, EVAL(frame, code->right_code));
+}
 
-#define COMPARE_FORM(name, left_place, right_place, operator)                                      \
-    static Value eval_##name(Frame *frame, const Code *code) {                                     \
-        const ScalarCode *scalar = (const ScalarCode *)code;                                       \
-        const Value *left = left_place(frame, &scalar->left);                                      \
-        const Value *right = right_place(frame, &scalar->right);                                   \
-        if (LIKELY(left->kind == VALUE_INT && right->kind == VALUE_INT))                           \
-            return value_bool(left->as.integer operator right->as.integer);                        \
-        if (left->kind == VALUE_FLOAT && right->kind == VALUE_FLOAT)                               \
-            return value_bool(left->as.number operator right->as.number);                          \
-        return scalar_slow(frame, scalar);                                                         \
-    }
-
-#define ARITHMETIC(name, overflows, float_operator)                                                \
-    ARITHMETIC_FORM(name##_slot, operand_slot, operand_slot, overflows, float_operator)            \
-    ARITHMETIC_FORM(name##_constant, operand_slot, operand_constant, overflows, float_operator)    \
-    ARITHMETIC_FORM(name##_any, operand_any, operand_any, overflows, float_operator)
-#define COMPARE(name, operator)                                                                    \
-    COMPARE_FORM(name##_slot, operand_slot, operand_slot, operator)                                \
-    COMPARE_FORM(name##_constant, operand_slot, operand_constant, operator)                        \
-    COMPARE_FORM(name##_any, operand_any, operand_any, operator)
+static __attribute__((noinline)) Value scalar_slow(Frame *frame, const ScalarCode *code) {
+    return scalar_right(frame, code, EVAL(frame, code->left_code));
+}
 
 static __attribute__((noinline)) Value store_slow(Value *target, Value value) {
     if (failed(value)) return value;
@@ -114,57 +170,164 @@ static __attribute__((noinline)) Value store_slow(Value *target, Value value) {
     return value_none();
 }
 
-ARITHMETIC(add, __builtin_add_overflow, +)
-ARITHMETIC(sub, __builtin_sub_overflow, -)
-ARITHMETIC(mul, __builtin_mul_overflow, *)
-COMPARE(eq, ==)
-COMPARE(ne, !=)
+// What the form of an operator gives: the result or, where there is a target, none, with the result
+// in it.
+#define GIVE(name, left, right, slow)                                                              \
+    Value out;                                                                                     \
+    if (!stores) return LIKELY(name##_numbers(left, right, &out)) ? out : (slow);                  \
+    if (LIKELY(!value_is_counted(*target)) && LIKELY(name##_numbers(left, right, target)))         \
+        return value_none();                                                                       \
+    return store_slow(target, slow)
+// name_form, and it as code: eval_ gives the value, store_ puts it into a variable.
+#define FORM(name, form)                                                                           \
+    static inline __attribute__((always_inline))                                                   \
+    Value name##_##form(Frame *frame, const ScalarCode *code, bool stores, Value *target)
+#define EVAL_FORM(name, form)                                                                      \
+    static Value eval_##name##_##form(Frame *frame, const Code *code) {                            \
+        return name##_##form(frame, (const ScalarCode *)code, false, NULL);                        \
+    }
+#define STORE_FORM(name, form, place)                                                              \
+    static Value store_##name##_##form(Frame *frame, const Code *code) {                           \
+        const ScalarCode *scalar = (const ScalarCode *)code;                                       \
+        return name##_##form(frame, scalar, true, place(frame, &scalar->target));                  \
+    }
+
+// Both lie ready.
+#define READY_FORM(name, form, left_place, right_place)                                            \
+    FORM(name, form) {                                                                             \
+        const Value *left = left_place(frame, &code->left);                                        \
+        GIVE(name, left, right_place(frame, &code->right), scalar_slow(frame, code));              \
+    }                                                                                              \
+    EVAL_FORM(name, form)
+// The left one is evaluated.
+#define LEFT_FORM(name, form, right_place)                                                         \
+    FORM(name, form) {                                                                             \
+        Value left = EVAL(frame, code->left_code);                                                 \
+        GIVE(name, &left, right_place(frame, &code->right), scalar_right(frame, code, left));      \
+    }                                                                                              \
+    EVAL_FORM(name, form)
+// The right one is: the left one is read before, as it is written before.
+#define RIGHT_FORM(name)                                                                           \
+    FORM(name, right) {                                                                            \
+        Value left = *operand_any(frame, &code->left);                                             \
+        if (UNLIKELY(!is_number(&left))) {                                                         \
+            Value value = scalar_slow(frame, code);                                                \
+            return stores ? store_slow(target, value) : value;                                     \
+        }                                                                                          \
+        Value right = EVAL(frame, code->right_code);                                               \
+        GIVE(name, &left, &right, scalar_apply(frame, code, left, right));                         \
+    }                                                                                              \
+    EVAL_FORM(name, right)
+#define BOTH_FORM(name)                                                                            \
+    FORM(name, both) {                                                                             \
+        Value left = EVAL(frame, code->left_code);                                                 \
+        if (failed(left)) return left;                                                             \
+        Value right = EVAL(frame, code->right_code);                                               \
+        GIVE(name, &left, &right, scalar_apply(frame, code, left, right));                         \
+    }                                                                                              \
+    EVAL_FORM(name, both)
+#define EVAL_FORMS(name)                                                                           \
+    READY_FORM(name, slots, operand_slot, operand_slot)                                            \
+    READY_FORM(name, constant, operand_slot, operand_constant)                                     \
+    READY_FORM(name, ready, operand_any, operand_any)                                              \
+    LEFT_FORM(name, left_slot, operand_slot)                                                       \
+    LEFT_FORM(name, left_constant, operand_constant)                                               \
+    RIGHT_FORM(name)                                                                               \
+    BOTH_FORM(name)
+// Into a slot; what lies ready also into a global.
+#define STORE_FORMS(name)                                                                          \
+    STORE_FORM(name, slots, operand_slot)                                                          \
+    STORE_FORM(name, constant, operand_slot)                                                       \
+    STORE_FORM(name, ready, operand_any)                                                           \
+    STORE_FORM(name, left_slot, operand_slot)                                                      \
+    STORE_FORM(name, left_constant, operand_slot)                                                  \
+    STORE_FORM(name, right, operand_slot)                                                          \
+    STORE_FORM(name, both, operand_slot)
+
+#define ARITHMETIC(name, ints, floats)                                                             \
+    ARITHMETIC_NUMBERS(name, ints, floats)                                                         \
+    EVAL_FORMS(name)                                                                               \
+    STORE_FORMS(name)
+#define COMPARE(name, operator)                                                                    \
+    COMPARE_NUMBERS(name, operator)                                                                \
+    EVAL_FORMS(name)
+#define EQUAL(name, operator)                                                                      \
+    EQUAL_NUMBERS(name, operator)                                                                  \
+    EVAL_FORMS(name)
+
+ARITHMETIC(add, __builtin_add_overflow, PLUS)
+ARITHMETIC(sub, __builtin_sub_overflow, MINUS)
+ARITHMETIC(mul, __builtin_mul_overflow, TIMES)
+ARITHMETIC(div, divide_ints, OVER)
+ARITHMETIC(mod, remain_ints, fmod)
+EQUAL(eq, ==)
+EQUAL(ne, !=)
 COMPARE(lt, <)
 COMPARE(le, <=)
 COMPARE(gt, >)
 COMPARE(ge, >=)
 
-typedef enum Place { PLACE_SLOT, PLACE_CONSTANT, PLACE_ANY, PLACE_COUNT } Place;
+typedef enum Form {
+    FORM_SLOTS,
+    FORM_CONSTANT,
+    FORM_READY,
+    FORM_LEFT_SLOT,
+    FORM_LEFT_CONSTANT,
+    FORM_RIGHT,
+    FORM_BOTH,
+    FORM_COUNT
+} Form;
 
-#define EVALS(name)                                                                                \
-    { eval_##name##_slot, eval_##name##_constant, eval_##name##_any }
-#define STORES(name)                                                                               \
-    { store_##name##_slot, store_##name##_constant, store_##name##_any }
+typedef struct OperatorForms {
+    Eval eval[FORM_COUNT], store[FORM_COUNT];
+    bool (*combine)(const Value *left, const Value *right, Value *out);
+} OperatorForms;
 
-static const Eval evals[OPERATOR_NONE][PLACE_COUNT] = {
-    [OPERATOR_ADD] = EVALS(add), [OPERATOR_SUB] = EVALS(sub), [OPERATOR_MUL] = EVALS(mul),
-    [OPERATOR_EQ] = EVALS(eq),   [OPERATOR_NE] = EVALS(ne),   [OPERATOR_LT] = EVALS(lt),
-    [OPERATOR_LE] = EVALS(le),   [OPERATOR_GT] = EVALS(gt),   [OPERATOR_GE] = EVALS(ge),
+#define FORMS_OF(prefix, name)                                                                     \
+    {                                                                                              \
+        prefix##_##name##_slots, prefix##_##name##_constant, prefix##_##name##_ready,              \
+            prefix##_##name##_left_slot, prefix##_##name##_left_constant, prefix##_##name##_right, \
+            prefix##_##name##_both                                                                 \
+    }
+#define EVALS(name) .eval = FORMS_OF(eval, name), .combine = name##_numbers
+#define STORES(name) .store = FORMS_OF(store, name)
+
+static const OperatorForms forms[OPERATOR_NONE] = {
+    [OPERATOR_ADD] = {EVALS(add), STORES(add)},
+    [OPERATOR_SUB] = {EVALS(sub), STORES(sub)},
+    [OPERATOR_MUL] = {EVALS(mul), STORES(mul)},
+    [OPERATOR_DIV] = {EVALS(div), STORES(div)},
+    [OPERATOR_MOD] = {EVALS(mod), STORES(mod)},
+    [OPERATOR_EQ] = {EVALS(eq)},
+    [OPERATOR_NE] = {EVALS(ne)},
+    [OPERATOR_LT] = {EVALS(lt)},
+    [OPERATOR_LE] = {EVALS(le)},
+    [OPERATOR_GT] = {EVALS(gt)},
+    [OPERATOR_GE] = {EVALS(ge)},
 };
-static const Eval stores[OPERATOR_NONE][PLACE_COUNT] = {
-    [OPERATOR_ADD] = STORES(add), [OPERATOR_SUB] = STORES(sub), [OPERATOR_MUL] = STORES(mul)};
 
-static Place place_of(const ScalarCode *code) {
-    if (code->left.fixed) return PLACE_ANY;
-    if (!code->right.fixed) return PLACE_SLOT;
-    return code->right.fixed == &code->right.constant ? PLACE_CONSTANT : PLACE_ANY;
+bool scalar_combine(Operator op, const Value *left, const Value *right, Value *out) {
+    return forms[op].combine && forms[op].combine(left, right, out);
 }
 
-// Two operands that are evaluated: ints without a detour.
+static bool is_own_constant(const Operand *operand) {
+    return operand->fixed == &operand->constant;
+}
+
+static Form form_of(const ScalarCode *code, bool left_ready, bool right_ready) {
+    bool right_slot = right_ready && !code->right.fixed;
+    bool right_constant = right_ready && is_own_constant(&code->right);
+    if (left_ready && right_ready) {
+        if (code->left.fixed) return FORM_READY;
+        return right_slot ? FORM_SLOTS : right_constant ? FORM_CONSTANT : FORM_READY;
+    }
+    if (left_ready) return FORM_RIGHT;
+    return right_slot ? FORM_LEFT_SLOT : right_constant ? FORM_LEFT_CONSTANT : FORM_BOTH;
+}
+
+// Operators without forms of their own.
 static Value eval_general(Frame *frame, const Code *code) {
-    const ScalarCode *scalar = (const ScalarCode *)code;
-    Operands operands = {.left = EVAL(frame, scalar->left_code)};
-    if (failed(operands.left)) return operands.left;
-    operands.right = EVAL(frame, scalar->right_code);
-    if (failed(operands.right)) {
-        value_release(operands.left);
-        return operands.right;
-    }
-    if (operands.left.kind == VALUE_INT && operands.right.kind == VALUE_INT) {
-        Value result =
-            operator_int(scalar->op, operands.left.as.integer, operands.right.as.integer);
-        if (LIKELY(result.kind < VALUE_ABSENT)) return result;
-        if (failed(result)) return fail_at(code->span);
-    }
-    operands.left_code = scalar->left_code;
-    operands.right_code = scalar->right_code;
-    operands.span = code->span;
-    return operator_apply(frame, scalar->op, &operands);
+    return scalar_slow(frame, (const ScalarCode *)code);
 }
 
 const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *left,
@@ -173,27 +336,37 @@ const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *lef
     code->op = op;
     code->left_code = left;
     code->right_code = right;
-    if (evals[op][PLACE_ANY] && operand_of(left, &code->left) && operand_of(right, &code->right))
-        code->head.eval = evals[op][place_of(code)];
+    bool left_ready = operand_of(left, &code->left), right_ready = operand_of(right, &code->right);
+    if (forms[op].combine) code->head.eval = forms[op].eval[form_of(code, left_ready, right_ready)];
     return &code->head;
 }
 
-static bool is_storable(const Code *value) {
+// The form of a code that lower_scalar_binary made, or -1.
+static int find_form(const Code *code) {
     for (int op = 0; op < OPERATOR_NONE; op++)
-        for (int place = 0; place < PLACE_COUNT; place++)
-            if (stores[op][place] && value->eval == evals[op][place]) return true;
-    return false;
+        for (int form = 0; form < FORM_COUNT; form++)
+            if (forms[op].combine && code->eval == forms[op].eval[form]) return form;
+    return -1;
+}
+
+bool code_is_arithmetic(const Code *code) {
+    Operand operand = {0};
+    if (find_form(code) < 0) return operand_of(code, &operand);
+    const ScalarCode *scalar = (const ScalarCode *)code;
+    return code_is_arithmetic(scalar->left_code) && code_is_arithmetic(scalar->right_code);
 }
 
 const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value) {
-    if (!is_storable(value)) return NULL;
-    const ScalarCode *source = (const ScalarCode *)value;
+    int form = find_form(value);
+    if (form < 0 || !forms[((const ScalarCode *)value)->op].store[form]) return NULL;
+    if (global && form > FORM_READY) return NULL;
+    if (global) form = FORM_READY;
     ScalarCode *code = LOWER_NEW(lowering, ScalarCode, NULL, value->span);
-    code->op = source->op;
-    code->left_code = source->left_code;
-    code->right_code = source->right_code;
-    code->target = (Operand){.fixed = global, .slot = slot};
-    ASSERT(operand_of(code->left_code, &code->left) && operand_of(code->right_code, &code->right));
-    code->head.eval = stores[code->op][global ? PLACE_ANY : place_of(code)];
+    *code = *(const ScalarCode *)value;
+    // An operand that lies in its node lies in this one now.
+    (void)operand_of(code->left_code, &code->left);
+    (void)operand_of(code->right_code, &code->right);
+    code->target = (Operand){.fixed = global, .offset = slot_offset(slot)};
+    code->head.eval = forms[code->op].store[form];
     return &code->head;
 }

@@ -10,6 +10,11 @@
 #include "eval/declared.h"
 #include "eval/invoke.h"
 
+void struct_renew(StructCode *code) {
+    static uint64_t last;
+    code->type.id = ++last;
+}
+
 StructCode *struct_of_binding(Lowering *lowering, Binding *binding) {
     if (binding->lowered) return binding->lowered;
     const Node *node = binding->declaration;
@@ -24,6 +29,7 @@ StructCode *struct_of_binding(Lowering *lowering, Binding *binding) {
                               .definition = code};
     code->fields = lower_array(lowering, count, sizeof *code->fields);
     code->fallback_slots = node->as.structure.frame->slot_count;
+    struct_renew(code);
     binding->lowered = code;
     interp_keep_rooted(lowering->interp, code);
     return code;

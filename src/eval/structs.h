@@ -35,6 +35,8 @@ typedef struct StructCode {
 
 // The type of a struct's binding, made when first asked for; lower_types_define fills it.
 StructCode *struct_of_binding(Lowering *lowering, Binding *binding);
+// Gives the type another id: what codes remember of it does not hold any more.
+void struct_renew(StructCode *code);
 // Declares the functions of an impl.
 void struct_add_impl(Lowering *lowering, const Node *impl);
 // Whether any impl has a function of that name.

@@ -397,38 +397,6 @@ Value value_index(Value object, const SubscriptValue *subscripts, int count) {
     return value_fail();
 }
 
-typedef struct IndexCode {
-    Code head;
-    const Code *object;
-    StepCode step;
-    int field_hint; // where a struct had this field when last asked
-} IndexCode;
-
-static Value eval_index(Frame *frame, const Code *code) {
-    const IndexCode *index = (const IndexCode *)code;
-    SubscriptValue subscripts[index->step.count + 1];
-    Value object = EVAL(frame, index->object);
-    if (failed(object)) return object;
-    Value result = subscripts_eval(frame, &index->step, subscripts);
-    if (failed(result)) {
-        value_release(object);
-        return result;
-    }
-    origin_current.at = code->span.begin;
-    result = value_index(object, subscripts, index->step.count);
-    if (failed(result)) error_place(code->span);
-    subscripts_release(subscripts, index->step.count);
-    value_release(object);
-    return result;
-}
-
-const Code *lower_index(Lowering *lowering, const Node *node) {
-    IndexCode *code = LOWER_NEW(lowering, IndexCode, eval_index, node->span);
-    code->object = lower(lowering, node->as.index.object);
-    lower_step(lowering, node, &code->step);
-    return &code->head;
-}
-
 // x.3: an index written as a field.
 static bool field_number(const char *name, int64_t *out) {
     if (name[0] < '0' || name[0] > '9') return false;
@@ -461,39 +429,4 @@ Value value_field(Value object, const char *name, size_t length) {
     }
     Value value = value_get_property(object, name, length);
     return value.kind == VALUE_ABSENT ? fail_no_field(object, name) : value;
-}
-
-// A field of a struct lies where it lay the last time. ABSENT where it has no value or is none.
-static Value eval_struct_field(IndexCode *field, const Instance *instance) {
-    int index = struct_find_field_near(instance->type, field->step.name, field->step.name_length,
-                                       field->field_hint);
-    if (index < 0) return value_absent();
-    field->field_hint = index;
-    return value_retain(instance->fields[index]);
-}
-
-static Value eval_field(Frame *frame, const Code *code) {
-    IndexCode *field = (IndexCode *)(uintptr_t)code;
-    Value object = EVAL(frame, field->object);
-    if (failed(object)) return object;
-    if (object.kind == VALUE_STRUCT) {
-        Value value = eval_struct_field(field, object.as.instance);
-        if (value.kind != VALUE_ABSENT) {
-            value_release(object);
-            return value;
-        }
-    }
-    origin_current.at = code->span.begin;
-    Value result = value_field(object, field->step.name, field->step.name_length);
-    if (failed(result)) error_place(code->span);
-    value_release(object);
-    return result;
-}
-
-const Code *lower_field(Lowering *lowering, const Node *node) {
-    if (node->as.field.member) return lower_binding(lowering, node->as.field.member, node->span);
-    IndexCode *code = LOWER_NEW(lowering, IndexCode, eval_field, node->span);
-    code->object = lower(lowering, node->as.field.object);
-    lower_step(lowering, node, &code->step);
-    return &code->head;
 }

@@ -9,7 +9,6 @@
 typedef struct Entry {
     Value key; // ABSENT: a hole
     Value item;
-    uint64_t hash;
 } Entry;
 
 struct Dict {
@@ -22,19 +21,19 @@ struct Dict {
 
 enum { EMPTY = UINT32_MAX, CAPACITY_MIN = 8, CAPACITY_MAX = 1 << 30 };
 
-static uint64_t mix(uint64_t h) {
+static inline uint64_t mix(uint64_t h) {
     h ^= h >> 32;
     h *= 0x9E3779B97F4A7C15u;
     h ^= h >> 29;
     return h;
 }
 
-static uint64_t hash_key(Value key) {
+static inline uint64_t hash_key(Value key) {
     if (key.kind == VALUE_STRING) return mix(string_hash(key.as.string));
     return mix((uint64_t)key.as.integer + key.kind * 0x9E3779B97F4A7C15u);
 }
 
-static bool same_key(Value a, Value b) {
+static inline bool same_key(Value a, Value b) {
     if (a.kind != b.kind) return false;
     if (a.kind == VALUE_STRING) return string_equals(a.as.string, b.as.string);
     return a.as.integer == b.as.integer;
@@ -74,17 +73,17 @@ static bool rebuild(Dict *dict, size_t capacity) {
     dict->table_size = capacity * 2;
     dict->table = table;
     memset(dict->table, 0xFF, dict->table_size * sizeof *dict->table);
-    for (size_t i = 0; i < used; i++) table_insert(dict, entries[i].hash, (uint32_t)i);
+    for (size_t i = 0; i < used; i++) table_insert(dict, hash_key(entries[i].key), (uint32_t)i);
     return true;
 }
 
 // The entry of a key, or NULL. Holes stay in the table, so that probing passes over them.
-static Entry *find(const Dict *dict, Value key, uint64_t hash) {
+static inline Entry *find(const Dict *dict, Value key, uint64_t hash) {
     if (!dict->count) return NULL;
     size_t slot = hash & (dict->table_size - 1);
     for (; dict->table[slot] != EMPTY; slot = (slot + 1) & (dict->table_size - 1)) {
         Entry *entry = &dict->entries[dict->table[slot]];
-        if (entry->hash == hash && same_key(entry->key, key)) return entry;
+        if (same_key(entry->key, key)) return entry;
     }
     return NULL;
 }
@@ -92,6 +91,11 @@ static Entry *find(const Dict *dict, Value key, uint64_t hash) {
 Value dict_get(const Dict *dict, Value key) {
     Entry *entry = find(dict, key, hash_key(key));
     return entry ? entry->item : value_absent();
+}
+
+Value *dict_find(Dict *dict, Value key) {
+    Entry *entry = find(dict, key, hash_key(key));
+    return entry ? &entry->item : NULL;
 }
 
 void dict_set(Dict *dict, Value key, Value item) {
@@ -112,7 +116,7 @@ void dict_set(Dict *dict, Value key, Value item) {
         }
     }
     if (key.kind == VALUE_STRING) string_end(key.as.string);
-    dict->entries[dict->used] = (Entry){key, item, hash};
+    dict->entries[dict->used] = (Entry){key, item};
     table_insert(dict, hash, (uint32_t)dict->used++);
     dict->count++;
 }

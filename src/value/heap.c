@@ -25,7 +25,7 @@ typedef struct Header {
     bool reached;
 } Header;
 
-enum { CYCLES_MIN = 100000, SPARE_BYTES_MAX = 64, SPARE_UNIT = 8, SPARES_MAX = 64 };
+enum { CYCLES_MIN = 100000, SPARE_BYTES_MAX = 64, SPARE_UNIT = 8, SPARES_MAX = 16384 };
 
 static Header live = {.previous = &live, .next = &live};
 // The fewest objects alive since the last search for cycles: the next one is due when as many again
@@ -41,8 +41,8 @@ typedef struct ReleaseQueue {
 } ReleaseQueue;
 static ReleaseQueue *active_queue;
 
-// Small objects that were released wait here, linked by `next`, for one of the same size: making
-// one then costs no call of the collector.
+// Small objects that were released, and some that were never used, wait here for one of the same
+// size, linked by `next`: making one then costs no call of the collector.
 static struct {
     Header *first;
     int count;
@@ -127,32 +127,46 @@ static void unlink_live(Header *header) {
     if (--object_count < object_count_least) object_count_least = object_count;
 }
 
+static void add_spare(Header *header, size_t bytes) {
+    size_t list = bytes / SPARE_UNIT;
+    header->bytes = (uint16_t)bytes;
+    header->next = spares[list].first;
+    spares[list].first = header;
+    spares[list].count++;
+}
+
+// As many as the collector has together, for one passage of its lock.
+static void make_spares(size_t bytes) {
+    size_t whole = sizeof(Header) + bytes;
+    void *next, *made = certain(REQUEST(GC_malloc_many(whole), whole), whole);
+    for (; made; made = next) {
+        next = GC_NEXT(made);
+        GC_NEXT(made) = NULL;
+        add_spare(made, bytes);
+    }
+}
+
 static Header *allocate_object(size_t bytes) {
     bool small = bytes <= SPARE_BYTES_MAX && bytes % SPARE_UNIT == 0;
-    Header *spare = small ? spares[bytes / SPARE_UNIT].first : NULL;
-    if (!spare) {
-        Header *header = heap_allocate(sizeof(Header) + bytes);
-        header->bytes = small ? (uint16_t)bytes : 0;
-        return header;
-    }
-    spares[bytes / SPARE_UNIT].first = spare->next;
-    spares[bytes / SPARE_UNIT].count--;
+    if (!small) return heap_allocate(sizeof(Header) + bytes);
+    size_t list = bytes / SPARE_UNIT;
+    if (!spares[list].first) make_spares(bytes);
+    Header *spare = spares[list].first;
+    spares[list].first = spare->next;
+    spares[list].count--;
     return spare;
 }
 
 // What waits is empty, so that it keeps nothing alive.
 static void free_object(Header *header) {
     size_t list = header->bytes / SPARE_UNIT;
-    if (header->bytes == 0 || spares[list].count == SPARES_MAX) {
+    if (header->bytes == 0 || spares[list].count >= SPARES_MAX) {
         heap_free(header);
         return;
     }
     size_t bytes = header->bytes;
     memset(header, 0, sizeof *header + bytes);
-    header->bytes = (uint16_t)bytes;
-    header->next = spares[list].first;
-    spares[list].first = header;
-    spares[list].count++;
+    add_spare(header, bytes);
 }
 
 Counted *heap_new_object(ValueKind kind, size_t bytes) {

@@ -9,6 +9,7 @@
 // VALUE_TYPE points to one and does not keep it alive.
 typedef struct StructType {
     const char *name;
+    uint64_t id; // of no other type, ever; 0: not known to the evaluator
     size_t field_count;
     const char *const *field_names;
     bool has_drop;    // the drop hook runs when the last reference to an instance goes

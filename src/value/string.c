@@ -165,7 +165,8 @@ Value string_slice(const String *string, int64_t start, int64_t count) {
     return value_string(string->bytes + first, end - first);
 }
 
-// The store of a, when what a ends with is the last that was written there and b has room behind it.
+// The store of a, when what a ends with is the last that was written there and b has room behind
+// it.
 static Store *store_with_room(const String *a, size_t more) {
     LongString *begin = long_string(a);
     Store *store = begin ? begin->store : NULL;
@@ -194,10 +195,6 @@ Value string_concat(const String *a, const String *b) {
     memcpy((char *)(joined + 1), a->bytes, a->length);
     memcpy((char *)(joined + 1) + a->length, b->bytes, b->length);
     return string_value(joined);
-}
-
-bool string_equals(const String *a, const String *b) {
-    return a == b || (a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0);
 }
 
 int string_compare(const String *a, const String *b) {

@@ -4,6 +4,8 @@
 #ifndef VALUE_VALUE_H
 #define VALUE_VALUE_H
 
+#include <string.h>
+
 #include "base/counted.h"
 #include "base/text.h"
 #include "tensor/tensor.h"
@@ -134,6 +136,7 @@ Value list_remove(List *list, size_t index);
 // Borrowed item or ABSENT. Keys are strings, ints or bools.
 Value dict_get(const Dict *dict, Value key);
 void dict_set(Dict *dict, Value key, Value item); // takes both
+Value *dict_find(Dict *dict, Value key);          // where the item lies, or NULL
 size_t dict_count(const Dict *dict);
 // Entry `index` in insertion order, borrowed.
 void dict_entry(const Dict *dict, size_t index, Value *key, Value *item);
@@ -142,8 +145,8 @@ void dict_clear(Dict *dict);
 Value dict_get_word(const Dict *dict, const char *key); // borrowed item or ABSENT
 void dict_set_word(Dict *dict, const char *key, Value item);
 
-// A NUL after the bytes, for functions of C. What a builtin is given (arguments, what value_to_string
-// reads, keys of dictionaries) has it already.
+// A NUL after the bytes, for functions of C. What a builtin is given (arguments, what
+// value_to_string reads, keys of dictionaries) has it already.
 const String *string_end(const String *string);
 uint64_t string_hash(const String *string);
 // One character, of `size` bytes.
@@ -154,7 +157,11 @@ int64_t string_length(const String *string);
 Value string_slice(const String *string, int64_t start, int64_t count);
 // Takes the time of b alone where a is long and was made by string_concat, too.
 Value string_concat(const String *a, const String *b);
-bool string_equals(const String *a, const String *b);
+static inline bool string_equals(const String *a, const String *b) {
+    return a == b || (a->length == b->length &&
+                      (a->length == 0 ||
+                       (a->bytes[0] == b->bytes[0] && memcmp(a->bytes, b->bytes, a->length) == 0)));
+}
 int string_compare(const String *a, const String *b); // by code points, as memcmp orders UTF-8
 
 static inline bool value_is_counted(Value v) {
