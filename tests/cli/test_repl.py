@@ -76,6 +76,12 @@ class Session(unittest.TestCase):
         t.line("impl P { fn double(self) { self.x * 2.0 } }")
         t.line("p = P { x: 3.0 }")
         self.assertEqual(t.line("p.double()"), "6.0\n")
+        # What a call found for a type holds until the type gets another impl.
+        t.line("fn call(q) { q.double() }")
+        self.assertEqual(t.line("call(p)"), "6.0\n")
+        t.line("impl P { fn double(self) { self.x * 2.0 + 0.5 } }")
+        self.assertEqual(t.line("call(p)"), "6.5\n")
+        t.line("impl P { fn double(self) { self.x * 2.0 } }")
         self.assertEqual(t.line('import "part.tl"'), "loaded\n")
         self.assertEqual(t.line('import "part.tl"'), "")
         t.line("up()")
