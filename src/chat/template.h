@@ -1,7 +1,7 @@
 // Templates of chats: the part of Jinja that models' files use to turn messages into one text.
-// Texts, {{ expressions }}, {# comments #}, if/elif/else, for, set; blank control as Hugging Face
-// asks for it (trim_blocks, lstrip_blocks). What a template asks for beyond that is an error in
-// words, at parsing for statements, and for filters, tests, methods and functions where one is
+// Texts, {{ expressions }}, {# comments #}, if/elif/else, for, set, macro; blank control as Hugging
+// Face asks for it (trim_blocks, lstrip_blocks). What a template asks for beyond that is an error
+// in words, at parsing for statements, and for filters, tests, methods and functions where one is
 // used. Source: the Jinja template designer documentation; Hugging Face, "Chat templates".
 #ifndef CHAT_TEMPLATE_H
 #define CHAT_TEMPLATE_H

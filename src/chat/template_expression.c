@@ -1,112 +1,19 @@
-// Expressions of templates: tokens, and parsing by rising precedence.
-#include <ctype.h>
+// Expressions of templates, parsed by rising precedence.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "chat/template_parser.h"
 
-Status template_wrong(const Parser *parser, const char *what) {
-    return fail(STATUS_FORMAT, "line %d of the template: %s", parser->line, what);
-}
-
-// --- tokens of expressions
-
-bool template_token_is(const Parser *parser, const char *word) {
-    const Token *token = &parser->token;
-    return (token->kind == TOKEN_WORD || token->kind == TOKEN_SIGN) &&
-           token->length == strlen(word) && memcmp(token->at, word, token->length) == 0;
-}
-
-// What closes a tag: }} or %}, perhaps after a - or +.
-static size_t close_length(const char *at, const char *end) {
-    size_t sign = at < end && (*at == '-' || *at == '+') ? 1 : 0;
-    bool closes = end - at >= 2 + (ptrdiff_t)sign && at[sign + 1] == '}' &&
-                  (at[sign] == '}' || at[sign] == '%');
-    return closes ? sign + 2 : 0;
-}
-
-static size_t sign_length(const char *at, const char *end) {
-    static const char *const pairs[] = {"==", "!=", "<=", ">=", "//", "**"};
-    for (size_t i = 0; end - at >= 2 && i < sizeof pairs / sizeof *pairs; i++)
-        if (memcmp(at, pairs[i], 2) == 0) return 2;
-    return 1;
-}
-
-static size_t run_length(const char *at, const char *end, bool number) {
-    size_t length = 0;
-    while (at + length < end && (isalnum((unsigned char)at[length]) || at[length] == '_' ||
-                                 (number && at[length] == '.' && at + length + 1 < end &&
-                                  isdigit((unsigned char)at[length + 1]))))
-        length++;
-    return length;
-}
-
-static Status string_length_at(const Parser *parser, size_t *out) {
-    const char *at = parser->at + 1;
-    while (at < parser->end && *at != *parser->at)
-        at += *at == '\\' && at + 1 < parser->end ? 2 : 1;
-    if (at >= parser->end) return template_wrong(parser, "a string does not end");
-    *out = (size_t)(at - parser->at) + 1;
-    return STATUS_OK;
-}
-
-Status template_advance(Parser *parser) {
-    while (parser->at < parser->end && isspace((unsigned char)*parser->at))
-        parser->line += *parser->at++ == '\n';
-    if (parser->at == parser->end) return template_wrong(parser, "the text ends inside a tag");
-    Token *token = &parser->token;
-    const char *at = parser->at;
-    *token = (Token){.at = at};
-    token->length = parser->braces == 0 ? close_length(at, parser->end) : 0;
-    if (token->length > 0) {
-        token->kind = TOKEN_CLOSE;
-    } else if (*at == '"' || *at == '\'') {
-        token->kind = TOKEN_STRING;
-        TRY(string_length_at(parser, &token->length));
-        for (size_t i = 0; i < token->length; i++) parser->line += at[i] == '\n';
-    } else if (isalnum((unsigned char)*at) || *at == '_') {
-        bool number = isdigit((unsigned char)*at);
-        token->kind = number ? TOKEN_NUMBER : TOKEN_WORD;
-        token->length = run_length(at, parser->end, number);
-    } else {
-        token->kind = TOKEN_SIGN;
-        token->length = sign_length(at, parser->end);
-        parser->braces += (*at == '{') - (*at == '}');
-    }
-    parser->at += token->length;
-    return STATUS_OK;
-}
-
-Status template_unexpected(const Parser *parser, const char *wanted) {
-    const Token *token = &parser->token;
-    return fail(STATUS_FORMAT, "line %d of the template: expected %s, found `%.*s`", parser->line,
-                wanted, token->length < 40 ? (int)token->length : 40, token->at);
-}
-
-Status template_expect(Parser *parser, const char *sign, const char *wanted) {
-    return template_token_is(parser, sign) ? template_advance(parser)
-                                           : template_unexpected(parser, wanted);
-}
-
-Status template_take_word(Parser *parser, const char *wanted, const char **out) {
-    if (parser->token.kind != TOKEN_WORD || parser->token.length > TEMPLATE_WORD_MAX)
-        return template_unexpected(parser, wanted);
-    *out = arena_copy_string(&parser->template->arena, parser->token.at, parser->token.length);
-    return template_advance(parser);
-}
-
-// --- expressions
-
-static Expr *new_expr(Parser *parser, ExprKind kind, Expr *first) {
-    Expr *expr = arena_allocate(&parser->template->arena, sizeof *expr);
+static TemplateExpr *new_expr(TemplateParser *parser, TemplateExprKind kind, TemplateExpr *first) {
+    TemplateExpr *expr = arena_allocate(&parser->template->arena, sizeof *expr);
     expr->kind = kind;
     expr->line = parser->line;
     expr->parts = expr->last = first;
     return expr;
 }
 
-static void add_part(Expr *expr, Expr *part) {
+static void add_part(TemplateExpr *expr, TemplateExpr *part) {
     if (expr->last)
         expr->last->next = part;
     else
@@ -114,74 +21,68 @@ static void add_part(Expr *expr, Expr *part) {
     expr->last = part;
 }
 
-static void set_text(Parser *parser, Expr *expr, const char *bytes, size_t length) {
+static void set_text(TemplateParser *parser, TemplateExpr *expr, const char *bytes, size_t length) {
     expr->text = arena_copy_string(&parser->template->arena, bytes, length);
     expr->length = length;
 }
 
-static char unescaped(char letter) {
-    switch (letter) {
-    case 'n': return '\n';
-    case 't': return '\t';
-    case 'r': return '\r';
-    default: return letter;
-    }
-}
-
-static Expr *string_expr(Parser *parser) {
+// Strings that follow each other are one.
+static Status parse_string(TemplateParser *parser, TemplateExpr **out) {
     Text text = {0};
-    const Token *token = &parser->token;
-    for (size_t i = 1; i + 1 < token->length; i++) {
-        if (token->at[i] == '\\' && i + 2 < token->length)
-            text_append_char(&text, unescaped(token->at[++i]));
-        else
-            text_append_char(&text, token->at[i]);
+    Status status = STATUS_OK;
+    *out = new_expr(parser, TEMPLATE_EXPR_STRING, NULL);
+    while (status == STATUS_OK && parser->token.kind == TEMPLATE_TOKEN_STRING) {
+        template_unescape(&parser->token, &text);
+        status = template_advance(parser);
     }
-    Expr *expr = new_expr(parser, EXPR_STRING, NULL);
-    set_text(parser, expr, text_get(&text), text.length);
+    set_text(parser, *out, text_get(&text), text.length);
     text_free(&text);
-    return expr;
+    return status;
 }
 
-static Status number_expr(Parser *parser, Expr **out) {
+static Status number_expr(TemplateParser *parser, TemplateExpr **out) {
     char digits[TEMPLATE_WORD_MAX];
     if (parser->token.length >= sizeof digits)
         return template_wrong(parser, "a number is too long");
-    memcpy(digits, parser->token.at, parser->token.length);
-    digits[parser->token.length] = '\0';
-    bool whole = !strchr(digits, '.');
+    size_t length = 0; // underscores only part the digits
+    for (size_t i = 0; i < parser->token.length; i++)
+        if (parser->token.at[i] != '_') digits[length++] = parser->token.at[i];
+    digits[length] = '\0';
+    bool integer = !strpbrk(digits, ".eE");
     char *end;
-    *out = new_expr(parser, whole ? EXPR_INT : EXPR_FLOAT, NULL);
-    if (whole)
+    *out = new_expr(parser, integer ? TEMPLATE_EXPR_INT : TEMPLATE_EXPR_FLOAT, NULL);
+    if (integer)
         (*out)->integer = strtoll(digits, &end, 10);
     else
         (*out)->number = strtod(digits, &end);
     return *end ? template_unexpected(parser, "a number") : STATUS_OK;
 }
 
-static Expr *word_expr(Parser *parser) {
+static TemplateExpr *word_expr(TemplateParser *parser) {
     static const struct {
         const char *word;
-        ExprKind kind;
+        TemplateExprKind kind;
         int64_t integer;
-    } constants[] = {{"true", EXPR_BOOL, 1},  {"True", EXPR_BOOL, 1}, {"false", EXPR_BOOL, 0},
-                     {"False", EXPR_BOOL, 0}, {"none", EXPR_NONE, 0}, {"None", EXPR_NONE, 0}};
+    } constants[] = {{"true", TEMPLATE_EXPR_BOOL, 1},  {"True", TEMPLATE_EXPR_BOOL, 1},
+                     {"false", TEMPLATE_EXPR_BOOL, 0}, {"False", TEMPLATE_EXPR_BOOL, 0},
+                     {"none", TEMPLATE_EXPR_NONE, 0},  {"None", TEMPLATE_EXPR_NONE, 0}};
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
         if (template_token_is(parser, constants[i].word)) {
-            Expr *expr = new_expr(parser, constants[i].kind, NULL);
+            TemplateExpr *expr = new_expr(parser, constants[i].kind, NULL);
             expr->integer = constants[i].integer;
             return expr;
         }
-    Expr *expr = new_expr(parser, EXPR_NAME, NULL);
+    TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_NAME, NULL);
     set_text(parser, expr, parser->token.at, parser->token.length);
     return expr;
 }
 
 // Elements, or keys and values, up to a closing sign.
-static Status parse_parts(Parser *parser, Expr *whole, const char *close, bool pairs) {
+static Status parse_parts(TemplateParser *parser, TemplateExpr *whole, const char *close,
+                          bool pairs) {
     TRY(template_advance(parser));
     while (!template_token_is(parser, close)) {
-        Expr *part;
+        TemplateExpr *part;
         TRY(template_expression(parser, &part));
         add_part(whole, part);
         if (pairs) {
@@ -194,24 +95,50 @@ static Status parse_parts(Parser *parser, Expr *whole, const char *close, bool p
     return template_advance(parser);
 }
 
-static Status parse_parenthesis(Parser *parser, Expr **out) {
-    TRY(template_advance(parser));
+// Of a tuple, whose first element is known; `close` ends it, NULL: what cannot begin another one.
+static Status parse_elements(TemplateParser *parser, const char *close, TemplateExpr **out) {
+    bool more;
+    *out = new_expr(parser, TEMPLATE_EXPR_TUPLE, *out);
+    TRY(template_take(parser, ",", &more));
+    while (more) {
+        TemplateExpr *part;
+        bool ended =
+            close ? template_token_is(parser, close) : parser->token.kind == TEMPLATE_TOKEN_CLOSE;
+        if (ended) return STATUS_OK;
+        TRY(template_expression(parser, &part));
+        add_part(*out, part);
+        TRY(template_take(parser, ",", &more));
+    }
+    return STATUS_OK;
+}
+
+Status template_tuple(TemplateParser *parser, TemplateExpr **out) {
     TRY(template_expression(parser, out));
+    return template_token_is(parser, ",") ? parse_elements(parser, NULL, out) : STATUS_OK;
+}
+
+static Status parse_parenthesis(TemplateParser *parser, TemplateExpr **out) {
+    TRY(template_advance(parser));
+    if (template_token_is(parser, ")")) {
+        *out = new_expr(parser, TEMPLATE_EXPR_TUPLE, NULL);
+        return template_advance(parser);
+    }
+    TRY(template_expression(parser, out));
+    if (template_token_is(parser, ",")) TRY(parse_elements(parser, ")", out));
     return template_expect(parser, ")", "`)`");
 }
 
-static Status parse_primary(Parser *parser, Expr **out) {
+static Status parse_primary(TemplateParser *parser, TemplateExpr **out) {
     if (template_token_is(parser, "(")) return parse_parenthesis(parser, out);
     bool list = template_token_is(parser, "[");
     if (list || template_token_is(parser, "{")) {
-        *out = new_expr(parser, list ? EXPR_LIST : EXPR_DICT, NULL);
+        *out = new_expr(parser, list ? TEMPLATE_EXPR_LIST : TEMPLATE_EXPR_DICT, NULL);
         return parse_parts(parser, *out, list ? "]" : "}", !list);
     }
-    if (parser->token.kind == TOKEN_STRING)
-        *out = string_expr(parser);
-    else if (parser->token.kind == TOKEN_NUMBER)
+    if (parser->token.kind == TEMPLATE_TOKEN_STRING) return parse_string(parser, out);
+    if (parser->token.kind == TEMPLATE_TOKEN_NUMBER)
         TRY(number_expr(parser, out));
-    else if (parser->token.kind == TOKEN_WORD)
+    else if (parser->token.kind == TEMPLATE_TOKEN_WORD)
         *out = word_expr(parser);
     else
         return template_unexpected(parser, "an expression");
@@ -219,11 +146,11 @@ static Status parse_primary(Parser *parser, Expr **out) {
 }
 
 // name=value or value.
-static Status parse_argument(Parser *parser, Expr *call) {
-    Expr *argument;
+static Status parse_argument(TemplateParser *parser, TemplateExpr *call) {
+    TemplateExpr *argument;
     const char *keyword = NULL;
     TRY(template_expression(parser, &argument));
-    if (argument->kind == EXPR_NAME && template_token_is(parser, "=")) {
+    if (argument->kind == TEMPLATE_EXPR_NAME && template_token_is(parser, "=")) {
         keyword = argument->text;
         TRY(template_advance(parser));
         TRY(template_expression(parser, &argument));
@@ -233,7 +160,7 @@ static Status parse_argument(Parser *parser, Expr *call) {
     return STATUS_OK;
 }
 
-static Status parse_arguments(Parser *parser, Expr *call) {
+static Status parse_arguments(TemplateParser *parser, TemplateExpr *call) {
     TRY(template_advance(parser));
     while (!template_token_is(parser, ")")) {
         TRY(parse_argument(parser, call));
@@ -243,20 +170,20 @@ static Status parse_arguments(Parser *parser, Expr *call) {
 }
 
 // x[i], x[a:b]: the part before a colon or a bracket may be left out of a slice.
-static Status parse_bound(Parser *parser, Expr **out) {
+static Status parse_bound(TemplateParser *parser, TemplateExpr **out) {
     if (!template_token_is(parser, ":") && !template_token_is(parser, "]"))
         return template_expression(parser, out);
-    *out = new_expr(parser, EXPR_NONE, NULL);
+    *out = new_expr(parser, TEMPLATE_EXPR_NONE, NULL);
     return STATUS_OK;
 }
 
-static Status parse_index(Parser *parser, Expr **out) {
-    Expr *expr = new_expr(parser, EXPR_INDEX, *out), *part;
+static Status parse_index(TemplateParser *parser, TemplateExpr **out) {
+    TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_INDEX, *out), *part;
     TRY(template_advance(parser));
     TRY(parse_bound(parser, &part));
     add_part(expr, part);
-    if (template_token_is(parser, ":")) expr->kind = EXPR_SLICE;
-    for (int i = 0; expr->kind == EXPR_SLICE && i < 2; i++) {
+    if (template_token_is(parser, ":")) expr->kind = TEMPLATE_EXPR_SLICE;
+    for (int i = 0; expr->kind == TEMPLATE_EXPR_SLICE && i < 2; i++) {
         if (template_token_is(parser, ":")) TRY(template_advance(parser));
         TRY(parse_bound(parser, &part));
         add_part(expr, part);
@@ -265,8 +192,8 @@ static Status parse_index(Parser *parser, Expr **out) {
     return template_expect(parser, "]", "`]`");
 }
 
-static Status parse_field(Parser *parser, Expr **out) {
-    Expr *expr = new_expr(parser, EXPR_FIELD, *out);
+static Status parse_field(TemplateParser *parser, TemplateExpr **out) {
+    TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_FIELD, *out);
     TRY(template_advance(parser));
     TRY(template_take_word(parser, "a name", &expr->text));
     expr->length = strlen(expr->text);
@@ -274,65 +201,119 @@ static Status parse_field(Parser *parser, Expr **out) {
     return STATUS_OK;
 }
 
-static Status parse_filter(Parser *parser, Expr **out) {
-    Expr *expr = new_expr(parser, EXPR_FILTER, *out);
+static Status parse_filter(TemplateParser *parser, TemplateExpr **out) {
+    TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_FILTER, *out);
     TRY(template_advance(parser));
     TRY(template_take_word(parser, "the name of a filter", &expr->text));
     *out = expr;
     return template_token_is(parser, "(") ? parse_arguments(parser, expr) : STATUS_OK;
 }
 
-static Status parse_test(Parser *parser, Expr **out) {
-    Expr *expr = new_expr(parser, EXPR_TEST, *out);
-    TRY(template_advance(parser));
-    bool negated = template_token_is(parser, "not");
-    if (negated) TRY(template_advance(parser));
-    TRY(template_take_word(parser, "the name of a test", &expr->text));
-    if (template_token_is(parser, "(")) TRY(parse_arguments(parser, expr));
-    *out = negated ? new_expr(parser, EXPR_NOT, expr) : expr;
+static Status parse_postfix(TemplateParser *parser, TemplateExpr **out);
+
+// Whether the argument of a test begins here, without parentheses around it.
+static bool begins_argument(const TemplateParser *parser) {
+    static const char *const others[] = {"else", "or", "and", "is", "if", "not"};
+    if (parser->token.kind == TEMPLATE_TOKEN_STRING || parser->token.kind == TEMPLATE_TOKEN_NUMBER)
+        return true;
+    if (template_token_is(parser, "[") || template_token_is(parser, "{")) return true;
+    if (parser->token.kind != TEMPLATE_TOKEN_WORD) return false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (template_token_is(parser, others[i])) return false;
+    return true;
+}
+
+static Status parse_test_argument(TemplateParser *parser, TemplateExpr *test) {
+    TemplateExpr *argument;
+    TRY(parse_primary(parser, &argument));
+    TRY(parse_postfix(parser, &argument));
+    add_part(test, argument);
     return STATUS_OK;
 }
 
-static Status parse_postfix(Parser *parser, Expr **out) {
-    TRY(parse_primary(parser, out));
+static Status parse_test(TemplateParser *parser, TemplateExpr **out) {
+    TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_TEST, *out);
+    bool negated;
+    TRY(template_advance(parser));
+    TRY(template_take(parser, "not", &negated));
+    TRY(template_take_word(parser, "the name of a test", &expr->text));
+    if (template_token_is(parser, "("))
+        TRY(parse_arguments(parser, expr));
+    else if (begins_argument(parser))
+        TRY(parse_test_argument(parser, expr));
+    *out = negated ? new_expr(parser, TEMPLATE_EXPR_NOT, expr) : expr;
+    return STATUS_OK;
+}
+
+static Status parse_call(TemplateParser *parser, TemplateExpr **out) {
+    *out = new_expr(parser, TEMPLATE_EXPR_CALL, *out);
+    return parse_arguments(parser, *out);
+}
+
+// Fields, elements and calls of what has been read.
+static Status parse_postfix(TemplateParser *parser, TemplateExpr **out) {
     for (;;) {
-        if (template_token_is(parser, ".")) {
+        if (template_token_is(parser, "."))
             TRY(parse_field(parser, out));
-        } else if (template_token_is(parser, "[")) {
+        else if (template_token_is(parser, "["))
             TRY(parse_index(parser, out));
-        } else if (template_token_is(parser, "(")) {
-            *out = new_expr(parser, EXPR_CALL, *out);
-            TRY(parse_arguments(parser, *out));
-        } else if (template_token_is(parser, "|")) {
-            TRY(parse_filter(parser, out));
-        } else if (template_token_is(parser, "is")) {
-            TRY(parse_test(parser, out));
-        } else {
+        else if (template_token_is(parser, "("))
+            TRY(parse_call(parser, out));
+        else
             return STATUS_OK;
-        }
     }
 }
 
-static Status parse_unary(Parser *parser, Expr **out) {
-    if (!template_token_is(parser, "-")) return parse_postfix(parser, out);
-    TRY(template_advance(parser));
-    TRY(parse_postfix(parser, out));
-    *out = new_expr(parser, EXPR_MINUS, *out);
+Status template_filters(TemplateParser *parser, TemplateExpr **out) {
+    for (;;) {
+        if (template_token_is(parser, "|"))
+            TRY(parse_filter(parser, out));
+        else if (template_token_is(parser, "is"))
+            TRY(parse_test(parser, out));
+        else if (template_token_is(parser, ".") || template_token_is(parser, "["))
+            TRY(parse_postfix(parser, out));
+        else
+            return STATUS_OK;
+    }
+}
+
+// A sign binds closer than filters.
+static Status parse_signed(TemplateParser *parser, TemplateExpr **out) {
+    bool minus, plus = false;
+    TRY(template_take(parser, "-", &minus));
+    if (!minus) TRY(template_take(parser, "+", &plus));
+    if (!minus && !plus) {
+        TRY(parse_primary(parser, out));
+        return parse_postfix(parser, out);
+    }
+    if (++parser->depth >= TEMPLATE_NESTING_MAX)
+        return template_wrong(parser, "this is nested too deeply");
+    TRY(parse_signed(parser, out));
+    parser->depth--;
+    if (minus) *out = new_expr(parser, TEMPLATE_EXPR_MINUS, *out);
     return STATUS_OK;
 }
 
+static Status parse_unary(TemplateParser *parser, TemplateExpr **out) {
+    TRY(parse_signed(parser, out));
+    return template_filters(parser, out);
+}
+
 // Operators that stand between their operands, loosest first; `not in` is one of them.
-static const char *const levels[][8] = {
-    {"==", "!=", "<", "<=", ">", ">=", "in", "not"}, {"+", "-"}, {"~"}, {"*", "/", "//", "%"}};
+static const char *const levels[][8] = {{"==", "!=", "<", "<=", ">", ">=", "in", "not"},
+                                        {"+", "-"},
+                                        {"~"},
+                                        {"*", "/", "//", "%"},
+                                        {"**"}};
 enum { LEVEL_COUNT = sizeof levels / sizeof *levels, LEVEL_WIDTH = 8 };
 
-static const char *operator_of(const Parser *parser, int level) {
+static const char *operator_of(const TemplateParser *parser, int level) {
     for (int i = 0; i < LEVEL_WIDTH && levels[level][i]; i++)
         if (template_token_is(parser, levels[level][i])) return levels[level][i];
     return NULL;
 }
 
-static Status parse_level(Parser *parser, int level, Expr **out) {
+static Status parse_level(TemplateParser *parser, int level, TemplateExpr **out) {
     if (level == LEVEL_COUNT) return parse_unary(parser, out);
     TRY(parse_level(parser, level + 1, out));
     const char *operator;
@@ -340,41 +321,41 @@ static Status parse_level(Parser *parser, int level, Expr **out) {
         bool negated = strcmp(operator, "not") == 0;
         TRY(template_advance(parser));
         if (negated) TRY(template_expect(parser, "in", "`in`"));
-        Expr *right, *both = new_expr(parser, EXPR_BINARY, *out);
+        TemplateExpr *right, *both = new_expr(parser, TEMPLATE_EXPR_BINARY, *out);
         TRY(parse_level(parser, level + 1, &right));
         add_part(both, right);
         both->text = negated ? "in" : operator;
-        *out = negated ? new_expr(parser, EXPR_NOT, both) : both;
+        *out = negated ? new_expr(parser, TEMPLATE_EXPR_NOT, both) : both;
     }
     return STATUS_OK;
 }
 
-static Status parse_not(Parser *parser, Expr **out) {
+static Status parse_not(TemplateParser *parser, TemplateExpr **out) {
     int count = 0;
     for (; template_token_is(parser, "not"); count++) TRY(template_advance(parser));
     TRY(parse_level(parser, 0, out));
-    while (count-- > 0) *out = new_expr(parser, EXPR_NOT, *out);
+    while (count-- > 0) *out = new_expr(parser, TEMPLATE_EXPR_NOT, *out);
     return STATUS_OK;
 }
 
-static Status parse_and(Parser *parser, Expr **out) {
+static Status parse_and(TemplateParser *parser, TemplateExpr **out) {
     TRY(parse_not(parser, out));
     while (template_token_is(parser, "and")) {
-        Expr *right;
+        TemplateExpr *right;
         TRY(template_advance(parser));
-        *out = new_expr(parser, EXPR_AND, *out);
+        *out = new_expr(parser, TEMPLATE_EXPR_AND, *out);
         TRY(parse_not(parser, &right));
         add_part(*out, right);
     }
     return STATUS_OK;
 }
 
-Status template_simple_expression(Parser *parser, Expr **out) {
+Status template_simple_expression(TemplateParser *parser, TemplateExpr **out) {
     TRY(parse_and(parser, out));
     while (template_token_is(parser, "or")) {
-        Expr *right;
+        TemplateExpr *right;
         TRY(template_advance(parser));
-        *out = new_expr(parser, EXPR_OR, *out);
+        *out = new_expr(parser, TEMPLATE_EXPR_OR, *out);
         TRY(parse_and(parser, &right));
         add_part(*out, right);
     }
@@ -382,26 +363,25 @@ Status template_simple_expression(Parser *parser, Expr **out) {
 }
 
 // then if condition else otherwise; without else: nothing.
-static Status parse_choice(Parser *parser, Expr **out) {
+static Status parse_choice(TemplateParser *parser, TemplateExpr **out) {
     TRY(template_simple_expression(parser, out));
     if (!template_token_is(parser, "if")) return STATUS_OK;
-    Expr *then = *out, *condition, *otherwise = NULL;
+    TemplateExpr *then = *out, *condition, *otherwise = NULL;
     TRY(template_advance(parser));
     TRY(template_simple_expression(parser, &condition));
     if (template_token_is(parser, "else")) {
         TRY(template_advance(parser));
         TRY(template_expression(parser, &otherwise));
     } else {
-        otherwise = new_expr(parser, EXPR_STRING, NULL);
-        set_text(parser, otherwise, "", 0);
+        otherwise = new_expr(parser, TEMPLATE_EXPR_ABSENT, NULL);
     }
-    *out = new_expr(parser, EXPR_CHOICE, condition);
+    *out = new_expr(parser, TEMPLATE_EXPR_CHOICE, condition);
     add_part(*out, then);
     add_part(*out, otherwise);
     return STATUS_OK;
 }
 
-Status template_expression(Parser *parser, Expr **out) {
+Status template_expression(TemplateParser *parser, TemplateExpr **out) {
     if (parser->depth == TEMPLATE_NESTING_MAX)
         return template_wrong(parser, "this is nested too deeply");
     parser->depth++;

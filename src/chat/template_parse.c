@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "chat/template_parser.h"
 
 // Where a list of statements ends: {% else %}, {% endif %} ...; NULL: at the end of the text.
@@ -10,22 +11,22 @@ typedef struct Ends {
     const char *words[3];
 } Ends;
 
-static Status parse_body(Parser *parser, const Ends *ends, Node **out);
+static Status parse_body(TemplateParser *parser, const Ends *ends, TemplateNode **out);
 
-static Node *new_node(Parser *parser, NodeKind kind) {
-    Node *node = arena_allocate(&parser->template->arena, sizeof *node);
+static TemplateNode *new_node(TemplateParser *parser, TemplateNodeKind kind) {
+    TemplateNode *node = arena_allocate(&parser->template->arena, sizeof *node);
     node->kind = kind;
     node->line = parser->line;
     return node;
 }
 
-static void skip_blanks(Parser *parser) {
+static void skip_blanks(TemplateParser *parser) {
     while (parser->at < parser->end && isspace((unsigned char)*parser->at))
         parser->line += *parser->at++ == '\n';
 }
 
 // After a tag: -%} takes all blanks with it, %} and #} a newline.
-static void skip_after(Parser *parser, const char *close, bool block) {
+static void skip_after(TemplateParser *parser, const char *close, bool block) {
     if (*close == '-')
         skip_blanks(parser);
     else if (block && *close != '+' && parser->at < parser->end && *parser->at == '\n') {
@@ -34,9 +35,9 @@ static void skip_after(Parser *parser, const char *close, bool block) {
     }
 }
 
-static Status close_tag(Parser *parser, char last) {
-    const Token *token = &parser->token;
-    if (token->kind != TOKEN_CLOSE || token->at[token->length - 2] != last)
+static Status close_tag(TemplateParser *parser, char last) {
+    const TemplateToken *token = &parser->token;
+    if (token->kind != TEMPLATE_TOKEN_CLOSE || token->at[token->length - 2] != last)
         return template_unexpected(parser, last == '%' ? "`%}`" : "`}}`");
     skip_after(parser, token->at, last == '%');
     return STATUS_OK;
@@ -48,10 +49,12 @@ static const Ends ends_if = {{"elif", "else", "endif"}};
 static const Ends ends_else = {{"endif"}};
 static const Ends ends_for = {{"else", "endfor"}};
 static const Ends ends_for_else = {{"endfor"}};
+static const Ends ends_set = {{"endset"}};
+static const Ends ends_macro = {{"endmacro"}};
 
 // The tag that ended a body: its word is the token.
-static Status parse_if(Parser *parser, Node **out) {
-    Node *node = *out = new_node(parser, NODE_IF);
+static Status parse_if(TemplateParser *parser, TemplateNode **out) {
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_IF);
     TRY(template_expression(parser, &node->value));
     TRY(close_tag(parser, '%'));
     TRY(parse_body(parser, &ends_if, &node->body));
@@ -71,21 +74,35 @@ static Status parse_if(Parser *parser, Node **out) {
     return close_tag(parser, '%');
 }
 
-static Status parse_for(Parser *parser, Node **out) {
-    Node *node = *out = new_node(parser, NODE_FOR);
-    TRY(template_take_word(parser, "a variable", &node->text));
-    if (template_token_is(parser, ",")) {
-        TRY(template_advance(parser));
-        TRY(template_take_word(parser, "a variable", &node->second));
+// One variable, or several with commas between them, perhaps in parentheses.
+static Status parse_names(TemplateParser *parser, TemplateName **out) {
+    bool bracket, more = true;
+    TRY(template_take(parser, "(", &bracket));
+    while (more) {
+        TemplateName *name = *out = arena_allocate(&parser->template->arena, sizeof *name);
+        TRY(template_take_word(parser, "a variable", &name->text));
+        TRY(template_take(parser, ",", &more));
+        out = &name->next;
     }
+    return bracket ? template_expect(parser, ")", "`)`") : STATUS_OK;
+}
+
+static Status parse_for_head(TemplateParser *parser, TemplateNode *node) {
+    bool filtered;
+    TRY(parse_names(parser, &node->names));
     TRY(template_expect(parser, "in", "`in`"));
     TRY(template_simple_expression(parser, &node->value));
-    if (template_token_is(parser, "if")) {
-        TRY(template_advance(parser));
-        TRY(template_expression(parser, &node->filter));
-    }
-    TRY(close_tag(parser, '%'));
+    TRY(template_take(parser, "if", &filtered));
+    if (filtered) TRY(template_expression(parser, &node->filter));
+    return close_tag(parser, '%');
+}
+
+static Status parse_for(TemplateParser *parser, TemplateNode **out) {
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_FOR);
+    TRY(parse_for_head(parser, node));
+    parser->loops++;
     TRY(parse_body(parser, &ends_for, &node->body));
+    parser->loops--;
     bool otherwise = template_token_is(parser, "else");
     TRY(template_advance(parser));
     TRY(close_tag(parser, '%'));
@@ -95,48 +112,105 @@ static Status parse_for(Parser *parser, Node **out) {
     return close_tag(parser, '%');
 }
 
-static Status parse_set(Parser *parser, Node **out) {
-    Node *node = *out = new_node(parser, NODE_SET);
-    TRY(template_take_word(parser, "a variable", &node->text));
-    if (template_token_is(parser, ".")) {
-        TRY(template_advance(parser));
-        TRY(template_take_word(parser, "a name", &node->second));
+// The end of a loop or of an iteration.
+static Status parse_jump(TemplateParser *parser, TemplateNodeKind kind, TemplateNode **out) {
+    *out = new_node(parser, kind);
+    if (parser->loops == 0) return template_wrong(parser, "there is no loop around this");
+    return close_tag(parser, '%');
+}
+
+static Status parse_break(TemplateParser *parser, TemplateNode **out) {
+    return parse_jump(parser, TEMPLATE_NODE_BREAK, out);
+}
+
+static Status parse_continue(TemplateParser *parser, TemplateNode **out) {
+    return parse_jump(parser, TEMPLATE_NODE_CONTINUE, out);
+}
+
+// {% set x %} text {% endset %}
+static Status parse_set_body(TemplateParser *parser, TemplateNode *node) {
+    if (template_token_is(parser, "|")) {
+        node->filter = arena_allocate(&parser->template->arena, sizeof *node->filter);
+        node->filter->kind = TEMPLATE_EXPR_NAME;
+        node->filter->line = parser->line;
+        node->filter->text = TEMPLATE_BODY_NAME;
+        TRY(template_filters(parser, &node->filter));
     }
+    TRY(close_tag(parser, '%'));
+    TRY(parse_body(parser, &ends_set, &node->body));
+    TRY(template_advance(parser));
+    return close_tag(parser, '%');
+}
+
+static Status parse_set(TemplateParser *parser, TemplateNode **out) {
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_SET);
+    bool field;
+    TRY(parse_names(parser, &node->names));
+    TRY(template_take(parser, ".", &field));
+    if (field) TRY(template_take_word(parser, "a name", &node->field));
+    bool text = parser->token.kind == TEMPLATE_TOKEN_CLOSE || template_token_is(parser, "|");
+    if (text && !node->names->next) return parse_set_body(parser, node);
     TRY(template_expect(parser, "=", "`=`"));
-    TRY(template_expression(parser, &node->value));
+    TRY(template_tuple(parser, &node->value));
+    return close_tag(parser, '%');
+}
+
+static Status parse_parameters(TemplateParser *parser, TemplateName **out) {
+    TRY(template_expect(parser, "(", "`(`"));
+    while (!template_token_is(parser, ")")) {
+        TemplateName *name = *out = arena_allocate(&parser->template->arena, sizeof *name);
+        bool given;
+        TRY(template_take_word(parser, "a parameter", &name->text));
+        TRY(template_take(parser, "=", &given));
+        if (given) TRY(template_expression(parser, &name->fallback));
+        if (!template_token_is(parser, ")")) TRY(template_expect(parser, ",", "`,`"));
+        out = &name->next;
+    }
+    return template_advance(parser);
+}
+
+static Status parse_macro(TemplateParser *parser, TemplateNode **out) {
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_MACRO);
+    int loops = parser->loops;
+    TRY(template_take_word(parser, "the name of the macro", &node->text));
+    TRY(parse_parameters(parser, &node->names));
+    TRY(close_tag(parser, '%'));
+    parser->loops = 0;
+    TRY(parse_body(parser, &ends_macro, &node->body));
+    parser->loops = loops;
+    TRY(template_advance(parser));
     return close_tag(parser, '%');
 }
 
 // {% generation %} only marks what training looks at.
-static Status parse_mark(Parser *parser, Node **out) {
-    *out = new_node(parser, NODE_TEXT);
+static Status parse_mark(TemplateParser *parser, TemplateNode **out) {
+    *out = new_node(parser, TEMPLATE_NODE_TEXT);
     return close_tag(parser, '%');
 }
 
 static const struct {
     const char *word;
-    Status (*parse)(Parser *parser, Node **out);
-} statements[] = {{"if", parse_if},
-                  {"for", parse_for},
-                  {"set", parse_set},
-                  {"generation", parse_mark},
-                  {"endgeneration", parse_mark}};
+    Status (*parse)(TemplateParser *parser, TemplateNode **out);
+} statements[] = {{"if", parse_if},           {"for", parse_for},
+                  {"set", parse_set},         {"macro", parse_macro},
+                  {"break", parse_break},     {"continue", parse_continue},
+                  {"generation", parse_mark}, {"endgeneration", parse_mark}};
 
-static Status parse_statement(Parser *parser, Node **out) {
+static Status parse_statement(TemplateParser *parser, TemplateNode **out) {
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         if (template_token_is(parser, statements[i].word)) {
             TRY(template_advance(parser));
             return statements[i].parse(parser, out);
         }
-    const Token *token = &parser->token;
+    const TemplateToken *token = &parser->token;
     return fail(STATUS_FORMAT, "line %d of the template: there is no statement {%% %.*s %%} here",
                 parser->line, token->length < 40 ? (int)token->length : 40, token->at);
 }
 
-static Status parse_output(Parser *parser, Node **out) {
-    *out = new_node(parser, NODE_OUTPUT);
+static Status parse_output(TemplateParser *parser, TemplateNode **out) {
+    *out = new_node(parser, TEMPLATE_NODE_OUTPUT);
     TRY(template_advance(parser));
-    TRY(template_expression(parser, &(*out)->value));
+    TRY(template_tuple(parser, &(*out)->value));
     return close_tag(parser, '}');
 }
 
@@ -163,10 +237,10 @@ static size_t kept_length(const char *text, size_t length, const char *tag, cons
     return kept > 0 ? (text[kept - 1] == '\n' ? kept : length) : (line_begins ? 0 : length);
 }
 
-static Node *parse_text(Parser *parser, bool line_begins) {
+static TemplateNode *parse_text(TemplateParser *parser, bool line_begins) {
     const char *tag = find_tag(parser->at, parser->end);
     size_t length = (size_t)(tag - parser->at);
-    Node *node = new_node(parser, NODE_TEXT);
+    TemplateNode *node = new_node(parser, TEMPLATE_NODE_TEXT);
     node->length = kept_length(parser->at, length, tag, parser->end, line_begins);
     node->text = arena_copy_string(&parser->template->arena, parser->at, node->length);
     for (size_t i = 0; i < length; i++) parser->line += parser->at[i] == '\n';
@@ -174,7 +248,7 @@ static Node *parse_text(Parser *parser, bool line_begins) {
     return node;
 }
 
-static Status skip_comment(Parser *parser) {
+static Status skip_comment(TemplateParser *parser) {
     const char *at = parser->at + 2;
     while (parser->end - at >= 2 && !(at[0] == '#' && at[1] == '}')) parser->line += *at++ == '\n';
     if (parser->end - at < 2) return template_wrong(parser, "a comment does not end");
@@ -184,14 +258,14 @@ static Status skip_comment(Parser *parser) {
     return STATUS_OK;
 }
 
-static bool is_end(const Parser *parser, const Ends *ends) {
+static bool is_end(const TemplateParser *parser, const Ends *ends) {
     for (int i = 0; ends && i < 3 && ends->words[i]; i++)
         if (template_token_is(parser, ends->words[i])) return true;
     return false;
 }
 
 // One tag; *out stays NULL for a comment and for the tag that ends the body.
-static Status parse_tag(Parser *parser, const Ends *ends, Node **out, bool *ended) {
+static Status parse_tag(TemplateParser *parser, const Ends *ends, TemplateNode **out, bool *ended) {
     char kind = parser->at[1];
     *out = NULL;
     if (kind == '#') return skip_comment(parser);
@@ -203,14 +277,14 @@ static Status parse_tag(Parser *parser, const Ends *ends, Node **out, bool *ende
     return *ended ? STATUS_OK : parse_statement(parser, out);
 }
 
-static Status missing_end(const Parser *parser, const Ends *ends) {
+static Status missing_end(const TemplateParser *parser, const Ends *ends) {
     int last = 0;
     while (last < 2 && ends->words[last + 1]) last++;
     return fail(STATUS_FORMAT, "line %d of the template: {%% %s %%} is missing", parser->line,
                 ends->words[last]);
 }
 
-static Status parse_body(Parser *parser, const Ends *ends, Node **out) {
+static Status parse_body(TemplateParser *parser, const Ends *ends, TemplateNode **out) {
     if (parser->depth == TEMPLATE_NESTING_MAX)
         return template_wrong(parser, "this is nested too deeply");
     parser->depth++;
@@ -227,11 +301,24 @@ static Status parse_body(Parser *parser, const Ends *ends, Node **out) {
     return ended || !ends ? STATUS_OK : missing_end(parser, ends);
 }
 
+// Every kind of line ends as \n does; the last one is not part of the text. As Jinja has it.
+static void take_text(const char *text, size_t length, Text *out) {
+    for (size_t i = 0; i < length; i++) {
+        bool pair = text[i] == '\r' && i + 1 < length && text[i + 1] == '\n';
+        if (!pair) text_append_char(out, text[i] == '\r' ? '\n' : text[i]);
+    }
+    if (out->length > 0 && out->bytes[out->length - 1] == '\n') out->length--;
+}
+
 Status template_parse(const char *text, size_t length, Template **out) {
     Template *template = memory_allocate_zeroed(1, sizeof *template);
-    if (length > 0 && text[length - 1] == '\n') length--; // as Jinja does
-    Parser parser = {.at = text, .end = text + length, .template = template, .line = 1};
+    Text source = {0};
+    take_text(text, length, &source);
+    const char *begin = text_get(&source);
+    TemplateParser parser = {
+        .at = begin, .end = begin + source.length, .template = template, .line = 1};
     Status status = parse_body(&parser, NULL, &template->body);
+    text_free(&source);
     if (status == STATUS_OK)
         *out = template;
     else

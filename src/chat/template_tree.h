@@ -5,59 +5,83 @@
 #include "base/memory.h"
 #include "chat/template.h"
 
-typedef enum ExprKind {
-    EXPR_STRING, // text
-    EXPR_INT,
-    EXPR_FLOAT,
-    EXPR_BOOL,
-    EXPR_NONE,
-    EXPR_NAME,   // text
-    EXPR_LIST,   // parts: the elements
-    EXPR_DICT,   // parts: key, value, key, value ...
-    EXPR_FIELD,  // parts: object; text: the name
-    EXPR_INDEX,  // parts: object, index
-    EXPR_SLICE,  // parts: object, start, stop, step (EXPR_NONE where absent)
-    EXPR_CALL,   // parts: callee (a name or a field), arguments
-    EXPR_FILTER, // parts: object, arguments; text: the filter
-    EXPR_TEST,   // parts: object, arguments; text: the test
-    EXPR_NOT,
-    EXPR_MINUS,
-    EXPR_AND,
-    EXPR_OR,
-    EXPR_BINARY, // parts: left, right; text: the operator
-    EXPR_CHOICE, // parts: condition, then, else
-} ExprKind;
+typedef enum TemplateExprKind {
+    TEMPLATE_EXPR_STRING, // text
+    TEMPLATE_EXPR_INT,
+    TEMPLATE_EXPR_FLOAT,
+    TEMPLATE_EXPR_BOOL,
+    TEMPLATE_EXPR_NONE,
+    TEMPLATE_EXPR_ABSENT, // undefined: a choice without else
+    TEMPLATE_EXPR_NAME,   // text
+    TEMPLATE_EXPR_LIST,   // parts: the elements
+    TEMPLATE_EXPR_TUPLE,  // parts: the elements
+    TEMPLATE_EXPR_DICT,   // parts: key, value, key, value ...
+    TEMPLATE_EXPR_FIELD,  // parts: object; text: the name
+    TEMPLATE_EXPR_INDEX,  // parts: object, index
+    TEMPLATE_EXPR_SLICE,  // parts: object, start, stop, step (TEMPLATE_EXPR_NONE where absent)
+    TEMPLATE_EXPR_CALL,   // parts: callee (a name or a field), arguments
+    TEMPLATE_EXPR_FILTER, // parts: object, arguments; text: the filter
+    TEMPLATE_EXPR_TEST,   // parts: object, arguments; text: the test
+    TEMPLATE_EXPR_NOT,
+    TEMPLATE_EXPR_MINUS,
+    TEMPLATE_EXPR_AND,
+    TEMPLATE_EXPR_OR,
+    TEMPLATE_EXPR_BINARY, // parts: left, right; text: the operator
+    TEMPLATE_EXPR_CHOICE, // parts: condition, then, else
+} TemplateExprKind;
 
-typedef struct Expr Expr;
-struct Expr {
-    ExprKind kind;
+typedef struct TemplateExpr TemplateExpr;
+struct TemplateExpr {
+    TemplateExprKind kind;
     int line;
     const char *text; // NUL-terminated
     size_t length;
     const char *keyword; // of an argument; else NULL
     int64_t integer;
     double number;
-    Expr *parts, *last; // first and last child
-    Expr *next;         // sibling
+    TemplateExpr *parts, *last; // first and last child
+    TemplateExpr *next;         // sibling
 };
 
-typedef enum NodeKind { NODE_TEXT, NODE_OUTPUT, NODE_IF, NODE_FOR, NODE_SET } NodeKind;
+// The name under which filters of {% set x | filter %} find the text; no variable is called so.
+#define TEMPLATE_BODY_NAME ""
 
-typedef struct Node Node;
-struct Node {
-    NodeKind kind;
+typedef enum TemplateNodeKind {
+    TEMPLATE_NODE_TEXT,
+    TEMPLATE_NODE_OUTPUT,
+    TEMPLATE_NODE_IF,
+    TEMPLATE_NODE_FOR,
+    TEMPLATE_NODE_SET,
+    TEMPLATE_NODE_MACRO,
+    TEMPLATE_NODE_BREAK,
+    TEMPLATE_NODE_CONTINUE
+} TemplateNodeKind;
+
+// A variable that is set, or a parameter of a macro.
+typedef struct TemplateName TemplateName;
+struct TemplateName {
+    const char *text;
+    TemplateExpr *fallback; // of a parameter; NULL when there is none
+    TemplateName *next;
+};
+
+typedef struct TemplateNode TemplateNode;
+struct TemplateNode {
+    TemplateNodeKind kind;
     int line;
-    const char *text; // NODE_TEXT: the bytes; NODE_FOR, NODE_SET: the variable
+    const char *text; // TEXT: the bytes; MACRO: its name
     size_t length;
-    const char *second;     // NODE_FOR: the other variable; NODE_SET: the field set; or NULL
-    Expr *value, *filter;   // filter: NODE_FOR only, or NULL
-    Node *body, *otherwise; // first statements
-    Node *next;
+    TemplateName *names;            // FOR, SET: the variables; MACRO: the parameters
+    const char *field;              // SET: the field of a namespace that is set, or NULL
+    TemplateExpr *value;            // SET: NULL when the body makes the value
+    TemplateExpr *filter;           // FOR: its condition; SET: what is done to its body's text
+    TemplateNode *body, *otherwise; // first statements
+    TemplateNode *next;
 };
 
 struct Template {
     Arena arena;
-    Node *body;
+    TemplateNode *body;
 };
 
 #endif

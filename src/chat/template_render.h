@@ -1,0 +1,40 @@
+// A template at work: what its statements (template_render.c) and its expressions
+// (template_evaluate.c) share.
+#ifndef CHAT_TEMPLATE_RENDER_H
+#define CHAT_TEMPLATE_RENDER_H
+
+#include "chat/template_tree.h"
+#include "chat/template_values.h"
+
+enum { TEMPLATE_DEPTH_MAX = 400 };
+
+typedef struct TemplateScope TemplateScope;
+struct TemplateScope {
+    Value variables; // a dictionary
+    VECTOR(const TemplateNode *) macros;
+    TemplateScope *outer;
+};
+
+typedef enum TemplateFlow { TEMPLATE_GOES_ON, TEMPLATE_BREAKS, TEMPLATE_CONTINUES } TemplateFlow;
+
+typedef struct TemplateRender {
+    Text *out;
+    int depth;
+    size_t steps;      // a measure of the work done
+    TemplateFlow flow; // of the innermost loop
+} TemplateRender;
+
+Status template_fail(int line, const char *what);
+// Fails when a template goes on for too long; long texts count as many steps.
+Status template_count_steps(TemplateRender *render, int line, Value value) MUST_USE;
+Value template_look_up(const TemplateScope *scope, const char *name);
+Status template_evaluate(TemplateRender *render, TemplateScope *scope, const TemplateExpr *expr,
+                         Value *out) MUST_USE;
+// The macro of a name and the scope that has it; NULL when there is none.
+const TemplateNode *template_find_macro(TemplateScope *scope, const char *name,
+                                        TemplateScope **home);
+// The text that a macro makes. What it is called with belongs to the caller.
+Status template_call_macro(TemplateRender *render, TemplateScope *home, const TemplateNode *macro,
+                           const TemplateArguments *arguments, Value *out) MUST_USE;
+
+#endif
