@@ -5,7 +5,7 @@
 
 // One row's share of a group: a dword of each line, and its scales.
 typedef struct GroupRow {
-    uint32_t lines[8];
+    uint32_t lines[8]; // high bits first
     uint8_t halves[4]; // float16 scale and minimum
     uint8_t bytes[2];  // scale and minimum of a superblock's group, or the scales of its halves
 } GroupRow;
@@ -17,22 +17,22 @@ static uint32_t dword_at(const uint8_t *bytes, int index) {
 }
 
 // 16 bytes, byte j with weight j below and j + 16 above, are four lines as they are.
-static void take_nibbles(const uint8_t *bytes, GroupRow *out) {
-    for (int l = 0; l < 4; l++) out->lines[l] = dword_at(bytes, l);
+static void take_nibbles(const uint8_t *bytes, uint32_t *lines) {
+    for (int l = 0; l < 4; l++) lines[l] = dword_at(bytes, l);
 }
 
 // 32 bytes that hold one weight each, in the nibble at `shift`.
-static void take_half_bytes(const uint8_t *bytes, int shift, GroupRow *out) {
+static void take_half_bytes(const uint8_t *bytes, int shift, uint32_t *lines) {
     for (int l = 0; l < 4; l++)
-        out->lines[l] = (dword_at(bytes, l) >> shift & 0x0F0F0F0Fu) |
-                        (dword_at(bytes, l + 4) >> shift & 0x0F0F0F0Fu) << 4;
+        lines[l] = (dword_at(bytes, l) >> shift & 0x0F0F0F0Fu) |
+                   (dword_at(bytes, l + 4) >> shift & 0x0F0F0F0Fu) << 4;
 }
 
 // Bit i of a word belongs to weight i: byte j of the line takes bits j, j + 4, ..., j + 28.
 static void take_fifth_bits(const uint8_t *bytes, GroupRow *out) {
     uint32_t bits = dword_at(bytes, 0), line = 0;
     for (int i = 0; i < GROUP_WEIGHTS; i++) line |= (bits >> i & 1u) << (8 * (i % 4) + i / 4);
-    out->lines[4] = line;
+    out->lines[0] = line;
 }
 
 static void take_q8_0(const uint8_t *block, int group, GroupRow *out) {
@@ -44,7 +44,7 @@ static void take_q8_0(const uint8_t *block, int group, GroupRow *out) {
 static void take_q4_0(const uint8_t *block, int group, GroupRow *out) {
     (void)group;
     memcpy(out->halves, block, 2);
-    take_nibbles(block + 2, out);
+    take_nibbles(block + 2, out->lines);
 }
 
 #define take_iq4_nl take_q4_0
@@ -52,21 +52,21 @@ static void take_q4_0(const uint8_t *block, int group, GroupRow *out) {
 static void take_q4_1(const uint8_t *block, int group, GroupRow *out) {
     (void)group;
     memcpy(out->halves, block, 4);
-    take_nibbles(block + 4, out);
+    take_nibbles(block + 4, out->lines);
 }
 
 static void take_q5_0(const uint8_t *block, int group, GroupRow *out) {
     (void)group;
     memcpy(out->halves, block, 2);
     take_fifth_bits(block + 2, out);
-    take_nibbles(block + 6, out);
+    take_nibbles(block + 6, out->lines + 1);
 }
 
 static void take_q5_1(const uint8_t *block, int group, GroupRow *out) {
     (void)group;
     memcpy(out->halves, block, 4);
     take_fifth_bits(block + 4, out);
-    take_nibbles(block + 8, out);
+    take_nibbles(block + 8, out->lines + 1);
 }
 
 // Scale and minimum of a group of Q4_K and Q5_K: 6 bits each, packed in 12 bytes.
@@ -83,30 +83,30 @@ static void take_scale_and_minimum(const uint8_t *packed, int group, GroupRow *o
 static void take_q4_k(const uint8_t *block, int group, GroupRow *out) {
     memcpy(out->halves, block, 4);
     take_scale_and_minimum(block + 4, group, out);
-    take_half_bytes(block + 16 + group / 2 * 32, group % 2 * 4, out);
+    take_half_bytes(block + 16 + group / 2 * 32, group % 2 * 4, out->lines);
 }
 
 static void take_q5_k(const uint8_t *block, int group, GroupRow *out) {
     memcpy(out->halves, block, 4);
     take_scale_and_minimum(block + 4, group, out);
-    take_half_bytes(block + 48 + group / 2 * 32, group % 2 * 4, out);
+    take_half_bytes(block + 48 + group / 2 * 32, group % 2 * 4, out->lines + 1);
     // Byte i of 32 has the bit of weight i at `group`; bit l + 4 * half of the line's byte takes
     // it.
-    out->lines[4] = 0;
+    out->lines[0] = 0;
     for (int d = 0; d < 8; d++)
-        out->lines[4] |= (dword_at(block + 16, d) >> group & 0x01010101u) << d;
+        out->lines[0] |= (dword_at(block + 16, d) >> group & 0x01010101u) << d;
 }
 
 static void take_q6_k(const uint8_t *block, int group, GroupRow *out) {
     memcpy(out->halves, block + 208, 2);
     memcpy(out->bytes, block + 192 + 2 * group, 2);
     int half = group / 4, quarter = group % 4;
-    take_half_bytes(block + half * 64 + (quarter & 1) * 32, (quarter & 2) * 2, out);
+    take_half_bytes(block + half * 64 + (quarter & 1) * 32, (quarter & 2) * 2, out->lines + 2);
     const uint8_t *pairs = block + 128 + half * 32;
-    out->lines[4] = out->lines[5] = 0;
+    out->lines[0] = out->lines[1] = 0;
     for (int l = 0; l < 4; l++) {
-        out->lines[4] |= (dword_at(pairs, l) >> 2 * quarter & 0x03030303u) << 2 * l;
-        out->lines[5] |= (dword_at(pairs, l + 4) >> 2 * quarter & 0x03030303u) << 2 * l;
+        out->lines[0] |= (dword_at(pairs, l) >> 2 * quarter & 0x03030303u) << 2 * l;
+        out->lines[1] |= (dword_at(pairs, l + 4) >> 2 * quarter & 0x03030303u) << 2 * l;
     }
 }
 

@@ -3,8 +3,9 @@
 // A strip is 16 consecutive rows of a weight. For each group of 32 weights it holds the rows'
 // scales and then lines of 64 bytes in which 4 bytes belong to each row: a lane of a vector owns a
 // row, so a product needs no sum across lanes. A line of 8-bit codes holds weights 4l to 4l + 3 of
-// every row; of 4-bit codes weights 4l + j below and 16 + 4l + j above. Codes are unsigned: the
-// weight is scale * (code - zero), or scale * code + minimum.
+// every row; of 4-bit codes weights 4l + j below and 16 + 4l + j above. High bits of 5- and 6-bit
+// codes stand in lines before the others. Codes are unsigned: the weight is
+// scale * (code - zero), or scale * code + minimum.
 //
 // Activations are rounded to 16 bits per group of 32, in units of a power of two: the largest of
 // the group is 16256 to 32639 of them. Sums of a group are exact in int32 and results depend

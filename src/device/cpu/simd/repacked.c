@@ -161,17 +161,18 @@ SIMD_INLINE Words every_byte(uint32_t byte) {
 SIMD_INLINE CodePair codes_at(CodeForm form, const char *lines, int l) {
     if (form == CODES_8)
         return (CodePair){line_at(lines + l * LINE_BYTES), line_at(lines + (l + 4) * LINE_BYTES)};
-    Words both = (Words)line_at(lines + l * LINE_BYTES);
+    const int high_lines = form == CODES_5 ? 1 : form == CODES_6 ? 2 : 0;
+    Words both = (Words)line_at(lines + (high_lines + l) * LINE_BYTES);
     Words low = both & every_byte(15), high = both >> 4 & every_byte(15);
     if (form == CODES_4_TABLE) return (CodePair){table_codes((Ints)low), table_codes((Ints)high)};
     if (form == CODES_5) { // bit l of a byte belongs to the low weight, bit l + 4 to the high one
-        Words bits = (Words)line_at(lines + 4 * LINE_BYTES);
+        Words bits = (Words)line_at(lines);
         low |= (bits << 4 >> l) & every_byte(16);
         high |= (bits >> l) & every_byte(16);
     }
     if (form == CODES_6) { // bits 2l and 2l + 1 of a line for the low weights, and one for the high
-        Words lows = (Words)line_at(lines + 4 * LINE_BYTES);
-        Words highs = (Words)line_at(lines + 5 * LINE_BYTES);
+        Words lows = (Words)line_at(lines);
+        Words highs = (Words)line_at(lines + LINE_BYTES);
         low |= (l < 2 ? lows << (4 - 2 * l) : lows >> (2 * l - 4)) & every_byte(48);
         high |= (l < 2 ? highs << (4 - 2 * l) : highs >> (2 * l - 4)) & every_byte(48);
     }
@@ -195,7 +196,8 @@ typedef struct Group {
 SIMD_INLINE void group_sums(const RepackedForm *form, const char *lines, int tokens, Group *group) {
     const bool apart = form->scales == SCALE_HALVES;
     Sum sums[REPACKED_TOKENS_MAX][2];
-    memset(sums, 0, sizeof sums);
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) sums[t][0] = sums[t][1] = (Sum){0};
 #pragma GCC unroll 4
     for (int l = 0; l < 4; l++) {
         CodePair codes = codes_at(form->codes, lines, l);
