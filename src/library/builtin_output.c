@@ -34,6 +34,7 @@ Status output_write(FILE *stream, const Text *text) {
     if (learn_muted) return STATUS_OK;
     learn_progress_clear();
     if (stream == stderr) output_flush();
+    output_note(text_get(text), text->length);
     errno = 0;
     if (fwrite(text_get(text), 1, text->length, stream) == text->length && !ferror(stream))
         return STATUS_OK;

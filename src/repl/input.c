@@ -39,13 +39,21 @@ static void history_begin(void) {
     if (history_path[0]) read_history(history_path);
 }
 
-static void history_note(const char *unit) {
-    if (unit[strspn(unit, " \t\n")] == '\0') return;
+static bool history_has_last(const char *unit) {
     const HIST_ENTRY *previous =
         history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
-    if (previous && strcmp(previous->line, unit) == 0) return;
-    add_history(unit);
-    if (!history_path[0]) return;
+    return previous && strcmp(previous->line, unit) == 0;
+}
+
+// Without white space at the end: a paste brings its last newline along.
+static void history_note(const char *line) {
+    size_t length = strlen(line);
+    while (length > 0 && strchr(" \t\n", line[length - 1])) length--;
+    char *unit = memory_copy_string(line, length);
+    bool wanted = length > 0 && !history_has_last(unit);
+    if (wanted) add_history(unit);
+    free(unit);
+    if (!wanted || !history_path[0]) return;
     int file = open(history_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (file >= 0) close(file);
     append_history(1, history_path);
@@ -67,6 +75,83 @@ static void take_line(char *line) {
     rl_callback_handler_remove();
 }
 
+// --- units taller than the screen
+
+// The part of the line that is shown: whole rows, from `begin` to `end`.
+typedef struct Window {
+    const char *text;
+    int begin, end, columns;
+} Window;
+
+// At most what the rows from one byte to another take; bytes stand for columns.
+static int rows_between(const Window *window, int begin, int end) {
+    enum { PROMPT_COLUMNS = 4 };
+    return 1 + (end - begin + PROMPT_COLUMNS) / window->columns;
+}
+
+static void grow_up(Window *window, int *room) {
+    while (window->begin > 0) {
+        int start = window->begin - 1;
+        while (start > 0 && window->text[start - 1] != '\n') start--;
+        int rows = rows_between(window, start, window->begin - 1);
+        if (rows > *room) return;
+        *room -= rows;
+        window->begin = start;
+    }
+}
+
+static void grow_down(Window *window, int *room) {
+    while (window->end < rl_end) {
+        int stop = window->end + 1;
+        while (stop < rl_end && window->text[stop] != '\n') stop++;
+        int rows = rows_between(window, window->end + 1, stop);
+        if (rows > *room) return;
+        *room -= rows;
+        window->end = stop;
+    }
+}
+
+// As many rows as fit, with the cursor in their middle where there are enough on both sides.
+static Window window_around_cursor(int height, int columns) {
+    Window window = {rl_line_buffer, rl_point, rl_point, columns};
+    while (window.begin > 0 && window.text[window.begin - 1] != '\n') window.begin--;
+    while (window.end < rl_end && window.text[window.end] != '\n') window.end++;
+    int room = height - 1 - rows_between(&window, window.begin, window.end);
+    int below = room / 2, above = room - below;
+    grow_down(&window, &below);
+    above += below;
+    grow_up(&window, &above);
+    grow_down(&window, &above);
+    return window;
+}
+
+// readline draws rows beyond the screen's height over each other, so it is handed a part that fits.
+static void redisplay(void) {
+    int height, columns;
+    rl_get_screen_size(&height, &columns);
+    Window window = window_around_cursor(height, columns);
+    char *text = rl_line_buffer, cut = text[window.end];
+    int point = rl_point, end = rl_end, mark = rl_mark;
+    text[window.end] = '\0';
+    rl_line_buffer = text + window.begin;
+    rl_point = point - window.begin;
+    rl_end = window.end - window.begin;
+    rl_mark = mark < window.begin || mark > window.end ? rl_point : mark - window.begin;
+    rl_redisplay();
+    rl_line_buffer = text;
+    text[window.end] = cut;
+    rl_point = point, rl_end = end, rl_mark = mark;
+}
+
+// With readline's own function it clears what the old size left.
+static void resize(void) {
+    rl_redisplay_function = rl_redisplay;
+    rl_resize_terminal();
+    rl_redisplay_function = redisplay;
+}
+
+// --- reading a unit
+
 // Enter: a new line inside an open bracket, else the end of the unit.
 static int accept_line(int count, int key) {
     if (unit_is_open(rl_line_buffer, (size_t)rl_end)) {
@@ -74,7 +159,7 @@ static int accept_line(int count, int key) {
         return 0;
     }
     rl_point = rl_end;
-    rl_redisplay();
+    redisplay();
     return rl_newline(count, key);
 }
 
@@ -82,9 +167,9 @@ static void terminal_begin(Repl *repl) {
     rl_readline_name = "tl";
     rl_catch_signals = 0;
     rl_catch_sigwinch = 0;
-    // No rl_redisplay_function: with one, readline takes every terminal for one that can do
-    // nothing.
     rl_initialize();
+    // Only now: before, readline would take every terminal for one that can do nothing.
+    rl_redisplay_function = redisplay;
     rl_bind_key('\r', accept_line);
     rl_bind_key('\n', accept_line);
     complete_begin(repl);
@@ -102,7 +187,7 @@ static void leave_search(void) {
 static void abandon_line(void) {
     leave_search();
     rl_point = rl_end;
-    rl_redisplay();
+    redisplay();
     fputs("^C", rl_outstream);
     rl_callback_sigcleanup();
     rl_callback_handler_remove();
@@ -123,7 +208,7 @@ static InputEvent terminal_read(const char *prompt, Text *unit) {
             abandon_line();
             return INPUT_INTERRUPTED;
         } else if (signals_take_resize()) {
-            rl_resize_terminal();
+            resize();
         } else if (signals_take_resume()) { // the shell had the terminal meanwhile
             rl_prep_terminal(1);
             rl_forced_update_display();

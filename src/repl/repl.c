@@ -146,9 +146,17 @@ static void make_prompt(const Repl *repl, Text *prompt) {
     text_append_string(prompt, repl->color ? "\001\033[1;34m\002tl>\001\033[0m\002 " : "tl> ");
 }
 
+// A prompt begins a row: readline counts columns from there.
+static void close_line(const Repl *repl) {
+    if (!repl->interactive || !output_line_is_open()) return;
+    putchar('\n');
+    output_note("\n", 1);
+}
+
 static void loop(Repl *repl) {
     Text unit = {0}, prompt = {0};
     while (!repl->ended && !signals_ending()) {
+        close_line(repl);
         make_prompt(repl, &prompt);
         InputEvent event = input_read(repl, text_get(&prompt), &unit);
         if (event == INPUT_END) break;

@@ -200,6 +200,31 @@ class Screens(unittest.TestCase):
             t.send("1 +\r2\r")
             self.assert_rows(t, "tl> 1 +", "2", "3", "tl>")
 
+    def test_a_prompt_begins_a_row(self):
+        for t in self.every_width():
+            t.send('print("ab", end: "")\r')
+            self.assert_rows(t, 'tl> print("ab", end: "")', "ab", "tl>")
+            t.line("1")
+            self.assert_rows(t, 'tl> print("ab", end: "")', "ab", "tl> 1", "1", "tl>")
+
+    def test_a_unit_taller_than_the_screen(self):
+        """The rows around the cursor are shown, and all of them run."""
+        for t in self.every_width(rows=10):
+            t.paste("xs = list(\n" + "".join(f"  {i},\n" for i in range(30)) + "  99)\n")
+            lines = ["xs = list(", *(f"  {i}," for i in range(30)), "  99)"]
+            def window(first, count):
+                return ["tl> " + lines[first], *lines[first + 1:first + count]]
+            t.wait(lambda: t.rows()[-8:] == window(24, 8), "the last rows")  # and an empty one
+            t.send("\r")
+            t.wait(lambda: t.rows()[-1] == "tl>", "a prompt")
+            self.assertEqual(t.line("len(xs)"), "31\n")
+            t.send("\x1b[A\x1b[A\x01")
+            t.wait(lambda: t.rows()[-9:] == window(0, 9), "the first rows")
+            t.send("\x05 ")  # the end of all
+            t.wait(lambda: t.rows()[-9:] == window(23, 9), "the last rows again")
+            t.send("\x03")
+            t.wait_prompt()
+
     def test_another_size_of_the_terminal(self):
         t = self.open(80)
         terms = " + ".join(f"{i:03}" for i in range(30))
