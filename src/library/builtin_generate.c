@@ -22,13 +22,14 @@ typedef struct Generation {
     BuiltinCall *call;
     bool chats; // the prompt is messages
     Llama *llama;
-    Tokenizer *tokenizer; // the model's
+    Tokenizer *tokenizer; // the model's; NULL when it has none and the prompt is ids
     TokenStream stream;
     double temperature;
     RandomStream random; // with a seed: a stream of its own
     Value stops;         // a list of strings that are not empty
     Text text;           // everything so far
     size_t told;         // bytes of it that on_token has been given
+    Value ids;           // without a tokenizer: what was said
 } Generation;
 
 static bool given(const Generation *generation, int argument) {
@@ -116,23 +117,27 @@ static bool find_stop(Generation *generation, size_t *held) {
     return false;
 }
 
-static Status tell(Generation *generation, size_t end) {
-    if (end <= generation->told) return STATUS_OK;
-    Value piece =
-        value_string(text_get(&generation->text) + generation->told, end - generation->told);
-    generation->told = end;
+static Status call_on_token(const Generation *generation, Value piece) {
     if (!given(generation, ON_TOKEN)) return STATUS_OK;
     Value result =
         interp_call(generation->call->interp, generation->call->arguments[ON_TOKEN], &piece, 1);
-    value_release(piece);
     if (result.kind == VALUE_FAIL) return error_current()->code;
     value_release(result);
     return STATUS_OK;
 }
 
+static Status tell(Generation *generation, size_t end) {
+    if (end <= generation->told) return STATUS_OK;
+    Value piece =
+        value_string(text_get(&generation->text) + generation->told, end - generation->told);
+    generation->told = end;
+    return call_on_token(generation, piece);
+}
+
 // --- the loop
 
 static bool is_end(const Generation *generation, int64_t id) {
+    if (!generation->tokenizer) return false;
     return tokenizer_is_end(generation->tokenizer, id) ||
            id == tokenizer_bos(generation->tokenizer); // a text of its own begins
 }
@@ -144,6 +149,10 @@ static bool is_full(const Generation *generation) {
 
 static Status say(Generation *generation, int64_t id, bool *stopped) {
     size_t held;
+    if (!generation->tokenizer) {
+        list_push(generation->ids.as.list, value_int(id));
+        return call_on_token(generation, value_int(id));
+    }
     TRY(tokenizer_decode_next(generation->tokenizer, &generation->stream, id, true,
                               &generation->text));
     *stopped = find_stop(generation, &held);
@@ -260,16 +269,23 @@ static Status run(Generation *generation) {
     generation->random = (RandomStream){.key = (uint64_t)seed};
     TRY(read_stops(generation));
     TRY(llama_new(model, &generation->llama));
-    TRY(model_tokenizer(model, &generation->tokenizer));
+    bool vocabulary = gguf_find(model_file(model), "tokenizer.ggml.tokens") != NULL;
+    bool text =
+        generation->chats || arguments[PROMPT].kind == VALUE_STRING || given(generation, STOP);
+    if (vocabulary || text) TRY(model_tokenizer(model, &generation->tokenizer));
     return answer(generation, max_tokens);
 }
 
 static Value generate(Generation generation) {
     generation.stops = value_none();
+    generation.ids = value_list(1);
     Status status = run(&generation);
-    Value result = status == STATUS_OK
-                       ? value_string(text_get(&generation.text), generation.text.length)
-                       : value_fail();
+    Value result = value_fail();
+    if (status == STATUS_OK)
+        result = generation.tokenizer
+                     ? value_string(text_get(&generation.text), generation.text.length)
+                     : value_retain(generation.ids);
+    value_release(generation.ids);
     if (generation.llama) llama_free(generation.llama);
     value_release(generation.stops);
     text_free(&generation.text);

@@ -65,7 +65,7 @@ class Chat(unittest.TestCase):
             print(len(apply_chat_template(load_model("t.gguf"), "Hi")) < 1000)
             print(m.apply_chat_template((Said { role: "user", content: "c" },)) == "user: c;")
         """)
-        self.assertEqual(result.out, "user: Hi;\nsystem: Be;user: b;\ntrue\n", result.err)
+        self.assertEqual(result.out, "user: Hi;\nsystem: Be;user: b;\ntrue\ntrue\n", result.err)
 
     def test_refusals(self):
         def of(template):

@@ -29,13 +29,15 @@ let net = {"token_embd": matrix(8, 32), "output_norm": vector(32), "output": mat
 # The same pass in the language: the whole text again for each token.
 FORWARD = """
 fn project(x, p) { if p.contains("bias") { linear(x, p.weight, p.bias) } else { linear(x, p.weight) } }
+fn rotated(x, scale) { rope(x, scale: scale) }
+fn of_heads(x, b, name) { if b.contains(name) { rms_norm(x, b[name].weight, 1e-5) } else { x } }
 fn logits(ids, scale) {
     let x = embedding(net.token_embd.weight, ids)
     let n = len(ids)
     for b in net.blk {
         let h = rms_norm(x, b.attn_norm.weight, 1e-5)
-        let q = rope(project(h, b.attn_q).reshape([n, 4, 8]), scale: scale)
-        let k = rope(project(h, b.attn_k).reshape([n, 2, 8]), scale: scale)
+        let q = rotated(of_heads(project(h, b.attn_q).reshape([n, 4, 8]), b, "attn_q_norm"), scale)
+        let k = rotated(of_heads(project(h, b.attn_k).reshape([n, 2, 8]), b, "attn_k_norm"), scale)
         let v = project(h, b.attn_v).reshape([n, 2, 8])
         x = x + project(attention(q, k, v, causal: true).reshape([n, 32]), b.attn_output)
         let g = rms_norm(x, b.ffn_norm.weight, 1e-5)
@@ -92,7 +94,11 @@ class Generate(unittest.TestCase):
             ('remove(net, "output")\n', 1.0),
             ('for b in net.blk { b.attn_q.bias = randn([32]); b.ffn_down.bias = randn([32]) }\n', 1.0),
             ('meta["llama.rope.scaling.type"] = "linear"\nmeta["llama.rope.scaling.factor"] = 4.0\n', 0.25),
+            ('meta["llama.rope.scaling.factor"] = 4.0\n', 0.25),  # the type is linear where it is not said
+            ('meta["llama.rope.scale_linear"] = 4.0\n', 0.25),
+            ('meta["llama.rope.scaling.type"] = "none"\nmeta["llama.rope.scaling.factor"] = 4.0\n', 1.0),
             ('meta["llama.rope.freq_base"] = 10000\nmeta["llama.attention.key_length"] = 8\n', 1.0),
+            ('meta["llama.expert_count"] = 0\nmeta["llama.attention.head_count_kv"] = [2, 2]\n', 1.0),
         ]:
             tied = 'net.output = net.token_embd\n' if "remove" in change else ""
             result = program(tied + f"""
@@ -104,6 +110,71 @@ class Generate(unittest.TestCase):
             """, change)
             self.assertIn("true", result.out, result.err)
             self.assertEqual(result.status, 0, result.err)
+
+    def same(self, change, rotated=None, old="", new=""):
+        """What generate says is what the pass in the language says, with its rotation exchanged."""
+        forward = FORWARD.replace("rope(x, scale: scale)", rotated or "rope(x, scale: scale)").replace(old or " ", new or " ")
+        result = run_code(MODEL + change + 'save_model(net, "a.gguf", meta: meta)\n' + forward + """
+            for prompt in list("a", "bd", "cab d") {
+                let want = greedy(prompt, 12, 1.0)
+                assert_eq(generate(load_model("a.gguf"), prompt, 12, temperature: 0), want)
+                print(len(want) > 0)
+            }""", options=["--memory-check=strict"])
+        self.assertIn("true", result.out, result.err)
+        self.assertEqual(result.status, 0, result.err)
+
+    def test_rotations(self):
+        self.same('meta["llama.rope.scaling.attn_factor"] = 1.5\n', "rope(x, scale: scale) * 1.5")
+        self.same('net.rope_freqs = {"weight": tensor([1.0, 2.0, 4.0, 0.5])}\n',
+                  """{
+            let pairs = arange(4) as float32
+            let angles = (arange(len(x)) as float32).unsqueeze(1) * (10000.0 ** (pairs * -0.25) / net.rope_freqs.weight)
+            rope(x, cos(angles), sin(angles))
+        }""")
+
+    def test_architectures(self):
+        rename = """
+            let name = "%s"
+            let old = meta
+            meta = {}
+            for key, value in old { meta[replace(key, "llama.", name + ".")] = value }
+            meta["general.architecture"] = name
+            """
+        half = 'rope(x, scale: scale, style: "half")'
+        self.same(rename % "qwen2" + "for b in net.blk { b.attn_q.bias = randn([32]); b.attn_v.bias = randn([16]) }\n", half)
+        self.same(rename % "qwen3" + "for b in net.blk { b.attn_q_norm = vector(8); b.attn_k_norm = vector(8) }\n", half)
+
+    def test_counts_by_layer(self):
+        # The second layer has as many heads for keys as for queries.
+        self.same("""meta["llama.attention.head_count_kv"] = [2, 4]
+            meta["llama.attention.head_count"] = [4, 4]
+            net.blk[1] = layer(32, 48, 32)
+            """, None, "[n, 2, 8]", "[n, len(b.attn_k.weight) / 8, 8]")
+
+    def test_a_long_prompt_goes_in_parts(self):
+        result = program("""
+            let prompt = join(["abdc" for i in 0..80])
+            assert_eq(generate(load_model("a.gguf"), prompt, 4, temperature: 0), greedy(prompt, 4, 1.0))
+            print("same")
+        """, 'meta["llama.context_length"] = 500\n')
+        self.assertEqual((result.out, result.status), ("same\n", 0), result.err)
+
+    def test_ids_without_a_vocabulary(self):
+        result = program("""
+            let m = load_model("a.gguf")
+            let plain = {}
+            for key, value in meta { if not key.contains("tokenizer") { plain[key] = value } }
+            save_model(net, "b.gguf", meta: plain)
+            let said = list()
+            let ids = generate(load_model("b.gguf"), [1, 3, 4], 6, temperature: 0, on_token: fn(id) { said.push(id) })
+            assert_eq(said, ids)
+            assert_eq(len(ids), 6)
+            let want = list(1, 3, 4)
+            for i in 0..6 { want.push(argmax(logits(tensor(want), 1.0)) as int) }
+            assert_eq(ids, want[3:])
+            generate(load_model("b.gguf"), [1, 3], stop: "a")
+        """)
+        self.assertIn("error[format]: b.gguf holds no tokenizer: tokenizer.ggml.tokens is missing", result.err)
 
     def test_drawing(self):
         result = program("""
@@ -174,13 +245,15 @@ class Generate(unittest.TestCase):
             ("", 'generate(load_model("a.gguf"), "a", on_token: fn(t) { panic("no more") })',
              "error[panic]: no more"),
             ('meta["general.architecture"] = "gpt2"\n', 'generate(load_model("a.gguf"), "a")',
-             'error[value]: a.gguf is a model of architecture "gpt2"; this needs "llama"'),
+             'error[value]: a.gguf is a model of architecture "gpt2"; this computes llama, qwen2 and qwen3'),
             ('remove(meta, "general.architecture")\n', 'generate(load_model("a.gguf"), "a")',
-             'error[value]: a.gguf is a model of architecture "?"; this needs "llama"'),
+             'error[value]: a.gguf is a model of architecture "?"; this computes llama, qwen2 and qwen3'),
             ('remove(meta, "llama.block_count")\n', 'generate(load_model("a.gguf"), "a")',
              "error[key]: a.gguf has no metadata llama.block_count"),
             ('meta["llama.block_count"] = 3\n', 'generate(load_model("a.gguf"), "a")',
              'error[name]: a.gguf has no tensor called "blk.2.attn_norm.weight"'),
+            ('meta["llama.block_count"] = 2000000000\n', 'generate(load_model("a.gguf"), "a")',
+             'error[name]: a.gguf has no tensor called "blk.1999999999.attn_norm.weight"'),
             ('meta["llama.block_count"] = "many"\n', 'generate(load_model("a.gguf"), "a")',
              "error[value]: a.gguf: metadata llama.block_count is no count"),
             ('meta["llama.rope.freq_base"] = "high"\n', 'generate(load_model("a.gguf"), "a")',
@@ -189,8 +262,14 @@ class Generate(unittest.TestCase):
              "error[value]: a.gguf is a mixture of experts, which this cannot compute"),
             ('meta["llama.rope.scaling.type"] = "yarn"\n', 'generate(load_model("a.gguf"), "a")',
              'error[value]: a.gguf: metadata llama.rope.scaling.type is not "linear"'),
-            ('net.rope_freqs = vector(4)\n', 'generate(load_model("a.gguf"), "a")',
-             "error[value]: a.gguf scales each rotary frequency (rope_freqs.weight), which this cannot compute"),
+            ('net.rope_freqs = vector(3)\n', 'generate(load_model("a.gguf"), "a")',
+             "error[shape]: a.gguf: rope_freqs.weight has 3 numbers, but there are 4 pairs to rotate"),
+            ('meta["llama.rope.dimension_count"] = 10\n', 'generate(load_model("a.gguf"), "a")',
+             "error[value]: a.gguf: metadata llama.rope.dimension_count is more than a head has"),
+            ('meta["llama.attention.key_length"] = 100000\n', 'generate(load_model("a.gguf"), "a")',
+             "error[value]: a.gguf: metadata llama.attention.key_length is more than a head can have"),
+            ('meta["llama.attention.head_count_kv"] = [2, 0]\n', 'generate(load_model("a.gguf"), "a")',
+             "error[value]: a.gguf: metadata llama.attention.head_count_kv has no count for each layer"),
             ('remove(meta, "tokenizer.ggml.tokens")\n', 'generate(load_model("a.gguf"), "a")',
              "error[format]: a.gguf holds no tokenizer: tokenizer.ggml.tokens is missing"),
         ]:
