@@ -29,6 +29,7 @@ typedef enum ParamKind {
     PARAM_TOKENIZER, // tokenizer
     PARAM_CACHE,     // cache: a KV cache
     PARAM_BUFFER,    // buffer: a tensor buffer
+    PARAM_OPTIMIZER, // optimizer: adam(...)
 } ParamKind;
 
 typedef enum DefaultKind {

@@ -9,15 +9,25 @@ static const struct {
     const char *word;
     ParamKind kind;
 } kind_words[] = {
-    {"any", PARAM_ANY},         {"tensor", PARAM_TENSOR},
-    {"tensors", PARAM_TENSORS}, {"number", PARAM_NUMBER},
-    {"int", PARAM_INT},         {"bool", PARAM_BOOL},
-    {"string", PARAM_STRING},   {"shape", PARAM_SHAPE},
-    {"ints", PARAM_INTS},       {"list", PARAM_LIST},
-    {"dict", PARAM_DICT},       {"function", PARAM_FUNCTION},
-    {"dtype", PARAM_DTYPE},     {"device", PARAM_DEVICE},
-    {"model", PARAM_MODEL},     {"tokenizer", PARAM_TOKENIZER},
-    {"cache", PARAM_CACHE},     {"buffer", PARAM_BUFFER},
+    {"any", PARAM_ANY},
+    {"tensor", PARAM_TENSOR},
+    {"tensors", PARAM_TENSORS},
+    {"number", PARAM_NUMBER},
+    {"int", PARAM_INT},
+    {"bool", PARAM_BOOL},
+    {"string", PARAM_STRING},
+    {"shape", PARAM_SHAPE},
+    {"ints", PARAM_INTS},
+    {"list", PARAM_LIST},
+    {"dict", PARAM_DICT},
+    {"function", PARAM_FUNCTION},
+    {"dtype", PARAM_DTYPE},
+    {"device", PARAM_DEVICE},
+    {"model", PARAM_MODEL},
+    {"tokenizer", PARAM_TOKENIZER},
+    {"cache", PARAM_CACHE},
+    {"buffer", PARAM_BUFFER},
+    {"optimizer", PARAM_OPTIMIZER},
 };
 
 typedef struct Reader {

@@ -205,11 +205,26 @@ static void mark_once(Checker *checker, Node *node) {
     }
 }
 
+// Parameters in files go by the variables that hold them.
+static void list_visible(Checker *checker, Node *node) {
+    if (!learn_setting(node, SETTING_save) && !learn_setting(node, SETTING_resume)) return;
+    const char **names;
+    size_t count = symbol_visible(checker, binding_is_variable, &names);
+    for (size_t i = 0; i < count; i++) {
+        Word word = {names[i], (uint32_t)strlen(names[i]), node->span};
+        Binding *binding = scope_find_variable(checker, &word);
+        if (!binding) continue;
+        binding_use(checker, binding);
+        ARENA_PUSH(checker->arena, &node->as.learn.visible, binding);
+    }
+}
+
 static void check_body(Checker *checker, Node *node) {
     Scope body = {.learn = node};
     scope_push(checker, &body);
     check_statements(checker, node->as.learn.body);
     check_settings(checker, node, SETTING_AFTER);
+    list_visible(checker, node);
     for (const Entry *entry = body.entries; entry; entry = entry->next_in_scope)
         ARENA_PUSH(checker->arena, &node->as.learn.locals, entry->binding);
     int next = checker->slot_next;

@@ -83,6 +83,14 @@ void device_set_interrupted(bool (*interrupted)(void)) {
     interrupted_by_user = interrupted;
 }
 
+static bool interrupts_held;
+
+bool device_hold_interrupts(bool hold) {
+    bool before = interrupts_held;
+    interrupts_held = hold;
+    return before;
+}
+
 bool device_is_interrupted(void) {
-    return interrupted_by_user && interrupted_by_user();
+    return !interrupts_held && interrupted_by_user && interrupted_by_user();
 }

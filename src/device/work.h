@@ -20,6 +20,9 @@ Status device_finish(void) MUST_USE;
 // STATUS_INTERRUPT. NULL: nobody asks.
 void device_set_interrupted(bool (*interrupted)(void));
 bool device_is_interrupted(void);
+// While it is held no kernel ends by an interrupt: for changes that are made whole. Returns what
+// was.
+bool device_hold_interrupts(bool hold);
 // From now on kernels are counted into *work; NULL: no more.
 void device_count_work(DeviceWork *work);
 

@@ -49,6 +49,7 @@ static const Acceptance acceptance[] = {
     [PARAM_TOKENIZER] = {"a tokenizer", 0, 0, "tokenizer"},
     [PARAM_CACHE] = {"a KV cache", 0, 0, "KVCache"},
     [PARAM_BUFFER] = {"a tensor buffer", 0, 0, "buffer"},
+    [PARAM_OPTIMIZER] = {"an optimizer", 0, 0, "optimizer"},
 };
 
 static bool tensor_suits(const Param *param, const Tensor *tensor, bool exact) {
@@ -279,7 +280,7 @@ static Value default_value(const Param *param) {
 
 // Brings an argument to the one form that builtins see: whole numbers as int, dtypes as dtype.
 static Status normalize(const Signature *signature, const Param *param, Value *value) {
-    static const uint8_t normal_kinds[PARAM_BUFFER + 1] = {
+    static const uint8_t normal_kinds[PARAM_OPTIMIZER + 1] = {
         [PARAM_INT] = VALUE_INT, [PARAM_BOOL] = VALUE_BOOL, [PARAM_DTYPE] = VALUE_DTYPE};
     uint8_t normal = normal_kinds[param->kind]; // 0: any kind stays as it is
     if (!normal || value->kind == normal || value->kind == VALUE_ABSENT) return STATUS_OK;

@@ -138,6 +138,7 @@ const VariableCode *lower_variable(Lowering *lowering, Binding *binding, Span sp
 Value *variable_place(Frame *frame, const VariableCode *variable);
 const Value *variable_peek(Frame *frame,
                            const VariableCode *variable); // NULL: no value; no failure
+const char *variable_name(const VariableCode *variable);
 void variable_set(Frame *frame, const VariableCode *variable, Value value); // takes the value
 Value fail_unset(const char *name, Span span);
 

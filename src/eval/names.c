@@ -171,6 +171,10 @@ const VariableCode *lower_variable(Lowering *lowering, Binding *binding, Span sp
     return variable;
 }
 
+const char *variable_name(const VariableCode *variable) {
+    return variable->name;
+}
+
 // Where the value lies, or would lie; NULL when a cell has not been made.
 static Value *variable_find(Frame *frame, const VariableCode *variable) {
     Value *slot = variable->kind == VARIABLE_GLOBAL ? variable->global : NULL;

@@ -52,6 +52,7 @@ static void names_begin(Session *session) {
 Session *session_new(Interp *interp) {
     Session *session = memory_allocate_zeroed(1, sizeof *session);
     session->interp = interp;
+    interp->keeps_interrupted = true;
     names_begin(session);
     return session;
 }

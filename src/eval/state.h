@@ -44,7 +44,8 @@ struct Interp {
     const char *stack_limit; // calls below this address are too deep
     VECTOR(ModuleState *) modules;
     Trace trace;
-    Text asserted; // what was compared in the assert that is about to fail; else empty
+    Text asserted;          // what was compared in the assert that is about to fail; else empty
+    bool keeps_interrupted; // a session: what a learn block has reached at a Ctrl-C is kept
     bool exit_requested;
     int exit_status;
 };

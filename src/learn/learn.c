@@ -23,121 +23,7 @@ LearnRun *learn_running(void) {
     return running;
 }
 
-// --- settings
-
-// The value of a setting's code, a new reference; ABSENT where it is not given.
-static Value setting_eval(LearnRun *run, const Code *code) {
-    return code ? EVAL(run->frame, code) : value_absent();
-}
-
-static bool setting_int(LearnRun *run, SettingId id, int64_t lowest, int64_t *out) {
-    const Code *code = run->code->settings[id];
-    const char *name = setting_rows[id].name;
-    Value value = setting_eval(run, code);
-    if (value.kind == VALUE_ABSENT) return true;
-    if (failed(value)) return false;
-    Status status = value_to_int(value, name, out);
-    value_release(value);
-    if (status == STATUS_OK && *out < lowest)
-        status = fail(STATUS_VALUE, "%s is %lld; it must be at least %lld", name, (long long)*out,
-                      (long long)lowest);
-    if (status != STATUS_OK) error_place(code->span);
-    return status == STATUS_OK;
-}
-
-static bool setting_double(LearnRun *run, SettingId id, double *out) {
-    const Code *code = run->code->settings[id];
-    const char *name = setting_rows[id].name;
-    Value value = setting_eval(run, code);
-    if (value.kind == VALUE_ABSENT) return true;
-    if (failed(value)) return false;
-    Status status = value_to_double(value, name, out);
-    value_release(value);
-    if (status == STATUS_OK && !(*out > 0))
-        status = fail(STATUS_VALUE, "%s is %g; it must be greater than 0", name, *out);
-    if (status != STATUS_OK) error_place(code->span);
-    return status == STATUS_OK;
-}
-
-static bool setting_bool(LearnRun *run, SettingId id, bool *out) {
-    const Code *code = run->code->settings[id];
-    const char *name = setting_rows[id].name;
-    Value value = setting_eval(run, code);
-    if (value.kind == VALUE_ABSENT) return true;
-    if (failed(value)) return false;
-    Status status = value_to_bool(value, name, out);
-    value_release(value);
-    if (status != STATUS_OK) error_place(code->span);
-    return status == STATUS_OK;
-}
-
-static bool setting_optimizer(LearnRun *run) {
-    const LearnCode *code = run->code;
-    const Code *setting = code->settings[SETTING_optimizer];
-    run->optimizer_value = setting_eval(run, setting);
-    if (failed(run->optimizer_value)) return false;
-    void *payload;
-    if (value_to_handle(run->optimizer_value, &handle_optimizer, "optimizer", &payload) !=
-            STATUS_OK ||
-        optimizer_refresh(payload) != STATUS_OK) {
-        error_place(setting->span);
-        return false;
-    }
-    run->optimizer = payload;
-    run->base_rate = run->set_rate = optimizer_rate(run->optimizer);
-    variable_set(run->frame, code->optimizer_name, value_retain(run->optimizer_value));
-    return true;
-}
-
-static bool setting_scheduler(LearnRun *run) {
-    Value value = setting_eval(run, run->code->settings[SETTING_scheduler]);
-    if (value.kind == VALUE_ABSENT) return true;
-    if (failed(value)) return false;
-    run->scheduler_value = value;
-    void *payload;
-    if (value_to_handle(value, &handle_scheduler, "scheduler", &payload) != STATUS_OK) {
-        error_place(run->code->settings[SETTING_scheduler]->span);
-        return false;
-    }
-    run->scheduler = payload;
-    scheduler_begin(run->scheduler, run->epochs);
-    return true;
-}
-
-static bool setting_dropout(LearnRun *run, RandomTraining *training) {
-    if (!setting_double(run, SETTING_dropout, &training->dropout)) return false;
-    if (training->dropout < 1) return true;
-    fail(STATUS_VALUE, "dropout is %g; it must be less than 1", training->dropout);
-    error_place(run->code->settings[SETTING_dropout]->span);
-    return false;
-}
-
-static bool read_settings(LearnRun *run, RandomTraining *training) {
-    const LearnCode *code = run->code;
-    if (!setting_int(run, SETTING_epochs, 0, &run->epochs)) return false;
-    variable_set(run->frame, code->epochs_name,
-                 code->settings[SETTING_epochs] ? value_int(run->epochs) : value_absent());
-    if (!setting_optimizer(run) || !setting_scheduler(run)) return false;
-    run->report_every = run->epochs >= 10 ? run->epochs / 10 : run->epochs > 0;
-    return setting_double(run, SETTING_clip_grad_norm, &run->clip) &&
-           setting_int(run, SETTING_batch, 1, &run->batch_size) &&
-           setting_bool(run, SETTING_shuffle, &run->shuffle) &&
-           setting_int(run, SETTING_report_every, 0, &run->report_every) &&
-           setting_int(run, SETTING_patience, 1, &run->patience) &&
-           setting_dropout(run, training) && learn_take_whole(run);
-}
-
 // --- epochs
-
-static Status set_rate(LearnRun *run) {
-    if (!run->scheduler) return STATUS_OK;
-    // A script that set another rate meanwhile has moved the base by as much.
-    double now = optimizer_rate(run->optimizer);
-    double moved = run->base_rate * now / run->set_rate;
-    if (now != run->set_rate && isfinite(moved)) run->base_rate = moved;
-    run->set_rate = scheduler_rate(run->scheduler, run->base_rate);
-    return optimizer_set_rate(run->optimizer, run->set_rate);
-}
 
 static Status read_judged(Value value, double *out) {
     if (value.kind != VALUE_TENSOR || tensor_count(value.as.tensor) != 1)
@@ -146,18 +32,26 @@ static Status read_judged(Value value, double *out) {
 }
 
 // What validate gives, without gradients and dropout, and with the names of batches whole.
-static bool validate(LearnRun *run, double *out) {
-    const Code *setting = run->code->settings[SETTING_validate];
-    learn_show_whole(run);
+static Value eval_validate(LearnRun *run) {
+    TensorArray before;
     bool enabled = tape_set_enabled(false);
     RandomTraining training = random_set_training((RandomTraining){.dropout = 0.5});
-    Value value = EVAL(run->frame, setting);
+    Status status = learn_show_averages(run, &before);
+    Value value = status == STATUS_OK ? EVAL(run->frame, run->code->settings[SETTING_validate])
+                                      : value_fail();
+    learn_hide_averages(run, &before);
     random_set_training(training);
     tape_set_enabled(enabled);
+    return value;
+}
+
+static bool validate(LearnRun *run, double *out) {
+    learn_show_whole(run);
+    Value value = eval_validate(run);
     if (failed(value)) return false;
     Status status = read_judged(value, out);
     value_release(value);
-    if (status != STATUS_OK) error_place(setting->span);
+    if (status != STATUS_OK) error_place(run->code->settings[SETTING_validate]->span);
     return status == STATUS_OK;
 }
 
@@ -182,20 +76,22 @@ static Status note_best(LearnRun *run) {
     return better && !learn_judged_before(run) ? learn_keep_best(run) : STATUS_OK;
 }
 
+// An interrupt during validate leaves the epoch at its end.
 bool learn_end_epoch(LearnRun *run) {
     double loss = run->loss_sum / run->weight, norm = run->norm_sum / run->weight;
     double rate = optimizer_rate(run->optimizer);
+    if (!judge(run, loss)) return false;
     if (run->done == 0) run->first_loss = loss;
     run->last_loss = loss;
     run->done++;
-    run->steps = 0;
+    run->row = run->steps = 0;
     run->loss_sum = run->norm_sum = run->weight = 0;
     list_push(run->losses, value_float(loss));
     list_push(run->norms, value_float(norm));
-    if (!judge(run, loss)) return false;
-    if (run->scheduler) scheduler_note(run->scheduler, run->judged);
+    bool scheduled = run->scheduler && !run->per_step;
+    if (scheduled) scheduler_note(run->scheduler, run->judged);
     Status status = note_best(run);
-    if (status == STATUS_OK) status = set_rate(run);
+    if (status == STATUS_OK && scheduled) status = learn_set_rate(run);
     if (status != STATUS_OK) {
         error_place(run->code->head.span);
         return false;
@@ -219,7 +115,9 @@ static Value make_result(LearnRun *run) {
         value_int(run->done),
         run->best_epoch > 0 ? value_float(run->best) : value_none(),
         run->best_epoch > 0 ? value_int(run->best_epoch) : value_none(),
-        value_cstring(run->stop ? "patience" : "epochs"),
+        value_cstring(run->interrupted ? "interrupt"
+                      : run->stop      ? "patience"
+                                       : "epochs"),
     };
     memcpy(result.as.instance->fields, fields, sizeof fields);
     return result;
@@ -235,14 +133,15 @@ static void give_names(const LearnRun *run) {
 }
 
 static Value run_block(LearnRun *run) {
-    Status status = set_rate(run);
+    Status status = learn_resume(run);
+    if (status == STATUS_OK) status = learn_set_rate(run);
     if (status != STATUS_OK) return fail_at(run->code->head.span);
     learn_report_begin(run);
     for (size_t i = 0; i < run->code->once.count; i++)
         variable_set(run->frame, run->code->once.items[i], value_absent());
     bool objective = run->code->settings[SETTING_objective] != NULL;
     Value value = objective ? learn_run_epochs(run) : learn_run_body(run);
-    if (!failed(value) && run->patience > 0 && learn_restore_best(run) != STATUS_OK)
+    if (!failed(value) && (learn_save(run) != STATUS_OK || learn_finish(run) != STATUS_OK))
         value = fail_at(run->code->head.span);
     if (failed(value)) {
         learn_progress_clear();
@@ -260,10 +159,16 @@ static void leave(LearnRun *run) {
         Status status = optimizer_set_rate(run->optimizer, run->base_rate);
         ASSERT(status == STATUS_OK); // the rate was accepted before
     }
+    if (run->optimizer) optimizer_clear_groups(run->optimizer);
+    VECTOR_FREE(&run->group_rates);
+    tensor_array_release(&run->train);
+    tensor_array_release(&run->freeze);
     tape_zero_gradients();
     learn_forget(run);
     learn_release_whole(run);
     for (size_t i = 0; i < code->local_count; i++) slots_release(run->frame, code->locals[i], 1);
+    value_release(run->resume_path);
+    value_release(run->save_path);
     value_release(run->scheduler_value);
     value_release(run->optimizer_value);
 }
@@ -278,10 +183,12 @@ static Value eval_learn(Frame *frame, const Code *code) {
                     .validations = validations.as.list,
                     .optimizer_value = value_absent(),
                     .scheduler_value = value_absent(),
+                    .save_path = value_absent(),
+                    .resume_path = value_absent(),
                     .best = INFINITY};
     RandomTraining training = {.active = true, .dropout = 0.5};
     Value result = value_fail();
-    if (read_settings(&run, &training)) {
+    if (learn_read_settings(&run, &training)) {
         running = &run;
         RandomTraining outer = random_set_training(training);
         bool enabled = tape_set_enabled(true);
@@ -290,12 +197,16 @@ static Value eval_learn(Frame *frame, const Code *code) {
         random_set_training(outer);
         running = run.outer;
     }
+    bool ends = run.interrupted && !frame->interp->keeps_interrupted;
     // What unwinds keeps its words while things are let go.
     leave(&run);
     value_release(losses);
     value_release(norms);
     value_release(validations);
-    return result;
+    if (!ends || failed(result)) return result;
+    value_release(result);
+    interp_interrupt();
+    return interp_fail_interrupted(code->span);
 }
 
 static void lower_settings(Lowering *lowering, const Node *node, LearnCode *code, bool after) {
@@ -337,6 +248,7 @@ static void lower_names(Lowering *lowering, const Node *node, LearnCode *code) {
     code->step_name = step ? lower_variable(lowering, step, span) : NULL;
     code->own = lower_variables(lowering, &node->as.learn.own, span);
     code->kept = lower_variables(lowering, &node->as.learn.kept, span);
+    code->visible = lower_variables(lowering, &node->as.learn.visible, span);
     code->once = lower_variables(lowering, &node->as.learn.once, span);
     code->local_count = node->as.learn.locals.count;
     code->locals = lower_array(lowering, code->local_count, sizeof *code->locals);

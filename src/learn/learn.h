@@ -33,6 +33,7 @@ typedef struct LearnCode {
     size_t local_count;
     VariableList own, kept; // whose values variables around the block take over at its end
     VariableList once;      // parameters that the body makes at its first epoch
+    VariableList visible;   // where files have the names of parameters from
     bool has_loop;          // without an objective: a loop of the body runs over the epochs
 } LearnCode;
 
@@ -40,6 +41,11 @@ typedef struct LearnProgress {
     double started_s, drawn_s;
     bool terminal; // standard error is one
 } LearnProgress;
+
+// Of the step that is made: sums over what it is made of.
+typedef struct Gathered {
+    double loss, rows; // loss: weighted by rows
+} Gathered;
 
 // A learn block that runs.
 typedef struct LearnRun {
@@ -52,17 +58,26 @@ typedef struct LearnRun {
     double base_rate, set_rate; // the optimizer's own rate, and what was last set from it
     int64_t epochs;             // as asked for; 0: not said
     int64_t report_every, patience;
-    double clip; // 0: no limit
-    int64_t batch_size;
-    bool shuffle;
-    Tensor **whole; // what batches are taken from, in the order of the code
+    double clip, clip_value; // 0: no limit
+    double ema;              // 0: no averages
+    int64_t batch_size, accumulate;
+    bool shuffle, silent;
+    Value save_path, resume_path; // ABSENT where not given
+    int64_t save_every;           // epochs; 0: only at the end
+    RandomStream shuffled_at;     // where the order of the epoch that runs was drawn
+    bool per_step;                // the schedule moves on with each step
+    TensorArray train, freeze;    // counted; those of the settings
+    VECTOR(double) group_rates;   // their own, nan: the optimizer's
+    Tensor **whole;               // what batches are taken from, in the order of the code
     int64_t rows;
 
     int64_t done; // epochs
     // of the epoch that runs: sums over its steps, weighted by their rows
     int64_t steps;
     double loss_sum, norm_sum, weight;
-    RandomStream random; // where it began
+    int64_t row; // of the epoch's rows (one without batches), the first that waits for a step
+    RandomStream random; // where the part that runs began
+    RandomStream safe;   // where the last complete step ended
     double diverged;     // a loss or gradient norm that is not finite; 0 while all is well
     bool in_gradient;    // it is the norm
     bool found;          // an error that names the operation has been made of it
@@ -74,11 +89,16 @@ typedef struct LearnRun {
     List *losses, *norms, *validations;
     double first_loss, last_loss, best, judged; // judged: of the last epoch
     int64_t best_epoch;
-    int64_t waited;         // epochs without a better one
-    bool stop;              // patience ran out
+    int64_t waited;   // epochs without a better one
+    bool stop;        // patience ran out
+    bool interrupted; // Ctrl-C ended it
+    Gathered gathered;
+    TensorArray reached;    // of the step that is made: by backward, and to be moved
     TensorArray trained;    // parameters that were reached, in order of declaration; counted
     Tensor **best_contents; // of each, when patience is set
     size_t best_count;
+    Tensor **averages; // of each, when ema is set
+    size_t average_count;
     LearnProgress progress;
 } LearnRun;
 
@@ -88,15 +108,38 @@ LearnRun *learn_running(void);
 // What backward(loss) does inside a block; the loss is borrowed.
 Status learn_backward(Value loss) MUST_USE;
 
-// learn_step.c: one step down from a loss (borrowed) over so many rows. Fails like an operation.
-Status learn_descend(LearnRun *run, Value loss, int64_t rows) MUST_USE;
+// learn_settings.c: whether the block moves a parameter that its objective reaches.
+bool learn_trains(const LearnRun *run, const Tensor *parameter);
+
+// learn_step.c: goes backward from a loss (borrowed) over so many rows, which are `share` of those
+// that the step is made of. Fails like an operation.
+Status learn_gather(LearnRun *run, Value loss, int64_t rows, double share) MUST_USE;
+// One step along the gradients that were gathered.
+Status learn_apply(LearnRun *run) MUST_USE;
+// What was gathered for a step that is not made.
+void learn_drop_gathered(LearnRun *run);
 // Whether a loss belongs to the parameters as they are before its step, so that they are kept
 // there.
 bool learn_judged_before(const LearnRun *run);
-// The best parameters so far become those of now, or now's become the best.
+
+// learn_keep.c: the best parameters so far become those of now.
 Status learn_keep_best(LearnRun *run) MUST_USE;
-Status learn_restore_best(LearnRun *run) MUST_USE;
+// The running averages after a step.
+Status learn_average(LearnRun *run) MUST_USE;
+Status learn_begin_averages(LearnRun *run) MUST_USE;
+// The parameters are their averages until learn_hide_averages, to which `before` goes in any case.
+Status learn_show_averages(LearnRun *run, TensorArray *before) MUST_USE;
+void learn_hide_averages(LearnRun *run, TensorArray *before);
+// What the parameters are after the block: the best, or the averages, where these were kept.
+Status learn_finish(LearnRun *run) MUST_USE;
 void learn_forget(LearnRun *run);
+
+// learn_save.c: what resume needs goes to the file of `save`, where there is one.
+Status learn_save(LearnRun *run) MUST_USE;
+// Whether everything that is trained has a name in files.
+Status learn_check_names(LearnRun *run) MUST_USE;
+// Puts the block where a saved run stopped; changes nothing when it fails.
+Status learn_resume(LearnRun *run) MUST_USE;
 
 // learn_report.c
 // A number as the lines show it: six places, or an exponent where these would all be 0.

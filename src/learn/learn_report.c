@@ -27,7 +27,7 @@ void learn_progress_clear(void) {
 }
 
 static bool is_quiet(const LearnRun *run) {
-    return run->frame->interp->options.quiet;
+    return run->silent || run->frame->interp->options.quiet;
 }
 
 NumberText learn_number(double number) {
@@ -152,6 +152,13 @@ static void forget_reached(const LearnRun *run) {
     unreached.count = kept;
 }
 
+// A run that was resumed may have nothing left to do.
+static bool is_trained(const LearnRun *run, const Tensor *parameter) {
+    for (size_t i = 0; i < run->trained.count; i++)
+        if (run->trained.items[i] == parameter) return true;
+    return false;
+}
+
 void learn_note_unreached(const LearnRun *run) {
     TensorArray all = {0};
     forget_reached(run);
@@ -160,7 +167,8 @@ void learn_note_unreached(const LearnRun *run) {
         const Tensor *parameter = all.items[i];
         Unreached one = {tape_parameter_number(parameter), parameter->origin.at,
                          tensor_type(parameter)};
-        if (!tape_parameter_reached(parameter) && !is_noted(one.number))
+        if (!is_trained(run, parameter) && !tape_parameter_reached(parameter) &&
+            !is_noted(one.number))
             VECTOR_PUSH(&unreached, one);
     }
     tensor_array_release(&all);
@@ -230,7 +238,8 @@ static void print_end(const LearnRun *run) {
            learn_number(run->first_loss).text, learn_number(run->last_loss).text);
     if (run->stop)
         printf("; %lld epoch%s without a better one", (long long)run->waited, plural(run->waited));
-    if (run->patience > 0 && run->best_epoch > 0)
+    if (run->interrupted) printf("; interrupted");
+    if (run->patience > 0 && run->best_epoch > 0 && !run->interrupted)
         printf("; epoch %lld restored", (long long)run->best_epoch);
     printf("\n");
     output_flush();

@@ -97,11 +97,14 @@ static Value eval_objective(LearnRun *run) {
     return EVAL(run->frame, run->code->settings[SETTING_objective]);
 }
 
-static Value run_step(LearnRun *run, int64_t rows) {
+// The body and the objective on what the block's names mean now; with the last part of a step the
+// parameters move.
+static Value run_part(LearnRun *run, int64_t rows, double share, bool last) {
     TapeMark mark = tape_mark();
     Value loss = eval_objective(run);
     if (failed(loss)) return loss;
-    Status status = learn_descend(run, loss, rows);
+    Status status = learn_gather(run, loss, rows, share);
+    if (status == STATUS_OK && last) status = learn_apply(run);
     value_release(loss);
     tape_release_since(mark);
     if (status == STATUS_OK) return value_none();
@@ -109,27 +112,93 @@ static Value run_step(LearnRun *run, int64_t rows) {
     return run->diverged != 0 ? learn_fail_diverged(run, eval_objective, 0, span) : fail_at(span);
 }
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+// The batches of one step, from run->row on.
+static Value run_step(LearnRun *run, Tensor *order) {
+    int64_t end = run->rows, step_rows;
+    if (run->batch_size <= (run->rows - run->row) / run->accumulate)
+        end = run->row + run->batch_size * run->accumulate;
+    step_rows = end - run->row;
+    Value value = value_none();
+    for (int64_t first = run->row; first < end && !failed(value); first += run->batch_size) {
+        int64_t count = least(run->batch_size, end - first);
+        run->random = random_mark();
+        if (set_batch(run, order, first, count) != STATUS_OK) return fail_at(run->code->head.span);
+        value = run_part(run, count, (double)count / (double)step_rows, first + count == end);
+    }
+    if (!failed(value)) run->row = end;
+    return value;
+}
+
+// The order of the epoch's rows; in the middle of one, after a resume, that of its beginning.
+static Status draw_order(LearnRun *run, Tensor **out) {
+    RandomStream now = random_mark();
+    if (run->row == 0) {
+        run->shuffled_at = now;
+        return shuffled(run, out);
+    }
+    random_return(run->shuffled_at);
+    Status status = shuffled(run, out);
+    random_return(now);
+    return status;
+}
+
 static Value run_batches(LearnRun *run) {
     Tensor *order = NULL;
-    if (run->shuffle && shuffled(run, &order) != STATUS_OK) return fail_at(run->code->head.span);
+    if (run->shuffle && draw_order(run, &order) != STATUS_OK) return fail_at(run->code->head.span);
     Value value = value_none();
-    for (int64_t first = 0; first < run->rows && !failed(value); first += run->batch_size) {
-        int64_t left = run->rows - first, count = left < run->batch_size ? left : run->batch_size;
-        run->random = random_mark();
-        value = set_batch(run, order, first, count) == STATUS_OK ? run_step(run, count)
-                                                                 : fail_at(run->code->head.span);
+    while (run->row < run->rows && !failed(value)) {
+        value = run_step(run, order);
+        if (!failed(value)) run->safe = random_mark();
     }
     tensor_release(order);
     return value;
 }
 
+// Ctrl-C ends the block at the last complete step; false for what else has failed.
+static bool take_interrupt(LearnRun *run, Value value) {
+    if (!failed(value) || !(interp_interrupted & INTERRUPT_SIGNAL) ||
+        run->frame->interp->exit_requested)
+        return false;
+    __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_SIGNAL, __ATOMIC_RELAXED);
+    error_clear();
+    trace_clear(run->frame->interp);
+    run->frame->control = CONTROL_NONE;
+    run->interrupted = true;
+    learn_drop_gathered(run);
+    return true;
+}
+
+static Value run_epoch(LearnRun *run) {
+    CHECK_INTERRUPT(run->code->head.span);
+    run->random = random_mark();
+    Value value = value_none();
+    if (run->batch_size > 0) {
+        value = run_batches(run);
+    } else if (run->row == 0) {
+        value = run_part(run, 1, 1, true);
+        run->row = !failed(value);
+        run->safe = random_mark();
+    }
+    if (failed(value)) return value;
+    if (!learn_end_epoch(run)) return value_fail();
+    run->safe = random_mark();
+    if (run->save_every == 0 || run->done % run->save_every != 0) return value;
+    return learn_save(run) == STATUS_OK ? value : fail_at(run->code->head.span);
+}
+
 Value learn_run_epochs(LearnRun *run) {
+    run->safe = random_mark();
     while (run->done < run->epochs && !run->stop) {
-        CHECK_INTERRUPT(run->code->head.span);
-        run->random = random_mark();
-        Value value = run->batch_size > 0 ? run_batches(run) : run_step(run, 1);
+        Value value = run_epoch(run);
+        if (take_interrupt(run, value)) {
+            random_return(run->safe);
+            break;
+        }
         if (failed(value)) return value;
-        if (!learn_end_epoch(run)) return value_fail();
     }
     return value_none();
 }
@@ -154,6 +223,7 @@ Value learn_run_body(LearnRun *run) {
         run->random = random;
         return learn_fail_diverged(run, eval_body, run->steps_all, error_current()->span);
     }
+    if (take_interrupt(run, value)) return value_none();
     if (failed(value)) return value;
     value_release(value);
     return value_none();
@@ -168,7 +238,9 @@ Status learn_backward(Value loss) {
     }
     if (run->searching) return learn_search_backward(run, loss);
     if (run->stop) return STATUS_OK;
-    TRY(learn_descend(run, loss, 1));
+    learn_drop_gathered(run);
+    TRY(learn_gather(run, loss, 1, 1));
+    TRY(learn_apply(run));
     bool ended = run->code->has_loop || learn_end_epoch(run);
     set_counts(run);
     if (ended) return STATUS_OK;

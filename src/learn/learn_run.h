@@ -4,6 +4,11 @@
 
 #include "learn/learn.h"
 
+// learn_settings.c; false after a failure.
+bool learn_read_settings(LearnRun *run, RandomTraining *training);
+// The rates of the next epoch or step.
+Status learn_set_rate(LearnRun *run) MUST_USE;
+
 // With an objective: the body and a step, epoch after epoch.
 Value learn_run_epochs(LearnRun *run);
 // Without: the body once, whose backward(loss) makes the steps.

@@ -1,10 +1,12 @@
-// One step of training: zero, backward, clip, update; and the best parameters so far.
+// One step of training: backward from one loss or several, clip, update.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "learn/learn.h"
+#include "device/work.h"
+#include "learn/learn_run.h"
+#include "tensor/compose.h"
 #include "value/format.h"
 
 // The parameters are in order of declaration; those that are new go where their numbers put them.
@@ -18,36 +20,6 @@ static void note_trained(LearnRun *run, const TensorArray *reached) {
             memory_resize(run->trained.items, (run->trained.count + 1) * sizeof(Tensor *));
         run->trained.items[run->trained.count++] = tensor_retain(reached->items[i]);
     }
-}
-
-static Status copy_contents(Tensor *parameter, Tensor **copy) {
-    if (*copy) return op_copy(parameter, *copy);
-    return tensor_clone(parameter, copy);
-}
-
-Status learn_keep_best(LearnRun *run) {
-    run->best_contents =
-        memory_resize(run->best_contents, (run->trained.count + 1) * sizeof(Tensor *));
-    while (run->best_count < run->trained.count) run->best_contents[run->best_count++] = NULL;
-    bool enabled = tape_set_enabled(false);
-    Status status = STATUS_OK;
-    for (size_t i = 0; i < run->trained.count && status == STATUS_OK; i++)
-        status = copy_contents(run->trained.items[i], &run->best_contents[i]);
-    tape_set_enabled(enabled);
-    return status;
-}
-
-Status learn_restore_best(LearnRun *run) {
-    for (size_t i = 0; i < run->best_count; i++)
-        if (run->best_contents[i])
-            TRY(tape_parameter_assign(run->trained.items[i], run->best_contents[i]));
-    return STATUS_OK;
-}
-
-void learn_forget(LearnRun *run) {
-    while (run->best_count > 0) tensor_release(run->best_contents[--run->best_count]);
-    free(run->best_contents);
-    tensor_array_release(&run->trained);
 }
 
 static Status read_loss(Value loss, double *out) {
@@ -85,14 +57,57 @@ static Status fail_diverged(LearnRun *run, bool in_gradient, double number) {
                 (long long)run->done + 1);
 }
 
-static Status update(LearnRun *run, double loss, const TensorArray *reached, double *norm) {
+// Adds those of a backward that the block moves, in order of declaration.
+static void note_reached(LearnRun *run, const TensorArray *reached) {
+    TensorArray merged = {
+        memory_allocate((run->reached.count + reached->count + 1) * sizeof(Tensor *)), 0};
+    size_t i = 0, j = 0;
+    while (i < run->reached.count || j < reached->count) {
+        Tensor *old = i < run->reached.count ? run->reached.items[i] : NULL;
+        Tensor *new = j < reached->count ? reached->items[j] : NULL;
+        bool takes_old = old && (!new || tape_parameter_number(old) <= tape_parameter_number(new));
+        Tensor *next = takes_old ? old : new;
+        if (takes_old) i++;
+        if (next == new) j++;
+        if (learn_trains(run, next)) merged.items[merged.count++] = tensor_retain(next);
+    }
+    tensor_array_release(&run->reached);
+    run->reached = merged;
+}
+
+void learn_drop_gathered(LearnRun *run) {
+    tape_zero_gradients();
+    tensor_array_release(&run->reached);
+    run->gathered = (Gathered){0};
+}
+
+Status learn_gather(LearnRun *run, Value value, int64_t rows, double share) {
+    double loss;
+    SCOPED_TENSOR(part);
+    TensorArray reached = {0};
+    run->diverged = 0;
+    TRY(read_loss(value, &loss));
+    if (!isfinite(loss)) return fail_diverged(run, false, loss);
+    if (share != 1) TRY(op_binary(OP_mul, op_tensor(value.as.tensor), op_float(share), &part));
+    TRY(tape_backward(part ? part : value.as.tensor, &reached));
+    note_reached(run, &reached);
+    tensor_array_release(&reached);
+    run->gathered.loss += loss * (double)rows;
+    run->gathered.rows += (double)rows;
+    return STATUS_OK;
+}
+
+static Status clip(LearnRun *run, double *norm) {
+    const TensorArray *reached = &run->reached;
+    if (run->clip_value > 0)
+        TRY(tape_clip_gradient_value(reached->items, reached->count, run->clip_value));
     if (run->clip > 0)
-        TRY(tape_clip_gradient_norm(reached->items, reached->count, run->clip, norm));
-    else
-        TRY(tape_gradient_norm(reached->items, reached->count, norm));
-    if (!isfinite(*norm)) return fail_diverged(run, true, *norm);
-    note_trained(run, reached);
-    TRY(keep_if_best(run, loss));
+        return tape_clip_gradient_norm(reached->items, reached->count, run->clip, norm);
+    return tape_gradient_norm(reached->items, reached->count, norm);
+}
+
+static Status move(LearnRun *run) {
+    const TensorArray *reached = &run->reached;
     Tensor **gradients = memory_allocate((reached->count + 1) * sizeof *gradients);
     for (size_t i = 0; i < reached->count; i++) gradients[i] = tape_gradient(reached->items[i]);
     Status status = optimizer_step(run->optimizer, reached->items, gradients, reached->count);
@@ -100,22 +115,31 @@ static Status update(LearnRun *run, double loss, const TensorArray *reached, dou
     return status;
 }
 
-Status learn_descend(LearnRun *run, Value value, int64_t rows) {
-    double loss, norm;
-    run->diverged = 0;
-    TRY(read_loss(value, &loss));
-    if (!isfinite(loss)) return fail_diverged(run, false, loss);
-    TensorArray reached = {0};
-    tape_zero_gradients();
-    TRY(tape_backward(value.as.tensor, &reached));
-    Status status = update(run, loss, &reached, &norm);
-    tensor_array_release(&reached);
-    TRY(status);
-    double weight = (double)rows;
+static void note_step(LearnRun *run, double norm) {
     run->steps++;
     run->steps_all++;
-    run->loss_sum += loss * weight;
-    run->norm_sum += norm * weight;
-    run->weight += weight;
-    return STATUS_OK;
+    run->loss_sum += run->gathered.loss;
+    run->norm_sum += norm * run->gathered.rows;
+    run->weight += run->gathered.rows;
+    learn_drop_gathered(run);
+}
+
+Status learn_apply(LearnRun *run) {
+    double norm, loss = run->gathered.loss / run->gathered.rows;
+    TRY(clip(run, &norm));
+    if (!isfinite(norm)) return fail_diverged(run, true, norm);
+    size_t known = run->trained.count;
+    note_trained(run, &run->reached);
+    if (run->trained.count > known) TRY(learn_check_names(run));
+    TRY(keep_if_best(run, loss));
+    TRY(learn_begin_averages(run));
+    bool held = device_hold_interrupts(true);
+    Status status = move(run);
+    if (status == STATUS_OK) status = learn_average(run);
+    device_hold_interrupts(held);
+    TRY(status);
+    note_step(run, norm);
+    if (!run->scheduler || !run->per_step) return STATUS_OK;
+    scheduler_note(run->scheduler, loss);
+    return learn_set_rate(run);
 }

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "tensor/gradient/tape.h"
 #include "tensor/optimizer.h"
 #include "tensor/scheduler.h"
 #include "value/convert.h"
 #include "value/handles.h"
+#include "value/walk.h"
 
 static void optimizer_payload_release(void *payload) {
     optimizer_free(payload);
@@ -52,7 +54,8 @@ static bool setting_value(Value argument, const char *name, double *out, Status 
 static Value make_optimizer(const BuiltinCall *call, OptimizerId id) {
     OptimizerSettings settings = {.id = id};
     Status status = STATUS_OK;
-    for (int i = 0; i < call->row->signature.count && status == STATUS_OK; i++) {
+    int last = call->row->signature.count - 1; // params
+    for (int i = 0; i < last && status == STATUS_OK; i++) {
         const char *name = call->row->signature.params[i].name;
         double value;
         if (setting_value(call->arguments[i], name, &value, &status))
@@ -61,7 +64,16 @@ static Value make_optimizer(const BuiltinCall *call, OptimizerId id) {
     Optimizer *optimizer;
     if (status != STATUS_OK || optimizer_new(&settings, &optimizer) != STATUS_OK)
         return value_fail();
-    return value_handle(&handle_optimizer, optimizer);
+    Value result = value_handle(&handle_optimizer, optimizer);
+    if (call->arguments[last].kind == VALUE_ABSENT) return result;
+    TensorArray parameters;
+    if (parameters_of(call->arguments[last], optimizer_name(optimizer), "params", &parameters) !=
+        STATUS_OK) {
+        value_release(result);
+        return value_fail();
+    }
+    optimizer_set_parameters(optimizer, &parameters);
+    return result;
 }
 
 static Value make_scheduler(const BuiltinCall *call, SchedulerId id) {
@@ -92,6 +104,52 @@ static Value make_scheduler(const BuiltinCall *call, SchedulerId id) {
     }
 #include "catalog/schedulers.def"
 #undef SCHEDULER
+
+// Those that an optimizer is for, new references.
+static void list_parameters(const Optimizer *optimizer, TensorArray *out) {
+    const TensorArray *own = optimizer_parameters(optimizer);
+    if (!own) {
+        tape_parameters(out);
+        return;
+    }
+    *out = (TensorArray){memory_allocate((own->count + 1) * sizeof *out->items), own->count};
+    for (size_t i = 0; i < own->count; i++) out->items[i] = tensor_retain(own->items[i]);
+}
+
+Value builtin_optimizer_step(BuiltinCall *call) {
+    Optimizer *optimizer = call->arguments[0].as.handle->payload;
+    TensorArray parameters;
+    list_parameters(optimizer, &parameters);
+    Tensor **gradients = memory_allocate((parameters.count + 1) * sizeof *gradients);
+    for (size_t i = 0; i < parameters.count; i++) gradients[i] = tape_gradient(parameters.items[i]);
+    Status status = optimizer_refresh(optimizer);
+    if (status == STATUS_OK)
+        status = optimizer_step(optimizer, parameters.items, gradients, parameters.count);
+    free(gradients);
+    tensor_array_release(&parameters);
+    return status == STATUS_OK ? value_none() : value_fail();
+}
+
+Value builtin_optimizer_zero(BuiltinCall *call) {
+    TensorArray parameters;
+    list_parameters(call->arguments[0].as.handle->payload, &parameters);
+    for (size_t i = 0; i < parameters.count; i++) tape_set_gradient(parameters.items[i], NULL);
+    tensor_array_release(&parameters);
+    return value_none();
+}
+
+Value builtin_parameters(BuiltinCall *call) {
+    ParameterList list = {0};
+    Status status = parameters_add(&list, "", call->arguments[0]);
+    Value dict = value_dict();
+    for (size_t i = 0; i < list.count; i++)
+        dict_set_word(dict.as.dict, list.items[i].name,
+                      value_tensor(tensor_retain(list.items[i].tensor)));
+    parameters_free(&list);
+    if (status == STATUS_OK) return dict;
+    value_release(dict);
+    return value_fail();
+}
 
 Value builtin_set_lr(BuiltinCall *call) {
     void *optimizer;

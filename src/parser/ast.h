@@ -378,6 +378,7 @@ struct Node {
             BindingList locals;    // that end with the block
             BindingList kept, own; // variables around it that take the values of those in the body
             BindingList once;      // parameters that the body declares
+            BindingList visible;   // variables that parameters are named by in files
             bool has_loop;
         } learn;
         struct {

@@ -21,6 +21,9 @@ typedef VECTOR(Slot) SlotVector;
 struct Optimizer {
     OptimizerSettings settings;
     SlotVector slots;
+    TensorArray own; // what it is for, when `has_own`
+    bool has_own;
+    VECTOR(OptimizerGroup) groups;
     size_t next; // parameters come in the same order every time
 };
 
@@ -140,6 +143,8 @@ void optimizer_free(Optimizer *optimizer) {
         tensor_release(slot->parameter);
     }
     VECTOR_FREE(&optimizer->slots);
+    optimizer_clear_groups(optimizer);
+    tensor_array_release(&optimizer->own);
     free(optimizer);
 }
 
@@ -224,6 +229,54 @@ static Status state_new(const Optimizer *optimizer, Slot *slot) {
     return compose_give(&state, &slot->state);
 }
 
+void optimizer_set_parameters(Optimizer *optimizer, TensorArray *parameters) {
+    tensor_array_release(&optimizer->own);
+    optimizer->own = *parameters;
+    optimizer->has_own = true;
+    *parameters = (TensorArray){0};
+}
+
+const TensorArray *optimizer_parameters(const Optimizer *optimizer) {
+    return optimizer->has_own ? &optimizer->own : NULL;
+}
+
+void optimizer_add_group(Optimizer *optimizer, const OptimizerGroup *group) {
+    VECTOR_PUSH(&optimizer->groups, *group);
+}
+
+size_t optimizer_group_count(const Optimizer *optimizer) {
+    return optimizer->groups.count;
+}
+
+double optimizer_group_rate(const Optimizer *optimizer, size_t group) {
+    return optimizer->groups.items[group].lr;
+}
+
+void optimizer_set_group_rate(Optimizer *optimizer, size_t group, double lr) {
+    optimizer->groups.items[group].lr = lr;
+}
+
+void optimizer_clear_groups(Optimizer *optimizer) {
+    for (size_t i = 0; i < optimizer->groups.count; i++)
+        tensor_array_release(&optimizer->groups.items[i].parameters);
+    VECTOR_FREE(&optimizer->groups);
+}
+
+// The settings that hold for a parameter: of its group, where they are given there.
+static OptimizerSettings settings_of(const Optimizer *optimizer, const Tensor *parameter) {
+    OptimizerSettings settings = optimizer->settings;
+    for (size_t i = 0; i < optimizer->groups.count; i++) {
+        const OptimizerGroup *group = &optimizer->groups.items[i];
+        for (size_t j = 0; j < group->parameters.count; j++) {
+            if (group->parameters.items[j] != parameter) continue;
+            if (!isnan(group->lr)) settings.lr = group->lr;
+            if (!isnan(group->weight_decay)) settings.weight_decay = group->weight_decay;
+            return settings;
+        }
+    }
+    return settings;
+}
+
 static double correction(double beta, int64_t steps) {
     return 1 - pow(beta, (double)steps);
 }
@@ -234,7 +287,7 @@ static bool keeps_means(OptimizerId id) {
 
 static Status run_step(const Optimizer *optimizer, const Slot *slot, const TensorView *target,
                        const TensorView *gradient) {
-    const OptimizerSettings *s = &optimizer->settings;
+    const OptimizerSettings settings = settings_of(optimizer, slot->parameter), *s = &settings;
     const double given[] = {
         s->lr,      s->weight_decay, s->beta1,    s->id == OPTIMIZER_rmsprop ? s->alpha : s->beta2,
         s->epsilon, s->momentum,     s->dampening};
@@ -368,7 +421,11 @@ Status optimizer_restore(Optimizer *optimizer, const OptimizerState *given) {
 }
 
 void optimizer_exchange(Optimizer *a, Optimizer *b) {
-    Optimizer kept = *a;
-    *a = *b;
-    *b = kept;
+    SlotVector slots = a->slots;
+    OptimizerSettings settings = a->settings;
+    a->slots = b->slots;
+    a->settings = b->settings;
+    b->slots = slots;
+    b->settings = settings;
+    a->next = b->next = 0;
 }

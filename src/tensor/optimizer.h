@@ -3,7 +3,7 @@
 #ifndef TENSOR_OPTIMIZER_H
 #define TENSOR_OPTIMIZER_H
 
-#include "tensor/tensor.h"
+#include "tensor/view.h"
 
 // The arguments of catalog/optimizers.def by name; an optimizer reads those that it takes.
 typedef struct OptimizerSettings {
@@ -26,6 +26,23 @@ const char *optimizer_name(const Optimizer *optimizer);
 // The learning rate that the next step uses.
 double optimizer_rate(const Optimizer *optimizer);
 Status optimizer_set_rate(Optimizer *optimizer, double lr) MUST_USE;
+
+// The parameters that it is for when it steps by itself (takes the array, whose tensors are
+// counted); NULL: all that there are.
+void optimizer_set_parameters(Optimizer *optimizer, TensorArray *parameters);
+const TensorArray *optimizer_parameters(const Optimizer *optimizer);
+
+// Parameters with settings of their own.
+typedef struct OptimizerGroup {
+    TensorArray parameters;  // counted
+    double lr, weight_decay; // nan: the optimizer's
+} OptimizerGroup;
+void optimizer_add_group(Optimizer *optimizer, const OptimizerGroup *group); // takes the array
+size_t optimizer_group_count(const Optimizer *optimizer);
+// Its own rate, or nan.
+double optimizer_group_rate(const Optimizer *optimizer, size_t group);
+void optimizer_set_group_rate(Optimizer *optimizer, size_t group, double lr);
+void optimizer_clear_groups(Optimizer *optimizer);
 
 // One step of `count` parameters; a gradient has its parameter's shape, NULL leaves it alone. The
 // first step of a parameter makes its state. 16-bit parameters are rounded from a float32 copy that

@@ -169,6 +169,20 @@ Status tape_clip_gradient_norm(Tensor *const *parameters, size_t count, double l
     return status;
 }
 
+Status tape_clip_gradient_value(Tensor *const *parameters, size_t count, double limit) {
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        Tensor *gradient = tape_gradient(parameters[i]), *clipped = NULL;
+        if (!gradient) continue;
+        status =
+            op_ternary(OP_clamp, op_tensor(gradient), op_float(-limit), op_float(limit), &clipped);
+        if (status == STATUS_OK) tape_set_gradient(parameters[i], clipped);
+    }
+    tape_set_enabled(enabled);
+    return status;
+}
+
 Status tape_watch(Tensor *x, Tensor **out) {
     TRY(tensor_materialize(x));
     Tensor *watched = tape_alias(x);

@@ -114,6 +114,21 @@ Tensor *parameters_find(const ParameterList *list, const char *name) {
     return NULL;
 }
 
+Status parameters_of(Value value, const char *whose, const char *what, TensorArray *out) {
+    ParameterList list = {0};
+    Status status = parameters_add(&list, "", value);
+    *out = (TensorArray){memory_allocate((list.count + 1) * sizeof *out->items), 0};
+    for (size_t i = 0; i < list.count; i++)
+        out->items[out->count++] = tensor_retain(list.items[i].tensor);
+    parameters_free(&list);
+    if (status == STATUS_OK && out->count == 0) {
+        status = fail(STATUS_VALUE, "%s: %s holds no parameter", whose, what);
+        fail_help("tensors that are learnable, structs, lists and dictionaries of them");
+    }
+    if (status != STATUS_OK) tensor_array_release(out);
+    return status;
+}
+
 void parameters_free(ParameterList *list) {
     while (list->count > 0) {
         NamedParameter *last = &list->items[--list->count];

@@ -3,6 +3,7 @@
 #ifndef VALUE_WALK_H
 #define VALUE_WALK_H
 
+#include "tensor/view.h"
 #include "value/value.h"
 
 // A part that is no container. It may be replaced: its reference is the visitor's to give and take.
@@ -25,6 +26,9 @@ Status parameters_add(ParameterList *list, const char *name, Value value) MUST_U
 // The name of a parameter, borrowed; NULL when it is not among them.
 const char *parameters_name(const ParameterList *list, const Tensor *tensor);
 Tensor *parameters_find(const ParameterList *list, const char *name);
+// The parameters in a value, new references; STATUS_VALUE "whose: what holds no parameter" without
+// any.
+Status parameters_of(Value value, const char *whose, const char *what, TensorArray *out) MUST_USE;
 void parameters_free(ParameterList *list);
 
 #endif

@@ -2,10 +2,12 @@
 import fcntl
 import os
 import pty
+import random
 import select
 import signal
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unittest
@@ -76,6 +78,123 @@ class Progress(unittest.TestCase):
     def test_quiet(self):
         result = run_code(PROGRAM % (20, 10), options=["--quiet"])
         self.assertEqual((result.out, result.err), ("", ""))
+
+
+SAVED = """
+let path = env("RUN", "")
+seed(5)
+let x = randn([200, 8])
+let y = sum(x * x, 1, true)
+struct Net { a: float32[8, 16] learnable, b: float32[16, 1] learnable, name: string }
+let net = Net { a: randn([8, 16]) * 0.2, b: randn([16, 1]) * 0.2, name: "n" }
+let r = learn {
+    objective: mean((dropout(tanh(x @ net.a)) @ net.b - y) ** 2),
+    optimizer: adam(lr: 0.01), epochs: EPOCHS, batch: 16 of (x, y), shuffle: true, dropout: 0.1,
+    scheduler: warmup_cosine(), schedule_per: "step", accumulate: 2, ema: 0.99, patience: 5000,
+    validate: mean((tanh(x @ net.a) @ net.b - y) ** 2), clip_grad_norm: 5.0, progress: false,
+    SETTINGS
+}
+print(r.stopped, r.epochs, r.best_epoch, r.losses, r.validations, net.a.to_list(), net.b.to_list())
+"""
+
+
+class Resume(unittest.TestCase):
+    def program(self, epochs, settings):
+        return SAVED.replace("EPOCHS", str(epochs)).replace("SETTINGS", settings)
+
+    def test_interrupted_and_resumed(self):
+        whole = run_code(self.program(600, ""))
+        self.assertEqual(whole.status, 0, whole.err)
+        chance = random.Random(7)
+        for ending in ("safetensors", "npz", "gguf"):
+            interrupts = 0
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "run." + ending)
+                code = self.program(600, "save: path, resume: path, every: 7")
+                while True:
+                    process = subprocess.Popen([TL, "-e", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                               env={**os.environ, "RUN": path})
+                    # Python may need longer than the run: then it has simply ended.
+                    time.sleep(chance.uniform(0.01, 0.12))
+                    process.send_signal(signal.SIGINT)
+                    out, err = process.communicate(timeout=60)
+                    if process.returncode == 0:
+                        break
+                    self.assertEqual(process.returncode, 130, err)
+                    interrupts += 1
+                    self.assertLess(interrupts, 1000)
+            self.assertEqual(out.decode(), whole.out, f"{ending}, {interrupts} interrupts")
+
+    def test_each_step_is_a_place_to_go_on(self):
+        # The block ends by itself after each number of epochs: no clock decides.
+        whole = run_code(self.program(6, ""))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.safetensors")
+            for epochs in (1, 2, 4, 6):
+                code = self.program(epochs, "save: path, resume: path").replace(
+                    "warmup_cosine()", "warmup_cosine(t_max: 78, warmup: 7)")
+                part = run_code(code, env={"RUN": path})
+                self.assertEqual(part.status, 0, part.err)
+        steps = run_code(self.program(6, "").replace("warmup_cosine()", "warmup_cosine(t_max: 78, warmup: 7)"))
+        self.assertEqual(part.out.split("[[")[0], steps.out.split("[[")[0])
+        self.assertNotEqual(whole.out, "")
+
+    def test_what_the_file_holds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.npz")
+            run_code(self.program(2, "save: path"), env={"RUN": path})
+            result = run_code(f"""
+                struct Net {{ a: float32[8, 16] learnable, b: float32[16, 1] learnable, name: string }}
+                let net = Net {{ a: zeros([8, 16]), b: zeros([16, 1]), name: "" }}
+                load_model("{path}", into: {{"net": net}})
+                print(any(net.a != 0.0), net.name)
+                for name in sorted(keys(load("{path}"))) {{ print(name) }}
+            """)
+        self.assertEqual(result.out.split(), """true n
+            learn.average.net.a learn.average.net.b learn.best.net.a learn.best.net.b learn.counts learn.losses
+            learn.norms learn.numbers learn.optimizer.state.net.a learn.optimizer.state.net.b
+            learn.optimizer.steps.net.a learn.optimizer.steps.net.b learn.scheduler learn.validations net.a net.b
+            """.split(), result.err)
+
+    def test_mistakes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.npz")
+
+            def said(code):
+                return run_code(code.replace("PATH", path)).err.splitlines()[0]
+            head = 'let w = learnable([1.0, 2.0])\nlet x = ones([5, 2])\n'
+            block = ("learn { objective: sum(w * x), optimizer: OPTIMIZER, epochs: 3, batch: SIZE of x, progress: false, "
+                     "SETTINGS }")
+
+            def learn(optimizer, size, settings):
+                return head + block.replace("OPTIMIZER", optimizer).replace("SIZE", str(size)).replace("SETTINGS", settings)
+            self.assertIn("cannot open", said(learn("adam()", 2, 'resume: "PATH"')))
+            self.assertIn("the names of files of tensors end in", said(learn("adam()", 2, 'save: "run.txt"')))
+            self.assertIn("a .npy file holds one tensor, without a name", said(learn("adam()", 2, 'save: "run.npy"')))
+            run_code(learn("adam()", 2, 'save: "PATH"').replace("PATH", path))
+            self.assertIn("`learn.optimizer` was adam and cannot become sgd", said(learn("sgd()", 2, 'resume: "PATH"')))
+            self.assertIn("has no state of an optimizer or scheduler `learn.scheduler`",
+                          said(learn("adam()", 2, 'scheduler: linear(), resume: "PATH"')))
+            self.assertIn("is float32[2], not float32[3]",
+                          said(learn("adam()", 2, 'resume: "PATH"').replace("[1.0, 2.0]", "[1.0, 2.0, 3.0]").replace("[5, 2]", "[5, 3]")))
+            self.assertIn("which is not among what is loaded",
+                          said(learn("adam()", 2, 'resume: "PATH"').replace("w", "v")))
+            self.assertIn("save: a parameter float32[2] that is trained is in no variable that the block sees",
+                          said("fn make() { let w = learnable([1.0, 2.0]); fn() { sum(w) } }\nlet f = make()\n"
+                               'learn { objective: f(), optimizer: sgd(), epochs: 1, save: "PATH" }'))
+            tampered = ('let f = load("PATH")\nf["KEY"] = VALUE\nsave_model(f, "PATH", meta: {"learn.optimizer": "adam", '
+                        '"learn.optimizer.lr": "0.001", "learn.trained": "w"})')
+            for key, value, expected in [
+                    ("learn.counts", "ones([12])", "run.npz: `learn.counts` is float32[12], which no learn block has written"),
+                    ("learn.numbers", "ones([3])", "run.npz: `learn.numbers` is float32[3], which no learn block has written"),
+                    ("learn.best.w", "ones([3])", "run.npz: `learn.best.w` is float32[3], which no learn block has written"),
+                    ("learn.counts", "[1, 1, 1, 2, 5, 3, 0, 0, 0, 0, 0, 0]",
+                     "run.npz stopped within an epoch of 5 rows, 3 at a time; here they are 5, 2 at a time")]:
+                with self.subTest(key):
+                    run_code(learn("adam()", 2, 'save: "PATH"').replace("PATH", path))
+                    made = run_code(tampered.replace("KEY", key).replace("VALUE", value).replace("PATH", path))
+                    self.assertEqual(made.status, 0, made.err)
+                    self.assertIn(expected, said(learn("adam()", 2, 'resume: "PATH"')))
 
 
 class Refusal(unittest.TestCase):

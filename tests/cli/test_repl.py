@@ -167,6 +167,18 @@ class Session(unittest.TestCase):
         self.assertEqual(t.line("a.shape()"), "[300, 300]\n")
         self.finish_clean(t)
 
+    def test_ctrl_c_in_a_learn_block_keeps_the_work(self):
+        t = self.open()
+        t.line("tensor w: float32[2] learnable = [1.0, 1.0]")
+        t.raw = b""
+        t.send("r = learn { objective: sum(w * w), optimizer: sgd(lr: 0.000001), epochs: 100000000, progress: false }\r")
+        time.sleep(1)
+        t.send("\x03")
+        t.wait_prompt()
+        self.assertEqual(t.line("r.stopped"), '"interrupt"\n')
+        self.assertEqual(t.line("r.epochs > 0 and w[0] < 1.0 and len(r.losses) == r.epochs"), "true\n")
+        self.finish_clean(t)
+
     def test_ctrl_c_in_the_last_kernel_of_a_line(self):
         t = self.open()
         t.line("a = rand([6000, 6000]); x = 1")

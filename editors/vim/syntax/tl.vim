@@ -34,8 +34,8 @@ syntax keyword tlBuiltin margin_ranking_loss masked_fill masked_select match_reg
 syntax keyword tlBuiltin max_pool2d maximum mean median memory memory_report meta min min_p
 syntax keyword tlBuiltin minimum mish mod mse_loss mul multinomial nan ndim ne neg new_tensor_buffer
 syntax keyword tlBuiltin nll_loss nonzero norm normal normalize_features numel one_hot ones
-syntax keyword tlBuiltin ones_like ord outer pad padding_mask panic parse_json permute pi plot
-syntax keyword tlBuiltin pop positional_encoding pow precompute_rope_cos precompute_rope_sin
+syntax keyword tlBuiltin ones_like ord outer pad padding_mask panic parameters parse_json permute
+syntax keyword tlBuiltin pi plot pop positional_encoding pow precompute_rope_cos precompute_rope_sin
 syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
 syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe print print_top_k prod push
 syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i rank read_csv
@@ -51,7 +51,7 @@ syntax keyword tlBuiltin swiglu synchronize take tan tanh temperature temperatur
 syntax keyword tlBuiltin tile time to to_float to_int to_json to_list tokenize top_k top_k_sample
 syntax keyword tlBuiltin top_p top_p_sample topk trace transe_score transpose tril trim triu
 syntax keyword tlBuiltin trunc type typical_p uniform unique unsqueeze upper values var where
-syntax keyword tlBuiltin write_csv write_file zero_grad zeros zeros_like zip
+syntax keyword tlBuiltin write_csv write_file zero zero_grad zeros zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType any int float string str String Tensor list List tuple dict Dict function

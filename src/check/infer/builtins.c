@@ -35,6 +35,7 @@ static const struct {
     [PARAM_TOKENIZER] = {"a tokenizer", 0, 0},
     [PARAM_CACHE] = {"a KV cache", 0, 0},
     [PARAM_BUFFER] = {"a tensor buffer", 0, 0},
+    [PARAM_OPTIMIZER] = {"an optimizer", 0, 0},
 };
 
 static Answer tensor_suits(const Param *param, const Fact *fact, bool exact) {

@@ -46,6 +46,9 @@ Status tape_gradient_norm(Tensor *const *parameters, size_t count, double *norm)
 Status tape_clip_gradient_norm(Tensor *const *parameters, size_t count, double limit,
                                double *norm) MUST_USE;
 
+// No element of their gradients beyond limit, on either side of 0.
+Status tape_clip_gradient_value(Tensor *const *parameters, size_t count, double limit) MUST_USE;
+
 // --- gradients
 
 // Whether a gradient would flow through x.
