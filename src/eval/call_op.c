@@ -261,9 +261,27 @@ static Value read_result(const Builtin *row, Value result) {
     return status == STATUS_OK ? number : value_fail();
 }
 
+// sqrt(x) of a plain float: a map that takes nothing else, so there is nothing to prepare.
+static bool invoke_float(const Builtin *row, const BuiltinArguments *arguments, Value *result) {
+    bool alone = row->signature.count == 1 && arguments->count == 1 && arguments->named_count == 0;
+    if (!alone || op_rows[row->id].run || arguments->positional[0].kind != VALUE_FLOAT)
+        return false;
+    OpCall call;
+    call.op = &op_rows[row->id];
+    call.inputs[0] = op_float(arguments->positional[0].as.number);
+    call.n_inputs = 1;
+    call.many = NULL;
+    call.n_many = 0;
+    call.attributes = NULL;
+    *result = read_result(row, run(&call));
+    return true;
+}
+
 bool op_invoke_plain(const Builtin *row, const BuiltinArguments *arguments, Value *result) {
     Value values[PARAMETERS_MAX];
-    if (row->kind != ROW_OP || !place_directly(&row->signature, arguments, values)) return false;
+    if (row->kind != ROW_OP) return false;
+    if (invoke_float(row, arguments, result)) return true;
+    if (!place_directly(&row->signature, arguments, values)) return false;
     if (!all_direct(row, values)) return false;
     Preparation p;
     preparation_begin(&p, row);

@@ -142,7 +142,8 @@ static Value choose_callee(Frame *frame, const CallCode *call) {
     Value first = value_absent();
     for (size_t i = 0; i < call->candidate_count; i++) {
         Value callee = EVAL(frame, call->candidates[i]);
-        if (failed(callee) && call->candidate_count == 1) return callee;
+        bool certain = callee.kind == VALUE_FUNCTION && i == 0;
+        if (certain || (failed(callee) && call->candidate_count == 1)) return callee;
         if (failed(callee)) continue;
         if (value_is_callable(callee)) {
             value_release(first);

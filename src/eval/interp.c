@@ -177,12 +177,16 @@ CodeStore *code_store_new(void) {
     CodeStore *store = memory_allocate_zeroed(1, sizeof *store);
     store->roots = heap_allocate_rooted(sizeof(Value));
     *store->roots = value_list(0);
+    store->texts = heap_allocate_rooted(sizeof(Value));
+    *store->texts = value_dict();
     return store;
 }
 
 void code_store_release(CodeStore *store) {
     value_release(*store->roots);
     *store->roots = value_none();
+    value_release(*store->texts);
+    *store->texts = value_none();
 }
 
 void code_store_free(CodeStore *store) {
@@ -190,6 +194,7 @@ void code_store_free(CodeStore *store) {
     for (size_t i = 0; i < store->rooted.count; i++) heap_free(store->rooted.items[i]);
     VECTOR_FREE(&store->rooted);
     heap_free(store->roots);
+    heap_free(store->texts);
     arena_free(&store->arena);
     free(store);
 }

@@ -73,9 +73,13 @@ static const Code *lower_none(Lowering *lowering, const Node *node) {
     return lower_constant(lowering, value_none(), node->span);
 }
 
+// The same text is one string, so that comparing it with itself looks at no bytes.
 static const Code *lower_string(Lowering *lowering, const Node *node) {
-    return lower_constant(lowering, value_string(node->as.string.bytes, node->as.string.length),
-                          node->span);
+    Value text = value_string(node->as.string.bytes, node->as.string.length);
+    Dict *texts = lowering->interp->store->texts->as.dict;
+    Value same = dict_get(texts, text);
+    if (same.kind == VALUE_ABSENT) dict_set(texts, text, text);
+    return lower_constant(lowering, same.kind == VALUE_ABSENT ? text : same, node->span);
 }
 
 static const Code *lower_lambda(Lowering *lowering, const Node *node) {

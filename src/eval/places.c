@@ -235,10 +235,15 @@ typedef struct StoreCode {
     FieldMemory memory;
 } StoreCode;
 
+// Apart, because a value whose address is taken is no longer kept in registers.
+static __attribute__((noinline)) bool place_combine(Operator op, Value *place, Value value) {
+    return scalar_combine(op, place, &value, place);
+}
+
 // Puts the value (taken) into *place, or for `+=` what it makes with what is there; false: the
 // general way has to.
 static inline bool place_put(Operator op, Value *place, Value value) {
-    if (op != OPERATOR_NONE) return scalar_combine(op, place, &value, place);
+    if (op != OPERATOR_NONE) return place_combine(op, place, value);
     Value old = *place;
     *place = value;
     value_release(old);
@@ -279,8 +284,7 @@ static Value eval_put_element(Frame *frame, const Code *code) {
 // Puts a value of the kind that the field holds already: then there is nothing to convert.
 static inline bool member_put(Operator op, Value *place, Value value) {
     if (place->kind != value.kind || value.kind > VALUE_STRING) return false;
-    if (op != OPERATOR_NONE)
-        return value.kind >= VALUE_INT && scalar_combine(op, place, &value, place);
+    if (op != OPERATOR_NONE) return value.kind >= VALUE_INT && place_combine(op, place, value);
     place->as = value.as;
     return true;
 }

@@ -21,6 +21,7 @@ typedef struct Trace {
 typedef struct CodeStore {
     Arena arena;
     Value *roots;          // rooted: a list of constants
+    Value *texts;          // rooted: a dictionary of those that are strings, by themselves
     VECTOR(void *) rooted; // freed with the store
 } CodeStore;
 CodeStore *code_store_new(void);

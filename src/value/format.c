@@ -96,26 +96,21 @@ static const char *base_prefix(const Spec *spec) {
 
 // The text of a number without sign, its digits grouped when asked, zeros filled in to the width.
 static void append_digits(const Spec *spec, bool negative, const char *digits, Text *out) {
-    Text body = {0};
-    char sign[8];
-    snprintf(sign, sizeof sign, "%s%s",
-             negative            ? "-"
-             : spec->sign == '+' ? "+"
-             : spec->sign == ' ' ? " "
-                                 : "",
-             base_prefix(spec));
+    size_t begin = out->length, count = strlen(digits);
     size_t whole = strspn(digits, "0123456789abcdefABCDEF");
     if (spec->comma && strspn(digits, "0123456789") == 0) whole = 0;
-    for (size_t i = 0; digits[i]; i++) {
-        if (spec->comma && i > 0 && i < whole && (whole - i) % 3 == 0) text_append_char(&body, ',');
-        text_append_char(&body, digits[i]);
-    }
-    text_append_string(out, sign);
-    size_t length = strlen(sign) + body.length;
+    if (negative || spec->sign == '+' || spec->sign == ' ')
+        text_append_char(out, negative ? '-' : spec->sign);
+    text_append_string(out, base_prefix(spec));
+    size_t commas = spec->comma && whole ? (whole - 1) / 3 : 0;
+    size_t length = out->length - begin + count + commas;
     if (spec->zero && !spec->align && (size_t)spec->width > length && whole)
         text_append_repeated(out, '0', (size_t)spec->width - length);
-    text_append(out, text_get(&body), body.length);
-    text_free(&body);
+    for (size_t i = 0; commas && i < whole; i++) {
+        if (i > 0 && (whole - i) % 3 == 0) text_append_char(out, ',');
+        text_append_char(out, digits[i]);
+    }
+    text_append(out, digits + (commas ? whole : 0), count - (commas ? whole : 0));
 }
 
 static void format_integer(const Spec *spec, int64_t value, Text *out) {
@@ -226,6 +221,7 @@ Status format_value(Value value, const char *spec_text, Text *out) {
     if (number && !plain && spec.type != 's') TRY(read_number_value(&value));
     bool numeric = value.kind == VALUE_INT || value.kind == VALUE_FLOAT;
     if (spec.type == 's' && numeric) return wrong_value(&spec, "a string", value);
+    if (numeric && spec.width == 0) return format_number(&spec, value, out);
     Text body = {0};
     Status status =
         numeric ? format_number(&spec, value, &body) : format_other(&spec, value, &body);
