@@ -62,10 +62,19 @@ bool pattern_takes(const PatternCode *pattern, Value value) {
            value.as.list->count == pattern->part_count;
 }
 
+// The commonest patterns; the others through pattern_match.
+static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
+    if (value.kind != VALUE_INT || pattern->fixed.kind != VALUE_INT)
+        return pattern_match(frame, pattern, value);
+    int64_t number = value.as.integer, low = pattern->fixed.as.integer;
+    if (pattern->kind == PATTERN_LITERAL) return number == low;
+    if (pattern->fixed_high.kind != VALUE_INT) return pattern_match(frame, pattern, value);
+    int64_t high = pattern->fixed_high.as.integer;
+    return number >= low && (number < high || (pattern->inclusive && number == high));
+}
+
 static int match_literal(Frame *frame, const PatternCode *pattern, Value value) {
     Value fixed = pattern->fixed;
-    if (fixed.kind == VALUE_INT && value.kind == VALUE_INT)
-        return fixed.as.integer == value.as.integer;
     if (fixed.kind == VALUE_STRING && value.kind == VALUE_STRING)
         return string_equals(fixed.as.string, value.as.string);
     Value literal = EVAL(frame, pattern->low);
@@ -91,11 +100,6 @@ static int match_ends(Value low, Value high, Value value, bool inclusive) {
 }
 
 static int match_range(Frame *frame, const PatternCode *pattern, Value value) {
-    Value from = pattern->fixed, to = pattern->fixed_high;
-    if (from.kind == VALUE_INT && to.kind == VALUE_INT && value.kind == VALUE_INT)
-        return value.as.integer >= from.as.integer &&
-               (value.as.integer < to.as.integer ||
-                (pattern->inclusive && value.as.integer == to.as.integer));
     Value low = EVAL(frame, pattern->low);
     if (failed(low)) return -1;
     Value high = EVAL(frame, pattern->high);
@@ -145,8 +149,8 @@ int pattern_match(Frame *frame, const PatternCode *pattern, Value value) {
     case PATTERN_TUPLE: return match_tuple(frame, pattern, value);
     case PATTERN_OR:
         for (size_t i = 0; i < pattern->part_count; i++) {
-            int fits = pattern_match(frame, pattern->parts[i], value);
-            if (fits != 0) return fits;
+            int part = fits(frame, pattern->parts[i], value);
+            if (part != 0) return part;
         }
         return 0;
     default: return 1;
@@ -185,22 +189,14 @@ typedef struct MatchCode {
     size_t count;
 } MatchCode;
 
-static inline int arm_fits(Frame *frame, const ArmCode *arm, Value subject) {
-    const PatternCode *pattern = arm->pattern;
-    if (pattern->kind == PATTERN_LITERAL && pattern->fixed.kind == VALUE_INT &&
-        subject.kind == VALUE_INT)
-        return pattern->fixed.as.integer == subject.as.integer;
-    return pattern_match(frame, pattern, subject);
-}
-
 // 1: the arm was taken and *result is its value; 0: it does not fit; -1: failed.
 static inline int arm_try(Frame *frame, const ArmCode *arm, Value subject, Value *result) {
-    int fits = arm_fits(frame, arm, subject);
-    if (fits < 0) error_place(arm->body->span);
-    if (fits > 0 && arm->guard) fits = condition_eval(frame, arm->guard);
-    if (fits > 0) *result = EVAL(frame, arm->body);
+    int taken = fits(frame, arm->pattern, subject);
+    if (taken < 0) error_place(arm->body->span);
+    if (taken > 0 && arm->guard) taken = condition_eval(frame, arm->guard);
+    if (taken > 0) *result = EVAL(frame, arm->body);
     slots_release(frame, arm->first_slot, arm->slot_count);
-    return fits;
+    return taken;
 }
 
 static Value eval_match(Frame *frame, const Code *code) {

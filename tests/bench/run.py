@@ -118,6 +118,13 @@ def bench_loop(tl):
                 "want >= 1 x" if name == "lua" else "")
 
 
+def bench_language(tl):
+    """Small programs next to Lua."""
+    if shutil.which("lua5.4") or shutil.which("lua"):
+        print("\n--- small programs")
+        print(output(sys.executable, BENCH / "language" / "run.py", "--tl", tl), end="")
+
+
 def bench_start(tl):
     times = alternate(41, tl=(tl, "-e", ""), true=("/bin/true",))
     row("start-up of an empty script", f"{times['tl'] * 1e3:.2f} ms", f"/bin/true {times['true'] * 1e3:.2f} ms",
@@ -166,6 +173,7 @@ def main():
     bench_elementwise(tl, torch)
     bench_small(tl)
     bench_loop(tl)
+    bench_language(tl)
     bench_start(tl)
     bench_story(tl, options.llama2)
     bench_kernels(build)
