@@ -170,6 +170,7 @@ static Status put_origin(GgufWriter *writer, const GgufExport *export) {
         const GgufPair *pair = &export->origin->pairs[i];
         bool replaced = export->tokenizer.kind != VALUE_ABSENT &&
                         strncmp(pair->key, vocabulary, sizeof vocabulary - 1) == 0;
+        replaced |= strncmp(pair->key, "split.", 6) == 0; // all is in one file now
         if (!replaced && !gguf_writer_has(writer, pair->key))
             TRY(gguf_writer_copy(writer, export->origin, pair));
     }

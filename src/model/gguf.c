@@ -18,9 +18,25 @@ typedef struct BlockFormat {
 
 // Formats that no dtype of the catalog is: they are named, and their tensors are not read.
 static const BlockFormat foreign_formats[] = {
-    {9, "q8_1", 32, 36},     {15, "q8_k", 256, 292},   {16, "iq2_xxs", 256, 66},
-    {17, "iq2_xs", 256, 74}, {18, "iq3_xxs", 256, 98}, {19, "iq1_s", 256, 50},
-    {21, "iq3_s", 256, 110}, {22, "iq2_s", 256, 82},   {29, "iq1_m", 256, 56},
+    {9, "q8_1", 32, 36},
+    {15, "q8_k", 256, 292},
+    {16, "iq2_xxs", 256, 66},
+    {17, "iq2_xs", 256, 74},
+    {18, "iq3_xxs", 256, 98},
+    {19, "iq1_s", 256, 50},
+    {21, "iq3_s", 256, 110},
+    {22, "iq2_s", 256, 82},
+    {29, "iq1_m", 256, 56},
+    {39, "mxfp4", 32, 17},
+    // Taken out of the format again; their sizes do not matter any more.
+    {4, "q4_2", 0, 0},
+    {5, "q4_3", 0, 0},
+    {31, "q4_0_4_4", 0, 0},
+    {32, "q4_0_4_8", 0, 0},
+    {33, "q4_0_8_8", 0, 0},
+    {36, "iq4_nl_4_4", 0, 0},
+    {37, "iq4_nl_4_8", 0, 0},
+    {38, "iq4_nl_8_8", 0, 0},
 };
 enum { FOREIGN_FORMATS = sizeof foreign_formats / sizeof *foreign_formats };
 
@@ -226,21 +242,22 @@ static Status read_dimensions(Cursor *cursor, GgufTensor *tensor, uint64_t *elem
     return STATUS_OK;
 }
 
+// A tensor whose type is unknown, or whose rows are not whole blocks, does not keep the others from
+// being read: it has no dtype and, as far as this reader knows, no bytes.
 static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements) {
     uint32_t type;
     TRY(read_u32(cursor, "a tensor's type", &type));
     BlockFormat format;
-    if (!find_format(type, &format, &tensor->dtype))
-        return fail(STATUS_FORMAT, "%s: tensor %s has unknown type %u", cursor->name, tensor->name,
-                    type);
+    tensor->type_number = type;
+    tensor->type_name = "unknown";
+    tensor->block_elements = 1;
+    if (!find_format(type, &format, &tensor->dtype)) return STATUS_OK;
     tensor->type_name = format.name;
-    tensor->has_dtype = tensor->dtype != DTYPE_COUNT;
+    if (format.elements == 0) return STATUS_OK;
+    tensor->block_elements = format.elements;
     uint64_t row = tensor->shape.rank ? (uint64_t)tensor->shape.dims[tensor->shape.rank - 1] : 1;
-    if (row % (uint64_t)format.elements != 0)
-        return fail(
-            STATUS_FORMAT,
-            "%s: the rows of tensor %s have %llu elements, no multiple of the %d of a %s block",
-            cursor->name, tensor->name, (unsigned long long)row, format.elements, format.name);
+    if (row % (uint64_t)format.elements != 0) return STATUS_OK;
+    tensor->has_dtype = tensor->dtype != DTYPE_COUNT;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(elements / (uint64_t)format.elements, format.bytes, &bytes))
         return fail(STATUS_FORMAT, "%s: tensor %s is too large", cursor->name, tensor->name);
@@ -402,6 +419,7 @@ Status gguf_open(const char *path, GgufFile **out) {
     if (status == STATUS_OK) status = parsed;
     if (status == STATUS_OK) {
         (*out)->map = map;
+        for (size_t i = 0; i < (*out)->tensor_count; i++) (*out)->tensors[i].map = map;
         return STATUS_OK;
     }
     if (parsed == STATUS_OK) gguf_close(*out);
@@ -415,6 +433,8 @@ void gguf_close(GgufFile *file) {
     free(file->pairs);
     free(file->tensors);
     free(file->copy);
+    for (size_t i = 0; i < file->part_count; i++) gguf_close(file->parts[i]);
+    free(file->parts);
     if (file->map) file_map_release(file->map);
     free(file);
 }

@@ -51,13 +51,17 @@ typedef struct GgufPair {
 typedef struct GgufTensor {
     char *name;
     Shape shape;           // row-major: GGUF's dimensions reversed
-    const char *type_name; // "q4_k"; known even when tl has no such dtype
-    bool has_dtype;
+    const char *type_name; // "q4_k"; known even when tl has no such dtype; "unknown"
+    uint32_t type_number;
+    int block_elements;
+    bool has_dtype; // false: it cannot be used (model.c says why), only the others can
     DType dtype;
     size_t offset, bytes; // in the file; inside it, checked
+    FileMap *map;         // of the file that it lies in; NULL when parsed from memory
 } GgufTensor;
 
-typedef struct GgufFile {
+typedef struct GgufFile GgufFile;
+struct GgufFile {
     FileMap *map;         // of the tensors; NULL when parsed from memory
     uint8_t *copy;        // of the header, which nobody else can change; NULL likewise
     const uint8_t *bytes; // the header: all that comes before the tensors
@@ -68,10 +72,14 @@ typedef struct GgufFile {
     size_t pair_count;
     GgufTensor *tensors;
     size_t tensor_count;
-} GgufFile;
+    GgufFile **parts; // the other files of a model in several; their tensors are in `tensors`
+    size_t part_count;
+};
 
 // STATUS_IO when the file cannot be read, STATUS_FORMAT naming the file and what is wrong in it.
 Status gguf_open(const char *path, GgufFile **out) MUST_USE;
+// The same of a model that may be in several files: `path` is the first.
+Status gguf_open_parts(const char *path, GgufFile **out) MUST_USE;
 // The same from bytes in memory that outlive the file (fuzzing, tests); `map` stays NULL.
 Status gguf_parse(const uint8_t *bytes, size_t length, const char *name, GgufFile **out) MUST_USE;
 void gguf_close(GgufFile *file);

@@ -112,7 +112,7 @@ static Model *model_new(const char *path, const ModelOptions *options, GgufFile 
 
 static Status open_gguf(const char *path, const ModelOptions *options, Model **out) {
     GgufFile *file;
-    TRY(gguf_open(path, &file));
+    TRY(gguf_open_parts(path, &file));
     Status status = check_size(file, path);
     if (status == STATUS_OK)
         *out = model_new(path, options, file);
@@ -256,16 +256,29 @@ static Status copy_integers(Device *device, const uint8_t *bytes, size_t length,
     return status;
 }
 
+static Status fail_unusable(const Model *model, const GgufTensor *tensor) {
+    int64_t row = tensor->shape.rank ? tensor->shape.dims[tensor->shape.rank - 1] : 1;
+    if (row % tensor->block_elements != 0)
+        return fail(STATUS_FORMAT,
+                    "tensor %s of %s has rows of %lld elements, not a multiple of the %d of a %s "
+                    "block",
+                    tensor->name, model->path, (long long)row, tensor->block_elements,
+                    tensor->type_name);
+    if (strcmp(tensor->type_name, "unknown") == 0)
+        return fail(STATUS_DTYPE, "tensor %s of %s is stored as type %u, which is unknown",
+                    tensor->name, model->path, tensor->type_number);
+    return fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which tl cannot compute with",
+                tensor->name, model->path, tensor->type_name);
+}
+
 // The tensor over the mapped bytes.
 static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out) {
-    if (!tensor->has_dtype)
-        return fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which tl cannot compute with",
-                    tensor->name, model->path, tensor->type_name);
+    if (!tensor->has_dtype) return fail_unusable(model, tensor);
     Device *device;
     TRY(device_default(&device));
     BufferLabel label = {.dtype = tensor->dtype, .rank = tensor->shape.rank};
     memcpy(label.dims, tensor->shape.dims, sizeof label.dims);
-    FileMap *map = model->file->map;
+    FileMap *map = tensor->map;
     const uint8_t *bytes = file_map_bytes(map) + tensor->offset;
     Buffer *buffer;
     TRY(file_map_check(map));

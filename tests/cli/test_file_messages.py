@@ -68,8 +68,6 @@ GGUF = [
      "m.gguf: general.alignment is not a power of two from 8 to 1048576"),
     (gguf([tensor("t", [1] * 9)]), "m.gguf: tensor t claims 9 dimensions; at most 4 are allowed"),
     (gguf([tensor("t", [1 << 62, 16])]), "m.gguf: the dimensions of tensor t are too large"),
-    (gguf([tensor("t", [2], kind=4)]), "m.gguf: tensor t has unknown type 4"),
-    (gguf([tensor("t", [33], kind=8)]), "m.gguf: the rows of tensor t have 33 elements, no multiple of the 32 of a q8_0 block"),
     (gguf([tensor("t", [1 << 61, 4])]), "m.gguf: tensor t is too large"),
     (gguf([tensor("t", [1 << 62, 1 << 62, 0])]), "m.gguf: the dimensions of tensor t are too large"),
     (gguf([tensor("t", [1 << 62, 0])]), "m.gguf: tensor t is too large"),
@@ -145,9 +143,23 @@ TOKENIZERS = [
      "a pattern of the tokenizer is wrong at byte 1: missing closing parenthesis"),
 ]
 
+def part(index, count, name, value, more=()):
+    pairs = [pair("split.no", 2, struct.pack("<H", index)), pair("split.count", 2, struct.pack("<H", count)), *more]
+    return gguf([tensor(name, [2])], pairs, struct.pack("<2f", value, value) + bytes(24))
+
+
 GOOD = {"good.gguf": gguf([tensor("weight", [4]), tensor("odd", [256], kind=22, offset=32),
                            tensor("q", [32, 2], kind=8, offset=128)], data=bytes(128 + 68),
                           pairs=[pair("general.name", STRING, text("x"))]),
+        "m-00001-of-00003.gguf": part(0, 3, "a", 1, [pair("general.name", STRING, text("whole"))]),
+        "m-00002-of-00003.gguf": part(1, 3, "b", 2), "m-00003-of-00003.gguf": part(2, 3, "c", 3),
+        "n-00001-of-00002.gguf": part(0, 2, "a", 1), "n-00002-of-00002.gguf": part(0, 2, "b", 1),
+        "o-00001-of-00002.gguf": part(0, 2, "a", 1), "o-00002-of-00002.gguf": part(1, 2, "a", 1),
+        "p-00001-of-00002.gguf": part(0, 2, "a", 1), "many.gguf": gguf([tensor("t", [2])], [pair("split.count", U32, u32(1 << 20))], bytes(32)),
+        "alone.gguf": part(0, 2, "a", 1),
+        "odd.gguf": gguf([tensor("weight", [4]), tensor("old", [64], kind=4, offset=32), tensor("new", [5], kind=77, offset=32),
+                          tensor("cut", [33], kind=8, offset=64), tensor("four", [32], kind=39, offset=96)],
+                         data=bytes(128 + 32)),
         "good.safetensors": safetensors(entry(), bytes(8)),
         "state.safetensors": safetensors({"o.lr": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
                                           "o.steps": {"dtype": "F32", "shape": [1], "data_offsets": [8, 12]}}, bytes(12)),
@@ -160,6 +172,20 @@ ASKED = [
     ('get_tensor(load_model("good.gguf"), "qqqqqqqqqqqq")', 'name', 'good.gguf has no tensor called "qqqqqqqqqqqq"',
      'm.tensors() lists the 3 tensors of the model'),
     ('load_model("good.gguf").odd', 'dtype', 'tensor odd of good.gguf is stored as iq2_s, which tl cannot compute with', None),
+    ('load_model("m-00002-of-00003.gguf")', 'format', 'm-00002-of-00003.gguf is part 2 of a model in 3 files',
+     'open the first, whose name ends in -00001-of-00003.gguf'),
+    ('load_model("many.gguf")', 'format', 'many.gguf claims to be one of 1048576 files', None),
+    ('load_model("alone.gguf")', 'format', 'alone.gguf is part 1 of a model in 2 files',
+     'open the first, whose name ends in -00001-of-00002.gguf'),
+    ('load_model("n-00001-of-00002.gguf")', 'format', 'n-00002-of-00002.gguf does not say that it is part 2 of 2', None),
+    ('load_model("o-00001-of-00002.gguf")', 'format', 'o-00001-of-00002.gguf: two tensors of its parts are called a', None),
+    ('load_model("p-00001-of-00002.gguf")', 'io', 'cannot open p-00002-of-00002.gguf: No such file or directory', None),
+    ('let m = load_model("odd.gguf")\nassert_eq(m.weight, zeros([4]))\nassert_eq(len(m.tensors()), 5)\nm.old', 'dtype',
+     'tensor old of odd.gguf is stored as q4_2, which tl cannot compute with', None),
+    ('load_model("odd.gguf").new', 'dtype', 'tensor new of odd.gguf is stored as type 77, which is unknown', None),
+    ('load_model("odd.gguf").four', 'dtype', 'tensor four of odd.gguf is stored as mxfp4, which tl cannot compute with', None),
+    ('load_model("odd.gguf").cut', 'format',
+     'tensor cut of odd.gguf has rows of 33 elements, not a multiple of the 32 of a q8_0 block', None),
     ('load_model("good.gguf").meta("general.nam")', 'key', 'good.gguf has no metadata called "general.nam"',
      'there is "general.name"'),
     ('load_model("good.gguf", dtype: int32)', 'dtype', "a model's tensors can be converted to float types, not to int32", None),
@@ -210,6 +236,19 @@ class FileMessages(unittest.TestCase):
         for content, message in cases:
             with self.subTest(message):
                 self.assertEqual(self.said({name: content}, code)[0], "error[format]: " + message)
+
+    def test_a_model_in_several_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in GOOD.items():
+                if name.startswith("m-"):
+                    Path(folder, name).write_bytes(content)
+            result = run("-e", """let m = load_model("m-00001-of-00003.gguf")
+                print([t.name for t in m.tensors()], m.a.to_list(), m.b.to_list(), m.c.to_list(), m.meta("general.name"))
+                save_model(m, "one.gguf")
+                let one = load_model("one.gguf")
+                print(one.c.to_list(), one.meta().keys())""", cwd=folder)
+        self.assertEqual(result.out, '["a", "b", "c"] [1.0, 1.0] [2.0, 2.0] [3.0, 3.0] whole\n[3.0, 3.0] ["general.name"]\n',
+                         result.err)
 
     def test_gguf(self):
         self.check("m.gguf", GGUF, 'load_model("m.gguf")')
