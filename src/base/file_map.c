@@ -199,8 +199,12 @@ Status file_map_check(FileMap *map) {
     return check(map, faulted);
 }
 
+bool file_map_faulted(void) {
+    return atomic_load_explicit(&maps.faulted, memory_order_relaxed);
+}
+
 Status file_map_faults(void) {
-    if (LIKELY(!atomic_load_explicit(&maps.faulted, memory_order_relaxed))) return STATUS_OK;
+    if (LIKELY(!file_map_faulted())) return STATUS_OK;
     Status status = STATUS_OK;
     pthread_mutex_lock(&maps.lock);
     atomic_store(&maps.faulted, false);

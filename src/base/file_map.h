@@ -29,5 +29,7 @@ Status file_map_check(FileMap *map) MUST_USE;
 // STATUS_IO when bytes of any mapped file were missing when they were read, since the last time
 // this was asked. Nearly free.
 Status file_map_faults(void) MUST_USE;
+// Whether there are any that were not asked for yet: what was read then is not kept.
+bool file_map_faulted(void);
 
 #endif

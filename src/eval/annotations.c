@@ -340,7 +340,7 @@ static bool shape_declared(Frame *frame, const Annotation *annotation, const Ten
             if (__builtin_mul_overflow(known, out->dims[i], &known)) return false;
         } else if (annotation->rank == actual.rank) {
             out->dims[i] = actual.dims[i];
-            known *= actual.dims[i];
+            if (__builtin_mul_overflow(known, out->dims[i], &known)) return false;
         } else if (open < 0) {
             open = i;
         } else {

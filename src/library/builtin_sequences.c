@@ -1,6 +1,7 @@
 // Functions over all elements of something: map, filter, reduce, zip, enumerate, sorted, reversed.
 #include <string.h>
 
+#include "device/work.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"
@@ -160,6 +161,7 @@ static Status merge(const Keyed *from, Keyed *to, size_t middle, size_t count, b
 static Status sort_keyed(Keyed **items, Keyed **scratch, size_t count, bool reverse) {
     for (size_t run = 1; run < count; run *= 2) {
         for (size_t begin = 0; begin < count; begin += 2 * run) {
+            if (device_is_interrupted()) return fail(STATUS_INTERRUPT, "interrupted");
             size_t left = count - begin;
             size_t size = left < 2 * run ? left : 2 * run;
             TRY(merge(*items + begin, *scratch + begin, run < size ? run : size, size, reverse));

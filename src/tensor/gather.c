@@ -202,10 +202,13 @@ Status op_run_masked_fill(const OpCall *call, Tensor **results) {
 }
 
 Status op_run_nonzero(const OpCall *call, Tensor **results) {
+    SCOPED_TENSOR(given);
     SCOPED_TENSOR(x);
     SCOPED_TENSOR(number);
     SCOPED_TENSOR(result);
-    TRY(compose_at_least_1d(call->inputs[0].tensor, &x));
+    TRY(compose_at_least_1d(call->inputs[0].tensor, &given));
+    // What is counted must not change before it is listed, and a mapped file may.
+    TRY(tensor_cast(given, DTYPE_BOOL, &x));
     TRY(op_unary(OP_count_nonzero, x, &number));
     int64_t count;
     TRY(tensor_read_integers(number, &count));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/work.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
 
@@ -341,8 +342,10 @@ Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *c
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
         if (gradients[i] && tensor_count(parameters[i]) > 0)
             status = prepare(optimizer, parameters[i], gradients[i], &ready[i]);
+    bool held = device_hold_interrupts(true); // parameters are those of a complete step
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
         if (ready[i]) status = step_slot(optimizer, slot_find(optimizer, parameters[i]), ready[i]);
+    device_hold_interrupts(held);
     tape_set_enabled(enabled);
     for (size_t i = 0; i < count; i++) tensor_release(ready[i]);
     free(ready);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/work.h"
 #include "tensor/compose.h"
 #include "tensor/random.h"
 
@@ -380,6 +381,7 @@ static Status draw_row(const OpCall *call, const Draws *draws, double *weights,
     Row row = {.items = weights, .count = draws->classes};
     TRY(check_weights(call, &row));
     for (int64_t i = 0; i < draws->n; i++) {
+        if (device_is_interrupted()) return fail(STATUS_INTERRUPT, "interrupted");
         if (row_total(&row) <= 0)
             return fail(STATUS_VALUE,
                         "multinomial: %lld different classes were asked for, but only "

@@ -36,12 +36,6 @@ Status view_refuse_blocks(const Tensor *x, int dim) {
     return fail_help("take whole rows, or convert it first: `x as float32`");
 }
 
-static Shape given_sizes(const Shape *wanted) {
-    Shape given = *wanted;
-    for (int i = 0; i < given.rank; i++) given.dims[i] = size_given(given.dims[i]);
-    return given;
-}
-
 static Status fail_blocks(const Tensor *x, const Shape *shape) {
     Text words = {0};
     shape_describe(shape, &words);
@@ -106,8 +100,7 @@ static Status reshape_quantised(Tensor *x, const Shape *shape, Tensor **out) {
 Status tensor_reshape(Tensor *x, const Shape *wanted, Tensor **out) {
     Shape shape;
     TensorType type = tensor_type(x);
-    Shape given = given_sizes(wanted);
-    TRY(shape_reshape(&type, &given, &shape));
+    TRY(shape_reshape(&type, wanted, &shape));
     TRY(tensor_materialize(x));
     if (dtype_is_quant(x->view.dtype)) return reshape_quantised(x, &shape, out);
     TensorView view = x->view;
@@ -175,8 +168,8 @@ Status tensor_move_dim_last(Tensor *x, int64_t dim, Tensor **out) {
 
 Status tensor_broadcast_to(Tensor *x, const Shape *wanted, Tensor **out) {
     TensorType type = tensor_type(x);
-    Shape shape, given = given_sizes(wanted);
-    TRY(shape_broadcast_to(&type, &given, &shape));
+    Shape shape;
+    TRY(shape_broadcast_to(&type, wanted, &shape));
     TensorView view = x->view;
     int missing = shape.rank - view.rank;
     view.rank = shape.rank;

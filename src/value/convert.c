@@ -443,7 +443,7 @@ static bool shape_from_literal(Value value, Shape *out) {
     if (!host || host->is_float || tensor_dtype(tensor) != DTYPE_INT64) return false;
     if (tensor_rank(tensor) != 1 || tensor->view.dims[0] > RANK_MAX) return false;
     out->rank = (int)tensor->view.dims[0];
-    for (int i = 0; i < out->rank; i++) out->dims[i] = host->as.integers[i];
+    for (int i = 0; i < out->rank; i++) out->dims[i] = size_given(host->as.integers[i]);
     return true;
 }
 
@@ -456,7 +456,7 @@ Status value_to_shape(Value value, const char *what, Shape *out) {
     if (count > RANK_MAX)
         status = fail(STATUS_SHAPE, "%s has %zu dimensions; at most %d are possible", what, count,
                       RANK_MAX);
-    for (size_t i = 0; status == STATUS_OK && i < count; i++) out->dims[i] = items[i];
+    for (size_t i = 0; status == STATUS_OK && i < count; i++) out->dims[i] = size_given(items[i]);
     out->rank = status == STATUS_OK ? (int)count : 0;
     free(items);
     return status;

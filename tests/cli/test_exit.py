@@ -82,6 +82,17 @@ class Exits(unittest.TestCase):
     def test_interrupt_in_a_kernel(self):
         self.signalled("let x = ones([512, 512])\neprint(\"ready\")\nwhile true { x = x @ x }", signal.SIGINT, 130)
 
+    def test_interrupt_in_lapack(self):
+        """Decompositions that take minutes, and whose one statement is the last."""
+        for code in ("svd(f64::randn([5000, 5000]))", "eigh(f64::eye(6000) + f64::ones([6000, 6000]))", "solve(x, f64::randn([5000, 20000]))"):
+            with self.subTest(code):
+                self.signalled(f"let x = f64::randn([5000, 5000])\neprint(\"ready\")\n{code}", signal.SIGINT, 130)
+
+    def test_interrupt_in_other_long_work(self):
+        for code in ("multinomial(rand([1000000]), 1000000)", "sorted(map(fn(x) { -x }, 0..5000000))"):
+            with self.subTest(code):
+                self.signalled(f"eprint(\"ready\")\n{code}", signal.SIGINT, 130)
+
     def test_interrupt_in_sleep(self):
         self.signalled("let x = ones([512, 512])\neprint(\"ready\")\nsleep(60)", signal.SIGINT, 130)
 

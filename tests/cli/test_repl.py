@@ -190,6 +190,19 @@ class Session(unittest.TestCase):
         self.assertEqual(t.line("x"), "1\n")
         self.finish_clean(t)
 
+    def test_ctrl_c_in_lapack(self):
+        t = self.open()
+        t.line("a = f64::rand([5000, 5000]); x = 1")
+        before = self.live_bytes(t)
+        t.raw = b""
+        t.send("x = svd(a)\r")
+        time.sleep(0.5)
+        t.send("\x03")
+        self.assertIn("interrupted", t.wait_prompt())
+        self.assertEqual(t.line("x"), "1\n")
+        self.assertEqual(self.live_bytes(t), before)
+        self.finish_clean(t)
+
     def test_ctrl_c_at_the_prompt_forgets_the_line(self):
         t = self.open()
         t.send("y = (1 +")

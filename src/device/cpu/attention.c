@@ -239,7 +239,7 @@ static void run_blocks(void *context, int64_t begin, int64_t end) {
     block.totals = cut(&rest, rows, real);
     block.mask = cut(&rest, KEY_BLOCK, sizeof(double));
     int64_t all_rows = attention->queries * attention->group;
-    for (int64_t task = begin; task < end; task++) {
+    for (int64_t task = begin; task < end && !cpu_interrupted(); task++) {
         block.first = task % attention->row_blocks * ROW_BLOCK;
         block.rows = minimum(ROW_BLOCK, all_rows - block.first);
         block.key_head = task / attention->row_blocks % attention->key_heads;

@@ -94,7 +94,7 @@ static void run_groups(void *context, int64_t begin, int64_t end) {
     int64_t each = job->hq / job->groups;
     size_t bytes = (size_t)(block * job->sk) * compute_bytes(job->compute);
     char *scratch = scratch_take(2 * bytes + 1);
-    for (int64_t task = begin; task < end; task++)
+    for (int64_t task = begin; task < end && !cpu_interrupted(); task++)
         for (int64_t i = 0; i < each; i++)
             for (int64_t first = 0; first < job->sq; first += block) {
                 int64_t left = job->sq - first, rows = left < block ? left : block;

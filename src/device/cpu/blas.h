@@ -16,7 +16,7 @@ typedef struct BlasLibrary {
 } BlasLibrary;
 
 #define LAPACK_FUNCTIONS(F)                                                                        \
-    F(getrf_work) F(getrs_work) F(potrf_work) F(geqrf) F(orgqr) F(gesdd) F(syevd)
+    F(getrf_work) F(getrs_work) F(potrf_work) F(geqrf) F(orgqr) F(gesdd_work) F(syevd_work)
 
 typedef struct LapackLibrary {
 #define LAPACK_FIELDS(name)                                                                        \

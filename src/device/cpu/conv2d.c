@@ -329,7 +329,8 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
     size_t real = compute_bytes(conv->compute);
     char *columns = scratch_take((size_t)((conv->depth + conv->outs) * conv->tile) * real);
     char *products = columns + (size_t)(conv->depth * conv->tile) * real;
-    for (int64_t task = begin; task < end; task++) run_tile(forward, task, columns, products);
+    for (int64_t task = begin; task < end && !cpu_interrupted(); task++)
+        run_tile(forward, task, columns, products);
     scratch_give(columns);
 }
 

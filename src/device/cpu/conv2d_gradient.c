@@ -77,7 +77,8 @@ static void spread_blocks(void *context, int64_t begin, int64_t end) {
     char *columns =
         scratch_take((size_t)(minimum(gradient->block, conv->channels) * window * conv->tile) *
                      compute_bytes(conv->compute));
-    for (int64_t task = begin; task < end; task++) spread_block(gradient, task, columns);
+    for (int64_t task = begin; task < end && !cpu_interrupted(); task++)
+        spread_block(gradient, task, columns);
     scratch_give(columns);
 }
 
@@ -147,7 +148,8 @@ static void sum_parts(void *context, int64_t begin, int64_t end) {
     const WindowGradient *gradient = context;
     const Convolution *conv = &gradient->conv;
     char *columns = scratch_take((size_t)(conv->depth * conv->tile) * compute_bytes(conv->compute));
-    for (int64_t task = begin; task < end; task++) sum_part(gradient, task, columns);
+    for (int64_t task = begin; task < end && !cpu_interrupted(); task++)
+        sum_part(gradient, task, columns);
     scratch_give(columns);
 }
 

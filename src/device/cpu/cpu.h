@@ -31,6 +31,10 @@ Status cpu_isa_check(void) MUST_USE;
 // threads when that pays. Pieces depend on count and grain only, never on the number of threads.
 void cpu_parallel(int64_t count, int64_t grain,
                   void (*body)(void *context, int64_t begin, int64_t end), void *context);
+// Asked between the parts of long work: true means to leave the rest, because the user interrupted;
+// the kernel then fails, whatever it returns, and what it made so far is thrown away. It must not
+// be believed either: nothing that parts left out should have counted or placed may be used.
+bool cpu_interrupted(void);
 int cpu_thread_count(void); // TL_THREADS, else the cores this process may use
 
 // Files in simd/ are compiled once per instruction set; ISA(name) is that set's own name.

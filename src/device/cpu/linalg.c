@@ -1,13 +1,17 @@
 // The LINALG kernel: each matrix of a batch is copied to LAPACK's column order, solved or
-// decomposed in place, and copied to the outputs.
+// decomposed in place, and copied to the outputs. LAPACK cannot be interrupted, so that what takes
+// long is done apart.
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "device/cpu/apart.h"
 #include "device/cpu/blas.h"
 #include "device/cpu/matrix.h"
+#include "device/work.h"
 
 // One matrix of the batch. Numbers are of the call's dtype, column by column.
 typedef struct Problem {
@@ -17,9 +21,14 @@ typedef struct Problem {
     bool batched;
     lapack_int m, n, k; // k: min(m, n), or the columns of solve's right side
     void *a;            // [m, n], overwritten
+    void *results[KERNEL_OUTPUTS_MAX];
 } Problem;
 
 typedef Status (*Solve)(const Problem *problem);
+
+// Multiplications and additions from which on a matrix is worked on apart: some hundredths of a
+// second.
+static const double apart_work = 1e9;
 
 // Words for messages: "" or "matrix 3 of the batch: ".
 static const char *which(const Problem *problem) {
@@ -28,6 +37,12 @@ static const char *which(const Problem *problem) {
     if (problem->batched)
         snprintf(text, sizeof text, "matrix %lld of the batch: ", (long long)problem->batch);
     return text;
+}
+
+static Status fail_too_large(const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view;
+    return fail(STATUS_VALUE, "%s: a matrix of %lld x %lld is too large for LAPACK", call->op_name,
+                (long long)in->dims[in->rank - 2], (long long)in->dims[in->rank - 1]);
 }
 
 static Status fail_singular(const Problem *problem, lapack_int row) {
@@ -59,30 +74,49 @@ static void read_matrix(const Problem *problem, const TensorView *view, void *ou
     int last = view->rank - 1;
     int64_t rows = view->dims[last - 1], start = batch_offset(view, 2, problem->batch);
     ConvertLoad load = cpu_convert()->load[problem->compute][view->dtype];
-    for (int64_t column = 0; column < view->dims[last]; column++)
+    for (int64_t column = 0; column < view->dims[last] && !device_is_interrupted(); column++)
         load((char *)out + (size_t)(column * rows) * compute_bytes(problem->compute),
              view_at(view, start + column * view->strides[last]), view->strides[last - 1], rows);
 }
 
-// The first rows of contiguous columns, `leading` numbers apart, to [rows, columns] of the batch.
-static void write_matrix(const Problem *problem, int output, const void *numbers,
-                         lapack_int leading) {
+// How an output's part of one matrix lies: a matrix, a vector or one number.
+typedef struct Part {
+    int own; // dims
+    int64_t rows, columns, row_stride, column_stride;
+} Part;
+
+static Part part_of(const Problem *problem, int output) {
     const TensorView *view = problem->call->outputs[output];
-    int last = view->rank - 1;
-    int64_t start = batch_offset(view, 2, problem->batch);
-    ConvertStore store = cpu_convert()->store[problem->compute][view->dtype];
-    for (int64_t column = 0; column < view->dims[last]; column++)
-        store(view_at(view, start + column * view->strides[last]), view->strides[last - 1],
-              (const char *)numbers + (size_t)(column * leading) * compute_bytes(problem->compute),
-              view->dims[last - 1]);
+    int own = view->rank - (problem->call->inputs[0].view->rank - 2), first = view->rank - own;
+    Part part = {.own = own, .rows = 1, .columns = 1};
+    if (own > 0) {
+        part.rows = view->dims[first];
+        part.row_stride = view->strides[first];
+    }
+    if (own > 1) {
+        part.columns = view->dims[first + 1];
+        part.column_stride = view->strides[first + 1];
+    }
+    return part;
 }
 
-static void write_vector(const Problem *problem, int output, const void *numbers) {
-    const TensorView *view = problem->call->outputs[output];
-    int last = view->rank - 1;
-    cpu_convert()->store[problem->compute][view->dtype](
-        view_at(view, batch_offset(view, 1, problem->batch)), view->strides[last], numbers,
-        view->dims[last]);
+static size_t part_bytes(const Problem *problem, int output) {
+    Part part = part_of(problem, output);
+    return (size_t)(part.rows * part.columns) * compute_bytes(problem->compute);
+}
+
+static void store_results(const Problem *problem) {
+    for (int output = 0; output < problem->call->n_outputs; output++) {
+        const TensorView *view = problem->call->outputs[output];
+        Part part = part_of(problem, output);
+        int64_t start = batch_offset(view, part.own, problem->batch);
+        ConvertStore store = cpu_convert()->store[problem->compute][view->dtype];
+        size_t column_bytes = (size_t)part.rows * compute_bytes(problem->compute);
+        for (int64_t column = 0; column < part.columns; column++)
+            store(view_at(view, start + column * part.column_stride), part.row_stride,
+                  (const char *)problem->results[output] + (size_t)column * column_bytes,
+                  part.rows);
+    }
 }
 
 #define REAL float
@@ -107,6 +141,53 @@ static const Solve solves[][2] = {
     [LINALG_EIGH] = {eigh_float, eigh_double},
 };
 
+static Status solve_problem(const void *context) {
+    const Problem *problem = context;
+    return solves[problem->call->options.op][problem->compute == COMPUTE_F64](problem);
+}
+
+// How many times m * n * (min(m, n) + k) an operation multiplies and adds, roughly.
+static const double costs[] = {
+    [LINALG_INV] = 1, [LINALG_DET] = 1, [LINALG_SOLVE] = 1, [LINALG_CHOLESKY] = 1,
+    [LINALG_QR] = 2,  [LINALG_SVD] = 8, [LINALG_EIGH] = 8,
+};
+
+static bool takes_long(const Problem *problem) {
+    double m = problem->m, n = problem->n, k = problem->k;
+    return m * n * ((m < n ? m : n) + k) * costs[problem->call->options.op] > apart_work;
+}
+
+static Status solve_batches(Problem *problem, int64_t batches) {
+    const TensorView *in = problem->call->inputs[0].view;
+    bool apart = takes_long(problem);
+    for (; problem->batch < batches; problem->batch++) {
+        read_matrix(problem, in, problem->a);
+        if (device_is_interrupted()) return fail(STATUS_INTERRUPT, "interrupted");
+        TRY(apart ? apart_run(solve_problem, problem, problem->call->op_name)
+                  : solve_problem(problem));
+        store_results(problem);
+    }
+    return STATUS_OK;
+}
+
+// Room for a matrix and its results, which a copy of this process can share.
+static Status solve_in_room(Problem *problem, int64_t batches) {
+    size_t bytes = 1, at = 0;
+    for (int i = 0; i < problem->call->n_outputs; i++) bytes += part_bytes(problem, i);
+    char *results = takes_long(problem) ? apart_allocate(bytes) : memory_try_resize(NULL, bytes);
+    size_t matrix_bytes = (size_t)problem->m * (size_t)problem->n * compute_bytes(problem->compute);
+    problem->a = memory_try_resize(NULL, matrix_bytes);
+    for (int i = 0; i < problem->call->n_outputs; at += part_bytes(problem, i++))
+        problem->results[i] = results + at;
+    Status status = results && problem->a ? solve_batches(problem, batches) : memory_exhausted();
+    free(problem->a);
+    if (takes_long(problem))
+        apart_free(results, bytes);
+    else
+        free(results);
+    return status;
+}
+
 Status cpu_kernel_LINALG(const KernelCall *call) {
     const TensorView *in = call->inputs[0].view;
     ASSERT(in->rank >= 2 && call->options.op >= 0 &&
@@ -118,21 +199,12 @@ Status cpu_kernel_LINALG(const KernelCall *call) {
     int64_t m = in->dims[in->rank - 2], n = in->dims[in->rank - 1], batches = 1;
     int64_t k = m < n ? m : n;
     if (call->options.op == LINALG_SOLVE) k = call->inputs[1].view->dims[in->rank - 1];
-    if (m > INT_MAX / 4 || n > INT_MAX / 4 || k > INT_MAX / 4)
-        return fail(STATUS_VALUE, "%s: a matrix of %lld x %lld is too large for LAPACK",
-                    call->op_name, (long long)m, (long long)n);
+    if (m > INT_MAX / 4 || n > INT_MAX / 4 || k > INT_MAX / 4) return fail_too_large(call);
     problem.m = (lapack_int)m;
     problem.n = (lapack_int)n;
     problem.k = (lapack_int)k;
     for (int d = 0; d < in->rank - 2; d++) batches *= in->dims[d];
-    Status status = STATUS_OK;
     TRY(lapack_load());
     blas_use_one_thread();
-    problem.a = memory_allocate((size_t)(m * n) * compute_bytes(problem.compute));
-    for (; problem.batch < batches && status == STATUS_OK; problem.batch++) {
-        read_matrix(&problem, in, problem.a);
-        status = solves[call->options.op][problem.compute == COMPUTE_F64](&problem);
-    }
-    free(problem.a);
-    return status;
+    return solve_in_room(&problem, batches);
 }

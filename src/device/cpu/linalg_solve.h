@@ -22,21 +22,15 @@ static Status NAME(solve_right)(const Problem *problem, REAL *right, lapack_int 
 
 static Status NAME(inverse)(const Problem *problem) {
     size_t n = (size_t)problem->n;
-    REAL *right = memory_allocate_zeroed(n * n, sizeof *right);
+    REAL *right = problem->results[0];
+    memset(right, 0, n * n * sizeof *right);
     for (size_t i = 0; i < n; i++) right[i * n + i] = 1;
-    Status status = NAME(solve_right)(problem, right, problem->n);
-    if (status == STATUS_OK) write_matrix(problem, 0, right, problem->n);
-    free(right);
-    return status;
+    return NAME(solve_right)(problem, right, problem->n);
 }
 
 static Status NAME(solve)(const Problem *problem) {
-    REAL *right = memory_allocate((size_t)problem->n * (size_t)problem->k * sizeof *right);
-    read_matrix(problem, problem->call->inputs[1].view, right);
-    Status status = NAME(solve_right)(problem, right, problem->k);
-    if (status == STATUS_OK) write_matrix(problem, 0, right, problem->n);
-    free(right);
-    return status;
+    read_matrix(problem, problem->call->inputs[1].view, problem->results[0]);
+    return NAME(solve_right)(problem, problem->results[0], problem->k);
 }
 
 static Status NAME(determinant)(const Problem *problem) {
@@ -48,9 +42,7 @@ static Status NAME(determinant)(const Problem *problem) {
         product *=
             (double)factors[(size_t)i * (size_t)n + (size_t)i] * (pivots[i] == i + 1 ? 1 : -1);
     free(pivots);
-    const TensorView *out = problem->call->outputs[0];
-    cpu_convert()->store[COMPUTE_F64][out->dtype](
-        view_at(out, batch_offset(out, 0, problem->batch)), 1, &product, 1);
+    *(REAL *)problem->results[0] = (REAL)product;
     return STATUS_OK;
 }
 
@@ -66,7 +58,7 @@ static Status NAME(cholesky)(const Problem *problem) {
                     "%s: %sthe matrix is not positive definite (its leading minor of "
                     "size %d is not positive)",
                     problem->call->op_name, which(problem), (int)status);
-    write_matrix(problem, 0, a, n);
+    memcpy(problem->results[0], a, (size_t)n * (size_t)n * sizeof *a);
     return STATUS_OK;
 }
 
@@ -86,45 +78,64 @@ static Status NAME(qr)(const Problem *problem) {
     TRY(NAME(check_finite)(problem));
     REAL *a = problem->a;
     REAL *scales = memory_allocate((size_t)k * sizeof *scales);
-    REAL *r = memory_allocate_zeroed((size_t)k * (size_t)n, sizeof *r);
+    REAL *r = problem->results[1];
+    memset(r, 0, (size_t)k * (size_t)n * sizeof *r);
     (void)LAPACK(geqrf)(LAPACK_COL_MAJOR, m, n, a, m, scales);
     for (size_t column = 0; column < (size_t)n; column++)
         for (size_t row = 0; row <= column && row < (size_t)k; row++)
             r[column * (size_t)k + row] = a[column * (size_t)m + row];
     (void)LAPACK(orgqr)(LAPACK_COL_MAJOR, m, k, k, a, m, scales);
-    write_matrix(problem, 0, a, m);
-    write_matrix(problem, 1, r, k);
+    memcpy(problem->results[0], a, (size_t)m * (size_t)k * sizeof *a);
     free(scales);
-    free(r);
     return STATUS_OK;
 }
 
+// Room for LAPACK to work in, of the size that it asked for in its own numbers, which float rounds.
+static Status NAME(work_room)(const Problem *problem, REAL wanted, lapack_int *count, REAL **out) {
+    double rounded = (double)wanted * (1 + 0x1p-20) + 1;
+    *count = 0;
+    *out = NULL;
+    if (!(rounded < INT_MAX)) return fail_too_large(problem->call);
+    *count = (lapack_int)rounded;
+    *out = memory_try_resize(NULL, (size_t)*count * sizeof **out);
+    return *out ? STATUS_OK : memory_exhausted();
+}
+
+// With a count of -1 LAPACK only says in work[0] how much room it wants.
+static lapack_int NAME(call_svd)(const Problem *problem, REAL *work, lapack_int count,
+                                 lapack_int *integers) {
+    return LAPACK(gesdd_work)(LAPACK_COL_MAJOR, 'S', problem->m, problem->n, problem->a, problem->m,
+                              problem->results[1], problem->results[0], problem->m,
+                              problem->results[2], problem->k, work, count, integers);
+}
+
 static Status NAME(svd)(const Problem *problem) {
-    lapack_int m = problem->m, n = problem->n, k = problem->k;
-    if (k == 0) return STATUS_OK;
+    lapack_int count, status;
+    REAL wanted, *work;
+    if (problem->k == 0) return STATUS_OK;
     TRY(NAME(check_finite)(problem));
-    REAL *u = memory_allocate((size_t)m * (size_t)k * sizeof *u);
-    REAL *values = memory_allocate((size_t)k * sizeof *values);
-    REAL *vt = memory_allocate((size_t)k * (size_t)n * sizeof *vt);
-    lapack_int status =
-        LAPACK(gesdd)(LAPACK_COL_MAJOR, 'S', m, n, problem->a, m, values, u, m, vt, k);
-    write_matrix(problem, 0, u, m);
-    write_vector(problem, 1, values);
-    write_matrix(problem, 2, vt, k);
-    free(u);
-    free(values);
-    free(vt);
+    (void)NAME(call_svd)(problem, &wanted, -1, NULL);
+    TRY(NAME(work_room)(problem, wanted, &count, &work));
+    lapack_int *integers = memory_allocate((size_t)problem->k * 8 * sizeof *integers);
+    status = NAME(call_svd)(problem, work, count, integers);
+    free(work);
+    free(integers);
     return status == 0 ? STATUS_OK : fail_convergence(problem);
 }
 
 static Status NAME(eigh)(const Problem *problem) {
-    lapack_int n = problem->n;
+    lapack_int n = problem->n, count, integer_count = 3 + 5 * n;
     if (n == 0) return STATUS_OK;
     TRY(NAME(check_finite)(problem));
-    REAL *values = memory_allocate((size_t)n * sizeof *values);
-    lapack_int status = LAPACK(syevd)(LAPACK_COL_MAJOR, 'V', 'L', n, problem->a, n, values);
-    write_vector(problem, 0, values);
-    write_matrix(problem, 1, problem->a, n);
-    free(values);
+    double most = 1 + 6.0 * n + 2.0 * n * n; // as LAPACK's manual says
+    REAL *work;
+    TRY(NAME(work_room)(problem, (REAL)most, &count, &work));
+    lapack_int *integers = memory_allocate((size_t)integer_count * sizeof *integers);
+    lapack_int status =
+        LAPACK(syevd_work)(LAPACK_COL_MAJOR, 'V', 'L', n, problem->a, n, problem->results[0], work,
+                           count, integers, integer_count);
+    memcpy(problem->results[1], problem->a, (size_t)n * (size_t)n * sizeof(REAL));
+    free(work);
+    free(integers);
     return status == 0 ? STATUS_OK : fail_convergence(problem);
 }

@@ -122,7 +122,7 @@ static int fold_rows(const TensorView *a, const TensorView *b, MatrixProduct *pr
 
 static void run_products(void *context, int64_t begin, int64_t end) {
     const Batch *batch = context;
-    for (int64_t index = begin; index < end; index++) {
+    for (int64_t index = begin; index < end && !cpu_interrupted(); index++) {
         MatrixProduct product = batch->first;
         int64_t rest = index;
         for (int d = batch->rank - 1; d >= 0; d--) {

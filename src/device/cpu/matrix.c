@@ -168,7 +168,7 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
     TileScratch scratch = {.a = block,
                            .b = block + rows * depth * item,
                            .sums = block + (rows + columns) * depth * item};
-    for (int64_t tile = begin; tile < end; tile++)
+    for (int64_t tile = begin; tile < end && !cpu_interrupted(); tile++)
         run_tile(tiles, tile / tiles->across * tiles->rows, tile % tiles->across * tiles->columns,
                  &scratch);
     scratch_give(block);

@@ -96,7 +96,7 @@ static void run_blocks(void *context, int64_t begin, int64_t end) {
     const Blocks *blocks = context;
     Scratch *scratch = scratch_take(sizeof *scratch);
     memset(scratch->b, 0, sizeof scratch->b); // the padding is read
-    for (int64_t block = begin; block < end; block++)
+    for (int64_t block = begin; block < end && !cpu_interrupted(); block++)
         run_block(blocks->product, block / blocks->across * BLOCK_ROWS,
                   block % blocks->across * BLOCK_COLUMNS, scratch);
     scratch_give(scratch);

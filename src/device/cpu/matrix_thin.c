@@ -31,7 +31,7 @@ static int64_t ceiling_divide(int64_t a, int64_t b) {
 
 static void run_tiles(void *context, int64_t begin, int64_t end) {
     const Thin *thin = context;
-    for (int64_t task = begin; task < end; task++) {
+    for (int64_t task = begin; task < end && !cpu_interrupted(); task++) {
         int64_t column = task / thin->chunks * thin->tile, chunk = task % thin->chunks;
         int64_t k = chunk * thin->chunk;
         ThinProduct part = thin->whole;

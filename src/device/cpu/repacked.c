@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_map.h"
 #include "base/memory.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
@@ -126,6 +127,10 @@ static const char *weight_strip(RepackedWeight *weight, const Buffer *buffer, in
     repack_strip(weight->dtype, (const char *)buffer->handle + (size_t)row * weight->row_bytes,
                  (int64_t)weight->row_bytes,
                  rows - row < STRIP_ROWS ? (int)(rows - row) : STRIP_ROWS, weight->columns, strip);
+    if (UNLIKELY(file_map_faulted())) { // zeros in place of weights, with which the product fails
+        atomic_store(&weight->states[index], STRIP_STORED);
+        return strip;
+    }
     atomic_store_explicit(&weight->states[index], STRIP_REPACKED, memory_order_release);
     if (atomic_fetch_sub(&weight->left, 1) == 1)
         buffer->import.evict(buffer->handle, buffer->bytes);
@@ -283,7 +288,7 @@ void matrix_product_repacked(const MatrixProduct *product) {
     int64_t work = rows.rows * product->b.rows * STRIP_ROWS;
     int64_t grain = rows.rows > 1 ? STRIPS_MANY : PIECE_PRODUCTS / (work + 1) + 1;
     cpu_parallel(strips, grain, run_strips, &rows);
-    run_other_rows(&rows);
+    if (!cpu_interrupted()) run_other_rows(&rows);
     free(rows.finite);
     free(rows.activations);
 }

@@ -31,7 +31,7 @@ static void make_row(const void *context, const Row *in, const char *from, const
                      char *to) {
     Scan scan = *(const Scan *)context;
     double buffer[ROW_PIECE];
-    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
+    for (int64_t first = 0; first < in->count && !cpu_interrupted(); first += ROW_PIECE) {
         int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
         const void *numbers = row_read(in, from, first, count, buffer);
         void *work = row_target(out, to, first, buffer);

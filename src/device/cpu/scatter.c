@@ -6,6 +6,8 @@
 #include "device/cpu/cast.h"
 #include "device/cpu/gather.h"
 
+enum { LOOK_STEPS = 1 << 12 }; // along the dim, until one looks for an interrupt
+
 typedef struct Scatter Scatter;
 // Numbers of out's dtype to `count` places: place i is to + i * to_stride + places[i] * stride, or
 // without the last part when `places` is NULL.
@@ -102,6 +104,7 @@ static void scatter_row(void *context, char *const *pointers, const int64_t *str
                         int64_t count) {
     const Scatter *scatter = context;
     for (int64_t j = 0; j < scatter->length; j++) {
+        if (UNLIKELY(j % LOOK_STEPS == 0) && cpu_interrupted()) return;
         ScatterRow row = {pointers[0], pointers[1] + j * scatter->source_stride,
                           pointers[2] + j * scatter->index_stride, strides, count};
         scatter_step(scatter, &row);

@@ -162,8 +162,10 @@ Status cpu_kernel_NONZERO(const KernelCall *call) {
         nonzero.first[range] = row;
         row += count;
     }
-    ASSERT(row == nonzero.out->dims[0]); // counted by the caller
-    if (nonzero.in->rank > 0) cpu_parallel(ranges, 1, write_ranges, &nonzero);
+    if (!cpu_interrupted()) {
+        ASSERT(row == nonzero.out->dims[0]); // counted by the caller
+        if (nonzero.in->rank > 0) cpu_parallel(ranges, 1, write_ranges, &nonzero);
+    }
     free(nonzero.first);
     return STATUS_OK;
 }

@@ -8,10 +8,12 @@
 enum {
     SHORT_NUMBERS = 4096,    // a row that a buffer on the stack holds
     TASK_ELEMENTS = 1 << 13, // work of one task: exponentials are not cheap
+    LONG_NUMBERS = 1 << 24,  // made until one looks for an interrupt
 };
 
 typedef struct Softmax {
     const FoldTable *folds;
+    int64_t number_size; // bytes
     bool log;
 } Softmax;
 
@@ -27,6 +29,19 @@ static double fold_numbers(const Softmax *s, Fold fold, const Row *in, const cha
     return state.f;
 }
 
+// exp(numbers - max) to `work`, and their sum.
+static double make_exponentials(const Softmax *s, const void *numbers, void *work, int64_t count,
+                                double max) {
+    double sum = 0;
+    for (int64_t at = 0; at < count && (at == 0 || !cpu_interrupted()); at += LONG_NUMBERS) {
+        int64_t left = count - at;
+        sum += s->folds->exp_row((char *)work + at * s->number_size,
+                                 (const char *)numbers + at * s->number_size,
+                                 left < LONG_NUMBERS ? left : LONG_NUMBERS, max);
+    }
+    return sum;
+}
+
 // All of a row at once; `work` may be the numbers themselves.
 static void make_whole(const Softmax *s, const void *numbers, void *work, int64_t count) {
     Wide max = s->folds->identity[FOLD_MAX];
@@ -34,10 +49,12 @@ static void make_whole(const Softmax *s, const void *numbers, void *work, int64_
     if (s->log) {
         Wide sum = {0};
         s->folds->row[FOLD_SUM_EXP](&sum, numbers, count, max);
+        if (count > LONG_NUMBERS && cpu_interrupted()) return;
         s->folds->scale_row(work, numbers, count, max.f, 1);
         s->folds->scale_row(work, work, count, log(sum.f), 1);
     } else {
-        double sum = s->folds->exp_row(work, numbers, count, max.f);
+        double sum = make_exponentials(s, numbers, work, count, max.f);
+        if (count > LONG_NUMBERS && cpu_interrupted()) return;
         s->folds->scale_row(work, work, count, 0, 1 / sum);
     }
 }
@@ -79,7 +96,7 @@ Status cpu_kernel_SOFTMAX(const KernelCall *call) {
         return fail(STATUS_DTYPE, "%s works on float types, not on %s", call->op_name,
                     dtype_name(in->dtype));
     CpuCompute compute = compute_of(in->dtype);
-    Softmax softmax = {cpu_fold(compute), call->options.flag};
+    Softmax softmax = {cpu_fold(compute), (int64_t)compute_bytes(compute), call->options.flag};
     RowsJob job = {.make = make_row, .context = &softmax};
     if (view_count(out) == 0) return STATUS_OK;
     int leading = in->rank > 0 ? in->rank - 1 : 0;

@@ -11,6 +11,7 @@ enum {
     INSERTION_MAX = 48, // shorter rows are sorted by insertion
     HEAP_SHARE = 16,    // up to n / 16 wanted elements come through the heap
     KEY_CHUNK = 256,
+    LOOK_ENTRIES = 1 << 20, // moved until one looks for an interrupt
 };
 
 typedef struct Entry {
@@ -97,9 +98,11 @@ static void sort_by_insertion(Entry *entries, int64_t count) {
 static Entry *sort_by_digits(Entry *entries, Entry *other, int64_t count) {
     int64_t histogram[8][DIGIT_VALUES];
     memset(histogram, 0, sizeof histogram);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        if (UNLIKELY(i % LOOK_ENTRIES == 0) && cpu_interrupted()) return entries;
         for (int digit = 0; digit < 8; digit++)
             histogram[digit][entries[i].key >> (8 * digit) & 0xFF]++;
+    }
     for (int digit = 0; digit < 8; digit++) {
         int64_t *starts = histogram[digit];
         if (starts[entries[0].key >> (8 * digit) & 0xFF] == count) continue;
@@ -109,8 +112,10 @@ static Entry *sort_by_digits(Entry *entries, Entry *other, int64_t count) {
             starts[value] = start;
             start += here;
         }
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; i < count; i++) {
+            if (UNLIKELY(i % LOOK_ENTRIES == 0) && cpu_interrupted()) return entries;
             other[starts[entries[i].key >> (8 * digit) & 0xFF]++] = entries[i];
+        }
         Entry *sorted = other;
         other = entries;
         entries = sorted;
@@ -145,7 +150,7 @@ static void select_first(const Sort *sort, const char *from, Entry *heap) {
     int64_t stride = sort->in->strides[sort->in->rank - 1] * (int64_t)dtype_size(sort->in->dtype);
     int64_t kept = 0, wanted = sort->wanted;
     uint64_t keys[KEY_CHUNK];
-    for (int64_t at = 0; at < sort->length; at += KEY_CHUNK) {
+    for (int64_t at = 0; at < sort->length && !cpu_interrupted(); at += KEY_CHUNK) {
         int64_t n = sort->length - at < KEY_CHUNK ? sort->length - at : KEY_CHUNK;
         make_keys(sort->in, from + at * stride, n, sort->descending, keys);
         int64_t i = 0;
@@ -212,17 +217,18 @@ static void sort_row(const Sort *sort, int64_t row, Entry *scratch) {
     const char *from = (const char *)cpu_pointer(sort->in) + row_offset(sort->in, row);
     if (sort->wanted <= sort->length / HEAP_SHARE) {
         select_first(sort, from, scratch);
-        write_row(sort, row, from, scratch);
+        if (!cpu_interrupted()) write_row(sort, row, from, scratch);
         return;
     }
     int64_t stride = sort->in->strides[sort->in->rank - 1] * (int64_t)dtype_size(sort->in->dtype);
     uint64_t keys[KEY_CHUNK];
-    for (int64_t at = 0; at < sort->length; at += KEY_CHUNK) {
+    for (int64_t at = 0; at < sort->length && !cpu_interrupted(); at += KEY_CHUNK) {
         int64_t n = sort->length - at < KEY_CHUNK ? sort->length - at : KEY_CHUNK;
         make_keys(sort->in, from + at * stride, n, sort->descending, keys);
         for (int64_t i = 0; i < n; i++) scratch[at + i] = (Entry){keys[i], at + i};
     }
-    write_row(sort, row, from, sort_entries(scratch, scratch + sort->length, sort->length));
+    const Entry *sorted = sort_entries(scratch, scratch + sort->length, sort->length);
+    if (!cpu_interrupted()) write_row(sort, row, from, sorted);
 }
 
 static void sort_parts(void *context, int64_t begin, int64_t end) {

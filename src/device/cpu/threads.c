@@ -72,7 +72,7 @@ static void run_piece(const Job *job, int64_t piece) {
 }
 
 static void run_pieces(Job *job) {
-    for (;;) {
+    while (!cpu_interrupted()) {
         int64_t piece = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
         if (piece >= job->pieces) return;
         run_piece(job, piece);
@@ -160,7 +160,8 @@ void cpu_parallel(int64_t count, int64_t grain, void (*body)(void *, int64_t, in
     int threads = inside ? 1 : cpu_thread_count();
     if (threads > job.pieces) threads = (int)job.pieces;
     if (threads == 1 || pthread_mutex_trylock(&pool.turn) != 0) {
-        for (int64_t piece = 0; piece < job.pieces; piece++) run_piece(&job, piece);
+        for (int64_t piece = 0; piece < job.pieces && !cpu_interrupted(); piece++)
+            run_piece(&job, piece);
         return;
     }
     publish(&job, threads - 1);
