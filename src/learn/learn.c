@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "learn/learn_run.h"
+#include "tensor/precision.h"
 #include "value/convert.h"
 #include "value/handles.h"
 #include "value/object.h"
@@ -78,14 +79,15 @@ static Status note_best(LearnRun *run) {
 
 // An interrupt during validate leaves the epoch at its end.
 bool learn_end_epoch(LearnRun *run) {
-    double loss = run->loss_sum / run->weight, norm = run->norm_sum / run->weight;
+    double loss = run->loss_sum / run->weight;
+    double norm = run->norm_weight > 0 ? run->norm_sum / run->norm_weight : INFINITY;
     double rate = optimizer_rate(run->optimizer);
     if (!judge(run, loss)) return false;
     if (run->done == 0) run->first_loss = loss;
     run->last_loss = loss;
     run->done++;
     run->row = run->steps = 0;
-    run->loss_sum = run->norm_sum = run->weight = 0;
+    run->loss_sum = run->norm_sum = run->weight = run->norm_weight = 0;
     list_push(run->losses, value_float(loss));
     list_push(run->norms, value_float(norm));
     bool scheduled = run->scheduler && !run->per_step;
@@ -192,7 +194,9 @@ static Value eval_learn(Frame *frame, const Code *code) {
         running = &run;
         RandomTraining outer = random_set_training(training);
         bool enabled = tape_set_enabled(true);
+        DType precision = precision_set(run.precision);
         result = run_block(&run);
+        precision_set(precision);
         tape_set_enabled(enabled);
         random_set_training(outer);
         running = run.outer;

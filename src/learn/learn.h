@@ -60,6 +60,10 @@ typedef struct LearnRun {
     int64_t report_every, patience;
     double clip, clip_value; // 0: no limit
     double ema;              // 0: no averages
+    DType precision;         // DTYPE_COUNT: as the body says
+    // Of float16: losses are multiplied by it, so that small gradients do not become 0. Steps whose
+    // gradients it makes infinite are left out.
+    double loss_scale, scaled_steps;
     int64_t batch_size, accumulate;
     bool shuffle, silent;
     Value save_path, resume_path; // ABSENT where not given
@@ -74,7 +78,7 @@ typedef struct LearnRun {
     int64_t done; // epochs
     // of the epoch that runs: sums over its steps, weighted by their rows
     int64_t steps;
-    double loss_sum, norm_sum, weight;
+    double loss_sum, norm_sum, weight, norm_weight;
     int64_t row; // of the epoch's rows (one without batches), the first that waits for a step
     RandomStream random; // where the part that runs began
     RandomStream safe;   // where the last complete step ended

@@ -28,8 +28,9 @@ static const struct {
   numbers[] = {
 #define NUMBER(field)                                                                              \
     { #field, offsetof(LearnRun, field) }
-      NUMBER(loss_sum),  NUMBER(norm_sum), NUMBER(weight), NUMBER(first_loss),
-      NUMBER(last_loss), NUMBER(best),     NUMBER(judged), NUMBER(base_rate),
+      NUMBER(loss_sum),    NUMBER(norm_sum),   NUMBER(weight),       NUMBER(first_loss),
+      NUMBER(last_loss),   NUMBER(best),       NUMBER(judged),       NUMBER(base_rate),
+      NUMBER(norm_weight), NUMBER(loss_scale), NUMBER(scaled_steps),
 #undef NUMBER
 };
 enum {

@@ -8,6 +8,8 @@
 #include "value/handles.h"
 #include "value/walk.h"
 
+enum { LOSS_SCALE_FIRST = 1 << 16 };
+
 // The value of a setting's code, a new reference; ABSENT where it is not given.
 static Value setting_eval(LearnRun *run, const Code *code) {
     return code ? EVAL(run->frame, code) : value_absent();
@@ -100,6 +102,24 @@ static bool setting_ema(LearnRun *run) {
     fail(STATUS_VALUE, "ema is %g; it must be less than 1", run->ema);
     error_place(run->code->settings[SETTING_ema]->span);
     return false;
+}
+
+static bool setting_precision(LearnRun *run) {
+    const Code *code = run->code->settings[SETTING_precision];
+    Value value = setting_eval(run, code);
+    run->precision = DTYPE_COUNT;
+    run->loss_scale = 1;
+    if (value.kind == VALUE_ABSENT) return true;
+    if (failed(value)) return false;
+    Status status = value_to_dtype(value, "precision", &run->precision);
+    value_release(value);
+    bool narrow = run->precision == DTYPE_FLOAT16 || run->precision == DTYPE_BFLOAT16;
+    if (status == STATUS_OK && !narrow)
+        status = fail(STATUS_VALUE, "precision is %s; it must be float16 or bfloat16",
+                      dtype_name(run->precision));
+    if (run->precision == DTYPE_FLOAT16) run->loss_scale = LOSS_SCALE_FIRST;
+    if (status != STATUS_OK) error_place(code->span);
+    return status == STATUS_OK;
 }
 
 static bool setting_path(LearnRun *run, SettingId id, Value *out) {
@@ -234,7 +254,8 @@ bool learn_read_settings(LearnRun *run, RandomTraining *training) {
         !setting_parameters(run, SETTING_freeze, &run->freeze) || !setting_groups(run) ||
         !setting_int(run, SETTING_accumulate, 1, &run->accumulate) ||
         !setting_double(run, SETTING_clip_grad_value, &run->clip_value) || !setting_ema(run) ||
-        !setting_schedule_per(run) || !setting_path(run, SETTING_save, &run->save_path) ||
+        !setting_schedule_per(run) || !setting_precision(run) ||
+        !setting_path(run, SETTING_save, &run->save_path) ||
         !setting_path(run, SETTING_resume, &run->resume_path) ||
         !setting_int(run, SETTING_every, 1, &run->save_every) ||
         !setting_bool(run, SETTING_progress, &progress))

@@ -88,7 +88,8 @@ Status learn_gather(LearnRun *run, Value value, int64_t rows, double share) {
     run->diverged = 0;
     TRY(read_loss(value, &loss));
     if (!isfinite(loss)) return fail_diverged(run, false, loss);
-    if (share != 1) TRY(op_binary(OP_mul, op_tensor(value.as.tensor), op_float(share), &part));
+    double factor = share * run->loss_scale;
+    if (factor != 1) TRY(op_binary(OP_mul, op_tensor(value.as.tensor), op_float(factor), &part));
     TRY(tape_backward(part ? part : value.as.tensor, &reached));
     note_reached(run, &reached);
     tensor_array_release(&reached);
@@ -97,8 +98,22 @@ Status learn_gather(LearnRun *run, Value value, int64_t rows, double share) {
     return STATUS_OK;
 }
 
+static Status unscale(const LearnRun *run) {
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < run->reached.count && status == STATUS_OK; i++) {
+        Tensor *scaled = NULL;
+        status = op_binary(OP_mul, op_tensor(tape_gradient(run->reached.items[i])),
+                           op_float(1 / run->loss_scale), &scaled);
+        if (status == STATUS_OK) tape_set_gradient(run->reached.items[i], scaled);
+    }
+    tape_set_enabled(enabled);
+    return status;
+}
+
 static Status clip(LearnRun *run, double *norm) {
     const TensorArray *reached = &run->reached;
+    if (run->loss_scale != 1) TRY(unscale(run));
     if (run->clip_value > 0)
         TRY(tape_clip_gradient_value(reached->items, reached->count, run->clip_value));
     if (run->clip > 0)
@@ -120,13 +135,34 @@ static void note_step(LearnRun *run, double norm) {
     run->steps_all++;
     run->loss_sum += run->gathered.loss;
     run->norm_sum += norm * run->gathered.rows;
+    run->norm_weight += run->gathered.rows;
     run->weight += run->gathered.rows;
     learn_drop_gathered(run);
+}
+
+// The loss was scaled too far: the step is left out, and the next ones are scaled less.
+static void skip_step(LearnRun *run) {
+    run->loss_scale /= 2;
+    run->scaled_steps = 0;
+    run->loss_sum += run->gathered.loss;
+    run->weight += run->gathered.rows;
+    learn_drop_gathered(run);
+}
+
+static void note_scale(LearnRun *run) {
+    enum { STEPS_TO_DOUBLE = 2000 };
+    if (run->precision != DTYPE_FLOAT16 || ++run->scaled_steps < STEPS_TO_DOUBLE) return;
+    run->loss_scale *= 2;
+    run->scaled_steps = 0;
 }
 
 Status learn_apply(LearnRun *run) {
     double norm, loss = run->gathered.loss / run->gathered.rows;
     TRY(clip(run, &norm));
+    if (!isfinite(norm) && run->loss_scale > 1) {
+        skip_step(run);
+        return STATUS_OK;
+    }
     if (!isfinite(norm)) return fail_diverged(run, true, norm);
     size_t known = run->trained.count;
     note_trained(run, &run->reached);
@@ -138,6 +174,7 @@ Status learn_apply(LearnRun *run) {
     if (status == STATUS_OK) status = learn_average(run);
     device_hold_interrupts(held);
     TRY(status);
+    note_scale(run);
     note_step(run, norm);
     if (!run->scheduler || !run->per_step) return STATUS_OK;
     scheduler_note(run->scheduler, loss);

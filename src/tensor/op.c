@@ -10,6 +10,7 @@
 #include "device/work.h"
 #include "tensor/gradient/record.h"
 #include "tensor/map.h"
+#include "tensor/precision.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 
@@ -139,7 +140,7 @@ static Status apply_recorded(const OpCall *call, Tensor **outputs) {
 void (*op_watch)(const OpCall *call, Tensor *const *outputs);
 
 static Status apply_watched(const OpCall *call, Tensor **outputs) {
-    TRY(apply_recorded(call, outputs));
+    TRY(precision_apply(call, outputs, apply_recorded));
     if (UNLIKELY(op_watch != NULL)) op_watch(call, outputs);
     return STATUS_OK;
 }

@@ -1,0 +1,70 @@
+// Which operations are computed in 16 bits and which in float32.
+#include "tensor/precision.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+typedef enum Wanted { WANTED_ANY, WANTED_NARROW, WANTED_WIDE } Wanted;
+
+static const uint8_t wanted[OP_COUNT] = {
+#define NARROW(id) [OP_##id] = WANTED_NARROW,
+#define WIDE(id) [OP_##id] = WANTED_WIDE,
+#include "tensor/precision.def"
+#undef NARROW
+#undef WIDE
+};
+
+static DType precision = DTYPE_COUNT;
+
+DType precision_set(DType dtype) {
+    DType before = precision;
+    precision = dtype;
+    return before;
+}
+
+static bool is_narrow(DType dtype) {
+    return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+// The dtype that an operand is cast to; its own where it stays.
+static DType operand_dtype(Wanted want, const Tensor *x) {
+    DType own = tensor_dtype(x);
+    if (want == WANTED_NARROW && own == DTYPE_FLOAT32) return precision;
+    if (want == WANTED_WIDE && is_narrow(own)) return DTYPE_FLOAT32;
+    return own;
+}
+
+// Casts an operand in place; what was made for it goes to `made`.
+static Status cast_operand(Wanted want, OpInput *input, Tensor **made) {
+    *made = NULL;
+    if (!input->tensor) return STATUS_OK;
+    DType dtype = operand_dtype(want, input->tensor);
+    if (dtype == tensor_dtype(input->tensor)) return STATUS_OK;
+    TRY(tensor_cast(input->tensor, dtype, made));
+    *input = op_tensor(*made);
+    return STATUS_OK;
+}
+
+Status precision_apply(const OpCall *call, Tensor **outputs,
+                       Status (*apply)(const OpCall *call, Tensor **outputs)) {
+    Wanted want = precision == DTYPE_COUNT ? WANTED_ANY : (Wanted)wanted[call->op - op_rows];
+    if (want == WANTED_ANY) return apply(call, outputs);
+    OpCall cast = *call;
+    size_t count = (size_t)call->n_inputs + (size_t)call->n_many, done = 0;
+    Tensor **made = memory_allocate((count + 1) * sizeof *made);
+    OpInput *many = memory_allocate(((size_t)call->n_many + 1) * sizeof *many);
+    Status status = STATUS_OK;
+    for (int i = 0; i < call->n_many; i++) many[i] = call->many[i];
+    cast.many = many;
+    for (; done < count && status == STATUS_OK; done++) {
+        size_t first = (size_t)call->n_inputs;
+        OpInput *input = done < first ? &cast.inputs[done] : &many[done - first];
+        status = cast_operand(want, input, &made[done]);
+    }
+    if (status == STATUS_OK) status = apply(&cast, outputs);
+    while (done > 0) tensor_release(made[--done]);
+    free(many);
+    free(made);
+    return status;
+}
