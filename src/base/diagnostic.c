@@ -190,6 +190,7 @@ static void append_frame(Text *out, const TraceFrame *frame) {
     text_append_string(out, frame->function);
     SourcePlace place = source_find(frame->at);
     if (place.file) text_format(out, " (%s:%d)", place.file->name, place.line);
+    if (frame->again) text_format(out, " %zu times", frame->again + 1);
 }
 
 static void append_trace(Text *out, const Diagnostic *diagnostic) {

@@ -11,6 +11,7 @@ typedef enum Severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE } Severi
 typedef struct TraceFrame {
     const char *function; // borrowed; "main", "fn layer"
     SourcePos at;
+    size_t again; // how many more calls came from the same place
 } TraceFrame;
 
 enum { DIAGNOSTIC_NOTES_MAX = 4 };

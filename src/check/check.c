@@ -41,6 +41,8 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
             check_top(checker);
         }
         warn_uncalled_main(program);
+        const Module *module = program->module;
+        if (warnings && diagnostics->error_count == errors) warn_unused(module->checker);
     }
     for (size_t i = 0; i < table.modules.count; i++) symbols_free(table.modules.items[i]->checker);
     VECTOR_FREE(&table.modules);

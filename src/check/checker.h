@@ -177,6 +177,9 @@ void declare_top(Checker *checker);
 void declare_assigned(Checker *checker);
 void check_top(Checker *checker);
 
+// unused.c: values that are lost and code that is never reached, once names are resolved.
+void warn_unused(Checker *checker);
+
 // imports.c
 // Loads what the program imports, and what that imports, each file once and none that the table has
 // already; the table lists a file after those it imports.

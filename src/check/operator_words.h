@@ -7,4 +7,10 @@
 // STATUS_TYPE "cannot add string and int"; the kinds are words such as "int". `right` NULL: unary.
 Status operator_fail_kinds(Operator op, const char *left, const char *right);
 
+// Puts the text of an operand where the help of the current error has the formal name: "str(x)".
+// Texts that are long or of several lines are left out.
+void operator_name_operand(const char *formal, const char *text, size_t length);
+// Help for a value that is not a condition: `kind` is its kind, "tensor[]" of an array.
+void operator_condition_help(const char *kind, bool bools, const char *text, size_t length);
+
 #endif

@@ -31,8 +31,20 @@ void check_statements(Checker *checker, Node *block) {
     }
 }
 
+// { {} }: whoever writes that means a dictionary.
+static void warn_empty_value(Checker *checker, const Node *block) {
+    const NodeList *statements = &block->as.block.statements;
+    const Node *only = statements->count == 1 ? statements->items[0] : NULL;
+    const Node *value =
+        only && only->kind == NODE_EXPRESSION_STATEMENT ? only->as.expression.value : NULL;
+    if (!value || value->kind != NODE_BLOCK || value->as.block.statements.count > 0) return;
+    ReportExtra extra = {.help = "an empty dictionary in this place is written ({})"};
+    report_warning(checker, value->span, &extra, "this is an empty block, whose value is none");
+}
+
 void check_block(Checker *checker, Node *block) {
     if (!block) return;
+    warn_empty_value(checker, block);
     Scope scope = {0};
     scope_push(checker, &scope);
     block->as.block.first_slot = checker->slot_next;

@@ -374,7 +374,12 @@ static Value call_associated(Frame *frame, const CallCode *call, const StructTyp
     if (function) return call_function(frame->interp, function, NULL, &arguments);
     arguments_release(values, arguments.count);
     if (unclear) return fail_at(call->head.span);
+    const StructCode *code = type->definition;
+    const char *names[code->method_count + 1];
+    for (size_t i = 0; i < code->method_count; i++) names[i] = code->methods[i].name;
+    const char *near = catalog_nearest(call->name, names, code->method_count);
     fail(STATUS_NAME, "struct %s has no function `%s`", type->name, call->name);
+    if (near) fail_help("did you mean `%s.%s`?", type->name, near);
     return fail_at(call->head.span);
 }
 

@@ -156,18 +156,17 @@ void operand_describe(Text *out, Value value, const Code *code) {
     if (place.file) text_format(out, " (from line %d)", place.line);
 }
 
-// Advice of the layer below calls the right operand b: here it gets the name that the script has.
-static void name_right_in_help(const Code *code) {
-    static const char formal[] = "transpose(b)";
-    size_t length = 0;
-    const char *text = code ? source_text(code->span, &length) : NULL;
-    const char *place = strstr(error_current()->help, formal);
-    if (!text || !place || length == 0 || length > 40 || memchr(text, '\n', length)) return;
-    Text help = {0};
-    text_append(&help, error_current()->help, (size_t)(place - error_current()->help));
-    text_format(&help, "transpose(%.*s)%s", (int)length, text, place + sizeof formal - 1);
-    fail_help("%s", text_get(&help));
-    text_free(&help);
+// Advice of the layer below calls the operands x and b: here they get the names that the script
+// has.
+static void name_operands_in_help(const Operands *operands) {
+    const Code *codes[] = {operands->left_code, operands->right_code};
+    Value values[] = {operands->left, operands->right};
+    for (int i = 0; i < 2; i++) {
+        size_t length = 0;
+        const char *text = codes[i] ? source_text(codes[i]->span, &length) : NULL;
+        if (i == 1) operator_name_operand("transpose(b)", text, length);
+        if (values[i].kind != VALUE_STRING) operator_name_operand("str(x)", text, length);
+    }
 }
 
 // Appends what an operand is, unless the source says just that: `1 is 1`.
@@ -181,7 +180,7 @@ static void label_operand(Text *label, Value value, const Code *code) {
 }
 
 static void label_operands(const Operands *operands) {
-    name_right_in_help(operands->right_code);
+    name_operands_in_help(operands);
     if (error_current()->label[0]) return;
     Text label = {0};
     label_operand(&label, operands->left, operands->left_code);
@@ -430,17 +429,15 @@ const Code *lower_unary(Lowering *lowering, const Node *node) {
 }
 
 static int condition_fail(Value value, Span span) {
+    size_t length;
+    const char *text = source_text(span, &length);
+    bool array = is_array(value);
+    const char *kind = array                    ? "tensor[]"
+                       : value_is_number(value) ? "float"
+                                                : value_kind_name(value);
     fail(STATUS_TYPE, "a condition is a bool, but this is %s", value_text(value).text);
-    if (value.kind == VALUE_TENSOR && tensor_dtype(value.as.tensor) == DTYPE_BOOL)
-        fail_help("any(...) or all(...) makes one bool of it");
-    else if (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) > 0)
-        fail_help("compare it and use any(...) or all(...)");
-    else if (value_is_number(value))
-        fail_help("write `!= 0`");
-    else if (value.kind == VALUE_NONE)
-        fail_help("write `!= none`");
-    else
-        fail_help("compare it with something, as in `len(x) != 0`");
+    operator_condition_help(kind, array && tensor_dtype(value.as.tensor) == DTYPE_BOOL, text,
+                            length);
     error_place(span);
     return -1;
 }

@@ -11,16 +11,21 @@ void trace_clear(Interp *interp) {
     interp->trace.called_at = 0;
 }
 
+static TraceFrame *trace_slot(Trace *trace, size_t index) {
+    return index < TRACE_FIRST ? &trace->first[index] : &trace->last[index % TRACE_LAST];
+}
+
 void trace_add(Interp *interp, const char *function, SourcePos called_at) {
     Trace *trace = &interp->trace;
     SourcePos at = trace->count ? trace->called_at : error_current()->span.begin;
     TraceFrame frame = {.function = function, .at = at};
     trace->called_at = called_at;
-    if (trace->count < TRACE_FIRST)
-        trace->first[trace->count] = frame;
-    else
-        trace->last[trace->count % TRACE_LAST] = frame;
-    trace->count++;
+    TraceFrame *latest = trace->count ? trace_slot(trace, trace->count - 1) : NULL;
+    if (latest && latest->function == function && latest->at == at) {
+        latest->again++;
+        return;
+    }
+    *trace_slot(trace, trace->count++) = frame;
 }
 
 const TraceFrame *interp_trace(const Interp *interp, size_t *count) {

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/placeholder.h"
 #include "base/utf8.h"
 #include "eval/state.h"
 #include "learn/learn.h"
@@ -21,7 +22,7 @@ static Status print_values(const BuiltinCall *call, const char *separator, Text 
     const Value *values = call->rest;
     size_t count = call->rest_count;
     bool format = call->first_is_literal && count > 1 && values[0].kind == VALUE_STRING &&
-                  format_has_placeholder(values[0].as.string->bytes, values[0].as.string->length);
+                  placeholder_any(values[0].as.string->bytes, values[0].as.string->length);
     if (format) return format_values(values[0].as.string, values + 1, count - 1, out);
     for (size_t i = 0; i < count; i++) {
         if (i) text_append_string(out, separator);

@@ -21,6 +21,10 @@ static Node *parse_comprehension(Parser *parser, Node *element, const Context *o
         condition = parse_expression(parser);
         if (!condition) return NULL;
     }
+    if (parser_is(parser, TOKEN_FOR))
+        return FAIL(parser, .span = parser_peek(parser)->span,
+                    .message = "a comprehension has one `for`",
+                    .help = "put what it goes through together in loops, with push");
     if (!parser_close_bracket(parser, outer, "list")) return NULL;
     Node *node = node_new(parser, NODE_COMPREHENSION, begin);
     node->as.for_loop.index = index;
@@ -123,6 +127,10 @@ Node *parse_dictionary(Parser *parser) {
             return parser_fail_expected(parser, "`:` and the value for this key");
         Node *value = parse_expression(parser);
         if (!value) return NULL;
+        if (parser_is(parser, TOKEN_FOR))
+            return FAIL(parser, .span = parser_peek(parser)->span,
+                        .message = "there are comprehensions of lists only",
+                        .help = "fill the dictionary in a loop: for k, v in ... { d[k] = v }");
         LIST_PUSH(parser, keys.items, keys.count, key);
         LIST_PUSH(parser, values.items, values.count, value);
         if (!parser_accept(parser, TOKEN_COMMA)) break;

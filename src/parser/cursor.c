@@ -35,6 +35,29 @@ bool parser_at_new_line(const Parser *parser) {
     return parser_peek(parser)->newline_before && !parser->context.newlines_free;
 }
 
+const char parser_division_help[] =
+    "`//` begins a comment; floor_div(a, b) is a quotient rounded down";
+
+static const char *text_behind(const Parser *parser) {
+    const char *at = parser->file->text + (parser_end(parser) - parser->file->base);
+    while (*at == ' ' || *at == '\t') at++;
+    return at[0] == '/' && at[1] == '/' ? at + 2 : NULL;
+}
+
+bool parser_at_comment(const Parser *parser) {
+    return text_behind(parser) != NULL;
+}
+
+bool parser_at_division(const Parser *parser) {
+    const char *at = text_behind(parser);
+    if (!at || *at == '=') return at != NULL;
+    while (*at == ' ') at++;
+    const char *digits = at;
+    while ((*at >= '0' && *at <= '9') || *at == '.' || *at == '_') at++;
+    while (*at == ' ' || *at == '\r') at++;
+    return at > digits && (*at == '\n' || *at == '\0');
+}
+
 bool parser_at_statement_end(const Parser *parser) {
     return parser_at_new_line(parser) || parser_is(parser, TOKEN_END) ||
            parser_is(parser, TOKEN_SEMICOLON) || parser_is(parser, TOKEN_RIGHT_BRACE);
@@ -113,6 +136,13 @@ bool parser_at_closer(const Parser *parser) {
            token->kind == TOKEN_RIGHT_BRACE || token->kind == TOKEN_END;
 }
 
+// What was likely meant where a bracket is not closed.
+static const char *closing_help(const Parser *parser, const Token *token) {
+    if (token->kind == TOKEN_IF && !token->newline_before)
+        return "a choice is written if c { a } else { b }";
+    return parser_at_comment(parser) ? parser_division_help : NULL;
+}
+
 bool parser_close_bracket(Parser *parser, const Context *outer, const char *what) {
     const Token *opener = &parser->tokens.items[parser->open.items[parser->open.count - 1]];
     TokenKind closer = (TokenKind)(opener->kind + 1); // tokens.def lists them in pairs
@@ -126,6 +156,7 @@ bool parser_close_bracket(Parser *parser, const Context *outer, const char *what
         FAIL(parser, .span = at_end ? (Span){parser_end(parser), parser_end(parser)} : token->span,
              .message = parser_say(parser, "expected %s, found %s", wanted,
                                    parser_describe(parser, token)),
+             .help = closing_help(parser, token),
              .notes[0].text = parser_say(parser, "this %s was opened here", what),
              .notes[0].span = opener->span);
         return false;

@@ -201,10 +201,24 @@ Node *parse_expression(Parser *parser) {
     return node;
 }
 
+// `Name { field: ...} {`: the brace of the body comes behind that of the literal.
+static bool at_literal_in_head(const Parser *parser) {
+    const Token *brace = parser_peek(parser);
+    bool fields = brace->kind == TOKEN_LEFT_BRACE && token_is_word(parser_ahead(parser, 1)) &&
+                  parser_ahead(parser, 2)->kind == TOKEN_COLON &&
+                  brace->value.partner != TOKEN_NO_PARTNER;
+    return fields && parser->at > 0 && parser->tokens.items[parser->at - 1].kind == TOKEN_NAME &&
+           parser->tokens.items[brace->value.partner + 1].kind == TOKEN_LEFT_BRACE;
+}
+
 Node *parse_head(Parser *parser) {
     bool outer = parser->context.in_head;
     parser->context.in_head = true;
     Node *node = parse_expression(parser);
     parser->context.in_head = outer;
-    return node;
+    if (!node || !at_literal_in_head(parser)) return node;
+    return FAIL(parser, .span = {parser_end(parser), parser_begin(parser) + 1},
+                .message = "this `{` begins the body, but reads as a struct literal's",
+                .help = "in the head of if, while, for and match a struct literal stands in "
+                        "parentheses: (Name { field: value })");
 }

@@ -118,9 +118,15 @@ static Node *parse_literal_fields(Parser *parser, const TypeName *type) {
     Context outer = parser_open_bracket(parser);
     while (!parser_at_closer(parser)) {
         Word name;
+        if (parser_is(parser, TOKEN_DOT_DOT))
+            return parser_fail_expected_help(parser, "a field name",
+                                             "a literal gives every field that has no default; "
+                                             "write them out, as in x: p.x");
         if (!parser_take_word(parser, "a field name", &name)) return NULL;
         if (!parser_accept(parser, TOKEN_COLON))
-            return parser_fail_expected(parser, "`:` and the field's value");
+            return parser_fail_expected_help(
+                parser, "`:` and the field's value",
+                parser_say(parser, "write `%s: %s`", name.text, name.text));
         Node *value = parse_expression(parser);
         if (!value) return NULL;
         LIST_PUSH(parser, names, name_count, name);

@@ -271,6 +271,22 @@ static const char *written_form(const char *word) {
     return NULL;
 }
 
+// `"a": 1` or `k: v` where a block's first statement stands.
+static bool reads_as_key(const Parser *parser, const Node *value) {
+    bool key = value && (value->kind == NODE_NAME || value->kind == NODE_STRING ||
+                         value->kind == NODE_INT || value->kind == NODE_BOOL);
+    return key && parser->statement_start > 0 &&
+           parser->tokens.items[parser->statement_start - 1].kind == TOKEN_LEFT_BRACE;
+}
+
+// P { x } and P { x, y }.
+static bool is_shorthand(const Parser *parser) {
+    TokenKind after = (TokenKind)parser_ahead(parser, 2)->kind;
+    return parser->tokens.items[parser->at - 1].kind == TOKEN_NAME &&
+           parser_ahead(parser, 1)->kind == TOKEN_NAME &&
+           (after == TOKEN_RIGHT_BRACE || after == TOKEN_COMMA);
+}
+
 static Node *fail_unfinished(Parser *parser, const Node *node) {
     const Token *token = parser_peek(parser);
     const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : NULL;
@@ -299,14 +315,32 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     if (argument && callable)
         help = parser_say(parser, "a call is written %s(...)", value->as.name.word.text);
     if (token->kind == TOKEN_COMMA) help = "a tuple is written (a, b)";
+    if (token->kind == TOKEN_IF && !token->newline_before)
+        help = "a choice is written if c { a } else { b }";
+    if (token->kind == TOKEN_COLON && reads_as_key(parser, value))
+        help = "a dictionary in this place is written ({...}): braces alone begin a block";
+    if (token->kind == TOKEN_LEFT_BRACE && is_shorthand(parser))
+        help = parser_say(parser, "each field is written with its value, as in { %s: %s }",
+                          parser_word(parser, parser_ahead(parser, 1)).text,
+                          parser_word(parser, parser_ahead(parser, 1)).text);
     if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";
     if (token->kind == TOKEN_ARROW || token->kind == TOKEN_FAT_ARROW)
         help = "a function without a name is written fn(x) { x * 2 }";
     return parser_fail_expected_help(parser, "a newline or `;` after this statement", help);
 }
 
+static void warn_division(Parser *parser) {
+    SourcePos end = parser_end(parser);
+    diagnostic_list_add(parser->diagnostics,
+                        &(Diagnostic){.severity = SEVERITY_WARNING,
+                                      .message = "this comment reads as the rest of a division",
+                                      .help = parser_division_help,
+                                      .span = {end, end}});
+}
+
 // Takes what separates statements; false after an error.
 static bool end_statement(Parser *parser, const Node *node) {
+    if (parser_at_division(parser)) warn_division(parser);
     if (parser_accept(parser, TOKEN_SEMICOLON)) return true;
     if (parser_at_statement_end(parser)) return true;
     if (ends_itself(node) && !parser_at_closer(parser) && !parser_is(parser, TOKEN_ELSE) &&

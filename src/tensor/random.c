@@ -68,11 +68,17 @@ static Status draw(const OpCall *call, const CreateTarget *target, const Shape *
     return compose_give(&result, out);
 }
 
+// Without a shape: one number.
+static Status drawn_shape(const OpCall *call, Shape *out) {
+    *out = (Shape){.rank = 0};
+    return op_has(call, ATTRIBUTE_shape) ? create_shape(call, out) : STATUS_OK;
+}
+
 static Status draw_floats(const OpCall *call, KernelOptions options, Tensor **out) {
     CreateTarget target;
     Shape shape;
     TRY(create_target(call, DTYPE_FLOAT32, &target));
-    TRY(create_shape(call, &shape));
+    TRY(drawn_shape(call, &shape));
     if (!dtype_is_float(target.dtype)) {
         (void)fail(STATUS_DTYPE, "%s makes floats; %s cannot hold them", call->op->name,
                    dtype_name(target.dtype));
@@ -127,7 +133,7 @@ Status op_run_randint(const OpCall *call, Tensor **results) {
     CreateTarget target;
     Shape shape;
     TRY(create_target(call, DTYPE_INT64, &target));
-    TRY(create_shape(call, &shape));
+    TRY(drawn_shape(call, &shape));
     KernelOptions options = {.op = DISTRIBUTION_INTEGERS, .integers = {0, 0, lo, hi}};
     return draw(call, &target, &shape, &options, results);
 }

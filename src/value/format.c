@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/placeholder.h"
 #include "base/utf8.h"
 #include "value/builtin.h"
 
@@ -22,10 +23,6 @@ typedef struct Spec {
     char type;     // 0: as print shows the value
 } Spec;
 
-static bool is_align(uint32_t c) {
-    return c == '<' || c == '>' || c == '^';
-}
-
 // Reads digits at *at into *number. STATUS_FORMAT when they pass `most`.
 static Status read_number(const char **at, int most, const Spec *spec, const char *what,
                           int *number) {
@@ -41,12 +38,12 @@ static Status read_number(const char **at, int most, const Spec *spec, const cha
 static const char *read_alignment(const char *at, Spec *spec) {
     uint32_t first = 0;
     size_t size = utf8_decode(at, strlen(at), &first);
-    if (size && is_align((unsigned char)at[size])) {
+    if (size && placeholder_align((unsigned char)at[size])) {
         spec->fill = first;
         spec->align = at[size];
         return at + size + 1;
     }
-    if (is_align((unsigned char)*at)) spec->align = *at++;
+    if (placeholder_align((unsigned char)*at)) spec->align = *at++;
     return at;
 }
 
@@ -230,45 +227,6 @@ Status format_value(Value value, const char *spec_text, Text *out) {
     return status;
 }
 
-// The length of the placeholder at text[0] == '{', 0 when it is none.
-static size_t placeholder_length(const char *text, size_t length) {
-    if (length >= 2 && text[1] == '}') return 2;
-    if (length < 3 || text[1] != ':') return 0;
-    for (size_t i = 2; i < length && text[i] != '\n' && text[i] != '{'; i++) {
-        // The fill of an alignment may be any character, a closing brace too.
-        bool fill = i == 2 && i + 1 < length && is_align((unsigned char)text[i + 1]);
-        if (text[i] == '}' && !fill) return i + 1;
-    }
-    return 0;
-}
-
-bool format_has_placeholder(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] != '{') continue;
-        if (i + 1 < length && text[i + 1] == '{')
-            i++;
-        else if (placeholder_length(text + i, length - i))
-            return true;
-    }
-    return false;
-}
-
-static size_t count_placeholders(const char *text, size_t length) {
-    size_t count = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] != '{') continue;
-        if (i + 1 < length && text[i + 1] == '{') {
-            i++;
-            continue;
-        }
-        size_t size = placeholder_length(text + i, length - i);
-        if (!size) continue;
-        count++;
-        i += size - 1;
-    }
-    return count;
-}
-
 static Status format_placeholder(const char *text, size_t size, Value value, Text *out) {
     char spec[64] = "";
     size_t length = size == 2 ? 0 : size - 3;
@@ -282,14 +240,7 @@ static Status format_placeholder(const char *text, size_t size, Value value, Tex
 Status format_values(const String *text, const Value *values, size_t count, Text *out) {
     const char *bytes = text->bytes;
     size_t length = text->length, used = 0;
-    size_t wanted = count_placeholders(bytes, length);
-    if (wanted != count) {
-        fail(STATUS_FORMAT, "the format %s has %zu placeholder%s, but %zu value%s given",
-             value_text((Value){.kind = VALUE_STRING, .as.string = (String *)text}).text, wanted,
-             wanted == 1 ? "" : "s", count, count == 1 ? " was" : "s were");
-        return fail_help(count < wanted ? "give a value for every {}; `{{` prints one brace"
-                                        : "add a {} for every value");
-    }
+    TRY(placeholders_check(bytes, length, count));
     for (size_t i = 0; i < length; i++) {
         bool twice = i + 1 < length && bytes[i + 1] == bytes[i];
         size_t size = bytes[i] == '{' && !twice ? placeholder_length(bytes + i, length - i) : 0;

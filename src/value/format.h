@@ -9,8 +9,6 @@
 //   align < > ^    # the base's prefix 0x 0o 0b    type d x X o b e E f g % s ? (quoted)
 // STATUS_FORMAT says which part is wrong or does not fit the value.
 Status format_value(Value value, const char *spec, Text *out) MUST_USE;
-// True when the text has a placeholder {} or {:spec}; `{{` is none.
-bool format_has_placeholder(const char *text, size_t length);
 // Replaces each placeholder by the next value; `{{` and `}}` stand for one brace, any other brace
 // for itself. STATUS_FORMAT when there are too few or too many values.
 Status format_values(const String *text, const Value *values, size_t count, Text *out) MUST_USE;

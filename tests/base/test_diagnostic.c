@@ -42,7 +42,7 @@ static void test_contract(void **state) {
     (void)state;
     const SourceFile *file = example();
     SourcePos at = file->base + 11 + 17;
-    TraceFrame trace[] = {{"fn layer", at}, {"main", file->base + 52}};
+    TraceFrame trace[] = {{"fn layer", at, 0}, {"main", file->base + 52, 0}};
     Diagnostic diagnostic = {
         .kind = "shape",
         .message = "cannot multiply float32[2, 3] by float32[4, 5]: inner sizes 3 and 4 differ",
@@ -187,7 +187,7 @@ static void test_long_trace(void **state) {
     (void)state;
     const SourceFile *file = add("a.tl", "f()\n");
     TraceFrame trace[1000];
-    for (size_t i = 0; i < 1000; i++) trace[i] = (TraceFrame){"fn f", file->base};
+    for (size_t i = 0; i < 1000; i++) trace[i] = (TraceFrame){"fn f", file->base, 0};
     Diagnostic diagnostic = {.message = "m", .trace = trace, .trace_count = 1000};
     Text out = {0};
     diagnostic_render(&out, &diagnostic, false);
@@ -199,10 +199,40 @@ static void test_long_trace(void **state) {
     source_reset();
 }
 
+static void test_repeated_frames_are_counted(void **state) {
+    (void)state;
+    const SourceFile *file = add("a.tl", "f()\n");
+    TraceFrame trace[] = {{"fn f", file->base, 40}, {"main", file->base, 0}};
+    Diagnostic diagnostic = {.message = "m", .trace = trace, .trace_count = 2};
+    Text out = {0};
+    diagnostic_render(&out, &diagnostic, false);
+    assert_non_null(
+        strstr(text_get(&out), "in fn f (a.tl:1) 41 times, called from main (a.tl:1)\n"));
+    text_free(&out);
+    source_reset();
+}
+
+static void test_sorting_keeps_the_order_of_one_place(void **state) {
+    (void)state;
+    DiagnosticList list = {0};
+    const char *const words[] = {"kept", "second", "first", "again"};
+    const SourcePos places[] = {9, 5, 3, 5};
+    for (int i = 0; i < 4; i++) {
+        Diagnostic diagnostic = {.message = words[i], .span = {places[i], places[i] + 1}};
+        diagnostic_list_add(&list, &diagnostic);
+    }
+    diagnostic_list_sort(&list, 1);
+    assert_string_equal(list.items[0].message, "kept");
+    assert_string_equal(list.items[1].message, "first");
+    assert_string_equal(list.items[2].message, "second");
+    assert_string_equal(list.items[3].message, "again");
+    diagnostic_list_free(&list);
+}
+
 static void test_list(void **state) {
     (void)state;
     char words[] = "name";
-    TraceFrame frame = {words, 1};
+    TraceFrame frame = {words, 1, 0};
     Diagnostic diagnostic = {
         .kind = words, .message = words, .notes[0].text = words, .trace = &frame, .trace_count = 1};
     DiagnosticList list = {0};
@@ -221,9 +251,14 @@ static void test_list(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contract),   cmocka_unit_test(test_warning_and_note),
-        cmocka_unit_test(test_color),      cmocka_unit_test(test_odd_lines),
-        cmocka_unit_test(test_long_lines), cmocka_unit_test(test_long_trace),
+        cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_warning_and_note),
+        cmocka_unit_test(test_color),
+        cmocka_unit_test(test_odd_lines),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_long_trace),
+        cmocka_unit_test(test_repeated_frames_are_counted),
+        cmocka_unit_test(test_sorting_keeps_the_order_of_one_place),
         cmocka_unit_test(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // Values as print shows them, format specs, and texts with placeholders.
 #include "tests/library/calling.h"
 
+#include "base/placeholder.h"
 #include "value/format.h"
 
 static void test_values_print(void **state) {
@@ -135,10 +136,10 @@ static void test_specs_that_do_not_fit(void **state) {
 
 static void test_placeholders(void **state) {
     (void)state;
-    assert_true(format_has_placeholder("a {} b", 6));
-    assert_true(format_has_placeholder("{:.3}", 5));
-    assert_false(format_has_placeholder("{{}}", 4));
-    assert_false(format_has_placeholder("{x} {", 5));
+    assert_true(placeholder_any("a {} b", 6));
+    assert_true(placeholder_any("{:.3}", 5));
+    assert_false(placeholder_any("{{}}", 4));
+    assert_false(placeholder_any("{x} {", 5));
     expect_text(CALL("format", S("{}|{:>4}|{{}}|{x}"), value_int(1), S("é")), "\"1|   é|{}|{x}\"");
     expect_text(CALL("format", S("{\"a\": {}}"), value_int(1)), "\"{\\\"a\\\": 1}\"");
     expect_text(CALL("format", S("plain")), "\"plain\"");

@@ -1,5 +1,7 @@
 // Annotations and facts: what certainly does not fit, and what a value is known to be once it has
 // passed one.
+#include <math.h>
+
 #include "check/infer/infer.h"
 #include "check/types.h"
 
@@ -174,6 +176,12 @@ static bool word_accepts(TypeWord word, const Fact *fact) {
     case TYPE_WORD_TUPLE: return fact->kind == FACT_TUPLE;
     case TYPE_WORD_DICT: return fact->kind == FACT_DICT;
     case TYPE_WORD_RANGE: return fact->kind == FACT_RANGE;
+    case TYPE_WORD_FUNCTION:
+        return fact->kind == FACT_FUNCTION || fact->kind == FACT_BUILTIN || fact->kind == FACT_TYPE;
+    case TYPE_WORD_MODEL:
+    case TYPE_WORD_TOKENIZER:
+    case TYPE_WORD_CACHE:
+    case TYPE_WORD_BUFFER: return false; // of which there are no facts
     default: return true;
     }
 }
@@ -196,6 +204,15 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
                    ? fact
                    : fact_made(&in->arena, fact_kind(&in->arena, kind), checked->type->span);
     }
+    if (word == TYPE_WORD_INT && fact->kind == FACT_FLOAT && fact->known &&
+        fact->as.number != trunc(fact->as.number)) {
+        Text value = {0};
+        fact_describe(fact, &value);
+        fail(STATUS_TYPE, "%s must be a whole number, but it is %s", checked->what,
+             text_get(&value));
+        text_free(&value);
+        return misfit(in, checked);
+    }
     if (word_accepts(word, fact)) {
         bool same = word != TYPE_WORD_INT || fact->kind == FACT_INT;
         if (word == TYPE_WORD_FLOAT && fact->kind == FACT_INT)
@@ -205,8 +222,19 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
                    ? fact
                    : (same ? &fact_any : fact_kind(&in->arena, FACT_INT));
     }
-    if (declares) return &fact_any; // conversions have rules of their own
     return misfit_of_kind(in, checked);
+}
+
+// A struct or a tuple.
+static const Fact *refine_other(Inference *in, const Checked *checked) {
+    const Fact *fact = checked->fact;
+    const TypeNode *type = checked->type;
+    if (fact->kind == FACT_ANY) return fact;
+    bool fits = type->kind == TYPE_TUPLE
+                    ? fact->kind == FACT_TUPLE &&
+                          (!fact->known || fact->as.list.count == type->argument_count)
+                    : fact->kind == FACT_STRUCT && fact->as.structure.binding == type->binding;
+    return fits ? fact : misfit_of_kind(in, checked);
 }
 
 const Fact *annotation_refine(Inference *in, const TypeNode *type, const Fact *fact,
@@ -220,7 +248,7 @@ const Fact *annotation_refine(Inference *in, const TypeNode *type, const Fact *f
         return instance;
     }
     if (type->kind == TYPE_NAMED && !type->binding) return refine_word(in, &checked, false);
-    return fact;
+    return refine_other(in, &checked);
 }
 
 // The declared shape, where what the annotation leaves open takes the value's size or its place.
@@ -262,7 +290,16 @@ const Fact *annotation_declare(Inference *in, const TypeNode *type, const Fact *
     if (!type || type->optional) return fact;
     Checked checked = {type, fact, what, span};
     if (type->kind == TYPE_NAMED && !type->binding) return refine_word(in, &checked, true);
-    if (type->kind != TYPE_TENSOR || type->dimension_count > RANK_MAX) return fact;
+    if (type->kind != TYPE_TENSOR) return refine_other(in, &checked);
+    if (type->dimension_count > RANK_MAX) return fact;
+    if (fact->kind == FACT_STRING || fact->kind == FACT_DICT || fact->kind == FACT_NONE ||
+        fact->kind == FACT_STRUCT || fact->kind == FACT_FUNCTION) {
+        Text value = {0};
+        fact_describe(fact, &value);
+        fail(STATUS_TYPE, "%s must be a tensor, but it is %s", what, text_get(&value));
+        text_free(&value);
+        return misfit(in, &checked);
+    }
     if (!fact_has_shape(fact)) {
         bool convertible = fact->kind == FACT_ANY || fact->kind == FACT_TENSOR;
         TensorType declared;

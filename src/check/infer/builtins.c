@@ -1,6 +1,7 @@
 // Calls of builtins: which form is meant, as far as the facts decide it, and its rule of shapes.
 #include <stdio.h>
 
+#include "base/placeholder.h"
 #include "check/infer/shape_rule.h"
 
 typedef enum Answer { ANSWER_NO, ANSWER_MAYBE, ANSWER_YES } Answer;
@@ -227,9 +228,38 @@ static size_t add_operands(Inference *in, const Operand *argument, Operand *out,
     return count;
 }
 
+// A format with other values than placeholders: of print only where it is written out and has any.
+static bool format_fits(Inference *in, const Builtin *row, Span span, const InferArguments *a) {
+    const char *name = row->signature.name;
+    bool print = strcmp(name, "print") == 0 || strcmp(name, "eprint") == 0;
+    bool format = strcmp(name, "format") == 0, panic = strcmp(name, "panic") == 0;
+    const Operand *first = a->positional ? &a->items[0] : NULL;
+    bool text = first && first->fact->kind == FACT_STRING && first->fact->known;
+    if (!text || !(print || format || panic) || (!format && a->positional < 2)) return true;
+    const char *bytes = first->fact->as.string.bytes;
+    size_t length = first->fact->as.string.length;
+    bool literal = first->node && first->node->kind == NODE_STRING;
+    if (print && !(literal && placeholder_any(bytes, length))) return true;
+    if (placeholders_check(bytes, length, a->positional - 1) == STATUS_OK) return true;
+    infer_report(in, span, NULL, 0);
+    return false;
+}
+
+static const Fact *list_of(Inference *in, const InferArguments *a) {
+    Fact *list = fact_new(&in->arena, FACT_LIST);
+    list->known = true;
+    list->epoch = in->epoch;
+    list->as.list.count = a->positional;
+    list->as.list.items = arena_allocate(&in->arena, (a->positional + 1) * sizeof(Fact *));
+    for (size_t i = 0; i < a->positional; i++) list->as.list.items[i] = a->items[i].fact;
+    return list;
+}
+
 const Fact *infer_call_builtin(Inference *in, const Builtin *row, Span span,
                                const InferArguments *arguments) {
     RuleCall call = {.in = in};
+    if (strcmp(row->signature.name, "list") == 0) return list_of(in, arguments);
+    if (!format_fits(in, row, span, arguments)) return &fact_any;
     if (!is_pure(row)) infer_disturb(in);
     const Builtin *form = choose(&call, row, arguments, span);
     stop(in, row);

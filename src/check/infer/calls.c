@@ -305,15 +305,54 @@ static const Fact *method_of_struct(Inference *in, Node *node, const Fact *recei
     return infer_call_function(in, function, title, node->span, arguments);
 }
 
+// A row "list.push" is a method of one kind, others are functions that take the value first.
+static const char *method_of_kind(const char *name, const char *kind) {
+    size_t length = strlen(kind);
+    if (strncmp(name, kind, length) == 0 && name[length] == '.') return name + length + 1;
+    return strpbrk(name, ".:") ? NULL : name;
+}
+
+static const char *nearest_method(Inference *in, const Fact *fact, const char *name) {
+    bool structure = fact->kind == FACT_STRUCT;
+    size_t most = structure ? 0 : catalog_count(), count = 0;
+    const Node *impls = structure ? fact->as.structure.binding->impls : NULL;
+    for (const Node *impl = impls; impl; impl = impl->as.impl.previous)
+        most += impl->as.impl.function_count;
+    const char **names = arena_allocate(&in->arena, (most + 1) * sizeof *names);
+    for (const Node *impl = impls; impl; impl = impl->as.impl.previous)
+        for (size_t i = 0; i < impl->as.impl.function_count; i++)
+            names[count++] = impl->as.impl.functions[i]->as.function->name.text;
+    for (size_t i = 0; !structure && i < most; i++) {
+        names[count] = method_of_kind(catalog_get(i)->signature.name, fact_kind_name(fact));
+        if (names[count]) count++;
+    }
+    return catalog_nearest(name, names, count);
+}
+
 static void fail_method(Inference *in, const Node *node, const Operand *receiver) {
-    const Fact *fact = receiver->fact;
-    size_t count = catalog_count();
-    const char **names = arena_allocate(&in->arena, (count + 1) * sizeof *names);
-    for (size_t i = 0; i < count; i++) names[i] = catalog_get(i)->signature.name;
-    const char *name = node->as.method.name.text, *near = catalog_nearest(name, names, count);
-    fail(STATUS_NAME, "%s has no method `%s`", fact_kind_name(fact), name);
+    const char *name = node->as.method.name.text, *near = nearest_method(in, receiver->fact, name);
+    fail(STATUS_NAME, "%s has no method `%s`", fact_kind_name(receiver->fact), name);
     if (near) fail_help("did you mean `%s`?", near);
     infer_report(in, node->span, NULL, 0);
+}
+
+// Point.new(...): the last of what a struct's own functions can be called by.
+static const Fact *call_associated(Inference *in, Node *node, const InferArguments *arguments) {
+    Binding *type = arguments->items[0].fact->as.structure.binding;
+    const char *name = node->as.method.name.text;
+    bool several;
+    FunctionNode *function = impl_function(type, name, &several);
+    InferArguments own = {arguments->items + 1, arguments->names + 1, arguments->count - 1,
+                          arguments->positional - 1};
+    if (function && !several)
+        return infer_call_function(in, function, function_title(in, function), node->span, &own);
+    if (several) return call_unknown(in);
+    Fact instance = {.kind = FACT_STRUCT, .as.structure.binding = type};
+    const char *near = nearest_method(in, &instance, name);
+    fail(STATUS_NAME, "struct %s has no function `%s`", type->word.text, name);
+    if (near) fail_help("did you mean `%s.%s`?", type->word.text, near);
+    infer_report(in, node->span, NULL, 0);
+    return &fact_any;
 }
 
 // Values whose methods are all in the catalog.
@@ -330,11 +369,12 @@ static const Fact *method_call(Inference *in, Node *node, const InferArguments *
         if (struct_field_index(receiver->as.structure.binding, name) >= 0) return call_unknown(in);
     }
     if (receiver->kind == FACT_ANY) return call_unknown(in);
+    if (receiver->kind == FACT_TYPE) return call_associated(in, node, arguments);
     char full[96];
     int length = snprintf(full, sizeof full, "%s.%s", fact_kind_name(receiver), name->text);
     const Builtin *own = length < (int)sizeof full ? catalog_find(full, (size_t)length) : NULL;
     if (own) return infer_call_builtin(in, own, node->span, arguments);
-    if (receiver->kind == FACT_DICT || receiver->kind == FACT_TYPE) return call_unknown(in);
+    if (receiver->kind == FACT_DICT) return call_unknown(in);
     const Candidate *candidates = node->as.method.function;
     const Fact *wrong = NULL, *callee = NULL;
     if (candidates) {

@@ -51,9 +51,35 @@ static int64_t compute_ints(Operator op, int64_t x, int64_t y) {
     }
 }
 
-static const Fact *numbers_apply(Inference *in, Operator op, const Fact *x, const Fact *y) {
+// Reports what certainly fails on two known ints; in the words of the evaluator.
+static bool ints_fail(Inference *in, const Node *node, Operator op, int64_t x, int64_t y) {
+    static const char *const texts[] = {
+        [OPERATOR_ADD] = "+", [OPERATOR_SUB] = "-", [OPERATOR_MUL] = "*",
+        [OPERATOR_DIV] = "/", [OPERATOR_MOD] = "%",
+    };
+    int64_t result;
+    bool divides = op == OPERATOR_DIV || op == OPERATOR_MOD;
+    bool overflows = op == OPERATOR_ADD ? __builtin_add_overflow(x, y, &result)
+                     : op == OPERATOR_SUB
+                         ? __builtin_sub_overflow(x, y, &result)
+                         : op == OPERATOR_MUL && __builtin_mul_overflow(x, y, &result);
+    if (!overflows && !(divides && y == 0)) return false;
+    if (overflows) {
+        fail(STATUS_OVERFLOW, "%lld %s %lld does not fit in 64 bits", (long long)x, texts[op],
+             (long long)y);
+        fail_help("ints are 64-bit; use floats for larger numbers");
+    } else {
+        fail(STATUS_DIVIDE, "%lld %s 0: division by zero", (long long)x, texts[op]);
+    }
+    infer_report(in, node->span, NULL, 0);
+    return true;
+}
+
+static const Fact *numbers_apply(Inference *in, const Node *node, Operator op, const Fact *x,
+                                 const Fact *y) {
     bool ints = x->kind == FACT_INT && y->kind == FACT_INT;
     bool known = ints && x->known && y->known;
+    if (known && ints_fail(in, node, op, x->as.integer, y->as.integer)) return &fact_any;
     if (is_comparison(op) && op != OPERATOR_APPROX && known)
         return compare_ints(in, op, x->as.integer, y->as.integer);
     if (is_comparison(op)) return fact_kind(&in->arena, FACT_BOOL);
@@ -189,6 +215,6 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
     bool matrices = op == OPERATOR_MATMUL || op == OPERATOR_OUTER;
     if (operations[op] && x_fits && y_fits && (tensor || matrices))
         return tensors_apply(in, node, op, left, right);
-    if (operations[op] && x_fits && y_fits) return numbers_apply(in, op, x, y);
+    if (operations[op] && x_fits && y_fits) return numbers_apply(in, node, op, x, y);
     return known_result(in, op, x, y);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "check/infer/infer.h"
+#include "check/operator_words.h"
 
 enum { FOUND_MAX = 20, SOURCE_SHOWN_MAX = 40, TRACE_MAX = 12 };
 
@@ -32,18 +33,14 @@ static void append_operand(Text *label, const Operand *operand) {
     text_free(&value);
 }
 
-// Advice calls the right operand b: here it gets the name that the program has.
-static void append_help(Text *help, const Operand *operands, size_t count) {
-    static const char formal[] = "transpose(b)";
-    const char *words = error_current()->help, *place = strstr(words, formal);
-    size_t length = 0;
-    const char *text = count == 2 ? operand_source(&operands[1], &length) : NULL;
-    if (!place || !text) {
-        text_append_string(help, words);
-        return;
+// Advice calls the operands x and b: here they get the names that the program has.
+static void name_operands(const Operand *operands, size_t count) {
+    for (size_t i = 0; i < count && count == 2; i++) {
+        size_t length = 0;
+        const char *text = operand_source(&operands[i], &length);
+        if (i == 1) operator_name_operand("transpose(b)", text, length);
+        if (operands[i].fact->kind != FACT_STRING) operator_name_operand("str(x)", text, length);
     }
-    text_append(help, words, (size_t)(place - words));
-    text_format(help, "transpose(%.*s)%s", (int)length, text, place + sizeof formal - 1);
 }
 
 // A note at the place where an operand was made, unless that is in the line of the error.
@@ -71,11 +68,11 @@ static size_t trace_calls(const Inference *in, Span span, TraceFrame *frames) {
     SourcePos at = span.begin;
     const Activation *activation = in->activation;
     for (; activation->at.begin && count + 1 < TRACE_MAX; activation = activation->outer) {
-        frames[count++] = (TraceFrame){activation->title, at};
+        frames[count++] = (TraceFrame){.function = activation->title, .at = at};
         at = activation->at.begin;
     }
     const char *outermost = activation->title ? activation->title : "the top level";
-    if (count > 0) frames[count++] = (TraceFrame){outermost, at};
+    if (count > 0) frames[count++] = (TraceFrame){.function = outermost, .at = at};
     return count;
 }
 
@@ -142,7 +139,8 @@ void infer_report(Inference *in, Span span, const Operand *operands, size_t coun
             note_origin(in, &operands[i], span, &diagnostic.notes[notes]))
             notes++;
     }
-    append_help(&help, operands, count);
+    name_operands(operands, count);
+    text_append_string(&help, error_current()->help);
     if (severity == SEVERITY_WARNING)
         text_format(&help, "%sthis fails whenever it runs", help.length ? "; " : "");
     diagnostic.label = text_get(&label);

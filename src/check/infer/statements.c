@@ -1,5 +1,6 @@
 // Statements: what they write, and the ways that control takes.
 #include "check/infer/infer.h"
+#include "check/operator_words.h"
 
 // --- values taken apart
 
@@ -150,17 +151,13 @@ void infer_condition(Inference *in, const Node *node, const Fact *fact) {
                  fact->kind == FACT_STRING || fact->kind == FACT_NONE || fact->kind == FACT_DICT;
     if (!wrong) return;
     Text text = {0};
+    size_t length;
+    const char *source = source_text(node->span, &length);
     fact_describe(fact, &text);
     fail(STATUS_TYPE, "a condition is a bool, but this is %s", text_get(&text));
     text_free(&text);
-    if (array && fact->as.tensor.type.dtype == DTYPE_BOOL)
-        fail_help("any(...) or all(...) makes one bool of it");
-    else if (array)
-        fail_help("compare it and use any(...) or all(...)");
-    else
-        fail_help(fact->kind == FACT_INT || fact->kind == FACT_FLOAT ? "write `!= 0`"
-                  : fact->kind == FACT_NONE                          ? "write `!= none`"
-                                            : "compare it with something, as in `len(x) != 0`");
+    bool bools = array && fact->as.tensor.type.dtype == DTYPE_BOOL;
+    operator_condition_help(array ? "tensor[]" : fact_kind_name(fact), bools, source, length);
     infer_report(in, node->span, NULL, 0);
 }
 

@@ -1,0 +1,111 @@
+"""tl check: warnings where something is lost or never reached, and nothing about programs that are right."""
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import ROOT, TL
+
+LOST = "this value is not used, and computing it changes nothing"
+LEFT = "this is never reached: the statement above leaves the block"
+ARM = "this arm is never reached"
+
+# A comment says what is warned of in its line; nothing else may be.
+WARNED = {
+    "lost": f"""let xs = list(3, 1)
+xs.sorted() // {LOST}
+relu([1.0]) // {LOST}
+xs // {LOST}
+xs[0] + 2 // {LOST}
+"text" // {LOST}
+for i in 0..3 {{ i * 2 }} // {LOST}
+main {{
+    len(xs) // {LOST}
+}}""",
+    "kept": """let xs = list(3, 1)
+struct S { n: int }
+impl S { fn sorted(self) { self.n += 1 } }
+let s = S { n: 1 }
+s.sorted()
+xs.push(3)
+xs.append(4)
+xs.sort()
+xs.reverse().len()
+randn([2])
+fn f() { xs.len() }
+f()
+len(xs) > 0 or error("empty")
+let cache = KVCache::new(1)
+cache.append(0, ones([1, 2]), ones([1, 2]))
+bench sums { sum(ones([10])) }
+print(if len(xs) > 1 { "many" } else { "few" })""",
+    "left": f"""fn f(x) {{
+    if x {{ return 1 }}
+    return 2
+    print("never") // {LEFT}
+}}
+fn g() {{
+    return inner()
+    fn inner() {{ 1 }}
+}}
+while true {{
+    break
+    f(true) // {LEFT}
+}}
+print(f(false), g())""",
+    "arms": f"""fn name(x) {{
+    match x {{
+        1 => "one",
+        1 => "again", // {ARM}
+        2 if x > 1 => "two",
+        2..=5 => "some",
+        3 => "three", // {ARM}
+        4 | 5 => "more", // {ARM}
+        "a" | "b" => "letter",
+        (a, 1) => "pair",
+        _ => "other",
+        7 => "seven" // {ARM}
+    }}
+}}
+print(name(1))""",
+}
+
+
+def check(path):
+    return subprocess.run([TL, "check", str(path)], capture_output=True, text=True, cwd=path.parent)
+
+
+def warnings_of(output):
+    found = re.findall(r"^(?:warning|error\[\w+\]): (.*)\n *--> [^\n]*?:(\d+):\d+", output, re.MULTILINE)
+    return {(int(line), message) for message, line in found}
+
+
+class Check(unittest.TestCase):
+    def test_warnings(self):
+        for name, code in WARNED.items():
+            wanted = {(number, line.split("// ")[1]) for number, line in enumerate(code.splitlines(), 1) if "// " in line}
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "program.tl"
+                path.write_text(code + "\n")
+                result = check(path)
+                self.assertEqual(warnings_of(result.stderr + result.stdout), wanted)
+                self.assertEqual(result.returncode, 0)
+                if name == "lost":
+                    self.assertIn("= help: assign it, print it, or leave it out", result.stderr)
+                if name == "arms":
+                    self.assertIn("note: this arm takes it", result.stderr)
+
+    def test_right_programs_pass_in_silence(self):
+        paths = sorted((ROOT / "tests" / "right").glob("*.tl"))
+        self.assertGreaterEqual(len(paths), 40)
+        for path in paths:
+            with self.subTest(path.name):
+                result = check(path)
+                self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+                ran = subprocess.run([TL, "run", "--quiet", str(path)], capture_output=True, text=True, timeout=60)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
