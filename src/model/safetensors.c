@@ -7,6 +7,7 @@
 #include "base/file_map.h"
 #include "base/file_replace.h"
 #include "model/named_texts.h"
+#include "model/safetensors_types.h"
 #include "tensor/op.h"
 
 enum { HEADER_BYTES_MAX = 100 << 20, LENGTH_BYTES = 8 };
@@ -30,6 +31,7 @@ typedef struct Reader {
 typedef struct Entry {
     const char *name;
     DType dtype;
+    const SafetensorsType *foreign; // its numbers become dtype; NULL: they are
     Shape shape;
     size_t begin, end;
 } Entry;
@@ -52,8 +54,12 @@ static Status read_dtype(const Reader *reader, const json_t *json, Entry *entry)
             return STATUS_OK;
         }
     if (!word) return wrong(reader, entry->name, "it has no dtype");
-    return fail(STATUS_FORMAT, "%s: tensor `%.80s` has the dtype %.20s, which tl has not",
-                reader->file, entry->name, word);
+    entry->foreign = safetensors_type_find(word);
+    if (!entry->foreign)
+        return fail(STATUS_FORMAT, "%s: tensor `%.80s` has the dtype %.20s, which tl does not know",
+                    reader->file, entry->name, word);
+    entry->dtype = entry->foreign->dtype;
+    return STATUS_OK;
 }
 
 static Status read_entry(const Reader *reader, const json_t *json, Entry *entry) {
@@ -66,7 +72,7 @@ static Status read_entry(const Reader *reader, const json_t *json, Entry *entry)
     entry->shape.rank = (int)json_array_size(shape);
     for (int i = 0; i < entry->shape.rank; i++)
         if (!read_whole(json_array_get(shape, (size_t)i), &entry->shape.dims[i]))
-            return wrong(reader, entry->name, "its shape holds something that is no size");
+            return wrong(reader, entry->name, "its shape holds something that is not a size");
     int64_t begin, end;
     if (json_array_size(offsets) != 2 || !read_whole(json_array_get(offsets, 0), &begin) ||
         !read_whole(json_array_get(offsets, 1), &end))
@@ -77,21 +83,42 @@ static Status read_entry(const Reader *reader, const json_t *json, Entry *entry)
     entry->begin = (size_t)begin;
     entry->end = (size_t)end;
     size_t bytes;
-    if (!stored_bytes(entry->dtype, &entry->shape, &bytes) || bytes != entry->end - entry->begin)
+    bool counted = stored_bytes(entry->dtype, &entry->shape, &bytes);
+    if (entry->foreign) bytes = bytes / dtype_size(entry->dtype) * entry->foreign->bytes;
+    if (!counted || bytes != entry->end - entry->begin)
         return fail(STATUS_FORMAT, "%s: tensor `%.80s` is %s, but has %zu bytes", reader->file,
                     entry->name, type_name(entry->dtype, &entry->shape).text,
                     entry->end - entry->begin);
     return STATUS_OK;
 }
 
+// The numbers of a foreign type, widened; free() them.
+static Status widen(const Reader *reader, const Entry *entry, uint8_t **out, size_t *bytes) {
+    const SafetensorsType *type = entry->foreign;
+    size_t count = (entry->end - entry->begin) / type->bytes, wide = dtype_size(entry->dtype);
+    *bytes = count * wide;
+    *out = memory_try_resize(NULL, *bytes + 1);
+    if (!*out) return memory_exhausted();
+    for (size_t i = 0; i < count; i++)
+        type->widen(reader->data + entry->begin + i * type->bytes, *out + i * wide);
+    return STATUS_OK;
+}
+
+static Status upload(const Reader *reader, const Entry *entry, Tensor *stored) {
+    size_t bytes = entry->end - entry->begin;
+    if (bytes == 0) return STATUS_OK;
+    uint8_t *wide = NULL;
+    if (entry->foreign) TRY(widen(reader, entry, &wide, &bytes));
+    Status status = buffer_upload(stored->view.buffer, stored->view.offset,
+                                  wide ? wide : reader->data + entry->begin, bytes);
+    free(wide);
+    return status;
+}
+
 static Status make_tensor(const Reader *reader, const Entry *entry, Tensor **out) {
     Tensor *stored;
     TRY(stored_new(entry->dtype, &entry->shape, &stored));
-    size_t bytes = entry->end - entry->begin;
-    Status status = STATUS_OK;
-    if (bytes > 0)
-        status = buffer_upload(stored->view.buffer, stored->view.offset,
-                               reader->data + entry->begin, bytes);
+    Status status = upload(reader, entry, stored);
     if (status == STATUS_OK) return stored_finish(stored, entry->dtype, out);
     tensor_release(stored);
     return status;

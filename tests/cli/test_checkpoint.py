@@ -248,7 +248,7 @@ class Checkpoint(unittest.TestCase):
             (packed(one(dtype=3)), "it has no dtype"),
             (packed(one(shape=3)), "its shape is no list"),
             (packed(one(shape=[1] * 9)), "its shape is no list of at most 8 sizes"),
-            (packed(one(shape=[-2])), "something that is no size"),
+            (packed(one(shape=[-2])), "something that is not a size"),
             (packed(one(data_offsets=[0])), "its data_offsets are no two offsets"),
             (packed(one(data_offsets=[0, 9]), bytes(8)), "lies at bytes 0 to 9 of 8"),
             (packed(one(data_offsets=[8, 0]), bytes(8)), "lies at bytes 8 to 0 of 8"),

@@ -84,10 +84,10 @@ SAFETENSORS = [
     (safetensors(b"{"), "s.safetensors: the header is no JSON: string or '}' expected near end of file"),
     (safetensors(b"[]"), "s.safetensors: the header is no JSON object"),
     (safetensors({"t": 1}), "s.safetensors: tensor `t`: it is no object"),
-    (safetensors(entry(dtype="F8")), "s.safetensors: tensor `t` has the dtype F8, which tl has not"),
+    (safetensors(entry(dtype="F8")), "s.safetensors: tensor `t` has the dtype F8, which tl does not know"),
     (safetensors(entry(dtype=3)), "s.safetensors: tensor `t`: it has no dtype"),
     (safetensors(entry(shape=3)), "s.safetensors: tensor `t`: its shape is no list of at most 8 sizes"),
-    (safetensors(entry(shape=[-2])), "s.safetensors: tensor `t`: its shape holds something that is no size"),
+    (safetensors(entry(shape=[-2])), "s.safetensors: tensor `t`: its shape holds something that is not a size"),
     (safetensors(entry(data_offsets=[0])), "s.safetensors: tensor `t`: its data_offsets are no two offsets"),
     (safetensors(entry(data_offsets=[0, 9]), bytes(8)), "s.safetensors: tensor `t` lies at bytes 0 to 9 of 8"),
     (safetensors(entry(shape=[3]), bytes(8)), "s.safetensors: tensor `t` is float32[3], but has 8 bytes"),
@@ -236,6 +236,30 @@ class FileMessages(unittest.TestCase):
         for content, message in cases:
             with self.subTest(message):
                 self.assertEqual(self.said({name: content}, code)[0], "error[format]: " + message)
+
+    def test_types_that_become_wider(self):
+        def e4m3(byte):
+            exponent, mantissa = byte >> 3 & 15, byte & 7
+            value = (mantissa / 8 * 2.0 ** -6) if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7)
+            return -value if byte & 128 else value
+        bytes8 = bytes(b for b in range(256) if b & 127 != 127)
+        header = {"e4m3": {"dtype": "F8_E4M3", "shape": [2, 127], "data_offsets": [0, 254]},
+                  "e5m2": {"dtype": "F8_E5M2", "shape": [4], "data_offsets": [254, 258]},
+                  "u16": {"dtype": "U16", "shape": [2], "data_offsets": [258, 262]},
+                  "u32": {"dtype": "U32", "shape": [2], "data_offsets": [262, 270]},
+                  "nan": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [270, 271]},
+                  "none": {"dtype": "U16", "shape": [0], "data_offsets": [271, 271]}}
+        data = bytes8 + bytes([0x3C, 0xC1, 0x01, 0x7C]) + struct.pack("<2H2I", 1, 65535, 2, 2 ** 32 - 1) + b"\x7f"
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "f.safetensors").write_bytes(safetensors(header, data))
+            result = run("-e", """let m = load_model("f.safetensors")
+                print(to_json(m.e4m3.reshape([-1]).to_list()))
+                print(m.e5m2.to_list(), m.u16.to_list(), m.u32.to_list(), m.nan.to_list(), m.none.shape)
+                print(m.e4m3.dtype, m.e5m2.dtype, m.u16.dtype, m.u32.dtype)""", cwd=folder)
+        lines = result.out.splitlines()
+        self.assertEqual(json.loads(lines[0]), [e4m3(b) for b in bytes8], result.err)
+        self.assertEqual(lines[1:], ["[1.0, -2.5, 1.52587890625e-05, inf] [1, 65535] [2, 4294967295] [nan] [0]",
+                                     "float16 float16 int32 int64"])
 
     def test_a_model_in_several_files(self):
         with tempfile.TemporaryDirectory() as folder:
