@@ -27,12 +27,15 @@ static Status separator_of(Value value, char *out) {
     return STATUS_OK;
 }
 
-// An int or float when the whole field reads as one in decimal, else the text.
+// An int or float when the whole field reads as one in decimal or is inf, -inf or nan, as numbers
+// are printed, else the text.
 static Value field_value(const Text *field) {
     const char *text = text_get(field);
     char *end;
     bool numeric = field->length > 0 && strspn(text, "0123456789+-.eE") == field->length &&
                    strpbrk(text, "0123456789");
+    if (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0 || strcmp(text, "nan") == 0)
+        numeric = field->length == strlen(text);
     if (!numeric) return value_string(text, field->length);
     errno = 0;
     long long whole = strtoll(text, &end, 10);
@@ -98,9 +101,11 @@ static Status name_fields(const CsvReader *reader, const List *header, const Lis
 
 static Status read_rows(CsvReader *reader, bool has_header, List *rows, Value *header) {
     while (reader->at < reader->end) {
+        const char *begin = reader->at;
         Value row = value_list(0), named = value_absent();
         Status status = read_row(reader, row.as.list);
-        bool blank = row.as.list->count == 1 && row.as.list->items[0].kind == VALUE_STRING &&
+        bool blank = row.as.list->count == 1 && *begin != '"' &&
+                     row.as.list->items[0].kind == VALUE_STRING &&
                      row.as.list->items[0].as.string->length == 0;
         bool is_header = has_header && header->kind == VALUE_ABSENT;
         if (status == STATUS_OK && has_header && !is_header && !blank)
@@ -159,10 +164,12 @@ static Status write_field(Value value, char separator, Text *out) {
 }
 
 static Status write_fields(const List *fields, char separator, Text *out) {
+    size_t begin = out->length;
     for (size_t i = 0; i < fields->count; i++) {
         if (i) text_append_char(out, separator);
         TRY(write_field(fields->items[i], separator, out));
     }
+    if (fields->count == 1 && out->length == begin) text_append_string(out, "\"\""); // no blank line
     text_append_char(out, '\n');
     return STATUS_OK;
 }
