@@ -69,6 +69,11 @@ bool utf8_is_letter(uint32_t codepoint) {
     return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
 
+bool utf8_is_upper(uint32_t codepoint) {
+    utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)codepoint);
+    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LT;
+}
+
 int utf8_width(uint32_t codepoint) {
     if (codepoint >= 0x20 && codepoint < 0x7F) return 1;
     return utf8proc_charwidth((utf8proc_int32_t)codepoint);

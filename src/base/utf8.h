@@ -14,6 +14,7 @@ size_t utf8_encode(uint32_t codepoint, char out[4]);
 size_t utf8_count(const char *bytes, size_t length); // code points; an invalid byte counts as one
 bool utf8_valid(const char *bytes, size_t length, size_t *first_bad);
 bool utf8_is_letter(uint32_t codepoint); // Unicode category L*, and '_'
+bool utf8_is_upper(uint32_t codepoint);  // upper case or title case
 int utf8_width(uint32_t codepoint);      // terminal columns: 0, 1 or 2
 
 #endif

@@ -1,6 +1,6 @@
 // Calls: what is called, and whether the arguments can fit. Only what is certain is an error: the
 // callee is a function of the program or a builtin, and no overload can take such arguments.
-#include "check/checker.h"
+#include "check/logic_checker.h"
 
 typedef struct Arguments {
     const Argument *items;
@@ -153,8 +153,22 @@ static void check_against(Checker *checker, const Arguments *arguments, const Bi
         check_against_builtin(checker, arguments, binding->builtin);
 }
 
+// A relation in the place of a function: a fact is a statement, a query has its question mark.
+static bool report_relation(Checker *checker, const Node *node) {
+    const Binding *relation = logic_relation(checker, node);
+    if (!relation) return false;
+    Text help = {0};
+    text_format(&help, "ask with %s(...)?; a fact is a statement of its own", relation->word.text);
+    ReportExtra extra = {.help = text_get(&help)};
+    report(checker, STATUS_TYPE, node->span, &extra, "`%s` is a relation, not a function",
+           relation->word.text);
+    text_free(&help);
+    return true;
+}
+
 void check_call(Checker *checker, Node *node) {
     Node *callee = node->as.call.callee;
+    if (report_relation(checker, node)) return;
     static const Word value_called = {.text = "this function", .length = 13};
     Arguments arguments =
         arguments_of(node->as.call.arguments, node->as.call.count, node->as.call.arguments_span,

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "check/checker.h"
 #include "check/infer/infer.h"
+#include "check/logic_checker.h"
 
 // Only a main block runs by itself; who writes `fn main` for it hears so.
 static void warn_uncalled_main(const Program *program) {
@@ -38,14 +38,15 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
         for (size_t i = 0; i < table.modules.count; i++) {
             Checker *checker = table.modules.items[i]->checker;
             declare_assigned(checker);
+            logic_declare_constants(checker);
             check_top(checker);
         }
         warn_uncalled_main(program);
+        if (diagnostics->error_count == errors) check_logic_programs(&table);
         const Module *module = program->module;
         if (warnings && diagnostics->error_count == errors) warn_unused(module->checker);
     }
-    for (size_t i = 0; i < table.modules.count; i++) symbols_free(table.modules.items[i]->checker);
-    VECTOR_FREE(&table.modules);
+    module_table_free(&table);
     if (diagnostics->error_count == errors) infer_program(program, diagnostics, warnings);
     diagnostic_list_sort(diagnostics, before);
 }

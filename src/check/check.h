@@ -14,6 +14,7 @@ typedef enum BindingKind {
     BINDING_FUNCTION, // a hoisted fn of the file
     BINDING_STRUCT,
     BINDING_BUILTIN,
+    BINDING_RELATION,  // a relation or an entity type
     BINDING_MODULE,    // import "x" as m
     BINDING_DIMENSION, // a symbolic dimension of an annotation: a local that is bound per call
     BINDING_DTYPE,     // a dtype's word used as a value; slot is the DType
@@ -41,6 +42,7 @@ struct Binding {
     Node *impls;             // STRUCT: the last impl, which leads to those before it
     Program *program; // FUNCTION, STRUCT, GLOBAL: the file that declares it; MODULE: the file meant
     void *lowered;    // the evaluator's own
+    struct Relation *relation; // RELATION: the engine's, of the check and then of the evaluator
 };
 
 // A setting of a learn block; NULL when it is not given.

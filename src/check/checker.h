@@ -3,6 +3,7 @@
 #define CHECK_CHECKER_H
 
 #include "check/check.h"
+#include "logic/constant.h"
 #include "parser/parser.h"
 
 typedef struct Scope Scope;
@@ -35,7 +36,10 @@ typedef VECTOR(Module *) ModuleVector;
 // Files that one run consists of, each once.
 typedef struct ModuleTable {
     ModuleVector modules;
+    ConstantTable constants; // texts that names in atoms mean: declared, or in a fact (known)
+    ConstantTable members;   // those that entity types declare
 } ModuleTable;
+void module_table_free(ModuleTable *table);
 
 struct Module {
     const char *path; // canonical; NULL for text that is no file
@@ -92,7 +96,9 @@ typedef enum Wanted {
     WANTED_FUNCTION,
     WANTED_VARIABLE,
     WANTED_STRUCT,
-    WANTED_TYPE
+    WANTED_TYPE,
+    WANTED_RELATION,
+    WANTED_ENTITY_TYPE
 } Wanted;
 void report_unknown(Checker *checker, const Word *word, Wanted wanted);
 

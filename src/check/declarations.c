@@ -1,5 +1,5 @@
 // Declarations: functions, structs, impls, and the order in which a file's names come to exist.
-#include "check/checker.h"
+#include "check/logic_checker.h"
 
 void report_twice(Checker *checker, const char *what, const Word *word, const Word *first) {
     ReportExtra extra = {.note = "the first is here", .note_span = first->span};
@@ -54,6 +54,7 @@ static void check_body(Checker *checker, FunctionNode *function, Place place) {
     scope_push(checker, &scope);
     check_parameters(checker, function);
     check_expression(checker, function->body);
+    if (place == PLACE_FUNCTION) query_use_value(function->body);
     scope_pop(checker);
     frame_leave(checker, &state);
 }
@@ -206,6 +207,7 @@ void declare_top(Checker *checker) {
         default: break;
         }
     }
+    logic_declare(checker);
 }
 
 static void declare_target(Checker *checker, Node *target) {

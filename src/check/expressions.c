@@ -1,7 +1,7 @@
 // Expressions: every name in them is resolved, every block in them gets its slots.
 #include <stdlib.h>
 
-#include "check/checker.h"
+#include "check/logic_checker.h"
 
 void check_expressions(Checker *checker, const NodeList *list) {
     for (size_t i = 0; i < list->count; i++) check_expression(checker, list->items[i]);
@@ -142,6 +142,7 @@ void check_expression(Checker *checker, Node *node) {
     case NODE_STRING: break;
     case NODE_FORMAT_STRING: check_expressions(checker, &node->as.format_string.values); break;
     case NODE_NAME:
+        if (logic_take_member(checker, node)) break;
         name_resolve_node(checker, node, false);
         name_want_value(checker, node);
         break;
@@ -174,6 +175,7 @@ void check_expression(Checker *checker, Node *node) {
     case NODE_MATCH: check_match(checker, node); break;
     case NODE_TRY: check_try(checker, node); break;
     case NODE_BLOCK: check_block(checker, node); break;
+    case NODE_QUERY: check_query(checker, node, false); break;
     default: check_statement(checker, node); break;
     }
 }

@@ -7,6 +7,14 @@
 
 #include "check/checker.h"
 
+void module_table_free(ModuleTable *table) {
+    for (size_t i = 0; i < table->modules.count; i++)
+        symbols_free(table->modules.items[i]->checker);
+    VECTOR_FREE(&table->modules);
+    constants_free(&table->constants);
+    constants_free(&table->members);
+}
+
 static Module *module_new(ModuleTable *table, Program *program, const char *path,
                           DiagnosticList *diagnostics) {
     Arena *arena = &program->arena;

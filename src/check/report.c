@@ -94,11 +94,18 @@ static const char *nearest_builtin(const char *name) {
     return near;
 }
 
+static bool is_relation(const Binding *binding) {
+    return binding->kind == BINDING_RELATION;
+}
+
 // The nearest name of a kind that could stand there.
 static const char *nearest_name(Checker *checker, const char *name, Wanted wanted) {
-    bool (*fits)(const Binding *) = wanted == WANTED_VARIABLE ? binding_is_variable
-                                    : wanted == WANTED_STRUCT || wanted == WANTED_TYPE ? is_struct
-                                                                                       : NULL;
+    static bool (*const kinds[])(const Binding *) = {[WANTED_VARIABLE] = binding_is_variable,
+                                                     [WANTED_STRUCT] = is_struct,
+                                                     [WANTED_TYPE] = is_struct,
+                                                     [WANTED_RELATION] = is_relation,
+                                                     [WANTED_ENTITY_TYPE] = is_relation};
+    bool (*fits)(const Binding *) = kinds[wanted];
     const char **names;
     size_t count = symbol_visible(checker, fits, &names);
     const char *near = catalog_nearest(name, names, count);
@@ -119,7 +126,8 @@ static bool find_in_imports(Checker *checker, const Word *word, Text *out) {
 }
 
 void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
-    static const char *const words[] = {"name", "function", "variable", "struct", "type"};
+    static const char *const words[] = {"name", "function", "variable",   "struct",
+                                        "type", "relation", "entity type"};
     if (!symbol_mark_reported(checker, word)) return;
     const Entry *entry = symbol_top(checker, word);
     if (entry && wanted == WANTED_STRUCT) { // one that comes later, of another kind

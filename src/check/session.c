@@ -2,7 +2,7 @@
 // line. Knows nothing of values.
 #include <stdlib.h>
 
-#include "check/checker.h"
+#include "check/logic_checker.h"
 
 struct CheckSession {
     ModuleTable table;         // the files imported so far
@@ -17,9 +17,7 @@ CheckSession *check_session_new(void) {
 }
 
 void check_session_free(CheckSession *session) {
-    for (size_t i = 0; i < session->table.modules.count; i++)
-        symbols_free(session->table.modules.items[i]->checker);
-    VECTOR_FREE(&session->table.modules);
+    module_table_free(&session->table);
     VECTOR_FREE(&session->names);
     arena_free(&session->arena);
     free(session);
@@ -71,6 +69,7 @@ void check_line(CheckSession *session, Program *program, DiagnosticList *diagnos
     for (size_t i = session->files_before; i < modules->count; i++) {
         Checker *checker = modules->items[i]->checker;
         declare_assigned(checker);
+        logic_declare_constants(checker);
         check_top(checker);
     }
     diagnostic_list_sort(diagnostics, before);

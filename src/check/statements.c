@@ -1,5 +1,5 @@
 // Statements: what declares a name, what assigns one, and where statements may stand.
-#include "check/checker.h"
+#include "check/logic_checker.h"
 
 // Functions of a block may be used above their text, within the block.
 static void declare_local_hoisted(Checker *checker, Node *block) {
@@ -81,6 +81,7 @@ static void check_let(Checker *checker, Node *node) {
     Pattern *pattern = node->as.let.pattern;
     check_type(checker, node->as.let.type, NULL);
     check_expression(checker, node->as.let.value);
+    query_use_value(node->as.let.value);
     if (pattern->kind == PATTERN_BIND) {
         warn_replaced(checker, pattern, node);
         pattern->binding = scope_declare(checker, &pattern->name, node);
@@ -204,6 +205,7 @@ static void check_return(Checker *checker, Node *node) {
     if (checker->place == PLACE_TOP)
         report(checker, STATUS_SYNTAX, node->span, NULL, "`return` stands outside a function");
     check_expression(checker, node->as.returned.value);
+    query_use_value(node->as.returned.value);
 }
 
 // `with NAME {`: the name is one of the language's words or a value that has a scope.
@@ -231,9 +233,22 @@ void check_statement(Checker *checker, Node *node) {
     case NODE_TENSOR_DECLARATION: check_tensor(checker, node); break;
     case NODE_ASSIGN:
         check_expression(checker, node->as.assign.value);
+        query_use_value(node->as.assign.value);
         assign_target(checker, node->as.assign.target, node);
         break;
-    case NODE_EXPRESSION_STATEMENT: check_expression(checker, node->as.expression.value); break;
+    case NODE_EXPRESSION_STATEMENT:
+        if (node->as.expression.value->kind == NODE_QUERY)
+            check_query(checker, node->as.expression.value, true);
+        else if (!check_fact(checker, node))
+            check_expression(checker, node->as.expression.value);
+        break;
+    case NODE_RULE: check_rule(checker, node); break;
+    case NODE_RELATION: check_relation(checker, node); break;
+    case NODE_RETRACT: check_retract(checker, node); break;
+    case NODE_INFER:
+        for (size_t i = 0; i < node->as.inferred.count; i++)
+            check_query(checker, node->as.inferred.items[i], true);
+        break;
     case NODE_WHILE:
     case NODE_LOOP: check_loop(checker, node); break;
     case NODE_FOR: check_for(checker, node); break;
@@ -245,6 +260,7 @@ void check_statement(Checker *checker, Node *node) {
     case NODE_FUNCTION: check_function(checker, node->as.function); break;
     case NODE_STRUCT: check_struct(checker, node); break;
     case NODE_BENCH: check_block(checker, node->as.section.function->body); break;
+    case NODE_ENTITY:
     case NODE_IMPORT:
     case NODE_IMPL:
     case NODE_TEST:

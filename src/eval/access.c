@@ -34,6 +34,8 @@ Status value_to_key(Value value, Value *out) {
 }
 
 static Status length_of_handle(Value value, int64_t *out) {
+    const HandleType *type = value.as.handle->type;
+    if (type->length) return type->length(value.as.handle, out);
     const Builtin *method = builtin_find_method(value, "len", 3);
     if (!method) return fail(STATUS_TYPE, "%s has no length", value_text(value).text);
     Value length = interp_call_builtin(NULL, method, &value, 1);
@@ -93,6 +95,8 @@ static Status items_contain(Value container, Value item, bool *out) {
 }
 
 Status value_contains(Value container, Value item, bool *out) {
+    bool collection = container.kind == VALUE_HANDLE && container.as.handle->type->contains;
+    if (collection) return container.as.handle->type->contains(container.as.handle, item, out);
     switch ((ValueKind)container.kind) {
     case VALUE_LIST:
     case VALUE_TUPLE:

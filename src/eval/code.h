@@ -205,6 +205,15 @@ const Code *lower_path_call(Lowering *lowering, const Node *node);
 const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain);
 const Code *lower_closure(Lowering *lowering, const FunctionNode *function, Span span);
 
+// reason/: what a file declares, before and after its functions are lowered; statements, queries
+void lower_logic_declare(Lowering *lowering, Program *program);
+void lower_logic_rules(Lowering *lowering, Program *program);
+const Code *lower_rule(Lowering *lowering, const Node *node);
+const Code *lower_fact(Lowering *lowering, const Node *node);
+const Code *lower_retract(Lowering *lowering, const Node *node);
+const Code *lower_query(Lowering *lowering, const Node *node);
+const Code *lower_infer(Lowering *lowering, const Node *node);
+
 // learn/learn.c, learn_run.c, learn_report.c
 const Code *lower_learn(Lowering *lowering, const Node *node);
 // The body of a loop in which backward is called; `epochs`: it runs once an epoch of a learn block.

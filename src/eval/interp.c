@@ -13,6 +13,7 @@
 #include "eval/invoke.h"
 #include "eval/modules.h"
 #include "eval/structs.h"
+#include "logic/rule.h"
 #include "tensor/random.h"
 
 enum {
@@ -60,6 +61,10 @@ static Value settle(Value value, Span span) {
 
 void interp_keep_rooted(Interp *interp, void *memory) {
     VECTOR_PUSH(&interp->store->rooted, memory);
+}
+
+void interp_keep_rule(Interp *interp, Rule *rule) {
+    VECTOR_PUSH(&interp->store->rules, rule);
 }
 
 Value interp_request_exit(Interp *interp, int status) {
@@ -193,6 +198,8 @@ void code_store_free(CodeStore *store) {
     if (!store) return;
     for (size_t i = 0; i < store->rooted.count; i++) heap_free(store->rooted.items[i]);
     VECTOR_FREE(&store->rooted);
+    for (size_t i = 0; i < store->rules.count; i++) rule_free(store->rules.items[i]);
+    VECTOR_FREE(&store->rules);
     heap_free(store->roots);
     heap_free(store->texts);
     arena_free(&store->arena);
@@ -392,6 +399,7 @@ int interp_free(Interp *interp, int status) {
     *error_current() = *saved;
     free(saved);
     modules_free(interp, 0);
+    reasoner_free(interp);
     code_store_free(interp->store);
     text_free(&interp->asserted);
     VECTOR_FREE(&warned_lines);

@@ -34,6 +34,26 @@ static Status start_tensor(Iterator *iterator) {
     return STATUS_OK;
 }
 
+static Status fail_iterable(Value iterable) {
+    fail(STATUS_TYPE, "for cannot run through %s", value_text(iterable).text);
+    if (iterable.kind == VALUE_INT)
+        fail_help("0..%lld counts up to it", (long long)iterable.as.integer);
+    return STATUS_TYPE;
+}
+
+// A relation: its rows when the loop begins.
+static Status start_handle(Iterator *iterator) {
+    Handle *handle = iterator->source.as.handle;
+    if (!handle->type->items) return fail_iterable(iterator->source);
+    Value items = handle->type->items(handle);
+    if (failed(items)) return error_current()->code;
+    value_release(iterator->source);
+    iterator->source = items;
+    iterator->kind = ITERATE_LIST;
+    iterator->left = items.as.list->count;
+    return STATUS_OK;
+}
+
 Status iterator_start(Iterator *iterator, Value iterable, bool two_names) {
     *iterator = (Iterator){.source = iterable, .key = value_none()};
     Status status = STATUS_OK;
@@ -59,10 +79,8 @@ Status iterator_start(Iterator *iterator, Value iterable, bool two_names) {
         iterator->paired = two_names;
         break;
     case VALUE_TENSOR: status = start_tensor(iterator); break;
-    default:
-        status = fail(STATUS_TYPE, "for cannot run through %s", value_text(iterable).text);
-        if (iterable.kind == VALUE_INT)
-            fail_help("0..%lld counts up to it", (long long)iterable.as.integer);
+    case VALUE_HANDLE: status = start_handle(iterator); break;
+    default: status = fail_iterable(iterable);
     }
     if (status != STATUS_OK) value_release(iterator->source);
     return status;

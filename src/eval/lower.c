@@ -171,6 +171,13 @@ static const Lower lowerings[] = {
     [NODE_TEST] = lower_nothing,
     [NODE_BENCH] = lower_bench,
     [NODE_MAIN] = lower_nothing,
+    [NODE_QUERY] = lower_query,
+    [NODE_FACT] = lower_fact,
+    [NODE_RETRACT] = lower_retract,
+    [NODE_INFER] = lower_infer,
+    [NODE_ENTITY] = lower_nothing,
+    [NODE_RELATION] = lower_nothing,
+    [NODE_RULE] = lower_rule,
 };
 
 const Code *lower(Lowering *lowering, const Node *node) {

@@ -69,6 +69,10 @@ ModuleState *modules_lower(Interp *interp, Program *program) {
     for (size_t i = 0; i < program->imported.count; i++)
         module_new(interp, program->imported.items[i]);
     ModuleState *root = module_new(interp, program);
+    for (size_t i = first; i < interp->modules.count; i++) {
+        Lowering lowering = lowering_of(interp, interp->modules.items[i]->program);
+        lower_logic_declare(&lowering, lowering.program);
+    }
     typedef void (*Phase)(Lowering * lowering, const NodeList *statements);
     static const Phase phases[] = {declare_functions, lower_types_declare, lower_types_define,
                                    define_functions};
@@ -78,6 +82,10 @@ ModuleState *modules_lower(Interp *interp, Program *program) {
             Lowering lowering = lowering_of(interp, module->program);
             phases[phase](&lowering, statements_of(module));
         }
+    }
+    for (size_t i = first; i < interp->modules.count; i++) {
+        Lowering lowering = lowering_of(interp, interp->modules.items[i]->program);
+        lower_logic_rules(&lowering, lowering.program);
     }
     for (size_t i = first; i < interp->modules.count; i++) {
         ModuleState *module = interp->modules.items[i];

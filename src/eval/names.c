@@ -131,6 +131,7 @@ static Value binding_constant(Lowering *lowering, Binding *binding) {
     case BINDING_STRUCT:
         return (Value){.kind = VALUE_TYPE,
                        .as.pointer = &struct_of_binding(lowering, binding)->type};
+    case BINDING_RELATION: return value_retain(*(const Value *)binding->lowered);
     case BINDING_BUILTIN: return (Value){.kind = VALUE_BUILTIN, .as.builtin = binding->builtin};
     case BINDING_DTYPE: return (Value){.kind = VALUE_DTYPE, .as.integer = binding->slot};
     case BINDING_CONSTANT: return value_float(binding->constant->number);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "check/logic.h"
 #include "eval/modules.h"
 #include "eval/structs.h"
 #include "parser/parser.h"
@@ -54,6 +55,7 @@ Session *session_new(Interp *interp) {
     session->interp = interp;
     interp->keeps_interrupted = true;
     names_begin(session);
+    reasoner_keep(interp);
     return session;
 }
 
@@ -88,6 +90,8 @@ void session_reset(Session *session) {
     check_session_free(session->names);
     kept_forget(session);
     names_begin(session);
+    reasoner_free(session->interp);
+    reasoner_keep(session->interp);
 }
 
 void session_free(Session *session) {
@@ -220,10 +224,18 @@ const Program *line_program(const Line *line) {
 
 // --- the end of a line
 
+static void note_logic(void *context, Node *node) {
+    (void)node;
+    *(bool *)context = true;
+}
+
 // Whether anything of the line may be pointed to later: code of functions, types, other files.
 static bool leaves_code(const Line *line) {
     if (line->session->interp->functions_lowered > line->functions_before) return true;
     if (line->program->imported.count > 0) return true;
+    bool logic = false;
+    logic_visit(line->program, note_logic, &logic);
+    if (logic) return true; // later lines read its relations
     const NodeList *statements = &line->program->top->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         const Node *node = statements->items[i];
@@ -293,6 +305,7 @@ void session_keep(Line *line) {
     Session *session = line->session;
     bool leaves = leaves_code(line);
     functions_replace(line);
+    reasoner_keep(session->interp);
     check_session_keep(session->names, line->program);
     module_forget(line);
     if (leaves) {
@@ -312,6 +325,7 @@ void session_drop(Line *line) {
     ErrorRecord *error = memory_allocate(sizeof *error);
     *error = *error_current();
     interp_interrupted = 0; // drops run
+    reasoner_undo(interp);
     places_clear(session, line->places_before);
     modules_clear(interp, line->modules_before);
     snapshot_restore(line->snapshot);

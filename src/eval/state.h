@@ -20,9 +20,10 @@ typedef struct Trace {
 // What lowered code lies in, and what keeps its constants alive.
 typedef struct CodeStore {
     Arena arena;
-    Value *roots;          // rooted: a list of constants
-    Value *texts;          // rooted: a dictionary of those that are strings, by themselves
-    VECTOR(void *) rooted; // freed with the store
+    Value *roots;                // rooted: a list of constants
+    Value *texts;                // rooted: a dictionary of those that are strings, by themselves
+    VECTOR(void *) rooted;       // freed with the store
+    VECTOR(struct Rule *) rules; // of queries, freed with the store
 } CodeStore;
 CodeStore *code_store_new(void);
 void code_store_release(CodeStore *store); // the constants; afterwards no code may run
@@ -45,8 +46,9 @@ struct Interp {
     const char *stack_limit; // calls below this address are too deep
     VECTOR(ModuleState *) modules;
     Trace trace;
-    Text asserted;          // what was compared in the assert that is about to fail; else empty
-    bool keeps_interrupted; // a session: what a learn block has reached at a Ctrl-C is kept
+    Text asserted;             // what was compared in the assert that is about to fail; else empty
+    bool keeps_interrupted;    // a session: what a learn block has reached at a Ctrl-C is kept
+    struct Reasoner *reasoner; // reason/: the logic program; NULL while there is none
     bool exit_requested;
     int exit_status;
 };
@@ -79,6 +81,11 @@ Interp *interp_running(void);
 void interp_note_function(const FunctionNode *function);
 // Memory from heap_allocate_rooted that goes with the code being made.
 void interp_keep_rooted(Interp *interp, void *memory);
+void interp_keep_rule(Interp *interp, struct Rule *rule); // the same of a query's rule
+// reason/: the end of the logic program; what a line of a session has said stays, or is undone.
+void reasoner_free(Interp *interp);
+void reasoner_keep(Interp *interp);
+void reasoner_undo(Interp *interp);
 // Runs a lowered file: its top level, then its main. The value of the last statement, NONE after a
 // main.
 Value interp_run_module(Interp *interp, ModuleState *module);

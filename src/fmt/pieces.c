@@ -41,12 +41,20 @@ static void mark_dictionary(Marks *marks, SourcePos at) {
     marks->dictionary[marks->tokens->items[opener].value.partner] = true;
 }
 
+// The names of an entity type stand as the keys of a dictionary do: {alice, bob}.
+static void mark_entity(Marks *marks, const Node *node) {
+    if (!node->as.entity.closed) return;
+    size_t equal = token_at(marks->tokens, node->as.entity.name.span.end);
+    mark_dictionary(marks, marks->tokens->items[equal + 1].span.begin);
+}
+
 static void mark_node(void *context, Node *node) {
     Marks *marks = context;
     switch (node->kind) {
     case NODE_BINARY:
     case NODE_LOGICAL:
     case NODE_ASSIGN: mark(marks, node->op_span.begin, ROLE_BINARY); break;
+    case NODE_ENTITY: mark_entity(marks, node); break;
     case NODE_DICT: mark_dictionary(marks, node->span.begin); break;
     case NODE_CALL:
         mark_arguments(marks, node->as.call.arguments, node->as.call.count,

@@ -77,6 +77,7 @@ static void add_keywords(Items *items, const Position *position) {
 static int item_kind(const Binding *binding) {
     switch (binding->kind) {
     case BINDING_FUNCTION: return ITEM_FUNCTION;
+    case BINDING_RELATION:
     case BINDING_STRUCT: return ITEM_STRUCT;
     case BINDING_MODULE: return ITEM_MODULE;
     default: return ITEM_VARIABLE;

@@ -149,6 +149,12 @@ static void append_binding(Text *out, const Binding *binding) {
         append_comment_above(out, binding->declaration->span.begin);
         return;
     }
+    case BINDING_RELATION:
+        text_append_string(out, "```tl\n");
+        append_source(out, binding->declaration->span);
+        text_append_string(out, "\n```");
+        append_comment_above(out, binding->declaration->span.begin);
+        return;
     case BINDING_MODULE:
         text_format(out, "```tl\nimport \"%s\" as %s\n```",
                     binding->program ? binding->program->file->name : "", binding->word.text);

@@ -61,6 +61,7 @@ typedef enum NodeKind {
     NODE_IF,
     NODE_MATCH,
     NODE_TRY,
+    NODE_QUERY,
     NODE_BLOCK,
     // statements
     NODE_LET,
@@ -75,6 +76,9 @@ typedef enum NodeKind {
     NODE_RETURN,
     NODE_WITH,
     NODE_LEARN,
+    NODE_FACT,
+    NODE_RETRACT,
+    NODE_INFER,
     // declarations
     NODE_FUNCTION,
     NODE_STRUCT,
@@ -83,6 +87,9 @@ typedef enum NodeKind {
     NODE_TEST,
     NODE_BENCH,
     NODE_MAIN,
+    NODE_ENTITY,
+    NODE_RELATION,
+    NODE_RULE,
 } NodeKind;
 
 typedef enum Operator {
@@ -207,6 +214,68 @@ typedef struct Setting { // `epochs: 200` in learn
     Node *value;
     Node *of; // `batch: 32 of (x, y)`: the tuple
 } Setting;
+
+// An argument of an atom. What it is, is filled by check; until then it is an expression.
+typedef struct TermNode {
+    enum {
+        TERM_NODE_VALUE,    // an expression: `variable` is a variable of the clause that equals it
+        TERM_NODE_CONSTANT, // a name or string that stands for itself
+        TERM_NODE_VARIABLE,
+        TERM_NODE_NAME, // a variable, unless its name means a constant when the query runs
+        TERM_NODE_ANY,  // _
+    } kind;
+    Node *value;
+    const char *aggregate; // in a head: count, sum, min, max or avg of the value; NULL: none
+    int variable;
+} TermNode;
+
+// Name(a, b): of a relation or an entity type. All but the call is filled by check.
+typedef struct AtomNode {
+    Node *call;
+    TermNode *terms;
+    size_t count;
+    Binding *binding;
+} AtomNode;
+
+typedef struct GoalNode {
+    enum {
+        GOAL_NODE_ATOM,   // of a call, which check may find to be a condition
+        GOAL_NODE_NOT,    // the same behind `not`
+        GOAL_NODE_TEST,   // a condition
+        GOAL_NODE_BIND,   // variable = value
+        GOAL_NODE_MEMBER, // variable in value
+    } kind;
+    Span span;
+    Node *value; // as written; of BIND and MEMBER what stands behind the variable
+    Node *name;  // BIND, MEMBER: the variable
+    // Filled by check:
+    AtomNode atom;
+    int variable;
+    Node *function;  // a lambda of the value, where only the host can compute it; else NULL
+    int *parameters; // the variables that it takes
+} GoalNode;
+
+// atom <- goals; of a query the atom and what `where` adds.
+typedef struct Clause {
+    AtomNode atom;
+    GoalNode *goals;
+    size_t goal_count;
+    VECTOR(Word) variables; // filled by check; text NULL: one that stands for an expression
+} Clause;
+
+typedef enum QueryKind {
+    QUERY_ASK,
+    QUERY_FORWARD, // infer forward: what it reads is made complete first
+    QUERY_BACKWARD,
+    QUERY_SYMBOLIC,
+    QUERY_WHY,
+    QUERY_WHY_NOT,
+} QueryKind;
+
+// Whether what is asked for are rows, not the values of variables.
+static inline bool query_is_about_rows(QueryKind kind) {
+    return kind == QUERY_WHY || kind == QUERY_WHY_NOT;
+}
 
 struct Node {
     NodeKind kind;
@@ -412,6 +481,29 @@ struct Node {
             Word name;
             FunctionNode *function;
         } section; // TEST, BENCH, MAIN: no parameters
+        struct {
+            Word name;
+            Word *members; // closed types: in their order
+            size_t member_count;
+            bool closed;
+            Binding *binding;
+        } entity;
+        struct {
+            Word name;
+            Word *columns;
+            TypeNode **types;    // NULL where none is written
+            const char **merges; // "min", "max", "union" or NULL
+            size_t count;
+            bool equivalence;
+            Binding *binding;
+        } relation;
+        Clause *clause; // RULE; FACT, RETRACT: without goals
+        struct {
+            Clause *clause;
+            QueryKind query;
+            bool statement; // filled by check: nothing uses its value, so it prints
+        } query;
+        NodeList inferred; // INFER: queries
     } as;
 };
 

@@ -1,29 +1,349 @@
-// Logic programs and tensor equations are not part of this version: where one clearly begins, that
-// is said instead of a puzzling complaint about its syntax. Everywhere else the words are names.
+// Logic programs: entities, relations, rules, retractions, queries. A fact is a call as the parser
+// sees it; check knows which calls name relations. Weighted facts, embeddings, programs and tensor
+// equations are not part of this version: where one clearly begins, that is said.
+#include <stdlib.h>
+
 #include "parser/state.h"
 
-#define NOT_HERE "and this version of tl has no logic programs"
+// Word Name, with the name on the same line.
+static bool at_named(const Parser *parser, const char *word) {
+    const Token *next = parser_ahead(parser, 1);
+    return parser_is_name(parser_peek(parser), word) && next->kind == TOKEN_NAME &&
+           !next->newline_before;
+}
 
-static bool is_logic_word(const Token *token) {
-    static const char *const words[] = {"relation", "entity",  "embedding", "relation_embedding",
-                                        "program",  "infer",   "query",     "rule",
-                                        "concept",  "retract", "why",       "fact"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (parser_is_name(token, words[i])) return true;
+// At Name(...): the token behind the closing parenthesis, or NULL.
+static const Token *behind_call(const Parser *parser, size_t ahead) {
+    const Token *open = parser_ahead(parser, ahead + 1);
+    if (parser_ahead(parser, ahead)->kind != TOKEN_NAME || open->kind != TOKEN_LEFT_PAREN ||
+        open->newline_before || open->value.partner == TOKEN_NO_PARTNER)
+        return NULL;
+    return &parser->tokens.items[open->value.partner + 1];
+}
+
+static bool is_arrow(const Token *token) {
+    return token->kind == TOKEN_LESS && token[1].kind == TOKEN_MINUS && !token[1].space_before;
+}
+
+// --- declarations
+
+// entity Person = {alice, bob}, entity City
+static Node *parse_entity(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    parser_next(parser);
+    Node *node = node_new(parser, NODE_ENTITY, begin);
+    node->as.entity.name = parser_word(parser, parser_next(parser));
+    node->as.entity.closed = parser_accept(parser, TOKEN_EQUAL);
+    if (node->as.entity.closed) {
+        if (!parser_is(parser, TOKEN_LEFT_BRACE))
+            return parser_fail_expected(parser, "`{` to begin the names of the type");
+        Context outer = parser_open_bracket(parser);
+        while (!parser_at_closer(parser)) {
+            Word name;
+            if (!parser_take_name(parser, "the name of an entity", &name)) return NULL;
+            LIST_PUSH(parser, node->as.entity.members, node->as.entity.member_count, name);
+            if (!parser_accept(parser, TOKEN_COMMA)) break;
+        }
+        if (!parser_close_bracket(parser, &outer, "entity type")) return NULL;
+    }
+    node->span.end = parser_end(parser);
+    return node;
+}
+
+static bool ends_column(const Parser *parser) {
+    return parser_is(parser, TOKEN_COMMA) || parser_at_closer(parser);
+}
+
+// The word before a column's type that says what becomes of several values, or NULL.
+static const char *take_merge(Parser *parser) {
+    static const char *const words[] = {"min", "max", "union"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!parser_is_name(parser_peek(parser), words[i])) continue;
+        parser_next(parser);
+        return words[i];
+    }
+    return NULL;
+}
+
+// x: Person, d: min int
+static bool parse_column(Parser *parser, Node *node) {
+    Word name;
+    const char *merge = NULL;
+    TypeNode *type = NULL;
+    if (!parser_take_name(parser, "the name of a column", &name)) return false;
+    if (parser_accept(parser, TOKEN_COLON)) {
+        merge = take_merge(parser);
+        if (!(merge && ends_column(parser)) && !(type = parse_type(parser))) return false;
+    }
+    size_t count = node->as.relation.count, again = count, third = count;
+    LIST_PUSH(parser, node->as.relation.columns, count, name);
+    LIST_PUSH(parser, node->as.relation.types, again, type);
+    LIST_PUSH(parser, node->as.relation.merges, third, merge);
+    node->as.relation.count = count;
+    return true;
+}
+
+static Node *reject(Parser *parser, const Token *token, const char *what) {
+    return FAIL(parser, .span = token->span,
+                .message = parser_say(parser, "%s, and this version of tl has none", what));
+}
+
+// relation Parent(x: Person, y: Person) equivalence
+static Node *parse_relation(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    parser_next(parser);
+    Node *node = node_new(parser, NODE_RELATION, begin);
+    node->as.relation.name = parser_word(parser, parser_next(parser));
+    if (!parser_is(parser, TOKEN_LEFT_PAREN))
+        return parser_fail_expected(parser, "`(` to begin the columns");
+    Context outer = parser_open_bracket(parser);
+    while (!parser_at_closer(parser)) {
+        if (!parse_column(parser, node)) return NULL;
+        if (!parser_accept(parser, TOKEN_COMMA)) break;
+    }
+    if (!parser_close_bracket(parser, &outer, "relation")) return NULL;
+    const Token *token = parser_peek(parser);
+    if (parser_is_name(token, "embed") && !parser_at_new_line(parser))
+        return reject(parser, token, "`embed` declares embeddings");
+    if (parser_is_name(token, "equivalence") && !parser_at_new_line(parser)) {
+        parser_next(parser);
+        node->as.relation.equivalence = true;
+    }
+    node->span.end = parser_end(parser);
+    return node;
+}
+
+// --- clauses
+
+static Clause *clause_new(Parser *parser, Node *call) {
+    Clause *clause = arena_allocate(parser->arena, sizeof *clause);
+    clause->atom.call = call;
+    return clause;
+}
+
+// Name(a, b) alone, without what may follow a call.
+static Node *parse_atom(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    if (!parser_is(parser, TOKEN_NAME)) return parser_fail_expected(parser, "a relation");
+    Node *callee = node_new(parser, NODE_NAME, begin);
+    callee->as.name.word = parser_word(parser, parser_next(parser));
+    callee->span.end = parser_end(parser);
+    if (!parser_is(parser, TOKEN_LEFT_PAREN))
+        return parser_fail_expected(parser, "`(` to begin what the relation is about");
+    return parse_call(parser, callee, begin);
+}
+
+// The variable of `N = M + 1` may stand on either side.
+static bool parse_binding(Parser *parser, GoalNode *goal) {
+    parser_next(parser);
+    Node *right = parse_expression(parser);
+    if (!right) return false;
+    bool swap = goal->value->kind != NODE_NAME && right->kind == NODE_NAME;
+    goal->kind = GOAL_NODE_BIND;
+    goal->name = swap ? right : goal->value;
+    goal->value = swap ? goal->value : right;
+    if (goal->name->kind == NODE_NAME) return true;
+    FAIL(parser, .span = goal->name->span, .message = "`=` gives a value to a variable",
+         .help = "to compare two values, write `==`");
     return false;
 }
 
-// At the start of a statement: `relation Parent(...)`, `embedding E {`, `infer { `, `why not ...`.
-bool parser_reject_logic(Parser *parser) {
-    const Token *token = parser_peek(parser), *next = parser_ahead(parser, 1);
-    if (!is_logic_word(token) || next->newline_before) return false;
-    bool block = next->kind == TOKEN_LEFT_BRACE && parser_is_name(token, "infer");
-    bool why_not = next->kind == TOKEN_NOT && parser_is_name(token, "why");
-    if (next->kind != TOKEN_NAME && !block && !why_not) return false;
-    const char *word = parser_word(parser, token).text;
-    FAIL(parser, .span = token->span,
-         .message = parser_say(parser, "`%s` begins a logic declaration, " NOT_HERE, word));
+static bool parse_goal(Parser *parser, GoalNode *goal) {
+    SourcePos begin = parser_begin(parser);
+    *goal = (GoalNode){.kind = GOAL_NODE_TEST, .value = parse_expression(parser)};
+    Node *value = goal->value;
+    if (!value) return false;
+    if (value->kind == NODE_CALL && value->as.call.callee->kind == NODE_NAME) {
+        goal->kind = GOAL_NODE_ATOM;
+    } else if (value->kind == NODE_UNARY && value->op == OPERATOR_NOT &&
+               value->as.binary.left->kind == NODE_CALL &&
+               value->as.binary.left->as.call.callee->kind == NODE_NAME) {
+        goal->kind = GOAL_NODE_NOT;
+    } else if (value->kind == NODE_BINARY && value->op == OPERATOR_IN &&
+               value->as.binary.left->kind == NODE_NAME) {
+        goal->kind = GOAL_NODE_MEMBER;
+        goal->name = value->as.binary.left;
+        goal->value = value->as.binary.right;
+    }
+    if (parser_is(parser, TOKEN_EQUAL) && !parse_binding(parser, goal)) return false;
+    goal->span = (Span){begin, parser_end(parser)};
     return true;
+}
+
+static bool parse_goals(Parser *parser, Clause *clause, bool several) {
+    do {
+        GoalNode goal;
+        if (!parse_goal(parser, &goal)) return false;
+        LIST_PUSH(parser, clause->goals, clause->goal_count, goal);
+    } while (several && parser_accept(parser, TOKEN_COMMA));
+    return true;
+}
+
+static Node *clause_node(Parser *parser, Node *node, const Clause *clause) {
+    node->span.end = parser_end(parser);
+    bool fits = node_adopt(parser, node, clause->atom.call);
+    for (size_t i = 0; i < clause->goal_count && fits; i++)
+        fits = node_adopt(parser, node, clause->goals[i].value);
+    return fits ? node : NULL;
+}
+
+// Head(X, Y) <- Goal(X, Z), Goal(Z, Y)
+static Node *parse_rule(Parser *parser) {
+    Node *node = node_new(parser, NODE_RULE, parser_begin(parser));
+    Node *call = parse_atom(parser);
+    if (!call) return NULL;
+    node->as.clause = clause_new(parser, call);
+    parser_next(parser);
+    parser_next(parser); // the two tokens of the arrow
+    if (!parse_goals(parser, node->as.clause, true)) return NULL;
+    return clause_node(parser, node, node->as.clause);
+}
+
+static Node *parse_retract(Parser *parser) {
+    Node *node = node_new(parser, NODE_RETRACT, parser_begin(parser));
+    parser_next(parser);
+    Node *call = parse_atom(parser);
+    if (!call) return NULL;
+    node->as.clause = clause_new(parser, call);
+    return clause_node(parser, node, node->as.clause);
+}
+
+// --- queries
+
+Node *parse_query(Parser *parser, Node *call, SourcePos begin) {
+    Node *node = node_new(parser, NODE_QUERY, begin);
+    node->as.query.clause = clause_new(parser, call);
+    parser_next(parser);
+    if (parser_is_name(parser_peek(parser), "where") && !parser_at_new_line(parser)) {
+        parser_next(parser);
+        // Within brackets a comma belongs to these.
+        bool several = !parser->context.newlines_free;
+        if (!parse_goals(parser, node->as.query.clause, several)) return NULL;
+    }
+    return clause_node(parser, node, node->as.query.clause);
+}
+
+static const struct {
+    const char *word;
+    QueryKind kind;
+} modes[] = {
+    {"forward", QUERY_FORWARD}, {"backward", QUERY_BACKWARD}, {"symbolic", QUERY_SYMBOLIC}};
+
+static bool take_mode(Parser *parser, QueryKind *kind) {
+    const Token *token = parser_peek(parser);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (!parser_is_name(token, modes[i].word)) continue;
+        *kind = modes[i].kind;
+        parser_next(parser);
+        return true;
+    }
+    if (parser_is_name(token, "gradient"))
+        return reject(parser, token, "`infer gradient` reasons with embeddings") != NULL;
+    return parser_fail_expected(parser, "forward, backward or symbolic") != NULL;
+}
+
+// Name(...)? where ...
+static Node *parse_asked(Parser *parser, QueryKind kind, SourcePos begin) {
+    Node *call = parse_atom(parser);
+    if (!call) return NULL;
+    if (!parser_is(parser, TOKEN_QUESTION))
+        return parser_fail_expected(parser, "`?` to end the query");
+    Node *node = parse_query(parser, call, begin);
+    if (!node) return NULL;
+    node->as.query.query = kind;
+    bool why = kind == QUERY_WHY || kind == QUERY_WHY_NOT;
+    if (why && node->as.query.clause->goal_count > 0)
+        return FAIL(parser, .span = node->span, .message = "`why` asks about a relation alone",
+                    .help = "leave out `where`; name the values that are meant");
+    const Token *token = parser_peek(parser);
+    if (parser_is_name(token, "with") && parser_is_name(parser_ahead(parser, 1), "temperature"))
+        return reject(parser, token, "`with temperature` reasons with embeddings");
+    return node;
+}
+
+static bool at_infer(const Parser *parser) {
+    return at_named(parser, "infer") && behind_call(parser, 2) &&
+           behind_call(parser, 2)->kind == TOKEN_QUESTION;
+}
+
+static bool at_why(const Parser *parser) {
+    if (!parser_is_name(parser_peek(parser), "why")) return false;
+    size_t ahead = parser_ahead(parser, 1)->kind == TOKEN_NOT ? 2 : 1;
+    const Token *behind = behind_call(parser, ahead);
+    return behind && behind->kind == TOKEN_QUESTION;
+}
+
+bool parser_at_inference(const Parser *parser) {
+    return at_infer(parser) || at_why(parser);
+}
+
+Node *parse_inference(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    QueryKind kind = QUERY_WHY;
+    const Token *word = parser_next(parser);
+    if (parser_is_name(word, "infer")) {
+        if (!take_mode(parser, &kind)) return NULL;
+    } else if (parser_accept(parser, TOKEN_NOT)) {
+        kind = QUERY_WHY_NOT;
+    }
+    return parse_asked(parser, kind, begin);
+}
+
+// infer { forward P(..)?  symbolic Q(..)? }
+static Node *parse_infer_block(Parser *parser) {
+    Node *node = node_new(parser, NODE_INFER, parser_begin(parser));
+    parser_next(parser);
+    Context outer = parser_open_bracket(parser);
+    while (!parser_at_closer(parser)) {
+        if (parser_accept(parser, TOKEN_SEMICOLON) || parser_accept(parser, TOKEN_COMMA)) continue;
+        SourcePos begin = parser_begin(parser);
+        QueryKind kind = QUERY_ASK;
+        bool bare = parser_ahead(parser, 1)->kind == TOKEN_LEFT_PAREN;
+        if (!bare && !take_mode(parser, &kind)) return NULL;
+        Node *query = parse_asked(parser, kind, begin);
+        if (!query || !node_adopt(parser, node, query)) return NULL;
+        LIST_PUSH(parser, node->as.inferred.items, node->as.inferred.count, query);
+    }
+    if (!parser_close_bracket(parser, &outer, "infer block")) return NULL;
+    node->span.end = parser_end(parser);
+    return node;
+}
+
+Node *parse_logic(Parser *parser, bool *found) {
+    const Token *behind = behind_call(parser, 0);
+    *found = true;
+    if (behind && is_arrow(behind)) return parse_rule(parser);
+    if (at_named(parser, "entity")) return parse_entity(parser);
+    if (at_named(parser, "relation")) return parse_relation(parser);
+    if (at_named(parser, "retract")) return parse_retract(parser);
+    if (parser_is_name(parser_peek(parser), "infer") &&
+        parser_ahead(parser, 1)->kind == TOKEN_LEFT_BRACE)
+        return parse_infer_block(parser);
+    *found = false;
+    return NULL;
+}
+
+// --- what is not part of this version
+
+bool parser_reject_logic(Parser *parser) {
+    static const char *const words[] = {"embedding", "relation_embedding", "program"};
+    const Token *token = parser_peek(parser);
+    bool weighted = (token->kind == TOKEN_FLOAT || token->kind == TOKEN_INT) &&
+                    parser_ahead(parser, 1)->kind == TOKEN_COLON_COLON;
+    if (weighted) {
+        reject(parser, parser_ahead(parser, 1), "`::` gives a fact a weight");
+        return true;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!at_named(parser, words[i])) continue;
+        FAIL(parser, .span = token->span,
+             .message = parser_say(parser,
+                                   "`%s` begins a logic declaration, and this version of "
+                                   "tl has none of this kind",
+                                   words[i]));
+        return true;
+    }
+    return false;
 }
 
 static bool is_projection(const Parser *parser, const Token *token) {
@@ -32,28 +352,25 @@ static bool is_projection(const Parser *parser, const Token *token) {
     return word && parser_ahead(parser, 1)->kind == TOKEN_EQUAL;
 }
 
-// Behind a statement that does not end: a rule's arrow, a query's question mark, a tensor equation.
+// Behind a statement that does not end: an equation's arrow, or a tensor equation.
 bool parser_reject_logic_tail(Parser *parser, const Node *node) {
     const Token *token = parser_peek(parser);
     const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : node;
     if (token->kind == TOKEN_LESS && value != node) {
         Span span = {token->span.begin, parser_ahead(parser, 1)->span.end};
-        FAIL(parser, .span = span, .message = "`<-` begins a logic rule or equation, " NOT_HERE,
+        FAIL(parser, .span = span,
+             .message = "`<-` begins a tensor equation, and this version of tl has none",
              .help = "to compare with a negative number, write `< -`");
         return true;
     }
     if (node->kind == NODE_LET) value = node->as.let.value;
     if (node->kind == NODE_ASSIGN) value = node->as.assign.value;
-    if (token->kind == TOKEN_QUESTION && value && value->kind == NODE_CALL) {
-        FAIL(parser, .span = token->span, .message = "`?` asks a logic query, " NOT_HERE);
-        return true;
-    }
     bool product = node->kind == NODE_ASSIGN && node->as.assign.target->kind == NODE_INDEX &&
                    value->kind == NODE_INDEX && token->kind == TOKEN_NAME;
     bool projection = value && value->kind == NODE_INDEX && is_projection(parser, token);
     if (!product && !projection) return false;
     FAIL(parser, .span = {node->span.begin, token->span.end},
-         .message = "this is a tensor equation, " NOT_HERE,
+         .message = "this is a tensor equation, and this version of tl has none",
          .help = "einsum(\"ij,jk->ik\", a, b) multiplies and sums over shared indexes");
     return true;
 }

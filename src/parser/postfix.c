@@ -49,7 +49,7 @@ static bool adopt_arguments(Parser *parser, Node *node, const ArgumentList *argu
     return true;
 }
 
-static Node *parse_call(Parser *parser, Node *callee, SourcePos begin) {
+Node *parse_call(Parser *parser, Node *callee, SourcePos begin) {
     ArgumentList arguments;
     if (!parse_arguments(parser, &arguments)) return NULL;
     Node *node = node_new(parser, NODE_CALL, begin);
@@ -170,6 +170,8 @@ Node *parse_postfix(Parser *parser, Node *left, SourcePos begin) {
             left = parse_call(parser, left, begin);
         else if (token->kind == TOKEN_LEFT_BRACKET)
             left = parse_index(parser, left, begin);
+        else if (token->kind == TOKEN_QUESTION && left->kind == NODE_CALL)
+            left = parse_query(parser, left, begin);
         else
             break;
     }

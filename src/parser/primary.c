@@ -238,7 +238,8 @@ Node *parse_primary(Parser *parser) {
     case TOKEN_FLOAT: return parse_number(parser, false);
     case TOKEN_STRING: return parse_string(parser);
     case TOKEN_FORMAT_STRING: return parse_format_string(parser);
-    case TOKEN_NAME: return parse_name(parser);
+    case TOKEN_NAME:
+        return parser_at_inference(parser) ? parse_inference(parser) : parse_name(parser);
     case TOKEN_TRUE:
     case TOKEN_FALSE:
     case TOKEN_NONE: return parse_constant(parser);

@@ -97,6 +97,7 @@ Node *parse_head(Parser *parser);                  // an expression before the `
 Node *parse_number(Parser *parser, bool negative); // primary.c: a literal
 Node *parse_primary(Parser *parser);
 Node *parse_postfix(Parser *parser, Node *left, SourcePos begin); // postfix.c
+Node *parse_call(Parser *parser, Node *callee, SourcePos begin);  // the cursor is at `(`
 Node *parse_list(Parser *parser);                                 // collection.c
 Node *parse_paren(Parser *parser);
 Node *parse_dictionary(Parser *parser);
@@ -121,7 +122,12 @@ bool parser_at_qualified(const Parser *parser); // primary.c
 Node *parse_qualified(Parser *parser, Node *module, const Word *name);
 Node *parse_lambda(Parser *parser); // declaration.c
 Node *parse_declaration(Parser *parser, bool *found);
-bool parser_reject_logic(Parser *parser); // logic.c; true after reporting one
+// logic.c: declarations, rules and statements of logic programs; *found: one begins here.
+Node *parse_logic(Parser *parser, bool *found);
+Node *parse_query(Parser *parser, Node *call, SourcePos begin); // behind a call: `?` and `where`
+bool parser_at_inference(const Parser *parser);                 // infer forward R(..)?, why R(..)?
+Node *parse_inference(Parser *parser);
+bool parser_reject_logic(Parser *parser); // true after reporting what is not part of tl
 bool parser_reject_logic_tail(Parser *parser, const Node *node);
 Node *parse_module(Parser *parser); // type.c: takes `module.` before a name, or is NULL
 TypeNode *parse_type(Parser *parser);

@@ -399,7 +399,8 @@ Node *parse_statement(Parser *parser) {
     Node *node = NULL;
     if (!parser_reject_logic(parser)) {
         bool found = false;
-        node = parse_declaration(parser, &found);
+        node = parse_logic(parser, &found);
+        if (!found) node = parse_declaration(parser, &found);
         if (!found) node = parse_simple_statement(parser, true);
         if (node && !end_statement(parser, node)) node = NULL;
     }

@@ -102,6 +102,19 @@ static void walk_impl(const Walker *walker, const Node *node) {
         walk_node(walker, node->as.impl.functions[i]);
 }
 
+static void walk_clause(const Walker *walker, const Clause *clause) {
+    walk_node(walker, clause->atom.call);
+    for (size_t i = 0; i < clause->goal_count; i++) {
+        walk_node(walker, clause->goals[i].name);
+        walk_node(walker, clause->goals[i].value);
+    }
+}
+
+static void walk_relation(const Walker *walker, const Node *node) {
+    for (size_t i = 0; i < node->as.relation.count; i++)
+        walk_type(walker, node->as.relation.types[i]);
+}
+
 static void walk_expression(const Walker *walker, Node *node) {
     switch (node->kind) {
     case NODE_FORMAT_STRING: walk_list(walker, node->as.format_string.values); break;
@@ -153,6 +166,7 @@ static void walk_expression(const Walker *walker, Node *node) {
         walk_node(walker, node->as.attempt.handler);
         break;
     case NODE_BLOCK: walk_list(walker, node->as.block.statements); break;
+    case NODE_QUERY: walk_clause(walker, node->as.query.clause); break;
     default: break; // constants and names have nothing below them
     }
 }
@@ -188,6 +202,11 @@ static void walk_statement(const Walker *walker, Node *node) {
     case NODE_FUNCTION: walk_function(walker, node->as.function); break;
     case NODE_STRUCT: walk_struct(walker, node); break;
     case NODE_IMPL: walk_impl(walker, node); break;
+    case NODE_RULE:
+    case NODE_FACT:
+    case NODE_RETRACT: walk_clause(walker, node->as.clause); break;
+    case NODE_INFER: walk_list(walker, node->as.inferred); break;
+    case NODE_RELATION: walk_relation(walker, node); break;
     case NODE_TEST:
     case NODE_BENCH:
     case NODE_MAIN: walk_function(walker, node->as.section.function); break;

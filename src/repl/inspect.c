@@ -156,6 +156,11 @@ static void append_name(SessionName name, Text *out) {
     switch (name.binding->kind) {
     case BINDING_FUNCTION: append_function(name.binding, out); break;
     case BINDING_STRUCT: text_format(out, "struct %s", name.name); break;
+    case BINDING_RELATION:
+        text_format(out, "%s %s",
+                    name.binding->declaration->kind == NODE_ENTITY ? "entity" : "relation",
+                    name.name);
+        break;
     case BINDING_MODULE: text_format(out, "file %s", name.binding->program->file->name); break;
     default: append_value(*name.value, out);
     }

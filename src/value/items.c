@@ -103,6 +103,10 @@ Value value_to_items(Value value, const char *what) {
         }
         return list;
     }
+    case VALUE_HANDLE:
+        if (value.as.handle->type->items) return value.as.handle->type->items(value.as.handle);
+        fail_kind(what, "something with elements", value);
+        return value_fail();
     default:
         fail_kind(what, "a list, tuple, range, tensor, string or dictionary", value);
         return value_fail();

@@ -93,6 +93,10 @@ typedef struct HandleType {
     void (*print)(Handle *handle, Text *out); // NULL: "<model>"
     // What makes it a function: arguments are borrowed, the result is a new reference. May be NULL.
     Value (*call)(Interp *interp, Handle *handle, const Value *arguments, size_t count);
+    // What makes it a collection; all three or none. items: a new list.
+    Status (*length)(Handle *handle, int64_t *out);
+    Value (*items)(Handle *handle);
+    Status (*contains)(Handle *handle, Value item, bool *out);
 } HandleType;
 struct Handle {
     Counted counted;

@@ -4,8 +4,8 @@ import unittest
 
 from tl import ROOT
 
-LAYERS = ["base", "catalog", "shape", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "value", "eval", "learn",
-          "chat", "library", "repl", "main"]
+LAYERS = ["base", "catalog", "shape", "logic", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "value", "eval", "learn",
+          "reason", "chat", "library", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
     r"\bGC_\w+|<gc(/gc)?\.h>": ["src/value/heap.c"],

@@ -284,6 +284,12 @@ const Fact *infer_statement(Inference *in, Node *node) {
         ways_end(in, &ways);
         break;
     }
+    case NODE_FACT:
+    case NODE_RETRACT:
+    case NODE_INFER:
+    case NODE_ENTITY:
+    case NODE_RELATION:
+    case NODE_RULE:
     case NODE_FUNCTION:
     case NODE_STRUCT:
     case NODE_IMPL:

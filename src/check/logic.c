@@ -1,0 +1,353 @@
+// Clauses: facts, rules, queries. Their atoms are told from conditions, and what a condition
+// computes is made a function of the clause's variables where the engine cannot compute it itself.
+#include <stdlib.h>
+
+#include "check/logic_checker.h"
+#include "logic/plan.h"
+#include "parser/walk.h"
+
+// --- expressions
+
+// Names of called functions and of parameters within the expression are not the clause's.
+typedef struct Names {
+    ClauseCheck *check;
+    VECTOR(const Node *) callees;
+    VECTOR(const char *) bound;
+    VECTOR(int) variables; // of the clause, each once
+} Names;
+
+static bool is_callee(const Names *names, const Node *node) {
+    for (size_t i = 0; i < names->callees.count; i++)
+        if (names->callees.items[i] == node) return true;
+    return false;
+}
+
+static bool is_bound(const Names *names, const char *text) {
+    for (size_t i = 0; i < names->bound.count; i++)
+        if (strcmp(names->bound.items[i], text) == 0) return true;
+    return false;
+}
+
+static void names_use(Names *names, int variable) {
+    for (size_t i = 0; i < names->variables.count; i++)
+        if (names->variables.items[i] == variable) return;
+    VECTOR_PUSH(&names->variables, variable);
+}
+
+void node_make_string(Node *node) {
+    Word word = node->as.name.word;
+    node->kind = NODE_STRING;
+    node->as.string.bytes = word.text;
+    node->as.string.length = word.length;
+}
+
+static void report_outside(Checker *checker, const Node *node) {
+    ReportExtra extra = {.help = "rules see only their own variables: make it a fact, or give it "
+                                 "to a query by `where`"};
+    report(checker, STATUS_NAME, node->span, &extra,
+           "`%s` is a variable of the program, not of "
+           "this rule",
+           node->as.name.word.text);
+}
+
+// A name within an expression: a variable of the clause, a constant, or something of the program.
+static void visit_name(Names *names, Node *node) {
+    ClauseCheck *check = names->check;
+    const Word *word = &node->as.name.word;
+    int variable = clause_variable(check->clause, word);
+    if (variable >= 0) {
+        names_use(names, variable);
+        return;
+    }
+    Binding *binding = name_resolve(check->checker, word);
+    if (binding && check->kind == CLAUSE_RULE && binding_is_variable(binding) &&
+        !logic_is_constant(check->checker, word)) {
+        if (word_is_capital(word))
+            names_use(names, clause_variable_get(check, word));
+        else
+            report_outside(check->checker, node);
+        return;
+    }
+    if (binding && !logic_is_constant(check->checker, word)) return;
+    int kind = term_kind_of(check, word);
+    if (kind == TERM_NODE_VARIABLE || kind == TERM_NODE_NAME)
+        names_use(names, clause_variable_get(check, word));
+    else if (kind == TERM_NODE_CONSTANT)
+        node_make_string(node);
+}
+
+static void visit_expression(void *context, Node *node) {
+    Names *names = context;
+    if (node->kind == NODE_CALL) VECTOR_PUSH(&names->callees, node->as.call.callee);
+    if (node->kind == NODE_NAME && !is_callee(names, node) &&
+        !is_bound(names, node->as.name.word.text))
+        visit_name(names, node);
+}
+
+static void visit_function(void *context, FunctionNode *function) {
+    Names *names = context;
+    for (size_t i = 0; i < function->parameter_count; i++)
+        VECTOR_PUSH(&names->bound, function->parameters[i].name.text);
+}
+
+// What the engine computes itself: literals, variables, + - * / % and a minus sign.
+static bool is_native(const Node *node) {
+    switch (node->kind) {
+    case NODE_INT:
+    case NODE_FLOAT:
+    case NODE_BOOL:
+    case NODE_STRING:
+    case NODE_NAME: return true;
+    case NODE_UNARY: return node->op == OPERATOR_NEG && is_native(node->as.binary.left);
+    case NODE_BINARY:
+        return node->op <= OPERATOR_MOD && is_native(node->as.binary.left) &&
+               is_native(node->as.binary.right);
+    default: return false;
+    }
+}
+
+static bool is_comparison(const Node *node) {
+    return node->kind == NODE_BINARY && node->op >= OPERATOR_EQ && node->op <= OPERATOR_GE &&
+           is_native(node->as.binary.left) && is_native(node->as.binary.right);
+}
+
+// Whether a name of the expression is something of the program, not of the clause.
+static bool reads_program(const Clause *clause, const Node *node) {
+    if (node->kind == NODE_NAME) return clause_variable(clause, &node->as.name.word) < 0;
+    if (node->kind == NODE_UNARY) return reads_program(clause, node->as.binary.left);
+    return node->kind == NODE_BINARY && (reads_program(clause, node->as.binary.left) ||
+                                         reads_program(clause, node->as.binary.right));
+}
+
+// fn(X, Y) { value }, of the variables that the value reads.
+static void goal_make_function(ClauseCheck *check, GoalNode *goal, const Names *names) {
+    Arena *arena = check->checker->arena;
+    FunctionNode *function = arena_allocate(arena, sizeof *function);
+    function->parameter_count = names->variables.count;
+    function->parameters = arena_allocate(arena, names->variables.count * sizeof(Parameter));
+    goal->parameters = arena_allocate(arena, names->variables.count * sizeof(int));
+    for (size_t i = 0; i < names->variables.count; i++) {
+        goal->parameters[i] = names->variables.items[i];
+        function->parameters[i].name = check->clause->variables.items[goal->parameters[i]];
+    }
+    function->body = goal->value;
+    function->head = goal->span;
+    goal->function = arena_allocate(arena, sizeof *goal->function);
+    *goal->function = (Node){.kind = NODE_LAMBDA, .span = goal->span};
+    goal->function->as.function = function;
+    check_expression(check->checker, goal->function);
+}
+
+static void check_value(ClauseCheck *check, GoalNode *goal) {
+    Names names = {.check = check};
+    Walker walker = {.context = &names, .node = visit_expression, .function = visit_function};
+    walk_node(&walker, goal->value);
+    bool native = goal->kind == GOAL_NODE_TEST
+                      ? is_comparison(goal->value)
+                      : goal->kind == GOAL_NODE_BIND && is_native(goal->value);
+    if (!native || reads_program(check->clause, goal->value))
+        goal_make_function(check, goal, &names);
+    VECTOR_FREE(&names.callees);
+    VECTOR_FREE(&names.bound);
+    VECTOR_FREE(&names.variables);
+}
+
+// --- goals
+
+static Node *goal_call(const GoalNode *goal) {
+    return goal->kind == GOAL_NODE_NOT ? goal->value->as.binary.left : goal->value;
+}
+
+static bool names_nothing(Checker *checker, const Node *call) {
+    return !name_candidates(checker, &call->as.call.callee->as.name.word);
+}
+
+// Which goals are atoms must be known before any name is: columns may name variables.
+static void goal_find_relation(ClauseCheck *check, GoalNode *goal) {
+    if (goal->kind != GOAL_NODE_ATOM && goal->kind != GOAL_NODE_NOT) return;
+    Node *call = goal_call(goal);
+    goal->atom.call = call;
+    goal->atom.binding = logic_relation(check->checker, call);
+    if (goal->atom.binding) {
+        goal->atom.binding->used = true;
+        return;
+    }
+    if (names_nothing(check->checker, call)) {
+        report_unknown(check->checker, &call->as.call.callee->as.name.word, WANTED_RELATION);
+        return;
+    }
+    goal->kind = GOAL_NODE_TEST;
+}
+
+static void check_goal_name(ClauseCheck *check, GoalNode *goal) {
+    const Word *word = &goal->name->as.name.word;
+    int kind = term_kind_of(check, word);
+    if (kind != TERM_NODE_VARIABLE && kind != TERM_NODE_NAME) {
+        ReportExtra extra = {.help = "a variable of a rule begins with a capital letter"};
+        report(check->checker, STATUS_NAME, goal->name->span, &extra,
+               "`%s` is not a variable of this %s", word->text,
+               check->kind == CLAUSE_RULE ? "rule" : "query");
+    }
+    goal->variable = clause_variable_get(check, word);
+}
+
+static void check_goal(ClauseCheck *check, GoalNode *goal) {
+    if (goal->kind == GOAL_NODE_ATOM || goal->kind == GOAL_NODE_NOT) {
+        if (goal->atom.binding) check_atom(check, &goal->atom, false);
+        return;
+    }
+    if (goal->kind != GOAL_NODE_TEST) check_goal_name(check, goal);
+}
+
+// An argument of a rule's atom that is to be computed: a goal of its own that gives a variable.
+static void atom_add_goals(ClauseCheck *check, const AtomNode *atom) {
+    for (size_t i = 0; i < atom->count; i++) {
+        const TermNode *term = &atom->terms[i];
+        if (term->kind != TERM_NODE_VALUE) continue;
+        Clause *clause = check->clause;
+        GoalNode *goals =
+            arena_allocate(check->checker->arena, (clause->goal_count + 1) * sizeof *goals);
+        memcpy(goals, clause->goals, clause->goal_count * sizeof *goals);
+        goals[clause->goal_count] = (GoalNode){.kind = GOAL_NODE_BIND,
+                                               .span = term->value->span,
+                                               .value = term->value,
+                                               .variable = term->variable};
+        clause->goals = goals;
+        clause->goal_count++;
+    }
+}
+
+// Whether the rule names variables as its columns are named: then single letters are variables.
+static bool is_older(ClauseCheck *check) {
+    const Node *call = check->clause->atom.call;
+    for (size_t i = 0; i < call->as.call.count; i++) {
+        const Node *value = call->as.call.arguments[i].value;
+        if (value->kind == NODE_NAME && !word_is_capital(&value->as.name.word) &&
+            term_kind_of(check, &value->as.name.word) == TERM_NODE_VARIABLE)
+            return true;
+    }
+    return false;
+}
+
+// Solutions of aggregated rules and answers of queries are rows of all variables.
+static void check_limits(const ClauseCheck *check) {
+    const Clause *clause = check->clause;
+    bool rows = check->kind == CLAUSE_QUERY;
+    for (size_t i = 0; i < clause->atom.count; i++) rows |= clause->atom.terms[i].aggregate != NULL;
+    int most = rows ? ARITY_MAX : VARIABLES_MAX - 1;
+    if (clause->variables.count > (size_t)most)
+        report(check->checker, STATUS_ARITY, clause->atom.call->span, NULL,
+               "this has %zu variables; at most %d are possible", clause->variables.count, most);
+    if (clause->goal_count >= POSITIONS_MAX)
+        report(check->checker, STATUS_ARITY, clause->atom.call->span, NULL,
+               "this has %zu goals; at most %d are possible", clause->goal_count,
+               POSITIONS_MAX - 1);
+}
+
+static void check_clause(ClauseCheck *check) {
+    Clause *clause = check->clause;
+    for (size_t i = 0; i < clause->goal_count; i++) goal_find_relation(check, &clause->goals[i]);
+    if (check->kind == CLAUSE_RULE) check->older = is_older(check);
+    size_t written = clause->goal_count;
+    check_atom(check, &clause->atom, check->kind == CLAUSE_RULE);
+    for (size_t i = 0; i < written; i++) check_goal(check, &clause->goals[i]);
+    if (check->kind == CLAUSE_RULE) atom_add_goals(check, &clause->atom);
+    for (size_t i = 0; i < written; i++)
+        if (check->kind == CLAUSE_RULE) atom_add_goals(check, &clause->goals[i].atom);
+    for (size_t i = 0; i < clause->goal_count; i++)
+        if (clause->goals[i].kind >= GOAL_NODE_TEST) check_value(check, &clause->goals[i]);
+    check_limits(check);
+}
+
+// --- statements
+
+static Binding *clause_relation(Checker *checker, const Node *call) {
+    Binding *binding = logic_relation(checker, call);
+    if (binding) {
+        binding->used = true;
+    } else if (names_nothing(checker, call)) {
+        report_unknown(checker, &call->as.call.callee->as.name.word, WANTED_RELATION);
+    } else {
+        report(checker, STATUS_TYPE, call->as.call.callee->span, NULL, "`%s` is not a relation",
+               call->as.call.callee->as.name.word.text);
+    }
+    return binding;
+}
+
+static void check_clause_of(ClauseCheck check) {
+    check.clause->atom.binding = clause_relation(check.checker, check.clause->atom.call);
+    if (check.clause->atom.binding) check_clause(&check);
+}
+
+// `Parnt(alice, bob)`: nothing has that name, but all looks like a fact.
+static bool looks_like_fact(Checker *checker, const Node *call) {
+    if (call->as.call.callee->kind != NODE_NAME || !names_nothing(checker, call) ||
+        !word_is_capital(&call->as.call.callee->as.name.word))
+        return false;
+    for (size_t i = 0; i < call->as.call.count; i++)
+        if (call->as.call.arguments[i].name.text) return false;
+    return true;
+}
+
+bool check_fact(Checker *checker, Node *statement) {
+    Node *call = statement->as.expression.value;
+    if (call->kind != NODE_CALL) return false;
+    if (!logic_relation(checker, call)) {
+        if (!looks_like_fact(checker, call)) return false;
+        report_unknown(checker, &call->as.call.callee->as.name.word, WANTED_RELATION);
+        return true;
+    }
+    statement->kind = NODE_FACT;
+    statement->as.clause = arena_allocate(checker->arena, sizeof(Clause));
+    statement->as.clause->atom.call = call;
+    check_clause_of((ClauseCheck){checker, statement->as.clause, CLAUSE_FACT, false, false});
+    return true;
+}
+
+static void check_head(Checker *checker, const Clause *clause) {
+    const Binding *binding = clause->atom.binding;
+    if (binding && binding->declaration->kind == NODE_ENTITY &&
+        binding->declaration->as.entity.closed)
+        report(checker, STATUS_TYPE, clause->atom.call->span, NULL,
+               "a rule cannot add to %s: the type is closed", binding->word.text);
+}
+
+void check_rule(Checker *checker, Node *node) {
+    check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_RULE, false, false});
+    check_head(checker, node->as.clause);
+}
+
+void check_retract(Checker *checker, Node *node) {
+    check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_RETRACT, false, false});
+}
+
+void check_query(Checker *checker, Node *node, bool statement) {
+    node->as.query.statement = statement;
+    bool whole = query_is_about_rows(node->as.query.query);
+    check_clause_of((ClauseCheck){checker, node->as.query.clause, CLAUSE_QUERY, whole, false});
+}
+
+void query_use_value(Node *node) {
+    if (!node) return;
+    switch (node->kind) {
+    case NODE_QUERY: node->as.query.statement = false; break;
+    case NODE_EXPRESSION_STATEMENT: query_use_value(node->as.expression.value); break;
+    case NODE_BLOCK:
+        if (node->as.block.statements.count > 0)
+            query_use_value(node->as.block.statements.items[node->as.block.statements.count - 1]);
+        break;
+    case NODE_IF:
+        query_use_value(node->as.branch.then_branch);
+        query_use_value(node->as.branch.else_branch);
+        break;
+    case NODE_MATCH:
+        for (size_t i = 0; i < node->as.match.count; i++)
+            query_use_value(node->as.match.arms[i].body);
+        break;
+    case NODE_TRY:
+        query_use_value(node->as.attempt.body);
+        query_use_value(node->as.attempt.handler);
+        break;
+    default: break;
+    }
+}

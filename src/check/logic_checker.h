@@ -1,0 +1,54 @@
+// What the files of the check that deal with logic programs share.
+#ifndef CHECK_LOGIC_CHECKER_H
+#define CHECK_LOGIC_CHECKER_H
+
+#include "check/checker.h"
+#include "check/logic.h"
+
+// logic_names.c
+bool word_is_capital(const Word *word);                           // its first letter is
+bool word_is_long(const Word *word);                              // more than one letter
+bool logic_is_constant(const Checker *checker, const Word *word); // declared, or in a fact
+bool logic_is_member(const Checker *checker, const Word *word);   // declared
+// The relation that a call of this name means; NULL: it is something else.
+Binding *logic_relation(Checker *checker, const Node *call);
+void logic_declare(Checker *checker);           // relations and entity types
+void logic_declare_constants(Checker *checker); // heads of rules, and what facts mention
+ColumnKind column_kind(const TypeNode *type);
+void check_relation(Checker *checker, Node *node);
+
+// A name that nothing else has and that an entity type declares becomes the text it stands for.
+bool logic_take_member(Checker *checker, Node *node);
+
+// logic.c
+void node_make_string(Node *node); // a NAME becomes the text that it is
+// A call of a relation where a statement stands is a fact: true when it was one, or was meant to be
+// and is reported.
+bool check_fact(Checker *checker, Node *statement);
+void check_rule(Checker *checker, Node *node);
+void check_retract(Checker *checker, Node *node);
+void check_query(Checker *checker, Node *node, bool statement);
+// A value is used: queries in its last places are not statements of their own.
+void query_use_value(Node *node);
+
+// logic_terms.c
+typedef enum ClauseKind { CLAUSE_FACT, CLAUSE_RULE, CLAUSE_QUERY, CLAUSE_RETRACT } ClauseKind;
+typedef struct ClauseCheck {
+    Checker *checker;
+    Clause *clause;
+    ClauseKind kind;
+    bool whole; // a query whose answers are whole rows: what is open is a variable
+    bool older; // a rule that uses columns' names as its variables
+} ClauseCheck;
+// What the arguments of an atom mean; `head`: aggregates may stand in them.
+void check_atom(ClauseCheck *check, AtomNode *atom, bool head);
+// A name as an argument: a VARIABLE, CONSTANT, NAME or ANY; VALUE: a variable of the program.
+int term_kind_of(ClauseCheck *check, const Word *word);
+int clause_variable_get(ClauseCheck *check, const Word *word); // makes it when it is new
+int clause_variable_hidden(ClauseCheck *check);
+
+// logic_rules.c: variables without values, cycles through `not`, what is not monotone, in all rules
+// of the files.
+void check_logic_programs(ModuleTable *table);
+
+#endif

@@ -1,0 +1,226 @@
+// Which names a logic program declares: relations and entity types, hoisted from wherever they
+// stand, and the constants that its facts mention.
+#include "base/utf8.h"
+#include "check/logic_checker.h"
+#include "parser/walk.h"
+
+typedef struct Visitor {
+    LogicVisit *visit;
+    void *context;
+} Visitor;
+
+static void visit_node(void *context, Node *node) {
+    const Visitor *visitor = context;
+    if (node->kind == NODE_ENTITY || node->kind == NODE_RELATION || node->kind == NODE_RULE)
+        visitor->visit(visitor->context, node);
+}
+
+void logic_visit(Program *program, LogicVisit *visit, void *context) {
+    Visitor visitor = {visit, context};
+    walk_node(&(Walker){.context = &visitor, .node = visit_node}, program->top);
+}
+
+// --- declarations
+
+static void constant_note(ConstantTable *table, const char *text, size_t length) {
+    constant_set_known(table, constant_text(table, text, length));
+}
+
+bool logic_is_constant(const Checker *checker, const Word *word) {
+    const ConstantTable *table = &checker->table->constants;
+    return constant_is_known(table, constant_find_text(table, word->text, word->length));
+}
+
+bool logic_is_member(const Checker *checker, const Word *word) {
+    const ConstantTable *table = &checker->table->members;
+    return constant_find_text(table, word->text, word->length) != CONSTANT_NONE;
+}
+
+bool logic_take_member(Checker *checker, Node *node) {
+    const Word *word = &node->as.name.word;
+    if (!logic_is_member(checker, word) || name_candidates(checker, word)) return false;
+    node_make_string(node);
+    return true;
+}
+
+static const Binding *declared(Checker *checker, const Word *word) {
+    const Entry *entry = symbol_top(checker, word);
+    for (; entry && entry->scope == checker->scope; entry = entry->outer)
+        if (entry->binding->kind == BINDING_RELATION) return entry->binding;
+    return NULL;
+}
+
+static Binding *declare(Checker *checker, const Word *word, Node *node, const char *what) {
+    const Binding *first = declared(checker, word);
+    if (first) {
+        ReportExtra extra = {.note = "the first is here", .note_span = first->word.span};
+        report(checker, STATUS_NAME, word->span, &extra, "%s `%s` is declared twice", what,
+               word->text);
+    }
+    Binding *binding = binding_new(checker, BINDING_RELATION, word);
+    binding->declaration = node;
+    scope_add(checker, word, binding);
+    return binding;
+}
+
+static void declare_entity(Checker *checker, Node *node) {
+    node->as.entity.binding = declare(checker, &node->as.entity.name, node, "entity type");
+    for (size_t i = 0; i < node->as.entity.member_count; i++) {
+        const Word *member = &node->as.entity.members[i];
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(member->text, node->as.entity.members[j].text) == 0)
+                report(checker, STATUS_NAME, member->span, NULL, "`%s` is given twice in %s",
+                       member->text, node->as.entity.name.text);
+        constant_note(&checker->table->constants, member->text, member->length);
+        constant_note(&checker->table->members, member->text, member->length);
+    }
+}
+
+static void declare_node(void *context, Node *node) {
+    Checker *checker = context;
+    if (node->kind == NODE_ENTITY) declare_entity(checker, node);
+    if (node->kind == NODE_RELATION)
+        node->as.relation.binding = declare(checker, &node->as.relation.name, node, "relation");
+}
+
+void logic_declare(Checker *checker) {
+    logic_visit(checker->program, declare_node, checker);
+}
+
+bool word_is_capital(const Word *word) {
+    uint32_t codepoint;
+    return utf8_decode(word->text, word->length, &codepoint) > 0 && utf8_is_upper(codepoint);
+}
+
+bool word_is_long(const Word *word) {
+    uint32_t codepoint;
+    return word->length > utf8_decode(word->text, word->length, &codepoint);
+}
+
+Binding *logic_relation(Checker *checker, const Node *call) {
+    if (call->kind != NODE_CALL || call->as.call.callee->kind != NODE_NAME) return NULL;
+    for (Candidate *next = name_candidates(checker, &call->as.call.callee->as.name.word); next;
+         next = next->next) {
+        if (next->binding->kind == BINDING_RELATION) return next->binding;
+        if (!binding_is_variable(next->binding)) return NULL;
+    }
+    return NULL;
+}
+
+static Word *callee_word(const Node *call) {
+    return &call->as.call.callee->as.name.word;
+}
+
+// A head declares its relation if nothing else does.
+static void declare_head(void *context, Node *node) {
+    Checker *checker = context;
+    if (node->kind != NODE_RULE) return;
+    const Word *word = callee_word(node->as.clause->atom.call);
+    const Entry *entry = symbol_top(checker, word);
+    while (entry && entry->binding->kind != BINDING_RELATION) entry = entry->outer;
+    if (entry) return;
+    Binding *binding = binding_new(checker, BINDING_RELATION, word);
+    binding->declaration = node;
+    scope_add(checker, word, binding);
+}
+
+// --- constants of facts
+
+static void note_argument(Checker *checker, const Node *value) {
+    if (value->kind == NODE_STRING)
+        constant_note(&checker->table->constants, value->as.string.bytes, value->as.string.length);
+    if (value->kind != NODE_NAME) return;
+    const Word *word = &value->as.name.word;
+    // A single capital is a variable.
+    if (word_is_long(word) || !word_is_capital(word))
+        constant_note(&checker->table->constants, word->text, word->length);
+}
+
+static void note_fact(void *context, Node *node) {
+    Checker *checker = context;
+    if (node->kind != NODE_EXPRESSION_STATEMENT) return;
+    const Node *call = node->as.expression.value;
+    if (!logic_relation(checker, call)) return;
+    for (size_t i = 0; i < call->as.call.count; i++)
+        note_argument(checker, call->as.call.arguments[i].value);
+}
+
+void logic_declare_constants(Checker *checker) {
+    logic_visit(checker->program, declare_head, checker);
+    walk_node(&(Walker){.context = checker, .node = note_fact}, checker->program->top);
+}
+
+// --- columns
+
+static const struct {
+    const char *name;
+    ColumnKind kind;
+} column_words[] = {
+    {"entity", COLUMN_ENTITY}, {"concept", COLUMN_ENTITY}, {"any", COLUMN_ANY},
+    {"string", COLUMN_STRING}, {"str", COLUMN_STRING},     {"String", COLUMN_STRING},
+    {"int", COLUMN_INT},       {"float", COLUMN_FLOAT},    {"bool", COLUMN_BOOL},
+    {"tuple", COLUMN_TUPLE},
+};
+
+ColumnKind column_kind(const TypeNode *type) {
+    DType dtype;
+    if (!type) return COLUMN_ANY;
+    if (type->kind == TYPE_TUPLE) return COLUMN_TUPLE;
+    for (size_t i = 0; i < sizeof column_words / sizeof *column_words; i++)
+        if (strcmp(column_words[i].name, type->name.text) == 0) return column_words[i].kind;
+    if (!dtype_find(type->name.text, type->name.length, &dtype)) return COLUMN_ENTITY;
+    DTypeKind kind = dtype_kind(dtype);
+    return kind == DTYPE_KIND_BOOL  ? COLUMN_BOOL
+           : kind == DTYPE_KIND_INT ? COLUMN_INT
+                                    : COLUMN_FLOAT;
+}
+
+static bool is_column_word(const TypeNode *type) {
+    DType dtype;
+    if (type->kind == TYPE_TUPLE) return true;
+    for (size_t i = 0; i < sizeof column_words / sizeof *column_words; i++)
+        if (strcmp(column_words[i].name, type->name.text) == 0) return true;
+    return dtype_find(type->name.text, type->name.length, &dtype);
+}
+
+// A type's name in a column: an entity type, or one of the words.
+static void check_column(Checker *checker, TypeNode *type) {
+    if (type->kind == TYPE_TENSOR) {
+        report(checker, STATUS_TYPE, type->span, NULL,
+               "a column holds entities, int, float, bool, string or tuples, not tensors");
+        return;
+    }
+    Binding *binding = type->kind == TYPE_NAMED ? name_resolve(checker, &type->name) : NULL;
+    bool entities =
+        binding && binding->kind == BINDING_RELATION && binding->declaration->kind == NODE_ENTITY;
+    if (entities) {
+        type->binding = binding;
+        binding->used = true;
+    } else if (!is_column_word(type)) {
+        report_unknown(checker, &type->name, WANTED_ENTITY_TYPE);
+    }
+}
+
+static void check_equivalence(Checker *checker, const Node *node) {
+    TypeNode *const *types = node->as.relation.types;
+    bool fits = node->as.relation.count == 2 && column_kind(types[0]) == column_kind(types[1]) &&
+                (!types[0] || types[0]->binding == types[1]->binding);
+    if (!fits)
+        report(checker, STATUS_TYPE, node->span, NULL,
+               "an equivalence has two columns of one type");
+}
+
+void check_relation(Checker *checker, Node *node) {
+    for (size_t i = 0; i < node->as.relation.count; i++) {
+        const Word *column = &node->as.relation.columns[i];
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(column->text, node->as.relation.columns[j].text) == 0)
+                report(checker, STATUS_NAME, column->span, NULL, "column `%s` is declared twice",
+                       column->text);
+        if (node->as.relation.types[i]) check_column(checker, node->as.relation.types[i]);
+    }
+    if (node->as.relation.count > ARITY_MAX)
+        report(checker, STATUS_ARITY, node->span, NULL,
+               "a relation has at most %d columns, not %zu", ARITY_MAX, node->as.relation.count);
+    if (node->as.relation.equivalence) check_equivalence(checker, node);
+}

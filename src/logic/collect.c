@@ -1,0 +1,146 @@
+// Rows found twice keep the smaller key; of rows with best values the better one stays, where the
+// derivation of its value puts it.
+#define _GNU_SOURCE // qsort_r
+#include "logic/collect.h"
+
+#include <stdlib.h>
+
+void collector_begin_round(Collector *collector) {
+    collector->settled = collector->table->count;
+    collector->changed = false;
+}
+
+void collector_begin_rule(Collector *collector, bool keyed, uint32_t width) {
+    collector->segment = collector->table->count;
+    collector->keyed = keyed;
+    collector->width = width;
+    collector->keys.count = 0;
+}
+
+static void key_push(Collector *collector, const uint32_t *path) {
+    if (!collector->keyed) return;
+    for (uint32_t i = 0; i < collector->width; i++) VECTOR_PUSH(&collector->keys, path[i]);
+}
+
+static uint32_t *key_of(Collector *collector, uint32_t row) {
+    return collector->keys.items + (size_t)(row - collector->segment) * collector->width;
+}
+
+static bool key_is_less(const uint32_t *a, const uint32_t *b, uint32_t width) {
+    for (uint32_t i = 0; i < width; i++)
+        if (a[i] != b[i]) return a[i] < b[i];
+    return false;
+}
+
+static void key_improve(Collector *collector, uint32_t row, const uint32_t *path) {
+    if (!collector->keyed || row < collector->segment) return;
+    uint32_t *key = key_of(collector, row);
+    if (key_is_less(path, key, collector->width)) memcpy(key, path, collector->width * sizeof *key);
+}
+
+// The value that two leave in a column.
+static Datum merge_values(Store *store, Merge merge, Datum old, Datum new) {
+    int order;
+    switch (merge) {
+    case MERGE_UNION: return constant_unite(&store->constants, old, new);
+    case MERGE_MIN:
+        return constant_compare(&store->constants, new, old, &order) && order < 0 ? new : old;
+    case MERGE_MAX:
+        return constant_compare(&store->constants, new, old, &order) && order > 0 ? new : old;
+    default: return old;
+    }
+}
+
+// The row there has another value in a column with a merge, or the same.
+static void row_merge(Collector *collector, Store *store, uint32_t row, const Datum *values,
+                      const uint32_t *path) {
+    Table *table = collector->table;
+    Datum merged[ARITY_MAX];
+    bool better = false;
+    for (uint32_t i = 0; i < table->arity; i++) {
+        Datum old = table_at(table, row, i);
+        merged[i] = merge_values(store, collector->columns[i].merge, old, values[i]);
+        better |= merged[i] != old;
+    }
+    if (!better) {
+        bool same = true; // a derivation of the very value, not of a worse one
+        for (uint32_t i = 0; i < table->arity; i++) same &= merged[i] == values[i];
+        if (same) key_improve(collector, row, path);
+    } else if (collector->keyed && row >= collector->segment) {
+        for (uint32_t i = 0; i < table->arity; i++) table->columns[i][row] = merged[i];
+        memcpy(key_of(collector, row), path, collector->width * sizeof *path);
+    } else {
+        table_supersede(table, row, merged);
+        key_push(collector, path);
+        collector->changed = true;
+        if (row >= collector->settled)
+            table_bury(table, row);
+        else
+            VECTOR_PUSH(&collector->superseded, row);
+    }
+}
+
+// A single value of a column that unites its values is a set of one.
+static void values_lift(Store *store, const Column *columns, uint32_t arity, Datum *values) {
+    for (uint32_t i = 0; i < arity; i++)
+        if (columns[i].merge == MERGE_UNION)
+            values[i] = constant_unite(&store->constants, values[i], values[i]);
+}
+
+void collector_add(Collector *collector, Store *store, const Datum *values, const uint32_t *path) {
+    Table *table = collector->table;
+    Datum lifted[ARITY_MAX];
+    if (collector->columns) {
+        memcpy(lifted, values, table->arity * sizeof *values);
+        values_lift(store, collector->columns, table->arity, lifted);
+        values = lifted;
+    }
+    uint32_t row = table_find(table, values);
+    if (row == ROW_NONE) {
+        table_append(table, values);
+        key_push(collector, path);
+        collector->changed = true;
+    } else if (collector->columns) {
+        row_merge(collector, store, row, values, path);
+    } else {
+        key_improve(collector, row, path);
+    }
+}
+
+typedef struct Sorting {
+    const uint32_t *keys;
+    uint32_t first, width;
+} Sorting;
+
+static int compare_rows(const void *a, const void *b, void *context) {
+    const Sorting *sorting = context;
+    const uint32_t *x =
+        sorting->keys + (size_t)(*(const uint32_t *)a - sorting->first) * sorting->width;
+    const uint32_t *y =
+        sorting->keys + (size_t)(*(const uint32_t *)b - sorting->first) * sorting->width;
+    for (uint32_t i = 0; i < sorting->width; i++)
+        if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+void collector_end_rule(Collector *collector) {
+    uint32_t first = collector->segment, count = collector->table->count - first;
+    if (!collector->keyed || count < 2) return;
+    uint32_t *order = memory_allocate(count * sizeof *order);
+    for (uint32_t i = 0; i < count; i++) order[i] = first + i;
+    Sorting sorting = {collector->keys.items, first, collector->width};
+    qsort_r(order, count, sizeof *order, compare_rows, &sorting);
+    table_permute(collector->table, first, order);
+    free(order);
+}
+
+void collector_end_round(Collector *collector) {
+    for (size_t i = 0; i < collector->superseded.count; i++)
+        table_bury(collector->table, collector->superseded.items[i]);
+    collector->superseded.count = 0;
+}
+
+void collector_free(Collector *collector) {
+    VECTOR_FREE(&collector->keys);
+    VECTOR_FREE(&collector->superseded);
+}

@@ -1,0 +1,33 @@
+// Rows that rules give, put into a table in the order of naive evaluation: what is found out of
+// order is sorted by the rows that it comes from.
+#ifndef LOGIC_COLLECT_H
+#define LOGIC_COLLECT_H
+
+#include "logic/plan.h"
+
+typedef struct Collector {
+    Table *table;
+    const Column *columns;       // with merges; NULL: plain rows
+    uint32_t settled;            // rows before this round
+    uint32_t segment;            // the first row of the present rule
+    bool keyed;                  // rows of the segment are to be sorted
+    uint32_t width;              // positions of a key
+    VECTOR(uint32_t) keys;       // of the segment's rows
+    VECTOR(uint32_t) superseded; // rows before this round that better ones replace
+    bool changed;                // a row has come since the round began
+} Collector;
+
+void collector_begin_round(Collector *collector);
+void collector_begin_rule(Collector *collector, bool keyed, uint32_t width);
+// A row that a solution gives, with the rows at its positions.
+void collector_add(Collector *collector, Store *store, const Datum *values, const uint32_t *path);
+void collector_end_rule(Collector *collector);
+void collector_end_round(Collector *collector);
+void collector_free(Collector *collector);
+
+// aggregate.c: the rows that an aggregated rule gives for solutions in their order, each the values
+// of all variables.
+Status aggregate_rows(Store *store, const Rule *rule, const Table *solutions,
+                      Collector *into) MUST_USE;
+
+#endif

@@ -1,0 +1,312 @@
+// Bottom-up evaluation of the relations that one needs: strata from below, in each the rounds of
+// naive evaluation, of which only what the last round added is looked at again. A relation that is
+// complete already takes part by its rounds, as if it were evaluated along.
+#include <stdlib.h>
+
+#include "logic/collect.h"
+
+typedef struct Variant { // one way to see the new rows of a rule: in this goal's relation
+    uint32_t goal;       // NO_GOAL: the first round, which sees everything
+    Plan plan;
+    bool planned;
+} Variant;
+
+enum { NO_GOAL = UINT32_MAX };
+
+typedef struct RuleWork {
+    const Rule *rule;
+    Extent *extents; // one a goal
+    Variant *variants;
+    uint32_t variant_count;
+} RuleWork;
+
+typedef struct Group { // what is evaluated together
+    Store *store;
+    uint32_t stratum, round;
+    RelationList relations;
+    Collector *collectors; // one a relation
+    RuleWork *works;
+    uint32_t work_count;
+} Group;
+
+// --- which rows take part
+
+static bool is_along(const Group *group, const Relation *relation) {
+    return relation->stratum == group->stratum && relation_is_derived(relation);
+}
+
+// Rows that the relation has after `round` rounds.
+static uint32_t rows_after(const Relation *relation, uint32_t round) {
+    size_t last = relation->rounds.count - 1;
+    return relation->rounds.items[round < last ? round : last];
+}
+
+static Extent extent_whole(const Group *group, const Relation *relation) {
+    Extent extent = {.table = relation_table(relation)};
+    extent.high =
+        is_along(group, relation) ? rows_after(relation, group->round - 1) : extent.table->count;
+    return extent;
+}
+
+static bool has_new(const Group *group, const Relation *relation) {
+    return rows_after(relation, group->round - 1) > rows_after(relation, group->round - 2);
+}
+
+// The variant's goal sees what the last round added, goals before it what was there before.
+static void extents_set(const Group *group, RuleWork *work, uint32_t delta) {
+    for (uint32_t i = 0; i < work->rule->goal_count; i++) {
+        const Goal *goal = &work->rule->goals[i];
+        if (!goal->relation) continue;
+        work->extents[i] = extent_whole(group, goal->relation);
+        if (delta == NO_GOAL || goal->kind != GOAL_ATOM || !is_along(group, goal->relation))
+            continue;
+        uint32_t before = rows_after(goal->relation, group->round - 2);
+        if (i == delta) work->extents[i].low = before;
+        if (i < delta) work->extents[i].high = before;
+    }
+}
+
+// --- one rule in one round
+
+typedef struct Target {
+    Collector *collector;
+    Table *solutions; // of an aggregated rule
+} Target;
+
+static Status row_found(Run *run) {
+    Datum values[ARITY_MAX];
+    run_head(run, values);
+    collector_add(run->context, run->store, values, run->path);
+    return STATUS_OK;
+}
+
+static Status solution_found(Run *run) {
+    collector_add(run->context, run->store, run->variables, run->path);
+    return STATUS_OK;
+}
+
+static bool variant_is_active(const Group *group, const RuleWork *work, const Variant *variant) {
+    if (variant->goal == NO_GOAL) return group->round == 1;
+    return group->round > 1 && has_new(group, work->rule->goals[variant->goal].relation);
+}
+
+// Sizes change: plans are made anew when the number of rounds has doubled.
+static void variant_prepare(const Group *group, RuleWork *work, Variant *variant) {
+    extents_set(group, work, variant->goal);
+    bool again = (group->round & (group->round - 1)) == 0;
+    if (variant->planned && again) plan_free(&variant->plan);
+    if (!variant->planned || again) plan_make(work->rule, work->extents, NULL, &variant->plan);
+    variant->planned = true;
+    plan_set(&variant->plan, work->extents);
+}
+
+static Status variants_run(Group *group, RuleWork *work, Collector *collector, bool solutions) {
+    uint32_t active = 0;
+    bool ordered = true;
+    for (uint32_t i = 0; i < work->variant_count; i++) {
+        if (!variant_is_active(group, work, &work->variants[i])) continue;
+        variant_prepare(group, work, &work->variants[i]);
+        ordered &= work->variants[i].plan.ordered;
+        active++;
+    }
+    if (active == 0) return STATUS_OK;
+    collector_begin_rule(collector, !ordered || active > 1, work->variants[0].plan.positions);
+    Run *run = memory_allocate(sizeof *run);
+    Status status = STATUS_OK;
+    for (uint32_t i = 0; i < work->variant_count && status == STATUS_OK; i++) {
+        Variant *variant = &work->variants[i];
+        if (!variant_is_active(group, work, variant)) continue;
+        if (active > 1) { // the other variants have set other rows in the same goals
+            extents_set(group, work, variant->goal);
+            plan_set(&variant->plan, work->extents);
+        }
+        *run = (Run){.store = group->store, .plan = &variant->plan, .context = collector};
+        run->found = solutions ? solution_found : row_found;
+        status = plan_run(run);
+    }
+    free(run);
+    collector_end_rule(collector);
+    return status;
+}
+
+// All solutions first, in their order; then the groups.
+static Status aggregate_run(Group *group, RuleWork *work, Collector *collector) {
+    uint32_t count = work->rule->variable_count;
+    if (group->round > 1) return STATUS_OK;
+    Collector solutions = {.table = table_new(count, columns_all(count))};
+    collector_begin_round(&solutions);
+    Status status = variants_run(group, work, &solutions, true);
+    collector_begin_rule(collector, false, 0);
+    if (status == STATUS_OK)
+        status = aggregate_rows(group->store, work->rule, solutions.table, collector);
+    table_free(solutions.table);
+    collector_free(&solutions);
+    return status;
+}
+
+// --- rounds
+
+static Collector *collector_of(Group *group, const Relation *relation) {
+    for (size_t i = 0; i < group->relations.count; i++)
+        if (group->relations.items[i] == relation) return &group->collectors[i];
+    return NULL;
+}
+
+static Status round_run(Group *group) {
+    for (size_t i = 0; i < group->relations.count; i++)
+        collector_begin_round(&group->collectors[i]);
+    for (uint32_t i = 0; i < group->work_count; i++) {
+        RuleWork *work = &group->works[i];
+        Collector *collector = collector_of(group, work->rule->relation);
+        TRY(work->rule->aggregates ? aggregate_run(group, work, collector)
+                                   : variants_run(group, work, collector, false));
+    }
+    for (size_t i = 0; i < group->relations.count; i++) {
+        collector_end_round(&group->collectors[i]);
+        VECTOR_PUSH(&group->relations.items[i]->rounds, group->collectors[i].table->count);
+    }
+    return group->store->host.interrupted(group->store->host.context);
+}
+
+// Whether the next round can see anything new: in relations evaluated here or complete before.
+static bool goes_on(const Group *group) {
+    for (uint32_t i = 0; i < group->work_count; i++)
+        for (uint32_t j = 0; j < group->works[i].variant_count; j++) {
+            uint32_t goal = group->works[i].variants[j].goal;
+            if (goal == NO_GOAL) continue;
+            const Relation *relation = group->works[i].rule->goals[goal].relation;
+            // what it gains in this round or later
+            if (rows_after(relation, UINT32_MAX) > rows_after(relation, group->round - 1))
+                return true;
+        }
+    return false;
+}
+
+static void relation_begin(Group *group, size_t number) {
+    Relation *relation = group->relations.items[number];
+    relation->derived = table_new(relation->arity, relation->key);
+    Collector *collector = &group->collectors[number];
+    bool merges = relation->key != columns_all(relation->arity);
+    *collector =
+        (Collector){.table = relation->derived, .columns = merges ? relation->columns : NULL};
+    collector_begin_round(collector);
+    collector_begin_rule(collector, false, 0);
+    Datum values[ARITY_MAX];
+    for (uint32_t row = 0; row < relation->facts->count; row++) {
+        if (table_is_dead(relation->facts, row)) continue;
+        table_read(relation->facts, row, values);
+        collector_add(collector, group->store, values, NULL);
+    }
+    collector_end_round(collector);
+    VECTOR_PUSH(&relation->rounds, relation->derived->count);
+}
+
+static void work_begin(const Group *group, RuleWork *work, const Rule *rule) {
+    work->rule = rule;
+    work->extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *work->extents);
+    work->variants = memory_allocate_zeroed(rule->goal_count + 1, sizeof *work->variants);
+    work->variants[work->variant_count++].goal = NO_GOAL;
+    for (uint32_t i = 0; i < rule->goal_count; i++)
+        if (rule->goals[i].kind == GOAL_ATOM && is_along(group, rule->goals[i].relation))
+            work->variants[work->variant_count++].goal = i;
+}
+
+static int compare_rules(const void *a, const void *b) {
+    const Rule *x = ((const RuleWork *)a)->rule, *y = ((const RuleWork *)b)->rule;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void group_begin(Group *group) {
+    size_t rules = 0;
+    group->collectors = memory_allocate_zeroed(group->relations.count + 1, sizeof(Collector));
+    for (size_t i = 0; i < group->relations.count; i++) {
+        relation_begin(group, i);
+        rules += group->relations.items[i]->rules.count;
+    }
+    group->works = memory_allocate_zeroed(rules + 1, sizeof *group->works);
+    for (size_t i = 0; i < group->relations.count; i++) {
+        const RuleList *list = &group->relations.items[i]->rules;
+        for (size_t j = 0; j < list->count; j++)
+            work_begin(group, &group->works[group->work_count++], list->items[j]);
+    }
+    qsort(group->works, group->work_count, sizeof *group->works, compare_rules);
+}
+
+// After a failure nothing half made is left.
+static void group_end(Group *group, bool failed) {
+    for (size_t i = 0; i < group->relations.count; i++) {
+        Relation *relation = group->relations.items[i];
+        collector_free(&group->collectors[i]);
+        if (!failed) continue;
+        table_free(relation->derived);
+        relation->derived = NULL;
+        VECTOR_FREE(&relation->rounds);
+    }
+    for (uint32_t i = 0; i < group->work_count; i++) {
+        RuleWork *work = &group->works[i];
+        for (uint32_t j = 0; j < work->variant_count; j++)
+            if (work->variants[j].planned) plan_free(&work->variants[j].plan);
+        free(work->extents);
+        free(work->variants);
+    }
+    free(group->works);
+    free(group->collectors);
+}
+
+static Status group_run(Group *group) {
+    group_begin(group);
+    Status status = STATUS_OK;
+    do {
+        group->round++;
+        status = round_run(group);
+    } while (status == STATUS_OK && goes_on(group));
+    group_end(group, status != STATUS_OK);
+    return status;
+}
+
+// --- what is needed
+
+static void want(Relation *relation, RelationList *wanted) {
+    if (relation->wanted || relation->derived || !relation_is_derived(relation)) return;
+    relation->wanted = true;
+    VECTOR_PUSH(wanted, relation);
+}
+
+static int compare_strata(const void *a, const void *b) {
+    const Relation *x = *(Relation *const *)a, *y = *(Relation *const *)b;
+    if (x->stratum != y->stratum) return x->stratum < y->stratum ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void want_all(RelationList *wanted) {
+    for (size_t i = 0; i < wanted->count; i++) {
+        const RuleList *rules = &wanted->items[i]->rules;
+        for (size_t j = 0; j < rules->count; j++)
+            for (uint32_t k = 0; k < rules->items[j]->goal_count; k++)
+                if (rules->items[j]->goals[k].relation)
+                    want(rules->items[j]->goals[k].relation, wanted);
+    }
+    for (size_t i = 0; i < wanted->count; i++) wanted->items[i]->wanted = false;
+    if (wanted->count) qsort(wanted->items, wanted->count, sizeof *wanted->items, compare_strata);
+}
+
+Status store_complete(Store *store, Relation *relation) {
+    Span span;
+    if (store_analyse(store, &span) != STATUS_OK) {
+        error_place(span);
+        return error_current()->code;
+    }
+    RelationList wanted = {0};
+    want(relation, &wanted);
+    want_all(&wanted);
+    Status status = STATUS_OK;
+    for (size_t i = 0, next; i < wanted.count && status == STATUS_OK; i = next) {
+        Group group = {.store = store, .stratum = wanted.items[i]->stratum};
+        for (next = i; next < wanted.count && wanted.items[next]->stratum == group.stratum; next++)
+            VECTOR_PUSH(&group.relations, wanted.items[next]);
+        status = group_run(&group);
+        VECTOR_FREE(&group.relations);
+    }
+    VECTOR_FREE(&wanted);
+    return status;
+}

@@ -1,0 +1,230 @@
+// The order of a rule's goals: greedily the atom that is expected to give the fewest rows, tests as
+// soon as their variables have values; the rule's own order where that costs hardly more, because
+// then nothing needs to be sorted.
+#include "logic/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint32_t arity_of(const Goal *goal) {
+    return goal->relation ? goal->relation->arity : 0;
+}
+
+static Columns columns_bound(const Goal *goal, const VariableSet *bound) {
+    Columns columns = 0;
+    for (uint32_t i = 0; i < arity_of(goal); i++) {
+        const Term *term = &goal->terms[i];
+        bool has = term->kind == TERM_CONSTANT ||
+                   (term->kind == TERM_VARIABLE && variables_have(bound, term->value));
+        if (has) columns |= 1u << i;
+    }
+    return columns;
+}
+
+// How many rows an atom gives: from an index over these columns, or as if each column of n had the
+// n-th root of the rows as its number of values.
+static double rows_expected(const Goal *goal, const Extent *extent, const VariableSet *bound) {
+    double rows = extent->high - extent->low;
+    Columns columns = columns_bound(goal, bound);
+    if (columns == 0 || rows == 0) return rows;
+    for (size_t i = 0; i < extent->table->indexes.count; i++) {
+        const Index *index = extent->table->indexes.items[i];
+        if (index->columns != columns || index->groups == 0) continue;
+        return rows / (double)index->groups;
+    }
+    double free = (double)(arity_of(goal) - (uint32_t)__builtin_popcount(columns));
+    return pow(rows, free / (double)arity_of(goal));
+}
+
+typedef struct Order {
+    uint32_t *goals; // numbers, in the order in which they are taken
+    uint32_t count;
+    double cost;
+} Order;
+
+static bool goes_through_rows(const Goal *goal) {
+    return goal->kind == GOAL_ATOM || goal->kind == GOAL_MEMBER;
+}
+
+// Tests and bindings that can be made now; goals that go through items wait their turn.
+static void take_ready(const Rule *rule, bool *taken, VariableSet *bound, Order *order) {
+    for (bool going = true; going;) {
+        going = false;
+        for (uint32_t i = 0; i < rule->goal_count; i++) {
+            const Goal *goal = &rule->goals[i];
+            if (taken[i] || goes_through_rows(goal)) continue;
+            if (goal_missing(goal, arity_of(goal), bound) >= 0) continue;
+            goal_bind(goal, arity_of(goal), bound);
+            order->goals[order->count++] = i;
+            taken[i] = going = true;
+        }
+    }
+}
+
+static double expected(const Goal *goal, const Extent *extent, const VariableSet *bound) {
+    enum { MEMBERS_GUESSED = 8 };
+    return goal->kind == GOAL_ATOM ? rows_expected(goal, extent, bound) : MEMBERS_GUESSED;
+}
+
+// The goal to go through next: the first in the rule's order, or the one with the fewest rows.
+static uint32_t choose(const Rule *rule, const Extent *extents, const bool *taken,
+                       const VariableSet *bound, bool greedy) {
+    uint32_t best = UINT32_MAX;
+    double fewest = INFINITY;
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Goal *goal = &rule->goals[i];
+        if (taken[i] || !goes_through_rows(goal)) continue;
+        if (goal_missing(goal, arity_of(goal), bound) >= 0) continue;
+        double rows = expected(goal, &extents[i], bound);
+        if (rows < fewest) {
+            best = i;
+            fewest = rows;
+        }
+        if (!greedy) break;
+    }
+    return best;
+}
+
+static Order order_find(const Rule *rule, const Extent *extents, VariableSet bound, bool greedy) {
+    Order order = {.goals = memory_allocate((rule->goal_count + 1) * sizeof *order.goals)};
+    bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
+    double rows = 1;
+    take_ready(rule, taken, &bound, &order);
+    for (;;) {
+        uint32_t next = choose(rule, extents, taken, &bound, greedy);
+        if (next == UINT32_MAX) break;
+        rows *= expected(&rule->goals[next], &extents[next], &bound);
+        order.cost += rows;
+        taken[next] = true;
+        order.goals[order.count++] = next;
+        goal_bind(&rule->goals[next], arity_of(&rule->goals[next]), &bound);
+        take_ready(rule, taken, &bound, &order);
+    }
+    ASSERT(order.count == rule->goal_count); // rule_check_safe
+    free(taken);
+    return order;
+}
+
+static void step_columns(Step *step, const VariableSet *bound) {
+    const Goal *goal = step->goal;
+    VariableSet here = {0};
+    step->bound = columns_bound(goal, bound);
+    for (uint32_t i = 0; i < arity_of(goal); i++) {
+        const Term *term = &goal->terms[i];
+        if (term->kind != TERM_VARIABLE || step->bound >> i & 1) continue;
+        if (variables_have(&here, term->value))
+            step->repeats |= 1u << i;
+        else
+            step->binds |= 1u << i;
+        variables_add(&here, term->value);
+    }
+}
+
+static void expression_reads(const Expression *expression, VariableSet *out) {
+    if (!expression) return;
+    if (expression->kind == ARITHMETIC_VARIABLE) variables_add(out, expression->value);
+    for (uint32_t i = 0; i < expression->variable_count; i++)
+        variables_add(out, expression->variables[i]);
+    expression_reads(expression->left, out);
+    expression_reads(expression->right, out);
+}
+
+// Backwards: what is read behind each step, the head included.
+static void steps_find_once(Plan *plan) {
+    VariableSet later = {0};
+    const Rule *rule = plan->rule;
+    for (uint32_t i = 0; i < rule->arity; i++)
+        if (rule->head[i].kind == TERM_VARIABLE) variables_add(&later, rule->head[i].value);
+    for (uint32_t i = 0; rule->aggregates && i < rule->variable_count; i++)
+        variables_add(&later, i);
+    for (uint32_t at = plan->count; at-- > 0;) {
+        Step *step = &plan->steps[at];
+        const Goal *goal = step->goal;
+        step->once = goal->kind == GOAL_ATOM;
+        for (uint32_t i = 0; i < arity_of(goal); i++) {
+            if (goal->terms[i].kind != TERM_VARIABLE) continue;
+            if (step->binds >> i & 1 && variables_have(&later, goal->terms[i].value))
+                step->once = false;
+        }
+        for (uint32_t i = 0; i < arity_of(goal); i++)
+            if (goal->terms[i].kind == TERM_VARIABLE) variables_add(&later, goal->terms[i].value);
+        expression_reads(goal->left, &later);
+        expression_reads(goal->right, &later);
+        if (goal->kind == GOAL_BIND || goal->kind == GOAL_MEMBER)
+            variables_add(&later, goal->variable);
+    }
+}
+
+static void steps_make(Plan *plan, const Order *order, VariableSet bound) {
+    const Rule *rule = plan->rule;
+    uint32_t *positions = memory_allocate((rule->goal_count + 1) * sizeof *positions);
+    for (uint32_t i = 0; i < rule->goal_count; i++)
+        positions[i] = goes_through_rows(&rule->goals[i]) ? plan->positions++ : NO_POSITION;
+    ASSERT(plan->positions <= POSITIONS_MAX);
+    plan->ordered = true;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < order->count; i++) {
+        Step *step = &plan->steps[plan->count++];
+        step->goal = &rule->goals[order->goals[i]];
+        step->position = positions[order->goals[i]];
+        step->tests = step->goal->kind == GOAL_BIND && variables_have(&bound, step->goal->variable);
+        step_columns(step, &bound);
+        goal_bind(step->goal, arity_of(step->goal), &bound);
+        if (step->position == NO_POSITION) continue;
+        plan->ordered &= step->position >= last;
+        last = step->position;
+    }
+    free(positions);
+}
+
+static VariableSet variables_given(const Rule *rule, const Datum *initial) {
+    VariableSet bound = {0};
+    for (uint32_t i = 0; initial && i < rule->variable_count; i++)
+        if (initial[i] != CONSTANT_NONE) variables_add(&bound, i);
+    return bound;
+}
+
+static void plan_build(const Rule *rule, const Order *order, VariableSet bound, Plan *plan) {
+    *plan = (Plan){.rule = rule};
+    plan->steps = memory_allocate_zeroed(rule->goal_count + 1, sizeof *plan->steps);
+    steps_make(plan, order, bound);
+    steps_find_once(plan);
+}
+
+void plan_make(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan) {
+    static const double WORTH_SORTING = 2; // how much dearer the rule's own order may be
+    VariableSet bound = variables_given(rule, initial);
+    Order own = order_find(rule, extents, bound, false);
+    Order best = order_find(rule, extents, bound, true);
+    plan_build(rule, own.cost <= best.cost * WORTH_SORTING ? &own : &best, bound, plan);
+    free(own.goals);
+    free(best.goals);
+}
+
+void plan_make_in_order(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan) {
+    VariableSet bound = variables_given(rule, initial);
+    Order own = order_find(rule, extents, bound, false);
+    plan_build(rule, &own, bound, plan);
+    free(own.goals);
+}
+
+void plan_set(Plan *plan, const Extent *extents) {
+    for (uint32_t i = 0; i < plan->count; i++) {
+        Step *step = &plan->steps[i];
+        if (!step->goal->relation) continue;
+        const Extent *extent = &extents[step->goal - plan->rule->goals];
+        step->table = extent->table;
+        step->low = extent->low;
+        step->high = extent->high;
+        step->index = NULL;
+        bool one =
+            step->bound == columns_all(extent->table->arity) && extent->table->key == step->bound;
+        if (step->bound && !one && step->high > step->low)
+            step->index = table_index(extent->table, step->bound, step->high);
+    }
+}
+
+void plan_free(Plan *plan) {
+    free(plan->steps);
+    plan->steps = NULL;
+}

@@ -1,0 +1,59 @@
+// How a rule is evaluated once: its goals in an order, each with the columns that have values when
+// it is reached and the rows that it looks at.
+#ifndef LOGIC_PLAN_H
+#define LOGIC_PLAN_H
+
+#include "logic/store.h"
+
+enum { POSITIONS_MAX = 64, NO_POSITION = UINT32_MAX };
+
+typedef struct Step {
+    const Goal *goal;
+    Columns bound, binds, repeats; // of an atom: has a value; gives one; must equal one given here
+    uint32_t position;             // among the goals that go through rows, in the rule's own order
+    bool once;                     // nothing that follows depends on which row it is
+    bool tests;                    // a BIND whose variable has a value
+    // Set before each run.
+    Table *table;
+    Index *index;       // over `bound`; NULL: every row, or the one row where all are bound
+    uint32_t low, high; // the rows that take part
+} Step;
+
+typedef struct Plan {
+    const Rule *rule;
+    Step *steps;
+    uint32_t count, positions;
+    bool ordered; // its answers come in the order of the rule's own goals
+} Plan;
+
+// The rows of a goal's relation that take part in an evaluation.
+typedef struct Extent {
+    Table *table;
+    uint32_t low, high;
+} Extent;
+
+// `extents`: one a goal, for atoms and negated ones. `initial`: variables that have values, or
+// NULL.
+void plan_make(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan);
+// The same, never in another order than the rule's own.
+void plan_make_in_order(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan);
+void plan_set(Plan *plan, const Extent *extents);
+void plan_free(Plan *plan);
+
+// run.c: goes through the plan and calls `found` for each solution.
+typedef struct Run Run;
+struct Run {
+    Store *store;
+    const Plan *plan;
+    Status (*found)(Run *run);
+    void *context;
+    bool done; // set by `found`: no more solutions are wanted
+    uint32_t ticks;
+    Datum variables[VARIABLES_MAX];
+    uint32_t path[POSITIONS_MAX]; // the row at each position
+};
+Status plan_run(Run *run) MUST_USE;
+// The row of the rule's head.
+void run_head(const Run *run, Datum *values);
+
+#endif

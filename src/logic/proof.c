@@ -1,0 +1,275 @@
+// Proofs and refutations by running the rules once more, backwards from what is asked.
+#include "logic/proof.h"
+
+#include <stdlib.h>
+
+#include "logic/plan.h"
+
+enum { INDENT = 2 };
+
+void atom_print(const Store *store, const Relation *relation, const Datum *values, Text *out) {
+    text_format(out, "%s(", relation->name);
+    for (uint32_t i = 0; i < relation->arity; i++) {
+        if (i > 0) text_append_string(out, ", ");
+        if (values[i] == CONSTANT_NONE)
+            text_append_char(out, '_');
+        else
+            constant_print(&store->constants, values[i], out);
+    }
+    text_append_char(out, ')');
+}
+
+// --- running a rule for one row of its head
+
+// The variables that the head gives values to; false: the row is none of this rule's.
+static bool head_unify(const Rule *rule, const Datum *values, Datum *variables) {
+    memset(variables, 0, rule->variable_count * sizeof *variables);
+    for (uint32_t i = 0; i < rule->arity; i++) {
+        const Term *term = &rule->head[i];
+        bool open = values[i] == CONSTANT_NONE ||
+                    (rule->aggregates && rule->aggregates[i] != AGGREGATE_NONE);
+        if (open) continue;
+        if (term->kind == TERM_CONSTANT) {
+            if (term->value != values[i]) return false;
+        } else {
+            Datum *variable = &variables[term->value];
+            if (*variable != CONSTANT_NONE && *variable != values[i]) return false;
+            *variable = values[i];
+        }
+    }
+    return true;
+}
+
+// What was there before `round` of the rule's stratum; UINT32_MAX: everything.
+static void extents_before(const Rule *rule, uint32_t round, Extent *extents) {
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Relation *relation = rule->goals[i].relation;
+        if (!relation) continue;
+        extents[i] = (Extent){.table = relation_table(relation)};
+        extents[i].high = extents[i].table->count;
+        bool along = relation_is_derived(relation) && rule->relation &&
+                     relation->stratum == rule->relation->stratum;
+        if (along && round - 1 < relation->rounds.count)
+            extents[i].high = relation->rounds.items[round - 1];
+    }
+}
+
+static Status solution_found(Run *run) {
+    run->done = true;
+    return STATUS_OK;
+}
+
+// The first solution of the first `steps` steps; its variables are left in the run.
+static Status solution_find(Run *run, const Plan *plan, uint32_t steps, const Datum *initial,
+                            bool *found) {
+    Plan part = *plan;
+    Store *store = run->store;
+    part.count = steps;
+    *run = (Run){.store = store, .plan = &part, .found = solution_found};
+    memcpy(run->variables, initial, plan->rule->variable_count * sizeof *initial);
+    Status status = plan_run(run);
+    *found = run->done;
+    return status;
+}
+
+// --- proofs
+
+typedef struct Line {         // of a proof that is still to be written
+    const Relation *relation; // NULL: `text` alone
+    uint32_t row, indent;
+    char *text;
+} Line;
+
+typedef struct Proof {
+    Store *store;
+    Text *out;
+    VECTOR(Line) lines; // the next one last
+    Table *shown;       // relation and row
+} Proof;
+
+static uint32_t round_of(const Relation *relation, uint32_t row) {
+    uint32_t low = 0, high = (uint32_t)relation->rounds.count - 1;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (relation->rounds.items[middle] > row)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void goal_values(const Goal *goal, const Datum *variables, Datum *values) {
+    for (uint32_t i = 0; i < goal->relation->arity; i++) {
+        const Term *term = &goal->terms[i];
+        values[i] = term->kind == TERM_CONSTANT   ? term->value
+                    : term->kind == TERM_VARIABLE ? variables[term->value]
+                                                  : CONSTANT_NONE;
+    }
+}
+
+static void goal_print(const Store *store, const Goal *goal, const Datum *variables, Text *out) {
+    Datum values[ARITY_MAX];
+    size_t length;
+    if (goal->relation) {
+        goal_values(goal, variables, values);
+        if (goal->kind == GOAL_NOT) text_append_string(out, "not ");
+        atom_print(store, goal->relation, values, out);
+        return;
+    }
+    const char *source = source_text(goal->span, &length);
+    text_append(out, source, length);
+}
+
+// The goals of a solution, as lines below the one that rests on them.
+static void push_goals(Proof *proof, const Rule *rule, const Run *run, uint32_t indent) {
+    uint32_t position = 0;
+    size_t first = proof->lines.count;
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Goal *goal = &rule->goals[i];
+        Line line = {.indent = indent};
+        if (goal->kind == GOAL_ATOM) {
+            line.relation = goal->relation;
+            line.row = run->path[position];
+        } else {
+            Text text = {0};
+            goal_print(proof->store, goal, run->variables, &text);
+            line.text = text_take(&text);
+        }
+        position += goal->kind == GOAL_ATOM || goal->kind == GOAL_MEMBER;
+        // What computes an argument is no goal that a script has written.
+        bool hidden = goal->kind == GOAL_BIND && !rule->variable_names[goal->variable];
+        if (hidden) free(line.text);
+        if (!hidden) VECTOR_PUSH(&proof->lines, line);
+    }
+    for (size_t low = first, high = proof->lines.count; low + 1 < high; low++) { // next one last
+        Line line = proof->lines.items[low];
+        proof->lines.items[low] = proof->lines.items[--high];
+        proof->lines.items[high] = line;
+    }
+}
+
+static Status rule_derive(Proof *proof, const Rule *rule, const Datum *values, uint32_t round,
+                          uint32_t indent, bool *found) {
+    *found = false;
+    Datum initial[VARIABLES_MAX];
+    if (!head_unify(rule, values, initial)) return STATUS_OK;
+    Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
+    extents_before(rule, round, extents);
+    Plan plan;
+    plan_make(rule, extents, initial, &plan);
+    plan_set(&plan, extents);
+    Run *run = memory_allocate_zeroed(1, sizeof *run);
+    run->store = proof->store;
+    Status status = solution_find(run, &plan, plan.count, initial, found);
+    if (*found)
+        text_append_string(proof->out, rule->aggregates ? "   of all its solutions\n" : "\n");
+    if (*found && !rule->aggregates) push_goals(proof, rule, run, indent + 1);
+    free(run);
+    plan_free(&plan);
+    free(extents);
+    return status;
+}
+
+static Status row_prove(Proof *proof, const Line *line) {
+    Datum values[ARITY_MAX];
+    const Relation *relation = line->relation;
+    table_read(relation_table(relation), line->row, values);
+    atom_print(proof->store, relation, values, proof->out);
+    uint32_t round = relation_is_derived(relation) ? round_of(relation, line->row) : 0;
+    Datum key[] = {relation->number, line->row};
+    bool shown = table_find(proof->shown, key) != ROW_NONE;
+    bool found = false;
+    if (!shown) table_append(proof->shown, key);
+    if (round > 0 && shown) text_append_string(proof->out, "   as above");
+    if (round == 0) text_append_string(proof->out, "   fact");
+    for (size_t i = 0; round > 0 && !shown && i < relation->rules.count && !found; i++)
+        TRY(rule_derive(proof, relation->rules.items[i], values, round, line->indent, &found));
+    if (!found) text_append_char(proof->out, '\n');
+    return STATUS_OK;
+}
+
+Status store_prove(Store *store, const Relation *relation, const Datum *values, Text *out) {
+    Proof proof = {.store = store, .out = out, .shown = table_new(2, columns_all(2))};
+    Line first = {.relation = relation, .row = table_find(relation_table(relation), values)};
+    ASSERT(first.row != ROW_NONE);
+    VECTOR_PUSH(&proof.lines, first);
+    Status status = STATUS_OK;
+    while (proof.lines.count > 0) {
+        Line line = proof.lines.items[--proof.lines.count];
+        if (status == STATUS_OK) text_append_repeated(out, ' ', (line.indent + 1) * INDENT);
+        if (status == STATUS_OK && line.relation)
+            status = row_prove(&proof, &line);
+        else if (status == STATUS_OK)
+            text_format(out, "%s\n", line.text);
+        free(line.text);
+    }
+    VECTOR_FREE(&proof.lines);
+    table_free(proof.shown);
+    return status;
+}
+
+// --- refutations
+
+// How many steps of the plan have a solution; the variables of the longest are left in the run.
+static Status steps_solved(Run *run, const Plan *plan, const Datum *initial, uint32_t *out) {
+    Run *best = memory_allocate_zeroed(1, sizeof *best);
+    memcpy(best->variables, initial, plan->rule->variable_count * sizeof *initial);
+    Status status = STATUS_OK;
+    bool found = true;
+    for (*out = 0; found && status == STATUS_OK && *out < plan->count; *out += found) {
+        status = solution_find(run, plan, *out + 1, initial, &found);
+        if (found) *best = *run;
+    }
+    *run = *best;
+    free(best);
+    return status;
+}
+
+static void rule_print(const Rule *rule, Text *out) {
+    size_t length;
+    const char *source = source_text(rule->span, &length);
+    if (length == 0) {
+        text_format(out, "a rule of %s", rule->relation->name); // of an equivalence
+        return;
+    }
+    for (size_t i = 0; i < length; i++)
+        if (source[i] != '\n') text_append_char(out, source[i]);
+}
+
+static Status rule_refute(Store *store, const Rule *rule, const Datum *values, Text *out) {
+    Datum initial[VARIABLES_MAX];
+    text_append_repeated(out, ' ', INDENT);
+    rule_print(rule, out);
+    if (!head_unify(rule, values, initial)) {
+        text_append_string(out, ": its head is about something else\n");
+        return STATUS_OK;
+    }
+    Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
+    extents_before(rule, UINT32_MAX, extents);
+    Plan plan;
+    plan_make_in_order(rule, extents, initial, &plan);
+    plan_set(&plan, extents);
+    Run *run = memory_allocate_zeroed(1, sizeof *run);
+    run->store = store;
+    uint32_t solved;
+    Status status = steps_solved(run, &plan, initial, &solved);
+    if (status == STATUS_OK && solved < plan.count) {
+        text_append_string(out, ": nothing satisfies ");
+        goal_print(store, plan.steps[solved].goal, run->variables, out);
+        text_append_char(out, '\n');
+    } else if (status == STATUS_OK) {
+        text_append_string(out, ": what it gives is another value\n"); // of an aggregate
+    }
+    free(run);
+    plan_free(&plan);
+    free(extents);
+    return status;
+}
+
+Status store_refute(Store *store, Relation *relation, const Datum *values, Text *out) {
+    if (!relation_is_derived(relation)) text_append_string(out, "  it is not among the facts\n");
+    for (size_t i = 0; i < relation->rules.count; i++)
+        TRY(rule_refute(store, relation->rules.items[i], values, out));
+    return STATUS_OK;
+}

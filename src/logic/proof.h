@@ -1,0 +1,16 @@
+// Why something holds, and why not: proofs are found anew from the rounds of evaluation, which tell
+// what was there before a row was; nothing is kept for them.
+#ifndef LOGIC_PROOF_H
+#define LOGIC_PROOF_H
+
+#include "logic/store.h"
+
+// The proof of a row, which holds: a line for each thing that it rests on, indented below what
+// rests on it. A row is proved once; further down its name stands alone.
+Status store_prove(Store *store, const Relation *relation, const Datum *values, Text *out) MUST_USE;
+// For each rule the first goal that nothing satisfies. Values that are CONSTANT_NONE are open.
+Status store_refute(Store *store, Relation *relation, const Datum *values, Text *out) MUST_USE;
+// Relation(a, b), with `_` for CONSTANT_NONE.
+void atom_print(const Store *store, const Relation *relation, const Datum *values, Text *out);
+
+#endif

@@ -1,0 +1,154 @@
+// Going through a plan: nested loops over the rows of its steps.
+#include <stdlib.h>
+
+#include "logic/expression.h"
+#include "logic/plan.h"
+
+enum { TICKS = 1 << 14 }; // rows between two looks at the host
+
+static Status step_run(Run *run, uint32_t at);
+
+static Status tick(Run *run) {
+    if (LIKELY(++run->ticks % TICKS)) return STATUS_OK;
+    return run->store->host.interrupted(run->store->host.context);
+}
+
+static inline Datum term_value(const Run *run, const Term *term) {
+    return term->kind == TERM_CONSTANT ? term->value : run->variables[term->value];
+}
+
+static void values_gather(const Run *run, const Step *step, Datum *values) {
+    for (Columns left = step->bound; left; left &= left - 1) {
+        int column = __builtin_ctz(left);
+        values[column] = term_value(run, &step->goal->terms[column]);
+    }
+}
+
+// The row's values go to the variables; false when a variable that stands twice would differ.
+static inline bool row_bind(Run *run, const Step *step, uint32_t row) {
+    const Term *terms = step->goal->terms;
+    for (Columns left = step->binds; left; left &= left - 1) {
+        int column = __builtin_ctz(left);
+        run->variables[terms[column].value] = step->table->columns[column][row];
+    }
+    for (Columns left = step->repeats; left; left &= left - 1) {
+        int column = __builtin_ctz(left);
+        if (run->variables[terms[column].value] != step->table->columns[column][row]) return false;
+    }
+    return true;
+}
+
+// Goes on with this row; *taken: it fits.
+static inline Status row_enter(Run *run, uint32_t at, uint32_t row, bool *taken) {
+    const Step *step = &run->plan->steps[at];
+    *taken = !table_is_dead(step->table, row) && row_bind(run, step, row);
+    if (!*taken) return STATUS_OK;
+    run->path[step->position] = row;
+    TRY(tick(run));
+    return step_run(run, at + 1);
+}
+
+static Status rows_scan(Run *run, uint32_t at) {
+    const Step *step = &run->plan->steps[at];
+    for (uint32_t row = step->low; row < step->high && !run->done; row++) {
+        bool taken;
+        TRY(row_enter(run, at, row, &taken));
+        if (taken && step->once) break;
+    }
+    return STATUS_OK;
+}
+
+static uint32_t row_find(const Run *run, const Step *step) {
+    Datum values[ARITY_MAX];
+    values_gather(run, step, values);
+    return step->index ? index_first(step->table, step->index, values)
+                       : table_find(step->table, values);
+}
+
+static Status atom_run(Run *run, uint32_t at) {
+    const Step *step = &run->plan->steps[at];
+    if (step->low >= step->high) return STATUS_OK;
+    if (!step->bound && step->table->arity > 0) return rows_scan(run, at);
+    uint32_t row = row_find(run, step);
+    while (row < step->high && !run->done) { // ROW_NONE is beyond every row
+        bool taken = false;
+        if (row >= step->low) TRY(row_enter(run, at, row, &taken));
+        if ((taken && step->once) || !step->index) break;
+        row = index_next(step->index, row);
+    }
+    return STATUS_OK;
+}
+
+static bool any_row(const Run *run, const Step *step) {
+    if (step->low >= step->high) return false;
+    bool scan = !step->bound && step->table->arity > 0;
+    uint32_t row = scan ? step->low : row_find(run, step);
+    while (row < step->high) {
+        if (row >= step->low && !table_is_dead(step->table, row)) return true;
+        if (scan)
+            row++;
+        else if (step->index)
+            row = index_next(step->index, row);
+        else
+            break;
+    }
+    return false;
+}
+
+static Status bind_run(Run *run, uint32_t at) {
+    const Step *step = &run->plan->steps[at];
+    Datum value;
+    TRY(expression_value(run->store, step->goal->left, run->variables, &value));
+    if (!step->tests) {
+        run->variables[step->goal->variable] = value;
+    } else {
+        int order;
+        Datum has = run->variables[step->goal->variable];
+        if (!constant_compare(&run->store->constants, has, value, &order) || order != 0)
+            return STATUS_OK;
+    }
+    return step_run(run, at + 1);
+}
+
+static Status members_run(Run *run, uint32_t at) {
+    const Step *step = &run->plan->steps[at];
+    uint32_t variable = step->goal->variable;
+    DatumList list = {0};
+    Status status = expression_members(run->store, step->goal->left, run->variables, &list);
+    Datum wanted = run->variables[variable];
+    for (uint32_t i = 0; i < list.count && status == STATUS_OK && !run->done; i++) {
+        if (wanted != CONSTANT_NONE && wanted != list.items[i]) continue;
+        run->variables[variable] = list.items[i];
+        run->path[step->position] = i;
+        status = step_run(run, at + 1);
+    }
+    run->variables[variable] = wanted;
+    VECTOR_FREE(&list);
+    return status;
+}
+
+static Status step_run(Run *run, uint32_t at) {
+    if (at == run->plan->count) return run->found(run);
+    const Step *step = &run->plan->steps[at];
+    bool holds = false;
+    switch (step->goal->kind) {
+    case GOAL_ATOM: return atom_run(run, at);
+    case GOAL_BIND: return bind_run(run, at);
+    case GOAL_MEMBER: return members_run(run, at);
+    case GOAL_NOT: holds = !any_row(run, step); break;
+    case GOAL_COMPARE: TRY(comparison_holds(run->store, step->goal, run->variables, &holds)); break;
+    default: TRY(expression_test(run->store, step->goal->left, run->variables, &holds));
+    }
+    return holds ? step_run(run, at + 1) : STATUS_OK;
+}
+
+Status plan_run(Run *run) {
+    return step_run(run, 0);
+}
+
+void run_head(const Run *run, Datum *values) {
+    const Rule *rule = run->plan->rule;
+    for (uint32_t i = 0; i < rule->arity; i++)
+        values[i] =
+            rule->head[i].kind == TERM_ANY ? CONSTANT_NONE : term_value(run, &rule->head[i]);
+}

@@ -1,0 +1,281 @@
+// Relations and their facts, and what a change of facts undoes.
+#include "logic/store.h"
+
+#include <stdlib.h>
+
+Store *store_new(const StoreHost *host) {
+    Store *store = memory_allocate_zeroed(1, sizeof *store);
+    store->host = *host;
+    store->analysed = true;
+    return store;
+}
+
+static void relation_forget(Relation *relation) {
+    table_free(relation->derived);
+    relation->derived = NULL;
+    VECTOR_FREE(&relation->rounds);
+}
+
+void relation_free(Relation *relation) {
+    relation_forget(relation);
+    table_free(relation->facts);
+    table_free(relation->saved);
+    for (uint32_t i = 0; i < relation->arity; i++)
+        free((void *)(uintptr_t)relation->columns[i].name);
+    free((void *)(uintptr_t)relation->name);
+    free(relation->columns);
+    VECTOR_FREE(&relation->rules);
+    VECTOR_FREE(&relation->readers);
+    free(relation);
+}
+
+void store_free(Store *store) {
+    if (!store) return;
+    for (size_t i = 0; i < store->relations.count; i++) relation_free(store->relations.items[i]);
+    for (size_t i = 0; i < store->rules.count; i++) rule_free(store->rules.items[i]);
+    VECTOR_FREE(&store->relations);
+    VECTOR_FREE(&store->rules);
+    constants_free(&store->constants);
+    free(store);
+}
+
+static Columns key_of(const Column *columns, uint32_t arity) {
+    Columns key = columns_all(arity);
+    for (uint32_t i = 0; i < arity; i++)
+        if (columns[i].merge != MERGE_NONE) key &= ~(1u << i);
+    return key;
+}
+
+Relation *relation_make(const char *name, const Column *columns, uint32_t arity) {
+    Relation *relation = memory_allocate_zeroed(1, sizeof *relation);
+    relation->name = memory_copy_string(name, strlen(name));
+    relation->arity = arity;
+    relation->columns = memory_allocate_zeroed(arity + 1, sizeof *columns);
+    for (uint32_t i = 0; i < arity; i++) {
+        relation->columns[i] = columns[i];
+        const char *column = columns[i].name ? columns[i].name : "";
+        relation->columns[i].name = memory_copy_string(column, strlen(column));
+    }
+    relation->key = key_of(columns, arity);
+    relation->facts = table_new(arity, columns_all(arity));
+    return relation;
+}
+
+Relation *relation_new(Store *store, const char *name, const Column *columns, uint32_t arity) {
+    Relation *relation = relation_make(name, columns, arity);
+    relation->number = (uint32_t)store->relations.count;
+    VECTOR_PUSH(&store->relations, relation);
+    store->analysed = false;
+    return relation;
+}
+
+Relation *entity_type_new(Store *store, const char *name, bool closed) {
+    Column column = {.name = "name", .kind = COLUMN_ENTITY};
+    Relation *type = relation_new(store, name, &column, 1);
+    type->entities = true;
+    type->closed = closed;
+    return type;
+}
+
+void relation_changed(Relation *relation) {
+    bool nobody = relation_is_derived(relation) && !relation->derived;
+    if (nobody) return; // has read what is not there
+    relation_forget(relation);
+    for (size_t i = 0; i < relation->readers.count; i++)
+        if (relation->readers.items[i]->derived) relation_changed(relation->readers.items[i]);
+}
+
+static bool readers_have(const Relation *relation, const Relation *reader) {
+    for (size_t i = 0; i < relation->readers.count; i++)
+        if (relation->readers.items[i] == reader) return true;
+    return false;
+}
+
+void store_add_rule(Store *store, Rule *rule) {
+    relation_changed(rule->relation);
+    rule->number = (uint32_t)store->rules.count;
+    VECTOR_PUSH(&store->rules, rule);
+    VECTOR_PUSH(&rule->relation->rules, rule);
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        Relation *read = rule->goals[i].relation;
+        if (read && !readers_have(read, rule->relation))
+            VECTOR_PUSH(&read->readers, rule->relation);
+    }
+    store->analysed = false;
+}
+
+// --- facts
+
+static const char *const kind_words[] = {
+    [COLUMN_ENTITY] = "an entity", [COLUMN_INT] = "an int",      [COLUMN_FLOAT] = "a float",
+    [COLUMN_BOOL] = "a bool",      [COLUMN_STRING] = "a string", [COLUMN_TUPLE] = "a tuple",
+};
+
+static bool kind_fits(ColumnKind wanted, ConstantKind kind) {
+    switch (wanted) {
+    case COLUMN_ENTITY:
+    case COLUMN_STRING: return kind == CONSTANT_TEXT;
+    case COLUMN_INT: return kind == CONSTANT_INT;
+    case COLUMN_FLOAT: return kind == CONSTANT_FLOAT;
+    case COLUMN_BOOL: return kind == CONSTANT_BOOL;
+    case COLUMN_TUPLE: return kind == CONSTANT_TUPLE;
+    default: return true;
+    }
+}
+
+static void members_describe(Store *store, const Relation *type, Text *out) {
+    enum { SHOWN = 5 };
+    for (uint32_t row = 0; row < type->facts->count && row < SHOWN; row++) {
+        if (row > 0) text_append_string(out, ", ");
+        constant_print(&store->constants, table_at(type->facts, row, 0), out);
+    }
+    if (type->facts->count > SHOWN) text_append_string(out, ", ...");
+}
+
+static Status fail_column(Store *store, const Relation *relation, uint32_t column, Datum value) {
+    const Column *wanted = &relation->columns[column];
+    Text text = {0}, members = {0};
+    constant_print(&store->constants, value, &text);
+    if (wanted->type && constant_kind(&store->constants, value) == CONSTANT_TEXT) {
+        members_describe(store, wanted->type, &members);
+        fail(STATUS_TYPE, "`%s` is not a %s, which `%s` of %s wants", text_get(&text),
+             wanted->type->name, wanted->name, relation->name);
+        fail_help("%s is closed: %s", wanted->type->name, text_get(&members));
+    } else {
+        const char *words = wanted->kind == COLUMN_ENTITY && wanted->type
+                                ? wanted->type->name
+                                : kind_words[wanted->kind];
+        fail(STATUS_TYPE, "`%s` of %s wants %s, but %s is of type %s", wanted->name, relation->name,
+             words, text_get(&text), constant_kind_name(constant_kind(&store->constants, value)));
+    }
+    text_free(&text);
+    text_free(&members);
+    return STATUS_TYPE;
+}
+
+Status column_fit(Store *store, const Relation *relation, uint32_t column, Datum *value) {
+    const Column *wanted = &relation->columns[column];
+    ConstantKind kind = constant_kind(&store->constants, *value);
+    if (wanted->kind == COLUMN_FLOAT && kind == CONSTANT_INT) {
+        double number = (double)constant_integer(&store->constants, *value);
+        *value = constant_float(&store->constants, number);
+        return STATUS_OK;
+    }
+    if (wanted->merge == MERGE_UNION) return STATUS_OK; // a set of what it is
+    if (!kind_fits(wanted->kind, kind)) return fail_column(store, relation, column, *value);
+    bool closed = wanted->type && wanted->type->closed;
+    if (closed && table_find(wanted->type->facts, value) == ROW_NONE)
+        return fail_column(store, relation, column, *value);
+    return STATUS_OK;
+}
+
+static void facts_save(const Store *store, Relation *relation) {
+    if (store->marked && !relation->saved) relation->saved = table_copy(relation->facts);
+}
+
+static bool fact_add_one(Store *store, Relation *relation, const Datum *values) {
+    for (uint32_t i = 0; i < relation->arity; i++) constant_set_known(&store->constants, values[i]);
+    if (table_find(relation->facts, values) != ROW_NONE) return false;
+    facts_save(store, relation);
+    table_append(relation->facts, values);
+    relation_changed(relation);
+    return true;
+}
+
+bool fact_add(Store *store, Relation *relation, const Datum *values) {
+    for (uint32_t i = 0; i < relation->arity; i++) {
+        Relation *type = relation->columns[i].type;
+        if (type && !type->closed) fact_add_one(store, type, &values[i]);
+    }
+    return fact_add_one(store, relation, values);
+}
+
+bool fact_remove(Store *store, Relation *relation, const Datum *values) {
+    enum { DEAD_MIN = 32 };
+    Table *facts = relation->facts;
+    uint32_t row = table_find(facts, values);
+    if (row == ROW_NONE) return false;
+    facts_save(store, relation);
+    table_remove(facts, row);
+    if (facts->dead > DEAD_MIN && facts->dead * 2 > facts->count) table_compact(facts);
+    relation_changed(relation);
+    return true;
+}
+
+void store_mark(Store *store) {
+    store->marked = true;
+    store->rules_marked = store->rules.count;
+    for (size_t i = 0; i < store->relations.count; i++) {
+        table_free(store->relations.items[i]->saved);
+        store->relations.items[i]->saved = NULL;
+    }
+}
+
+void store_undo(Store *store) {
+    while (store->rules.count > store->rules_marked) {
+        Rule *rule = store->rules.items[--store->rules.count];
+        relation_changed(rule->relation);
+        rule->relation->rules.count--; // its rules are in the order of the store's
+        rule_free(rule);
+        store->analysed = false;
+    }
+    for (size_t i = 0; i < store->relations.count; i++) {
+        Relation *relation = store->relations.items[i];
+        if (!relation->saved) continue;
+        relation_changed(relation);
+        table_free(relation->facts);
+        relation->facts = relation->saved;
+        relation->saved = NULL;
+    }
+}
+
+size_t store_bytes(const Store *store) {
+    size_t bytes = store->constants.bytes + store->constants.slot_count * sizeof(uint32_t) +
+                   store->constants.entries.capacity * sizeof(ConstantEntry);
+    for (size_t i = 0; i < store->relations.count; i++) {
+        const Relation *relation = store->relations.items[i];
+        bytes += table_bytes(relation->facts);
+        if (relation->derived) bytes += table_bytes(relation->derived);
+    }
+    return bytes;
+}
+
+// --- equivalences
+
+static Term variable(uint32_t number) {
+    return (Term){.kind = TERM_VARIABLE, .value = number};
+}
+
+static void goal_set(Rule *rule, uint32_t number, Relation *relation, const Term *terms) {
+    Goal *goal = &rule->goals[number];
+    goal->kind = GOAL_ATOM;
+    goal->relation = relation;
+    goal->terms = arena_allocate(&rule->arena, relation->arity * sizeof *terms);
+    memcpy(goal->terms, terms, relation->arity * sizeof *terms);
+}
+
+static Rule *pair_rule(Relation *relation, uint32_t variables, uint32_t second, uint32_t goals) {
+    Rule *rule = rule_new(variables, 2, goals);
+    rule->relation = relation;
+    rule->head[0] = variable(0);
+    rule->head[1] = variable(second);
+    return rule;
+}
+
+// What a rule of a program would say: each member equals itself, and the other two laws. Members
+// are those of the columns' type, where they have one, else what occurs.
+void relation_make_equivalence(Store *store, Relation *relation) {
+    enum { X, Y, Z };
+    relation->equivalence = true;
+    Relation *type = relation->columns[0].type;
+    Rule *reflexive = pair_rule(relation, 1, X, 1);
+    goal_set(reflexive, 0, type ? type : relation, (Term[]){variable(X), {.kind = TERM_ANY}});
+    store_add_rule(store, reflexive);
+    Rule *symmetric = pair_rule(relation, 2, Y, 1);
+    goal_set(symmetric, 0, relation, (Term[]){variable(Y), variable(X)});
+    store_add_rule(store, symmetric);
+    Rule *transitive = pair_rule(relation, 3, Z, 2);
+    goal_set(transitive, 0, relation, (Term[]){variable(X), variable(Y)});
+    goal_set(transitive, 1, relation, (Term[]){variable(Y), variable(Z)});
+    store_add_rule(store, transitive);
+}

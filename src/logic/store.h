@@ -1,0 +1,123 @@
+// A logic program: its constants, entity types, relations with their facts, and rules. Queries give
+// the answers of naive bottom-up evaluation, in its order: by round, then rule, then the order of
+// the facts of the body. Knows nothing of the interpreter; what only that can compute is asked of
+// the host.
+#ifndef LOGIC_STORE_H
+#define LOGIC_STORE_H
+
+#include "logic/rule.h"
+#include "logic/table.h"
+
+typedef struct Store Store;
+
+typedef enum ColumnKind {
+    COLUMN_ANY,
+    COLUMN_ENTITY, // of a type, or of any
+    COLUMN_INT,
+    COLUMN_FLOAT,
+    COLUMN_BOOL,
+    COLUMN_STRING,
+    COLUMN_TUPLE,
+} ColumnKind;
+
+typedef enum Merge { MERGE_NONE, MERGE_MIN, MERGE_MAX, MERGE_UNION } Merge;
+
+typedef struct Column {
+    const char *name;
+    ColumnKind kind;
+    Relation *type; // ENTITY: the type, a relation of one column; NULL: any
+    Merge merge;    // what becomes of several values for the same other columns
+} Column;
+
+typedef VECTOR(Relation *) RelationList;
+typedef VECTOR(Rule *) RuleList;
+
+struct Relation {
+    const char *name;
+    uint32_t arity, number;
+    Column *columns;
+    Columns key; // the columns without a merge
+    Table *facts;
+    bool entities;    // an entity type: its facts are its members
+    bool closed;      // an entity type that facts do not add to
+    bool equivalence; // reflexive, symmetric and transitive by rules of its own
+    RuleList rules;
+    RelationList readers; // heads of the rules that read it, each once
+    // What the rules give, the facts first; NULL until it is wanted and after a change.
+    Table *derived;
+    VECTOR(uint32_t) rounds; // rows of `derived` after each round, the facts being round 0
+    uint32_t stratum;        // 0: no rules; what it needs complete lies in lower ones
+    uint32_t component;      // relations that need each other have the same
+    bool wanted;             // a mark of evaluation
+    Table *saved;            // the facts as they were at the store's mark, once they change
+};
+
+// What the store cannot do itself. A Status other than OK ends the evaluation and is passed on.
+typedef struct StoreHost {
+    void *context;
+    // The value of an expression; `arguments` are the values of its variables.
+    Status (*evaluate)(void *context, void *host, const Datum *arguments, Datum *out);
+    Status (*test)(void *context, void *host, const Datum *arguments, bool *out);
+    // Pushes every value of something that can be gone through.
+    Status (*members)(void *context, void *host, const Datum *arguments, DatumList *out);
+    Status (*interrupted)(void *context);
+} StoreHost;
+
+struct Store {
+    ConstantTable constants;
+    StoreHost host;
+    RelationList relations;
+    RuleList rules; // in the order of the program
+    bool analysed;  // strata and components are those of the present rules
+    bool marked;    // changes since the mark can be undone
+    size_t rules_marked;
+};
+
+// store.c
+Relation *relation_make(const char *name, const Column *columns, uint32_t arity);
+void relation_free(Relation *relation);
+
+Store *store_new(const StoreHost *host);
+void store_free(Store *store); // NULL is allowed
+// A mark to which store_undo returns: facts and rules; constants and relations stay.
+void store_mark(Store *store);
+void store_undo(Store *store);
+
+// Columns are copied. Names of relations are the caller's business: several may have one.
+Relation *relation_new(Store *store, const char *name, const Column *columns, uint32_t arity);
+Relation *entity_type_new(Store *store, const char *name, bool closed);
+void relation_make_equivalence(Store *store, Relation *relation);
+// Whether a value may stand in a column: STATUS_TYPE in words. An int in a float column becomes a
+// float.
+Status column_fit(Store *store, const Relation *relation, uint32_t column, Datum *value) MUST_USE;
+// Adds a fact whose values fit, and new members of open entity types; false: it was there.
+bool fact_add(Store *store, Relation *relation, const Datum *values);
+bool fact_remove(Store *store, Relation *relation, const Datum *values); // false: not there
+// Whether what holds of a relation is more than its facts, or fewer.
+static inline bool relation_is_derived(const Relation *relation) {
+    return relation->rules.count > 0 || relation->key != columns_all(relation->arity);
+}
+// What holds of a relation: there after store_complete.
+static inline Table *relation_table(const Relation *relation) {
+    return relation_is_derived(relation) ? relation->derived : relation->facts;
+}
+// Takes the rule; what it does not allow (analyse.c) is found by store_analyse.
+void store_add_rule(Store *store, Rule *rule);
+// Forgets the results of a relation and of everything that depends on it.
+void relation_changed(Relation *relation);
+
+// analyse.c: variables without values, cycles through `not`, best values used in ways that are not
+// monotone. On failure the span is where it shows.
+Status store_analyse(Store *store, Span *span) MUST_USE;
+Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) MUST_USE;
+
+// evaluate.c
+Status store_complete(Store *store, Relation *relation) MUST_USE;
+
+// query.c: the answers to a rule without a relation: a row of its head's variables each. The
+// initial values of variables that have one; CONSTANT_NONE for the others. Free with table_free.
+Status store_query(Store *store, const Rule *query, const Datum *initial, Table **out) MUST_USE;
+
+size_t store_bytes(const Store *store);
+
+#endif

@@ -1,0 +1,293 @@
+// Rows, their hash, and indexes. Everything grows by doubling; chains of an index are in ascending
+// order because rows are only ever added at the end.
+#include "logic/table.h"
+
+#include <stdlib.h>
+
+#include "logic/hash.h"
+
+enum { ROWS_FIRST = 8, SLOTS_FIRST = 16 };
+
+static uint32_t hash_values(const Datum *values, Columns columns) {
+    uint32_t hash = hash_begin(1);
+    for (Columns left = columns; left; left &= left - 1)
+        hash = hash_add(hash, values[__builtin_ctz(left)]);
+    return hash_end(hash);
+}
+
+static uint32_t hash_row(const Table *table, uint32_t row, Columns columns) {
+    uint32_t hash = hash_begin(1);
+    for (Columns left = columns; left; left &= left - 1)
+        hash = hash_add(hash, table->columns[__builtin_ctz(left)][row]);
+    return hash_end(hash);
+}
+
+static bool row_has(const Table *table, uint32_t row, const Datum *values, Columns columns) {
+    for (Columns left = columns; left; left &= left - 1) {
+        int column = __builtin_ctz(left);
+        if (table->columns[column][row] != values[column]) return false;
+    }
+    return true;
+}
+
+Table *table_new(uint32_t arity, Columns key) {
+    ASSERT(arity <= ARITY_MAX);
+    Table *table = memory_allocate_zeroed(1, sizeof *table);
+    table->arity = arity;
+    table->key = key;
+    table->columns = memory_allocate_zeroed(arity + 1, sizeof *table->columns);
+    return table;
+}
+
+static void indexes_free(Table *table) {
+    for (size_t i = 0; i < table->indexes.count; i++) {
+        Index *index = table->indexes.items[i];
+        free(index->slots);
+        free(index->last);
+        free(index->next);
+        free(index);
+    }
+    VECTOR_FREE(&table->indexes);
+}
+
+void table_free(Table *table) {
+    if (!table) return;
+    indexes_free(table);
+    for (uint32_t i = 0; i < table->arity; i++) free(table->columns[i]);
+    free(table->columns);
+    free(table->gone);
+    free(table->slots);
+    free(table);
+}
+
+static void *bytes_copy(const void *bytes, size_t count) {
+    if (!bytes) return NULL;
+    return memcpy(memory_allocate(count), bytes, count);
+}
+
+Table *table_copy(const Table *table) {
+    Table *copy = table_new(table->arity, table->key);
+    copy->count = table->count;
+    copy->dead = table->dead;
+    copy->capacity = table->capacity;
+    copy->slot_count = table->slot_count;
+    copy->slots_used = table->slots_used;
+    for (uint32_t i = 0; i < table->arity; i++)
+        copy->columns[i] = bytes_copy(table->columns[i], table->capacity * sizeof(Datum));
+    copy->gone = bytes_copy(table->gone, (table->capacity + 63) / 64 * sizeof *table->gone);
+    copy->slots = bytes_copy(table->slots, table->slot_count * sizeof *table->slots);
+    return copy;
+}
+
+// --- the hash over the key
+
+// Where a key is, or the place for it.
+static size_t slot_find(const Table *table, const Datum *values) {
+    size_t mask = table->slot_count - 1, at = hash_values(values, table->key) & mask;
+    size_t place = SIZE_MAX;
+    for (;; at = (at + 1) & mask) {
+        uint32_t slot = table->slots[at];
+        if (slot == 0) return place == SIZE_MAX ? at : place;
+        if (slot == ROW_NONE)
+            place = place == SIZE_MAX ? at : place;
+        else if (row_has(table, slot - 1, values, table->key))
+            return at;
+    }
+}
+
+static void slots_insert(Table *table, uint32_t row) {
+    size_t mask = table->slot_count - 1, at = hash_row(table, row, table->key) & mask;
+    while (table->slots[at]) at = (at + 1) & mask;
+    table->slots[at] = row + 1;
+}
+
+static bool row_is_current(const Table *table, uint32_t row) {
+    return !table_is_dead(table, row);
+}
+
+static void slots_rebuild(Table *table) {
+    size_t wanted = SLOTS_FIRST;
+    while (wanted < (size_t)table_live(table) * 2 + 2) wanted *= 2;
+    free(table->slots);
+    table->slots = memory_allocate_zeroed(wanted, sizeof *table->slots);
+    table->slot_count = wanted;
+    table->slots_used = table_live(table);
+    for (uint32_t row = 0; row < table->count; row++)
+        if (row_is_current(table, row)) slots_insert(table, row);
+}
+
+uint32_t table_find(const Table *table, const Datum *values) {
+    if (table->slot_count == 0) return ROW_NONE;
+    uint32_t slot = table->slots[slot_find(table, values)];
+    return slot == 0 || slot == ROW_NONE ? ROW_NONE : slot - 1;
+}
+
+// --- rows
+
+static void rows_grow(Table *table) {
+    size_t capacity = table->capacity ? table->capacity * 2 : ROWS_FIRST;
+    ASSERT(capacity < ROW_NONE);
+    for (uint32_t i = 0; i < table->arity; i++)
+        table->columns[i] = memory_resize(table->columns[i], capacity * sizeof(Datum));
+    if (table->gone) {
+        size_t before = (table->capacity + 63) / 64, after = (capacity + 63) / 64;
+        table->gone = memory_resize(table->gone, after * sizeof *table->gone);
+        memset(table->gone + before, 0, (after - before) * sizeof *table->gone);
+    }
+    table->capacity = capacity;
+}
+
+static uint32_t row_write(Table *table, const Datum *values) {
+    if (table->count == table->capacity) rows_grow(table);
+    for (uint32_t i = 0; i < table->arity; i++) table->columns[i][table->count] = values[i];
+    return table->count++;
+}
+
+uint32_t table_append(Table *table, const Datum *values) {
+    if (table->slots_used * 4 >= table->slot_count * 3) slots_rebuild(table);
+    size_t slot = slot_find(table, values);
+    table->slots_used += table->slots[slot] == 0;
+    uint32_t row = row_write(table, values);
+    table->slots[slot] = row + 1;
+    return row;
+}
+
+uint32_t table_supersede(Table *table, uint32_t row, const Datum *values) {
+    size_t slot = slot_find(table, values);
+    ASSERT(table->slots[slot] == row + 1);
+    uint32_t added = row_write(table, values);
+    table->slots[slot] = added + 1;
+    return added;
+}
+
+void table_bury(Table *table, uint32_t row) {
+    if (!table->gone)
+        table->gone = memory_allocate_zeroed((table->capacity + 63) / 64, sizeof *table->gone);
+    table->gone[row / 64] |= (uint64_t)1 << row % 64;
+    table->dead++;
+}
+
+void table_read(const Table *table, uint32_t row, Datum *values) {
+    for (uint32_t i = 0; i < table->arity; i++) values[i] = table->columns[i][row];
+}
+
+void table_remove(Table *table, uint32_t row) {
+    Datum values[ARITY_MAX];
+    table_read(table, row, values);
+    table->slots[slot_find(table, values)] = ROW_NONE;
+    table_bury(table, row);
+}
+
+void table_compact(Table *table) {
+    uint32_t kept = 0;
+    for (uint32_t row = 0; row < table->count; row++) {
+        if (table_is_dead(table, row)) continue;
+        for (uint32_t i = 0; i < table->arity; i++)
+            table->columns[i][kept] = table->columns[i][row];
+        kept++;
+    }
+    table->count = kept;
+    table->dead = 0;
+    free(table->gone);
+    table->gone = NULL;
+    indexes_free(table);
+    slots_rebuild(table);
+}
+
+static size_t slot_of_row(const Table *table, uint32_t row) {
+    size_t mask = table->slot_count - 1, at = hash_row(table, row, table->key) & mask;
+    while (table->slots[at] != row + 1) at = (at + 1) & mask;
+    return at;
+}
+
+void table_permute(Table *table, uint32_t first, const uint32_t *order) {
+    uint32_t count = table->count - first;
+    Datum *moved = memory_allocate((count + 1) * sizeof *moved);
+    size_t *slots = memory_allocate((count + 1) * sizeof *slots);
+    for (uint32_t j = 0; j < count; j++) slots[j] = slot_of_row(table, first + j);
+    for (uint32_t j = 0; j < count; j++) table->slots[slots[order[j] - first]] = first + j + 1;
+    free(slots);
+    for (uint32_t i = 0; i < table->arity; i++) {
+        Datum *column = table->columns[i];
+        for (uint32_t j = 0; j < count; j++) moved[j] = column[order[j]];
+        memcpy(column + first, moved, count * sizeof *moved);
+    }
+    free(moved);
+}
+// --- indexes
+
+static size_t index_slot(const Table *table, const Index *index, const Datum *values) {
+    size_t mask = index->slot_count - 1, at = hash_values(values, index->columns) & mask;
+    while (index->slots[at] && !row_has(table, index->slots[at] - 1, values, index->columns))
+        at = (at + 1) & mask;
+    return at;
+}
+
+uint32_t index_first(const Table *table, const Index *index, const Datum *values) {
+    if (index->groups == 0) return ROW_NONE;
+    uint32_t slot = index->slots[index_slot(table, index, values)];
+    return slot == 0 ? ROW_NONE : slot - 1;
+}
+
+static void index_grow_slots(const Table *table, Index *index) {
+    size_t count = index->slot_count ? index->slot_count * 2 : SLOTS_FIRST;
+    uint32_t *slots = memory_allocate_zeroed(count, sizeof *slots);
+    for (size_t i = 0; i < index->slot_count; i++) {
+        if (index->slots[i] == 0) continue;
+        size_t at = hash_row(table, index->slots[i] - 1, index->columns) & (count - 1);
+        while (slots[at]) at = (at + 1) & (count - 1);
+        slots[at] = index->slots[i];
+    }
+    free(index->slots);
+    index->slots = slots;
+    index->slot_count = count;
+}
+
+static void index_extend(const Table *table, Index *index, uint32_t limit) {
+    if (index->capacity < limit) {
+        index->capacity = table->capacity;
+        index->last = memory_resize(index->last, index->capacity * sizeof *index->last);
+        index->next = memory_resize(index->next, index->capacity * sizeof *index->next);
+    }
+    Datum values[ARITY_MAX];
+    for (; index->covered < limit; index->covered++) {
+        uint32_t row = index->covered;
+        index->next[row] = ROW_NONE;
+        if (table_is_dead(table, row)) continue;
+        if (index->groups * 2 >= index->slot_count) index_grow_slots(table, index);
+        table_read(table, row, values);
+        size_t slot = index_slot(table, index, values);
+        if (index->slots[slot] == 0) {
+            index->slots[slot] = row + 1;
+            index->groups++;
+        } else {
+            index->next[index->last[index->slots[slot] - 1]] = row;
+        }
+        index->last[index->slots[slot] - 1] = row;
+    }
+}
+
+Index *table_index(Table *table, Columns columns, uint32_t limit) {
+    Index *index = NULL;
+    for (size_t i = 0; i < table->indexes.count && !index; i++)
+        if (table->indexes.items[i]->columns == columns) index = table->indexes.items[i];
+    if (!index) {
+        index = memory_allocate_zeroed(1, sizeof *index);
+        index->columns = columns;
+        VECTOR_PUSH(&table->indexes, index);
+    }
+    index_extend(table, index, limit);
+    return index;
+}
+
+size_t table_bytes(const Table *table) {
+    size_t bytes = sizeof *table + table->capacity * table->arity * sizeof(Datum) +
+                   table->slot_count * sizeof *table->slots;
+    if (table->gone) bytes += (table->capacity + 63) / 64 * sizeof *table->gone;
+    for (size_t i = 0; i < table->indexes.count; i++) {
+        const Index *index = table->indexes.items[i];
+        bytes += sizeof *index + index->slot_count * sizeof *index->slots +
+                 index->capacity * (sizeof *index->last + sizeof *index->next);
+    }
+    return bytes;
+}

@@ -1,0 +1,74 @@
+// A set of rows of constants in the order in which they came: columns, a hash over the key columns,
+// and indexes over other sets of columns, made when first asked for. Knows nothing of rules.
+#ifndef LOGIC_TABLE_H
+#define LOGIC_TABLE_H
+
+#include "logic/constant.h"
+
+enum { ARITY_MAX = 32, ROW_NONE = UINT32_MAX };
+
+typedef uint32_t Columns; // a set of columns, as bits
+
+// From the values of some columns to the rows that have them, in ascending order: chains.
+typedef struct Index {
+    Columns columns;
+    uint32_t covered;      // rows that it knows
+    uint32_t groups;       // different keys
+    uint32_t *slots;       // first row + 1 of each key's chain; 0: empty
+    size_t slot_count;     // a power of two
+    uint32_t *last, *next; // by first row: the chain's last; by row: the next of its key
+    size_t capacity;       // of last and next
+} Index;
+
+typedef struct Table {
+    uint32_t arity;
+    Columns key;    // rows with equal key columns are the same row
+    uint32_t count; // rows, dead ones included
+    uint32_t dead;  // rows that were removed or replaced
+    size_t capacity;
+    Datum **columns;
+    uint64_t *gone;  // a bit a row: it is dead; NULL while there is none
+    uint32_t *slots; // row + 1; 0: empty, ROW_NONE: removed
+    size_t slot_count, slots_used;
+    VECTOR(Index *) indexes;
+} Table;
+
+Table *table_new(uint32_t arity, Columns key);
+void table_free(Table *table);         // NULL is allowed
+Table *table_copy(const Table *table); // its rows; indexes are made anew when asked for
+static inline Columns columns_all(uint32_t arity) {
+    return arity >= 32 ? ~0u : (1u << arity) - 1;
+}
+static inline Datum table_at(const Table *table, uint32_t row, uint32_t column) {
+    return table->columns[column][row];
+}
+static inline bool table_is_dead(const Table *table, uint32_t row) {
+    return table->gone && (table->gone[row / 64] >> row % 64 & 1);
+}
+static inline uint32_t table_live(const Table *table) {
+    return table->count - table->dead;
+}
+// The row with these values in the key columns, or ROW_NONE.
+uint32_t table_find(const Table *table, const Datum *values);
+// Adds a row that table_find does not find.
+uint32_t table_append(Table *table, const Datum *values);
+// Adds a row in the place of another with the same key, which stays visible until it is buried.
+uint32_t table_supersede(Table *table, uint32_t row, const Datum *values);
+void table_bury(Table *table, uint32_t row);
+void table_remove(Table *table, uint32_t row);
+// Leaves out the dead rows; rows get new numbers, indexes go.
+void table_compact(Table *table);
+// Puts the rows from `first` on in the order of `order`, row numbers of the same range.
+void table_permute(Table *table, uint32_t first, const uint32_t *order);
+void table_read(const Table *table, uint32_t row, Datum *values);
+size_t table_bytes(const Table *table);
+
+// The index over these columns, which knows the rows below `limit`: those that stay where they are.
+Index *table_index(Table *table, Columns columns, uint32_t limit);
+// The first row of those whose columns have these values (others are not looked at); ROW_NONE.
+uint32_t index_first(const Table *table, const Index *index, const Datum *values);
+static inline uint32_t index_next(const Index *index, uint32_t row) {
+    return index->next[row];
+}
+
+#endif

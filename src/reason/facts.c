@@ -1,0 +1,149 @@
+// Facts and retractions: statements whose arguments are constants or values of the program.
+#include <stdlib.h>
+
+#include "reason/reason.h"
+
+typedef struct FactCode {
+    Code head;
+    Reasoner *reasoner;
+    Relation *relation;
+    ArgumentCode *arguments;
+} FactCode;
+
+static ArgumentCode lower_argument(Lowering *lowering, Store *store, const TermNode *term) {
+    ArgumentCode argument = {.span = term->value->span};
+    if (term->kind == TERM_NODE_VALUE)
+        argument.code = lower(lowering, term->value);
+    else if (term->kind == TERM_NODE_CONSTANT)
+        argument.constant = constant_of_term(store, term);
+    return argument;
+}
+
+static Status argument_value(Frame *frame, Reasoner *reasoner, const ArgumentCode *argument,
+                             Datum *out) {
+    *out = argument->constant;
+    if (!argument->code) return STATUS_OK;
+    Value value = EVAL(frame, argument->code);
+    if (failed(value)) return error_current()->code;
+    Status status = constant_of_value(reasoner, value, "a fact", out);
+    value_release(value);
+    return status;
+}
+
+static Value eval_fact(Frame *frame, const Code *code) {
+    const FactCode *fact = (const FactCode *)code;
+    Datum values[ARITY_MAX];
+    Store *store = fact->reasoner->store;
+    for (uint32_t i = 0; i < fact->relation->arity; i++) {
+        const ArgumentCode *argument = &fact->arguments[i];
+        if (argument_value(frame, fact->reasoner, argument, &values[i]) != STATUS_OK ||
+            column_fit(store, fact->relation, i, &values[i]) != STATUS_OK)
+            return frame->control == CONTROL_NONE ? fail_at(argument->span) : value_fail();
+    }
+    if (reasoner_enter(fact->reasoner) != STATUS_OK) return fail_at(code->span);
+    fact_add(store, fact->relation, values);
+    reasoner_leave(fact->reasoner);
+    return value_none();
+}
+
+const Code *lower_fact(Lowering *lowering, const Node *node) {
+    const AtomNode *atom = &node->as.clause->atom;
+    FactCode *code = LOWER_NEW(lowering, FactCode, eval_fact, node->span);
+    code->reasoner = reasoner_get(lowering->interp);
+    code->relation = atom->binding->relation;
+    code->arguments = lower_array(lowering, atom->count + 1, sizeof *code->arguments);
+    for (size_t i = 0; i < atom->count; i++)
+        code->arguments[i] = lower_argument(lowering, code->reasoner->store, &atom->terms[i]);
+    return &code->head;
+}
+
+// --- retractions
+
+// Facts that the arguments fit: those without a value fit anything, but equal names equal values.
+static bool row_fits(const FactCode *fact, const TermNode *terms, const Datum *values,
+                     uint32_t row) {
+    const Table *facts = fact->relation->facts;
+    for (uint32_t i = 0; i < facts->arity; i++) {
+        if (values[i] != CONSTANT_NONE && values[i] != table_at(facts, row, i)) return false;
+        for (uint32_t j = 0; values[i] == CONSTANT_NONE && j < i; j++)
+            if (terms[i].kind == TERM_NODE_NAME && terms[j].kind == TERM_NODE_NAME &&
+                terms[i].variable == terms[j].variable &&
+                table_at(facts, row, i) != table_at(facts, row, j))
+                return false;
+    }
+    return true;
+}
+
+typedef struct RetractCode {
+    FactCode fact;
+    const TermNode *terms; // kinds and variables, copied: the syntax may go
+    const char **names;    // of those that may be a constant's; else NULL
+} RetractCode;
+
+static void retract_matching(const RetractCode *retract, const Datum *values) {
+    const FactCode *fact = &retract->fact;
+    Table *facts = fact->relation->facts;
+    VECTOR(Datum) found = {0};
+    uint32_t arity = facts->arity;
+    for (uint32_t row = 0; row < facts->count; row++) {
+        if (table_is_dead(facts, row) || !row_fits(fact, retract->terms, values, row)) continue;
+        for (uint32_t i = 0; i < arity; i++) VECTOR_PUSH(&found, table_at(facts, row, i));
+    }
+    for (size_t i = 0; i < found.count; i += arity)
+        fact_remove(fact->reasoner->store, fact->relation, &found.items[i]);
+    VECTOR_FREE(&found);
+}
+
+static Status retract_values(Frame *frame, const RetractCode *retract, Datum *values, bool *whole) {
+    const FactCode *fact = &retract->fact;
+    Store *store = fact->reasoner->store;
+    *whole = true;
+    for (uint32_t i = 0; i < fact->relation->arity; i++) {
+        TRY(argument_value(frame, fact->reasoner, &fact->arguments[i], &values[i]));
+        const char *name = retract->names[i];
+        if (name) values[i] = constant_find_text(&store->constants, name, strlen(name));
+        if (name && !constant_is_known(&store->constants, values[i])) values[i] = CONSTANT_NONE;
+        *whole &= values[i] != CONSTANT_NONE;
+        if (values[i] == CONSTANT_NONE) continue;
+        double number; // a fact's int is a float there
+        if (fact->relation->columns[i].kind == COLUMN_FLOAT &&
+            constant_number(&store->constants, values[i], &number))
+            values[i] = constant_float(&store->constants, number);
+    }
+    return STATUS_OK;
+}
+
+static Value eval_retract(Frame *frame, const Code *code) {
+    const RetractCode *retract = (const RetractCode *)code;
+    Datum values[ARITY_MAX];
+    bool whole;
+    if (retract_values(frame, retract, values, &whole) != STATUS_OK)
+        return frame->control == CONTROL_NONE ? fail_at(code->span) : value_fail();
+    Reasoner *reasoner = retract->fact.reasoner;
+    if (reasoner_enter(reasoner) != STATUS_OK) return fail_at(code->span);
+    if (whole)
+        fact_remove(reasoner->store, retract->fact.relation, values);
+    else
+        retract_matching(retract, values);
+    reasoner_leave(reasoner);
+    return value_none();
+}
+
+const Code *lower_retract(Lowering *lowering, const Node *node) {
+    const AtomNode *atom = &node->as.clause->atom;
+    RetractCode *code = lower_new(lowering, sizeof *code, eval_retract, node->span);
+    FactCode *fact = &code->fact;
+    fact->reasoner = reasoner_get(lowering->interp);
+    fact->relation = atom->binding->relation;
+    fact->arguments = lower_array(lowering, atom->count + 1, sizeof *fact->arguments);
+    TermNode *terms = lower_array(lowering, atom->count + 1, sizeof *terms);
+    code->names = lower_array(lowering, atom->count + 1, sizeof *code->names);
+    for (size_t i = 0; i < atom->count; i++) {
+        fact->arguments[i] = lower_argument(lowering, fact->reasoner->store, &atom->terms[i]);
+        terms[i] = atom->terms[i];
+        if (terms[i].kind == TERM_NODE_NAME)
+            code->names[i] = lower_word(lowering, &terms[i].value->as.name.word);
+    }
+    code->terms = terms;
+    return &fact->head;
+}

@@ -1,0 +1,47 @@
+// Logic programs at run time: the store of an interpreter, values as constants, and the code of
+// declarations, facts and queries. The engine is logic/; what it cannot compute it asks here.
+#ifndef REASON_REASON_H
+#define REASON_REASON_H
+
+#include "check/logic.h"
+#include "eval/code.h"
+#include "value/object.h"
+
+// A function that the engine calls: of a rule for as long as the store, of a query while it runs.
+typedef struct HostFunction {
+    Value function;
+    size_t count; // of parameters
+} HostFunction;
+
+typedef struct Reasoner {
+    Interp *interp;
+    Store *store;
+    bool busy;                    // the engine runs: it cannot be asked from a rule's function
+    VECTOR(StructType *) answers; // the types of answers, rooted
+    VECTOR(HostFunction *) hosts; // of rules
+    VECTOR(char *) words;         // that the types name
+} Reasoner;
+
+Reasoner *reasoner_get(Interp *interp); // makes it when it is first needed
+// The engine is about to run: a failure when it does already.
+Status reasoner_enter(Reasoner *reasoner) MUST_USE;
+void reasoner_leave(Reasoner *reasoner);
+
+// constants.c. `what` is what holds the value, for messages.
+Status constant_of_value(Reasoner *reasoner, Value value, const char *what, Datum *out) MUST_USE;
+Value value_of_constant(const Reasoner *reasoner, Datum constant); // a new reference
+
+// relations.c
+extern const HandleType handle_relation; // payload: Relation; its store is the interpreter's
+Value value_of_relation(Relation *relation);
+// A list of the rows of a table; of one column the values themselves, else tuples.
+Value rows_of_table(const Reasoner *reasoner, const Table *table);
+
+// An argument of a fact or query: a constant, or code whose value it is.
+typedef struct ArgumentCode {
+    Datum constant;
+    const Code *code; // NULL: the constant
+    Span span;
+} ArgumentCode;
+
+#endif
