@@ -41,11 +41,6 @@ static Value watch_tensor(Watched *watched, Tensor *x) {
 static Value watch(Watched *watched, Value x, int depth);
 
 static Value watch_list(Watched *watched, Value x, int depth) {
-    if (depth == DEPTH_MAX) {
-        fail(STATUS_DEPTH, "grad: lists are nested more than %d deep, or contain themselves",
-             DEPTH_MAX);
-        return value_fail();
-    }
     size_t count = x.as.list->count;
     Value list = x.kind == VALUE_LIST ? value_list(count) : value_tuple(count);
     for (size_t i = 0; i < count; i++) {
@@ -59,7 +54,65 @@ static Value watch_list(Watched *watched, Value x, int depth) {
     return list;
 }
 
-// A plain number becomes a rank-0 tensor of float64, lists and tuples hold what is in them.
+// In dictionaries and structs floats are differentiated; what else there is stays as it is.
+static bool is_differentiated(Value part) {
+    bool container = part.kind == VALUE_LIST || part.kind == VALUE_TUPLE ||
+                     part.kind == VALUE_DICT || part.kind == VALUE_STRUCT;
+    return container || part.kind == VALUE_FLOAT ||
+           (part.kind == VALUE_TENSOR && dtype_is_float(tensor_dtype(part.as.tensor)));
+}
+
+static Value watch_part(Watched *watched, Value part, int depth) {
+    return is_differentiated(part) ? watch(watched, part, depth + 1) : value_retain(part);
+}
+
+static Value watch_dict(Watched *watched, const Dict *dict, int depth) {
+    Value copy = value_dict();
+    for (size_t i = 0; i < dict_count(dict); i++) {
+        Value key, item;
+        dict_entry(dict, i, &key, &item);
+        Value part = watch_part(watched, item, depth);
+        if (failed(part)) {
+            value_release(copy);
+            return part;
+        }
+        dict_set(copy.as.dict, value_retain(key), part);
+    }
+    return copy;
+}
+
+// A struct of the same type; not a thing of its own, so that nothing is dropped with it.
+static Value struct_like(const Instance *instance) {
+    Value copy = value_struct(instance->type);
+    copy.as.instance->dropped = true;
+    return copy;
+}
+
+static Value watch_struct(Watched *watched, const Instance *instance, int depth) {
+    Value copy = struct_like(instance);
+    for (size_t i = 0; i < instance->type->field_count; i++) {
+        Value part = watch_part(watched, instance->fields[i], depth);
+        if (failed(part)) {
+            value_release(copy);
+            return part;
+        }
+        copy.as.instance->fields[i] = part;
+    }
+    return copy;
+}
+
+static Value watch_container(Watched *watched, Value x, int depth) {
+    if (depth == DEPTH_MAX) {
+        fail(STATUS_DEPTH, "grad: the argument is nested more than %d deep, or contains itself",
+             DEPTH_MAX);
+        return value_fail();
+    }
+    if (x.kind == VALUE_DICT) return watch_dict(watched, x.as.dict, depth);
+    if (x.kind == VALUE_STRUCT) return watch_struct(watched, x.as.instance, depth);
+    return watch_list(watched, x, depth);
+}
+
+// A plain number becomes a rank-0 tensor of float64, containers hold what is in them.
 static Value watch(Watched *watched, Value x, int depth) {
     double number = x.kind == VALUE_INT ? (double)x.as.integer : x.as.number;
     Shape scalar = {0};
@@ -74,18 +127,45 @@ static Value watch(Watched *watched, Value x, int depth) {
         return result;
     }
     case VALUE_LIST:
-    case VALUE_TUPLE: return watch_list(watched, x, depth);
+    case VALUE_TUPLE:
+    case VALUE_DICT:
+    case VALUE_STRUCT: return watch_container(watched, x, depth);
     default:
         (void)fail(STATUS_TYPE,
-                   "grad differentiates with respect to tensors, numbers and lists of "
-                   "them, not %s",
+                   "grad differentiates with respect to tensors, numbers, and lists, dictionaries "
+                   "and structs of them, not %s",
                    value_text(x).text);
         return value_fail();
     }
 }
 
 // The gradients in the form of what was watched; `next` counts them.
+static Value arrange(Value x, Tensor **gradients, size_t *next);
+
+static Value arrange_part(Value part, Tensor **gradients, size_t *next) {
+    return is_differentiated(part) ? arrange(part, gradients, next) : value_retain(part);
+}
+
+static Value arrange_dict(const Dict *dict, Tensor **gradients, size_t *next) {
+    Value copy = value_dict();
+    for (size_t i = 0; i < dict_count(dict); i++) {
+        Value key, item;
+        dict_entry(dict, i, &key, &item);
+        dict_set(copy.as.dict, value_retain(key), arrange_part(item, gradients, next));
+    }
+    return copy;
+}
+
+static Value arrange_struct(const Instance *instance, Tensor **gradients, size_t *next) {
+    Value copy = struct_like(instance);
+    for (size_t i = 0; i < instance->type->field_count; i++)
+        copy.as.instance->fields[i] = arrange_part(instance->fields[i], gradients, next);
+    return copy;
+}
+
 static Value arrange(Value x, Tensor **gradients, size_t *next) {
+    if (x.kind == VALUE_DICT) return arrange_dict(x.as.dict, gradients, next);
+    if (x.kind == VALUE_STRUCT) return arrange_struct(x.as.instance, gradients, next);
     if (x.kind != VALUE_LIST && x.kind != VALUE_TUPLE) {
         Tensor *gradient = gradients[*next];
         gradients[(*next)++] = NULL;
@@ -157,21 +237,34 @@ static Status check_result(Value result, Tensor **out) {
     return status;
 }
 
+// What is differentiated; `value` takes what the function gives, unless it is NULL.
+typedef struct Task {
+    Interp *interp;
+    Value function, wrt;
+    const Value *arguments;
+    size_t count;
+    Value *value;
+} Task;
+
 // Calls the function on the watched arguments and differentiates what it gives.
-static Status gradients_at(Interp *interp, Value function, const Value *arguments, size_t count,
-                           const Watched *watched, Tensor **gradients) {
+static Status gradients_at(const Task *task, const Value *watching, const Watched *watched,
+                           Tensor **gradients) {
     bool recording = tape_set_enabled(true);
     tape_forget_reads();
-    Value result = interp_call(interp, function, arguments, count);
+    Value result = interp_call(task->interp, task->function, watching, task->count);
     tape_set_enabled(recording);
     if (failed(result)) return error_current()->code;
     Tensor *loss;
     Status status = check_result(result, &loss);
-    value_release(result);
-    TRY(status);
-    status = tape_gradients_of(loss, watched->targets.items, watched->targets.count, gradients);
-    tensor_release(loss);
+    if (status == STATUS_OK) {
+        status = tape_gradients_of(loss, watched->targets.items, watched->targets.count, gradients);
+        tensor_release(loss);
+    }
     tape_forget_reads();
+    if (status == STATUS_OK && task->value)
+        *task->value = result;
+    else
+        value_release(result);
     return status;
 }
 
@@ -184,10 +277,11 @@ static Value arrange_all(const Value *arguments, const Choice *choice, Tensor **
     return list;
 }
 
-static Value differentiate(Interp *interp, Value function, const Value *arguments, size_t count,
-                           Value wrt) {
+static Value differentiate(const Task *task) {
     Choice choice;
-    TRY_VALUE(choose(function, wrt, count, &choice));
+    size_t count = task->count;
+    const Value *arguments = task->arguments;
+    TRY_VALUE(choose(task->function, task->wrt, count, &choice));
     Value watching[count];
     for (size_t i = 0; i < count; i++) watching[i] = value_retain(arguments[i]);
     Watched watched = {0};
@@ -204,13 +298,24 @@ static Value differentiate(Interp *interp, Value function, const Value *argument
     }
     size_t targets = watched.targets.count;
     Tensor **gradients = memory_allocate_zeroed(targets + 1, sizeof *gradients);
-    if (status == STATUS_OK)
-        status = gradients_at(interp, function, watching, count, &watched, gradients);
+    if (status == STATUS_OK) status = gradients_at(task, watching, &watched, gradients);
     Value result = status == STATUS_OK ? arrange_all(arguments, &choice, gradients) : value_fail();
     free(gradients);
     release_watched(&watched);
     for (size_t i = 0; i < count; i++) value_release(watching[i]);
     return result;
+}
+
+// (f(x), gradient)
+static Value differentiate_with_value(Task task) {
+    Value value = value_none();
+    task.value = &value;
+    Value gradient = differentiate(&task);
+    if (failed(gradient)) return gradient;
+    Value pair = value_tuple(2);
+    list_push(pair.as.list, value);
+    list_push(pair.as.list, gradient);
+    return pair;
 }
 
 // Two values that a function made by a builtin holds.
@@ -237,20 +342,40 @@ static void print_callable(Handle *handle, Text *out) {
     text_append_string(out, "<function>");
 }
 
-static Value call_derivative(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
-    const Pair *pair = handle->payload;
-    if (count > 0) return differentiate(interp, pair->first, arguments, count, pair->second);
+static Value fail_no_arguments(void) {
     (void)fail(STATUS_ARITY, "the gradient of a function takes the function's arguments");
     return value_fail();
 }
 
+static Value call_derivative(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
+    const Pair *pair = handle->payload;
+    Task task = {interp, pair->first, pair->second, arguments, count, NULL};
+    return count > 0 ? differentiate(&task) : fail_no_arguments();
+}
+
+static Value call_with_value(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
+    const Pair *pair = handle->payload;
+    Task task = {interp, pair->first, pair->second, arguments, count, NULL};
+    return count > 0 ? differentiate_with_value(task) : fail_no_arguments();
+}
+
 static const HandleType derivative_type = {
     .name = "function", .release = release_pair, .print = print_callable, .call = call_derivative};
+static const HandleType with_value_type = {
+    .name = "function", .release = release_pair, .print = print_callable, .call = call_with_value};
 
 Value builtin_grad_of(BuiltinCall *call) {
-    Value function = call->arguments[0], wrt = call->arguments[2];
-    if (call->rest_count == 0) return make_callable(&derivative_type, function, wrt);
-    return differentiate(call->interp, function, call->rest, call->rest_count, wrt);
+    Task task = {call->interp, call->arguments[0], call->arguments[2],
+                 call->rest,   call->rest_count,   NULL};
+    if (task.count == 0) return make_callable(&derivative_type, task.function, task.wrt);
+    return differentiate(&task);
+}
+
+Value builtin_value_and_grad(BuiltinCall *call) {
+    Task task = {call->interp, call->arguments[0], call->arguments[2],
+                 call->rest,   call->rest_count,   NULL};
+    if (task.count == 0) return make_callable(&with_value_type, task.function, task.wrt);
+    return differentiate_with_value(task);
 }
 
 // --- custom_grad

@@ -14,7 +14,8 @@ typedef struct Walk {
     uint64_t number;
     Tensor *const *targets; // NULL: parameters
     size_t n_targets;
-    bool keep; // the tape stays, and gradients of gradients are recorded
+    bool keep;  // the tape stays, and gradients of gradients are recorded
+    Tensor *up; // where gradients start from; NULL: 1
 } Walk;
 
 static void push_node(Walk *walk, TapeNode *node) {
@@ -156,15 +157,15 @@ static Status visit(Walk *walk, TapeNode *node) {
     return status;
 }
 
-static Status seed(Tensor *loss) {
-    Tensor *one = NULL;
-    TRY(op_unary(OP_ones_like, loss, &one));
-    loss->node->incoming[loss->node_output] = one;
+static Status seed(const Walk *walk, Tensor *loss) {
+    Tensor *start = walk->up ? tensor_retain(walk->up) : NULL;
+    if (!start) TRY(op_unary(OP_ones_like, loss, &start));
+    loss->node->incoming[loss->node_output] = start;
     return STATUS_OK;
 }
 
 static Status run(Walk *walk, Tensor *loss) {
-    TRY(seed(loss));
+    TRY(seed(walk, loss));
     for (size_t i = 0; i < walk->count; i++) {
         TapeNode *node = walk->nodes[i];
         TRY(visit(walk, node));
@@ -278,11 +279,16 @@ static Status take_gradients(const Walk *walk, Tensor **gradients) {
 
 Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count, Tensor **gradients) {
     TRY(check_loss(loss));
+    return tape_gradients_along(loss, NULL, inputs, count, gradients);
+}
+
+Status tape_gradients_along(Tensor *loss, Tensor *up, Tensor *const *inputs, size_t count,
+                            Tensor **gradients) {
     for (size_t i = 0; i < count; i++) gradients[i] = NULL;
-    Walk walk = {.targets = inputs, .n_targets = count};
+    Walk walk = {.targets = inputs, .n_targets = count, .up = up};
     bool enabled = tape_set_enabled(false);
     Status status = loss->node ? collect(&walk, loss->node) : STATUS_OK;
-    walk.keep = enabled && needs_second_order(&walk);
+    walk.keep = up || (enabled && needs_second_order(&walk));
     tape_set_enabled(walk.keep);
     if (status == STATUS_OK && loss->node) status = run(&walk, loss);
     if (status == STATUS_OK && last_read.name && !reaches_a_target(&walk)) status = fail_read();

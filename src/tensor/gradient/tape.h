@@ -65,6 +65,10 @@ Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count,
 // Called with what a rule gave for an operation's inputs (NULL: nothing), from the last operation
 // to the first, while it is not NULL.
 extern void (*gradient_watch)(const char *op_name, Tensor *const *gradients, int count);
+// The same for any result, starting from `up` (its shape) in place of 1; the tape stays, for
+// further calls and for gradients of the gradients.
+Status tape_gradients_along(Tensor *result, Tensor *up, Tensor *const *inputs, size_t count,
+                            Tensor **gradients) MUST_USE;
 // A program reads x as plain numbers, which carry no gradient: where nothing else leads to what is
 // differentiated, tape_gradients_of fails and names the last such reading since tape_forget_reads.
 void tape_note_read(const char *name, const Tensor *x);
