@@ -169,7 +169,8 @@ static Status write_fields(const List *fields, char separator, Text *out) {
         if (i) text_append_char(out, separator);
         TRY(write_field(fields->items[i], separator, out));
     }
-    if (fields->count == 1 && out->length == begin) text_append_string(out, "\"\""); // no blank line
+    bool blank = fields->count == 1 && out->length == begin; // a line that readers leave out
+    if (blank) text_append_string(out, "\"\"");
     text_append_char(out, '\n');
     return STATUS_OK;
 }
