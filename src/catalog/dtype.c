@@ -4,7 +4,7 @@
 #include <string.h>
 
 const DTypeInfo dtype_info[DTYPE_COUNT] = {
-#define DTYPE(code, name, kind, block, bytes, short_name, gguf, product)                           \
+#define DTYPE(code, name, kind, block, bytes, short_name, gguf, ...)                               \
     {name, short_name, DTYPE_KIND_##kind, block, bytes, gguf},
 #include "catalog/dtypes.def"
 #undef DTYPE

@@ -9,5 +9,6 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
 #define PRODUCT_NONE(code)
 #define PRODUCT_OWN(code)
 #define PRODUCT_SHARED(code) THIN_BLOCKS_SHARED(code)
-#define DTYPE(code, name, kind, block, bytes, short_name, gguf, product) PRODUCT_##product(code)
+#define DTYPE(code, name, kind, block, bytes, short_name, gguf, product, ...)                      \
+    PRODUCT_##product(code)
 #include "catalog/dtypes.def"

@@ -452,6 +452,16 @@ static bool run_import(Device *device, const Product *product, const int across[
     return true;
 }
 
+bool product_reads_units(DType dtype) {
+    enum { SINGLE = false, UNITS = true };
+    static const bool in_units[DTYPE_COUNT] = {
+#define DTYPE(code, name, kind, block, bytes, short_name, gguf, product, units) units,
+#include "catalog/dtypes.def"
+#undef DTYPE
+    };
+    return in_units[dtype];
+}
+
 Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     Product product = {.call = call,
                        .a = call->inputs[0].view,
@@ -475,7 +485,8 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     if (!few && product_run_parts(device, &product, &status)) return status;
     bool blocks = dtype_is_quant(product.b->dtype);
     if (few && blocks && product_run_row(device, &product, &status)) return status;
-    if (few && blocks && vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
+    if (few && product_reads_units(product.b->dtype) &&
+        vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
         return run_blocks(device, &product);
     return few && !blocks ? run_few_rows(device, &product) : run_tiles(device, &product);
 }

@@ -25,6 +25,8 @@ int product_across(const Product *product, const TensorView *view, int64_t depth
                    int64_t side_stride, uint32_t side);
 // The largest power of two, from 2 to 16, that all columns of blocks and what lies in the blocks
 // begin at multiples of.
+// Whether shaders/include/blocks.glsl takes blocks of this dtype apart.
+bool product_reads_units(DType dtype);
 uint32_t product_align_blocks(const Product *product);
 // One group a tile of rows x columns results.
 Status product_set_tiles(Device *device, Product *product, uint32_t rows, uint32_t columns,

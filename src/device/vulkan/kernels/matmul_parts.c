@@ -50,7 +50,7 @@ static bool choose(const Device *device, PartsProduct *parts) {
     const ProductPush *push = &product->push;
     const TensorView *a = product->a, *b = product->b;
     bool blocks = dtype_is_quant(b->dtype);
-    if (!fits(device, product)) return false;
+    if (!fits(device, product) || (blocks && !product_reads_units(b->dtype))) return false;
     parts->across[0] = product_across(product, a, push->a_column, push->a_row, push->m);
     if (!blocks)
         parts->across[1] = product_across(product, b, push->b_row, push->b_column, push->n);

@@ -1,0 +1,125 @@
+"""A row is enough: in a copy of the tree an elementwise operation is added by two rows, and a quantised dtype by
+a row and its two decoders. The copy is built, and everything else is there."""
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import ROOT, fixture
+
+FORMULA = "MAP1F(SOFTSIGN, x / (C(1) + abs(x)), quotient(up, square(add(of(abs, x), number(1)))))\n"
+OPERATION = """OP_MAP(softsign, SOFTSIGN, FLOAT, "softsign(x: tensor) -> tensor", "Elementwise",
+       "x / (1 + abs(x)).\\nsoftsign(-1.0)")
+"""
+DTYPE = 'DTYPE(Q8_TWICE, "q8_twice", QUANT, 32, 34, "", 99, SHARED, SINGLE)\n'
+DECODER = """SIMD_INLINE void group_of_Q8_TWICE(const char *row, int64_t first, Floats *weights) {
+    group_of_Q8_0(row, first, weights);
+    for (int i = 0; i < GROUP_VECTORS; i++) weights[i] *= 2.0f;
+}
+
+"""
+SHADER_DECODER = """float weight_of_Q8_TWICE(uint64_t block, uint at) {
+    return 2.0 * weight_of_Q8_0(block, at);
+}
+
+"""
+# What is put before which line of which file.
+CHANGES = {
+    "src/catalog/maps.def": (FORMULA, "MAP1F(SILU,"),
+    "src/catalog/ops.def": (OPERATION, "OP_MAP(silu,"),
+    "src/catalog/dtypes.def": (DTYPE, "DTYPE(Q6_K,"),
+    "src/device/cpu/simd/blocks_more.h": (DECODER, "SIMD_INLINE void group_of_Q5_0("),
+    "shaders/include/quantised.glsl": (SHADER_DECODER, "float weight_of_Q4_1("),
+}
+
+OPERATION_SCRIPT = """
+let values = [[-3.0, -0.5, 0.0], [0.25, 1.0, 7.0]]
+for dtype in [float16, bfloat16, float32, float64] {
+    let x = tensor(values).to(dtype)
+    assert(max(abs(softsign(x) - x / (1 + abs(x)))) < 0.004, "a number")
+}
+assert(softsign([3]).dtype == float32 && [1.0].softsign()[0] == 0.5 && softsign(1.0) == 0.5, "dtypes and forms")
+let slopes = grad(fn(x) { sum(softsign(x) * softsign(x)) }, tensor(values))
+let w = tensor(values)
+assert(max(abs(slopes - 2 * w / (1 + abs(w)) ** 3)) < 0.00001, "a gradient")
+"""
+DTYPE_SCRIPT = """
+let m = load_model(args()[0]), n = load_model(args()[1])
+let w = get_tensor(m, "q8_0"), twice = get_tensor(n, "q8_0")
+assert(str(twice.dtype) == "q8_twice", "its name")
+let numbers = w as float32
+assert(sum(abs((twice as float32) - 2 * numbers)) == 0, "its numbers")
+for rows in [1, 3, 40] {
+    let x = randn([rows, numbers.shape[1]], seed: 1)
+    let want = x @ transpose(2 * numbers), got = linear(x, twice)
+    assert(max(abs(got - want)) <= 0.001 * max(abs(want)), "products")
+}
+assert(sum(abs(embedding(twice, [1]) - 2 * numbers[1:2])) == 0, "rows")
+"""
+
+
+class Rows(unittest.TestCase):
+    every_device = True
+
+    def build(self, copy):
+        vulkan = os.environ.get("TL_DEVICE", "cpu") != "cpu"
+        settings = ["-DCMAKE_BUILD_TYPE=Debug", "-DBUILD_TESTING=OFF", f"-DTL_VULKAN={'ON' if vulkan else 'OFF'}"]
+        environment = {**os.environ, "CCACHE_BASEDIR": str(copy), "CCACHE_NOHASHDIR": "1"}
+        for command in (["cmake", "-G", "Ninja", *settings, "-S", copy, "-B", copy / "build"],
+                        ["cmake", "--build", copy / "build", "--target", "tl"]):
+            result = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stdout[-4000:] + result.stderr[-2000:])
+        return copy / "build" / "tl"
+
+    def change(self, copy):
+        files = subprocess.run(["git", "ls-files", "-z", "src", "shaders", "cmake", "std", "CMakeLists.txt"], cwd=ROOT,
+                               capture_output=True, check=True).stdout.decode().split("\0")
+        for name in filter(None, files):
+            text = (ROOT / name).read_bytes()
+            if name in CHANGES:
+                added, place = CHANGES[name]
+                self.assertEqual(text.decode().count(f"\n{place}"), 1, f"{name}: {place}")
+                text = text.decode().replace(f"\n{place}", f"\n{added}{place}").encode()
+            path = copy / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+
+    def run_copy(self, program, *arguments):
+        result = subprocess.run([program, *arguments], capture_output=True, text=True, env={**os.environ, "TL_MEMORY_CHECK": "strict"})
+        return result.returncode, result.stdout + result.stderr
+
+    def test_rows_are_enough(self):
+        data = bytearray(fixture(self, "models/quant-blocks.gguf").read_bytes())
+        place = data.index(b"q8_0") + len("q8_0") + 4 + 2 * 8  # after the number of dimensions and two of them
+        self.assertEqual(data[place:place + 4], b"\x08\0\0\0")
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder).resolve()
+            self.change(copy)
+            program = self.build(copy)
+            self.assertEqual(self.run_copy(program, "-e", OPERATION_SCRIPT), (0, ""))
+            (copy / "model.gguf").write_bytes(data)
+            data[place] = 99
+            (copy / "twice.gguf").write_bytes(data)
+            self.assertEqual(self.run_copy(program, "-e", DTYPE_SCRIPT, copy / "model.gguf", copy / "twice.gguf"), (0, ""))
+            self.assertIn("x / (1 + abs(x)).", self.run_copy(program, "help", "softsign")[1])
+            (copy / "wrong.tl").write_text("let x = zeros([2, 3])\nlet y = softsign(x) @ x\n")
+            status, output = self.run_copy(program, "check", copy / "wrong.tl")
+            self.assertEqual(status, 1)
+            self.assertIn("cannot multiply float32[2, 3] by float32[2, 3]: inner sizes 3 and 2 differ", output)
+
+
+class Shaders(unittest.TestCase):
+    def test_no_number_of_a_row_is_written(self):
+        """Shaders name dtypes, formulas and optimizers as the catalog counts them."""
+        dtypes = re.findall(r"^DTYPE\((\w+)", (ROOT / "src" / "catalog" / "dtypes.def").read_text(), re.M)
+        declared = re.compile(rf"\b(?:{'|'.join(dtypes)}|MAP_\w+|OPTIMIZER_\w+) = \d")
+        compared = re.compile(r"\b(?:\w*dtype|\w*DTYPE|op|JOIN|RULE) *(?:[=!<>]=|[<>]) *\d")
+        for path in sorted((ROOT / "shaders").rglob("*.*")):
+            text = path.read_text()
+            self.assertEqual(declared.findall(text) + compared.findall(text), [], path)
+
+
+if __name__ == "__main__":
+    unittest.main()
