@@ -33,12 +33,15 @@ static Status read_number(VariableId id, uint64_t *out) {
                      (unsigned long long)row->minimum, (unsigned long long)row->maximum);
 }
 
+// *out: what the variable says; it stays where the variable is unset.
 static Status read_switch(const char *variable, bool *out) {
     const char *text = getenv(variable);
-    *out = text && strcmp(text, "1") == 0;
-    if (!text || *out || strcmp(text, "0") == 0) return STATUS_OK;
+    if (!text) return STATUS_OK;
+    bool unset = *out;
+    *out = strcmp(text, "1") == 0;
+    if (*out || strcmp(text, "0") == 0) return STATUS_OK;
     fail(STATUS_SETTING, "%s is \"%s\", which is neither 1 nor 0", variable, text);
-    return fail_help("set it to 1 to switch it on, or unset it");
+    return fail_help("set it to %d to switch it %s, or unset it", !unset, unset ? "off" : "on");
 }
 
 static Status read_memory_check(MemoryCheck *out) {
@@ -106,7 +109,7 @@ static Status read_test_settings(DeviceSettings *out) {
 }
 
 Status device_settings_read(DeviceSettings *out) {
-    *out = (DeviceSettings){0};
+    *out = (DeviceSettings){.vulkan_ptx = true};
     uint64_t megabytes, number;
     TRY(read_device(out->device, sizeof out->device));
     TRY(read_number(VARIABLE_TL_BUFFER_MAX_MB, &megabytes));
@@ -122,6 +125,7 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_switch("TL_POISON", &out->poison));
     TRY(read_switch("TL_DEBUG_MEMORY", &out->debug_memory));
     TRY(read_switch("TL_BUFFER_STATS", &out->buffer_stats));
+    TRY(read_switch("TL_VULKAN_PTX", &out->vulkan_ptx));
     TRY(read_repack(&out->repack));
     TRY(read_test_settings(out));
     return read_memory_check(&out->memory_check);

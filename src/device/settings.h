@@ -27,6 +27,7 @@ typedef struct DeviceSettings {
     bool has_seed;
     uint64_t seed; // TL_SEED
     bool poison, debug_memory, buffer_stats;
+    bool vulkan_ptx; // TL_VULKAN_PTX: programs in PTX where a device takes them; unset, true
     MemoryCheck memory_check;
     RepackSetting repack;
     // For tests of devices whose work is queued: TL_TEST_SLOW_MS delays every submission,

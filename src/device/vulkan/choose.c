@@ -248,7 +248,7 @@ static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, Vulka
     library->GetPhysicalDeviceFeatures2(handle, &chain.base);
     find_limits(library, out, &chain);
     find_matrices(library, out, &chain);
-    if (extensions.import) out->features.has |= VULKAN_NEEDS_IMPORT;
+    if (extensions.import && TL_VULKAN_PTX) out->features.has |= VULKAN_NEEDS_IMPORT;
     find_family(library, out);
     find_memory(library, out);
     const char *missing = missing_feature(&chain);

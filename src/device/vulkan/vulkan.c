@@ -149,6 +149,7 @@ static Status open_chosen(Device *device, const DeviceSettings *settings,
         free(vulkan);
         return status;
     }
+    if (!settings->vulkan_ptx) vulkan->physical.features.has &= ~(uint32_t)VULKAN_NEEDS_IMPORT;
     pthread_mutex_init(&vulkan->lock, NULL);
     device->backend = &vulkan_backend;
     device->state = vulkan;

@@ -41,7 +41,9 @@ enum { DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
 #undef SUM
 #undef SUM_FOUR
 
-// A product that calls `load` for each group of b: a product of each dtype's own is much code.
+// A product that calls `load` for each group of b. A product of each dtype's own is much code,
+// which only element types have; most quantised ones are multiplied in other ways
+// (device/cpu/repacked.h).
 void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t item_bytes);
 
 #define KIND_BOOL(code)
@@ -72,8 +74,31 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
         real##_strip(product, load, bytes);                                                        \
     }
 
+// The same for 16-bit floats, which many instructions take apart where vectors are narrowest: there
+// their products share one, as those of quantised types do.
+#if defined(TL_ISA_base)
+#define THIN_HALVES(code, load)                                                                    \
+    static void load_##code(const char *row, int64_t first, Floats *out) {                         \
+        for (int v = 0; v < GROUP_VECTORS; v++) out[v] = load(row + (first + v * LANES) * 2);      \
+    }                                                                                              \
+    void ISA(dot_##code)(const ThinProduct *product) {                                             \
+        ISA(dot_groups)(product, load_##code, 2);                                                  \
+    }                                                                                              \
+    void ISA(strip_##code)(const ThinProduct *product) {                                           \
+        float_strip(product, load, 2);                                                             \
+    }
+#else
+#define THIN_HALVES(code, load) THIN_ELEMENTS(code, float, Floats, LANES, load, 2)
+#endif
+
 // Quantised types: group_of_<code> of blocks.h or blocks_more.h reads a group.
-#define THIN_DEQUANTIZE(code)                                                                      \
+#define THIN_BLOCKS(code)                                                                          \
+    static void load_##code(const char *row, int64_t first, Floats *out) {                         \
+        group_of_##code(row, first, out);                                                          \
+    }                                                                                              \
+    void ISA(dot_##code)(const ThinProduct *product) {                                             \
+        ISA(dot_groups)(product, load_##code, 0);                                                  \
+    }                                                                                              \
     void ISA(dequantize_##code)(const void *blocks, float *out, int64_t count) {                   \
         for (int64_t first = 0; first < count; first += GROUP) {                                   \
             Floats weights[GROUP_VECTORS];                                                         \
@@ -81,23 +106,5 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
             memcpy(out + first, weights, sizeof weights);                                          \
         }                                                                                          \
     }
-#define THIN_BLOCKS_SHARED(code)                                                                   \
-    static void load_##code(const char *row, int64_t first, Floats *out) {                         \
-        group_of_##code(row, first, out);                                                          \
-    }                                                                                              \
-    void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        ISA(dot_groups)(product, load_##code, 0);                                                  \
-    }                                                                                              \
-    THIN_DEQUANTIZE(code)
-// With a product of its own, but for the narrowest vectors, which nobody has for their speed.
-#if defined(TL_ISA_base)
-#define THIN_BLOCKS_OWN THIN_BLOCKS_SHARED
-#else
-#define THIN_BLOCKS_OWN(code)                                                                      \
-    void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        float_dot(product, group_of_##code, 0);                                                    \
-    }                                                                                              \
-    THIN_DEQUANTIZE(code)
-#endif
 
 #endif

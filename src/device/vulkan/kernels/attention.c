@@ -12,7 +12,7 @@ enum {
     GROUP_ROWS = 64,
     COLUMNS = 128, // of attention_many.comp
     SHARED_BYTES = 4 * (64 * 68 + 2 * 16 * 68 + 64 * 17),
-    IMPORT_ROWS = 128, // of attention_import.ptx
+    IMPORT_ROWS = 128, // of shaders/nvidia/attention.ptx
     IMPORT_THREADS = 384,
     IMPORT_MAPS_BYTES = 384, // of a workgroup
     IMPORT_ROOM = 4, // so many times the queries may tiles have room for, when there are many
@@ -135,7 +135,7 @@ static Status attend(Device *device, Attention *a, VulkanDispatch *dispatch) {
 
 // --- imported programs
 
-// How an operand of attention_import.ptx lies: strides of rows, heads and batches in eights.
+// How an operand of shaders/nvidia/attention.ptx lies: strides of rows, heads and batches in eights.
 typedef struct AttentionPlace {
     uint32_t row, head, batch;
 } AttentionPlace;

@@ -29,7 +29,7 @@ enum {
     MATRIX_DEPTH = 64,
     TILES_ENOUGH = 100,          // large ones, to keep a device busy
     MATRIX_STRIDE_MAX = 1 << 22, // so that a tile's bytes are counted in 32 bits
-    IMPORT_ROWS = 128,           // of matmul_import.ptx: rows of a tile,
+    IMPORT_ROWS = 128,           // of shaders/nvidia/matmul.ptx: rows of a tile,
     IMPORT_COLUMNS = 128,        // columns of a small one and of a large one,
     IMPORT_COLUMNS_LARGE = 256,
     IMPORT_THREADS = 288,
@@ -359,7 +359,7 @@ static Status run_matrix(Device *device, Product *product, const int across[2]) 
 
 // --- imported programs
 
-// The parameters of matmul_import.ptx: addresses, bytes from a row (across k: a k) to the next one
+// The parameters of shaders/nvidia/matmul.ptx: addresses, bytes from a row (across k: a k) to the next one
 // and from a batch to the next one, sizes, and how many batches each operand has: 1, or all.
 typedef struct ImportPush {
     uint64_t a, b, out, maps;
@@ -455,7 +455,7 @@ static bool run_import(Device *device, const Product *product, const int across[
 bool product_reads_units(DType dtype) {
     enum { SINGLE = false, UNITS = true };
     static const bool in_units[DTYPE_COUNT] = {
-#define DTYPE(code, name, kind, block, bytes, short_name, gguf, product, units) units,
+#define DTYPE(code, name, kind, block, bytes, short_name, gguf, units) units,
 #include "catalog/dtypes.def"
 #undef DTYPE
     };
