@@ -19,44 +19,44 @@ static void test_numbers(void **state) {
         uint64_t a, b, result;
         bool unknown;
     } rows[] = {
-        {OP_U_CONVERT, 32, 64, 0xFFFFFFFF, 0, 0xFFFFFFFF, false},
-        {OP_U_CONVERT, 32, 8, 0x1234, 0, 0x34, false},
-        {OP_S_CONVERT, 32, 64, 0xFFFFFFFE, 0, UINT64_MAX - 1, false},
-        {OP_BITCAST, 32, 32, 7, 0, 7, false},
-        {OP_S_NEGATE, 32, 32, 1, 0, 0xFFFFFFFF, false},
-        {OP_I_ADD, 32, 32, 0xFFFFFFFF, 2, 1, false},
-        {OP_I_SUB, 64, 64, 1, 2, UINT64_MAX, false},
-        {OP_I_MUL, 32, 32, 0x10000, 0x10000, 0, false},
-        {OP_U_DIV, 32, 32, 0xFFFFFFFE, 2, 0x7FFFFFFF, false},
-        {OP_U_DIV, 32, 32, 1, 0, 0, true},
-        {OP_S_DIV, 32, 32, 0xFFFFFFF9, 2, 0xFFFFFFFD, false},
-        {OP_S_DIV, 32, 32, 4, 0, 0, true},
-        {OP_U_MOD, 32, 32, 7, 4, 3, false},
-        {OP_U_MOD, 32, 32, 7, 0, 0, true},
-        {OP_LOGICAL_EQUAL, 1, 1, 1, 1, 1, false},
-        {OP_LOGICAL_NOT_EQUAL, 1, 1, 1, 0, 1, false},
-        {OP_LOGICAL_OR, 1, 1, 0, 1, 1, false},
-        {OP_LOGICAL_AND, 1, 1, 0, 1, 0, false},
-        {OP_LOGICAL_NOT, 1, 1, 1, 1, 0, false},
-        {OP_I_EQUAL, 32, 1, 3, 3, 1, false},
-        {OP_I_NOT_EQUAL, 32, 1, 3, 3, 0, false},
-        {OP_U_GREATER_THAN, 32, 1, 0xFFFFFFFF, 1, 1, false},
-        {OP_S_GREATER_THAN, 32, 1, 0xFFFFFFFF, 1, 0, false},
-        {OP_U_GREATER_THAN_EQUAL, 32, 1, 1, 1, 1, false},
-        {OP_S_GREATER_THAN_EQUAL, 8, 1, 0x80, 0x7F, 0, false},
-        {OP_U_LESS_THAN, 32, 1, 1, 0xFFFFFFFF, 1, false},
-        {OP_S_LESS_THAN, 32, 1, 1, 0xFFFFFFFF, 0, false},
-        {OP_U_LESS_THAN_EQUAL, 32, 1, 2, 1, 0, false},
-        {OP_S_LESS_THAN_EQUAL, 64, 1, UINT64_MAX, 0, 1, false},
-        {OP_SHIFT_RIGHT_LOGICAL, 32, 32, 0x80000000, 31, 1, false},
-        {OP_SHIFT_RIGHT_LOGICAL, 64, 64, 1, 64, 0, true},
-        {OP_SHIFT_RIGHT_ARITHMETIC, 32, 32, 0x80000000, 31, 0xFFFFFFFF, false},
-        {OP_SHIFT_LEFT_LOGICAL, 32, 32, 3, 31, 0x80000000, false},
-        {OP_BITWISE_OR, 32, 32, 5, 2, 7, false},
-        {OP_BITWISE_XOR, 32, 32, 5, 1, 4, false},
-        {OP_BITWISE_AND, 32, 32, 5, 4, 4, false},
-        {OP_NOT, 32, 32, 1, 1, 0xFFFFFFFE, false},
-        {OP_SELECT, 32, 32, 1, 1, 0, true},
+        {SpvOpUConvert, 32, 64, 0xFFFFFFFF, 0, 0xFFFFFFFF, false},
+        {SpvOpUConvert, 32, 8, 0x1234, 0, 0x34, false},
+        {SpvOpSConvert, 32, 64, 0xFFFFFFFE, 0, UINT64_MAX - 1, false},
+        {SpvOpBitcast, 32, 32, 7, 0, 7, false},
+        {SpvOpSNegate, 32, 32, 1, 0, 0xFFFFFFFF, false},
+        {SpvOpIAdd, 32, 32, 0xFFFFFFFF, 2, 1, false},
+        {SpvOpISub, 64, 64, 1, 2, UINT64_MAX, false},
+        {SpvOpIMul, 32, 32, 0x10000, 0x10000, 0, false},
+        {SpvOpUDiv, 32, 32, 0xFFFFFFFE, 2, 0x7FFFFFFF, false},
+        {SpvOpUDiv, 32, 32, 1, 0, 0, true},
+        {SpvOpSDiv, 32, 32, 0xFFFFFFF9, 2, 0xFFFFFFFD, false},
+        {SpvOpSDiv, 32, 32, 4, 0, 0, true},
+        {SpvOpUMod, 32, 32, 7, 4, 3, false},
+        {SpvOpUMod, 32, 32, 7, 0, 0, true},
+        {SpvOpLogicalEqual, 1, 1, 1, 1, 1, false},
+        {SpvOpLogicalNotEqual, 1, 1, 1, 0, 1, false},
+        {SpvOpLogicalOr, 1, 1, 0, 1, 1, false},
+        {SpvOpLogicalAnd, 1, 1, 0, 1, 0, false},
+        {SpvOpLogicalNot, 1, 1, 1, 1, 0, false},
+        {SpvOpIEqual, 32, 1, 3, 3, 1, false},
+        {SpvOpINotEqual, 32, 1, 3, 3, 0, false},
+        {SpvOpUGreaterThan, 32, 1, 0xFFFFFFFF, 1, 1, false},
+        {SpvOpSGreaterThan, 32, 1, 0xFFFFFFFF, 1, 0, false},
+        {SpvOpUGreaterThanEqual, 32, 1, 1, 1, 1, false},
+        {SpvOpSGreaterThanEqual, 8, 1, 0x80, 0x7F, 0, false},
+        {SpvOpULessThan, 32, 1, 1, 0xFFFFFFFF, 1, false},
+        {SpvOpSLessThan, 32, 1, 1, 0xFFFFFFFF, 0, false},
+        {SpvOpULessThanEqual, 32, 1, 2, 1, 0, false},
+        {SpvOpSLessThanEqual, 64, 1, UINT64_MAX, 0, 1, false},
+        {SpvOpShiftRightLogical, 32, 32, 0x80000000, 31, 1, false},
+        {SpvOpShiftRightLogical, 64, 64, 1, 64, 0, true},
+        {SpvOpShiftRightArithmetic, 32, 32, 0x80000000, 31, 0xFFFFFFFF, false},
+        {SpvOpShiftLeftLogical, 32, 32, 3, 31, 0x80000000, false},
+        {SpvOpBitwiseOr, 32, 32, 5, 2, 7, false},
+        {SpvOpBitwiseXor, 32, 32, 5, 1, 4, false},
+        {SpvOpBitwiseAnd, 32, 32, 5, 4, 4, false},
+        {SpvOpNot, 32, 32, 1, 1, 0xFFFFFFFE, false},
+        {SpvOpSelect, 32, 32, 1, 1, 0, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Number operands[2] = {{rows[i].a, rows[i].operand_bits}, {rows[i].b, rows[i].operand_bits}};
@@ -69,28 +69,6 @@ static void test_numbers(void **state) {
 }
 
 // --- modules -------------------------------------------------------------------------------------
-
-enum {
-    OP_NAME = 5,
-    OP_TYPE_VOID = 19,
-    OP_TYPE_BOOL = 20,
-    OP_TYPE_INT = 21,
-    OP_TYPE_FUNCTION = 33,
-    OP_SPEC_CONSTANT = 50,
-    OP_CONSTANT = 43,
-    OP_FUNCTION = 54,
-    OP_FUNCTION_END = 56,
-    OP_DECORATE = 71,
-    OP_PHI = 245,
-    OP_LOOP_MERGE = 246,
-    OP_SELECTION_MERGE = 247,
-    OP_LABEL = 248,
-    OP_BRANCH = 249,
-    OP_BRANCH_CONDITIONAL = 250,
-    OP_SWITCH = 251,
-    OP_RETURN = 253,
-    OP_UNREACHABLE = 255,
-};
 
 typedef struct Module {
     const uint32_t *words;
@@ -108,11 +86,11 @@ static size_t list_edges(Module module, Edge *edges) {
     for (size_t i = 5; i < module.count; i += module.words[i] >> 16) {
         const uint32_t *word = module.words + i;
         uint32_t op = *word & 0xFFFF, length = *word >> 16;
-        if (op == OP_LABEL) label = word[1];
-        if (op == OP_BRANCH) edges[n++] = (Edge){label, word[1]};
-        if (op == OP_BRANCH_CONDITIONAL)
+        if (op == SpvOpLabel) label = word[1];
+        if (op == SpvOpBranch) edges[n++] = (Edge){label, word[1]};
+        if (op == SpvOpBranchConditional)
             for (uint32_t k = 2; k < 4; k++) edges[n++] = (Edge){label, word[k]};
-        if (op == OP_SWITCH)
+        if (op == SpvOpSwitch)
             for (uint32_t k = 2; k < length; k += 2) edges[n++] = (Edge){label, word[k]};
     }
     return n;
@@ -149,11 +127,11 @@ static void check_module(Module module) {
         const uint32_t *word = module.words + i;
         uint32_t op = *word & 0xFFFF, length = *word >> 16;
         assert_true(length > 0 && i + length <= module.count);
-        if (op == OP_LABEL) {
+        if (op == SpvOpLabel) {
             assert_true(word[1] < bound && !labels[word[1]]);
             labels[word[1]] = true;
         }
-        if (op == OP_DECORATE || op == OP_NAME) continue;
+        if (op == SpvOpDecorate || op == SpvOpName) continue;
         for (uint32_t k = 1; k < length && k < 3; k++)
             if (word[k] < bound) words_used[word[k]] = true;
     }
@@ -163,11 +141,11 @@ static void check_module(Module module) {
     for (i = 5; i < module.count; i += module.words[i] >> 16) {
         const uint32_t *word = module.words + i;
         uint32_t op = *word & 0xFFFF;
-        if (op == OP_LABEL) label = word[1];
-        if (op == OP_SELECTION_MERGE || op == OP_LOOP_MERGE) assert_true(labels[word[1]]);
-        if (op == OP_LOOP_MERGE) assert_true(labels[word[2]]);
-        if (op == OP_DECORATE || op == OP_NAME) assert_true(words_used[word[1]]);
-        if (op == OP_PHI) check_phi(word, label, edges, n);
+        if (op == SpvOpLabel) label = word[1];
+        if (op == SpvOpSelectionMerge || op == SpvOpLoopMerge) assert_true(labels[word[1]]);
+        if (op == SpvOpLoopMerge) assert_true(labels[word[2]]);
+        if (op == SpvOpDecorate || op == SpvOpName) assert_true(words_used[word[1]]);
+        if (op == SpvOpPhi) check_phi(word, label, edges, n);
     }
     free(labels);
     free(words_used);
@@ -232,22 +210,22 @@ static Module declare(const uint32_t *body, size_t count) {
         0,
         IDS,
         0,
-        WORDS(OP_DECORATE, 4, CHOICE, 1, 0),
-        WORDS(OP_TYPE_VOID, 2, VOID),
-        WORDS(OP_TYPE_FUNCTION, 3, FUNCTION, VOID),
-        WORDS(OP_TYPE_BOOL, 2, BOOL),
-        WORDS(OP_TYPE_INT, 4, UINT, 32, 0),
-        WORDS(OP_SPEC_CONSTANT, 4, UINT, CHOICE, 0),
-        WORDS(OP_CONSTANT, 4, UINT, ZERO, 0),
-        WORDS(OP_CONSTANT, 4, UINT, ONE, 1),
-        WORDS(OP_FUNCTION, 5, VOID, MAIN, 0, FUNCTION),
-        WORDS(OP_LABEL, 2, ENTRY),
+        WORDS(SpvOpDecorate, 4, CHOICE, 1, 0),
+        WORDS(SpvOpTypeVoid, 2, VOID),
+        WORDS(SpvOpTypeFunction, 3, FUNCTION, VOID),
+        WORDS(SpvOpTypeBool, 2, BOOL),
+        WORDS(SpvOpTypeInt, 4, UINT, 32, 0),
+        WORDS(SpvOpSpecConstant, 4, UINT, CHOICE, 0),
+        WORDS(SpvOpConstant, 4, UINT, ZERO, 0),
+        WORDS(SpvOpConstant, 4, UINT, ONE, 1),
+        WORDS(SpvOpFunction, 5, VOID, MAIN, 0, FUNCTION),
+        WORDS(SpvOpLabel, 2, ENTRY),
     };
     size_t head = sizeof start / sizeof *start;
     uint32_t *words = malloc((head + count + 1) * sizeof *words);
     memcpy(words, start, sizeof start);
     memcpy(words + head, body, count * sizeof *body);
-    words[head + count] = WORD(OP_FUNCTION_END);
+    words[head + count] = WORD(SpvOpFunctionEnd);
     return (Module){words, head + count + 1};
 }
 #define DECLARE(body) declare(body, sizeof(body) / sizeof *(body))
@@ -262,26 +240,26 @@ static void test_branches(void **state) {
     (void)state;
     enum { THEN = 10, ELSE, MERGE, CONDITION, A, B, PHI };
     static const uint32_t body[] = {
-        WORDS(OP_I_EQUAL, 5, BOOL, CONDITION, CHOICE, ONE),
-        WORDS(OP_SELECTION_MERGE, 3, MERGE, 0),
-        WORDS(OP_BRANCH_CONDITIONAL, 4, CONDITION, THEN, ELSE),
-        WORDS(OP_LABEL, 2, THEN),
-        WORDS(OP_I_ADD, 5, UINT, A, CHOICE, ONE),
-        WORDS(OP_BRANCH, 2, MERGE),
-        WORDS(OP_LABEL, 2, ELSE),
-        WORDS(OP_I_SUB, 5, UINT, B, CHOICE, ONE),
-        WORDS(OP_BRANCH, 2, MERGE),
-        WORDS(OP_LABEL, 2, MERGE),
-        WORDS(OP_PHI, 7, UINT, PHI, A, THEN, B, ELSE),
-        WORD(OP_RETURN),
+        WORDS(SpvOpIEqual, 5, BOOL, CONDITION, CHOICE, ONE),
+        WORDS(SpvOpSelectionMerge, 3, MERGE, 0),
+        WORDS(SpvOpBranchConditional, 4, CONDITION, THEN, ELSE),
+        WORDS(SpvOpLabel, 2, THEN),
+        WORDS(SpvOpIAdd, 5, UINT, A, CHOICE, ONE),
+        WORDS(SpvOpBranch, 2, MERGE),
+        WORDS(SpvOpLabel, 2, ELSE),
+        WORDS(SpvOpISub, 5, UINT, B, CHOICE, ONE),
+        WORDS(SpvOpBranch, 2, MERGE),
+        WORDS(SpvOpLabel, 2, MERGE),
+        WORDS(SpvOpPhi, 7, UINT, PHI, A, THEN, B, ELSE),
+        WORD(SpvOpReturn),
     };
     Module module = DECLARE(body);
     for (uint32_t choice = 0; choice < 2; choice++) {
         Module pruned = prune_choice(module, choice);
-        assert_int_equal(count_op(pruned, OP_I_ADD), choice);
-        assert_int_equal(count_op(pruned, OP_I_SUB), 1 - choice);
-        assert_int_equal(count_op(pruned, OP_SELECTION_MERGE), 0);
-        assert_int_equal(count_op(pruned, OP_BRANCH_CONDITIONAL), 0);
+        assert_int_equal(count_op(pruned, SpvOpIAdd), choice);
+        assert_int_equal(count_op(pruned, SpvOpISub), 1 - choice);
+        assert_int_equal(count_op(pruned, SpvOpSelectionMerge), 0);
+        assert_int_equal(count_op(pruned, SpvOpBranchConditional), 0);
         free((void *)pruned.words);
     }
     free((void *)module.words);
@@ -293,28 +271,28 @@ static void test_switches(void **state) {
     enum { CASE = 10, OTHER, MERGE, INNER, INNER_MERGE, CONDITION, DATA };
     static const uint32_t body[] = {
         WORDS(1, 3, BOOL, DATA), // undefined: never known
-        WORDS(OP_SELECTION_MERGE, 3, MERGE, 0),
-        WORDS(OP_SWITCH, 5, CHOICE, OTHER, 1, CASE),
-        WORDS(OP_LABEL, 2, CASE),
-        WORDS(OP_SELECTION_MERGE, 3, INNER_MERGE, 0),
-        WORDS(OP_BRANCH_CONDITIONAL, 4, DATA, INNER, INNER_MERGE),
-        WORDS(OP_LABEL, 2, INNER),
-        WORDS(OP_BRANCH, 2, MERGE),
-        WORDS(OP_LABEL, 2, INNER_MERGE),
-        WORDS(OP_BRANCH, 2, MERGE),
-        WORDS(OP_LABEL, 2, OTHER),
-        WORDS(OP_BRANCH, 2, MERGE),
-        WORDS(OP_LABEL, 2, MERGE),
-        WORD(OP_RETURN),
+        WORDS(SpvOpSelectionMerge, 3, MERGE, 0),
+        WORDS(SpvOpSwitch, 5, CHOICE, OTHER, 1, CASE),
+        WORDS(SpvOpLabel, 2, CASE),
+        WORDS(SpvOpSelectionMerge, 3, INNER_MERGE, 0),
+        WORDS(SpvOpBranchConditional, 4, DATA, INNER, INNER_MERGE),
+        WORDS(SpvOpLabel, 2, INNER),
+        WORDS(SpvOpBranch, 2, MERGE),
+        WORDS(SpvOpLabel, 2, INNER_MERGE),
+        WORDS(SpvOpBranch, 2, MERGE),
+        WORDS(SpvOpLabel, 2, OTHER),
+        WORDS(SpvOpBranch, 2, MERGE),
+        WORDS(SpvOpLabel, 2, MERGE),
+        WORD(SpvOpReturn),
     };
     Module module = DECLARE(body);
     Module broken = prune_choice(module, 1), straight = prune_choice(module, 7);
-    assert_int_equal(count_op(broken, OP_SWITCH), 1);
-    assert_int_equal(count_op(broken, OP_SELECTION_MERGE), 2);
-    assert_int_equal(count_op(broken, OP_LABEL), 5);
-    assert_int_equal(count_op(straight, OP_SWITCH), 0);
-    assert_int_equal(count_op(straight, OP_SELECTION_MERGE), 0);
-    assert_int_equal(count_op(straight, OP_LABEL), 3);
+    assert_int_equal(count_op(broken, SpvOpSwitch), 1);
+    assert_int_equal(count_op(broken, SpvOpSelectionMerge), 2);
+    assert_int_equal(count_op(broken, SpvOpLabel), 5);
+    assert_int_equal(count_op(straight, SpvOpSwitch), 0);
+    assert_int_equal(count_op(straight, SpvOpSelectionMerge), 0);
+    assert_int_equal(count_op(straight, SpvOpLabel), 3);
     free((void *)broken.words);
     free((void *)straight.words);
     free((void *)module.words);
@@ -325,28 +303,28 @@ static void test_loops(void **state) {
     (void)state;
     enum { HEADER = 10, BODY, CONTINUE, MERGE, CONDITION, PHI, NEXT };
     static const uint32_t body[] = {
-        WORDS(OP_BRANCH, 2, HEADER),
-        WORDS(OP_LABEL, 2, HEADER),
-        WORDS(OP_PHI, 7, UINT, PHI, ZERO, ENTRY, NEXT, CONTINUE),
-        WORDS(OP_LOOP_MERGE, 4, MERGE, CONTINUE, 0),
-        WORDS(OP_BRANCH, 2, BODY),
-        WORDS(OP_LABEL, 2, BODY),
-        WORDS(OP_I_EQUAL, 5, BOOL, CONDITION, CHOICE, ONE),
-        WORDS(OP_BRANCH_CONDITIONAL, 4, CONDITION, MERGE, CONTINUE),
-        WORDS(OP_LABEL, 2, CONTINUE),
-        WORDS(OP_I_ADD, 5, UINT, NEXT, PHI, ONE),
-        WORDS(OP_BRANCH, 2, HEADER),
-        WORDS(OP_LABEL, 2, MERGE),
-        WORD(OP_RETURN),
+        WORDS(SpvOpBranch, 2, HEADER),
+        WORDS(SpvOpLabel, 2, HEADER),
+        WORDS(SpvOpPhi, 7, UINT, PHI, ZERO, ENTRY, NEXT, CONTINUE),
+        WORDS(SpvOpLoopMerge, 4, MERGE, CONTINUE, 0),
+        WORDS(SpvOpBranch, 2, BODY),
+        WORDS(SpvOpLabel, 2, BODY),
+        WORDS(SpvOpIEqual, 5, BOOL, CONDITION, CHOICE, ONE),
+        WORDS(SpvOpBranchConditional, 4, CONDITION, MERGE, CONTINUE),
+        WORDS(SpvOpLabel, 2, CONTINUE),
+        WORDS(SpvOpIAdd, 5, UINT, NEXT, PHI, ONE),
+        WORDS(SpvOpBranch, 2, HEADER),
+        WORDS(SpvOpLabel, 2, MERGE),
+        WORD(SpvOpReturn),
     };
     Module module = DECLARE(body);
     Module once = prune_choice(module, 1), ever = prune_choice(module, 0);
-    assert_int_equal(count_op(once, OP_LOOP_MERGE), 1);
-    assert_int_equal(count_op(once, OP_I_ADD), 0);
+    assert_int_equal(count_op(once, SpvOpLoopMerge), 1);
+    assert_int_equal(count_op(once, SpvOpIAdd), 0);
     assert_int_equal(count_op(once, 1), 1); // an undefined value, with a name of its own
     assert_int_equal(once.words[3], IDS + 1);
-    assert_int_equal(count_op(ever, OP_I_ADD), 1);
-    assert_int_equal(count_op(ever, OP_UNREACHABLE), 1); // where the loop would end
+    assert_int_equal(count_op(ever, SpvOpIAdd), 1);
+    assert_int_equal(count_op(ever, SpvOpUnreachable), 1); // where the loop would end
     free((void *)once.words);
     free((void *)ever.words);
     free((void *)module.words);

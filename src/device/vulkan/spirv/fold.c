@@ -1,41 +1,40 @@
-// What instructions of SPIR-V make of whole numbers and truth values that are known. Opcodes are
-// those of the registry.
+// What instructions of SPIR-V make of integers and booleans that are known.
 #include "device/vulkan/spirv/prune.h"
 
 // What each makes of a, b (the same with their signs: x, y); `ok` says where that is defined.
 #define FOLDS(FOLD)                                                                                \
-    FOLD(OP_U_CONVERT, true, a)                                                                    \
-    FOLD(OP_S_CONVERT, true, (uint64_t)x)                                                          \
-    FOLD(OP_BITCAST, true, a)                                                                      \
-    FOLD(OP_S_NEGATE, true, -a)                                                                    \
-    FOLD(OP_I_ADD, true, a + b)                                                                    \
-    FOLD(OP_I_SUB, true, a - b)                                                                    \
-    FOLD(OP_I_MUL, true, a *b)                                                                     \
-    FOLD(OP_U_DIV, b != 0, a / b)                                                                  \
-    FOLD(OP_S_DIV, y > 0, (uint64_t)(x / y))                                                       \
-    FOLD(OP_U_MOD, b != 0, a % b)                                                                  \
-    FOLD(OP_LOGICAL_EQUAL, true, a == b)                                                           \
-    FOLD(OP_LOGICAL_NOT_EQUAL, true, a != b)                                                       \
-    FOLD(OP_LOGICAL_OR, true, a | b)                                                               \
-    FOLD(OP_LOGICAL_AND, true, a &b)                                                               \
-    FOLD(OP_LOGICAL_NOT, true, !a)                                                                 \
-    FOLD(OP_I_EQUAL, true, a == b)                                                                 \
-    FOLD(OP_I_NOT_EQUAL, true, a != b)                                                             \
-    FOLD(OP_U_GREATER_THAN, true, a > b)                                                           \
-    FOLD(OP_S_GREATER_THAN, true, x > y)                                                           \
-    FOLD(OP_U_GREATER_THAN_EQUAL, true, a >= b)                                                    \
-    FOLD(OP_S_GREATER_THAN_EQUAL, true, x >= y)                                                    \
-    FOLD(OP_U_LESS_THAN, true, a < b)                                                              \
-    FOLD(OP_S_LESS_THAN, true, x < y)                                                              \
-    FOLD(OP_U_LESS_THAN_EQUAL, true, a <= b)                                                       \
-    FOLD(OP_S_LESS_THAN_EQUAL, true, x <= y)                                                       \
-    FOLD(OP_SHIFT_RIGHT_LOGICAL, b < 64, a >> b)                                                   \
-    FOLD(OP_SHIFT_RIGHT_ARITHMETIC, b < 64, (uint64_t)(x >> b))                                    \
-    FOLD(OP_SHIFT_LEFT_LOGICAL, b < 64, a << b)                                                    \
-    FOLD(OP_BITWISE_OR, true, a | b)                                                               \
-    FOLD(OP_BITWISE_XOR, true, a ^ b)                                                              \
-    FOLD(OP_BITWISE_AND, true, a &b)                                                               \
-    FOLD(OP_NOT, true, ~a)
+    FOLD(SpvOpUConvert, true, a)                                                                   \
+    FOLD(SpvOpSConvert, true, (uint64_t)x)                                                         \
+    FOLD(SpvOpBitcast, true, a)                                                                    \
+    FOLD(SpvOpSNegate, true, -a)                                                                   \
+    FOLD(SpvOpIAdd, true, a + b)                                                                   \
+    FOLD(SpvOpISub, true, a - b)                                                                   \
+    FOLD(SpvOpIMul, true, a *b)                                                                    \
+    FOLD(SpvOpUDiv, b != 0, a / b)                                                                 \
+    FOLD(SpvOpSDiv, y > 0, (uint64_t)(x / y))                                                      \
+    FOLD(SpvOpUMod, b != 0, a % b)                                                                 \
+    FOLD(SpvOpLogicalEqual, true, a == b)                                                          \
+    FOLD(SpvOpLogicalNotEqual, true, a != b)                                                       \
+    FOLD(SpvOpLogicalOr, true, a | b)                                                              \
+    FOLD(SpvOpLogicalAnd, true, a &b)                                                              \
+    FOLD(SpvOpLogicalNot, true, !a)                                                                \
+    FOLD(SpvOpIEqual, true, a == b)                                                                \
+    FOLD(SpvOpINotEqual, true, a != b)                                                             \
+    FOLD(SpvOpUGreaterThan, true, a > b)                                                           \
+    FOLD(SpvOpSGreaterThan, true, x > y)                                                           \
+    FOLD(SpvOpUGreaterThanEqual, true, a >= b)                                                     \
+    FOLD(SpvOpSGreaterThanEqual, true, x >= y)                                                     \
+    FOLD(SpvOpULessThan, true, a < b)                                                              \
+    FOLD(SpvOpSLessThan, true, x < y)                                                              \
+    FOLD(SpvOpULessThanEqual, true, a <= b)                                                        \
+    FOLD(SpvOpSLessThanEqual, true, x <= y)                                                        \
+    FOLD(SpvOpShiftRightLogical, b < 64, a >> b)                                                   \
+    FOLD(SpvOpShiftRightArithmetic, b < 64, (uint64_t)(x >> b))                                    \
+    FOLD(SpvOpShiftLeftLogical, b < 64, a << b)                                                    \
+    FOLD(SpvOpBitwiseOr, true, a | b)                                                              \
+    FOLD(SpvOpBitwiseXor, true, a ^ b)                                                             \
+    FOLD(SpvOpBitwiseAnd, true, a &b)                                                              \
+    FOLD(SpvOpNot, true, ~a)
 
 static int64_t with_sign(Number number) {
     int unused = 64 - number.bits;

@@ -11,37 +11,6 @@
 
 #include "device/vulkan/spirv/prune.h"
 
-enum {
-    HEADER_WORDS = 5,
-    BOUND_WORD = 3,
-    OP_UNDEF = 1,
-    OP_NAME = 5,
-    OP_TYPE_FIRST = 19,
-    OP_TYPE_BOOL = 20,
-    OP_TYPE_INT = 21,
-    OP_TYPE_LAST = 39,
-    OP_TYPE_MATRIX_KHR = 4456,
-    OP_TYPE_MATRIX_NV = 5358,
-    OP_CONSTANT_TRUE = 41,
-    OP_CONSTANT = 43,
-    OP_SPEC_CONSTANT_TRUE = 48,
-    OP_SPEC_CONSTANT_FALSE = 49,
-    OP_SPEC_CONSTANT = 50,
-    OP_SPEC_CONSTANT_OP = 52,
-    OP_FUNCTION = 54,
-    OP_DECORATE = 71,
-    OP_PHI = 245,
-    OP_LOOP_MERGE = 246,
-    OP_SELECTION_MERGE = 247,
-    OP_LABEL = 248,
-    OP_BRANCH = 249,
-    OP_BRANCH_CONDITIONAL = 250,
-    OP_SWITCH = 251,
-    OP_TERMINATOR_LAST = 255,
-    OP_UNREACHABLE = 255,
-    DECORATION_SPEC_ID = 1,
-};
-
 typedef enum Knowledge { UNSEEN, KNOWN, VARIES } Knowledge; // it only rises
 
 typedef struct Id {
@@ -49,7 +18,7 @@ typedef struct Id {
     uint32_t type;
     uint32_t block;     // of a label: the number of its block
     uint32_t constant;  // of a specialization constant: its number plus one
-    uint8_t bits;       // of a type: of whole numbers and truth values (1); others have none
+    uint8_t bits;       // of a type: of integers and booleans (1); others have none
     bool is_type, gone; // gone: made in a block that is left out
     Knowledge knowledge;
 } Id;
@@ -74,22 +43,9 @@ typedef struct Pruner {
     const uint32_t *words, *end;
     Id *ids;
     VECTOR(Block) blocks;
-    uint32_t *out;
-    size_t at;
+    SpirvWriter out;
     uint32_t bound;
 } Pruner;
-
-static uint32_t op_of(const uint32_t *word) {
-    return *word & 0xFFFF;
-}
-
-static uint32_t length_of(const uint32_t *word) {
-    return *word >> 16;
-}
-
-static const uint32_t *next_of(const uint32_t *word) {
-    return word + length_of(word);
-}
 
 static Block *block_of(const Pruner *p, uint32_t label) {
     return &p->blocks.items[p->ids[label].block];
@@ -100,17 +56,17 @@ static Block *block_of(const Pruner *p, uint32_t label) {
 static void read_type(Pruner *p, const uint32_t *word) {
     Id *type = &p->ids[word[1]];
     type->is_type = true;
-    if (op_of(word) == OP_TYPE_BOOL) type->bits = 1;
-    if (op_of(word) == OP_TYPE_INT) type->bits = (uint8_t)word[2];
+    if (spirv_op(word) == SpvOpTypeBool) type->bits = 1;
+    if (spirv_op(word) == SpvOpTypeInt) type->bits = (uint8_t)word[2];
 }
 
 static void read_constant(Pruner *p, const uint32_t *word, int n_constants,
                           const uint32_t *constants) {
     Id *id = &p->ids[word[2]];
-    uint32_t op = op_of(word);
-    uint64_t value = op == OP_CONSTANT_TRUE || op == OP_SPEC_CONSTANT_TRUE;
-    if (op == OP_CONSTANT || op == OP_SPEC_CONSTANT)
-        value = word[3] | (length_of(word) > 4 ? (uint64_t)word[4] << 32 : 0);
+    uint32_t op = spirv_op(word);
+    uint64_t value = op == SpvOpConstantTrue || op == SpvOpSpecConstantTrue;
+    if (op == SpvOpConstant || op == SpvOpSpecConstant)
+        value = word[3] | (spirv_length(word) > 4 ? (uint64_t)word[4] << 32 : 0);
     if (id->constant > 0 && id->constant <= (uint32_t)n_constants)
         value = constants[id->constant - 1];
     id->knowledge = KNOWN;
@@ -122,21 +78,22 @@ static bool learn(Pruner *p, const Block *block, const uint32_t *word);
 // What stands before the functions.
 static void read_declaration(Pruner *p, const uint32_t *word, int n_constants,
                              const uint32_t *constants) {
-    uint32_t op = op_of(word);
-    if ((op >= OP_TYPE_FIRST && op <= OP_TYPE_LAST) || op == OP_TYPE_MATRIX_KHR ||
-        op == OP_TYPE_MATRIX_NV) {
+    uint32_t op = spirv_op(word);
+    if ((op >= SpvOpTypeVoid && op <= SpvOpTypeForwardPointer) || op == SPIRV_OP_TYPE_MATRIX ||
+        op == SpvOpTypeCooperativeMatrixNV) {
         read_type(p, word);
-    } else if (op == OP_DECORATE && word[2] == DECORATION_SPEC_ID) {
+    } else if (op == SpvOpDecorate && word[2] == SpvDecorationSpecId) {
         p->ids[word[1]].constant = word[3] + 1;
-    } else if (op >= OP_CONSTANT_TRUE && op <= OP_SPEC_CONSTANT_OP) {
+    } else if (op >= SpvOpConstantTrue && op <= SpvOpSpecConstantOp) {
         Id *id = &p->ids[word[2]];
         id->type = word[1];
         id->knowledge = VARIES;
         if (p->ids[id->type].bits == 0) return;
-        if (op == OP_SPEC_CONSTANT_OP) {
+        if (op == SpvOpSpecConstantOp) {
             id->knowledge = UNSEEN;
             learn(p, NULL, word);
-        } else if (op <= OP_CONSTANT || (op >= OP_SPEC_CONSTANT_TRUE && op <= OP_SPEC_CONSTANT)) {
+        } else if (op <= SpvOpConstant ||
+                   (op >= SpvOpSpecConstantTrue && op <= SpvOpSpecConstant)) {
             read_constant(p, word, n_constants, constants);
         }
     }
@@ -144,15 +101,17 @@ static void read_declaration(Pruner *p, const uint32_t *word, int n_constants,
 
 // The result of an instruction of a function, or 0: only results have a type before them.
 static uint32_t result_of(const Pruner *p, const uint32_t *word) {
-    return length_of(word) > 2 && word[1] < p->bound && p->ids[word[1]].is_type ? word[2] : 0;
+    return spirv_length(word) > 2 && word[1] < p->bound && p->ids[word[1]].is_type ? word[2] : 0;
 }
 
 static const uint32_t *read_block(Pruner *p, const uint32_t *label) {
-    Block block = {.label = label[1], .first = next_of(label)};
+    Block block = {.label = label[1], .first = spirv_next(label)};
     p->ids[label[1]].block = (uint32_t)p->blocks.count;
     const uint32_t *word = block.first;
-    for (; op_of(word) < OP_BRANCH || op_of(word) > OP_TERMINATOR_LAST; word = next_of(word)) {
-        if (op_of(word) == OP_LOOP_MERGE || op_of(word) == OP_SELECTION_MERGE) block.merge = word;
+    for (; spirv_op(word) < SpvOpBranch || spirv_op(word) > SpvOpUnreachable;
+         word = spirv_next(word)) {
+        if (spirv_op(word) == SpvOpLoopMerge || spirv_op(word) == SpvOpSelectionMerge)
+            block.merge = word;
         uint32_t id = result_of(p, word);
         if (id == 0) continue;
         p->ids[id].type = word[1];
@@ -160,20 +119,20 @@ static const uint32_t *read_block(Pruner *p, const uint32_t *label) {
     }
     block.last = word;
     VECTOR_PUSH(&p->blocks, block);
-    return next_of(word);
+    return spirv_next(word);
 }
 
 // The k-th label that a block may go on to; 0 after the last.
 static uint32_t target_at(const Pruner *p, const Block *block, uint32_t k) {
     const uint32_t *word = block->last;
     uint32_t at = UINT32_MAX;
-    if (op_of(word) == OP_BRANCH && k == 0) at = 1;
-    if (op_of(word) == OP_BRANCH_CONDITIONAL && k < 2) at = 2 + k;
-    if (op_of(word) == OP_SWITCH) {
+    if (spirv_op(word) == SpvOpBranch && k == 0) at = 1;
+    if (spirv_op(word) == SpvOpBranchConditional && k < 2) at = 2 + k;
+    if (spirv_op(word) == SpvOpSwitch) {
         uint32_t literal = p->ids[p->ids[word[1]].type].bits > 32 ? 2 : 1;
         at = 2 + k * (literal + 1);
     }
-    return at < length_of(word) ? word[at] : 0;
+    return at < spirv_length(word) ? word[at] : 0;
 }
 
 static bool goes_to(const Pruner *p, const Block *block, uint32_t label) {
@@ -188,7 +147,7 @@ static bool goes_to(const Pruner *p, const Block *block, uint32_t label) {
 static void keep_continuations(Pruner *p) {
     for (size_t h = 0; h < p->blocks.count; h++) {
         const Block *header = &p->blocks.items[h];
-        if (!header->merge || op_of(header->merge) != OP_LOOP_MERGE) continue;
+        if (!header->merge || spirv_op(header->merge) != SpvOpLoopMerge) continue;
         size_t first = p->ids[header->merge[2]].block, last = h;
         for (size_t b = h; b < p->blocks.count; b++)
             if (goes_to(p, &p->blocks.items[b], header->label)) last = b;
@@ -216,7 +175,7 @@ static void meet(Id *into, const Id *from) {
 
 static Id learn_phi(const Pruner *p, const Block *block, const uint32_t *word) {
     Id found = {.knowledge = UNSEEN};
-    for (uint32_t i = 3; i + 1 < length_of(word); i += 2)
+    for (uint32_t i = 3; i + 1 < spirv_length(word); i += 2)
         if (edge_is_live(p, word[i + 1], block->label)) meet(&found, &p->ids[word[i]]);
     return found;
 }
@@ -224,20 +183,20 @@ static Id learn_phi(const Pruner *p, const Block *block, const uint32_t *word) {
 // Where one operand says it all: x || true, x && false, x & 0.
 static bool decides(uint32_t op, const Id *operand) {
     if (operand->knowledge != KNOWN) return false;
-    if (op == OP_LOGICAL_OR) return operand->value != 0;
-    return (op == OP_LOGICAL_AND || op == OP_BITWISE_AND) && operand->value == 0;
+    if (op == SpvOpLogicalOr) return operand->value != 0;
+    return (op == SpvOpLogicalAnd || op == SpvOpBitwiseAnd) && operand->value == 0;
 }
 
 static Id learn_number(const Pruner *p, uint32_t op, int bits, const uint32_t *operands,
                        uint32_t n) {
     Id found = {.knowledge = VARIES};
-    if (op == OP_SELECT) {
+    if (op == SpvOpSelect) {
         const Id *condition = &p->ids[operands[0]];
         if (condition->knowledge == KNOWN) return p->ids[operands[condition->value ? 1 : 2]];
         found.knowledge = condition->knowledge;
         return found;
     }
-    if (op < OP_U_CONVERT || op > OP_NOT || n < 1 || n > 2) return found;
+    if (op < SpvOpUConvert || op > SpvOpNot || n < 1 || n > 2) return found;
     const Id *a = &p->ids[operands[0]], *b = &p->ids[operands[n - 1]];
     if (decides(op, a)) return *a;
     if (decides(op, b)) return *b;
@@ -254,11 +213,11 @@ static bool learn(Pruner *p, const Block *block, const uint32_t *word) {
     uint32_t result = result_of(p, word);
     Id *id = &p->ids[result];
     if (result == 0 || id->knowledge == VARIES) return false;
-    uint32_t op = op_of(word), first = 3;
-    if (op == OP_SPEC_CONSTANT_OP) op = word[first++];
-    Id found = op == OP_PHI ? learn_phi(p, block, word)
-                            : learn_number(p, op, p->ids[word[1]].bits, word + first,
-                                           length_of(word) - first);
+    uint32_t op = spirv_op(word), first = 3;
+    if (op == SpvOpSpecConstantOp) op = word[first++];
+    Id found = op == SpvOpPhi ? learn_phi(p, block, word)
+                              : learn_number(p, op, p->ids[word[1]].bits, word + first,
+                                             spirv_length(word) - first);
     if (found.knowledge == id->knowledge && (found.knowledge != KNOWN || found.value == id->value))
         return false;
     // A value that was known and is another now is none.
@@ -270,7 +229,7 @@ static bool learn(Pruner *p, const Block *block, const uint32_t *word) {
 static uint32_t case_of(const Pruner *p, const Block *block, uint64_t value) {
     const uint32_t *word = block->last;
     uint32_t literal = p->ids[p->ids[word[1]].type].bits > 32 ? 2 : 1;
-    for (uint32_t i = 3; i + literal < length_of(word); i += literal + 1) {
+    for (uint32_t i = 3; i + literal < spirv_length(word); i += literal + 1) {
         uint64_t each = word[i] | (literal > 1 ? (uint64_t)word[i + 1] << 32 : 0);
         if (each == value) return word[i + literal];
     }
@@ -278,19 +237,19 @@ static uint32_t case_of(const Pruner *p, const Block *block, uint64_t value) {
 }
 
 static uint32_t way_of(const Pruner *p, const Block *block) {
-    uint32_t op = op_of(block->last);
-    if (op == OP_BRANCH) return block->last[1];
-    if (op > OP_SWITCH || block->undecided) return every_way;
+    uint32_t op = spirv_op(block->last);
+    if (op == SpvOpBranch) return block->last[1];
+    if (op > SpvOpSwitch || block->undecided) return every_way;
     const Id *condition = &p->ids[block->last[1]];
     if (condition->knowledge == UNSEEN) return 0;
     if (condition->knowledge == VARIES) return every_way;
-    if (op == OP_SWITCH) return case_of(p, block, condition->value);
+    if (op == SpvOpSwitch) return case_of(p, block, condition->value);
     return block->last[condition->value ? 2 : 3];
 }
 
 static bool follow(Pruner *p, Block *block) {
     bool news = false;
-    for (const uint32_t *word = block->first; word < block->last; word = next_of(word))
+    for (const uint32_t *word = block->first; word < block->last; word = spirv_next(word))
         news |= learn(p, block, word);
     uint32_t way = way_of(p, block);
     if (way == block->way || block->way == every_way) return news;
@@ -313,7 +272,7 @@ static void follow_all(Pruner *p) {
 // --- writing -------------------------------------------------------------------------------------
 
 static bool is_decided(const Block *block) {
-    return op_of(block->last) != OP_BRANCH && op_of(block->last) <= OP_SWITCH &&
+    return spirv_op(block->last) != SpvOpBranch && spirv_op(block->last) <= SpvOpSwitch &&
            block->way != every_way;
 }
 
@@ -346,8 +305,8 @@ static int live_ways_to(const Pruner *p, uint32_t label) {
 // A switch that is decided may still be what its blocks break out of.
 static bool keeps_merge(const Pruner *p, const Block *block) {
     if (!block->merge) return false;
-    if (op_of(block->merge) == OP_LOOP_MERGE || !is_decided(block)) return true;
-    if (op_of(block->last) != OP_SWITCH) return false;
+    if (spirv_op(block->merge) == SpvOpLoopMerge || !is_decided(block)) return true;
+    if (spirv_op(block->last) != SpvOpSwitch) return false;
     uint32_t merge = block->merge[1];
     if (!block_of(p, merge)->live) return false;
     return !leads_straight(p, block->way, merge) || live_ways_to(p, merge) > 1;
@@ -357,7 +316,7 @@ static void plan(Pruner *p) {
     for (size_t b = 0; b < p->blocks.count; b++) {
         Block *block = &p->blocks.items[b];
         if (!block->live) {
-            for (const uint32_t *word = block->first; word < block->last; word = next_of(word))
+            for (const uint32_t *word = block->first; word < block->last; word = spirv_next(word))
                 p->ids[result_of(p, word)].gone = true;
             continue;
         }
@@ -366,7 +325,7 @@ static void plan(Pruner *p) {
         if (!block->merges) continue;
         Block *merge = block_of(p, block->merge[1]);
         if (!merge->live && merge->remnant == REMNANT_NONE) merge->remnant = REMNANT_MERGE;
-        if (op_of(block->merge) != OP_LOOP_MERGE) continue;
+        if (spirv_op(block->merge) != SpvOpLoopMerge) continue;
         Block *again = block_of(p, block->merge[2]);
         if (again->live) continue;
         again->remnant = REMNANT_CONTINUE;
@@ -374,114 +333,103 @@ static void plan(Pruner *p) {
     }
 }
 
-static void copy(Pruner *p, const uint32_t *word) {
-    memcpy(p->out + p->at, word, length_of(word) * sizeof *word);
-    p->at += length_of(word);
-}
-
-static void emit(Pruner *p, uint32_t op, int n, const uint32_t *operands) {
-    p->out[p->at++] = op | (uint32_t)(n + 1) << 16;
-    for (int i = 0; i < n; i++) p->out[p->at++] = operands[i];
-}
-#define EMIT(p, op, ...)                                                                           \
-    emit(p, op, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
-
 // A loop that nothing continues: from there its values are whatever they are. The remnant numbers
 // them from the bound in the order of the header's phis, and is written after the header.
 static void emit_phi(Pruner *p, const Block *block, const uint32_t *word, uint32_t *undefined) {
-    size_t start = p->at;
-    p->at += 3;
-    for (uint32_t i = 3; i + 1 < length_of(word); i += 2) {
+    size_t start = p->out.count;
+    p->out.count += 3;
+    for (uint32_t i = 3; i + 1 < spirv_length(word); i += 2) {
         if (!edge_is_live(p, word[i + 1], block->label)) continue;
-        p->out[p->at++] = word[i];
-        p->out[p->at++] = word[i + 1];
+        p->out.words[p->out.count++] = word[i];
+        p->out.words[p->out.count++] = word[i + 1];
     }
-    const Block *again =
-        block->merges && op_of(block->merge) == OP_LOOP_MERGE ? block_of(p, block->merge[2]) : NULL;
+    const Block *again = block->merges && spirv_op(block->merge) == SpvOpLoopMerge
+                             ? block_of(p, block->merge[2])
+                             : NULL;
     if (again && again->remnant == REMNANT_CONTINUE) {
-        p->out[p->at++] = (*undefined)++;
-        p->out[p->at++] = again->label;
+        p->out.words[p->out.count++] = (*undefined)++;
+        p->out.words[p->out.count++] = again->label;
     }
-    p->out[start] = OP_PHI | (uint32_t)(p->at - start) << 16;
-    p->out[start + 1] = word[1];
-    p->out[start + 2] = word[2];
+    p->out.words[start] = spirv_head(SpvOpPhi, (uint32_t)(p->out.count - start));
+    p->out.words[start + 1] = word[1];
+    p->out.words[start + 2] = word[2];
 }
 
 static void emit_remnant(Pruner *p, const Block *block) {
-    EMIT(p, OP_LABEL, block->label);
+    SPIRV_EMIT(&p->out, SpvOpLabel, block->label);
     if (block->remnant == REMNANT_MERGE) {
-        emit(p, OP_UNREACHABLE, 0, NULL);
+        spirv_emit(&p->out, SpvOpUnreachable, 0, NULL);
         return;
     }
     const Block *header = block->header;
-    for (const uint32_t *word = header->first; op_of(word) == OP_PHI; word = next_of(word))
-        EMIT(p, OP_UNDEF, word[1], p->ids[word[2]].block);
-    EMIT(p, OP_BRANCH, header->label);
+    for (const uint32_t *word = header->first; spirv_op(word) == SpvOpPhi; word = spirv_next(word))
+        SPIRV_EMIT(&p->out, SpvOpUndef, word[1], p->ids[word[2]].block);
+    SPIRV_EMIT(&p->out, SpvOpBranch, header->label);
 }
 
 static void emit_block(Pruner *p, const Block *block) {
-    EMIT(p, OP_LABEL, block->label);
-    for (const uint32_t *word = block->first; word < block->last; word = next_of(word)) {
-        if (op_of(word) == OP_PHI) {
+    SPIRV_EMIT(&p->out, SpvOpLabel, block->label);
+    for (const uint32_t *word = block->first; word < block->last; word = spirv_next(word)) {
+        if (spirv_op(word) == SpvOpPhi) {
             p->ids[word[2]].block =
                 p->bound; // a value is no label: the remnant finds the name there
             emit_phi(p, block, word, &p->bound);
         } else if (word != block->merge || block->merges) {
-            copy(p, word);
+            spirv_copy(&p->out, word);
         }
     }
     if (!is_decided(block))
-        copy(p, block->last);
-    else if (block->merges && op_of(block->last) == OP_SWITCH)
-        EMIT(p, OP_SWITCH, block->last[1], block->way);
+        spirv_copy(&p->out, block->last);
+    else if (block->merges && spirv_op(block->last) == SpvOpSwitch)
+        SPIRV_EMIT(&p->out, SpvOpSwitch, block->last[1], block->way);
     else
-        EMIT(p, OP_BRANCH, block->way);
+        SPIRV_EMIT(&p->out, SpvOpBranch, block->way);
 }
 
 static void emit_all(Pruner *p) {
-    memcpy(p->out, p->words, HEADER_WORDS * sizeof *p->out);
-    p->at = HEADER_WORDS;
-    for (const uint32_t *word = p->words + HEADER_WORDS; word < p->end; word = next_of(word)) {
-        uint32_t op = op_of(word);
-        if (op == OP_LABEL) {
+    spirv_append(&p->out, p->words, SPIRV_HEADER_WORDS);
+    for (const uint32_t *word = p->words + SPIRV_HEADER_WORDS; word < p->end;
+         word = spirv_next(word)) {
+        uint32_t op = spirv_op(word);
+        if (op == SpvOpLabel) {
             const Block *block = block_of(p, word[1]);
             if (block->live)
                 emit_block(p, block);
             else if (block->remnant != REMNANT_NONE)
                 emit_remnant(p, block);
             word = block->last;
-        } else if ((op != OP_DECORATE && op != OP_NAME) || !p->ids[word[1]].gone) {
-            copy(p, word);
+        } else if ((op != SpvOpDecorate && op != SpvOpName) || !p->ids[word[1]].gone) {
+            spirv_copy(&p->out, word);
         }
     }
-    p->out[BOUND_WORD] = p->bound;
+    p->out.words[SPIRV_BOUND] = p->bound;
 }
 
 uint32_t *module_prune(const uint32_t *words, size_t *bytes, int n_constants,
                        const uint32_t *constants) {
     size_t count = *bytes / sizeof *words;
-    Pruner p = {.words = words, .end = words + count, .bound = words[BOUND_WORD]};
+    Pruner p = {.words = words, .end = words + count, .bound = words[SPIRV_BOUND]};
     p.ids = memory_allocate_zeroed(p.bound, sizeof *p.ids);
     for (uint32_t i = 0; i < p.bound; i++) p.ids[i].knowledge = VARIES;
     bool entry = false, declarations = true;
-    for (const uint32_t *word = p.words + HEADER_WORDS; word < p.end;) {
-        if (op_of(word) == OP_FUNCTION) entry = true, declarations = false;
-        if (op_of(word) == OP_LABEL) {
+    for (const uint32_t *word = p.words + SPIRV_HEADER_WORDS; word < p.end;) {
+        if (spirv_op(word) == SpvOpFunction) entry = true, declarations = false;
+        if (spirv_op(word) == SpvOpLabel) {
             word = read_block(&p, word);
             p.blocks.items[p.blocks.count - 1].live = entry;
             entry = false;
             continue;
         }
         if (declarations) read_declaration(&p, word, n_constants, constants);
-        word = next_of(word);
+        word = spirv_next(word);
     }
     keep_continuations(&p);
     follow_all(&p);
     plan(&p);
-    p.out = memory_allocate((2 * count + HEADER_WORDS) * sizeof *p.out);
+    p.out.words = memory_allocate((2 * count + SPIRV_HEADER_WORDS) * sizeof *p.out.words);
     emit_all(&p);
-    *bytes = p.at * sizeof *p.out;
+    *bytes = p.out.count * sizeof *p.out.words;
     VECTOR_FREE(&p.blocks);
     free(p.ids);
-    return p.out;
+    return p.out.words;
 }
