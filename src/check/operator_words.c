@@ -1,6 +1,7 @@
 // Words of operators that meet kinds they do not take.
 #include "check/operator_words.h"
 
+<<<<<<< HEAD
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -33,11 +34,14 @@ static const struct {
     [OPERATOR_NOT] = {"invert", "and", false},
 };
 
+=======
+>>>>>>> b80d189 (Write operators once)
 Status operator_fail_kinds(Operator op, const char *left, const char *right) {
-    if (!right) return fail(STATUS_TYPE, "cannot %s %s", words[op].verb, left);
-    bool turned = words[op].turned;
-    Status status = fail(STATUS_TYPE, "cannot %s %s %s %s", words[op].verb, turned ? right : left,
-                         words[op].joint, turned ? left : right);
+    const OperatorInfo *info = &operator_info[op];
+    if (!right) return fail(STATUS_TYPE, "cannot %s %s", info->verb, left);
+    bool turned = info->turned;
+    Status status = fail(STATUS_TYPE, "cannot %s %s %s %s", info->verb, turned ? right : left,
+                         info->joint, turned ? left : right);
     bool text = strcmp(left, "string") == 0, other = strcmp(right, "string") == 0;
     if (op != OPERATOR_ADD || text == other) return status;
     return fail_help("str(x) makes a string of it");

@@ -161,7 +161,6 @@ typedef struct Operands {
 } Operands;
 Value operator_apply(Frame *frame, Operator op, const Operands *operands);
 Value operator_int(Operator op, int64_t left, int64_t right); // fails on overflow, division by zero
-const char *operator_text(Operator op);
 // "x is float32[2, 3] (from line 4)": the operand's text if it is short, and where it was made.
 void operand_describe(Text *out, Value value, const Code *code);
 // A condition's truth, -1 when it unwinds. condition_eval evaluates the code; condition_read takes

@@ -10,44 +10,13 @@
 #include "value/convert.h"
 #include "value/format.h"
 
-typedef struct OperatorRow {
-    const char *text; // "+"
-    const char *op;   // the catalog's row for tensors; NULL: not for tensors
-    const OpRow *row; // found at first use
-} OperatorRow;
-
-static OperatorRow operators[] = {
-    [OPERATOR_ADD] = {"+", "add", NULL},
-    [OPERATOR_SUB] = {"-", "sub", NULL},
-    [OPERATOR_MUL] = {"*", "mul", NULL},
-    [OPERATOR_DIV] = {"/", "div", NULL},
-    [OPERATOR_MOD] = {"%", "rem", NULL},
-    [OPERATOR_POW] = {"**", "pow", NULL},
-    [OPERATOR_MATMUL] = {"@", "matmul", NULL},
-    [OPERATOR_OUTER] = {"\u2297", "outer", NULL},
-    [OPERATOR_EQ] = {"==", "eq", NULL},
-    [OPERATOR_NE] = {"!=", "ne", NULL},
-    [OPERATOR_LT] = {"<", "lt", NULL},
-    [OPERATOR_LE] = {"<=", "le", NULL},
-    [OPERATOR_GT] = {">", "gt", NULL},
-    [OPERATOR_GE] = {">=", "ge", NULL},
-    [OPERATOR_APPROX] = {"\u2248", "approx_equal", NULL},
-    [OPERATOR_IN] = {"in", NULL, NULL},
-    [OPERATOR_NOT_IN] = {"not in", NULL, NULL},
-    [OPERATOR_NEG] = {"-", "neg", NULL},
-    [OPERATOR_NOT] = {"!", "logical_not", NULL},
-};
-
-const char *operator_text(Operator op) {
-    return operators[op].text;
-}
-
 static const OpRow *operator_row(Operator op) {
-    OperatorRow *row = &operators[op];
-    if (LIKELY(row->row != NULL) || !row->op) return row->row;
-    const Builtin *builtin = catalog_find(row->op, strlen(row->op));
-    if (builtin && builtin->kind == ROW_OP) row->row = &op_rows[builtin->id];
-    return row->row;
+    static const OpRow *found[OPERATOR_NONE];
+    const char *name = operator_info[op].operation;
+    if (LIKELY(found[op] != NULL) || !name) return found[op];
+    const Builtin *builtin = catalog_find(name, strlen(name));
+    if (builtin && builtin->kind == ROW_OP) found[op] = &op_rows[builtin->id];
+    return found[op];
 }
 
 static Value overflow(const char *text, int64_t left, int64_t right) {

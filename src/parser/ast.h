@@ -93,29 +93,16 @@ typedef enum NodeKind {
 } NodeKind;
 
 typedef enum Operator {
-    OPERATOR_ADD,
-    OPERATOR_SUB,
-    OPERATOR_MUL,
-    OPERATOR_DIV,
-    OPERATOR_MOD,
-    OPERATOR_POW,
-    OPERATOR_MATMUL,
-    OPERATOR_OUTER,
-    OPERATOR_EQ,
-    OPERATOR_NE,
-    OPERATOR_LT,
-    OPERATOR_LE,
-    OPERATOR_GT,
-    OPERATOR_GE,
-    OPERATOR_APPROX,
-    OPERATOR_IN,
-    OPERATOR_NOT_IN,
-    OPERATOR_AND,
-    OPERATOR_OR,
-    OPERATOR_NEG,
-    OPERATOR_NOT,  // NOT: both `!x` and `not x`
-    OPERATOR_NONE, // a plain `=`
+#define OPERATOR(code, ...) OPERATOR_##code,
+#include "parser/operators.def"
+#undef OPERATOR
 } Operator;
+
+typedef struct OperatorInfo {
+    const char *spelling, *operation, *verb, *joint;
+    bool turned;
+} OperatorInfo;
+extern const OperatorInfo operator_info[];
 
 typedef struct Argument {
     Word name; // text NULL: positional

@@ -5,16 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const dump_operators[] = {
-    [OPERATOR_ADD] = "+",    [OPERATOR_SUB] = "-",         [OPERATOR_MUL] = "*",
-    [OPERATOR_DIV] = "/",    [OPERATOR_MOD] = "%",         [OPERATOR_POW] = "**",
-    [OPERATOR_MATMUL] = "@", [OPERATOR_OUTER] = "outer",   [OPERATOR_EQ] = "==",
-    [OPERATOR_NE] = "!=",    [OPERATOR_LT] = "<",          [OPERATOR_LE] = "<=",
-    [OPERATOR_GT] = ">",     [OPERATOR_GE] = ">=",         [OPERATOR_APPROX] = "approx",
-    [OPERATOR_IN] = "in",    [OPERATOR_NOT_IN] = "not-in", [OPERATOR_AND] = "and",
-    [OPERATOR_OR] = "or",    [OPERATOR_NEG] = "neg",       [OPERATOR_NOT] = "not",
-    [OPERATOR_NONE] = "="};
-
 // In quotes, with whatever could be taken for the end of the text escaped.
 static void dump_text(Text *out, const char *bytes, size_t length) {
     text_append_char(out, '"');
@@ -312,7 +302,7 @@ static void dump_expression(Text *out, const Node *node) {
     case NODE_UNARY:
     case NODE_BINARY:
     case NODE_LOGICAL:
-        text_format(out, "(%s", dump_operators[node->op]);
+        text_format(out, "(%s", operator_info[node->op].spelling);
         dump_child(out, node->as.binary.left);
         dump_child(out, node->as.binary.right);
         break;
@@ -381,8 +371,7 @@ static void dump_let(Text *out, const Node *node) {
 }
 
 static void dump_assignment(Text *out, const Node *node) {
-    text_format(out, "(%s%s", node->as.assign.define ? ":" : "",
-                node->op == OPERATOR_NONE ? "=" : dump_operators[node->op]);
+    text_format(out, "(%s%s", node->as.assign.define ? ":" : "", operator_info[node->op].spelling);
     if (node->op != OPERATOR_NONE) text_append_char(out, '=');
     dump_child(out, node->as.assign.target);
     dump_child(out, node->as.assign.value);

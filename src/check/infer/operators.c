@@ -3,17 +3,6 @@
 #include "check/operator_words.h"
 #include "shape/rules.h"
 
-// The operation on tensors; NULL for none.
-static const char *const operations[] = {
-    [OPERATOR_ADD] = "add",         [OPERATOR_SUB] = "sub",     [OPERATOR_MUL] = "mul",
-    [OPERATOR_DIV] = "div",         [OPERATOR_MOD] = "rem",     [OPERATOR_POW] = "pow",
-    [OPERATOR_MATMUL] = "matmul",   [OPERATOR_OUTER] = "outer", [OPERATOR_EQ] = "eq",
-    [OPERATOR_NE] = "ne",           [OPERATOR_LT] = "lt",       [OPERATOR_LE] = "le",
-    [OPERATOR_GT] = "gt",           [OPERATOR_GE] = "ge",       [OPERATOR_APPROX] = "approx_equal",
-    [OPERATOR_IN] = NULL,           [OPERATOR_NOT_IN] = NULL,   [OPERATOR_NEG] = "neg",
-    [OPERATOR_NOT] = "logical_not",
-};
-
 static bool is_comparison(Operator op) {
     return op >= OPERATOR_EQ && op <= OPERATOR_APPROX;
 }
@@ -131,9 +120,10 @@ static const Fact *tensors_apply(Inference *in, const Node *node, Operator op, c
         return fact_tensor(&in->arena, dtype, NULL);
     }
     Shape shape;
-    Status status = op == OPERATOR_MATMUL  ? shape_matmul("matmul", &x, &y, &shape)
-                    : op == OPERATOR_OUTER ? shape_outer(&x, &y, &shape)
-                                           : shape_broadcast(operations[op], &x, &y, &shape);
+    Status status = op == OPERATOR_MATMUL ? shape_matmul("matmul", &x, &y, &shape)
+                    : op == OPERATOR_OUTER
+                        ? shape_outer(&x, &y, &shape)
+                        : shape_broadcast(operator_info[op].operation, &x, &y, &shape);
     if (status != STATUS_OK) {
         Operand operands[2] = {*left, *right};
         infer_report(in, node->span, operands, 2);
@@ -213,8 +203,8 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
     bool x_fits = x->kind == FACT_TENSOR || fact_is_number(x);
     bool y_fits = y->kind == FACT_TENSOR || fact_is_number(y);
     bool matrices = op == OPERATOR_MATMUL || op == OPERATOR_OUTER;
-    if (operations[op] && x_fits && y_fits && (tensor || matrices))
+    if (operator_info[op].operation && x_fits && y_fits && (tensor || matrices))
         return tensors_apply(in, node, op, left, right);
-    if (operations[op] && x_fits && y_fits) return numbers_apply(in, node, op, x, y);
+    if (operator_info[op].operation && x_fits && y_fits) return numbers_apply(in, node, op, x, y);
     return known_result(in, op, x, y);
 }
