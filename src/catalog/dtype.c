@@ -63,3 +63,41 @@ DType dtype_promote(DType x, DType y) {
 DType dtype_floating(DType dtype) {
     return dtype_is_float(dtype) ? dtype : DTYPE_FLOAT32;
 }
+
+void dtype_promotion_add(DTypePromotion *operands, DTypeTier tier, DType dtype) {
+    if (tier == DTYPE_TIER_NUMBER && dtype == DTYPE_FLOAT64) dtype = DTYPE_FLOAT32;
+    DType *known = &operands->tiers[tier];
+    *known = *known == DTYPE_COUNT ? dtype : dtype_promote(*known, dtype);
+}
+
+// An operand of the kind of `weak` next to those of dtype `strong`: widens to its kind only.
+static DType widen_kind(DType strong, DType weak) {
+    DTypeKind kind = dtype_kind(weak);
+    if (dtype_kind(strong) >= kind) return strong;
+    return kind == DTYPE_KIND_FLOAT ? DTYPE_FLOAT32 : DTYPE_INT64;
+}
+
+DType dtype_promotion_result(const DTypePromotion *operands) {
+    DType result = DTYPE_COUNT;
+    for (int tier = 0; tier < DTYPE_TIER_COUNT; tier++) {
+        DType dtype = operands->tiers[tier];
+        if (dtype == DTYPE_COUNT) continue;
+        result = result == DTYPE_COUNT ? dtype : widen_kind(result, dtype);
+    }
+    return result == DTYPE_COUNT ? DTYPE_FLOAT32 : result;
+}
+
+DType dtype_of_map(MapRule rule, DType promoted) {
+    switch (rule) {
+    case MAP_RULE_ARITHMETIC: return promoted == DTYPE_BOOL ? DTYPE_INT64 : promoted;
+    case MAP_RULE_FLOAT:
+    case MAP_RULE_DIVIDE: return dtype_floating(promoted);
+    case MAP_RULE_COMPARE:
+    case MAP_RULE_APPROXIMATE:
+    case MAP_RULE_LOGICAL: return DTYPE_BOOL;
+    case MAP_RULE_INTEGER: return dtype_is_float(promoted) ? DTYPE_COUNT : promoted;
+    case MAP_RULE_KEEP:
+    case MAP_RULE_WHERE: break;
+    }
+    return promoted;
+}

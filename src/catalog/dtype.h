@@ -49,6 +49,39 @@ static inline size_t dtype_size(DType dtype) {
 bool dtype_find(const char *name, size_t length, DType *out);
 // The promoted dtype of two tensors of rank > 0.
 DType dtype_promote(DType x, DType y);
+// Operands promote in three tiers: tensors of rank > 0, then rank-0 tensors, then plain numbers.
+// The first tier that is present sets the dtype, the others only its kind.
+typedef enum DTypeTier {
+    DTYPE_TIER_TENSOR,
+    DTYPE_TIER_RANK_0,
+    DTYPE_TIER_NUMBER,
+    DTYPE_TIER_COUNT
+} DTypeTier;
+typedef struct DTypePromotion {
+    DType tiers[DTYPE_TIER_COUNT]; // DTYPE_COUNT: no operand
+} DTypePromotion;
+#define DTYPE_PROMOTION_NONE                                                                       \
+    {                                                                                              \
+        { DTYPE_COUNT, DTYPE_COUNT, DTYPE_COUNT }                                                  \
+    }
+void dtype_promotion_add(DTypePromotion *promotion, DTypeTier tier, DType dtype);
+DType dtype_promotion_result(const DTypePromotion *promotion); // of no operands FLOAT32
+
+// Dtypes of a map. Promotion is that of the language's section 3; the words say what is special.
+typedef enum MapRule {
+    MAP_RULE_ARITHMETIC,  // the promoted dtype; bools count as int64
+    MAP_RULE_KEEP,        // the promoted dtype, bool stays bool
+    MAP_RULE_FLOAT,       // ints and bools give float32
+    MAP_RULE_DIVIDE,      // like FLOAT on tensors; two plain ints divide as ints
+    MAP_RULE_COMPARE,     // bool, computed in the promoted dtype
+    MAP_RULE_APPROXIMATE, // bool, computed as a float
+    MAP_RULE_LOGICAL,     // bool, of whether each operand is 0
+    MAP_RULE_INTEGER,     // the promoted dtype; floats are an error
+    MAP_RULE_WHERE,       // the promoted dtype of all operands but the first, the condition
+} MapRule;
+// The dtype of a map's result, from what its operands promote to; DTYPE_COUNT where the rule
+// refuses that.
+DType dtype_of_map(MapRule rule, DType promoted);
 // The floating dtype an operation on `dtype` computes in and returns: itself, or float32 for ints.
 DType dtype_floating(DType dtype);
 

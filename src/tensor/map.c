@@ -54,26 +54,12 @@ static Status map_types(const OpRow *op, const OpInput *inputs, int n, MapTypes 
         type = x->view.dtype;
     else
         type = op_promote(inputs, n);
-    switch (op->rule) {
-    case MAP_RULE_ARITHMETIC:
-        if (type == DTYPE_BOOL) type = DTYPE_INT64;
-        break;
-    case MAP_RULE_FLOAT:
-    case MAP_RULE_DIVIDE: type = dtype_floating(type); break;
-    case MAP_RULE_COMPARE:
-    case MAP_RULE_LOGICAL:
-        *out = (MapTypes){DTYPE_BOOL, compare_type(type, inputs, n)};
-        return STATUS_OK;
-    case MAP_RULE_APPROXIMATE:
-        *out = (MapTypes){DTYPE_BOOL, compare_type(dtype_floating(type), inputs, n)};
-        return STATUS_OK;
-    case MAP_RULE_INTEGER:
-        if (dtype_is_float(type)) return fail_not_integer(op, inputs, n);
-        break;
-    case MAP_RULE_KEEP:
-    case MAP_RULE_WHERE: break;
-    }
-    *out = (MapTypes){type, dtype_compute(type)};
+    DType result = dtype_of_map(op->rule, type), compute = dtype_compute(result);
+    if (result == DTYPE_COUNT) return fail_not_integer(op, inputs, n);
+    if (op->rule == MAP_RULE_COMPARE || op->rule == MAP_RULE_LOGICAL)
+        compute = compare_type(type, inputs, n);
+    if (op->rule == MAP_RULE_APPROXIMATE) compute = compare_type(dtype_floating(type), inputs, n);
+    *out = (MapTypes){result, compute};
     return STATUS_OK;
 }
 

@@ -67,19 +67,6 @@ typedef struct OpInput {
     bool donate;    // the caller's reference is the last and it will not read the tensor again
 } OpInput;
 
-// Dtypes of a map. Promotion is that of the language's section 3; the words say what is special.
-typedef enum MapRule {
-    MAP_RULE_ARITHMETIC,  // the promoted dtype; bools count as int64
-    MAP_RULE_KEEP,        // the promoted dtype, bool stays bool
-    MAP_RULE_FLOAT,       // ints and bools give float32
-    MAP_RULE_DIVIDE,      // like FLOAT on tensors; two plain ints divide as ints
-    MAP_RULE_COMPARE,     // bool, computed in the promoted dtype
-    MAP_RULE_APPROXIMATE, // bool, computed as a float
-    MAP_RULE_LOGICAL,     // bool from the truth of each operand
-    MAP_RULE_INTEGER,     // the promoted dtype; floats are an error
-    MAP_RULE_WHERE,       // the first operand's truth; the promoted dtype of the others
-} MapRule;
-
 typedef struct OpCall OpCall;
 
 // Computes the results; each output is a new reference. Inputs are materialised tensors on one

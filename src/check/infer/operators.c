@@ -93,22 +93,24 @@ static bool operand_type(const Fact *fact, TensorType *out) {
     return true;
 }
 
+static void promote(DTypePromotion *promotion, const Fact *fact, const TensorType *type) {
+    DTypeTier tier = fact->kind != FACT_TENSOR ? DTYPE_TIER_NUMBER
+                     : type->shape.rank == 0   ? DTYPE_TIER_RANK_0
+                                               : DTYPE_TIER_TENSOR;
+    dtype_promotion_add(promotion, tier, type->dtype);
+}
+
 // The dtype of a result; DTYPE_COUNT where an operand's is not known.
 static DType result_dtype(Operator op, const Fact *left, const Fact *right, const TensorType *x,
                           const TensorType *y) {
     if (is_comparison(op)) return DTYPE_BOOL;
     if (x->dtype == DTYPE_COUNT || y->dtype == DTYPE_COUNT) return DTYPE_COUNT;
-    bool x_weak = left->kind != FACT_TENSOR || (x->shape.rank == 0 && y->shape.rank > 0);
-    bool y_weak = right->kind != FACT_TENSOR || (y->shape.rank == 0 && x->shape.rank > 0);
-    DType dtype = dtype_promote(x->dtype, y->dtype);
-    if (x_weak != y_weak) {
-        DType strong = x_weak ? y->dtype : x->dtype, weak = x_weak ? x->dtype : y->dtype;
-        bool wider = dtype_kind(weak) > dtype_kind(strong);
-        dtype =
-            !wider ? strong : (dtype_kind(weak) == DTYPE_KIND_FLOAT ? DTYPE_FLOAT32 : DTYPE_INT64);
-    }
-    if (op == OPERATOR_DIV) return dtype_floating(dtype);
-    return dtype == DTYPE_BOOL ? DTYPE_INT64 : (dtype_is_quant(dtype) ? DTYPE_COUNT : dtype);
+    DTypePromotion promotion = DTYPE_PROMOTION_NONE;
+    promote(&promotion, left, x);
+    promote(&promotion, right, y);
+    DType dtype = dtype_promotion_result(&promotion);
+    if (dtype_is_quant(dtype)) return DTYPE_COUNT;
+    return dtype_of_map(op == OPERATOR_DIV ? MAP_RULE_DIVIDE : MAP_RULE_ARITHMETIC, dtype);
 }
 
 static const Fact *tensors_apply(Inference *in, const Node *node, Operator op, const Operand *left,
@@ -130,6 +132,12 @@ static const Fact *tensors_apply(Inference *in, const Node *node, Operator op, c
         return &fact_any;
     }
     return fact_tensor(&in->arena, result_dtype(op, left->fact, right->fact, &x, &y), &shape);
+}
+
+static const Fact *tensor_apply(Inference *in, Operator op, const Fact *x) {
+    MapRule rule = op == OPERATOR_NOT ? MAP_RULE_LOGICAL : MAP_RULE_ARITHMETIC;
+    const TensorType *type = &x->as.tensor.type;
+    return fact_tensor(&in->arena, dtype_of_map(rule, type->dtype), x->known ? &type->shape : NULL);
 }
 
 // --- everything else
@@ -179,10 +187,7 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
                            const Operand *right) {
     const Fact *x = left->fact, *y = right ? right->fact : NULL;
     if (!y) {
-        if (x->kind == FACT_TENSOR)
-            return x->as.tensor.values
-                       ? fact_tensor(&in->arena, x->as.tensor.type.dtype, &x->as.tensor.type.shape)
-                       : x;
+        if (x->kind == FACT_TENSOR) return tensor_apply(in, op, x);
         if (op == OPERATOR_NEG && x->kind == FACT_INT && x->known)
             return fact_int(&in->arena, size_computed(-x->as.integer));
         if (op == OPERATOR_NEG && x->kind == FACT_INT) return fact_kind(&in->arena, FACT_INT);

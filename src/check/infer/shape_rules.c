@@ -108,73 +108,65 @@ Status shape_rule_pure(const RuleCall *call, const Fact **out) {
 
 // --- formulas
 
-// What the dtype of a formula's result is, beside the promotion of its operands.
-typedef enum MapResult { MAP_RESULT_SAME, MAP_RESULT_FLOAT, MAP_RESULT_BOOL } MapResult;
-
-// The dtype of operands together; numbers and rank 0 count only among themselves.
-static DType promote(const TensorType *types, int count) {
-    bool array = false;
-    for (int i = 0; i < count; i++) array |= types[i].shape.rank > 0;
-    DType dtype = DTYPE_COUNT;
-    for (int i = 0; i < count; i++) {
-        bool weak = array && types[i].shape.rank == 0;
-        if (types[i].dtype == DTYPE_COUNT) return DTYPE_COUNT;
-        if (!weak)
-            dtype = dtype == DTYPE_COUNT ? types[i].dtype : dtype_promote(dtype, types[i].dtype);
-    }
-    for (int i = 0; i < count; i++)
-        if (dtype_kind(types[i].dtype) > dtype_kind(dtype)) return DTYPE_COUNT;
-    return dtype;
+// An operand with its dtype's part in the promotion.
+static DTypeTier tier_of(const Fact *fact, const TensorType *type) {
+    if (fact->kind != FACT_TENSOR) return DTYPE_TIER_NUMBER;
+    return type->shape.rank == 0 ? DTYPE_TIER_RANK_0 : DTYPE_TIER_TENSOR;
 }
 
-static Status elementwise(const RuleCall *call, MapResult result, int first, const Fact **out) {
-    TensorType types[PARAMETERS_MAX], joint = {.dtype = DTYPE_COUNT};
-    int count = 0;
-    bool known = true, plain = true;
+static Status elementwise(const RuleCall *call, MapRule rule, const Fact **out) {
+    TensorType joint = {.dtype = DTYPE_COUNT};
+    DTypePromotion promotion = DTYPE_PROMOTION_NONE;
+    bool known = true, known_dtypes = true, plain = true, first = true;
     for (int i = 0; i < call->row->signature.count; i++) {
         if (!call->values[i]) continue;
-        plain = plain && call->values[i]->fact->kind != FACT_TENSOR;
+        const Fact *fact = call->values[i]->fact;
+        plain = plain && fact->kind != FACT_TENSOR;
         TensorType type;
-        if (!rule_type(call->values[i]->fact, &type)) {
+        if (!rule_type(fact, &type)) {
             known = false;
             continue;
         }
-        if (call->values[i]->fact->kind != FACT_TENSOR && call->values[i]->fact->kind == FACT_ANY)
-            known = false;
-        if (joint.dtype == DTYPE_COUNT && count == 0)
+        if (fact->kind == FACT_ANY) known = false;
+        if (first)
             joint = type;
         else
             TRY(shape_broadcast(call->name, &joint, &type, &joint.shape));
-        types[count++] = type;
+        first = false;
+        if (rule == MAP_RULE_WHERE && i == 0) continue; // the condition
+        if (type.dtype == DTYPE_COUNT)
+            known_dtypes = false;
+        else
+            dtype_promotion_add(&promotion, tier_of(fact, &type), type.dtype);
     }
-    if (!known || count == 0) return STATUS_OK;
+    if (!known || first) return STATUS_OK;
     if (plain) { // numbers alone give a number
         *out = &fact_any;
         return STATUS_OK;
     }
-    DType dtype = result == MAP_RESULT_BOOL ? DTYPE_BOOL : promote(types + first, count - first);
-    if (result == MAP_RESULT_FLOAT) dtype = rule_floating(dtype);
+    DType dtype = dtype_of_map(rule, dtype_promotion_result(&promotion));
+    if (!known_dtypes && dtype != DTYPE_BOOL) dtype = DTYPE_COUNT;
     return rule_give(call, dtype, &joint.shape, out);
 }
 
-#define MAP_RULE(name, result, first)                                                              \
+#define MAP_RULE(name)                                                                             \
     static Status map_##name(const RuleCall *call, const Fact **out) {                             \
-        return elementwise(call, result, first, out);                                              \
+        return elementwise(call, MAP_RULE_##name, out);                                            \
     }
-MAP_RULE(ARITHMETIC, MAP_RESULT_SAME, 0)
-MAP_RULE(KEEP, MAP_RESULT_SAME, 0)
-MAP_RULE(FLOAT, MAP_RESULT_FLOAT, 0)
-MAP_RULE(DIVIDE, MAP_RESULT_FLOAT, 0)
-MAP_RULE(COMPARE, MAP_RESULT_BOOL, 0)
-MAP_RULE(APPROXIMATE, MAP_RESULT_BOOL, 0)
-MAP_RULE(LOGICAL, MAP_RESULT_BOOL, 0)
-MAP_RULE(INTEGER, MAP_RESULT_SAME, 0)
-MAP_RULE(WHERE, MAP_RESULT_SAME, 1)
+MAP_RULE(ARITHMETIC)
+MAP_RULE(KEEP)
+MAP_RULE(FLOAT)
+MAP_RULE(DIVIDE)
+MAP_RULE(COMPARE)
+MAP_RULE(APPROXIMATE)
+MAP_RULE(LOGICAL)
+MAP_RULE(INTEGER)
+MAP_RULE(WHERE)
 
 // --- the table
 
 static const ShapeRule op_rules[] = {
-    // as Builtin.id counts them
+// as Builtin.id counts them
 #define OP_MAP(id, map, rule, ...) map_##rule,
 #define OP_RUN(id, outputs, shape, ...) shape_rule_##shape,
 #define OP_OVERLOAD(id, name, outputs, shape, ...) shape_rule_##shape,
