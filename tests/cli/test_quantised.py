@@ -20,8 +20,8 @@ for row in m.tensors() {
     assert_eq(embedding(w, ids) as float32, embedding(exact, ids), name)
     // activations have 16 bits
     let want = linear(x, exact)
-    assert_about_eq(linear(x, w) / max(abs(want)), want / max(abs(want)), 1e-4)
-    assert_about_eq((x[0:1] @ w.transpose()) / max(abs(want)), want[0:1] / max(abs(want)), 1e-4)
+    assert_about_eq(linear(x, w) / max(abs(want)), want / max(abs(want)), 5e-4)
+    assert_about_eq((x[0:1] @ w.transpose()) / max(abs(want)), want[0:1] / max(abs(want)), 5e-4)
     print(name, w.dtype)
 }
 """
