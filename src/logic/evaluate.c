@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "logic/collect.h"
+#include "logic/evaluate.h"
 
 typedef struct Variant { // one way to see the new rows of a rule: in this goal's relation
     uint32_t goal;       // NO_GOAL: the first round, which sees everything
@@ -264,6 +265,11 @@ static Status group_run(Group *group) {
     return status;
 }
 
+Status relations_evaluate(Store *store, const RelationList *relations, uint32_t stratum) {
+    Group group = {.store = store, .stratum = stratum, .relations = *relations};
+    return group_run(&group);
+}
+
 // --- what is needed
 
 static void want(Relation *relation, RelationList *wanted) {
@@ -290,22 +296,26 @@ static void want_all(RelationList *wanted) {
     if (wanted->count) qsort(wanted->items, wanted->count, sizeof *wanted->items, compare_strata);
 }
 
-Status store_complete(Store *store, Relation *relation) {
+Status store_prepare(Store *store) {
     Span span;
-    if (store_analyse(store, &span) != STATUS_OK) {
-        error_place(span);
-        return error_current()->code;
-    }
+    Status status = store_analyse(store, &span);
+    if (status != STATUS_OK) error_place(span);
+    return status;
+}
+
+Status store_complete(Store *store, Relation *relation) {
+    TRY(store_prepare(store));
     RelationList wanted = {0};
     want(relation, &wanted);
     want_all(&wanted);
     Status status = STATUS_OK;
     for (size_t i = 0, next; i < wanted.count && status == STATUS_OK; i = next) {
-        Group group = {.store = store, .stratum = wanted.items[i]->stratum};
-        for (next = i; next < wanted.count && wanted.items[next]->stratum == group.stratum; next++)
-            VECTOR_PUSH(&group.relations, wanted.items[next]);
-        status = group_run(&group);
-        VECTOR_FREE(&group.relations);
+        uint32_t stratum = wanted.items[i]->stratum;
+        RelationList together = {0};
+        for (next = i; next < wanted.count && wanted.items[next]->stratum == stratum; next++)
+            VECTOR_PUSH(&together, wanted.items[next]);
+        status = relations_evaluate(store, &together, stratum);
+        VECTOR_FREE(&together);
     }
     VECTOR_FREE(&wanted);
     return status;

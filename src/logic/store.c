@@ -178,6 +178,7 @@ static bool fact_add_one(Store *store, Relation *relation, const Datum *values) 
     if (table_find(relation->facts, values) != ROW_NONE) return false;
     facts_save(store, relation);
     table_append(relation->facts, values);
+    store->version++;
     relation_changed(relation);
     return true;
 }
@@ -197,6 +198,7 @@ bool fact_remove(Store *store, Relation *relation, const Datum *values) {
     if (row == ROW_NONE) return false;
     facts_save(store, relation);
     table_remove(facts, row);
+    store->version++;
     if (facts->dead > DEAD_MIN && facts->dead * 2 > facts->count) table_compact(facts);
     relation_changed(relation);
     return true;

@@ -49,6 +49,9 @@ struct Relation {
     uint32_t stratum;        // 0: no rules; what it needs complete lies in lower ones
     uint32_t component;      // relations that need each other have the same
     bool wanted;             // a mark of evaluation
+    uint64_t asked_version;  // of the store, when it was last asked with values
+    uint32_t asked;          // how often since that version
+    uint64_t asked_rows;     // and what that has made
     Table *saved;            // the facts as they were at the store's mark, once they change
 };
 
@@ -67,9 +70,10 @@ struct Store {
     ConstantTable constants;
     StoreHost host;
     RelationList relations;
-    RuleList rules; // in the order of the program
-    bool analysed;  // strata and components are those of the present rules
-    bool marked;    // changes since the mark can be undone
+    RuleList rules;   // in the order of the program
+    uint64_t version; // counts changes of facts
+    bool analysed;    // strata and components are those of the present rules
+    bool marked;      // changes since the mark can be undone
     size_t rules_marked;
 };
 
@@ -111,12 +115,13 @@ void relation_changed(Relation *relation);
 Status store_analyse(Store *store, Span *span) MUST_USE;
 Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) MUST_USE;
 
-// evaluate.c
+// evaluate.c: the rules are analysed, the error placed; all rows of a relation are made.
+Status store_prepare(Store *store) MUST_USE;
 Status store_complete(Store *store, Relation *relation) MUST_USE;
 
 // query.c: the answers to a rule without a relation: a row of its head's variables each. The
 // initial values of variables that have one; CONSTANT_NONE for the others. Free with table_free.
-Status store_query(Store *store, const Rule *query, const Datum *initial, Table **out) MUST_USE;
+Status store_query(Store *store, Rule *query, const Datum *initial, Table **out) MUST_USE;
 
 size_t store_bytes(const Store *store);
 

@@ -19,6 +19,7 @@ typedef struct QueryCode {
     Rule *rule;
     QueryKind kind;
     bool shown;            // nothing uses its value
+    bool completes;        // every row of the relation is made: `infer forward`, and for proofs
     InitialCode *initials; // one a variable
     const Code **closures; // one a function of the conditions
     HostFunction *hosts;
@@ -86,7 +87,9 @@ static Status query_run(Frame *frame, const QueryCode *query, const Datum *initi
     TRY(reasoner_enter(reasoner));
     Hosted hosted[query->host_count + 1];
     hosts_begin(frame, query, hosted);
-    Status status = store_query(reasoner->store, query->rule, initial, out);
+    Status status = STATUS_OK;
+    if (query->completes) status = store_complete(reasoner->store, query->rule->goals[0].relation);
+    if (status == STATUS_OK) status = store_query(reasoner->store, query->rule, initial, out);
     hosts_end(query, hosted);
     reasoner_leave(reasoner);
     return status;
@@ -353,6 +356,7 @@ const Code *lower_query(Lowering *lowering, const Node *node) {
     code->reasoner = reasoner_get(lowering->interp);
     code->kind = node->as.query.query;
     code->shown = node->as.query.statement;
+    code->completes = code->kind == QUERY_FORWARD || query_is_about_rows(code->kind);
     code->relation = lower_word(lowering, &clause->atom.binding->word);
     code->rule = rule_of_query(code->reasoner->store, node);
     interp_keep_rule(lowering->interp, code->rule);

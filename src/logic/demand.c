@@ -1,0 +1,304 @@
+// Magic sets: for each relation and set of columns that have values when it is asked, one relation
+// of what is asked and one of the answers to that, evaluated together. Then the answers alone are
+// evaluated again with the questions as facts, which gives rounds and order of naive evaluation:
+// whatever a row rests on is asked too.
+#include "logic/demand.h"
+
+#include <stdlib.h>
+
+#include "logic/closure.h"
+#include "logic/evaluate.h"
+
+typedef struct Asked { // a relation asked with values in some columns
+    Relation *original, *answers, *questions;
+    Columns bound;
+} Asked;
+
+struct Demand {
+    Store *store;
+    uint32_t stratum;
+    VECTOR(Asked) asked;
+    RuleList rules; // of the answers and questions; owned
+    bool open;      // something must be asked without any value
+};
+
+Relation *demand_relation(const Demand *demand) {
+    return demand->asked.items[0].answers;
+}
+
+static void asked_free(Asked *asked) {
+    bool borrowed = asked->answers->facts == asked->original->facts;
+    if (borrowed) asked->answers->facts = NULL;
+    relation_free(asked->answers);
+    relation_free(asked->questions);
+}
+
+void demand_free(Demand *demand) {
+    if (!demand) return;
+    for (size_t i = 0; i < demand->asked.count; i++) asked_free(&demand->asked.items[i]);
+    for (size_t i = 0; i < demand->rules.count; i++) rule_free(demand->rules.items[i]);
+    VECTOR_FREE(&demand->asked);
+    VECTOR_FREE(&demand->rules);
+    free(demand);
+}
+
+// Where in the list the relation with these columns is; a new entry when it was not asked before.
+static size_t asked_find(Demand *demand, Relation *original, Columns bound) {
+    for (size_t i = 0; i < demand->asked.count; i++)
+        if (demand->asked.items[i].original == original && demand->asked.items[i].bound == bound)
+            return i;
+    Column columns[ARITY_MAX] = {0};
+    Asked asked = {.original = original, .bound = bound};
+    asked.answers = relation_make(original->name, original->columns, original->arity);
+    asked.questions = relation_make(original->name, columns, (uint32_t)__builtin_popcount(bound));
+    table_free(asked.answers->facts);
+    asked.answers->facts = original->facts;
+    asked.answers->stratum = asked.questions->stratum = demand->stratum;
+    VECTOR_PUSH(&demand->asked, asked);
+    return demand->asked.count - 1;
+}
+
+// --- rules
+
+static bool is_asked(const Demand *demand, const Goal *goal) {
+    return goal->kind == GOAL_ATOM && relation_is_derived(goal->relation) &&
+           !goal->relation->derived && goal->relation->stratum == demand->stratum;
+}
+
+static uint32_t terms_select(const Term *terms, Columns columns, Term *out) {
+    uint32_t count = 0;
+    for (Columns left = columns; left; left &= left - 1) out[count++] = terms[__builtin_ctz(left)];
+    return count;
+}
+
+static Columns columns_given(const Goal *goal, const VariableSet *bound) {
+    Columns columns = 0;
+    for (uint32_t i = 0; i < goal->relation->arity; i++) {
+        const Term *term = &goal->terms[i];
+        bool has = term->kind == TERM_CONSTANT ||
+                   (term->kind == TERM_VARIABLE && variables_have(bound, term->value));
+        if (has) columns |= 1u << i;
+    }
+    return columns;
+}
+
+static uint32_t arity_of(const Goal *goal) {
+    return goal->relation ? goal->relation->arity : 0;
+}
+
+// The goal to take next: a test that can be made; the atom with the most values, of these one whose
+// rows are there already; -1: none is left.
+static int goal_choose(const Demand *demand, const Rule *rule, const bool *taken,
+                       const VariableSet *bound) {
+    int best = -1, best_rank = -1;
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Goal *goal = &rule->goals[i];
+        if (taken[i] || goal_missing(goal, arity_of(goal), bound) >= 0) continue;
+        if (goal->kind != GOAL_ATOM) return (int)i;
+        int given = __builtin_popcount(columns_given(goal, bound));
+        int rank = given * 2 + (given > 0 && !is_asked(demand, goal));
+        if (rank <= best_rank) continue;
+        best = (int)i;
+        best_rank = rank;
+    }
+    return best;
+}
+
+static void goal_set(Rule *rule, uint32_t number, Relation *relation, const Term *terms) {
+    Goal *goal = &rule->goals[number];
+    *goal = (Goal){.kind = GOAL_ATOM, .relation = relation, .span = rule->span};
+    goal->terms = arena_allocate(&rule->arena, relation->arity * sizeof *terms);
+    memcpy(goal->terms, terms, relation->arity * sizeof *terms);
+}
+
+static Rule *rule_like(Demand *demand, const Rule *original, Relation *head, uint32_t goals) {
+    Rule *rule = rule_new(original->variable_count, head->arity, goals);
+    rule->relation = head;
+    rule->span = original->span;
+    rule->number = original->number;
+    VECTOR_PUSH(&demand->rules, rule);
+    VECTOR_PUSH(&head->rules, rule);
+    return rule;
+}
+
+// What is asked of `goal` when the head is asked and the goals taken before are satisfied.
+static void questions_add(Demand *demand, size_t from, const Rule *original, const Goal *goal,
+                          const Goal *before, uint32_t count, size_t to) {
+    Term asked[ARITY_MAX], head[ARITY_MAX];
+    const Asked *source = &demand->asked.items[from], *target = &demand->asked.items[to];
+    uint32_t arity = terms_select(goal->terms, target->bound, asked);
+    terms_select(original->head, source->bound, head);
+    bool same = from == to && memcmp(asked, head, arity * sizeof *head) == 0;
+    if (same) return; // it asks what is asked
+    Rule *rule = rule_like(demand, original, target->questions, count + 1);
+    memcpy(rule->head, asked, arity * sizeof *asked);
+    memcpy(rule->goals, before, count * sizeof *before);
+    goal_set(rule, count, source->questions, head);
+}
+
+// The rule for what is asked of its head; the goals that are asked in turn get their questions.
+static void rule_ask(Demand *demand, size_t number, const Rule *original) {
+    Columns head_bound = demand->asked.items[number].bound;
+    VariableSet bound = {0};
+    bool *taken = memory_allocate_zeroed(original->goal_count + 1, sizeof *taken);
+    Goal *before = memory_allocate((original->goal_count + 1) * sizeof *before);
+    Rule *rule =
+        rule_like(demand, original, demand->asked.items[number].answers, original->goal_count + 1);
+    memcpy(rule->head, original->head, original->arity * sizeof *rule->head);
+    memcpy(rule->goals, original->goals, original->goal_count * sizeof *rule->goals);
+    for (Columns left = head_bound; left; left &= left - 1) {
+        const Term *term = &original->head[__builtin_ctz(left)];
+        if (term->kind == TERM_VARIABLE) variables_add(&bound, term->value);
+    }
+    for (uint32_t count = 0; count < original->goal_count; count++) {
+        int chosen = goal_choose(demand, original, taken, &bound);
+        ASSERT(chosen >= 0); // rule_check_safe
+        const Goal *goal = &original->goals[chosen];
+        before[count] = *goal;
+        if (is_asked(demand, goal)) {
+            Columns given = columns_given(goal, &bound);
+            if (given == 0) demand->open = true;
+            size_t to = asked_find(demand, goal->relation, given);
+            questions_add(demand, number, original, goal, before, count, to);
+            rule->goals[chosen].relation = before[count].relation = demand->asked.items[to].answers;
+        }
+        taken[chosen] = true;
+        goal_bind(goal, arity_of(goal), &bound);
+    }
+    Term head[ARITY_MAX];
+    terms_select(original->head, head_bound, head);
+    goal_set(rule, original->goal_count, demand->asked.items[number].questions, head);
+    free(taken);
+    free(before);
+}
+
+// --- evaluation
+
+static Status answers_evaluate(Demand *demand, bool with_questions) {
+    RelationList relations = {0};
+    for (size_t i = 0; i < demand->asked.count; i++) {
+        VECTOR_PUSH(&relations, demand->asked.items[i].answers);
+        if (with_questions && demand->asked.items[i].questions->rules.count > 0)
+            VECTOR_PUSH(&relations, demand->asked.items[i].questions);
+    }
+    Status status = relations_evaluate(demand->store, &relations, demand->stratum);
+    VECTOR_FREE(&relations);
+    return status;
+}
+
+// The facts of the relation that are asked, in their order.
+static void facts_select(Asked *asked) {
+    const Table *facts = asked->original->facts;
+    Table *selected = table_new(facts->arity, facts->key);
+    Datum values[ARITY_MAX], key[ARITY_MAX];
+    for (uint32_t row = 0; row < facts->count; row++) {
+        if (table_is_dead(facts, row)) continue;
+        uint32_t count = 0;
+        table_read(facts, row, values);
+        for (Columns left = asked->bound; left; left &= left - 1)
+            key[count++] = values[__builtin_ctz(left)];
+        if (table_find(asked->questions->facts, key) != ROW_NONE) table_append(selected, values);
+    }
+    asked->answers->facts = selected;
+}
+
+// The questions become facts; the answers are forgotten and evaluated again in their order.
+static void questions_freeze(Demand *demand) {
+    for (size_t i = 0; i < demand->asked.count; i++) {
+        Asked *asked = &demand->asked.items[i];
+        Relation *questions = asked->questions;
+        if (questions->rules.count > 0) {
+            table_free(questions->facts);
+            questions->facts = questions->derived;
+            questions->derived = NULL;
+            questions->rules.count = 0;
+        }
+        questions->stratum = 0;
+        VECTOR_FREE(&questions->rounds);
+        facts_select(asked);
+        table_free(asked->answers->derived);
+        asked->answers->derived = NULL;
+        VECTOR_FREE(&asked->answers->rounds);
+    }
+}
+
+// What lies in lower strata is complete.
+static Status below_complete(Demand *demand) {
+    for (size_t i = 0; i < demand->rules.count; i++) {
+        const Rule *rule = demand->rules.items[i];
+        for (uint32_t j = 0; j < rule->goal_count; j++) {
+            Relation *relation = rule->goals[j].relation;
+            if (relation && relation->stratum < demand->stratum)
+                TRY(store_complete(demand->store, relation));
+        }
+    }
+    return STATUS_OK;
+}
+
+static bool can_ask(const Demand *demand) {
+    for (size_t i = 0; i < demand->asked.count; i++) {
+        const Relation *original = demand->asked.items[i].original;
+        if (original->key != columns_all(original->arity)) return false;
+        for (size_t j = 0; j < original->rules.count; j++)
+            if (original->rules.items[j]->aggregates) return false;
+    }
+    return !demand->open;
+}
+
+static void demand_prepare(Demand *demand, Relation *relation, const Datum *values) {
+    Columns bound = 0;
+    Datum first[ARITY_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < relation->arity; i++) {
+        if (values[i] == CONSTANT_NONE) continue;
+        bound |= 1u << i;
+        first[count++] = values[i];
+    }
+    demand->open = bound == 0;
+    asked_find(demand, relation, bound);
+    table_append(demand->asked.items[0].questions->facts, first);
+    for (size_t i = 0; i < demand->asked.count && !demand->open; i++) {
+        const RuleList *rules = &demand->asked.items[i].original->rules;
+        for (size_t j = 0; j < rules->count && !rules->items[j]->aggregates; j++)
+            rule_ask(demand, i, rules->items[j]);
+    }
+}
+
+// The answers are plain rows, found without the rules.
+static Status closure_evaluate(Demand *demand, Relation *relation, Relation *base,
+                               const Datum *values) {
+    Table *rows;
+    TRY(store_complete(demand->store, base));
+    TRY(closure_rows(demand->store, base, values, &rows));
+    size_t number = asked_find(demand, relation, columns_all(relation->arity));
+    demand->asked.items[number].answers->facts = rows;
+    return STATUS_OK;
+}
+
+Status demand_evaluate(Store *store, Relation *relation, const Datum *values, Demand **out) {
+    *out = NULL;
+    Demand *demand = memory_allocate_zeroed(1, sizeof *demand);
+    demand->store = store;
+    demand->stratum = relation->stratum;
+    Relation *base = closure_base(relation);
+    if (base && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE)) {
+        Status closed = closure_evaluate(demand, relation, base, values);
+        *out = closed == STATUS_OK ? demand : NULL;
+        if (!*out) demand_free(demand);
+        return closed;
+    }
+    demand_prepare(demand, relation, values);
+    Status status = STATUS_OK;
+    bool possible = can_ask(demand);
+    if (possible) status = below_complete(demand);
+    if (possible && status == STATUS_OK) status = answers_evaluate(demand, true);
+    if (possible && status == STATUS_OK) {
+        questions_freeze(demand);
+        status = answers_evaluate(demand, false);
+    }
+    if (possible && status == STATUS_OK)
+        *out = demand;
+    else
+        demand_free(demand);
+    return status;
+}
