@@ -29,7 +29,7 @@ _tl() {
              learnable len linear linspace lion list list.append list.reverse list.sort list_dir
              load load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
              load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 log
-             log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
+             log10 log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
              lower lt mae_loss map margin_ranking_loss masked_fill masked_select match_regex
              matmul max max_pool2d maximum mean median memory memory_report meta min min_p minimum
              mish mod mse_loss mul multinomial nan ndim ne neg new_tensor_buffer nll_loss nonzero

@@ -102,6 +102,7 @@ real greatest_divisor(real a, real b) {
 #define expm1(a) real_expm1(a)
 #define log(a) real_log(a)
 #define log1p(a) real_log1p(a)
+#define log10(a) (real_log(a) * R(0.43429448190325182765))
 #define log2(a) real_log2(a)
 #define sin(a) real_sin(a)
 #define cos(a) real_cos(a)

@@ -19,6 +19,10 @@ static const char *const error_fields[] = {"kind", "message", "file", "line"};
 static const StructType error_type = {
     .name = "Error", .field_count = 4, .field_names = error_fields};
 
+bool value_is_error(Value value) {
+    return value.kind == VALUE_STRUCT && value.as.instance->type == &error_type;
+}
+
 static Value error_value(const ErrorRecord *record) {
     SourcePlace place = source_find(record->span.begin);
     Value error = value_struct(&error_type);
@@ -36,6 +40,26 @@ static bool is_caught(const Frame *frame) {
            error_current()->code != STATUS_INTERRUPT;
 }
 
+// Runs the handler; until it is done the error can be raised again with its place and trace.
+static Value handle(Frame *frame, const TryCode *attempt) {
+    Interp *interp = frame->interp;
+    if (!attempt->variable) {
+        error_clear();
+        trace_clear(interp);
+        return EVAL(frame, attempt->handler);
+    }
+    Value error = error_value(error_current());
+    Caught caught = {error.as.instance, failure_set_aside(interp), interp->caught};
+    interp->caught = &caught;
+    variable_set(frame, attempt->variable, value_retain(error));
+    Value value = EVAL(frame, attempt->handler);
+    slots_release(frame, attempt->slot, 1);
+    interp->caught = caught.outer;
+    failure_forget(caught.failure);
+    value_release(error);
+    return value;
+}
+
 static Value eval_try(Frame *frame, const Code *code) {
     const TryCode *attempt = (const TryCode *)code;
     Value value = EVAL(frame, attempt->body);
@@ -44,12 +68,7 @@ static Value eval_try(Frame *frame, const Code *code) {
         value = interp_fail_interrupted(attempt->body->span);
     }
     if (!failed(value) || !is_caught(frame)) return value;
-    if (attempt->variable) variable_set(frame, attempt->variable, error_value(error_current()));
-    error_clear();
-    trace_clear(frame->interp);
-    value = EVAL(frame, attempt->handler);
-    if (attempt->variable) slots_release(frame, attempt->slot, 1);
-    return value;
+    return handle(frame, attempt);
 }
 
 const Code *lower_try(Lowering *lowering, const Node *node) {

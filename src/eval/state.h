@@ -51,6 +51,7 @@ struct Interp {
     struct Reasoner *reasoner; // reason/: the logic program; NULL while there is none
     bool exit_requested;
     int exit_status;
+    struct Caught *caught; // the innermost error whose handler runs
 };
 
 // What the next statement, call or iteration must look at; 0 most of the time. EXIT: a drop has
@@ -71,9 +72,19 @@ Value interp_fail_interrupted(Span span);
 // Notes on the way out of a call that the failure came through it.
 void trace_add(Interp *interp, const char *function, SourcePos at);
 void trace_clear(Interp *interp);
-// The failure that is on its way out, put aside while a drop runs; NULL when there is none.
 typedef struct Failure Failure;
+// A caught error while its handler runs: error(e) raises it again as it was.
+typedef struct Caught {
+    const Instance *value;
+    Failure *failure;
+    struct Caught *outer;
+} Caught;
+bool value_is_error(Value value); // what `catch e` gives
+// False: the value is not that of an error whose handler runs.
+bool failure_raise_again(Interp *interp, Value error);
+// The failure that is on its way out, put aside while a drop runs; NULL when there is none.
 Failure *failure_set_aside(Interp *interp);
+void failure_forget(Failure *failure);
 void failure_restore(Interp *interp, Failure *failure);
 // The interpreter of this process, NULL when there is none.
 Interp *interp_running(void);

@@ -78,3 +78,16 @@ void failure_show(const Interp *interp) {
     fputs(text_get(&text), stderr);
     text_free(&text);
 }
+
+bool failure_raise_again(Interp *interp, Value error) {
+    const Caught *caught = error.kind == VALUE_STRUCT ? interp->caught : NULL;
+    while (caught && caught->value != error.as.instance) caught = caught->outer;
+    if (!caught) return false;
+    *error_current() = caught->failure->error;
+    interp->trace = caught->failure->trace;
+    return true;
+}
+
+void failure_forget(Failure *failure) {
+    free(failure);
+}

@@ -1,6 +1,7 @@
 // Conversions between kinds, and functions of plain numbers.
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,6 +187,23 @@ Value builtin_factorial(BuiltinCall *call) {
         return value_fail();
     }
     return value_int(product);
+}
+
+// Through the decimal text, which is exact: 2.675 is below the half that it is written as.
+Value builtin_round_number(BuiltinCall *call) {
+    enum { DIGITS_MAX = 300 };
+    double x;
+    int64_t digits = call->arguments[1].as.integer;
+    TRY_VALUE(value_to_double(call->arguments[0], "round: x", &x));
+    if (!isfinite(x) || digits > DIGITS_MAX) return value_float(x);
+    if (digits < -DIGITS_MAX) return value_float(0);
+    if (digits < 0) {
+        double unit = pow(10, (double)-digits);
+        return value_float(rint(x / unit) * unit);
+    }
+    char text[700];
+    snprintf(text, sizeof text, "%.*f", (int)digits, x);
+    return value_float(strtod(text, NULL));
 }
 
 // --- the largest and smallest of several

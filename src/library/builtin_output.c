@@ -15,6 +15,7 @@
 #include "learn/learn.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/object.h"
 #include "value/output.h"
 
 // The values with a separator between them, or the first as a format of the others.
@@ -173,13 +174,19 @@ Value builtin_panic(BuiltinCall *call) {
 
 Value builtin_error(BuiltinCall *call) {
     const String *kind;
-    TRY_VALUE(value_to_string(call->arguments[1], "kind", &kind));
+    Value message = call->arguments[0], kind_value = call->arguments[1];
+    if (failure_raise_again(call->interp, message)) return value_fail();
+    if (value_is_error(message)) { // kept from a handler that is done
+        kind_value = message.as.instance->fields[0];
+        message = message.as.instance->fields[1];
+    }
+    TRY_VALUE(value_to_string(kind_value, "kind", &kind));
     if (kind->length == 0 || kind->length >= ERROR_KIND_MAX) {
         fail(STATUS_VALUE, "error: kind must be a word of 1 to %d letters, but it is %s",
-             ERROR_KIND_MAX - 1, value_text(call->arguments[1]).text);
+             ERROR_KIND_MAX - 1, value_text(kind_value).text);
         return value_fail();
     }
-    fail_with(STATUS_USER, call->arguments[0], NULL, 0);
+    fail_with(STATUS_USER, message, NULL, 0);
     if (error_current()->code == STATUS_USER)
         snprintf(error_current()->kind, ERROR_KIND_MAX, "%s", kind->bytes);
     return value_fail();

@@ -1,16 +1,34 @@
 // The rows of ops.def about shapes: from attributes to the functions of view.h.
+#include <math.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "shape/rules.h"
+#include "tensor/compose.h"
 #include "tensor/map.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 
 static Tensor *first_input(const OpCall *call) {
     return call->inputs[0].tensor;
+}
+
+// As the nearest of multiples of 10^-digits; integers stay as they are.
+Status op_run_round_digits(const OpCall *call, Tensor **results) {
+    Tensor *x = call->inputs[0].tensor;
+    double unit = pow(10, (double)call->attributes->digits);
+    SCOPED_TENSOR(scaled);
+    SCOPED_TENSOR(rounded);
+    if (!dtype_is_float(tensor_dtype(x))) {
+        *results = tensor_retain(x);
+        return STATUS_OK;
+    }
+    TRY(compose_with_number(OP_mul, x, unit, &scaled));
+    TRY(op_unary(OP_round, scaled, &rounded));
+    return compose_with_number(OP_div, rounded, unit, results);
 }
 
 Status op_run_gelu_choice(const OpCall *call, Tensor **results) {

@@ -55,7 +55,7 @@ for name in "mean sum prod any all var std median logsumexp argmax argmin cumsum
     CALLS[name].append(f"{name}(x, 0)" if name != "norm" else "norm(x, 1.0, dim: 0)")
 CALLS |= {
     "clamp": ["clamp(x, -1, 2)"], "where": ["where(m, x, y)"],
-    "gelu_choice": ["gelu(x, exact: true)"],
+    "gelu_choice": ["gelu(x, exact: true)"], "round_digits": ["round(x, 1)"],
     "reshape": ["reshape(x, [5, 3])"], "reshape_dims": ["reshape(x, 5, 3)"],
     "squeeze": ["squeeze(x[0:1])"], "unsqueeze": ["unsqueeze(x, 1)"], "transpose": ["transpose(x)"],
     "permute": ["permute(image, [1, 3, 0, 2])"], "broadcast_to": ["broadcast_to(v, [3, 5])"],

@@ -50,6 +50,7 @@ static long double modulo_of(long double x, long double y) {
     F(EXPM1, 1, -80, 80, 4, expm1l(x))                                                             \
     F(LOG, 1, 1e-6, 1e6, 4, logl(x))                                                               \
     F(LOG1P, 1, -0.9, 1e4, 4, log1pl(x))                                                           \
+    F(LOG10, 1, 1e-6, 1e6, 4, log10l(x))                                                           \
     F(LOG2, 1, 1e-6, 1e6, 4, log2l(x))                                                             \
     F(SQRT, 1, 0, 1e6, 1, sqrtl(x))                                                                \
     F(RSQRT, 1, 1e-6, 1e6, 2, 1 / sqrtl(x))                                                        \

@@ -41,6 +41,7 @@ static const Case maps[] = {
     UNARY(expm1, -2, 2),
     UNARY(log, 0.5, 2),
     UNARY(log1p, -0.5, 2),
+    UNARY(log10, 0.5, 2),
     UNARY(log2, 0.5, 2),
     UNARY(sqrt, 0.5, 2),
     UNARY(rsqrt, 0.5, 2),

@@ -28,8 +28,8 @@ syntax keyword tlBuiltin huber_loss index_of index_select inf input insert int_t
 syntax keyword tlBuiltin inv is_empty isfinite isinf isnan jacobian join jvp keys kl_div layer_norm
 syntax keyword tlBuiltin le leaky_relu len linear linspace lion list_dir load load_model load_model_f16
 syntax keyword tlBuiltin load_model_f32 load_tokenizer load_weight_cache_f16 load_weight_cache_f32
-syntax keyword tlBuiltin load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 log log1p log2
-syntax keyword tlBuiltin log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
+syntax keyword tlBuiltin load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 log log10 log1p
+syntax keyword tlBuiltin log2 log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
 syntax keyword tlBuiltin lower lt mae_loss map margin_ranking_loss masked_fill masked_select
 syntax keyword tlBuiltin match_regex matmul max max_pool2d maximum mean median memory memory_report
 syntax keyword tlBuiltin meta min min_p minimum mish mod mse_loss mul multinomial nan ndim

@@ -13,6 +13,7 @@
 #define expm1(a) expm1f(a)
 #define log(a) logf(a)
 #define log1p(a) log1pf(a)
+#define log10(a) log10f(a)
 #define log2(a) log2f(a)
 #define sin(a) sinf(a)
 #define cos(a) cosf(a)
