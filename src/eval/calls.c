@@ -8,6 +8,7 @@
 #include "eval/invoke.h"
 #include "eval/structs.h"
 #include "eval/subscripts.h"
+#include "tensor/op.h"
 #include "value/format.h"
 #include "value/object.h"
 
@@ -180,6 +181,17 @@ static Value eval_call_value(Frame *frame, const Code *code) {
                        : call_with_values(frame, call, callee);
     value_release(callee);
     return result;
+}
+
+const Builtin *code_map(const Code *code, const Code **argument) {
+    const CallCode *call = (const CallCode *)code;
+    if (code->eval != eval_call_builtin || call->row->kind != ROW_OP) return NULL;
+    const OpRow *op = &op_rows[call->row->id];
+    bool alone = call->row->signature.count == 1 && call->arguments.count == 1 &&
+                 call->arguments.positional == 1;
+    if (!alone || op->run || op->rule != MAP_RULE_FLOAT) return NULL;
+    *argument = call->arguments.values[0];
+    return call->row;
 }
 
 static const Code **lower_candidates(Lowering *lowering, Binding *first, const Candidate *rest,

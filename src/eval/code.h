@@ -129,9 +129,11 @@ const Code *lower_place_store(Lowering *lowering, const Node *node, const Code *
 const Code *lower_binding(Lowering *lowering, Binding *binding, Span span);
 const Code *lower_name(Lowering *lowering, const Node *node);
 const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value, Span span);
-bool code_is_local(const Code *code, int *slot); // a plain local variable read
-PlaceFind variable_find_of(const Code *code);    // of any variable read, else NULL
-const Value *code_global(const Code *code);      // a global variable read: its place, else NULL
+bool code_is_local(const Code *code, int *slot);    // a plain local variable read
+bool code_is_cell(const Code *code, int *slot);     // one that closures share, in its own function
+bool code_is_capture(const Code *code, int *index); // one of an outer function: the closure's cell
+PlaceFind variable_find_of(const Code *code);       // of any variable read, else NULL
+const Value *code_global(const Code *code);         // a global variable read: its place, else NULL
 // A place that a variable's value lies in; NULL (failed) when it has none yet.
 typedef struct VariableCode VariableCode;
 const VariableCode *lower_variable(Lowering *lowering, Binding *binding, Span span);
@@ -202,6 +204,9 @@ const Code *lower_path(Lowering *lowering, const Node *node);
 const Code *lower_path_call(Lowering *lowering, const Node *node);
 // The condition of an assert; `plain` is what it is lowered to elsewhere.
 const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain);
+// The row of a call like sqrt(x), and x: one that makes a float of a float, by its formula alone.
+// NULL: the code is none.
+const Builtin *code_map(const Code *code, const Code **argument);
 const Code *lower_closure(Lowering *lowering, const FunctionNode *function, Span span);
 
 // reason/: what a file declares, before and after its functions are lowered; statements, queries

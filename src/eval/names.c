@@ -1,6 +1,7 @@
 // Variables: slots of the frame, globals, and cells that closures share. And the other things a
 // name can mean: functions, structs, builtins, dtypes.
 #include "eval/code.h"
+#include "eval/formula.h"
 #include "eval/structs.h"
 #include "value/object.h"
 
@@ -66,10 +67,22 @@ static Value eval_self(Frame *frame, const Code *code) {
     return (Value){.kind = VALUE_FUNCTION, .as.function = frame->closure};
 }
 
-bool code_is_local(const Code *code, int *slot) {
-    if (code->eval != eval_local) return false;
+static bool slot_of(const Code *code, Eval eval, int *slot) {
+    if (code->eval != eval) return false;
     *slot = ((const SlotCode *)code)->slot;
     return true;
+}
+
+bool code_is_local(const Code *code, int *slot) {
+    return slot_of(code, eval_local, slot);
+}
+
+bool code_is_cell(const Code *code, int *slot) {
+    return slot_of(code, eval_cell_slot, slot);
+}
+
+bool code_is_capture(const Code *code, int *index) {
+    return slot_of(code, eval_capture, index);
 }
 
 const Value *code_global(const Code *code) {
@@ -255,7 +268,8 @@ static Value eval_store(Frame *frame, const Code *code) {
     return value_none();
 }
 
-const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value, Span span) {
+static const Code *lower_store_general(Lowering *lowering, Binding *binding, const Code *value,
+                                       Span span) {
     const VariableCode *variable = lower_variable(lowering, binding, span);
     if (variable->kind == VARIABLE_SLOT || variable->kind == VARIABLE_GLOBAL) {
         const Code *scalar = lower_scalar_store(lowering, binding->slot, variable->global, value);
@@ -269,4 +283,10 @@ const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value,
     code->variable = variable;
     code->slot = binding->slot;
     return &code->head;
+}
+
+const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value, Span span) {
+    const Code *general = lower_store_general(lowering, binding, value, span);
+    const Code *target = lower_binding(lowering, binding, span);
+    return lower_formula_store(lowering, OPERATOR_NONE, target, value, general);
 }

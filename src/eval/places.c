@@ -1,15 +1,11 @@
 // x[i] and x.name read and assigned where they lie: an element of a list, a dictionary's item, a
 // struct's field. Everything else (slices, tensors, errors) goes the ways of subscripts.c and
 // assign.c.
+#include "eval/places.h"
+#include "eval/formula.h"
 #include "eval/structs.h"
 #include "eval/subscripts.h"
 #include "value/dict.h"
-
-// A struct's field lies where it lay the last time, while the type is the same.
-typedef struct FieldMemory {
-    uint64_t type; // its id, 0: none yet
-    int index;
-} FieldMemory;
 
 // An index, alone in its brackets.
 typedef struct At {
@@ -45,15 +41,6 @@ static At at_of(const StepCode *step) {
     at.local = code_is_local(at.code, &slot);
     if (at.local) at.offset = slot_offset(slot);
     return at;
-}
-
-static inline Value *list_find(const List *list, int64_t index) {
-    uint64_t position = (uint64_t)(index < 0 ? index + (int64_t)list->count : index);
-    return position < list->count ? &list->items[position] : NULL;
-}
-
-static inline bool is_sequence(const Value *object) {
-    return object->kind == VALUE_LIST || object->kind == VALUE_TUPLE;
 }
 
 // A new reference, or ABSENT.
@@ -211,6 +198,14 @@ const Code *lower_field(Lowering *lowering, const Node *node) {
     return &code->head;
 }
 
+bool place_parts(const Code *code, PlaceParts *out) {
+    const IndexCode *index = (const IndexCode *)code;
+    bool field = code->eval == eval_place_member || code->eval == eval_member;
+    if (!field && code->eval != eval_place_element && code->eval != eval_element) return false;
+    *out = (PlaceParts){index->object, index->at.code, field ? &index->memory : NULL};
+    return true;
+}
+
 Place place_of(const Code *code) {
     int slot;
     Place place = {.code = code, .find = variable_find_of(code)};
@@ -232,7 +227,7 @@ typedef struct StoreCode {
     StepCode step;
     Place container;
     At at;
-    FieldMemory memory;
+    FieldMemory *memory; // that of the code which reads the target
 } StoreCode;
 
 // Apart, because a value whose address is taken is no longer kept in registers.
@@ -290,13 +285,13 @@ static inline bool member_put(Operator op, Value *place, Value value) {
 }
 
 static Value eval_put_member(Frame *frame, const Code *code) {
-    StoreCode *store = (StoreCode *)(uintptr_t)code;
+    const StoreCode *store = (const StoreCode *)code;
     Value value = EVAL(frame, store->value);
     if (failed(value)) return value;
     const Value *container = place_find(frame, &store->container);
     if (LIKELY(container->kind == VALUE_STRUCT)) {
         Instance *instance = container->as.instance;
-        int index = field_find(&store->memory, instance->type, &store->step);
+        int index = field_find(store->memory, instance->type, &store->step);
         if (index >= 0 && member_put(store->op, &instance->fields[index], value))
             return value_none();
     }
@@ -336,5 +331,8 @@ const Code *lower_place_store(Lowering *lowering, const Node *node, const Code *
     code->container = container;
     lower_step(lowering, target, &code->step);
     code->at = at_of(&code->step);
-    return field || (code->at.code && is_simple(code->at.code)) ? &code->head : NULL;
+    if (!field && (!code->at.code || !is_simple(code->at.code))) return NULL;
+    const Code *read = lower(lowering, target);
+    code->memory = &((IndexCode *)(uintptr_t)read)->memory;
+    return lower_formula_store(lowering, node->op, read, value, &code->head);
 }

@@ -1,9 +1,9 @@
 // The quick forms of arithmetic: operands that are variables or constants are read without a call,
 // numbers are combined where they are, and `x = x + i` is one step. Whatever does not fit falls
 // back to operators.c.
-#include <math.h>
+#include "eval/scalar.h"
 
-#include "eval/code.h"
+#include "eval/formula.h"
 
 // An operand that needs no evaluation: `fixed` points to a global or a constant; else a slot.
 typedef struct Operand {
@@ -48,62 +48,8 @@ static inline const Value *operand_constant(const Frame *frame, const Operand *o
     return &operand->constant;
 }
 
-// --- numbers: false when the operands are others, or the result is an error. They are read where
-// they lie, and the result is written where it is to lie (it may be an operand): floats then never
-// pass through the registers of integers.
+// --- numbers
 
-static inline bool are_ints(const Value *left, const Value *right) {
-    return left->kind == VALUE_INT && right->kind == VALUE_INT;
-}
-
-static inline bool is_number(const Value *value) {
-    return value->kind == VALUE_INT || value->kind == VALUE_FLOAT;
-}
-
-static inline bool are_floats(const Value *left, const Value *right) {
-    return left->kind == VALUE_FLOAT && right->kind == VALUE_FLOAT;
-}
-
-static inline double read_float(const Value *value) {
-    return value->kind == VALUE_FLOAT ? value->as.number : (double)value->as.integer;
-}
-
-static inline bool put_int(Value *out, int64_t integer) {
-    out->kind = VALUE_INT;
-    out->as.integer = integer;
-    return true;
-}
-
-static inline bool put_float(Value *out, double number) {
-    out->kind = VALUE_FLOAT;
-    out->as.number = number;
-    return true;
-}
-
-static inline bool put_bool(Value *out, bool holds) {
-    out->kind = VALUE_BOOL;
-    out->as.integer = holds;
-    return true;
-}
-
-static inline bool divide_ints(int64_t left, int64_t right, int64_t *out) {
-    if (UNLIKELY(right == 0 || right == -1)) return true;
-    *out = left / right;
-    return false;
-}
-
-static inline bool remain_ints(int64_t left, int64_t right, int64_t *out) {
-    if (UNLIKELY(right == 0 || right == -1)) return true;
-    *out = left % right;
-    return false;
-}
-
-#define PLUS(x, y) ((x) + (y))
-#define MINUS(x, y) ((x) - (y))
-#define TIMES(x, y) ((x) * (y))
-#define OVER(x, y) ((x) / (y))
-
-// `ints` gives true when the result is none.
 #define ARITHMETIC_NUMBERS(name, ints, floats)                                                     \
     static inline bool name##_numbers(const Value *left, const Value *right, Value *out) {         \
         int64_t result;                                                                            \
@@ -120,8 +66,8 @@ static inline bool remain_ints(int64_t left, int64_t right, int64_t *out) {
     static inline bool name##_numbers(const Value *left, const Value *right, Value *out) {         \
         if (LIKELY(are_ints(left, right)))                                                         \
             return put_bool(out, left->as.integer operator right->as.integer);                     \
-        return are_floats(left, right) &&                                                          \
-               put_bool(out, left->as.number operator right->as.number);                           \
+        return are_comparable(left, right) &&                                                      \
+               put_bool(out, read_float(left) operator read_float(right));                         \
     }
 
 #define EQUAL_NUMBERS(name, operator)                                                              \
@@ -130,8 +76,8 @@ static inline bool remain_ints(int64_t left, int64_t right, int64_t *out) {
             return put_bool(out, left->as.integer operator right->as.integer);                     \
         if (left->kind == VALUE_STRING && right->kind == VALUE_STRING)                             \
             return put_bool(out, string_equals(left->as.string, right->as.string) operator true);  \
-        return are_floats(left, right) &&                                                          \
-               put_bool(out, left->as.number operator right->as.number);                           \
+        return are_comparable(left, right) &&                                                      \
+               put_bool(out, read_float(left) operator read_float(right));                         \
     }
 
 // --- forms: where the operands of an operator are
@@ -338,7 +284,7 @@ const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *lef
     code->right_code = right;
     bool left_ready = operand_of(left, &code->left), right_ready = operand_of(right, &code->right);
     if (forms[op].combine) code->head.eval = forms[op].eval[form_of(code, left_ready, right_ready)];
-    return &code->head;
+    return lower_formula(lowering, &code->head);
 }
 
 // The form of a code that lower_scalar_binary made, or -1.
@@ -349,14 +295,23 @@ static int find_form(const Code *code) {
     return -1;
 }
 
+bool scalar_parts(const Code *code, ScalarParts *out) {
+    if (find_form(code) < 0) return false;
+    const ScalarCode *scalar = (const ScalarCode *)code;
+    *out = (ScalarParts){scalar->op, scalar->left_code, scalar->right_code};
+    return true;
+}
+
 bool code_is_arithmetic(const Code *code) {
     Operand operand = {0};
+    code = formula_general(code);
     if (find_form(code) < 0) return operand_of(code, &operand);
     const ScalarCode *scalar = (const ScalarCode *)code;
     return code_is_arithmetic(scalar->left_code) && code_is_arithmetic(scalar->right_code);
 }
 
 const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value) {
+    value = formula_general(value);
     int form = find_form(value);
     if (form < 0 || !forms[((const ScalarCode *)value)->op].store[form]) return NULL;
     if (global && form > FORM_READY) return NULL;

@@ -1,0 +1,23 @@
+// Arithmetic of several operators, and of elements and fields, in one list of steps.
+#ifndef EVAL_FORMULA_H
+#define EVAL_FORMULA_H
+
+#include "eval/code.h"
+
+// What lower_scalar_binary made as a formula, or where it is none the code itself.
+const Code *lower_formula(Lowering *lowering, const Code *general);
+// `target = value`, or `target op= value`, where `target` reads what is assigned; else `general`,
+// which does the same.
+const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *target,
+                                const Code *value, const Code *general);
+// What a formula was made from; any other code is itself.
+const Code *formula_general(const Code *code);
+
+// An operator and its operands, of what lower_scalar_binary made.
+typedef struct ScalarParts {
+    Operator op;
+    const Code *left, *right;
+} ScalarParts;
+bool scalar_parts(const Code *code, ScalarParts *out); // scalar.c
+
+#endif
