@@ -1,4 +1,5 @@
 // Declarations: functions, structs, impls, and the order in which a file's names come to exist.
+#include "check/equation_plan.h"
 #include "check/logic_checker.h"
 
 void report_twice(Checker *checker, const char *what, const Word *word, const Word *first) {
@@ -226,8 +227,12 @@ void declare_assigned(Checker *checker) {
     NodeList *statements = &checker->program->top->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         Node *node = statements->items[i];
-        if (node->kind == NODE_ASSIGN && node->op == OPERATOR_NONE)
-            declare_target(checker, node->as.assign.target);
+        if (node->kind != NODE_ASSIGN) continue;
+        Node *target = node->as.assign.target;
+        if (target->kind == NODE_INDEX && equation_begins(checker, node))
+            declare_target(checker, target->as.index.object);
+        else if (node->op == OPERATOR_NONE)
+            declare_target(checker, target);
     }
 }
 

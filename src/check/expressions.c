@@ -139,7 +139,9 @@ void check_expression(Checker *checker, Node *node) {
     case NODE_FLOAT:
     case NODE_BOOL:
     case NODE_NONE:
-    case NODE_STRING: break;
+    case NODE_STRING:
+    case NODE_POSITION:
+    case NODE_EQUATION: break;
     case NODE_FORMAT_STRING: check_expressions(checker, &node->as.format_string.values); break;
     case NODE_NAME:
         if (logic_take_member(checker, node)) break;

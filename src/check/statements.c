@@ -1,4 +1,5 @@
 // Statements: what declares a name, what assigns one, and where statements may stand.
+#include "check/equation_plan.h"
 #include "check/logic_checker.h"
 
 // Functions of a block may be used above their text, within the block.
@@ -232,8 +233,12 @@ void check_statement(Checker *checker, Node *node) {
     case NODE_LET: check_let(checker, node); break;
     case NODE_TENSOR_DECLARATION: check_tensor(checker, node); break;
     case NODE_ASSIGN:
-        check_expression(checker, node->as.assign.value);
-        query_use_value(node->as.assign.value);
+        if (equation_begins(checker, node)) {
+            check_equation(checker, node);
+        } else {
+            report_adjacent(checker, node->as.assign.value);
+            check_expression(checker, node->as.assign.value);
+        }
         assign_target(checker, node->as.assign.target, node);
         break;
     case NODE_EXPRESSION_STATEMENT:

@@ -146,6 +146,7 @@ static const Lower lowerings[] = {
     [NODE_FIELD] = lower_field,
     [NODE_INDEX] = lower_index,
     [NODE_PATH] = lower_path,
+    [NODE_EQUATION] = lower_equation,
     [NODE_STRUCT_LITERAL] = lower_struct_literal,
     [NODE_LAMBDA] = lower_lambda,
     [NODE_IF] = lower_if_value,

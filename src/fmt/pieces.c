@@ -53,7 +53,13 @@ static void mark_node(void *context, Node *node) {
     switch (node->kind) {
     case NODE_BINARY:
     case NODE_LOGICAL:
-    case NODE_ASSIGN: mark(marks, node->op_span.begin, ROLE_BINARY); break;
+    case NODE_ASSIGN:
+        if (node->kind == NODE_ASSIGN && node->as.assign.projection != PROJECTION_NONE)
+            mark(marks, node->op_span.begin, ROLE_PROJECTION);
+        else if (node->op_span.end > node->op_span.begin && // factors side by side have none
+                 !(node->kind == NODE_ASSIGN && node->as.assign.arrow))
+            mark(marks, node->op_span.begin, ROLE_BINARY);
+        break;
     case NODE_ENTITY: mark_entity(marks, node); break;
     case NODE_DICT: mark_dictionary(marks, node->span.begin); break;
     case NODE_CALL:

@@ -12,7 +12,8 @@ typedef enum Role {
     ROLE_CALL,     // the parenthesis of a call's arguments
     ROLE_NAMED,    // the `=` behind an argument's name
     ROLE_ARROW,    // the `<` of `<-`
-    ROLE_ARROW_END // and its `-`
+    ROLE_ARROW_END, // and its `-`
+    ROLE_PROJECTION // the word of `max=`
 } Role;
 
 typedef enum PieceKind { PIECE_TOKEN, PIECE_LINE_COMMENT, PIECE_BLOCK_COMMENT } PieceKind;

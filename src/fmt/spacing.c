@@ -8,7 +8,8 @@ static bool ends_with_point(const Piece *piece) {
 
 static bool is_prefix(const Piece *piece) {
     return piece_is(piece, TOKEN_BANG) ||
-           (piece_is(piece, TOKEN_MINUS) && piece->role == ROLE_PLAIN);
+           ((piece_is(piece, TOKEN_MINUS) || piece_is(piece, TOKEN_STAR)) &&
+            piece->role == ROLE_PLAIN);
 }
 
 static bool is_range(const Piece *piece) {
@@ -94,7 +95,7 @@ bool space_between(const Piece *before, const Piece *left, const Piece *right, T
     bool space = space_at_points(left, right, bracket, &known);
     if (known) return space;
     if (left->role == ROLE_NAMED || right->role == ROLE_NAMED) return false;
-    if (left->role == ROLE_ARROW) return false;
+    if (left->role == ROLE_ARROW || left->role == ROLE_PROJECTION) return false;
     if (right->role == ROLE_ARROW || left->role == ROLE_ARROW_END) return true;
     if (is_prefix(left)) return is_prefix(right);
     if (is_separator(left)) return true;

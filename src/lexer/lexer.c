@@ -104,6 +104,15 @@ size_t lexer_letter_size(const char *at, const char *end) {
     return size > 0 && utf8_is_letter(codepoint) ? size : 0;
 }
 
+// The primes of d' and d''. Where a letter follows, a text in single quotes was meant: f'x'.
+static size_t primes_size(const Lexer *lexer) {
+    size_t size = 0;
+    while (lexer_peek(lexer, size) == '\'') size++;
+    const char *behind = lexer->at + size;
+    bool ends = lexer_letter_size(behind, lexer->end) == 0 && !is_digit(lexer_peek(lexer, size));
+    return ends ? size : 0;
+}
+
 static void read_word(Lexer *lexer) {
     const char *begin = lexer->at;
     for (size_t size;
@@ -114,6 +123,7 @@ static void read_word(Lexer *lexer) {
     for (int k = TOKEN_FN; k <= TOKEN_AS; k++)
         if (strlen(spellings[k]) == length && memcmp(spellings[k], begin, length) == 0)
             kind = (TokenKind)k;
+    if (kind == TOKEN_NAME) lexer->at += primes_size(lexer);
     lexer_add(lexer, kind, begin);
 }
 

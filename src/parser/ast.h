@@ -56,6 +56,8 @@ typedef enum NodeKind {
     NODE_FIELD,
     NODE_INDEX,
     NODE_PATH,
+    NODE_POSITION, // a NAME that check found to be an index of an equation
+    NODE_EQUATION, // the right side of an equation, with what check makes of it
     NODE_STRUCT_LITERAL,
     NODE_LAMBDA,
     NODE_IF,
@@ -104,6 +106,15 @@ typedef struct OperatorInfo {
 } OperatorInfo;
 extern const OperatorInfo operator_info[];
 
+// How an equation brings values together that have the same place on its left side.
+typedef enum Projection {
+    PROJECTION_NONE, // not written: a sum
+    PROJECTION_SUM,
+    PROJECTION_MAX,
+    PROJECTION_MIN,
+    PROJECTION_AVG,
+} Projection;
+
 typedef struct Argument {
     Word name; // text NULL: positional
     Node *value;
@@ -114,6 +125,7 @@ typedef struct Subscript {
     enum { SUBSCRIPT_INDEX, SUBSCRIPT_SLICE, SUBSCRIPT_ELLIPSIS } kind;
     Node *index;               // INDEX: any expression; a NODE_NONE is a new axis
     Node *start, *stop, *step; // SLICE: each may be NULL
+    bool dotted;               // INDEX: `q.`, the index along which an equation normalises
     Span span;
 } Subscript;
 
@@ -389,11 +401,17 @@ struct Node {
             Binding *binding;
             bool once;
         } tensor;
-        // targets: NAME, FIELD, INDEX, or TUPLE of those; `define`: written `:=`
+        // targets: NAME, FIELD, INDEX, or TUPLE of those; `define`: written `:=`. `arrow`: written
+        // `<-`, an equation whatever its names mean; `projection`: written max= min= avg=
         struct {
             Node *target, *value;
-            bool define;
+            bool define, arrow;
+            Projection projection;
         } assign;
+        struct {
+            Node *value;
+            struct Equation *plan; // check/equation.h
+        } equation;
         struct {
             Node *value;
             bool unused_start;

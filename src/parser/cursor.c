@@ -94,8 +94,9 @@ bool parser_take_name(Parser *parser, const char *what, Word *out) {
         return parser_fail_expected_help(parser, what, help) != NULL;
     }
     if (token->kind != TOKEN_NAME) return parser_fail_expected(parser, what) != NULL;
-    *out = parser_word(parser, parser_next(parser));
-    return true;
+    const Token *name = parser_next(parser);
+    *out = parser_word(parser, name);
+    return parser_take_primed(parser, name);
 }
 
 bool parser_take_word(Parser *parser, const char *what, Word *out) {
@@ -126,6 +127,7 @@ Context parser_open_bracket(Parser *parser) {
     parser_next(parser);
     parser->context.newlines_free = !brace;
     parser->context.in_head = parser->context.in_subscript = false;
+    if (brace) parser->context.in_equation = false;
     parser->context.open_count = parser->open.count;
     return outer;
 }

@@ -157,6 +157,7 @@ static void dump_subscripts(Text *out, const Node *node) {
             text_append_string(out, "...");
         } else if (subscript->kind == SUBSCRIPT_INDEX) {
             dump_node(out, subscript->index);
+            if (subscript->dotted) text_append_char(out, '.');
         } else {
             if (subscript->start) dump_node(out, subscript->start);
             text_append_char(out, ':');
@@ -371,7 +372,10 @@ static void dump_let(Text *out, const Node *node) {
 }
 
 static void dump_assignment(Text *out, const Node *node) {
-    text_format(out, "(%s%s", node->as.assign.define ? ":" : "", operator_info[node->op].spelling);
+    static const char *const projections[] = {"", "sum", "max", "min", "avg"};
+    text_format(out, "(%s%s%s%s", projections[node->as.assign.projection],
+                node->as.assign.arrow ? "<-" : "", node->as.assign.define ? ":" : "",
+                operator_info[node->op].spelling);
     if (node->op != OPERATOR_NONE) text_append_char(out, '=');
     dump_child(out, node->as.assign.target);
     dump_child(out, node->as.assign.value);

@@ -54,6 +54,9 @@ static const Infix infixes[TOKEN_KIND_COUNT] = {
     [TOKEN_STAR_STAR] = {LEVEL_POWER, GROUP_RIGHT, NODE_BINARY, OPERATOR_POW, false},
 };
 
+// Factors side by side, which have no token between them.
+static const Infix adjacent = {LEVEL_PRODUCT, GROUP_LEFT, NODE_BINARY, OPERATOR_MUL, false};
+
 static Node *parse_level(Parser *parser, Level level);
 
 static Node *parse_unary(Parser *parser, Operator op, Level operand_level) {
@@ -101,7 +104,7 @@ static bool at_rule_arrow(const Parser *parser, const Node *left) {
 // The operator at the cursor, NULL when the expression ends here or binds looser than `level`.
 static const Infix *infix_at(const Parser *parser, const Node *left, Level level) {
     const Token *token = parser_peek(parser);
-    const Infix *infix = &infixes[token->kind];
+    const Infix *infix = parser_at_factor(parser) ? &adjacent : &infixes[token->kind];
     if (infix->level == LEVEL_NONE || infix->level < level) return NULL;
     if (infix->starts_line && parser_at_new_line(parser)) return NULL;
     if (infix->op == OPERATOR_NOT_IN && parser_ahead(parser, 1)->kind != TOKEN_IN) return NULL;
@@ -161,7 +164,8 @@ static Node *parse_range_end(Parser *parser, Node *left, SourcePos begin) {
 }
 
 static Node *parse_binary(Parser *parser, const Infix *infix, Node *left, SourcePos begin) {
-    Span op_span = parser_next(parser)->span;
+    SourcePos here = parser_begin(parser);
+    Span op_span = infix == &adjacent ? (Span){here, here} : parser_next(parser)->span;
     if (infix->op == OPERATOR_NOT_IN) op_span.end = parser_next(parser)->span.end;
     Level right_level = infix->grouping == GROUP_RIGHT ? infix->level : infix->level + 1u;
     if (!parser_enter(parser)) return NULL;

@@ -345,32 +345,3 @@ bool parser_reject_logic(Parser *parser) {
     }
     return false;
 }
-
-static bool is_projection(const Parser *parser, const Token *token) {
-    bool word = parser_is_name(token, "max") || parser_is_name(token, "min") ||
-                parser_is_name(token, "avg");
-    return word && parser_ahead(parser, 1)->kind == TOKEN_EQUAL;
-}
-
-// Behind a statement that does not end: an equation's arrow, or a tensor equation.
-bool parser_reject_logic_tail(Parser *parser, const Node *node) {
-    const Token *token = parser_peek(parser);
-    const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : node;
-    if (token->kind == TOKEN_LESS && value != node) {
-        Span span = {token->span.begin, parser_ahead(parser, 1)->span.end};
-        FAIL(parser, .span = span,
-             .message = "`<-` begins a tensor equation, and this version of tl has none",
-             .help = "to compare with a negative number, write `< -`");
-        return true;
-    }
-    if (node->kind == NODE_LET) value = node->as.let.value;
-    if (node->kind == NODE_ASSIGN) value = node->as.assign.value;
-    bool product = node->kind == NODE_ASSIGN && node->as.assign.target->kind == NODE_INDEX &&
-                   value->kind == NODE_INDEX && token->kind == TOKEN_NAME;
-    bool projection = value && value->kind == NODE_INDEX && is_projection(parser, token);
-    if (!product && !projection) return false;
-    FAIL(parser, .span = {node->span.begin, token->span.end},
-         .message = "this is a tensor equation, and this version of tl has none",
-         .help = "einsum(\"ij,jk->ik\", a, b) multiplies and sums over shared indexes");
-    return true;
-}

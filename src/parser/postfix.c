@@ -96,6 +96,7 @@ static bool parse_subscript(Parser *parser, Subscript *out) {
             out->kind = SUBSCRIPT_INDEX;
             out->index = out->start;
             out->start = NULL;
+            out->dotted = parser_at_dot(parser) && parser_accept(parser, TOKEN_DOT);
         }
     }
     out->span = (Span){begin, parser_end(parser)};
@@ -162,9 +163,11 @@ static Node *parse_member(Parser *parser, Node *object, SourcePos begin) {
 Node *parse_postfix(Parser *parser, Node *left, SourcePos begin) {
     while (left) {
         const Token *token = parser_peek(parser);
-        if (token->kind == TOKEN_DOT)
+        if (token->kind == TOKEN_DOT && parser_at_dot(parser))
+            break;
+        else if (token->kind == TOKEN_DOT)
             left = parse_member(parser, left, begin);
-        else if (parser_at_new_line(parser))
+        else if (parser_at_new_line(parser) || parser_at_group(parser, left))
             break;
         else if (token->kind == TOKEN_LEFT_PAREN)
             left = parse_call(parser, left, begin);

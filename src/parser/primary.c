@@ -186,6 +186,7 @@ static Node *parse_name(Parser *parser) {
     if (parser_is_name(parser_peek(parser), "learn") && at_own_brace(parser, 1))
         return parse_learn(parser);
     const Token *token = parser_next(parser);
+    if (!parser_take_primed(parser, token)) return NULL;
     TypeName type = {.word = parser_word(parser, token)};
     if (parser_at_type_arguments(parser) &&
         !parse_type_arguments(parser, &type.arguments, &type.count))

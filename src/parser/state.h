@@ -12,6 +12,7 @@ typedef struct Context {
     bool newlines_free; // inside ( or [ : a newline is white space
     bool in_head;       // of if, while, for, match: `{` begins the body, not a struct literal
     bool in_subscript;  // directly inside x[...]: `::` is a slice's
+    bool in_equation;   // right of `x[...] =` and `<-`: factors may stand side by side
     bool in_block;      // not at the top level of the file
     int nesting;
     size_t open_count; // of Parser.open
@@ -128,7 +129,15 @@ Node *parse_query(Parser *parser, Node *call, SourcePos begin); // behind a call
 bool parser_at_inference(const Parser *parser);                 // infer forward R(..)?, why R(..)?
 Node *parse_inference(Parser *parser);
 bool parser_reject_logic(Parser *parser); // true after reporting what is not part of tl
-bool parser_reject_logic_tail(Parser *parser, const Node *node);
+// equation.c: what is written only in tensor equations.
+bool parser_at_equation(const Parser *parser, const Node *left); // `<-`, max=, min=, avg= behind it
+Node *parse_equation(Parser *parser, Node *left, SourcePos begin);
+Node *parse_side(Parser *parser, const Node *target); // right of `=`
+bool parser_at_factor(const Parser *parser);          // of a product written side by side
+// `(` behind `left` begins a factor, not the arguments of a call.
+bool parser_at_group(const Parser *parser, const Node *left);
+bool parser_at_dot(const Parser *parser); // the `.` of x[q.]
+bool parser_take_primed(Parser *parser, const Token *token);
 Node *parse_module(Parser *parser); // type.c: takes `module.` before a name, or is NULL
 TypeNode *parse_type(Parser *parser);
 TypeNode *parse_cast_type(Parser *parser); // without type arguments: `x as int < y` compares

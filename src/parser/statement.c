@@ -116,7 +116,7 @@ static Node *parse_assignment(Parser *parser, Node *target, SourcePos begin, Ope
                                           token_spelling((TokenKind)token->kind)));
     parser_next(parser);
     SourcePos value_begin = parser_begin(parser);
-    Node *value = parse_expression(parser);
+    Node *value = parse_side(parser, target);
     if (!value) return NULL;
     if (target->kind == NODE_TUPLE && parser_is(parser, TOKEN_COMMA)) { // a, b = b, a
         NodeList list = {0};
@@ -186,6 +186,7 @@ static Node *parse_expression_statement(Parser *parser, bool allow_targets) {
     if (allow_targets && parser_is(parser, TOKEN_COMMA))
         if (!(value = parse_targets(parser, value, begin))) return NULL;
     Operator op;
+    if (parser_at_equation(parser, value)) return parse_equation(parser, value, begin);
     if (at_assignment(parser, &op)) return parse_assignment(parser, value, begin, op);
     Node *node = node_new(parser, NODE_EXPRESSION_STATEMENT, begin);
     node->as.expression.value = value;
@@ -346,7 +347,6 @@ static bool end_statement(Parser *parser, const Node *node) {
     if (ends_itself(node) && !parser_at_closer(parser) && !parser_is(parser, TOKEN_ELSE) &&
         !parser_is(parser, TOKEN_CATCH))
         return true;
-    if (parser_reject_logic_tail(parser, node)) return false;
     return fail_unfinished(parser, node) != NULL;
 }
 

@@ -145,6 +145,7 @@ static void walk_expression(const Walker *walker, Node *node) {
         walk_arguments(walker, node->as.method.arguments, node->as.method.count);
         break;
     case NODE_FIELD: walk_node(walker, node->as.field.object); break;
+    case NODE_EQUATION: walk_node(walker, node->as.equation.value); break;
     case NODE_INDEX:
         walk_node(walker, node->as.index.object);
         walk_subscripts(walker, node);

@@ -204,20 +204,6 @@ static void test_declarations(void **state) {
 static void test_logic(void **state) {
     (void)state;
     static const Row rows[] = {
-        {"x <-1\n",
-         "error[syntax]: `<-` begins a tensor equation, and this version of tl has none\n"
-         " --> t.tl:1:3\n"
-         "  |\n"
-         "1 | x <-1\n"
-         "  |   ^^\n"
-         "  = help: to compare with a negative number, write `< -`\n"},
-        {"s <- A[i] B[i]\n",
-         "error[syntax]: `<-` begins a tensor equation, and this version of tl has none\n"
-         " --> t.tl:1:3\n"
-         "  |\n"
-         "1 | s <- A[i] B[i]\n"
-         "  |   ^^\n"
-         "  = help: to compare with a negative number, write `< -`\n"},
         {"embedding E {\n"
          " entities: Person\n"
          "}\n"
@@ -228,20 +214,6 @@ static void test_logic(void **state) {
          "  |\n"
          "1 | embedding E {\n"
          "  | ^^^^^^^^^\n"},
-        {"C[i,k] = A[i,j] B[j,k]\n",
-         "error[syntax]: this is a tensor equation, and this version of tl has none\n"
-         " --> t.tl:1:1\n"
-         "  |\n"
-         "1 | C[i,k] = A[i,j] B[j,k]\n"
-         "  | ^^^^^^^^^^^^^^^^^\n"
-         "  = help: einsum(\"ij,jk->ik\", a, b) multiplies and sums over shared indexes\n"},
-        {"P[x] max= F[x]\n",
-         "error[syntax]: this is a tensor equation, and this version of tl has none\n"
-         " --> t.tl:1:1\n"
-         "  |\n"
-         "1 | P[x] max= F[x]\n"
-         "  | ^^^^^^^^\n"
-         "  = help: einsum(\"ij,jk->ik\", a, b) multiplies and sums over shared indexes\n"},
     };
     CHECK_ROWS(rows);
 }

@@ -1,0 +1,296 @@
+// Tensor equations: which assignments are equations, and which of their names are indexes. An
+// equation becomes an assignment to the name on its left (or, where that has constants and slices,
+// to those elements) of a NODE_EQUATION.
+#include "check/equation_plan.h"
+
+typedef struct Names {
+    Word *items;
+    size_t count;
+} Names;
+
+static bool names_have(const Names *names, const Word *word) {
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->items[i].text, word->text) == 0) return true;
+    return false;
+}
+
+static void names_add(Checker *checker, Names *names, const Word *word) {
+    if (names_have(names, word)) return;
+    Word *items = arena_allocate(checker->arena, (names->count + 1) * sizeof *items);
+    if (names->count > 0) memcpy(items, names->items, names->count * sizeof *items);
+    items[names->count++] = *word;
+    names->items = items;
+}
+
+// What a name has a value by, or NULL: such a name is not an index.
+static Binding *bound(Checker *checker, const Word *word) {
+    Binding *binding = name_resolve(checker, word);
+    bool value = binding && (binding_is_variable(binding) || binding->kind == BINDING_DIMENSION);
+    return value ? binding : NULL;
+}
+
+// Calls the function for each name of an expression that could be arithmetic on indexes.
+typedef void NameVisit(void *context, Node *name);
+static void each_name(Node *node, NameVisit *visit, void *context) {
+    if (!node) return;
+    if (node->kind == NODE_NAME) visit(context, node);
+    if (node->kind != NODE_BINARY && node->kind != NODE_UNARY) return;
+    each_name(node->as.binary.left, visit, context);
+    if (node->kind == NODE_BINARY) each_name(node->as.binary.right, visit, context);
+}
+
+static void each_index_name(const Node *index, NameVisit *visit, void *context) {
+    for (size_t i = 0; i < index->as.index.count; i++)
+        each_name(index->as.index.subscripts[i].index, visit, context);
+}
+
+// Calls the function for each x[...] of an expression, and for each name that stands outside them.
+typedef struct Visitor {
+    void (*index)(void *context, Node *index);
+    NameVisit *name;              // or NULL
+    void (*callee)(Node *callee); // of a call, or NULL
+    void *context;
+} Visitor;
+static void visit_value(const Visitor *visitor, Node *node) {
+    switch (node->kind) {
+    case NODE_INDEX: visitor->index(visitor->context, node); break;
+    case NODE_NAME:
+        if (visitor->name) visitor->name(visitor->context, node);
+        break;
+    case NODE_UNARY: visit_value(visitor, node->as.binary.left); break;
+    case NODE_BINARY:
+        visit_value(visitor, node->as.binary.left);
+        visit_value(visitor, node->as.binary.right);
+        break;
+    case NODE_CALL:
+        if (node->as.call.callee->kind == NODE_INDEX) visit_value(visitor, node->as.call.callee);
+        if (visitor->callee) visitor->callee(node->as.call.callee);
+        for (size_t i = 0; i < node->as.call.count; i++)
+            visit_value(visitor, node->as.call.arguments[i].value);
+        break;
+    default: break;
+    }
+}
+
+// --- whether it is an equation
+
+typedef struct Sides {
+    Checker *checker;
+    Names unbound, taken; // names of the left side without and with a value
+    Names right;          // in the brackets of the right side
+    bool joins;           // concat(x): an index of the left side may be missing on the right
+} Sides;
+
+static void note_left(void *context, Node *name) {
+    Sides *sides = context;
+    const Word *word = &name->as.name.word;
+    names_add(sides->checker, bound(sides->checker, word) ? &sides->taken : &sides->unbound, word);
+}
+
+static void note_right_name(void *context, Node *name) {
+    Sides *sides = context;
+    names_add(sides->checker, &sides->right, &name->as.name.word);
+}
+
+static void note_right(void *context, Node *index) {
+    each_index_name(index, note_right_name, context);
+}
+
+static bool is_called(const Node *node, const char *name) {
+    return node->kind == NODE_CALL && node->as.call.callee->kind == NODE_NAME &&
+           strcmp(node->as.call.callee->as.name.word.text, name) == 0;
+}
+
+static bool has_concat(const Node *node) {
+    if (is_called(node, "concat")) return true;
+    if (node->kind == NODE_BINARY && has_concat(node->as.binary.right)) return true;
+    if (node->kind == NODE_BINARY || node->kind == NODE_UNARY)
+        return has_concat(node->as.binary.left);
+    bool found = false;
+    for (size_t i = 0; node->kind == NODE_CALL && i < node->as.call.count; i++)
+        found |= has_concat(node->as.call.arguments[i].value);
+    return found;
+}
+
+static Sides read_sides(Checker *checker, Node *node) {
+    Sides sides = {.checker = checker};
+    Node *target = node->as.assign.target;
+    if (target->kind == NODE_INDEX) each_index_name(target, note_left, &sides);
+    Visitor visitor = {.index = note_right, .context = &sides};
+    visit_value(&visitor, node->as.assign.value);
+    sides.joins = has_concat(node->as.assign.value);
+    return sides;
+}
+
+static bool report_mixture(Checker *checker, const Node *node, const Sides *sides) {
+    const Word *with = &sides->taken.items[0], *without = &sides->unbound.items[0];
+    const Binding *binding = bound(checker, with);
+    Text help = {0};
+    text_format(&help,
+                "an equation has only free names on its left side: rename `%s`, or write `<-`",
+                with->text);
+    ReportExtra extra = {.help = text_get(&help), .note_span = binding->word.span};
+    if (binding->word.span.begin) extra.note = "the variable is here";
+    report(checker, STATUS_NAME, node->as.assign.target->span, &extra,
+           "`%s` is a variable and `%s` is not: this is neither an equation nor the store of an "
+           "element",
+           with->text, without->text);
+    text_free(&help);
+    return false;
+}
+
+// The names of the left side that the right side lacks.
+static size_t count_missing(const Sides *sides, const Word **missing) {
+    size_t count = 0;
+    for (size_t i = 0; i < sides->unbound.count; i++) {
+        if (names_have(&sides->right, &sides->unbound.items[i])) continue;
+        *missing = &sides->unbound.items[i];
+        count++;
+    }
+    return count;
+}
+
+void report_adjacent(Checker *checker, const Node *node) {
+    if (node->kind == NODE_BINARY) {
+        report_adjacent(checker, node->as.binary.left);
+        report_adjacent(checker, node->as.binary.right);
+        if (node->op != OPERATOR_MUL || node->op_span.end > node->op_span.begin) return;
+        ReportExtra extra = {.help = "write `*` between them"};
+        report(checker, STATUS_SYNTAX, node->as.binary.right->span, &extra,
+               "factors stand side by side only in an equation, and no index of the left side is "
+               "a free name");
+    } else if (node->kind == NODE_UNARY) {
+        report_adjacent(checker, node->as.binary.left);
+    }
+}
+
+bool equation_begins(Checker *checker, Node *node) {
+    if (node->kind != NODE_ASSIGN) return false;
+    const Node *target = node->as.assign.target;
+    if (node->as.assign.arrow || node->as.assign.projection != PROJECTION_NONE) return true;
+    if (target->kind != NODE_INDEX || target->as.index.object->kind != NODE_NAME) return false;
+    if (node->op != OPERATOR_NONE && node->op != OPERATOR_ADD) return false;
+    Sides sides = read_sides(checker, node);
+    const Word *missing = NULL;
+    size_t missing_count = count_missing(&sides, &missing);
+    bool equation = sides.unbound.count > 0 && missing_count < sides.unbound.count;
+    return equation || (sides.unbound.count > 0 && sides.joins);
+}
+
+// --- the indexes of an equation
+
+typedef struct Marking {
+    Checker *checker;
+    Names indexes;
+} Marking;
+
+static bool is_index(const Marking *marking, const Word *word) {
+    return names_have(&marking->indexes, word);
+}
+
+static void note_index(void *context, Node *name) {
+    Marking *marking = context;
+    if (!bound(marking->checker, &name->as.name.word))
+        names_add(marking->checker, &marking->indexes, &name->as.name.word);
+}
+
+static void note_indexes(void *context, Node *index) {
+    each_index_name(index, note_index, context);
+}
+
+static void mark_name(void *context, Node *name) {
+    if (is_index(context, &name->as.name.word)) name->kind = NODE_POSITION;
+}
+
+static void mark_index(void *context, Node *index) {
+    each_index_name(index, mark_name, context);
+}
+
+// The word of sum[j](x) is not a name that has to mean something.
+static void mark_callee(Node *callee) {
+    if (callee->kind != NODE_INDEX || callee->as.index.object->kind != NODE_NAME) return;
+    for (size_t i = 0; i < callee->as.index.count; i++) {
+        const Node *index = callee->as.index.subscripts[i].index;
+        if (index && index->kind == NODE_POSITION) callee->as.index.object->kind = NODE_POSITION;
+    }
+}
+
+static Node *name_node(Checker *checker, const Node *like) {
+    Node *node = arena_allocate(checker->arena, sizeof *node);
+    *node = (Node){.kind = NODE_NAME, .span = like->span, .height = 1};
+    node->as.name.word = like->as.name.word;
+    return node;
+}
+
+// Whether the left side names elements of a tensor that exists already, by numbers or slices.
+static bool stores_part(const Node *target) {
+    for (size_t i = 0; i < target->as.index.count; i++) {
+        const Subscript *subscript = &target->as.index.subscripts[i];
+        if (subscript->kind != SUBSCRIPT_INDEX || subscript->index->kind != NODE_POSITION)
+            return true;
+    }
+    return false;
+}
+
+// In the element store that an equation becomes, an index stands for its whole dimension.
+static Node *part_target(Checker *checker, const Node *target) {
+    Node *node = arena_allocate(checker->arena, sizeof *node);
+    *node = *target;
+    size_t count = target->as.index.count;
+    node->as.index.subscripts = arena_allocate(checker->arena, count * sizeof(Subscript));
+    for (size_t i = 0; i < count; i++) {
+        const Subscript *subscript = &target->as.index.subscripts[i];
+        node->as.index.subscripts[i] = *subscript;
+        if (subscript->kind == SUBSCRIPT_INDEX && subscript->index->kind == NODE_POSITION)
+            node->as.index.subscripts[i] =
+                (Subscript){.kind = SUBSCRIPT_SLICE, .span = subscript->span};
+    }
+    return node;
+}
+
+// Marks what is an index on both sides.
+static void mark_indexes(Checker *checker, Node *node) {
+    Node *target = node->as.assign.target, *value = node->as.assign.value;
+    Sides sides = read_sides(checker, node);
+    Marking marking = {.checker = checker, .indexes = sides.unbound};
+    for (size_t i = 0; node->as.assign.arrow && i < sides.taken.count; i++)
+        names_add(checker, &marking.indexes, &sides.taken.items[i]);
+    Visitor notes = {.index = note_indexes, .context = &marking};
+    Visitor marks = {mark_index, mark_name, mark_callee, &marking};
+    visit_value(&notes, value);
+    if (target->kind == NODE_INDEX) mark_index(&marking, target);
+    visit_value(&marks, value);
+}
+
+static bool sides_fit(Checker *checker, Node *node) {
+    Sides sides = read_sides(checker, node);
+    const Word *missing = NULL;
+    bool open = node->as.assign.arrow || node->as.assign.projection != PROJECTION_NONE;
+    if (!open && sides.taken.count > 0) return report_mixture(checker, node, &sides);
+    size_t count = count_missing(&sides, &missing);
+    if (count <= sides.joins) return true;
+    ReportExtra extra = {.help = "an index gets its size from the brackets in which it stands"};
+    report(checker, STATUS_NAME, missing->span, &extra,
+           "index `%s` is in no brackets of the right side", missing->text);
+    return false;
+}
+
+void check_equation(Checker *checker, Node *node) {
+    Node *target = node->as.assign.target, *value = node->as.assign.value;
+    bool fits = sides_fit(checker, node);
+    if (fits) mark_indexes(checker, node);
+    if (fits) check_expression(checker, value);
+    Node *equation = arena_allocate(checker->arena, sizeof *equation);
+    *equation = (Node){.kind = NODE_EQUATION, .span = value->span, .height = value->height + 1};
+    equation->as.equation.value = value;
+    equation->as.equation.plan = fits ? equation_plan(checker, node) : NULL;
+    node->as.assign.value = equation;
+    node->op = OPERATOR_NONE;
+    node->as.assign.define = true;
+    if (target->kind != NODE_INDEX) return;
+    if (fits && stores_part(target)) {
+        node->as.assign.target = part_target(checker, target);
+        return;
+    }
+    node->as.assign.target = name_node(checker, target->as.index.object);
+}

@@ -1,0 +1,83 @@
+// A tensor equation as check makes it out of the text: which names are indexes, where sums stand,
+// and what has to be evaluated first. Inference and the evaluator work on it alike.
+#ifndef CHECK_EQUATION_H
+#define CHECK_EQUATION_H
+
+#include "parser/ast.h"
+
+enum { INDEXES_MAX = 52 }; // as many as an Einstein sum has letters
+typedef uint64_t IndexSet; // a bit for each of Equation.names
+
+static inline IndexSet index_bit(int index) {
+    return (IndexSet)1 << index;
+}
+
+// A summand of a position such as 2*x + dx - 1. Values are numbers of Equation.values, -1: none.
+typedef struct IndexPart {
+    int index;  // -1: the factor alone
+    int factor; // -1: 1
+    bool negative;
+} IndexPart;
+
+// What stands between the commas of A[...].
+typedef struct Position {
+    enum { POSITION_INDEX, POSITION_SUM, POSITION_VALUE, POSITION_SLICE } kind;
+    int index;             // INDEX; SLICE: one without a name, the same for both sides
+    int value;             // VALUE
+    int start, stop, step; // SLICE
+    IndexPart *parts;      // SUM
+    size_t count;
+    int divisor; // SUM: the floor of the sum divided by it
+    Span span;
+} Position;
+
+// A[i, j]: a value with an index for each of its dimensions.
+typedef struct EquationTerm {
+    int object; // of Equation.values
+    Position *positions;
+    size_t count;
+    IndexSet indexes;
+    Span span;
+} EquationTerm;
+
+typedef struct EquationNode EquationNode;
+struct EquationNode {
+    enum {
+        EQUATION_TERM,
+        EQUATION_VALUE,    // a number
+        EQUATION_POSITION, // an index as the numbers 0, 1, 2...
+        EQUATION_OPERATOR, // of one or two parts
+        EQUATION_PRODUCT,  // of any number of parts, some of which divide
+        EQUATION_CALL,
+        EQUATION_CONCAT, // parts[0] with all indexes that the left side lacks as one
+    } kind;
+    Operator op;
+    Span span;
+    int number; // of the term, the value, the index, the function called, the index joined to
+    EquationNode **parts;
+    size_t count;
+    bool *divides;         // PRODUCT
+    const Argument *names; // CALL: the arguments as written
+    IndexSet indexes;      // of the result
+    IndexSet reduced;      // indexes of the parts that this node takes together
+    Projection reduction;  // how; not written: by a sum
+};
+
+typedef struct Equation {
+    Word *names; // of the indexes; text NULL: of a slice
+    int name_count;
+    NodeList values; // evaluated first, in the order of the text
+    EquationTerm *terms;
+    size_t term_count;
+    Position *left;
+    size_t left_count;
+    IndexSet left_indexes;
+    int dotted; // the index that functions normalise along; -1: none
+    EquationNode *value;
+    Span span;
+} Equation;
+
+// The text of a part, for messages: short, or "..." where it is long.
+const char *equation_text(Span span, char *buffer, size_t size);
+
+#endif

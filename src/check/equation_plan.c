@@ -1,0 +1,444 @@
+// From the text of an equation to its plan: terms, values, the tree of what is done with them, and
+// where sums stand.
+#include "check/equation_plan.h"
+
+#include <stdio.h>
+
+typedef struct Planner {
+    Checker *checker;
+    Equation *equation;
+    IndexSet lacking; // indexes of the right side that the left side lacks
+    bool failed;
+} Planner;
+
+static void *plan_array(Planner *planner, size_t count, size_t item_bytes) {
+    return arena_allocate(planner->checker->arena, (count + 1) * item_bytes);
+}
+
+static void plan_fail(Planner *planner, Span span, const char *help, const char *message) {
+    ReportExtra extra = {.help = help};
+    if (!planner->failed) report(planner->checker, STATUS_SYNTAX, span, &extra, "%s", message);
+    planner->failed = true;
+}
+
+const char *equation_text(Span span, char *buffer, size_t size) {
+    size_t length;
+    const char *text = source_text(span, &length);
+    bool fits = length < size && !memchr(text, '\n', length);
+    snprintf(buffer, size, "%.*s", fits ? (int)length : 3, fits ? text : "...");
+    return buffer;
+}
+
+static int add_index(Planner *planner, const Word *word, Span span) {
+    Equation *equation = planner->equation;
+    for (int i = 0; word && i < equation->name_count; i++)
+        if (equation->names[i].text && strcmp(equation->names[i].text, word->text) == 0) return i;
+    if (equation->name_count == INDEXES_MAX) {
+        plan_fail(planner, span, "give a part of it a name of its own",
+                  "an equation has at most 52 indexes");
+        return 0;
+    }
+    equation->names[equation->name_count] = word ? *word : (Word){.span = span};
+    return equation->name_count++;
+}
+
+static int add_value(Planner *planner, Node *node) {
+    if (!node) return -1;
+    NodeList *values = &planner->equation->values;
+    Node **items = plan_array(planner, values->count + 1, sizeof *items);
+    if (values->count > 0) memcpy(items, values->items, values->count * sizeof(Node *));
+    items[values->count] = node;
+    values->items = items;
+    return (int)values->count++;
+}
+
+// Whether an index or a slice, which is one without a name, stands anywhere in the node.
+static bool has_index(const Node *node) {
+    switch (node->kind) {
+    case NODE_POSITION: return true;
+    case NODE_UNARY: return has_index(node->as.binary.left);
+    case NODE_BINARY: return has_index(node->as.binary.left) || has_index(node->as.binary.right);
+    case NODE_INDEX:
+        for (size_t i = 0; i < node->as.index.count; i++) {
+            const Subscript *subscript = &node->as.index.subscripts[i];
+            if (subscript->kind == SUBSCRIPT_SLICE) return true;
+            if (subscript->index && has_index(subscript->index)) return true;
+        }
+        return false;
+    case NODE_CALL:
+        for (size_t i = 0; i < node->as.call.count; i++)
+            if (has_index(node->as.call.arguments[i].value)) return true;
+        return node->as.call.callee->kind == NODE_INDEX && has_index(node->as.call.callee);
+    default: return false;
+    }
+}
+
+// --- positions
+
+static void add_part(Planner *planner, Position *position, IndexPart part) {
+    IndexPart *parts = plan_array(planner, position->count + 1, sizeof *parts);
+    if (position->count > 0) memcpy(parts, position->parts, position->count * sizeof *parts);
+    parts[position->count++] = part;
+    position->parts = parts;
+}
+
+// The summands of 2*x + dx - 1.
+static void add_parts(Planner *planner, Position *position, Node *node, bool negative) {
+    if (!has_index(node)) {
+        add_part(planner, position, (IndexPart){-1, add_value(planner, node), negative});
+        return;
+    }
+    if (node->kind == NODE_POSITION) {
+        int index = add_index(planner, &node->as.name.word, node->span);
+        add_part(planner, position, (IndexPart){index, -1, negative});
+        return;
+    }
+    if (node->kind == NODE_UNARY && node->op == OPERATOR_NEG) {
+        add_parts(planner, position, node->as.binary.left, !negative);
+        return;
+    }
+    Node *left = node->as.binary.left;
+    Node *right = node->kind == NODE_BINARY ? node->as.binary.right : NULL;
+    if (right && (node->op == OPERATOR_ADD || node->op == OPERATOR_SUB)) {
+        add_parts(planner, position, left, negative);
+        add_parts(planner, position, right, negative != (node->op == OPERATOR_SUB));
+        return;
+    }
+    if (right && node->op == OPERATOR_MUL && right->kind == NODE_POSITION) {
+        Node *swap = left;
+        left = right;
+        right = swap;
+    }
+    if (right && node->op == OPERATOR_MUL && left->kind == NODE_POSITION && !has_index(right)) {
+        int index = add_index(planner, &left->as.name.word, left->span);
+        add_part(planner, position, (IndexPart){index, add_value(planner, right), negative});
+        return;
+    }
+    plan_fail(planner, node->span, "such as x+dx, 2*x-1 or (x+1)/2",
+              "an index is a sum of indexes and numbers, multiplied or divided by numbers");
+}
+
+static Position plan_position(Planner *planner, const Subscript *subscript, int *slices) {
+    Position position = {.value = -1, .start = -1, .stop = -1, .step = -1, .divisor = -1};
+    position.span = subscript->span;
+    Node *node = subscript->index;
+    if (subscript->kind == SUBSCRIPT_ELLIPSIS || (node && node->kind == NODE_NONE)) {
+        plan_fail(planner, subscript->span, NULL, "an equation names each dimension by an index");
+    } else if (subscript->kind == SUBSCRIPT_SLICE) {
+        static const char *const numbers[] = {"1:", "2:", "3:", "4:", "5:", "6:", "7:", "8:"};
+        Word word = {.text = numbers[*slices % 8], .length = 2, .span = subscript->span};
+        position.kind = POSITION_SLICE;
+        position.index = add_index(planner, &word, subscript->span);
+        ++*slices;
+        position.start = add_value(planner, subscript->start);
+        position.stop = add_value(planner, subscript->stop);
+        position.step = add_value(planner, subscript->step);
+    } else if (node->kind == NODE_POSITION) {
+        position.kind = POSITION_INDEX;
+        position.index = add_index(planner, &node->as.name.word, node->span);
+    } else if (!has_index(node)) {
+        position.kind = POSITION_VALUE;
+        position.value = add_value(planner, node);
+    } else {
+        position.kind = POSITION_SUM;
+        bool divides = node->kind == NODE_BINARY && node->op == OPERATOR_DIV &&
+                       !has_index(node->as.binary.right);
+        add_parts(planner, &position, divides ? node->as.binary.left : node, false);
+        if (divides) position.divisor = add_value(planner, node->as.binary.right);
+    }
+    return position;
+}
+
+static IndexSet position_indexes(const Position *position) {
+    IndexSet set = 0;
+    if (position->kind == POSITION_INDEX || position->kind == POSITION_SLICE)
+        set = index_bit(position->index);
+    for (size_t i = 0; i < position->count; i++)
+        if (position->parts[i].index >= 0) set |= index_bit(position->parts[i].index);
+    return set;
+}
+
+static Position *plan_positions(Planner *planner, const Node *node, IndexSet *indexes) {
+    size_t count = node->as.index.count;
+    Position *positions = plan_array(planner, count, sizeof *positions);
+    int slices = 0;
+    *indexes = 0;
+    for (size_t i = 0; i < count; i++) {
+        const Subscript *subscript = &node->as.index.subscripts[i];
+        positions[i] = plan_position(planner, subscript, &slices);
+        *indexes |= position_indexes(&positions[i]);
+        if (subscript->dotted)
+            plan_fail(planner, subscript->span, "only the left side of an equation has one",
+                      "a dotted index says what the right side is normalised along");
+    }
+    return positions;
+}
+
+// --- the tree
+
+static EquationNode *plan_node(Planner *planner, Node *node);
+
+static EquationNode *node_of(Planner *planner, int kind, Span span, size_t parts) {
+    EquationNode *node = plan_array(planner, 1, sizeof *node);
+    *node = (EquationNode){.span = span, .op = OPERATOR_NONE};
+    node->kind = kind;
+    node->parts = plan_array(planner, parts, sizeof(EquationNode *));
+    node->divides = plan_array(planner, parts, sizeof(bool));
+    return node;
+}
+
+static EquationNode *plan_term(Planner *planner, const Node *node) {
+    Equation *equation = planner->equation;
+    EquationNode *result = node_of(planner, EQUATION_TERM, node->span, 0);
+    EquationTerm *terms = plan_array(planner, equation->term_count + 1, sizeof *terms);
+    if (equation->term_count > 0)
+        memcpy(terms, equation->terms, equation->term_count * sizeof *terms);
+    EquationTerm *term = &terms[equation->term_count];
+    *term = (EquationTerm){.span = node->span, .count = node->as.index.count};
+    term->object = add_value(planner, node->as.index.object);
+    term->positions = plan_positions(planner, node, &term->indexes);
+    equation->terms = terms;
+    result->number = (int)equation->term_count++;
+    result->indexes = term->indexes;
+    return result;
+}
+
+static void add_factor(Planner *planner, EquationNode *product, Node *node, bool divides) {
+    bool nested = node->kind == NODE_BINARY &&
+                  (node->op == OPERATOR_MUL || (node->op == OPERATOR_DIV && !divides));
+    if (nested && !divides && has_index(node)) {
+        add_factor(planner, product, node->as.binary.left, false);
+        add_factor(planner, product, node->as.binary.right, node->op == OPERATOR_DIV);
+        return;
+    }
+    size_t count = product->count++;
+    EquationNode **parts = plan_array(planner, count + 1, sizeof(EquationNode *));
+    bool *flags = plan_array(planner, count + 1, sizeof(bool));
+    if (count > 0) memcpy(parts, product->parts, count * sizeof(EquationNode *));
+    if (count > 0) memcpy(flags, product->divides, count * sizeof(bool));
+    parts[count] = plan_node(planner, node);
+    flags[count] = divides;
+    product->parts = parts;
+    product->divides = flags;
+    product->indexes |= parts[count]->indexes;
+}
+
+static EquationNode *plan_operator(Planner *planner, Node *node) {
+    size_t count = node->kind == NODE_BINARY ? 2 : 1;
+    EquationNode *result = node_of(planner, EQUATION_OPERATOR, node->span, count);
+    result->op = node->op;
+    result->count = count;
+    Node *sides[] = {node->as.binary.left, node->as.binary.right};
+    for (size_t i = 0; i < count; i++) {
+        result->parts[i] = plan_node(planner, sides[i]);
+        result->indexes |= result->parts[i]->indexes;
+    }
+    if (node->op == OPERATOR_MATMUL || node->op == OPERATOR_OUTER)
+        plan_fail(planner, node->op_span, "write A[i, j] B[j, k]: shared indexes are joined",
+                  "an equation multiplies by `*` or side by side");
+    if (node->op == OPERATOR_IN || node->op == OPERATOR_NOT_IN)
+        plan_fail(planner, node->op_span, NULL, "`in` does not stand between terms of an equation");
+    return result;
+}
+
+// sum[j](x), max[j, k](x), avg[j](x)
+static EquationNode *plan_reduction(Planner *planner, Node *node) {
+    static const struct {
+        const char *word;
+        Projection reduction;
+    } words[] = {{"sum", PROJECTION_SUM},
+                 {"max", PROJECTION_MAX},
+                 {"min", PROJECTION_MIN},
+                 {"avg", PROJECTION_AVG}};
+    const Node *callee = node->as.call.callee;
+    const char *word = callee->as.index.object->kind == NODE_POSITION
+                           ? callee->as.index.object->as.name.word.text
+                           : "";
+    EquationNode *result = node_of(planner, EQUATION_PRODUCT, node->span, 1);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i].word) == 0) result->reduction = words[i].reduction;
+    if (result->reduction == PROJECTION_NONE || node->as.call.count != 1) {
+        plan_fail(planner, node->span, "they are written sum[j](A[i, j] B[j])",
+                  "sum, max, min and avg take indexes in brackets, and one argument");
+        return result;
+    }
+    result->count = 1;
+    result->parts[0] = plan_node(planner, node->as.call.arguments[0].value);
+    for (size_t i = 0; i < callee->as.index.count; i++) {
+        const Subscript *subscript = &callee->as.index.subscripts[i];
+        if (subscript->kind != SUBSCRIPT_INDEX || subscript->index->kind != NODE_POSITION) {
+            plan_fail(planner, subscript->span, NULL, "this is not an index of the equation");
+            continue;
+        }
+        int index = add_index(planner, &subscript->index->as.name.word, subscript->span);
+        result->reduced |= index_bit(index);
+        if (!(result->parts[0]->indexes & index_bit(index)))
+            plan_fail(planner, subscript->span, NULL, "this index does not occur in the argument");
+    }
+    result->indexes = result->parts[0]->indexes & ~result->reduced;
+    return result;
+}
+
+// The one name of the left side that stands for all those joined.
+static EquationNode *plan_concat(Planner *planner, Node *node) {
+    EquationNode *result = node_of(planner, EQUATION_CONCAT, node->span, 1);
+    result->count = 1;
+    EquationNode *part = result->parts[0] = plan_node(planner, node->as.call.arguments[0].value);
+    result->reduced = part->indexes & ~planner->equation->left_indexes;
+    IndexSet missing = planner->equation->left_indexes & ~part->indexes;
+    if (!result->reduced || !missing || (missing & (missing - 1))) {
+        plan_fail(planner, node->span, "as in Y[b, d] = concat(X[b, h, k])",
+                  "concat joins the indexes that the left side lacks as one that the right side "
+                  "lacks");
+        return result;
+    }
+    while (!(missing >> result->number & 1)) result->number++;
+    result->indexes = (part->indexes & ~result->reduced) | missing;
+    return result;
+}
+
+static EquationNode *plan_call(Planner *planner, Node *node) {
+    const Node *callee = node->as.call.callee;
+    if (callee->kind == NODE_INDEX) return plan_reduction(planner, node);
+    bool named = callee->kind == NODE_NAME;
+    if (named && strcmp(callee->as.name.word.text, "concat") == 0 && node->as.call.count == 1)
+        return plan_concat(planner, node);
+    EquationNode *result = node_of(planner, EQUATION_CALL, node->span, node->as.call.count);
+    result->names = node->as.call.arguments;
+    result->count = node->as.call.count;
+    result->number = add_value(planner, node->as.call.callee);
+    for (size_t i = 0; i < result->count; i++) {
+        result->parts[i] = plan_node(planner, node->as.call.arguments[i].value);
+        result->indexes |= result->parts[i]->indexes;
+    }
+    return result;
+}
+
+static EquationNode *plan_node(Planner *planner, Node *node) {
+    if (!has_index(node)) {
+        EquationNode *value = node_of(planner, EQUATION_VALUE, node->span, 0);
+        value->number = add_value(planner, node);
+        return value;
+    }
+    EquationNode *result;
+    switch (node->kind) {
+    case NODE_POSITION:
+        result = node_of(planner, EQUATION_POSITION, node->span, 0);
+        result->number = add_index(planner, &node->as.name.word, node->span);
+        result->indexes = index_bit(result->number);
+        return result;
+    case NODE_INDEX: return plan_term(planner, node);
+    case NODE_CALL: return plan_call(planner, node);
+    default: break;
+    }
+    if (node->kind == NODE_BINARY && (node->op == OPERATOR_MUL || node->op == OPERATOR_DIV)) {
+        result = node_of(planner, EQUATION_PRODUCT, node->span, 0);
+        add_factor(planner, result, node, false);
+        return result;
+    }
+    return plan_operator(planner, node);
+}
+
+// --- where sums stand
+
+// Whether what is raised to a power is a product or a call, which sum inside it. A sum, a
+// difference or a term alone is summed outside: (x[i] - y[i]) ** 2 and x[i] ** 2 are sums of
+// squares.
+static bool sums_inside(const EquationNode *base) {
+    while (base->kind == EQUATION_OPERATOR && base->op == OPERATOR_NEG) base = base->parts[0];
+    return base->kind == EQUATION_PRODUCT || base->kind == EQUATION_CALL;
+}
+
+// Sums an index at the smallest product that holds all its occurrences in a term.
+static void place_sum(EquationNode *node, IndexSet index) {
+    if (!(node->indexes & index)) return;
+    node->indexes &= ~index;
+    bool each =
+        node->kind == EQUATION_OPERATOR && (node->op == OPERATOR_ADD || node->op == OPERATOR_SUB);
+    EquationNode *only = NULL;
+    size_t holders = 0;
+    for (size_t i = 0; i < node->count; i++) {
+        if (!(node->parts[i]->indexes & index)) continue;
+        only = node->parts[i];
+        holders++;
+        if (each) place_sum(only, index);
+    }
+    if (each) return;
+    bool squared = node->kind == EQUATION_OPERATOR && node->op == OPERATOR_POW &&
+                   only == node->parts[0] && !sums_inside(only);
+    if (holders == 1 && !squared && node->kind != EQUATION_CONCAT)
+        place_sum(only, index);
+    else
+        node->reduced |= index;
+}
+
+static void place_sums(Planner *planner, Projection projection) {
+    Equation *equation = planner->equation;
+    EquationNode *root = equation->value;
+    IndexSet lacking = root->indexes & ~equation->left_indexes;
+    if (lacking && projection > PROJECTION_SUM) {
+        EquationNode *whole = node_of(planner, EQUATION_PRODUCT, root->span, 1);
+        whole->count = 1;
+        whole->parts[0] = root;
+        whole->reduced = lacking;
+        whole->reduction = projection;
+        whole->indexes = root->indexes & ~lacking;
+        equation->value = whole;
+        return;
+    }
+    for (int i = 0; i < equation->name_count; i++)
+        if (lacking >> i & 1) place_sum(root, index_bit(i));
+}
+
+// --- the left side
+
+static void plan_left(Planner *planner, const Node *target) {
+    Equation *equation = planner->equation;
+    equation->dotted = -1;
+    if (target->kind != NODE_INDEX) return;
+    int slices = 0;
+    equation->left_count = target->as.index.count;
+    equation->left = plan_array(planner, equation->left_count, sizeof *equation->left);
+    for (size_t i = 0; i < equation->left_count; i++) {
+        const Subscript *subscript = &target->as.index.subscripts[i];
+        Position position = plan_position(planner, subscript, &slices);
+        equation->left[i] = position;
+        IndexSet indexes = position_indexes(&position);
+        if (equation->left_indexes & indexes)
+            plan_fail(planner, subscript->span, NULL, "this index stands twice on the left side");
+        equation->left_indexes |= indexes;
+        if (position.kind == POSITION_SUM)
+            plan_fail(planner, subscript->span, "write the arithmetic on the right side",
+                      "the left side of an equation has plain indexes, numbers and slices");
+        if (!subscript->dotted) continue;
+        if (position.kind != POSITION_INDEX || equation->dotted >= 0)
+            plan_fail(planner, subscript->span, "one index, as in Y[i, j.] = softmax(X[i, j])",
+                      "this cannot be what functions normalise along");
+        equation->dotted = position.index;
+    }
+}
+
+static bool has_call(const EquationNode *node) {
+    bool found = node->kind == EQUATION_CALL;
+    for (size_t i = 0; i < node->count; i++) found |= has_call(node->parts[i]);
+    return found;
+}
+
+Equation *equation_plan(Checker *checker, const Node *node) {
+    Equation *equation = arena_allocate(checker->arena, sizeof *equation);
+    *equation = (Equation){.span = node->span};
+    equation->names = arena_allocate(checker->arena, INDEXES_MAX * sizeof(Word));
+    Planner planner = {.checker = checker, .equation = equation};
+    plan_left(&planner, node->as.assign.target);
+    equation->value = plan_node(&planner, node->as.assign.value);
+    place_sums(&planner, node->as.assign.projection);
+    IndexSet missing = equation->left_indexes & ~equation->value->indexes;
+    for (int i = 0; i < equation->name_count && !planner.failed; i++)
+        if (missing >> i & 1)
+            plan_fail(&planner, equation->names[i].span, NULL,
+                      "the right side has no value for each place of this index");
+    if (equation->dotted >= 0 && !has_call(equation->value))
+        plan_fail(&planner, node->as.assign.target->span, "as in Y[i, j.] = softmax(X[i, j])",
+                  "no function of the right side normalises along the dotted index");
+    return planner.failed ? NULL : equation;
+}

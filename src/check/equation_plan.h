@@ -1,0 +1,17 @@
+// Checking tensor equations. check_statement asks whether an assignment is one; check_equation
+// makes it an assignment of a NODE_EQUATION, whose target is then checked as any other.
+#ifndef CHECK_EQUATION_PLAN_H
+#define CHECK_EQUATION_PLAN_H
+
+#include "check/checker.h"
+#include "check/equation.h"
+
+bool equation_begins(Checker *checker, Node *node);
+void check_equation(Checker *checker, Node *node);
+// Reports factors side by side in what is assigned without being an equation.
+void report_adjacent(Checker *checker, const Node *node);
+
+// The plan of an equation whose indexes are marked and whose names are resolved.
+Equation *equation_plan(Checker *checker, const Node *node);
+
+#endif

@@ -1,0 +1,183 @@
+// Evaluating an equation: what its text names comes first, in the order of the text; then terms get
+// their indexes and these their sizes; then the right side is gone through.
+#include <stdlib.h>
+
+#include "equation/run.h"
+#include "eval/subscripts.h"
+#include "tensor/op.h"
+#include "value/convert.h"
+
+typedef struct EquationCode {
+    Code head;
+    const Equation *plan;
+    const Code **values;
+} EquationCode;
+
+// --- terms
+
+static SubscriptValue subscript_of(const EquationRun *run, const Position *position) {
+    SubscriptValue subscript = {SUBSCRIPT_SLICE, value_absent(), value_absent(), value_absent(),
+                                value_absent()};
+    if (position->kind == POSITION_VALUE) {
+        subscript.kind = SUBSCRIPT_INDEX;
+        subscript.index = run->values[position->value];
+    } else if (position->kind == POSITION_SLICE) {
+        if (position->start >= 0) subscript.start = run->values[position->start];
+        if (position->stop >= 0) subscript.stop = run->values[position->stop];
+        if (position->step >= 0) subscript.step = run->values[position->step];
+    }
+    return subscript;
+}
+
+// The tensor with constants and slices taken, borrowed values within the subscripts.
+static Status take_constants(EquationRun *run, const EquationTerm *term, Value *value) {
+    SubscriptValue subscripts[term->count];
+    bool any = false;
+    for (size_t i = 0; i < term->count; i++) {
+        subscripts[i] = subscript_of(run, &term->positions[i]);
+        any |=
+            term->positions[i].kind == POSITION_VALUE || term->positions[i].kind == POSITION_SLICE;
+        if (subscripts[i].kind != SUBSCRIPT_INDEX || value_is_number(subscripts[i].index)) continue;
+        run->at = term->positions[i].span;
+        return fail_kind("an index of an equation", "a name or a number", subscripts[i].index);
+    }
+    if (!any) return STATUS_OK;
+    Value taken = value_index(*value, subscripts, (int)term->count);
+    if (failed(taken)) return error_current()->code;
+    value_release(*value);
+    *value = taken;
+    return STATUS_OK;
+}
+
+// The term's tensor, a dimension for each position that is not a constant; *dims by position.
+static Status bind_term(EquationRun *run, const EquationTerm *term, Named *named, Shape *dims) {
+    Tensor *tensor;
+    run->at = term->span;
+    TRY(value_to_tensor(run->values[term->object], "a tensor of an equation", &tensor));
+    *named = (Named){.value = value_tensor(tensor)};
+    TensorType type = tensor_type(tensor);
+    TRY(equation_rank(term, &type));
+    TRY(take_constants(run, term, &named->value));
+    dims->rank = (int)term->count;
+    for (size_t i = 0; i < term->count; i++) {
+        const Position *position = &term->positions[i];
+        if (position->kind == POSITION_VALUE) continue;
+        dims->dims[i] = named->value.as.tensor->view.dims[named->count];
+        bool sum = position->kind == POSITION_SUM;
+        named->indexes[named->count++] = sum ? -1 : position->index;
+    }
+    return STATUS_OK;
+}
+
+// Reads by index arithmetic, the last dimension first, so that those before it stay in place.
+static Status place_term(EquationRun *run, const EquationTerm *term, Named *named) {
+    int dim = named->count;
+    run->at = term->span;
+    for (size_t i = term->count; i-- > 0;) {
+        const Position *position = &term->positions[i];
+        if (position->kind == POSITION_VALUE) continue;
+        dim--;
+        if (position->kind != POSITION_SUM) continue;
+        Tensor *gathered;
+        TRY(named_gather(named, dim, position, &run->sizes, &gathered));
+        value_release(named->value);
+        named->value = value_tensor(gathered);
+    }
+    return named_diagonal(named);
+}
+
+Status require_sizes(EquationRun *run, IndexSet indexes) {
+    const Equation *plan = run->plan;
+    for (int i = 0; i < plan->name_count; i++) {
+        if (!(indexes >> i & 1) || size_is_known(run->sizes.sizes[i])) continue;
+        run->at = plan->names[i].span;
+        fail(STATUS_SHAPE, "nothing says how large index %s is", plan->names[i].text);
+        return fail_help("it must stand alone in the brackets of a tensor");
+    }
+    return STATUS_OK;
+}
+
+static Status bind_terms(EquationRun *run, Shape *dims, int64_t *integers) {
+    const Equation *plan = run->plan;
+    for (size_t i = 0; i < plan->term_count; i++)
+        TRY(bind_term(run, &plan->terms[i], &run->terms[i], &dims[i]));
+    for (size_t i = 0; i < plan->values.count; i++) integers[i] = SIZE_UNKNOWN;
+    for (size_t t = 0; t < plan->term_count; t++)
+        for (size_t i = 0; i < plan->terms[t].count; i++) {
+            const Position *position = &plan->terms[t].positions[i];
+            run->at = position->span;
+            for (size_t p = 0; p < position->count; p++) {
+                int factor = position->parts[p].factor;
+                if (factor >= 0)
+                    TRY(value_to_int(run->values[factor], "a number in an index",
+                                     &integers[factor]));
+            }
+            int divisor = position->kind == POSITION_SUM ? position->divisor : -1;
+            if (divisor >= 0)
+                TRY(value_to_int(run->values[divisor], "the divisor of an index",
+                                 &integers[divisor]));
+        }
+    run->sizes = (EquationSizes){.equation = plan, .dims = dims, .values = integers};
+    Status status = equation_sizes(&run->sizes);
+    if (status != STATUS_OK) run->at = plan->terms[run->sizes.failed].span;
+    for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
+        status = require_sizes(run, plan->terms[i].indexes);
+    for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
+        status = place_term(run, &plan->terms[i], &run->terms[i]);
+    return status;
+}
+
+// --- the whole
+
+// The result in the order of the left side; a constant there has no dimension.
+static Status finish(const EquationRun *run, Named *result, Value *out) {
+    const Equation *plan = run->plan;
+    int order[RANK_MAX], count = 0;
+    for (size_t i = 0; i < plan->left_count; i++)
+        if (plan->left[i].kind != POSITION_VALUE && count < RANK_MAX)
+            order[count++] = plan->left[i].index;
+    Status status = named_arrange(result, order, count, out);
+    named_release(result);
+    return status;
+}
+
+static Status evaluate(EquationRun *run, Value *out) {
+    const Equation *plan = run->plan;
+    Shape dims[plan->term_count + 1];
+    int64_t integers[plan->values.count + 1];
+    Named terms[plan->term_count + 1], result;
+    run->terms = terms;
+    for (size_t i = 0; i < plan->term_count; i++) terms[i] = (Named){.value = value_none()};
+    Status status = bind_terms(run, dims, integers);
+    if (status == STATUS_OK) status = tree_evaluate(run, plan->value, &result);
+    for (size_t i = plan->term_count; i-- > 0;) named_release(&terms[i]);
+    return status == STATUS_OK ? finish(run, &result, out) : status;
+}
+
+static Value eval_equation(Frame *frame, const Code *code) {
+    const EquationCode *equation = (const EquationCode *)code;
+    size_t count = equation->plan->values.count, ready = 0;
+    Value values[count + 1], result = value_none();
+    for (; ready < count && !failed(result); ready++) {
+        values[ready] = EVAL(frame, equation->values[ready]);
+        if (failed(values[ready])) {
+            result = value_fail();
+            break;
+        }
+    }
+    if (!failed(result)) {
+        origin_current.at = code->span.begin;
+        EquationRun run = {
+            .frame = frame, .plan = equation->plan, .values = values, .at = code->span};
+        if (evaluate(&run, &result) != STATUS_OK) result = fail_at(run.at);
+    }
+    while (ready > 0) value_release(values[--ready]);
+    return result;
+}
+
+const Code *lower_equation(Lowering *lowering, const Node *node) {
+    EquationCode *code = LOWER_NEW(lowering, EquationCode, eval_equation, node->span);
+    code->plan = node->as.equation.plan;
+    code->values = lower_list(lowering, &code->plan->values);
+    return &code->head;
+}

@@ -1,0 +1,147 @@
+// Tensors whose dimensions have indexes: their order, products and reductions. All by operations
+// that gradients flow through.
+#include "equation/named.h"
+
+#include "tensor/compose.h"
+
+void named_release(Named *named) {
+    value_release(named->value);
+    named->value = value_none();
+}
+
+Status named_check_rank(int count) {
+    if (count <= RANK_MAX) return STATUS_OK;
+    return fail(STATUS_SHAPE, "this has %d indexes, and a tensor at most %d dimensions", count,
+                RANK_MAX);
+}
+
+bool named_has(const Named *named, int index) {
+    for (int i = 0; i < named->count; i++)
+        if (named->indexes[i] == index) return true;
+    return false;
+}
+
+static int named_dim(const Named *named, int index) {
+    for (int i = 0; i < named->count; i++)
+        if (named->indexes[i] == index) return i;
+    return -1;
+}
+
+static Status permute(Tensor *x, const Shape *dims, Tensor **out) {
+    bool same = true;
+    for (int i = 0; i < dims->rank; i++) same &= dims->dims[i] == i;
+    if (same) {
+        *out = tensor_retain(x);
+        return STATUS_OK;
+    }
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dims), .dims = *dims};
+    return op_with(OP_permute, &x, 1, &attributes, out);
+}
+
+static Status reshape(Tensor *x, const Shape *shape, Tensor **out) {
+    if (x->view.rank == shape->rank) {
+        *out = tensor_retain(x);
+        return STATUS_OK;
+    }
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape), .shape = *shape};
+    return op_with(OP_reshape, &x, 1, &attributes, out);
+}
+
+Status named_arrange(const Named *named, const int *order, int count, Value *out) {
+    if (named->count == 0) {
+        *out = value_retain(named->value);
+        return STATUS_OK;
+    }
+    TRY(named_check_rank(count));
+    Tensor *x = named->value.as.tensor;
+    Shape dims = {0}, wide = {.rank = count};
+    for (int i = 0; i < count; i++) {
+        int dim = named_dim(named, order[i]);
+        wide.dims[i] = dim < 0 ? 1 : x->view.dims[dim];
+        if (dim >= 0) dims.dims[dims.rank++] = dim;
+    }
+    SCOPED_TENSOR(permuted);
+    Tensor *result;
+    TRY(permute(x, &dims, &permuted));
+    TRY(reshape(permuted, &wide, &result));
+    *out = value_tensor(result);
+    return STATUS_OK;
+}
+
+// Indexes as the letters of einsum.
+static size_t write_letters(char *text, const Named *named) {
+    for (int i = 0; i < named->count; i++) {
+        int index = named->indexes[i];
+        text[i] = (char)(index < 26 ? 'a' + index : 'A' + index - 26);
+    }
+    return (size_t)named->count;
+}
+
+Status named_contract(const Named *factors, int count, const Named *order, Named *out) {
+    char equation[(size_t)(count + 1) * (RANK_MAX + 2) + 1];
+    OpInput inputs[count];
+    size_t length = 0;
+    for (int i = 0; i < count; i++) {
+        if (i > 0) equation[length++] = ',';
+        length += write_letters(equation + length, &factors[i]);
+        inputs[i] = op_tensor(factors[i].value.as.tensor);
+    }
+    equation[length++] = '-';
+    equation[length++] = '>';
+    length += write_letters(equation + length, order);
+    equation[length] = '\0';
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(equation), .equation = equation};
+    OpCall call = {
+        .op = &op_rows[OP_einsum], .attributes = &attributes, .many = inputs, .n_many = count};
+    Tensor *result;
+    TRY(op_apply(&call, &result));
+    *out = *order;
+    out->value = value_tensor(result);
+    return STATUS_OK;
+}
+
+Status named_diagonal(Named *named) {
+    Named kept = {0};
+    for (int i = 0; i < named->count; i++)
+        if (!named_has(&kept, named->indexes[i])) kept.indexes[kept.count++] = named->indexes[i];
+    if (kept.count == named->count) return STATUS_OK;
+    Named result;
+    TRY(named_contract(named, 1, &kept, &result));
+    named_release(named);
+    *named = result;
+    return STATUS_OK;
+}
+
+// One dimension after the other, the last one first.
+static Status reduce_extreme(Named *named, const Shape *dims, OpId op) {
+    for (int i = dims->rank - 1; i >= 0; i--) {
+        OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = dims->dims[i]};
+        Tensor *result;
+        TRY(op_with(op, &named->value.as.tensor, 1, &attributes, &result));
+        value_release(named->value);
+        named->value = value_tensor(result);
+    }
+    return STATUS_OK;
+}
+
+Status named_reduce(Named *named, IndexSet reduced, Projection how) {
+    Shape dims = {0};
+    int kept = 0, count = named->count;
+    for (int i = 0; i < count; i++) {
+        if (reduced >> named->indexes[i] & 1)
+            dims.dims[dims.rank++] = i;
+        else
+            named->indexes[kept++] = named->indexes[i];
+    }
+    if (dims.rank == 0) return STATUS_OK;
+    named->count = kept;
+    if (how == PROJECTION_MAX) return reduce_extreme(named, &dims, OP_max_along);
+    if (how == PROJECTION_MIN) return reduce_extreme(named, &dims, OP_min_along);
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dims), .dims = dims};
+    Tensor *result;
+    TRY(op_with(how == PROJECTION_AVG ? OP_mean_dims : OP_sum_dims, &named->value.as.tensor, 1,
+                &attributes, &result));
+    value_release(named->value);
+    named->value = value_tensor(result);
+    return STATUS_OK;
+}

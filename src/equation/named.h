@@ -1,0 +1,35 @@
+// A value whose dimensions have names: the indexes of an equation. Numbers have none.
+#ifndef EQUATION_NAMED_H
+#define EQUATION_NAMED_H
+
+#include "check/equation_sizes.h"
+#include "value/value.h"
+
+typedef struct Named {
+    Value value; // a tensor of rank `count`, or a number with count 0
+    int count;
+    int indexes[RANK_MAX];
+} Named;
+
+void named_release(Named *named);
+// STATUS_SHAPE when that many indexes are too many for a tensor.
+Status named_check_rank(int count) MUST_USE;
+bool named_has(const Named *named, int index);
+// The tensor with its dimensions in the given order; those that it lacks have size 1. A number
+// stays one. A new reference.
+Status named_arrange(const Named *named, const int *order, int count, Value *out) MUST_USE;
+// The product of the factors with an Einstein sum over `reduced`; the result's dimensions are in
+// the order of `order`.
+Status named_contract(const Named *factors, int count, const Named *order, Named *out) MUST_USE;
+// Takes the indexes of the set together; replaces the value.
+Status named_reduce(Named *named, IndexSet reduced, Projection how) MUST_USE;
+// An index that stands twice becomes one dimension, the diagonal of the two.
+Status named_diagonal(Named *named) MUST_USE;
+
+// gather.c
+// The dimension at `dim` read at the places of a sum of indexes, which it is replaced by. `sizes`
+// are complete.
+Status named_gather(Named *named, int dim, const Position *position, const EquationSizes *sizes,
+                    Tensor **out) MUST_USE;
+
+#endif

@@ -1,0 +1,22 @@
+// One evaluation of an equation.
+#ifndef EQUATION_RUN_H
+#define EQUATION_RUN_H
+
+#include "equation/named.h"
+#include "eval/code.h"
+
+typedef struct EquationRun {
+    Frame *frame;
+    const Equation *plan;
+    Value *values; // of plan->values
+    Named *terms;  // of plan->terms: with the indexes of their positions
+    EquationSizes sizes;
+    Span at; // of the part that is evaluated, for errors
+} EquationRun;
+
+// equation.c: STATUS_SHAPE when the size of one of the indexes is not known.
+Status require_sizes(EquationRun *run, IndexSet indexes) MUST_USE;
+// tree.c: the value of a node, with its indexes.
+Status tree_evaluate(EquationRun *run, const EquationNode *node, Named *out) MUST_USE;
+
+#endif
