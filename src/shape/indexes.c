@@ -1,4 +1,6 @@
 // Shapes of what is selected and placed by indexes, and of the operands of losses.
+#include <string.h>
+
 #include "shape/rules.h"
 
 Status shape_embedding(const TensorType *table) {
@@ -95,4 +97,23 @@ Status shape_classes(const char *op, const TensorType *logits, const TensorType 
     if (fits) return STATUS_OK;
     return fail(STATUS_SHAPE, "%s: %s needs one class per row, but the target is %s", op,
                 tensor_type_text(logits).text, tensor_type_text(target).text);
+}
+
+Status shape_class_weights(const char *op, const TensorType *logits, const TensorType *weight) {
+    int rank = logits->shape.rank;
+    if (weight->shape.rank == 1 && rank > 0 &&
+        !sizes_differ(weight->shape.dims[0], logits->shape.dims[rank - 1]))
+        return STATUS_OK;
+    return fail(STATUS_SHAPE, "%s: %s needs one weight per class, but weight is %s", op,
+                tensor_type_text(logits).text, tensor_type_text(weight).text);
+}
+
+Status shape_reduction(const char *op, const char *name, size_t length, Reduction *out) {
+    static const char *const names[] = {"mean", "sum", "none"};
+    for (int i = 0; i < 3; i++) {
+        *out = (Reduction)i;
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0) return STATUS_OK;
+    }
+    (void)fail(STATUS_VALUE, "%s: there is no reduction \"%.*s\"", op, (int)length, name);
+    return fail_help("\"mean\", \"sum\" and \"none\" are known");
 }

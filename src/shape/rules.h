@@ -95,5 +95,11 @@ Status shape_assign(const TensorType *target, const Shape *part, const TensorTyp
 Status shape_same(const char *op, const TensorType *x, const TensorType *y) MUST_USE;
 // One class for each row of logits.
 Status shape_classes(const char *op, const TensorType *logits, const TensorType *target) MUST_USE;
+// A weight for each class of logits.
+Status shape_class_weights(const char *op, const TensorType *logits,
+                           const TensorType *weight) MUST_USE;
+// What becomes of the losses of elements or rows.
+typedef enum Reduction { REDUCTION_MEAN, REDUCTION_SUM, REDUCTION_NONE } Reduction;
+Status shape_reduction(const char *op, const char *name, size_t length, Reduction *out) MUST_USE;
 
 #endif

@@ -1,7 +1,9 @@
-// Losses: one number that training makes small. All are made of other operations.
+// Losses: numbers that training makes small, reduced to one. All are made of other operations.
+#include <string.h>
+
 #include "device/work.h"
 #include "shape/rules.h"
-#include "tensor/compose.h"
+#include "tensor/gradient/gradient.h"
 
 static bool have_same_shape(const Tensor *x, const Tensor *y) {
     bool same = tensor_rank(x) == tensor_rank(y);
@@ -9,10 +11,43 @@ static bool have_same_shape(const Tensor *x, const Tensor *y) {
     return same;
 }
 
-// The two operands in one shape, so that [n] beside [n, 1] is an error and not n * n differences.
+// The two operands in one shape, so that [n] next to [n, 1] is an error and not n * n differences.
 static Status same_shape(const OpCall *call, const Tensor *x, const Tensor *y) {
     TensorType left = tensor_type(x), right = tensor_type(y);
     return shape_same(call->op->name, &left, &right);
+}
+
+static Status read_reduction(const OpCall *call, Reduction *out) {
+    const char *name = ATTRIBUTE_OR(call, reduction, "mean");
+    return shape_reduction(call->op->name, name, strlen(name), out);
+}
+
+static Status reduce(const OpCall *call, Tensor *each, Tensor **out) {
+    Reduction reduction;
+    TRY(read_reduction(call, &reduction));
+    if (reduction == REDUCTION_MEAN) return op_unary(OP_mean, each, out);
+    if (reduction == REDUCTION_SUM) return op_unary(OP_sum, each, out);
+    *out = tensor_retain(each);
+    return STATUS_OK;
+}
+
+// The share of the target that goes to all classes alike.
+static Status read_smoothing(const OpCall *call, double *out) {
+    *out = ATTRIBUTE_OR(call, label_smoothing, 0);
+    if (*out >= 0 && *out <= 1) return STATUS_OK;
+    return fail(STATUS_VALUE, "%s: label_smoothing is %g; it must be from 0 to 1", call->op->name,
+                *out);
+}
+
+// x * (1 - smoothing) + smoothing / classes
+static Status smooth(Tensor *x, double smoothing, double classes, Tensor **out) {
+    SCOPED_TENSOR(scaled);
+    if (smoothing == 0) {
+        *out = tensor_retain(x);
+        return STATUS_OK;
+    }
+    TRY(compose_with_number(OP_mul, x, 1 - smoothing, &scaled));
+    return compose_with_number(OP_add, scaled, smoothing / classes, out);
 }
 
 // x - y in a floating dtype.
@@ -25,20 +60,20 @@ static Status difference(const OpCall *call, Tensor **out) {
     return op_binary(OP_sub, op_tensor(x), op_tensor(y), out);
 }
 
-// The mean of f(x - y).
-static Status mean_of(const OpCall *call, OpId f, Tensor **out) {
+// f(x - y), reduced.
+static Status reduce_distance(const OpCall *call, OpId f, Tensor **out) {
     SCOPED_TENSOR(distance);
     SCOPED_TENSOR(each);
     TRY(difference(call, &distance));
     TRY(op_unary(f, distance, &each));
-    return op_unary(OP_mean, each, out);
+    return reduce(call, each, out);
 }
 
 Status op_run_mse_loss(const OpCall *call, Tensor **results) {
-    return mean_of(call, OP_square, results);
+    return reduce_distance(call, OP_square, results);
 }
 Status op_run_mae_loss(const OpCall *call, Tensor **results) {
-    return mean_of(call, OP_abs, results);
+    return reduce_distance(call, OP_abs, results);
 }
 
 // 0.5 d^2 where |d| <= delta, else delta (|d| - 0.5 delta).
@@ -59,7 +94,7 @@ Status op_run_huber_loss(const OpCall *call, Tensor **results) {
     TRY(compose_with_number(OP_mul, inner, 0.5, &half));
     TRY(op_binary(OP_sub, op_tensor(magnitude), op_tensor(half), &rest));
     TRY(op_binary(OP_mul, op_tensor(inner), op_tensor(rest), &factor));
-    return op_unary(OP_mean, factor, results);
+    return reduce(call, factor, results);
 }
 
 // Unlike an index a class does not count from the end.
@@ -72,35 +107,143 @@ static Status check_classes(const OpCall *call, const Tensor *ids, int64_t class
                 call->op->name, (long long)extremes[extremes[0] >= 0], (long long)classes);
 }
 
-// Minus the mean of the numbers of log_probabilities [.., classes] that the ids [..] select.
-static Status select_classes(const OpCall *call, Tensor *logs, Tensor *target, Tensor **out) {
-    SCOPED_TENSOR(ids);
+// The numbers of logs [.., classes] at the ids [..].
+static Status numbers_at(Tensor *logs, Tensor *ids, Tensor **out) {
     SCOPED_TENSOR(column);
     SCOPED_TENSOR(chosen);
-    SCOPED_TENSOR(mean);
-    TRY(compose_whole(call, target, "target", &ids));
-    TensorType logits = tensor_type(logs), given = tensor_type(target);
-    TRY(shape_classes(call->op->name, &logits, &given));
-    int rank = tensor_rank(logs);
-    TRY(check_classes(call, ids, logs->view.dims[rank - 1]));
     TRY(tensor_unsqueeze(ids, -1, &column));
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = -1};
     Tensor *inputs[2] = {logs, column};
     TRY(op_with(OP_gather, inputs, 2, &attributes, &chosen));
-    TRY(op_unary(OP_mean, chosen, &mean));
-    return op_unary(OP_neg, mean, out);
+    return tensor_squeeze(chosen, tensor_rank(chosen) - 1, out);
 }
 
-// Minus the mean over rows of sum(probabilities * logs).
-static Status weigh_classes(Tensor *logs, Tensor *probabilities, Tensor **out) {
+// The sums of shares * logs * weight over the classes, with the sign changed: [..].
+static Status weigh_classes(Tensor *logs, Tensor *shares, Tensor *weight, Tensor **out) {
     SCOPED_TENSOR(each);
+    SCOPED_TENSOR(weighed);
     SCOPED_TENSOR(rows);
-    SCOPED_TENSOR(mean);
-    TRY(op_binary(OP_mul, op_tensor(probabilities), op_tensor(logs), &each));
+    if (shares)
+        TRY(op_binary(OP_mul, op_tensor(shares), op_tensor(logs), &each));
+    else
+        each = tensor_retain(logs);
+    if (weight)
+        TRY(op_binary(OP_mul, op_tensor(each), op_tensor(weight), &weighed));
+    else
+        weighed = tensor_retain(each);
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = -1};
-    TRY(op_with(OP_sum, &each, 1, &attributes, &rows));
-    TRY(op_unary(OP_mean, rows, &mean));
-    return op_unary(OP_neg, mean, out);
+    TRY(op_with(OP_sum, &weighed, 1, &attributes, &rows));
+    return op_unary(OP_neg, rows, out);
+}
+
+// What a loss of classes is told next to scores and target.
+typedef struct ClassOptions {
+    Tensor *weight; // [classes], borrowed; NULL: all count alike
+    bool ignores;
+    int64_t ignored; // the class whose rows count nothing
+    double smoothing;
+} ClassOptions;
+
+static Status read_class_options(const OpCall *call, ClassOptions *out) {
+    *out = (ClassOptions){.weight = compose_input(call, 2),
+                          .ignores = op_has(call, ATTRIBUTE_ignore_index),
+                          .ignored = ATTRIBUTE_OR(call, ignore_index, 0)};
+    TRY(read_smoothing(call, &out->smoothing));
+    if (!out->weight) return STATUS_OK;
+    TensorType scores = tensor_type(call->inputs[0].tensor), weight = tensor_type(out->weight);
+    return shape_class_weights(call->op->name, &scores, &weight);
+}
+
+// ids: 0 in place of the ignored class; kept: where it is another, NULL when none is ignored.
+static Status leave_out(const OpCall *call, const ClassOptions *options, Tensor **ids,
+                        Tensor **kept) {
+    SCOPED_TENSOR(given);
+    TRY(compose_whole(call, call->inputs[1].tensor, "target", &given));
+    TensorType scores = tensor_type(call->inputs[0].tensor), target = tensor_type(given);
+    TRY(shape_classes(call->op->name, &scores, &target));
+    if (options->ignores) {
+        TRY(op_binary(OP_ne, op_tensor(given), op_int(options->ignored), kept));
+        TRY(op_ternary(OP_where, op_tensor(*kept), op_tensor(given), op_int(0), ids));
+    } else {
+        *ids = tensor_retain(given);
+    }
+    return check_classes(call, *ids, scores.shape.dims[scores.shape.rank - 1]);
+}
+
+// The loss of each row, [..], before rows are left out; `shares`: its weight, or NULL.
+static Status class_losses(Tensor *logs, Tensor *ids, Tensor *shares, const ClassOptions *options,
+                           Tensor **out) {
+    SCOPED_TENSOR(chosen);
+    SCOPED_TENSOR(lost);
+    SCOPED_TENSOR(weighed);
+    SCOPED_TENSOR(all);
+    SCOPED_TENSOR(sharp);
+    SCOPED_TENSOR(even);
+    TRY(numbers_at(logs, ids, &chosen));
+    TRY(op_unary(OP_neg, chosen, &lost));
+    if (shares)
+        TRY(op_binary(OP_mul, op_tensor(lost), op_tensor(shares), &weighed));
+    else
+        weighed = tensor_retain(lost);
+    if (options->smoothing == 0) return compose_give(&weighed, out);
+    double classes = (double)logs->view.dims[tensor_rank(logs) - 1];
+    TRY(weigh_classes(logs, NULL, options->weight, &all));
+    TRY(compose_with_number(OP_mul, weighed, 1 - options->smoothing, &sharp));
+    TRY(compose_with_number(OP_mul, all, options->smoothing / classes, &even));
+    return op_binary(OP_add, op_tensor(sharp), op_tensor(even), out);
+}
+
+// The mean of rows that count as much as their class: sum(each) / sum(shares).
+static Status weighted_mean(Tensor *each, Tensor *shares, Tensor **out) {
+    SCOPED_TENSOR(total);
+    SCOPED_TENSOR(count);
+    TRY(op_unary(OP_sum, each, &total));
+    TRY(op_unary(OP_sum, shares, &count));
+    return op_binary(OP_div, op_tensor(total), op_tensor(count), out);
+}
+
+// x where rows count, 0 elsewhere.
+static Status where_kept(Tensor *kept, Tensor *x, Tensor **out) {
+    if (kept) return op_ternary(OP_where, op_tensor(kept), op_tensor(x), op_int(0), out);
+    *out = tensor_retain(x);
+    return STATUS_OK;
+}
+
+// The loss of log probabilities logs [.., classes] at the target classes [..].
+static Status select_classes(const OpCall *call, Tensor *logs, Tensor **out) {
+    ClassOptions options;
+    Reduction reduction;
+    SCOPED_TENSOR(ids);
+    SCOPED_TENSOR(kept);
+    SCOPED_TENSOR(shares);
+    SCOPED_TENSOR(losses);
+    SCOPED_TENSOR(each);
+    TRY(read_reduction(call, &reduction));
+    TRY(read_class_options(call, &options));
+    TRY(leave_out(call, &options, &ids, &kept));
+    if (options.weight) TRY(op_with(OP_take, (Tensor *[]){options.weight, ids}, 2, NULL, &shares));
+    TRY(class_losses(logs, ids, shares, &options, &losses));
+    TRY(where_kept(kept, losses, &each));
+    if (reduction != REDUCTION_MEAN || (!kept && !shares)) return reduce(call, each, out);
+    SCOPED_TENSOR(counted);
+    if (!shares) TRY(op_unary(OP_ones_like, each, &shares));
+    TRY(where_kept(kept, shares, &counted));
+    return weighted_mean(each, counted, out);
+}
+
+// The loss of log probabilities where the target, of their shape, says how probable each class is.
+static Status expect_classes(const OpCall *call, Tensor *logs, Tensor **out) {
+    ClassOptions options;
+    SCOPED_TENSOR(shares);
+    SCOPED_TENSOR(rows);
+    TRY(read_class_options(call, &options));
+    if (options.ignores)
+        return fail(STATUS_VALUE, "%s: ignore_index needs classes as target, not probabilities",
+                    call->op->name);
+    double classes = (double)logs->view.dims[tensor_rank(logs) - 1];
+    TRY(smooth(call->inputs[1].tensor, options.smoothing, classes, &shares));
+    TRY(weigh_classes(logs, shares, options.weight, &rows));
+    return reduce(call, rows, out);
 }
 
 // The losses of all rows in one pass over the logits.
@@ -129,50 +272,107 @@ static Status select_at_once(const OpCall *call, Tensor *logits, Tensor *target,
     return tensor_cast(mean, tensor_dtype(floats), out);
 }
 
+// The mean over rows without options: one kernel where the device has it, one node on the tape.
+static Status plain_entropy(const OpCall *call, bool expects, Tensor **out) {
+    Tensor *logits = call->inputs[0].tensor, *target = call->inputs[1].tensor;
+    SCOPED_TENSOR(logs);
+    if (!expects && device_has(logits->device, KERNEL_CROSS_ENTROPY))
+        return select_at_once(call, logits, target, out);
+    TRY(op_unary(OP_log_softmax, logits, &logs));
+    return expects ? expect_classes(call, logs, out) : select_classes(call, logs, out);
+}
+
+static Status is_plain(const OpCall *call, bool *out) {
+    Reduction reduction;
+    TRY(read_reduction(call, &reduction));
+    *out = reduction == REDUCTION_MEAN && !compose_input(call, 2) &&
+           !op_has(call, ATTRIBUTE_ignore_index) && ATTRIBUTE_OR(call, label_smoothing, 0) == 0;
+    return STATUS_OK;
+}
+
 Status op_run_cross_entropy(const OpCall *call, Tensor **results) {
     Tensor *logits = call->inputs[0].tensor, *target = call->inputs[1].tensor;
-    bool weighs = have_same_shape(logits, target) && dtype_is_float(tensor_dtype(target));
+    bool expects = have_same_shape(logits, target) && dtype_is_float(tensor_dtype(target)), plain;
     SCOPED_TENSOR(logs);
     if (tensor_rank(logits) == 0)
         return fail(STATUS_SHAPE, "cross_entropy needs logits [.., classes], but it is given %s",
                     tensor_type_name(logits).text);
-    if (!weighs && device_has(logits->device, KERNEL_CROSS_ENTROPY))
-        return select_at_once(call, logits, target, results);
+    TRY(is_plain(call, &plain));
+    if (plain) {
+        TapeRecord record = tape_begin(&gradient_cross_entropy, (Tensor *[]){logits, target}, 2);
+        return tape_end(&record, plain_entropy(call, expects, results), results);
+    }
     TRY(op_unary(OP_log_softmax, logits, &logs));
-    if (weighs) return weigh_classes(logs, target, results);
-    return select_classes(call, logs, target, results);
+    return expects ? expect_classes(call, logs, results) : select_classes(call, logs, results);
 }
 
 Status op_run_nll_loss(const OpCall *call, Tensor **results) {
-    return select_classes(call, call->inputs[0].tensor, call->inputs[1].tensor, results);
+    return select_classes(call, call->inputs[0].tensor, results);
 }
 
 // softplus(x) - x * target, which is -log of the probability without ever making it.
-Status op_run_binary_cross_entropy(const OpCall *call, Tensor **results) {
-    SCOPED_TENSOR(score);
+static Status binary_losses(Tensor *score, Tensor *target, Tensor **out) {
     SCOPED_TENSOR(total);
     SCOPED_TENSOR(product);
-    SCOPED_TENSOR(each);
-    TRY(same_shape(call, call->inputs[0].tensor, call->inputs[1].tensor));
-    TRY(compose_floating(call->inputs[0].tensor, &score));
     TRY(op_unary(OP_softplus, score, &total));
-    TRY(op_binary(OP_mul, op_tensor(score), op_tensor(call->inputs[1].tensor), &product));
-    TRY(op_binary(OP_sub, op_tensor(total), op_tensor(product), &each));
-    return op_unary(OP_mean, each, results);
+    TRY(op_binary(OP_mul, op_tensor(score), op_tensor(target), &product));
+    return op_binary(OP_sub, op_tensor(total), op_tensor(product), out);
 }
 
-// mean(relu(margin - (positive - negative))).
+// The same with each positive counted w times: (1 - t) x + (1 + (w - 1) t) softplus(-x).
+static Status weighted_binary_losses(Tensor *score, Tensor *target, Tensor *weight, Tensor **out) {
+    SCOPED_TENSOR(rest);
+    SCOPED_TENSOR(linear);
+    SCOPED_TENSOR(opposite);
+    SCOPED_TENSOR(total);
+    SCOPED_TENSOR(more);
+    SCOPED_TENSOR(surplus);
+    SCOPED_TENSOR(factor);
+    SCOPED_TENSOR(curved);
+    TRY(op_binary(OP_sub, op_int(1), op_tensor(target), &rest));
+    TRY(op_binary(OP_mul, op_tensor(rest), op_tensor(score), &linear));
+    TRY(op_unary(OP_neg, score, &opposite));
+    TRY(op_unary(OP_softplus, opposite, &total));
+    TRY(compose_with_number(OP_sub, weight, 1, &more));
+    TRY(op_binary(OP_mul, op_tensor(target), op_tensor(more), &surplus));
+    TRY(compose_with_number(OP_add, surplus, 1, &factor));
+    TRY(op_binary(OP_mul, op_tensor(factor), op_tensor(total), &curved));
+    return op_binary(OP_add, op_tensor(linear), op_tensor(curved), out);
+}
+
+Status op_run_binary_cross_entropy(const OpCall *call, Tensor **results) {
+    double smoothing;
+    Tensor *weight = compose_input(call, 2);
+    SCOPED_TENSOR(score);
+    SCOPED_TENSOR(target);
+    SCOPED_TENSOR(each);
+    TRY(same_shape(call, call->inputs[0].tensor, call->inputs[1].tensor));
+    TRY(read_smoothing(call, &smoothing));
+    TRY(compose_floating(call->inputs[0].tensor, &score));
+    TRY(smooth(call->inputs[1].tensor, smoothing, 2, &target));
+    if (weight) {
+        TensorType scores = tensor_type(score);
+        Shape trailing = tensor_shape(weight);
+        TRY(shape_trailing(call->op->name, &scores, &trailing, "pos_weight"));
+        TRY(weighted_binary_losses(score, target, weight, &each));
+    } else {
+        TRY(binary_losses(score, target, &each));
+    }
+    return reduce(call, each, results);
+}
+
+// relu(margin - (positive - negative)), reduced.
 Status op_run_margin_ranking_loss(const OpCall *call, Tensor **results) {
     SCOPED_TENSOR(lead);
     SCOPED_TENSOR(shortfall);
-    SCOPED_TENSOR(loss);
+    SCOPED_TENSOR(each);
     TRY(difference(call, &lead));
     TRY(op_binary(OP_sub, op_float(ATTRIBUTE_OR(call, margin, 1.0)), op_tensor(lead), &shortfall));
-    TRY(op_unary(OP_relu, shortfall, &loss));
-    return op_unary(OP_mean, loss, results);
+    TRY(op_unary(OP_relu, shortfall, &each));
+    return reduce(call, each, results);
 }
 
-// mean over rows of sum(target * (log(target) - x)), where x holds log probabilities.
+// sum(target * (log(target) - x)) of each row, reduced; x holds log probabilities.
 Status op_run_kl_div(const OpCall *call, Tensor **results) {
     SCOPED_TENSOR(target);
     SCOPED_TENSOR(logs);
@@ -195,5 +395,5 @@ Status op_run_kl_div(const OpCall *call, Tensor **results) {
     TRY(compose_at_least_1d(each, &line));
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = -1};
     TRY(op_with(OP_sum, &line, 1, &attributes, &rows));
-    return op_unary(OP_mean, rows, results);
+    return reduce(call, rows, results);
 }

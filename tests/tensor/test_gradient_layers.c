@@ -137,7 +137,13 @@ static const Case norms[] = {
     ROW(normalize_features, S(2, 3), .set = l1),
 };
 
-static const double classes[] = {2, 0};
+static const double classes[] = {2, 0}, some_classes[] = {2, 0, 1};
+SETTER(each, GIVEN(reduction) a->reduction = "none";)
+SETTER(total, GIVEN(reduction) a->reduction = "sum";)
+SETTER(smooth, GIVEN(label_smoothing) a->label_smoothing = 0.2;)
+SETTER(ignore, GIVEN(ignore_index) a->ignore_index = 0;)
+SETTER(all_options, each(a); smooth(a); ignore(a);)
+#define CLASSES(...) AT(1), .numbers = {NULL, some_classes}, .dtypes = {0, DTYPE_INT64}, __VA_ARGS__
 static const Case losses[] = {
     ROW2(mse_loss, S(2, 3), S(2, 3)),
     ROW2(mae_loss, S(2, 3), S(2, 3)),
@@ -146,7 +152,23 @@ static const Case losses[] = {
          .dtypes = {0, DTYPE_INT64}),
     ROW2(cross_entropy, S(2, 3), S(2, 3)),
     ROW2(nll_loss, S(2, 3), S(2), AT(1), .numbers = {NULL, classes}, .dtypes = {0, DTYPE_INT64}),
+    ROW2(cross_entropy, S(3, 4), S(3), CLASSES(.set = each)),
+    ROW2(cross_entropy, S(3, 4), S(3), CLASSES(.set = ignore)),
+    ROW3(cross_entropy, S(3, 4), S(3), S(4), CLASSES(.set = total)),
+    ROW3(cross_entropy, S(3, 4), S(3), S(4), CLASSES(.set = all_options)),
+    ROW3(cross_entropy, S(2, 3), S(2, 3), S(3), .set = smooth),
+    {.name = "cross_entropy with weights",
+     .op = OP_cross_entropy,
+     .n_inputs = 3,
+     .shapes = {S(3, 4), S(3), S(4)},
+     .low = 0.5,
+     .high = 2,
+     CLASSES(.set = smooth)},
+    ROW3(nll_loss, S(3, 4), S(3), S(4), CLASSES(.set = all_options)),
     ROW2(binary_cross_entropy, S(2, 3), S(2, 3)),
+    ROW3(binary_cross_entropy, S(2, 3), S(2, 3), S(3), .set = smooth),
+    ROW3(binary_cross_entropy, S(2, 3), S(2, 3), S(2, 3), .set = each),
+    ROW2(mse_loss, S(2, 3), S(2, 3), .set = each),
     ROW2(margin_ranking_loss, S(6), S(6)),
     {.name = "kl_div",
      .op = OP_kl_div,

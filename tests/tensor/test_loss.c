@@ -54,6 +54,158 @@ static void test_entropies(void **state) {
     }
 }
 
+// The options of the losses of classes, as loops: x [2, 3, 4] log probabilities.
+typedef struct ClassLoss {
+    const double *weight; // NULL: 1 each
+    double smoothing;
+    int ignored; // -1: none
+} ClassLoss;
+
+static void class_losses(const double *logs, const double *ids, const ClassLoss *options,
+                         double *each, double *total, double *counted) {
+    *total = *counted = 0;
+    for (int row = 0; row < 6; row++) {
+        double all = 0;
+        int id = (int)ids[row];
+        const double *x = logs + (size_t)row * 4;
+        for (int c = 0; c < 4; c++) all -= x[c] * (options->weight ? options->weight[c] : 1);
+        each[row] = 0;
+        if (id == options->ignored) continue;
+        double weight = options->weight ? options->weight[id] : 1;
+        each[row] = (1 - options->smoothing) * weight * -x[id] + options->smoothing / 4 * all;
+        *total += each[row];
+        *counted += weight;
+    }
+}
+
+static void test_class_options(void **state) {
+    (void)state;
+    static const double weights[] = {1, 0.5, 2, 3}, ids[] = {1, 3, 2, 0, 3, 2};
+    static const ClassLoss options[] = {{NULL, 0, 3},      {weights, 0, -1}, {NULL, 0.25, -1},
+                                        {weights, 0.1, 2}, {NULL, 0, -1},    {NULL, 0.5, 0}};
+    double *scores = numbers(24, 5, DTYPE_FLOAT64), logs[24], each[6], total, counted;
+    for (int row = 0; row < 6; row++) {
+        double *x = scores + (size_t)row * 4, sum = 0;
+        for (int c = 0; c < 4; c++) sum += exp(x[c]);
+        for (int c = 0; c < 4; c++) logs[row * 4 + c] = x[c] - log(sum);
+    }
+    for (size_t n = 0; n < sizeof options / sizeof *options; n++)
+        for (int layout = 0; layout < LAYOUTS; layout++) {
+            const ClassLoss *o = &options[n];
+            class_losses(logs, ids, o, each, &total, &counted);
+            Tensor *x = laid_out(DTYPE_FLOAT64, SHAPE(2, 3, 4), scores, (TestLayout)layout);
+            Tensor *l = laid_out(DTYPE_FLOAT64, SHAPE(2, 3, 4), logs, (TestLayout)layout);
+            Tensor *t = laid_out(DTYPE_INT64, SHAPE(2, 3), ids, (TestLayout)layout);
+            Tensor *w = o->weight ? make_tensor(DTYPE_FLOAT64, SHAPE(4), o->weight) : NULL;
+            OpAttributes a = {.given = ATTRIBUTE_BIT(label_smoothing) | ATTRIBUTE_BIT(reduction),
+                              .label_smoothing = o->smoothing,
+                              .ignore_index = o->ignored};
+            if (o->ignored >= 0) a.given |= ATTRIBUTE_BIT(ignore_index);
+            double mean = total / counted;
+            for (int op = 0; op < 2; op++) {
+                OpId id = op ? OP_nll_loss : OP_cross_entropy;
+                a.reduction = "mean";
+                expect(apply(id, &a, w ? 3 : 2, op ? l : x, t, w), DTYPE_FLOAT64, (Shape){0},
+                       &mean);
+                a.reduction = "sum";
+                expect(apply(id, &a, w ? 3 : 2, op ? l : x, t, w), DTYPE_FLOAT64, (Shape){0},
+                       &total);
+                a.reduction = "none";
+                expect(apply(id, &a, w ? 3 : 2, op ? l : x, t, w), DTYPE_FLOAT64, SHAPE(2, 3),
+                       each);
+            }
+            tensor_release(x);
+            tensor_release(l);
+            tensor_release(t);
+            if (w) tensor_release(w);
+        }
+    free(scores);
+}
+
+// Target probabilities with smoothing and weights: [2, 3].
+static void test_probabilities(void **state) {
+    (void)state;
+    double logits[] = {1, 2, 3, -1, 0, 0.5}, p[] = {0, 0.5, 0.5, 0.25, 0.75, 0}, w[] = {1, 2, 0.5};
+    double rows[2] = {0}, total, mean;
+    for (int i = 0; i < 6; i++) {
+        const double *x = logits + i / 3 * 3;
+        double log_p = logits[i] - log(exp(x[0]) + exp(x[1]) + exp(x[2]));
+        rows[i / 3] -= (p[i] * 0.8 + 0.2 / 3) * log_p * w[i % 3];
+    }
+    total = rows[0] + rows[1];
+    mean = total / 2;
+    Tensor *x = make_tensor(DTYPE_FLOAT64, SHAPE(2, 3), logits),
+           *t = make_tensor(DTYPE_FLOAT64, SHAPE(2, 3), p),
+           *v = make_tensor(DTYPE_FLOAT64, SHAPE(3), w);
+    OpAttributes a = {.given = ATTRIBUTE_BIT(label_smoothing) | ATTRIBUTE_BIT(reduction),
+                      .label_smoothing = 0.2,
+                      .reduction = "none"};
+    expect(apply(OP_cross_entropy, &a, 3, x, t, v), DTYPE_FLOAT64, SHAPE(2), rows);
+    a.reduction = "sum";
+    expect(apply(OP_cross_entropy, &a, 3, x, t, v), DTYPE_FLOAT64, (Shape){0}, &total);
+    a.reduction = "mean";
+    expect(apply(OP_cross_entropy, &a, 3, x, t, v), DTYPE_FLOAT64, (Shape){0}, &mean);
+    tensor_release(x);
+    tensor_release(t);
+    tensor_release(v);
+}
+
+enum { PAIRS = 6 };
+static double binary_loss(double x, double t, double w) {
+    double p = 1 / (1 + exp(-x));
+    return -(w * t * log(p) + (1 - t) * log(1 - p));
+}
+static void expect_reduced(OpId op, OpAttributes a, int count, Tensor *const *in, Shape shape,
+                           const double *each) {
+    double sum = 0;
+    int64_t n = 1;
+    for (int i = 0; i < shape.rank; i++) n *= shape.dims[i];
+    for (int64_t i = 0; i < n; i++) sum += each[i];
+    double mean = sum / (double)n;
+    a.given |= ATTRIBUTE_BIT(reduction);
+    a.reduction = "none";
+    expect(apply(op, &a, count, in[0], in[1], in[2]), DTYPE_FLOAT64, shape, each);
+    a.reduction = "sum";
+    expect(apply(op, &a, count, in[0], in[1], in[2]), DTYPE_FLOAT64, (Shape){0}, &sum);
+    a.reduction = "mean";
+    expect(apply(op, &a, count, in[0], in[1], in[2]), DTYPE_FLOAT64, (Shape){0}, &mean);
+}
+
+static void test_reductions(void **state) {
+    (void)state;
+    double x[] = {1, -2, 0.5, -1, 0.25, 3}, t[] = {0, 0.5, 1, 0.25, 0.75, 1}, w[] = {0.5, 3, 1};
+    double square[PAIRS], magnitude[PAIRS], huber[PAIRS], margin[PAIRS], rows[2] = {0};
+    double binary[PAIRS], positive[PAIRS], smoothed[PAIRS];
+    for (int i = 0; i < PAIRS; i++) {
+        double d = x[i] - t[i];
+        square[i] = d * d;
+        magnitude[i] = fabs(d);
+        huber[i] = fabs(d) <= 1 ? d * d / 2 : fabs(d) - 0.5;
+        margin[i] = fmax(0, 1 - d);
+        rows[i / 3] += t[i] > 0 ? t[i] * (log(t[i]) - x[i]) : 0;
+        binary[i] = binary_loss(x[i], t[i], 1);
+        positive[i] = binary_loss(x[i], t[i], w[i % 3]);
+        smoothed[i] = binary_loss(x[i], t[i] * 0.9 + 0.05, w[i % 3]);
+    }
+    Shape shape = SHAPE(2, 3);
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        Tensor *in[3] = {laid_out(DTYPE_FLOAT64, shape, x, (TestLayout)layout),
+                         laid_out(DTYPE_FLOAT64, shape, t, (TestLayout)layout),
+                         make_tensor(DTYPE_FLOAT64, SHAPE(3), w)};
+        OpAttributes none = {0};
+        OpAttributes smooth = {.given = ATTRIBUTE_BIT(label_smoothing), .label_smoothing = 0.1};
+        expect_reduced(OP_mse_loss, none, 2, in, shape, square);
+        expect_reduced(OP_mae_loss, none, 2, in, shape, magnitude);
+        expect_reduced(OP_huber_loss, none, 2, in, shape, huber);
+        expect_reduced(OP_margin_ranking_loss, none, 2, in, shape, margin);
+        expect_reduced(OP_kl_div, none, 2, in, SHAPE(2), rows);
+        expect_reduced(OP_binary_cross_entropy, none, 2, in, shape, binary);
+        expect_reduced(OP_binary_cross_entropy, none, 3, in, shape, positive);
+        expect_reduced(OP_binary_cross_entropy, smooth, 3, in, shape, smoothed);
+        for (int i = 0; i < 3; i++) tensor_release(in[i]);
+    }
+}
+
 static void test_loss_errors(void **state) {
     (void)state;
     double zeros[6] = {0}, wrong[] = {0, 3}, negative[] = {-1, 0};
@@ -269,11 +421,12 @@ static void test_sampling_edges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        BALANCED_TEST(test_distances),      BALANCED_TEST(test_entropies),
-        BALANCED_TEST(test_loss_errors),    BALANCED_TEST(test_graph_scores),
-        BALANCED_TEST(test_ranks),          BALANCED_TEST(test_narrowing),
-        BALANCED_TEST(test_sampling),       BALANCED_TEST(test_multinomial),
-        BALANCED_TEST(test_sampling_edges),
+        BALANCED_TEST(test_distances),     BALANCED_TEST(test_entropies),
+        BALANCED_TEST(test_class_options), BALANCED_TEST(test_probabilities),
+        BALANCED_TEST(test_reductions),    BALANCED_TEST(test_loss_errors),
+        BALANCED_TEST(test_graph_scores),  BALANCED_TEST(test_ranks),
+        BALANCED_TEST(test_narrowing),     BALANCED_TEST(test_sampling),
+        BALANCED_TEST(test_multinomial),   BALANCED_TEST(test_sampling_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

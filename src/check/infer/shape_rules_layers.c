@@ -498,11 +498,18 @@ Status shape_rule_nonzero(const RuleCall *call, const Fact **out) {
     return rule_give(call, DTYPE_INT64, &shape, out);
 }
 
-// --- losses: one number
+// --- losses
 
-static Status give_number(const RuleCall *call, DType dtype, const Fact **out) {
-    Shape scalar = {.rank = 0};
-    return rule_give(call, rule_floating(dtype), &scalar, out);
+// One number, or with reduction "none" the shape of what is reduced.
+static Status give_loss(const RuleCall *call, DType dtype, const Shape *each, const Fact **out) {
+    const Fact *given = rule_argument(call, "reduction");
+    Reduction reduction = REDUCTION_MEAN;
+    Shape number = {.rank = 0};
+    if (given && (given->kind != FACT_STRING || !given->known)) return STATUS_OK;
+    if (given)
+        TRY(shape_reduction(call->name, given->as.string.bytes, given->as.string.length,
+                            &reduction));
+    return rule_give(call, rule_floating(dtype), reduction == REDUCTION_NONE ? each : &number, out);
 }
 
 static Status loss(const RuleCall *call, const char *left, const char *right, const Fact **out) {
@@ -511,15 +518,40 @@ static Status loss(const RuleCall *call, const char *left, const char *right, co
     if (!rule_tensor(call, left, &x, &given) || !rule_tensor(call, right, &y, &given))
         return STATUS_OK;
     TRY(shape_same(call->name, &x, &y));
-    return give_number(call, promoted(x.dtype, y.dtype), out);
+    Shape each = x.shape.rank ? x.shape : y.shape;
+    return give_loss(call, promoted(x.dtype, y.dtype), &each, out);
 }
 
 Status shape_rule_loss(const RuleCall *call, const Fact **out) {
-    return loss(call, strcmp(call->name, "binary_cross_entropy") == 0 ? "score" : "x", "target",
-                out);
+    return loss(call, "x", "target", out);
 }
 Status shape_rule_loss_ranked(const RuleCall *call, const Fact **out) {
     return loss(call, "positive", "negative", out);
+}
+Status shape_rule_loss_binary(const RuleCall *call, const Fact **out) {
+    TRY(loss(call, "score", "target", out));
+    GIVEN_X(score);
+    OPTIONAL_X(pos_weight);
+    if (!pos_weight_given) return STATUS_OK;
+    return shape_trailing(call->name, &score, &pos_weight.shape, "pos_weight");
+}
+
+// One number a row of x is reduced.
+static Status loss_of_rows(const RuleCall *call, const TensorType *x, const Fact **out) {
+    OPTIONAL_X(weight);
+    if (weight_given) TRY(shape_class_weights(call->name, x, &weight));
+    Shape rows = x->shape;
+    if (rows.rank > 0) rows.rank--;
+    return give_loss(call, x->dtype, &rows, out);
+}
+
+Status shape_rule_kl_div(const RuleCall *call, const Fact **out) {
+    GIVEN_X(x);
+    GIVEN_X(target);
+    TRY(shape_same(call->name, &x, &target));
+    TensorType each = {.dtype = promoted(x.dtype, target.dtype),
+                       .shape = x.shape.rank ? x.shape : target.shape};
+    return loss_of_rows(call, &each, out);
 }
 
 Status shape_rule_cross_entropy(const RuleCall *call, const Fact **out) {
@@ -528,15 +560,15 @@ Status shape_rule_cross_entropy(const RuleCall *call, const Fact **out) {
     if (logits.shape.rank == 0)
         return fail(STATUS_SHAPE, "cross_entropy needs logits [.., classes], but it is given %s",
                     tensor_type_text(&logits).text);
-    bool may_weigh = target.dtype == DTYPE_COUNT || dtype_is_float(target.dtype);
-    bool weighed = may_weigh && !shapes_differ(&logits.shape, &target.shape);
-    if (!weighed) TRY(shape_classes(call->name, &logits, &target));
-    return give_number(call, logits.dtype, out);
+    bool may_expect = target.dtype == DTYPE_COUNT || dtype_is_float(target.dtype);
+    bool expects = may_expect && !shapes_differ(&logits.shape, &target.shape);
+    if (!expects) TRY(shape_classes(call->name, &logits, &target));
+    return loss_of_rows(call, &logits, out);
 }
 
 Status shape_rule_nll_loss(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     GIVEN_X(target);
     TRY(shape_classes(call->name, &x, &target));
-    return give_number(call, x.dtype, out);
+    return loss_of_rows(call, &x, out);
 }

@@ -129,6 +129,6 @@ static inline Term scaled(Gradient *g, Term x, double factor) {
 extern const GradientInfo gradient_matmul, gradient_layer_norm, gradient_gather_slices,
     gradient_convolve, gradient_max_pool, gradient_average_pool, gradient_sort, gradient_attention,
     gradient_concat, gradient_repeat, gradient_rope_tables, gradient_assignment, gradient_device,
-    gradient_index_slices;
+    gradient_index_slices, gradient_cross_entropy;
 
 #endif

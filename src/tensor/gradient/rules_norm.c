@@ -106,7 +106,7 @@ static void classes_rule(Gradient *g, Term share) {
     gradient_give(g, 0, mul(g, term_op(g, OP_scatter_add, inputs, 3, &attributes), share));
 }
 
-RULE(cross_entropy) {
+static Status rule_cross_entropy(Gradient *g) {
     Shape shape = gradient_shape(g, 0), target = gradient_shape(g, 1);
     double rows = (double)compose_product(shape.dims, 0, shape.rank - 1);
     Term share = scaled(g, gradient_up(g), rows > 0 ? 1 / rows : 0);
@@ -125,3 +125,6 @@ RULE(cross_entropy) {
     }
     return g->status;
 }
+const GradientInfo gradient_cross_entropy = {.name = "cross_entropy",
+                                             .rule = rule_cross_entropy,
+                                             .saves = {SAVE_X | SAVE_Y, SAVE_X | SAVE_Y}};
