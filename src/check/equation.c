@@ -182,6 +182,7 @@ bool equation_begins(Checker *checker, Node *node) {
 typedef struct Marking {
     Checker *checker;
     Names indexes;
+    const Node *target; // or NULL
 } Marking;
 
 static bool is_index(const Marking *marking, const Word *word) {
@@ -202,8 +203,31 @@ static void mark_name(void *context, Node *name) {
     if (is_index(context, &name->as.name.word)) name->kind = NODE_POSITION;
 }
 
+static bool has_position(const Node *node) {
+    if (node->kind == NODE_UNARY) return has_position(node->as.binary.left);
+    if (node->kind == NODE_BINARY)
+        return has_position(node->as.binary.left) || has_position(node->as.binary.right);
+    return node->kind == NODE_POSITION;
+}
+
+// t+1 and *t+1 on the left side: values of it on the right side are earlier ones.
+static bool is_loop(const Subscript *subscript) {
+    return subscript->looped ||
+           (subscript->kind == SUBSCRIPT_INDEX && subscript->index->kind == NODE_BINARY &&
+            subscript->index->op == OPERATOR_ADD);
+}
+
 static void mark_index(void *context, Node *index) {
     each_index_name(index, mark_name, context);
+    const Marking *marking = context;
+    const Node *target = marking->target, *object = index->as.index.object;
+    if (!target || index == target || object->kind != NODE_NAME ||
+        strcmp(object->as.name.word.text, target->as.index.object->as.name.word.text) != 0)
+        return;
+    for (size_t i = 0; i < target->as.index.count && i < index->as.index.count; i++)
+        if (is_loop(&target->as.index.subscripts[i]) && index->as.index.subscripts[i].index &&
+            has_position(index->as.index.subscripts[i].index))
+            index->as.index.object->kind = NODE_POSITION;
 }
 
 // The word of sum[j](x) is not a name that has to mean something.
@@ -226,8 +250,7 @@ static Node *name_node(Checker *checker, const Node *like) {
 static bool stores_part(const Node *target) {
     for (size_t i = 0; i < target->as.index.count; i++) {
         const Subscript *subscript = &target->as.index.subscripts[i];
-        if (subscript->kind != SUBSCRIPT_INDEX || subscript->index->kind != NODE_POSITION)
-            return true;
+        if (subscript->kind != SUBSCRIPT_INDEX || !has_position(subscript->index)) return true;
     }
     return false;
 }
@@ -241,7 +264,7 @@ static Node *part_target(Checker *checker, const Node *target) {
     for (size_t i = 0; i < count; i++) {
         const Subscript *subscript = &target->as.index.subscripts[i];
         node->as.index.subscripts[i] = *subscript;
-        if (subscript->kind == SUBSCRIPT_INDEX && subscript->index->kind == NODE_POSITION)
+        if (subscript->kind == SUBSCRIPT_INDEX && has_position(subscript->index))
             node->as.index.subscripts[i] =
                 (Subscript){.kind = SUBSCRIPT_SLICE, .span = subscript->span};
     }
@@ -252,7 +275,9 @@ static Node *part_target(Checker *checker, const Node *target) {
 static void mark_indexes(Checker *checker, Node *node) {
     Node *target = node->as.assign.target, *value = node->as.assign.value;
     Sides sides = read_sides(checker, node);
-    Marking marking = {.checker = checker, .indexes = sides.unbound};
+    Marking marking = {.checker = checker,
+                       .indexes = sides.unbound,
+                       .target = target->kind == NODE_INDEX ? target : NULL};
     for (size_t i = 0; node->as.assign.arrow && i < sides.taken.count; i++)
         names_add(checker, &marking.indexes, &sides.taken.items[i]);
     Visitor notes = {.index = note_indexes, .context = &marking};

@@ -21,7 +21,13 @@ typedef struct IndexPart {
 
 // What stands between the commas of A[...].
 typedef struct Position {
-    enum { POSITION_INDEX, POSITION_SUM, POSITION_VALUE, POSITION_SLICE } kind;
+    enum {
+        POSITION_INDEX,
+        POSITION_SUM,
+        POSITION_VALUE,
+        POSITION_SLICE,
+        POSITION_STATE, // of the loop's index in a term that is an earlier value of the left side
+    } kind;
     int index;             // INDEX; SLICE: one without a name, the same for both sides
     int value;             // VALUE
     int start, stop, step; // SLICE
@@ -37,6 +43,8 @@ typedef struct EquationTerm {
     Position *positions;
     size_t count;
     IndexSet indexes;
+    size_t rank; // of the tensor: *t has no dimension
+    int lag;     // > 0: not `object`, but what the left side was so many iterations before
     Span span;
 } EquationTerm;
 
@@ -63,6 +71,15 @@ struct EquationNode {
     Projection reduction;  // how; not written: by a sum
 };
 
+// X[t+1, i] = f(X[t, i], ...): the right side is evaluated for one t after the other.
+typedef struct EquationLoop {
+    int index;  // -1: the equation has none
+    int offset; // of the left side: 1 in t+1
+    bool kept;  // as a dimension; *t keeps only the last value
+    int start;  // of Equation.values: what the left side is before; -1: it has no value
+    int dim;    // of the left side
+} EquationLoop;
+
 typedef struct Equation {
     Word *names; // of the indexes; text NULL: of a slice
     int name_count;
@@ -72,7 +89,9 @@ typedef struct Equation {
     Position *left;
     size_t left_count;
     IndexSet left_indexes;
-    int dotted; // the index that functions normalise along; -1: none
+    EquationLoop loop;
+    Projection projection; // of the left side, for values that fall on one place
+    int dotted;            // the index that functions normalise along; -1: none
     EquationNode *value;
     Span span;
 } Equation;

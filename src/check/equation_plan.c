@@ -133,6 +133,9 @@ static Position plan_position(Planner *planner, const Subscript *subscript, int 
         position.start = add_value(planner, subscript->start);
         position.stop = add_value(planner, subscript->stop);
         position.step = add_value(planner, subscript->step);
+    } else if (subscript->looped) {
+        position.kind = POSITION_STATE;
+        add_parts(planner, &position, node, false);
     } else if (node->kind == NODE_POSITION) {
         position.kind = POSITION_INDEX;
         position.index = add_index(planner, &node->as.name.word, node->span);
@@ -151,6 +154,7 @@ static Position plan_position(Planner *planner, const Subscript *subscript, int 
 
 static IndexSet position_indexes(const Position *position) {
     IndexSet set = 0;
+    if (position->kind == POSITION_STATE) return 0;
     if (position->kind == POSITION_INDEX || position->kind == POSITION_SLICE)
         set = index_bit(position->index);
     for (size_t i = 0; i < position->count; i++)
@@ -187,6 +191,41 @@ static EquationNode *node_of(Planner *planner, int kind, Span span, size_t parts
     return node;
 }
 
+// t+1 as the index and the number of a loop; false for other sums.
+static bool read_offset(const Planner *planner, const Position *position, int *index, int *offset) {
+    *index = -1;
+    *offset = 0;
+    for (size_t i = 0; i < position->count; i++) {
+        const IndexPart *part = &position->parts[i];
+        if (part->index >= 0) {
+            if (*index >= 0 || part->factor >= 0 || part->negative) return false;
+            *index = part->index;
+            continue;
+        }
+        const Node *number = planner->equation->values.items[part->factor];
+        if (number->kind != NODE_INT || number->as.integer > INDEXES_MAX) return false;
+        *offset += part->negative ? -(int)number->as.integer : (int)number->as.integer;
+    }
+    if (position->kind == POSITION_INDEX) *index = position->index;
+    return *index >= 0 && position->divisor < 0;
+}
+
+// A term that is an earlier value of the left side.
+static void plan_state(Planner *planner, EquationTerm *term) {
+    const EquationLoop *loop = &planner->equation->loop;
+    int index = -1, offset = 0;
+    term->object = loop->start;
+    bool same = term->count == planner->equation->left_count;
+    Position *position = &term->positions[same ? loop->dim : 0];
+    if (same && read_offset(planner, position, &index, &offset) && index == loop->index)
+        term->lag = loop->offset - offset;
+    position->kind = POSITION_STATE;
+    if (term->lag >= 1 && term->lag <= (loop->kept ? loop->offset : 1) && same) return;
+    plan_fail(planner, term->span, "as in X[t+1, i] = f(X[t, i]) and H[i, *t+1] = f(H[i, *t])",
+              "this is not a value that the left side has had before");
+    term->lag = 1;
+}
+
 static EquationNode *plan_term(Planner *planner, const Node *node) {
     Equation *equation = planner->equation;
     EquationNode *result = node_of(planner, EQUATION_TERM, node->span, 0);
@@ -195,8 +234,16 @@ static EquationNode *plan_term(Planner *planner, const Node *node) {
         memcpy(terms, equation->terms, equation->term_count * sizeof *terms);
     EquationTerm *term = &terms[equation->term_count];
     *term = (EquationTerm){.span = node->span, .count = node->as.index.count};
-    term->object = add_value(planner, node->as.index.object);
     term->positions = plan_positions(planner, node, &term->indexes);
+    if (node->as.index.object->kind == NODE_POSITION)
+        plan_state(planner, term);
+    else
+        term->object = add_value(planner, node->as.index.object);
+    for (size_t i = 0; i < term->count; i++)
+        term->rank +=
+            term->positions[i].kind != POSITION_STATE || (term->lag > 0 && equation->loop.kept);
+    term->indexes = 0;
+    for (size_t i = 0; i < term->count; i++) term->indexes |= position_indexes(&term->positions[i]);
     equation->terms = terms;
     result->number = (int)equation->term_count++;
     result->indexes = term->indexes;
@@ -375,7 +422,8 @@ static void place_sum(EquationNode *node, IndexSet index) {
 static void place_sums(Planner *planner, Projection projection) {
     Equation *equation = planner->equation;
     EquationNode *root = equation->value;
-    IndexSet lacking = root->indexes & ~equation->left_indexes;
+    IndexSet loop = equation->loop.index < 0 ? 0 : index_bit(equation->loop.index);
+    IndexSet lacking = root->indexes & ~equation->left_indexes & ~loop;
     if (lacking && projection > PROJECTION_SUM) {
         EquationNode *whole = node_of(planner, EQUATION_PRODUCT, root->span, 1);
         whole->count = 1;
@@ -392,9 +440,47 @@ static void place_sums(Planner *planner, Projection projection) {
 
 // --- the left side
 
+// What the left side of a loop is before it: a variable that has a value by then.
+static int plan_start(Planner *planner, const Node *target) {
+    Checker *checker = planner->checker;
+    const Word *word = &target->as.index.object->as.name.word;
+    if (!scope_find_variable(checker, word)) return -1;
+    Node *name = plan_array(planner, 1, sizeof *name);
+    *name = (Node){.kind = NODE_NAME, .span = target->as.index.object->span, .height = 1};
+    name->as.name.word = *word;
+    check_expression(checker, name);
+    return add_value(planner, name);
+}
+
+// t+1 begins a loop; in x/2 several values fall on one place.
+static void plan_left_sum(Planner *planner, const Node *target, int dim) {
+    Equation *equation = planner->equation;
+    Position *position = &equation->left[dim];
+    const IndexPart *only = position->parts;
+    bool group = position->kind == POSITION_SUM && position->count == 1 && position->divisor >= 0 &&
+                 only->factor < 0 && !only->negative;
+    if (group) return;
+    EquationLoop *loop = &equation->loop;
+    bool kept = position->kind == POSITION_SUM;
+    bool again = loop->index >= 0;
+    if (!again && read_offset(planner, position, &loop->index, &loop->offset) && loop->offset > 0 &&
+        (kept || loop->offset == 1)) {
+        position->kind = POSITION_STATE;
+        loop->kept = kept;
+        loop->dim = dim;
+        loop->start = plan_start(planner, target);
+        if (loop->start < 0 && kept)
+            plan_fail(planner, target->span, "its first rows are part of it: let X = zeros([1, 3])",
+                      "this has no first value to go on from");
+        return;
+    }
+    plan_fail(planner, position->span, "one of t+1 or *t+1, and any number of x/2",
+              "this is not what the left side of an equation can have");
+}
+
 static void plan_left(Planner *planner, const Node *target) {
     Equation *equation = planner->equation;
-    equation->dotted = -1;
+    equation->dotted = equation->loop.index = equation->loop.start = -1;
     if (target->kind != NODE_INDEX) return;
     int slices = 0;
     equation->left_count = target->as.index.count;
@@ -406,10 +492,9 @@ static void plan_left(Planner *planner, const Node *target) {
         IndexSet indexes = position_indexes(&position);
         if (equation->left_indexes & indexes)
             plan_fail(planner, subscript->span, NULL, "this index stands twice on the left side");
-        equation->left_indexes |= indexes;
-        if (position.kind == POSITION_SUM)
-            plan_fail(planner, subscript->span, "write the arithmetic on the right side",
-                      "the left side of an equation has plain indexes, numbers and slices");
+        if (position.kind == POSITION_SUM || position.kind == POSITION_STATE)
+            plan_left_sum(planner, target, (int)i);
+        equation->left_indexes |= position_indexes(&equation->left[i]);
         if (!subscript->dotted) continue;
         if (position.kind != POSITION_INDEX || equation->dotted >= 0)
             plan_fail(planner, subscript->span, "one index, as in Y[i, j.] = softmax(X[i, j])",
@@ -430,6 +515,7 @@ Equation *equation_plan(Checker *checker, const Node *node) {
     equation->names = arena_allocate(checker->arena, INDEXES_MAX * sizeof(Word));
     Planner planner = {.checker = checker, .equation = equation};
     plan_left(&planner, node->as.assign.target);
+    equation->projection = node->as.assign.projection;
     equation->value = plan_node(&planner, node->as.assign.value);
     place_sums(&planner, node->as.assign.projection);
     IndexSet missing = equation->left_indexes & ~equation->value->indexes;

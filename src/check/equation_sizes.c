@@ -6,10 +6,10 @@ enum { TEXT_MAX = 40 };
 
 Status equation_rank(const EquationTerm *term, const TensorType *type) {
     char text[TEXT_MAX];
-    if ((size_t)type->shape.rank == term->count) return STATUS_OK;
+    if ((size_t)type->shape.rank == term->rank) return STATUS_OK;
     return fail(STATUS_SHAPE, "%s has %zu ind%s, but the tensor is %s",
-                equation_text(term->span, text, sizeof text), term->count,
-                term->count == 1 ? "ex" : "exes", tensor_type_text(type).text);
+                equation_text(term->span, text, sizeof text), term->rank,
+                term->rank == 1 ? "ex" : "exes", tensor_type_text(type).text);
 }
 
 static Status bind_size(EquationSizes *sizes, int index, int64_t size, int term) {

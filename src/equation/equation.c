@@ -53,15 +53,19 @@ static Status take_constants(EquationRun *run, const EquationTerm *term, Value *
 static Status bind_term(EquationRun *run, const EquationTerm *term, Named *named, Shape *dims) {
     Tensor *tensor;
     run->at = term->span;
+    dims->rank = (int)term->count;
+    for (size_t i = 0; i < term->count; i++) dims->dims[i] = SIZE_UNKNOWN;
+    if (term->object < 0) return STATUS_OK; // a state that begins with zeros
     TRY(value_to_tensor(run->values[term->object], "a tensor of an equation", &tensor));
     *named = (Named){.value = value_tensor(tensor)};
     TensorType type = tensor_type(tensor);
     TRY(equation_rank(term, &type));
     TRY(take_constants(run, term, &named->value));
-    dims->rank = (int)term->count;
     for (size_t i = 0; i < term->count; i++) {
         const Position *position = &term->positions[i];
-        if (position->kind == POSITION_VALUE) continue;
+        if (position->kind == POSITION_STATE && term->lag > 0 && run->plan->loop.kept)
+            named->indexes[named->count++] = run->plan->loop.index;
+        if (position->kind == POSITION_VALUE || position->kind == POSITION_STATE) continue;
         dims->dims[i] = named->value.as.tensor->view.dims[named->count];
         bool sum = position->kind == POSITION_SUM;
         named->indexes[named->count++] = sum ? -1 : position->index;
@@ -70,12 +74,12 @@ static Status bind_term(EquationRun *run, const EquationTerm *term, Named *named
 }
 
 // Reads by index arithmetic, the last dimension first, so that those before it stay in place.
-static Status place_term(EquationRun *run, const EquationTerm *term, Named *named) {
+Status place_term(EquationRun *run, const EquationTerm *term, Named *named) {
     int dim = named->count;
     run->at = term->span;
     for (size_t i = term->count; i-- > 0;) {
         const Position *position = &term->positions[i];
-        if (position->kind == POSITION_VALUE) continue;
+        if (position->kind == POSITION_VALUE || position->kind == POSITION_STATE) continue;
         dim--;
         if (position->kind != POSITION_SUM) continue;
         Tensor *gathered;
@@ -123,20 +127,35 @@ static Status bind_terms(EquationRun *run, Shape *dims, int64_t *integers) {
     for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
         status = require_sizes(run, plan->terms[i].indexes);
     for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
-        status = place_term(run, &plan->terms[i], &run->terms[i]);
+        if (plan->terms[i].lag == 0) status = place_term(run, &plan->terms[i], &run->terms[i]);
     return status;
 }
 
 // --- the whole
 
-// The result in the order of the left side; a constant there has no dimension.
-static Status finish(const EquationRun *run, Named *result, Value *out) {
+// The index of a dimension that the result has; -1: a constant has none.
+static int result_index(const Equation *plan, const Position *position) {
+    if (position->kind == POSITION_VALUE) return -1;
+    if (position->kind == POSITION_STATE) return plan->loop.kept ? plan->loop.index : -1;
+    return position->kind == POSITION_SUM ? position->parts[0].index : position->index;
+}
+
+// The result in the order of the left side, with the values together that fall on one place.
+static Status finish(EquationRun *run, Named *result, Value *out) {
     const Equation *plan = run->plan;
     int order[RANK_MAX], count = 0;
-    for (size_t i = 0; i < plan->left_count; i++)
-        if (plan->left[i].kind != POSITION_VALUE && count < RANK_MAX)
-            order[count++] = plan->left[i].index;
-    Status status = named_arrange(result, order, count, out);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < plan->left_count; i++) {
+        const Position *position = &plan->left[i];
+        int index = result_index(plan, position);
+        if (index >= 0 && count < RANK_MAX) order[count++] = index;
+        if (position->kind != POSITION_SUM || status != STATUS_OK) continue;
+        run->at = position->span;
+        int64_t size;
+        status = value_to_int(run->values[position->divisor], "the divisor of an index", &size);
+        if (status == STATUS_OK) status = named_group(result, index, size, plan->projection);
+    }
+    if (status == STATUS_OK) status = named_arrange(result, order, count, out);
     named_release(result);
     return status;
 }
@@ -149,7 +168,9 @@ static Status evaluate(EquationRun *run, Value *out) {
     run->terms = terms;
     for (size_t i = 0; i < plan->term_count; i++) terms[i] = (Named){.value = value_none()};
     Status status = bind_terms(run, dims, integers);
-    if (status == STATUS_OK) status = tree_evaluate(run, plan->value, &result);
+    bool loops = plan->loop.index >= 0;
+    if (status == STATUS_OK)
+        status = loops ? loop_evaluate(run, &result) : tree_evaluate(run, plan->value, &result);
     for (size_t i = plan->term_count; i-- > 0;) named_release(&terms[i]);
     return status == STATUS_OK ? finish(run, &result, out) : status;
 }

@@ -3,6 +3,7 @@
 #include "equation/named.h"
 
 #include "tensor/compose.h"
+#include "tensor/index.h"
 
 void named_release(Named *named) {
     value_release(named->value);
@@ -143,5 +144,77 @@ Status named_reduce(Named *named, IndexSet reduced, Projection how) {
                 &attributes, &result));
     value_release(named->value);
     named->value = value_tensor(result);
+    return STATUS_OK;
+}
+
+static Status slice(Tensor *x, int dim, int64_t start, int64_t stop, Tensor **out) {
+    IndexItem items[RANK_MAX];
+    for (int i = 0; i <= dim; i++) items[i] = (IndexItem){.kind = INDEX_SLICE};
+    items[dim].has_start = items[dim].has_stop = true;
+    items[dim].start = start;
+    items[dim].stop = stop;
+    return index_get(x, items, dim + 1, out);
+}
+
+// `count` groups of `size` neighbours from `start` on.
+static Status group_part(const Named *named, int dim, const int64_t part[3], Projection how,
+                         Tensor **out) {
+    Tensor *x = named->value.as.tensor;
+    int64_t start = part[0], count = part[1], size = part[2];
+    SCOPED_TENSOR(cut);
+    TRY(slice(x, dim, start, start + count * size, &cut));
+    Shape shape = {.rank = x->view.rank + 1};
+    TRY(named_check_rank(shape.rank));
+    for (int i = 0; i < shape.rank; i++)
+        shape.dims[i] = i == dim ? count : i == dim + 1 ? size : x->view.dims[i > dim ? i - 1 : i];
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape), .shape = shape};
+    Tensor *split;
+    TRY(op_with(OP_reshape, &cut, 1, &attributes, &split));
+    Named groups = {.value = value_tensor(split), .count = shape.rank};
+    groups.indexes[dim + 1] = 1;
+    Status status = named_reduce(&groups, index_bit(1), how);
+    if (status == STATUS_OK) *out = tensor_retain(groups.value.as.tensor);
+    named_release(&groups);
+    return status;
+}
+
+Status named_group(Named *named, int index, int64_t size, Projection how) {
+    int dim = named_dim(named, index);
+    int64_t length = named->value.as.tensor->view.dims[dim];
+    if (size <= 0) return fail(STATUS_VALUE, "an index is divided by %lld", (long long)size);
+    int64_t whole[] = {0, length / size, size};
+    int64_t rest[] = {length / size * size, 1, length % size};
+    SCOPED_TENSOR(first);
+    SCOPED_TENSOR(last);
+    if (whole[1] > 0 || rest[2] == 0) TRY(group_part(named, dim, whole, how, &first));
+    if (rest[2] > 0) TRY(group_part(named, dim, rest, how, &last));
+    Tensor *result;
+    if (first && last) {
+        OpInput both[] = {op_tensor(first), op_tensor(last)};
+        TRY(named_join(OP_concat, both, 2, dim, &result));
+    } else {
+        result = tensor_retain(first ? first : last);
+    }
+    value_release(named->value);
+    named->value = value_tensor(result);
+    return STATUS_OK;
+}
+
+Status named_join(OpId op, const OpInput *parts, int count, int dim, Tensor **out) {
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = dim};
+    OpCall call = {.op = &op_rows[op], .attributes = &attributes, .many = parts, .n_many = count};
+    return op_apply(&call, out);
+}
+
+Status named_select(const Named *named, int index, int64_t place, Named *out) {
+    int dim = named_dim(named, index);
+    IndexItem items[RANK_MAX];
+    for (int i = 0; i < dim; i++) items[i] = (IndexItem){.kind = INDEX_SLICE};
+    items[dim] = (IndexItem){.kind = INDEX_INTEGER, .integer = place};
+    Tensor *part;
+    TRY(index_get(named->value.as.tensor, items, dim + 1, &part));
+    *out = (Named){.value = value_tensor(part)};
+    for (int i = 0; i < named->count; i++)
+        if (i != dim) out->indexes[out->count++] = named->indexes[i];
     return STATUS_OK;
 }

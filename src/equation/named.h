@@ -3,6 +3,7 @@
 #define EQUATION_NAMED_H
 
 #include "check/equation_sizes.h"
+#include "tensor/op.h"
 #include "value/value.h"
 
 typedef struct Named {
@@ -23,6 +24,12 @@ Status named_arrange(const Named *named, const int *order, int count, Value *out
 Status named_contract(const Named *factors, int count, const Named *order, Named *out) MUST_USE;
 // Takes the indexes of the set together; replaces the value.
 Status named_reduce(Named *named, IndexSet reduced, Projection how) MUST_USE;
+// concat or stack along a dimension.
+Status named_join(OpId op, const OpInput *parts, int count, int dim, Tensor **out) MUST_USE;
+// `size` neighbours along an index become one, the last ones fewer; replaces the value.
+Status named_group(Named *named, int index, int64_t size, Projection how) MUST_USE;
+// The part at one place of an index, which the result does not have.
+Status named_select(const Named *named, int index, int64_t place, Named *out) MUST_USE;
 // An index that stands twice becomes one dimension, the diagonal of the two.
 Status named_diagonal(Named *named) MUST_USE;
 

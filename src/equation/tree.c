@@ -290,6 +290,10 @@ static Status evaluate_concat(EquationRun *run, const EquationNode *node, Named 
 
 // An index as numbers.
 static Status evaluate_position(EquationRun *run, int index, Named *out) {
+    if (index == run->plan->loop.index) {
+        *out = (Named){.value = value_int(run->step)};
+        return STATUS_OK;
+    }
     TRY(require_sizes(run, index_bit(index)));
     int64_t size = run->sizes.sizes[index];
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(stop),

@@ -126,6 +126,7 @@ typedef struct Subscript {
     Node *index;               // INDEX: any expression; a NODE_NONE is a new axis
     Node *start, *stop, *step; // SLICE: each may be NULL
     bool dotted;               // INDEX: `q.`, the index along which an equation normalises
+    bool looped;               // INDEX: `*t`, the index that an equation goes through in time
     Span span;
 } Subscript;
 

@@ -156,6 +156,7 @@ static void dump_subscripts(Text *out, const Node *node) {
         if (subscript->kind == SUBSCRIPT_ELLIPSIS) {
             text_append_string(out, "...");
         } else if (subscript->kind == SUBSCRIPT_INDEX) {
+            if (subscript->looped) text_append_char(out, '*');
             dump_node(out, subscript->index);
             if (subscript->dotted) text_append_char(out, '.');
         } else {

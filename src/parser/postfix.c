@@ -78,6 +78,7 @@ static bool parse_subscript(Parser *parser, Subscript *out) {
     if (parser_accept(parser, TOKEN_ELLIPSIS)) {
         out->kind = SUBSCRIPT_ELLIPSIS;
     } else {
+        out->looped = parser_accept(parser, TOKEN_STAR);
         if (!parse_bound(parser, &out->start)) return false;
         bool both = parser_accept(parser, TOKEN_COLON_COLON); // a::step
         if (both || parser_accept(parser, TOKEN_COLON)) {

@@ -11,11 +11,14 @@ SESSION = re.compile(r"^```session\n(.*?)^```", re.S | re.M)
 
 class Guide(unittest.TestCase):
     def test_examples(self):
-        blocks = BLOCK.findall((ROOT / "docs" / "guide.md").read_text())
+        for name in ("guide.md", "tensor-logic.md"):
+            self.run_blocks(BLOCK.findall((ROOT / "docs" / name).read_text()))
+
+    def run_blocks(self, blocks):
         self.assertGreater(len(blocks), 10)
         for block in blocks:
             with self.subTest(block):
-                result = run_code(block, env={"TL_MEMORY_CHECK": "strict"})
+                result = run_code(block, env={"TL_MEMORY_CHECK": "strict"}, options=("--seed", "1"))
                 expected = re.findall(r"^// expect: ?(.*)$", block, re.M)
                 self.assertEqual(result.out.splitlines(), expected, result.err)
                 self.assertEqual(result.status, 0)

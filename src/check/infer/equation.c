@@ -12,18 +12,20 @@ typedef struct TermFacts {
 static void report_terms(const TermFacts *facts, const Span *spans, const int *terms,
                          size_t count) {
     Operand operands[2];
+    size_t known = 0;
     for (size_t i = 0; i < count; i++) {
         int object = facts->plan->terms[terms[i]].object;
+        if (object < 0) continue;
         Node *node = facts->plan->values.items[object];
-        operands[i] = (Operand){facts->facts[object], node->span, node};
+        operands[known++] = (Operand){facts->facts[object], node->span, node};
     }
-    infer_report(facts->in, *spans, operands, count);
+    infer_report(facts->in, *spans, operands, known);
 }
 
 // The sizes of a term's dimensions; false where its tensor certainly does not fit.
 static bool read_term(const TermFacts *facts, int t) {
     const EquationTerm *term = &facts->plan->terms[t];
-    const Fact *fact = facts->facts[term->object];
+    const Fact *fact = term->object < 0 ? &fact_any : facts->facts[term->object];
     Shape *dims = &facts->dims[t];
     dims->rank = (int)term->count;
     for (size_t i = 0; i < term->count; i++) dims->dims[i] = SIZE_UNKNOWN;
@@ -32,11 +34,12 @@ static bool read_term(const TermFacts *facts, int t) {
         report_terms(facts, &term->span, &t, 1);
         return false;
     }
-    for (size_t i = 0; i < term->count; i++) {
+    for (size_t i = 0, at = 0; i < term->count; i++) {
         const Position *position = &term->positions[i];
+        bool has_dim = position->kind != POSITION_STATE || term->rank == term->count;
+        int64_t size = has_dim ? fact->as.tensor.type.shape.dims[at++] : SIZE_UNKNOWN;
         bool whole = position->start < 0 && position->stop < 0 && position->step < 0;
-        if (position->kind != POSITION_SLICE || whole)
-            dims->dims[i] = fact->as.tensor.type.shape.dims[i];
+        if (position->kind != POSITION_SLICE || whole) dims->dims[i] = size;
     }
     return true;
 }
@@ -44,10 +47,13 @@ static bool read_term(const TermFacts *facts, int t) {
 static const Fact *result_fact(Inference *in, const EquationSizes *sizes) {
     const Equation *plan = sizes->equation;
     Shape shape = {0};
-    for (size_t i = 0; i < plan->left_count; i++)
+    bool plain = plan->left_count > 0;
+    for (size_t i = 0; i < plan->left_count; i++) {
+        plain &= plan->left[i].kind != POSITION_SUM && plan->left[i].kind != POSITION_STATE;
         if (plan->left[i].kind != POSITION_VALUE && shape.rank < RANK_MAX)
             shape.dims[shape.rank++] = sizes->sizes[plan->left[i].index];
-    return plan->left_count > 0 ? fact_tensor(&in->arena, DTYPE_COUNT, &shape) : &fact_any;
+    }
+    return plain ? fact_tensor(&in->arena, DTYPE_COUNT, &shape) : &fact_any;
 }
 
 const Fact *infer_equation(Inference *in, Node *node) {
