@@ -64,6 +64,9 @@ bool pattern_takes(const PatternCode *pattern, Value value) {
 
 // The commonest patterns; the others through pattern_match.
 static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
+    if (pattern->kind == PATTERN_LITERAL && value.kind == VALUE_STRING &&
+        pattern->fixed.kind == VALUE_STRING)
+        return string_equals(pattern->fixed.as.string, value.as.string);
     if (value.kind != VALUE_INT || pattern->fixed.kind != VALUE_INT)
         return pattern_match(frame, pattern, value);
     int64_t number = value.as.integer, low = pattern->fixed.as.integer;
@@ -74,9 +77,6 @@ static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
 }
 
 static int match_literal(Frame *frame, const PatternCode *pattern, Value value) {
-    Value fixed = pattern->fixed;
-    if (fixed.kind == VALUE_STRING && value.kind == VALUE_STRING)
-        return string_equals(fixed.as.string, value.as.string);
     Value literal = EVAL(frame, pattern->low);
     if (failed(literal)) return -1;
     int fits = 0;

@@ -198,7 +198,7 @@ class Formulas(unittest.TestCase):
 
     def test_an_error_has_the_place_of_its_operator(self):
         result = run_code("fn f(a, b, c) {\n    let r = a +\n        b * c\n    r\n}\nprint(f(1.5, 2, 3))\n"
-                          "f(1, 9223372036854775807, 2)")
+                          "f(1, int(\"9223372036854775807\"), 2)")
         self.assertEqual(result.out, "7.5\n")
         self.assertIn(":3:9", result.err)
         self.assertIn("9223372036854775807 * 2 does not fit", result.err)
@@ -215,7 +215,7 @@ class Formulas(unittest.TestCase):
         self.assertIn("a tuple cannot be changed", result.err)
 
     def test_what_a_result_replaces_is_dropped(self):
-        result = run_code("struct D { v: int }\nimpl D { fn drop(self) { print(\"drop\", self.v) } }\n"
+        result = run_code("struct D { v: int }\nimpl Drop for D { fn drop(self) { print(\"drop\", self.v) } }\n"
                           "fn f(a, x) {\n    let y = D { v: 1 }\n    y = a * 2 + 1\n    x[0] = a * 2 + 1\n    print(y)\n}\n"
                           "for i in 0..2 { f(i, list(D { v: 2 })) }")
         self.assertEqual(result.out, "drop 1\ndrop 2\n1\ndrop 1\ndrop 2\n3\n")
