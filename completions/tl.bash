@@ -27,7 +27,7 @@ _tl() {
              here hessian huber_loss index_of index_select inf input insert int int_to_tokenids
              inv is_empty isfinite isinf isnan jacobian join jvp keys kl_div layer_norm le leaky_relu
              learnable len linear linspace lion list list.append list.reverse list.sort list_dir
-             load load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
+             load load_facts load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
              load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 log
              log10 log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
              lower lt mae_loss map margin_ranking_loss masked_fill masked_select match_regex
@@ -40,8 +40,8 @@ _tl() {
              prod push qr rand rand_like randint randn random_normal range range_i rank read_csv
              read_file read_lines reduce relational_aggregate relu rem remove repeat repeat_kv
              repetition_penalty replace replace_regex reset_peak_memory reshape reversed rms_norm
-             rmsprop rng_state roll rope rotate_score round rsqrt sample save save_model scatter
-             scatter_add script_path seed set set_lr set_values sgd sgd_step shape shift_left
+             rmsprop rng_state roll rope rotate_score round rsqrt sample save save_facts save_model
+             scatter scatter_add script_path seed set set_lr set_values sgd sgd_step shape shift_left
              shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax softplus
              solve sort sorted split spmm sqrt square squeeze stack starts_with std step stop_gradient
              str string_length string_substring sub sum svd swiglu synchronize take tan tanh

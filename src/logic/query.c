@@ -1,8 +1,10 @@
 // Queries: the rows that they need are made, then their goals are gone through once.
 #include <stdlib.h>
 
+#include "logic/closure.h"
 #include "logic/collect.h"
 #include "logic/demand.h"
+#include "logic/reach.h"
 
 static Status row_found(Run *run) {
     Datum values[ARITY_MAX];
@@ -109,4 +111,16 @@ Status store_query(Store *store, Rule *query, const Datum *initial, Table **out)
     table_free(*out);
     *out = NULL;
     return status;
+}
+
+Status store_count(Store *store, Relation *relation, uint64_t *out) {
+    TRY(store_prepare(store));
+    Relation *base = relation->derived ? NULL : closure_base(relation);
+    if (base) {
+        TRY(store_complete(store, base));
+        return reach_count(store, base, out);
+    }
+    TRY(store_complete(store, relation));
+    *out = table_live(relation_table(relation));
+    return STATUS_OK;
 }

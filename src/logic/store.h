@@ -119,7 +119,10 @@ Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) MUST_
 Status store_prepare(Store *store) MUST_USE;
 Status store_complete(Store *store, Relation *relation) MUST_USE;
 
-// query.c: the answers to a rule without a relation: a row of its head's variables each. The
+// query.c: how many rows a relation has; those of a closure are counted without being made.
+Status store_count(Store *store, Relation *relation, uint64_t *out) MUST_USE;
+
+// The answers to a rule without a relation: a row of its head's variables each. The
 // initial values of variables that have one; CONSTANT_NONE for the others. Free with table_free.
 Status store_query(Store *store, Rule *query, const Datum *initial, Table **out) MUST_USE;
 

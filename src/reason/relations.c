@@ -12,10 +12,13 @@ static Status relation_complete(const Relation *relation, Reasoner **out) {
 }
 
 static Status relation_length(Handle *handle, int64_t *out) {
-    Reasoner *reasoner;
-    TRY(relation_complete(handle->payload, &reasoner));
-    *out = table_live(relation_table(handle->payload));
-    return STATUS_OK;
+    Reasoner *reasoner = reasoner_get(interp_running());
+    uint64_t count = 0;
+    TRY(reasoner_enter(reasoner));
+    Status status = store_count(reasoner->store, handle->payload, &count);
+    reasoner_leave(reasoner);
+    *out = (int64_t)count;
+    return status;
 }
 
 Value rows_of_table(const Reasoner *reasoner, const Table *table) {

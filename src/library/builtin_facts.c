@@ -1,0 +1,99 @@
+// Facts from files and to files of separated values.
+#include <stdlib.h>
+#include <string.h>
+
+#include "reason/reason.h"
+#include "value/convert.h"
+#include "value/format.h"
+
+static Status relation_argument(Value value, Relation **out) {
+    void *payload;
+    TRY(value_to_handle(value, &handle_relation, "relation", &payload));
+    *out = payload;
+    return STATUS_OK;
+}
+
+static bool is_word(Value field, const char *word) {
+    return field.kind == VALUE_STRING && field.as.string->length == strlen(word) &&
+           memcmp(field.as.string->bytes, word, strlen(word)) == 0;
+}
+
+// A field that reads as a number is text where the column holds text.
+static Status field_datum(Reasoner *reasoner, const Relation *relation, uint32_t column,
+                          Value field, Datum *out) {
+    ColumnKind kind = relation->columns[column].kind;
+    if (kind == COLUMN_BOOL && (is_word(field, "true") || is_word(field, "false")))
+        field = value_bool(is_word(field, "true"));
+    bool text = (kind == COLUMN_ENTITY || kind == COLUMN_STRING) && field.kind != VALUE_STRING;
+    if (!text) {
+        TRY(constant_of_value(reasoner, field, relation->name, out));
+    } else {
+        Text shown = {0};
+        TRY(value_print(field, false, &shown));
+        *out = constant_text(&reasoner->store->constants, text_get(&shown), shown.length);
+        text_free(&shown);
+    }
+    return column_fit(reasoner->store, relation, column, out);
+}
+
+static Status row_data(Reasoner *reasoner, const Relation *relation, const List *row, Datum *out) {
+    if (row->count != relation->arity)
+        return fail(STATUS_ARITY, "a row of the file has %zu fields, but %s has %u column%s",
+                    row->count, relation->name, relation->arity, relation->arity == 1 ? "" : "s");
+    for (uint32_t i = 0; i < relation->arity; i++)
+        TRY(field_datum(reasoner, relation, i, row->items[i], &out[i]));
+    return STATUS_OK;
+}
+
+// Every row is read before the first one becomes a fact.
+static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows, int64_t *added) {
+    size_t arity = relation->arity;
+    Datum *data = memory_allocate((rows->count * arity + 1) * sizeof *data);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < rows->count && status == STATUS_OK; i++) {
+        status = row_data(reasoner, relation, rows->items[i].as.list, data + i * arity);
+        if (status != STATUS_OK) fail_label("row %zu of the file", i + 1);
+    }
+    for (size_t i = 0; i < rows->count && status == STATUS_OK; i++)
+        *added += fact_add(reasoner->store, relation, data + i * arity);
+    free(data);
+    return status;
+}
+
+Value builtin_load_facts(BuiltinCall *call) {
+    Relation *relation;
+    TRY_VALUE(relation_argument(call->arguments[1], &relation));
+    const Builtin *reader = catalog_find("read_csv", strlen("read_csv"));
+    Value rows = interp_call_builtin(call->interp, reader, call->arguments, 1);
+    if (rows.kind == VALUE_FAIL) return rows;
+    Reasoner *reasoner = reasoner_get(call->interp);
+    int64_t added = 0;
+    Status status = reasoner_enter(reasoner);
+    if (status == STATUS_OK) {
+        status = rows_add(reasoner, relation, rows.as.list, &added);
+        reasoner_leave(reasoner);
+    }
+    value_release(rows);
+    return status == STATUS_OK ? value_int(added) : value_fail();
+}
+
+Value builtin_save_facts(BuiltinCall *call) {
+    Relation *relation;
+    TRY_VALUE(relation_argument(call->arguments[1], &relation));
+    Reasoner *reasoner = reasoner_get(call->interp);
+    TRY_VALUE(reasoner_enter(reasoner));
+    Status status = store_complete(reasoner->store, relation);
+    reasoner_leave(reasoner);
+    TRY_VALUE(status);
+    Value rows = rows_of_table(reasoner, relation_table(relation));
+    for (size_t i = 0; relation->arity == 1 && i < rows.as.list->count; i++) {
+        Value row = value_tuple(1);
+        list_push(row.as.list, rows.as.list->items[i]);
+        rows.as.list->items[i] = row;
+    }
+    Value arguments[] = {call->arguments[0], rows};
+    const Builtin *writer = catalog_find("write_csv", strlen("write_csv"));
+    Value written = interp_call_builtin(call->interp, writer, arguments, 2);
+    value_release(rows);
+    return written;
+}

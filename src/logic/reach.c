@@ -1,0 +1,207 @@
+// Strongly connected components first (Tarjan); then, in the order in which they come out, the set
+// of components that each reaches: the union of its successors' sets, as bits. A block of columns
+// of this matrix at a time keeps the sets in the processor's caches, whatever the number of nodes.
+#include "logic/reach.h"
+
+#include <stdlib.h>
+
+enum { BLOCK_WORDS = 64, BLOCK_BITS = BLOCK_WORDS * 64 };
+
+typedef struct Graph {
+    uint32_t nodes, components;
+    uint32_t *first, *to; // edges by node
+    uint32_t *component;  // of each node; one is numbered after those that it reaches
+    uint32_t *size;       // of each component
+    bool *cyclic;         // it reaches itself
+} Graph;
+
+// --- nodes and edges
+
+static uint32_t node_of(Table *nodes, Datum value) {
+    uint32_t node = table_find(nodes, &value);
+    return node == ROW_NONE ? table_append(nodes, &value) : node;
+}
+
+static void graph_read(const Table *edges, Graph *graph) {
+    Table *nodes = table_new(1, 1);
+    uint32_t count = table_live(edges), at = 0;
+    uint32_t *from = memory_allocate((count + 1) * sizeof *from);
+    uint32_t *to = memory_allocate((count + 1) * sizeof *to);
+    for (uint32_t row = 0; row < edges->count; row++) {
+        if (table_is_dead(edges, row)) continue;
+        from[at] = node_of(nodes, table_at(edges, row, 0));
+        to[at++] = node_of(nodes, table_at(edges, row, 1));
+    }
+    graph->nodes = nodes->count;
+    graph->first = memory_allocate_zeroed(graph->nodes + 2, sizeof *graph->first);
+    graph->to = memory_allocate((count + 1) * sizeof *graph->to);
+    for (uint32_t i = 0; i < count; i++) graph->first[from[i] + 2]++;
+    for (uint32_t i = 0; i < graph->nodes; i++) graph->first[i + 2] += graph->first[i + 1];
+    for (uint32_t i = 0; i < count; i++) graph->to[graph->first[from[i] + 1]++] = to[i];
+    free(from);
+    free(to);
+    table_free(nodes);
+}
+
+// --- components
+
+typedef struct Walk {
+    Graph *graph;
+    uint32_t *number, *low, *edge; // number 0: not visited; edge: where the node's walk stands
+    VECTOR(uint32_t) open, path;
+    uint32_t numbers;
+} Walk;
+
+static void node_begin(Walk *walk, uint32_t node) {
+    walk->number[node] = walk->low[node] = ++walk->numbers;
+    walk->edge[node] = walk->graph->first[node];
+    VECTOR_PUSH(&walk->open, node);
+    VECTOR_PUSH(&walk->path, node);
+}
+
+static void node_end(Walk *walk, uint32_t node) {
+    Graph *graph = walk->graph;
+    walk->path.count--;
+    if (walk->low[node] == walk->number[node]) {
+        uint32_t member, size = 0;
+        do {
+            member = walk->open.items[--walk->open.count];
+            graph->component[member] = graph->components;
+            size++;
+        } while (member != node);
+        graph->size[graph->components] = size;
+        graph->cyclic[graph->components] |= size > 1;
+        graph->components++;
+    }
+    if (walk->path.count == 0) return;
+    uint32_t above = walk->path.items[walk->path.count - 1];
+    if (walk->low[node] < walk->low[above]) walk->low[above] = walk->low[node];
+}
+
+static void walk_from(Walk *walk, uint32_t first) {
+    const Graph *graph = walk->graph;
+    node_begin(walk, first);
+    while (walk->path.count > 0) {
+        uint32_t node = walk->path.items[walk->path.count - 1];
+        if (walk->edge[node] == graph->first[node + 1]) {
+            node_end(walk, node);
+            continue;
+        }
+        uint32_t next = graph->to[walk->edge[node]++];
+        if (walk->number[next] == 0)
+            node_begin(walk, next);
+        else if (graph->component[next] == UINT32_MAX && walk->number[next] < walk->low[node])
+            walk->low[node] = walk->number[next];
+    }
+}
+
+static void components_find(Graph *graph) {
+    size_t nodes = graph->nodes;
+    Walk walk = {.graph = graph};
+    graph->component = memory_allocate((nodes + 1) * sizeof *graph->component);
+    memset(graph->component, 0xff, (nodes + 1) * sizeof *graph->component);
+    graph->size = memory_allocate_zeroed(nodes + 1, sizeof *graph->size);
+    graph->cyclic = memory_allocate_zeroed(nodes + 1, sizeof *graph->cyclic);
+    walk.number = memory_allocate_zeroed(nodes + 1, sizeof *walk.number);
+    walk.low = memory_allocate_zeroed(nodes + 1, sizeof *walk.low);
+    walk.edge = memory_allocate_zeroed(nodes + 1, sizeof *walk.edge);
+    for (uint32_t node = 0; node < graph->nodes; node++)
+        if (walk.number[node] == 0) walk_from(&walk, node);
+    for (uint32_t node = 0; node < graph->nodes; node++)
+        for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++)
+            graph->cyclic[graph->component[node]] |= graph->to[i] == node;
+    free(walk.number);
+    free(walk.low);
+    free(walk.edge);
+    VECTOR_FREE(&walk.open);
+    VECTOR_FREE(&walk.path);
+}
+
+// --- reach
+
+// Edges between different components, by the component that they leave.
+static void graph_condense(const Graph *graph, Graph *out) {
+    *out = (Graph){.nodes = graph->components};
+    out->first = memory_allocate_zeroed(graph->components + 2, sizeof *out->first);
+    out->to = memory_allocate((graph->first[graph->nodes] + 1) * sizeof *out->to);
+    for (int fill = 0; fill < 2; fill++) {
+        for (uint32_t node = 0; node < graph->nodes; node++)
+            for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++) {
+                uint32_t from = graph->component[node], to = graph->component[graph->to[i]];
+                if (from == to) continue;
+                if (fill)
+                    out->to[out->first[from + 1]++] = to;
+                else
+                    out->first[from + 2]++;
+            }
+        for (uint32_t i = 0; i < graph->components && !fill; i++)
+            out->first[i + 2] += out->first[i + 1];
+    }
+}
+
+// How many nodes the components of [low, high) that are in the set have.
+static uint64_t row_weight(const uint64_t *row, const uint32_t *size, uint32_t count) {
+    uint64_t weight = 0;
+    for (uint32_t word = 0; word * 64 < count; word++) {
+        if (!size) weight += (uint64_t)__builtin_popcountll(row[word]);
+        for (uint64_t bits = size ? row[word] : 0; bits; bits &= bits - 1)
+            weight += size[word * 64 + (uint32_t)__builtin_ctzll(bits)];
+    }
+    return weight;
+}
+
+// The sizes of these components; NULL: each is a single node.
+static const uint32_t *block_sizes(const Graph *graph, uint32_t low, uint32_t high) {
+    for (uint32_t i = low; i < high; i++)
+        if (graph->size[i] != 1) return graph->size + low;
+    return NULL;
+}
+
+// Pairs whose second component is one of [low, high).
+static uint64_t block_count(const Graph *graph, const Graph *condensed, uint64_t *rows,
+                            uint32_t low) {
+    uint32_t high = low + BLOCK_BITS < graph->components ? low + BLOCK_BITS : graph->components;
+    const uint32_t *sizes = block_sizes(graph, low, high);
+    uint64_t pairs = 0;
+    for (uint32_t from = low; from < graph->components; from++) { // none below reaches the block
+        uint64_t *row = rows + (size_t)(from - low) * BLOCK_WORDS;
+        memset(row, 0, BLOCK_WORDS * sizeof *row);
+        for (uint32_t i = condensed->first[from]; i < condensed->first[from + 1]; i++) {
+            uint32_t to = condensed->to[i];
+            if (to < low) continue;
+            const uint64_t *other = rows + (size_t)(to - low) * BLOCK_WORDS;
+            for (int word = 0; word < BLOCK_WORDS; word++) row[word] |= other[word];
+            if (to < high) row[(to - low) / 64] |= (uint64_t)1 << (to - low) % 64;
+        }
+        if (from < high && graph->cyclic[from])
+            row[(from - low) / 64] |= (uint64_t)1 << (from - low) % 64;
+        pairs += graph->size[from] * row_weight(row, sizes, high - low);
+    }
+    return pairs;
+}
+
+static void graph_free(Graph *graph) {
+    free(graph->first);
+    free(graph->to);
+    free(graph->component);
+    free(graph->size);
+    free(graph->cyclic);
+}
+
+Status reach_count(Store *store, const Relation *base, uint64_t *out) {
+    Graph graph = {0}, condensed;
+    graph_read(relation_table(base), &graph);
+    components_find(&graph);
+    graph_condense(&graph, &condensed);
+    uint64_t *rows = memory_allocate(((size_t)graph.components + 1) * BLOCK_WORDS * sizeof *rows);
+    Status status = STATUS_OK;
+    *out = 0;
+    for (uint32_t low = 0; low < graph.components && status == STATUS_OK; low += BLOCK_BITS) {
+        *out += block_count(&graph, &condensed, rows, low);
+        status = store->host.interrupted(store->host.context);
+    }
+    free(rows);
+    graph_free(&graph);
+    graph_free(&condensed);
+    return status;
+}
