@@ -300,6 +300,7 @@ bool check_fact(Checker *checker, Node *statement) {
     statement->kind = NODE_FACT;
     statement->as.clause = arena_allocate(checker->arena, sizeof(Clause));
     statement->as.clause->atom.call = call;
+    logic_note_fact(checker, call, false);
     check_clause_of((ClauseCheck){checker, statement->as.clause, CLAUSE_FACT, false, false});
     return true;
 }

@@ -126,28 +126,34 @@ static void declare_head(void *context, Node *node) {
 
 // --- constants of facts
 
-static void note_argument(Checker *checker, const Node *value) {
-    if (value->kind == NODE_STRING)
-        constant_note(&checker->table->constants, value->as.string.bytes, value->as.string.length);
-    if (value->kind != NODE_NAME) return;
-    const Word *word = &value->as.name.word;
-    // A single capital is a variable.
-    if (word_is_long(word) || !word_is_capital(word))
-        constant_note(&checker->table->constants, word->text, word->length);
+static Word argument_word(const Node *value) {
+    if (value->kind == NODE_NAME) return value->as.name.word;
+    if (value->kind != NODE_STRING) return (Word){0};
+    return (Word){.text = value->as.string.bytes, .length = (uint32_t)value->as.string.length};
 }
 
-static void note_fact(void *context, Node *node) {
+void logic_note_fact(Checker *checker, const Node *call, bool ahead) {
+    for (size_t i = 0; i < call->as.call.count; i++) {
+        const Node *value = call->as.call.arguments[i].value;
+        Word word = argument_word(value);
+        if (!word.text || word.length == 0) continue;
+        bool capital = word_is_capital(&word), letters = word_is_long(&word);
+        bool variable = value->kind == NODE_NAME && capital && !letters;
+        if (!variable && (!ahead || (capital && letters)))
+            constant_note(&checker->table->constants, word.text, word.length);
+    }
+}
+
+static void note_ahead(void *context, Node *node) {
     Checker *checker = context;
     if (node->kind != NODE_EXPRESSION_STATEMENT) return;
     const Node *call = node->as.expression.value;
-    if (!logic_relation(checker, call)) return;
-    for (size_t i = 0; i < call->as.call.count; i++)
-        note_argument(checker, call->as.call.arguments[i].value);
+    if (logic_relation(checker, call)) logic_note_fact(checker, call, true);
 }
 
 void logic_declare_constants(Checker *checker) {
     logic_visit(checker->program, declare_head, checker);
-    walk_node(&(Walker){.context = checker, .node = note_fact}, checker->program->top);
+    walk_node(&(Walker){.context = checker, .node = note_ahead}, checker->program->top);
 }
 
 // --- columns
