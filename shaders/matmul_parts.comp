@@ -1,6 +1,6 @@
 // MATMUL with the accuracy of float32 on matrix units that multiply bfloat16: numbers are taken
 // apart into bfloat16 parts that add up to them, three of a float32, two of a float16, one of a
-// bfloat16 or a block's whole number, and parts are multiplied by parts. What matrix units add up
+// bfloat16 or a block's integer, and parts are multiplied by parts. What matrix units add up
 // they cut off, so they sum sixteen products at a time, the smallest parts first, and sums in
 // float32 take these with the blocks' factors. Numbers below 2^-110 lose their last parts. A
 // workgroup that finds something not finite makes its tile again, number by number. Written for
@@ -120,7 +120,7 @@ Carrier carrier_of(bool is_across, uint tile, uint pitch, uint64_t base, int64_t
                    int64_t depth_stride, uint side_first, uint side_end, uint dtype) {
     uint line = is_across ? tile / 8 : 2, thread = gl_LocalInvocationID.x;
     uint row = thread / line, column = thread % line, rows_each = THREADS / line;
-    // Eight threads beside each other bring four whole sectors, into different banks.
+    // Eight threads next to each other bring four whole sectors, into different banks.
     if (!is_across) row = (row & ~7u) + (row & 3u) * 2 + (row >> 2 & 1u);
     uint64_t size = uint64_t(element_bytes(dtype));
     Carrier c;
@@ -170,7 +170,7 @@ uint chunk_first(uint step) {
     return step * 16u;
 }
 
-const float MAGIC = 8388608.0; // 2^23: whole numbers are its fraction, which needs no conversion
+const float MAGIC = 8388608.0; // 2^23: integers are its fraction, which needs no conversion
 // Of columns and rows, for each of two steps.
 shared uvec4 factors[TILE_N / 2], minima[TILE_N / 2], row_sums[TILE_M / 2];
 shared float table[16];

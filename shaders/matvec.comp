@@ -108,14 +108,14 @@ void dot_products(int64_t a_base, int64_t b_base, int64_t out_base) {
     uint mine = min(lane, RESULTS - 1), c = mine % EACH, column = column_of(first_column, c);
     bool stores = lane < RESULTS && column < n;
     int64_t at = out_base + int64_t(mine / EACH) * int64_t(n) + int64_t(min(column, n - 1));
-    float beside = beside_at(at);
+    float adjacent = adjacent_at(at);
     for (uint eight = lane; eight < k / 8; eight += LANES) add_eights(sums, columns, row, eight);
     for (uint one = k / 8 * 8 + lane; one < k; one += LANES) add_ones(sums, columns, row, one);
     sums = join_lanes(0, sums, LANES);
-    if (PAIRED) beside = sum_at(sums, min(mine + HALF, RESULTS - 1));
+    if (PAIRED) adjacent = sum_at(sums, min(mine + HALF, RESULTS - 1));
     if (!stores) return;
     if (PAIRED && c >= HALF) store_other(at, sum_at(sums, mine));
-    else store_result(at, sum_at(sums, mine), beside);
+    else store_result(at, sum_at(sums, mine), adjacent);
 }
 
 // Columns side by side, and k in TEAMS parts.

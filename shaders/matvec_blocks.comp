@@ -1,7 +1,7 @@
 // MATMUL of up to ROWS rows by weights in blocks. Teams of 32 lanes share columns along k; a lane
 // has a unit of 32 numbers of each row in registers and goes with it through columns. A unit is
 // four steps of eight: "low" weights and "high" ones, which differ in the bits of the same bytes.
-// Sums are of whole numbers times the rows', so that factors and minima count once a unit. Numbers
+// Sums are of integers times the rows', so that factors and minima count once a unit. Numbers
 // of rows below 2^-114 may count as 0.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -116,7 +116,7 @@ Unit unit_at(uint place) {
 
 // --- products
 
-const float MAGIC = 8388608.0; // 2^23: whole numbers are its fraction, which needs no conversion
+const float MAGIC = 8388608.0; // 2^23: integers are its fraction, which needs no conversion
 
 // Its bits, by way of memory: compilers that do not know them take a mask and them into one
 // instruction.
@@ -289,7 +289,7 @@ void store_results(uint first_column, uint of_team, int64_t out_base) {
         uint to_row = gl_WorkGroupID.x % across * ROWS + row;
         if (to_row >= m || first_column + column >= n) continue;
         int64_t at = out_base + int64_t(to_row) * int64_t(n) + int64_t(first_column + column);
-        store_result(at, sum, beside_at(at));
+        store_result(at, sum, adjacent_at(at));
     }
     barrier();
 }

@@ -40,7 +40,7 @@ real4 held[HELD_MAX], weights[HELD_MAX], biases[HELD_MAX];
 uint skew = 0;
 
 // Weights or biases of an item.
-real4 beside_of(uint64_t address, uint view, uint item, uint dtype) {
+real4 adjacent_of(uint64_t address, uint view, uint item, uint dtype) {
     if (!SKEWED) return load_item(address, rows, view, 0L, item, dtype, VECTOR);
     real4 x;
     for (uint i = 0; i < 4; i++) {
@@ -51,11 +51,11 @@ real4 beside_of(uint64_t address, uint view, uint item, uint dtype) {
 }
 
 real4 weight_of(uint item) {
-    return beside_of(weight_address, 2, item, WEIGHT);
+    return adjacent_of(weight_address, 2, item, WEIGHT);
 }
 
 real4 bias_of(uint item) {
-    return beside_of(bias_address, 3, item, BIAS);
+    return adjacent_of(bias_address, 3, item, BIAS);
 }
 
 // Item `h` of this thread.

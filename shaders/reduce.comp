@@ -29,7 +29,7 @@ const uint64_t SUM_BYTES = 8UL; // both a pair of floats and one wide number
 layout(push_constant, scalar) uniform Push {
     Rows rows;
     uint64_t in_address, out_address;
-    uint64_t partials;   // of parts: results beside each other with COLUMNS, else parts
+    uint64_t partials;   // of parts: results next to each other with COLUMNS, else parts
     uint64_t parameters; // [results], of the second fold in stage 1
     uint64_t results, count, parts, part;
     uint lanes; // a power of two

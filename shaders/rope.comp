@@ -1,5 +1,5 @@
 // ROPE: a thread rotates one pair of a head, or copies one number behind the rotated ones. Angles are
-// whole numbers of 2^-64 turns, exact for any row.
+// integers of 2^-64 turns, exact for any row.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

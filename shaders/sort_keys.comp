@@ -1,4 +1,4 @@
-// SORT, first and last step. First each number becomes a key, a whole number in the order that is
+// SORT, first and last step. First each number becomes a key, an integer in the order that is
 // wanted, NaN last in both orders. Last the values at the sorted places are written with the places.
 #version 460
 #extension GL_GOOGLE_include_directive : require

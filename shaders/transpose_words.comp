@@ -53,7 +53,7 @@ void main() {
     int64_t step_out = shape.strides[0][Y] * int64_t(SIZE);
     uint64_t in_base = in_address + uint64_t(from * int64_t(SIZE));
     uint64_t out_base = out_address + uint64_t(to * int64_t(SIZE));
-    // Eight threads beside each other have 128 bytes. All is asked for before any of it is used.
+    // Eight threads next to each other have 128 bytes. All is asked for before any of it is used.
     uvec4 lines[BLOCKS][PER];
     [[unroll]] for (uint i = 0; i < BLOCKS; i++) {
         uint at = thread + i * THREADS, word_x = at / 8 % WORDS_X;

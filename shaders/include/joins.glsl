@@ -15,12 +15,12 @@ layout(constant_id = 9) const uint JOIN = JOIN_NONE;
 const bool PAIRED = JOIN == MAP_SWIGLU;
 
 // What result `at` is added to; to be asked for early.
-float beside_at(int64_t at) {
+float adjacent_at(int64_t at) {
     if (JOIN != MAP_ADD) return 0.0;
-    return uintBitsToFloat(Word(beside_address + 4UL * uint64_t(at)).v);
+    return uintBitsToFloat(Word(adjacent_address + 4UL * uint64_t(at)).v);
 }
 
-// Number `at` of the product. `other`: what the other matrix gave, or what is beside it. With two
+// Number `at` of the product. `other`: what the other matrix gave, or what is next to it. With two
 // matrices the other one's numbers go to `beside_address`, which is store_other's.
 void store_result(int64_t at, float value, float other) {
     if (JOIN == JOIN_NONE || out_address != result_address) store(out_address, at, OUT_DTYPE, value);
@@ -28,7 +28,7 @@ void store_result(int64_t at, float value, float other) {
 }
 
 void store_other(int64_t at, float value) {
-    if (beside_address != result_address) store(beside_address, at, OUT_DTYPE, value);
+    if (adjacent_address != result_address) store(adjacent_address, at, OUT_DTYPE, value);
 }
 
 #endif

@@ -1,4 +1,4 @@
-// Threads that share a row: a power of two of them, beside each other in a workgroup. They are
+// Threads that share a row: a power of two of them, next to each other in a workgroup. They are
 // numbered by their subgroups, which exchange numbers without waiting; what crosses subgroups goes
 // through shared memory.
 #ifndef LANES_GLSL
@@ -41,11 +41,11 @@ Sum sum_at_lane(Sum mine, uint lane) {
 
 // Defines `T name(uint how, T mine, uint lanes)`: what all lanes have, combined, in each of them.
 // `slots` is shared memory, a T for each subgroup; combine(how, a, b) is combine(how, b, a);
-// beside(mine, apart) is what the thread has whose number differs in the bit `apart`.
-#define JOIN_LANES(name, T, slots, combine, beside)                                                \
+// adjacent(mine, apart) is what the thread has whose number differs in the bit `apart`.
+#define JOIN_LANES(name, T, slots, combine, adjacent)                                                \
     T name(uint how, T mine, uint lanes) {                                                         \
         for (uint apart = min(lanes, gl_SubgroupSize) / 2; apart > 0; apart /= 2)                  \
-            mine = combine(how, mine, beside(mine, apart));                                        \
+            mine = combine(how, mine, adjacent(mine, apart));                                        \
         if (lanes <= gl_SubgroupSize) return mine;                                                 \
         barrier();                                                                                 \
         if (gl_SubgroupInvocationID == 0) slots[gl_SubgroupID] = mine;                             \
@@ -55,7 +55,7 @@ Sum sum_at_lane(Sum mine, uint lane) {
         mine = slots[slot];                                                                        \
         for (uint i = near; i < many; i += near) mine = combine(how, mine, slots[slot + i]);       \
         for (uint apart = near / 2; apart > 0; apart /= 2)                                         \
-            mine = combine(how, mine, beside(mine, apart));                                        \
+            mine = combine(how, mine, adjacent(mine, apart));                                        \
         return mine;                                                                               \
     }
 

@@ -145,7 +145,7 @@ real repaired_quotient(real a, real b) {
 real mantissa_of(real x, out int exponent) {
     uint bits = real_bits(x) & 0x7FFFFFFFu;
     int shift = 0;
-    if (bits < 0x00800000u) { // a whole number of the smallest
+    if (bits < 0x00800000u) { // an integral number of the smallest
         bits = real_bits(real(bits));
         shift = EXPONENT_BIAS + MANTISSA_BITS - 1;
     }

@@ -83,7 +83,7 @@ real exp_of_sum(real x, real low, int extra) {
 }
 
 #ifdef REAL_F32
-// exp of x for |x| < 87. Adding SHIFT rounds to a whole number, which is then in the last bits.
+// exp of x for |x| < 87. Adding SHIFT rounds to an integer, which is then in the last bits.
 real ordinary_exp(real x) {
     const real SHIFT = 12582912.0;
     real shifted = fma(x, R(1.44269504088896340736), SHIFT);
@@ -139,7 +139,7 @@ real real_expm1(real x) {
 // x = mantissa * 2^exponent with the mantissa in [sqrt(1/2), sqrt(2)); x positive and finite.
 real split_exponent(real x, out int exponent) {
     int shift = 0;
-    if (real_bits(x) < bits_t(1) << MANTISSA_BITS) { // a whole number of the smallest
+    if (real_bits(x) < bits_t(1) << MANTISSA_BITS) { // an integral number of the smallest
         x = real(real_bits(x));
         shift = EXPONENT_BIAS + MANTISSA_BITS - 1;
     }
@@ -210,7 +210,7 @@ const uint two_over_pi[39] = uint[](
     0x27CB09B7u, 0x4F463F66u, 0x9E5FEA2Du, 0x7527BAC7u, 0xEBE5F17Bu, 0x3D0739F7u, 0x8A5292EAu,
     0x6BFB5FB1u, 0x1F8D5D08u, 0x56033046u);
 
-// For large |x|: whole numbers, so that no bit is lost. See reduced_angle.
+// For large |x|: integers, so that no bit is lost. See reduced_angle.
 real reduced_large(real x, out int quadrant) {
     const int WORDS = TERMS(3, 6);
     bits_t bits = real_bits(x);

@@ -22,7 +22,7 @@ layout(push_constant, scalar) uniform Push {
     uint across; // tiles along n
     uint visits; // of MATVEC_BLOCKS: how often a team takes its next columns
     bool a_fours; // a can be read four numbers at a time
-    uint64_t other_b, beside_address, result_address; // see joins.glsl
+    uint64_t other_b, adjacent_address, result_address; // see joins.glsl
 };
 
 void batch_offsets(uint batch, out int64_t a, out int64_t b, out int64_t to) {

@@ -1,5 +1,5 @@
 // Accumulators: for float32 a number is kept as the sum of two, about 48 bits, so that long sums are
-// as good as in float64 on devices that have none or a slow one. Whole numbers wrap.
+// as good as in float64 on devices that have none or a slow one. Integers wrap.
 #ifndef SUMS_GLSL
 #define SUMS_GLSL
 
@@ -16,7 +16,7 @@ Sum sum_of(real x) {
     return vec2(x, 0.0);
 }
 
-// The second number is no number where the first is infinite, and may be a few units of it.
+// The second number is not a number where the first is infinite, and may be a few units of it.
 real real_of_sum(Sum a) {
     precise real total = a.x + a.y;
     return real_isfinite(total) ? total : a.x;

@@ -1,6 +1,6 @@
 // Numbers in memory: addresses, element types, and one compute type `real` per module, chosen by
 // REAL_F32, REAL_F64 or REAL_I64. HAS_FLOAT64 says that float64 elements can be read and written,
-// FLOATS_ONLY that whole numbers never are, which makes modules smaller.
+// FLOATS_ONLY that integers never are, which makes modules smaller.
 // Knows no kernel.
 #ifndef TYPES_GLSL
 #define TYPES_GLSL
@@ -114,7 +114,7 @@ layout(constant_id = 20) const bool ROUNDS_HALVES = false;
 
 const int64_t INT64_HIGHEST = 0x7FFFFFFFFFFFFFFFL;
 
-// The nearest whole number toward zero that fits; 0 for NaN.
+// The nearest integer toward zero that fits; 0 for NaN.
 int64_t saturate_float(float v, int64_t low, int64_t high) {
     if (float_is_nan(v)) return 0;
     if (v >= float(high)) return high;
@@ -209,7 +209,7 @@ real real_of_bits_as(uint bits, uint dtype) {
 #endif
 }
 
-// Whole numbers wrap into narrower ones, floats saturate.
+// Integers wrap into narrower ones, floats saturate.
 uint bits_of_real_as(real value, uint dtype) {
 #ifdef REAL_I64
     if (dtype == FLOAT32) return floatBitsToUint(float_of_int64(value));

@@ -22,7 +22,7 @@ int64_t walk_offset(Strides shape, uint view, uint item) {
     return offset + int64_t(item) * shape.strides[view][0];
 }
 
-// A whole number of any dtype, exactly.
+// An integral number of any dtype, exactly.
 int64_t load_integer(uint64_t base, int64_t index, uint dtype) {
     uint64_t address = element_address(base, index, dtype);
     if (dtype == INT64) return int64_t(Long(address).v);

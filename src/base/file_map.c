@@ -59,7 +59,7 @@ static bool cover(const char *address) {
     return covered;
 }
 
-// What is no fault of ours goes the way it went before.
+// What is not a fault of ours goes the way it went before.
 static void on_bus_error(int number, siginfo_t *about, void *context) {
     (void)context;
     int saved = errno;

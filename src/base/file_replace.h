@@ -1,4 +1,4 @@
-// Files written whole or not at all: beside their place under another name, then renamed.
+// Files written whole or not at all: next to their place under another name, then renamed.
 #ifndef BASE_FILE_REPLACE_H
 #define BASE_FILE_REPLACE_H
 
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-// `write` makes the file `part`, which lies beside `path`; it then takes the place of `path`. When
+// `write` makes the file `part`, which lies next to `path`; it then takes the place of `path`. When
 // something fails the part is removed and what was at `path` stays. STATUS_IO names path and
 // reason.
 typedef Status (*FileWriter)(const char *part, void *context);

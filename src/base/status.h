@@ -35,7 +35,7 @@ typedef struct ErrorRecord {
     Status code;                  // STATUS_OK when there is none
     char kind[ERROR_KIND_MAX];    // the word of the code, or what a script's error() named
     char message[ERROR_TEXT_MAX]; // one line, no place in it
-    char label[ERROR_TEXT_MAX];   // stands beside the carets; may be empty
+    char label[ERROR_TEXT_MAX];   // stands next to the carets; may be empty
     char help[ERROR_TEXT_MAX];    // what to do about it; may be empty
     Span span;                    // {0, 0} until a layer that knows places adds it
 } ErrorRecord;

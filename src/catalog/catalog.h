@@ -15,11 +15,11 @@ typedef enum ParamKind {
     PARAM_TENSOR,    // tensor: a tensor or a number
     PARAM_TENSORS,   // tensors: a list or tuple of tensors
     PARAM_NUMBER,    // number: int, float or one-element tensor
-    PARAM_INT,       // int: a whole number (integral floats too)
+    PARAM_INT,       // int: an integer (integral floats too)
     PARAM_BOOL,      // bool
     PARAM_STRING,    // string
-    PARAM_SHAPE,     // shape: list or 1-D tensor of whole numbers
-    PARAM_INTS,      // ints: one whole number, or a list / tensor of them
+    PARAM_SHAPE,     // shape: list or 1-D tensor of integers
+    PARAM_INTS,      // ints: one integer, or a list / tensor of them
     PARAM_LIST,      // list: list or tuple
     PARAM_DICT,      // dict
     PARAM_FUNCTION,  // function

@@ -24,7 +24,7 @@ bool dtype_find(const char *name, size_t length, DType *out) {
     return false;
 }
 
-// bool < uint8 < int16 < int32 < int64 with int8 < int16; bfloat16 beside float16 gives float32.
+// bool < uint8 < int16 < int32 < int64 with int8 < int16; bfloat16 next to float16 gives float32.
 #define B DTYPE_BOOL
 #define U8 DTYPE_UINT8
 #define I8 DTYPE_INT8

@@ -170,7 +170,7 @@ static Status call(TemplateRender *render, TemplateScope *scope, const TemplateE
     return status;
 }
 
-// Functions and macros are no values, but a template may ask whether there is one.
+// Functions and macros are not values, but a template may ask whether there is one.
 static Status test(TemplateScope *scope, const TemplateExpr *expr,
                    const TemplateArguments *arguments, Value *out) {
     TemplateScope *home;

@@ -42,7 +42,7 @@ typedef struct ModuleTable {
 void module_table_free(ModuleTable *table);
 
 struct Module {
-    const char *path; // canonical; NULL for text that is no file
+    const char *path; // canonical; NULL for text that is not a file
     Program *program;
     Checker *checker;
     ModuleVector imports; // without an alias: their names are visible here
@@ -131,7 +131,7 @@ void binding_use(Checker *checker, Binding *binding);
 // names.c
 Binding *name_resolve(Checker *checker, const Word *word); // NULL when unknown; no report
 void name_resolve_node(Checker *checker, Node *node, bool call_position);
-// Reports a name that means an import: that has members, but is no value.
+// Reports a name that means an import: that has members, but is not a value.
 void name_want_value(Checker *checker, const Node *node);
 Candidate *name_candidates(Checker *checker, const Word *word);
 Binding *name_find_in(const Program *program, const Word *name); // what a file offers; or NULL

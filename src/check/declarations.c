@@ -60,7 +60,7 @@ static void check_body(Checker *checker, FunctionNode *function, Place place) {
     frame_leave(checker, &state);
 }
 
-// A function's type parameters stand beside those of the impl and the functions around it.
+// A function's type parameters stand next to those of the impl and the functions around it.
 void check_function(Checker *checker, FunctionNode *function) {
     const Word *outer = checker->type_parameters;
     size_t outer_count = checker->type_parameter_count, count = outer_count + function->type_count;
@@ -110,7 +110,7 @@ void check_struct(Checker *checker, Node *node) {
     checker->type_parameter_count = 0;
 }
 
-// `impl<T> Box<T>`: words among the type arguments that are no types are its parameters.
+// `impl<T> Box<T>`: words among the type arguments that are not types are its parameters.
 void impl_parameters(Checker *checker, Node *node) {
     size_t count = node->as.impl.type_count;
     Word *names = arena_allocate(checker->arena, count * sizeof *names);

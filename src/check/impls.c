@@ -6,7 +6,7 @@
 
 // --- impls
 
-// Words that are no types say nothing of a value: they are parameters.
+// Words that are not types say nothing of a value: they are parameters.
 static bool says_nothing(const TypeNode *type) {
     TypeWord word;
     return type->kind == TYPE_NAMED && !type->binding && !type_word_find(type->name.text, &word);

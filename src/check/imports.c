@@ -61,17 +61,17 @@ static bool path_try(const char *directory, size_t length, const char *path, Tex
 // tl's own files, "std/...": next to the installed program, or in the sources that it was built
 // from.
 bool imports_find_library(const char *path, Text *found, Text *tried) {
-    static const char *const beside[] = {"../share/tl", "../.."};
+    static const char *const adjacent[] = {"../share/tl", "../.."};
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length <= 0) return false;
     program[length] = '\0';
     Text directory = {0};
     bool there = false;
-    for (size_t i = 0; i < sizeof beside / sizeof *beside && !there; i++) {
+    for (size_t i = 0; i < sizeof adjacent / sizeof *adjacent && !there; i++) {
         text_clear(&directory);
         text_format(&directory, "%.*s/%s", (int)(strrchr(program, '/') - program), program,
-                    beside[i]);
+                    adjacent[i]);
         there = path_try(text_get(&directory), directory.length, path, found, tried);
     }
     text_free(&directory);

@@ -24,7 +24,7 @@ typedef enum TypeWord {
     TYPE_WORD_STRUCT, // any struct: its name is resolved by check/
 } TypeWord;
 
-// False when the word is no such type. Dtype words count as INT, FLOAT or BOOL scalars.
+// False when the word is not such a type. Dtype words count as INT, FLOAT or BOOL scalars.
 bool type_word_find(const char *name, TypeWord *out);
 // The same for what values and signatures call their kinds: `cache` and `buffer` are not
 // annotations.

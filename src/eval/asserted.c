@@ -39,7 +39,7 @@ static Value eval_asserted(Frame *frame, const Code *code) {
         text_append_string(text, ", right is ");
         append_side(text, right);
     }
-    if (!failed(result)) error_clear(); // assert itself says what is no condition
+    if (!failed(result)) error_clear(); // assert itself says what is not a condition
     value_release(left);
     value_release(right);
     return result;

@@ -31,13 +31,12 @@ static const Acceptance acceptance[] = {
                       NULL},
     [PARAM_TENSORS] = {"a list of tensors", KIND(LIST) | KIND(TUPLE), KIND(TENSOR), NULL},
     [PARAM_NUMBER] = {"a number", KIND(INT) | KIND(FLOAT), KIND(TENSOR), NULL},
-    [PARAM_INT] = {"a whole number", KIND(INT), KIND(FLOAT) | KIND(TENSOR), NULL},
+    [PARAM_INT] = {"an integer", KIND(INT), KIND(FLOAT) | KIND(TENSOR), NULL},
     [PARAM_BOOL] = {"a bool", KIND(BOOL), KIND(TENSOR), NULL},
     [PARAM_STRING] = {"a string", KIND(STRING), 0, NULL},
-    [PARAM_SHAPE] = {"a list of whole numbers",
-                     KIND(LIST) | KIND(TUPLE) | KIND(RANGE) | KIND(TENSOR), KIND(INT) | KIND(FLOAT),
-                     NULL},
-    [PARAM_INTS] = {"a whole number or a list of them",
+    [PARAM_SHAPE] = {"a list of integers", KIND(LIST) | KIND(TUPLE) | KIND(RANGE) | KIND(TENSOR),
+                     KIND(INT) | KIND(FLOAT), NULL},
+    [PARAM_INTS] = {"an integer or a list of them",
                     KIND(INT) | KIND(LIST) | KIND(TUPLE) | KIND(RANGE) | KIND(TENSOR), KIND(FLOAT),
                     NULL},
     [PARAM_LIST] = {"a list", KIND(LIST) | KIND(TUPLE), 0, NULL},
@@ -278,7 +277,7 @@ static Value default_value(const Param *param) {
     return value_absent();
 }
 
-// Brings an argument to the one form that builtins see: whole numbers as int, dtypes as dtype.
+// Brings an argument to the one form that builtins see: integers as int, dtypes as dtype.
 static Status normalize(const Signature *signature, const Param *param, Value *value) {
     static const uint8_t normal_kinds[PARAM_OPTIMIZER + 1] = {
         [PARAM_INT] = VALUE_INT, [PARAM_BOOL] = VALUE_BOOL, [PARAM_DTYPE] = VALUE_DTYPE};

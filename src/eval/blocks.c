@@ -40,9 +40,9 @@ typedef struct IfCode {
 
 static Value eval_if(Frame *frame, const Code *code) {
     const IfCode *branch = (const IfCode *)code;
-    int truth = condition_eval(frame, branch->condition);
-    if (truth > 0) return EVAL(frame, branch->then_branch);
-    if (truth < 0) return value_fail();
+    int boolean = condition_eval(frame, branch->condition);
+    if (boolean > 0) return EVAL(frame, branch->then_branch);
+    if (boolean < 0) return value_fail();
     return branch->else_branch ? EVAL(frame, branch->else_branch) : value_none();
 }
 

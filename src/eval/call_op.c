@@ -48,7 +48,7 @@ static Value run(const OpCall *call) {
     return take_results(call->op, outputs);
 }
 
-// What a call holds beside the values it was given; all of it goes when the call is done.
+// What a call holds next to the values it was given; all of it goes when the call is done.
 typedef struct Preparation {
     OpCall call;
     OpAttributes attributes;

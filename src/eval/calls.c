@@ -156,7 +156,7 @@ static Value choose_callee(Frame *frame, const CallCode *call) {
             value_release(callee);
     }
     if (first.kind != VALUE_ABSENT)
-        fail(STATUS_TYPE, "%s is no function and cannot be called", value_text(first).text);
+        fail(STATUS_TYPE, "%s is not a function and cannot be called", value_text(first).text);
     value_release(first);
     return fail_at(call->head.span);
 }

@@ -95,7 +95,7 @@ const Code **lower_list(Lowering *lowering, const NodeList *list);
 // The value of a body in a function's last place: `return e` there is just e.
 const Code *lower_tail(Lowering *lowering, const Node *node);
 const Code *lower_constant(Lowering *lowering, Value value, Span span); // takes the value
-bool code_constant(const Code *code, Value *out); // borrowed; false when it is no constant
+bool code_constant(const Code *code, Value *out); // borrowed; false when it is not a constant
 FunctionCode *lower_function(Lowering *lowering, const FunctionNode *function);
 void lower_function_body(Lowering *lowering, FunctionCode *code, const FunctionNode *function);
 // Formatted text that lives as long as the code.
@@ -154,7 +154,7 @@ const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *lef
 // general way has to say.
 bool scalar_combine(Operator op, const Value *left, const Value *right, Value *out);
 bool code_is_arithmetic(const Code *code); // of local and global variables and constants alone
-// NULL when the value is no quick form. The target is `global`, or where that is NULL the slot.
+// NULL when the value is not a quick form. The target is `global`, or where that is NULL the slot.
 const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value);
 typedef struct Operands {
     Value left, right;                  // taken
@@ -165,8 +165,8 @@ Value operator_apply(Frame *frame, Operator op, const Operands *operands);
 Value operator_int(Operator op, int64_t left, int64_t right); // fails on overflow, division by zero
 // "x is float32[2, 3] (from line 4)": the operand's text if it is short, and where it was made.
 void operand_describe(Text *out, Value value, const Code *code);
-// A condition's truth, -1 when it unwinds. condition_eval evaluates the code; condition_read takes
-// the value that it gave.
+// A condition as a boolean, -1 when it unwinds. condition_eval evaluates the code; condition_read
+// takes the value that it gave.
 int condition_read(Value value, const Code *code);
 static inline int condition_eval(Frame *frame, const Code *code);
 
@@ -229,7 +229,7 @@ void learn_report_unreached(bool show);
 // equation/equation.c
 const Code *lower_equation(Lowering *lowering, const Node *node);
 
-// structs.c, match.c, attempt.c, literals.c, annotations.c, modules.c
+// structs.c, pattern.c, attempt.c, literals.c, annotations.c, modules.c
 const Code *lower_struct_literal(Lowering *lowering, const Node *node);
 const Code *lower_match(Lowering *lowering, const Node *node, bool tail);
 const Code *lower_try(Lowering *lowering, const Node *node);

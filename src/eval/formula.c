@@ -1,7 +1,7 @@
 // Formulas: arithmetic on variables, constants, elements and fields, as one list of steps through
 // which an int or a float goes in registers. Each step ends by jumping to the next one, by whose
 // entry it says whether it leaves an int or a float. Nothing here has an effect before the last
-// step, so that whatever is no number, or has no result, is left to the general code from its
+// step, so that whatever is not a number, or has no result, is left to the general code from its
 // beginning on: that knows tensors, conversions and words.
 #include "eval/formula.h"
 
@@ -378,7 +378,7 @@ static bool near_of(Builder *builder, const Code *code, Near *out) {
 static bool find_place(Builder *builder, const Code *code, StepRuns of_near, StepRuns of_place);
 
 // How an operand is read; what has to be found before adds steps that leave the accumulator alone.
-// MODE_COUNT: it is no such operand.
+// MODE_COUNT: it is not such an operand.
 static Mode find_operand(Builder *builder, const Code *code, Step *step) {
     PlaceParts parts;
     int index;

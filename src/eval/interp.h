@@ -14,7 +14,7 @@ typedef struct Interp Interp;
 typedef struct InterpOptions {
     int argument_count;
     char *const *arguments; // the script's: args()
-    const char *script;     // its path; NULL when it is no file
+    const char *script;     // its path; NULL when it is not a file
     bool has_seed;
     uint64_t seed;
     bool quiet, verbose;

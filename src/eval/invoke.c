@@ -211,7 +211,7 @@ static Value call_dtype(DType dtype, CallArguments *arguments) {
 static Value call_handle(Interp *interp, Handle *handle, CallArguments *arguments) {
     Value result = value_fail();
     if (!handle->type->call)
-        (void)fail(STATUS_TYPE, "a %s is no function and cannot be called", handle->type->name);
+        (void)fail(STATUS_TYPE, "a %s is not a function and cannot be called", handle->type->name);
     else if (arguments->positional < arguments->count)
         (void)fail(STATUS_ARITY, "a %s takes its arguments by position, not by name",
                    handle->type->name);
@@ -232,7 +232,7 @@ Value call_value(Interp *interp, Value callee, CallArguments *arguments) {
     case VALUE_HANDLE: return call_handle(interp, callee.as.handle, arguments);
     default:
         arguments_release(arguments->values, arguments->count);
-        fail(STATUS_TYPE, "%s is no function and cannot be called", value_text(callee).text);
+        fail(STATUS_TYPE, "%s is not a function and cannot be called", value_text(callee).text);
         return fail_at(arguments->span);
     }
 }

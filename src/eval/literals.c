@@ -57,7 +57,7 @@ typedef struct Numbers {
     size_t count;
 } Numbers;
 
-// Notes the kinds and the shape; false when some element is no number.
+// Notes the kinds and the shape; false when some element is not a number.
 static bool numbers_measure(const List *list, int depth, Numbers *numbers) {
     int64_t count = (int64_t)list->count;
     if (count == 0 || depth >= RANK_MAX) return false;
@@ -145,7 +145,7 @@ static Value fail_ragged(const Numbers *numbers) {
         fail(STATUS_SHAPE, "ragged literal: one row has %lld elements, another %lld",
              (long long)numbers->expected, (long long)numbers->found);
     else
-        fail(STATUS_SHAPE, "ragged literal: numbers stand beside lists");
+        fail(STATUS_SHAPE, "ragged literal: numbers stand next to lists");
     fail_help("list(...) makes a list of anything");
     return value_fail();
 }
@@ -381,7 +381,7 @@ typedef struct CastCode {
     Code head;
     const Code *value;
     const Annotation *type;
-    const Builtin *function; // int, float, bool, str: for values that are no tensors
+    const Builtin *function; // int, float, bool, str: for values that are not tensors
     DType dtype;             // of tensors; DTYPE_COUNT: none
 } CastCode;
 

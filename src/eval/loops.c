@@ -27,8 +27,8 @@ static Value eval_while(Frame *frame, const Code *code) {
     const LoopCode *loop = (const LoopCode *)code;
     for (;;) {
         CHECK_INTERRUPT(code->span);
-        int truth = loop->condition ? condition_eval(frame, loop->condition) : 1;
-        if (truth <= 0) return truth < 0 ? value_fail() : value_none();
+        int boolean = loop->condition ? condition_eval(frame, loop->condition) : 1;
+        if (boolean <= 0) return boolean < 0 ? value_fail() : value_none();
         Value value = body_run(frame, &loop->body);
         if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
     }
@@ -159,8 +159,8 @@ static Value eval_for(Frame *frame, const Code *code) {
 // Appends one element where the condition holds.
 static Value comprehend(Frame *frame, const ForCode *loop, List *items) {
     if (loop->condition) {
-        int truth = condition_eval(frame, loop->condition);
-        if (truth <= 0) return truth < 0 ? value_fail() : value_none();
+        int boolean = condition_eval(frame, loop->condition);
+        if (boolean <= 0) return boolean < 0 ? value_fail() : value_none();
     }
     Value element = literal_eval_element(frame, loop->whole);
     if (!failed(element)) list_push(items, element);

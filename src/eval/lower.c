@@ -45,7 +45,7 @@ static Value eval_constant(Frame *frame, const Code *code) {
 const Code *lower_constant(Lowering *lowering, Value value, Span span) {
     ConstantCode *code = LOWER_NEW(lowering, ConstantCode, eval_constant, span);
     code->value = value;
-    // The arena is no place where the collector looks.
+    // The arena is not a place where the collector looks.
     if (value_is_counted(value) || value.kind == VALUE_STRING || value.kind == VALUE_RANGE)
         list_push(lowering->interp->store->roots->as.list, value);
     return &code->head;

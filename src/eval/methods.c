@@ -16,7 +16,7 @@ static void add_method(Lowering *lowering, StructCode *code, MethodCode method) 
     code->methods[code->method_count++] = method;
 }
 
-// Words that are no types are the impl's own parameters and say nothing.
+// Words that are not types are the impl's own parameters and say nothing.
 static const Annotation *lower_argument(Lowering *lowering, const TypeNode *type) {
     const Annotation *annotation = lower_annotation(lowering, type);
     bool parameter = type->kind == TYPE_NAMED && annotation_is_void(annotation);

@@ -250,7 +250,7 @@ static bool is_sequence(Value value) {
     return value.kind == VALUE_STRING || value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
 }
 
-// A tensor of rank > 0 beside a list joins it with its elements: xs + [1, 2].
+// A tensor of rank > 0 next to a list joins it with its elements: xs + [1, 2].
 static Value list_join_tensor(Value left, Value right) {
     bool first = left.kind == VALUE_LIST;
     Value elements = tensor_to_list(first ? right.as.tensor : left.as.tensor);
@@ -265,7 +265,7 @@ static bool is_array(Value value) {
     return value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) > 0;
 }
 
-// ABSENT when the operands are no sequences. Counts may be rank-0 tensors.
+// ABSENT when the operands are not sequences. Counts may be rank-0 tensors.
 static Value sequences_apply(Operator op, Value left, Value right) {
     if (op == OPERATOR_ADD && ((left.kind == VALUE_LIST && is_array(right)) ||
                                (right.kind == VALUE_LIST && is_array(left))))
@@ -413,17 +413,17 @@ static int condition_fail(Value value, Span span) {
 
 int condition_read(Value value, const Code *code) {
     if (failed(value)) return -1;
-    int truth;
+    int boolean;
     bool read;
     if (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0 &&
         tensor_dtype(value.as.tensor) == DTYPE_BOOL) {
-        truth = value_to_bool(value, "the condition", &read) == STATUS_OK ? read : -1;
-        if (truth < 0) error_place(code->span);
+        boolean = value_to_bool(value, "the condition", &read) == STATUS_OK ? read : -1;
+        if (boolean < 0) error_place(code->span);
     } else {
-        truth = condition_fail(value, code->span);
+        boolean = condition_fail(value, code->span);
     }
     value_release(value);
-    return truth;
+    return boolean;
 }
 
 static Value eval_and(Frame *frame, const Code *code) {

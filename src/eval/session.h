@@ -29,7 +29,7 @@ void session_keep(Line *line);
 // As if the line had never been. Keeps error_current(). Frees the line.
 void session_drop(Line *line);
 
-// The names, oldest first. `value` is NULL for names that are no variables.
+// The names, oldest first. `value` is NULL for names that are not variables.
 typedef struct SessionName {
     const Binding *binding;
     const char *name;

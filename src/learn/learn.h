@@ -160,7 +160,7 @@ void learn_report_end(LearnRun *run);
 void learn_progress_clear(void);
 
 // learn_search.c: runs `body`, in which `steps` steps were made before, again to find the first
-// operation whose result is no number, and fails with it.
+// operation whose result is not a number, and fails with it.
 typedef Value (*LearnBody)(LearnRun *run);
 Value learn_fail_diverged(LearnRun *run, LearnBody body, int64_t steps, Span span);
 // A call of backward while the search runs: passes it by, or ends the search, with a look at the

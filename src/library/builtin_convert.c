@@ -67,7 +67,7 @@ static Status int_from_string(const String *string, int64_t *out) {
 
 static Status int_from_double(double number, int64_t *out) {
     double whole = trunc(number);
-    if (isnan(number)) return fail(STATUS_VALUE, "nan is not a whole number");
+    if (isnan(number)) return fail(STATUS_VALUE, "nan is not an integer");
     if (!(whole >= -0x1p63 && whole < 0x1p63))
         return fail(STATUS_OVERFLOW, "%s does not fit a 64-bit int",
                     value_text(value_float(number)).text);

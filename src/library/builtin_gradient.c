@@ -192,7 +192,7 @@ static Status choose_name(Value function, const String *name, size_t count, size
             *out = (size_t)i;
             return STATUS_OK;
         }
-    return fail(STATUS_NAME, "grad: wrt names `%s`, which is no argument of the function",
+    return fail(STATUS_NAME, "grad: wrt names `%s`, which is not an argument of the function",
                 name->bytes);
 }
 
@@ -380,7 +380,7 @@ Value builtin_value_and_grad(BuiltinCall *call) {
 
 // --- custom_grad
 
-// What the tape keeps: the function, and the arguments that are no tensors.
+// What the tape keeps: the function, and the arguments that are not tensors.
 typedef struct CustomGradient {
     Value backward;
     size_t count;

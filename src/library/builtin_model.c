@@ -212,7 +212,7 @@ static Value meta_value(const GgufFile *file, const GgufValue *value) {
 
 static void push_meta(void *context, size_t index, GgufValue value) {
     (void)index;
-    list_push(context, meta_value(NULL, &value)); // elements are no arrays
+    list_push(context, meta_value(NULL, &value)); // elements are not arrays
 }
 
 static Value meta_all(const GgufFile *file) {

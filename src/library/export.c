@@ -33,7 +33,7 @@ static const GgufType type_of_dtype[DTYPE_COUNT] = {
     [DTYPE_FLOAT64] = GGUF_FLOAT64,
 };
 
-// Lists of whole numbers are int32 where all fit, as the arrays of vocabularies are.
+// Lists of integers are int32 where all fit, as the arrays of vocabularies are.
 static void narrow_integers(MetaValues *values) {
     for (size_t i = 0; i < values->count; i++)
         if (values->items[i].as.integer < INT32_MIN || values->items[i].as.integer > INT32_MAX)
@@ -72,7 +72,7 @@ static Status values_of_tensor(const char *key, Tensor *tensor, MetaValues *out)
     return dtype_is_float(dtype) ? values_of_floats(tensor, out) : values_of_integers(tensor, out);
 }
 
-// False for what is no plain value.
+// False for what is not a plain value.
 static bool value_of_plain(Value value, GgufValue *out) {
     switch (value.kind) {
     case VALUE_STRING:
@@ -93,7 +93,7 @@ static bool value_of_plain(Value value, GgufValue *out) {
     }
 }
 
-// A list of strings or of bools; numbers that are no literal become a tensor first.
+// A list of strings or of bools; numbers that are not a literal become a tensor first.
 static Status values_of_list(const char *key, Value value, MetaValues *out) {
     const List *list = value.as.list;
     Value first = list->count > 0 ? list->items[0] : value_none();

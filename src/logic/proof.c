@@ -137,7 +137,7 @@ static void push_goals(Proof *proof, const Rule *rule, const Run *run, uint32_t 
             line.text = text_take(&text);
         }
         position += goal->kind == GOAL_ATOM || goal->kind == GOAL_MEMBER;
-        // What computes an argument is no goal that a script has written.
+        // What computes an argument is not a goal that a script has written.
         bool hidden = goal->kind == GOAL_BIND && !rule->variable_names[goal->variable];
         if (hidden) free(line.text);
         if (!hidden) VECTOR_PUSH(&proof->lines, line);

@@ -259,7 +259,7 @@ json_t *feature_completion(const Analysis *analysis, size_t offset) {
 // --- signature help
 
 typedef struct OpenCall {
-    const Token *name; // what stands before the parenthesis, NULL when it is no name
+    const Token *name; // what stands before the parenthesis, NULL when it is not a name
     bool method;
     int argument;
 } OpenCall;

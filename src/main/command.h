@@ -68,7 +68,7 @@ void manual_print(void);
 void completions_print_bash(void);
 void completions_print_zsh(void);
 
-// Reads one option at arguments[*index] and moves past it. False when it is no option of tl's.
+// Reads one option at arguments[*index] and moves past it. False when it is not an option of tl's.
 // A malformed option ends the process with EXIT_USAGE.
 bool option_read(CommandLine *line, char **arguments, int count, int *index);
 // Options, then one file (or -e code), then options, then the script's own words.

@@ -20,22 +20,22 @@ static Status write_all(FILE *file, const Text *text, const char *path) {
     return STATUS_OK;
 }
 
-// Writes beside the file and renames, so that the file is never half written.
+// Writes next to the file and renames, so that the file is never half written.
 static Status replace_file(const char *path, const Text *text) {
     char target[PATH_MAX];
     struct stat status;
     if (!realpath(path, target) || stat(target, &status) != 0 || access(target, W_OK) != 0)
         return fail_write(path);
-    Text beside = {0};
-    text_format(&beside, "%s.XXXXXX", target);
-    int descriptor = mkstemp(beside.bytes);
+    Text adjacent = {0};
+    text_format(&adjacent, "%s.XXXXXX", target);
+    int descriptor = mkstemp(adjacent.bytes);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
     Status result = file ? write_all(file, text, path) : fail_write(path);
     if (result == STATUS_OK &&
-        (chmod(beside.bytes, status.st_mode) != 0 || rename(beside.bytes, target) != 0))
+        (chmod(adjacent.bytes, status.st_mode) != 0 || rename(adjacent.bytes, target) != 0))
         result = fail_write(path);
-    if (result != STATUS_OK && descriptor >= 0) unlink(beside.bytes);
-    text_free(&beside);
+    if (result != STATUS_OK && descriptor >= 0) unlink(adjacent.bytes);
+    text_free(&adjacent);
     return result;
 }
 

@@ -31,7 +31,7 @@ const Command *command_find(const char *name) {
     return NULL;
 }
 
-// A word that is no file, but nearly a command.
+// A word that is not a file, but nearly a command.
 static const char *command_meant(const char *word) {
     const char *names[sizeof commands / sizeof *commands];
     for (int i = 0; i < command_count; i++) names[i] = commands[i].name;

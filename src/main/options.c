@@ -72,7 +72,7 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
         line->interp.seed = strtoull(value, &end, 10);
         line->interp.has_seed = true;
         if (*end != '\0' || end == value || errno || *value == '-')
-            bad_option("--seed needs a whole number from 0, but it is \"%s\"", value);
+            bad_option("--seed needs an integer from 0, but it is \"%s\"", value);
     } else if (flag_read("--quiet", arguments, index)) {
         line->interp.quiet = true;
     } else if (flag_read("--verbose", arguments, index)) {

@@ -194,7 +194,7 @@ static Status read_name(Cursor *cursor, const char *what, char **out) {
     size_t at = cursor->at;
     TRY(read_string(cursor, what, &bytes, &length));
     if (length > GGUF_KEY_MAX || memchr(bytes, '\0', length) || !utf8_valid(bytes, length, &bad))
-        return fail(STATUS_FORMAT, "%s: %s at byte %zu is no text of at most %d bytes",
+        return fail(STATUS_FORMAT, "%s: %s at byte %zu is not a text of at most %d bytes",
                     cursor->name, what, at, GGUF_KEY_MAX);
     *out = memory_copy_string(bytes, length);
     return STATUS_OK;
@@ -356,7 +356,7 @@ static Status read_file(Cursor *cursor, GgufFile *file) {
     uint64_t tensor_count = 0, pair_count = 0, alignment = GGUF_ALIGNMENT;
     if (cursor->length >= sizeof magic) TRY(read_u32(cursor, "the header", &magic));
     if (magic != GGUF_MAGIC)
-        return fail(STATUS_FORMAT, "%s is no GGUF file: it does not begin with \"GGUF\"",
+        return fail(STATUS_FORMAT, "%s is not a GGUF file: it does not begin with \"GGUF\"",
                     cursor->name);
     TRY(read_u32(cursor, "the header", &file->version));
     if (file->version < 1 || file->version > 3)

@@ -73,7 +73,7 @@ static void append_string(Text *text, const char *bytes, size_t length) {
     text_append(text, bytes, length);
 }
 
-// The whole numbers of a type. The reader gives uint64 beyond int64 as negative numbers: every one
+// The integers of a type. The reader gives uint64 beyond int64 as negative numbers: every one
 // has its bits.
 typedef struct IntegerRange {
     int64_t low, high;
@@ -120,7 +120,7 @@ bool gguf_writer_has(const GgufWriter *writer, const char *key) {
 static Status check_text(const char *what, const char *name, size_t length_max) {
     size_t length = strlen(name), bad;
     if (length > 0 && length <= length_max && utf8_valid(name, length, &bad)) return STATUS_OK;
-    return fail(STATUS_VALUE, "\"%.80s\" is no name of %s in a GGUF file: it is %s", name, what,
+    return fail(STATUS_VALUE, "\"%.80s\" is not a name of %s in a GGUF file: it is %s", name, what,
                 length == 0           ? "empty"
                 : length > length_max ? "too long"
                                       : "no UTF-8");

@@ -14,10 +14,10 @@ void gguf_writer_free(GgufWriter *writer);
 
 bool gguf_writer_has(const GgufWriter *writer, const char *key);
 // One value: value->type is any but an array. `general.alignment` decides where tensors lie.
-// STATUS_KEY for a key that is there already, STATUS_VALUE for one that is no text of 1 to 65535
+// STATUS_KEY for a key that is there already, STATUS_VALUE for one that is not a text of 1 to 65535
 // bytes, for a string that is too long, or a number outside its type.
 Status gguf_writer_put(GgufWriter *writer, const char *key, const GgufValue *value) MUST_USE;
-// An array of `count` values, each of `type`, which is no array.
+// An array of `count` values, each of `type`, which is not an array.
 Status gguf_writer_put_array(GgufWriter *writer, const char *key, GgufType type,
                              const GgufValue *values, size_t count) MUST_USE;
 Status gguf_writer_put_string(GgufWriter *writer, const char *key, const char *text) MUST_USE;
@@ -27,7 +27,7 @@ Status gguf_writer_put_integer(GgufWriter *writer, const char *key, GgufType typ
 Status gguf_writer_copy(GgufWriter *writer, const GgufFile *file, const GgufPair *pair) MUST_USE;
 // Keeps a reference. `stored` is the tensor's own dtype, a float type, or one that quantise_can
 // make. STATUS_NAME: a name that is there already or longer than 64 bytes; STATUS_SHAPE: more than
-// 4 dimensions, or rows that are no multiple of the type's block; STATUS_DTYPE: GGUF has no such
+// 4 dimensions, or rows that are not a multiple of the type's block; STATUS_DTYPE: GGUF has no such
 // type.
 Status gguf_writer_add(GgufWriter *writer, const char *name, Tensor *tensor, DType stored) MUST_USE;
 

@@ -81,7 +81,7 @@ static Status read_count(const Llama *llama, const char *word, int64_t fallback,
                     llama->architecture->name, word);
     *out = is_integer(value) ? value->as.integer : 0;
     if (*out >= 1 && *out <= INT32_MAX) return STATUS_OK;
-    return fail_meta(llama, word, "is no count");
+    return fail_meta(llama, word, "is not a count");
 }
 
 typedef struct Element {
@@ -112,7 +112,7 @@ static Status read_number(const Llama *llama, const char *word, double fallback,
     if (!value) return STATUS_OK;
     *out = is_integer(value) ? (double)value->as.integer : value->as.number;
     if (value->type != GGUF_STRING && value->type != GGUF_ARRAY && *out > 0) return STATUS_OK;
-    return fail_meta(llama, word, "is no number above 0");
+    return fail_meta(llama, word, "is not a number above 0");
 }
 
 static bool string_is(const GgufValue *value, const char *text) {

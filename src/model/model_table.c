@@ -1,4 +1,4 @@
-// The index of a model in several files names, for each tensor, a file beside it.
+// The index of a model in several files names, for each tensor, a file next to it.
 #include "model/model_table.h"
 
 #include <jansson.h>
@@ -15,10 +15,10 @@ bool model_is_table(const uint8_t *bytes, size_t length) {
            (length > 8 && memcmp(bytes, "GGUF", 4) != 0 && bytes[8] == '{');
 }
 
-// A file beside the index: its name may not lead elsewhere.
+// A file next to the index: its name may not lead elsewhere.
 static Status shard_path(const char *index, const char *name, Text *out) {
     if (!*name || strchr(name, '/') || strcmp(name, "..") == 0)
-        return fail(STATUS_FORMAT, "%s: \"%s\" is not the name of a file beside it", index, name);
+        return fail(STATUS_FORMAT, "%s: \"%s\" is not the name of a file next to it", index, name);
     const char *slash = strrchr(index, '/');
     if (slash) text_append(out, index, (size_t)(slash - index) + 1);
     text_append_string(out, name);
@@ -47,7 +47,7 @@ static Status check_names(const char *index, json_t *weights, const NamedTensors
 // Each file once, in the order in which the index first names it.
 static Status read_shards(const char *index, json_t *weights, NamedTensors *out) {
     if (!json_is_object(weights))
-        return fail(STATUS_FORMAT, "%s is no index of safetensors files: it has no weight_map",
+        return fail(STATUS_FORMAT, "%s is not an index of safetensors files: it has no weight_map",
                     index);
     json_t *seen = json_object();
     const char *name;

@@ -56,7 +56,7 @@ static Status read_word(HeaderReader *reader, char word[WORD_MAX]) {
 static Status read_type(HeaderReader *reader, NpyHeader *out) {
     char word[WORD_MAX];
     if (take(reader, "["))
-        return fail(STATUS_FORMAT, "%s: an array of records is no tensor", reader->name);
+        return fail(STATUS_FORMAT, "%s: an array of records is not a tensor", reader->name);
     TRY(read_word(reader, word));
     const char *code = word + (strchr("<>=|", word[0]) && word[0] ? 1 : 0);
     for (size_t i = 0; i < TYPE_COUNT; i++)
@@ -65,7 +65,8 @@ static Status read_type(HeaderReader *reader, NpyHeader *out) {
             out->swapped = word[0] == other_order;
             return STATUS_OK;
         }
-    (void)fail(STATUS_FORMAT, "%s has NumPy's dtype \"%s\", which tl has not", reader->name, word);
+    (void)fail(STATUS_FORMAT, "%s has NumPy's dtype \"%s\", which tl does not have", reader->name,
+               word);
     return fail_help("in Python: array.astype(\"float32\"), or another type that both have");
 }
 

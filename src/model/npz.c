@@ -286,8 +286,8 @@ static Status add_member(zip_t *zip, const NamedTensor *named, MemberWriter *mem
     text_free(&name);
     if (index < 0) {
         if (source) zip_library.source_free(source);
-        return fail(STATUS_VALUE, "`%.80s` is no name for a tensor in a .npz file: %s", named->name,
-                    zip_library.error_strerror(zip_library.get_error(zip)));
+        return fail(STATUS_VALUE, "`%.80s` is not a name for a tensor in a .npz file: %s",
+                    named->name, zip_library.error_strerror(zip_library.get_error(zip)));
     }
     (void)zip_library.set_file_compression(zip, (zip_uint64_t)index, ZIP_CM_STORE, 0);
     (void)zip_library.file_set_dostime(zip, (zip_uint64_t)index, DOS_TIME, DOS_DATE, 0);

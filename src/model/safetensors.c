@@ -63,12 +63,12 @@ static Status read_dtype(const Reader *reader, const json_t *json, Entry *entry)
 }
 
 static Status read_entry(const Reader *reader, const json_t *json, Entry *entry) {
-    if (!json_is_object(json)) return wrong(reader, entry->name, "it is no object");
+    if (!json_is_object(json)) return wrong(reader, entry->name, "it is not an object");
     TRY(read_dtype(reader, json, entry));
     const json_t *shape = json_object_get(json, "shape");
     const json_t *offsets = json_object_get(json, "data_offsets");
     if (!json_is_array(shape) || json_array_size(shape) > RANK_MAX)
-        return wrong(reader, entry->name, "its shape is no list of at most 8 sizes");
+        return wrong(reader, entry->name, "its shape is not a list of at most 8 sizes");
     entry->shape.rank = (int)json_array_size(shape);
     for (int i = 0; i < entry->shape.rank; i++)
         if (!read_whole(json_array_get(shape, (size_t)i), &entry->shape.dims[i]))
@@ -76,7 +76,7 @@ static Status read_entry(const Reader *reader, const json_t *json, Entry *entry)
     int64_t begin, end;
     if (json_array_size(offsets) != 2 || !read_whole(json_array_get(offsets, 0), &begin) ||
         !read_whole(json_array_get(offsets, 1), &end))
-        return wrong(reader, entry->name, "its data_offsets are no two offsets");
+        return wrong(reader, entry->name, "its data_offsets are not two offsets");
     if (begin > end || (uint64_t)end > reader->length)
         return fail(STATUS_FORMAT, "%s: tensor `%.80s` lies at bytes %lld to %lld of %zu",
                     reader->file, entry->name, (long long)begin, (long long)end, reader->length);
@@ -174,7 +174,7 @@ Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, 
     *out = (NamedTensors){0};
     uint64_t header_bytes = 0;
     if (length < LENGTH_BYTES)
-        return fail(STATUS_FORMAT, "%s: %zu bytes are no safetensors file", name, length);
+        return fail(STATUS_FORMAT, "%s: %zu bytes are not a safetensors file", name, length);
     for (int i = LENGTH_BYTES - 1; i >= 0; i--) header_bytes = header_bytes << 8 | bytes[i];
     if (header_bytes > length - LENGTH_BYTES || header_bytes > HEADER_BYTES_MAX)
         return fail(STATUS_FORMAT, "%s: the header claims %llu bytes, but %zu are left", name,
@@ -182,12 +182,12 @@ Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, 
     json_error_t error;
     json_t *header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)header_bytes,
                                 JSON_REJECT_DUPLICATES, &error);
-    if (!header) return fail(STATUS_FORMAT, "%s: the header is no JSON: %s", name, error.text);
+    if (!header) return fail(STATUS_FORMAT, "%s: the header is not JSON: %s", name, error.text);
     size_t before = LENGTH_BYTES + (size_t)header_bytes;
     Reader reader = {.file = name, .data = bytes + before, .length = length - before, .out = out};
     Status status = json_is_object(header)
                         ? read_tensors(&reader, header)
-                        : fail(STATUS_FORMAT, "%s: the header is no JSON object", name);
+                        : fail(STATUS_FORMAT, "%s: the header is not a JSON object", name);
     json_decref(header);
     if (status != STATUS_OK) named_tensors_free(out);
     return status;
@@ -226,7 +226,7 @@ static Status make_header(const NamedTensors *tensors, char **out) {
         json_t *entry = json_pack("{s:s, s:o, s:[I,I]}", "dtype", type, "shape", shape,
                                   "data_offsets", (json_int_t)offset, (json_int_t)end);
         if (json_object_set_new(header, name, entry) != 0)
-            status = fail(STATUS_VALUE, "`%.80s` is no name for a tensor in a file", name);
+            status = fail(STATUS_VALUE, "`%.80s` is not a name for a tensor in a file", name);
         offset = end;
     }
     *out = status == STATUS_OK ? json_dumps(header, JSON_COMPACT) : NULL;

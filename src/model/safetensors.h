@@ -11,7 +11,7 @@ Status safetensors_read(const char *path, NamedTensors *out) MUST_USE;
 // The same from memory; `name` is for messages.
 Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name,
                          NamedTensors *out) MUST_USE;
-// Writes beside the path and renames, so that a failure leaves what was there.
+// Writes next to the path and renames, so that a failure leaves what was there.
 Status safetensors_write(const char *path, const NamedTensors *tensors) MUST_USE;
 
 #endif

@@ -121,7 +121,7 @@ static Status move_out(Tensor *tensor) {
     return status;
 }
 
-// Whether views of what was given out, beside the slots that are left, still read the memory.
+// Whether views of what was given out, next to the slots that are left, still read the memory.
 static bool has_views(const TensorBuffer *buffer) {
     int holders = atomic_load_explicit(&buffer->memory->refs, memory_order_acquire);
     return (size_t)holders > 1 + buffer->slots.count;

@@ -62,9 +62,9 @@ static Status read_vocabulary(Reader *reader, json_t *vocabulary) {
     const char *text;
     json_t *id;
     json_int_t largest = -1;
-    if (!json_is_object(vocabulary)) return broken(reader, "model.vocab is no object");
+    if (!json_is_object(vocabulary)) return broken(reader, "model.vocab is not an object");
     json_object_foreach(vocabulary, text, id) {
-        if (!json_is_integer(id)) return broken(reader, "an id in model.vocab is no number");
+        if (!json_is_integer(id)) return broken(reader, "an id in model.vocab is not a number");
         if (json_integer_value(id) > largest) largest = json_integer_value(id);
     }
     if (largest >= 0) TRY(add_piece(reader, "", 0, largest, TOKEN_NORMAL)); // makes room once
@@ -121,7 +121,7 @@ static bool read_pair(const json_t *merge, const char **left, size_t *left_lengt
 
 static Status read_merges(Reader *reader, const json_t *merges) {
     Tokenizer *tokenizer = reader->tokenizer;
-    if (!json_is_array(merges)) return broken(reader, "model.merges is no array");
+    if (!json_is_array(merges)) return broken(reader, "model.merges is not an array");
     size_t i;
     const json_t *merge;
     tokenizer_begin_pairs(tokenizer, json_array_size(merges));
@@ -129,7 +129,7 @@ static Status read_merges(Reader *reader, const json_t *merges) {
         const char *left, *right;
         size_t length;
         if (!read_pair(merge, &left, &length, &right))
-            return broken(reader, "a merge is no pair of pieces");
+            return broken(reader, "a merge is not a pair of pieces");
         const Piece *one = tokenizer_find(tokenizer, left, length);
         const Piece *other = tokenizer_find(tokenizer, right, strlen(right));
         if (!tokenizer_add_pair(tokenizer, i, one, other))
@@ -171,20 +171,21 @@ static Status finish_unigram(Reader *reader, const json_t *model) {
     tokenizer->byte_fallback = flag_of(model, "byte_fallback", false);
     if (!json_is_integer(unknown)) return STATUS_OK;
     int64_t id = json_integer_value(unknown);
-    if (id < 0 || (size_t)id >= tokenizer->count) return broken(reader, "model.unk_id is no token");
+    if (id < 0 || (size_t)id >= tokenizer->count)
+        return broken(reader, "model.unk_id is not a token");
     tokenizer->unknown = id;
     return STATUS_OK;
 }
 
 static Status read_scored(Reader *reader, json_t *vocabulary) {
-    if (!json_is_array(vocabulary)) return broken(reader, "model.vocab is no array");
+    if (!json_is_array(vocabulary)) return broken(reader, "model.vocab is not an array");
     size_t i, count = json_array_size(vocabulary);
     const json_t *row;
     if (count > 0) TRY(add_piece(reader, "", 0, (json_int_t)count - 1, TOKEN_NORMAL));
     json_array_foreach(vocabulary, i, row) {
         const json_t *text = json_array_get(row, 0), *score = json_array_get(row, 1);
         if (!json_is_string(text) || !json_is_number(score))
-            return broken(reader, "a row of model.vocab is no piece with its score");
+            return broken(reader, "a row of model.vocab is not a piece with its score");
         TRY(add_piece(reader, json_string_value(text), json_string_length(text), (json_int_t)i,
                       TOKEN_NORMAL));
         reader->tokenizer->pieces[i].score = (float)json_number_value(score);
@@ -536,7 +537,8 @@ Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name
     json_error_t error;
     json_t *root = json_loadb((const char *)bytes, length, JSON_ALLOW_NUL, &error);
     if (!root)
-        return fail(STATUS_FORMAT, "%s is no tokenizer: line %d: %s", name, error.line, error.text);
+        return fail(STATUS_FORMAT, "%s is not a tokenizer: line %d: %s", name, error.line,
+                    error.text);
     const json_t *vocabulary = json_object_get(json_object_get(root, "model"), "vocab");
     size_t pieces = json_object_size(vocabulary) + json_array_size(vocabulary) +
                     json_array_size(json_object_get(root, "added_tokens"));

@@ -85,7 +85,7 @@ void *parser_fail_expected_help(Parser *parser, const char *what, const char *he
 void *parser_stop(Parser *parser, Span span, const char *message);
 // How a token is named in a message.
 const char *parser_describe(Parser *parser, const Token *token);
-// What a word that is no keyword here was probably meant to be; NULL when nothing is close.
+// What a word that is not a keyword here was probably meant to be; NULL when nothing is close.
 const char *keyword_suggest(const char *word, size_t length);
 
 // Nodes. The span of a new node reaches from `begin` to the last token read.

@@ -92,7 +92,7 @@ static const char *not_a_target(const Node *node, bool inside_tuple) {
     case NODE_FLOAT: return "a number";
     case NODE_STRING:
     case NODE_FORMAT_STRING: return "a string";
-    case NODE_BOOL: return "a truth value";
+    case NODE_BOOL: return "a boolean";
     case NODE_NONE: return "none";
     case NODE_CALL:
     case NODE_METHOD_CALL: return "the result of a call";

@@ -38,7 +38,7 @@ static bool parse_dimension(Parser *parser, Dimension *out) {
         out->name = parser_word(parser, token);
     } else {
         parser_fail_expected_help(parser, "a dimension",
-                                  "a dimension is a whole number, a name, or `?` for any size");
+                                  "a dimension is an integer, a name, or `?` for any size");
         return false;
     }
     parser_next(parser);

@@ -7,7 +7,7 @@
 
 // Beyond these a number is written with an exponent.
 static const double plain_max = 1e6, plain_min = 1e-4;
-// Ranges that are smaller than this part of their numbers are no ranges: digits would not tell.
+// Ranges that are smaller than this part of their numbers are not ranges: digits would not tell.
 static const double range_min = 1e-12;
 
 void axis_text(double value, double step, double magnitude, char out[TICK_TEXT_MAX]) {

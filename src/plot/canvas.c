@@ -30,7 +30,7 @@ void canvas_line(Canvas *canvas, const int from[2], const int to[2], size_t seri
     int across = to[0] - from[0], down = to[1] - from[1];
     int steps = abs(across) > abs(down) ? abs(across) : abs(down);
     for (int i = 0; i <= steps; i++) {
-        // Rounded half away from the start, in whole numbers: the same on every machine.
+        // Rounded half away from the start, in integers: the same on every machine.
         int half = steps ? steps : 1;
         int x = from[0] + (2 * across * i + (across < 0 ? -half : half)) / (2 * half);
         int y = from[1] + (2 * down * i + (down < 0 ? -half : half)) / (2 * half);

@@ -43,7 +43,7 @@ Status shape_reshape(const TensorType *x, const Shape *shape, Shape *out) {
     }
     if (rest < 0) return STATUS_OK;
     if (known == 0)
-        return fail_reshape(x, shape, ": beside a size of 0 the rest could be anything");
+        return fail_reshape(x, shape, ": next to a size of 0 the rest could be anything");
     if (count % known != 0) {
         snprintf(why, sizeof why, ": %" PRId64 " is not a multiple of %" PRId64, count, known);
         return fail_reshape(x, shape, why);

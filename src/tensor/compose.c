@@ -25,7 +25,7 @@ static Status check_whole(const OpCall *call, Tensor *x, const char *what) {
     Status status = tensor_read_floats(x, values);
     for (int64_t i = 0; status == STATUS_OK && i < count; i++)
         if (!(values[i] == floor(values[i])) || fabs(values[i]) > 9.0e18)
-            status = fail(STATUS_VALUE, "%s: %s must hold whole numbers, but number %lld is %g",
+            status = fail(STATUS_VALUE, "%s: %s must hold integers, but number %lld is %g",
                           call->op->name, what, (long long)i, values[i]);
     free(values);
     return status;
@@ -34,8 +34,8 @@ static Status check_whole(const OpCall *call, Tensor *x, const char *what) {
 Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **out) {
     DTypeKind kind = dtype_kind(tensor_dtype(x));
     if (kind == DTYPE_KIND_BOOL || kind == DTYPE_KIND_QUANT)
-        return fail(STATUS_DTYPE, "%s: %s must hold whole numbers, but it is %s", call->op->name,
-                    what, tensor_type_name(x).text);
+        return fail(STATUS_DTYPE, "%s: %s must hold integers, but it is %s", call->op->name, what,
+                    tensor_type_name(x).text);
     if (kind == DTYPE_KIND_FLOAT) TRY(check_whole(call, x, what));
     return tensor_cast(x, DTYPE_INT64, out);
 }

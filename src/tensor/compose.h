@@ -37,7 +37,7 @@ Status compose_floating(Tensor *x, Tensor **out) MUST_USE;
 Status compose_stored_float(Tensor *x, DType dtype, Tensor **out) MUST_USE;
 // x in the dtype that sums are safe in: float32 for the 16-bit floats and ints, else its own.
 Status compose_wide(Tensor *x, Tensor **out) MUST_USE;
-// Whole numbers as int64: floats must be integral, bools are refused. `what` names the operand.
+// Integers as int64: floats must be integral, bools are refused. `what` names the operand.
 Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **out) MUST_USE;
 // Every index must lie in -size..size-1; the failure shows the index, `dim` of x and its size.
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) MUST_USE;

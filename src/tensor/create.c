@@ -232,7 +232,7 @@ static Status below_diagonal(const OpCall *call, const int64_t *rows_columns, in
     TRY(create_indexes(call, rows_columns[1], device, &columns));
     TRY(tensor_unsqueeze(flat_rows, 1, &rows));
     TRY(op_binary(OP_add, op_tensor(rows), op_int(k), &limits));
-    // Both as [rows, columns], so that [n, 1] beside [n] is not taken for a mistake.
+    // Both as [rows, columns], so that [n, 1] next to [n] is not taken for a mistake.
     Shape shape = {.rank = 2, .dims = {rows_columns[0], rows_columns[1]}};
     SCOPED_TENSOR(wide_columns);
     SCOPED_TENSOR(wide_limits);

@@ -3,7 +3,7 @@
 #include "tensor/gradient/gradient.h"
 #include "tensor/index.h"
 
-// Rows of a table by whole numbers: index [n] along dim.
+// Rows of a table by integers: index [n] along dim.
 static Status gather_kernel(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
     TRY(view_refuse_blocks(x, dim));
     TRY(compose_check_indexes(index, x, dim));
@@ -167,13 +167,13 @@ Status op_run_scatter_add(const OpCall *call, Tensor **results) {
 // x and mask (as bool) in their common shape.
 static Status with_mask(const OpCall *call, Tensor **x, Tensor **mask) {
     Tensor *given = call->inputs[1].tensor;
-    SCOPED_TENSOR(truth);
+    SCOPED_TENSOR(boolean);
     Shape shape;
     TensorType left = tensor_type(call->inputs[0].tensor), right = tensor_type(given);
     TRY(shape_broadcast(call->op->name, &left, &right, &shape));
-    TRY(tensor_cast(given, DTYPE_BOOL, &truth));
+    TRY(tensor_cast(given, DTYPE_BOOL, &boolean));
     TRY(tensor_broadcast_to(call->inputs[0].tensor, &shape, x));
-    return tensor_broadcast_to(truth, &shape, mask);
+    return tensor_broadcast_to(boolean, &shape, mask);
 }
 
 Status op_run_masked_select(const OpCall *call, Tensor **results) {

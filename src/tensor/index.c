@@ -18,7 +18,7 @@ static Status step(Tensor **x, Status status, Tensor *next) {
     return status;
 }
 
-// The positions as a 1-D tensor beside x.
+// The positions as a 1-D tensor next to x.
 static Status index_tensor(Device *device, const int64_t *numbers, int64_t count, Tensor **out) {
     Shape shape = {.rank = 1, .dims = {count}};
     TRY(tensor_new(device, DTYPE_INT64, &shape, out));
@@ -348,17 +348,17 @@ static Status set_masked(Tensor *target, Tensor *mask, const OpInput *value) {
     Shape shape = tensor_shape(target);
     Tensor *prepared = NULL;
     if (value->tensor) TRY(prepare_value(value, target, &shape, &prepared));
-    TensorView truth = mask->view; // dimensions that the mask lacks repeat it
-    for (int i = truth.rank; i < target->view.rank; i++) {
-        truth.dims[i] = target->view.dims[i];
-        truth.strides[i] = 0;
+    TensorView boolean = mask->view; // dimensions that the mask lacks repeat it
+    for (int i = boolean.rank; i < target->view.rank; i++) {
+        boolean.dims[i] = target->view.dims[i];
+        boolean.strides[i] = 0;
     }
-    truth.rank = target->view.rank;
+    boolean.rank = target->view.rank;
     KernelCall kernel = {
         .kernel = KERNEL_INDEX_PUT, .n_inputs = 2, .n_outputs = 1, .op_name = "assignment"};
     kernel.inputs[0].view = prepared ? &prepared->view : NULL;
     kernel.inputs[0].scalar = value->scalar;
-    kernel.inputs[1].view = &truth;
+    kernel.inputs[1].view = &boolean;
     kernel.outputs[0] = &target->view;
     Status status = op_run_kernel(&kernel);
     tensor_release(prepared);

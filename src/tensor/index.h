@@ -9,7 +9,7 @@ typedef enum IndexKind {
     INDEX_SLICE,    // start:stop:step, each may be absent
     INDEX_ELLIPSIS, // ...: as many `:` as are missing
     INDEX_NEW_AXIS, // none
-    INDEX_TENSOR,   // tensor: a bool mask or whole numbers
+    INDEX_TENSOR,   // tensor: a bool mask or integers
 } IndexKind;
 
 typedef struct IndexItem {

@@ -79,13 +79,13 @@ static Status pick_mask(Walk *walk, Tensor *mask) {
     int rank = mask->view.rank;
     TRY(index_check_mask(walk->x, walk->source, mask));
     int64_t elements = tensor_count(mask), count = 0;
-    uint8_t *truth = memory_allocate((size_t)elements);
-    Status status = tensor_read_bools(mask, truth);
+    uint8_t *boolean = memory_allocate((size_t)elements);
+    Status status = tensor_read_bools(mask, boolean);
     if (status != STATUS_OK) {
-        free(truth);
+        free(boolean);
         return status;
     }
-    for (int64_t i = 0; i < elements; i++) count += truth[i] != 0;
+    for (int64_t i = 0; i < elements; i++) count += boolean[i] != 0;
     Picked *picked[RANK_MAX];
     for (int d = 0; d < rank; d++) {
         picked[d] = add_picked(walk);
@@ -93,7 +93,7 @@ static Status pick_mask(Walk *walk, Tensor *mask) {
         picked[d]->positions = memory_allocate((size_t)count * sizeof(int64_t));
     }
     for (int64_t i = 0, next = 0; i < elements; i++) {
-        if (!truth[i]) continue;
+        if (!boolean[i]) continue;
         int64_t rest = i;
         for (int d = rank - 1; d >= 0; d--) {
             picked[d]->positions[next] = rest % mask->view.dims[d];
@@ -101,18 +101,18 @@ static Status pick_mask(Walk *walk, Tensor *mask) {
         }
         next++;
     }
-    free(truth);
+    free(boolean);
     return STATUS_OK;
 }
 
-// Floats serve as indexes where they are whole numbers.
+// Floats serve as indexes where they are integers.
 static Status read_whole(Tensor *index, int64_t *out, int64_t count) {
     if (!dtype_is_float(index->view.dtype)) return tensor_read_integers(index, out);
     double *numbers = memory_allocate((size_t)count * sizeof *numbers);
     Status status = tensor_read_floats(index, numbers);
     for (int64_t i = 0; i < count && status == STATUS_OK; i++) {
         if (!(fabs(numbers[i]) <= 0x1p62) || numbers[i] != (double)(int64_t)numbers[i])
-            status = fail(STATUS_INDEX, "an index must be a whole number, not %.9g", numbers[i]);
+            status = fail(STATUS_INDEX, "an index must be an integer, not %.9g", numbers[i]);
         else
             out[i] = (int64_t)numbers[i];
     }

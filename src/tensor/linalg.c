@@ -35,7 +35,7 @@ static Status linalg_run(const OpCall *call, LinalgOp op, Tensor *const *inputs,
     return op_run_kernel(&kernel);
 }
 
-// A result beside x: x's leading dimensions, then `rank` dimensions of its own.
+// A result next to x: x's leading dimensions, then `rank` dimensions of its own.
 static Status new_result(const Tensor *x, int rank, int64_t rows, int64_t columns, Tensor **out) {
     Shape shape = tensor_shape(x);
     shape.rank = tensor_rank(x) - 2 + rank;

@@ -19,7 +19,7 @@ typedef struct MapTypes {
     DType result, compute;
 } MapTypes;
 
-// Comparing whole numbers beyond 2^24 with floats is exact in float64 only.
+// Comparing integers beyond 2^24 with floats is exact in float64 only.
 static DType compare_type(DType promoted, const OpInput *inputs, int n) {
     DType compute = dtype_compute(promoted);
     if (compute != DTYPE_FLOAT32) return compute;
@@ -70,7 +70,7 @@ static bool same_dims(const TensorView *x, const TensorView *y) {
     return true;
 }
 
-// [.., n] beside a longer [.., n, 1] with a result larger than both: likely a column taken for a
+// [.., n] next to a longer [.., n, 1] with a result larger than both: likely a column taken for a
 // row.
 static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y,
                            const Shape *result) {

@@ -72,7 +72,7 @@ static Status product_prepare(const OpCall *call, Tensor *a, Tensor *b, Product 
     return prepare_operands(wide_a, wide_b, product);
 }
 
-// Leading dimensions of a beside one matrix b are more rows: one product instead of many.
+// Leading dimensions of a next to one matrix b are more rows: one product instead of many.
 static void merge_rows(TensorView *a, TensorView *out, const Tensor *b) {
     if (tensor_rank(b) != 2) return;
     while (a->rank > 2) {

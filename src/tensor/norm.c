@@ -72,7 +72,7 @@ Status op_run_rms_norm(const OpCall *call, Tensor **results) {
     return compose_give(&result, results);
 }
 
-// The arguments of layer_norm, told apart by kind: whole numbers are the shape, tensors of floats
+// The arguments of layer_norm, told apart by kind: integers are the shape, tensors of floats
 // weight and bias in that order, one number eps.
 typedef struct LayerNorm {
     bool has_shape;

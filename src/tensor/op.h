@@ -7,7 +7,7 @@
 
 enum { OP_INPUTS_MAX = 8, OP_OUTPUTS_MAX = 3 };
 
-// Whole numbers of any count; borrowed for the length of the call.
+// Integers of any count; borrowed for the length of the call.
 typedef struct IntList {
     const int64_t *items;
     size_t count;
@@ -43,7 +43,7 @@ typedef enum AttributeId {
 _Static_assert(ATTRIBUTE_COUNT <= 64, "OpAttributes.given has a bit per attribute");
 #define ATTRIBUTE_BIT(name) (1ull << ATTRIBUTE_##name)
 
-// Everything an operation can be told beside its tensors: a field per row of attributes.def.
+// Everything an operation can be told next to its tensors: a field per row of attributes.def.
 typedef struct OpAttributes {
     uint64_t given; // ATTRIBUTE_BIT(name): has a value, from the caller or the signature's default
 #define ATTRIBUTE(name, kind) AttributeType_##kind name;

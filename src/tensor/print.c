@@ -113,7 +113,7 @@ static void append_float(const Layout *layout, double value, Text *out) {
         text_append_repeated(out, ' ', (size_t)(layout->after - (length - whole)));
 }
 
-// The elements that are shown, in row-major order: floats, or whole numbers.
+// The elements that are shown, in row-major order: floats, or integers.
 typedef struct Elements {
     double *floats;
     int64_t *integers;

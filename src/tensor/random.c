@@ -82,7 +82,7 @@ static Status draw_floats(const OpCall *call, KernelOptions options, Tensor **ou
     if (!dtype_is_float(target.dtype)) {
         (void)fail(STATUS_DTYPE, "%s makes floats; %s cannot hold them", call->op->name,
                    dtype_name(target.dtype));
-        return fail_help("randint(lo, hi, shape) makes whole numbers");
+        return fail_help("randint(lo, hi, shape) makes integers");
     }
     return draw(call, &target, &shape, &options, out);
 }
@@ -117,8 +117,8 @@ static Status whole_bound(const OpCall *call, const char *name, Scalar value, in
     *out = value.as.i;
     if (value.dtype != DTYPE_FLOAT64) return STATUS_OK;
     if (number != (double)(int64_t)(number > -9e18 && number < 9e18 ? number : 0.5))
-        return fail(STATUS_VALUE, "%s: %s must be a whole number, but it is %g", call->op->name,
-                    name, number);
+        return fail(STATUS_VALUE, "%s: %s must be an integer, but it is %g", call->op->name, name,
+                    number);
     *out = (int64_t)number;
     return STATUS_OK;
 }
@@ -128,7 +128,7 @@ Status op_run_randint(const OpCall *call, Tensor **results) {
     TRY(whole_bound(call, "lo", call->attributes->lo, &lo));
     TRY(whole_bound(call, "hi", call->attributes->hi, &hi));
     if (lo >= hi)
-        return fail(STATUS_VALUE, "%s: there is no whole number from %lld up to, without, %lld",
+        return fail(STATUS_VALUE, "%s: there is no integer from %lld up to, without, %lld",
                     call->op->name, (long long)lo, (long long)hi);
     CreateTarget target;
     Shape shape;

@@ -1,4 +1,4 @@
-// Tensors read back to the host as doubles or whole numbers. Every read waits for the device.
+// Tensors read back to the host as doubles or integers. Every read waits for the device.
 #include "tensor/op.h"
 
 #include <stdlib.h>

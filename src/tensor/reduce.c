@@ -141,7 +141,7 @@ static Status check_not_empty(const OpCall *call, const Tensor *x) {
                 call->op->name, tensor_type_name(x).text);
 }
 
-// max and min of something whose rank is 0 beside an int compare the two: both are plain numbers.
+// max and min of something whose rank is 0 next to an int compare the two: both are plain numbers.
 static Status extreme(const OpCall *call, ReduceOp op, OpId pairwise, Tensor **out) {
     Tensor *x = call->inputs[0].tensor;
     if (tensor_rank(x) == 0 && op_has(call, ATTRIBUTE_dim))
@@ -163,7 +163,7 @@ static Status extreme_with_number(const OpCall *call, OpId pairwise, Tensor **ou
     const char *name = call->op->name;
     Scalar value = call->attributes->value;
     if (tensor_rank(x) == 0) return op_binary(pairwise, op_tensor(x), op_scalar(value), out);
-    (void)fail(STATUS_TYPE, "%s of %s and the float %g: a dimension is a whole number", name,
+    (void)fail(STATUS_TYPE, "%s of %s and the float %g: a dimension is an integer", name,
                tensor_type_name(x).text, scalar_double(value));
     return fail_help(
         "%simum(x, %g) compares each element with the number; %s(x, dim) reduces along "
@@ -407,7 +407,7 @@ static Status middle_of_sorted(Tensor *sorted, Tensor **out) {
     TRY(compose_with_number(OP_mul, total, 0.5, &middle));
     SCOPED_TENSOR(value);
     TRY(op_binary(OP_add, op_tensor(low), op_tensor(middle), &value));
-    // inf - inf is no number, but the middle of two equal infinities is.
+    // inf - inf is not a number, but the middle of two equal infinities is.
     SCOPED_TENSOR(equal);
     SCOPED_TENSOR(exact);
     TRY(op_binary(OP_eq, op_tensor(low), op_tensor(high), &equal));

@@ -85,7 +85,7 @@ static Status apply_integers(const OpCall *call, DType result, Scalar *out) {
     if (divides(op->map) && y == 0)
         return fail(STATUS_DIVIDE, "%s(%" PRId64 ", 0): division by zero", op->name, x);
     if (op->map == MAP_POW && y < 0) {
-        fail(STATUS_VALUE, "%" PRId64 " ** %" PRId64 " is not a whole number", x, y);
+        fail(STATUS_VALUE, "%" PRId64 " ** %" PRId64 " is not an integer", x, y);
         return fail_help("with a float base it is a float: %" PRId64 ".0 ** %" PRId64, x, y);
     }
     WideInteger number = scalar_integer_formulas[op->map](x, y, operands[2]);

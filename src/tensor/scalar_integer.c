@@ -1,4 +1,4 @@
-// The formulas of maps.def on whole numbers, for calls whose operands are all plain ints. Evaluated
+// The formulas of maps.def on integers, for calls whose operands are all plain ints. Evaluated
 // in 128 bits, where + - * of three int64s are exact: the caller sees what does not fit.
 #include "tensor/scalar.h"
 

@@ -92,7 +92,7 @@ static Status join_many(const OpCall *call, Join join, bool one_by_one, Tensor *
         Scalar last = call->many[--count].scalar;
         dim = scalar_integer(last);
         if (last.dtype == DTYPE_FLOAT64 && (double)dim != last.as.f)
-            return fail(STATUS_VALUE, "%s: dim must be a whole number, not %g", call->op->name,
+            return fail(STATUS_VALUE, "%s: dim must be an integer, not %g", call->op->name,
                         last.as.f);
     }
     Tensor **tensors = memory_allocate((size_t)count * sizeof *tensors);

@@ -19,7 +19,7 @@ typedef struct Tensor {
     Counted counted;
     TensorView view;   // view.buffer is NULL until materialised (tensor_materialize)
     Device *device;    // where it is, or will be when materialised
-    HostNumbers *host; // literals only; stays beside the buffer so that shapes read it exactly
+    HostNumbers *host; // literals only; stays next to the buffer so that shapes read it exactly
     bool learnable;    // a parameter: has identity, updated by training
     int node_output;
     struct TapeNode *node; // counted: gradients flow on to where it came from (tape.h); else NULL

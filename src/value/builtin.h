@@ -34,7 +34,7 @@ typedef enum FunctionId {
 #include "catalog/functions.def"
 #undef FUNCTION
 
-// Conversions. Rank-0 tensors serve as numbers; integral floats as whole numbers. Failures name the
+// Conversions. Rank-0 tensors serve as numbers; integral floats as integers. Failures name the
 // value and what was wanted; `what` is the parameter's name or another short noun ("dim").
 Status value_to_int(Value value, const char *what, int64_t *out) MUST_USE;
 Status value_to_double(Value value, const char *what, double *out) MUST_USE;
@@ -43,7 +43,7 @@ Status value_to_bool(Value value, const char *what,
 // Numbers become rank-0 tensors, lists of numbers and nested lists tensors. New reference.
 Status value_to_tensor(Value value, const char *what, Tensor **out) MUST_USE;
 Status value_to_shape(Value value, const char *what, Shape *out) MUST_USE;
-// Any number of whole numbers (a number, list, tuple, range or tensor); *out is malloc'd.
+// Any number of integers (a number, list, tuple, range or tensor); *out is malloc'd.
 Status value_to_ints(Value value, const char *what, int64_t **out, size_t *count) MUST_USE;
 Status value_to_string(Value value, const char *what, const String **out) MUST_USE;
 bool value_is_number(Value value); // int, float, or a tensor with rank 0

@@ -1,5 +1,5 @@
 // From values to what C code works with, by the language's rules: rank-0 tensors serve as numbers,
-// floats with an integral value as whole numbers.
+// floats with an integral value as integers.
 #include "value/convert.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ Status value_read_number(Value *value) {
 
 static Status whole_from_double(double number, const char *what, int64_t *out) {
     if (number != trunc(number) || !(number >= -0x1p63 && number < 0x1p63))
-        return fail(STATUS_TYPE, "%s must be a whole number, but it is %s", what,
+        return fail(STATUS_TYPE, "%s must be an integer, but it is %s", what,
                     value_text(value_float(number)).text);
     *out = (int64_t)number;
     return STATUS_OK;
@@ -47,7 +47,7 @@ Status value_to_int(Value value, const char *what, int64_t *out) {
     Value number = value;
     TRY(value_read_number(&number));
     if (number.kind == VALUE_FLOAT) return whole_from_double(number.as.number, what, out);
-    if (number.kind != VALUE_INT) return fail_kind(what, "a whole number", value);
+    if (number.kind != VALUE_INT) return fail_kind(what, "an integer", value);
     *out = number.as.integer;
     return STATUS_OK;
 }
@@ -164,7 +164,7 @@ Status value_to_device(Value value, const char *what, Device **out) {
     return STATUS_OK;
 }
 
-// --- lists of numbers as tensors, shapes and whole numbers ---
+// --- lists of numbers as tensors, shapes and integers ---
 
 // The numbers of a nested list, in row-major order.
 typedef struct Numbers {
@@ -357,17 +357,17 @@ Status value_to_wide_tensor(Value value, const char *what, Tensor **out) {
     return to_tensor(value, what, DTYPE_FLOAT64, out);
 }
 
-// "zeros: shape[1] must be a whole number, but it is 2.5"
+// "zeros: shape[1] must be an integer, but it is 2.5"
 static Status fail_element(Value element, const char *what, size_t index) {
     char name[96];
     snprintf(name, sizeof name, "%.64s[%zu]", what, index);
-    return fail_kind(name, "a whole number", element);
+    return fail_kind(name, "an integer", element);
 }
 
-// The numbers of a tensor of rank 0 or 1 as whole numbers; literals are read without rounding.
+// The numbers of a tensor of rank 0 or 1 as integers; literals are read without rounding.
 static Status ints_from_tensor(Tensor *tensor, const char *what, int64_t **out, size_t *count) {
     if (tensor_rank(tensor) > 1)
-        return fail_kind(what, "whole numbers in one dimension", value_tensor(tensor));
+        return fail_kind(what, "integers in one dimension", value_tensor(tensor));
     size_t n = (size_t)tensor_count(tensor);
     int64_t *items = memory_allocate_zeroed(n, sizeof *items);
     Status status;
@@ -381,7 +381,7 @@ static Status ints_from_tensor(Tensor *tensor, const char *what, int64_t **out, 
     } else if (dtype_kind(tensor_dtype(tensor)) == DTYPE_KIND_INT) {
         status = tensor_read_integers(tensor, items);
     } else {
-        status = fail_kind(what, "whole numbers", value_tensor(tensor));
+        status = fail_kind(what, "integers", value_tensor(tensor));
     }
     if (status != STATUS_OK) {
         free(items);
@@ -425,7 +425,7 @@ Status value_to_ints(Value value, const char *what, int64_t **out, size_t *count
     default: {
         int64_t number;
         if (value.kind != VALUE_INT && value.kind != VALUE_FLOAT)
-            return fail_kind(what, "whole numbers", value);
+            return fail_kind(what, "integers", value);
         TRY(value_to_int(value, what, &number));
         *out = memory_allocate(sizeof **out);
         **out = number;

@@ -185,11 +185,11 @@ static Status format_number(const Spec *spec, Value value, Text *out) {
     bool float_type = (spec->type && strchr("eEfFgG%", spec->type)) || spec->precision >= 0;
     if (integer_type && value.kind == VALUE_FLOAT) {
         if (!(value.as.number == trunc(value.as.number) && fabs(value.as.number) < 9.2e18))
-            return wrong_value(spec, "a whole number", value);
+            return wrong_value(spec, "an integer", value);
         value = value_int((int64_t)value.as.number);
     }
     if (integer_type && spec->precision >= 0)
-        return fail(STATUS_FORMAT, "{:%s}: a whole number has no precision", spec->text);
+        return fail(STATUS_FORMAT, "{:%s}: an integer has no precision", spec->text);
     if (value.kind == VALUE_INT && !float_type)
         format_integer(spec, value.as.integer, out);
     else

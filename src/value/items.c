@@ -181,7 +181,8 @@ static bool same_kind_equal(Value a, Value b) {
     }
 }
 
-// A list beside a tensor is compared as the tensor it would make; one that makes none is unlike it.
+// A list next to a tensor is compared as the tensor it would make; one that makes none is unlike
+// it.
 static Status list_equals_tensor(Value list, Tensor *tensor, bool *out) {
     Tensor *made;
     *out = false;

@@ -80,7 +80,7 @@ Value value_cstring(const char *text) {
 }
 
 const String *string_end(const String *string) {
-    // Bytes of its own are no change that a reader can tell.
+    // A reader cannot tell that it has bytes of its own now.
     if (LIKELY(string->bytes[string->length] == '\0')) return string;
     LongString *shared = long_string(string);
     Store *own = store_new(string->bytes, string->length, string->length);

@@ -6,7 +6,8 @@
 #include "tensor/view.h"
 #include "value/value.h"
 
-// A part that is no container. It may be replaced: its reference is the visitor's to give and take.
+// A part that is not a container. It may be replaced: its reference is the visitor's to give and
+// take.
 typedef Status (*ValueVisit)(void *context, const char *name, Value *part);
 // Visits the parts of *value in order, or *value itself; `name` ("" for none) is where names begin.
 // STATUS_DEPTH where it is nested too deeply.

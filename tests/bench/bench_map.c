@@ -1,5 +1,5 @@
 // How fast elementwise kernels, reductions and row kernels run: the cost of a tiny call, and bytes
-// per second of large ones beside memcpy. Reads no result: tests do.
+// per second of large ones next to memcpy. Reads no result: tests do.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// How fast matrix products are: float32 beside BLAS called directly, float16 beside float32, and
-// vectors by weights in bytes of weight per second beside plain reading. Prints; checks nothing.
+// How fast matrix products are: float32 next to BLAS called directly, float16 next to float32, and
+// vectors by weights in bytes of weight per second next to plain reading. Prints; checks nothing.
 #include <cblas.h>
 #include <math.h>
 #include <omp.h>

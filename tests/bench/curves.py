@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares 50 steps of training in tl with PyTorch's, loss by loss: a net of two layers, a convolutional net and
 a transformer block, from the weights stored in curves/*.safetensors. `--write` draws new weights and data and
-stores PyTorch's losses beside them; tests/cli/test_curves.py holds tl against those where PyTorch is missing."""
+stores PyTorch's losses next to them; tests/cli/test_curves.py holds tl against those where PyTorch is missing."""
 import argparse
 import json
 import struct

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures tl beside its peers in one run and prints medians and ratios. Peers that are not installed
+"""Measures tl next to its peers in one run and prints medians and ratios. Peers that are not installed
 (python3-torch, python3-numpy, lua5.4) are left out and said so. Nothing here is a test."""
 import argparse
 import os
@@ -151,7 +151,7 @@ def bench_story(tl, llama2):
 
 
 def bench_training(build):
-    """Steps of training beside PyTorch; train.py and curves.py say what is compared."""
+    """Steps of training next to PyTorch; train.py and curves.py say what is compared."""
     print("\n--- training")
     print(output(sys.executable, BENCH / "train.py", "--build", build), end="")
     if has_module("torch"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Steps of training in tl beside PyTorch, in turn in one run: the best microseconds a step of each, their
+"""Steps of training in tl next to PyTorch, in turn in one run: the best microseconds a step of each, their
 ratio, and the most memory that each process held. Nothing here is a test."""
 import argparse
 import os

@@ -1,4 +1,4 @@
-// The check before running: each program beside the diagnostics it must give, and programs that
+// The check before running: each program next to the diagnostics it must give, and programs that
 // must give none.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -239,23 +239,23 @@ class Checkpoint(unittest.TestCase):
         def one(**entry):
             return {"t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **entry}}
         for content, expected in [
-            (b"abc", "3 bytes are no safetensors file"),
+            (b"abc", "3 bytes are not a safetensors file"),
             (struct.pack("<Q", 1 << 60), "claims 1152921504606846976 bytes, but 0 are left"),
-            (packed(b"{"), "the header is no JSON"),
-            (packed(b"[]"), "the header is no JSON object"),
-            (packed({"t": 1}), "tensor `t`: it is no object"),
+            (packed(b"{"), "the header is not JSON"),
+            (packed(b"[]"), "the header is not a JSON object"),
+            (packed({"t": 1}), "tensor `t`: it is not an object"),
             (packed(one(dtype="F8")), "has the dtype F8"),
             (packed(one(dtype=3)), "it has no dtype"),
-            (packed(one(shape=3)), "its shape is no list"),
-            (packed(one(shape=[1] * 9)), "its shape is no list of at most 8 sizes"),
+            (packed(one(shape=3)), "its shape is not a list"),
+            (packed(one(shape=[1] * 9)), "its shape is not a list of at most 8 sizes"),
             (packed(one(shape=[-2])), "something that is not a size"),
-            (packed(one(data_offsets=[0])), "its data_offsets are no two offsets"),
+            (packed(one(data_offsets=[0])), "its data_offsets are not two offsets"),
             (packed(one(data_offsets=[0, 9]), bytes(8)), "lies at bytes 0 to 9 of 8"),
             (packed(one(data_offsets=[8, 0]), bytes(8)), "lies at bytes 8 to 0 of 8"),
             (packed(one(shape=[3]), bytes(8)), "is float32[3], but has 8 bytes"),
             (packed(one(shape=[1 << 62, 16]), bytes(8)), "but has 8 bytes"),
             (packed({**one(), "u": one()["t"]}, bytes(8)), "tensors `t` and `u` overlap"),
-            (packed(b'{"t":1,"t":2}'), "the header is no JSON"),
+            (packed(b'{"t":1,"t":2}'), "the header is not JSON"),
         ]:
             with self.subTest(expected), tempfile.TemporaryDirectory() as folder:
                 Path(folder, "a.safetensors").write_bytes(content)

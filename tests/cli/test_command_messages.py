@@ -23,7 +23,7 @@ USAGE = [
     (["run", "--device"], "error: --device needs a value\n"),
     (["run", "--device", "nowhere", "f"],
      'error: --device needs cpu, vulkan, vulkan:N or auto, but it is "nowhere"\n'),
-    (["run", "--seed", "x", "f"], 'error: --seed needs a whole number from 0, but it is "x"\n'),
+    (["run", "--seed", "x", "f"], 'error: --seed needs an integer from 0, but it is "x"\n'),
 ]
 
 REPL = [

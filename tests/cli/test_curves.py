@@ -1,4 +1,4 @@
-"""50 steps of training give PyTorch's losses: its curves are stored beside the first weights (tests/bench/curves.py
+"""50 steps of training give PyTorch's losses: its curves are stored next to the first weights (tests/bench/curves.py
 writes them and compares with PyTorch itself)."""
 import json
 import struct

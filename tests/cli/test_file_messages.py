@@ -54,7 +54,7 @@ def entry(**changes):
 
 
 GGUF = [
-    (b"GGUX", "m.gguf is no GGUF file: it does not begin with \"GGUF\""),
+    (b"GGUX", "m.gguf is not a GGUF file: it does not begin with \"GGUF\""),
     (b"GGUF" + u32(9), "m.gguf is GGUF version 9; versions 1 to 3 can be read"),
     (b"GGUF" + struct.pack(">I", 3), "m.gguf is GGUF version 50331648; versions 1 to 3 can be read (this file is big-endian)"),
     (b"GGUF" + u32(3), "m.gguf: the file ends at byte 8, inside the header"),
@@ -63,7 +63,7 @@ GGUF = [
     (gguf(pairs=[pair("k", ARRAY, u32(77) + u64(1))]), "m.gguf: an array at byte 41 has elements of unknown type 77"),
     (gguf(pairs=[pair("k", ARRAY, u32(U32) + u64(1 << 60))]),
      "m.gguf: an array at byte 49 claims 1152921504606846976 elements, but 15 bytes are left"),
-    (gguf(pairs=[pair(b"k\xff", U32, u32(1))]), "m.gguf: a metadata key at byte 24 is no text of at most 65535 bytes"),
+    (gguf(pairs=[pair(b"k\xff", U32, u32(1))]), "m.gguf: a metadata key at byte 24 is not a text of at most 65535 bytes"),
     (gguf(pairs=[pair("general.alignment", U32, u32(33))], tensors=[tensor("t", [2])]),
      "m.gguf: general.alignment is not a power of two from 8 to 1048576"),
     (gguf([tensor("t", [1] * 9)]), "m.gguf: tensor t claims 9 dimensions; at most 4 are allowed"),
@@ -79,16 +79,16 @@ GGUF = [
 ]
 
 SAFETENSORS = [
-    (b"abc", "s.safetensors: 3 bytes are no safetensors file"),
+    (b"abc", "s.safetensors: 3 bytes are not a safetensors file"),
     (u64(1 << 60), "s.safetensors: the header claims 1152921504606846976 bytes, but 0 are left"),
-    (safetensors(b"{"), "s.safetensors: the header is no JSON: string or '}' expected near end of file"),
-    (safetensors(b"[]"), "s.safetensors: the header is no JSON object"),
-    (safetensors({"t": 1}), "s.safetensors: tensor `t`: it is no object"),
+    (safetensors(b"{"), "s.safetensors: the header is not JSON: string or '}' expected near end of file"),
+    (safetensors(b"[]"), "s.safetensors: the header is not a JSON object"),
+    (safetensors({"t": 1}), "s.safetensors: tensor `t`: it is not an object"),
     (safetensors(entry(dtype="F8")), "s.safetensors: tensor `t` has the dtype F8, which tl does not know"),
     (safetensors(entry(dtype=3)), "s.safetensors: tensor `t`: it has no dtype"),
-    (safetensors(entry(shape=3)), "s.safetensors: tensor `t`: its shape is no list of at most 8 sizes"),
+    (safetensors(entry(shape=3)), "s.safetensors: tensor `t`: its shape is not a list of at most 8 sizes"),
     (safetensors(entry(shape=[-2])), "s.safetensors: tensor `t`: its shape holds something that is not a size"),
-    (safetensors(entry(data_offsets=[0])), "s.safetensors: tensor `t`: its data_offsets are no two offsets"),
+    (safetensors(entry(data_offsets=[0])), "s.safetensors: tensor `t`: its data_offsets are not two offsets"),
     (safetensors(entry(data_offsets=[0, 9]), bytes(8)), "s.safetensors: tensor `t` lies at bytes 0 to 9 of 8"),
     (safetensors(entry(shape=[3]), bytes(8)), "s.safetensors: tensor `t` is float32[3], but has 8 bytes"),
     (safetensors({**entry(), "u": entry()["t"]}, bytes(8)), "s.safetensors: tensors `t` and `u` overlap"),
@@ -96,16 +96,16 @@ SAFETENSORS = [
 
 INDEX = [
     (b"{", "i.json: line 1: string or '}' expected near end of file"),
-    (b"{}", "i.json is no index of safetensors files: it has no weight_map"),
+    (b"{}", "i.json is not an index of safetensors files: it has no weight_map"),
     (b'{"weight_map": {"t": 5}}', "i.json: tensor t has no file"),
-    (b'{"weight_map": {"t": "../s"}}', 'i.json: "../s" is not the name of a file beside it'),
+    (b'{"weight_map": {"t": "../s"}}', 'i.json: "../s" is not the name of a file next to it'),
     (b'{"weight_map": {"x": "good.safetensors"}}', "i.json: tensor x is not in good.safetensors"),
 ]
 
 NPY = [
     (npy(0, 0, b"", header="{'descr' '<f4'}"), "a.npy: the header wants \":\" at byte 9, not \"'<f4'}\""),
-    (npy(0, 0, b"", header="{'descr': [('a', '<f4')]}"), "a.npy: an array of records is no tensor"),
-    (npy("<c8", (2,), bytes(16)), "a.npy has NumPy's dtype \"<c8\", which tl has not"),
+    (npy(0, 0, b"", header="{'descr': [('a', '<f4')]}"), "a.npy: an array of records is not a tensor"),
+    (npy("<c8", (2,), bytes(16)), "a.npy has NumPy's dtype \"<c8\", which tl does not have"),
     (npy(0, 0, b"", header="{'descr': '<f4', 'order': 1}"), "a.npy: the header has `order`, which is unknown or came twice"),
     (npy(0, 0, b"", header="{'descr': '<f4', 'shape': (2,)}"), "a.npy: the header has no `fortran_order`"),
 ]
@@ -128,7 +128,7 @@ TOKENIZERS = [
                b'"precompiled_charsmap": "a?=="}}', "t.json: precompiled_charsmap is not base64"),
     ("t.gguf", tokens("a", "b", more=[pair("tokenizer.ggml.scores", ARRAY, u32(F32) + u64(1) + bytes(4))]),
      "t.gguf: tokenizer.ggml.scores does not have one number of the right type for each of the 2 tokens"),
-    ("t.json", b"{", "t.json is no tokenizer: line 1: string or '}' expected near end of file"),
+    ("t.json", b"{", "t.json is not a tokenizer: line 1: string or '}' expected near end of file"),
     ("t.json", b'{"model": {"type": "Magic", "vocab": {}}}', "t.json: tl does not know the model \"Magic\""),
     ("t.json", b'{"model": {"type": "BPE", "vocab": {"a": 1000000000000}, "merges": []}}',
      "t.json: token id 1000000000000 cannot be"),
@@ -212,7 +212,7 @@ ASKED = [
     ('load_tokenizer("good.json").colour', 'name', 'a tokenizer has no field colour: it has vocab_size, bos and eos', None),
     ('let w = learnable(ones([2]))\nlearn {\n objective: sum(w)\n optimizer: sgd(lr: 0.1)\n epochs: 1\n print(optimizer.rate)\n}',
      'name', 'an optimizer has no field `rate`; it has lr', None),
-    ('load("complex.npy")', 'format', 'complex.npy has NumPy\'s dtype "<c8", which tl has not',
+    ('load("complex.npy")', 'format', 'complex.npy has NumPy\'s dtype "<c8", which tl does not have',
      'in Python: array.astype("float32"), or another type that both have'),
     ('let w = learnable(ones([2]))\nlearn {\n objective: sum(w)\n optimizer: sgd(lr: 0.1)\n epochs: 1\n'
      ' load_model("state.safetensors", into: {"o": optimizer})\n}',

@@ -63,7 +63,7 @@ def program(operator):
 
 
 def expected(operator, left, right):
-    """What Python says of two numbers, as tl prints it; None where it is no plain case."""
+    """What Python says of two numbers, as tl prints it; None where it is not a plain case."""
     try:
         x, y = (float(text) if "." in text else int(text) for text in (left, right))
     except ValueError:

@@ -154,7 +154,7 @@ class Tokenizers(unittest.TestCase):
         self.assertEqual(rows, [[[5], "ab"], [[5, 6, 5], "abc ab"], [[2, 0, 3], "a<unk>b"]])
 
     def test_wrong_files(self):
-        self.assertIn("is no tokenizer: line 1", self.refused("{"))
+        self.assertIn("is not a tokenizer: line 1", self.refused("{"))
         self.assertIn('does not know the model "Magic"', self.refused({"model": {"type": "Magic", "vocab": {}}}))
         self.assertIn("token id 1000000000000 cannot be",
                       self.refused({"model": {"type": "BPE", "vocab": {"a": 10 ** 12}, "merges": []}}))

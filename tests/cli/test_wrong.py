@@ -1,4 +1,4 @@
-"""Wrong programs and what they are told: tests/wrong/NAME.tl beside the whole diagnostic, NAME.expected.
+"""Wrong programs and what they are told: tests/wrong/NAME.tl next to the whole diagnostic, NAME.expected.
 
 A program that `tl check` does not refuse is run. The first line of NAME.expected says which of the two
 found the mistake. `python3 tests/cli/test_wrong.py --write` writes the files anew, to be read before

@@ -135,7 +135,7 @@ __attribute__((unused)) static void array_make(Array *array, DType dtype, Layout
     array->view.offset = (size_t)offset * item;
 }
 
-// The view points at the buffer beside it, wherever the array was moved since.
+// The view points at the buffer next to it, wherever the array was moved since.
 __attribute__((unused)) static const TensorView *array_view(Array *array) {
     array->view.buffer = &array->buffer;
     return &array->view;

@@ -1,6 +1,6 @@
-// Reductions beside plain loops, for the tests of REDUCE, ARG_REDUCE and SCAN. Those of floats and
-// of whole numbers are programs of their own: a device may need a pipeline for each of thousands of
-// combinations, and programs run beside each other.
+// Reductions next to plain loops, for the tests of REDUCE, ARG_REDUCE and SCAN. Those of floats and
+// of integers are programs of their own: a device may need a pipeline for each of thousands of
+// combinations, and programs run next to each other.
 #ifndef TESTS_DEVICE_REDUCTIONS_H
 #define TESTS_DEVICE_REDUCTIONS_H
 
@@ -67,7 +67,7 @@ static inline void run_reduce(ReduceOp op, Array *in, Array *out, int count) {
     assert_int_equal(run_kernel(KERNEL_REDUCE, &call), STATUS_OK);
 }
 
-// Half a unit of the stored type beside the error of a sum: 1e-6 in what was summed.
+// Half a unit of the stored type next to the error of a sum: 1e-6 in what was summed.
 static inline double tolerance(DType out, double expected, double magnitude) {
     double unit = out == DTYPE_FLOAT16    ? 0x1p-11
                   : out == DTYPE_BFLOAT16 ? 0x1p-8

@@ -15,7 +15,7 @@ static size_t array_bytes(const Array *array, Layout layout) {
     return (size_t)(count * step + 1) * dtype_size(array->view.dtype);
 }
 
-// Everything that is no element must still be 0xFF: array_make filled it so.
+// Everything that is not an element must still be 0xFF: array_make filled it so.
 static void check_surroundings(const Array *array, Layout layout) {
     size_t bytes = array_bytes(array, layout), size = dtype_size(array->view.dtype);
     unsigned char *copy = malloc(bytes);

@@ -567,7 +567,7 @@ static void test_refusals(void **state) {
     call.options.steps[0].op = MAP_BIT_NOT;
     assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_DTYPE);
     assert_string_equal(error_current()->message,
-                        "test: BIT_NOT works on whole numbers, not on float32");
+                        "test: BIT_NOT works on integers, not on float32");
     for (int k = 0; k < 2; k++) array_free(&in[k]);
     array_free(&out);
 }

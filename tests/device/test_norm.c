@@ -111,7 +111,7 @@ static void test_special_rows(void **state) {
     }
 }
 
-// Log softmax keeps small differences beside large numbers.
+// Log softmax keeps small differences next to large numbers.
 static void test_log_softmax_of_large_numbers(void **state) {
     (void)state;
     const int64_t dims[1] = {3};

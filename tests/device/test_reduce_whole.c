@@ -1,4 +1,4 @@
-// REDUCE of whole numbers against plain loops: every operation and dtype in awkward layouts; once
+// REDUCE of integers against plain loops: every operation and dtype in awkward layouts; once
 // per instruction set.
 #include "reductions.h"
 

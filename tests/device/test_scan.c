@@ -63,7 +63,7 @@ static void check_scan(DType dtype, Layout layout, const int64_t *dims, bool pro
         if (i % dims[2] == 0) running = product, magnitude = 0;
         running = product ? running * x : running + x;
         magnitude += fabs(x);
-        // Products of whole numbers wrap beyond what a double holds.
+        // Products of integers wrap beyond what a double holds.
         if (!dtype_is_float(dtype) && fabs(running) > 0x1p53) continue;
         double got = array_get(&out, i);
         assert_true(fabs(got - running) <= tolerance(result, running, magnitude));
@@ -92,7 +92,7 @@ static void test_scans(void **state) {
     array_free(&out);
 }
 
-// Few rows, which devices may cut into parts: beside each other, and as columns.
+// Few rows, which devices may cut into parts: next to each other, and as columns.
 static void test_scans_of_few_rows(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{1, 2, 40000}, {1, 20, 900}};

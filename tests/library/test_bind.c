@@ -17,7 +17,7 @@ static Value invoke(const char *name, const Value *positional, size_t count,
     for (size_t i = 0; i < named_count; i++) value_release(named[i]);
     return result;
 }
-// One named argument beside positional ones.
+// One named argument next to positional ones.
 #define CALL_NAMED(function, word, value, ...)                                                     \
     invoke(function, VALUES(__VA_ARGS__), (const char *const[]){word}, (const Value[]){value}, 1)
 
@@ -90,15 +90,15 @@ static void test_wrong_kinds(void **state) {
                    "relu: x must be a tensor, but it is \"abc\"");
     assert_string_equal(error_current()->help, "relu(x: tensor) -> tensor");
     expect_failure(CALL("flatten", make("[1]"), value_float(0.5)), STATUS_TYPE,
-                   "flatten: start must be a whole number, but it is 0.5");
+                   "flatten: start must be an integer, but it is 0.5");
     expect_failure(CALL("keys", LIST(value_int(1))), STATUS_TYPE,
                    "keys: x must be a dictionary, but it is a list of 1 value");
     expect_failure(CALL("tensor", value_int(1), S("float31")), STATUS_DTYPE,
                    "tensor: dtype names no dtype: \"float31\"");
     expect_failure(CALL("squeeze", make("[1]"), make("[0, 1]")), STATUS_TYPE,
-                   "squeeze: dim must be a whole number, but it is int64[2]");
+                   "squeeze: dim must be an integer, but it is int64[2]");
     expect_failure(CALL("range", S("a")), STATUS_TYPE,
-                   "range: stop must be a whole number, but it is \"a\"");
+                   "range: stop must be an integer, but it is \"a\"");
     expect_failure(CALL("split", value_none(), value_int(1)), STATUS_TYPE,
                    "split does not take (none, 1)");
     assert_string_equal(

@@ -75,7 +75,7 @@ static void test_dictionaries(void **state) {
     expect_failure(CALL("get", value_retain(dict), S("c")), STATUS_KEY,
                    "the dictionary has no key \"c\"");
     expect_failure(CALL("set", value_retain(dict), value_float(0.5), value_int(0)), STATUS_TYPE,
-                   "a dictionary's key must be a whole number, but it is 0.5");
+                   "a dictionary's key must be an integer, but it is 0.5");
     expect_failure(CALL("set", value_retain(dict), value_none(), value_int(0)), STATUS_TYPE,
                    "a dictionary's key must be a string, int or bool, but it is none");
     expect_text(CALL("remove", value_retain(dict), S("b")), "1");
@@ -201,7 +201,7 @@ static void test_numbers_from_text(void **state) {
     expect_failure(CALL("int", S("--5")), STATUS_VALUE, "\"--5\" does not read as an int");
     expect_failure(CALL("int", S("9223372036854775808")), STATUS_OVERFLOW,
                    "9223372036854775808 does not fit a 64-bit int");
-    expect_failure(CALL("int", value_float(NAN)), STATUS_VALUE, "nan is not a whole number");
+    expect_failure(CALL("int", value_float(NAN)), STATUS_VALUE, "nan is not an integer");
     expect_failure(CALL("int", value_float(1e300)), STATUS_OVERFLOW,
                    "1e+300 does not fit a 64-bit int");
     expect_failure(CALL("float", S("0x10")), STATUS_VALUE, "\"0x10\" does not read as a float");

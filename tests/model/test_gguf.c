@@ -150,9 +150,9 @@ static void expect_refusal(const Bytes *file, const char *message) {
 static void test_lying_headers(void **state) {
     (void)state;
     Bytes file = {.length = 0};
-    expect_refusal(&file, "is no GGUF file");
+    expect_refusal(&file, "is not a GGUF file");
     put(&file, "GGUX", 4);
-    expect_refusal(&file, "is no GGUF file");
+    expect_refusal(&file, "is not a GGUF file");
 
     file = header(0, 0);
     file.bytes[4] = 9;

@@ -304,16 +304,16 @@ static void test_refused_tensors(void **state) {
     refuse_tensor("t", zeros_of(DTYPE_BOOL, 1, 2), DTYPE_BOOL,
                   "GGUF files cannot hold bool[2]: convert `t` first");
     refuse_tensor("", zeros_of(DTYPE_FLOAT32, 1, 2), DTYPE_FLOAT32,
-                  "\"\" is no name of a tensor in a GGUF file: it is empty");
+                  "\"\" is not a name of a tensor in a GGUF file: it is empty");
     char name[80];
     memset(name, 'n', 65);
     name[65] = '\0';
     Text message = {0};
-    text_format(&message, "\"%s\" is no name of a tensor in a GGUF file: it is too long", name);
+    text_format(&message, "\"%s\" is not a name of a tensor in a GGUF file: it is too long", name);
     refuse_tensor(name, zeros_of(DTYPE_FLOAT32, 1, 2), DTYPE_FLOAT32, text_get(&message));
     text_free(&message);
     refuse_tensor("\xFF", zeros_of(DTYPE_FLOAT32, 1, 2), DTYPE_FLOAT32,
-                  "\"\xFF\" is no name of a tensor in a GGUF file: it is no UTF-8");
+                  "\"\xFF\" is not a name of a tensor in a GGUF file: it is no UTF-8");
     GgufWriter *writer = gguf_writer_new();
     Tensor *tensor = zeros_of(DTYPE_FLOAT32, 1, 2);
     assert_int_equal(gguf_writer_add(writer, "t", tensor, DTYPE_FLOAT32), STATUS_OK);
@@ -330,7 +330,7 @@ static void test_refused_metadata(void **state) {
     assert_int_equal(gguf_writer_put_string(writer, "a", "c"), STATUS_KEY);
     expect_words("metadata \"a\" is given twice");
     assert_int_equal(gguf_writer_put_string(writer, "", "c"), STATUS_VALUE);
-    expect_words("\"\" is no name of metadata in a GGUF file: it is empty");
+    expect_words("\"\" is not a name of metadata in a GGUF file: it is empty");
     gguf_writer_free(writer);
     for (size_t i = 0; i < EXTREME_COUNT; i++) {
         if (extremes[i].high == INT64_MAX) continue;

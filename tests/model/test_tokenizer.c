@@ -71,13 +71,13 @@ static void test_unfinished_characters_wait(void **state) {
     assert_int_equal(tokenizer_encode(tokenizer, "\xF0\x9F\xA6\x99", 4, false, &tokens), STATUS_OK);
     assert_int_equal(tokens.count, 5); // the space in front, then four bytes
     Text text = {0}, other = {0};
-    TokenStream stream = {0}, beside = {0};
+    TokenStream stream = {0}, adjacent = {0};
     for (size_t i = 0; i < tokens.count; i++) {
         assert_int_equal(text.length, i == 0 ? 0 : 1);
         assert_int_equal(tokenizer_decode_next(tokenizer, &stream, tokens.ids[i], true, &text),
                          STATUS_OK);
         // Another text that comes meanwhile is not disturbed, and does not disturb.
-        assert_int_equal(tokenizer_decode_next(tokenizer, &beside, tokens.ids[0], true, &other),
+        assert_int_equal(tokenizer_decode_next(tokenizer, &adjacent, tokens.ids[0], true, &other),
                          STATUS_OK);
     }
     assert_string_equal(text_get(&other), "     ");

@@ -281,7 +281,7 @@ static void test_targets(void **state) {
                        "1 | none = 1\n"
                        "  | ^^^^\n"
                        "  = help: a name, a field or an index can be assigned; `==` compares\n"},
-        {"true = 1\n", "error[syntax]: cannot assign to a truth value\n"
+        {"true = 1\n", "error[syntax]: cannot assign to a boolean\n"
                        " --> t.tl:1:1\n"
                        "  |\n"
                        "1 | true = 1\n"

@@ -174,7 +174,7 @@ static void test_declarations(void **state) {
          "  |\n"
          "1 | let a: float32[2.5] = 1\n"
          "  |                ^^^\n"
-         "  = help: a dimension is a whole number, a name, or `?` for any size\n"},
+         "  = help: a dimension is an integer, a name, or `?` for any size\n"},
         {"let a: 3 = 1\n", "error[syntax]: expected a type, found `3`\n"
                            " --> t.tl:1:8\n"
                            "  |\n"
@@ -191,7 +191,7 @@ static void test_declarations(void **state) {
          "  |\n"
          "1 | tensor w: float32[-1]\n"
          "  |                   ^\n"
-         "  = help: a dimension is a whole number, a name, or `?` for any size\n"},
+         "  = help: a dimension is an integer, a name, or `?` for any size\n"},
         {"struct P<T { }\n", "error[syntax]: expected `>` to end the type parameters, found `{`\n"
                              " --> t.tl:1:12\n"
                              "  |\n"

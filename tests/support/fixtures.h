@@ -1,4 +1,4 @@
-// Where the fixtures are: TL_FIXTURES, by default ../shared beside the project. A test that needs
+// Where the fixtures are: TL_FIXTURES, by default ../shared next to the project. A test that needs
 // one begins with `const char *path = fixture("models/stories260K.gguf");` and is skipped in words
 // when it is missing, except with CI=true, where that is a failure.
 #ifndef SUPPORT_FIXTURES_H

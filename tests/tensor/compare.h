@@ -1,4 +1,5 @@
-// For tests that compare operations with numbers computed in double; beside tests/tensor/tensors.h.
+// For tests that compare operations with numbers computed in double; next to
+// tests/tensor/tensors.h.
 #ifndef TESTS_TENSOR_COMPARE_H
 #define TESTS_TENSOR_COMPARE_H
 
@@ -82,7 +83,7 @@ static inline void expect(Tensor *result, DType dtype, Shape shape, const double
     tensor_release(result);
 }
 
-// Rows of 32 whole numbers as q8_0 blocks with a scale of 1.
+// Rows of 32 integers as q8_0 blocks with a scale of 1.
 static inline Tensor *make_q8_0(int64_t rows, int64_t columns, const double *values) {
     Device *device;
     Buffer *buffer;

@@ -16,7 +16,7 @@ typedef struct Case {
     int n_inputs;
     Shape shapes[INPUTS_MAX];
     double low, high; // numbers of the inputs
-    unsigned fixed;   // bit i: input i is whole numbers or a mask, given by `numbers`
+    unsigned fixed;   // bit i: input i is integers or a mask, given by `numbers`
     const double *numbers[INPUTS_MAX];
     DType dtypes[INPUTS_MAX]; // of fixed ones
     SetAttributes set;

@@ -257,14 +257,14 @@ static void test_errors(void **state) {
     bounds.lo = whole(3);
     bounds.hi = whole(3);
     assert_fails(op_with(OP_randint, NULL, 0, &bounds, &result), STATUS_VALUE,
-                 "randint: there is no whole number from 3 up to, without, 3", "");
+                 "randint: there is no integer from 3 up to, without, 3", "");
     bounds.lo = real(0.5);
     assert_fails(op_with(OP_randint, NULL, 0, &bounds, &result), STATUS_VALUE,
-                 "randint: lo must be a whole number, but it is 0.5", "");
+                 "randint: lo must be an integer, but it is 0.5", "");
     OpAttributes ints = typed(shaped(SHAPE(2)), DTYPE_INT32);
     assert_fails(op_with(OP_rand, NULL, 0, &ints, &result), STATUS_DTYPE,
                  "rand makes floats; int32 cannot hold them",
-                 "randint(lo, hi, shape) makes whole numbers");
+                 "randint(lo, hi, shape) makes integers");
     OpAttributes huge = shaped(SHAPE(1 << 30, 1 << 30, 1 << 30));
     assert_int_equal(op_with(OP_zeros, NULL, 0, &huge, &result), STATUS_SHAPE);
     double ids[] = {1, 3};

@@ -142,16 +142,16 @@ static void test_errors(void **state) {
     Tensor *result, *table = make_tensor(DTYPE_FLOAT32, SHAPE(4, 2), zeros);
     Tensor *far = make_tensor(DTYPE_INT64, SHAPE(2), wrong);
     Tensor *broken = make_tensor(DTYPE_FLOAT32, SHAPE(2), half);
-    Tensor *truth = make_tensor(DTYPE_BOOL, SHAPE(2), zeros);
+    Tensor *boolean = make_tensor(DTYPE_BOOL, SHAPE(2), zeros);
     Tensor *tall = make_tensor(DTYPE_INT64, SHAPE(5, 2), zeros);
     Tensor *zero_ids = make_tensor(DTYPE_INT64, SHAPE(2), zeros);
     OpAttributes rows = along(0), columns = along(1);
     assert_fails(op_with(OP_embedding, (Tensor *[]){table, far}, 2, NULL, &result), STATUS_INDEX,
                  "index 4 is out of range for dimension 0 of float32[4, 2]: its size is 4", "");
     assert_fails(op_with(OP_gather, (Tensor *[]){table, broken}, 2, &rows, &result), STATUS_VALUE,
-                 "gather: index must hold whole numbers, but number 1 is 0.5", "");
-    assert_fails(op_with(OP_gather, (Tensor *[]){table, truth}, 2, &rows, &result), STATUS_DTYPE,
-                 "gather: index must hold whole numbers, but it is bool[2]", "");
+                 "gather: index must hold integers, but number 1 is 0.5", "");
+    assert_fails(op_with(OP_gather, (Tensor *[]){table, boolean}, 2, &rows, &result), STATUS_DTYPE,
+                 "gather: index must hold integers, but it is bool[2]", "");
     assert_fails(
         op_with(OP_gather, (Tensor *[]){table, tall}, 2, &columns, &result), STATUS_SHAPE,
         "gather: index int64[5, 2] does not fit float32[4, 2] along dimension 1",
@@ -166,7 +166,7 @@ static void test_errors(void **state) {
     tensor_release(table);
     tensor_release(far);
     tensor_release(broken);
-    tensor_release(truth);
+    tensor_release(boolean);
     tensor_release(tall);
     tensor_release(zero_ids);
 }

@@ -336,8 +336,8 @@ static void test_donation_reuses_the_buffer(void **state) {
 
 static void test_where(void **state) {
     (void)state;
-    double truth[] = {0.5, 0, NAN, -0.0};
-    Tensor *condition = make_tensor(DTYPE_FLOAT32, SHAPE(4), truth), *out;
+    double boolean[] = {0.5, 0, NAN, -0.0};
+    Tensor *condition = make_tensor(DTYPE_FLOAT32, SHAPE(4), boolean), *out;
     Tensor *x = make_samples(DTYPE_INT64, SHAPE(4), 2);
     OK(op_ternary(OP_where, op_tensor(condition), op_tensor(x), op_int(-7), &out));
     assert_type(out, "int64[4]"); // the condition takes no part in the dtype
@@ -446,7 +446,7 @@ static void test_plain_ints_trap(void **state) {
           scalars(OP_div, 2, op_int(INT64_MIN), op_int(-1), none, &out));
     FAILS(STATUS_DIVIDE, "mod(5, 0): division by zero",
           scalars(OP_mod, 2, op_int(5), op_int(0), none, &out));
-    FAILS(STATUS_VALUE, "2 ** -1 is not a whole number",
+    FAILS(STATUS_VALUE, "2 ** -1 is not an integer",
           scalars(OP_pow, 2, op_int(2), op_int(-1), none, &out));
     FAILS(STATUS_TYPE, "bit_or works on integers, but an operand is the float 1.5",
           scalars(OP_bit_or, 2, op_int(2), op_float(1.5), none, &out));

@@ -347,7 +347,7 @@ static void test_errors(void **state) {
                          .value = {.dtype = DTYPE_FLOAT64, .as.f = 0.5}};
     assert_fails(
         op_with(OP_max_with_number, &x, 1, &half, &result), STATUS_TYPE,
-        "max of float32[2, 3] and the float 0.5: a dimension is a whole number",
+        "max of float32[2, 3] and the float 0.5: a dimension is an integer",
         "maximum(x, 0.5) compares each element with the number; max(x, dim) reduces along a "
         "dimension");
     tensor_release(x);

@@ -75,11 +75,12 @@ static void test_reshape_errors(void **state) {
     tensor_release(x);
     x = iota(SHAPE(0, 3));
     s = SHAPE(0, -1);
-    FAILS(STATUS_SHAPE,
-          "cannot reshape float32[0, 3] (0 elements) to [0, -1]: beside a size of 0 the rest could "
-          "be "
-          "anything",
-          tensor_reshape(x, &s, &y));
+    FAILS(
+        STATUS_SHAPE,
+        "cannot reshape float32[0, 3] (0 elements) to [0, -1]: next to a size of 0 the rest could "
+        "be "
+        "anything",
+        tensor_reshape(x, &s, &y));
     s = SHAPE(5, 0);
     OK(tensor_reshape(x, &s, &y));
     assert_type(y, "float32[5, 0]");

@@ -34,12 +34,12 @@ static void test_whole_numbers(void **state) {
         Value value;
         const char *message;
     } wrong[] = {
-        {value_float(2.5), "dim must be a whole number, but it is 2.5"},
-        {value_float(0x1p63), "dim must be a whole number, but it is 9.223372036854776e+18"},
-        {value_float(NAN), "dim must be a whole number, but it is nan"},
-        {value_bool(true), "dim must be a whole number, but it is true"},
-        {S("3"), "dim must be a whole number, but it is \"3\""},
-        {value_none(), "dim must be a whole number, but it is none"},
+        {value_float(2.5), "dim must be an integer, but it is 2.5"},
+        {value_float(0x1p63), "dim must be an integer, but it is 9.223372036854776e+18"},
+        {value_float(NAN), "dim must be an integer, but it is nan"},
+        {value_bool(true), "dim must be an integer, but it is true"},
+        {S("3"), "dim must be an integer, but it is \"3\""},
+        {value_none(), "dim must be an integer, but it is none"},
     };
     for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(value_to_int(wrong[i].value, "dim", &number), STATUS_TYPE);
@@ -66,7 +66,7 @@ static void test_conditions(void **state) {
 static void test_shapes_lose_nothing(void **state) {
     (void)state;
     Shape shape;
-    // 2^24 + 1 is no float32: the literal must be read from its exact numbers.
+    // 2^24 + 1 is not a float32: the literal must be read from its exact numbers.
     Value literal = floats((double[]){16777217.0, 2.0}, 2);
     assert_int_equal(value_to_shape(literal, "shape", &shape), STATUS_OK);
     assert_int_equal(shape.rank, 2);
@@ -85,10 +85,10 @@ static void test_shapes_lose_nothing(void **state) {
     assert_string_equal(error_current()->message, "shape has 9 dimensions; at most 8 are possible");
     list = LIST(value_int(2), value_float(2.5));
     assert_int_equal(value_to_shape(list, "shape", &shape), STATUS_TYPE);
-    assert_string_equal(error_current()->message, "shape[1] must be a whole number, but it is 2.5");
+    assert_string_equal(error_current()->message, "shape[1] must be an integer, but it is 2.5");
     value_release(list);
     assert_int_equal(value_to_shape(S("2"), "shape", &shape), STATUS_TYPE);
-    assert_string_equal(error_current()->message, "shape must be whole numbers, but it is \"2\"");
+    assert_string_equal(error_current()->message, "shape must be integers, but it is \"2\"");
 }
 
 static void expect_tensor(Value value, const char *type, const char *text) {

@@ -121,8 +121,8 @@ static void test_specs_that_do_not_fit(void **state) {
         {value_int(1), "99999", "the width in {:99999} is over 10000"},
         {value_float(1), ".101", "the precision in {:.101} is over 100"},
         {S("a"), "x", "{:x} is for a number, but the value is \"a\""},
-        {value_float(1.5), "x", "{:x} is for a whole number, but the value is 1.5"},
-        {value_int(5), ".2x", "{:.2x}: a whole number has no precision"},
+        {value_float(1.5), "x", "{:x} is for an integer, but the value is 1.5"},
+        {value_int(5), ".2x", "{:.2x}: an integer has no precision"},
         {value_int(5), "s", "{:s} is for a string, but the value is 5"},
         {value_none(), ".3", "{:.3} is for a number or a string, but the value is none"},
     };

@@ -162,7 +162,7 @@ static const Fact *refine_tensor(Inference *in, const Checked *checked) {
     return misfit_of_kind(in, checked);
 }
 
-// What a word takes beside values of which nothing is known.
+// What a word takes next to values of which nothing is known.
 static bool word_accepts(TypeWord word, const Fact *fact) {
     bool tensor = fact->kind == FACT_TENSOR, array = fact_is_array(fact);
     bool number = fact->kind == FACT_INT || fact->kind == FACT_FLOAT || (tensor && !array);
@@ -208,8 +208,7 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
         fact->as.number != trunc(fact->as.number)) {
         Text value = {0};
         fact_describe(fact, &value);
-        fail(STATUS_TYPE, "%s must be a whole number, but it is %s", checked->what,
-             text_get(&value));
+        fail(STATUS_TYPE, "%s must be an integer, but it is %s", checked->what, text_get(&value));
         text_free(&value);
         return misfit(in, checked);
     }

@@ -285,7 +285,7 @@ const Fact *infer_call(Inference *in, Node *node) {
     if (certain) {
         Text text = {0};
         fact_describe(wrong, &text);
-        fail(STATUS_TYPE, "%s is no function and cannot be called", text_get(&text));
+        fail(STATUS_TYPE, "%s is not a function and cannot be called", text_get(&text));
         text_free(&text);
         infer_report(in, node->span, &(Operand){.fact = wrong, .span = callee->span}, 1);
     }

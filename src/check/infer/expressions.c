@@ -62,7 +62,7 @@ static const Fact *literal_list(Inference *in, const Literal *literal) {
     return list;
 }
 
-// Whole numbers, as sizes; NULL where one is none.
+// Integers, as sizes; NULL where one is not.
 static const int64_t *literal_values(Inference *in, const Literal *literal) {
     enum { VALUES_MAX = 64 };
     if (literal->count > VALUES_MAX) return NULL;
@@ -78,7 +78,7 @@ static const int64_t *literal_values(Inference *in, const Literal *literal) {
     return values;
 }
 
-// The dtype of numbers beside each other; DTYPE_COUNT when it is not known.
+// The dtype of numbers next to each other; DTYPE_COUNT when it is not known.
 static DType literal_dtype(const Literal *literal) {
     bool floats = false, bools = false, ints = false;
     for (size_t i = 0; i < literal->count; i++) {

@@ -10,13 +10,13 @@ static bool is_comparison(Operator op) {
 // --- plain numbers
 
 static const Fact *compare_ints(Inference *in, Operator op, int64_t x, int64_t y) {
-    bool truth = op == OPERATOR_EQ   ? x == y
-                 : op == OPERATOR_NE ? x != y
-                 : op == OPERATOR_LT ? x < y
-                 : op == OPERATOR_LE ? x <= y
-                 : op == OPERATOR_GT ? x > y
-                                     : x >= y;
-    return fact_bool(&in->arena, truth);
+    bool boolean = op == OPERATOR_EQ   ? x == y
+                   : op == OPERATOR_NE ? x != y
+                   : op == OPERATOR_LT ? x < y
+                   : op == OPERATOR_LE ? x <= y
+                   : op == OPERATOR_GT ? x > y
+                                       : x >= y;
+    return fact_bool(&in->arena, boolean);
 }
 
 // SIZE_UNKNOWN where the operation fails or its result is not known.
@@ -81,7 +81,7 @@ static const Fact *numbers_apply(Inference *in, const Node *node, Operator op, c
 
 // --- tensors
 
-// A number beside tensors, as the rank-0 tensor it amounts to.
+// A number next to tensors, as the rank-0 tensor it amounts to.
 static bool operand_type(const Fact *fact, TensorType *out) {
     if (fact->kind == FACT_TENSOR) {
         *out = fact->as.tensor.type;
@@ -151,7 +151,7 @@ static const Fact *fail_kinds(Inference *in, const Node *node, Operator op, cons
     return &fact_any;
 }
 
-// Kinds that no arithmetic takes, whatever stands beside them.
+// Kinds that no arithmetic takes, whatever stands next to them.
 static bool never_calculates(const Fact *fact) {
     return fact->kind == FACT_NONE || fact->kind == FACT_DICT || fact->kind == FACT_STRUCT ||
            fact->kind == FACT_FUNCTION || fact->kind == FACT_BUILTIN;
@@ -198,7 +198,7 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
         return clash ? fail_kinds(in, node, op, left, NULL) : &fact_any;
     }
     if (kinds_clash(op, x, y)) return fail_kinds(in, node, op, left, right);
-    // A bool equals no number; beside a tensor it may be an element or not.
+    // A bool equals no number; next to a tensor it may be an element or not.
     bool equality = op == OPERATOR_EQ || op == OPERATOR_NE;
     if (equality && (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL) && x->kind != FACT_ANY &&
         y->kind != FACT_ANY)

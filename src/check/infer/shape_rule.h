@@ -22,7 +22,7 @@ const Fact *rule_argument(const RuleCall *call, const char *name);
 // is there at all.
 bool rule_tensor(const RuleCall *call, const char *name, TensorType *out, bool *given);
 bool rule_type(const Fact *fact, TensorType *out);
-// A whole number; `fallback` when it is not given. SIZE_UNKNOWN: not known.
+// An integer; `fallback` when it is not given. SIZE_UNKNOWN: not known.
 int64_t rule_size(const RuleCall *call, const char *name, int64_t fallback);
 // The sizes of a list, tuple or tensor of numbers; false when how many is not known. A number alone
 // is one size.

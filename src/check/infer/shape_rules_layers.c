@@ -259,7 +259,7 @@ Status shape_rule_rms_norm(const RuleCall *call, const Fact **out) {
     return rule_give(call, rule_floating(x.dtype), &x.shape, out);
 }
 
-// Whole numbers are the normalised shape, float tensors weight and bias, one number eps.
+// Integers are the normalised shape, float tensors weight and bias, one number eps.
 Status shape_rule_layer_norm(const RuleCall *call, const Fact **out) {
     static const char *const names[] = {"shape", "weight", "bias"};
     GIVEN_X(x);

@@ -57,7 +57,7 @@ Status shape_rule_reduce_sum(const RuleCall *call, const Fact **out) {
     return reduce(call, &x, whole ? DTYPE_INT64 : rule_floating(x.dtype), out);
 }
 
-// max and min of something of rank 0 beside an int compare the two.
+// max and min of something of rank 0 next to an int compare the two.
 Status shape_rule_reduce_same(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     if (x.shape.rank == 0) {

@@ -78,7 +78,7 @@ static void arange_floats(void *context, int64_t begin, int64_t end) {
     }
 }
 
-// Unsigned, because whole numbers wrap.
+// Unsigned, because integers wrap.
 static void arange_integers(void *context, int64_t begin, int64_t end) {
     const KernelCall *call = context;
     const TensorView *out = call->outputs[0];

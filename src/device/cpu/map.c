@@ -17,7 +17,7 @@ enum {
 static const struct {
     const char *name;
     int arity;
-    bool whole; // only for whole numbers
+    bool whole; // only for integers
 } formulas[MAP_COUNT] = {
 #define MAP1(code, formula, ...) [MAP_##code] = {#code, 1, false},
 #define MAP2(code, formula, ...) [MAP_##code] = {#code, 2, false},
@@ -182,7 +182,7 @@ static Status prepare_steps(const KernelCall *call, MapRun *run) {
         if (!step->loop)
             return fail(STATUS_DTYPE, "%s: %s works on %s, not on %s", call->op_name,
                         formulas[from->op].name,
-                        formulas[from->op].whole ? "whole numbers" : "float types",
+                        formulas[from->op].whole ? "integers" : "float types",
                         dtype_name(options->compute));
     }
     return STATUS_OK;

@@ -88,8 +88,8 @@ void blas_product(const BlasProduct *product);
 
 // A weight's interleaved strips, kept with its buffer (repacked.c).
 typedef struct RepackedWeight RepackedWeight;
-// That of a view [.., columns, rows] whose numbers lie in a mapped file, made if there is room; NULL
-// where none is kept.
+// That of a view [.., columns, rows] whose numbers lie in a mapped file, made if there is room;
+// NULL where none is kept.
 RepackedWeight *repacked_weight(const TensorView *view);
 
 // out[m, n] = a @ b. Only b may be quantised, and then float.

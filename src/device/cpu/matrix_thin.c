@@ -112,7 +112,7 @@ static MatrixProduct product_transpose(const MatrixProduct *product) {
     return flipped;
 }
 
-// How many rows of a beside b pay. Converting b again for each THIN_ROWS_MAX of them is still
+// How many rows of a next to b pay. Converting b again for each THIN_ROWS_MAX of them is still
 // faster than converting it in memory; floats as they are suit BLAS from there on.
 static int64_t rows_max(DType b) {
     bool converted = b != DTYPE_FLOAT32 && b != DTYPE_FLOAT64;

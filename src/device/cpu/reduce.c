@@ -70,7 +70,7 @@ static Wide parameter_of(const Reduction *r, Wide first) {
     return r->plan.first == FOLD_SUM ? (Wide){.f = first.f / (double)r->row.count} : first;
 }
 
-static Wide truth(const Reduction *r, bool holds) {
+static Wide boolean(const Reduction *r, bool holds) {
     return is_whole(r) ? (Wide){.i = holds} : (Wide){.f = holds};
 }
 
@@ -80,12 +80,12 @@ static double nonzero_count(const Reduction *r, Wide state) {
 
 static Wide finish_any(const Reduction *r, Wide state, Wide parameter) {
     (void)parameter;
-    return truth(r, nonzero_count(r, state) > 0);
+    return boolean(r, nonzero_count(r, state) > 0);
 }
 
 static Wide finish_all(const Reduction *r, Wide state, Wide parameter) {
     (void)parameter;
-    return truth(r, nonzero_count(r, state) == (double)r->row.count);
+    return boolean(r, nonzero_count(r, state) == (double)r->row.count);
 }
 
 // Where the largest is an infinity it is the result: differences from it would be NaN.

@@ -90,7 +90,7 @@ typedef struct Nonzero {
 } Nonzero;
 
 // Which of `count` elements from a row-major position on are true. They lie in one row.
-static void read_truth(const Nonzero *nonzero, int64_t position, int64_t count, uint8_t *truth) {
+static void read_truth(const Nonzero *nonzero, int64_t position, int64_t count, uint8_t *boolean) {
     const TensorView *in = nonzero->in;
     int64_t place = 0;
     for (int d = in->rank - 1; d >= 0; d--) {
@@ -99,7 +99,8 @@ static void read_truth(const Nonzero *nonzero, int64_t position, int64_t count, 
     }
     const char *from = cpu_pointer(in);
     CastRow cast = {in->dtype, DTYPE_BOOL};
-    cast_row(cast, truth, 1, from + place * (int64_t)dtype_size(in->dtype), nonzero->stride, count);
+    cast_row(cast, boolean, 1, from + place * (int64_t)dtype_size(in->dtype), nonzero->stride,
+             count);
 }
 
 static void write_position(const Nonzero *nonzero, int64_t row, int64_t position) {
@@ -115,14 +116,14 @@ static void write_position(const Nonzero *nonzero, int64_t row, int64_t position
 static int64_t scan_range(const Nonzero *nonzero, int64_t range, int64_t row) {
     int64_t at = range * RANGE_ELEMENTS, end = at + RANGE_ELEMENTS, found = 0;
     if (end > nonzero->total) end = nonzero->total;
-    uint8_t truth[CAST_CHUNK];
+    uint8_t boolean[CAST_CHUNK];
     while (at < end) {
         int64_t count = nonzero->row_length - at % nonzero->row_length;
         if (count > CAST_CHUNK) count = CAST_CHUNK;
         if (count > end - at) count = end - at;
-        read_truth(nonzero, at, count, truth);
+        read_truth(nonzero, at, count, boolean);
         for (int64_t i = 0; i < count; i++) {
-            if (!truth[i]) continue;
+            if (!boolean[i]) continue;
             if (row >= 0) write_position(nonzero, row + found, at + i);
             found++;
         }

@@ -1,4 +1,4 @@
-// What is known of whole numbers that fill a buffer, from where they came: indexes that are in
+// What is known of integers that fill a buffer, from where they came: indexes that are in
 // range by the way they were made need not be read before they are used.
 #include <string.h>
 

@@ -18,7 +18,7 @@ typedef struct FeatureChain {
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat;
 } FeatureChain;
 
-// What may be switched on; `promoted`: the first two are no extensions any more, but part of the
+// What may be switched on; `promoted`: the first two are no longer extensions, but part of the
 // version.
 typedef struct Extensions {
     bool size_control, dot_product, promoted;

@@ -111,7 +111,7 @@ struct VulkanBlock {
     VulkanBlock *previous, *next;
 };
 
-// Whole numbers that fill a memory lie in [least, most], where that is known (bounds.c).
+// Integers that fill a memory lie in [least, most], where that is known (bounds.c).
 typedef struct VulkanBounds {
     bool known;
     DType dtype;

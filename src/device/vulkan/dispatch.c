@@ -138,8 +138,8 @@ static Status hold(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
     TRY(pipeline_find(vulkan, dispatch, &program));
     TRY(prepare_push(vulkan, dispatch, held.push, &held.push_bytes));
     held.dispatch.arguments = NULL;
-    bool beside = stream->held_count == 1 && is_apart(&stream->held[0].dispatch, dispatch);
-    if (!beside) TRY(stream_begin(vulkan, &batch));
+    bool adjacent = stream->held_count == 1 && is_apart(&stream->held[0].dispatch, dispatch);
+    if (!adjacent) TRY(stream_begin(vulkan, &batch));
     stream->held[stream->held_count] = held;
     stream->held_programs[stream->held_count++] = program;
     keep_memories(vulkan, dispatch);

@@ -59,7 +59,7 @@ typedef struct VulkanFeatures {
 } VulkanFeatures;
 
 // One row of shaders/kernels.def is one SPIR-V module: a file of shaders/, compiled with defines.
-//     SHADER(name, "file.comp", "-DTYPE=float -DWIDE", VULKAN_NEEDS_...)
+//     SHADER(name, "FILE.comp", "-DTYPE=float -DWIDE", VULKAN_NEEDS_...)
 // Rows of files in PTX are programs that devices with VULKAN_NEEDS_IMPORT may take: what is pushed
 // are their parameters, and constants are put into their text.
 typedef enum VulkanShader {

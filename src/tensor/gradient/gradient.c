@@ -18,7 +18,7 @@ Status gradient_run(TapeNode *node, Tensor **results) {
     g.incoming = node->incoming;
     g.inputs = node->inputs;
     g.n_inputs = node->n_inputs;
-    g.n_terms = 1; // slot 0 is no term
+    g.n_terms = 1; // slot 0 is not a term
     g.results = results;
     Status status = node->info->rule(&g);
     if (g.status != STATUS_OK) status = g.status;
@@ -226,7 +226,7 @@ static bool broadcasts(Shape *shape, const TensorView *view) {
     return true;
 }
 
-// All floating operands have one dtype, the others are truths; shapes broadcast.
+// All floating operands have one dtype, the others are booleans; shapes broadcast.
 static bool check_operands(Gradient *g, MapProgram *program) {
     program->dtype = DTYPE_COUNT;
     for (int i = 0; i < program->n_operands; i++) {
@@ -327,7 +327,7 @@ bool gradient_has(const Gradient *g, KernelId kernel) {
     return !tape_recording && device_has(g->incoming[0]->device, kernel);
 }
 
-// Whole numbers as int64: indexes.
+// Integers as int64: indexes.
 static Status as_operand(Tensor *x, DType dtype, Tensor **out) {
     SCOPED_TENSOR(same);
     if (!dtype_is_float(tensor_dtype(x))) dtype = DTYPE_INT64;

@@ -81,7 +81,7 @@ Term term_filled(Gradient *g, int input, double number); // the shape and dtype 
 Shape term_shape(Gradient *g, Term x);
 // Whether the rule may use a FUSED kernel: the device has it and nothing is recorded.
 bool gradient_has(const Gradient *g, KernelId kernel);
-// One kernel from terms, which become contiguous tensors of float32 or wider (whole numbers: of
+// One kernel from terms, which become contiguous tensors of float32 or wider (integers: of
 // int64), to a tensor of the input's shape and that dtype.
 typedef struct FusedCall {
     KernelId kernel;

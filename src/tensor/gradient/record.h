@@ -49,7 +49,7 @@ TapeRecord tape_begin_inputs(const GradientInfo *info, Tensor *const *inputs, in
 // The result gets a node through which backward fails, naming the operation.
 void tape_record_missing(const OpCall *call, Tensor **output);
 Status tape_end_node(TapeRecord *record, Status status, Tensor **outputs, int n_outputs);
-// A copy of what the rule needs beside tensors; `release` (NULL: none) is called before it is
+// A copy of what the rule needs next to tensors; `release` (NULL: none) is called before it is
 // freed.
 void tape_keep_copy(TapeRecord *record, const void *data, size_t bytes, void (*release)(void *));
 

@@ -134,7 +134,7 @@ static Term causal_mask(Gradient *g, const Scores *s) {
     return term_op(g, OP_tril, &ones, 1, &diagonal);
 }
 
-// The mask beside the scores [.., groups, heads / groups * sq, sk].
+// The mask next to the scores [.., groups, heads / groups * sq, sk].
 static Term grouped_mask(Gradient *g, const Scores *s, Term mask) {
     Shape shape = term_shape(g, mask), full = shape;
     if (g->status != STATUS_OK) return (Term){0};

@@ -71,7 +71,7 @@ Status rule_map(Gradient *g) {
     return g->status;
 }
 
-// The choice of formula is an argument, so the row is no elementwise one.
+// The choice of formula is an argument, so the row is not an elementwise one.
 Status rule_gelu_choice(Gradient *g) {
     Leaves leaves = find_leaves(g);
     gradient_give(g, 0, derivatives[g->attributes->exact ? MAP_GELU_EXACT : MAP_GELU][0](&leaves));

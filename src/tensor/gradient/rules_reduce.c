@@ -174,9 +174,9 @@ static Term from_rows(Gradient *g, const Rows *rows, Term x) {
 static bool has_zero(Gradient *g, Term x) {
     Term tests[1] = {binary(g, OP_eq, x, term_number(g, 0))};
     Tensor *any = term_tensor(g, term_op(g, OP_any, tests, 1, NULL));
-    uint8_t truth = 0;
-    if (any) gradient_fail(g, tensor_read_bools(any, &truth));
-    return truth;
+    uint8_t boolean = 0;
+    if (any) gradient_fail(g, tensor_read_bools(any, &boolean));
+    return boolean;
 }
 
 // [outer, n, n]: copy k of each row has 1 in place of its element k.

@@ -56,7 +56,7 @@ static Term spread(Gradient *g, Term x, Pair stride) {
     if (shape.rank < 4 || (stride.h == 1 && stride.w == 1)) return x;
     wide.dims[2] = (shape.dims[2] - 1) * stride.h + 1;
     wide.dims[3] = (shape.dims[3] - 1) * stride.w + 1;
-    // Each element is the first of a block of stride.h * stride.w; the last ones lose their rest.
+    // Each element is the first of a block as large as the stride; the last ones lose their rest.
     Shape column = {.rank = 6,
                     .dims = {shape.dims[0], shape.dims[1], shape.dims[2], 1, shape.dims[3], 1}};
     int64_t before[RANK_MAX] = {0}, after[RANK_MAX] = {0, 0, 0, stride.h - 1, 0, stride.w - 1};

@@ -1,4 +1,4 @@
-"""The nets of the scripts beside this file in PyTorch: peer.py NET ROUNDS STEPS THREADS prints the best
+"""The nets of the scripts next to this file in PyTorch: peer.py NET ROUNDS STEPS THREADS prints the best
 microseconds a step."""
 import sys
 import time

@@ -3,7 +3,7 @@
 
 #include "device/cpu/simd/vector.h"
 
-// SATURATE(T, low, high): the nearest whole number toward zero that T holds, 0 for NaN.
+// SATURATE(T, low, high): the nearest integer toward zero that T holds, 0 for NaN.
 #define SATURATE(T, low, high)                                                                     \
     INLINE T T##_of_float(float v) {                                                               \
         return v >= (float)(high) ? (T)(high) : (v > (float)(low) ? (T)v : (T)(v != v ? 0 : low)); \

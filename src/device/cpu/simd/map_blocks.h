@@ -47,7 +47,7 @@ static __attribute__((noinline)) void run_rest(MapLoop loop, int arity, real *ou
 #define SIGNATURE(code)                                                                            \
     static void loop_##code(void *to, const void *const *in, unsigned scalars, int64_t count)
 
-#define MAP1(code, formula, ...)                                                                        \
+#define MAP1(code, formula, ...)                                                                   \
     INLINE real value_##code(real x UNUSED) {                                                      \
         return formula;                                                                            \
     }                                                                                              \
@@ -57,7 +57,7 @@ static __attribute__((noinline)) void run_rest(MapLoop loop, int arity, real *ou
         EACH(value_##code(AT(a)))                                                                  \
         REST(code, 1)                                                                              \
     }
-#define MAP2(code, formula, ...)                                                                        \
+#define MAP2(code, formula, ...)                                                                   \
     INLINE real value_##code(real x, real y) {                                                     \
         return formula;                                                                            \
     }                                                                                              \
@@ -73,7 +73,7 @@ static __attribute__((noinline)) void run_rest(MapLoop loop, int arity, real *ou
             EACH(value_##code(AT(a), y))                                                           \
         REST(code, 2)                                                                              \
     }
-#define MAP3(code, formula, ...)                                                                        \
+#define MAP3(code, formula, ...)                                                                   \
     INLINE real value_##code(real x, real y, real z) {                                             \
         return formula;                                                                            \
     }                                                                                              \

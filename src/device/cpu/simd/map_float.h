@@ -33,7 +33,7 @@ INLINE real floor_quotient(real a, real b) {
     if (b == C(0)) return a / b;
     real rest = fmod(a, b);
     bool below = rest != C(0) && (rest < C(0)) != (b < C(0));
-    real whole = (a - rest) / b - (below ? C(1) : C(0)); // a whole number but for rounding
+    real whole = (a - rest) / b - (below ? C(1) : C(0)); // an integer but for rounding
     return whole == C(0) ? copysign(C(0), a / b) : rint(whole);
 }
 

@@ -80,7 +80,7 @@ static float row_maximum(const float *scores, int64_t count) {
 // exp(x) for x <= 0 within 2 ulp: x = n ln 2 + r, a polynomial for exp(r), the exponent set to n.
 // Results below the smallest normal number are 0; NaN stays.
 SIMD_INLINE Floats floats_exp(Floats x) {
-    const float shift = 0x1.8p23f; // adding it rounds to a whole number
+    const float shift = 0x1.8p23f; // adding it rounds to an integer
     Ints underflow = x < -87.33654f;
     x = (Floats)((Ints)x & ~underflow);
     Floats rounded = (x * 1.44269504f + shift) - shift;

@@ -30,7 +30,7 @@ typedef struct NAME(Rest) {
 typedef struct NAME(Tile) { // rows of a by columns of b, whose elements have item_bytes bytes
     int rows, columns;
     NAME(GroupLoad) load;
-    int64_t item_bytes; // 0 for blocks, whose k is a whole number of groups
+    int64_t item_bytes; // 0 for blocks, whose k is an integral number of groups
     const NAME(Rest) * rest;
 } NAME(Tile);
 

@@ -135,7 +135,8 @@ static Status attend(Device *device, Attention *a, VulkanDispatch *dispatch) {
 
 // --- imported programs
 
-// How an operand of shaders/nvidia/attention.ptx lies: strides of rows, heads and batches in eights.
+// How an operand of shaders/nvidia/attention.ptx lies: strides of rows, heads and batches in
+// eights.
 typedef struct AttentionPlace {
     uint32_t row, head, batch;
 } AttentionPlace;

@@ -210,7 +210,7 @@ Status vulkan_kernel_CONV2D(Device *device, const KernelCall *call) {
     return convolve(device, &c);
 }
 
-// A pixel of the image is in the window of those outputs from which it is a whole number of
+// A pixel of the image is in the window of those outputs from which it is an integral number of
 // strides.
 Status vulkan_kernel_CONV2D_IMAGE(Device *device, const KernelCall *call) {
     const int64_t *integers = call->options.integers;

@@ -318,9 +318,9 @@ static bool is_direct(const Scatter *s) {
     const Walk *walk = &s->walk;
     DType dtype = s->out.dtype;
     if (s->add && (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16)) return false;
-    bool beside = walk->rank > 0 && walk->strides[0][walk->rank - 1] == 1 &&
-                  walk->strides[1][walk->rank - 1] == 1;
-    return (beside && s->push.count >= SCATTER_MANY) || s->push.length <= SCATTER_SHORT;
+    bool adjacent = walk->rank > 0 && walk->strides[0][walk->rank - 1] == 1 &&
+                    walk->strides[1][walk->rank - 1] == 1;
+    return (adjacent && s->push.count >= SCATTER_MANY) || s->push.length <= SCATTER_SHORT;
 }
 
 static Status scatter_into(Scatter *s, const TensorView *index) {
@@ -371,7 +371,8 @@ Status vulkan_kernel_SCATTER(Device *device, const KernelCall *call) {
     return scatter_into(&s, call->inputs[1].view);
 }
 
-// --- elements chosen by truth --------------------------------------------------------------------
+// --- elements chosen by a condition
+// --------------------------------------------------------------------
 
 typedef struct PutPush {
     uint64_t in, out, mask;
@@ -389,7 +390,7 @@ Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
     if (source) {
         view_broadcast(source, &out, &values);
         push.in = vulkan_address(&values);
-    } else { // the bits of the number, as a whole number of its size
+    } else { // the bits of the number, as an integral number of its size
         values = (TensorView){.dtype = out.dtype};
         cast_scalar(&call->inputs[0].scalar, out.dtype, &push.in);
     }

@@ -82,7 +82,7 @@ static int join_sum(const VulkanHeld *held, int count, const JoinCall *join, Vul
     if (k == 1 && !can_add(last, join, 1)) return 0;
     *out = *last;
     ProductPush push = push_of(last);
-    push.beside = join->operands[1 - k];
+    push.adjacent = join->operands[1 - k];
     push.result = join->result;
     memcpy(out->push + sizeof(uint64_t), &push, sizeof push);
     VulkanDispatch *dispatch = &out->dispatch;
@@ -120,7 +120,7 @@ static int join_pair(const VulkanHeld *held, int count, const JoinCall *join, Vu
             return 0;
     *out = held[0];
     push.other_b = other.b;
-    push.beside = other.out;
+    push.adjacent = other.out;
     push.result = join->result;
     memcpy(out->push + sizeof(uint64_t), &push, sizeof push);
     VulkanDispatch *dispatch = &out->dispatch;

@@ -28,7 +28,7 @@ void vulkan_writes(VulkanDispatch *dispatch, const TensorView *view);
 void vulkan_groups_for(Device *device, VulkanDispatch *dispatch, uint64_t count,
                        uint64_t per_group);
 
-// Notes that the whole numbers of a view just written lie in [least, most]; nothing is noted unless
+// Notes that the integers of a view just written lie in [least, most]; nothing is noted unless
 // the view fills its buffer. Whether that, or more, is known of a view.
 void vulkan_bound(const TensorView *view, int64_t least, int64_t most);
 void vulkan_bound_as(const TensorView *view, const TensorView *source); // of which it is a copy
@@ -93,7 +93,7 @@ typedef struct ProductPush {
     uint64_t a, b, out;
     int64_t a_row, a_column, b_row, b_column; // strides
     uint32_t m, n, k, across, visits, a_fours;
-    uint64_t other_b, beside, result;
+    uint64_t other_b, adjacent, result;
 } ProductPush;
 // Constants of products that may be joined: with which operation, PRODUCT_ALONE with none; and of
 // matvec.comp how many columns a team has, and how many teams a workgroup.

@@ -236,7 +236,7 @@ Status vulkan_kernel_MAP(Device *device, const KernelCall *call) {
         ASSERT(op < MAP_COUNT);
         if (!(formulas[op].reals & (real == REAL_I64 ? 1 : 2)))
             return fail(STATUS_DTYPE, "%s: %s works on %s, not on %s", call->op_name,
-                        formulas[op].name, real == REAL_I64 ? "float types" : "whole numbers",
+                        formulas[op].name, real == REAL_I64 ? "float types" : "integers",
                         dtype_name(compute));
     }
     Status status = STATUS_OK;

@@ -359,8 +359,9 @@ static Status run_matrix(Device *device, Product *product, const int across[2]) 
 
 // --- imported programs
 
-// The parameters of shaders/nvidia/matmul.ptx: addresses, bytes from a row (across k: a k) to the next one
-// and from a batch to the next one, sizes, and how many batches each operand has: 1, or all.
+// The parameters of shaders/nvidia/matmul.ptx: addresses, bytes from a row (across k: a k) to the
+// next one and from a batch to the next one, sizes, and how many batches each operand has: 1, or
+// all.
 typedef struct ImportPush {
     uint64_t a, b, out, maps;
     uint64_t a_far, b_far, a_next, b_next;

@@ -47,7 +47,7 @@ static bool find_row_program(DType dtype, VulkanShader *out) {
 }
 
 // For how many units of the row there is to be room, a few numbers of them, so that there are few
-// programs; 0 where they do not fit beside the stages.
+// programs; 0 where they do not fit next to the stages.
 static uint32_t room_for_units(const DTypeInfo *info, uint32_t k) {
     uint32_t stage_bytes = (uint32_t)(SUPERBLOCK / info->block_elements * info->block_bytes);
     uint32_t pitch = ((stage_bytes + 15) / 16 + 1) | 1;

@@ -10,7 +10,7 @@ enum {
     EACH = 4,                // items that a thread asks for at once
     EACH_TWICE = 16,         // the same of rows that are folded twice, and then read once
     ELEMENTS_MANY = 1 << 20, // for which that is worth more of a shader
-    COLUMNS_WIDE = 32,       // threads beside each other, where rows are columns
+    COLUMNS_WIDE = 32,       // threads next to each other, where rows are columns
     PARTS_JOINED = 4,        // a thread reads so many times fewer parts than items
     PART_ITEMS = 8,          // that a thread has of a part, at least
     GROUPS_ENOUGH = 512,     // workgroups that fill a large device
@@ -72,7 +72,7 @@ typedef struct Reduction {
     VulkanReal real;
     VulkanRows rows;
     bool columns;
-    uint32_t width; // numbers of an item: of a row, or of rows beside each other
+    uint32_t width; // numbers of an item: of a row, or of rows next to each other
     ReducePush push;
     TensorView partials, parameters; // scratch, where the rows are in parts
 } Reduction;
@@ -100,7 +100,7 @@ static Status fill_nothing(Device *device, const KernelCall *call) {
     return vulkan_kernel_FILL(device, &fill);
 }
 
-// Rows beside each other can be read WIDTH at once.
+// Rows next to each other can be read WIDTH at once.
 static bool has_wide_columns(const VulkanRows *rows, const TensorView *in) {
     const Walk *kept = &rows->kept, *row = &rows->row;
     if (kept->dims[kept->rank - 1] % WIDTH != 0) return false;
@@ -119,11 +119,11 @@ static void choose_shape(Reduction *r) {
     r->width = wide ? WIDTH : 1;
     uint64_t items = r->columns ? r->rows.count : r->rows.count / r->width;
     uint64_t units = r->columns ? r->rows.results / r->width : r->rows.results;
-    uint32_t most = GROUP, beside = 1;
-    while (r->columns && beside < COLUMNS_WIDE && beside < units) beside *= 2;
-    r->push.lanes = vulkan_row_lanes(items, most / beside);
+    uint32_t most = GROUP, adjacent = 1;
+    while (r->columns && adjacent < COLUMNS_WIDE && adjacent < units) adjacent *= 2;
+    r->push.lanes = vulkan_row_lanes(items, most / adjacent);
     if (r->plan->first == FOLD_NONE) return;
-    while (r->push.lanes * 2 <= most / beside && r->push.lanes * EACH_TWICE < items)
+    while (r->push.lanes * 2 <= most / adjacent && r->push.lanes * EACH_TWICE < items)
         r->push.lanes *= 2;
 }
 

@@ -98,7 +98,7 @@ static uint64_t count_items(const VulkanRows *rows, RowItems items) {
     return items == ITEMS_VECTOR ? rows->count / 4 : rows->count;
 }
 
-// Input and output have neighbours beside each other, in items of four that lie alike in both.
+// Input and output have neighbours next to each other, in items of four that lie alike in both.
 static bool is_skewed(const VulkanRows *rows, const TensorView *out, const TensorView *in) {
     const Walk *row = &rows->row, *kept = &rows->kept;
     if (rows->count < SKEWED_MIN || row->rank != 1) return false;

@@ -5,7 +5,7 @@
 // Values are followed through the program as if it ran with these constants (sparse conditional
 // constant propagation): what is known, whatever the data, decides branches; blocks that no branch
 // reaches go. Everything else stays as it was, the constants too. Control flow stays structured:
-// a selection that is decided is no selection any more; merge blocks and continue targets that
+// a selection that is decided is not a selection any more; merge blocks and continue targets that
 // something names stay as blocks that nothing reaches.
 #include <stdlib.h>
 
@@ -372,7 +372,7 @@ static void emit_block(Pruner *p, const Block *block) {
     for (const uint32_t *word = block->first; word < block->last; word = spirv_next(word)) {
         if (spirv_op(word) == SpvOpPhi) {
             p->ids[word[2]].block =
-                p->bound; // a value is no label: the remnant finds the name there
+                p->bound; // a value is not a label: the remnant finds the name there
             emit_phi(p, block, word, &p->bound);
         } else if (word != block->merge || block->merges) {
             spirv_copy(&p->out, word);

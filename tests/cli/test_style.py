@@ -1,0 +1,68 @@
+"""Style as numbers: lengths, columns, words, names of files in comments."""
+import re
+import subprocess
+import unittest
+
+from tl import ROOT
+
+FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX = 70, 620, 100
+# Words of CONTRIBUTING's table that are not to be used; "there is no" is plain English.
+BANNED = re.compile(r"\bbeside\b|\bturns? of (?:a|the|its) loop\b|\btruths?\b|\bwhole numbers?\b|\bwhich tl has not\b"
+                    r"|(?<!here )\bis no (?!longer\b|better\b|worse\b|larger\b|smaller\b|more\b|less\b|other\b)[a-z]", re.I)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+FILE_NAME = re.compile(r"(?<![\w./<-])((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:c|h|def|comp|glsl))\b")
+
+
+def files(*patterns):
+    names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in names.stdout.splitlines()]
+
+
+def functions(text):
+    """Name and lines of each function defined in a C file."""
+    for found in re.finditer(r"^(?!static const|typedef|#)[A-Za-z_][^;{}=]*?\b(\w+)\(([^;{}]*)\) \{\n(.*?)^\}", text, re.M | re.S):
+        yield found[1], found[0].count("\n") + 1
+
+
+@unittest.skipUnless((ROOT / ".git").exists(), "this is not a clone")
+class Style(unittest.TestCase):
+    def test_lengths(self):
+        wrong = []
+        for path in files("src/*.c", "src/*.h"):
+            text = path.read_text()
+            name = path.relative_to(ROOT)
+            lines = text.splitlines()
+            if len(lines) > FILE_LINES_MAX:
+                wrong.append(f"{name}: {len(lines)} lines")
+            wrong += [f"{name}:{i}: {len(line)} columns" for i, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
+            wrong += [f"{name}: {function} has {count} lines" for function, count in functions(text)
+                      if count > FUNCTION_LINES_MAX]
+        self.assertEqual(wrong, [])
+
+    def test_words(self):
+        wrong = []
+        for path in files("src", "shaders", "std", "docs", "README.md", "ARCHITECTURE.md"):
+            text = path.read_text()
+            if path.suffix in (".c", ".h", ".def", ".comp", ".glsl", ".ptx"):
+                parts = COMMENT.findall(text) + STRING.findall(COMMENT.sub("", text))
+            else:
+                parts = [text]
+            wrong += [f"{path.relative_to(ROOT)}: {found[0]!r} in {part[:60]!r}" for part in parts
+                      for found in BANNED.finditer(part)]
+        self.assertEqual(wrong, [])
+
+    def test_files_named_in_comments_exist(self):
+        known = [str(path.relative_to(ROOT)) for path in files()]
+        wrong = []
+        for path in files("src", "shaders"):
+            if path.suffix not in (".c", ".h", ".def", ".comp", ".glsl"):
+                continue
+            for comment in COMMENT.findall(path.read_text()):
+                wrong += [f"{path.relative_to(ROOT)} names {name}" for name in FILE_NAME.findall(comment)
+                          if not any(file == name or file.endswith("/" + name) for file in known)]
+        self.assertEqual(sorted(set(wrong)), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
