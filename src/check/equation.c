@@ -210,11 +210,16 @@ static bool has_position(const Node *node) {
     return node->kind == NODE_POSITION;
 }
 
-// t+1 and *t+1 on the left side: values of it on the right side are earlier ones.
-static bool is_loop(const Subscript *subscript) {
-    return subscript->looped ||
-           (subscript->kind == SUBSCRIPT_INDEX && subscript->index->kind == NODE_BINARY &&
-            subscript->index->op == OPERATOR_ADD);
+// t+1 or *t on the left side, or t there and t-1 on the right: that is an earlier value.
+static bool is_earlier(const Subscript *left, const Subscript *right) {
+    if (left->kind != SUBSCRIPT_INDEX || right->kind != SUBSCRIPT_INDEX) return false;
+    const Node *before = left->index, *after = right->index;
+    if (!has_position(before) || !has_position(after)) return false;
+    if (left->looped || (before->kind == NODE_BINARY && before->op == OPERATOR_ADD)) return true;
+    if (before->kind != NODE_POSITION || after->kind != NODE_BINARY || after->op != OPERATOR_SUB ||
+        after->as.binary.left->kind != NODE_POSITION)
+        return false;
+    return strcmp(before->as.name.word.text, after->as.binary.left->as.name.word.text) == 0;
 }
 
 static void mark_index(void *context, Node *index) {
@@ -225,8 +230,7 @@ static void mark_index(void *context, Node *index) {
         strcmp(object->as.name.word.text, target->as.index.object->as.name.word.text) != 0)
         return;
     for (size_t i = 0; i < target->as.index.count && i < index->as.index.count; i++)
-        if (is_loop(&target->as.index.subscripts[i]) && index->as.index.subscripts[i].index &&
-            has_position(index->as.index.subscripts[i].index))
+        if (is_earlier(&target->as.index.subscripts[i], &index->as.index.subscripts[i]))
             index->as.index.object->kind = NODE_POSITION;
 }
 
@@ -300,11 +304,20 @@ static bool sides_fit(Checker *checker, Node *node) {
     return false;
 }
 
+// The numbers of index arithmetic; elements and slices are checked as those of an element store.
+static void check_left(Checker *checker, const Node *target) {
+    for (size_t i = 0; i < target->as.index.count; i++) {
+        Node *index = target->as.index.subscripts[i].index;
+        if (index && has_position(index)) check_expression(checker, index);
+    }
+}
+
 void check_equation(Checker *checker, Node *node) {
     Node *target = node->as.assign.target, *value = node->as.assign.value;
     bool fits = sides_fit(checker, node);
     if (fits) mark_indexes(checker, node);
     if (fits) check_expression(checker, value);
+    if (fits && target->kind == NODE_INDEX) check_left(checker, target);
     Node *equation = arena_allocate(checker->arena, sizeof *equation);
     *equation = (Node){.kind = NODE_EQUATION, .span = value->span, .height = value->height + 1};
     equation->as.equation.value = value;

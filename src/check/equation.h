@@ -71,10 +71,12 @@ struct EquationNode {
     Projection reduction;  // how; not written: by a sum
 };
 
-// X[t+1, i] = f(X[t, i], ...): the right side is evaluated for one t after the other.
+// X[t+1, i] = f(X[t, i], ...) and X[t, i] = f(X[t-1, i], ...): the right side is evaluated for one
+// t after the other.
 typedef struct EquationLoop {
     int index;  // -1: the equation has none
     int offset; // of the left side: 1 in t+1
+    int rows;   // values that are there before the first step; this has t = rows - offset
     bool kept;  // as a dimension; *t keeps only the last value
     int start;  // of Equation.values: what the left side is before; -1: it has no value
     int dim;    // of the left side

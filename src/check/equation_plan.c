@@ -7,7 +7,8 @@
 typedef struct Planner {
     Checker *checker;
     Equation *equation;
-    IndexSet lacking; // indexes of the right side that the left side lacks
+    IndexSet lacking;  // indexes of the right side that the left side lacks
+    const Node *value; // the right side
     bool failed;
 } Planner;
 
@@ -220,7 +221,9 @@ static void plan_state(Planner *planner, EquationTerm *term) {
     if (same && read_offset(planner, position, &index, &offset) && index == loop->index)
         term->lag = loop->offset - offset;
     position->kind = POSITION_STATE;
-    if (term->lag >= 1 && term->lag <= (loop->kept ? loop->offset : 1) && same) return;
+    if (term->lag > planner->equation->loop.rows && loop->kept)
+        planner->equation->loop.rows = term->lag;
+    if (term->lag >= 1 && (loop->kept || term->lag == 1)) return;
     plan_fail(planner, term->span, "as in X[t+1, i] = f(X[t, i]) and H[i, *t+1] = f(H[i, *t])",
               "this is not a value that the left side has had before");
     term->lag = 1;
@@ -461,13 +464,14 @@ static void plan_left_sum(Planner *planner, const Node *target, int dim) {
                  only->factor < 0 && !only->negative;
     if (group) return;
     EquationLoop *loop = &equation->loop;
-    bool kept = position->kind == POSITION_SUM;
+    bool kept = position->kind != POSITION_STATE;
     bool again = loop->index >= 0;
-    if (!again && read_offset(planner, position, &loop->index, &loop->offset) && loop->offset > 0 &&
-        (kept || loop->offset == 1)) {
+    if (!again && read_offset(planner, position, &loop->index, &loop->offset) &&
+        loop->offset >= 0 && (kept || loop->offset <= 1)) {
         position->kind = POSITION_STATE;
         loop->kept = kept;
         loop->dim = dim;
+        loop->rows = kept ? loop->offset : 1;
         loop->start = plan_start(planner, target);
         if (loop->start < 0 && kept)
             plan_fail(planner, target->span, "its first rows are part of it: let X = zeros([1, 3])",
@@ -476,6 +480,19 @@ static void plan_left_sum(Planner *planner, const Node *target, int dim) {
     }
     plan_fail(planner, position->span, "one of t+1 or *t+1, and any number of x/2",
               "this is not what the left side of an equation can have");
+}
+
+// X[t, i] = f(X[t-1, i]): whether a term of the right side is an earlier value along the dimension.
+static bool goes_on(const Node *node, size_t dim) {
+    if (node->kind == NODE_UNARY) return goes_on(node->as.binary.left, dim);
+    if (node->kind == NODE_BINARY)
+        return goes_on(node->as.binary.left, dim) || goes_on(node->as.binary.right, dim);
+    bool found = false;
+    for (size_t i = 0; node->kind == NODE_CALL && i < node->as.call.count; i++)
+        found |= goes_on(node->as.call.arguments[i].value, dim);
+    if (node->kind != NODE_INDEX || node->as.index.object->kind != NODE_POSITION) return found;
+    const Node *index = dim < node->as.index.count ? node->as.index.subscripts[dim].index : NULL;
+    return index && index->kind == NODE_BINARY && index->op == OPERATOR_SUB;
 }
 
 static void plan_left(Planner *planner, const Node *target) {
@@ -489,10 +506,10 @@ static void plan_left(Planner *planner, const Node *target) {
         const Subscript *subscript = &target->as.index.subscripts[i];
         Position position = plan_position(planner, subscript, &slices);
         equation->left[i] = position;
-        IndexSet indexes = position_indexes(&position);
-        if (equation->left_indexes & indexes)
+        if (equation->left_indexes & position_indexes(&position))
             plan_fail(planner, subscript->span, NULL, "this index stands twice on the left side");
-        if (position.kind == POSITION_SUM || position.kind == POSITION_STATE)
+        bool earlier = position.kind == POSITION_INDEX && goes_on(planner->value, i);
+        if (position.kind == POSITION_SUM || position.kind == POSITION_STATE || earlier)
             plan_left_sum(planner, target, (int)i);
         equation->left_indexes |= position_indexes(&equation->left[i]);
         if (!subscript->dotted) continue;
@@ -513,7 +530,7 @@ Equation *equation_plan(Checker *checker, const Node *node) {
     Equation *equation = arena_allocate(checker->arena, sizeof *equation);
     *equation = (Equation){.span = node->span};
     equation->names = arena_allocate(checker->arena, INDEXES_MAX * sizeof(Word));
-    Planner planner = {.checker = checker, .equation = equation};
+    Planner planner = {.checker = checker, .equation = equation, .value = node->as.assign.value};
     plan_left(&planner, node->as.assign.target);
     equation->projection = node->as.assign.projection;
     equation->value = plan_node(&planner, node->as.assign.value);

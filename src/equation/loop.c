@@ -6,9 +6,9 @@
 
 typedef struct Loop {
     EquationRun *run;
-    Named *whole;   // the terms with all values of the loop's index
-    Value *history; // what the left side was: the first values, then one for each step
-    int64_t count, steps;
+    Named *whole;        // the terms with all values of the loop's index
+    Value *history;      // what the left side was: the first values, then one for each step
+    int64_t count, size; // size: of the loop's index
 } Loop;
 
 // How often the right side is evaluated.
@@ -19,8 +19,8 @@ static Status find_steps(Loop *loop) {
         const Value *start = &loop->run->values[plan->loop.start];
         size = start->as.tensor->view.dims[plan->loop.dim] - plan->loop.offset;
     }
-    loop->steps = size;
-    if (size_is_known(size) && size >= 0) return STATUS_OK;
+    loop->size = size;
+    if (size_is_known(size)) return STATUS_OK;
     loop->run->at = plan->span;
     fail(STATUS_SHAPE, "nothing says how many steps index %s takes",
          plan->names[plan->loop.index].text);
@@ -53,7 +53,7 @@ static Status first_states(Loop *loop) {
     if (plan->start < 0) return zero_state(loop);
     Value start = loop->run->values[plan->start];
     loop->run->at = loop->run->plan->left[plan->dim].span;
-    for (int i = 0; i < plan->offset; i++) {
+    for (int i = 0; i < plan->rows; i++) {
         if (!plan->kept) {
             loop->history[loop->count++] = value_retain(start);
             continue;
@@ -156,10 +156,11 @@ static Status collect(Loop *loop, Named *out) {
 Status loop_evaluate(EquationRun *run, Named *out) {
     Loop loop = {.run = run, .whole = run->terms};
     TRY(find_steps(&loop));
-    size_t most = (size_t)(loop.steps + run->plan->loop.offset) + 1;
-    loop.history = memory_allocate(most * sizeof *loop.history);
+    const EquationLoop *plan = &run->plan->loop;
+    int64_t first = plan->rows - plan->offset, steps = loop.size > first ? loop.size - first : 0;
+    loop.history = memory_allocate((size_t)(steps + plan->rows + 1) * sizeof *loop.history);
     Status status = first_states(&loop);
-    for (run->step = 0; run->step < loop.steps && status == STATUS_OK; run->step++)
+    for (run->step = first; run->step < loop.size && status == STATUS_OK; run->step++)
         status = take_step(&loop);
     if (status == STATUS_OK) status = collect(&loop, out);
     while (loop.count > 0) value_release(loop.history[--loop.count]);

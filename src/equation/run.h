@@ -11,7 +11,7 @@ typedef struct EquationRun {
     Value *values; // of plan->values
     Named *terms;  // of plan->terms: with the indexes of their positions
     EquationSizes sizes;
-    int64_t step; // of the plan's loop
+    int64_t step; // the number that the index of the plan's loop has
     Span at;      // of the part that is evaluated, for errors
 } EquationRun;
 
