@@ -4,6 +4,7 @@
 #define CHECK_CHECK_H
 
 #include "base/diagnostic.h"
+#include "base/source.h"
 #include "catalog/catalog.h"
 #include "catalog/settings.h"
 #include "parser/ast.h"
@@ -57,6 +58,14 @@ FunctionNode *impl_function(const Binding *type, const char *name, bool *several
 void check_program(Program *program, DiagnosticList *diagnostics);
 // The same with warnings for what would fail in code that may never run.
 void check_program_fully(Program *program, DiagnosticList *diagnostics);
+
+// Where `import "path"` in the file `importer` leads: next to that file, in a folder of TL_PATH,
+// for "std/..." next to tl or in the program itself. False: nowhere; *tried then lists the paths.
+bool imports_find(const char *importer, const char *path, Text *found, Text *tried);
+// The same of "std/..." alone, wherever the importing file is.
+bool imports_find_standard(const char *path, Text *found, Text *tried);
+// Reads what these found.
+Status imports_load(const char *path, const SourceFile **out) MUST_USE;
 
 // A check that goes on: each line of a session is a small program that sees the names of those
 // before it. Its variables, once kept, are BINDING_GLOBAL and outlive the line's program;

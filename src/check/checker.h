@@ -191,7 +191,7 @@ void warn_unused(Checker *checker);
 // already; the table lists a file after those it imports.
 void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnostics);
 void imports_declare(Checker *checker);
-// Where the file or folder "std/..." of tl itself is; appends to `tried` where it is not.
+// Where the file or folder "std/..." of tl itself is on disk; appends to `tried` where it is not.
 bool imports_find_library(const char *path, Text *found, Text *tried);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/standard.h"
 #include "check/checker.h"
 
 void module_table_free(ModuleTable *table) {
@@ -58,8 +59,7 @@ static bool path_try(const char *directory, size_t length, const char *path, Tex
     return false;
 }
 
-// tl's own files, "std/...": next to the installed program, or in the sources that it was built
-// from.
+// A folder "std" next to the installed program, or in the sources that it was built from.
 bool imports_find_library(const char *path, Text *found, Text *tried) {
     static const char *const adjacent[] = {"../share/tl", "../.."};
     char program[PATH_MAX];
@@ -83,9 +83,10 @@ bool imports_find_library(const char *path, Text *found, Text *tried) {
     return there;
 }
 
-static bool path_find(const Program *importer, const char *path, Text *found, Text *tried) {
-    const char *file = importer->file->name, *slash = strrchr(file, '/');
-    if (path_try(file, slash ? (size_t)(slash - file) + 1 : 0, path, found, tried)) return true;
+bool imports_find(const char *importer, const char *path, Text *found, Text *tried) {
+    const char *slash = strrchr(importer, '/');
+    if (path_try(importer, slash ? (size_t)(slash - importer) + 1 : 0, path, found, tried))
+        return true;
     if (path[0] == '/') return false;
     const char *entry = getenv("TL_PATH");
     while (entry && *entry) {
@@ -93,7 +94,24 @@ static bool path_find(const Program *importer, const char *path, Text *found, Te
         if (length > 0 && path_try(entry, length, path, found, tried)) return true;
         entry += length + (entry[length] == ':');
     }
-    return strncmp(path, "std/", 4) == 0 && imports_find_library(path, found, tried);
+    return imports_find_standard(path, found, tried);
+}
+
+static const char inside[] = "<tl>/"; // stands before the names of files in the program itself
+
+bool imports_find_standard(const char *path, Text *found, Text *tried) {
+    if (strncmp(path, "std/", 4) != 0) return false;
+    if (imports_find_library(path, found, tried)) return true;
+    text_clear(found);
+    text_format(found, "%s%s", inside, path);
+    return standard_find(path) != NULL;
+}
+
+Status imports_load(const char *path, const SourceFile **out) {
+    size_t length = strlen(inside);
+    if (strncmp(path, inside, length) != 0) return source_load(path, out);
+    const StandardFile *file = standard_find(path + length);
+    return source_add(path, (const char *)file->text, file->length, out);
 }
 
 typedef struct Loader {
@@ -106,12 +124,12 @@ typedef struct Loader {
 static void module_load_imports(Loader *loader, Module *module);
 
 static Module *file_load(Loader *loader, Module *importer, const Node *node, const char *path) {
-    char canonical[PATH_MAX];
-    ASSERT(realpath(path, canonical));
+    char resolved[PATH_MAX];
+    const char *canonical = realpath(path, resolved) ? resolved : path; // a file of the program's
     Module *known = module_find(&loader->known, canonical);
     if (known) return known;
     const SourceFile *source;
-    if (source_load(path, &source) != STATUS_OK) {
+    if (imports_load(path, &source) != STATUS_OK) {
         report(importer->checker, STATUS_IO, node->as.import.path.span, NULL, "%s",
                error_current()->message);
         error_clear();
@@ -128,7 +146,7 @@ static Module *file_load(Loader *loader, Module *importer, const Node *node, con
 static void import_load(Loader *loader, Module *module, Node *node) {
     Text found = {0}, tried = {0};
     Module *imported = NULL;
-    if (path_find(module->program, node->as.import.path.text, &found, &tried))
+    if (imports_find(module->program->file->name, node->as.import.path.text, &found, &tried))
         imported = file_load(loader, module, node, text_get(&found));
     else
         report(module->checker, STATUS_IO, node->as.import.path.span, NULL,

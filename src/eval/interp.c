@@ -12,6 +12,7 @@
 #include "device/work.h"
 #include "eval/invoke.h"
 #include "eval/modules.h"
+#include "eval/page.h"
 #include "eval/structs.h"
 #include "logic/rule.h"
 #include "tensor/random.h"
@@ -381,8 +382,10 @@ static bool memory_check_wanted(void) {
 
 static void clear(Task *task) {
     modules_clear(task->interp, 0);
+    pages_clear(task->interp);
     heap_collect_cycles(); // drops in cycles run while their code has its constants
     code_store_release(task->interp->store);
+    pages_release(task->interp);
     size_t rescued = heap_clear_all();
     if (rescued > 0 && (task->interp->options.verbose || memory_check_wanted()))
         fprintf(stderr, "note: %zu device buffer%s held by reference cycles until the end\n",
@@ -399,6 +402,7 @@ int interp_free(Interp *interp, int status) {
     *error_current() = *saved;
     free(saved);
     modules_free(interp, 0);
+    pages_free(interp);
     reasoner_free(interp);
     code_store_free(interp->store);
     text_free(&interp->asserted);

@@ -150,12 +150,14 @@ const Code *lower_import(Lowering *lowering, const Node *node) {
     return &code->head;
 }
 
+void module_clear(Interp *interp, ModuleState *module) {
+    Frame frame = {.slots = module->globals, .interp = interp};
+    slots_release(&frame, 0, (int)module->program->globals.count);
+}
+
 void modules_clear(Interp *interp, size_t first) {
-    for (size_t i = interp->modules.count; i-- > first;) {
-        ModuleState *module = interp->modules.items[i];
-        Frame frame = {.slots = module->globals, .interp = interp};
-        slots_release(&frame, 0, (int)module->program->globals.count);
-    }
+    for (size_t i = interp->modules.count; i-- > first;)
+        module_clear(interp, interp->modules.items[i]);
 }
 
 void modules_free(Interp *interp, size_t first) {

@@ -10,7 +10,9 @@ ModuleState *modules_lower(Interp *interp, Program *program);
 Value module_run(Interp *interp, ModuleState *module);
 // The code of a section (main, test, bench) of a lowered file.
 const FunctionCode *module_section(Interp *interp, const ModuleState *module, const Node *section);
-// Clears the variables of every file from the one numbered `first` on, in reverse order.
+// Clears a file's variables in reverse order.
+void module_clear(Interp *interp, ModuleState *module);
+// The same for every file from the one numbered `first` on, the last first.
 void modules_clear(Interp *interp, size_t first);
 void modules_free(Interp *interp, size_t first); // forgets them
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "chat/chat.h"
-#include "eval/state.h"
-#include "model/llama.h"
+#include "library/pass.h"
+#include "model/model.h"
 #include "model/tokenizer.h"
 #include "tensor/compose.h"
 #include "tensor/random.h"
@@ -21,7 +21,7 @@ static const double GREEDY_TEMPERATURE = 1e-4; // at and below it nothing is dra
 typedef struct Generation {
     BuiltinCall *call;
     bool chats; // the prompt is messages
-    Llama *llama;
+    Pass pass;
     Tokenizer *tokenizer; // the model's; NULL when it has none and the prompt is ids
     TokenStream stream;
     double temperature;
@@ -121,6 +121,8 @@ static Status call_on_token(const Generation *generation, Value piece) {
     if (!given(generation, ON_TOKEN)) return STATUS_OK;
     Value result =
         interp_call(generation->call->interp, generation->call->arguments[ON_TOKEN], &piece, 1);
+    if (result.kind == VALUE_FAIL && error_current()->code == STATUS_OK)
+        return STATUS_INTERRUPT; // by exit(n)
     if (result.kind == VALUE_FAIL) return error_current()->code;
     value_release(result);
     return STATUS_OK;
@@ -143,8 +145,8 @@ static bool is_end(const Generation *generation, int64_t id) {
 }
 
 static bool is_full(const Generation *generation) {
-    int64_t context = llama_context(generation->llama);
-    return context > 0 && llama_position(generation->llama) >= context;
+    const Pass *pass = &generation->pass;
+    return pass->context > 0 && pass->position >= pass->context;
 }
 
 static Status say(Generation *generation, int64_t id, bool *stopped) {
@@ -173,7 +175,7 @@ static Status go_on(Generation *generation, Tensor **logits, int64_t max_tokens)
         if (stopped || i + 1 == max_tokens || is_full(generation)) break;
         tensor_release(*logits);
         *logits = NULL;
-        TRY(llama_forward(generation->llama, &id, 1, logits));
+        TRY(pass_advance(&generation->pass, &id, 1, logits));
     }
     return tell(generation, generation->text.length);
 }
@@ -220,7 +222,7 @@ static Status read_prompt(const Generation *generation, int64_t **ids, size_t *c
 }
 
 static Status check_prompt(const Generation *generation, size_t count) {
-    int64_t context = llama_context(generation->llama);
+    int64_t context = generation->pass.context;
     if (count == 0) return fail(STATUS_VALUE, "the prompt has no tokens");
     if (context == 0 || (int64_t)count <= context) return STATUS_OK;
     return fail(STATUS_VALUE, "the prompt has %zu tokens, but the model's context is %lld", count,
@@ -234,7 +236,7 @@ static Status answer(Generation *generation, int64_t max_tokens) {
     Status status = read_prompt(generation, &ids, &count);
     if (status == STATUS_OK) status = check_prompt(generation, count);
     if (status == STATUS_OK && max_tokens > 0)
-        status = llama_forward(generation->llama, ids, count, &logits);
+        status = pass_advance(&generation->pass, ids, count, &logits);
     free(ids);
     TRY(status);
     return go_on(generation, &logits, max_tokens);
@@ -268,7 +270,7 @@ static Status run(Generation *generation) {
     if (given(generation, SEED)) TRY(value_to_int(arguments[SEED], "seed", &seed));
     generation->random = (RandomStream){.key = (uint64_t)seed};
     TRY(read_stops(generation));
-    TRY(llama_new(model, &generation->llama));
+    TRY(pass_open(generation->call->interp, arguments[MODEL], &generation->pass));
     bool vocabulary = gguf_find(model_file(model), "tokenizer.ggml.tokens") != NULL;
     bool text =
         generation->chats || arguments[PROMPT].kind == VALUE_STRING || given(generation, STOP);
@@ -286,7 +288,7 @@ static Value generate(Generation generation) {
                      ? value_string(text_get(&generation.text), generation.text.length)
                      : value_retain(generation.ids);
     value_release(generation.ids);
-    if (generation.llama) llama_free(generation.llama);
+    pass_close(&generation.pass);
     value_release(generation.stops);
     text_free(&generation.text);
     return result;

@@ -1,0 +1,12 @@
+# The files of std/ are in the program too: base/standard.c includes a row FILE(path, text) for each,
+# the text as the numbers of its bytes.
+file(GLOB_RECURSE standard CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} std/*.tl)
+set(rows "")
+foreach(path IN LISTS standard)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${path})
+    file(READ ${CMAKE_SOURCE_DIR}/${path} bytes HEX)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+    string(APPEND rows "FILE(\"${path}\", ${bytes})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/standard/base/standard_files.def CONTENT "${rows}" @ONLY)
+target_include_directories(tl_base PRIVATE ${CMAKE_BINARY_DIR}/standard)

@@ -1,0 +1,221 @@
+"""The pages of std/models: logits against the same networks written in double."""
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from language_models import SIZE, Gemma2, Mixtral, Net, Phi3, Qwen2, Qwen3, file_of, plain_frequencies
+from tl import TL, run
+
+IDS = [1, 7, 3, 10, 2, 2, 9, 4, 0, 6, 8, 5]
+
+# The logits after each id: at once, and by steps of several sizes.
+PROGRAM = """
+let m = load_model("a.gguf")
+let ids = %s
+print(to_json(m.forward(ids).to_list()))
+import "std/models/%s.tl" as page
+let net = page.open(m)
+let rows = list()
+let at = 0
+for size in list(3, 1, 1, 4, 1, 2) {
+    let part = ids[at:at + size]
+    if len(part) == 0 { break }
+    for row in net.logits(net.forward(part)).to_list() { rows.push(row) }
+    at += size
+}
+print(to_json(rows))
+"""
+
+
+def logits(net, ids=IDS):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "a.gguf").write_bytes(file_of(net.meta, net.weights))
+        Path(folder, "program.tl").write_text(PROGRAM % (ids, net.name))
+        result = run("run", "--memory-check=strict", "program.tl", cwd=folder)
+        assert result.status == 0 and "warning" not in result.err, result.err
+        return [json.loads(line) for line in result.out.splitlines()]
+
+
+class Pages(unittest.TestCase):
+    def near(self, rows, expected):
+        self.assertEqual(len(rows), len(expected))
+        for row, want in zip(rows, expected):
+            self.assertEqual(len(row), len(want))
+            for a, b in zip(row, want):
+                self.assertAlmostEqual(a, b, delta=2e-4)
+
+    def same(self, net, ids=IDS, by_steps=True):
+        expected = net.logits(ids)
+        whole, steps = logits(net, ids)
+        self.near(whole, expected)
+        if by_steps:
+            self.near(steps, expected)
+        return steps
+
+    def test_llama(self):
+        self.same(Net(1))
+
+    def test_llama_scaled(self):
+        net = Net(2, {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0})
+        net.frequencies = [a / 4 for a in plain_frequencies()]
+        self.same(net)
+
+    def test_llama_with_divisors(self):
+        net = Net(3)
+        net.weights["rope_freqs.weight"] = [1.0, 2.5, 8.0]
+        net.frequencies = [a / b for a, b in zip(plain_frequencies(), [1.0, 2.5, 8.0])]
+        self.same(net)
+
+    def test_llama_by_yarn(self):
+        factor, context, base = 4.0, 64, 10000.0
+        net = Net(4, {"rope.scaling.type": "yarn", "rope.scaling.factor": factor, "rope.scaling.attn_factor": 1.5,
+                      "rope.scaling.original_context_length": context, "rope.scaling.yarn_beta_fast": 4.0})
+
+        def pair(rotations):
+            return SIZE * math.log(context / (rotations * 2 * math.pi)) / (2 * math.log(base))
+        low, high = max(0, math.floor(pair(4.0))), min(SIZE - 1, math.ceil(pair(1.0)))
+        net.frequencies = []
+        for i, frequency in enumerate(plain_frequencies()):
+            kept = 1 - min(1, max(0, (i - low) / max(0.001, high - low)))
+            net.frequencies.append(frequency * kept + frequency / factor * (1 - kept))
+        net.magnitude = 1.5 * (1 + 0.1 * math.log(factor))
+        self.same(net)
+
+    def test_experts(self):
+        self.same(Mixtral(5))
+
+    def test_qwen2(self):
+        self.same(Qwen2(6))
+
+    def test_qwen3(self):
+        self.same(Qwen3(7))
+
+    def test_gemma2(self):
+        self.same(Gemma2(8))
+
+    def test_phi3(self):
+        """A text beyond the short context is computed as if it had been long from its beginning."""
+        net = Phi3(9)
+        self.same(net, IDS[:8])
+        steps = self.same(net, IDS, by_steps=False)
+        self.near(steps[:5], net.logits(IDS[:5]))
+        self.near(steps[9:], net.logits(IDS)[9:])
+
+    def program(self, code, files, env=None, path=TL):
+        """What a program says next to these files and a small model."""
+        with tempfile.TemporaryDirectory() as folder:
+            net = Net(1)
+            net.meta["general.architecture"] = "mine"
+            Path(folder, "a.gguf").write_bytes(file_of({**net.meta, "mine.context_length": 20}, net.weights))
+            for name, text in files.items():
+                Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
+                Path(folder, name).write_text(text)
+            Path(folder, "program.tl").write_text(code)
+            variables = {**os.environ, "NO_COLOR": "1", "TL_MEMORY_CHECK": "strict", **(env or {})}
+            return subprocess.run([path, "run", "program.tl"], cwd=folder, env=variables, capture_output=True, text=True)
+
+    def test_a_page_of_the_user(self):
+        """It lies next to the script or in a folder of TL_PATH; the last id decides what comes next."""
+        page = """
+            struct Mine { asked: int }
+            fn open(m: model) { Mine { asked: 0 } }
+            impl Mine {
+                fn forward(self, ids) {
+                    self.asked += len(ids)
+                    one_hot((ids + self.asked) % 7, 7) as float32
+                }
+                fn logits(self, x) { x }
+            }"""
+        code = """
+            let m = load_model("a.gguf")
+            print(generate(m, [1, 2], 5, temperature: 0))
+            print(argmax(m.forward([1, 2, 3]), dim: 1).to_list())"""
+        for name, env in (("models/mine.tl", {}), ("lib/models/mine.tl", {"TL_PATH": "/nowhere:lib"})):
+            result = self.program(code, {name: page}, env)
+            self.assertEqual((result.stdout, result.returncode), ("[4, 0, 4, 2, 1]\n[4, 5, 6]\n", 0), result.stderr)
+
+    def test_pages_that_are_wrong(self):
+        """The page's own place is shown."""
+        run_it = 'generate(load_model("a.gguf"), [1], 2)'
+        for page, expected in [
+            (None, 'error[value]: a.gguf has the architecture "mine"; known are gemma2, llama, phi3, qwen2 and qwen3'),
+            ("let a = 1", "error[name]: models/mine.tl declares no function open(m: model)"),
+            ("fn open(m: model) { 3 }", "error[name]: the page's open gives 3, which has no method `forward`"),
+            ("fn open(m: model) { unknown(m) }", "error[name]: unknown function `unknown`\n --> models/mine.tl:1:21"),
+            ("fn open(m: model { }", "error[syntax]: "),
+            ("fn open(m: model) { panic(\"no\") }", "error[panic]: no\n --> models/mine.tl:1:21"),
+            ("panic(\"top\")\nfn open(m: model) { 3 }", "error[panic]: top\n --> models/mine.tl:1:1"),
+            ("struct S { a: int }\nfn open(m: model) { S { a: 1 } }\nimpl S { fn forward(self, x) { exit(5) } }", ""),
+        ]:
+            with self.subTest(page):
+                result = self.program(run_it, {"models/mine.tl": page} if page else {})
+                self.assertTrue(result.stderr.startswith(expected), result.stderr)
+                self.assertEqual(result.returncode, 5 if expected == "" else 1)
+        self.assertIn("= help: a file models/NAME.tl next to the script or in a folder of TL_PATH computes the "
+                      "architecture NAME\n", self.program(run_it, {}).stderr)
+
+    def test_a_name_that_leads_elsewhere(self):
+        page = "struct S { a: int }\nfn open(m: model) { print(\"run\") }"
+        code = """
+            save_model({"a": zeros([1])}, "b.gguf", meta: {"general.architecture": "../mine"})
+            load_model("b.gguf").forward([1])"""
+        result = self.program(code, {"mine.tl": page, "models/x.tl": ""})
+        self.assertEqual(result.stdout, "")
+        self.assertIn('error[value]: b.gguf has the architecture "../mine"; known are ', result.stderr)
+
+    def test_an_interrupt_ends_the_page(self):
+        page = """
+            struct S { a: int }
+            fn open(m: model) { S { a: 1 } }
+            impl S { fn forward(self, x) { eprint("begun"); loop { let y = x + 1 } } }"""
+        with tempfile.TemporaryDirectory() as folder:
+            net = Net(1)
+            Path(folder, "a.gguf").write_bytes(file_of({**net.meta, "general.architecture": "slow"}, net.weights))
+            Path(folder, "models").mkdir()
+            Path(folder, "models/slow.tl").write_text(page)
+            with subprocess.Popen([TL, "-e", 'load_model("a.gguf").forward([1])'], cwd=folder, text=True,
+                                  stderr=subprocess.PIPE) as process:
+                self.assertEqual(process.stderr.readline(), "begun\n")
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 130)
+
+    def test_they_are_in_the_program(self):
+        """A copy of tl alone, without a folder std, still has them and the rest of std."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = shutil.copy(TL, folder)
+            for name, want in (("llama", Net(1)), ("gemma2", Gemma2(8))):
+                code = f"""
+                    import "std/metrics.tl"
+                    print(accuracy([[0.0, 1.0]], [1]))
+                    print(to_json(load_model("b.gguf").forward([1, 7, 3]).to_list()))"""
+                Path(folder, "b.gguf").write_bytes(file_of(want.meta, want.weights))
+                Path(folder, "p.tl").write_text(code)
+                result = subprocess.run([copy, "run", "p.tl"], cwd=folder, capture_output=True, text=True)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.near(json.loads(result.stdout.splitlines()[1]), want.logits([1, 7, 3]))
+
+    def test_in_a_session(self):
+        """A page outlives the line that first needed it."""
+        lines = """let m = load_model("a.gguf")
+a = argmax(m.forward([1, 2])[-1]) as int
+panic("x")
+b = argmax(m.forward([1, 2])[-1]) as int
+a == b
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            net = Net(1)
+            Path(folder, "a.gguf").write_bytes(file_of(net.meta, net.weights))
+            result = run("repl", stdin=lines.encode(), cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
+            self.assertIn("true\n", result.out, result.err)
+            self.assertEqual(result.status, 0, result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
