@@ -8,6 +8,7 @@ function(tl_test_program name)
     add_executable(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE tl_testing PkgConfig::CMOCKA)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    set_property(DIRECTORY APPEND PROPERTY test_programs ${name})
 endfunction()
 
 foreach(layer ${TL_LAYERS})
@@ -61,5 +62,14 @@ foreach(target ${targets})
     if(EXISTS ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
         add_test(NAME replay_${name}
                  COMMAND replay_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    endif()
+endforeach()
+
+# Programs whose test is gone would be run all the same.
+get_property(test_programs DIRECTORY PROPERTY test_programs)
+file(GLOB built RELATIVE ${CMAKE_BINARY_DIR}/tests ${CMAKE_BINARY_DIR}/tests/*)
+foreach(program IN LISTS built)
+    if(NOT program IN_LIST test_programs)
+        file(REMOVE ${CMAKE_BINARY_DIR}/tests/${program})
     endif()
 endforeach()
