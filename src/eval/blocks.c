@@ -3,6 +3,7 @@
 #include "eval/annotations.h"
 #include "eval/code.h"
 #include "eval/declared.h"
+#include "eval/formula.h"
 #include "eval/pattern.h"
 
 typedef struct BlockCode {
@@ -35,15 +36,16 @@ static Value eval_scope(Frame *frame, const Code *code) {
 
 typedef struct IfCode {
     Code head;
-    const Code *condition, *then_branch, *else_branch;
+    const Code *condition;
+    const Code *branches[2]; // else (or NULL), then
 } IfCode;
 
 static Value eval_if(Frame *frame, const Code *code) {
     const IfCode *branch = (const IfCode *)code;
     int boolean = condition_eval(frame, branch->condition);
-    if (boolean > 0) return EVAL(frame, branch->then_branch);
+    if (boolean > 0) return EVAL(frame, branch->branches[1]);
     if (boolean < 0) return value_fail();
-    return branch->else_branch ? EVAL(frame, branch->else_branch) : value_none();
+    return branch->branches[0] ? EVAL(frame, branch->branches[0]) : value_none();
 }
 
 // `if c { ...; return e }` in the block that gives a function's value: what follows it is its else,
@@ -66,10 +68,10 @@ static const Code *lower_guard(Lowering *lowering, const NodeList *statements, s
     if (node->kind == NODE_EXPRESSION_STATEMENT) node = node->as.expression.value;
     IfCode *code = LOWER_NEW(lowering, IfCode, eval_if, node->span);
     code->condition = lower(lowering, node->as.branch.condition);
-    code->then_branch = lower_tail(lowering, node->as.branch.then_branch);
+    code->branches[1] = lower_tail(lowering, node->as.branch.then_branch);
     BlockCode *rest = LOWER_NEW(lowering, BlockCode, eval_block, node->span);
-    code->else_branch = lower_statements(lowering, statements, at + 1, rest, true);
-    return &code->head;
+    code->branches[0] = lower_statements(lowering, statements, at + 1, rest, true);
+    return lower_formula_branch(lowering, code->condition, code->branches, &code->head);
 }
 
 // The statements from one on, into a block that may have some already; the code for all of them.
@@ -207,9 +209,9 @@ const Code *lower_if(Lowering *lowering, const Node *node, bool tail) {
     for (; node && node->kind == NODE_IF; node = node->as.branch.else_branch) {
         IfCode *code = LOWER_NEW(lowering, IfCode, eval_if, node->span);
         code->condition = lower(lowering, node->as.branch.condition);
-        code->then_branch = lower_branch(lowering, node->as.branch.then_branch, tail);
-        *link = &code->head;
-        link = &code->else_branch;
+        code->branches[1] = lower_branch(lowering, node->as.branch.then_branch, tail);
+        *link = lower_formula_branch(lowering, code->condition, code->branches, &code->head);
+        link = &code->branches[0];
     }
     *link = lower_branch(lowering, node, tail);
     return first;

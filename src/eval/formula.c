@@ -33,7 +33,10 @@ struct Step {
         int capture;
         FloatFormula map;
     } as;
-    Near target; // of steps that store, too
+    union {
+        Near target;                 // of steps that store, too
+        const Code *const *branches; // of comparisons that are an if's condition: else, then
+    } to;
     const Code *general;
 };
 
@@ -91,7 +94,7 @@ static inline const Value *captured(const Frame *frame, const Step *step) {
 
 #define STORE(put, number)                                                                         \
     do {                                                                                           \
-        Value *target = near_at(frame, &step->target);                                             \
+        Value *target = near_at(frame, &step->to.target);                                          \
         if (UNLIKELY(value_is_counted(*target))) LEAVE;                                            \
         put(target, number);                                                                       \
         return value_none();                                                                       \
@@ -125,11 +128,11 @@ typedef enum Mode { MODE_NEAR, MODE_ELEMENT, MODE_FIELD, MODE_PLACE, MODE_COUNT 
 // The same where the accumulator is needed later; and as the beginning of a formula.
 #define DEFINE_LOAD(mode, where, name)                                                             \
     STEP(name##_##mode##_int) {                                                                    \
-        put_int(near_at(frame, &step->target), integer);                                           \
+        put_int(near_at(frame, &step->to.target), integer);                                        \
         LOAD(where);                                                                               \
     }                                                                                              \
     STEP(name##_##mode##_float) {                                                                  \
-        put_float(near_at(frame, &step->target), number);                                          \
+        put_float(near_at(frame, &step->to.target), number);                                       \
         LOAD(where);                                                                               \
     }                                                                                              \
     STEP(first_##mode) {                                                                           \
@@ -252,8 +255,14 @@ DEFINE_FIND(find_capture, captured(frame, step))
         LEAVE;                                                                                     \
     }
 #define GIVE_BOOL(holds) return value_bool(holds)
+#define BRANCH(holds)                                                                              \
+    do {                                                                                           \
+        if (holds) return EVAL(frame, step->to.branches[1]);                                       \
+        return step->to.branches[0] ? EVAL(frame, step->to.branches[0]) : value_none();            \
+    } while (0)
 #define DEFINE_COMPARE(mode, where, name, operator)                                                \
-    COMPARE_STEPS(name##_##mode, where, operator, GIVE_BOOL)
+    COMPARE_STEPS(name##_##mode, where, operator, GIVE_BOOL)                                       \
+    COMPARE_STEPS(name##_##mode##_branch, where, operator, BRANCH)
 
 #define SUB_FROM(x, y, out) __builtin_sub_overflow(y, x, out)
 #define DIVIDE_BY(x, y, out) divide_ints(y, x, out)
@@ -293,13 +302,13 @@ STEP(map_float) {
 typedef struct OperatorSteps {
     Eval eval; // NULL: it compares, and ends the formula
     StepRuns straight[MODE_COUNT], reversed[MODE_COUNT];
-    StepRuns store[MODE_COUNT], store_reversed[MODE_COUNT];
+    StepRuns last[MODE_COUNT], last_reversed[MODE_COUNT]; // which store, or branch
 } OperatorSteps;
 
 #define ARITHMETIC(name, other)                                                                    \
     { eval_##name, MODES(name, ), MODES(other, ), MODES(name, _store), MODES(other, _store) }
 #define COMPARISON(name, other)                                                                    \
-    { .straight = MODES(name, ), .reversed = MODES(other, ) }
+    { NULL, MODES(name, ), MODES(other, ), MODES(name, _branch), MODES(other, _branch) }
 
 static const OperatorSteps operator_steps[OPERATOR_NONE] = {
     [OPERATOR_ADD] = ARITHMETIC(add, add),    [OPERATOR_SUB] = ARITHMETIC(sub, sub_from),
@@ -430,7 +439,7 @@ static bool add_load(Builder *builder, const Code *operand) {
     if (mode == MODE_COUNT) return false;
     if (builder->count == 0) builder->eval = evals[mode];
     const StepRuns *runs = builder->saved ? saves : firsts;
-    if (builder->saved) step.target = near_address(builder->saved);
+    if (builder->saved) step.to.target = near_address(builder->saved);
     builder->saved = NULL;
     return add_step(builder, runs[mode], step);
 }
@@ -514,24 +523,29 @@ const Code *lower_formula(Lowering *lowering, const Code *general) {
     return finish(&builder);
 }
 
-// The accumulator into a variable that is near: the last operator does it.
-static bool store_near(Builder *builder, Near target) {
+// The last operator stores what it gives, or branches by it.
+static bool end_formula(Builder *builder) {
     Step *last = &builder->steps[builder->count - 1];
-    last->target = target;
     for (int op = 0; op < OPERATOR_NONE; op++) {
         const OperatorSteps *steps = &operator_steps[op];
-        for (int mode = 0; steps->eval && mode < MODE_COUNT; mode++) {
-            if (last->run.on_int == steps->straight[mode].on_int) {
-                last->run = steps->store[mode];
-                return true;
-            }
-            if (last->run.on_int == steps->reversed[mode].on_int) {
-                last->run = steps->store_reversed[mode];
-                return true;
-            }
+        for (int mode = 0; steps->last[0].on_int && mode < MODE_COUNT; mode++) {
+            bool straight = last->run.on_int == steps->straight[mode].on_int;
+            if (!straight && last->run.on_int != steps->reversed[mode].on_int) continue;
+            last->run = straight ? steps->last[mode] : steps->last_reversed[mode];
+            return true;
         }
     }
     return false;
+}
+
+const Code *lower_formula_branch(Lowering *lowering, const Code *condition,
+                                 const Code *const *branches, const Code *general) {
+    Builder builder = {.lowering = lowering, .general = general, .eval = eval_steps};
+    ScalarParts parts;
+    const OperatorSteps *steps = operator_of(condition, &parts);
+    if (!steps || steps->eval || !add_operator(&builder, steps, &parts)) return general;
+    builder.steps[builder.count - 1].to.branches = branches;
+    return is_worthwhile(&builder) && end_formula(&builder) ? finish(&builder) : general;
 }
 
 const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *target,
@@ -541,8 +555,8 @@ const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *tar
     Step step = {0};
     if (!add_number(&builder, value)) return general;
     if (near_of(&builder, target, &step.near)) {
-        bool stored = is_worthwhile(&builder) && store_near(&builder, step.near);
-        return stored ? finish(&builder) : general;
+        builder.steps[builder.count - 1].to.target = step.near;
+        return is_worthwhile(&builder) && end_formula(&builder) ? finish(&builder) : general;
     }
     bool part = place_parts(target, &parts);
     bool found = part ? find_place(&builder, target, find_item, part_item)

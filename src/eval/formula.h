@@ -10,6 +10,9 @@ const Code *lower_formula(Lowering *lowering, const Code *general);
 // which does the same.
 const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *target,
                                 const Code *value, const Code *general);
+// An if by a comparison; of the branches the first is for false, or NULL.
+const Code *lower_formula_branch(Lowering *lowering, const Code *condition,
+                                 const Code *const *branches, const Code *general);
 // What a formula was made from; any other code is itself.
 const Code *formula_general(const Code *code);
 

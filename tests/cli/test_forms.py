@@ -126,6 +126,12 @@ TARGETS = {
     "field": "fn f(a, b, c) { let x = Box { v: a }\n x.v = SHAPE\n x.v }",
     "argument": "fn f(a, b, c) { id(SHAPE) }",
 }
+# A condition has to be a bool, or a tensor of one.
+CONDITIONS = {
+    "if": "fn f(a, b, c) { let x = false\n if SHAPE { x = true }\n x }",
+    "if_else": "fn f(a, b, c) { if SHAPE { true } else if SHAPE { none } else { false } }",
+    "guard": "fn f(a, b, c) { if SHAPE { return true }\n false }",
+}
 # As SHAPE "right" with the target as its left operand.
 COMPOUND_TARGETS = {
     "compound": "fn f(a, b, c) { let x = a\n x OUT= (b IN c)\n x }",
@@ -170,6 +176,9 @@ def formula_forms(shape, inner, outer):
         yield name, text.replace("SHAPE", write(shape, inner, outer, operands)), operands
     for name, text in TARGETS.items():
         yield name, text.replace("SHAPE", write(shape, inner, outer, "a b c")), "a b c"
+    if outer not in "+-*/%":
+        for name, text in CONDITIONS.items():
+            yield name, text.replace("SHAPE", write(shape, inner, outer, "a b c")), "a b c"
     if shape == "right" and outer in "+-*/%":
         for name, text in COMPOUND_TARGETS.items():
             yield name, text.replace("OUT", outer).replace("IN", inner), "a b c"
@@ -182,6 +191,8 @@ def formula_program(inner, outer):
             # A constant stands in the reference, too; what is read from elsewhere is a parameter there.
             plain = [word if word.lstrip("-")[0].isdigit() else "abc"[i] for i, word in enumerate(operands.split())]
             reference = write(shape, inner, outer, " ".join(f"id({word})" for word in plain))
+            if name in CONDITIONS:
+                reference = f"let x = {reference}\n if x {{ true }} else {{ false }}"
             lines.append(text.replace("fn f(", f"fn {shape}_{name}("))
             lines.append(f"fn {shape}_{name}_reference(a, b, c) {{ {reference} }}")
             lines.append(f'compare("{shape} {name}", {shape}_{name}, {shape}_{name}_reference, values)')
