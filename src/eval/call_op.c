@@ -147,7 +147,7 @@ static Status set_attribute(Preparation *p, AttributeId id, Value value) {
 
 // --- the direct way
 
-// The values by parameter, ABSENT where none is given; false when they do not fall so simply.
+// The values by parameter, ABSENT where nothing or `none` is given; false when they do not fall so simply.
 static bool place_directly(const Signature *signature, const BuiltinArguments *arguments,
                            Value *values) {
     if (arguments->count > (size_t)signature->count) return false;
@@ -158,6 +158,9 @@ static bool place_directly(const Signature *signature, const BuiltinArguments *a
         if (index < 0 || values[index].kind != VALUE_ABSENT) return false;
         values[index] = arguments->named[i];
     }
+    for (int i = 0; i < signature->count; i++)
+        if (values[i].kind == VALUE_NONE && signature->params[i].default_kind == DEFAULT_ABSENT)
+            values[i] = value_absent();
     return true;
 }
 

@@ -90,6 +90,29 @@ class Pages(unittest.TestCase):
     def test_experts(self):
         self.same(Mixtral(5))
 
+    def test_quantised_experts(self):
+        """The chosen experts' blocks are read where they lie: as if all were float32."""
+        with tempfile.TemporaryDirectory() as folder:
+            code = """
+                fn matrix(shape) { ({"weight": randn(shape) / 4.0}) }
+                seed(3)
+                let net = {"token_embd": matrix([8, 64]), "output_norm": {"weight": ones([64])}, "blk": list({
+                    "attn_norm": {"weight": ones([64])}, "ffn_norm": {"weight": ones([64])},
+                    "attn_q": matrix([64, 64]), "attn_k": matrix([32, 64]), "attn_v": matrix([32, 64]),
+                    "attn_output": matrix([64, 64]), "ffn_gate_inp": matrix([4, 64]), "ffn_gate_exps": matrix([4, 96, 64]),
+                    "ffn_up_exps": matrix([4, 96, 64]), "ffn_down_exps": matrix([4, 64, 96]),
+                })}
+                save_model(net, "q.gguf", dtype: "q8_0", meta: {
+                    "general.architecture": "llama", "llama.block_count": 1, "llama.embedding_length": 64,
+                    "llama.attention.head_count": 4, "llama.expert_count": 4, "llama.expert_used_count": 2,
+                })
+                let m = load_model("q.gguf")
+                assert_eq(str(m.blk[0].ffn_up_exps.weight.dtype), "q8_0")
+                assert_about_eq(m.forward([1, 2, 3, 4]), load_model_f32("q.gguf").forward([1, 2, 3, 4]), 5e-3)
+                print("near")"""
+            result = run("-e", code, cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
+            self.assertEqual((result.out, result.status), ("near\n", 0), result.err)
+
     def test_qwen2(self):
         self.same(Qwen2(6))
 
