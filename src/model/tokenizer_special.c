@@ -45,6 +45,7 @@ void tokenizer_index_specials(Tokenizer *tokenizer) {
         add_special(tokenizer, next++, seen);
     }
     free(seen);
+    if (tokenizer->special_lengths.count == 0) return;
     qsort(tokenizer->special_lengths.items, tokenizer->special_lengths.count,
           sizeof *tokenizer->special_lengths.items, compare_lengths);
 }
