@@ -147,7 +147,8 @@ static Status set_attribute(Preparation *p, AttributeId id, Value value) {
 
 // --- the direct way
 
-// The values by parameter, ABSENT where nothing or `none` is given; false when they do not fall so simply.
+// The values by parameter, ABSENT where nothing or `none` is given; false when they do not fall so
+// simply.
 static bool place_directly(const Signature *signature, const BuiltinArguments *arguments,
                            Value *values) {
     if (arguments->count > (size_t)signature->count) return false;
