@@ -159,7 +159,8 @@ static Status leave_out(const OpCall *call, const ClassOptions *options, Tensor 
                         Tensor **kept) {
     SCOPED_TENSOR(given);
     TRY(compose_whole(call, call->inputs[1].tensor, "target", &given));
-    TensorType scores = tensor_type(call->inputs[0].tensor), target = tensor_type(given);
+    TensorType scores = tensor_type(call->inputs[0].tensor);
+    TensorType target = tensor_type(call->inputs[1].tensor); // as the script has it
     TRY(shape_classes(call->op->name, &scores, &target));
     if (options->ignores) {
         TRY(op_binary(OP_ne, op_tensor(given), op_int(options->ignored), kept));
