@@ -8,6 +8,7 @@
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/heap.h"
+#include "value/object.h"
 
 // The list of a call that changes it in place. A tensor never changes, so it gets advice.
 static Status list_to_change(const BuiltinCall *call, List **out) {
@@ -374,6 +375,20 @@ Value builtin_dict_merge(BuiltinCall *call) {
     put_entries(merged.as.dict, call->arguments[0].as.dict);
     put_entries(merged.as.dict, call->arguments[1].as.dict);
     return merged;
+}
+
+Value builtin_parts(BuiltinCall *call) {
+    Value x = call->arguments[0], dict = value_dict();
+    Dict *parts = dict.as.dict;
+    if (x.kind == VALUE_DICT) put_entries(parts, x.as.dict);
+    if (x.kind == VALUE_LIST || x.kind == VALUE_TUPLE)
+        for (size_t i = 0; i < x.as.list->count; i++)
+            dict_set(parts, value_int((int64_t)i), value_retain(x.as.list->items[i]));
+    if (x.kind == VALUE_STRUCT)
+        for (size_t i = 0; i < x.as.instance->type->field_count; i++)
+            dict_set_word(parts, x.as.instance->type->field_names[i],
+                          value_retain(x.as.instance->fields[i]));
+    return dict;
 }
 
 Value builtin_copy(BuiltinCall *call) {

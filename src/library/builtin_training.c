@@ -7,6 +7,7 @@
 #include "learn/learn.h"
 #include "tensor/create.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/random.h"
 #include "value/convert.h"
 #include "value/format.h"
 
@@ -68,6 +69,11 @@ Value builtin_clip_grad_norm(BuiltinCall *call) {
     Status status = tape_clip_gradient_norm(parameters.items, parameters.count, limit, &norm);
     tensor_array_release(&parameters);
     return status == STATUS_OK ? value_float(norm) : value_fail();
+}
+
+Value builtin_is_training(BuiltinCall *call) {
+    (void)call;
+    return value_bool(random_is_training());
 }
 
 // --- single steps

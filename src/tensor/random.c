@@ -40,6 +40,10 @@ RandomTraining random_set_training(RandomTraining training) {
     return old;
 }
 
+bool random_is_training(void) {
+    return current_training.active;
+}
+
 RandomStream random_take(const OpCall *call, int64_t count) {
     if (op_has(call, ATTRIBUTE_seed))
         return (RandomStream){.key = (uint64_t)call->attributes->seed};

@@ -23,6 +23,7 @@ typedef struct RandomTraining {
     double dropout;
 } RandomTraining;
 RandomTraining random_set_training(RandomTraining training);
+bool random_is_training(void);
 // The part of the stream for `count` numbers: the program's own, or that of a `seed:` argument.
 RandomStream random_take(const OpCall *call, int64_t count);
 // One number in [0, 1) from the stream, on the host: the same bits as a uniform kernel of one.

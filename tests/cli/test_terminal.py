@@ -157,7 +157,7 @@ class Screens(unittest.TestCase):
             t.line("struct P { x: float, name: string }")
             t.line('impl P { fn new() { P { x: 1.0, name: "" } } fn origin() { 1 } fn double(self) { 2 } }')
             t.line('p = P::new(); d = {"north": 1, "nook": 2}; xs = list(1); n = 5')
-            self.assertEqual(self.complete(t, "nn."), ["Embedding  LayerNorm  Linear     Mlp"])
+            self.assertEqual(self.complete(t, "nn.L"), ["LayerNorm  Linear"])
             self.assertEqual(self.complete(t, "print(p."), ["double  name    x"])
             self.assertEqual(self.complete(t, "P::"), ["new     origin"])
             self.assertEqual(self.complete(t, "d.no"), ["nook   north"])
