@@ -26,6 +26,8 @@ struct Scope {
     int first_slot;
     bool global; // the top level itself: its variables are BINDING_GLOBAL
     bool own;    // the names that a learn block itself gives
+    bool hoists; // it or one around has functions, which hold cells in the slots of variables that
+                 // begin later: no inner scope may have used these slots
     Node *learn; // the body of this learn block: what it declares goes on in the scope around,
                  // unless the program has a variable of the name
 };

@@ -62,6 +62,8 @@ void scope_push(Checker *checker, Scope *scope) {
     scope->outer = checker->scope;
     scope->function = checker->function;
     scope->first_slot = checker->slot_next;
+    const Scope *outer = scope->outer;
+    scope->hoists = outer && outer->hoists && outer->function == scope->function;
     checker->scope = scope;
 }
 
@@ -70,7 +72,7 @@ int scope_pop(Checker *checker) {
     int slots = checker->slot_next - scope->first_slot;
     for (Entry *entry = scope->entries; entry; entry = entry->next_in_scope)
         entry->symbol->top = entry->outer;
-    checker->slot_next = scope->first_slot;
+    if (!scope->outer || !scope->outer->hoists) checker->slot_next = scope->first_slot;
     checker->scope = scope->outer;
     return slots;
 }

@@ -8,6 +8,7 @@ static void declare_local_hoisted(Checker *checker, Node *block) {
         Node *node = block->as.block.statements.items[i];
         if (node->kind != NODE_FUNCTION) continue;
         FunctionNode *function = node->as.function;
+        checker->scope->hoists = true;
         function->binding = scope_declare_new(checker, BINDING_LOCAL, &function->name);
         function->binding->declaration = node;
     }
