@@ -50,7 +50,7 @@ typedef struct EquationTerm {
 
 typedef struct EquationNode EquationNode;
 struct EquationNode {
-    enum {
+    enum EquationNodeKind {
         EQUATION_TERM,
         EQUATION_VALUE,    // a number
         EQUATION_POSITION, // an index as the numbers 0, 1, 2...

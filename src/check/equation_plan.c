@@ -183,7 +183,8 @@ static Position *plan_positions(Planner *planner, const Node *node, IndexSet *in
 
 static EquationNode *plan_node(Planner *planner, Node *node);
 
-static EquationNode *node_of(Planner *planner, int kind, Span span, size_t parts) {
+static EquationNode *node_of(Planner *planner, enum EquationNodeKind kind, Span span,
+                             size_t parts) {
     EquationNode *node = plan_array(planner, 1, sizeof *node);
     *node = (EquationNode){.span = span, .op = OPERATOR_NONE};
     node->kind = kind;

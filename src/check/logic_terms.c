@@ -75,7 +75,7 @@ static void report_variable(Checker *checker, const Node *node) {
 
 static void check_name(ClauseCheck *check, TermNode *term) {
     const Word *word = &term->value->as.name.word;
-    term->kind = term_kind_of(check, word);
+    term->kind = (enum TermNodeKind)term_kind_of(check, word);
     if (term->kind == TERM_NODE_ANY && check->whole) {
         term->kind = TERM_NODE_VARIABLE;
         term->variable = clause_variable_hidden(check);

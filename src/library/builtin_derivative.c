@@ -80,7 +80,7 @@ static Value derive_along(BuiltinCall *call, Derive derive) {
     SCOPED_TENSOR(x);
     SCOPED_TENSOR(v);
     SCOPED_TENSOR(derivative);
-    Point point = {NULL};
+    Point point = {0};
     bool recording = tape_set_enabled(true);
     Status status = value_to_tensor(call->arguments[1], "x", &x);
     if (status == STATUS_OK) status = value_to_tensor(call->arguments[2], "v", &v);
@@ -142,7 +142,7 @@ static Status derive_all(const BuiltinCall *call, const Point *point, Tensor **o
 }
 
 static Status jacobian_at(const BuiltinCall *call, Tensor *x, Tensor **out) {
-    Point point = {NULL};
+    Point point = {0};
     Status status = evaluate(call, x, &point);
     if (status == STATUS_OK) status = derive_all(call, &point, out);
     release_point(&point);
@@ -151,7 +151,7 @@ static Status jacobian_at(const BuiltinCall *call, Tensor *x, Tensor **out) {
 
 // The gradient's own derivatives.
 static Status hessian_at(const BuiltinCall *call, Tensor *x, Tensor **out) {
-    Point outer = {NULL}, inner = {NULL};
+    Point outer = {0}, inner = {0};
     Status status = tape_watch(x, &outer.x);
     if (status == STATUS_OK) status = evaluate(call, outer.x, &inner);
     if (status == STATUS_OK && tensor_count(inner.y) != 1)

@@ -76,7 +76,7 @@ static Datum intern(ConstantTable *table, const ConstantEntry *wanted, bool *add
 
 static Datum intern_plain(ConstantTable *table, ConstantKind kind, int64_t bits) {
     bool added;
-    ConstantEntry entry = {.kind = kind, .as.integer = bits};
+    ConstantEntry entry = {.kind = (uint8_t)kind, .as.integer = bits};
     entry.hash = hash_bytes(kind, &bits, sizeof bits);
     return intern(table, &entry, &added);
 }
@@ -125,7 +125,7 @@ Datum constant_find_text(const ConstantTable *table, const char *text, size_t le
 static Datum intern_items(ConstantTable *table, ConstantKind kind, const Datum *items,
                           size_t count) {
     bool added;
-    ConstantEntry entry = {.kind = kind, .length = (uint32_t)count};
+    ConstantEntry entry = {.kind = (uint8_t)kind, .length = (uint32_t)count};
     entry.as.items = (Datum *)(uintptr_t)items;
     entry.hash = hash_words(kind, items, count);
     Datum constant = intern(table, &entry, &added);

@@ -144,8 +144,8 @@ void tokenizer_find_ends(Tokenizer *tokenizer) {
         "_<EOT>",
         "< EOT >",
         "<|END_OF_TURN_TOKEN|>",
-        "<\xEF\xBD\x9C"
-        "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+        ("<\xEF\xBD\x9C"
+         "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"),
     };
     tokenizer_add_end(tokenizer, tokenizer->eos);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

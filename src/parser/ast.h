@@ -217,7 +217,7 @@ typedef struct Setting { // `epochs: 200` in learn
 
 // An argument of an atom. What it is, is filled by check; until then it is an expression.
 typedef struct TermNode {
-    enum {
+    enum TermNodeKind {
         TERM_NODE_VALUE,    // an expression: `variable` is a variable of the clause that equals it
         TERM_NODE_CONSTANT, // a name or string that stands for itself
         TERM_NODE_VARIABLE,

@@ -3,6 +3,9 @@
 // whose pages then go back to the system.
 #include "device/cpu/repacked.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +34,20 @@ struct RepackedWeight {
     atomic_uchar states[];
 };
 
+#if defined(__x86_64__)
+// Compilers of Debian 12 do not all know this feature by name: CPUID leaf 7, subleaf 1, EAX bit 4.
+static bool has_avxvnni(void) {
+    unsigned a = 0, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1u);
+}
+#endif
+
 const RepackedSimd *repacked_simd(void) {
 #if defined(__x86_64__)
     if (cpu_isa() == CPU_ISA_AVX512 && __builtin_cpu_supports("avx512vnni"))
         return &repacked_simd_avx512vnni;
     if (cpu_isa() >= CPU_ISA_AVX2)
-        return __builtin_cpu_supports("avxvnni") ? &repacked_simd_avxvnni : &repacked_simd_avx2;
+        return has_avxvnni() ? &repacked_simd_avxvnni : &repacked_simd_avx2;
 #endif
     return &repacked_simd_base;
 }
