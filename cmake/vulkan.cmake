@@ -1,17 +1,16 @@
-# The Vulkan device: its headers, glslc and zstd are needed to build it, a driver to run. TL_VULKAN:
+# The Vulkan device: its headers, glslc and libzstd are needed to build it, a driver to run. TL_VULKAN:
 # AUTO builds it where they are there, ON insists, OFF leaves it out.
 set(TL_VULKAN AUTO CACHE STRING "Build the Vulkan device: AUTO, ON or OFF")
 find_path(VULKAN_HEADERS vulkan/vulkan_core.h)
 find_path(SPIRV_HEADERS spirv/unified1/spirv.h)
 find_program(GLSLC glslc)
-find_program(ZSTD zstd)
 pkg_check_modules(ZSTD_LIBRARY IMPORTED_TARGET libzstd)
 option(TL_VULKAN_PTX "Programs in PTX (shaders/nvidia), for devices that take them" ON)
 set(vulkan_built OFF)
-if(NOT TL_VULKAN STREQUAL "OFF" AND VULKAN_HEADERS AND SPIRV_HEADERS AND GLSLC AND ZSTD AND ZSTD_LIBRARY_FOUND)
+if(NOT TL_VULKAN STREQUAL "OFF" AND VULKAN_HEADERS AND SPIRV_HEADERS AND GLSLC AND ZSTD_LIBRARY_FOUND)
     set(vulkan_built ON)
 elseif(TL_VULKAN STREQUAL "ON")
-    message(FATAL_ERROR "TL_VULKAN is ON, but Vulkan's or SPIR-V's headers, glslc, zstd or libzstd are missing")
+    message(FATAL_ERROR "TL_VULKAN is ON, but Vulkan's or SPIR-V's headers, glslc or libzstd are missing")
 endif()
 
 if(NOT vulkan_built)
@@ -58,15 +57,17 @@ foreach(row IN LISTS rows)
     list(APPEND modules_of_${file} ${module})
 endforeach()
 list(REMOVE_DUPLICATES files)
+add_executable(pack_shaders cmake/pack.c src/device/vulkan/spirv/differences.c $<TARGET_OBJECTS:tl_base>)
+target_include_directories(pack_shaders PRIVATE ${SPIRV_HEADERS})
+target_link_libraries(pack_shaders PRIVATE PkgConfig::ZSTD_LIBRARY PkgConfig::UTF8PROC Threads::Threads m)
 set(archives "")
 set(archive_rows "")
 foreach(file IN LISTS files)
     set(archive ${module_folder}/${file}.zst)
     add_custom_command(
         OUTPUT ${archive}
-        COMMAND ${CMAKE_COMMAND} -DZSTD=${ZSTD} -DTO=${archive} "-DMODULES=${modules_of_${file}}"
-                -P ${CMAKE_SOURCE_DIR}/cmake/pack.cmake
-        DEPENDS ${modules_of_${file}} ${CMAKE_SOURCE_DIR}/cmake/pack.cmake
+        COMMAND pack_shaders ${archive} ${modules_of_${file}}
+        DEPENDS pack_shaders ${modules_of_${file}}
         COMMENT "Packing the modules of ${file}"
         VERBATIM)
     list(APPEND archives ${archive})

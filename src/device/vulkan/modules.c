@@ -1,9 +1,10 @@
 // The modules of shaders/kernels.def. Those of one file are in the program as one archive of zstd
-// (cmake/pack.cmake), which is unpacked when the first of them is wanted and stays.
+// (cmake/pack.c), which is unpacked when the first of them is wanted and stays.
 #include <stdlib.h>
 #include <zstd.h>
 
 #include "device/vulkan/core.h"
+#include "device/vulkan/spirv/differences.h"
 
 #define ARCHIVE(name, file, path)                                                                  \
     __asm__(".section .rodata\n"                                                                   \
@@ -37,7 +38,8 @@ static VulkanModule modules[] = {
 #undef SHADER
 };
 
-// Gives every module of the archive its bytes: lengths first, as numbers in a line.
+// Gives every module of the archive its bytes: lengths first, as numbers in a line. SPIR-V is there
+// as differences.
 static void unpack(const Archive *archive) {
     size_t packed = (size_t)(archive->packed_end - archive->packed);
     size_t bytes = (size_t)ZSTD_getFrameContentSize(archive->packed, packed);
@@ -50,6 +52,8 @@ static void unpack(const Archive *archive) {
         if (strcmp(files[shader], archive->file) != 0) continue;
         modules[shader].data = data;
         modules[shader].bytes = strtoull(length, &length, 10);
+        if (!module_is_imported(&modules[shader]))
+            spirv_from_differences((uint32_t *)data, modules[shader].bytes / sizeof(uint32_t));
         data += modules[shader].bytes;
     }
     ASSERT(data == unpacked + bytes);

@@ -1,5 +1,6 @@
 // Modules without what their constants never reach: what is folded, what stays, and that what comes
 // out is a module still, for every shader there is.
+#include "device/vulkan/spirv/differences.h"
 #include "device/vulkan/spirv/prune.h"
 
 #include <setjmp.h>
@@ -186,6 +187,28 @@ static void test_every_shader(void **state) {
     }
 }
 
+static void test_differences(void **state) {
+    (void)state;
+    enum { FIRST = SPIRV_HEADER_WORDS + 1 };
+    static const uint32_t header[SPIRV_HEADER_WORDS] = {SpvMagicNumber, 0, 0, 9, 0};
+    uint32_t words[SPIRV_HEADER_WORDS + 11] = {0}, differences[SPIRV_HEADER_WORDS + 11];
+    SpirvWriter writer = {words, 0};
+    spirv_append(&writer, header, SPIRV_HEADER_WORDS);
+    SPIRV_EMIT(&writer, SpvOpTypeInt, 5, 32);
+    SPIRV_EMIT(&writer, SpvOpTypeFloat, 4);
+    SPIRV_EMIT(&writer, SpvOpTypeInt, 3, 64, 1);
+    SPIRV_EMIT(&writer, SpvOpTypeFloat, 7);
+    spirv_to_differences(differences, words, writer.count);
+    assert_memory_equal(differences, header, sizeof header);
+    assert_int_equal(differences[FIRST], 5);
+    assert_int_equal(differences[FIRST + 5], UINT32_MAX - 1); // 3 after 5
+    assert_int_equal(differences[FIRST + 6], 32);
+    assert_int_equal(differences[FIRST + 7], 1); // nothing is at its place before
+    assert_int_equal(differences[FIRST + 9], 3); // 7 after 4
+    spirv_from_differences(differences, writer.count);
+    assert_memory_equal(differences, words, writer.count * sizeof *words);
+}
+
 static void test_one_dtype_of_many(void **state) {
     (void)state;
     static const uint32_t sum_of_rows[] = {1 << 3 | 1, 0x009, 0x88, 0, 0};
@@ -332,9 +355,13 @@ static void test_loops(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_every_shader),
-        cmocka_unit_test(test_branches), cmocka_unit_test(test_one_dtype_of_many),
-        cmocka_unit_test(test_switches), cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_every_shader),
+        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_one_dtype_of_many),
+        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
