@@ -15,11 +15,11 @@ number_rows(dtypes.def "DTYPE" "")
 number_rows(maps.def "MAP[123][FI]?" "MAP_")
 number_rows(optimizers.def "OPTIMIZER" "OPTIMIZER_")
 
-# QUANTISED_ROWS(ROW): ROW(code, elements, bytes) of a block, for every quantised dtype.
+# QUANTISED_ROWS(ROW): ROW(code, elements, bytes) of a block, for every quantised dtype of shaders.
 string(APPEND numbers "#define QUANTISED_ROWS(ROW)")
 file(STRINGS ${CMAKE_SOURCE_DIR}/src/catalog/dtypes.def rows REGEX "^DTYPE\\(")
 foreach(row IN LISTS rows)
-    if(row MATCHES "^DTYPE\\(([A-Z0-9_]+),[^,]*, *QUANT, *([0-9]+), *([0-9]+),")
+    if(row MATCHES "^DTYPE\\(([A-Z0-9_]+),[^,]*, *QUANT, *([0-9]+), *([0-9]+),.*(UNITS|SINGLE)\\)")
         string(APPEND numbers " ROW(${CMAKE_MATCH_1}, ${CMAKE_MATCH_2}u, ${CMAKE_MATCH_3}u)")
     endif()
 endforeach()

@@ -167,6 +167,15 @@ float weight_of_TQ2_0(uint64_t block, uint at) {
     return float(int(pair_of(block, at)) - 1) * half_at(block + 64UL);
 }
 
+// A power of two for 32 numbers of 4 bits: a sign, two bits of exponent, one of fraction.
+float weight_of_MXFP4(uint64_t block, uint at) {
+    const uint table[2] = uint[](0x03020100u, 0x0C080604u);
+    uint nibble = nibble_of(block + 1UL, at), exponent = byte_at(block);
+    float number = float(table[nibble >> 2 & 1u] >> (nibble & 3u) * 8u & 255u);
+    float scale = uintBitsToFloat(exponent < 2u ? 0x200000u << exponent : exponent - 1u << 23);
+    return (nibble >= 8u ? -number : number) * scale;
+}
+
 float load_weight(uint64_t base, int64_t index, uint dtype) {
     uint elements = block_elements(dtype);
     uint at = uint(index) & (elements - 1u);

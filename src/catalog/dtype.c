@@ -3,9 +3,10 @@
 
 #include <string.h>
 
+enum { UNITS, SINGLE, HOST };
 const DTypeInfo dtype_info[DTYPE_COUNT] = {
-#define DTYPE(code, name, kind, block, bytes, short_name, gguf, ...)                               \
-    {name, short_name, DTYPE_KIND_##kind, block, bytes, gguf},
+#define DTYPE(code, name, kind, block, bytes, short_name, gguf, units)                             \
+    {name, short_name, DTYPE_KIND_##kind, block, bytes, gguf, units == HOST},
 #include "catalog/dtypes.def"
 #undef DTYPE
 };

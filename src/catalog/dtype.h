@@ -24,7 +24,8 @@ typedef struct DTypeInfo {
     const char *name, *short_name;
     DTypeKind kind;
     int block_elements, block_bytes;
-    int gguf; // the number that files of that format have for it; -1: none
+    int gguf;       // the number that files of that format have for it; -1: none
+    bool host_only; // devices other than the CPU cannot read it
 } DTypeInfo;
 
 extern const DTypeInfo dtype_info[DTYPE_COUNT];

@@ -20,14 +20,8 @@ typedef struct BlockFormat {
 static const BlockFormat foreign_formats[] = {
     {9, "q8_1", 32, 36},
     {15, "q8_k", 256, 292},
-    {16, "iq2_xxs", 256, 66},
-    {17, "iq2_xs", 256, 74},
-    {18, "iq3_xxs", 256, 98},
-    {19, "iq1_s", 256, 50},
-    {21, "iq3_s", 256, 110},
-    {22, "iq2_s", 256, 82},
-    {29, "iq1_m", 256, 56},
-    {39, "mxfp4", 32, 17},
+    {40, "nvfp4", 64, 36},
+    {41, "q1_0", 128, 18},
     // Taken out of the format again; their sizes do not matter any more.
     {4, "q4_2", 0, 0},
     {5, "q4_3", 0, 0},
@@ -253,7 +247,8 @@ static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements)
     tensor->block_elements = 1;
     if (!find_format(type, &format, &tensor->dtype)) return STATUS_OK;
     tensor->type_name = format.name;
-    if (format.elements == 0) return STATUS_OK;
+    tensor->removed = format.elements == 0;
+    if (tensor->removed) return STATUS_OK;
     tensor->block_elements = format.elements;
     uint64_t row = tensor->shape.rank ? (uint64_t)tensor->shape.dims[tensor->shape.rank - 1] : 1;
     if (row % (uint64_t)format.elements != 0) return STATUS_OK;

@@ -54,6 +54,7 @@ typedef struct GgufTensor {
     const char *type_name; // "q4_k"; known even when tl has no such dtype; "unknown"
     uint32_t type_number;
     int block_elements;
+    bool removed;   // the type is no longer one of the format
     bool has_dtype; // false: it cannot be used (model.c says why), only the others can
     DType dtype;
     size_t offset, bytes; // in the file; inside it, checked

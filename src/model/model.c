@@ -5,9 +5,11 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/half.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "catalog/catalog.h"
+#include "device/cpu/quant.h"
 #include "device/settings.h"
 #include "model/model_table.h"
 #include "tensor/op.h"
@@ -267,8 +269,37 @@ static Status fail_unusable(const Model *model, const GgufTensor *tensor) {
     if (strcmp(tensor->type_name, "unknown") == 0)
         return fail(STATUS_DTYPE, "tensor %s of %s is stored as type %u, which is unknown",
                     tensor->name, model->path, tensor->type_number);
-    return fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which tl cannot compute with",
+    if (tensor->removed) {
+        (void)fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which was removed from GGUF",
+                   tensor->name, model->path, tensor->type_name);
+        return fail_help("the original model can be written again, as %s for example",
+                         tensor->type_name[0] == 'i' ? "iq4_nl" : "q4_0");
+    }
+    return fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which is not supported",
                 tensor->name, model->path, tensor->type_name);
+}
+
+// The numbers of a type that only the CPU reads, as float16.
+static Status import_decoded(Device *device, const GgufTensor *tensor, const uint8_t *bytes,
+                             BufferLabel *label, Buffer **out) {
+    enum { SUPERBLOCK = 256 };
+    int64_t count = 1;
+    for (int d = 0; d < tensor->shape.rank; d++) count *= tensor->shape.dims[d];
+    size_t length = (size_t)count * sizeof(uint16_t);
+    uint16_t *halves = memory_try_resize(NULL, length + 1); // as large as the file wants it
+    if (!halves) return memory_exhausted();
+    const DTypeInfo *info = &dtype_info[tensor->dtype];
+    for (int64_t i = 0; i < count; i += info->block_elements) {
+        float numbers[SUPERBLOCK];
+        quant_dequantize(tensor->dtype, bytes + i / info->block_elements * info->block_bytes,
+                         numbers, info->block_elements);
+        for (int j = 0; j < info->block_elements; j++) halves[i + j] = half_from_float(numbers[j]);
+    }
+    label->dtype = DTYPE_FLOAT16;
+    Status status = buffer_new(device, length, label, out);
+    if (status == STATUS_OK) status = buffer_upload(*out, 0, halves, length);
+    free(halves);
+    return status;
 }
 
 // The tensor over the mapped bytes.
@@ -282,14 +313,17 @@ static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out
     const uint8_t *bytes = file_map_bytes(map) + tensor->offset;
     Buffer *buffer;
     TRY(file_map_check(map));
-    if (dtype_is_float(tensor->dtype) || dtype_is_quant(tensor->dtype)) {
+    // A device with memory of its own.
+    if (dtype_info[tensor->dtype].host_only && !device->backend->host_import) {
+        TRY(import_decoded(device, tensor, bytes, &label, &buffer));
+    } else if (dtype_is_float(tensor->dtype) || dtype_is_quant(tensor->dtype)) {
         HostMemory memory = {bytes, tensor->bytes, file_map_retain(map), release_map,
                              file_map_evict};
         TRY(buffer_import(device, &memory, &label, &buffer));
     } else {
         TRY(copy_integers(device, bytes, tensor->bytes, &label, &buffer));
     }
-    *out = tensor_from_buffer(buffer, 0, tensor->dtype, &tensor->shape);
+    *out = tensor_from_buffer(buffer, 0, label.dtype, &tensor->shape);
     return STATUS_OK;
 }
 

@@ -11,10 +11,11 @@ typedef struct Type {
     int factor, second;
 } Type;
 static const Type types[] = {
-    {DTYPE_Q4_0, 0, -1},   {DTYPE_Q8_0, 0, -1},   {DTYPE_Q6_K, 208, -1}, {DTYPE_Q4_1, 0, 2},
-    {DTYPE_Q5_0, 0, -1},   {DTYPE_Q5_1, 0, 2},    {DTYPE_Q2_K, 80, 82},  {DTYPE_Q3_K, 108, -1},
-    {DTYPE_Q4_K, 0, 2},    {DTYPE_Q5_K, 0, 2},    {DTYPE_IQ4_NL, 0, -1}, {DTYPE_IQ4_XS, 0, -1},
-    {DTYPE_TQ1_0, 52, -1}, {DTYPE_TQ2_0, 64, -1},
+    {DTYPE_Q4_0, 0, -1},   {DTYPE_Q8_0, 0, -1},    {DTYPE_Q6_K, 208, -1},  {DTYPE_Q4_1, 0, 2},
+    {DTYPE_Q5_0, 0, -1},   {DTYPE_Q5_1, 0, 2},     {DTYPE_Q2_K, 80, 82},   {DTYPE_Q3_K, 108, -1},
+    {DTYPE_Q4_K, 0, 2},    {DTYPE_Q5_K, 0, 2},     {DTYPE_IQ4_NL, 0, -1},  {DTYPE_IQ4_XS, 0, -1},
+    {DTYPE_TQ1_0, 52, -1}, {DTYPE_TQ2_0, 64, -1},  {DTYPE_IQ2_XXS, 0, -1}, {DTYPE_IQ2_XS, 0, -1},
+    {DTYPE_IQ2_S, 0, -1},  {DTYPE_IQ3_XXS, 0, -1}, {DTYPE_IQ3_S, 0, -1},   {DTYPE_IQ1_S, 0, -1},
 };
 enum { TYPE_COUNT = sizeof types / sizeof *types, TYPES_WITH_DEFINITION = 3 };
 

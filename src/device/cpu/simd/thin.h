@@ -5,7 +5,7 @@
 #define DEVICE_CPU_SIMD_THIN_H
 
 #include "device/cpu/matrix.h"
-#include "device/cpu/simd/blocks_more.h"
+#include "device/cpu/simd/blocks_grid.h"
 
 // Rows of b next to 3 or 4 rows of a, and next to 5 to 8: as many sums as there are registers for.
 #if defined(TL_ISA_avx512)
@@ -91,7 +91,7 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
 #define THIN_HALVES(code, load) THIN_ELEMENTS(code, float, Floats, LANES, load, 2)
 #endif
 
-// Quantised types: group_of_<code> of blocks.h or blocks_more.h reads a group.
+// Quantised types: group_of_<code> of blocks.h, blocks_more.h or blocks_grid.h reads a group.
 #define THIN_BLOCKS(code)                                                                          \
     static void load_##code(const char *row, int64_t first, Floats *out) {                         \
         group_of_##code(row, first, out);                                                          \

@@ -454,7 +454,7 @@ static bool run_import(Device *device, const Product *product, const int across[
 }
 
 bool product_reads_units(DType dtype) {
-    enum { SINGLE = false, UNITS = true };
+    enum { HOST = false, SINGLE = false, UNITS = true };
     static const bool in_units[DTYPE_COUNT] = {
 #define DTYPE(code, name, kind, block, bytes, short_name, gguf, units) units,
 #include "catalog/dtypes.def"
