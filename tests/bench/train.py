@@ -12,6 +12,7 @@ PYTHON = "/usr/bin/python3"
 NETS = {  # measurements in a process, steps in each, what is wanted
     "mlp": (5, 2000, "MLP 128 x 64-64-10, Adam", 4.0),
     "transformer": (2, 2, "transformer 6 x 384, 8 x 128 tokens", 1.2),
+    "lstm": (5, 10, "LSTM 128, 64 steps, batch of 32", 1.5),
     "convolution": (3, 4, "convolutions 3-32-64, 64 of 32 x 32", 1.2),
 }
 

@@ -137,6 +137,18 @@ static Status run_rule(TapeNode *node) {
     return status;
 }
 
+static Status add_part(TapeNode *node) {
+    if (!node->inputs[0].producer->wanted) return STATUS_OK;
+    Origin caller = origin_current;
+    origin_current = node->origin;
+    Tensor *piece = node->incoming[0];
+    Status status = gradient_add_part(node, piece);
+    if (UNLIKELY(gradient_watch != NULL) && status == STATUS_OK)
+        gradient_watch(node->info->name, &piece, 1);
+    origin_current = caller;
+    return status;
+}
+
 // The gradient of a parameter lies in memory as the parameter does.
 static Status accumulate(TapeNode *leaf) {
     Tensor *gradient = NULL;
@@ -151,7 +163,8 @@ static Status visit(Walk *walk, TapeNode *node) {
     for (int i = 0; i < node->n_inputs; i++)
         leads = leads || (node->inputs[i].producer && node->inputs[i].producer->wanted);
     Status status = STATUS_OK;
-    if (arrived && leads) status = run_rule(node);
+    if (arrived && leads)
+        status = node->info->kind == GRADIENT_PART ? add_part(node) : run_rule(node);
     if (!walk->targets && arrived && !node->info) status = accumulate(node);
     if (!walk->keep && node->info) tape_node_spend(node);
     return status;

@@ -15,6 +15,7 @@ typedef enum GradientKind {
     GRADIENT_COMPOSED, // made of operations that are recorded themselves
     GRADIENT_CONSTANT, // piecewise constant, or independent of its inputs: nothing flows
     GRADIENT_MISSING,  // none: backward through it fails
+    GRADIENT_PART,     // the result shows a part of the input (kept: a TensorView), nothing twice
 } GradientKind;
 
 // What a rule reads, as bits: inputs 0 to 5 and the result. GIVES_NONE: the input only steers what

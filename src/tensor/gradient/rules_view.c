@@ -1,6 +1,7 @@
 // Gradient rules of views and copies: what reads a part of a tensor gives its gradient to that
 // part.
 #include "tensor/gradient/rules.h"
+#include "tensor/gradient/tape_node.h"
 #include "tensor/index.h"
 
 static Status rule_same(Gradient *g) {
@@ -41,35 +42,77 @@ static Tensor *view_part(Tensor *dense, const TensorView *part) {
     return tensor_view_of(dense, &view);
 }
 
-// Zeros of a shape with x at `part`.
-static Status place(Tensor *x, const Shape *shape, const TensorView *part, Tensor **out) {
-    SCOPED_TENSOR(result);
-    SCOPED_TENSOR(inside);
-    OpAttributes attributes;
-    attributes.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(device);
-    attributes.shape = *shape;
-    attributes.dtype = tensor_dtype(x);
-    attributes.device = x->device;
-    TRY(op_with(OP_zeros, NULL, 0, &attributes, &result));
-    inside = view_part(result, part);
-    TRY(op_copy(x, inside));
-    if (tape_follows(x)) tape_record_place(x, part, result);
-    return compose_give(&result, out);
-}
-
-static Status rule_part(Gradient *g) {
-    Shape shape = gradient_shape(g, 0);
-    Tensor *result = NULL;
-    Status status = place(g->incoming[0], &shape, g->kept, &result);
-    gradient_give(g, 0, term_take(g, status, &result));
-    return g->status;
-}
-
 static Status take_part(Tensor *x, const TensorView *part, Tensor **out) {
     SCOPED_TENSOR(dense);
     TRY(tensor_contiguous(x, &dense));
     *out = view_part(dense, part);
     if (tape_follows(dense)) tape_record_part(dense, part, *out);
+    return STATUS_OK;
+}
+
+// Zeros of an input's shape and dtype.
+static Status zeros_like_input(const GradientInput *input, Device *device, Tensor **out) {
+    OpAttributes attributes;
+    attributes.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(device);
+    attributes.shape = input->shape;
+    attributes.dtype = input->dtype;
+    attributes.device = device;
+    return op_with(OP_zeros, NULL, 0, &attributes, out);
+}
+
+// Nobody but the slot holds these numbers afterwards, and they lie contiguously.
+static Status make_own(Tensor **slot) {
+    Tensor *x = *slot, *copy;
+    bool own = x->counted.refs == 1 && !x->learnable && x->view.buffer &&
+               buffer_is_unique(x->view.buffer) && tensor_is_contiguous(x);
+    if (own) return STATUS_OK;
+    TRY(tensor_clone(x, &copy));
+    tensor_release(x);
+    *slot = copy;
+    return STATUS_OK;
+}
+
+static Status add_in_place(Tensor *x, Tensor *target) {
+    KernelCall kernel = {.kernel = KERNEL_MAP,
+                         .n_inputs = 2,
+                         .n_outputs = 1,
+                         .inputs = {{.view = &target->view}, {.view = &x->view}},
+                         .outputs = {&target->view},
+                         .op_name = "slice"};
+    kernel.options.n_steps = 1;
+    kernel.options.compute = dtype_compute(tensor_dtype(target));
+    kernel.options.steps[0] = (MapStep){.op = (uint16_t)op_rows[OP_add].map, .a = 0, .b = 1};
+    return op_run_kernel(&kernel);
+}
+
+// Of whole + piece at a part.
+static Status rule_added_part(Gradient *g) {
+    gradient_give(g, 0, gradient_up(g));
+    if (!gradient_wants(g, 1)) return g->status;
+    Tensor *piece = NULL;
+    Status status = take_part(g->incoming[0], g->kept, &piece);
+    gradient_give(g, 1, term_take(g, status, &piece));
+    return g->status;
+}
+
+static void record_added_part(Tensor **whole, Tensor *piece, const TensorView *part) {
+    static const GradientInfo info = {.name = "slice", .rule = rule_added_part};
+    TapeRecord entry = tape_begin(&info, (Tensor *const[]){*whole, piece}, 2);
+    tape_keep(&entry, part, sizeof *part);
+    (void)tape_end(&entry, STATUS_OK, whole); // cannot fail: the status goes through
+}
+
+Status gradient_add_part(TapeNode *node, Tensor *piece) {
+    const GradientInput *input = &node->inputs[0];
+    Tensor **whole = &input->producer->incoming[input->output];
+    SCOPED_TENSOR(same);
+    SCOPED_TENSOR(inside);
+    TRY(tensor_cast(piece, input->dtype, &same));
+    bool first = !*whole;
+    TRY(first ? zeros_like_input(input, piece->device, whole) : make_own(whole));
+    inside = view_part(*whole, node->kept);
+    TRY(first ? op_copy(same, inside) : add_in_place(same, inside));
+    record_added_part(whole, same, node->kept);
     return STATUS_OK;
 }
 
@@ -107,7 +150,7 @@ void tape_record_cast(Tensor *x, Tensor *out) {
     record(&info, x, NULL, 0, out);
 }
 void tape_record_part(Tensor *x, const TensorView *part, Tensor *out) {
-    static const GradientInfo info = {.name = "slice", .rule = rule_part};
+    static const GradientInfo info = {.name = "slice", .kind = GRADIENT_PART};
     record(&info, x, part, sizeof *part, out);
 }
 void tape_record_place(Tensor *x, const TensorView *part, Tensor *out) {

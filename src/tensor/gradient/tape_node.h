@@ -51,5 +51,8 @@ Tensor *tape_alias(Tensor *x);
 
 // Runs one rule; results[i] are new references or NULL.
 Status gradient_run(TapeNode *node, Tensor **results);
+// Adds the gradient of a part (GRADIENT_PART) to what has arrived for the whole, in place: the
+// steps of a sequence together cost what the sequence is long.
+Status gradient_add_part(TapeNode *node, Tensor *piece);
 
 #endif

@@ -25,6 +25,12 @@ def convolution():
     return list(net.parameters()), lambda: F.cross_entropy(net(x), y)
 
 
+def lstm():
+    x, target = torch.randn(32, 64, 128), torch.randn(32, 128)
+    net = torch.nn.LSTM(128, 128, batch_first=True)
+    return list(net.parameters()), lambda: F.mse_loss(net(x)[1][0][0], target)
+
+
 def attention(q, k, v):
     if hasattr(F, "scaled_dot_product_attention"):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -73,8 +79,8 @@ def transformer():
 def main():
     net, rounds, steps, threads = sys.argv[1], *map(int, sys.argv[2:5])
     torch.set_num_threads(threads)
-    parameters, loss = {"mlp": mlp, "convolution": convolution, "transformer": transformer}[net]()
-    rate = {"mlp": 0.001, "convolution": 0.001, "transformer": 0.0003}[net]
+    parameters, loss = {"mlp": mlp, "lstm": lstm, "convolution": convolution, "transformer": transformer}[net]()
+    rate = 0.0003 if net == "transformer" else 0.001
     optimizer = torch.optim.Adam(parameters, lr=rate)
 
     def train(count):
