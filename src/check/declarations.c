@@ -229,8 +229,10 @@ void declare_assigned(Checker *checker) {
         Node *node = statements->items[i];
         if (node->kind != NODE_ASSIGN) continue;
         Node *target = node->as.assign.target;
-        if (target->kind == NODE_INDEX && equation_begins(checker, node))
-            declare_target(checker, target->as.index.object);
+        if (target->kind == NODE_INDEX && equation_begins(checker, node)) {
+            if (!logic_names_relation(checker, target->as.index.object))
+                declare_target(checker, target->as.index.object);
+        }
         else if (node->op == OPERATOR_NONE)
             declare_target(checker, target);
     }

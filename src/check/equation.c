@@ -2,6 +2,7 @@
 // equation becomes an assignment to the name on its left (or, where that has constants and slices,
 // to those elements) of a NODE_EQUATION.
 #include "check/equation_plan.h"
+#include "check/logic_checker.h"
 
 typedef struct Names {
     Word *items;
@@ -39,9 +40,14 @@ static void each_name(Node *node, NameVisit *visit, void *context) {
     if (node->kind == NODE_BINARY) each_name(node->as.binary.right, visit, context);
 }
 
+// Names of entities are places, not indexes. The context begins with the checker.
 static void each_index_name(const Node *index, NameVisit *visit, void *context) {
-    for (size_t i = 0; i < index->as.index.count; i++)
-        each_name(index->as.index.subscripts[i].index, visit, context);
+    Checker *checker = *(Checker **)context;
+    for (size_t i = 0; i < index->as.index.count; i++) {
+        Node *place = index->as.index.subscripts[i].index;
+        if (!logic_is_place(checker, index->as.index.object, place))
+            each_name(place, visit, context);
+    }
 }
 
 // Calls the function for each x[...] of an expression, and for each name that stands outside them.
@@ -326,7 +332,7 @@ void check_equation(Checker *checker, Node *node) {
     node->op = OPERATOR_NONE;
     node->as.assign.define = true;
     if (target->kind != NODE_INDEX) return;
-    if (fits && stores_part(target)) {
+    if (fits && (stores_part(target) || logic_names_relation(checker, target->as.index.object))) {
         node->as.assign.target = part_target(checker, target);
         return;
     }

@@ -95,6 +95,8 @@ static void check_index(Checker *checker, Node *node) {
     check_expression(checker, node->as.index.object);
     for (size_t i = 0; i < node->as.index.count; i++) {
         const Subscript *subscript = &node->as.index.subscripts[i];
+        if (logic_is_place(checker, node->as.index.object, subscript->index))
+            node_make_string(subscript->index);
         check_expression(checker, subscript->index);
         check_expression(checker, subscript->start);
         check_expression(checker, subscript->stop);
@@ -178,6 +180,7 @@ void check_expression(Checker *checker, Node *node) {
     case NODE_TRY: check_try(checker, node); break;
     case NODE_BLOCK: check_block(checker, node); break;
     case NODE_QUERY: check_query(checker, node, false); break;
+    case NODE_ASK: check_expression(checker, node->as.ask.value); break;
     default: check_statement(checker, node); break;
     }
 }

@@ -328,9 +328,15 @@ void check_query(Checker *checker, Node *node, bool statement) {
     check_clause_of((ClauseCheck){checker, node->as.query.clause, CLAUSE_QUERY, whole, false});
 }
 
+void check_ask(Checker *checker, Node *node) {
+    node->as.ask.statement = true;
+    check_expression(checker, node);
+}
+
 void query_use_value(Node *node) {
     if (!node) return;
     switch (node->kind) {
+    case NODE_ASK: node->as.ask.statement = false; break;
     case NODE_QUERY: node->as.query.statement = false; break;
     case NODE_EXPRESSION_STATEMENT: query_use_value(node->as.expression.value); break;
     case NODE_BLOCK:

@@ -23,6 +23,11 @@ void check_relation(Checker *checker, Node *node);
 // A name that nothing else has and that an entity type declares becomes the text it stands for.
 bool logic_take_member(Checker *checker, Node *node);
 
+// Whether what stands in the brackets behind `object` is the name of an entity: declared, or in a
+// relation's brackets any that a fact has mentioned.
+bool logic_is_place(Checker *checker, const Node *object, const Node *place);
+bool logic_names_relation(Checker *checker, const Node *node);
+
 // logic.c
 void node_make_string(Node *node); // a NAME becomes the text that it is
 // A call of a relation where a statement stands is a fact: true when it was one, or was meant to be
@@ -31,6 +36,7 @@ bool check_fact(Checker *checker, Node *statement);
 void check_rule(Checker *checker, Node *node);
 void check_retract(Checker *checker, Node *node);
 void check_query(Checker *checker, Node *node, bool statement);
+void check_ask(Checker *checker, Node *node); // as a statement
 // A value is used: queries in its last places are not statements of their own.
 void query_use_value(Node *node);
 

@@ -43,6 +43,21 @@ bool logic_take_member(Checker *checker, Node *node) {
     return true;
 }
 
+// Whether the name stands for a relation or an entity type, not for a variable.
+bool logic_names_relation(Checker *checker, const Node *node) {
+    const Binding *binding =
+        node->kind == NODE_NAME ? name_resolve(checker, &node->as.name.word) : NULL;
+    return binding && binding->kind == BINDING_RELATION;
+}
+
+bool logic_is_place(Checker *checker, const Node *object, const Node *place) {
+    if (!place || place->kind != NODE_NAME) return false;
+    const Word *word = &place->as.name.word;
+    if (name_candidates(checker, word)) return false;
+    if (logic_is_member(checker, word)) return true;
+    return logic_names_relation(checker, object) && logic_is_constant(checker, word);
+}
+
 static const Binding *declared(Checker *checker, const Word *word) {
     const Entry *entry = symbol_top(checker, word);
     for (; entry && entry->scope == checker->scope; entry = entry->outer)

@@ -245,6 +245,8 @@ void check_statement(Checker *checker, Node *node) {
     case NODE_EXPRESSION_STATEMENT:
         if (node->as.expression.value->kind == NODE_QUERY)
             check_query(checker, node->as.expression.value, true);
+        else if (node->as.expression.value->kind == NODE_ASK)
+            check_ask(checker, node->as.expression.value);
         else if (!check_fact(checker, node))
             check_expression(checker, node->as.expression.value);
         break;

@@ -37,7 +37,9 @@ static Status take_constants(EquationRun *run, const EquationTerm *term, Value *
         subscripts[i] = subscript_of(run, &term->positions[i]);
         any |=
             term->positions[i].kind == POSITION_VALUE || term->positions[i].kind == POSITION_SLICE;
-        if (subscripts[i].kind != SUBSCRIPT_INDEX || value_is_number(subscripts[i].index)) continue;
+        bool named = subscripts[i].index.kind == VALUE_STRING;
+        if (subscripts[i].kind != SUBSCRIPT_INDEX || named || value_is_number(subscripts[i].index))
+            continue;
         run->at = term->positions[i].span;
         return fail_kind("an index of an equation", "a name or a number", subscripts[i].index);
     }
@@ -49,18 +51,37 @@ static Status take_constants(EquationRun *run, const EquationTerm *term, Value *
     return STATUS_OK;
 }
 
+// The term's tensor without the dimensions of constants. Of a relation only the rest is made.
+static Status take_object(EquationRun *run, const EquationTerm *term, Value *out) {
+    Value object = run->values[term->object];
+    Tensor *tensor;
+    bool made = value_is_handle_tensor(object);
+    TensorType type = {.dtype = DTYPE_BOOL};
+    if (made) {
+        *out = value_retain(object);
+        type.shape.rank = object.as.handle->type->tensor->rank(object.as.handle);
+        for (int i = 0; i < type.shape.rank && i < RANK_MAX; i++) type.shape.dims[i] = SIZE_UNKNOWN;
+    } else {
+        TRY(value_to_tensor(object, "a tensor of an equation", &tensor));
+        *out = value_tensor(tensor);
+        type = tensor_type(tensor);
+    }
+    TRY(equation_rank(term, &type));
+    TRY(take_constants(run, term, out));
+    if (out->kind == VALUE_TENSOR) return STATUS_OK;
+    TRY(value_to_tensor(*out, "a tensor of an equation", &tensor));
+    value_release(*out);
+    *out = value_tensor(tensor);
+    return STATUS_OK;
+}
+
 // The term's tensor, a dimension for each position that is not a constant; *dims by position.
 static Status bind_term(EquationRun *run, const EquationTerm *term, Named *named, Shape *dims) {
-    Tensor *tensor;
     run->at = term->span;
     dims->rank = (int)term->count;
     for (size_t i = 0; i < term->count; i++) dims->dims[i] = SIZE_UNKNOWN;
     if (term->object < 0) return STATUS_OK; // a state that begins with zeros
-    TRY(value_to_tensor(run->values[term->object], "a tensor of an equation", &tensor));
-    *named = (Named){.value = value_tensor(tensor)};
-    TensorType type = tensor_type(tensor);
-    TRY(equation_rank(term, &type));
-    TRY(take_constants(run, term, &named->value));
+    TRY(take_object(run, term, &named->value));
     for (size_t i = 0; i < term->count; i++) {
         const Position *position = &term->positions[i];
         if (position->kind == POSITION_STATE && term->lag > 0 && run->plan->loop.kept)

@@ -134,21 +134,28 @@ static Value step_read(Value object, const Walk *walk) {
 
 static Status assign_through(Value *place, const Walk *walk, Value value);
 
+// What is stored in a tensor; *converted is to be released.
+static Status stored_input(Value value, OpInput *out, Tensor **converted) {
+    Scalar scalar;
+    *converted = NULL;
+    if (value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL) {
+        TRY(value_to_scalar(value, "the value", &scalar));
+        *out = op_scalar(scalar);
+    } else {
+        TRY(value_to_tensor(value, "the value", converted));
+        *out = op_tensor(*converted);
+    }
+    return STATUS_OK;
+}
+
 static Status tensor_set(Value *place, const Walk *walk, Value value) {
     const StepCode *step = walk_step(walk);
     IndexItem items[INDEX_ITEMS_MAX];
-    Scalar scalar;
     OpInput input;
-    Tensor *converted = NULL;
+    Tensor *converted;
     if (step->name)
         return fail(STATUS_TYPE, "the field `%s` of a tensor cannot be assigned", step->name);
-    if (value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL) {
-        TRY(value_to_scalar(value, "the value", &scalar));
-        input = op_scalar(scalar);
-    } else {
-        TRY(value_to_tensor(value, "the value", &converted));
-        input = op_tensor(converted);
-    }
+    TRY(stored_input(value, &input, &converted));
     Status status = index_items(walk->subscripts, step->count, items);
     if (status == STATUS_OK) {
         bool unique = place->as.tensor->counted.refs == 1;
@@ -276,7 +283,18 @@ static Status dict_assign(Dict *dict, const Walk *walk, Value value) {
     return STATUS_OK;
 }
 
+static Status handle_set(Handle *handle, const Walk *walk, Value value) {
+    OpInput input;
+    Tensor *converted;
+    TRY(stored_input(value, &input, &converted));
+    Status status = handle_tensor_set(handle, walk->subscripts, walk_step(walk)->count, input);
+    tensor_release(converted);
+    return status;
+}
+
 static Status handle_assign(Value object, const Walk *walk, Value value) {
+    if (walk_is_last(walk) && !walk_step(walk)->name && value_is_handle_tensor(object))
+        return handle_set(object.as.handle, walk, value);
     if (walk_is_last(walk))
         return fail(STATUS_TYPE, "parts of a %s cannot be assigned", value_kind_name(object));
     Value part = step_read(object, walk);

@@ -397,6 +397,7 @@ static bool casts_as_tensor(const CastCode *cast, Value value, bool plain_word) 
     if (cast->dtype == DTYPE_COUNT) return false;
     if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE || value.kind == VALUE_RANGE)
         return true;
+    if (value_is_handle_tensor(value)) return true;
     if (value.kind != VALUE_TENSOR) return false;
     return tensor_rank(value.as.tensor) > 0 || !plain_word;
 }

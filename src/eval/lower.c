@@ -173,6 +173,7 @@ static const Lower lowerings[] = {
     [NODE_BENCH] = lower_bench,
     [NODE_MAIN] = lower_nothing,
     [NODE_QUERY] = lower_query,
+    [NODE_ASK] = lower_ask,
     [NODE_FACT] = lower_fact,
     [NODE_RETRACT] = lower_retract,
     [NODE_INFER] = lower_infer,

@@ -340,12 +340,27 @@ static Value apply_any(Operator op, const Operands *operands) {
     return result.kind == VALUE_ABSENT ? fail_kinds(op, operands) : result;
 }
 
-Value operator_apply(Frame *frame, Operator op, const Operands *operands) {
+// A relation or an embedding as the tensor that it is; takes the value.
+static Status take_tensor(Value *value) {
+    Tensor *tensor;
+    if (!value_is_handle_tensor(*value)) return STATUS_OK;
+    TRY(value_to_tensor(*value, "an operand", &tensor));
+    value_release(*value);
+    *value = value_tensor(tensor);
+    return STATUS_OK;
+}
+
+Value operator_apply(Frame *frame, Operator op, const Operands *given) {
     (void)frame;
-    Value result = apply_any(op, operands);
-    if (failed(result)) error_place(operands->span);
-    value_release(operands->left);
-    value_release(operands->right);
+    Operands operands = *given;
+    bool numbers =
+        op != OPERATOR_EQ && op != OPERATOR_NE && op != OPERATOR_IN && op != OPERATOR_NOT_IN;
+    Status status = numbers ? take_tensor(&operands.left) : STATUS_OK;
+    if (numbers && status == STATUS_OK) status = take_tensor(&operands.right);
+    Value result = status == STATUS_OK ? apply_any(op, &operands) : value_fail();
+    if (failed(result)) error_place(operands.span);
+    value_release(operands.left);
+    value_release(operands.right);
     return result;
 }
 

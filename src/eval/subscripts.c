@@ -115,6 +115,7 @@ static Status index_item(Value index, IndexItem *item) {
     default: break;
     }
     item->kind = INDEX_INTEGER;
+    if (index.kind == VALUE_STRING) return entity_position(index.as.string, &item->integer);
     if (index.kind == VALUE_BOOL || !value_is_number(index))
         return fail(STATUS_TYPE, "%s cannot be an index", value_text(index).text);
     return value_to_int(index, "the index", &item->integer);
@@ -156,7 +157,7 @@ static Value tensor_result(Tensor *tensor) {
     return status == STATUS_OK ? value_from_scalar(scalar) : value_fail();
 }
 
-static Value tensor_index(Tensor *tensor, const SubscriptValue *subscripts, int count) {
+Value tensor_index(Tensor *tensor, const SubscriptValue *subscripts, int count) {
     IndexItem items[INDEX_ITEMS_MAX];
     Tensor *result;
     if (index_items(subscripts, count, items) != STATUS_OK) return value_fail();
@@ -386,6 +387,8 @@ Value value_index(Value object, const SubscriptValue *subscripts, int count) {
         break;
     case VALUE_HANDLE: {
         Value item;
+        if (object.as.handle->type->tensor)
+            return handle_tensor_index(object.as.handle, subscripts, count);
         if (!one || !object.as.handle->type->get_index) break;
         Status status =
             object.as.handle->type->get_index(object.as.handle, subscripts[0].index, &item);

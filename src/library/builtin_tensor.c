@@ -33,21 +33,22 @@ Value builtin_tensor(BuiltinCall *call) {
 }
 
 static Value sizes_of(Value x) {
-    Value list = value_list(0);
-    if (x.kind == VALUE_TENSOR) {
-        Shape shape = tensor_shape(x.as.tensor);
-        for (int i = 0; i < shape.rank; i++) list_push(list.as.list, value_int(shape.dims[i]));
-        return list;
-    }
-    int64_t length;
+    Shape shape = {0};
     bool number = x.kind == VALUE_INT || x.kind == VALUE_FLOAT || x.kind == VALUE_BOOL;
-    if (number) return list;
-    if (value_length(x, &length) != STATUS_OK) {
-        value_release(list);
-        fail_kind("shape: x", "a tensor or a list", x);
-        return value_fail();
+    if (x.kind == VALUE_TENSOR || value_is_handle_tensor(x)) {
+        Tensor *tensor;
+        TRY_VALUE(value_to_tensor(x, "shape: x", &tensor));
+        shape = tensor_shape(tensor);
+        tensor_release(tensor);
+    } else if (!number) {
+        shape.rank = 1;
+        if (value_length(x, &shape.dims[0]) != STATUS_OK) {
+            fail_kind("shape: x", "a tensor or a list", x);
+            return value_fail();
+        }
     }
-    list_push(list.as.list, value_int(length));
+    Value list = value_list(0);
+    for (int i = 0; i < shape.rank; i++) list_push(list.as.list, value_int(shape.dims[i]));
     return list;
 }
 

@@ -64,6 +64,7 @@ typedef enum NodeKind {
     NODE_MATCH,
     NODE_TRY,
     NODE_QUERY,
+    NODE_ASK, // Y[2, :]?, a value that is printed where nothing uses it
     NODE_BLOCK,
     // statements
     NODE_LET,
@@ -321,6 +322,10 @@ struct Node {
             Node *value;
             TypeNode *type;
         } cast;
+        struct {
+            Node *value;
+            bool statement;
+        } ask;
         struct {
             Node *callee;
             Argument *arguments;

@@ -313,6 +313,10 @@ static void dump_expression(Text *out, const Node *node) {
         dump_child(out, node->as.range.low);
         dump_child(out, node->as.range.high);
         break;
+    case NODE_ASK:
+        text_append_string(out, "(ask");
+        dump_child(out, node->as.ask.value);
+        break;
     case NODE_CAST: dump_cast(out, node); break;
     case NODE_CALL:
     case NODE_METHOD_CALL: dump_call(out, node); break;

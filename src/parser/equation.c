@@ -27,6 +27,30 @@ bool parser_at_equation(const Parser *parser, const Node *left) {
     return indexed && !parser_at_new_line(parser) && projection_at(parser) != PROJECTION_NONE;
 }
 
+// A `?` behind a name, a field or an element that ends its expression; else it is the choice of
+// another language.
+bool parser_at_ask(const Parser *parser, const Node *left) {
+    bool fits = left->kind == NODE_INDEX || left->kind == NODE_FIELD || left->kind == NODE_NAME;
+    const Token *behind = parser_ahead(parser, 1);
+    switch (behind->kind) {
+    case TOKEN_END:
+    case TOKEN_SEMICOLON:
+    case TOKEN_COMMA:
+    case TOKEN_RIGHT_PAREN:
+    case TOKEN_RIGHT_BRACKET:
+    case TOKEN_RIGHT_BRACE: return fits;
+    default: return fits && behind->newline_before;
+    }
+}
+
+Node *parse_ask(Parser *parser, Node *value, SourcePos begin) {
+    Node *node = node_new(parser, NODE_ASK, begin);
+    parser_next(parser);
+    node->as.ask.value = value;
+    node->span.end = parser_end(parser);
+    return node_adopt(parser, node, value) ? node : NULL;
+}
+
 Node *parse_side(Parser *parser, const Node *target) {
     bool outer = parser->context.in_equation;
     parser->context.in_equation = target->kind == NODE_INDEX;

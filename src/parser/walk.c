@@ -131,6 +131,7 @@ static void walk_expression(const Walker *walker, Node *node) {
         walk_node(walker, node->as.range.low);
         walk_node(walker, node->as.range.high);
         break;
+    case NODE_ASK: walk_node(walker, node->as.ask.value); break;
     case NODE_CAST:
         walk_node(walker, node->as.cast.value);
         walk_type(walker, node->as.cast.type);

@@ -5,6 +5,7 @@
 
 #include "check/logic.h"
 #include "eval/code.h"
+#include "eval/subscripts.h"
 #include "value/object.h"
 
 // A function that the engine calls: of a rule for as long as the store, of a query while it runs.
@@ -36,6 +37,14 @@ extern const HandleType handle_relation; // payload: Relation; its store is the 
 Value value_of_relation(Relation *relation);
 // A list of the rows of a table; of one column the values themselves, else tuples.
 Value rows_of_table(const Reasoner *reasoner, const Table *table);
+
+// tensors.c
+extern const HandleTensor relation_tensor;
+// The entity type of a column, declared or by the rules that give it; NULL: it has none.
+Relation *column_type(const Relation *relation, uint32_t column);
+// The members of a type, each in the row of its place. The engine is entered.
+Status type_members(Store *store, Relation *type, Table **out) MUST_USE;
+Status type_place(Reasoner *reasoner, Relation *type, const String *name, int64_t *out) MUST_USE;
 
 // An argument of a fact or query: a constant, or code whose value it is.
 typedef struct ArgumentCode {

@@ -78,7 +78,8 @@ const HandleType handle_relation = {.name = "relation",
                                     .print = relation_print,
                                     .length = relation_length,
                                     .items = relation_items,
-                                    .contains = relation_contains};
+                                    .contains = relation_contains,
+                                    .tensor = &relation_tensor};
 
 Value value_of_relation(Relation *relation) {
     return value_handle(&handle_relation, relation);

@@ -42,6 +42,8 @@ Status value_to_bool(Value value, const char *what,
                      bool *out) MUST_USE; // conditions: bool or rank-0 bool
 // Numbers become rank-0 tensors, lists of numbers and nested lists tensors. New reference.
 Status value_to_tensor(Value value, const char *what, Tensor **out) MUST_USE;
+// A relation or an embedding: value_to_tensor makes a tensor of it.
+bool value_is_handle_tensor(Value value);
 Status value_to_shape(Value value, const char *what, Shape *out) MUST_USE;
 // Any number of integers (a number, list, tuple, range or tensor); *out is malloc'd.
 Status value_to_ints(Value value, const char *what, int64_t **out, size_t *count) MUST_USE;

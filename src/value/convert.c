@@ -332,12 +332,23 @@ Status value_stack(Value value, const char *what, Tensor **out) {
     return status;
 }
 
+bool value_is_handle_tensor(Value value) {
+    return value.kind == VALUE_HANDLE && value.as.handle->type->tensor;
+}
+
+static Status handle_to_tensor(Handle *handle, Tensor **out) {
+    int64_t at[RANK_MAX];
+    for (int i = 0; i < RANK_MAX; i++) at[i] = PLACE_ALL;
+    return handle->type->tensor->read(handle, at, out);
+}
+
 // `floats`: the dtype of a list in which a float stands.
 static Status to_tensor(Value value, const char *what, DType floats, Tensor **out) {
     if (value.kind == VALUE_TENSOR) {
         *out = tensor_retain(value.as.tensor);
         return STATUS_OK;
     }
+    if (value_is_handle_tensor(value)) return handle_to_tensor(value.as.handle, out);
     Numbers numbers = {.depth_max = -1};
     Status status = collect_numbers(&numbers, value, 0, what);
     if (status == STATUS_OK && value_needs_gradient(value))

@@ -83,6 +83,18 @@ struct List {
     Value *items;
 };
 
+// What makes a handle a tensor, with names for places along its dimensions.
+enum { PLACE_ALL = INT64_MIN }; // of `at`: the whole dimension
+typedef struct HandleTensor {
+    int (*rank)(const Handle *handle);
+    // The part at one place of each dimension that is not PLACE_ALL, which it does not have; places
+    // count from the end where they are negative. A new reference.
+    Status (*read)(Handle *handle, const int64_t *at, Tensor **out);
+    // Writes such a part, whose shape `value` has.
+    Status (*write)(Handle *handle, const int64_t *at, Tensor *value);
+    Status (*place)(Handle *handle, int dim, const String *name, int64_t *out);
+} HandleTensor;
+
 // Opaque things made by other modules, with what the language needs to know of them.
 typedef struct HandleType {
     const char *name; // "model", "tokenizer", "KVCache": what type(x) returns
@@ -97,6 +109,7 @@ typedef struct HandleType {
     Status (*length)(Handle *handle, int64_t *out);
     Value (*items)(Handle *handle);
     Status (*contains)(Handle *handle, Value item, bool *out);
+    const HandleTensor *tensor; // NULL: it is none
 } HandleType;
 struct Handle {
     Counted counted;

@@ -307,6 +307,7 @@ static const Fact *infer_node(Inference *in, Node *node) {
     case NODE_TRY: return infer_try(in, node);
     case NODE_BLOCK: return infer_block(in, node);
     case NODE_EQUATION: return infer_equation(in, node);
+    case NODE_ASK: return infer_expression(in, node->as.ask.value);
     case NODE_PATH:
     case NODE_QUERY: return &fact_any;
     default: return infer_statement(in, node);

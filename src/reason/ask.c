@@ -1,0 +1,46 @@
+// Y[2, :]? asks for a value of an equation: where nothing uses it, it is printed.
+#include "reason/reason.h"
+#include "value/output.h"
+
+typedef struct AskCode {
+    Code head;
+    const Code *value;
+    const char *text;
+} AskCode;
+
+// Each line of the value two places further in.
+static Status answer_print(const AskCode *ask, Value value, Text *out) {
+    Text text = {0};
+    Status status = value_print(value, true, &text);
+    text_format(out, "Query: %s\n  ", ask->text);
+    for (const char *at = text_get(&text); *at; at++) {
+        text_append_char(out, *at);
+        if (*at == '\n') text_append_string(out, "  ");
+    }
+    text_append_char(out, '\n');
+    text_free(&text);
+    return status;
+}
+
+static Value eval_ask(Frame *frame, const Code *code) {
+    const AskCode *ask = (const AskCode *)code;
+    Value value = EVAL(frame, ask->value);
+    if (failed(value)) return value;
+    Text text = {0};
+    Status status = answer_print(ask, value, &text);
+    if (status == STATUS_OK) status = output_write(stdout, &text);
+    text_free(&text);
+    value_release(value);
+    return status == STATUS_OK ? value_none() : fail_at(code->span);
+}
+
+const Code *lower_ask(Lowering *lowering, const Node *node) {
+    const Node *value = node->as.ask.value;
+    if (!node->as.ask.statement) return lower(lowering, value);
+    AskCode *code = LOWER_NEW(lowering, AskCode, eval_ask, node->span);
+    size_t length;
+    const char *text = source_text(value->span, &length);
+    code->text = lower_text(lowering, "%.*s", (int)length, text);
+    code->value = lower(lowering, value);
+    return &code->head;
+}
