@@ -23,23 +23,23 @@ _tl() {
              eq erf error exists exit exp expand expm1 extend eye factorial filter find find_all
              flatten flip float floor floor_div format from_array from_vec full fused_add_relu
              fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu generate get get_tensor
-             get_weight grad gradcheck graph_attention group_norm gt hardswish has_tensor help
-             here hessian huber_loss index_of index_select inf input insert int int_to_tokenids
+             get_weight grad gradcheck graph_attention group_norm gru_cell gt hardswish has_tensor
+             help here hessian huber_loss index_of index_select inf input insert int int_to_tokenids
              inv is_empty is_training isfinite isinf isnan jacobian join jvp keys kl_div layer_norm
              le leaky_relu learnable len linear linspace lion list list.append list.reverse
              list.sort list_dir load load_facts load_model load_model_f16 load_model_f32 load_tokenizer
              load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
              log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or
-             logsumexp lower lt mae_loss map margin_ranking_loss masked_fill masked_select match_regex
-             matmul max max_pool2d maximum mean median memory memory_report meta min min_p minimum
-             mish mod model.forward mse_loss mul multinomial nan ndim ne neg new_tensor_buffer
-             nll_loss nonzero norm normal normalize_features numel one_hot ones ones_like ord
-             outer pad padding_mask panic parameters parse_json parts permute pi plot pop positional_encoding
-             pow precompute_rope_cos precompute_rope_sin predict_head_complex predict_head_distmult
-             predict_head_transe predict_tail_complex predict_tail_distmult predict_tail_transe
-             print print_top_k prod push qr rand rand_like randint randn random_normal range
-             range_i rank read_csv read_file read_lines reduce relational_aggregate relu rem
-             remove repeat repeat_kv repetition_penalty replace replace_regex reset_peak_memory
+             logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill masked_select
+             match_regex matmul max max_pool2d maximum mean median memory memory_report meta
+             min min_p minimum mish mod model.forward mse_loss mul multinomial nan ndim ne neg
+             new_tensor_buffer nll_loss nonzero norm normal normalize_features numel one_hot
+             ones ones_like ord outer pad padding_mask panic parameters parse_json parts permute
+             pi plot pop positional_encoding pow precompute_rope_cos precompute_rope_sin predict_head_complex
+             predict_head_distmult predict_head_transe predict_tail_complex predict_tail_distmult
+             predict_tail_transe print print_top_k prod push qr rand rand_like randint randn
+             random_normal range range_i rank read_csv read_file read_lines reduce relational_aggregate
+             relu rem remove repeat repeat_kv repetition_penalty replace replace_regex reset_peak_memory
              reshape reversed rms_norm rmsprop rng_state roll rope rotate_score round rsqrt
              sample save save_facts save_model scatter scatter_add script_path seed set set_lr
              set_values sgd sgd_step shape shift_left shift_right sigmoid sign silu sin sinh

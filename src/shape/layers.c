@@ -37,6 +37,21 @@ Status shape_groups(const TensorType *x, int64_t groups) {
                 tensor_type_text(x).text, (long long)groups);
 }
 
+Status shape_gates(const char *op, const char *name, const TensorType *gates,
+                   const TensorType *state, int count) {
+    int rank = state->shape.rank;
+    bool fits = rank >= 1 && gates->shape.rank == rank;
+    for (int i = 0; fits && i < rank; i++) {
+        int64_t size = state->shape.dims[i], times = i == rank - 1 ? count : 1;
+        if (size_is_known(size)) fits = !sizes_differ(gates->shape.dims[i], times * size);
+    }
+    if (fits) return STATUS_OK;
+    return fail(STATUS_SHAPE,
+                "%s: %s must be the state's shape with the last dimension %d times as long, but "
+                "they are %s and %s",
+                op, name, count, tensor_type_text(gates).text, tensor_type_text(state).text);
+}
+
 Status shape_convolution_ranks(const char *op, bool line, const TensorType *x,
                                const TensorType *weight) {
     int rank = line ? 3 : 4;

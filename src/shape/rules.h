@@ -57,6 +57,9 @@ Status shape_trailing(const char *op, const TensorType *x, const Shape *trailing
 Status shape_per_channel(const char *op, const TensorType *x, const TensorType *weight,
                          const char *what) MUST_USE;
 Status shape_groups(const TensorType *x, int64_t groups) MUST_USE;
+// Of a recurrent cell: `gates` has the state's shape, its last dimension `count` times as long.
+Status shape_gates(const char *op, const char *name, const TensorType *gates,
+                   const TensorType *state, int count) MUST_USE;
 // Ranks of a convolution's operands; `line`: one dimension instead of two.
 Status shape_convolution_ranks(const char *op, bool line, const TensorType *x,
                                const TensorType *weight) MUST_USE;

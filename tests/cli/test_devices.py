@@ -93,6 +93,8 @@ CALLS |= {
     "fused_gelu_linear": ["fused_gelu_linear(x, w)"],
     "layer_norm": ["layer_norm(x, weight: u, bias: v)"], "batch_norm": ["batch_norm(image)"],
     "group_norm": ["group_norm(image, 2)"], "dropout": ["dropout(x, 0.5, training: true, seed: 3)"],
+    "lstm_cell": ["lstm_cell(concat(x, y, x, y, dim: 1), y).0", "lstm_cell(concat(x, y, x, y, dim: 1), y).1"],
+    "gru_cell": ["gru_cell(concat(x, y, x, dim: 1), concat(y, x, x, dim: 1), y)"],
     "apply_attention_mask": ["apply_attention_mask(x, m)"],
     "rope": ["rope(heads, offset: 3)", "rope(heads, style: \"half\")"],
     "rope_tables": ["rope(heads, precompute_rope_cos(8, 9), precompute_rope_sin(8, 9), offset: 2)"],

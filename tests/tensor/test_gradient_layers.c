@@ -133,6 +133,9 @@ static const Case norms[] = {
     ROW(layer_norm, S(2, 3), .set = eps_1),
     ROW3(batch_norm, S(4, 3), S(3), S(3), .set = eps_1),
     ROW3(group_norm, S(2, 4, 2), S(4), S(4), .set = groups_2),
+    ROW2(lstm_cell, S(2, 8), S(2, 2)),
+    ROW2(lstm_cell, S(4), S(1)),
+    ROW3(gru_cell, S(2, 6), S(2, 6), S(2, 2)),
     ROW(normalize_features, S(2, 3)),
     ROW(normalize_features, S(2, 3), .set = l1),
 };

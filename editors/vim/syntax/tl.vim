@@ -23,16 +23,16 @@ syntax keyword tlBuiltin erf error exists exit exp expand expm1 extend eye facto
 syntax keyword tlBuiltin find find_all flatten flip floor floor_div format from_array from_vec
 syntax keyword tlBuiltin full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
 syntax keyword tlBuiltin gather gcd ge gelu generate get get_tensor get_weight grad gradcheck
-syntax keyword tlBuiltin graph_attention group_norm gt hardswish has_tensor help here hessian
-syntax keyword tlBuiltin huber_loss index_of index_select inf input insert int_to_tokenids
+syntax keyword tlBuiltin graph_attention group_norm gru_cell gt hardswish has_tensor help here
+syntax keyword tlBuiltin hessian huber_loss index_of index_select inf input insert int_to_tokenids
 syntax keyword tlBuiltin inv is_empty is_training isfinite isinf isnan jacobian join jvp keys
 syntax keyword tlBuiltin kl_div layer_norm le leaky_relu len linear linspace lion list_dir
 syntax keyword tlBuiltin load load_facts load_model load_model_f16 load_model_f32 load_tokenizer
 syntax keyword tlBuiltin load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
 syntax keyword tlBuiltin load_weight_cache_gguf_f32 log log10 log1p log2 log_sigmoid log_softmax
-syntax keyword tlBuiltin logical_and logical_not logical_or logsumexp lower lt mae_loss map
-syntax keyword tlBuiltin margin_ranking_loss masked_fill masked_select match_regex matmul max
-syntax keyword tlBuiltin max_pool2d maximum mean median memory memory_report meta min min_p
+syntax keyword tlBuiltin logical_and logical_not logical_or logsumexp lower lstm_cell lt mae_loss
+syntax keyword tlBuiltin map margin_ranking_loss masked_fill masked_select match_regex matmul
+syntax keyword tlBuiltin max max_pool2d maximum mean median memory memory_report meta min min_p
 syntax keyword tlBuiltin minimum mish mod mse_loss mul multinomial nan ndim ne neg new_tensor_buffer
 syntax keyword tlBuiltin nll_loss nonzero norm normal normalize_features numel one_hot ones
 syntax keyword tlBuiltin ones_like ord outer pad padding_mask panic parameters parse_json parts
@@ -56,8 +56,9 @@ syntax keyword tlBuiltin values var vjp where write_csv write_file zero zero_gra
 syntax keyword tlBuiltin zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
-syntax keyword tlType any int float string str String Tensor list List tuple dict Dict function
-syntax keyword tlType range void model Model tokenizer Tokenizer KVCache TensorBuffer
+syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string
+syntax keyword tlType str String Tensor list List tuple dict Dict function range void model
+syntax keyword tlType Model tokenizer Tokenizer KVCache TensorBuffer
 syntax keyword tlKeyword fn let return
 syntax keyword tlConditional if else match
 syntax keyword tlRepeat for in while loop break continue

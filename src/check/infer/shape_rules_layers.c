@@ -305,6 +305,27 @@ Status shape_rule_group_norm(const RuleCall *call, const Fact **out) {
     return rule_give(call, rule_floating(x.dtype), &x.shape, out);
 }
 
+// --- recurrent cells
+
+Status shape_rule_lstm_cell(const RuleCall *call, const Fact **out) {
+    GIVEN_X(gates);
+    GIVEN_X(c);
+    TRY(shape_gates(call->name, "gates", &gates, &c, 4));
+    DType dtype = rule_floating(promoted(gates.dtype, c.dtype));
+    const Fact *state = fact_tensor(&call->in->arena, dtype, &c.shape);
+    return give_tuple(call, (const Fact *const[]){state, state}, 2, out);
+}
+
+Status shape_rule_gru_cell(const RuleCall *call, const Fact **out) {
+    GIVEN_X(x);
+    GIVEN_X(hidden);
+    GIVEN_X(h);
+    TRY(shape_gates(call->name, "x", &x, &h, 3));
+    TRY(shape_gates(call->name, "hidden", &hidden, &h, 3));
+    DType dtype = promoted(promoted(x.dtype, hidden.dtype), h.dtype);
+    return rule_give(call, rule_floating(dtype), &h.shape, out);
+}
+
 // --- attention
 
 Status shape_rule_attention_mask(const RuleCall *call, const Fact **out) {
