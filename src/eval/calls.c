@@ -92,8 +92,9 @@ static inline bool is_complete(const CallCode *call, const FunctionCode *functio
 
 // A function of the program with every argument by position: straight into its slots. `receiver`
 // (taken) is the first where it is not ABSENT.
-static inline Value call_direct(Frame *frame, const CallCode *call, const FunctionCode *function,
-                                Function *closure, Value receiver) {
+static inline __attribute__((always_inline)) Value call_direct(Frame *frame, const CallCode *call,
+                                                               const FunctionCode *function,
+                                                               Function *closure, Value receiver) {
     Interp *interp = frame->interp;
     if (stack_is_low(interp)) {
         value_release(receiver);

@@ -268,12 +268,18 @@ static inline void slots_release(Frame *frame, int first, int count) {
     }
 }
 
+static inline bool failed(Value value) {
+    return UNLIKELY(value.kind == VALUE_FAIL);
+}
+
 // None, or VALUE_FAIL.
 static inline Value body_run(Frame *frame, const Body *body) {
+    const Code *const *statement = body->statements, *const *end = statement + body->count;
     Value value = value_none();
-    for (size_t i = 0; i < body->count; i++) {
-        value = EVAL(frame, body->statements[i]);
-        if (UNLIKELY(value.kind == VALUE_FAIL)) break;
+    for (; statement < end; statement++) {
+        value = EVAL(frame, *statement);
+        if (LIKELY(value.kind == VALUE_NONE)) continue;
+        if (failed(value)) break;
         value_release(value);
         value = value_none();
     }
@@ -285,9 +291,6 @@ static inline Value body_run(Frame *frame, const Body *body) {
 static inline Value fail_at(Span span) {
     error_place(span);
     return value_fail();
-}
-static inline bool failed(Value value) {
-    return UNLIKELY(value.kind == VALUE_FAIL);
 }
 
 #endif

@@ -165,7 +165,7 @@ STEP(give_float) {
     return value_float(number);
 }
 
-#define IS_FREE(kind, wanted) ((kind) < VALUE_COUNTED_FIRST)
+#define IS_FREE(kind, wanted) ((kind) < VALUE_ABSENT)
 #define IS_SAME(kind, wanted) ((kind) == (wanted))
 #define DEFINE_PUT(name, fits)                                                                     \
     STEP(name##_int) {                                                                             \

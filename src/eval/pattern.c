@@ -9,7 +9,9 @@ struct PatternCode {
     int kind; // of Pattern
     const VariableCode *variable;
     const Code *low, *high;
-    Value fixed, fixed_high; // what they give where they are constants, else ABSENT
+    Value fixed;           // what `low` gives where it is a constant, else ABSENT
+    bool interval;         // takes the ints from `first` to `first` + `width`, and perhaps others
+    uint64_t first, width; // unsigned, so that one comparison decides
     bool inclusive;
     const StructCode *structure;
     const PatternCode **parts;
@@ -25,16 +27,27 @@ static void lower_fields(Lowering *lowering, PatternCode *code, const Pattern *p
                                             pattern->fields[i].length);
 }
 
+// A literal int, or a range between two.
+static void find_interval(PatternCode *code) {
+    Value high = code->fixed;
+    if (high.kind != VALUE_INT) return;
+    if (code->high && (!code_constant(code->high, &high) || high.kind != VALUE_INT)) return;
+    bool inclusive = !code->high || code->inclusive;
+    int64_t low = code->fixed.as.integer;
+    if (high.as.integer < low || (high.as.integer == low && !inclusive)) return;
+    code->interval = true;
+    code->first = (uint64_t)low;
+    code->width = (uint64_t)high.as.integer - (uint64_t)low - !inclusive;
+}
+
 const PatternCode *lower_pattern(Lowering *lowering, const Pattern *pattern) {
     PatternCode *code = lower_array(lowering, 1, sizeof *code);
     code->kind = (int)pattern->kind;
     code->inclusive = pattern->inclusive;
     code->low = lower(lowering, pattern->low);
     code->high = lower(lowering, pattern->high);
-    code->fixed = code->fixed_high = value_absent();
-    if (code->low && !code_constant(code->low, &code->fixed)) code->fixed = value_absent();
-    if (code->high && !code_constant(code->high, &code->fixed_high))
-        code->fixed_high = value_absent();
+    if (!code->low || !code_constant(code->low, &code->fixed)) code->fixed = value_absent();
+    find_interval(code);
     if (pattern->kind == PATTERN_BIND)
         code->variable = lower_variable(lowering, pattern->binding, pattern->span);
     if (pattern->kind == PATTERN_STRUCT) lower_fields(lowering, code, pattern);
@@ -64,16 +77,12 @@ bool pattern_takes(const PatternCode *pattern, Value value) {
 
 // The commonest patterns; the others through pattern_match.
 static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
+    if (pattern->interval && value.kind == VALUE_INT)
+        return (uint64_t)value.as.integer - pattern->first <= pattern->width;
     if (pattern->kind == PATTERN_LITERAL && value.kind == VALUE_STRING &&
         pattern->fixed.kind == VALUE_STRING)
         return string_equals(pattern->fixed.as.string, value.as.string);
-    if (value.kind != VALUE_INT || pattern->fixed.kind != VALUE_INT)
-        return pattern_match(frame, pattern, value);
-    int64_t number = value.as.integer, low = pattern->fixed.as.integer;
-    if (pattern->kind == PATTERN_LITERAL) return number == low;
-    if (pattern->fixed_high.kind != VALUE_INT) return pattern_match(frame, pattern, value);
-    int64_t high = pattern->fixed_high.as.integer;
-    return number >= low && (number < high || (pattern->inclusive && number == high));
+    return pattern_match(frame, pattern, value);
 }
 
 static int match_literal(Frame *frame, const PatternCode *pattern, Value value) {
@@ -185,6 +194,7 @@ typedef struct ArmCode {
 typedef struct MatchCode {
     Code head;
     const Code *subject;
+    Place place; // of the subject
     ArmCode *arms;
     size_t count;
 } MatchCode;
@@ -195,18 +205,21 @@ static inline int arm_try(Frame *frame, const ArmCode *arm, Value subject, Value
     if (taken < 0) error_place(arm->body->span);
     if (taken > 0 && arm->guard) taken = condition_eval(frame, arm->guard);
     if (taken > 0) *result = EVAL(frame, arm->body);
-    slots_release(frame, arm->first_slot, arm->slot_count);
+    if (arm->slot_count) slots_release(frame, arm->first_slot, arm->slot_count);
     return taken;
 }
 
 static Value eval_match(Frame *frame, const Code *code) {
     const MatchCode *match = (const MatchCode *)code;
-    Value subject = EVAL(frame, match->subject);
-    if (failed(subject)) return subject;
+    Value subject = match->place.local ? *place_find(frame, &match->place) : value_absent();
+    if (value_is_counted(subject) || subject.kind == VALUE_ABSENT) {
+        subject = EVAL(frame, match->subject);
+        if (failed(subject)) return subject;
+    }
     Value result = value_fail();
     int fits = 0;
-    for (size_t i = 0; i < match->count && fits == 0; i++)
-        fits = arm_try(frame, &match->arms[i], subject, &result);
+    const ArmCode *arm = match->arms, *end = arm + match->count;
+    for (; arm < end && fits == 0; arm++) fits = arm_try(frame, arm, subject, &result);
     if (fits == 0) {
         fail(STATUS_MATCH, "no arm of this match fits %s", value_shown(subject).text);
         fail_help("`_ => ...` as the last arm takes everything else");
@@ -219,6 +232,7 @@ static Value eval_match(Frame *frame, const Code *code) {
 const Code *lower_match(Lowering *lowering, const Node *node, bool tail) {
     MatchCode *code = LOWER_NEW(lowering, MatchCode, eval_match, node->span);
     code->subject = lower(lowering, node->as.match.subject);
+    code->place = place_of(code->subject);
     code->count = node->as.match.count;
     code->arms = lower_array(lowering, code->count, sizeof *code->arms);
     for (size_t i = 0; i < code->count; i++) {

@@ -28,9 +28,26 @@ static inline uint64_t mix(uint64_t h) {
     return h;
 }
 
+// Integers are their own hash: keys that are counted up lie one after the other in the table.
 static inline uint64_t hash_key(Value key) {
-    if (key.kind == VALUE_STRING) return mix(string_hash(key.as.string));
-    return mix((uint64_t)key.as.integer + key.kind * 0x9E3779B97F4A7C15u);
+    return key.kind == VALUE_STRING ? mix(string_hash(key.as.string)) : (uint64_t)key.as.integer;
+}
+
+// The slots that a key may take, one after the other. Each takes in five more bits of the hash, so
+// that keys which agree in the low ones part soon; once none is left, every slot is met.
+typedef struct Probe {
+    size_t slot, mask;
+    uint64_t rest;
+} Probe;
+
+static inline Probe probe_begin(const Dict *dict, uint64_t hash) {
+    size_t mask = dict->table_size - 1;
+    return (Probe){.slot = hash & mask, .mask = mask, .rest = hash};
+}
+
+static inline void probe_next(Probe *probe) {
+    probe->rest >>= 5;
+    probe->slot = (probe->slot * 5 + probe->rest + 1) & probe->mask;
 }
 
 static inline bool same_key(Value a, Value b) {
@@ -49,9 +66,9 @@ size_t dict_count(const Dict *dict) {
 }
 
 static void table_insert(Dict *dict, uint64_t hash, uint32_t number) {
-    size_t slot = hash & (dict->table_size - 1);
-    while (dict->table[slot] != EMPTY) slot = (slot + 1) & (dict->table_size - 1);
-    dict->table[slot] = number;
+    Probe probe = probe_begin(dict, hash);
+    while (dict->table[probe.slot] != EMPTY) probe_next(&probe);
+    dict->table[probe.slot] = number;
 }
 
 // Closes the holes and rebuilds the table for `capacity` entries. False when there is no memory for
@@ -80,9 +97,9 @@ static bool rebuild(Dict *dict, size_t capacity) {
 // The entry of a key, or NULL. Holes stay in the table, so that probing passes over them.
 static inline Entry *find(const Dict *dict, Value key, uint64_t hash) {
     if (!dict->count) return NULL;
-    size_t slot = hash & (dict->table_size - 1);
-    for (; dict->table[slot] != EMPTY; slot = (slot + 1) & (dict->table_size - 1)) {
-        Entry *entry = &dict->entries[dict->table[slot]];
+    Probe probe = probe_begin(dict, hash);
+    for (; dict->table[probe.slot] != EMPTY; probe_next(&probe)) {
+        Entry *entry = &dict->entries[dict->table[probe.slot]];
         if (same_key(entry->key, key)) return entry;
     }
     return NULL;

@@ -20,6 +20,8 @@ typedef enum ValueKind {
     VALUE_BUILTIN, // as.builtin: a catalog row used as a value
     VALUE_DTYPE,   // as.integer: a DType (x.dtype, dtype: float16)
     VALUE_TYPE,    // a struct type used as a value
+    VALUE_ABSENT,  // an optional argument that was not given; an unset variable
+    VALUE_FAIL,    // evaluation failed: the words are in error_current()
     VALUE_COUNTED_FIRST,
     VALUE_TENSOR = VALUE_COUNTED_FIRST,
     VALUE_LIST,
@@ -30,8 +32,6 @@ typedef enum ValueKind {
     VALUE_HANDLE,   // model, tokenizer, KV cache, tensor buffer, optimizer: as.handle->type says
                     // which
     VALUE_CELL,     // a captured variable's place (object.h); only in slots, never a script's value
-    VALUE_ABSENT,   // an optional argument that was not given; an unset variable
-    VALUE_FAIL,     // evaluation failed: the words are in error_current()
 } ValueKind;
 
 typedef struct String String;
@@ -182,7 +182,7 @@ static inline bool string_equals(const String *a, const String *b) {
 int string_compare(const String *a, const String *b); // by code points, as memcmp orders UTF-8
 
 static inline bool value_is_counted(Value v) {
-    return v.kind >= VALUE_COUNTED_FIRST && v.kind < VALUE_ABSENT;
+    return v.kind >= VALUE_COUNTED_FIRST;
 }
 void value_release_counted(Value value);
 static inline Value value_retain(Value value) {
