@@ -125,23 +125,34 @@ static TemplateArguments arguments_of(const TemplateExpr *expr, const Parts *par
     return arguments;
 }
 
-const TemplateNode *template_find_macro(TemplateScope *scope, const char *name,
-                                        TemplateScope **home) {
-    for (; scope; scope = scope->outer)
+bool template_find_macro(TemplateScope *scope, const char *name, TemplateMacro *out) {
+    for (; scope; scope = scope->outer) {
         for (size_t i = scope->macros.count; i-- > 0;)
             if (strcmp(scope->macros.items[i]->text, name) == 0) {
-                *home = scope;
-                return scope->macros.items[i];
+                *out = (TemplateMacro){scope->macros.items[i], scope};
+                return true;
             }
-    return NULL;
+        if (scope->caller && strcmp(name, scope->caller->node->text) == 0) {
+            *out = *scope->caller;
+            return true;
+        }
+    }
+    return false;
 }
 
-static Status call_named(TemplateRender *render, TemplateScope *scope, const char *name,
+// `call` is the expression: that of {% call %} has its body for the macro.
+static Status call_named(TemplateRender *render, TemplateScope *scope, const TemplateExpr *call,
                          const TemplateArguments *arguments, Value *out) {
-    TemplateScope *home;
-    const TemplateNode *macro = template_find_macro(scope, name, &home);
-    return macro ? template_call_macro(render, home, macro, arguments, out)
-                 : template_function(name, arguments, out);
+    const char *name = call->parts->text;
+    bool with_body = render->caller && render->caller->node->value == call;
+    TemplateMacro macro;
+    if (template_find_macro(scope, name, &macro))
+        return template_call_macro(render, &macro, with_body ? render->caller : NULL, arguments,
+                                   out);
+    return with_body ? fail(STATUS_FORMAT,
+                            "line %d of the template: there is no macro `%s` for {%% call %%}",
+                            call->line, name)
+                     : template_function(name, arguments, out);
 }
 
 // object.method(...) and name(...): the callee is not evaluated, its object is.
@@ -164,21 +175,31 @@ static Status call(TemplateRender *render, TemplateScope *scope, const TemplateE
         arguments = arguments_of(&applied, &parts);
         status = callee->kind == TEMPLATE_EXPR_FIELD
                      ? template_method(callee->text, &arguments, out)
-                     : call_named(render, scope, callee->text, &arguments, out);
+                     : call_named(render, scope, expr, &arguments, out);
     }
     release_parts(&parts);
     return status;
 }
 
-// Functions and macros are not values, but a template may ask whether there is one.
+// Whether a function or macro, and no variable, has the name. They are not values, but a template
+// may ask whether there is one, also by `if name`.
+static bool is_callable(TemplateScope *scope, const char *name) {
+    TemplateMacro macro;
+    Value value = template_look_up(scope, name);
+    value_release(value);
+    return value.kind == VALUE_ABSENT &&
+           (template_find_macro(scope, name, &macro) || template_has_function(name));
+}
+
+static Value named(TemplateScope *scope, const char *name) {
+    return is_callable(scope, name) ? value_bool(true) : template_look_up(scope, name);
+}
+
 static Status test(TemplateScope *scope, const TemplateExpr *expr,
                    const TemplateArguments *arguments, Value *out) {
-    TemplateScope *home;
     const TemplateExpr *tested = expr->parts;
-    bool named =
-        tested->kind == TEMPLATE_EXPR_NAME && arguments->items[0].kind == VALUE_ABSENT &&
-        (template_find_macro(scope, tested->text, &home) || template_has_function(tested->text));
-    if (!named) return template_test(expr->text, arguments, out);
+    if (tested->kind != TEMPLATE_EXPR_NAME || !is_callable(scope, tested->text))
+        return template_test(expr->text, arguments, out);
     *out = value_bool(strcmp(expr->text, "defined") == 0 || strcmp(expr->text, "callable") == 0);
     return STATUS_OK;
 }
@@ -246,6 +267,27 @@ static Status logical(TemplateRender *render, TemplateScope *scope, const Templa
     return template_evaluate(render, scope, holds ? then : then->next, out);
 }
 
+// Each link with the operand before it, as long as they hold.
+static Status comparison(TemplateRender *render, TemplateScope *scope, const TemplateExpr *expr,
+                         Value *out) {
+    Value left, right;
+    bool holds = true;
+    TRY(template_evaluate(render, scope, expr->parts, &left));
+    Status status = STATUS_OK;
+    for (const TemplateExpr *link = expr->parts->next; link && holds; link = link->next) {
+        status = template_evaluate(render, scope, link->parts, &right);
+        if (status != STATUS_OK) break;
+        status = template_operator(link->text, left, right, link->line, out);
+        value_release(left);
+        left = right;
+        if (status != STATUS_OK) break;
+        holds = template_is_true(*out) != (link->integer != 0);
+    }
+    value_release(left);
+    *out = value_bool(holds);
+    return status;
+}
+
 // Those whose parts are all evaluated.
 static Status strict(TemplateRender *render, TemplateScope *scope, const TemplateExpr *expr,
                      Value *out) {
@@ -279,11 +321,12 @@ static Status evaluate_kind(TemplateRender *render, TemplateScope *scope, const 
     case TEMPLATE_EXPR_BOOL: *out = value_bool(expr->integer != 0); return STATUS_OK;
     case TEMPLATE_EXPR_NONE: *out = value_none(); return STATUS_OK;
     case TEMPLATE_EXPR_ABSENT: *out = value_absent(); return STATUS_OK;
-    case TEMPLATE_EXPR_NAME: *out = template_look_up(scope, expr->text); return STATUS_OK;
+    case TEMPLATE_EXPR_NAME: *out = named(scope, expr->text); return STATUS_OK;
     case TEMPLATE_EXPR_LIST:
     case TEMPLATE_EXPR_TUPLE: return list_literal(render, scope, expr, out);
     case TEMPLATE_EXPR_DICT: return dict_literal(render, scope, expr, out);
     case TEMPLATE_EXPR_CALL: return call(render, scope, expr, out);
+    case TEMPLATE_EXPR_COMPARE: return comparison(render, scope, expr, out);
     case TEMPLATE_EXPR_NOT:
     case TEMPLATE_EXPR_AND:
     case TEMPLATE_EXPR_OR:

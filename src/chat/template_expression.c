@@ -192,9 +192,17 @@ static Status parse_index(TemplateParser *parser, TemplateExpr **out) {
     return template_expect(parser, "]", "`]`");
 }
 
+// x.name; x.0 is x[0].
 static Status parse_field(TemplateParser *parser, TemplateExpr **out) {
-    TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_FIELD, *out);
     TRY(template_advance(parser));
+    if (parser->token.kind == TEMPLATE_TOKEN_NUMBER) {
+        TemplateExpr *index, *element = new_expr(parser, TEMPLATE_EXPR_INDEX, *out);
+        TRY(number_expr(parser, &index));
+        add_part(element, index);
+        *out = element;
+        return template_advance(parser);
+    }
+    TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_FIELD, *out);
     TRY(template_take_word(parser, "a name", &expr->text));
     expr->length = strlen(expr->text);
     *out = expr;
@@ -203,7 +211,6 @@ static Status parse_field(TemplateParser *parser, TemplateExpr **out) {
 
 static Status parse_filter(TemplateParser *parser, TemplateExpr **out) {
     TemplateExpr *expr = new_expr(parser, TEMPLATE_EXPR_FILTER, *out);
-    TRY(template_advance(parser));
     TRY(template_take_word(parser, "the name of a filter", &expr->text));
     *out = expr;
     return template_token_is(parser, "(") ? parse_arguments(parser, expr) : STATUS_OK;
@@ -266,7 +273,9 @@ static Status parse_postfix(TemplateParser *parser, TemplateExpr **out) {
 
 Status template_filters(TemplateParser *parser, TemplateExpr **out) {
     for (;;) {
-        if (template_token_is(parser, "|"))
+        bool filter;
+        TRY(template_take(parser, "|", &filter));
+        if (filter)
             TRY(parse_filter(parser, out));
         else if (template_token_is(parser, "is"))
             TRY(parse_test(parser, out));
@@ -275,6 +284,11 @@ Status template_filters(TemplateParser *parser, TemplateExpr **out) {
         else
             return STATUS_OK;
     }
+}
+
+Status template_filter_names(TemplateParser *parser, TemplateExpr **out) {
+    TRY(parse_filter(parser, out));
+    return template_filters(parser, out);
 }
 
 // A sign binds closer than filters.
@@ -299,17 +313,14 @@ static Status parse_unary(TemplateParser *parser, TemplateExpr **out) {
     return template_filters(parser, out);
 }
 
-// Operators that stand between their operands, loosest first; `not in` is one of them.
-static const char *const levels[][8] = {{"==", "!=", "<", "<=", ">", ">=", "in", "not"},
-                                        {"+", "-"},
-                                        {"~"},
-                                        {"*", "/", "//", "%"},
-                                        {"**"}};
-enum { LEVEL_COUNT = sizeof levels / sizeof *levels, LEVEL_WIDTH = 8 };
+// Operators that stand between their operands, loosest first.
+static const char *const levels[][5] = {{"+", "-"}, {"~"}, {"*", "/", "//", "%"}, {"**"}};
+static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "in", "not", NULL};
+enum { LEVEL_COUNT = sizeof levels / sizeof *levels };
 
-static const char *operator_of(const TemplateParser *parser, int level) {
-    for (int i = 0; i < LEVEL_WIDTH && levels[level][i]; i++)
-        if (template_token_is(parser, levels[level][i])) return levels[level][i];
+static const char *operator_of(const TemplateParser *parser, const char *const *operators) {
+    for (; *operators; operators++)
+        if (template_token_is(parser, *operators)) return *operators;
     return NULL;
 }
 
@@ -317,15 +328,32 @@ static Status parse_level(TemplateParser *parser, int level, TemplateExpr **out)
     if (level == LEVEL_COUNT) return parse_unary(parser, out);
     TRY(parse_level(parser, level + 1, out));
     const char *operator;
-    while ((operator= operator_of(parser, level))) {
-        bool negated = strcmp(operator, "not") == 0;
+    while ((operator= operator_of(parser, levels[level]))) {
         TRY(template_advance(parser));
-        if (negated) TRY(template_expect(parser, "in", "`in`"));
         TemplateExpr *right, *both = new_expr(parser, TEMPLATE_EXPR_BINARY, *out);
         TRY(parse_level(parser, level + 1, &right));
         add_part(both, right);
-        both->text = negated ? "in" : operator;
-        *out = negated ? new_expr(parser, TEMPLATE_EXPR_NOT, both) : both;
+        both->text = operator;
+        *out = both;
+    }
+    return STATUS_OK;
+}
+
+// a < b <= c: each operand is compared with the one before it. `not in` is an operator.
+static Status parse_comparison(TemplateParser *parser, TemplateExpr **out) {
+    TRY(parse_level(parser, 0, out));
+    if (operator_of(parser, comparisons)) *out = new_expr(parser, TEMPLATE_EXPR_COMPARE, *out);
+    const char *operator;
+    while ((operator= operator_of(parser, comparisons))) {
+        TemplateExpr *link = new_expr(parser, TEMPLATE_EXPR_LINK, NULL), *right;
+        bool negated = strcmp(operator, "not") == 0;
+        TRY(template_advance(parser));
+        if (negated) TRY(template_expect(parser, "in", "`in`"));
+        link->text = negated ? "in" : operator;
+        link->integer = negated;
+        TRY(parse_level(parser, 0, &right));
+        add_part(link, right);
+        add_part(*out, link);
     }
     return STATUS_OK;
 }
@@ -333,7 +361,7 @@ static Status parse_level(TemplateParser *parser, int level, TemplateExpr **out)
 static Status parse_not(TemplateParser *parser, TemplateExpr **out) {
     int count = 0;
     for (; template_token_is(parser, "not"); count++) TRY(template_advance(parser));
-    TRY(parse_level(parser, 0, out));
+    TRY(parse_comparison(parser, out));
     while (count-- > 0) *out = new_expr(parser, TEMPLATE_EXPR_NOT, *out);
     return STATUS_OK;
 }

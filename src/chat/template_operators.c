@@ -222,9 +222,16 @@ static Status arithmetic(const char *sign, Value left, Value right, int line, Va
                 right.kind == VALUE_ABSENT ? "nothing" : value_text(right).text);
 }
 
-static Status compare(const char *sign, Value left, Value right, Value *out) {
+// A bool is compared as the 0 or 1 that it is in Python.
+static Value as_number(Value value) {
+    return value.kind == VALUE_BOOL ? value_int(value.as.integer) : value;
+}
+
+static Status compare(const char *sign, Value left, Value right, int line, Value *out) {
     int order;
-    TRY(value_compare(left, right, &order));
+    if (value_compare(as_number(left), as_number(right), &order) != STATUS_OK)
+        return fail(STATUS_FORMAT, "line %d of the template: %s and %s have no order", line,
+                    value_text(left).text, value_text(right).text);
     bool equal = order == 0 && sign[1] == '=';
     *out = value_bool(equal || (*sign == '<' ? order < 0 : order > 0));
     return STATUS_OK;
@@ -253,12 +260,12 @@ Status template_operator(const char *sign, Value left, Value right, int line, Va
         if (absent)
             answer = left.kind == right.kind;
         else
-            TRY(value_equals(left, right, &answer));
+            TRY(value_equals(as_number(left), as_number(right), &answer));
         *out = value_bool(answer == (*sign == '='));
         return STATUS_OK;
     }
     if (strcmp(sign, "in") == 0) return contains(right, left, line, out);
-    if (*sign == '<' || *sign == '>') return compare(sign, left, right, out);
+    if (*sign == '<' || *sign == '>') return compare(sign, left, right, line, out);
     if (*sign == '~' || (*sign == '+' && is_string(left) && is_string(right)))
         return joined(left, right, line, out);
     if (*sign == '+' && is_listed(left) && left.kind == right.kind)

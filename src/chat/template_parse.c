@@ -43,6 +43,21 @@ static Status close_tag(TemplateParser *parser, char last) {
     return STATUS_OK;
 }
 
+// {%- takes the blanks before it along; {% and {# those from the beginning of their line.
+static size_t kept_length(const char *text, size_t length, const char *tag, const char *end,
+                          bool line_begins) {
+    if (tag == end) return length;
+    char sign = end - tag > 2 ? tag[2] : ' ';
+    size_t kept = length;
+    if (sign == '-') {
+        while (kept > 0 && isspace((unsigned char)text[kept - 1])) kept--;
+        return kept;
+    }
+    if (tag[1] == '{' || sign == '+') return length;
+    while (kept > 0 && (text[kept - 1] == ' ' || text[kept - 1] == '\t')) kept--;
+    return kept > 0 ? (text[kept - 1] == '\n' ? kept : length) : (line_begins ? 0 : length);
+}
+
 // --- statements; the tag's word has been taken
 
 static const Ends ends_if = {{"elif", "else", "endif"}};
@@ -50,7 +65,18 @@ static const Ends ends_else = {{"endif"}};
 static const Ends ends_for = {{"else", "endfor"}};
 static const Ends ends_for_else = {{"endfor"}};
 static const Ends ends_set = {{"endset"}};
+static const Ends ends_with = {{"endwith"}};
+static const Ends ends_filter = {{"endfilter"}};
 static const Ends ends_macro = {{"endmacro"}};
+static const Ends ends_call = {{"endcall"}};
+
+// A body and the tag that alone ends it.
+static Status parse_whole_body(TemplateParser *parser, const Ends *ends, TemplateNode **out) {
+    TRY(close_tag(parser, '%'));
+    TRY(parse_body(parser, ends, out));
+    TRY(template_advance(parser));
+    return close_tag(parser, '%');
+}
 
 // The tag that ended a body: its word is the token.
 static Status parse_if(TemplateParser *parser, TemplateNode **out) {
@@ -127,19 +153,44 @@ static Status parse_continue(TemplateParser *parser, TemplateNode **out) {
     return parse_jump(parser, TEMPLATE_NODE_CONTINUE, out);
 }
 
+// What filters of a body's text are applied to.
+static TemplateExpr *body_expr(TemplateParser *parser) {
+    TemplateExpr *expr = arena_allocate(&parser->template->arena, sizeof *expr);
+    expr->kind = TEMPLATE_EXPR_NAME;
+    expr->line = parser->line;
+    expr->text = TEMPLATE_BODY_NAME;
+    return expr;
+}
+
 // {% set x %} text {% endset %}
 static Status parse_set_body(TemplateParser *parser, TemplateNode *node) {
     if (template_token_is(parser, "|")) {
-        node->filter = arena_allocate(&parser->template->arena, sizeof *node->filter);
-        node->filter->kind = TEMPLATE_EXPR_NAME;
-        node->filter->line = parser->line;
-        node->filter->text = TEMPLATE_BODY_NAME;
+        node->filter = body_expr(parser);
         TRY(template_filters(parser, &node->filter));
     }
-    TRY(close_tag(parser, '%'));
-    TRY(parse_body(parser, &ends_set, &node->body));
-    TRY(template_advance(parser));
-    return close_tag(parser, '%');
+    return parse_whole_body(parser, &ends_set, &node->body);
+}
+
+// {% filter upper %} text {% endfilter %}
+static Status parse_filter(TemplateParser *parser, TemplateNode **out) {
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_FILTER);
+    node->filter = body_expr(parser);
+    TRY(template_filter_names(parser, &node->filter));
+    return parse_whole_body(parser, &ends_filter, &node->body);
+}
+
+// {% with a = 1, b = 2 %} ... {% endwith %}
+static Status parse_with(TemplateParser *parser, TemplateNode **out) {
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_WITH);
+    bool more = parser->token.kind != TEMPLATE_TOKEN_CLOSE;
+    for (TemplateName **link = &node->names; more; link = &(*link)->next) {
+        *link = arena_allocate(&parser->template->arena, sizeof **link);
+        TRY(template_take_word(parser, "a variable", &(*link)->text));
+        TRY(template_expect(parser, "=", "`=`"));
+        TRY(template_expression(parser, &(*link)->fallback));
+        TRY(template_take(parser, ",", &more));
+    }
+    return parse_whole_body(parser, &ends_with, &node->body);
 }
 
 static Status parse_set(TemplateParser *parser, TemplateNode **out) {
@@ -169,17 +220,67 @@ static Status parse_parameters(TemplateParser *parser, TemplateName **out) {
     return template_advance(parser);
 }
 
+// A body of its own, which loops around it do not reach into.
+static Status parse_macro_body(TemplateParser *parser, const Ends *ends, TemplateNode *node) {
+    int loops = parser->loops;
+    parser->loops = 0;
+    TRY(parse_whole_body(parser, ends, &node->body));
+    parser->loops = loops;
+    return STATUS_OK;
+}
+
 static Status parse_macro(TemplateParser *parser, TemplateNode **out) {
     TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_MACRO);
-    int loops = parser->loops;
     TRY(template_take_word(parser, "the name of the macro", &node->text));
     TRY(parse_parameters(parser, &node->names));
-    TRY(close_tag(parser, '%'));
-    parser->loops = 0;
-    TRY(parse_body(parser, &ends_macro, &node->body));
-    parser->loops = loops;
+    return parse_macro_body(parser, &ends_macro, node);
+}
+
+// {% call(x) name(arguments) %} what the macro gets by caller(x) {% endcall %}
+static Status parse_call_block(TemplateParser *parser, TemplateNode **out) {
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_CALL);
+    node->text = "caller";
+    if (template_token_is(parser, "(")) TRY(parse_parameters(parser, &node->names));
+    TRY(template_expression(parser, &node->value));
+    if (node->value->kind != TEMPLATE_EXPR_CALL)
+        return template_unexpected(parser, "the call of a macro before it");
+    return parse_macro_body(parser, &ends_call, node);
+}
+
+// The tag {% endraw %} from `at` on: its end, or NULL.
+static const char *find_end_raw(TemplateParser *parser, const char *at) {
+    TemplateParser tag = *parser;
+    tag.at = at + 2;
+    if (tag.at < tag.end && (*tag.at == '-' || *tag.at == '+')) tag.at++;
+    while (tag.at < tag.end && isspace((unsigned char)*tag.at)) tag.at++;
+    bool found = tag.end - tag.at > 6 && memcmp(tag.at, "endraw", 6) == 0 &&
+                 !isalnum((unsigned char)tag.at[6]) && tag.at[6] != '_';
+    return found ? tag.at + 6 : NULL;
+}
+
+// {% raw %} what has no tags {% endraw %}
+static Status parse_raw(TemplateParser *parser, TemplateNode **out) {
+    const TemplateToken *token = &parser->token;
+    TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_TEXT);
+    if (token->kind != TEMPLATE_TOKEN_CLOSE) return template_unexpected(parser, "`%}`");
+    if (*token->at == '-') skip_blanks(parser);
+    const char *at = parser->at, *end = NULL;
+    for (; parser->end - at >= 2 && !end; at++)
+        if (at[0] == '{' && at[1] == '%') end = find_end_raw(parser, at);
+    if (!end) return template_wrong(parser, "{% endraw %} is missing");
+    size_t length = (size_t)(--at - parser->at);
+    node->length = kept_length(parser->at, length, at, parser->end, parser->at[-1] == '\n');
+    node->text = arena_copy_string(&parser->template->arena, parser->at, node->length);
+    for (size_t i = 0; i < length; i++) parser->line += parser->at[i] == '\n';
+    parser->at = end;
     TRY(template_advance(parser));
     return close_tag(parser, '%');
+}
+
+static Status parse_foreign(TemplateParser *parser, TemplateNode **out) {
+    (void)out;
+    return template_wrong(parser, "a chat's template stands alone: it cannot include, import or "
+                                  "extend another one");
 }
 
 // {% generation %} only marks what training looks at.
@@ -193,6 +294,10 @@ static const struct {
     Status (*parse)(TemplateParser *parser, TemplateNode **out);
 } statements[] = {{"if", parse_if},           {"for", parse_for},
                   {"set", parse_set},         {"macro", parse_macro},
+                  {"call", parse_call_block}, {"filter", parse_filter},
+                  {"with", parse_with},       {"raw", parse_raw},
+                  {"include", parse_foreign}, {"import", parse_foreign},
+                  {"from", parse_foreign},    {"extends", parse_foreign},
                   {"break", parse_break},     {"continue", parse_continue},
                   {"generation", parse_mark}, {"endgeneration", parse_mark}};
 
@@ -220,21 +325,6 @@ static const char *find_tag(const char *at, const char *end) {
     for (; end - at >= 2; at++)
         if (*at == '{' && (at[1] == '{' || at[1] == '%' || at[1] == '#')) return at;
     return end;
-}
-
-// {%- takes the blanks before it along; {% and {# those from the beginning of their line.
-static size_t kept_length(const char *text, size_t length, const char *tag, const char *end,
-                          bool line_begins) {
-    if (tag == end) return length;
-    char sign = end - tag > 2 ? tag[2] : ' ';
-    size_t kept = length;
-    if (sign == '-') {
-        while (kept > 0 && isspace((unsigned char)text[kept - 1])) kept--;
-        return kept;
-    }
-    if (tag[1] == '{' || sign == '+') return length;
-    while (kept > 0 && (text[kept - 1] == ' ' || text[kept - 1] == '\t')) kept--;
-    return kept > 0 ? (text[kept - 1] == '\n' ? kept : length) : (line_begins ? 0 : length);
 }
 
 static TemplateNode *parse_text(TemplateParser *parser, bool line_begins) {

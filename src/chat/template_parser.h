@@ -47,7 +47,8 @@ Status template_expression(TemplateParser *parser, TemplateExpr **out) MUST_USE;
 Status template_tuple(TemplateParser *parser, TemplateExpr **out) MUST_USE;
 // One without `x if y else z` around it: what stands before the `if` of a for.
 Status template_simple_expression(TemplateParser *parser, TemplateExpr **out) MUST_USE;
-// Filters that are applied to `*out`, from `|` on.
+// Filters that are applied to `*out`, from `|` on; the same where the first has no `|` before it.
 Status template_filters(TemplateParser *parser, TemplateExpr **out) MUST_USE;
+Status template_filter_names(TemplateParser *parser, TemplateExpr **out) MUST_USE;
 
 #endif

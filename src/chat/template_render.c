@@ -15,12 +15,17 @@ static void end_scope(TemplateScope *scope) {
 
 // --- statements
 
-static Status output(TemplateRender *render, TemplateScope *scope, const TemplateNode *node) {
-    Value value;
-    TRY(template_evaluate(render, scope, node->value, &value));
+// Takes the value.
+static Status put(TemplateRender *render, const TemplateNode *node, Value value) {
     template_append(value, render->out);
     value_release(value);
     return template_check_size(render->out->length, TEMPLATE_BYTES_MAX, node->line);
+}
+
+static Status output(TemplateRender *render, TemplateScope *scope, const TemplateNode *node) {
+    Value value;
+    TRY(template_evaluate(render, scope, node->value, &value));
+    return put(render, node, value);
 }
 
 static Status choose(TemplateRender *render, TemplateScope *scope, const TemplateNode *node) {
@@ -65,10 +70,9 @@ static Status render_text(TemplateRender *render, TemplateScope *scope, const Te
     return status;
 }
 
-// What is set: an expression, or the text of a body, perhaps filtered.
-static Status value_to_set(TemplateRender *render, TemplateScope *scope, const TemplateNode *node,
-                           Value *out) {
-    if (node->value) return template_evaluate(render, scope, node->value, out);
+// The text of a body, perhaps filtered.
+static Status body_value(TemplateRender *render, TemplateScope *scope, const TemplateNode *node,
+                         Value *out) {
     TemplateScope inner = {.variables = value_dict(), .outer = scope};
     Status status = render_text(render, &inner, node->body, out);
     if (status == STATUS_OK && node->filter) {
@@ -81,8 +85,9 @@ static Status value_to_set(TemplateRender *render, TemplateScope *scope, const T
 
 static Status assign(TemplateRender *render, TemplateScope *scope, const TemplateNode *node) {
     Value value;
-    TRY(value_to_set(render, scope, node, &value));
-    Status status = STATUS_OK;
+    Status status = node->value ? template_evaluate(render, scope, node->value, &value)
+                                : body_value(render, scope, node, &value);
+    TRY(status);
     if (!node->field) {
         status = bind(scope, node, value);
     } else {
@@ -94,6 +99,26 @@ static Status assign(TemplateRender *render, TemplateScope *scope, const Templat
         value_release(object);
     }
     value_release(value);
+    return status;
+}
+
+static Status filter_body(TemplateRender *render, TemplateScope *scope, const TemplateNode *node) {
+    Value value;
+    TRY(body_value(render, scope, node, &value));
+    return put(render, node, value);
+}
+
+// The values are what they are outside.
+static Status with(TemplateRender *render, TemplateScope *scope, const TemplateNode *node) {
+    TemplateScope inner = {.variables = value_dict(), .outer = scope};
+    Status status = STATUS_OK;
+    for (const TemplateName *name = node->names; name && status == STATUS_OK; name = name->next) {
+        Value value;
+        status = template_evaluate(render, scope, name->fallback, &value);
+        if (status == STATUS_OK) dict_set_word(inner.variables.as.dict, name->text, value);
+    }
+    if (status == STATUS_OK) status = run(render, &inner, node->body);
+    end_scope(&inner);
     return status;
 }
 
@@ -133,16 +158,28 @@ static Status bind_parameters(TemplateRender *render, TemplateScope *scope,
     return STATUS_OK;
 }
 
-Status template_call_macro(TemplateRender *render, TemplateScope *home, const TemplateNode *macro,
-                           const TemplateArguments *arguments, Value *out) {
-    TemplateScope scope = {.variables = value_dict(), .outer = home};
+Status template_call_macro(TemplateRender *render, const TemplateMacro *macro,
+                           const TemplateMacro *caller, const TemplateArguments *arguments,
+                           Value *out) {
+    TemplateScope scope = {.variables = value_dict(), .caller = caller, .outer = macro->home};
     TemplateFlow flow = render->flow;
     render->flow = TEMPLATE_GOES_ON;
-    Status status = bind_parameters(render, &scope, macro, arguments);
-    if (status == STATUS_OK) status = render_text(render, &scope, macro->body, out);
+    Status status = bind_parameters(render, &scope, macro->node, arguments);
+    if (status == STATUS_OK) status = render_text(render, &scope, macro->node->body, out);
     render->flow = flow;
     end_scope(&scope);
     return status;
+}
+
+static Status call_with_body(TemplateRender *render, TemplateScope *scope,
+                             const TemplateNode *node) {
+    TemplateMacro caller = {node, scope};
+    const TemplateMacro *outer = render->caller;
+    Value value;
+    render->caller = &caller;
+    Status status = template_evaluate(render, scope, node->value, &value);
+    render->caller = outer;
+    return status == STATUS_OK ? put(render, node, value) : status;
 }
 
 // --- loops
@@ -230,6 +267,9 @@ static Status run_one(TemplateRender *render, TemplateScope *scope, const Templa
     case TEMPLATE_NODE_IF: return choose(render, scope, node);
     case TEMPLATE_NODE_FOR: return loop(render, scope, node);
     case TEMPLATE_NODE_SET: return assign(render, scope, node);
+    case TEMPLATE_NODE_WITH: return with(render, scope, node);
+    case TEMPLATE_NODE_FILTER: return filter_body(render, scope, node);
+    case TEMPLATE_NODE_CALL: return call_with_body(render, scope, node);
     case TEMPLATE_NODE_MACRO: VECTOR_PUSH(&scope->macros, node); break;
     case TEMPLATE_NODE_BREAK: render->flow = TEMPLATE_BREAKS; break;
     case TEMPLATE_NODE_CONTINUE: render->flow = TEMPLATE_CONTINUES; break;

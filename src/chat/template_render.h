@@ -9,8 +9,16 @@
 enum { TEMPLATE_DEPTH_MAX = 400 };
 
 typedef struct TemplateScope TemplateScope;
+
+// A macro and the scope that it sees; what {% call %} gives one to call is of the same kind.
+typedef struct TemplateMacro {
+    const TemplateNode *node;
+    TemplateScope *home;
+} TemplateMacro;
+
 struct TemplateScope {
-    Value variables; // a dictionary
+    Value variables;             // a dictionary
+    const TemplateMacro *caller; // of a macro that {% call %} called; else NULL
     VECTOR(const TemplateNode *) macros;
     TemplateScope *outer;
 };
@@ -20,8 +28,9 @@ typedef enum TemplateFlow { TEMPLATE_GOES_ON, TEMPLATE_BREAKS, TEMPLATE_CONTINUE
 typedef struct TemplateRender {
     Text *out;
     int depth;
-    size_t steps;      // a measure of the work done
-    TemplateFlow flow; // of the innermost loop
+    size_t steps;                // a measure of the work done
+    TemplateFlow flow;           // of the innermost loop
+    const TemplateMacro *caller; // of the innermost {% call %}
 } TemplateRender;
 
 Status template_fail(int line, const char *what);
@@ -30,11 +39,11 @@ Status template_count_steps(TemplateRender *render, int line, Value value) MUST_
 Value template_look_up(const TemplateScope *scope, const char *name);
 Status template_evaluate(TemplateRender *render, TemplateScope *scope, const TemplateExpr *expr,
                          Value *out) MUST_USE;
-// The macro of a name and the scope that has it; NULL when there is none.
-const TemplateNode *template_find_macro(TemplateScope *scope, const char *name,
-                                        TemplateScope **home);
-// The text that a macro makes. What it is called with belongs to the caller.
-Status template_call_macro(TemplateRender *render, TemplateScope *home, const TemplateNode *macro,
-                           const TemplateArguments *arguments, Value *out) MUST_USE;
+// The macro of a name; false when there is none.
+bool template_find_macro(TemplateScope *scope, const char *name, TemplateMacro *out);
+// The text that a macro makes; `caller` may be NULL.
+Status template_call_macro(TemplateRender *render, const TemplateMacro *macro,
+                           const TemplateMacro *caller, const TemplateArguments *arguments,
+                           Value *out) MUST_USE;
 
 #endif

@@ -33,13 +33,19 @@ static size_t sign_length(const char *at, const char *end) {
     return 1;
 }
 
-static size_t run_length(const char *at, const char *end, bool number) {
-    size_t length = 0;
-    while (at + length < end && (isalnum((unsigned char)at[length]) || at[length] == '_' ||
-                                 (number && at[length] == '.' && at + length + 1 < end &&
-                                  isdigit((unsigned char)at[length + 1]))))
-        length++;
-    return length;
+// Whether a number goes on at a point or at the sign of its exponent: digits follow.
+static bool goes_on(const char *begin, const char *at, const char *end) {
+    bool exponent = at > begin && (at[-1] == 'e' || at[-1] == 'E');
+    return at + 1 < end && isdigit((unsigned char)at[1]) &&
+           (*at == '.' || (exponent && (*at == '-' || *at == '+')));
+}
+
+static size_t run_length(const char *begin, const char *end, bool number) {
+    const char *at = begin;
+    while (at < end &&
+           (isalnum((unsigned char)*at) || *at == '_' || (number && goes_on(begin, at, end))))
+        at++;
+    return (size_t)(at - begin);
 }
 
 static Status string_length_at(const TemplateParser *parser, size_t *out) {

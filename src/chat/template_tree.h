@@ -26,8 +26,11 @@ typedef enum TemplateExprKind {
     TEMPLATE_EXPR_MINUS,
     TEMPLATE_EXPR_AND,
     TEMPLATE_EXPR_OR,
-    TEMPLATE_EXPR_BINARY, // parts: left, right; text: the operator
-    TEMPLATE_EXPR_CHOICE, // parts: condition, then, else
+    TEMPLATE_EXPR_BINARY,  // parts: left, right; text: the operator
+    TEMPLATE_EXPR_COMPARE, // parts: the first operand, links
+    TEMPLATE_EXPR_LINK,    // of a comparison: text: the operator; parts: its right operand;
+                           // integer: whether the answer is negated
+    TEMPLATE_EXPR_CHOICE,  // parts: condition, then, else
 } TemplateExprKind;
 
 typedef struct TemplateExpr TemplateExpr;
@@ -43,7 +46,8 @@ struct TemplateExpr {
     TemplateExpr *next;         // sibling
 };
 
-// The name under which filters of {% set x | filter %} find the text; no variable is called so.
+// The name under which filters of {% set x | filter %} and {% filter %} find the text; no variable
+// is called so.
 #define TEMPLATE_BODY_NAME ""
 
 typedef enum TemplateNodeKind {
@@ -52,16 +56,19 @@ typedef enum TemplateNodeKind {
     TEMPLATE_NODE_IF,
     TEMPLATE_NODE_FOR,
     TEMPLATE_NODE_SET,
+    TEMPLATE_NODE_WITH,
+    TEMPLATE_NODE_FILTER,
     TEMPLATE_NODE_MACRO,
+    TEMPLATE_NODE_CALL,
     TEMPLATE_NODE_BREAK,
     TEMPLATE_NODE_CONTINUE
 } TemplateNodeKind;
 
-// A variable that is set, or a parameter of a macro.
+// A variable that is set, or a parameter of a macro or of a call's body.
 typedef struct TemplateName TemplateName;
 struct TemplateName {
     const char *text;
-    TemplateExpr *fallback; // of a parameter; NULL when there is none
+    TemplateExpr *fallback; // of a parameter, NULL when there is none; in WITH: the value
     TemplateName *next;
 };
 
@@ -71,10 +78,10 @@ struct TemplateNode {
     int line;
     const char *text; // TEXT: the bytes; MACRO: its name
     size_t length;
-    TemplateName *names;            // FOR, SET: the variables; MACRO: the parameters
+    TemplateName *names;            // FOR, SET, WITH: the variables; MACRO, CALL: the parameters
     const char *field;              // SET: the field of a namespace that is set, or NULL
-    TemplateExpr *value;            // SET: NULL when the body makes the value
-    TemplateExpr *filter;           // FOR: its condition; SET: what is done to its body's text
+    TemplateExpr *value;            // SET: NULL when the body makes the value; CALL: the call
+    TemplateExpr *filter;           // FOR: its condition; SET, FILTER: done to the body's text
     TemplateNode *body, *otherwise; // first statements
     TemplateNode *next;
 };
