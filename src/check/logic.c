@@ -322,8 +322,25 @@ void check_retract(Checker *checker, Node *node) {
     check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_RETRACT, false, false});
 }
 
+// `explain R?`: every column is open.
+static void fill_columns(Checker *checker, Node *call) {
+    const Binding *binding = logic_relation(checker, call);
+    size_t count = binding ? relation_columns(binding->declaration) : 0;
+    call->as.call.arguments = arena_allocate(checker->arena, count * sizeof(Argument));
+    call->as.call.count = count;
+    for (size_t i = 0; i < count; i++) {
+        Node *name = arena_allocate(checker->arena, sizeof *name);
+        *name = (Node){.kind = NODE_NAME, .span = call->span};
+        name->as.name.word = (Word){.text = "_", .length = 1, .span = call->span};
+        call->as.call.arguments[i].value = name;
+    }
+}
+
 void check_query(Checker *checker, Node *node, bool statement) {
     node->as.query.statement = statement;
+    Node *call = node->as.query.clause->atom.call;
+    bool bare = call->as.call.arguments_span.end == 0;
+    if (bare) fill_columns(checker, call);
     bool whole = query_is_about_rows(node->as.query.query);
     check_clause_of((ClauseCheck){checker, node->as.query.clause, CLAUSE_QUERY, whole, false});
 }

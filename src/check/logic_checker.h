@@ -53,6 +53,7 @@ typedef struct ClauseCheck {
 void check_atom(ClauseCheck *check, AtomNode *atom, bool head);
 // A name as an argument: a VARIABLE, CONSTANT, NAME or ANY; VALUE: a variable of the program.
 int term_kind_of(ClauseCheck *check, const Word *word);
+size_t relation_columns(const Node *declaration);              // how many
 int clause_variable_get(ClauseCheck *check, const Word *word); // makes it when it is new
 int clause_variable_hidden(ClauseCheck *check);
 

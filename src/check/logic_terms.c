@@ -132,7 +132,7 @@ static void check_term(ClauseCheck *check, TermNode *term, bool head) {
 
 // --- arity and types
 
-static size_t arity_of(const Node *declaration) {
+size_t relation_columns(const Node *declaration) {
     if (declaration->kind == NODE_ENTITY) return 1;
     return declaration->kind == NODE_RELATION ? declaration->as.relation.count
                                               : declaration->as.clause->atom.call->as.call.count;
@@ -140,7 +140,7 @@ static size_t arity_of(const Node *declaration) {
 
 static bool check_arity(Checker *checker, const Node *call, const Binding *binding) {
     const Node *declaration = binding->declaration;
-    size_t arity = arity_of(declaration), count = call->as.call.count;
+    size_t arity = relation_columns(declaration), count = call->as.call.count;
     for (size_t i = 0; i < count; i++) {
         if (!call->as.call.arguments[i].name.text) continue;
         report(checker, STATUS_ARITY, call->as.call.arguments[i].name.span, NULL,

@@ -106,7 +106,7 @@ static Status with_enter(const WithCode *with, Value argument, Scope *scope) {
         scope->device = device_default_replace(device);
     } else if (with->argument) {
         if (argument.kind != VALUE_HANDLE || argument.as.handle->type != &handle_buffer)
-            return fail(STATUS_TYPE, "`with` takes a tensor buffer, not %s",
+            return fail(STATUS_TYPE, "`with` takes a tensor buffer or an entity type, not %s",
                         value_text(argument).text);
         scope->buffer = argument.as.handle->payload;
         scope->used = tensor_buffer_used(scope->buffer);
@@ -151,7 +151,15 @@ static Value eval_with(Frame *frame, const Code *code) {
     return value;
 }
 
+static bool names_entity_type(const Node *argument) {
+    if (!argument || argument->kind != NODE_NAME) return false;
+    const Binding *binding = argument->as.name.binding;
+    return binding && binding->kind == BINDING_RELATION &&
+           binding->declaration->kind == NODE_ENTITY;
+}
+
 const Code *lower_with(Lowering *lowering, const Node *node) {
+    if (names_entity_type(node->as.with.argument)) return lower_with_entity(lowering, node);
     WithCode *code = LOWER_NEW(lowering, WithCode, eval_with, node->span);
     code->argument = node->as.with.argument ? lower(lowering, node->as.with.argument) : NULL;
     code->device = strcmp(node->as.with.word.text, "device") == 0;

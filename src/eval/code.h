@@ -217,6 +217,7 @@ const Code *lower_fact(Lowering *lowering, const Node *node);
 const Code *lower_retract(Lowering *lowering, const Node *node);
 const Code *lower_ask(Lowering *lowering, const Node *node);
 const Code *lower_query(Lowering *lowering, const Node *node);
+const Code *lower_with_entity(Lowering *lowering, const Node *node); // with Person { ... }
 const Code *lower_infer(Lowering *lowering, const Node *node);
 
 // learn/learn.c, learn_run.c, learn_report.c

@@ -8,6 +8,7 @@
 
 #include "logic/closure.h"
 #include "logic/evaluate.h"
+#include "logic/profile.h"
 
 typedef struct Asked { // a relation asked with values in some columns
     Relation *original, *answers, *questions;
@@ -50,7 +51,10 @@ static size_t asked_find(Demand *demand, Relation *original, Columns bound) {
     Column columns[ARITY_MAX] = {0};
     Asked asked = {.original = original, .bound = bound};
     asked.answers = relation_make(original->name, original->columns, original->arity);
-    asked.questions = relation_make(original->name, columns, (uint32_t)__builtin_popcount(bound));
+    Text name = {0};
+    text_format(&name, "asked of %s", original->name);
+    asked.questions = relation_make(text_get(&name), columns, (uint32_t)__builtin_popcount(bound));
+    text_free(&name);
     table_free(asked.answers->facts);
     asked.answers->facts = original->facts;
     asked.answers->stratum = asked.questions->stratum = demand->stratum;
@@ -116,6 +120,7 @@ static Rule *rule_like(Demand *demand, const Rule *original, Relation *head, uin
     rule->relation = head;
     rule->span = original->span;
     rule->number = original->number;
+    rule->variable_names = original->variable_names; // which outlives it
     VECTOR_PUSH(&demand->rules, rule);
     VECTOR_PUSH(&head->rules, rule);
     return rule;
@@ -270,6 +275,11 @@ static Status closure_evaluate(Demand *demand, Relation *relation, Relation *bas
     Table *rows;
     TRY(store_complete(demand->store, base));
     TRY(closure_rows(demand->store, base, values, &rows));
+    if (demand->store->profile)
+        profile_name_section(demand->store->profile, profile_begin_section(demand->store->profile),
+                             "%s, the closure of %s, %s: %u row%s", relation->name, base->name,
+                             values[0] != CONSTANT_NONE ? "from one end" : "from the other end",
+                             rows->count, rows->count == 1 ? "" : "s");
     size_t number = asked_find(demand, relation, columns_all(relation->arity));
     demand->asked.items[number].answers->facts = rows;
     return STATUS_OK;

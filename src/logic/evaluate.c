@@ -5,6 +5,7 @@
 
 #include "logic/collect.h"
 #include "logic/evaluate.h"
+#include "logic/profile.h"
 
 typedef struct Variant { // one way to see the new rows of a rule: in this goal's relation
     uint32_t goal;       // NO_GOAL: the first round, which sees everything
@@ -101,6 +102,14 @@ static void variant_prepare(const Group *group, RuleWork *work, Variant *variant
     plan_set(&variant->plan, work->extents);
 }
 
+static StepCost *variant_costs(const Group *group, const Variant *variant) {
+    if (!group->store->profile) return NULL;
+    bool first = variant->goal == NO_GOAL;
+    const Rule *rule = variant->plan.rule;
+    return profile_plan(group->store->profile, group->store, &variant->plan,
+                        first ? NULL : &rule->goals[variant->goal]);
+}
+
 static Status variants_run(Group *group, RuleWork *work, Collector *collector, bool solutions) {
     uint32_t active = 0;
     bool ordered = true;
@@ -123,6 +132,7 @@ static Status variants_run(Group *group, RuleWork *work, Collector *collector, b
         }
         *run = (Run){.store = group->store, .plan = &variant->plan, .context = collector};
         run->found = solutions ? solution_found : row_found;
+        run->costs = variant_costs(group, variant);
         status = plan_run(run);
     }
     free(run);
@@ -265,9 +275,31 @@ static Status group_run(Group *group) {
     return status;
 }
 
+// Ancestor: 12 tuples, 416 bytes, 3 rounds
+static void relations_describe(const RelationList *relations, Text *out) {
+    for (size_t i = 0; i < relations->count; i++) {
+        const Relation *relation = relations->items[i];
+        uint32_t rows = table_live(relation->derived);
+        size_t rounds = relation->rounds.count - 1;
+        text_format(out, "%s%s: %u tuple%s, %zu bytes, %zu round%s", i > 0 ? "; " : "",
+                    relation->name, rows, rows == 1 ? "" : "s", table_bytes(relation->derived),
+                    rounds, rounds == 1 ? "" : "s");
+    }
+}
+
 Status relations_evaluate(Store *store, const RelationList *relations, uint32_t stratum) {
+    const double MILLISECOND = 1e6;
     Group group = {.store = store, .stratum = stratum, .relations = *relations};
-    return group_run(&group);
+    if (!store->profile) return group_run(&group);
+    size_t section = profile_begin_section(store->profile);
+    uint64_t begin = profile_clock();
+    TRY(group_run(&group));
+    Text text = {0};
+    relations_describe(relations, &text);
+    profile_name_section(store->profile, section, "%s, %.3f ms", text_get(&text),
+                         (double)(profile_clock() - begin) / MILLISECOND);
+    text_free(&text);
+    return STATUS_OK;
 }
 
 // --- what is needed

@@ -49,6 +49,9 @@ struct Run {
     void *context;
     bool done; // set by `found`: no more solutions are wanted
     uint32_t ticks;
+    struct StepCost *costs; // of each step and of what is behind the last; NULL: not wanted
+    uint32_t current;       // the step whose time it is,
+    uint64_t since;         // and since when
     Datum variables[VARIABLES_MAX];
     uint32_t path[POSITIONS_MAX]; // the row at each position
 };

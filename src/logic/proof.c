@@ -121,6 +121,24 @@ static void goal_print(const Store *store, const Goal *goal, const Datum *variab
     text_append(out, source, length);
 }
 
+void goal_print_open(const Store *store, const Rule *rule, const Goal *goal, Text *out) {
+    if (!goal->relation) {
+        goal_print(store, goal, NULL, out);
+        return;
+    }
+    text_format(out, "%s%s(", goal->kind == GOAL_NOT ? "not " : "", goal->relation->name);
+    for (uint32_t i = 0; i < goal->relation->arity; i++) {
+        const Term *term = &goal->terms[i];
+        const char *name = term->kind == TERM_VARIABLE ? rule->variable_names[term->value] : NULL;
+        if (i > 0) text_append_string(out, ", ");
+        if (term->kind == TERM_CONSTANT)
+            constant_print(&store->constants, term->value, out);
+        else
+            text_append_string(out, name ? name : "_");
+    }
+    text_append_char(out, ')');
+}
+
 // The goals of a solution, as lines below the one that rests on them.
 static void push_goals(Proof *proof, const Rule *rule, const Run *run, uint32_t indent) {
     uint32_t position = 0;
@@ -226,7 +244,7 @@ static Status steps_solved(Run *run, const Plan *plan, const Datum *initial, uin
     return status;
 }
 
-static void rule_print(const Rule *rule, Text *out) {
+void rule_print(const Rule *rule, Text *out) {
     size_t length;
     const char *source = source_text(rule->span, &length);
     if (length == 0) {

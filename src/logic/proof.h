@@ -12,5 +12,9 @@ Status store_prove(Store *store, const Relation *relation, const Datum *values, 
 Status store_refute(Store *store, Relation *relation, const Datum *values, Text *out) MUST_USE;
 // Relation(a, b), with `_` for CONSTANT_NONE.
 void atom_print(const Store *store, const Relation *relation, const Datum *values, Text *out);
+// The rule as it is written, on one line.
+void rule_print(const Rule *rule, Text *out);
+// The goal as it is written, with names of variables; values that an argument computes are `_`.
+void goal_print_open(const Store *store, const Rule *rule, const Goal *goal, Text *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include "logic/closure.h"
 #include "logic/collect.h"
 #include "logic/demand.h"
+#include "logic/profile.h"
 #include "logic/reach.h"
 
 static Status row_found(Run *run) {
@@ -29,6 +30,7 @@ static Status goals_run(Store *store, const Rule *query, const Datum *initial, T
     Run *run = memory_allocate(sizeof *run);
     *run = (Run){.store = store, .plan = &plan, .found = row_found, .context = &collector};
     memcpy(run->variables, initial, query->variable_count * sizeof *initial);
+    if (store->profile) run->costs = profile_plan(store->profile, store, &plan, NULL);
     Status status = plan_run(run);
     collector_end_rule(&collector);
     collector_free(&collector);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "logic/expression.h"
-#include "logic/plan.h"
+#include "logic/profile.h"
 
 enum { TICKS = 1 << 14 }; // rows between two looks at the host
 
@@ -127,7 +127,7 @@ static Status members_run(Run *run, uint32_t at) {
     return status;
 }
 
-static Status step_run(Run *run, uint32_t at) {
+static Status step_take(Run *run, uint32_t at) {
     if (at == run->plan->count) return run->found(run);
     const Step *step = &run->plan->steps[at];
     bool holds = false;
@@ -142,7 +142,28 @@ static Status step_run(Run *run, uint32_t at) {
     return holds ? step_run(run, at + 1) : STATUS_OK;
 }
 
+static void time_passes_to(Run *run, uint32_t at) {
+    uint64_t now = profile_clock();
+    run->costs[run->current].nanoseconds += now - run->since;
+    run->since = now;
+    run->current = at;
+}
+
+static Status step_take_timed(Run *run, uint32_t at) {
+    uint32_t before = run->current;
+    run->costs[at].calls++;
+    time_passes_to(run, at);
+    Status status = step_take(run, at);
+    time_passes_to(run, before);
+    return status;
+}
+
+static Status step_run(Run *run, uint32_t at) {
+    return LIKELY(!run->costs) ? step_take(run, at) : step_take_timed(run, at);
+}
+
 Status plan_run(Run *run) {
+    if (run->costs) run->since = profile_clock();
     return step_run(run, 0);
 }
 

@@ -75,6 +75,7 @@ struct Store {
     bool analysed;    // strata and components are those of the present rules
     bool marked;      // changes since the mark can be undone
     size_t rules_marked;
+    struct Profile *profile; // of the evaluation that runs; NULL: nobody asks
 };
 
 // store.c

@@ -61,6 +61,15 @@ static void add_literal(Analysis *analysis, const Node *node) {
         add(analysis, node->as.struct_literal.names[i].span, NULL, true);
 }
 
+static void add_atom(Analysis *analysis, const AtomNode *atom) {
+    if (atom->call) add(analysis, atom->call->as.call.callee->span, atom->binding, false);
+}
+
+static void add_clause(Analysis *analysis, const Clause *clause) {
+    add_atom(analysis, &clause->atom);
+    for (size_t i = 0; i < clause->goal_count; i++) add_atom(analysis, &clause->goals[i].atom);
+}
+
 static void visit_node(void *context, Node *node) {
     Analysis *analysis = context;
     switch (node->kind) {
@@ -93,6 +102,16 @@ static void visit_node(void *context, Node *node) {
     case NODE_STRUCT: add_struct(analysis, node); break;
     case NODE_IMPL: add_impl(analysis, node); break;
     case NODE_IMPORT: add_import(analysis, node); break;
+    case NODE_ENTITY:
+        add(analysis, node->as.entity.name.span, node->as.entity.binding, false);
+        break;
+    case NODE_RELATION:
+        add(analysis, node->as.relation.name.span, node->as.relation.binding, false);
+        break;
+    case NODE_FACT:
+    case NODE_RULE:
+    case NODE_RETRACT: add_clause(analysis, node->as.clause); break;
+    case NODE_QUERY: add_clause(analysis, node->as.query.clause); break;
     default: break;
     }
 }

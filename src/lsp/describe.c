@@ -4,6 +4,7 @@
 #include "fmt/fmt.h"
 #include "lsp/features.h"
 #include "lsp/place.h"
+#include "parser/walk.h"
 
 // The further places of a diagnostic.
 static void add_related(json_t *json, const Diagnostic *diagnostic) {
@@ -131,7 +132,29 @@ static void append_variable(Text *out, const Binding *binding) {
     if (binding->inferred && !annotated) text_format(out, "\n%s", binding->inferred);
 }
 
-static void append_binding(Text *out, const Binding *binding) {
+// How many facts and rules of a relation the text holds.
+typedef struct Clauses {
+    const Binding *binding;
+    size_t facts, rules;
+} Clauses;
+
+static void count_clause(void *context, Node *node) {
+    Clauses *clauses = context;
+    bool clause = node->kind == NODE_FACT || node->kind == NODE_RULE;
+    if (!clause || node->as.clause->atom.binding != clauses->binding) return;
+    clauses->facts += node->kind == NODE_FACT;
+    clauses->rules += node->kind == NODE_RULE;
+}
+
+static void append_clauses(Text *out, const Analysis *analysis, const Binding *binding) {
+    Clauses clauses = {.binding = binding};
+    walk_node(&(Walker){.context = &clauses, .node = count_clause}, analysis->program->top);
+    if (clauses.facts + clauses.rules == 0) return;
+    text_format(out, "\n%zu fact%s and %zu rule%s in this text", clauses.facts,
+                clauses.facts == 1 ? "" : "s", clauses.rules, clauses.rules == 1 ? "" : "s");
+}
+
+static void append_binding(Text *out, const Analysis *analysis, const Binding *binding) {
     switch (binding->kind) {
     case BINDING_BUILTIN: append_builtin(out, binding->word.text); return;
     case BINDING_FUNCTION:
@@ -153,6 +176,7 @@ static void append_binding(Text *out, const Binding *binding) {
         text_append_string(out, "```tl\n");
         append_source(out, binding->declaration->span);
         text_append_string(out, "\n```");
+        append_clauses(out, analysis, binding);
         append_comment_above(out, binding->declaration->span.begin);
         return;
     case BINDING_MODULE:
@@ -191,7 +215,8 @@ json_t *feature_hover(const Analysis *analysis, size_t offset) {
     if (!occurrence) return NULL;
     Text text = {0};
     if (occurrence->member) append_members(&text, analysis, occurrence->span);
-    if (text.length == 0 && occurrence->binding) append_binding(&text, occurrence->binding);
+    if (text.length == 0 && occurrence->binding)
+        append_binding(&text, analysis, occurrence->binding);
     json_t *hover = NULL;
     if (text.length > 0)
         hover = json_pack("{s:{s:s, s:o}, s:o}", "contents", "kind", "markdown", "value",

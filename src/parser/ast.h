@@ -271,11 +271,12 @@ typedef enum QueryKind {
     QUERY_SYMBOLIC,
     QUERY_WHY,
     QUERY_WHY_NOT,
+    QUERY_EXPLAIN, // how it is answered
 } QueryKind;
 
 // Whether what is asked for are rows, not the values of variables.
 static inline bool query_is_about_rows(QueryKind kind) {
-    return kind == QUERY_WHY || kind == QUERY_WHY_NOT;
+    return kind == QUERY_WHY || kind == QUERY_WHY_NOT || kind == QUERY_EXPLAIN;
 }
 
 struct Node {

@@ -242,9 +242,22 @@ static bool take_mode(Parser *parser, QueryKind *kind) {
     return parser_fail_expected(parser, "forward, backward or symbolic") != NULL;
 }
 
+// `explain Name?` is about every row: a call without arguments, which check fills in.
+static Node *parse_bare_atom(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    Node *callee = node_new(parser, NODE_NAME, begin);
+    callee->as.name.word = parser_word(parser, parser_next(parser));
+    callee->span.end = parser_end(parser);
+    Node *call = node_new(parser, NODE_CALL, begin);
+    call->as.call.callee = callee;
+    call->span.end = callee->span.end;
+    return node_adopt(parser, call, callee) ? call : NULL;
+}
+
 // Name(...)? where ...
 static Node *parse_asked(Parser *parser, QueryKind kind, SourcePos begin) {
-    Node *call = parse_atom(parser);
+    bool bare = parser_ahead(parser, 1)->kind == TOKEN_QUESTION;
+    Node *call = bare ? parse_bare_atom(parser) : parse_atom(parser);
     if (!call) return NULL;
     if (!parser_is(parser, TOKEN_QUESTION))
         return parser_fail_expected(parser, "`?` to end the query");
@@ -273,8 +286,16 @@ static bool at_why(const Parser *parser) {
     return behind && behind->kind == TOKEN_QUESTION;
 }
 
+// explain Name(..)?, explain Name?
+static bool at_explain(const Parser *parser) {
+    if (!at_named(parser, "explain")) return false;
+    const Token *behind = behind_call(parser, 1);
+    if (!behind) behind = parser_ahead(parser, 2);
+    return behind->kind == TOKEN_QUESTION;
+}
+
 bool parser_at_inference(const Parser *parser) {
-    return at_infer(parser) || at_why(parser);
+    return at_infer(parser) || at_why(parser) || at_explain(parser);
 }
 
 Node *parse_inference(Parser *parser) {
@@ -283,6 +304,8 @@ Node *parse_inference(Parser *parser) {
     const Token *word = parser_next(parser);
     if (parser_is_name(word, "infer")) {
         if (!take_mode(parser, &kind)) return NULL;
+    } else if (parser_is_name(word, "explain")) {
+        kind = QUERY_EXPLAIN;
     } else if (parser_accept(parser, TOKEN_NOT)) {
         kind = QUERY_WHY_NOT;
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "logic/profile.h"
 #include "logic/proof.h"
 #include "reason/reason.h"
 #include "value/output.h"
@@ -81,15 +82,21 @@ static void hosts_end(const QueryCode *query, const Hosted *hosted) {
     }
 }
 
-static Status query_run(Frame *frame, const QueryCode *query, const Datum *initial, Table **out) {
+static Status query_answer(const QueryCode *query, const Datum *initial, Table **out) {
+    Store *store = query->reasoner->store;
+    if (query->completes) TRY(store_complete(store, query->rule->goals[0].relation));
+    return store_query(store, query->rule, initial, out);
+}
+
+// The answers, or, of `explain`, how they are found.
+static Status query_run(Frame *frame, const QueryCode *query, const Datum *initial, Table **out,
+                        Text *explained) {
     Reasoner *reasoner = query->reasoner;
-    *out = NULL;
     TRY(reasoner_enter(reasoner));
     Hosted hosted[query->host_count + 1];
     hosts_begin(frame, query, hosted);
-    Status status = STATUS_OK;
-    if (query->completes) status = store_complete(reasoner->store, query->rule->goals[0].relation);
-    if (status == STATUS_OK) status = store_query(reasoner->store, query->rule, initial, out);
+    Status status = out ? query_answer(query, initial, out)
+                        : store_explain(reasoner->store, query->rule, initial, explained);
     hosts_end(query, hosted);
     reasoner_leave(reasoner);
     return status;
@@ -153,9 +160,10 @@ static Value answers_value(const QueryCode *query, const Datum *initial, const T
 
 // --- answers printed
 
-static void query_print(const QueryCode *query, const Datum *initial, Text *out) {
+static void query_print(const QueryCode *query, const char *title, const Datum *initial,
+                        Text *out) {
     const ConstantTable *constants = &query->reasoner->store->constants;
-    text_append_string(out, "Query: ");
+    text_append_string(out, title);
     for (size_t i = 0; i < query->piece_count; i++) {
         text_append_string(out, query->pieces[i]);
         if (i + 1 < query->piece_count)
@@ -184,7 +192,7 @@ static Status answers_show(const QueryCode *query, const Datum *initial, const T
     uint32_t columns[VARIABLES_MAX], count = outputs_open(query, initial, open, columns);
     Text text = {0};
     Status status = STATUS_OK;
-    query_print(query, initial, &text);
+    query_print(query, "Query: ", initial, &text);
     if (answers->count == 0)
         text_append_string(&text, "  No solutions found\n");
     else
@@ -200,18 +208,24 @@ static Status answers_show(const QueryCode *query, const Datum *initial, const T
     return status;
 }
 
-// What is to be free()d with table_free; NULL: it unwinds.
-static Table *query_ask(Frame *frame, const QueryCode *query, Datum *initial) {
-    Table *answers = NULL;
+static Status query_begin(Frame *frame, const QueryCode *query, Datum *initial, Table **out,
+                          Text *explained) {
     Status status = STATUS_OK;
     for (uint32_t i = 0; i < query->rule->variable_count && status == STATUS_OK; i++)
         status = initial_value(frame, query, i, &initial[i]);
     if (status == STATUS_OK) {
         initial_fit(query, initial);
-        status = query_run(frame, query, initial, &answers);
+        status = query_run(frame, query, initial, out, explained);
     }
     if (status != STATUS_OK && frame->control == CONTROL_NONE) error_place(query->head.span);
-    return answers;
+    return status;
+}
+
+// What is to be free()d with table_free; NULL: it unwinds.
+static Table *query_ask(Frame *frame, const QueryCode *query, Datum *initial) {
+    Table *answers = NULL;
+    Status status = query_begin(frame, query, initial, &answers, NULL);
+    return status == STATUS_OK ? answers : NULL;
 }
 
 static Value eval_query(Frame *frame, const Code *code) {
@@ -265,20 +279,37 @@ static Status proofs_print(const QueryCode *query, const Datum *initial, const T
     return STATUS_OK;
 }
 
-// As a value the text, else printed.
+// As a value the text, else printed. The text is released.
+static Value text_result(const QueryCode *query, Status status, Text *text) {
+    Value value = value_none();
+    if (status == STATUS_OK && query->shown) status = output_write(stdout, text);
+    if (status == STATUS_OK && !query->shown) value = value_string(text_get(text), text->length);
+    text_free(text);
+    return status == STATUS_OK ? value : fail_at(query->head.span);
+}
+
 static Value eval_why(Frame *frame, const Code *code) {
     const QueryCode *query = (const QueryCode *)code;
     Datum initial[VARIABLES_MAX];
     Table *rows = query_ask(frame, query, initial);
     if (!rows) return value_fail();
     Text text = {0};
-    Value value = value_none();
     Status status = proofs_print(query, initial, rows, &text);
-    if (status == STATUS_OK && query->shown) status = output_write(stdout, &text);
-    if (status == STATUS_OK && !query->shown) value = value_string(text_get(&text), text.length);
-    text_free(&text);
     table_free(rows);
-    return status == STATUS_OK ? value : fail_at(code->span);
+    return text_result(query, status, &text);
+}
+
+static Value eval_explain(Frame *frame, const Code *code) {
+    const QueryCode *query = (const QueryCode *)code;
+    Datum initial[VARIABLES_MAX];
+    Text text = {0}, steps = {0};
+    Status status = query_begin(frame, query, initial, NULL, &steps);
+    if (status == STATUS_OK) query_print(query, "Explain: ", initial, &text);
+    text_append(&text, text_get(&steps), steps.length);
+    text_free(&steps);
+    if (status == STATUS_OK) return text_result(query, status, &text);
+    text_free(&text);
+    return value_fail();
 }
 
 // --- lowering
@@ -290,8 +321,9 @@ static void lower_pieces(Lowering *lowering, QueryCode *code, const Node *node) 
     code->piece_variables = lower_array(lowering, atom->count + 1, sizeof *code->piece_variables);
     Text text = {0};
     size_t length;
-    text_format(&text, "%s(", code->relation);
-    for (size_t i = 0; i < atom->count; i++) {
+    bool bare = atom->call->as.call.arguments_span.end == 0;
+    text_format(&text, "%s%s", code->relation, bare ? "" : "(");
+    for (size_t i = 0; i < atom->count && !bare; i++) {
         const TermNode *term = &atom->terms[i];
         if (i > 0) text_append_string(&text, ", ");
         if (term->kind == TERM_NODE_VALUE) {
@@ -303,7 +335,7 @@ static void lower_pieces(Lowering *lowering, QueryCode *code, const Node *node) 
             text_append(&text, source, length);
         }
     }
-    text_append_char(&text, ')');
+    if (!bare) text_append_char(&text, ')');
     const Clause *clause = node->as.query.clause;
     for (size_t i = 0; i < clause->goal_count; i++) {
         const char *source = source_text(clause->goals[i].span, &length);
@@ -351,12 +383,14 @@ static void lower_hosts(Lowering *lowering, QueryCode *code) {
 const Code *lower_query(Lowering *lowering, const Node *node) {
     const Clause *clause = node->as.query.clause;
     Eval eval = node->as.query.statement ? eval_query_shown : eval_query;
-    if (query_is_about_rows(node->as.query.query)) eval = eval_why;
+    if (query_is_about_rows(node->as.query.query))
+        eval = node->as.query.query == QUERY_EXPLAIN ? eval_explain : eval_why;
     QueryCode *code = LOWER_NEW(lowering, QueryCode, eval, node->span);
     code->reasoner = reasoner_get(lowering->interp);
     code->kind = node->as.query.query;
     code->shown = node->as.query.statement;
-    code->completes = code->kind == QUERY_FORWARD || query_is_about_rows(code->kind);
+    code->completes =
+        code->kind == QUERY_FORWARD || code->kind == QUERY_WHY || code->kind == QUERY_WHY_NOT;
     code->relation = lower_word(lowering, &clause->atom.binding->word);
     code->rule = rule_of_query(code->reasoner->store, node);
     interp_keep_rule(lowering->interp, code->rule);

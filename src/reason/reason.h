@@ -46,6 +46,11 @@ Relation *column_type(const Relation *relation, uint32_t column);
 Status type_members(Store *store, Relation *type, Table **out) MUST_USE;
 Status type_place(Reasoner *reasoner, Relation *type, const String *name, int64_t *out) MUST_USE;
 
+// describe.c: relation Parent(x, y), 3 facts, ...
+void relation_describe(const Relation *relation, Text *out);
+void relation_list_facts(const Store *store, const Relation *relation, Text *out);
+void store_list_rules(const Store *store, Text *out);
+
 // An argument of a fact or query: a constant, or code whose value it is.
 typedef struct ArgumentCode {
     Datum constant;

@@ -28,6 +28,15 @@ static void run_vars(Repl *repl, const char *argument) {
     inspect_variables(repl);
 }
 
+static void run_facts(Repl *repl, const char *argument) {
+    inspect_facts(repl, argument);
+}
+
+static void run_rules(Repl *repl, const char *argument) {
+    (void)argument;
+    inspect_rules(repl);
+}
+
 static void run_save(Repl *repl, const char *argument) {
     if (spoken_save(repl, argument) != STATUS_OK)
         repl_show_error();
@@ -119,6 +128,8 @@ static const ReplCommand commands[] = {
     {"mem", ":mem", "device memory: live, cached, peak, and which variable holds what",
      TAKES_NOTHING, run_mem},
     {"vars", ":vars", "the names of the session", TAKES_NOTHING, run_vars},
+    {"facts", ":facts R", "the facts of a relation", TAKES_ONE, run_facts},
+    {"rules", ":rules", "the rules of the session", TAKES_NOTHING, run_rules},
     {"time", ":time EXPR", "how long an expression takes", TAKES_ONE, measure_run},
     {"save", ":save FILE", "write what was entered as a script", TAKES_ONE, run_save},
     {"load", ":load FILE", "run a script in the session", TAKES_ONE, run_load},

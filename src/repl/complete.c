@@ -252,6 +252,17 @@ static void offer_all(Candidates *candidates, const Position *position, int star
     }
 }
 
+static bool takes_relation(const char *line) {
+    return strncmp(line, ":facts ", strlen(":facts ")) == 0;
+}
+
+static void offer_relations(Candidates *candidates) {
+    for (size_t i = 0; i < session_name_count(completing->session); i++) {
+        SessionName name = session_name(completing->session, i);
+        if (name.binding->kind == BINDING_RELATION) offer(candidates, name.name, "");
+    }
+}
+
 static char **attempt(const char *text, int start, int end) {
     if (rl_completion_quote_character || takes_file(rl_line_buffer)) return NULL; // file names
     rl_attempted_completion_over = 1;
@@ -259,6 +270,8 @@ static char **attempt(const char *text, int start, int end) {
     Candidates candidates = {.prefix = "", .word = text};
     if (start == 1 && rl_line_buffer[0] == ':') {
         for (size_t i = 0; i < command_count_all(); i++) offer(&candidates, command_name(i), "");
+    } else if (takes_relation(rl_line_buffer)) {
+        offer_relations(&candidates);
     } else {
         Position position = position_find(rl_line_buffer, (size_t)end);
         size_t before =

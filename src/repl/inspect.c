@@ -1,4 +1,5 @@
-// What is behind a name: a tensor's numbers in short, a value, a function, a builtin's page.
+// What is behind a name: a tensor's numbers in short, a value, a function, a relation and its
+// facts, a builtin's page.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include "check/help.h"
 #include "device/buffer.h"
 #include "eval/bind.h"
+#include "reason/reason.h"
 #include "repl/internal.h"
 #include "tensor/view.h"
 #include "value/convert.h"
@@ -156,11 +158,7 @@ static void append_name(SessionName name, Text *out) {
     switch (name.binding->kind) {
     case BINDING_FUNCTION: append_function(name.binding, out); break;
     case BINDING_STRUCT: text_format(out, "struct %s", name.name); break;
-    case BINDING_RELATION:
-        text_format(out, "%s %s",
-                    name.binding->declaration->kind == NODE_ENTITY ? "entity" : "relation",
-                    name.name);
-        break;
+    case BINDING_RELATION: relation_describe(name.binding->relation, out); break;
     case BINDING_MODULE: text_format(out, "file %s", name.binding->program->file->name); break;
     default: append_value(*name.value, out);
     }
@@ -233,4 +231,26 @@ void inspect_name(Repl *repl, const char *name, size_t length) {
     value_release(value);
     text_free(&text);
     free(word);
+}
+
+void inspect_facts(Repl *repl, const char *name) {
+    SessionName found;
+    Text text = {0};
+    bool known = session_find(repl->session, name, strlen(name), &found);
+    if (known && found.binding->kind == BINDING_RELATION) {
+        relation_list_facts(reasoner_get(repl->interp)->store, found.binding->relation, &text);
+        printf("%s", text.length ? text_get(&text) : "no facts\n");
+    } else {
+        fail(STATUS_NAME, "there is no relation called \"%s\"", name);
+        fail_help(":vars shows the names of the session");
+        repl_show_error();
+    }
+    text_free(&text);
+}
+
+void inspect_rules(Repl *repl) {
+    Text text = {0};
+    store_list_rules(reasoner_get(repl->interp)->store, &text);
+    printf("%s", text.length ? text_get(&text) : "no rules\n");
+    text_free(&text);
 }

@@ -66,6 +66,8 @@ const char *command_name(size_t index); // without the colon
 
 // inspect.c
 void inspect_name(Repl *repl, const char *name, size_t length);
+void inspect_facts(Repl *repl, const char *name); // of a relation
+void inspect_rules(Repl *repl);
 void inspect_variables(const Repl *repl);
 // A field path such as "model.blk": a new reference, or ABSENT.
 Value inspect_path(const Repl *repl, const char *path, size_t length);

@@ -88,6 +88,11 @@ class Features(Server):
         self.assertEqual(self.client.whole("formatting"), [])
         self.assertEqual(self.client.change('s = "🦙x"; q', (0, 0), (0, 9))[0]["range"]["start"], position(0, 11))
 
+    def test_hover_on_relations(self):
+        self.client.open("relation P(x: entity, y: entity)\nP(a, b); P(b, c)\nA(X, Y) <- P(X, Y)\nA(X, a)?\n")
+        self.assertEqual(self.hover(1, 0), "```tl\nrelation P(x: entity, y: entity)\n```\n2 facts and 0 rules in this text")
+        self.assertEqual(self.hover(3, 0), "```tl\nA(X, Y) <- P(X, Y)\n```\n0 facts and 1 rule in this text")
+
     def test_hover(self):
         self.client.open(PROGRAM)
         self.assertEqual(self.hover(2, 4), "```tl\nfn area(width: float, height: float = 1.0) -> float\n```\n\n"

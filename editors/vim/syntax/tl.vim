@@ -66,9 +66,9 @@ syntax keyword tlException try catch
 syntax keyword tlBoolean true false
 syntax keyword tlConstant none
 syntax keyword tlOperator and or not as
-syntax match tlDeclaration "^\s*\zs\%(struct\|impl\|import\|test\|bench\|main\)\>\ze\%(\s\+[A-Za-z_\"{]\|<\)"
-syntax match tlStatement "\<\%(tensor\|with\|learn\)\>\ze\s\+[A-Za-z_{]"
-syntax match tlModifier "\<\%(learnable\|of\|self\)\>"
+syntax match tlDeclaration "^\s*\zs\%(struct\|impl\|import\|test\|bench\|main\|entity\|relation\)\>\ze\%(\s\+[A-Za-z_\"{]\|<\)"
+syntax match tlStatement "\<\%(tensor\|with\|learn\|retract\|infer\|why\|explain\)\>\ze\s\+[A-Za-z_{]"
+syntax match tlModifier "\<\%(learnable\|equivalence\|of\|self\)\>"
 syntax match tlFunction "\%(\<fn\s\+\)\@<=\K\k*"
 syntax match tlField "\%(\.\|::\)\@<=\K\k*"
 syntax match tlNumber "\<\d[0-9_]*\%(\.\%([0-9_]\+\|[.A-Za-z_]\@!\)\)\=\%([eE][-+]\=\d\+\)\=\>"

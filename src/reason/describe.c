@@ -1,0 +1,49 @@
+// Relations in words, for those who look at a session.
+#include "logic/proof.h"
+#include "reason/reason.h"
+
+static void append_count(Text *out, size_t count, const char *what) {
+    text_format(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
+}
+
+void relation_describe(const Relation *relation, Text *out) {
+    text_format(out, "%s %s", relation->entities ? "entity" : "relation", relation->name);
+    for (uint32_t i = 0; !relation->entities && i < relation->arity; i++) {
+        const char *name = relation->columns[i].name;
+        text_format(out, "%s%s%s", i == 0 ? "(" : ", ", name[0] ? name : "_",
+                    i + 1 == relation->arity ? ")" : "");
+    }
+    append_count(out, table_live(relation->facts), relation->entities ? "name" : "fact");
+    if (relation->rules.count > 0) append_count(out, relation->rules.count, "rule");
+    const Table *table = relation_table(relation);
+    if (!table) {
+        text_append_string(out, ", not evaluated yet");
+        return;
+    }
+    if (relation_is_derived(relation)) append_count(out, table_live(table), "row");
+    text_format(out, ", %zu bytes as tuples", table_bytes(table));
+}
+
+// One fact a line; the first ones, and how many more there are.
+void relation_list_facts(const Store *store, const Relation *relation, Text *out) {
+    enum { SHOWN_MAX = 100 };
+    const Table *facts = relation->facts;
+    Datum values[ARITY_MAX];
+    uint32_t shown = 0;
+    for (uint32_t row = 0; row < facts->count && shown < SHOWN_MAX; row++) {
+        if (table_is_dead(facts, row)) continue;
+        table_read(facts, row, values);
+        atom_print(store, relation, values, out);
+        text_append_char(out, '\n');
+        shown++;
+    }
+    uint32_t more = table_live(facts) - shown;
+    if (more > 0) text_format(out, "and %u more\n", more);
+}
+
+void store_list_rules(const Store *store, Text *out) {
+    for (size_t i = 0; i < store->rules.count; i++) {
+        rule_print(store->rules.items[i], out);
+        text_append_char(out, '\n');
+    }
+}
