@@ -271,7 +271,7 @@ static Status run(Generation *generation) {
     generation->random = (RandomStream){.key = (uint64_t)seed};
     TRY(read_stops(generation));
     TRY(pass_open(generation->call->interp, arguments[MODEL], &generation->pass));
-    bool vocabulary = gguf_find(model_file(model), "tokenizer.ggml.tokens") != NULL;
+    bool vocabulary = model_has_tokenizer(model);
     bool text =
         generation->chats || arguments[PROMPT].kind == VALUE_STRING || given(generation, STOP);
     if (vocabulary || text) TRY(model_tokenizer(model, &generation->tokenizer));

@@ -48,6 +48,13 @@ typedef struct GgufPair {
     GgufValue value;
 } GgufPair;
 
+// How the numbers differ from those of the file (model/folder.h): when a tensor is first used.
+typedef struct TensorChange {
+    int64_t heads;  // not 0: of so many heads, the rows of each half become neighbours
+    bool plus_one;  // 1 is added
+    bool transpose; // rows become columns
+} TensorChange;
+
 typedef struct GgufTensor {
     char *name;
     Shape shape;           // row-major: GGUF's dimensions reversed
@@ -59,6 +66,7 @@ typedef struct GgufTensor {
     DType dtype;
     size_t offset, bytes; // in the file; inside it, checked
     FileMap *map;         // of the file that it lies in; NULL when parsed from memory
+    TensorChange change;
 } GgufTensor;
 
 typedef struct GgufFile GgufFile;

@@ -285,3 +285,16 @@ static Status write_all(FILE *stream, void *context) {
 Status gguf_writer_save(GgufWriter *writer, const char *path) {
     return file_replace_stream(path, write_all, writer);
 }
+
+Status gguf_writer_header(const GgufWriter *writer, const char *name, GgufFile **out) {
+    Text head = {0};
+    append_head(&head, writer);
+    size_t length = head.length;
+    uint8_t *bytes = (uint8_t *)text_take(&head);
+    Status status = gguf_parse(bytes, length, name, out);
+    if (status == STATUS_OK)
+        (*out)->copy = bytes;
+    else
+        free(bytes);
+    return status;
+}

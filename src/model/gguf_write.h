@@ -31,6 +31,8 @@ Status gguf_writer_copy(GgufWriter *writer, const GgufFile *file, const GgufPair
 // type.
 Status gguf_writer_add(GgufWriter *writer, const char *name, Tensor *tensor, DType stored) MUST_USE;
 
+// The metadata as a file without tensors has it; `name` is for messages.
+Status gguf_writer_header(const GgufWriter *writer, const char *name, GgufFile **out) MUST_USE;
 // Writes the file whole or leaves what was there (base/file_replace.h).
 Status gguf_writer_save(GgufWriter *writer, const char *path) MUST_USE;
 

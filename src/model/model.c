@@ -11,8 +11,10 @@
 #include "catalog/catalog.h"
 #include "device/cpu/quant.h"
 #include "device/settings.h"
+#include "model/folder.h"
 #include "model/model_table.h"
 #include "tensor/op.h"
+#include "tensor/view.h"
 
 struct ModelEntry {
     Model *model;
@@ -31,6 +33,7 @@ struct Model {
     int refs;
     GgufFile *file;
     char *path;
+    bool folder; // of a model as Hugging Face publishes it
     ModelOptions options;
     ModelEntry *names;
     ModelEntry *tops;     // names of one word
@@ -123,6 +126,16 @@ static Status open_gguf(const char *path, const ModelOptions *options, Model **o
     return status;
 }
 
+// The tensors of the table that were made already; the table is the model's from now on.
+static void keep_tensors(Model *model, const NamedTensors *tensors) {
+    for (size_t i = 0; i < tensors->count; i++) {
+        const NamedTensor *named = &tensors->items[i];
+        ModelEntry *entry = name_entry(model, named->name, strlen(named->name));
+        tensor_release(entry->stored); // a name that came twice: the last counts
+        entry->stored = tensor_retain(named->tensor);
+    }
+}
+
 static Status open_table(const char *path, const ModelOptions *options, const FileMap *map,
                          Model **out) {
     NamedTensors tensors = {0};
@@ -130,15 +143,38 @@ static Status open_table(const char *path, const ModelOptions *options, const Fi
     Status status = model_table_read(path, map, &tensors, &table);
     if (status == STATUS_OK) {
         *out = model_new(path, options, table);
-        for (size_t i = 0; i < tensors.count; i++) {
-            ModelEntry *entry =
-                name_entry(*out, tensors.items[i].name, strlen(tensors.items[i].name));
-            tensor_release(entry->stored); // a name that came twice: the last counts
-            entry->stored = tensor_retain(tensors.items[i].tensor);
-        }
+        keep_tensors(*out, &tensors);
     }
     named_tensors_free(&tensors);
     return status;
+}
+
+static Status open_folder(const char *path, const ModelOptions *options, Model **out) {
+    NamedTensors made = {0};
+    GgufFile *table = NULL;
+    Status status = folder_read(path, &made, &table);
+    if (status == STATUS_OK) status = check_size(table, path);
+    if (status == STATUS_OK) {
+        *out = model_new(path, options, table);
+        (*out)->folder = true;
+        keep_tensors(*out, &made);
+    } else if (table) {
+        gguf_close(table);
+    }
+    named_tensors_free(&made);
+    return status;
+}
+
+static Status open_file(const char *path, const ModelOptions *options, Model **out) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    Status opened = model_is_table(file_map_bytes(map), file_map_length(map))
+                        ? open_table(path, options, map, out)
+                        : open_gguf(path, options, out);
+    Status status = file_map_check(map);
+    if (status != STATUS_OK && opened == STATUS_OK) model_release(*out);
+    file_map_release(map);
+    return status == STATUS_OK ? opened : status;
 }
 
 // Under TL_REPACK=load the matrices that products will read get their layout now.
@@ -162,16 +198,8 @@ static Status announce_weights(Model *model) {
 }
 
 Status model_open(const char *path, const ModelOptions *options, Model **out) {
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    Status opened = model_is_table(file_map_bytes(map), file_map_length(map))
-                        ? open_table(path, options, map, out)
-                        : open_gguf(path, options, out);
-    Status status = file_map_check(map);
-    if (status != STATUS_OK && opened == STATUS_OK) model_release(*out);
-    file_map_release(map);
-    if (status != STATUS_OK || opened != STATUS_OK) return status == STATUS_OK ? opened : status;
-    status = announce_weights(*out);
+    TRY(folder_is(path) ? open_folder(path, options, out) : open_file(path, options, out));
+    Status status = announce_weights(*out);
     if (status != STATUS_OK) model_release(*out);
     return status;
 }
@@ -213,8 +241,15 @@ const char *model_path(const Model *model) {
     return model->path;
 }
 
+bool model_has_tokenizer(const Model *model) {
+    if (model->folder) return folder_has_tokenizer(model->path);
+    return gguf_find(model->file, "tokenizer.ggml.tokens") != NULL;
+}
+
 Status model_tokenizer(Model *model, Tokenizer **out) {
-    if (!model->tokenizer) TRY(tokenizer_from_gguf(model->file, model->path, &model->tokenizer));
+    if (!model->tokenizer)
+        TRY(model->folder ? folder_tokenizer(model->path, &model->tokenizer)
+                          : tokenizer_from_gguf(model->file, model->path, &model->tokenizer));
     *out = model->tokenizer;
     return STATUS_OK;
 }
@@ -332,18 +367,62 @@ static bool wants_conversion(const Model *model, DType dtype) {
            (dtype_is_float(dtype) || dtype_is_quant(dtype));
 }
 
+// The rows of a head's halves become neighbours.
+static Status join_halves(Tensor *x, int64_t heads, Tensor **out) {
+    Shape shape = tensor_shape(x);
+    if (shape.rank < 1 || shape.rank > 2 || heads < 1 || shape.dims[0] % (2 * heads) != 0)
+        return fail(STATUS_FORMAT, "%s cannot be the rows of %lld heads", tensor_type_name(x).text,
+                    (long long)heads);
+    int64_t half = shape.dims[0] / heads / 2, columns = shape.rank == 2 ? shape.dims[1] : 1;
+    Tensor *apart = NULL, *joined = NULL;
+    Status status = tensor_reshape(x, &(Shape){4, {heads, 2, half, columns}}, &apart);
+    if (status == STATUS_OK) status = tensor_permute(apart, &(Shape){4, {0, 2, 1, 3}}, &joined);
+    if (status == STATUS_OK) status = tensor_reshape(joined, &shape, out);
+    tensor_release(apart);
+    tensor_release(joined);
+    return status;
+}
+
+static Status add_one(Tensor *x, Tensor **out) {
+    Tensor *wide = NULL;
+    TRY(tensor_cast(x, DTYPE_FLOAT32, &wide));
+    Status status = op_binary(OP_add, op_donated(wide), op_int(1), out);
+    tensor_release(wide);
+    return status;
+}
+
+static Status change_tensor(const TensorChange *change, Tensor *stored, Tensor **out) {
+    if (change->heads) return join_halves(stored, change->heads, out);
+    if (change->plus_one) return add_one(stored, out);
+    if (change->transpose) return tensor_transpose(stored, 0, 1, out);
+    *out = tensor_retain(stored);
+    return STATUS_OK;
+}
+
+// As the model has it: changed, and of the type that was asked for.
+static Status make_loaded(Model *model, const ModelEntry *entry, Tensor *imported, Tensor **out) {
+    Tensor *changed;
+    TRY(change_tensor(&entry->tensor->change, imported, &changed));
+    if (!wants_conversion(model, tensor_dtype(changed))) {
+        *out = changed;
+        return STATUS_OK;
+    }
+    Status status = tensor_cast(changed, model->options.dtype, out);
+    tensor_release(changed);
+    return status;
+}
+
 static Status load_tensor(Model *model, ModelEntry *entry, Tensor **out) {
     if (!entry->loaded) {
-        Tensor *imported = entry->stored;
-        if (!imported) TRY(import_tensor(model, entry->tensor, &imported));
-        if (wants_conversion(model, tensor_dtype(imported))) {
-            Status status = tensor_cast(imported, model->options.dtype, &entry->loaded);
-            if (status != STATUS_OK && entry->stored) return status;
-            tensor_release(imported);
-            TRY(status);
-        } else {
-            entry->loaded = imported;
-        }
+        Tensor *imported = NULL;
+        if (entry->stored)
+            imported = tensor_retain(entry->stored);
+        else
+            TRY(import_tensor(model, entry->tensor, &imported));
+        Status status = make_loaded(model, entry, imported, &entry->loaded);
+        tensor_release(imported);
+        TRY(status);
+        tensor_release(entry->stored);
         entry->stored = NULL;
     }
     *out = tensor_retain(entry->loaded);

@@ -1,7 +1,7 @@
-// A model: the tensors and metadata of a GGUF file, or the tensors of safetensors files. A tensor
-// is made when it is first asked for and kept, so that every way of asking yields the same bytes;
-// on the CPU those bytes are the mapped file. Reference-counted: tensors taken from a model outlive
-// it.
+// A model: the tensors and metadata of a GGUF file or of a folder (model/folder.h), or the tensors
+// of safetensors files. A tensor is made when it is first asked for and kept, so that every way of
+// asking yields the same bytes; on the CPU those bytes are the mapped file. Reference-counted:
+// tensors taken from a model outlive it.
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
@@ -25,7 +25,8 @@ Model *model_retain(Model *model);
 void model_release(Model *model);
 const GgufFile *model_file(const Model *model);
 const char *model_path(const Model *model);
-// The tokenizer that the file carries, made at the first call. Borrowed.
+bool model_has_tokenizer(const Model *model);
+// The tokenizer that the file carries, or the folder has, made at the first call. Borrowed.
 Status model_tokenizer(Model *model, Tokenizer **out) MUST_USE;
 // A new reference. STATUS_NAME with the nearest name when there is none, STATUS_DTYPE when its type
 // is not one that tl has.

@@ -23,18 +23,10 @@ static const char *const type_names[DTYPE_COUNT] = {
 
 typedef struct Reader {
     const char *file;
-    const uint8_t *data; // after the header
-    size_t length;
-    NamedTensors *out;
+    size_t before, length; // bytes of the file up to the numbers, and of these
+    SafetensorsVisit *visit;
+    void *context;
 } Reader;
-
-typedef struct Entry {
-    const char *name;
-    DType dtype;
-    const SafetensorsType *foreign; // its numbers become dtype; NULL: they are
-    Shape shape;
-    size_t begin, end;
-} Entry;
 
 static Status wrong(const Reader *reader, const char *name, const char *what) {
     return fail(STATUS_FORMAT, "%s: tensor `%.80s`: %s", reader->file, name, what);
@@ -46,7 +38,7 @@ static bool read_whole(const json_t *json, int64_t *out) {
     return true;
 }
 
-static Status read_dtype(const Reader *reader, const json_t *json, Entry *entry) {
+static Status read_dtype(const Reader *reader, const json_t *json, SafetensorsEntry *entry) {
     const char *word = json_string_value(json_object_get(json, "dtype"));
     for (int i = 0; word && i < DTYPE_COUNT; i++)
         if (type_names[i] && strcmp(type_names[i], word) == 0) {
@@ -62,7 +54,7 @@ static Status read_dtype(const Reader *reader, const json_t *json, Entry *entry)
     return STATUS_OK;
 }
 
-static Status read_entry(const Reader *reader, const json_t *json, Entry *entry) {
+static Status read_entry(const Reader *reader, const json_t *json, SafetensorsEntry *entry) {
     if (!json_is_object(json)) return wrong(reader, entry->name, "it is not an object");
     TRY(read_dtype(reader, json, entry));
     const json_t *shape = json_object_get(json, "shape");
@@ -80,8 +72,8 @@ static Status read_entry(const Reader *reader, const json_t *json, Entry *entry)
     if (begin > end || (uint64_t)end > reader->length)
         return fail(STATUS_FORMAT, "%s: tensor `%.80s` lies at bytes %lld to %lld of %zu",
                     reader->file, entry->name, (long long)begin, (long long)end, reader->length);
-    entry->begin = (size_t)begin;
-    entry->end = (size_t)end;
+    entry->begin = reader->before + (size_t)begin;
+    entry->end = reader->before + (size_t)end;
     size_t bytes;
     bool counted = stored_bytes(entry->dtype, &entry->shape, &bytes);
     if (entry->foreign) bytes = bytes / dtype_size(entry->dtype) * entry->foreign->bytes;
@@ -93,46 +85,47 @@ static Status read_entry(const Reader *reader, const json_t *json, Entry *entry)
 }
 
 // The numbers of a foreign type, widened; free() them.
-static Status widen(const Reader *reader, const Entry *entry, uint8_t **out, size_t *bytes) {
+static Status widen(const uint8_t *bytes, const SafetensorsEntry *entry, uint8_t **out,
+                    size_t *length) {
     const SafetensorsType *type = entry->foreign;
     size_t count = (entry->end - entry->begin) / type->bytes, wide = dtype_size(entry->dtype);
-    *bytes = count * wide;
-    *out = memory_try_resize(NULL, *bytes + 1);
+    *length = count * wide;
+    *out = memory_try_resize(NULL, *length + 1);
     if (!*out) return memory_exhausted();
     for (size_t i = 0; i < count; i++)
-        type->widen(reader->data + entry->begin + i * type->bytes, *out + i * wide);
+        type->widen(bytes + entry->begin + i * type->bytes, *out + i * wide);
     return STATUS_OK;
 }
 
-static Status upload(const Reader *reader, const Entry *entry, Tensor *stored) {
-    size_t bytes = entry->end - entry->begin;
-    if (bytes == 0) return STATUS_OK;
+static Status upload(const uint8_t *bytes, const SafetensorsEntry *entry, Tensor *stored) {
+    size_t length = entry->end - entry->begin;
+    if (length == 0) return STATUS_OK;
     uint8_t *wide = NULL;
-    if (entry->foreign) TRY(widen(reader, entry, &wide, &bytes));
+    if (entry->foreign) TRY(widen(bytes, entry, &wide, &length));
     Status status = buffer_upload(stored->view.buffer, stored->view.offset,
-                                  wide ? wide : reader->data + entry->begin, bytes);
+                                  wide ? wide : bytes + entry->begin, length);
     free(wide);
     return status;
 }
 
-static Status make_tensor(const Reader *reader, const Entry *entry, Tensor **out) {
+Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry, Tensor **out) {
     Tensor *stored;
     TRY(stored_new(entry->dtype, &entry->shape, &stored));
-    Status status = upload(reader, entry, stored);
+    Status status = upload(bytes, entry, stored);
     if (status == STATUS_OK) return stored_finish(stored, entry->dtype, out);
     tensor_release(stored);
     return status;
 }
 
 static int by_begin(const void *x, const void *y) {
-    const Entry *left = x, *right = y;
+    const SafetensorsEntry *left = x, *right = y;
     if (left->begin != right->begin) return left->begin < right->begin ? -1 : 1;
     return left->end < right->end ? -1 : left->end > right->end;
 }
 
-static Status check_overlaps(const Reader *reader, const Entry *entries, size_t count) {
+static Status check_overlaps(const Reader *reader, const SafetensorsEntry *entries, size_t count) {
     if (count == 0) return STATUS_OK;
-    Entry *sorted = memory_allocate(count * sizeof *sorted);
+    SafetensorsEntry *sorted = memory_allocate(count * sizeof *sorted);
     memcpy(sorted, entries, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_begin);
     Status status = STATUS_OK;
@@ -144,9 +137,9 @@ static Status check_overlaps(const Reader *reader, const Entry *entries, size_t 
     return status;
 }
 
-static Status read_tensors(const Reader *reader, json_t *header) {
+static Status read_tensors(const Reader *reader, NamedTensors *texts, json_t *header) {
     // No entry without some bytes of header: the count is bounded by the file.
-    Entry *entries = memory_allocate((json_object_size(header) + 1) * sizeof *entries);
+    SafetensorsEntry *entries = memory_allocate((json_object_size(header) + 1) * sizeof *entries);
     size_t count = 0;
     const char *name;
     json_t *json;
@@ -154,41 +147,67 @@ static Status read_tensors(const Reader *reader, json_t *header) {
     json_object_foreach(header, name, json) {
         if (status != STATUS_OK) break;
         if (strcmp(name, "__metadata__") == 0) {
-            named_texts_unpack(reader->out, json);
+            if (texts) named_texts_unpack(texts, json);
             continue;
         }
-        entries[count] = (Entry){.name = name};
+        entries[count] = (SafetensorsEntry){.name = name};
         status = read_entry(reader, json, &entries[count++]);
     }
     if (status == STATUS_OK) status = check_overlaps(reader, entries, count);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        Tensor *tensor;
-        status = make_tensor(reader, &entries[i], &tensor);
-        if (status == STATUS_OK) named_tensors_add(reader->out, entries[i].name, tensor);
-    }
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = reader->visit(reader->context, &entries[i]);
     free(entries);
     return status;
 }
 
-Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, NamedTensors *out) {
-    *out = (NamedTensors){0};
+static Status read_header(Reader *reader, const uint8_t *bytes, NamedTensors *texts) {
     uint64_t header_bytes = 0;
+    size_t length = reader->length;
     if (length < LENGTH_BYTES)
-        return fail(STATUS_FORMAT, "%s: %zu bytes are not a safetensors file", name, length);
+        return fail(STATUS_FORMAT, "%s: %zu bytes are not a safetensors file", reader->file,
+                    length);
     for (int i = LENGTH_BYTES - 1; i >= 0; i--) header_bytes = header_bytes << 8 | bytes[i];
     if (header_bytes > length - LENGTH_BYTES || header_bytes > HEADER_BYTES_MAX)
-        return fail(STATUS_FORMAT, "%s: the header claims %llu bytes, but %zu are left", name,
-                    (unsigned long long)header_bytes, length - LENGTH_BYTES);
+        return fail(STATUS_FORMAT, "%s: the header claims %llu bytes, but %zu are left",
+                    reader->file, (unsigned long long)header_bytes, length - LENGTH_BYTES);
     json_error_t error;
     json_t *header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)header_bytes,
                                 JSON_REJECT_DUPLICATES, &error);
-    if (!header) return fail(STATUS_FORMAT, "%s: the header is not JSON: %s", name, error.text);
-    size_t before = LENGTH_BYTES + (size_t)header_bytes;
-    Reader reader = {.file = name, .data = bytes + before, .length = length - before, .out = out};
+    if (!header)
+        return fail(STATUS_FORMAT, "%s: the header is not JSON: %s", reader->file, error.text);
+    reader->before = LENGTH_BYTES + (size_t)header_bytes;
+    reader->length -= reader->before;
     Status status = json_is_object(header)
-                        ? read_tensors(&reader, header)
-                        : fail(STATUS_FORMAT, "%s: the header is not a JSON object", name);
+                        ? read_tensors(reader, texts, header)
+                        : fail(STATUS_FORMAT, "%s: the header is not a JSON object", reader->file);
     json_decref(header);
+    return status;
+}
+
+Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
+                        SafetensorsVisit *visit, void *context) {
+    Reader reader = {.file = name, .length = length, .visit = visit, .context = context};
+    return read_header(&reader, bytes, NULL);
+}
+
+typedef struct Collecting {
+    const uint8_t *bytes;
+    NamedTensors *out;
+} Collecting;
+
+static Status collect(void *context, const SafetensorsEntry *entry) {
+    const Collecting *collecting = context;
+    Tensor *tensor;
+    TRY(safetensors_tensor(collecting->bytes, entry, &tensor));
+    named_tensors_add(collecting->out, entry->name, tensor);
+    return STATUS_OK;
+}
+
+Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, NamedTensors *out) {
+    *out = (NamedTensors){0};
+    Collecting collecting = {bytes, out};
+    Reader reader = {.file = name, .length = length, .visit = collect, .context = &collecting};
+    Status status = read_header(&reader, bytes, out);
     if (status != STATUS_OK) named_tensors_free(out);
     return status;
 }

@@ -5,6 +5,22 @@
 
 #include "model/named_tensors.h"
 
+// A tensor of a file that was checked. The name lives as long as the visit.
+typedef struct SafetensorsEntry {
+    const char *name;
+    DType dtype;
+    const struct SafetensorsType *foreign; // its numbers become dtype; NULL: they are
+    Shape shape;
+    size_t begin, end; // in the file
+} SafetensorsEntry;
+typedef Status SafetensorsVisit(void *context, const SafetensorsEntry *entry);
+
+// Visits the tensors of a file in its order; `name` is for messages.
+Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
+                        SafetensorsVisit *visit, void *context) MUST_USE;
+// A tensor with the numbers of an entry, on the default device.
+Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry,
+                          Tensor **out) MUST_USE;
 // Every tensor of the file, on the default device, in the file's order. STATUS_FORMAT names the
 // file and what is wrong with it.
 Status safetensors_read(const char *path, NamedTensors *out) MUST_USE;

@@ -50,6 +50,8 @@ Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, in
 int64_t tokenizer_size(const Tokenizer *tokenizer);
 int64_t tokenizer_bos(const Tokenizer *tokenizer); // -1: none; the same for eos
 int64_t tokenizer_eos(const Tokenizer *tokenizer);
+// One more token that ends a text; the first that is said so is the tokenizer's eos.
+void tokenizer_end_with(Tokenizer *tokenizer, int64_t id);
 // Whether a model that says this token has come to an end: of its text or of its turn.
 bool tokenizer_is_end(const Tokenizer *tokenizer, int64_t id);
 

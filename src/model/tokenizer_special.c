@@ -123,6 +123,12 @@ void tokenizer_add_end(Tokenizer *tokenizer, int64_t id) {
     if (id >= 0 && !tokenizer_is_end(tokenizer, id)) VECTOR_PUSH(&tokenizer->ends, id);
 }
 
+void tokenizer_end_with(Tokenizer *tokenizer, int64_t id) {
+    if (id < 0 || (size_t)id >= tokenizer->count) return;
+    tokenizer->eos = id;
+    tokenizer_add_end(tokenizer, id);
+}
+
 // What models were trained to say at the end of a text, a turn or a call of a tool; files often
 // name only one of them.
 void tokenizer_find_ends(Tokenizer *tokenizer) {

@@ -1,0 +1,271 @@
+#include "model/folder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "model/safetensors.h"
+#include "model/shards.h"
+
+static const FolderFamily families[] = {
+    {.model_type = "llama", .architecture = "llama", .pairs = true},
+    {.model_type = "mistral", .architecture = "llama", .pairs = true},
+    {.model_type = "mixtral", .architecture = "llama", .pairs = true},
+    {.model_type = "qwen2", .architecture = "qwen2"},
+    {.model_type = "qwen3", .architecture = "qwen3"},
+    {.model_type = "gemma2", .architecture = "gemma2", .norms_from_one = true, .norms_after = true},
+    {.model_type = "phi3", .architecture = "phi3"},
+};
+
+const FolderFamily *folder_family(const char *model_type) {
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (strcmp(families[i].model_type, model_type) == 0) return &families[i];
+    return NULL;
+}
+
+// --- files
+
+bool folder_is(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static bool has_file(const char *folder, const char *name) {
+    Text path = {0};
+    text_format(&path, "%s/%s", folder, name);
+    bool there = access(text_get(&path), F_OK) == 0;
+    text_free(&path);
+    return there;
+}
+
+static Status read_json(const char *path, json_t **out) {
+    FileMap *map;
+    json_error_t error;
+    TRY(file_map_open(path, &map));
+    *out = json_loadb((const char *)file_map_bytes(map), file_map_length(map), 0, &error);
+    Status status = file_map_check(map);
+    file_map_release(map);
+    if (status != STATUS_OK) {
+        json_decref(*out);
+        return status;
+    }
+    if (*out) return STATUS_OK;
+    return fail(STATUS_FORMAT, "%s: line %d: %s", path, error.line, error.text);
+}
+
+Status folder_json(const char *folder, const char *name, bool required, json_t **out) {
+    *out = NULL;
+    if (!required && !has_file(folder, name)) return STATUS_OK;
+    Text path = {0};
+    text_format(&path, "%s/%s", folder, name);
+    Status status = read_json(text_get(&path), out);
+    text_free(&path);
+    return status;
+}
+
+// --- tensors
+
+typedef struct Reading {
+    const FolderFamily *family;
+    int64_t heads, heads_kv;
+    GgufFile *table;
+    NamedTensors *made;
+    json_t *names; // of tensors that were read, as the files have them
+    FileMap *map;  // of the file that is read
+} Reading;
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), size = strlen(end);
+    return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+// What GGUF files have otherwise.
+static TensorChange change_of(const Reading *reading, const char *name) {
+    const FolderFamily *family = reading->family;
+    TensorChange change = {0};
+    if (family->pairs && (strstr(name, ".attn_q.") || strstr(name, ".attn_k.")))
+        change.heads = strstr(name, ".attn_q.") ? reading->heads : reading->heads_kv;
+    change.plus_one = family->norms_from_one && ends_with(name, "norm.weight");
+    change.transpose = family->transposed && strncmp(name, "blk.", 4) == 0 &&
+                       ends_with(name, ".weight") && !strstr(name, "_norm.");
+    return change;
+}
+
+// What kernels cannot read in place: numbers of a foreign type, or at an odd address.
+static Status make_tensor(Reading *reading, const char *name, const SafetensorsEntry *entry) {
+    Tensor *tensor;
+    TRY(safetensors_tensor(file_map_bytes(reading->map), entry, &tensor));
+    named_tensors_add(reading->made, name, tensor);
+    return STATUS_OK;
+}
+
+static Status add_named(Reading *reading, const char *name, const SafetensorsEntry *entry) {
+    GgufFile *table = reading->table;
+    size_t count = table->tensor_count + 1;
+    size_t width = dtype_size(entry->dtype);
+    table->tensors = memory_resize(table->tensors, count * sizeof *table->tensors);
+    table->tensors[table->tensor_count++] = (GgufTensor){
+        .name = memory_copy_string(name, strlen(name)),
+        .shape = entry->shape,
+        .type_name = dtype_name(entry->dtype),
+        .block_elements = 1,
+        .has_dtype = true,
+        .dtype = entry->dtype,
+        .offset = entry->begin,
+        .bytes = entry->end - entry->begin,
+        .map = reading->map,
+        .change = change_of(reading, name),
+    };
+    if (entry->foreign || entry->begin % width != 0) return make_tensor(reading, name, entry);
+    return STATUS_OK;
+}
+
+static Status add_tensor(void *context, const SafetensorsEntry *entry) {
+    Reading *reading = context;
+    Text name = {0};
+    if (json_object_get(reading->names, entry->name))
+        return fail(STATUS_FORMAT, "%s: tensor %s is in another of the files too",
+                    file_map_path(reading->map), entry->name);
+    json_object_set_new(reading->names, entry->name, json_true());
+    folder_name(reading->family, entry->name, &name);
+    Status status = add_named(reading, text_get(&name), entry);
+    text_free(&name);
+    return status;
+}
+
+// The map lives as long as the table, as a part of it.
+static Status read_file(void *context, const char *path) {
+    Reading *reading = context;
+    GgufFile *table = reading->table, *part = memory_allocate_zeroed(1, sizeof *part);
+    table->parts = memory_resize(table->parts, (table->part_count + 1) * sizeof *table->parts);
+    table->parts[table->part_count++] = part;
+    TRY(file_map_open(path, &part->map));
+    reading->map = part->map;
+    Status status = safetensors_each(file_map_bytes(part->map), file_map_length(part->map), path,
+                                     add_tensor, reading);
+    Status check = file_map_check(part->map);
+    return check == STATUS_OK ? status : check;
+}
+
+static bool has_tensor(void *context, const char *name) {
+    return json_object_get(((Reading *)context)->names, name) != NULL;
+}
+
+static Status read_index(const char *path, Reading *reading) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    Status status = shards_each(path, map, &(ShardVisit){read_file, has_tensor, reading});
+    file_map_release(map);
+    return status;
+}
+
+static Status read_tensors(const char *folder, Reading *reading) {
+    static const char one[] = "model.safetensors", index[] = "model.safetensors.index.json";
+    Text path = {0};
+    bool several = has_file(folder, index);
+    if (!several && !has_file(folder, one))
+        return fail(STATUS_FORMAT, "%s has neither %s nor %s", folder, one, index);
+    text_format(&path, "%s/%s", folder, several ? index : one);
+    reading->names = json_object();
+    Status status =
+        several ? read_index(text_get(&path), reading) : read_file(reading, text_get(&path));
+    json_decref(reading->names);
+    text_free(&path);
+    return status;
+}
+
+// Those of `made` that no file has.
+static void add_made(GgufFile *table, const NamedTensors *made, size_t first) {
+    for (size_t i = first; i < made->count; i++) {
+        const NamedTensor *named = &made->items[i];
+        table->tensors =
+            memory_resize(table->tensors, (table->tensor_count + 1) * sizeof *table->tensors);
+        table->tensors[table->tensor_count++] = (GgufTensor){
+            .name = memory_copy_string(named->name, strlen(named->name)),
+            .shape = tensor_shape(named->tensor),
+            .type_name = dtype_name(tensor_dtype(named->tensor)),
+            .block_elements = 1,
+            .has_dtype = true,
+            .dtype = tensor_dtype(named->tensor),
+        };
+    }
+}
+
+// --- the whole
+
+// A model of texts and pictures has its own part for texts.
+static const json_t *text_part(const json_t *config) {
+    const json_t *part = json_object_get(config, "text_config");
+    return json_is_object(part) ? part : config;
+}
+
+static Status read_config(const char *folder, const json_t *config, NamedTensors *made,
+                          GgufFile **table) {
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    if (!type) return fail(STATUS_FORMAT, "%s/config.json does not say the model_type", folder);
+    FolderFamily plain = {.model_type = type, .architecture = type};
+    const FolderFamily *family = folder_family(type);
+    if (!family) family = &plain; // a page of the user may know it
+    TRY(folder_metadata(folder, config, family, table));
+    const json_t *heads = json_object_get(config, "num_attention_heads");
+    const json_t *heads_kv = json_object_get(config, "num_key_value_heads");
+    Reading reading = {
+        .family = family,
+        .heads = json_integer_value(heads),
+        .heads_kv = json_integer_value(heads_kv ? heads_kv : heads),
+        .table = *table,
+        .made = made,
+    };
+    Status status = read_tensors(folder, &reading);
+    size_t widened = made->count;
+    if (status == STATUS_OK) status = folder_make_factors(folder, config, made);
+    if (status == STATUS_OK) add_made(*table, made, widened);
+    return status;
+}
+
+Status folder_read(const char *path, NamedTensors *made, GgufFile **table) {
+    json_t *config;
+    if (!has_file(path, "config.json")) {
+        (void)fail(STATUS_FORMAT, "%s is a folder without config.json", path);
+        return fail_help("a folder that is a model has config.json, tokenizer.json and "
+                         "model.safetensors, or its index and parts");
+    }
+    TRY(folder_json(path, "config.json", true, &config));
+    Status status = read_config(path, text_part(config), made, table);
+    json_decref(config);
+    return status;
+}
+
+// --- the tokenizer
+
+bool folder_has_tokenizer(const char *path) {
+    return has_file(path, "tokenizer.json");
+}
+
+static void take_ends(const json_t *settings, Tokenizer *tokenizer) {
+    const json_t *ends = json_object_get(settings, "eos_token_id"), *each;
+    size_t i;
+    if (json_is_integer(ends)) tokenizer_end_with(tokenizer, json_integer_value(ends));
+    json_array_foreach(ends, i, each) if (json_is_integer(each))
+        tokenizer_end_with(tokenizer, json_integer_value(each));
+}
+
+Status folder_tokenizer(const char *path, Tokenizer **out) {
+    static const char *const names[] = {"config.json", "generation_config.json"};
+    Text file = {0};
+    text_format(&file, "%s/tokenizer.json", path);
+    Status status = tokenizer_open(text_get(&file), out);
+    text_free(&file);
+    TRY(status);
+    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+        json_t *settings;
+        status = folder_json(path, names[i], false, &settings);
+        if (status != STATUS_OK) break;
+        take_ends(text_part(settings), *out);
+        json_decref(settings);
+    }
+    if (status != STATUS_OK) tokenizer_release(*out);
+    return status;
+}

@@ -1,0 +1,44 @@
+// Models as Hugging Face publishes them: a folder with config.json, safetensors in one file or
+// several with an index, and tokenizer.json. They are read as if they were GGUF files: tensors and
+// metadata have the names and forms that GGUF gives them, so that one page serves both.
+#ifndef MODEL_FOLDER_H
+#define MODEL_FOLDER_H
+
+#include <jansson.h>
+
+#include "model/gguf.h"
+#include "model/named_tensors.h"
+#include "model/tokenizer.h"
+
+// How a family of models differs from the others in its files.
+typedef struct FolderFamily {
+    const char *model_type;   // of config.json
+    const char *architecture; // of GGUF
+    bool pairs;               // GGUF has the numbers that rotate together next to each other
+    bool norms_from_one;      // norms are stored less 1
+    bool norms_after;         // post_attention_layernorm follows attention
+    bool transposed;          // matrices are [inputs, outputs]
+} FolderFamily;
+
+bool folder_is(const char *path);
+// The table of tensors, mapped, with metadata; in `made` those of its tensors that no file holds as
+// they are. What was read before a failure is the caller's, *table NULL or closed by him.
+// STATUS_IO, STATUS_FORMAT naming the file.
+Status folder_read(const char *path, NamedTensors *made, GgufFile **table) MUST_USE;
+bool folder_has_tokenizer(const char *path);
+Status folder_tokenizer(const char *path, Tokenizer **out) MUST_USE;
+
+// --- what its files share
+
+// The JSON of a file of the folder; NULL in *out when there is none and it is not `required`.
+Status folder_json(const char *folder, const char *name, bool required, json_t **out) MUST_USE;
+const FolderFamily *folder_family(const char *model_type); // one without differences when unknown
+// The header of a GGUF file with the metadata that config.json and its neighbours say.
+Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
+                       GgufFile **out) MUST_USE;
+// Tensors that GGUF files have and folders describe in config.json: divisors of angles.
+Status folder_make_factors(const char *folder, const json_t *config, NamedTensors *made) MUST_USE;
+// GGUF's name of a tensor, into an empty text; names that it has no other for stay.
+void folder_name(const FolderFamily *family, const char *name, Text *out);
+
+#endif

@@ -1,0 +1,292 @@
+// config.json in the words of GGUF's metadata.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "model/folder.h"
+#include "model/gguf_write.h"
+
+typedef enum ConfigKind { CONFIG_INTEGER, CONFIG_NUMBER } ConfigKind;
+
+typedef struct ConfigRow {
+    const char *key, *word; // the word follows the architecture's name
+    ConfigKind kind;
+} ConfigRow;
+
+static const ConfigRow rows[] = {
+    {"num_hidden_layers", "block_count", CONFIG_INTEGER},
+    {"n_layer", "block_count", CONFIG_INTEGER},
+    {"hidden_size", "embedding_length", CONFIG_INTEGER},
+    {"n_embd", "embedding_length", CONFIG_INTEGER},
+    {"intermediate_size", "feed_forward_length", CONFIG_INTEGER},
+    {"moe_intermediate_size", "expert_feed_forward_length", CONFIG_INTEGER},
+    {"num_attention_heads", "attention.head_count", CONFIG_INTEGER},
+    {"n_head", "attention.head_count", CONFIG_INTEGER},
+    {"num_key_value_heads", "attention.head_count_kv", CONFIG_INTEGER},
+    {"head_dim", "attention.key_length", CONFIG_INTEGER},
+    {"max_position_embeddings", "context_length", CONFIG_INTEGER},
+    {"n_positions", "context_length", CONFIG_INTEGER},
+    {"vocab_size", "vocab_size", CONFIG_INTEGER},
+    {"num_local_experts", "expert_count", CONFIG_INTEGER},
+    {"num_experts", "expert_count", CONFIG_INTEGER},
+    {"num_experts_per_tok", "expert_used_count", CONFIG_INTEGER},
+    {"sliding_window", "attention.sliding_window", CONFIG_INTEGER},
+    {"original_max_position_embeddings", "rope.scaling.original_context_length", CONFIG_INTEGER},
+    {"rms_norm_eps", "attention.layer_norm_rms_epsilon", CONFIG_NUMBER},
+    {"layer_norm_eps", "attention.layer_norm_epsilon", CONFIG_NUMBER},
+    {"layer_norm_epsilon", "attention.layer_norm_epsilon", CONFIG_NUMBER},
+    {"norm_epsilon", "attention.layer_norm_epsilon", CONFIG_NUMBER},
+    {"rope_theta", "rope.freq_base", CONFIG_NUMBER},
+    {"attn_logit_softcapping", "attn_logit_softcapping", CONFIG_NUMBER},
+    {"final_logit_softcapping", "final_logit_softcapping", CONFIG_NUMBER},
+    {"embedding_multiplier", "embedding_scale", CONFIG_NUMBER},
+    {"residual_multiplier", "residual_scale", CONFIG_NUMBER},
+    {"attention_multiplier", "attention.scale", CONFIG_NUMBER},
+    {"logits_scaling", "logit_scale", CONFIG_NUMBER},
+};
+
+// Where metadata goes, and what messages name.
+typedef struct Metadata {
+    GgufWriter *writer;
+    const char *folder, *architecture;
+} Metadata;
+
+static Status put(const Metadata *metadata, const char *word, const GgufValue *value) {
+    Text key = {0};
+    text_format(&key, "%s.%s", metadata->architecture, word);
+    Status status = gguf_writer_has(metadata->writer, text_get(&key))
+                        ? STATUS_OK // the first of several spellings
+                        : gguf_writer_put(metadata->writer, text_get(&key), value);
+    text_free(&key);
+    return status;
+}
+
+static Status put_number(const Metadata *metadata, const char *word, double number) {
+    return put(metadata, word, &(GgufValue){.type = GGUF_FLOAT32, .as.number = number});
+}
+
+static Status put_integer(const Metadata *metadata, const char *word, int64_t number) {
+    bool narrow = number >= 0 && number <= UINT32_MAX;
+    return put(metadata, word,
+               &(GgufValue){.type = narrow ? GGUF_UINT32 : GGUF_INT64, .as.integer = number});
+}
+
+static Status put_text(const Metadata *metadata, const char *word, const char *text) {
+    return put(metadata, word,
+               &(GgufValue){.type = GGUF_STRING, .as.string = {text, strlen(text)}});
+}
+
+static Status put_row(const Metadata *metadata, const json_t *object, const ConfigRow *row) {
+    const json_t *value = json_object_get(object, row->key);
+    if (!value || json_is_null(value)) return STATUS_OK;
+    bool fits = row->kind == CONFIG_INTEGER ? json_is_integer(value) : json_is_number(value);
+    if (!fits)
+        return fail(STATUS_FORMAT, "%s/config.json: %s is not %s", metadata->folder, row->key,
+                    row->kind == CONFIG_INTEGER ? "an integer" : "a number");
+    if (row->kind == CONFIG_NUMBER)
+        return put_number(metadata, row->word, json_number_value(value));
+    return put_integer(metadata, row->word, json_integer_value(value));
+}
+
+static Status put_rows(const Metadata *metadata, const json_t *object) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const json_t *limits = json_object_get(object, "use_sliding_window");
+        bool window = strcmp(rows[i].key, "sliding_window") == 0;
+        if (window && json_is_false(limits)) continue;
+        if (window && json_is_true(limits))
+            return fail(STATUS_FORMAT, "%s/config.json: use_sliding_window is not supported",
+                        metadata->folder);
+        TRY(put_row(metadata, object, &rows[i]));
+    }
+    return STATUS_OK;
+}
+
+// --- rotary positions
+
+static const json_t *scaling_of(const json_t *config) {
+    const json_t *scaling = json_object_get(config, "rope_parameters");
+    return json_is_object(scaling) ? scaling : json_object_get(config, "rope_scaling");
+}
+
+static const char *scaling_kind(const json_t *scaling) {
+    const char *kind = json_string_value(json_object_get(scaling, "rope_type"));
+    if (!kind) kind = json_string_value(json_object_get(scaling, "type"));
+    return kind ? kind : "default";
+}
+
+static double number_of(const json_t *object, const char *key, double fallback) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : fallback;
+}
+
+static double head_size(const json_t *config) {
+    double heads = number_of(config, "num_attention_heads", 1);
+    return number_of(config, "head_dim", number_of(config, "hidden_size", 0) / heads);
+}
+
+static double context_of(const json_t *config) {
+    return number_of(config, "max_position_embeddings", 0);
+}
+
+// The contexts of training and of use, where angles are scaled.
+static double original_context(const json_t *config, const json_t *scaling) {
+    double own = number_of(config, "original_max_position_embeddings", context_of(config));
+    return number_of(scaling, "original_max_position_embeddings", own);
+}
+
+static Status put_yarn(const Metadata *metadata, const json_t *scaling, double factor) {
+    double own = 1.0 + 0.1 * log(factor); // what the page multiplies by itself
+    TRY(put_number(metadata, "rope.scaling.attn_factor",
+                   number_of(scaling, "attention_factor", own) / own));
+    TRY(put_number(metadata, "rope.scaling.yarn_beta_fast", number_of(scaling, "beta_fast", 32)));
+    return put_number(metadata, "rope.scaling.yarn_beta_slow", number_of(scaling, "beta_slow", 1));
+}
+
+static Status put_longrope(const Metadata *metadata, const json_t *config, const json_t *scaling) {
+    double original = original_context(config, scaling), ratio = context_of(config) / original;
+    double own = ratio > 1 ? sqrt(1.0 + log(ratio) / log(original)) : 1.0;
+    return put_number(metadata, "rope.scaling.attn_factor",
+                      number_of(scaling, "attention_factor", own));
+}
+
+static Status put_scaling(const Metadata *metadata, const json_t *config) {
+    const json_t *scaling = scaling_of(config);
+    const char *kind = scaling_kind(scaling);
+    if (strcmp(kind, "su") == 0) kind = "longrope";
+    if (strcmp(kind, "default") == 0 || strcmp(kind, "llama3") == 0) return STATUS_OK;
+    double factor = number_of(scaling, "factor", 1.0);
+    TRY(put_text(metadata, "rope.scaling.type", kind));
+    TRY(put_integer(metadata, "rope.scaling.original_context_length",
+                    (int64_t)original_context(config, scaling)));
+    if (strcmp(kind, "longrope") == 0) return put_longrope(metadata, config, scaling);
+    TRY(put_number(metadata, "rope.scaling.factor", factor));
+    return strcmp(kind, "yarn") == 0 ? put_yarn(metadata, scaling, factor) : STATUS_OK;
+}
+
+static Status put_rotation(const Metadata *metadata, const json_t *config) {
+    double part = number_of(
+        config, "partial_rotary_factor",
+        number_of(config, "rope_pct", number_of(scaling_of(config), "partial_rotary_factor", 1)));
+    if (part < 1)
+        TRY(put_integer(metadata, "rope.dimension_count", (int64_t)(head_size(config) * part)));
+    TRY(put_rows(metadata, scaling_of(config)));
+    return put_scaling(metadata, config);
+}
+
+static Status add_factors(NamedTensors *made, const char *name, const float *factors,
+                          int64_t count) {
+    Tensor *tensor;
+    Shape shape = {.rank = 1, .dims = {count}};
+    TRY(stored_new(DTYPE_FLOAT32, &shape, &tensor));
+    Status status =
+        buffer_upload(tensor->view.buffer, tensor->view.offset, factors, (size_t)count * 4);
+    if (status == STATUS_OK)
+        named_tensors_add(made, name, tensor);
+    else
+        tensor_release(tensor);
+    return status;
+}
+
+enum { PAIRS_MAX = 32768 };
+
+// Llama 3: angles that turn fast stay, slow ones are divided, those between are mixed.
+static Status make_llama3(const json_t *config, const json_t *scaling, NamedTensors *made) {
+    int64_t size = (int64_t)head_size(config), pairs = size / 2;
+    double factor = number_of(scaling, "factor", 8),
+           slow = number_of(scaling, "low_freq_factor", 1);
+    double fast = number_of(scaling, "high_freq_factor", 4);
+    double context = number_of(scaling, "original_max_position_embeddings", 8192);
+    double base = number_of(config, "rope_theta", number_of(scaling, "rope_theta", 10000));
+    if (pairs < 1 || pairs > PAIRS_MAX) return STATUS_OK; // the page refuses such heads
+    float factors[PAIRS_MAX];
+    for (int64_t i = 0; i < pairs; i++) {
+        double wavelength = 2 * M_PI * pow(base, 2.0 * (double)i / (double)size);
+        double kept = (context / wavelength - slow) / (fast - slow);
+        kept = kept < 0 ? 0 : kept > 1 ? 1 : kept;
+        factors[i] = (float)(1 / ((1 - kept) / factor + kept));
+    }
+    return add_factors(made, "rope_freqs.weight", factors, pairs);
+}
+
+static Status make_list(const char *folder, const json_t *scaling, const char *key,
+                        const char *name, NamedTensors *made) {
+    const json_t *list = json_object_get(scaling, key);
+    size_t count = json_array_size(list);
+    if (count == 0 || count > PAIRS_MAX)
+        return fail(STATUS_FORMAT, "%s/config.json: %s is not a list of numbers", folder, key);
+    float factors[PAIRS_MAX];
+    for (size_t i = 0; i < count; i++)
+        factors[i] = (float)json_number_value(json_array_get(list, i));
+    return add_factors(made, name, factors, (int64_t)count);
+}
+
+Status folder_make_factors(const char *folder, const json_t *config, NamedTensors *made) {
+    const json_t *scaling = scaling_of(config);
+    const char *kind = scaling_kind(scaling);
+    if (strcmp(kind, "llama3") == 0) return make_llama3(config, scaling, made);
+    if (strcmp(kind, "longrope") != 0 && strcmp(kind, "su") != 0) return STATUS_OK;
+    TRY(make_list(folder, scaling, "short_factor", "rope_factors_short.weight", made));
+    return make_list(folder, scaling, "long_factor", "rope_factors_long.weight", made);
+}
+
+// --- the template of chats
+
+// One template, or several by name, of which the one called default counts.
+static const char *template_of(const json_t *settings) {
+    const json_t *found = json_object_get(settings, "chat_template"), *each;
+    size_t i;
+    if (json_is_string(found)) return json_string_value(found);
+    json_array_foreach(found, i, each) {
+        const char *name = json_string_value(json_object_get(each, "name"));
+        if (name && strcmp(name, "default") == 0)
+            return json_string_value(json_object_get(each, "template"));
+    }
+    return NULL;
+}
+
+static Status put_template_file(GgufWriter *writer, const char *path) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    GgufValue value = {
+        .type = GGUF_STRING,
+        .as.string = {(const char *)file_map_bytes(map), file_map_length(map)},
+    };
+    Status status = gguf_writer_put(writer, "tokenizer.chat_template", &value);
+    file_map_release(map);
+    return status;
+}
+
+static Status put_template(GgufWriter *writer, const char *folder) {
+    Text path = {0};
+    text_format(&path, "%s/chat_template.jinja", folder);
+    bool apart = access(text_get(&path), F_OK) == 0;
+    Status status = apart ? put_template_file(writer, text_get(&path)) : STATUS_OK;
+    text_free(&path);
+    if (apart || status != STATUS_OK) return status;
+    json_t *settings;
+    TRY(folder_json(folder, "tokenizer_config.json", false, &settings));
+    const char *text = template_of(settings);
+    if (text) status = gguf_writer_put_string(writer, "tokenizer.chat_template", text);
+    json_decref(settings);
+    return status;
+}
+
+// --- the header
+
+static Status fill(const Metadata *metadata, const json_t *config) {
+    TRY(gguf_writer_put_string(metadata->writer, "general.architecture", metadata->architecture));
+    TRY(put_rows(metadata, config));
+    TRY(put_rotation(metadata, config));
+    return put_template(metadata->writer, metadata->folder);
+}
+
+Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
+                       GgufFile **out) {
+    Metadata metadata = {gguf_writer_new(), folder, family->architecture};
+    Status status = fill(&metadata, config);
+    if (status == STATUS_OK) status = gguf_writer_header(metadata.writer, folder, out);
+    gguf_writer_free(metadata.writer);
+    return status;
+}

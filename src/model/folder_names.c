@@ -1,0 +1,134 @@
+// Names of tensors: as Hugging Face's models have them, and as GGUF has them.
+#include <ctype.h>
+#include <string.h>
+
+#include "model/folder.h"
+
+typedef struct NameRow {
+    const char *from, *to; // * is a number
+} NameRow;
+
+static const NameRow whole[] = {
+    {"embed_tokens", "token_embd"},
+    {"wte", "token_embd"},
+    {"wpe", "position_embd"},
+    {"norm", "output_norm"},
+    {"final_layernorm", "output_norm"},
+    {"ln_f", "output_norm"},
+    {"lm_head", "output"},
+};
+
+// Of layer N, after "layers.N." or "h.N.".
+static const NameRow of_layer[] = {
+    {"input_layernorm", "attn_norm"},
+    {"ln_1", "attn_norm"},
+    {"ln_2", "ffn_norm"},
+    {"pre_feedforward_layernorm", "ffn_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"self_attn.dense", "attn_output"},
+    {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"},
+    {"self_attn.qkv_proj", "attn_qkv"},
+    {"attn.c_attn", "attn_qkv"},
+    {"attn.c_proj", "attn_output"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+    {"mlp.gate_up_proj", "ffn_up"},
+    {"mlp.fc1", "ffn_up"},
+    {"mlp.fc2", "ffn_down"},
+    {"mlp.c_fc", "ffn_up"},
+    {"mlp.c_proj", "ffn_down"},
+    {"block_sparse_moe.gate", "ffn_gate_inp"},
+    {"block_sparse_moe.experts.*.w1", "ffn_gate.*"},
+    {"block_sparse_moe.experts.*.w2", "ffn_down.*"},
+    {"block_sparse_moe.experts.*.w3", "ffn_up.*"},
+    {"mlp.gate", "ffn_gate_inp"},
+    {"mlp.experts.*.gate_proj", "ffn_gate.*"},
+    {"mlp.experts.*.up_proj", "ffn_up.*"},
+    {"mlp.experts.*.down_proj", "ffn_down.*"},
+    {"mlp.shared_expert.gate_proj", "ffn_gate_shexp"},
+    {"mlp.shared_expert.up_proj", "ffn_up_shexp"},
+    {"mlp.shared_expert.down_proj", "ffn_down_shexp"},
+    {"mlp.shared_expert_gate", "ffn_gate_inp_shexp"},
+};
+
+static bool skip(const char **at, const char *word) {
+    size_t length = strlen(word);
+    if (strncmp(*at, word, length) != 0) return false;
+    *at += length;
+    return true;
+}
+
+// Whether the first `length` bytes of `name` are the pattern; *number is where its number begins.
+static bool matches(const char *pattern, const char *name, size_t length, const char **number) {
+    const char *end = name + length;
+    while (*pattern && name < end) {
+        if (*pattern != '*') {
+            if (*pattern++ != *name++) return false;
+            continue;
+        }
+        *number = name;
+        while (name < end && isdigit((unsigned char)*name)) name++;
+        if (name == *number) return false;
+        pattern++;
+    }
+    return *pattern == '\0' && name == end;
+}
+
+static bool append_row(const NameRow *rows, size_t count, const char *name, size_t length,
+                       Text *out) {
+    for (size_t i = 0; i < count; i++) {
+        const char *number = NULL;
+        if (!matches(rows[i].from, name, length, &number)) continue;
+        for (const char *at = rows[i].to; *at; at++) {
+            if (*at == '*')
+                text_append(out, number, strspn(number, "0123456789"));
+            else
+                text_append_char(out, *at);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool append_of_layer(const FolderFamily *family, const char *name, size_t length,
+                            Text *out) {
+    static const char between[] = "post_attention_layernorm";
+    if (matches(between, name, length, &(const char *){NULL})) {
+        text_append_string(out, family->norms_after ? "post_attention_norm" : "ffn_norm");
+        return true;
+    }
+    return append_row(of_layer, sizeof of_layer / sizeof *of_layer, name, length, out);
+}
+
+// The name without its last word, which is weight or bias.
+static bool append_known(const FolderFamily *family, const char *name, size_t length, Text *out) {
+    const char *at = name;
+    (void)skip(&at, "language_model.");
+    (void)(skip(&at, "model.") || skip(&at, "transformer."));
+    (void)skip(&at, "language_model.");
+    const char *end = name + length;
+    if (!skip(&at, "layers.") && !skip(&at, "h."))
+        return append_row(whole, sizeof whole / sizeof *whole, at, (size_t)(end - at), out);
+    size_t digits = strspn(at, "0123456789");
+    if (digits == 0 || at[digits] != '.') return false;
+    text_format(out, "blk.%.*s.", (int)digits, at);
+    at += digits + 1;
+    return at < end && append_of_layer(family, at, (size_t)(end - at), out);
+}
+
+void folder_name(const FolderFamily *family, const char *name, Text *out) {
+    const char *last = strrchr(name, '.');
+    bool ends = last && (strcmp(last, ".weight") == 0 || strcmp(last, ".bias") == 0);
+    if (ends && append_known(family, name, (size_t)(last - name), out)) {
+        text_append_string(out, last);
+        return;
+    }
+    text_clear(out);
+    text_append_string(out, name);
+}

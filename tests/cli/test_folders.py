@@ -1,0 +1,263 @@
+"""Models as Hugging Face publishes them: folders with config.json, safetensors and tokenizer.json."""
+import json
+import math
+import random
+import shutil
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+from language_models import SIZE, Gemma2, Mixtral, Net, Phi3, Qwen2, Qwen3, plain_frequencies
+from model_folders import safetensors, tensors_of, write_folder
+from tl import fixture, run
+
+IDS = [1, 7, 3, 10, 2, 2, 9, 4]
+PROGRAM = 'print(to_json(load_model("folder").forward(%s).to_list()))'
+
+
+def outcome(code, folder):
+    """What a program says; nothing of it leaks."""
+    result = run("-e", code, cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
+    assert result.status != 3, result.err
+    result.err = result.err.split("=== Device memory check")[0]
+    return result
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = Path(self.scratch.name)
+
+    def same(self, net, kind, config=None, ids=IDS, bound=2e-4, **how):
+        """The folder gives the logits of the network in double."""
+        write_folder(self.folder / "folder", net, kind, config, **how)
+        result = outcome(PROGRAM % ids, self.folder)
+        self.assertEqual((result.status, result.err), (0, ""))
+        for row, want in zip(json.loads(result.out), net.logits(ids), strict=True):
+            for a, b in zip(row, want, strict=True):
+                self.assertAlmostEqual(a, b, delta=bound)
+
+    def test_llama(self):
+        self.same(Net(1), "llama")
+
+    def test_llama_in_three_files(self):
+        self.same(Net(1), "llama", files=3)
+
+    def test_mistral_sees_a_window(self):
+        net = Net(2)
+        net.window = 3
+        self.same(net, "mistral", {"sliding_window": 3})
+
+    def test_mixtral(self):
+        self.same(Mixtral(5), "mixtral", {"num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": None})
+
+    def test_qwen2(self):
+        self.same(Qwen2(6), "qwen2", {"use_sliding_window": False, "sliding_window": 2, "rope_theta": 10000.0})
+
+    def test_qwen3(self):
+        self.same(Qwen3(7), "qwen3")
+
+    def test_gemma2(self):
+        self.same(Gemma2(8), "gemma2", {"sliding_window": 4, "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.5})
+
+    def test_halves(self):
+        net = Net(1)
+        for name, values in net.weights.items(): # numbers that float16 holds
+            rows = values if isinstance(values[0], list) else [values]
+            for row in rows:
+                row[:] = [round(x * 64) / 64 for x in row]
+        self.same(net, "llama", dtype="F16")
+
+    def test_phi3(self):
+        net = Phi3(9)
+        factors = {f"{name}_factor": net.weights[f"rope_factors_{name}.weight"] for name in ("short", "long")}
+        config = {"original_max_position_embeddings": 8, "sliding_window": 5, "rope_scaling": {"type": "longrope", **factors}}
+        net.magnitude = math.sqrt(1 + math.log(64 / 8) / math.log(8))
+        self.same(net, "phi3", config)
+        self.same(net, "phi3", config, ids=IDS + [5, 6])
+
+    def test_angles_of_llama_3(self):
+        net, (factor, low, high, context, base) = Net(3), (8.0, 1.0, 4.0, 128, 500.0)
+        net.frequencies = []
+        for frequency in plain_frequencies(base):
+            length = 2 * math.pi / frequency
+            smooth = (context / length - low) / (high - low)
+            if length < context / high:
+                net.frequencies.append(frequency)
+            elif length > context / low:
+                net.frequencies.append(frequency / factor)
+            else:
+                net.frequencies.append((1 - smooth) * frequency / factor + smooth * frequency)
+        self.assertEqual(len({round(a / b, 6) for a, b in zip(net.frequencies, plain_frequencies(base))}), 3)
+        scaling = {"rope_type": "llama3", "factor": factor, "low_freq_factor": low, "high_freq_factor": high,
+                   "original_max_position_embeddings": context}
+        self.same(net, "llama", {"rope_scaling": scaling, "rope_theta": base})
+        self.same(net, "llama", {"rope_parameters": {**scaling, "rope_theta": base}})
+
+    def test_linear_angles(self):
+        net = Net(2)
+        net.frequencies = [a / 4 for a in plain_frequencies()]
+        self.same(net, "llama", {"rope_scaling": {"type": "linear", "factor": 4.0}})
+
+    def test_angles_by_yarn(self):
+        factor, context, base = 4.0, 16, 10000.0
+        net = Net(4)
+
+        def pair(rotations):
+            return SIZE * math.log(context / (rotations * 2 * math.pi)) / (2 * math.log(base))
+        low, high = max(0, math.floor(pair(4.0))), min(SIZE - 1, math.ceil(pair(1.0)))
+        kept = [1 - min(1, max(0, (i - low) / max(0.001, high - low))) for i in range(SIZE // 2)]
+        net.frequencies = [a * k + a / factor * (1 - k) for a, k in zip(plain_frequencies(), kept)]
+        scaling = {"rope_type": "yarn", "factor": factor, "beta_fast": 4.0, "original_max_position_embeddings": context}
+        net.magnitude = 1 + 0.1 * math.log(factor)
+        self.same(net, "llama", {"rope_scaling": scaling})
+        net.magnitude = 1.25
+        self.same(net, "llama", {"rope_scaling": {**scaling, "attention_factor": 1.25}})
+
+    def test_it_is_as_a_gguf_file(self):
+        """Names, metadata, and what is saved from it are those of GGUF."""
+        net = Net(1)
+        write_folder(self.folder / "folder", net, "llama", {"bos_token_id": 1})
+        code = """
+            let m = load_model("folder")
+            print(m.meta("general.architecture"), m.meta("llama.block_count"), m.blk[1].attn_q.weight.shape, len(m.tensors()))
+            save_model(m, "saved.gguf")
+            let n = load_model("saved.gguf")
+            assert_eq(n.forward([1, 2, 3]), m.forward([1, 2, 3]))
+            print(n.meta("llama.attention.head_count_kv"))"""
+        result = outcome(code, self.folder)
+        self.assertEqual((result.out, result.err), ("llama 2 [24, 24] 21\n2\n", ""))
+
+    def test_tokenizer_and_chat(self):
+        """tokenizer.json, the tokens that end a text, and the template of a folder."""
+        write_folder(self.folder / "folder", Net(1), "llama", {"eos_token_id": 2})
+        shutil.copy(fixture(self, "tokenizers/tinyllama.json"), self.folder / "folder/tokenizer.json")
+        (self.folder / "folder/generation_config.json").write_text('{"eos_token_id": [2, 5]}')
+        template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+        (self.folder / "folder/tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+        code = """
+            let m = load_model("folder")
+            print(m.tokenizer().eos, m.tokenizer().bos, tokenize(m.tokenizer(), "Once").to_list())
+            print(apply_chat_template(m, "Hello"))"""
+        result = outcome(code, self.folder)
+        self.assertEqual((result.out, result.err), ("5 1 [1, 9038]\n<user>Hello\n", ""))
+        several = [{"name": "tools", "template": "no"}, {"name": "default", "template": "several"}]
+        (self.folder / "folder/tokenizer_config.json").write_text(json.dumps({"chat_template": several}))
+        self.assertEqual(outcome('print(apply_chat_template(load_model("folder"), "a"))', self.folder).out, "several\n")
+        (self.folder / "folder/chat_template.jinja").write_text("apart")
+        self.assertEqual(outcome('print(apply_chat_template(load_model("folder"), "a"))', self.folder).out, "apart\n")
+
+    def test_a_part_for_texts(self):
+        """A model of texts and pictures: its text_config, and names with a prefix; pictures' tensors stay."""
+        net = Qwen3(7)
+        write_folder(self.folder / "folder", net, "qwen3")
+        config = json.loads((self.folder / "folder/config.json").read_text())
+        (self.folder / "folder/config.json").write_text(json.dumps({"model_type": "both", "text_config": config}))
+        tensors = {name.replace("model.", "language_model.model.", 1): values for name, values in tensors_of(net, "qwen3").items()}
+        (self.folder / "folder/model.safetensors").write_bytes(safetensors({**tensors, "vision.patch": [1.0, 2.0]}))
+        result = outcome(PROGRAM % IDS + '\nprint(load_model("folder").has_tensor("vision.patch"))', self.folder)
+        self.assertEqual(result.err, "")
+        self.assertAlmostEqual(json.loads(result.out.splitlines()[0])[3][4], net.logits(IDS)[3][4], delta=2e-4)
+        self.assertEqual(result.out.splitlines()[1], "true")
+
+    def test_a_page_of_the_user(self):
+        write_folder(self.folder / "folder", Net(1), "mine_own")
+        (self.folder / "models").mkdir()
+        (self.folder / "models/mine_own.tl").write_text("""
+            struct Mine { width: int }
+            fn open(m: model) { Mine { width: m.meta("mine_own.embedding_length") } }
+            impl Mine {
+                fn forward(self, ids) { ids * self.width }
+                fn logits(self, x) { x.unsqueeze(1) as float32 }
+            }""")
+        (self.folder / "p.tl").write_text('print(load_model("folder").forward([1, 2]).to_list())')
+        result = run("run", "p.tl", cwd=self.folder)
+        self.assertEqual((result.out, result.err), ("[[24.0], [48.0]]\n", ""))
+
+    def refused(self, code='load_model("folder")'):
+        result = outcome(code, self.folder)
+        self.assertEqual(result.status, 1, result.out)
+        lines = [line.strip() for line in result.err.splitlines()]
+        return [lines[0]] + [line for line in lines if line.startswith("= help")]
+
+    def test_what_is_wrong_with_a_folder(self):
+        """Each file that is missing or broken is named."""
+        place = self.folder / "folder"
+        place.mkdir()
+        self.assertEqual(self.refused(), [
+            "error[format]: folder is a folder without config.json",
+            "= help: a folder that is a model has config.json, tokenizer.json and model.safetensors, or its index and parts"])
+        for config, expected in [
+            ("{", "folder/config.json: line 1: string or '}' expected near end of file"),
+            ("{}", "folder/config.json does not say the model_type"),
+            ('{"model_type": "llama", "num_hidden_layers": "two"}', "folder/config.json: num_hidden_layers is not an integer"),
+            ('{"model_type": "llama", "rms_norm_eps": "x"}', "folder/config.json: rms_norm_eps is not a number"),
+            ('{"model_type": "qwen2", "sliding_window": 4, "use_sliding_window": true}',
+             "folder/config.json: use_sliding_window is not supported"),
+            ('{"model_type": "llama"}', "folder has neither model.safetensors nor model.safetensors.index.json"),
+        ]:
+            (place / "config.json").write_text(config)
+            self.assertEqual(self.refused(), ["error[format]: " + expected])
+        (place / "config.json").write_text('{"model_type": "phi3", "rope_scaling": {"type": "su", "short_factor": []}}')
+        (place / "model.safetensors").write_bytes(safetensors({"x": [1.0]}))
+        self.assertEqual(self.refused(), ["error[format]: folder/config.json: short_factor is not a list of numbers"])
+        (place / "config.json").write_text('{"model_type": "odd"}')
+        message, more = self.refused('load_model("folder").forward([1])')
+        self.assertTrue(message.startswith('error[value]: folder has the architecture "odd"; known are '), message)
+        self.assertIn("computes the architecture NAME", more)
+
+    def test_what_is_wrong_with_its_tensors(self):
+        place = self.folder / "folder"
+        write_folder(place, Net(1), "llama", {"num_key_value_heads": 5})
+        self.assertEqual(self.refused('load_model("folder").blk[0].attn_k.weight'),
+                         ["error[format]: float32[12, 24] cannot be the rows of 5 heads"])
+        write_folder(place, Net(1), "llama", files=2)
+        index = place / "model.safetensors.index.json"
+        names = json.loads(index.read_text())["weight_map"]
+        index.write_text(json.dumps({"weight_map": {**names, "extra": list(names.values())[0]}}))
+        self.assertEqual(self.refused(), ["error[format]: folder/model.safetensors.index.json: tensor extra is not in "
+                                          "model-00001-of-00002.safetensors"])
+        index.write_text(json.dumps({"weight_map": {"a": "b/../c"}}))
+        self.assertEqual(self.refused(), ['error[format]: folder/model.safetensors.index.json: "b/../c" is not the name of a '
+                                          'file next to it'])
+        for name in ("x", "y"):
+            (place / name).write_bytes(safetensors({"same": [1.0]}))
+        index.write_text(json.dumps({"weight_map": {"same": "x", "other": "y"}}))
+        self.assertEqual(self.refused(), ["error[format]: folder/y: tensor same is in another of the files too"])
+        index.write_text(json.dumps({"weight_map": {"same": "z"}}))
+        self.assertEqual(self.refused(), ["error[io]: cannot open folder/z: No such file or directory"])
+
+    def test_files_that_were_changed_at_random(self):
+        """Answered by logits or in words, never by a crash."""
+        place, source = self.folder / "folder", random.Random(5)
+        write_folder(place, Phi3(9), "phi3", {"rope_scaling": {"type": "longrope", "short_factor": [1.0, 2.0, 3.0],
+                                                               "long_factor": [1, 2, 3]}})
+        for name, end in (("config.json", None), ("model.safetensors", 1500)):
+            whole = (place / name).read_bytes()
+            for _ in range(60):
+                data = bytearray(whole)
+                for _ in range(source.choice([1, 3, 20])):
+                    data[source.randrange(len(data[:end]))] = source.choice(b'0123456789-[]{}",:e.\0\xff')
+                (place / name).write_bytes(data)
+                result = outcome('load_model("folder").forward([1, 2])', self.folder)
+                self.assertIn(result.status, (0, 1), result.err)
+            (place / name).write_bytes(whole)
+
+    def test_numbers_at_odd_addresses_and_of_8_bits(self):
+        """What cannot be read in place is copied."""
+        place = self.folder / "folder"
+        place.mkdir()
+        (place / "config.json").write_text('{"model_type": "llama"}')
+        for padding in range(4):
+            header = json.dumps({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                                 "y": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [8, 10]}}).encode() + b" " * padding
+            (place / "model.safetensors").write_bytes(
+                struct.pack("<Q", len(header)) + header + struct.pack("<2f", 1.5, -2.0) + b"\x38\xc0")
+            result = outcome('let m = load_model("folder")\nprint(m.x.to_list(), m.y.to_list(), m.y.dtype)', self.folder)
+            self.assertEqual((result.out, result.err), ("[1.5, -2.0] [1.0, -2.0] float16\n", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
