@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <utf8proc.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/source.h"
 #include "base/utf8.h"
 
@@ -276,7 +276,7 @@ Diagnostic diagnostic_from_error(const ErrorRecord *error) {
 
 bool diagnostic_color(void) {
     const char *refused = getenv("NO_COLOR");
-    return isatty(STDERR_FILENO) && !(refused && refused[0] != '\0');
+    return output_is_terminal(output_errors()) && !(refused && refused[0] != '\0');
 }
 
 static char *copy_or_null(const char *string) {
@@ -329,7 +329,7 @@ void diagnostics_show(const DiagnosticList *list, Severity least) {
         if (list->items[i].severity > least) continue;
         text_clear(&text);
         diagnostic_render(&text, &list->items[i], diagnostic_color());
-        fputs(text_get(&text), stderr);
+        fputs(text_get(&text), output_errors());
     }
     text_free(&text);
 }

@@ -1,5 +1,5 @@
 // Host memory: malloc that does not return NULL, arenas, growing arrays, and what happens when the
-// system refuses. Knows nothing of the interpreter: the alarm tells it.
+// system refuses. Knows nothing of the interpreter: a flag of the runtime tells it.
 #include "base/memory.h"
 
 #include <stdatomic.h>
@@ -7,24 +7,25 @@
 #include <stdlib.h>
 
 #include "base/output.h"
+#include "base/runtime.h"
 #include "base/source.h"
 
 enum { RESERVE_BYTES = 4 * 1024 * 1024 };
 
-// Freed when the system refuses, so that what is under way can be ended in order.
+// Freed when the system refuses, so that what is under way can be ended in order. The memory is the
+// process's, and so is its reserve.
 static _Atomic(void *) reserve;
-static atomic_bool exhausted;
-static atomic_size_t exhausted_bytes; // of the request that was refused
-static void (*alarm_hook)(void);
 
-// What tests ask for: the request so many from now is refused, and every one above a size.
+// What tests ask for: the request so many from now is refused, and every one above a size. They
+// stand for the system, which is one for all runtimes.
 static bool refusing;
 static _Atomic int64_t refuse_in;
 static size_t refuse_above;
 
-void memory_set_alarm(void (*alarm)(void)) {
-    alarm_hook = alarm;
-    if (!atomic_load(&reserve)) atomic_store(&reserve, malloc(RESERVE_BYTES));
+void memory_fill_reserve(void) {
+    if (atomic_load(&reserve)) return;
+    void *empty = NULL, *filled = malloc(RESERVE_BYTES);
+    if (!atomic_compare_exchange_strong(&reserve, &empty, filled)) free(filled);
 }
 
 void memory_refuse(int64_t nth, size_t above) {
@@ -40,23 +41,28 @@ bool memory_refuses(size_t bytes) {
 
 void memory_note_refusal(size_t bytes) {
     free(atomic_exchange(&reserve, NULL));
-    if (!atomic_load(&exhausted)) atomic_store(&exhausted_bytes, bytes);
-    atomic_store(&exhausted, true);
-    if (alarm_hook) alarm_hook();
+    Runtime *runtime = runtime_current;
+    if (!runtime) return;
+    size_t none = 0; // the first refusal is the one to name
+    atomic_compare_exchange_strong(&runtime->exhausted_bytes, &none, bytes ? bytes : 1);
+    runtime_interrupt(runtime, INTERRUPT_MEMORY);
 }
 
 Status memory_exhausted(void) {
-    if (LIKELY(!atomic_exchange(&exhausted, false))) return STATUS_OK;
-    if (!atomic_load(&reserve)) atomic_store(&reserve, malloc(RESERVE_BYTES));
-    fail(STATUS_MEMORY, "out of memory: the system refused %zu bytes",
-         atomic_load(&exhausted_bytes));
+    size_t bytes = atomic_exchange(&runtime_current->exhausted_bytes, 0);
+    if (LIKELY(bytes == 0)) return STATUS_OK;
+    memory_fill_reserve();
+    fail(STATUS_MEMORY, "out of memory: the system refused %zu bytes", bytes);
     return fail_help("let go of what is no longer needed (x = none), or work in smaller pieces");
 }
 
 _Noreturn void memory_end(size_t bytes) {
-    output_flush();
+    SourcePlace place = {0};
+    if (runtime_current) {
+        output_flush();
+        place = source_find(origin_current.at);
+    }
     fprintf(stderr, "error[memory]: out of memory: the system refused %zu bytes\n", bytes);
-    SourcePlace place = source_find(origin_current.at);
     if (place.file) fprintf(stderr, " --> %s:%d:%d\n", place.file->name, place.line, place.column);
     _Exit(1);
 }

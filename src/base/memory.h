@@ -1,8 +1,8 @@
 // malloc that does not return NULL, an arena, and a growing array.
 //
 // When the system refuses memory, a reserve goes back to it and the request is served from that;
-// the refusal is noted, the alarm is called, and whoever runs a program fails its next statement
-// with "out of memory" (memory_exhausted). A request that is too large even so gives NULL from
+// the refusal is noted at the runtime, and whoever runs a program fails its next statement with
+// "out of memory" (memory_exhausted). A request that is too large even so gives NULL from
 // memory_try_resize, whose callers leave what they make incomplete, because no statement follows;
 // from the others it ends the process with the same words.
 #ifndef BASE_MEMORY_H
@@ -19,9 +19,10 @@ void *memory_resize(void *pointer, size_t bytes);
 void *memory_try_resize(void *pointer, size_t bytes);        // NULL when there is not enough
 char *memory_copy_string(const char *string, size_t length); // adds a NUL
 
-// Called at every refusal, from any thread; may only set a flag. Fills the reserve.
-void memory_set_alarm(void (*alarm)(void));
-// STATUS_MEMORY once after memory was refused, with the words recorded; fills the reserve again.
+// Before a run: puts the reserve aside, which all runtimes of the process share.
+void memory_fill_reserve(void);
+// STATUS_MEMORY once after memory was refused to the runtime of this thread, with the words
+// recorded; fills the reserve again.
 Status memory_exhausted(void) MUST_USE;
 // For tests: from now the nth request is refused once (0: none), and always each of more than
 // `above` bytes (0: none).

@@ -1,33 +1,73 @@
 #include "base/output.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
-static int reason; // of the first flush that failed
-static bool line_is_open;
+#include "base/memory.h"
+#include "base/runtime.h"
+
+struct Output {
+    FILE *stream, *errors;
+    int reason; // of the first flush that failed
+    bool line_is_open;
+};
+
+Output *output_new(void) {
+    Output *output = memory_allocate_zeroed(1, sizeof *output);
+    output->stream = stdout;
+    output->errors = stderr;
+    return output;
+}
+
+void output_free(Output *output) {
+    free(output);
+}
+
+FILE *output_stream(void) {
+    return runtime_current->output->stream;
+}
+
+FILE *output_errors(void) {
+    return runtime_current->output->errors;
+}
+
+void output_redirect(FILE *stream, FILE *errors) {
+    output_flush();
+    runtime_current->output->stream = stream;
+    runtime_current->output->errors = errors;
+}
 
 void output_flush(void) {
-    if (fflush(stdout) != 0 && reason == 0) reason = errno;
+    Output *output = runtime_current->output;
+    if (fflush(output->stream) != 0 && output->reason == 0) output->reason = errno;
 }
 
 Status output_finish(void) {
     output_flush();
-    if (reason == 0 && !ferror(stdout)) return STATUS_OK;
+    const Output *output = runtime_current->output;
+    if (output->reason == 0 && !ferror(output->stream)) return STATUS_OK;
     // Without a reason, it was lost while something was printed into a full buffer.
-    return fail(STATUS_IO, "cannot write the output: %s", strerror(reason ? reason : EIO));
+    return fail(STATUS_IO, "cannot write the output: %s",
+                strerror(output->reason ? output->reason : EIO));
 }
 
 void output_note(const char *bytes, size_t length) {
-    if (length > 0) line_is_open = bytes[length - 1] != '\n';
+    if (length > 0) runtime_current->output->line_is_open = bytes[length - 1] != '\n';
 }
 
 bool output_line_is_open(void) {
-    return line_is_open;
+    return runtime_current->output->line_is_open;
 }
 
-int output_columns(int descriptor) {
+bool output_is_terminal(FILE *stream) {
+    int descriptor = fileno(stream); // -1: a stream without a file, which no terminal is
+    return descriptor >= 0 && isatty(descriptor);
+}
+
+int output_columns(FILE *stream) {
     struct winsize size;
-    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }

@@ -1,21 +1,30 @@
-// Standard output and terminals: what could not be written is not forgotten; how wide a line may
-// be.
+// Where a run writes: what could not be written is not forgotten; how wide a line may be.
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/status.h"
 
-// Writes out what was printed, as before something goes to standard error. Remembers why it could
-// not.
+typedef struct Output Output; // of a runtime
+Output *output_new(void);     // to the streams of the process
+void output_free(Output *output);
+
+// What print writes to, and what messages go to: those of the process, or others from here on,
+// which are borrowed.
+FILE *output_stream(void);
+FILE *output_errors(void);
+void output_redirect(FILE *stream, FILE *errors);
+// Writes out what was printed, as before something goes to the errors. Remembers why it could not.
 void output_flush(void);
 // The same at the end of the program. STATUS_IO when anything was ever lost.
 Status output_finish(void) MUST_USE;
 // What a program printed last: whether its line is still open, as after print("a", end: "").
 void output_note(const char *bytes, size_t length);
 bool output_line_is_open(void);
-// The columns of the terminal behind a descriptor; 0 when it is none.
-int output_columns(int descriptor);
+// Whether the stream is a terminal, and its columns; 0 when it is none.
+bool output_is_terminal(FILE *stream);
+int output_columns(FILE *stream);
 
 #endif

@@ -1,5 +1,5 @@
 // The registry of source texts. One list, ordered by position, so that a place is found by halving.
-// Used by one thread at a time.
+// One registry a runtime, used by one thread at a time.
 #include "base/source.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -20,16 +21,38 @@ typedef struct Entry {
     VECTOR(uint32_t) line_starts; // made when the first place in the text is asked for
 } Entry;
 
-static VECTOR(Entry *) entries;
+struct Sources {
+    VECTOR(Entry *) entries;
+};
 
-static SourcePos next_base(void) {
-    if (entries.count == 0) return 1;
-    const SourceFile *last = &entries.items[entries.count - 1]->file;
+static void clear(Sources *sources) {
+    for (size_t i = 0; i < sources->entries.count; i++) {
+        free(sources->entries.items[i]->file.name);
+        free(sources->entries.items[i]->file.text);
+        VECTOR_FREE(&sources->entries.items[i]->line_starts);
+        free(sources->entries.items[i]);
+    }
+    VECTOR_FREE(&sources->entries);
+}
+
+Sources *sources_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Sources));
+}
+
+void sources_free(Sources *sources) {
+    clear(sources);
+    free(sources);
+}
+
+static SourcePos next_base(const Sources *sources) {
+    if (sources->entries.count == 0) return 1;
+    const SourceFile *last = &sources->entries.items[sources->entries.count - 1]->file;
     return last->base + last->length + 1;
 }
 
 Status source_add(const char *name, const char *text, size_t length, const SourceFile **out) {
-    SourcePos base = next_base();
+    Sources *sources = runtime_current->sources;
+    SourcePos base = next_base(sources);
     if (length >= UINT32_MAX - base - 1)
         return fail(STATUS_VALUE, "cannot load %s: %zu bytes of source are too many, %u are left",
                     name, length, UINT32_MAX - base - 1);
@@ -38,7 +61,7 @@ Status source_add(const char *name, const char *text, size_t length, const Sourc
     entry->file.text = memory_copy_string(length ? text : "", length);
     entry->file.length = (uint32_t)length;
     entry->file.base = base;
-    VECTOR_PUSH(&entries, entry);
+    VECTOR_PUSH(&sources->entries, entry);
     *out = &entry->file;
     return STATUS_OK;
 }
@@ -73,17 +96,18 @@ Status source_load(const char *path, const SourceFile **out) {
 }
 
 static Entry *find_entry(SourcePos position) {
-    size_t low = 0, high = entries.count; // the entry wanted is in [low, high)
+    const Sources *sources = runtime_current->sources;
+    size_t low = 0, high = sources->entries.count; // the entry wanted is in [low, high)
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (entries.items[middle]->file.base <= position)
+        if (sources->entries.items[middle]->file.base <= position)
             low = middle;
         else
             high = middle;
     }
     if (low == high || position == 0) return NULL;
-    const SourceFile *file = &entries.items[low]->file;
-    return position - file->base <= file->length ? entries.items[low] : NULL;
+    const SourceFile *file = &sources->entries.items[low]->file;
+    return position - file->base <= file->length ? sources->entries.items[low] : NULL;
 }
 
 static void index_lines(Entry *entry) {
@@ -151,11 +175,5 @@ void source_append_comment(SourcePos at, Text *out) {
 }
 
 void source_reset(void) {
-    for (size_t i = 0; i < entries.count; i++) {
-        free(entries.items[i]->file.name);
-        free(entries.items[i]->file.text);
-        VECTOR_FREE(&entries.items[i]->line_starts);
-        free(entries.items[i]);
-    }
-    VECTOR_FREE(&entries);
+    clear(runtime_current->sources);
 }

@@ -1,5 +1,5 @@
 // The registry of source texts: from a SourcePos to file, line and column. Texts stay for the life
-// of the process (or until source_reset), because origins and errors refer to them.
+// of the runtime (or until source_reset), because origins and errors refer to them.
 #ifndef BASE_SOURCE_H
 #define BASE_SOURCE_H
 
@@ -24,6 +24,10 @@ typedef struct SourcePlace {
     int line_length;        // bytes, without the newline
 } SourcePlace;
 
+typedef struct Sources Sources; // of a runtime
+Sources *sources_new(void);
+void sources_free(Sources *sources);
+
 // Copies text. STATUS_VALUE when the position space (4 GiB in all) is full.
 Status source_add(const char *name, const char *text, size_t length,
                   const SourceFile **out) MUST_USE;
@@ -34,7 +38,7 @@ SourcePlace source_find(SourcePos position);
 const char *source_text(Span span, size_t *length);
 // The `//` lines directly above the line of a place, without the slashes.
 void source_append_comment(SourcePos at, Text *out);
-// Frees every text; positions are invalid afterwards. For the end of the program and tests.
+// Frees every text; positions are invalid afterwards.
 void source_reset(void);
 
 #endif

@@ -235,8 +235,9 @@ static Status passes(const TemplateArguments *arguments, size_t name_at, Value t
 
 // What is chosen from or mapped: whatever is false, none too, has no items.
 static Status loose_items(const TemplateArguments *arguments, Value *out) {
+    if (template_is_true(arguments->items[0])) return template_items_of(arguments, out);
     *out = value_list(1);
-    return template_is_true(arguments->items[0]) ? template_items_of(arguments, out) : STATUS_OK;
+    return STATUS_OK;
 }
 
 // {items[, attribute][, test, its arguments]}
@@ -346,8 +347,9 @@ static Status call_items(const TemplateArguments *arguments, Value *out) {
 
 // The filter finds no items in what is undefined.
 static Status filter_items(const TemplateArguments *arguments, Value *out) {
+    if (arguments->items[0].kind != VALUE_ABSENT) return call_items(arguments, out);
     *out = value_list(1);
-    return arguments->items[0].kind == VALUE_ABSENT ? STATUS_OK : call_items(arguments, out);
+    return STATUS_OK;
 }
 
 // {dictionary, case_sensitive, by: "key" or "value", reverse}: its pairs in order

@@ -1,19 +1,27 @@
-// Opening and closing of devices by name, and the process's default device.
+// Opening and closing of devices by name, and the devices of a runtime.
 #include "device/device.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "base/text.h"
 #include "device/cpu/cpu.h"
 #include "device/pool.h"
 #include "device/vulkan/open.h"
 
-static Device *default_device;
-static Device *replacement; // of the default, within `with device(...)`; NULL outside
-static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+Devices *devices_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Devices));
+}
+
+void devices_free(Devices *devices) {
+    if (devices->by_default) device_close(devices->by_default);
+    while (devices->named_count > 0) device_close(devices->named[--devices->named_count]);
+    for (size_t i = 0; i < devices->choices.count; i++) free(devices->choices.items[i].value);
+    VECTOR_FREE(&devices->choices);
+    free(devices);
+}
 
 static Status open_vulkan(Device *device, const DeviceSettings *settings, const char *name,
                           int index) {
@@ -53,6 +61,7 @@ Status device_open(const char *name, Device **out) {
     TRY(device_settings_read(&settings));
     TRY(cpu_isa_check());
     Device *device = memory_allocate_zeroed(1, sizeof *device);
+    device->runtime = runtime_current;
     Status status = open_named(device, &settings, name, index);
     if (status != STATUS_OK) {
         free(device);
@@ -71,41 +80,56 @@ void device_close(Device *device) {
 }
 
 Device *device_default_replace(Device *device) {
-    Device *before = replacement;
-    replacement = device;
+    Devices *devices = runtime_current->devices;
+    Device *before = devices->replacement;
+    devices->replacement = device;
     return before;
 }
 
+static Status open_default(Devices *devices) {
+    DeviceSettings settings;
+    TRY(device_settings_read(&settings));
+    return device_open(settings.device, &devices->by_default);
+}
+
 Status device_default(Device **out) {
+    Devices *devices = runtime_current->devices;
     Status status = STATUS_OK;
-    if (replacement) {
-        *out = replacement;
-        return STATUS_OK;
-    }
-    pthread_mutex_lock(&default_lock);
-    if (!default_device) {
-        DeviceSettings settings;
-        status = device_settings_read(&settings);
-        if (status == STATUS_OK) status = device_open(settings.device, &default_device);
-    }
-    *out = default_device;
-    pthread_mutex_unlock(&default_lock);
+    if (!devices->replacement && !devices->by_default) status = open_default(devices);
+    *out = devices->replacement ? devices->replacement : devices->by_default;
     return status;
 }
 
 Device *device_default_opened(void) {
-    pthread_mutex_lock(&default_lock);
-    Device *device = default_device;
-    pthread_mutex_unlock(&default_lock);
-    return device;
+    return runtime_current->devices->by_default;
 }
 
 void device_default_close(void) {
-    pthread_mutex_lock(&default_lock);
-    Device *device = default_device;
-    default_device = NULL;
-    pthread_mutex_unlock(&default_lock);
+    Devices *devices = runtime_current->devices;
+    Device *device = devices->by_default;
+    devices->by_default = NULL;
     if (device) device_close(device);
+}
+
+static bool is_called(const Device *device, const char *name) {
+    return strcmp(device->name, name) == 0 || strcmp(device->backend->name, name) == 0;
+}
+
+Status device_named(const char *name, Device **out) {
+    Devices *devices = runtime_current->devices;
+    // Names mean the same inside `with device(...)`.
+    if (!devices->by_default) TRY(open_default(devices));
+    *out = devices->by_default;
+    if (is_called(*out, name) || strcmp(name, "auto") == 0 || strcmp(name, "default") == 0)
+        return STATUS_OK;
+    for (int i = 0; i < devices->named_count; i++) {
+        *out = devices->named[i];
+        if (is_called(*out, name)) return STATUS_OK;
+    }
+    TRY(device_open(name, out));
+    ASSERT(devices->named_count < DEVICES_NAMED_MAX);
+    devices->named[devices->named_count++] = *out;
+    return STATUS_OK;
 }
 
 void device_list(Text *out) {

@@ -49,11 +49,12 @@ typedef struct DeviceBackend {
 struct Device {
     const DeviceBackend *backend;
     Pool *pool;
-    char name[24];         // "cpu", "vulkan:0": what TL_DEVICE takes and tensors print
-    char description[128]; // "AMD EPYC, 2 threads, AVX-512"
-    size_t alignment;      // of every buffer, at least 64
-    size_t memory_limit;   // bytes; 0 when the device states none
-    void *state;           // the backend's own
+    struct Runtime *runtime; // whose device it is
+    char name[24];           // "cpu", "vulkan:0": what TL_DEVICE takes and tensors print
+    char description[128];   // "AMD EPYC, 2 threads, AVX-512"
+    size_t alignment;        // of every buffer, at least 64
+    size_t memory_limit;     // bytes; 0 when the device states none
+    void *state;             // the backend's own
 };
 
 // Opens the device that a TL_DEVICE value names ("cpu", "vulkan", "vulkan:N", "auto"), with its
@@ -63,13 +64,22 @@ Status device_open(const char *name, Device **out) MUST_USE;
 // Drains the pool, then destroys the device. Buffers must have been purged or released.
 void device_close(Device *device);
 
-// The process's default device, opened at first use from TL_DEVICE. Borrowed.
+// The devices of a runtime: the default one and those that a program has named. Freeing closes
+// them.
+typedef struct Devices Devices;
+Devices *devices_new(void);
+void devices_free(Devices *devices);
+
+// The runtime's default device, opened at first use from TL_DEVICE. Borrowed.
 Status device_default(Device **out) MUST_USE;
 // Makes another device the default until it is called again with what it returns (NULL: the
-// process's own). Only the thread that runs the script does so.
+// runtime's own).
 Device *device_default_replace(Device *device);
 Device *device_default_opened(void); // NULL when nothing has opened it yet
 void device_default_close(void);
+// The default device where the name is its own, "auto" or "default"; else one that is opened at the
+// first use of its name and stays open as long as the runtime. Borrowed.
+Status device_named(const char *name, Device **out) MUST_USE;
 
 // One line per device this build can name, with whether it is usable and why not: `tl devices`.
 struct Text;

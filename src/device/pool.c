@@ -5,13 +5,12 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
 
-static void (*collector)(void);
-
 void pool_set_collector(void (*collect)(void)) {
-    collector = collect;
+    runtime_current->devices->collect = collect;
 }
 
 // A class is (4 + quarter + 1) quarters of the power of two below it.
@@ -157,10 +156,11 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     pool->statistics.waits++;
     pool_trim(pool, 0);
     Status status = ask_device(pool, capacity, out);
-    if (status != STATUS_MEMORY || !collector) return status;
+    void (*collect)(void) = runtime_current->devices->collect;
+    if (status != STATUS_MEMORY || !collect) return status;
     // Finalizers release buffers, which takes the lock.
     pthread_mutex_unlock(&pool->lock);
-    collector();
+    collect();
     pthread_mutex_lock(&pool->lock);
     pool_trim(pool, 0);
     return ask_device(pool, capacity, out);

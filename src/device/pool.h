@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "base/memory.h"
 #include "device/buffer.h"
 #include "device/settings.h"
 
@@ -48,6 +49,25 @@ struct Pool {
     Buffer *purged;         // taken back while someone held them; their structs stay until the end
     PoolList cached[POOL_LISTS];
     PoolAccounts accounts;
+};
+
+enum { DEVICES_NAMED_MAX = 8 };
+
+// A variable to which the runtime gives another value than the environment.
+typedef struct SettingChoice {
+    const char *variable; // its row of variables.def
+    char *value;
+} SettingChoice;
+
+// Of a runtime; device.c, and what the layers above are asked: NULL, nobody.
+struct Devices {
+    Device *by_default;
+    Device *replacement; // of the default, within `with device(...)`; NULL outside
+    Device *named[DEVICES_NAMED_MAX];
+    int named_count;
+    void (*collect)(void);
+    void (*describe_origin)(Text *out, Origin origin);
+    VECTOR(SettingChoice) choices; // settings.c
 };
 
 Pool *pool_new(Device *device, const DeviceSettings *settings);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/output.h"
+#include "base/runtime.h"
 #include "base/source.h"
 #include "device/pool.h"
 
@@ -28,10 +30,13 @@ static void describe_place(Text *out, Origin origin) {
         text_append_string(out, "an unknown place");
 }
 
-static void (*describe_origin)(Text *out, Origin origin) = describe_place;
-
 void pool_set_origin_describer(void (*describe)(Text *out, Origin origin)) {
-    describe_origin = describe ? describe : describe_place;
+    runtime_current->devices->describe_origin = describe;
+}
+
+static void describe_origin(Text *out, Origin origin) {
+    void (*describe)(Text * out, Origin origin) = runtime_current->devices->describe_origin;
+    (describe ? describe : describe_place)(out, origin);
 }
 
 // How far the expression that starts at `text` goes on its line: to a closing bracket that it did
@@ -199,7 +204,7 @@ void pool_debug(const Pool *pool, const char *event, const Buffer *buffer) {
                 (unsigned long long)statistics->live_buffers, plural(statistics->live_buffers),
                 (unsigned long long)statistics->cached_bytes,
                 (unsigned long long)statistics->cached_buffers);
-    fputs(text_get(&line), stderr);
+    fputs(text_get(&line), output_errors());
     text_free(&line);
 }
 

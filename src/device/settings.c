@@ -1,15 +1,47 @@
-// Reading of the TL_* environment variables, with an error in words for every malformed value.
+// Reading of the TL_* variables, of the environment or as a runtime chose them, with an error in
+// words for every malformed value.
 #include "device/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "catalog/variables.h"
+#include "base/runtime.h"
 #include "device/cpu/cpu.h"
+#include "device/pool.h"
 
 enum { DEVICE_INDEX_MAX = 63 };
+
+static SettingChoice *find_choice(const char *variable) {
+    Devices *devices = runtime_current->devices;
+    for (size_t i = 0; i < devices->choices.count; i++)
+        if (strcmp(devices->choices.items[i].variable, variable) == 0)
+            return &devices->choices.items[i];
+    return NULL;
+}
+
+const char *device_setting_choice(VariableId id) {
+    const SettingChoice *choice = find_choice(variables[id].name);
+    return choice ? choice->value : NULL;
+}
+
+void device_setting_choose(VariableId id, const char *value) {
+    SettingChoice *choice = find_choice(variables[id].name);
+    char *copy = value ? memory_copy_string(value, strlen(value)) : NULL;
+    if (choice) {
+        free(choice->value);
+        choice->value = copy;
+    } else {
+        SettingChoice added = {variables[id].name, copy};
+        VECTOR_PUSH(&runtime_current->devices->choices, added);
+    }
+}
+
+// What the runtime chose, else what the environment says; NULL: neither.
+static const char *setting_text(const char *variable) {
+    const SettingChoice *choice = find_choice(variable);
+    return choice && choice->value ? choice->value : getenv(variable);
+}
 
 // Digits only: strtoull alone would take signs and spaces.
 static bool parse_integer(const char *text, uint64_t maximum, uint64_t *out) {
@@ -24,7 +56,7 @@ static bool parse_integer(const char *text, uint64_t maximum, uint64_t *out) {
 
 static Status read_number(VariableId id, uint64_t *out) {
     const Variable *row = &variables[id];
-    const char *text = getenv(row->name);
+    const char *text = setting_text(row->name);
     *out = row->unset;
     if (!text) return STATUS_OK;
     if (parse_integer(text, row->maximum, out) && *out >= row->minimum) return STATUS_OK;
@@ -35,7 +67,7 @@ static Status read_number(VariableId id, uint64_t *out) {
 
 // *out: what the variable says; it stays where the variable is unset.
 static Status read_switch(const char *variable, bool *out) {
-    const char *text = getenv(variable);
+    const char *text = setting_text(variable);
     if (!text) return STATUS_OK;
     bool unset = *out;
     *out = strcmp(text, "1") == 0;
@@ -45,7 +77,7 @@ static Status read_switch(const char *variable, bool *out) {
 }
 
 static Status read_memory_check(MemoryCheck *out) {
-    const char *text = getenv("TL_MEMORY_CHECK");
+    const char *text = setting_text("TL_MEMORY_CHECK");
     *out = MEMORY_CHECK_OFF;
     if (!text || strcmp(text, "0") == 0) return STATUS_OK;
     if (strcmp(text, "1") == 0) {
@@ -60,7 +92,7 @@ static Status read_memory_check(MemoryCheck *out) {
 }
 
 static Status read_repack(RepackSetting *out) {
-    const char *text = getenv("TL_REPACK");
+    const char *text = setting_text("TL_REPACK");
     *out = REPACK_LAZY;
     if (!text || strcmp(text, "lazy") == 0) return STATUS_OK;
     if (strcmp(text, "0") == 0) {
@@ -87,7 +119,7 @@ bool device_name_parse(const char *name, int *index) {
 }
 
 static Status read_device(char *out, size_t size) {
-    const char *text = getenv("TL_DEVICE");
+    const char *text = setting_text("TL_DEVICE");
     int index;
     if (!text) text = "auto";
     if (!device_name_parse(text, &index) || strlen(text) >= size) {
@@ -121,7 +153,7 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_number(VARIABLE_TL_COMPUTE_PER_BUFFER, &number));
     out->compute_per_buffer = (int)number;
     TRY(read_number(VARIABLE_TL_SEED, &out->seed));
-    out->has_seed = getenv("TL_SEED") != NULL;
+    out->has_seed = setting_text("TL_SEED") != NULL;
     TRY(read_switch("TL_POISON", &out->poison));
     TRY(read_switch("TL_DEBUG_MEMORY", &out->debug_memory));
     TRY(read_switch("TL_BUFFER_STATS", &out->buffer_stats));

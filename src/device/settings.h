@@ -4,6 +4,7 @@
 #define DEVICE_SETTINGS_H
 
 #include "base/status.h"
+#include "catalog/variables.h"
 
 typedef enum MemoryCheck {
     MEMORY_CHECK_OFF,
@@ -37,6 +38,10 @@ typedef struct DeviceSettings {
     uint64_t test_loss;
 } DeviceSettings;
 
+// A runtime's own value of a variable, in place of the environment's; NULL: the environment's
+// again. It counts for what is read from here on.
+void device_setting_choose(VariableId id, const char *value);
+const char *device_setting_choice(VariableId id); // NULL: none; borrowed
 // Reads and checks all of them as they are now. STATUS_SETTING.
 Status device_settings_read(DeviceSettings *out) MUST_USE;
 // The same without the values, TL_ISA included: for the start of a program.

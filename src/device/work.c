@@ -1,12 +1,22 @@
 // Running kernels, and counting what they do.
 #include "device/work.h"
 
+#include <stdlib.h>
+
 #include "base/file_map.h"
+#include "base/memory.h"
+#include "base/runtime.h"
 
-static DeviceWork *counted;
+Work *work_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Work));
+}
 
-void device_count_work(DeviceWork *work) {
-    counted = work;
+void work_free(Work *work) {
+    free(work);
+}
+
+void device_count_work(DeviceWork *counted) {
+    runtime_current->work->counted = counted;
 }
 
 static uint64_t elements(const TensorView *view) {
@@ -53,7 +63,7 @@ static uint64_t flops(const KernelCall *call) {
     }
 }
 
-static void count(const KernelCall *call) {
+static void count(const KernelCall *call, DeviceWork *counted) {
     counted->kernels++;
     for (int i = 0; i < call->n_inputs; i++) counted->bytes += bytes(call->inputs[i].view);
     for (int i = 0; i < call->n_outputs; i++)
@@ -62,7 +72,8 @@ static void count(const KernelCall *call) {
 }
 
 Status device_run(const KernelCall *call) {
-    if (UNLIKELY(counted != NULL)) count(call);
+    DeviceWork *counted = runtime_current->work->counted;
+    if (UNLIKELY(counted != NULL)) count(call, counted);
     Device *device = call->outputs[0]->buffer->device;
     TRY(device->backend->run(device, call));
     return file_map_faults();
@@ -77,20 +88,18 @@ Status device_finish(void) {
     return device ? device->backend->wait(device) : STATUS_OK;
 }
 
-static bool (*interrupted_by_user)(void);
-
 void device_set_interrupted(bool (*interrupted)(void)) {
-    interrupted_by_user = interrupted;
+    runtime_current->work->interrupted = interrupted;
 }
 
-static bool interrupts_held;
-
 bool device_hold_interrupts(bool hold) {
-    bool before = interrupts_held;
-    interrupts_held = hold;
+    Work *work = runtime_current->work;
+    bool before = work->interrupts_held;
+    work->interrupts_held = hold;
     return before;
 }
 
 bool device_is_interrupted(void) {
-    return !interrupts_held && interrupted_by_user && interrupted_by_user();
+    const Work *work = runtime_current->work;
+    return !work->interrupts_held && work->interrupted && work->interrupted();
 }

@@ -2,6 +2,8 @@
 #ifndef DEVICE_WORK_H
 #define DEVICE_WORK_H
 
+#include <stdatomic.h>
+
 #include "device/kernel.h"
 
 typedef struct DeviceWork {
@@ -9,6 +11,16 @@ typedef struct DeviceWork {
     uint64_t bytes; // of the numbers read and written; what is broadcast counts once
     uint64_t flops; // of products, convolutions and attention
 } DeviceWork;
+
+// What a runtime's kernels look at while they run.
+typedef struct Work {
+    DeviceWork *counted;
+    bool (*interrupted)(void);
+    bool interrupts_held;
+    atomic_bool left; // cpu/: the rest of a kernel's work, because the user interrupted
+} Work;
+Work *work_new(void);
+void work_free(Work *work);
 
 // On the device that the first output lies on.
 Status device_run(const KernelCall *call) MUST_USE;
@@ -24,6 +36,6 @@ bool device_is_interrupted(void);
 // was.
 bool device_hold_interrupts(bool hold);
 // From now on kernels are counted into *work; NULL: no more.
-void device_count_work(DeviceWork *work);
+void device_count_work(DeviceWork *counted);
 
 #endif

@@ -63,7 +63,7 @@ static Value handle(Frame *frame, const TryCode *attempt) {
 static Value eval_try(Frame *frame, const Code *code) {
     const TryCode *attempt = (const TryCode *)code;
     Value value = EVAL(frame, attempt->body);
-    if (UNLIKELY(interp_interrupted) && !failed(value)) {
+    if (UNLIKELY(interp_interrupts()) && !failed(value)) {
         value_release(value);
         value = interp_fail_interrupted(attempt->body->span);
     }

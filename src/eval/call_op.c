@@ -2,6 +2,7 @@
 // parameter the attribute of its name. One function serves every row.
 #include "eval/call_op.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,29 +83,32 @@ static void release_preparation(Preparation *p) {
     free(p->many);
 }
 
-// "softmax: dim": made once per parameter and kept for the life of the process.
+// "softmax: dim": made once per parameter and kept for the life of the process, as the catalog is.
 static const char *parameter_name(const Builtin *row, int index) {
-    static char *known[OP_COUNT][PARAMETERS_MAX];
-    char **slot = &known[row->id][index];
-    if (!*slot) {
-        char text[80];
-        int length = snprintf(text, sizeof text, "%s: %s", row->signature.name,
-                              row->signature.params[index].name);
-        *slot = memory_copy_string(text, (size_t)length);
-    }
-    return *slot;
+    static char *_Atomic known[OP_COUNT][PARAMETERS_MAX];
+    char *name = atomic_load_explicit(&known[row->id][index], memory_order_acquire);
+    if (LIKELY(name != NULL)) return name;
+    char text[80], *none = NULL;
+    int length = snprintf(text, sizeof text, "%s: %s", row->signature.name,
+                          row->signature.params[index].name);
+    name = memory_copy_string(text, (size_t)length);
+    if (atomic_compare_exchange_strong(&known[row->id][index], &none, name)) return name;
+    free(name); // another thread was faster
+    return none;
 }
 
-// Attribute ids by row and parameter, looked up once; 0 is not looked up yet, else id + 1.
+// Attribute ids by row and parameter, looked up once in a process; 0 is not looked up yet, else id
+// + 1.
 static AttributeId attribute_of(const Builtin *row, int index) {
-    static uint8_t known[OP_COUNT][PARAMETERS_MAX];
-    uint8_t *slot = &known[row->id][index];
-    if (!*slot) {
+    static atomic_uchar known[OP_COUNT][PARAMETERS_MAX];
+    unsigned char found = atomic_load_explicit(&known[row->id][index], memory_order_relaxed);
+    if (UNLIKELY(found == 0)) {
         AttributeId id = attribute_find(row->signature.params[index].name);
         ASSERT(id != ATTRIBUTE_COUNT); // a row of ops.def whose parameter no attribute carries
-        *slot = (uint8_t)(id + 1);
+        found = (unsigned char)(id + 1);
+        atomic_store_explicit(&known[row->id][index], found, memory_order_relaxed);
     }
-    return (AttributeId)(*slot - 1);
+    return (AttributeId)(found - 1);
 }
 
 static Status set_ints(Preparation *p, Value value, IntList *field) {

@@ -22,39 +22,31 @@ enum {
     STACK_RESERVE_BYTES = 32 * 1024 * 1024, // for what runs between two checks: builtins, drops
 };
 
-volatile sig_atomic_t interp_interrupted;
-static Interp *running;
-
 Interp *interp_running(void) {
-    return running;
+    return runtime_current->evaluation->running;
 }
 
-void interp_interrupt(void) {
-    __atomic_fetch_or(&interp_interrupted, INTERRUPT_SIGNAL, __ATOMIC_RELAXED);
+void interp_interrupt(Interp *interp) {
+    runtime_interrupt(interp->runtime, INTERRUPT_SIGNAL);
 }
 
 static bool is_interrupted(void) {
-    return interp_interrupted & INTERRUPT_SIGNAL;
-}
-
-static void memory_alarm(void) {
-    __atomic_fetch_or(&interp_interrupted, INTERRUPT_MEMORY, __ATOMIC_RELAXED);
+    return interp_interrupts() & INTERRUPT_SIGNAL;
 }
 
 Value interp_fail_interrupted(Span span) {
-    if (interp_interrupted & INTERRUPT_EXIT) {
-        __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_EXIT, __ATOMIC_RELAXED);
+    if (runtime_take_interrupts(runtime_current, INTERRUPT_EXIT)) {
         error_clear();
         return value_fail();
     }
-    __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_MEMORY, __ATOMIC_RELAXED);
+    (void)runtime_take_interrupts(runtime_current, INTERRUPT_MEMORY);
     if (memory_exhausted() == STATUS_OK) fail(STATUS_INTERRUPT, "interrupted");
     return fail_at(span);
 }
 
 // A finished value, unless memory was refused on the way to it or a drop ended the program.
 static Value settle(Value value, Span span) {
-    if (LIKELY(!(interp_interrupted & (INTERRUPT_MEMORY | INTERRUPT_EXIT))) || failed(value))
+    if (LIKELY(!(interp_interrupts() & (INTERRUPT_MEMORY | INTERRUPT_EXIT))) || failed(value))
         return value;
     value_release(value);
     return interp_fail_interrupted(span);
@@ -89,24 +81,26 @@ const char *interp_script_path(const Interp *interp) {
     return interp->options.script ? interp->options.script : "";
 }
 
-// Functions and where their text lies, kept after the interpreter is gone: memory reports name
-// them.
-typedef struct FunctionPlace {
-    Span span;
-    char *name;
-} FunctionPlace;
-static VECTOR(FunctionPlace) function_places;
+Evaluation *evaluation_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Evaluation));
+}
+
+static void function_places_clear(Evaluation *evaluation) {
+    for (size_t i = 0; i < evaluation->function_places.count; i++)
+        free(evaluation->function_places.items[i].name);
+    VECTOR_FREE(&evaluation->function_places);
+}
+
+void evaluation_free(Evaluation *evaluation) {
+    function_places_clear(evaluation);
+    free(evaluation);
+}
 
 void interp_note_function(const FunctionNode *function) {
     if (!function->name.text) return;
     FunctionPlace place = {function->body->span,
                            memory_copy_string(function->name.text, function->name.length)};
-    VECTOR_PUSH(&function_places, place);
-}
-
-static void function_places_clear(void) {
-    for (size_t i = 0; i < function_places.count; i++) free(function_places.items[i].name);
-    VECTOR_FREE(&function_places);
+    VECTOR_PUSH(&runtime_current->evaluation->function_places, place);
 }
 
 static void append_place(Text *out, SourcePos position, bool column) {
@@ -120,8 +114,9 @@ static void append_place(Text *out, SourcePos position, bool column) {
 static void describe_origin(Text *out, Origin origin) {
     append_place(out, origin.at, true);
     const char *name = NULL;
-    for (size_t i = 0; i < function_places.count; i++) { // the innermost comes last
-        const FunctionPlace *place = &function_places.items[i];
+    const Evaluation *evaluation = runtime_current->evaluation;
+    for (size_t i = 0; i < evaluation->function_places.count; i++) { // the innermost comes last
+        const FunctionPlace *place = &evaluation->function_places.items[i];
         if (origin.at >= place->span.begin && origin.at < place->span.end) name = place->name;
     }
     if (name) text_format(out, "   in fn %s", name);
@@ -130,16 +125,14 @@ static void describe_origin(Text *out, Origin origin) {
     append_place(out, origin.called_from, false);
 }
 
-// Lines that a broadcast warning was given for; each is warned of once.
-static VECTOR(SourcePos) warned_lines;
-
 static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y) {
     SourcePlace place = source_find(origin_current.at);
     SourcePos line =
         place.file ? place.file->base + (SourcePos)(place.line_text - place.file->text) : 0;
-    for (size_t i = 0; i < warned_lines.count; i++)
-        if (warned_lines.items[i] == line) return;
-    VECTOR_PUSH(&warned_lines, line);
+    Interp *interp = interp_running();
+    for (size_t i = 0; i < interp->warned_lines.count; i++)
+        if (interp->warned_lines.items[i] == line) return;
+    VECTOR_PUSH(&interp->warned_lines, line);
     Text message = {0}, text = {0};
     text_format(&message, "%s of ", op_name);
     shape_describe(x, &message);
@@ -152,30 +145,39 @@ static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y) 
                              .span = {origin_current.at, origin_current.at + 1}};
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     output_flush();
-    fputs(text_get(&text), stderr);
+    fputs(text_get(&text), output_errors());
     text_free(&message);
     text_free(&text);
 }
 
 static void seed(const InterpOptions *options) {
-    if (options->has_seed) random_seed(options->seed);
-    if (options->verbose) fprintf(stderr, "seed %llu\n", (unsigned long long)random_current_seed());
+    DeviceSettings settings; // malformed ones were reported when the program began
+    bool read = device_settings_read(&settings) == STATUS_OK;
+    if (options->has_seed)
+        random_seed(options->seed);
+    else if (read && settings.has_seed)
+        random_seed(settings.seed);
+    if (options->verbose)
+        fprintf(output_errors(), "seed %llu\n", (unsigned long long)random_current_seed());
 }
 
-Interp *interp_new(const InterpOptions *options) {
-    memory_set_alarm(memory_alarm);
+Interp *interp_new(Runtime *runtime, const InterpOptions *options) {
+    Runtime *before = runtime_enter(runtime);
+    ASSERT(!runtime->evaluation->running);
     heap_start();
     device_set_interrupted(is_interrupted);
     Interp *interp = memory_allocate_zeroed(1, sizeof *interp);
+    interp->runtime = runtime;
     interp->options = *options;
     interp->store = code_store_new();
-    interp_interrupted &= INTERRUPT_MEMORY;
-    running = interp;
+    (void)runtime_take_interrupts(runtime, INTERRUPT_SIGNAL | INTERRUPT_EXIT);
+    runtime->evaluation->running = interp;
     heap_set_drop_hook(struct_drop);
     op_set_broadcast_warning(warn_broadcast);
     pool_set_origin_describer(describe_origin);
-    function_places_clear();
+    function_places_clear(runtime->evaluation);
     seed(options);
+    runtime_enter(before);
     return interp;
 }
 
@@ -236,11 +238,14 @@ static void task_enter(void *argument) {
 // On a large stack of its own, unless this thread runs on one.
 static Status task_run(Task *task) {
     if (on_large_stack) {
+        ASSERT(runtime_current == task->interp->runtime);
         origin_current = (Origin){0, 0};
         task->run(task);
         return task->status;
     }
+    Runtime *before = runtime_enter(task->interp->runtime);
     Status status = heap_run_on_stack(STACK_BYTES, task_enter, task);
+    runtime_enter(before);
     if (status != STATUS_OK) return status;
     *error_current() = task->error;
     return task->status;
@@ -335,9 +340,9 @@ static void run_one_section(Task *task, ModuleState *module, const Node *node) {
     double seconds;
     Status status =
         task->kind == NODE_BENCH ? run_bench(task, code, &timing) : run_timed(task, code, &seconds);
-    if (task->interp->exit_requested && !(interp_interrupted & INTERRUPT_SIGNAL)) {
+    if (task->interp->exit_requested && !(interp_interrupts() & INTERRUPT_SIGNAL)) {
         task->interp->exit_requested = false;
-        interp_interrupted &= ~INTERRUPT_EXIT;
+        (void)runtime_take_interrupts(runtime_current, INTERRUPT_EXIT);
         status = fail(STATUS_ASSERT, "it ended the program by exit(%d)", task->interp->exit_status);
     }
     task->report->report(task->report->context, name, status, &timing);
@@ -354,7 +359,7 @@ static void run_sections(Task *task) {
     const NodeList *statements = &task->program->top->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         if (failed(value) || task->interp->exit_requested ||
-            (interp_interrupted & INTERRUPT_SIGNAL))
+            (interp_interrupts() & INTERRUPT_SIGNAL))
             return;
         if (statements->items[i]->kind == task->kind)
             run_one_section(task, module, statements->items[i]);
@@ -388,13 +393,15 @@ static void clear(Task *task) {
     pages_release(task->interp);
     size_t rescued = heap_clear_all();
     if (rescued > 0 && (task->interp->options.verbose || memory_check_wanted()))
-        fprintf(stderr, "note: %zu device buffer%s held by reference cycles until the end\n",
-                rescued, rescued == 1 ? " was" : "s were");
+        fprintf(output_errors(),
+                "note: %zu device buffer%s held by reference cycles until the end\n", rescued,
+                rescued == 1 ? " was" : "s were");
 }
 
 int interp_free(Interp *interp, int status) {
     Task task = {.interp = interp, .run = clear};
-    interp_interrupted = 0; // drops run; memory_exhausted still knows
+    Runtime *runtime = interp->runtime, *before = runtime_enter(runtime);
+    atomic_store(&runtime->interrupts, 0); // drops run; memory_exhausted still knows
     interp->exit_requested = false;
     ErrorRecord *saved = memory_allocate(sizeof *saved);
     *saved = *error_current();
@@ -406,10 +413,11 @@ int interp_free(Interp *interp, int status) {
     reasoner_free(interp);
     code_store_free(interp->store);
     text_free(&interp->asserted);
-    VECTOR_FREE(&warned_lines);
-    running = NULL;
+    VECTOR_FREE(&interp->warned_lines);
+    runtime->evaluation->running = NULL;
     (void)interp_exit_requested(interp, &status);
-    interp_interrupted &= ~INTERRUPT_EXIT;
+    (void)runtime_take_interrupts(runtime, INTERRUPT_EXIT);
     free(interp);
+    runtime_enter(before);
     return status;
 }

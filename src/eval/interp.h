@@ -1,10 +1,11 @@
-// Runs programs. One interpreter per process and thread; it owns the globals, the temporary values,
-// and the collector's heap, and gives everything back in interp_free.
+// Runs programs. A runtime has one interpreter at a time; it owns the globals, the temporary
+// values, and what lies on the heap, and gives everything back in interp_free.
 #ifndef EVAL_INTERP_H
 #define EVAL_INTERP_H
 
 #include <stdio.h>
 
+#include "base/runtime.h"
 #include "base/timing.h"
 #include "check/check.h"
 #include "value/value.h"
@@ -20,7 +21,11 @@ typedef struct InterpOptions {
     bool quiet, verbose;
 } InterpOptions;
 
-Interp *interp_new(const InterpOptions *options);
+typedef struct Evaluation Evaluation; // of a runtime
+Evaluation *evaluation_new(void);
+void evaluation_free(Evaluation *evaluation);
+
+Interp *interp_new(Runtime *runtime, const InterpOptions *options);
 // Runs top level, then main. The first failure is left in error_current() with its trace; every
 // scope was left in order (drops ran). STATUS_OK also after exit(n): see interp_exit_requested.
 Status interp_run(Interp *interp, Program *program) MUST_USE;
@@ -47,6 +52,6 @@ void failure_show(const Interp *interp);
 // Returns `status`, or that of an exit(n) which a drop called meanwhile.
 int interp_free(Interp *interp, int status);
 // Async-signal-safe: the next statement or kernel boundary stops with STATUS_INTERRUPT.
-void interp_interrupt(void);
+void interp_interrupt(Interp *interp);
 
 #endif

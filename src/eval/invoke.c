@@ -164,7 +164,7 @@ Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments)
                              .first_is_literal = arguments->first_is_literal};
     origin_current.at = arguments->span.begin;
     Value result = value_fail();
-    if (UNLIKELY(interp_interrupted))
+    if (UNLIKELY(interp_interrupts()))
         interp_fail_interrupted(arguments->span);
     else
         result = builtin_invoke(interp, row, &call);

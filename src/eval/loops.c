@@ -115,7 +115,7 @@ static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
     Value *slot = &frame->slots[loop->plain_slot], result = value_none();
     int64_t next = iterator->next;
     for (uint64_t left = iterator->left; left > 0; left--) {
-        if (UNLIKELY(interp_interrupted)) {
+        if (UNLIKELY(interp_interrupts())) {
             result = interp_fail_interrupted(loop->head.span);
             break;
         }

@@ -117,7 +117,7 @@ Value module_run(Interp *interp, ModuleState *module) {
     for (size_t i = 0; i < module->statement_count && !failed(value); i++) {
         value_release(value);
         value = EVAL(&frame, module->statements[i]);
-        if (LIKELY(!interp_interrupted) || failed(value)) continue;
+        if (LIKELY(!interp_interrupts()) || failed(value)) continue;
         value_release(value);
         value = interp_fail_interrupted(module->statements[i]->span);
     }

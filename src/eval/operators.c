@@ -1,6 +1,7 @@
 // Operators on values of every kind: numbers here, tensors through op_apply, strings and lists, and
 // the words of what cannot be combined.
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/source.h"
@@ -10,13 +11,16 @@
 #include "value/convert.h"
 #include "value/format.h"
 
+// Looked up once in a process: the catalog never changes.
 static const OpRow *operator_row(Operator op) {
-    static const OpRow *found[OPERATOR_NONE];
+    static const OpRow *_Atomic found[OPERATOR_NONE];
     const char *name = operator_info[op].operation;
-    if (LIKELY(found[op] != NULL) || !name) return found[op];
+    const OpRow *row = atomic_load_explicit(&found[op], memory_order_relaxed);
+    if (LIKELY(row != NULL) || !name) return row;
     const Builtin *builtin = catalog_find(name, strlen(name));
-    if (builtin && builtin->kind == ROW_OP) found[op] = &op_rows[builtin->id];
-    return found[op];
+    if (builtin && builtin->kind == ROW_OP) row = &op_rows[builtin->id];
+    atomic_store_explicit(&found[op], row, memory_order_relaxed);
+    return row;
 }
 
 static Value overflow(const char *text, int64_t left, int64_t right) {

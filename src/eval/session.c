@@ -161,7 +161,7 @@ static void lower_line(Line *line) {
 
 Line *session_prepare(Session *session, const SourceFile *source, DiagnosticList *diagnostics) {
     size_t errors = diagnostics->error_count;
-    interp_interrupted &= INTERRUPT_MEMORY;
+    (void)runtime_take_interrupts(runtime_current, INTERRUPT_SIGNAL | INTERRUPT_EXIT);
     Program *program = parse_program(source, diagnostics);
     if (diagnostics->error_count > errors) {
         program_free(program);
@@ -192,7 +192,7 @@ Status session_run(Line *line, Value *value) {
     line->module->started = false;
     *value = interp_run_module(interp, line->module);
     Status status = interp_status_of(interp, *value);
-    if (status == STATUS_OK && interp_interrupted) {
+    if (status == STATUS_OK && interp_interrupts()) {
         value_release(*value);
         *value = interp_fail_interrupted((Span){0, 0});
         status = error_current()->code;
@@ -324,7 +324,7 @@ void session_drop(Line *line) {
     Interp *interp = session->interp;
     ErrorRecord *error = memory_allocate(sizeof *error);
     *error = *error_current();
-    interp_interrupted = 0; // drops run
+    atomic_store(&interp->runtime->interrupts, 0); // drops run
     reasoner_undo(interp);
     places_clear(session, line->places_before);
     modules_clear(interp, line->modules_before);

@@ -2,8 +2,6 @@
 #ifndef EVAL_STATE_H
 #define EVAL_STATE_H
 
-#include <signal.h>
-
 #include "eval/interp.h"
 
 enum { TRACE_FIRST = 10, TRACE_LAST = 5 };
@@ -40,6 +38,7 @@ typedef struct ModuleState {
 } ModuleState;
 
 struct Interp {
+    Runtime *runtime;
     InterpOptions options;
     CodeStore *store; // where lowering puts code
     size_t functions_lowered;
@@ -53,12 +52,28 @@ struct Interp {
     bool exit_requested;
     int exit_status;
     struct Caught *caught; // the innermost error whose handler runs
+    VECTOR(SourcePos)
+    warned_lines; // that a broadcast warning was given for; each is warned of once
 };
 
-// What the next statement, call or iteration must look at; 0 most of the time. EXIT: a drop has
-// called exit(n), which the code that let its value go has not seen.
-enum { INTERRUPT_SIGNAL = 1, INTERRUPT_MEMORY = 2, INTERRUPT_EXIT = 4 };
-extern volatile sig_atomic_t interp_interrupted;
+// Functions and where their text lies, kept after the interpreter is gone: memory reports name
+// them.
+typedef struct FunctionPlace {
+    Span span;
+    char *name;
+} FunctionPlace;
+
+// What outlives the interpreters of a runtime, one after the other.
+struct Evaluation {
+    Interp *running; // NULL: none
+    VECTOR(FunctionPlace) function_places;
+    uint64_t types_made; // structs, each renewal included
+};
+
+// What the next statement, call or iteration of this thread must look at (base/runtime.h).
+static inline int interp_interrupts(void) {
+    return runtime_interrupts(runtime_current);
+}
 
 // Says at the error just recorded what the failed assert compared.
 void asserted_label(Interp *interp);
@@ -67,7 +82,7 @@ void asserted_label(Interp *interp);
 Value interp_fail_interrupted(Span span);
 #define CHECK_INTERRUPT(span)                                                                      \
     do {                                                                                           \
-        if (UNLIKELY(interp_interrupted)) return interp_fail_interrupted(span);                    \
+        if (UNLIKELY(interp_interrupts())) return interp_fail_interrupted(span);                   \
     } while (0)
 
 // Notes on the way out of a call that the failure came through it.
@@ -87,7 +102,7 @@ bool failure_raise_again(Interp *interp, Value error);
 Failure *failure_set_aside(Interp *interp);
 void failure_forget(Failure *failure);
 void failure_restore(Interp *interp, Failure *failure);
-// The interpreter of this process, NULL when there is none.
+// The interpreter of this thread's runtime, NULL when there is none.
 Interp *interp_running(void);
 // Remembers where a function's text lies, for reports that name functions.
 void interp_note_function(const FunctionNode *function);

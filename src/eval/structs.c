@@ -11,8 +11,7 @@
 #include "eval/invoke.h"
 
 void struct_renew(StructCode *code) {
-    static uint64_t last;
-    code->type.id = ++last;
+    code->type.id = ++runtime_current->evaluation->types_made;
 }
 
 StructCode *struct_of_binding(Lowering *lowering, Binding *binding) {
@@ -184,7 +183,7 @@ static void report_drop_error(const Instance *instance) {
     diagnostic.message = text_get(&note);
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     output_flush();
-    fputs(text_get(&text), stderr);
+    fputs(text_get(&text), output_errors());
     text_free(&text);
     text_free(&note);
 }
@@ -195,16 +194,15 @@ void struct_drop(Instance *instance) {
     if (!code || !code->drop || !interp) return;
     // Drops run while an error or an interrupt unwinds: neither may stop or be lost to them.
     Failure *failure = failure_set_aside(interp);
-    sig_atomic_t interrupted = interp_interrupted;
+    int interrupted = atomic_exchange(&interp->runtime->interrupts, 0);
     bool exiting = interp->exit_requested;
-    interp_interrupted = 0;
     interp->exit_requested = false;
     Value self = {.kind = VALUE_STRUCT, .as.instance = instance};
     Value result = function_invoke(interp, code->drop, NULL, &self, 1);
     if (failed(result) && !interp->exit_requested) report_drop_error(instance);
     if (!failed(result)) value_release(result);
     if (interp->exit_requested && !exiting) interrupted |= INTERRUPT_EXIT;
-    if (interrupted) interp_interrupted |= interrupted;
+    if (interrupted) runtime_interrupt(interp->runtime, interrupted);
     interp->exit_requested |= exiting;
     failure_restore(interp, failure);
 }

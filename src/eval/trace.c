@@ -75,7 +75,7 @@ void failure_show(const Interp *interp) {
     Text text = {0};
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     output_flush();
-    fputs(text_get(&text), stderr);
+    fputs(text_get(&text), output_errors());
     text_free(&text);
 }
 

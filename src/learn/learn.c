@@ -18,10 +18,17 @@ enum { RESULT_FIELDS = sizeof result_fields / sizeof *result_fields };
 static const StructType result_type = {
     .name = "Training", .field_count = RESULT_FIELDS, .field_names = result_fields};
 
-static LearnRun *running;
+Learning *learning_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Learning));
+}
+
+void learning_free(Learning *learning) {
+    VECTOR_FREE(&learning->unreached);
+    free(learning);
+}
 
 LearnRun *learn_running(void) {
-    return running;
+    return learn_state()->running;
 }
 
 // --- epochs
@@ -177,7 +184,7 @@ static void leave(LearnRun *run) {
 
 static Value eval_learn(Frame *frame, const Code *code) {
     Value losses = value_list(0), norms = value_list(0), validations = value_list(0);
-    LearnRun run = {.outer = running,
+    LearnRun run = {.outer = learn_running(),
                     .code = (const LearnCode *)code,
                     .frame = frame,
                     .losses = losses.as.list,
@@ -191,7 +198,7 @@ static Value eval_learn(Frame *frame, const Code *code) {
     RandomTraining training = {.active = true, .dropout = 0.5};
     Value result = value_fail();
     if (learn_read_settings(&run, &training)) {
-        running = &run;
+        learn_state()->running = &run;
         RandomTraining outer = random_set_training(training);
         bool enabled = tape_set_enabled(true);
         DType precision = precision_set(run.precision);
@@ -199,7 +206,7 @@ static Value eval_learn(Frame *frame, const Code *code) {
         precision_set(precision);
         tape_set_enabled(enabled);
         random_set_training(outer);
-        running = run.outer;
+        learn_state()->running = run.outer;
     }
     bool ends = run.interrupted && !frame->interp->keeps_interrupted;
     // What unwinds keeps its words while things are let go.
@@ -209,7 +216,7 @@ static Value eval_learn(Frame *frame, const Code *code) {
     value_release(validations);
     if (!ends || failed(result)) return result;
     value_release(result);
-    interp_interrupt();
+    interp_interrupt(frame->interp);
     return interp_fail_interrupted(code->span);
 }
 

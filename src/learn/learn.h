@@ -85,10 +85,11 @@ typedef struct LearnRun {
     double diverged;     // a loss or gradient norm that is not finite; 0 while all is well
     bool in_gradient;    // it is the norm
     bool found;          // an error that names the operation has been made of it
-    Frame *again_frame;  // of the body of a loop that runs again
-    bool searching;      // what led there runs again to find where it came from
-    int64_t steps_all;   // of the block
-    int64_t skip;        // calls of backward that the search passes by
+    Frame *again_frame;  // of the body of a loop that runs again, and its code
+    const struct LoopBodyCode *again_body;
+    bool searching;    // what led there runs again to find where it came from
+    int64_t steps_all; // of the block
+    int64_t skip;      // calls of backward that the search passes by
 
     List *losses, *norms, *validations;
     double first_loss, last_loss, best, judged; // judged: of the last epoch
@@ -108,6 +109,36 @@ typedef struct LearnRun {
 
 // The innermost block that runs; NULL: none.
 LearnRun *learn_running(void);
+
+// A parameter that no block has reached yet.
+typedef struct Unreached {
+    uint64_t number; // of the parameter
+    SourcePos at;
+    TensorType type;
+} Unreached;
+
+// A look at every result for the first that is not finite (learn_search.c).
+typedef struct LearnSearch {
+    bool wants_nan, wants_inf;
+    bool looking; // inside the look itself
+    const char *name;
+    bool inherited; // an operand held it already
+    SourcePos at;
+} LearnSearch;
+
+// What the blocks of a runtime share.
+typedef struct Learning {
+    LearnRun *running; // the innermost
+    bool bar_is_shown; // on the terminal
+    bool muted;        // the output of print is dropped
+    VECTOR(Unreached) unreached;
+    LearnSearch search;
+} Learning;
+Learning *learning_new(void);
+void learning_free(Learning *learning);
+static inline Learning *learn_state(void) {
+    return runtime_current->learning;
+}
 
 // What backward(loss) does inside a block; the loss is borrowed.
 Status learn_backward(Value loss) MUST_USE;
@@ -166,7 +197,5 @@ Value learn_fail_diverged(LearnRun *run, LearnBody body, int64_t steps, Span spa
 // A call of backward while the search runs: passes it by, or ends the search, with a look at the
 // gradients where those are what is searched. The loss is borrowed.
 Status learn_search_backward(LearnRun *run, Value loss) MUST_USE;
-// Output of print is dropped while this is true.
-extern bool learn_muted;
 
 #endif

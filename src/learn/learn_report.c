@@ -11,7 +11,6 @@
 
 enum { BAR_CELLS = 24, USUAL_COLUMNS = 80 };
 static const double redraw_s = 0.1;
-static bool bar_is_shown;
 
 static double now_s(void) {
     struct timespec time;
@@ -20,10 +19,10 @@ static double now_s(void) {
 }
 
 void learn_progress_clear(void) {
-    if (!bar_is_shown) return;
-    fputs("\r\033[K", stderr);
-    fflush(stderr);
-    bar_is_shown = false;
+    if (!learn_state()->bar_is_shown) return;
+    fputs("\r\033[K", output_errors());
+    fflush(output_errors());
+    learn_state()->bar_is_shown = false;
 }
 
 static bool is_quiet(const LearnRun *run) {
@@ -39,7 +38,8 @@ NumberText learn_number(double number) {
 }
 
 void learn_report_begin(LearnRun *run) {
-    run->progress = (LearnProgress){.started_s = now_s(), .terminal = isatty(STDERR_FILENO)};
+    run->progress =
+        (LearnProgress){.started_s = now_s(), .terminal = output_is_terminal(output_errors())};
 }
 
 static void append_time(Text *out, double seconds) {
@@ -56,21 +56,21 @@ static void append_epoch(const LearnRun *run, Text *text) {
 // The bar takes what the words leave of a row.
 static void show_bar(const LearnRun *run, const Text *words) {
     // A second row could not be cleared: the cursor needs a column, and the ^C of a terminal two.
-    int columns = output_columns(STDERR_FILENO) - 3;
+    int columns = output_columns(output_errors()) - 3;
     if (columns < 1) columns = USUAL_COLUMNS - 3;
     int left = columns - (int)words->length - 3;
     int cells = left > BAR_CELLS ? BAR_CELLS : left;
     output_flush();
-    fputs("\r\033[K", stderr);
+    fputs("\r\033[K", output_errors());
     if (run->epochs > 0 && cells > 2) {
         int filled = (int)((double)run->done / (double)run->epochs * cells);
-        fputc('[', stderr);
-        for (int i = 0; i < cells; i++) fputc(i < filled ? '#' : '.', stderr);
-        fputs("] ", stderr);
+        fputc('[', output_errors());
+        for (int i = 0; i < cells; i++) fputc(i < filled ? '#' : '.', output_errors());
+        fputs("] ", output_errors());
     }
-    fprintf(stderr, "%.*s", columns, text_get(words));
-    fflush(stderr);
-    bar_is_shown = true;
+    fprintf(output_errors(), "%.*s", columns, text_get(words));
+    fflush(output_errors());
+    learn_state()->bar_is_shown = true;
 }
 
 static void append_pace(const LearnRun *run, double spent, Text *text) {
@@ -102,17 +102,18 @@ static int digits(int64_t number) {
 }
 
 static void print_epoch(const LearnRun *run, double loss, double norm, double rate) {
-    printf("epoch ");
+    fprintf(output_stream(), "epoch ");
     if (run->epochs > 0)
-        printf("%*lld/%lld", digits(run->epochs), (long long)run->done, (long long)run->epochs);
+        fprintf(output_stream(), "%*lld/%lld", digits(run->epochs), (long long)run->done,
+                (long long)run->epochs);
     else
-        printf("%lld", (long long)run->done);
-    printf("  loss %s  grad norm %s  lr %s", learn_number(loss).text, learn_number(norm).text,
-           learn_number(rate).text);
+        fprintf(output_stream(), "%lld", (long long)run->done);
+    fprintf(output_stream(), "  loss %s  grad norm %s  lr %s", learn_number(loss).text,
+            learn_number(norm).text, learn_number(rate).text);
     if (run->code->settings[SETTING_validate])
-        printf("  validation %s  best %s", learn_number(run->judged).text,
-               learn_number(run->best).text);
-    printf("\n");
+        fprintf(output_stream(), "  validation %s  best %s", learn_number(run->judged).text,
+                learn_number(run->best).text);
+    fprintf(output_stream(), "\n");
     output_flush();
 }
 
@@ -127,29 +128,22 @@ void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
 
 // --- parameters that no block has reached
 
-// They are spoken of at the end of the program: until then another block may train them.
-typedef struct Unreached {
-    uint64_t number; // of the parameter
-    SourcePos at;
-    TensorType type;
-} Unreached;
-static VECTOR(Unreached) unreached;
-
 static bool is_noted(uint64_t number) {
-    for (size_t i = 0; i < unreached.count; i++)
-        if (unreached.items[i].number == number) return true;
+    for (size_t i = 0; i < learn_state()->unreached.count; i++)
+        if (learn_state()->unreached.items[i].number == number) return true;
     return false;
 }
 
 static void forget_reached(const LearnRun *run) {
     size_t kept = 0;
-    for (size_t i = 0; i < unreached.count; i++) {
+    for (size_t i = 0; i < learn_state()->unreached.count; i++) {
         bool reached = false;
         for (size_t j = 0; j < run->trained.count && !reached; j++)
-            reached = tape_parameter_number(run->trained.items[j]) == unreached.items[i].number;
-        if (!reached) unreached.items[kept++] = unreached.items[i];
+            reached = tape_parameter_number(run->trained.items[j]) ==
+                      learn_state()->unreached.items[i].number;
+        if (!reached) learn_state()->unreached.items[kept++] = learn_state()->unreached.items[i];
     }
-    unreached.count = kept;
+    learn_state()->unreached.count = kept;
 }
 
 // A run that was resumed may have nothing left to do.
@@ -169,34 +163,35 @@ void learn_note_unreached(const LearnRun *run) {
                          tensor_type(parameter)};
         if (!is_trained(run, parameter) && !tape_parameter_reached(parameter) &&
             !is_noted(one.number))
-            VECTOR_PUSH(&unreached, one);
+            VECTOR_PUSH(&learn_state()->unreached, one);
     }
     tensor_array_release(&all);
 }
 
 // Those made at one place are spoken of together.
 static void report_place(size_t first) {
-    const Unreached *one = &unreached.items[first];
+    const Unreached *one = &learn_state()->unreached.items[first];
     SourcePlace place = source_find(one->at);
     size_t count = 0;
-    for (size_t i = 0; i < unreached.count; i++) {
-        if (unreached.items[i].at != one->at) continue;
+    for (size_t i = 0; i < learn_state()->unreached.count; i++) {
+        if (learn_state()->unreached.items[i].at != one->at) continue;
         if (i < first) return;
         count++;
     }
-    fputs("note: no objective reaches ", stderr);
+    fputs("note: no objective reaches ", output_errors());
     if (count == 1)
-        fprintf(stderr, "the parameter %s", type_name(one->type.dtype, &one->type.shape).text);
+        fprintf(output_errors(), "the parameter %s",
+                type_name(one->type.dtype, &one->type.shape).text);
     else
-        fprintf(stderr, "%zu parameters", count);
-    if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
-    fprintf(stderr, ": %s\n", count == 1 ? "it stays as it is" : "they stay as they are");
+        fprintf(output_errors(), "%zu parameters", count);
+    if (place.file) fprintf(output_errors(), " of %s:%d", place.file->name, place.line);
+    fprintf(output_errors(), ": %s\n", count == 1 ? "it stays as it is" : "they stay as they are");
 }
 
 void learn_report_unreached(bool show) {
     output_flush();
-    for (size_t i = 0; show && i < unreached.count; i++) report_place(i);
-    VECTOR_FREE(&unreached);
+    for (size_t i = 0; show && i < learn_state()->unreached.count; i++) report_place(i);
+    VECTOR_FREE(&learn_state()->unreached);
 }
 
 static const char *plural(int64_t count) {
@@ -206,9 +201,9 @@ static const char *plural(int64_t count) {
 static void note_block(const LearnRun *run, const char *words) {
     SourcePlace place = source_find(run->code->head.span.begin);
     output_flush();
-    fputs("note: the learn block", stderr);
-    if (place.file) fprintf(stderr, " of %s:%d", place.file->name, place.line);
-    fprintf(stderr, " %s\n", words);
+    fputs("note: the learn block", output_errors());
+    if (place.file) fprintf(output_errors(), " of %s:%d", place.file->name, place.line);
+    fprintf(output_errors(), " %s\n", words);
 }
 
 // Without an objective nothing but a loop runs the body again.
@@ -232,16 +227,18 @@ static void note_steps(const LearnRun *run) {
 static void print_end(const LearnRun *run) {
     int64_t values = 0;
     for (size_t i = 0; i < run->trained.count; i++) values += tensor_count(run->trained.items[i]);
-    printf("trained %zu parameter%s (%lld value%s) in %lld epoch%s: loss %s -> %s",
-           run->trained.count, plural((int64_t)run->trained.count), (long long)values,
-           plural(values), (long long)run->done, plural(run->done),
-           learn_number(run->first_loss).text, learn_number(run->last_loss).text);
+    fprintf(output_stream(),
+            "trained %zu parameter%s (%lld value%s) in %lld epoch%s: loss %s -> %s",
+            run->trained.count, plural((int64_t)run->trained.count), (long long)values,
+            plural(values), (long long)run->done, plural(run->done),
+            learn_number(run->first_loss).text, learn_number(run->last_loss).text);
     if (run->stop)
-        printf("; %lld epoch%s without a better one", (long long)run->waited, plural(run->waited));
-    if (run->interrupted) printf("; interrupted");
+        fprintf(output_stream(), "; %lld epoch%s without a better one", (long long)run->waited,
+                plural(run->waited));
+    if (run->interrupted) fprintf(output_stream(), "; interrupted");
     if (run->patience > 0 && run->best_epoch > 0 && !run->interrupted)
-        printf("; epoch %lld restored", (long long)run->best_epoch);
-    printf("\n");
+        fprintf(output_stream(), "; epoch %lld restored", (long long)run->best_epoch);
+    fprintf(output_stream(), "\n");
     output_flush();
 }
 

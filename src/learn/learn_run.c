@@ -160,10 +160,10 @@ static Value run_batches(LearnRun *run) {
 
 // Ctrl-C ends the block at the last complete step; false for what else has failed.
 static bool take_interrupt(LearnRun *run, Value value) {
-    if (!failed(value) || !(interp_interrupted & INTERRUPT_SIGNAL) ||
+    if (!failed(value) || !(interp_interrupts() & INTERRUPT_SIGNAL) ||
         run->frame->interp->exit_requested)
         return false;
-    __atomic_fetch_and(&interp_interrupted, ~INTERRUPT_SIGNAL, __ATOMIC_RELAXED);
+    (void)runtime_take_interrupts(runtime_current, INTERRUPT_SIGNAL);
     error_clear();
     trace_clear(run->frame->interp);
     run->frame->control = CONTROL_NONE;
@@ -254,10 +254,8 @@ typedef struct LoopBodyCode {
     bool epochs;
 } LoopBodyCode;
 
-static const LoopBodyCode *searched_body;
-
 static Value eval_body_again(LearnRun *run) {
-    Value value = EVAL(run->again_frame, searched_body->body);
+    Value value = EVAL(run->again_frame, run->again_body->body);
     run->again_frame->control = CONTROL_NONE;
     return value;
 }
@@ -271,7 +269,7 @@ static Value eval_watched(Frame *frame, const LoopBodyCode *loop) {
     if (!has_diverged(run, frame, value)) return value;
     run->random = random;
     run->again_frame = frame;
-    searched_body = loop;
+    run->again_body = loop;
     return learn_fail_diverged(run, eval_body_again, run->steps_all - steps, error_current()->span);
 }
 

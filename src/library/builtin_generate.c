@@ -165,7 +165,7 @@ static Status go_on(Generation *generation, Tensor **logits, int64_t max_tokens)
     bool stopped = false;
     for (int64_t i = 0; i < max_tokens && !stopped; i++) {
         int64_t id = 0;
-        if (interp_interrupted) {
+        if (interp_interrupts()) {
             (void)interp_fail_interrupted((Span){origin_current.at, origin_current.at});
             return error_current()->code;
         }

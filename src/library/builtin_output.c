@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "eval/state.h"
 #include "learn/learn.h"
+#include "library/state.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/object.h"
@@ -33,9 +34,9 @@ static Status print_values(const BuiltinCall *call, const char *separator, Text 
 }
 
 Status output_write(FILE *stream, const Text *text) {
-    if (learn_muted) return STATUS_OK;
+    if (learn_state()->muted) return STATUS_OK;
     learn_progress_clear();
-    if (stream == stderr) output_flush();
+    if (stream == output_errors()) output_flush();
     output_note(text_get(text), text->length);
     errno = 0;
     if (fwrite(text_get(text), 1, text->length, stream) == text->length && !ferror(stream))
@@ -60,11 +61,11 @@ static Value print_to(FILE *stream, const BuiltinCall *call) {
 }
 
 Value builtin_print(BuiltinCall *call) {
-    return print_to(stdout, call);
+    return print_to(output_stream(), call);
 }
 
 Value builtin_eprint(BuiltinCall *call) {
-    return print_to(stderr, call);
+    return print_to(output_errors(), call);
 }
 
 Value builtin_format(BuiltinCall *call) {
@@ -80,11 +81,20 @@ Value builtin_format(BuiltinCall *call) {
 
 // What was read of standard input and not yet handed out. Reading here, not through stdio, lets the
 // wait be looked at now and then, so that Ctrl-C ends it.
-static struct {
+struct Input {
     Text text;
     size_t at;
     bool ended;
-} standard_input;
+};
+
+Input *input_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Input));
+}
+
+void input_free(Input *input) {
+    text_free(&input->text);
+    free(input);
+}
 
 // Reads more of standard input; *got is false when the interrupt came.
 static Status read_more(bool *got) {
@@ -92,50 +102,51 @@ static Status read_more(bool *got) {
     *got = true;
     struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
     while (poll(&ready, 1, WAIT_MS) <= 0) {
-        *got = !(interp_interrupted & INTERRUPT_SIGNAL);
+        *got = !(interp_interrupts() & INTERRUPT_SIGNAL);
         if (!*got) return STATUS_OK;
     }
     char bytes[4096];
     ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
     if (count < 0 && errno != EINTR && errno != EAGAIN)
         return fail(STATUS_IO, "cannot read standard input: %s", strerror(errno));
-    if (count == 0) standard_input.ended = true;
-    if (count > 0) text_append(&standard_input.text, bytes, (size_t)count);
+    if (count == 0) runtime_current->input->ended = true;
+    if (count > 0) text_append(&runtime_current->input->text, bytes, (size_t)count);
     return STATUS_OK;
 }
 
 // The next line without its end; ABSENT at the end of the input.
 static Value take_line(void) {
-    Text *text = &standard_input.text;
-    size_t at = standard_input.at;
+    Text *text = &runtime_current->input->text;
+    size_t at = runtime_current->input->at;
     const char *begin = text_get(text) + at;
     const char *newline = memchr(begin, '\n', text->length - at);
     if (!newline && text->length == at) return value_absent();
     size_t length = newline ? (size_t)(newline - begin) : text->length - at;
-    standard_input.at += length + (newline ? 1 : 0);
+    runtime_current->input->at += length + (newline ? 1 : 0);
     if (length > 0 && begin[length - 1] == '\r') length--;
     if (!utf8_valid(begin, length, NULL)) {
         fail(STATUS_IO, "the line read from standard input is not UTF-8 text");
         return value_fail();
     }
     Value line = value_string(begin, length);
-    if (standard_input.at == text->length) {
+    if (runtime_current->input->at == text->length) {
         text_clear(text);
-        standard_input.at = 0;
+        runtime_current->input->at = 0;
     }
     return line;
 }
 
 static bool line_is_ready(void) {
-    const Text *text = &standard_input.text;
-    return standard_input.ended || memchr(text_get(text) + standard_input.at, '\n',
-                                          text->length - standard_input.at) != NULL;
+    const Text *text = &runtime_current->input->text;
+    return runtime_current->input->ended ||
+           memchr(text_get(text) + runtime_current->input->at, '\n',
+                  text->length - runtime_current->input->at) != NULL;
 }
 
 Value builtin_input(BuiltinCall *call) {
     Value prompt = call->arguments[0], fallback = call->arguments[1];
     if (prompt.kind == VALUE_STRING)
-        fwrite(prompt.as.string->bytes, 1, prompt.as.string->length, stdout);
+        fwrite(prompt.as.string->bytes, 1, prompt.as.string->length, output_stream());
     output_flush();
     while (!line_is_ready()) {
         bool got;

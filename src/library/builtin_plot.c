@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/output.h"
@@ -198,10 +197,10 @@ static Status read_request(Request *request, const Value *x, Value values, const
 static Status print(const Plot *plot) {
     Text text = {0};
     const char *refused = getenv("NO_COLOR");
-    bool color = isatty(STDOUT_FILENO) && !(refused && refused[0] != '\0');
-    int columns = output_columns(STDOUT_FILENO);
+    bool color = output_is_terminal(output_stream()) && !(refused && refused[0] != '\0');
+    int columns = output_columns(output_stream());
     Status status = plot_print(plot, columns ? columns : USUAL_COLUMNS, color, &text);
-    if (status == STATUS_OK) status = output_write(stdout, &text);
+    if (status == STATUS_OK) status = output_write(output_stream(), &text);
     text_free(&text);
     return status;
 }

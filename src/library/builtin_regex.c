@@ -5,20 +5,41 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "base/utf8.h"
+#include "library/state.h"
 #include "value/convert.h"
 #include "value/format.h"
 
 enum { MATCH_STEPS_MAX = 5 * 1000 * 1000, MATCH_HEAP_KIB_MAX = 64 * 1024, PATTERNS_KEPT = 16 };
 
-// Patterns compiled before, for the life of the process; the slot is chosen by a hash of the text,
-// a newer pattern replaces an older one.
-static struct {
-    char *pattern; // NULL: empty
+// A pattern that was compiled before.
+typedef struct Pattern {
+    char *text; // NULL: empty
     size_t length;
     pcre2_code *code;
-} kept[PATTERNS_KEPT];
-static pcre2_match_context *limits;
+} Pattern;
+
+// Of a runtime; the slot is chosen by a hash of the text, a newer pattern replaces an older one.
+struct Patterns {
+    Pattern kept[PATTERNS_KEPT];
+    pcre2_match_context *limits;
+};
+
+Patterns *patterns_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Patterns));
+}
+
+static void forget(Pattern *pattern) {
+    free(pattern->text);
+    pcre2_code_free(pattern->code);
+}
+
+void patterns_free(Patterns *patterns) {
+    for (int i = 0; i < PATTERNS_KEPT; i++) forget(&patterns->kept[i]);
+    pcre2_match_context_free(patterns->limits);
+    free(patterns);
+}
 
 static Status fail_regex(int error, const char *what) {
     PCRE2_UCHAR text[160];
@@ -42,10 +63,11 @@ static Status compile(const String *pattern, const char *what, pcre2_code **out)
     size_t hash = pattern->length;
     for (size_t i = 0; i < pattern->length; i++)
         hash = hash * 31 + (unsigned char)pattern->bytes[i];
-    size_t slot = hash % PATTERNS_KEPT;
-    if (kept[slot].pattern && kept[slot].length == pattern->length &&
-        memcmp(kept[slot].pattern, pattern->bytes, pattern->length) == 0) {
-        *out = kept[slot].code;
+    Patterns *patterns = runtime_current->patterns;
+    Pattern *known = &patterns->kept[hash % PATTERNS_KEPT];
+    if (known->text && known->length == pattern->length &&
+        memcmp(known->text, pattern->bytes, pattern->length) == 0) {
+        *out = known->code;
         return STATUS_OK;
     }
     int error;
@@ -59,18 +81,15 @@ static Status compile(const String *pattern, const char *what, pcre2_code **out)
                     what, (const char *)text, offset,
                     value_text((Value){.kind = VALUE_STRING, .as.string = (String *)pattern}).text);
     }
-    if (!limits) {
-        limits = pcre2_match_context_create(NULL);
-        pcre2_set_match_limit(limits, MATCH_STEPS_MAX);
-        pcre2_set_heap_limit(limits, MATCH_HEAP_KIB_MAX);
+    if (!patterns->limits) {
+        patterns->limits = pcre2_match_context_create(NULL);
+        pcre2_set_match_limit(patterns->limits, MATCH_STEPS_MAX);
+        pcre2_set_heap_limit(patterns->limits, MATCH_HEAP_KIB_MAX);
     }
-    if (kept[slot].pattern) {
-        free(kept[slot].pattern);
-        pcre2_code_free(kept[slot].code);
-    }
-    kept[slot].pattern = memory_copy_string(pattern->bytes, pattern->length);
-    kept[slot].length = pattern->length;
-    kept[slot].code = *out;
+    forget(known);
+    *known = (Pattern){.text = memory_copy_string(pattern->bytes, pattern->length),
+                       .length = pattern->length,
+                       .code = *out};
     return STATUS_OK;
 }
 
@@ -98,9 +117,9 @@ static Status search_next(Search *search, int *groups) {
     for (;;) {
         *groups = 0;
         if (search->at > search->text->length) return STATUS_OK;
-        int found =
-            pcre2_match(search->code, (PCRE2_SPTR)search->text->bytes, search->text->length,
-                        search->at, search->options | PCRE2_NO_UTF_CHECK, search->data, limits);
+        int found = pcre2_match(search->code, (PCRE2_SPTR)search->text->bytes, search->text->length,
+                                search->at, search->options | PCRE2_NO_UTF_CHECK, search->data,
+                                runtime_current->patterns->limits);
         if (found == PCRE2_ERROR_NOMATCH && search->options == 0) return STATUS_OK;
         if (found == PCRE2_ERROR_NOMATCH) {
             // No match that is not empty begins here: go on one code point later.
@@ -174,9 +193,10 @@ Value builtin_replace_regex(BuiltinCall *call) {
     // The first try says how long the result is when it does not fit.
     for (int round = 0; round < 2 && result == PCRE2_ERROR_NOMEMORY; round++) {
         if (round) buffer = memory_resize(buffer, length);
-        result = pcre2_substitute(search.code, (PCRE2_SPTR)text->bytes, text->length, 0, options,
-                                  search.data, limits, (PCRE2_SPTR)by->bytes, by->length,
-                                  (PCRE2_UCHAR *)buffer, &length);
+        result =
+            pcre2_substitute(search.code, (PCRE2_SPTR)text->bytes, text->length, 0, options,
+                             search.data, runtime_current->patterns->limits, (PCRE2_SPTR)by->bytes,
+                             by->length, (PCRE2_UCHAR *)buffer, &length);
     }
     Value value = value_fail();
     if (result < 0)

@@ -135,7 +135,7 @@ Value builtin_help(BuiltinCall *call) {
     if (name.kind == VALUE_STRING) return help_for(name.as.string->bytes);
     if (name.kind == VALUE_BUILTIN) return help_for(name.as.builtin->signature.name);
     if (name.kind == VALUE_ABSENT) {
-        printf("%zu builtins have a page: help(\"softmax\")\n", catalog_count());
+        fprintf(output_stream(), "%zu builtins have a page: help(\"softmax\")\n", catalog_count());
         return value_none();
     }
     fail_kind("help: name", "a builtin or its name", name);
@@ -189,7 +189,7 @@ Value builtin_memory_report(BuiltinCall *call) {
     Text report = {0};
     memory_report(device, &report);
     output_flush();
-    fwrite(text_get(&report), 1, report.length, stderr);
+    fwrite(text_get(&report), 1, report.length, output_errors());
     text_free(&report);
     return value_none();
 }

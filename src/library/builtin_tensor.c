@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
@@ -218,7 +219,8 @@ static Status print_largest(Tensor *row, int64_t k) {
     int64_t *ids = memory_allocate_zeroed((size_t)k, sizeof *ids);
     Status status = read_probabilities(row, k, probabilities, ids);
     for (int64_t i = 0; status == STATUS_OK && i < k; i++)
-        printf("%3lld. id %-8lld %.4f\n", (long long)i + 1, (long long)ids[i], probabilities[i]);
+        fprintf(output_stream(), "%3lld. id %-8lld %.4f\n", (long long)i + 1, (long long)ids[i],
+                probabilities[i]);
     free(probabilities);
     free(ids);
     return status;

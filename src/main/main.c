@@ -9,6 +9,7 @@
 #include "catalog/catalog.h"
 #include "device/settings.h"
 #include "main/command.h"
+#include "runtime/runtime.h"
 
 const Command commands[] = {
     {"run", "tl run FILE [arguments...]   (also: tl FILE, tl -, tl -e 'code')", "run a program",
@@ -89,11 +90,15 @@ static int finish_output(int status) {
 int main(int argc, char **argv) {
     // A reader that has gone ends the program without a word, whatever the parent process ignores.
     signal(SIGPIPE, SIG_DFL);
-    if (device_settings_refusals() != STATUS_OK) return report_current_error();
-    memory_set_alarm(NULL);
-    int status = finish_output(dispatch(argc - 1, argv + 1));
+    Runtime *runtime = runtime_new();
+    runtime_enter(runtime);
+    bool sound = device_settings_refusals() == STATUS_OK;
+    int status = sound ? finish_output(dispatch(argc - 1, argv + 1)) : report_current_error();
     // Memory was refused where no statement followed: reading and checking, or the end itself.
-    if (memory_exhausted() == STATUS_OK) return status;
-    (void)report_current_error();
-    return status == EXIT_SUCCESS_STATUS ? EXIT_FAILED : status;
+    if (memory_exhausted() != STATUS_OK) {
+        (void)report_current_error();
+        if (status == EXIT_SUCCESS_STATUS) status = EXIT_FAILED;
+    }
+    runtime_free(runtime);
+    return status;
 }

@@ -58,14 +58,14 @@ static bool flag_read(const char *name, char **arguments, int *index) {
 bool option_read(CommandLine *line, char **arguments, int count, int *index) {
     const char *value;
     if (flag_read("--memory-check", arguments, index)) {
-        setenv("TL_MEMORY_CHECK", "1", 1);
+        device_setting_choose(VARIABLE_TL_MEMORY_CHECK, "1");
     } else if (strncmp(arguments[*index], "--memory-check=", 15) == 0) {
-        setenv("TL_MEMORY_CHECK", arguments[(*index)++] + 15, 1);
+        device_setting_choose(VARIABLE_TL_MEMORY_CHECK, arguments[(*index)++] + 15);
     } else if ((value = option_value("--device", arguments, count, index))) {
         int number;
         if (!device_name_parse(value, &number))
             bad_option("--device needs cpu, vulkan, vulkan:N or auto, but it is \"%s\"", value);
-        setenv("TL_DEVICE", value, 1);
+        device_setting_choose(VARIABLE_TL_DEVICE, value);
     } else if ((value = option_value("--seed", arguments, count, index))) {
         char *end;
         errno = 0;

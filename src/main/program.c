@@ -36,16 +36,20 @@ Program *program_load(const char *file, const char *code) {
     return program;
 }
 
+// Signals are the process's, and so is what their handler knows: the number that came, and whose
+// program it ends.
 static volatile sig_atomic_t signal_received;
+static Runtime *signal_target;
 
 // A second signal means that the first was not enough.
 static void on_signal(int number) {
     if (signal_received) _Exit(EXIT_SIGNAL + number);
     signal_received = number;
-    interp_interrupt();
+    runtime_interrupt(signal_target, INTERRUPT_SIGNAL);
 }
 
 static void signals_install(void) {
+    signal_target = runtime_current;
     struct sigaction action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -109,8 +113,10 @@ static void run_and_clear(void *context) {
 }
 
 int program_run(const CommandLine *line, Program *program, Tally *tally) {
-    ProgramRun run = {
-        .line = line, .interp = interp_new(&line->interp), .program = program, .tally = tally};
+    ProgramRun run = {.line = line,
+                      .interp = interp_new(runtime_current, &line->interp),
+                      .program = program,
+                      .tally = tally};
     if (interp_enter(run.interp, run_and_clear, &run) != STATUS_OK) {
         run.outcome = report_current_error();
         (void)interp_free(run.interp, run.outcome);

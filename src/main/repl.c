@@ -11,7 +11,7 @@ int command_repl(const Command *command, int count, char **arguments) {
         return usage_error(command, "the REPL takes --device, --memory-check, --seed, --quiet and "
                                     "--verbose");
     if (program_begin() != STATUS_OK) return report_current_error();
-    Interp *interp = interp_new(&line.interp);
+    Interp *interp = interp_new(runtime_current, &line.interp);
     int ended_by = repl_run(interp), status = EXIT_SUCCESS_STATUS;
     (void)interp_exit_requested(interp, &status);
     status = interp_free(interp, status);

@@ -58,7 +58,7 @@ static Status host_members(void *context, void *host, const Datum *arguments, Da
 
 static Status host_interrupted(void *context) {
     (void)context;
-    if (LIKELY(!interp_interrupted)) return STATUS_OK;
+    if (LIKELY(!interp_interrupts())) return STATUS_OK;
     (void)interp_fail_interrupted((Span){0, 0});
     return error_current()->code;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/output.h"
 #include "logic/profile.h"
 #include "logic/proof.h"
 #include "reason/reason.h"
@@ -200,10 +201,10 @@ static Status answers_show(const QueryCode *query, const Datum *initial, const T
     for (uint32_t row = 0; row < answers->count && status == STATUS_OK; row++) {
         answer_print(query, open, columns, count, answers, row, &text);
         if (text.length < CHUNK) continue;
-        status = output_write(stdout, &text);
+        status = output_write(output_stream(), &text);
         text_clear(&text);
     }
-    if (status == STATUS_OK) status = output_write(stdout, &text);
+    if (status == STATUS_OK) status = output_write(output_stream(), &text);
     text_free(&text);
     return status;
 }
@@ -282,7 +283,7 @@ static Status proofs_print(const QueryCode *query, const Datum *initial, const T
 // As a value the text, else printed. The text is released.
 static Value text_result(const QueryCode *query, Status status, Text *text) {
     Value value = value_none();
-    if (status == STATUS_OK && query->shown) status = output_write(stdout, text);
+    if (status == STATUS_OK && query->shown) status = output_write(output_stream(), text);
     if (status == STATUS_OK && !query->shown) value = value_string(text_get(text), text->length);
     text_free(text);
     return status == STATUS_OK ? value : fail_at(query->head.span);

@@ -80,18 +80,17 @@ static void show_devices(void) {
 
 // Opens the device, or goes back to the one before. Nothing may lie on that one any more.
 static Status change_device(const char *name) {
-    char *before = getenv("TL_DEVICE");
+    const char *before = device_setting_choice(VARIABLE_TL_DEVICE);
     char *saved = before ? memory_copy_string(before, strlen(before)) : NULL;
     Device *device;
-    setenv("TL_DEVICE", name, 1);
+    device_setting_choose(VARIABLE_TL_DEVICE, name);
     DeviceSettings settings;
     Status status = device_settings_read(&settings);
     if (status == STATUS_OK) {
         device_default_close();
         status = device_default(&device);
     }
-    if (status != STATUS_OK && saved) setenv("TL_DEVICE", saved, 1);
-    if (status != STATUS_OK && !saved) unsetenv("TL_DEVICE");
+    if (status != STATUS_OK) device_setting_choose(VARIABLE_TL_DEVICE, saved);
     free(saved);
     return status;
 }

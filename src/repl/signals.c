@@ -9,6 +9,8 @@
 
 #include "repl/internal.h"
 
+// Signals are the process's, and so is what their handler knows.
+static Runtime *target; // whose lines they stop
 static volatile sig_atomic_t interrupt_came, resize_came, resume_came, ending, passing;
 static int wake[2] = {-1, -1};
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT};
@@ -23,11 +25,11 @@ static void on_signal(int number) {
         resume_came = 1;
     } else if (number == SIGINT) {
         interrupt_came = 1;
-        if (passing) interp_interrupt();
+        if (passing) runtime_interrupt(target, INTERRUPT_SIGNAL);
     } else {
         if (ending) _Exit(SIGNAL_STATUS + number); // the first was not enough
         ending = number;
-        interp_interrupt();
+        runtime_interrupt(target, INTERRUPT_SIGNAL);
     }
     ssize_t written = write(wake[1], "", 1); // a full pipe wakes as well
     (void)written;
@@ -35,6 +37,7 @@ static void on_signal(int number) {
 }
 
 void signals_begin(void) {
+    target = runtime_current;
     if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) wake[0] = wake[1] = -1;
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);

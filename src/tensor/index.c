@@ -416,7 +416,7 @@ static void release_items(void *kept) {
 }
 
 Status index_set(Tensor **target, const IndexItem *items, int count, OpInput value, bool unique) {
-    if (LIKELY(!tape_recording)) return set_plain(target, items, count, value, unique);
+    if (LIKELY(!tape_is_recording())) return set_plain(target, items, count, value, unique);
     IndexItems kept = {.count = count};
     for (int i = 0; i < count && i < INDEX_ITEMS_MAX; i++) {
         kept.items[i] = items[i];

@@ -8,11 +8,10 @@
 #include "device/work.h"
 #include "tensor/gradient/record.h"
 #include "tensor/scalar.h"
-
-static void (*broadcast_warning)(const char *op_name, const Shape *x, const Shape *y);
+#include "tensor/state.h"
 
 void op_set_broadcast_warning(void (*warn)(const char *op_name, const Shape *x, const Shape *y)) {
-    broadcast_warning = warn;
+    tensors_state()->broadcast_warning = warn;
 }
 
 typedef struct MapTypes {
@@ -75,12 +74,13 @@ static bool same_dims(const TensorView *x, const TensorView *y) {
 static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y,
                            const Shape *result) {
     const Shape *row = x->rank < y->rank ? x : y, *column = row == x ? y : x;
-    if (!broadcast_warning || row->rank == 0 || column->rank <= row->rank) return;
+    void (*warn)(const char *, const Shape *, const Shape *) = tensors_state()->broadcast_warning;
+    if (!warn || row->rank == 0 || column->rank <= row->rank) return;
     bool is_column = column->dims[column->rank - 1] == 1 &&
                      column->dims[column->rank - 2] == row->dims[row->rank - 1];
     if (!is_column) return;
     int64_t elements = shape_count(result);
-    if (elements > shape_count(x) && elements > shape_count(y)) broadcast_warning(op_name, x, y);
+    if (elements > shape_count(x) && elements > shape_count(y)) warn(op_name, x, y);
 }
 
 // The shape that all tensors among the inputs broadcast to.

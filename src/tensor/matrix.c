@@ -181,7 +181,7 @@ static Status add_bias(Tensor *product, Tensor *bias, Tensor **out) {
 static bool is_direct_linear(const Tensor *x, const Tensor *weight) {
     DType left = tensor_dtype(x), right = tensor_dtype(weight);
     bool floats = dtype_is_float(left) && (dtype_is_float(right) || left != DTYPE_FLOAT64);
-    return !tape_recording && floats && (dtype_is_float(right) || dtype_is_quant(right)) &&
+    return !tape_is_recording() && floats && (dtype_is_float(right) || dtype_is_quant(right)) &&
            tensor_is_contiguous(x) && (!dtype_is_quant(right) || weight->view.strides[1] == 1);
 }
 

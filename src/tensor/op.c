@@ -12,6 +12,7 @@
 #include "tensor/map.h"
 #include "tensor/precision.h"
 #include "tensor/scalar.h"
+#include "tensor/state.h"
 #include "tensor/view.h"
 
 enum { PLAIN = false, BLOCKS = true };
@@ -137,16 +138,18 @@ static Status apply_recorded(const OpCall *call, Tensor **outputs) {
     return tape_end_node(&record, apply_plain(call, outputs), outputs, call->op->outputs);
 }
 
-void (*op_watch)(const OpCall *call, Tensor *const *outputs);
+void op_set_watch(void (*watch)(const OpCall *call, Tensor *const *outputs)) {
+    tensors_state()->op_watch = watch;
+}
 
 static Status apply_watched(const OpCall *call, Tensor **outputs) {
     TRY(precision_apply(call, outputs, apply_recorded));
-    if (UNLIKELY(op_watch != NULL)) op_watch(call, outputs);
+    if (UNLIKELY(tensors_state()->op_watch != NULL)) tensors_state()->op_watch(call, outputs);
     return STATUS_OK;
 }
 
 Status op_apply(const OpCall *call, Tensor **outputs) {
-    if (UNLIKELY(tape_recording)) return apply_watched(call, outputs);
+    if (UNLIKELY(tape_is_recording())) return apply_watched(call, outputs);
     return apply_plain(call, outputs);
 }
 
@@ -158,7 +161,7 @@ Status op_refuse_quantised(const OpCall *call) {
 }
 
 static Status apply_inputs(OpId op, const OpInput *inputs, int n_inputs, Tensor **out) {
-    if (LIKELY(op_rows[op].run == NULL && !tape_recording))
+    if (LIKELY(op_rows[op].run == NULL && !tape_is_recording()))
         return map_apply(&op_rows[op], inputs, n_inputs, out);
     OpCall call = {.op = &op_rows[op], .n_inputs = n_inputs};
     for (int i = 0; i < n_inputs; i++) call.inputs[i] = inputs[i];

@@ -116,8 +116,8 @@ Status op_apply(const OpCall *call, Tensor **outputs) MUST_USE;
 // zero.
 Status op_apply_scalars(const OpCall *call, Scalar *out) MUST_USE;
 
-// Called after every operation with its results while it is not NULL and something learns.
-extern void (*op_watch)(const OpCall *call, Tensor *const *outputs);
+// Called after every operation with its results while something learns; NULL: nobody is.
+void op_set_watch(void (*watch)(const OpCall *call, Tensor *const *outputs));
 
 // For code that composes; inputs are borrowed, results new references.
 Status op_unary(OpId op, Tensor *x, Tensor **out) MUST_USE;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "tensor/state.h"
 
 typedef enum Wanted { WANTED_ANY, WANTED_NARROW, WANTED_WIDE } Wanted;
 
@@ -15,11 +16,9 @@ static const uint8_t wanted[OP_COUNT] = {
 #undef WIDE
 };
 
-static DType precision = DTYPE_COUNT;
-
 DType precision_set(DType dtype) {
-    DType before = precision;
-    precision = dtype;
+    DType before = tensors_state()->precision;
+    tensors_state()->precision = dtype;
     return before;
 }
 
@@ -30,7 +29,7 @@ static bool is_narrow(DType dtype) {
 // The dtype that an operand is cast to; its own where it stays.
 static DType operand_dtype(Wanted want, const Tensor *x) {
     DType own = tensor_dtype(x);
-    if (want == WANTED_NARROW && own == DTYPE_FLOAT32) return precision;
+    if (want == WANTED_NARROW && own == DTYPE_FLOAT32) return tensors_state()->precision;
     if (want == WANTED_WIDE && is_narrow(own)) return DTYPE_FLOAT32;
     return own;
 }
@@ -48,7 +47,8 @@ static Status cast_operand(Wanted want, OpInput *input, Tensor **made) {
 
 Status precision_apply(const OpCall *call, Tensor **outputs,
                        Status (*apply)(const OpCall *call, Tensor **outputs)) {
-    Wanted want = precision == DTYPE_COUNT ? WANTED_ANY : (Wanted)wanted[call->op - op_rows];
+    bool narrows = tensors_state()->precision != DTYPE_COUNT;
+    Wanted want = !narrows ? WANTED_ANY : (Wanted)wanted[call->op - op_rows];
     if (want == WANTED_ANY) return apply(call, outputs);
     OpCall cast = *call;
     size_t count = (size_t)call->n_inputs + (size_t)call->n_many, done = 0;

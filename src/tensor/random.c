@@ -4,52 +4,47 @@
 #include <sys/random.h>
 
 #include "tensor/create.h"
-
-static RandomStream program_stream;
-static bool stream_is_seeded;
+#include "tensor/state.h"
 
 void random_seed(uint64_t seed) {
-    program_stream = (RandomStream){.key = seed};
-    stream_is_seeded = true;
+    random_return((RandomStream){.key = seed});
 }
 
 uint64_t random_current_seed(void) {
-    if (!stream_is_seeded) {
+    if (!tensors_state()->stream_is_seeded) {
         uint64_t seed = 0;
         if (getentropy(&seed, sizeof seed) != 0) seed = (uint64_t)(uintptr_t)&seed;
         random_seed(seed >> 1); // so that it can be written as an int and given again
     }
-    return program_stream.key;
+    return tensors_state()->stream.key;
 }
 
 RandomStream random_mark(void) {
     (void)random_current_seed();
-    return program_stream;
+    return tensors_state()->stream;
 }
 
 void random_return(RandomStream mark) {
-    stream_is_seeded = true;
-    program_stream = mark;
+    tensors_state()->stream_is_seeded = true;
+    tensors_state()->stream = mark;
 }
 
-static RandomTraining current_training = {.dropout = 0.5};
-
 RandomTraining random_set_training(RandomTraining training) {
-    RandomTraining old = current_training;
-    current_training = training;
+    RandomTraining old = tensors_state()->training;
+    tensors_state()->training = training;
     return old;
 }
 
 bool random_is_training(void) {
-    return current_training.active;
+    return tensors_state()->training.active;
 }
 
 RandomStream random_take(const OpCall *call, int64_t count) {
     if (op_has(call, ATTRIBUTE_seed))
         return (RandomStream){.key = (uint64_t)call->attributes->seed};
-    RandomStream taken = {.key = random_current_seed(), .counter = program_stream.counter};
+    RandomStream taken = random_mark();
     // The normal distribution uses its numbers in pairs: every draw begins at a multiple of four.
-    program_stream.counter += ((uint64_t)count + 3) / 4 * 4;
+    tensors_state()->stream.counter += ((uint64_t)count + 3) / 4 * 4;
     return taken;
 }
 
@@ -185,11 +180,11 @@ Status op_run_bernoulli_each(const OpCall *call, Tensor **results) {
 }
 
 Status op_run_dropout(const OpCall *call, Tensor **results) {
-    double p = ATTRIBUTE_OR(call, p, current_training.dropout);
+    double p = ATTRIBUTE_OR(call, p, tensors_state()->training.dropout);
     TRY(check_probability(call, p));
     SCOPED_TENSOR(x);
     TRY(compose_floating(call->inputs[0].tensor, &x));
-    if (!ATTRIBUTE_OR(call, training, current_training.active) || p == 0)
+    if (!ATTRIBUTE_OR(call, training, tensors_state()->training.active) || p == 0)
         return compose_give(&x, results);
     CreateTarget target = {.device = x->device, .dtype = tensor_dtype(x)};
     Shape shape = tensor_shape(x);

@@ -8,14 +8,29 @@
 #include "base/memory.h"
 #include "tensor/gradient/record.h"
 #include "tensor/scalar.h"
+#include "tensor/state.h"
 
-// Released structs, linked through their `device` fields: making a tensor costs no malloc.
-static Tensor *free_tensors;
+Tensors *tensors_new(void) {
+    Tensors *tensors = memory_allocate_zeroed(1, sizeof *tensors);
+    tensors->precision = DTYPE_COUNT;
+    tensors->training = (RandomTraining){.dropout = 0.5};
+    return tensors;
+}
+
+void tensors_free(Tensors *tensors) {
+    while (tensors->spare) {
+        Tensor *next = (Tensor *)(void *)tensors->spare->device;
+        free(tensors->spare);
+        tensors->spare = next;
+    }
+    free(tensors);
+}
 
 static Tensor *tensor_allocate(void) {
-    Tensor *tensor = free_tensors;
+    Tensors *tensors = tensors_state();
+    Tensor *tensor = tensors->spare;
     if (LIKELY(tensor != NULL))
-        free_tensors = (Tensor *)(void *)tensor->device;
+        tensors->spare = (Tensor *)(void *)tensor->device;
     else
         tensor = memory_allocate(sizeof *tensor);
     tensor->counted.refs = 1;
@@ -165,8 +180,9 @@ void tensor_destroy(Tensor *tensor) {
     if (UNLIKELY(tensor->host != NULL)) forget_host(tensor);
     if (UNLIKELY(tensor->node != NULL)) tape_leave(tensor);
     buffer_release(tensor->view.buffer);
-    tensor->device = (Device *)(void *)free_tensors;
-    free_tensors = tensor;
+    Tensors *tensors = tensors_state();
+    tensor->device = (Device *)(void *)tensors->spare;
+    tensors->spare = tensor;
 }
 
 static int64_t clamp_integer(int64_t value, int64_t low, int64_t high) {

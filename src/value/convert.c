@@ -133,35 +133,9 @@ Status value_to_dtype(Value value, const char *what, DType *out) {
     return STATUS_OK;
 }
 
-enum { DEVICES_OPEN_MAX = 8 };
-static Device *opened[DEVICES_OPEN_MAX];
-static int opened_count;
-
-static void close_devices(void) {
-    while (opened_count > 0) device_close(opened[--opened_count]);
-}
-
 Status value_to_device(Value value, const char *what, Device **out) {
     if (value.kind != VALUE_STRING) return fail_kind(what, "the name of a device", value);
-    const String *name = string_end(value.as.string);
-    Device *within = device_default_replace(NULL); // names mean the same inside `with device(...)`
-    Status status = device_default(out);
-    (void)device_default_replace(within);
-    TRY(status);
-    if (strcmp((*out)->name, name->bytes) == 0 || strcmp((*out)->backend->name, name->bytes) == 0 ||
-        strcmp(name->bytes, "auto") == 0 || strcmp(name->bytes, "default") == 0)
-        return STATUS_OK;
-    for (int i = 0; i < opened_count; i++) {
-        *out = opened[i];
-        if (strcmp((*out)->name, name->bytes) == 0 ||
-            strcmp((*out)->backend->name, name->bytes) == 0)
-            return STATUS_OK;
-    }
-    TRY(device_open(name->bytes, out));
-    ASSERT(opened_count < DEVICES_OPEN_MAX);
-    if (opened_count == 0) atexit(close_devices);
-    opened[opened_count++] = *out;
-    return STATUS_OK;
+    return device_named(string_end(value.as.string)->bytes, out);
 }
 
 // --- lists of numbers as tensors, shapes and integers ---
@@ -304,7 +278,7 @@ static int needs_gradient_within(Value value, int depth) {
 }
 
 bool value_needs_gradient(Value value) {
-    return UNLIKELY(tape_recording) && needs_gradient_within(value, 0) > 0;
+    return UNLIKELY(tape_is_recording()) && needs_gradient_within(value, 0) > 0;
 }
 
 static Status stack_list(const List *list, const char *what, Tensor **out) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "device/buffer.h"
 #include "value/dict.h"
 
@@ -27,40 +28,72 @@ typedef struct Header {
 
 enum { CYCLES_MIN = 100000, SPARE_BYTES_MAX = 64, SPARE_UNIT = 8, SPARES_MAX = 16384 };
 
-static Header live = {.previous = &live, .next = &live};
-// The fewest objects alive since the last search for cycles: the next one is due when as many again
-// (and some) were added.
-static size_t object_count, object_count_least;
-static size_t rescued;
-static bool started, collecting;
-static void (*drop_hook)(Instance *instance);
-
 // Objects whose count became 0 and whose contents are still to be released, in order.
 typedef struct ReleaseQueue {
     Header *first, *last;
 } ReleaseQueue;
-static ReleaseQueue *active_queue;
 
-// Small objects that were released, and some that were never used, wait here for one of the same
-// size, linked by `next`: making one then costs no call of the collector.
-static struct {
+// Small objects that were released, and some that were never used, wait for one of the same size,
+// linked by `next`: making one then costs no call of the collector.
+typedef struct Spares {
     Header *first;
     int count;
-} spares[SPARE_BYTES_MAX / SPARE_UNIT + 1];
+} Spares;
+
+// Lies in the collector's memory, which everything that it points to stays alive by. The collector
+// itself is one for the process, all heaps share it.
+struct Heap {
+    Header live; // the ends of the list
+    // The fewest objects alive since the last search for cycles: the next one is due when as many
+    // again (and some) were added.
+    size_t object_count, object_count_least;
+    size_t rescued;
+    bool collecting;
+    void (*drop_hook)(Instance *instance);
+    ReleaseQueue *active_queue;
+    Header *reached_stack;
+    Spares spares[SPARE_BYTES_MAX / SPARE_UNIT + 1];
+    const String **characters; // string.c; NULL until the first is made
+};
+
+static inline Heap *own_heap(void) {
+    return runtime_current->heap;
+}
 
 static void collect_for_pool(void) {
     heap_collect_cycles();
 }
 
-void heap_start(void) {
-    if (started) return;
-    started = true;
+static void start_collector(void) {
     GC_set_markers_count(1);
     GC_set_all_interior_pointers(1);
     GC_INIT();
     GC_set_warn_proc(GC_ignore_warn_proc);
     GC_allow_register_threads();
+}
+
+void heap_start(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_collector);
+    if (own_heap()) return;
+    Heap *heap = heap_allocate_rooted(sizeof *heap);
+    heap->live.previous = heap->live.next = &heap->live;
+    runtime_current->heap = heap;
     pool_set_collector(collect_for_pool);
+}
+
+void heap_end(Heap *heap) {
+    if (!heap) return;
+    ASSERT(heap->live.next == &heap->live); // heap_clear_all came before, or nothing was made
+    heap_free(heap->characters);
+    heap_free(heap);
+}
+
+const String **heap_characters(size_t count) {
+    Heap *heap = own_heap();
+    if (UNLIKELY(!heap->characters))
+        heap->characters = heap_allocate_rooted(count * sizeof *heap->characters);
+    return heap->characters;
 }
 
 // A request, and when it is refused once more from the reserve (base/memory.h). NULL: not even so.
@@ -112,80 +145,81 @@ static Counted *object_of(Header *header) {
     return (Counted *)(header + 1);
 }
 
-static void link_live(Header *header) {
-    header->previous = live.previous;
-    header->next = &live;
-    live.previous->next = header;
-    live.previous = header;
-    object_count++;
+static void link_live(Heap *heap, Header *header) {
+    header->previous = heap->live.previous;
+    header->next = &heap->live;
+    heap->live.previous->next = header;
+    heap->live.previous = header;
+    heap->object_count++;
 }
 
-static void unlink_live(Header *header) {
+static void unlink_live(Heap *heap, Header *header) {
     header->previous->next = header->next;
     header->next->previous = header->previous;
     header->previous = header->next = NULL;
-    if (--object_count < object_count_least) object_count_least = object_count;
+    if (--heap->object_count < heap->object_count_least)
+        heap->object_count_least = heap->object_count;
 }
 
-static void add_spare(Header *header, size_t bytes) {
-    size_t list = bytes / SPARE_UNIT;
+static void add_spare(Heap *heap, Header *header, size_t bytes) {
+    Spares *list = &heap->spares[bytes / SPARE_UNIT];
     header->bytes = (uint16_t)bytes;
-    header->next = spares[list].first;
-    spares[list].first = header;
-    spares[list].count++;
+    header->next = list->first;
+    list->first = header;
+    list->count++;
 }
 
 // As many as the collector has together, for one passage of its lock.
-static void make_spares(size_t bytes) {
+static void make_spares(Heap *heap, size_t bytes) {
     size_t whole = sizeof(Header) + bytes;
     void *next, *made = certain(REQUEST(GC_malloc_many(whole), whole), whole);
     for (; made; made = next) {
         next = GC_NEXT(made);
         GC_NEXT(made) = NULL;
-        add_spare(made, bytes);
+        add_spare(heap, made, bytes);
     }
 }
 
-static Header *allocate_object(size_t bytes) {
+static Header *allocate_object(Heap *heap, size_t bytes) {
     bool small = bytes <= SPARE_BYTES_MAX && bytes % SPARE_UNIT == 0;
     if (!small) return heap_allocate(sizeof(Header) + bytes);
-    size_t list = bytes / SPARE_UNIT;
-    if (!spares[list].first) make_spares(bytes);
-    Header *spare = spares[list].first;
-    spares[list].first = spare->next;
-    spares[list].count--;
+    Spares *list = &heap->spares[bytes / SPARE_UNIT];
+    if (!list->first) make_spares(heap, bytes);
+    Header *spare = list->first;
+    list->first = spare->next;
+    list->count--;
     return spare;
 }
 
 // What waits is empty, so that it keeps nothing alive.
-static void free_object(Header *header) {
-    size_t list = header->bytes / SPARE_UNIT;
-    if (header->bytes == 0 || spares[list].count >= SPARES_MAX) {
+static void free_object(Heap *heap, Header *header) {
+    if (header->bytes == 0 || heap->spares[header->bytes / SPARE_UNIT].count >= SPARES_MAX) {
         heap_free(header);
         return;
     }
     size_t bytes = header->bytes;
     memset(header, 0, sizeof *header + bytes);
-    add_spare(header, bytes);
+    add_spare(heap, header, bytes);
 }
 
 Counted *heap_new_object(ValueKind kind, size_t bytes) {
-    size_t added = object_count - object_count_least;
-    if (UNLIKELY(added >= CYCLES_MIN && added >= object_count_least)) heap_collect_cycles();
-    Header *header = allocate_object(bytes);
+    Heap *heap = own_heap();
+    size_t added = heap->object_count - heap->object_count_least;
+    if (UNLIKELY(added >= CYCLES_MIN && added >= heap->object_count_least)) heap_collect_cycles();
+    Header *header = allocate_object(heap, bytes);
     header->kind = (uint32_t)kind;
-    link_live(header);
+    link_live(heap, header);
     Counted *object = object_of(header);
     object->refs = 1;
     return object;
 }
 
 size_t heap_object_count(void) {
-    return object_count;
+    return own_heap()->object_count;
 }
 
 void heap_set_drop_hook(void (*hook)(Instance *instance)) {
-    drop_hook = hook;
+    own_heap()->drop_hook = hook;
 }
 
 // Calls visit for each value that the object holds.
@@ -268,33 +302,33 @@ static void empty_object(Header *header) {
     }
 }
 
-static bool wants_drop(Header *header) {
-    if (header->kind != VALUE_STRUCT || !drop_hook) return false;
+static bool wants_drop(const Heap *heap, Header *header) {
+    if (header->kind != VALUE_STRUCT || !heap->drop_hook) return false;
     Instance *instance = (Instance *)object_of(header);
     return instance->type->has_drop && !instance->dropped;
 }
 
 // Runs the drop hook of an instance; what it releases is released at once, not queued behind us.
-static void run_drop(Header *header) {
-    ReleaseQueue *outer = active_queue;
-    active_queue = NULL;
+static void run_drop(Heap *heap, Header *header) {
+    ReleaseQueue *outer = heap->active_queue;
+    heap->active_queue = NULL;
     Instance *instance = (Instance *)object_of(header);
     instance->dropped = true;
-    drop_hook(instance);
-    active_queue = outer;
+    heap->drop_hook(instance);
+    heap->active_queue = outer;
 }
 
-static void destroy_queued(Header *header) {
-    if (wants_drop(header)) {
+static void destroy_queued(Heap *heap, Header *header) {
+    if (wants_drop(heap, header)) {
         Counted *object = object_of(header);
         object->refs = 1;
-        link_live(header);
-        run_drop(header);
+        link_live(heap, header);
+        run_drop(heap, header);
         if (--object->refs > 0) return;
-        unlink_live(header);
+        unlink_live(heap, header);
     }
     empty_object(header);
-    free_object(header);
+    free_object(heap, header);
 }
 
 void value_release_counted(Value value) {
@@ -302,26 +336,27 @@ void value_release_counted(Value value) {
         tensor_destroy(value.as.tensor);
         return;
     }
+    Heap *heap = own_heap();
     Header *header = header_of(value.as.counted);
-    unlink_live(header);
-    if (active_queue) {
-        if (active_queue->last)
-            active_queue->last->next = header;
+    unlink_live(heap, header);
+    if (heap->active_queue) {
+        if (heap->active_queue->last)
+            heap->active_queue->last->next = header;
         else
-            active_queue->first = header;
-        active_queue->last = header;
+            heap->active_queue->first = header;
+        heap->active_queue->last = header;
         return;
     }
     ReleaseQueue queue = {header, header};
-    active_queue = &queue;
+    heap->active_queue = &queue;
     while (queue.first) {
         Header *first = queue.first;
         queue.first = first->next;
         if (!queue.first) queue.last = NULL;
         first->next = NULL;
-        destroy_queued(first);
+        destroy_queued(heap, first);
     }
-    active_queue = NULL;
+    heap->active_queue = NULL;
 }
 
 static void count_internal(Value value) {
@@ -329,38 +364,38 @@ static void count_internal(Value value) {
         header_of(value.as.counted)->external--;
 }
 
-static Header *reached_stack;
-
 static void reach(Value value) {
     if (!value_is_counted(value) || value.kind == VALUE_TENSOR) return;
     Header *header = header_of(value.as.counted);
     if (header->reached) return;
     header->reached = true;
-    header->work = reached_stack;
-    reached_stack = header;
+    Heap *heap = own_heap();
+    header->work = heap->reached_stack;
+    heap->reached_stack = header;
 }
 
 // Every count is exact, so an object whose references all come from other objects, none of which is
 // reached from outside, can only be part of a cycle. Returns the chain of such objects (by `work`).
-static Header *find_unreached(void) {
-    for (Header *h = live.next; h != &live; h = h->next) {
+static Header *find_unreached(Heap *heap) {
+    for (Header *h = heap->live.next; h != &heap->live; h = h->next) {
         h->external = object_of(h)->refs;
         h->reached = false;
     }
-    for (Header *h = live.next; h != &live; h = h->next) visit_contents(h, count_internal);
-    for (Header *h = live.next; h != &live; h = h->next) {
+    for (Header *h = heap->live.next; h != &heap->live; h = h->next)
+        visit_contents(h, count_internal);
+    for (Header *h = heap->live.next; h != &heap->live; h = h->next) {
         if (h->external == 0 || h->reached) continue;
         h->reached = true;
         h->work = NULL;
-        reached_stack = h;
-        while (reached_stack) {
-            Header *top = reached_stack;
-            reached_stack = top->work;
+        heap->reached_stack = h;
+        while (heap->reached_stack) {
+            Header *top = heap->reached_stack;
+            heap->reached_stack = top->work;
             visit_contents(top, reach);
         }
     }
     Header *garbage = NULL;
-    for (Header *h = live.previous; h != &live; h = h->previous) {
+    for (Header *h = heap->live.previous; h != &heap->live; h = h->previous) {
         if (h->reached) continue;
         h->work = garbage;
         garbage = h;
@@ -380,11 +415,11 @@ static void release_chain(Header *chain) {
 }
 
 // Drops of cyclic garbage may reach any of it again: true when one ran, then all is looked at anew.
-static bool run_one_drop(Header *garbage) {
+static bool run_one_drop(Heap *heap, Header *garbage) {
     for (Header *h = garbage; h; h = h->work) {
-        if (!wants_drop(h)) continue;
+        if (!wants_drop(heap, h)) continue;
         Value held = value_retain((Value){.kind = VALUE_STRUCT, .as.counted = object_of(h)});
-        run_drop(h);
+        run_drop(heap, h);
         value_release(held);
         return true;
     }
@@ -397,23 +432,24 @@ static uint64_t live_buffers(void) {
 }
 
 size_t heap_collect_cycles(void) {
-    if (collecting) return 0;
-    collecting = true;
+    Heap *heap = own_heap();
+    if (heap->collecting) return 0;
+    heap->collecting = true;
     uint64_t before = live_buffers();
-    Header *garbage = find_unreached();
-    while (garbage && run_one_drop(garbage)) garbage = find_unreached();
+    Header *garbage = find_unreached(heap);
+    while (garbage && run_one_drop(heap, garbage)) garbage = find_unreached(heap);
     release_chain(garbage);
     uint64_t after = live_buffers();
     size_t found = before > after ? (size_t)(before - after) : 0;
-    rescued += found;
-    object_count_least = object_count;
-    collecting = false;
+    heap->rescued += found;
+    heap->object_count_least = heap->object_count;
+    heap->collecting = false;
     return found;
 }
 
-static Header *chain_of_all(void) {
+static Header *chain_of_all(Heap *heap) {
     Header *chain = NULL;
-    for (Header *h = live.previous; h != &live; h = h->previous) {
+    for (Header *h = heap->live.previous; h != &heap->live; h = h->previous) {
         h->work = chain;
         chain = h;
     }
@@ -421,24 +457,26 @@ static Header *chain_of_all(void) {
 }
 
 size_t heap_clear_all(void) {
+    Heap *heap = own_heap();
     heap_collect_cycles();
     uint64_t before = live_buffers();
-    Header *rest = chain_of_all();
-    while (rest && run_one_drop(rest)) rest = chain_of_all();
+    Header *rest = chain_of_all(heap);
+    while (rest && run_one_drop(heap, rest)) rest = chain_of_all(heap);
     release_chain(rest);
     uint64_t after = live_buffers();
-    size_t total = rescued + (before > after ? (size_t)(before - after) : 0);
-    rescued = 0;
-    if (started) GC_gcollect();
+    size_t total = heap->rescued + (before > after ? (size_t)(before - after) : 0);
+    heap->rescued = 0;
+    GC_gcollect();
     return total;
 }
 
 size_t heap_rescued_buffers(void) {
-    return rescued;
+    return own_heap()->rescued;
 }
 
 // A thread's errors are its own: the record travels back to the caller.
 typedef struct StackJob {
+    Runtime *runtime;
     void (*fn)(void *argument);
     void *argument;
     Origin origin;
@@ -447,6 +485,7 @@ typedef struct StackJob {
 
 static void *run_job(void *pointer) {
     StackJob *job = pointer;
+    runtime_current = job->runtime;
     origin_current = job->origin;
     job->fn(job->argument);
     job->error = *error_current();
@@ -467,7 +506,8 @@ static void wait_for(pthread_t thread) {
 Status heap_run_on_stack(size_t stack_bytes, void (*fn)(void *argument), void *argument) {
     heap_start();
     StackJob *job = heap_allocate_rooted(sizeof *job);
-    *job = (StackJob){.fn = fn, .argument = argument, .origin = origin_current};
+    *job = (StackJob){
+        .runtime = runtime_current, .fn = fn, .argument = argument, .origin = origin_current};
     pthread_attr_t attributes;
     pthread_t thread;
     int error = pthread_attr_init(&attributes);

@@ -7,8 +7,10 @@
 
 #include "value/object.h"
 
-// Starts the collector; may be called again.
+// Starts the collector, and the heap of this thread's runtime; may be called again.
+typedef struct Heap Heap;
 void heap_start(void);
+void heap_end(Heap *heap); // empty again; NULL is allowed
 // Zeroed, scanned, collected when nothing points to it.
 void *heap_allocate(size_t bytes);
 // The same for bytes without pointers; not zeroed.
@@ -43,5 +45,8 @@ size_t heap_collect_cycles(void);
 size_t heap_clear_all(void);
 // Buffers rescued from cycles since the start or the last heap_clear_all.
 size_t heap_rescued_buffers(void);
+
+// string.c: the heap's table of so many strings, each NULL until it is made.
+const String **heap_characters(size_t count);
 
 #endif

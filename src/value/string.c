@@ -112,12 +112,12 @@ int64_t string_length(const String *string) {
 }
 
 Value string_character(const char *bytes, size_t size) {
-    static String *made[CHARACTERS];
     uint32_t codepoint;
     if (utf8_decode(bytes, size, &codepoint) != size || codepoint >= CHARACTERS)
         return value_string(bytes, size);
+    const String **made = heap_characters(CHARACTERS);
     if (!made[codepoint]) made[codepoint] = value_string(bytes, size).as.string;
-    return string_value(made[codepoint]);
+    return string_value((String *)(uintptr_t)made[codepoint]);
 }
 
 static inline size_t character_size(const String *string, size_t at) {

@@ -168,6 +168,8 @@ class CommandLine(unittest.TestCase):
         code = "print(rand([4]).to_list())"
         first, second = (run_code(code, options=["--seed", "9"]).out for _ in range(2))
         self.assertEqual(first, second)
+        self.assertEqual(run_code(code, env={"TL_SEED": "9"}).out, first)
+        self.assertEqual(run_code(code, options=["--seed", "9"], env={"TL_SEED": "8"}).out, first)
         self.assertNotEqual(run_code(code).out, run_code(code).out)
         self.assertIn("seed", run_code(code, options=["--verbose"]).err)
 

@@ -12,19 +12,21 @@
 #include "base/source.h"
 #include "device/buffer.h"
 #include "device/settings.h"
+#include "runtime/runtime.h"
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
 
 enum { MEGABYTE = 1 << 20 };
 
-static const char *const variables[] = {"TL_BUFFER_MAX_MB", "TL_DEVICE_MEMORY_MB",   "TL_POISON",
-                                        "TL_DEVICE",        "TL_MEMORY_CHECK",       "TL_THREADS",
-                                        "TL_SEED",          "TL_COMPUTE_PER_BUFFER", "TL_ISA",
-                                        "TL_BUFFER_STATS",  "TL_DEBUG_MEMORY"};
+static const char *const variable_names[] = {
+    "TL_BUFFER_MAX_MB", "TL_DEVICE_MEMORY_MB", "TL_POISON",      "TL_DEVICE",
+    "TL_MEMORY_CHECK",  "TL_THREADS",          "TL_SEED",        "TL_COMPUTE_PER_BUFFER",
+    "TL_ISA",           "TL_BUFFER_STATS",     "TL_DEBUG_MEMORY"};
 
 static int clean_environment(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
+    for (size_t i = 0; i < sizeof variable_names / sizeof *variable_names; i++)
+        unsetenv(variable_names[i]);
     origin_current = (Origin){0, 0};
     error_clear();
     return 0;
@@ -350,9 +352,16 @@ static void test_device_a_thousand_times(void **state) {
     }
 }
 
+// Each thread has a runtime, and with it a default device, of its own.
 static void *open_default(void *context) {
     Device *device;
+    runtime_enter(runtime_new());
     *(Status *)context = device_default(&device);
+    if (device_default_opened() != device || device->runtime != runtime_current)
+        *(Status *)context = STATUS_DEVICE;
+    device_default_close();
+    if (device_default_opened()) *(Status *)context = STATUS_DEVICE;
+    runtime_free(runtime_current);
     return NULL;
 }
 
@@ -369,8 +378,6 @@ static void test_default_device_on_a_small_stack(void **state) {
         pthread_join(threads[i], NULL);
         assert_int_equal(statuses[i], STATUS_OK);
     }
-    assert_non_null(device_default_opened());
-    device_default_close();
     assert_null(device_default_opened());
 }
 

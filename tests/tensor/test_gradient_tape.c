@@ -328,7 +328,7 @@ static void test_nothing_is_recorded_when_off(void **state) {
     tensor_release(z);
     tensor_release(y);
     tensor_release(w);
-    assert_false(tape_recording);
+    assert_false(tape_is_recording());
 }
 
 static void test_half_precision(void **state) {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/runtime.h"
 #include "device/work.h"
 
 enum {
@@ -120,19 +121,18 @@ static const CpuKernel kernel_table[KERNEL_COUNT] = {
 #undef KERNEL
 };
 
-static atomic_bool left; // the rest of a kernel's work, because the user interrupted
-
 bool cpu_interrupted(void) {
     if (LIKELY(!device_is_interrupted())) return false;
-    atomic_store_explicit(&left, true, memory_order_relaxed);
+    atomic_store_explicit(&runtime_current->work->left, true, memory_order_relaxed);
     return true;
 }
 
 static Status run_cpu(Device *device, const KernelCall *call) {
     (void)device;
-    atomic_store_explicit(&left, false, memory_order_relaxed);
+    atomic_bool *left = &runtime_current->work->left;
+    atomic_store_explicit(left, false, memory_order_relaxed);
     Status status = kernel_table[call->kernel](call);
-    if (LIKELY(!atomic_load_explicit(&left, memory_order_relaxed))) return status;
+    if (LIKELY(!atomic_load_explicit(left, memory_order_relaxed))) return status;
     return fail(STATUS_INTERRUPT, "interrupted");
 }
 

@@ -6,7 +6,6 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 #include "base/memory.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
-#include "device/settings.h"
+#include "device/pool.h"
 
 enum {
     PIECE_PRODUCTS = 1 << 17, // multiplications that are worth a thread
@@ -50,17 +49,6 @@ const RepackedSimd *repacked_simd(void) {
         return has_avxvnni() ? &repacked_simd_avxvnni : &repacked_simd_avx2;
 #endif
     return &repacked_simd_base;
-}
-
-static RepackSetting repack_setting(void) {
-    static atomic_int decided = -1;
-    int setting = atomic_load_explicit(&decided, memory_order_relaxed);
-    if (setting >= 0) return (RepackSetting)setting;
-    DeviceSettings settings;
-    // A malformed value was reported when the program began.
-    setting = device_settings_read(&settings) == STATUS_OK ? (int)settings.repack : REPACK_LAZY;
-    atomic_store_explicit(&decided, setting, memory_order_relaxed);
-    return (RepackSetting)setting;
 }
 
 // --- weights that are kept
@@ -114,8 +102,8 @@ static RepackedWeight *weight_new(Buffer *buffer, DType dtype, int64_t columns) 
 RepackedWeight *repacked_weight(const TensorView *view) {
     Buffer *buffer = view->buffer;
     int64_t columns = view->dims[view->rank - 2];
-    if (repack_setting() == REPACK_NEVER || !buffer->import.evict || !repacked_form(view->dtype) ||
-        view->strides[view->rank - 2] != 1 || columns == 0)
+    if (!buffer->import.evict || buffer->device->pool->settings.repack == REPACK_NEVER ||
+        !repacked_form(view->dtype) || view->strides[view->rank - 2] != 1 || columns == 0)
         return NULL;
     if (!buffer->companion) {
         RepackedWeight *made = weight_new(buffer, view->dtype, columns);

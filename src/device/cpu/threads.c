@@ -1,12 +1,14 @@
-// Worker threads of the CPU device, started when work is first shared. A worker that is not running
-// when its turn comes is not waited for: whoever has work does all of it that nobody else takes, so
-// that programs which share the machine do not stop each other.
+// Worker threads of the CPU device, started when work is first shared; one set serves all runtimes
+// of the process, as the processors do. A worker that is not running when its turn comes is not
+// waited for: whoever has work does all of it that nobody else takes, so that programs which share
+// the machine do not stop each other.
 #define _GNU_SOURCE // sched_getaffinity
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "base/runtime.h"
 #include "device/cpu/cpu.h"
 #include "device/settings.h"
 
@@ -20,6 +22,7 @@ enum {
 };
 
 typedef struct Job {
+    Runtime *runtime; // whose work it is
     void (*body)(void *context, int64_t begin, int64_t end);
     void *context;
     int64_t count, size, pieces;
@@ -100,7 +103,9 @@ static void *run_worker(void *argument) {
     for (;;) {
         Job *job = next_job(&seen);
         if (!job) continue;
+        runtime_current = job->runtime;
         run_pieces(job);
+        runtime_current = NULL;
         pthread_mutex_lock(&pool.lock);
         if (atomic_fetch_sub(&pool.busy, 1) == 1) pthread_cond_signal(&pool.done);
         pthread_mutex_unlock(&pool.lock);
@@ -153,7 +158,7 @@ void cpu_parallel(int64_t count, int64_t grain, void (*body)(void *, int64_t, in
         body(context, 0, count);
         return;
     }
-    Job job = {.body = body, .context = context, .count = count};
+    Job job = {.runtime = runtime_current, .body = body, .context = context, .count = count};
     job.size = (count + PIECES_MAX - 1) / PIECES_MAX;
     if (job.size < grain) job.size = grain;
     job.pieces = (count + job.size - 1) / job.size;

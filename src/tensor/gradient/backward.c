@@ -7,6 +7,7 @@
 #include "base/source.h"
 #include "tensor/gradient/record.h"
 #include "tensor/gradient/tape_node.h"
+#include "tensor/state.h"
 
 typedef struct Walk {
     TapeNode **nodes; // retained; by falling number once collected
@@ -60,8 +61,7 @@ static Status fail_missing(const TapeNode *node) {
 
 // Everything that the loss depends on, and what of it leads to a target.
 static Status collect(Walk *walk, TapeNode *last) {
-    static uint64_t walks;
-    walk->number = ++walks;
+    walk->number = ++runtime_current->tape->walks;
     push_node(walk, last);
     for (size_t i = 0; i < walk->count; i++) {
         TapeNode *node = walk->nodes[i];
@@ -113,7 +113,9 @@ static void drop_incoming(TapeNode *node) {
     }
 }
 
-void (*gradient_watch)(const char *op_name, Tensor *const *gradients, int count);
+void tape_set_watch(void (*watch)(const char *op_name, Tensor *const *gradients, int count)) {
+    tensors_state()->gradient_watch = watch;
+}
 
 static Status run_rule(TapeNode *node) {
     Tensor *few[8] = {NULL}, **results = few;
@@ -122,8 +124,9 @@ static Status run_rule(TapeNode *node) {
     Origin caller = origin_current;
     origin_current = node->origin;
     Status status = gradient_run(node, results);
-    if (UNLIKELY(gradient_watch != NULL) && status == STATUS_OK)
-        gradient_watch(node->info->name, results, node->n_inputs);
+    Tensors *tensors = tensors_state();
+    if (UNLIKELY(tensors->gradient_watch != NULL) && status == STATUS_OK)
+        tensors->gradient_watch(node->info->name, results, node->n_inputs);
     origin_current = caller;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!results[i]) continue;
@@ -246,25 +249,20 @@ Status tape_backward(Tensor *loss, TensorArray *reached) {
 }
 
 // Read as plain numbers, from which no gradient comes back.
-static struct {
-    const char *name; // NULL: nothing was
-    Origin origin;
-} last_read;
-
 void tape_note_read(const char *name, const Tensor *x) {
     if (!tape_follows(x)) return;
-    last_read.name = name;
-    last_read.origin = origin_current;
+    runtime_current->tape->last_read = (TapeRead){name, origin_current};
 }
 
 void tape_forget_reads(void) {
-    last_read.name = NULL;
+    runtime_current->tape->last_read.name = NULL;
 }
 
 static Status fail_read(void) {
-    SourcePlace place = source_find(last_read.origin.at);
+    const TapeRead *read = &runtime_current->tape->last_read;
+    SourcePlace place = source_find(read->origin.at);
     (void)fail(STATUS_GRADIENT, "the gradient is lost in %s (%s:%d), which gives plain numbers",
-               last_read.name, place.file ? place.file->name : "", place.line);
+               read->name, place.file ? place.file->name : "", place.line);
     return fail_help("compute with the tensor itself; detach(x) says that no gradient is wanted");
 }
 
@@ -304,7 +302,8 @@ Status tape_gradients_along(Tensor *loss, Tensor *up, Tensor *const *inputs, siz
     walk.keep = up || (enabled && needs_second_order(&walk));
     tape_set_enabled(walk.keep);
     if (status == STATUS_OK && loss->node) status = run(&walk, loss);
-    if (status == STATUS_OK && last_read.name && !reaches_a_target(&walk)) status = fail_read();
+    if (status == STATUS_OK && runtime_current->tape->last_read.name && !reaches_a_target(&walk))
+        status = fail_read();
     if (status == STATUS_OK) status = take_gradients(&walk, gradients);
     finish(&walk);
     tape_forget_cut();

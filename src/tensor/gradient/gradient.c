@@ -85,7 +85,7 @@ Term term_take(Gradient *g, Status status, Tensor *const *tensor) {
 // A saved tensor; where gradients of gradients are recorded it is again what `producer` made.
 static Term saved_term(Gradient *g, Tensor *saved, TapeNode *producer, int output) {
     ASSERT(saved != NULL); // a rule reads only what its row saves
-    if (!producer || !tape_recording) return term_own(g, tensor_retain(saved));
+    if (!producer || !tape_is_recording()) return term_own(g, tensor_retain(saved));
     Tensor *alias = tape_alias(saved);
     tape_attach(alias, tape_node_retain(producer), output);
     return term_own(g, alias);
@@ -171,7 +171,7 @@ Term term_map(Gradient *g, OpId op, Term x, Term y, Term z) {
     slot->operands[0] = x;
     slot->operands[1] = y;
     slot->operands[2] = z;
-    if (!fold_numbers(g, slot) && tape_recording) gradient_fail(g, apply_single(g, slot));
+    if (!fold_numbers(g, slot) && tape_is_recording()) gradient_fail(g, apply_single(g, slot));
     return term;
 }
 
@@ -324,7 +324,7 @@ Term term_op(Gradient *g, OpId op, const Term *inputs, int n_inputs,
 }
 
 bool gradient_has(const Gradient *g, KernelId kernel) {
-    return !tape_recording && device_has(g->incoming[0]->device, kernel);
+    return !tape_is_recording() && device_has(g->incoming[0]->device, kernel);
 }
 
 // Integers as int64: indexes.

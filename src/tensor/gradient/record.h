@@ -56,7 +56,7 @@ void tape_keep_copy(TapeRecord *record, const void *data, size_t bytes, void (*r
 
 // For operations below the level of rows: inputs may be NULL.
 static inline TapeRecord tape_begin(const GradientInfo *info, Tensor *const *inputs, int n_inputs) {
-    if (LIKELY(!tape_recording)) return (TapeRecord){0};
+    if (LIKELY(!tape_is_recording())) return (TapeRecord){0};
     return tape_begin_inputs(info, inputs, n_inputs);
 }
 static inline void tape_keep(TapeRecord *record, const void *data, size_t bytes) {
@@ -72,7 +72,7 @@ void tape_forget(Tensor *tensor);
 // The tensor is being destroyed.
 void tape_leave(Tensor *tensor);
 static inline bool tape_follows(const Tensor *tensor) {
-    return UNLIKELY(tape_recording) && tensor->node;
+    return UNLIKELY(tape_is_recording()) && tensor->node;
 }
 
 // Views over x: `out` has just been made of it.

@@ -6,21 +6,26 @@
 #include "base/memory.h"
 #include "tensor/gradient/tape_node.h"
 
-bool tape_recording;
-static bool tape_enabled = true;
-static int pauses; // operations with a rule that are running
-static size_t leaf_count, node_count;
-static uint64_t next_number = 1;
-static TapeNode *newest;
+Tape *tape_new(void) {
+    Tape *tape = memory_allocate_zeroed(1, sizeof *tape);
+    tape->enabled = true;
+    tape->next_number = 1;
+    return tape;
+}
 
-static void update_recording(void) {
-    tape_recording = tape_enabled && leaf_count > 0 && pauses == 0;
+void tape_free(Tape *tape) {
+    free(tape);
+}
+
+static void update_recording(const Tape *tape) {
+    runtime_current->tape_recording = tape->enabled && tape->leaf_count > 0 && tape->pauses == 0;
 }
 
 bool tape_set_enabled(bool enabled) {
-    bool before = tape_enabled;
-    tape_enabled = enabled;
-    update_recording();
+    Tape *tape = runtime_current->tape;
+    bool before = tape->enabled;
+    tape->enabled = enabled;
+    update_recording(tape);
     return before;
 }
 
@@ -32,22 +37,23 @@ static TapeNode *node_new(const GradientInfo *info, int n_inputs) {
     node->counted.refs = 1;
     node->info = info;
     node->origin = origin_current;
-    node->number = next_number++;
+    Tape *tape = runtime_current->tape;
+    node->number = tape->next_number++;
     node->n_inputs = n_inputs;
-    node->next = newest;
-    if (newest) newest->previous = node;
-    newest = node;
+    node->next = tape->newest;
+    if (tape->newest) tape->newest->previous = node;
+    tape->newest = node;
     return node;
 }
 
 TapeNode *tape_leaf_new(void) {
-    leaf_count++;
-    update_recording();
+    runtime_current->tape->leaf_count++;
+    update_recording(runtime_current->tape);
     return node_new(NULL, 0);
 }
 
 TapeNode *tape_newest(void) {
-    return newest;
+    return runtime_current->tape->newest;
 }
 
 TapeNode *tape_node_retain(TapeNode *node) {
@@ -78,56 +84,55 @@ void tape_node_spend(TapeNode *node) {
     node->release_kept = NULL;
 }
 
-static void unlink_node(TapeNode *node) {
+static void unlink_node(Tape *tape, TapeNode *node) {
     if (node->previous)
         node->previous->next = node->next;
     else
-        newest = node->next;
+        tape->newest = node->next;
     if (node->next) node->next->previous = node->previous;
 }
 
-static void destroy_node(TapeNode *node) {
+static void destroy_node(Tape *tape, TapeNode *node) {
     if (!node->info) {
-        leaf_count--;
-        update_recording();
+        tape->leaf_count--;
+        update_recording(tape);
     } else {
-        node_count--;
+        tape->node_count--;
     }
     tape_node_spend(node);
     for (int i = 0; i < OP_OUTPUTS_MAX; i++) tensor_release(node->incoming[i]);
     tensor_release(node->gradient);
-    unlink_node(node);
+    unlink_node(tape, node);
     free(node);
 }
 
 // A chain of any length goes without recursion: what is let go of meanwhile waits in a list.
 void tape_node_release(TapeNode *node) {
-    static TapeNode *waiting;
-    static bool busy;
     if (--node->counted.refs > 0) return;
-    node->waiting = waiting;
-    waiting = node;
-    if (busy) return;
-    busy = true;
-    while (waiting) {
-        TapeNode *first = waiting;
-        waiting = first->waiting;
-        destroy_node(first);
+    Tape *tape = runtime_current->tape;
+    node->waiting = tape->waiting;
+    tape->waiting = node;
+    if (tape->busy) return;
+    tape->busy = true;
+    while (tape->waiting) {
+        TapeNode *first = tape->waiting;
+        tape->waiting = first->waiting;
+        destroy_node(tape, first);
     }
-    busy = false;
+    tape->busy = false;
 }
 
 size_t tape_node_count(void) {
-    return node_count;
+    return runtime_current->tape->node_count;
 }
 
 TapeMark tape_mark(void) {
-    return next_number;
+    return runtime_current->tape->next_number;
 }
 
 void tape_release_since(TapeMark mark) {
     // Spending a node may free others, older ones too, but none that is held here.
-    TapeNode *node = newest ? tape_node_retain(newest) : NULL;
+    TapeNode *newest = tape_newest(), *node = newest ? tape_node_retain(newest) : NULL;
     while (node && node->number >= mark) {
         if (node->info) tape_node_spend(node);
         TapeNode *older = node->next ? tape_node_retain(node->next) : NULL;
@@ -253,20 +258,19 @@ static void save_inputs(TapeNode *node, Tensor *const *inputs) {
 }
 
 static TapeRecord paused(TapeNode *node) {
-    node_count += node != NULL;
-    pauses++;
-    update_recording();
+    Tape *tape = runtime_current->tape;
+    tape->node_count += node != NULL;
+    tape->pauses++;
+    update_recording(tape);
     return (TapeRecord){.node = node, .resume = true};
 }
 
-static TapeCut last_cut;
-
 TapeCut tape_last_cut(void) {
-    return last_cut;
+    return runtime_current->tape->last_cut;
 }
 
 void tape_forget_cut(void) {
-    last_cut.info = NULL;
+    runtime_current->tape->last_cut.info = NULL;
 }
 
 TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
@@ -277,7 +281,7 @@ TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
         flows = flows || flows_into(info, i, inputs[i]);
     }
     if (info->kind == GRADIENT_CONSTANT || !flows) {
-        last_cut = (TapeCut){info, origin_current};
+        runtime_current->tape->last_cut = (TapeCut){info, origin_current};
         return paused(NULL);
     }
     TapeNode *node = node_new(info, call->n_inputs);
@@ -323,8 +327,9 @@ void tape_keep_copy(TapeRecord *record, const void *data, size_t bytes, void (*r
 
 Status tape_end_node(TapeRecord *record, Status status, Tensor **outputs, int n_outputs) {
     TapeNode *node = record->node;
-    pauses--;
-    update_recording();
+    Tape *tape = runtime_current->tape;
+    tape->pauses--;
+    update_recording(tape);
     if (!node) return status;
     bool save_result = wanted_saves(node) & SAVE_RESULT;
     for (int i = 0; status == STATUS_OK && i < n_outputs; i++) {

@@ -4,13 +4,20 @@
 #ifndef TENSOR_GRADIENT_TAPE_H
 #define TENSOR_GRADIENT_TAPE_H
 
+#include "base/runtime.h"
 #include "tensor/view.h"
 
 typedef struct TapeNode TapeNode;
 
+typedef struct Tape Tape; // of a runtime
+Tape *tape_new(void);
+void tape_free(Tape *tape);
+
 // True while recording is on and anything alive could need a gradient: the one branch that
 // programs pay that learn nothing.
-extern bool tape_recording;
+static inline bool tape_is_recording(void) {
+    return runtime_current->tape_recording;
+}
 
 // Recording on or off (`with no_grad`, updates, validation); returns what it was.
 bool tape_set_enabled(bool enabled);
@@ -22,7 +29,7 @@ bool tape_set_enabled(bool enabled);
 Status tape_parameter_new(Tensor *x, Tensor **out) MUST_USE;
 // Every parameter that is alive, in order of declaration: new references.
 void tape_parameters(TensorArray *out);
-// Counts up over the life of the process.
+// Counts up over the life of the runtime.
 uint64_t tape_parameter_number(const Tensor *parameter);
 // Whether a backward has ever reached it.
 bool tape_parameter_reached(const Tensor *parameter);
@@ -63,8 +70,8 @@ Status tape_backward(Tensor *loss, TensorArray *reached) MUST_USE;
 Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count,
                          Tensor **gradients) MUST_USE;
 // Called with what a rule gave for an operation's inputs (NULL: nothing), from the last operation
-// to the first, while it is not NULL.
-extern void (*gradient_watch)(const char *op_name, Tensor *const *gradients, int count);
+// to the first; NULL: nobody is.
+void tape_set_watch(void (*watch)(const char *op_name, Tensor *const *gradients, int count));
 // The same for any result, starting from `up` (its shape) in place of 1; the tape stays, for
 // further calls and for gradients of the gradients.
 Status tape_gradients_along(Tensor *result, Tensor *up, Tensor *const *inputs, size_t count,

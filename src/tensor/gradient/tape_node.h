@@ -43,6 +43,23 @@ typedef struct TapeCut {
 } TapeCut;
 TapeCut tape_last_cut(void);
 void tape_forget_cut(void);
+// A program's last reading of a tensor as plain numbers; name is NULL when there was none.
+typedef struct TapeRead {
+    const char *name;
+    Origin origin;
+} TapeRead;
+
+struct Tape {
+    bool enabled;
+    bool busy;  // freeing the nodes that wait
+    int pauses; // operations with a rule that are running
+    size_t leaf_count, node_count;
+    uint64_t next_number, walks;
+    TapeNode *newest, *waiting;
+    TapeCut last_cut;
+    TapeRead last_read;
+};
+
 // The nodes from which backward must start, in the order of their making: every live node, newest
 // first.
 TapeNode *tape_newest(void);

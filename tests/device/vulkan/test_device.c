@@ -18,14 +18,14 @@
 
 enum { COUNT = 1000 };
 
-static const char *const variables[] = {
+static const char *const variable_names[] = {
     "TL_BUFFER_MAX_MB", "TL_DEVICE_MEMORY_MB", "TL_POISON",           "TL_COMPUTE_PER_BUFFER",
     "TL_TEST_SLOW_MS",  "TL_TEST_LOSS",        "TL_TEST_PATIENCE_MS",
 };
 
 static int clean_environment(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
+    for (size_t i = 0; i < sizeof variable_names / sizeof *variable_names; i++) unsetenv(variable_names[i]);
     origin_current = (Origin){0, 0};
     error_clear();
     return 0;

@@ -1,0 +1,82 @@
+"""What a run owns hangs from its Runtime: variables of files are those of the process, for a reason each."""
+import re
+import subprocess
+import unittest
+
+from tl import ROOT, TL
+from pathlib import Path
+
+BUILD = Path(TL).parent
+# file: its mutable variables (those of functions without their number), and why they are the process's.
+ALLOWED = {
+    # memory and errors
+    "base/memory.c": ("refuse_above refuse_in refusing reserve", "the system refuses memory to a process"),
+    "base/status.c": ("origin_current record", "of a thread"),
+    "base/runtime.c": ("runtime_current", "of a thread: what leads to all others"),
+    "base/file_map.c": ("maps once", "SIGBUS has one handler; it finds the map by its address"),
+    # loaded once
+    "base/library.c": ("lock", "of loading"),
+    "catalog/catalog.c": ("once rows slots", "the catalog, parsed once, never changed"),
+    "device/cpu/blas.c": ("blas blas_library done lapack lapack_library once", "a loaded library; done: of a thread"),
+    "model/zip_library.c": ("library zip_library", "a loaded library"),
+    "plot/cairo_library.c": ("cairo_library library", "a loaded library"),
+    "device/vulkan/library.c": ("library library_lock loader", "a loaded library and its one instance"),
+    "device/vulkan/modules.c": ("lock unpacked", "shaders, unpacked once, never changed"),
+    # derived from what never changes
+    "eval/call_op.c": ("known", "names and ids of parameters in the catalog"),
+    "eval/operators.c": ("found", "rows of operators in the catalog"),
+    "device/cpu/cpu.c": ("decided", "what the processor can do"),
+    # the processors
+    "device/cpu/threads.c": ("decided inside pool", "one set of workers; inside: of a thread"),
+    "device/cpu/scratch.c": ("kept kept_key kept_key_once", "of a thread"),
+    "device/cpu/linalg.c": ("text", "of a thread"),
+    "device/vulkan/stream.c": ("current_op", "of a thread"),
+    "device/vulkan/kernels/heads.c": ("last", "of a thread"),
+    # the collector
+    "value/heap.c": ("once", "libgc is one for a process"),
+    "eval/interp.c": ("on_large_stack", "of a thread"),
+    # of the program, not of the library
+    "main/program.c": ("signal_received signal_target", "signals are the process's"),
+    "repl/signals.c": ("before ending interrupt_came passing resize_came resume_came target wake",
+                       "signals are the process's"),
+    "repl/input.c": ("history_path input_over line_came line_read pending", "readline is one for a process"),
+    "repl/complete.c": ("completing given given_next", "readline is one for a process"),
+}
+
+
+def variables():
+    """(file, name) of everything in the objects of src/ that may be written to."""
+    for path in BUILD.glob("CMakeFiles/*/src/**/*.o"):
+        name = re.sub(r".*?\.dir/src/(.*)\.o$", r"\1", str(path))
+        if "/simd/" in name or not (ROOT / "src" / name).exists():
+            continue
+        table = subprocess.run(["objdump", "-t", str(path)], capture_output=True, text=True).stdout
+        for line in table.splitlines():
+            row = re.match(r"[0-9a-f]{16} .{5}([ d]). (\.\S+|\*COM\*)\s+[0-9a-f]{16} +(?:\.hidden )?(?!__)(\S+)$", line)
+            if row and row[1] == " " and re.match(r"\.t?(bss|data)|\*COM", row[2]) \
+                    and not row[2].startswith(".data.rel.ro"):
+                yield name, re.sub(r"\.\d+$", "", row[3])
+
+
+class Globals(unittest.TestCase):
+    def test_only_the_process_s_own(self):
+        found = {}
+        for name, variable in variables():
+            found.setdefault(name, set()).add(variable)
+        self.assertIn("base/memory.c", found, "no objects were read")
+        more = [f"{name}: {variable}" for name, names in sorted(found.items())
+                for variable in sorted(names - set(ALLOWED.get(name, ("",))[0].split()))]
+        self.assertEqual(more, [], "mutable variables of files: let them hang from Runtime (base/runtime.h)")
+
+    def test_the_list_holds_nothing_else(self):
+        found = set(variables())
+        for name, (names, reason) in ALLOWED.items():
+            self.assertTrue(reason)
+            if name.startswith("device/vulkan/") and not any(n.startswith("device/vulkan/") for n, _ in found):
+                continue  # built without Vulkan
+            gone = [variable for variable in names.split() if (name, variable) not in found]
+            self.assertEqual(gone, [], name)
+
+
+if __name__ == "__main__":
+    unittest.main()
