@@ -13,6 +13,7 @@
 #include "tensor/random.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/output.h"
 
 Value builtin_env(BuiltinCall *call) {
     const char *value = getenv(call->arguments[0].as.string->bytes);
@@ -125,7 +126,7 @@ Value builtin_rng_state(BuiltinCall *call) {
 static Value help_for(const char *name) {
     Text page = {0};
     Status status = help_page(name, &page);
-    if (status == STATUS_OK) fwrite(text_get(&page), 1, page.length, stdout);
+    if (status == STATUS_OK) status = output_write(output_stream(), &page);
     text_free(&page);
     return status == STATUS_OK ? value_none() : value_fail();
 }

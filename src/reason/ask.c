@@ -1,4 +1,5 @@
 // Y[2, :]? asks for a value of an equation: where nothing uses it, it is printed.
+#include "base/output.h"
 #include "reason/reason.h"
 #include "value/output.h"
 
@@ -28,7 +29,7 @@ static Value eval_ask(Frame *frame, const Code *code) {
     if (failed(value)) return value;
     Text text = {0};
     Status status = answer_print(ask, value, &text);
-    if (status == STATUS_OK) status = output_write(stdout, &text);
+    if (status == STATUS_OK) status = output_write(output_stream(), &text);
     text_free(&text);
     value_release(value);
     return status == STATUS_OK ? value_none() : fail_at(code->span);

@@ -1,6 +1,7 @@
 // `with Person { ... }`: the block runs as any other, and what it added to the type is told.
 #include <stdio.h>
 
+#include "base/output.h"
 #include "reason/reason.h"
 #include "value/output.h"
 
@@ -25,7 +26,7 @@ static Status names_show(const Store *store, const Relation *type, const Table *
         separator = ", ";
     }
     text_append_char(&text, '\n');
-    Status status = output_write(stdout, &text);
+    Status status = output_write(output_stream(), &text);
     text_free(&text);
     return status;
 }

@@ -15,6 +15,7 @@ HOMES = {
     r"<readline/|\brl_\w+": ["src/repl/"],
     r"<zip\.h>|\bzip_\w+": ["src/model/npz.c", "src/model/zip_library"],
     r"<cairo\.h>|\bcairo_\w+": ["src/plot/painter_png.c", "src/plot/cairo_library"],
+    r"\bstdout\b|\bstderr\b": ["src/base/", "src/repl/", "src/main/"],  # runs write where base/output.h says
     r"\bpcre2_\w+": ["src/library/", "src/model/"],
 }
 

@@ -117,6 +117,12 @@ void tape_set_watch(void (*watch)(const char *op_name, Tensor *const *gradients,
     tensors_state()->gradient_watch = watch;
 }
 
+static void tell_watch(const TapeNode *node, Tensor *const *gradients, int count) {
+    const Tensors *tensors = tensors_state();
+    if (UNLIKELY(tensors->gradient_watch != NULL))
+        tensors->gradient_watch(node->info->name, gradients, count);
+}
+
 static Status run_rule(TapeNode *node) {
     Tensor *few[8] = {NULL}, **results = few;
     if (node->n_inputs > 8)
@@ -124,9 +130,7 @@ static Status run_rule(TapeNode *node) {
     Origin caller = origin_current;
     origin_current = node->origin;
     Status status = gradient_run(node, results);
-    Tensors *tensors = tensors_state();
-    if (UNLIKELY(tensors->gradient_watch != NULL) && status == STATUS_OK)
-        tensors->gradient_watch(node->info->name, results, node->n_inputs);
+    if (status == STATUS_OK) tell_watch(node, results, node->n_inputs);
     origin_current = caller;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!results[i]) continue;
@@ -146,8 +150,7 @@ static Status add_part(TapeNode *node) {
     origin_current = node->origin;
     Tensor *piece = node->incoming[0];
     Status status = gradient_add_part(node, piece);
-    if (UNLIKELY(gradient_watch != NULL) && status == STATUS_OK)
-        gradient_watch(node->info->name, &piece, 1);
+    if (status == STATUS_OK) tell_watch(node, &piece, 1);
     origin_current = caller;
     return status;
 }
