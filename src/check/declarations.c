@@ -150,11 +150,17 @@ void check_impl(Checker *checker, Node *node) {
     checker->type_parameter_count = 0;
 }
 
+// A name like `forward` is everybody's: what is about a model is told by its argument.
+static bool hides_builtin(const Word *name) {
+    const Builtin *row = catalog_find(name->text, name->length);
+    return row && !(row->signature.count > 0 && row->signature.params[0].kind == PARAM_MODEL);
+}
+
 static void declare_function(Checker *checker, Node *node) {
     FunctionNode *function = node->as.function;
     const Binding *first = declared_first(checker, &function->name, BINDING_FUNCTION);
     if (first) report_twice(checker, "function", &function->name, &first->word);
-    if (catalog_find(function->name.text, function->name.length))
+    if (hides_builtin(&function->name))
         report_note(checker, function->name.span, NULL,
                     "this function is called instead of the builtin `%s`", function->name.text);
     function->binding = binding_new(checker, BINDING_FUNCTION, &function->name);

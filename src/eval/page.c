@@ -156,6 +156,7 @@ static const FunctionCode *find_open(const struct Page *page) {
 Status page_open(Interp *interp, const char *architecture, Value model, Value *out) {
     struct Page *page;
     *out = value_none();
+    text_clear(&interp->declared);
     TRY(page_read(interp, architecture, model, &page));
     ModuleState *module = page->modules.items[page->modules.count - 1];
     Value top = module_run(interp, module);
@@ -213,4 +214,5 @@ void pages_free(Interp *interp) {
         free(page);
     }
     VECTOR_FREE(&interp->pages);
+    text_free(&interp->declared);
 }

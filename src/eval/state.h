@@ -45,6 +45,7 @@ struct Interp {
     const char *stack_limit; // calls below this address are too deep
     VECTOR(ModuleState *) modules;
     VECTOR(struct Page *) pages; // of models
+    Text declared;               // by the page that is being opened: a line for each name
     Trace trace;
     Text asserted;             // what was compared in the assert that is about to fail; else empty
     bool keeps_interrupted;    // a session: what a learn block has reached at a Ctrl-C is kept

@@ -1,126 +1,70 @@
-// generate and chat: a model goes on with a text, token by token, until it ends, is stopped or
-// full.
+// generate and chat: arguments to a generation, what it says to a value.
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "chat/chat.h"
-#include "library/pass.h"
+#include "generate/generation.h"
 #include "model/model.h"
-#include "model/tokenizer.h"
 #include "tensor/compose.h"
-#include "tensor/random.h"
 #include "value/builtin.h"
 #include "value/convert.h"
-#include "value/object.h"
+#include "value/handles.h"
 
 // The arguments in the order of the signature.
-enum { MODEL, PROMPT, MAX_TOKENS, TEMPERATURE, TOP_K, TOP_P, SEED, STOP, ON_TOKEN };
+enum {
+    MODEL,
+    PROMPT,
+    MAX_TOKENS,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+    SEED,
+    STOP,
+    ON_TOKEN,
+    SAMPLERS,
+    LOGPROBS,
+    SPECULATE,
+    SHIFT,
+    DETAILS
+};
 
-static const double GREEDY_TEMPERATURE = 1e-4; // at and below it nothing is drawn
+enum { TOKENS_GENERATE = 100, TOKENS_CHAT = 512 }; // where it is not said how many
 
-typedef struct Generation {
+typedef struct Request {
     BuiltinCall *call;
     bool chats; // the prompt is messages
-    Pass pass;
-    Tokenizer *tokenizer; // the model's; NULL when it has none and the prompt is ids
-    TokenStream stream;
-    double temperature;
-    RandomStream random; // with a seed: a stream of its own
-    Value stops;         // a list of strings that are not empty
-    Text text;           // everything so far
-    size_t told;         // bytes of it that on_token has been given
-    Value ids;           // without a tokenizer: what was said
-} Generation;
+    bool many;  // the prompt is a list of prompts
+    GenerationOptions options;
+    const char **stops;
+    Network *network;
+    struct Teller *tellers; // one for each text
+    Generation **generations;
+    size_t count;
+} Request;
 
-static bool given(const Generation *generation, int argument) {
-    return generation->call->arguments[argument].kind != VALUE_ABSENT;
+typedef struct Teller {
+    Request *request;
+    size_t index;
+} Teller;
+
+static Value argument(const Request *request, int index) {
+    return request->call->arguments[index];
 }
 
-// --- the next token
-
-static Status apply(OpId op, const OpAttributes *attributes, Tensor **logits) {
-    Tensor *narrowed = NULL;
-    TRY(op_with(op, logits, 1, attributes, &narrowed));
-    tensor_release(*logits);
-    *logits = narrowed;
-    return STATUS_OK;
+static bool given(const Request *request, int index) {
+    return argument(request, index).kind != VALUE_ABSENT;
 }
 
-// The temperature shapes the probabilities before top_k and top_p choose among them.
-static Status narrow(const Generation *generation, Tensor **logits) {
-    const Value *arguments = generation->call->arguments;
-    if (generation->temperature > GREEDY_TEMPERATURE)
-        TRY(apply(OP_temperature,
-                  &(OpAttributes){.given = ATTRIBUTE_BIT(temperature),
-                                  .temperature = generation->temperature},
-                  logits));
-    if (given(generation, TOP_K)) {
-        OpAttributes attributes = {.given = ATTRIBUTE_BIT(k)};
-        TRY(value_to_int(arguments[TOP_K], "top_k", &attributes.k));
-        TRY(apply(OP_top_k, &attributes, logits));
-    }
-    if (!given(generation, TOP_P)) return STATUS_OK;
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(p)};
-    TRY(value_to_double(arguments[TOP_P], "top_p", &attributes.p));
-    return apply(OP_top_p, &attributes, logits);
-}
+// --- what is told
 
-static Status draw(const Generation *generation, Tensor *logits, int64_t *out) {
-    bool greedy = generation->temperature <= GREEDY_TEMPERATURE;
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(temperature),
-                               .temperature = greedy ? 0.0 : 1.0};
-    SCOPED_TENSOR(choice);
-    TRY(op_with(OP_temperature_sample, &logits, 1, &attributes, &choice));
-    return tensor_read_integers(choice, out);
-}
-
-// The program's own random numbers go on untouched where a seed was given.
-static Status choose(Generation *generation, Tensor *logits, int64_t *out) {
-    SCOPED_TENSOR(narrowed);
-    narrowed = tensor_retain(logits);
-    TRY(narrow(generation, &narrowed));
-    if (!given(generation, SEED)) return draw(generation, narrowed, out);
-    RandomStream outer = random_mark();
-    random_return(generation->random);
-    Status status = draw(generation, narrowed, out);
-    generation->random = random_mark();
-    random_return(outer);
-    return status;
-}
-
-// --- what is said
-
-static bool begins_with(const char *text, size_t length, const String *stop) {
-    size_t shorter = length < stop->length ? length : stop->length;
-    return memcmp(text, stop->bytes, shorter) == 0;
-}
-
-// Cuts the text at the first stop in it. True when there is one; *held is the number of bytes at
-// the end that may yet become a stop.
-static bool find_stop(Generation *generation, size_t *held) {
-    const List *stops = generation->stops.as.list;
-    Text *text = &generation->text;
-    *held = 0;
-    for (size_t at = generation->told; at < text->length; at++)
-        for (size_t i = 0; i < stops->count; i++) {
-            const String *stop = stops->items[i].as.string;
-            size_t left = text->length - at;
-            if (!begins_with(text->bytes + at, left, stop)) continue;
-            if (left >= stop->length) {
-                text->length = at;
-                text->bytes[at] = '\0';
-                *held = 0;
-                return true;
-            }
-            if (*held == 0) *held = left;
-        }
-    return false;
-}
-
-static Status call_on_token(const Generation *generation, Value piece) {
-    if (!given(generation, ON_TOKEN)) return STATUS_OK;
-    Value result =
-        interp_call(generation->call->interp, generation->call->arguments[ON_TOKEN], &piece, 1);
+static Status tell(void *context, const char *bytes, size_t length, int64_t id) {
+    const Teller *teller = context;
+    const Request *request = teller->request;
+    Value words[] = {bytes ? value_string(bytes, length) : value_int(id),
+                     value_int((int64_t)teller->index)};
+    Value result = interp_call(request->call->interp, argument(request, ON_TOKEN), words,
+                               request->many ? 2 : 1);
     if (result.kind == VALUE_FAIL && error_current()->code == STATUS_OK)
         return STATUS_INTERRUPT; // by exit(n)
     if (result.kind == VALUE_FAIL) return error_current()->code;
@@ -128,178 +72,253 @@ static Status call_on_token(const Generation *generation, Value piece) {
     return STATUS_OK;
 }
 
-static Status tell(Generation *generation, size_t end) {
-    if (end <= generation->told) return STATUS_OK;
-    Value piece =
-        value_string(text_get(&generation->text) + generation->told, end - generation->told);
-    generation->told = end;
-    return call_on_token(generation, piece);
+// --- options
+
+static Status fail_stop(Value each) {
+    return fail_kind("stop", "a string that is not empty, or a list of them", each);
 }
 
-// --- the loop
-
-static bool is_end(const Generation *generation, int64_t id) {
-    if (!generation->tokenizer) return false;
-    return tokenizer_is_end(generation->tokenizer, id) ||
-           id == tokenizer_bos(generation->tokenizer); // a text of its own begins
-}
-
-static bool is_full(const Generation *generation) {
-    const Pass *pass = &generation->pass;
-    return pass->context > 0 && pass->position >= pass->context;
-}
-
-static Status say(Generation *generation, int64_t id, bool *stopped) {
-    size_t held;
-    if (!generation->tokenizer) {
-        list_push(generation->ids.as.list, value_int(id));
-        return call_on_token(generation, value_int(id));
+// One string or a list of them.
+static Status read_stops(Request *request) {
+    Value stop = argument(request, STOP);
+    if (stop.kind == VALUE_ABSENT) return STATUS_OK;
+    bool many = stop.kind == VALUE_LIST || stop.kind == VALUE_TUPLE;
+    size_t count = many ? stop.as.list->count : 1;
+    request->stops = memory_allocate_zeroed(count + 1, sizeof *request->stops);
+    for (size_t i = 0; i < count; i++) {
+        Value each = many ? stop.as.list->items[i] : stop;
+        if (each.kind != VALUE_STRING || each.as.string->length == 0) return fail_stop(each);
+        request->stops[i] = string_end(each.as.string)->bytes;
     }
-    TRY(tokenizer_decode_next(generation->tokenizer, &generation->stream, id, true,
-                              &generation->text));
-    *stopped = find_stop(generation, &held);
-    return tell(generation, generation->text.length - held);
+    request->options.stops = request->stops;
+    request->options.stop_count = count;
+    return STATUS_OK;
 }
 
-static Status go_on(Generation *generation, Tensor **logits, int64_t max_tokens) {
-    bool stopped = false;
-    for (int64_t i = 0; i < max_tokens && !stopped; i++) {
-        int64_t id = 0;
-        if (interp_interrupts()) {
-            (void)interp_fail_interrupted((Span){origin_current.at, origin_current.at});
-            return error_current()->code;
-        }
-        TRY(choose(generation, *logits, &id));
-        if (is_end(generation, id)) break;
-        TRY(say(generation, id, &stopped));
-        if (stopped || i + 1 == max_tokens || is_full(generation)) break;
-        tensor_release(*logits);
-        *logits = NULL;
-        TRY(pass_advance(&generation->pass, &id, 1, logits));
-    }
-    return tell(generation, generation->text.length);
+static Status read_sampling(const Request *request, Sampling *out) {
+    int64_t seed = 0;
+    *out = (Sampling){.interp = request->call->interp,
+                      .chain = value_none(),
+                      .temperature = 0.7,
+                      .top_k = -1,
+                      .top_p = 1};
+    if (given(request, TEMPERATURE))
+        TRY(value_to_double(argument(request, TEMPERATURE), "temperature", &out->temperature));
+    if (!(out->temperature >= 0)) return fail(STATUS_VALUE, "temperature must not be negative");
+    if (given(request, TOP_K)) TRY(value_to_int(argument(request, TOP_K), "top_k", &out->top_k));
+    if (out->top_k < 0 && given(request, TOP_K)) out->top_k = 0; // refused with the words of top_k
+    if (given(request, TOP_P)) TRY(value_to_double(argument(request, TOP_P), "top_p", &out->top_p));
+    out->has_seed = given(request, SEED);
+    if (out->has_seed) TRY(value_to_int(argument(request, SEED), "seed", &seed));
+    out->random = (RandomStream){.key = (uint64_t)seed};
+    if (!given(request, SAMPLERS)) return STATUS_OK;
+    out->chain = argument(request, SAMPLERS);
+    if (given(request, TEMPERATURE) || given(request, TOP_K) || given(request, TOP_P))
+        return fail(STATUS_VALUE, "samplers stand in place of temperature, top_k and top_p");
+    return STATUS_OK;
 }
 
-// --- what is asked
-
-static Status encode(const Generation *generation, const char *text, size_t length, bool special,
-                     int64_t **ids, size_t *count) {
-    TokenList tokens = {0};
-    Status status = tokenizer_encode(generation->tokenizer, text, length, special, &tokens);
-    *ids = tokens.ids;
-    *count = tokens.count;
-    return status;
+static Status read_count(const Request *request, int index, const char *name, int64_t *out) {
+    if (!given(request, index)) return STATUS_OK;
+    TRY(value_to_int(argument(request, index), name, out));
+    return *out >= 0 ? STATUS_OK : fail(STATUS_VALUE, "%s must not be negative", name);
 }
+
+static Status read_options(Request *request) {
+    GenerationOptions *options = &request->options;
+    *options = (GenerationOptions){.max_tokens = request->chats ? TOKENS_CHAT : TOKENS_GENERATE,
+                                   .at_most = !given(request, MAX_TOKENS),
+                                   .logprobs = -1,
+                                   .shift = argument(request, SHIFT).as.integer != 0};
+    TRY(read_count(request, MAX_TOKENS, "max_tokens", &options->max_tokens));
+    TRY(read_count(request, LOGPROBS, "logprobs", &options->logprobs));
+    TRY(read_count(request, SPECULATE, "speculate", &options->speculate));
+    TRY(read_sampling(request, &options->sampling));
+    TRY(read_stops(request));
+    if (given(request, ON_TOKEN)) options->tell = tell;
+    return STATUS_OK;
+}
+
+// --- prompts
 
 // Whether a text begins with the mark that encoding would put before it.
-static bool is_begun(const Generation *generation, const Text *text) {
-    int64_t bos = tokenizer_bos(generation->tokenizer);
+static bool is_begun(const Tokenizer *tokenizer, const Text *text) {
+    int64_t bos = tokenizer_bos(tokenizer);
     Text mark = {0};
-    bool begun =
-        bos >= 0 && tokenizer_decode(generation->tokenizer, &bos, 1, false, &mark) == STATUS_OK &&
-        mark.length <= text->length && memcmp(text_get(&mark), text_get(text), mark.length) == 0;
+    bool begun = bos >= 0 && tokenizer_decode(tokenizer, &bos, 1, false, &mark) == STATUS_OK &&
+                 mark.length <= text->length &&
+                 memcmp(text_get(&mark), text_get(text), mark.length) == 0;
     text_free(&mark);
     return begun;
 }
 
-static Status read_messages(const Generation *generation, int64_t **ids, size_t *count) {
-    const Value *arguments = generation->call->arguments;
+static Status read_messages(const Request *request, Value messages, int64_t **ids, size_t *count) {
+    Model *model = argument(request, MODEL).as.handle->payload;
+    Tokenizer *tokenizer;
     Text text = {0};
-    Status status = chat_prompt(arguments[MODEL].as.handle->payload, generation->tokenizer,
-                                arguments[PROMPT], true, &text);
+    TRY(model_tokenizer(model, &tokenizer));
+    Status status = chat_prompt(model, tokenizer, messages, true, &text);
     if (status == STATUS_OK)
-        status = encode(generation, text_get(&text), text.length, !is_begun(generation, &text), ids,
-                        count);
+        status = network_encode(request->network, text_get(&text), text.length,
+                                !is_begun(tokenizer, &text), ids, count);
     text_free(&text);
     return status;
 }
 
-static Status read_prompt(const Generation *generation, int64_t **ids, size_t *count) {
-    Value prompt = generation->call->arguments[PROMPT];
-    if (generation->chats) return read_messages(generation, ids, count);
+static Status read_prompt(const Request *request, Value prompt, int64_t **ids, size_t *count) {
+    if (request->chats) return read_messages(request, prompt, ids, count);
     if (prompt.kind != VALUE_STRING) return value_to_ints(prompt, "prompt", ids, count);
-    return encode(generation, prompt.as.string->bytes, prompt.as.string->length, true, ids, count);
+    return network_encode(request->network, prompt.as.string->bytes, prompt.as.string->length, true,
+                          ids, count);
 }
 
-static Status check_prompt(const Generation *generation, size_t count) {
-    int64_t context = generation->pass.context;
-    if (count == 0) return fail(STATUS_VALUE, "the prompt has no tokens");
-    if (context == 0 || (int64_t)count <= context) return STATUS_OK;
-    return fail(STATUS_VALUE, "the prompt has %zu tokens, but the model's context is %lld", count,
-                (long long)context);
+// A list whose first item is a text or a list of ids itself.
+static bool is_many(Value prompt) {
+    if (prompt.kind != VALUE_LIST && prompt.kind != VALUE_TUPLE) return false;
+    if (prompt.as.list->count == 0) return false;
+    Value first = prompt.as.list->items[0];
+    return first.kind == VALUE_STRING || first.kind == VALUE_LIST || first.kind == VALUE_TUPLE ||
+           (first.kind == VALUE_TENSOR && tensor_rank(first.as.tensor) > 0);
 }
 
-static Status answer(Generation *generation, int64_t max_tokens) {
+static Status begin(Request *request, size_t index, Value prompt) {
     int64_t *ids = NULL;
     size_t count = 0;
-    SCOPED_TENSOR(logits);
-    Status status = read_prompt(generation, &ids, &count);
-    if (status == STATUS_OK) status = check_prompt(generation, count);
-    if (status == STATUS_OK && max_tokens > 0)
-        status = pass_advance(&generation->pass, ids, count, &logits);
+    GenerationOptions options = request->options;
+    request->tellers[index] = (Teller){request, index};
+    options.context = &request->tellers[index];
+    Status status = read_prompt(request, prompt, &ids, &count);
+    if (status == STATUS_OK)
+        status = generation_new(request->network, &options, ids, count, NULL,
+                                &request->generations[index]);
     free(ids);
-    TRY(status);
-    return go_on(generation, &logits, max_tokens);
+    return status;
 }
 
-// One string or a list of them.
-static Status read_stops(Generation *generation) {
-    Value stop = generation->call->arguments[STOP];
-    generation->stops = value_list(1);
-    if (stop.kind == VALUE_ABSENT) return STATUS_OK;
-    bool many = stop.kind == VALUE_LIST || stop.kind == VALUE_TUPLE;
-    size_t count = many ? stop.as.list->count : 1;
-    for (size_t i = 0; i < count; i++) {
-        Value each = many ? stop.as.list->items[i] : stop;
-        if (each.kind != VALUE_STRING || each.as.string->length == 0)
-            return fail_kind("stop", "a string that is not empty, or a list of them", each);
-        list_push(generation->stops.as.list, value_retain(each));
-    }
+static Status begin_all(Request *request) {
+    Value prompt = argument(request, PROMPT);
+    request->many = !request->chats && is_many(prompt);
+    request->count = request->many ? prompt.as.list->count : 1;
+    request->tellers = memory_allocate_zeroed(request->count, sizeof *request->tellers);
+    request->generations = memory_allocate_zeroed(request->count, sizeof *request->generations);
+    for (size_t i = 0; i < request->count; i++)
+        TRY(begin(request, i, request->many ? prompt.as.list->items[i] : prompt));
     return STATUS_OK;
 }
 
-static Status run(Generation *generation) {
-    const Value *arguments = generation->call->arguments;
-    Model *model = arguments[MODEL].as.handle->payload;
-    int64_t max_tokens, seed = 0;
-    TRY(value_to_int(arguments[MAX_TOKENS], "max_tokens", &max_tokens));
-    TRY(value_to_double(arguments[TEMPERATURE], "temperature", &generation->temperature));
-    if (max_tokens < 0 || !(generation->temperature >= 0))
-        return fail(STATUS_VALUE, "%s must not be negative",
-                    max_tokens < 0 ? "max_tokens" : "temperature");
-    if (given(generation, SEED)) TRY(value_to_int(arguments[SEED], "seed", &seed));
-    generation->random = (RandomStream){.key = (uint64_t)seed};
-    TRY(read_stops(generation));
-    TRY(pass_open(generation->call->interp, arguments[MODEL], &generation->pass));
-    bool vocabulary = model_has_tokenizer(model);
-    bool text =
-        generation->chats || arguments[PROMPT].kind == VALUE_STRING || given(generation, STOP);
-    if (vocabulary || text) TRY(model_tokenizer(model, &generation->tokenizer));
-    return answer(generation, max_tokens);
+static bool is_going(const Request *request) {
+    for (size_t i = 0; i < request->count; i++)
+        if (!request->generations[i]->finish) return true;
+    return false;
 }
 
-static Value generate(Generation generation) {
-    generation.stops = value_none();
-    generation.ids = value_list(1);
-    Status status = run(&generation);
-    Value result = value_fail();
-    if (status == STATUS_OK)
-        result = generation.tokenizer
-                     ? value_string(text_get(&generation.text), generation.text.length)
-                     : value_retain(generation.ids);
-    value_release(generation.ids);
-    pass_close(&generation.pass);
-    value_release(generation.stops);
-    text_free(&generation.text);
+// --- answers
+
+static Value token_text(const Tokenizer *tokenizer, int64_t id) {
+    Text text = {0};
+    if (tokenizer) tokenizer_token_bytes(tokenizer, id, &text);
+    Value value = value_string(text_get(&text), text.length);
+    text_free(&text);
+    return value;
+}
+
+static Value scored_value(const Tokenizer *tokenizer, const Scored *scored) {
+    Value row = value_dict();
+    dict_set_word(row.as.dict, "id", value_int(scored->id));
+    dict_set_word(row.as.dict, "token", token_text(tokenizer, scored->id));
+    dict_set_word(row.as.dict, "logprob", value_float(scored->logprob));
+    return row;
+}
+
+static Value logprobs_value(const Request *request, const Generation *generation) {
+    size_t each = (size_t)request->options.logprobs + 1;
+    const Tokenizer *tokenizer = request->network->tokenizer;
+    Value list = value_list(generation->count);
+    for (size_t i = 0; i < generation->count; i++) {
+        const Scored *scored = generation->scored + i * each;
+        Value row = scored_value(tokenizer, scored), top = value_list(each);
+        for (size_t j = 1; j < each && scored[j].id >= 0; j++)
+            list_push(top.as.list, scored_value(tokenizer, &scored[j]));
+        dict_set_word(row.as.dict, "top", top);
+        list_push(list.as.list, row);
+    }
+    return list;
+}
+
+static Value ids_value(const Generation *generation) {
+    Value list = value_list(generation->count);
+    for (size_t i = 0; i < generation->count; i++)
+        list_push(list.as.list, value_int(generation->ids[i]));
+    return list;
+}
+
+static Value text_value(const Generation *generation) {
+    return value_string(text_get(&generation->text), generation->text.length);
+}
+
+static Value details_value(const Request *request, const Generation *generation) {
+    static const char *const finishes[] = {
+        [FINISH_END] = "end", [FINISH_STOP] = "stop", [FINISH_LENGTH] = "length"};
+    Value answer = value_dict();
+    Dict *dict = answer.as.dict;
+    dict_set_word(dict, "text", text_value(generation));
+    dict_set_word(dict, "ids", ids_value(generation));
+    dict_set_word(dict, "finish", value_cstring(finishes[generation->finish]));
+    dict_set_word(dict, "prompt_tokens", value_int((int64_t)generation->prompt_tokens));
+    dict_set_word(dict, "cached_tokens", value_int((int64_t)generation->cached_tokens));
+    if (request->options.logprobs >= 0)
+        dict_set_word(dict, "logprobs", logprobs_value(request, generation));
+    return answer;
+}
+
+static Value answer_value(const Request *request, const Generation *generation) {
+    if (request->options.logprobs >= 0 || argument(request, DETAILS).as.integer)
+        return details_value(request, generation);
+    return request->network->tokenizer ? text_value(generation) : ids_value(generation);
+}
+
+static Value answers(const Request *request) {
+    if (!request->many) return answer_value(request, request->generations[0]);
+    Value list = value_list(request->count);
+    for (size_t i = 0; i < request->count; i++)
+        list_push(list.as.list, answer_value(request, request->generations[i]));
+    return list;
+}
+
+// --- the builtins
+
+// What is about text needs a vocabulary; the words of its absence are the tokenizer's.
+static Status need_tokenizer(const Request *request) {
+    Tokenizer *tokenizer;
+    if (!request->chats && !given(request, STOP)) return STATUS_OK;
+    return model_tokenizer(argument(request, MODEL).as.handle->payload, &tokenizer);
+}
+
+static Status run(Request *request) {
+    TRY(read_options(request));
+    TRY(network_open(request->call->interp, argument(request, MODEL), &request->network));
+    TRY(need_tokenizer(request));
+    TRY(begin_all(request));
+    while (is_going(request)) TRY(generations_step(request->generations, request->count));
+    return STATUS_OK;
+}
+
+static Value generate(Request request) {
+    Value result = run(&request) == STATUS_OK ? answers(&request) : value_fail();
+    for (size_t i = 0; i < request.count; i++) generation_free(request.generations[i]);
+    free(request.generations);
+    free(request.tellers);
+    free(request.stops);
+    if (request.network) network_release(request.network);
     return result;
 }
 
 Value builtin_generate(BuiltinCall *call) {
-    return generate((Generation){.call = call});
+    return generate((Request){.call = call});
 }
 
 Value builtin_chat(BuiltinCall *call) {
-    return generate((Generation){.call = call, .chats = true});
+    return generate((Request){.call = call, .chats = true});
 }
 
 Value builtin_apply_chat_template(BuiltinCall *call) {

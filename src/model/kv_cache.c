@@ -26,6 +26,10 @@ struct KvCache {
     DType dtype;
     int64_t capacity;
     int64_t layer_count;
+    int64_t *ids; // of the text, where someone noted them
+    size_t id_count;
+    KvPart *parts; // of a batch, else NULL
+    size_t part_count;
     CacheLayer layers[];
 };
 
@@ -58,6 +62,9 @@ void kv_cache_release(KvCache *cache) {
         tensor_release(cache->layers[i].keys.storage);
         tensor_release(cache->layers[i].values.storage);
     }
+    for (size_t i = 0; i < cache->part_count; i++) kv_cache_release(cache->parts[i].cache);
+    free(cache->parts);
+    free(cache->ids);
     free(cache);
 }
 
@@ -71,9 +78,17 @@ DType kv_cache_dtype(const KvCache *cache) {
 
 int64_t kv_cache_rows(const KvCache *cache) {
     int64_t rows = 0;
+    for (size_t i = 0; i < cache->part_count; i++) {
+        int64_t of_part = kv_cache_rows(cache->parts[i].cache);
+        if (of_part > rows) rows = of_part;
+    }
     for (int64_t i = 0; i < cache->layer_count; i++)
         if (cache->layers[i].keys.rows > rows) rows = cache->layers[i].keys.rows;
     return rows;
+}
+
+int64_t kv_cache_layer_rows(const KvCache *cache, int64_t layer) {
+    return layer >= 0 && layer < cache->layer_count ? cache->layers[layer].keys.rows : 0;
 }
 
 static Status check_layer(const KvCache *cache, int64_t layer) {
@@ -214,12 +229,17 @@ Status kv_cache_values(KvCache *cache, int64_t layer, Tensor **out) {
 Status kv_cache_truncate(KvCache *cache, int64_t rows) {
     if (rows < 0)
         return fail(STATUS_VALUE, "a KV cache cannot be truncated to %lld rows", (long long)rows);
+    kv_cache_cut(cache, rows);
+    return STATUS_OK;
+}
+
+void kv_cache_cut(KvCache *cache, int64_t rows) {
     for (int64_t i = 0; i < cache->layer_count; i++) {
         CacheLayer *layer = &cache->layers[i];
         if (layer->keys.rows > rows) layer->keys.rows = rows;
         if (layer->values.rows > rows) layer->values.rows = rows;
     }
-    return STATUS_OK;
+    if ((uint64_t)rows < cache->id_count) cache->id_count = (size_t)rows;
 }
 
 // The fork's storage ends with its rows, so that it moves to storage of its own before it adds any;
@@ -235,9 +255,45 @@ KvCache *kv_cache_fork(const KvCache *cache) {
     KvCache *fork = memory_allocate_zeroed(1, bytes);
     memcpy(fork, cache, sizeof *cache);
     fork->refs = 1;
+    fork->ids = NULL;
+    fork->id_count = 0;
+    kv_cache_note(fork, cache->ids, cache->id_count);
     for (int64_t i = 0; i < cache->layer_count; i++) {
         fork_side(&fork->layers[i].keys, &cache->layers[i].keys);
         fork_side(&fork->layers[i].values, &cache->layers[i].values);
     }
     return fork;
+}
+
+void kv_cache_note(KvCache *cache, const int64_t *ids, size_t count) {
+    if (count == 0) return;
+    cache->ids = memory_resize(cache->ids, (cache->id_count + count) * sizeof *ids);
+    memcpy(cache->ids + cache->id_count, ids, count * sizeof *ids);
+    cache->id_count += count;
+}
+
+const int64_t *kv_cache_ids(const KvCache *cache, size_t *count) {
+    *count = cache->id_count;
+    return cache->ids;
+}
+
+KvCache *kv_cache_batch(const KvPart *parts, size_t count) {
+    KvCache *batch = memory_allocate_zeroed(1, sizeof *batch);
+    batch->refs = 1;
+    batch->dtype = parts[0].cache->dtype;
+    batch->parts = memory_allocate(count * sizeof *parts);
+    batch->part_count = count;
+    for (size_t i = 0; i < count; i++) {
+        batch->parts[i] = parts[i];
+        kv_cache_retain(parts[i].cache);
+    }
+    return batch;
+}
+
+size_t kv_cache_part_count(const KvCache *cache) {
+    return cache->parts ? cache->part_count : 1;
+}
+
+KvPart kv_cache_part(KvCache *cache, size_t index, int64_t rows) {
+    return cache->parts ? cache->parts[index] : (KvPart){cache, rows};
 }

@@ -20,12 +20,30 @@ Status kv_cache_set(KvCache *cache, int64_t layer, Tensor *k, Tensor *v) MUST_US
 // out of range, STATUS_VALUE for one that is empty.
 Status kv_cache_keys(KvCache *cache, int64_t layer, Tensor **out) MUST_USE;
 Status kv_cache_values(KvCache *cache, int64_t layer, Tensor **out) MUST_USE;
-int64_t kv_cache_rows(const KvCache *cache); // of the layer with the most
+int64_t kv_cache_rows(const KvCache *cache);                      // of the layer with the most
+int64_t kv_cache_layer_rows(const KvCache *cache, int64_t layer); // 0 for one out of range
 int64_t kv_cache_layers(const KvCache *cache);
 DType kv_cache_dtype(const KvCache *cache);
 // Keeps the first `rows` rows of every layer.
 Status kv_cache_truncate(KvCache *cache, int64_t rows) MUST_USE;
+void kv_cache_cut(KvCache *cache, int64_t rows); // the same where rows >= 0 is known
 // A second cache with the same rows; the two share memory until one of them grows.
 KvCache *kv_cache_fork(const KvCache *cache);
+
+// The ids of the text, for whoever computes its rows anew: adds some, gives all of them (borrowed).
+// Truncating forgets them with the rows; a fork has them too.
+void kv_cache_note(KvCache *cache, const int64_t *ids, size_t count);
+const int64_t *kv_cache_ids(const KvCache *cache, size_t *count);
+
+// Several texts computed together: each has the next `rows` rows of what is computed. Holds the
+// caches. A batch has parts and no rows of its own.
+typedef struct KvPart {
+    KvCache *cache;
+    int64_t rows;
+} KvPart;
+KvCache *kv_cache_batch(const KvPart *parts, size_t count);
+// The parts of a batch; a cache by itself is the only part of it, with `rows` rows.
+size_t kv_cache_part_count(const KvCache *cache);
+KvPart kv_cache_part(KvCache *cache, size_t index, int64_t rows);
 
 #endif

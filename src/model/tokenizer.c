@@ -277,6 +277,11 @@ static bool unfinished(const char *bytes, size_t length) {
     return true;
 }
 
+void tokenizer_token_bytes(const Tokenizer *tokenizer, int64_t id, Text *out) {
+    if (id >= 0 && id < (int64_t)tokenizer->count)
+        (void)append_piece(tokenizer, id, true, false, out);
+}
+
 Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, int64_t id,
                              bool skip_special, Text *out) {
     Text raw = {0};

@@ -47,6 +47,9 @@ typedef struct TokenStream {
 Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, int64_t id,
                              bool skip_special, Text *out) MUST_USE;
 
+// Appends the bytes that a token adds to a text that has begun; special tokens add none.
+void tokenizer_token_bytes(const Tokenizer *tokenizer, int64_t id, Text *out);
+
 int64_t tokenizer_size(const Tokenizer *tokenizer);
 int64_t tokenizer_bos(const Tokenizer *tokenizer); // -1: none; the same for eos
 int64_t tokenizer_eos(const Tokenizer *tokenizer);

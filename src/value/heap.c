@@ -247,6 +247,7 @@ static void visit_contents(Header *header, void (*visit)(Value value)) {
         break;
     }
     case VALUE_CELL: visit(((Cell *)object)->value); break;
+    case VALUE_HANDLE: visit(((Handle *)object)->attached); break;
     default: break;
     }
 }
@@ -294,8 +295,11 @@ static void empty_object(Header *header) {
     case VALUE_HANDLE: {
         Handle *handle = (Handle *)object;
         void *payload = handle->payload;
+        Value attached = handle->attached;
         handle->payload = NULL;
+        handle->attached = value_none();
         if (payload && handle->type->release) handle->type->release(payload);
+        value_release(attached);
         break;
     }
     default: break;

@@ -30,6 +30,12 @@ Value value_handle(const HandleType *type, void *payload) {
     return (Value){.kind = VALUE_HANDLE, .as.handle = handle};
 }
 
+Value value_handle_with(const HandleType *type, void *payload, Value attached) {
+    Value value = value_handle(type, payload);
+    value.as.handle->attached = attached;
+    return value;
+}
+
 Value value_struct(const StructType *type) {
     size_t bytes = sizeof(Instance) + type->field_count * sizeof(Value);
     Instance *instance = (Instance *)heap_new_object(VALUE_STRUCT, bytes);

@@ -115,6 +115,7 @@ struct Handle {
     Counted counted;
     const HandleType *type;
     void *payload;
+    Value attached; // what it holds of the language's own values; most hold NONE
 };
 
 static inline Value value_none(void) {
@@ -145,6 +146,7 @@ Value value_tuple(size_t capacity);
 Value value_dict(void);
 Value value_range(int64_t start, int64_t stop, int64_t step); // step is not 0
 Value value_handle(const HandleType *type, void *payload);    // takes the payload
+Value value_handle_with(const HandleType *type, void *payload, Value attached); // takes both
 void list_push(List *list, Value item);                       // takes the item
 bool list_reserve(List *list, size_t capacity); // false when there is no memory for it
 // List indexes count from 0 and must be in range. Insert takes the item, remove gives it away.

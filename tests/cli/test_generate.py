@@ -224,11 +224,15 @@ class Generate(unittest.TestCase):
     def test_the_context_ends_it(self):
         result = program("""
             let m = load_model("a.gguf")
-            let text = generate(m, "abababab", 100, temperature: 5.0, seed: 11)
+            let text = generate(m, "abababab", temperature: 5.0, seed: 11)
             print(len(tokenize(m.tokenizer(), "abababab" + text)) <= 25)
+            try { generate(m, "abababab", 17) } catch e { print(e.message) }
+            print(len(generate(m, "abababab", 16, temperature: 5.0, seed: 3)) <= 16)
+            print(len(generate(m, "abababab", 60, shift: true, temperature: 0, details: true).ids))
             generate(m, "abcdabcdabcdabcdabcdabcd")
         """)
-        self.assertEqual(result.out, "true\n")
+        self.assertEqual(result.out.splitlines()[:3], ["true",
+                         "a prompt of 9 tokens and 17 more do not fit the model's context of 24", "true"], result.err)
         self.assertIn("error[value]: the prompt has 25 tokens, but the model's context is 24", result.err)
 
     def test_refusals(self):

@@ -5,7 +5,7 @@ import unittest
 from tl import ROOT
 
 LAYERS = ["base", "catalog", "shape", "logic", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "value", "eval", "equation", "learn",
-          "reason", "chat", "library", "runtime", "repl", "main"]
+          "reason", "chat", "generate", "library", "runtime", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
     r"\bGC_\w+|<gc(/gc)?\.h>": ["src/value/heap.c"],

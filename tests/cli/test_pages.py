@@ -224,6 +224,25 @@ class Pages(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.near(json.loads(result.stdout.splitlines()[1]), want.logits([1, 7, 3]))
 
+    def test_a_page_without_a_cache(self):
+        """It goes on with one text; what needs to go back is refused."""
+        page = """
+            struct Own { rows: int }
+            fn open(m: model) -> Own { Own { rows: 0 } }
+            impl Own {
+                fn forward(self, ids) { self.rows += len(ids); ones([len(ids), 4]) * self.rows }
+                fn logits(self, x) { concat([x, x], 1) * arange(8) }
+            }"""
+        code = """
+            save_model({"a": zeros([1])}, "b.gguf", meta: {"general.architecture": "own", "own.context_length": 6})
+            let m = load_model("b.gguf")
+            print(generate(m, [1, 2], 3, temperature: 0, speculate: 2))
+            generate(m, [1, 2], 9, temperature: 0, shift: true)"""
+        result = self.program(code, {"models/own.tl": page})
+        self.assertEqual(result.stdout, "[7, 7, 7]\n", result.stderr)
+        self.assertIn("error[value]: the page of b.gguf has no field cache: KVCache, so that a text can only go on\n",
+                      result.stderr)
+
     def test_in_a_session(self):
         """A page outlives the line that first needed it."""
         lines = """let m = load_model("a.gguf")

@@ -4,8 +4,8 @@ if exists("b:current_syntax")
 endif
 syntax case match
 syntax sync minlines=200
-syntax keyword tlBuiltin abs acos adagrad adam adam_step adamw add aggregate_neighbors all
-syntax keyword tlBuiltin append apply_attention_mask apply_chat_template apply_mask approx_equal
+syntax keyword tlBuiltin abs acos adagrad adam adam_step adamw adapt add aggregate_neighbors
+syntax keyword tlBuiltin all append apply_attention_mask apply_chat_template apply_mask approx_equal
 syntax keyword tlBuiltin arange argmax argmin args argsort asin assert assert_about_eq assert_eq
 syntax keyword tlBuiltin astype atan atan2 attention attention_with_cache avg_pool2d backward
 syntax keyword tlBuiltin batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and
@@ -20,11 +20,11 @@ syntax keyword tlBuiltin cumsum custom_grad det detach detokenize detokenize_inc
 syntax keyword tlBuiltin device devices diag distmult_score div divmod dot dropout dtype e
 syntax keyword tlBuiltin eigh einsum elu embedding empty ends_with enumerate env eprint eq
 syntax keyword tlBuiltin erf error exists exit exp expand expm1 extend eye factorial filter
-syntax keyword tlBuiltin find find_all flatten flip floor floor_div format from_array from_vec
-syntax keyword tlBuiltin full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
+syntax keyword tlBuiltin find find_all flatten flip floor floor_div format forward from_array
+syntax keyword tlBuiltin from_vec full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
 syntax keyword tlBuiltin gather gcd ge gelu generate get get_tensor get_weight grad gradcheck
 syntax keyword tlBuiltin graph_attention group_norm gru_cell gt hardswish has_tensor help here
-syntax keyword tlBuiltin hessian huber_loss index_of index_select inf input insert int_to_tokenids
+syntax keyword tlBuiltin hessian hook huber_loss index_of index_select inf input insert int_to_tokenids
 syntax keyword tlBuiltin inv is_empty is_training isfinite isinf isnan jacobian join jvp keys
 syntax keyword tlBuiltin kl_div layer_norm le leaky_relu len linear linspace lion list_dir
 syntax keyword tlBuiltin load load_facts load_model load_model_f16 load_model_f32 load_tokenizer
@@ -48,12 +48,12 @@ syntax keyword tlBuiltin script_path seed set set_lr set_values sgd sgd_step sha
 syntax keyword tlBuiltin shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
 syntax keyword tlBuiltin softplus solve sort sorted split spmm sqrt square squeeze stack starts_with
 syntax keyword tlBuiltin std step stop_gradient string_length string_substring sub sum svd
-syntax keyword tlBuiltin swiglu synchronize take tan tanh temperature temperature_sample tensors
-syntax keyword tlBuiltin tile time to to_float to_int to_json to_list tokenize top_k top_k_sample
-syntax keyword tlBuiltin top_p top_p_sample topk trace transe_score transpose tril trim triu
-syntax keyword tlBuiltin trunc type typical_p uniform unique unsqueeze upper value_and_grad
-syntax keyword tlBuiltin values var vjp where write_csv write_file zero zero_grad zeros zeros_like
-syntax keyword tlBuiltin zip
+syntax keyword tlBuiltin swiglu synchronize take tan tanh tap temperature temperature_sample
+syntax keyword tlBuiltin tensors tile time to to_float to_int to_json to_list tokenize top_k
+syntax keyword tlBuiltin top_k_sample top_p top_p_sample topk trace transe_score transpose
+syntax keyword tlBuiltin tril trim triu trunc type typical_p uniform unique unsqueeze upper
+syntax keyword tlBuiltin value_and_grad values var vjp where write_csv write_file zero zero_grad
+syntax keyword tlBuiltin zeros zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string

@@ -1,0 +1,296 @@
+#include "generate/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "eval/page.h"
+#include "generate/attached.h"
+#include "model/model.h"
+#include "tensor/compose.h"
+#include "value/builtin.h"
+#include "value/handles.h"
+#include "value/heap.h"
+
+enum { ROWS_MAX = 256 }; // that go through the layers at once
+
+enum { OPENED, MODEL }; // of a network's values
+
+// --- networks
+
+static const Model *file_of(Value model) {
+    return model.as.handle->payload;
+}
+
+static Status read_context(const Model *model, const char *architecture, int64_t *out) {
+    Text key = {0};
+    text_format(&key, "%s.context_length", architecture);
+    const GgufValue *value = gguf_find(model_file(model), text_get(&key));
+    bool integer = value && value->type != GGUF_STRING && value->type != GGUF_ARRAY &&
+                   value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64;
+    *out = integer ? value->as.integer : 0;
+    Status status = !value || *out > 0 ? STATUS_OK
+                                       : fail(STATUS_VALUE, "metadata %s of %s is not a count",
+                                              text_get(&key), model_path(model));
+    text_free(&key);
+    return status;
+}
+
+// What the engine may know of the struct that a page opens.
+static void read_fields(Network *network) {
+    Value opened = network->values[OPENED];
+    network->cache_field = -1;
+    if (opened.kind != VALUE_STRUCT) return;
+    const Instance *instance = opened.as.instance;
+    int cache = struct_find_field(instance->type, "cache", strlen("cache"));
+    if (cache >= 0 && instance->fields[cache].kind == VALUE_HANDLE &&
+        instance->fields[cache].as.handle->type == &handle_cache)
+        network->cache_field = cache;
+    int boundary = struct_find_field(instance->type, "boundary", strlen("boundary"));
+    if (boundary >= 0 && instance->fields[boundary].kind == VALUE_INT)
+        network->boundary = instance->fields[boundary].as.integer;
+}
+
+static Status open_page(Network *network, Value model) {
+    const Model *file = file_of(model);
+    const GgufValue *name = gguf_find(model_file(file), "general.architecture");
+    if (!name || name->type != GGUF_STRING)
+        return fail(STATUS_KEY, "%s does not say its architecture: metadata general.architecture",
+                    model_path(file));
+    Text architecture = {0};
+    text_append(&architecture, name->as.string.bytes, name->as.string.length);
+    Status status =
+        page_open(network->interp, text_get(&architecture), model, &network->values[OPENED]);
+    if (status == STATUS_OK) status = attached_check(network->interp, model);
+    if (status == STATUS_OK)
+        status = read_context(file, text_get(&architecture), &network->context);
+    text_free(&architecture);
+    return status;
+}
+
+Status network_open(Interp *interp, Value model, Network **out) {
+    Network *network = memory_allocate_zeroed(1, sizeof *network);
+    *network =
+        (Network){.refs = 1, .interp = interp, .values = heap_allocate_rooted(2 * sizeof(Value))};
+    network->values[MODEL] = value_retain(model);
+    Model *file = model.as.handle->payload;
+    Status status = open_page(network, model);
+    if (status == STATUS_OK && model_has_tokenizer(file))
+        status = model_tokenizer(file, &network->tokenizer);
+    if (status != STATUS_OK) {
+        network_release(network);
+        return status;
+    }
+    read_fields(network);
+    *out = network;
+    return STATUS_OK;
+}
+
+Network *network_retain(Network *network) {
+    network->refs++;
+    return network;
+}
+
+void network_release(Network *network) {
+    if (--network->refs > 0) return;
+    value_release(network->values[OPENED]);
+    value_release(network->values[MODEL]);
+    heap_free(network->values);
+    free(network);
+}
+
+Value network_model(const Network *network) {
+    return network->values[MODEL];
+}
+
+// --- sequences
+
+static Sequence *sequence_of(Network *network, KvCache *cache) {
+    Sequence *sequence = memory_allocate_zeroed(1, sizeof *sequence);
+    *sequence = (Sequence){.network = network_retain(network), .cache = cache};
+    return sequence;
+}
+
+static KvCache *page_cache(const Network *network) {
+    return network->values[OPENED].as.instance->fields[network->cache_field].as.handle->payload;
+}
+
+Status sequence_new(Network *network, Sequence **out) {
+    KvCache *cache = NULL;
+    if (network->cache_field >= 0) {
+        const KvCache *like = page_cache(network);
+        size_t parts = kv_cache_part_count(like);
+        if (parts == 1) TRY(kv_cache_new(kv_cache_layers(like), 0, kv_cache_dtype(like), &cache));
+    }
+    *out = sequence_of(network, cache);
+    return STATUS_OK;
+}
+
+void sequence_free(Sequence *sequence) {
+    if (!sequence) return;
+    if (sequence->cache) kv_cache_release(sequence->cache);
+    network_release(sequence->network);
+    free(sequence->ids);
+    free(sequence);
+}
+
+static Status need_cache(const Sequence *sequence) {
+    if (sequence->cache) return STATUS_OK;
+    return fail(STATUS_VALUE,
+                "the page of %s has no field cache: KVCache, so that a text can only "
+                "go on",
+                model_path(file_of(network_model(sequence->network))));
+}
+
+static void add_ids(Sequence *sequence, const int64_t *ids, size_t count) {
+    if (sequence->count + count > sequence->capacity) {
+        sequence->capacity = 2 * (sequence->count + count);
+        sequence->ids = memory_resize(sequence->ids, sequence->capacity * sizeof *ids);
+    }
+    if (count > 0) memcpy(sequence->ids + sequence->count, ids, count * sizeof *ids);
+    sequence->count += count;
+}
+
+Status sequence_fork(const Sequence *sequence, Sequence **out) {
+    TRY(need_cache(sequence));
+    *out = sequence_of(sequence->network, kv_cache_fork(sequence->cache));
+    add_ids(*out, sequence->ids, sequence->count);
+    return STATUS_OK;
+}
+
+Status sequence_truncate(Sequence *sequence, size_t count) {
+    if (count >= sequence->count) return STATUS_OK;
+    TRY(need_cache(sequence));
+    size_t boundary = (size_t)sequence->network->boundary;
+    if (boundary > 0 && sequence->count > boundary && count <= boundary) count = 0;
+    TRY(kv_cache_truncate(sequence->cache, (int64_t)count));
+    sequence->count = count;
+    return STATUS_OK;
+}
+
+// --- the pass
+
+static Status call_page(const Network *network, const char *method, Tensor *x, Tensor **out) {
+    Value argument = value_tensor(tensor_retain(x));
+    Status status = page_call(network->interp, network->values[OPENED], method, argument, out);
+    value_release(argument);
+    return status;
+}
+
+// The page computes on this cache until it gets another one.
+static void set_cache(const Network *network, KvCache *cache) {
+    Value *field = &network->values[OPENED].as.instance->fields[network->cache_field];
+    Value old = *field;
+    *field = value_handle(&handle_cache, cache);
+    value_release(old);
+}
+
+static KvCache *cache_of_steps(const Step *steps, size_t count) {
+    if (count == 1) return kv_cache_retain(steps[0].sequence->cache);
+    KvPart *parts = memory_allocate(count * sizeof *parts);
+    for (size_t i = 0; i < count; i++)
+        parts[i] = (KvPart){steps[i].sequence->cache, (int64_t)steps[i].count};
+    KvCache *batch = kv_cache_batch(parts, count);
+    free(parts);
+    return batch;
+}
+
+static Status forward(const Step *steps, size_t count, Tensor **out) {
+    const Network *network = steps[0].sequence->network;
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < count; i++) total += steps[i].count;
+    int64_t *ids = memory_allocate(total * sizeof *ids);
+    for (size_t i = 0; i < count; at += steps[i++].count)
+        memcpy(ids + at, steps[i].ids, steps[i].count * sizeof *ids);
+    Shape shape = {.rank = 1, .dims = {(int64_t)total}};
+    SCOPED_TENSOR(tensor);
+    Status status = tensor_from_integers(ids, &shape, DTYPE_INT64, &tensor);
+    free(ids);
+    TRY(status);
+    if (network->cache_field >= 0) set_cache(network, cache_of_steps(steps, count));
+    status = call_page(network, "forward", tensor, out);
+    for (size_t i = 0; i < count; i++) {
+        Sequence *sequence = steps[i].sequence;
+        if (status == STATUS_OK)
+            add_ids(sequence, steps[i].ids, steps[i].count);
+        else if (sequence->cache)
+            kv_cache_cut(sequence->cache, (int64_t)sequence->count);
+    }
+    return status;
+}
+
+static Status join(Tensor **parts, size_t count, Tensor **out) {
+    if (count == 1) {
+        *out = tensor_retain(parts[0]);
+        return STATUS_OK;
+    }
+    OpInput *inputs = memory_allocate_zeroed(count, sizeof *inputs);
+    for (size_t i = 0; i < count; i++) inputs[i] = op_tensor(parts[i]);
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
+    OpCall call = {
+        .op = &op_rows[OP_concat], .attributes = &attributes, .many = inputs, .n_many = (int)count};
+    Status status = op_apply(&call, out);
+    free(inputs);
+    return status;
+}
+
+static void release_all(Tensor **parts, size_t count) {
+    for (size_t i = 0; i < count; i++) tensor_release(parts[i]);
+    free(parts);
+}
+
+// Pages that treat long texts differently, or keep their text to themselves, take one at a time.
+Status sequences_hidden(const Step *steps, size_t count, Tensor **out) {
+    const Network *network = steps[0].sequence->network;
+    if (count == 1 || (network->cache_field >= 0 && network->boundary == 0))
+        return forward(steps, count, out);
+    Tensor **parts = memory_allocate_zeroed(count, sizeof *parts);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = forward(&steps[i], 1, &parts[i]);
+    if (status == STATUS_OK) status = join(parts, count, out);
+    release_all(parts, count);
+    return status;
+}
+
+// A long text goes through in parts: no operation takes long, and none needs much memory. What is
+// left ends with the ids that are asked about.
+static Status advance_long(const Step *step, Step *rest) {
+    *rest = *step;
+    while (rest->count > ROWS_MAX && rest->count > rest->rows) {
+        size_t most = rest->count - rest->rows;
+        Step part = {rest->sequence, rest->ids, most < ROWS_MAX ? most : ROWS_MAX, 1};
+        SCOPED_TENSOR(hidden);
+        TRY(sequences_hidden(&part, 1, &hidden));
+        rest->ids += part.count;
+        rest->count -= part.count;
+    }
+    return STATUS_OK;
+}
+
+static Status last_rows(Tensor *hidden, const Step *steps, size_t count, Tensor **out) {
+    Tensor **parts = memory_allocate_zeroed(count, sizeof *parts);
+    Status status = STATUS_OK;
+    int64_t end = 0;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        end += (int64_t)steps[i].count;
+        status = tensor_slice(hidden, 0, end - (int64_t)steps[i].rows, end, 1, &parts[i]);
+    }
+    if (status == STATUS_OK) status = join(parts, count, out);
+    release_all(parts, count);
+    return status;
+}
+
+Status sequences_advance(const Step *steps, size_t count, Tensor **out) {
+    Step *rest = memory_allocate(count * sizeof *rest);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = advance_long(&steps[i], &rest[i]);
+    SCOPED_TENSOR(hidden);
+    SCOPED_TENSOR(last);
+    if (status == STATUS_OK) status = sequences_hidden(rest, count, &hidden);
+    if (status == STATUS_OK) status = last_rows(hidden, rest, count, &last);
+    free(rest);
+    TRY(status);
+    return call_page(steps[0].sequence->network, "logits", last, out);
+}

@@ -1,0 +1,54 @@
+// A text that a model is at work on. A network is a model's page, opened, with the tokenizer and
+// what else all texts share; a sequence is one text: its ids and their keys and values. Sessions of
+// one network can be computed together; each gets the bits that it would get alone.
+#ifndef GENERATE_SEQUENCE_H
+#define GENERATE_SEQUENCE_H
+
+#include "eval/state.h"
+#include "model/kv_cache.h"
+#include "model/tokenizer.h"
+
+typedef struct Network {
+    int refs;
+    Interp *interp;
+    Value *values;        // rooted: what the page opened, and the model
+    int cache_field;      // of the opened struct; -1: the page keeps its text to itself
+    int64_t context;      // how many ids fit; 0 when the model does not say
+    int64_t boundary;     // a text that grows past so many ids is computed anew; 0: none
+    Tokenizer *tokenizer; // borrowed from the model; NULL when its file has none
+} Network;
+
+// `model` is a value of kind model (with its hooks and adapters); borrowed.
+Status network_open(Interp *interp, Value model, Network **out) MUST_USE;
+Network *network_retain(Network *network);
+void network_release(Network *network);
+Value network_model(const Network *network); // borrowed
+
+typedef struct Sequence {
+    Network *network;
+    KvCache *cache;
+    int64_t *ids; // of the text so far
+    size_t count, capacity;
+} Sequence;
+
+Status sequence_new(Network *network, Sequence **out) MUST_USE;
+void sequence_free(Sequence *sequence); // NULL is allowed
+// A text that begins as this one; the two share memory until one of them grows.
+Status sequence_fork(const Sequence *sequence, Sequence **out) MUST_USE;
+// Keeps at most the first `count` ids; fewer where the page would compute those differently.
+Status sequence_truncate(Sequence *sequence, size_t count) MUST_USE;
+
+// One or more ids that follow a sequence's text, and how many of the last of them are asked about.
+// A failed step leaves the texts as they were.
+typedef struct Step {
+    Sequence *sequence;
+    const int64_t *ids;
+    size_t count, rows; // 1 <= rows <= count
+} Step;
+// What the last layer gives for each of the ids, [all ids, width].
+Status sequences_hidden(const Step *steps, size_t count, Tensor **out) MUST_USE;
+// The logits after each id that is asked about, in the order of the steps, [all rows, vocabulary].
+// A long text goes through in parts.
+Status sequences_advance(const Step *steps, size_t count, Tensor **out) MUST_USE;
+
+#endif

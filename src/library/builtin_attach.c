@@ -1,0 +1,134 @@
+// Models with something attached, and what looks into them: hooks, taps, adapters, samplers of one
+// argument, logits of whole texts.
+#include <stdlib.h>
+#include <string.h>
+
+#include "generate/attached.h"
+#include "generate/sampler.h"
+#include "generate/sequence.h"
+#include "value/builtin.h"
+#include "value/convert.h"
+#include "value/handles.h"
+
+// --- logits
+
+static Status forward_all(BuiltinCall *call, Tensor **out) {
+    int64_t *ids = NULL;
+    size_t count = 0;
+    Network *network = NULL;
+    Sequence *sequence = NULL;
+    Status status = value_to_ints(call->arguments[1], "ids", &ids, &count);
+    if (status == STATUS_OK && count == 0)
+        status = fail(STATUS_VALUE, "forward needs at least one id");
+    if (status == STATUS_OK) status = network_open(call->interp, call->arguments[0], &network);
+    if (status == STATUS_OK) status = sequence_new(network, &sequence);
+    Step step = {sequence, ids, count, count};
+    if (status == STATUS_OK) status = sequences_advance(&step, 1, out);
+    sequence_free(sequence);
+    if (network) network_release(network);
+    free(ids);
+    return status;
+}
+
+Value builtin_forward(BuiltinCall *call) {
+    Tensor *logits = NULL;
+    TRY_VALUE(forward_all(call, &logits));
+    return value_tensor(logits);
+}
+
+// --- hooks and adapters
+
+Value builtin_hook(BuiltinCall *call) {
+    return attached_with_hook(call->arguments[0], call->arguments[1], call->arguments[2]);
+}
+
+// Every part must be a pair under a string.
+static Status check_parts(Value parts) {
+    for (size_t i = 0; i < dict_count(parts.as.dict); i++) {
+        Value key, item;
+        dict_entry(parts.as.dict, i, &key, &item);
+        if (key.kind != VALUE_STRING) return fail_kind("a name of parts", "a string", key);
+        bool pair =
+            (item.kind == VALUE_TUPLE || item.kind == VALUE_LIST) && item.as.list->count == 2;
+        if (!pair) return fail_kind("each of parts", "a pair of matrices (down, up)", item);
+    }
+    return STATUS_OK;
+}
+
+Value builtin_adapt(BuiltinCall *call) {
+    double scale;
+    TRY_VALUE(check_parts(call->arguments[1]));
+    TRY_VALUE(value_to_double(call->arguments[2], "scale", &scale));
+    return attached_with_adapter(call->arguments[0], call->arguments[1], scale);
+}
+
+// --- taps
+
+// A tap is a function of ids; its `attached` is (model, name). It runs the model with a hook that
+// keeps what it sees.
+static Value keep_call(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
+    (void)interp;
+    (void)count;
+    List *seen = handle->attached.as.list;
+    list_push(seen, value_retain(arguments[0]));
+    return value_none();
+}
+
+static const HandleType handle_keeper = {.name = "keeper", .call = keep_call};
+
+static Value tap_run(Interp *interp, const List *tap, Value ids) {
+    Value seen = value_list(1);
+    Value keeper = value_handle_with(&handle_keeper, NULL, value_retain(seen));
+    Value model = attached_with_hook(tap->items[0], tap->items[1], keeper);
+    BuiltinCall call = {.interp = interp, .arguments = {model, ids}};
+    Tensor *logits = NULL;
+    Status status = forward_all(&call, &logits);
+    tensor_release(logits);
+    Value result = value_fail();
+    if (status == STATUS_OK) result = value_retain(seen.as.list->items[seen.as.list->count - 1]);
+    value_release(model);
+    value_release(keeper);
+    value_release(seen);
+    return result;
+}
+
+static Value tap_call(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
+    if (count == 1) return tap_run(interp, handle->attached.as.list, arguments[0]);
+    fail(STATUS_ARITY, "a tap takes 1 argument, the ids, but %zu are given", count);
+    return value_fail();
+}
+
+static const HandleType handle_tap = {.name = "tap", .call = tap_call};
+
+Value builtin_tap(BuiltinCall *call) {
+    Value tap = value_tuple(2);
+    list_push(tap.as.list, value_retain(call->arguments[0]));
+    list_push(tap.as.list, value_retain(call->arguments[1]));
+    return value_handle_with(&handle_tap, NULL, tap);
+}
+
+// --- samplers
+
+static Value sampler_of(const BuiltinCall *call) {
+    return sampler_new(catalog_find(call->row->signature.name, strlen(call->row->signature.name)),
+                       call->arguments[0]);
+}
+
+Value builtin_sampler_temperature(BuiltinCall *call) {
+    return sampler_of(call);
+}
+Value builtin_sampler_top_k(BuiltinCall *call) {
+    return sampler_of(call);
+}
+Value builtin_sampler_top_p(BuiltinCall *call) {
+    return sampler_of(call);
+}
+Value builtin_sampler_min_p(BuiltinCall *call) {
+    return sampler_of(call);
+}
+Value builtin_sampler_typical_p(BuiltinCall *call) {
+    return sampler_of(call);
+}
+Value builtin_sampler_repetition_penalty(BuiltinCall *call) {
+    return sampler_of(call);
+}
