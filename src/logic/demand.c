@@ -287,6 +287,7 @@ static Status closure_evaluate(Demand *demand, Relation *relation, Relation *bas
 
 Status demand_evaluate(Store *store, Relation *relation, const Datum *values, Demand **out) {
     *out = NULL;
+    TRY(store_order_inputs(store, relation));
     Demand *demand = memory_allocate_zeroed(1, sizeof *demand);
     demand->store = store;
     demand->stratum = relation->stratum;

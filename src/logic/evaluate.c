@@ -5,7 +5,9 @@
 
 #include "logic/collect.h"
 #include "logic/evaluate.h"
+#include "logic/order.h"
 #include "logic/profile.h"
+#include "logic/upkeep.h"
 
 typedef struct Variant { // one way to see the new rows of a rule: in this goal's relation
     uint32_t goal;       // NO_GOAL: the first round, which sees everything
@@ -304,10 +306,16 @@ Status relations_evaluate(Store *store, const RelationList *relations, uint32_t 
 
 // --- what is needed
 
-static void want(Relation *relation, RelationList *wanted) {
-    if (relation->wanted || relation->derived || !relation_is_derived(relation)) return;
+// What is read is read in its order. *again: something was forgotten that may have been passed.
+static Status want(Store *store, Relation *relation, RelationList *wanted, bool *again) {
+    if (relation->wanted || !relation_is_derived(relation)) return STATUS_OK;
+    bool there = relation->derived;
+    TRY(relation_order(store, relation));
+    *again |= there && !relation->derived;
+    if (relation->derived) return STATUS_OK;
     relation->wanted = true;
     VECTOR_PUSH(wanted, relation);
+    return STATUS_OK;
 }
 
 static int compare_strata(const void *a, const void *b) {
@@ -316,31 +324,50 @@ static int compare_strata(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static void want_all(RelationList *wanted) {
+static Status want_all(Store *store, RelationList *wanted, bool *again) {
+    Status status = STATUS_OK;
     for (size_t i = 0; i < wanted->count; i++) {
         const RuleList *rules = &wanted->items[i]->rules;
         for (size_t j = 0; j < rules->count; j++)
-            for (uint32_t k = 0; k < rules->items[j]->goal_count; k++)
+            for (uint32_t k = 0; k < rules->items[j]->goal_count && status == STATUS_OK; k++)
                 if (rules->items[j]->goals[k].relation)
-                    want(rules->items[j]->goals[k].relation, wanted);
+                    status = want(store, rules->items[j]->goals[k].relation, wanted, again);
     }
     for (size_t i = 0; i < wanted->count; i++) wanted->items[i]->wanted = false;
+    return status;
+}
+
+// The relations that must be made, from below.
+static Status wanted_find(Store *store, Relation *relation, RelationList *wanted) {
+    Status status = STATUS_OK;
+    for (bool again = true; again && status == STATUS_OK;) {
+        again = false;
+        wanted->count = 0;
+        status = want(store, relation, wanted, &again);
+        if (status == STATUS_OK) status = want_all(store, wanted, &again);
+    }
     if (wanted->count) qsort(wanted->items, wanted->count, sizeof *wanted->items, compare_strata);
+    return status;
 }
 
 Status store_prepare(Store *store) {
     Span span;
     Status status = store_analyse(store, &span);
     if (status != STATUS_OK) error_place(span);
+    return status == STATUS_OK ? store_settle(store) : status;
+}
+
+Status store_order_inputs(Store *store, Relation *relation) {
+    RelationList wanted = {0};
+    Status status = wanted_find(store, relation, &wanted);
+    VECTOR_FREE(&wanted);
     return status;
 }
 
 Status store_complete(Store *store, Relation *relation) {
     TRY(store_prepare(store));
     RelationList wanted = {0};
-    want(relation, &wanted);
-    want_all(&wanted);
-    Status status = STATUS_OK;
+    Status status = wanted_find(store, relation, &wanted);
     for (size_t i = 0, next; i < wanted.count && status == STATUS_OK; i = next) {
         uint32_t stratum = wanted.items[i]->stratum;
         RelationList together = {0};
@@ -351,4 +378,9 @@ Status store_complete(Store *store, Relation *relation) {
     }
     VECTOR_FREE(&wanted);
     return status;
+}
+
+Status store_gather(Store *store, Relation *relation) {
+    TRY(store_prepare(store));
+    return relation->derived ? STATUS_OK : store_complete(store, relation);
 }

@@ -21,8 +21,7 @@ static Columns columns_bound(const Goal *goal, const VariableSet *bound) {
     return columns;
 }
 
-// How many rows an atom gives: from an index over these columns, or as if each column of n had the
-// n-th root of the rows as its number of values.
+// How many rows an atom gives: those of a key of the index, or of the columns' different values.
 static double rows_expected(const Goal *goal, const Extent *extent, const VariableSet *bound) {
     double rows = extent->high - extent->low;
     Columns columns = columns_bound(goal, bound);
@@ -32,8 +31,7 @@ static double rows_expected(const Goal *goal, const Extent *extent, const Variab
         if (index->columns != columns || index->groups == 0) continue;
         return rows / (double)index->groups;
     }
-    double free = (double)(arity_of(goal) - (uint32_t)__builtin_popcount(columns));
-    return pow(rows, free / (double)arity_of(goal));
+    return rows / table_distinct(extent->table, columns);
 }
 
 typedef struct Order {
@@ -85,10 +83,21 @@ static uint32_t choose(const Rule *rule, const Extent *extents, const bool *take
     return best;
 }
 
-static Order order_find(const Rule *rule, const Extent *extents, VariableSet bound, bool greedy) {
+// Whether the plan does without the goal: it begins with a row of it, or leaves it out.
+static bool is_dropped(const Rule *rule, const PlanStart *start, uint32_t goal) {
+    if (!start) return false;
+    bool negated = rule->goals[goal].kind == GOAL_NOT;
+    return negated ? start->positive : start->goal == goal;
+}
+
+static Order order_find(const Rule *rule, const Extent *extents, const PlanStart *start,
+                        VariableSet bound, bool greedy) {
     Order order = {.goals = memory_allocate((rule->goal_count + 1) * sizeof *order.goals)};
     bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
     double rows = 1;
+    uint32_t dropped = 0;
+    for (uint32_t i = 0; i < rule->goal_count; i++)
+        dropped += taken[i] = is_dropped(rule, start, i);
     take_ready(rule, taken, &bound, &order);
     for (;;) {
         uint32_t next = choose(rule, extents, taken, &bound, greedy);
@@ -100,7 +109,7 @@ static Order order_find(const Rule *rule, const Extent *extents, VariableSet bou
         goal_bind(&rule->goals[next], arity_of(&rule->goals[next]), &bound);
         take_ready(rule, taken, &bound, &order);
     }
-    ASSERT(order.count == rule->goal_count); // rule_check_safe
+    ASSERT(order.count + dropped == rule->goal_count); // rule_check_safe
     free(taken);
     return order;
 }
@@ -194,8 +203,8 @@ static void plan_build(const Rule *rule, const Order *order, VariableSet bound, 
 void plan_make(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan) {
     static const double WORTH_SORTING = 2; // how much dearer the rule's own order may be
     VariableSet bound = variables_given(rule, initial);
-    Order own = order_find(rule, extents, bound, false);
-    Order best = order_find(rule, extents, bound, true);
+    Order own = order_find(rule, extents, NULL, bound, false);
+    Order best = order_find(rule, extents, NULL, bound, true);
     plan_build(rule, own.cost <= best.cost * WORTH_SORTING ? &own : &best, bound, plan);
     free(own.goals);
     free(best.goals);
@@ -203,9 +212,51 @@ void plan_make(const Rule *rule, const Extent *extents, const Datum *initial, Pl
 
 void plan_make_in_order(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan) {
     VariableSet bound = variables_given(rule, initial);
-    Order own = order_find(rule, extents, bound, false);
+    Order own = order_find(rule, extents, NULL, bound, false);
     plan_build(rule, &own, bound, plan);
     free(own.goals);
+}
+
+void plan_make_from(const Rule *rule, const Extent *extents, const PlanStart *start, Plan *plan) {
+    VariableSet bound = {0};
+    bool head = start->goal == NO_POSITION;
+    const Term *terms = head ? rule->head : rule->goals[start->goal].terms;
+    uint32_t arity = head ? rule->arity : rule->goals[start->goal].relation->arity;
+    for (uint32_t i = 0; i < arity; i++)
+        if (terms[i].kind == TERM_VARIABLE) variables_add(&bound, terms[i].value);
+    Order best = order_find(rule, extents, start, bound, true);
+    plan_build(rule, &best, bound, plan);
+    free(best.goals);
+}
+
+// What is not plain stays open.
+static bool terms_unify(const Rule *rule, const Term *terms, const Aggregate *aggregates,
+                        uint32_t arity, const Datum *values, Datum *variables) {
+    memset(variables, 0, rule->variable_count * sizeof *variables);
+    for (uint32_t i = 0; i < arity; i++) {
+        const Term *term = &terms[i];
+        bool open = values[i] == CONSTANT_NONE || term->kind == TERM_ANY ||
+                    (aggregates && aggregates[i] != AGGREGATE_NONE);
+        if (open) continue;
+        Datum *variable = term->kind == TERM_VARIABLE ? &variables[term->value] : NULL;
+        Datum has = variable ? *variable : term->value;
+        if (has != CONSTANT_NONE && has != values[i]) return false;
+        if (variable) *variable = values[i];
+    }
+    return true;
+}
+
+bool head_unify(const Rule *rule, const Datum *values, Datum *variables) {
+    return terms_unify(rule, rule->head, rule->aggregates, rule->arity, values, variables);
+}
+
+bool goal_unify(const Rule *rule, const Goal *goal, const Datum *values, Datum *variables) {
+    return terms_unify(rule, goal->terms, NULL, goal->relation->arity, values, variables);
+}
+
+static Index *index_for(const Step *step, Table *table, uint32_t high) {
+    bool one = step->bound == columns_all(table->arity) && table->key == step->bound;
+    return step->bound && !one ? table_index(table, step->bound, high) : NULL;
 }
 
 void plan_set(Plan *plan, const Extent *extents) {
@@ -216,11 +267,10 @@ void plan_set(Plan *plan, const Extent *extents) {
         step->table = extent->table;
         step->low = extent->low;
         step->high = extent->high;
-        step->index = NULL;
-        bool one =
-            step->bound == columns_all(extent->table->arity) && extent->table->key == step->bound;
-        if (step->bound && !one && step->high > step->low)
-            step->index = table_index(extent->table, step->bound, step->high);
+        step->index = step->high > step->low ? index_for(step, extent->table, step->high) : NULL;
+        step->heights = extent->heights;
+        step->extra = extent->extra;
+        if (step->extra) step->extra_index = index_for(step, step->extra, step->extra->count);
     }
 }
 

@@ -17,6 +17,9 @@ typedef struct Step {
     Table *table;
     Index *index;       // over `bound`; NULL: every row, or the one row where all are bound
     uint32_t low, high; // the rows that take part
+    Table *extra;       // more rows; NULL: none
+    Index *extra_index;
+    const uint32_t *heights; // of the table's rows (logic/upkeep.h); NULL: they do not matter
 } Step;
 
 typedef struct Plan {
@@ -30,6 +33,8 @@ typedef struct Plan {
 typedef struct Extent {
     Table *table;
     uint32_t low, high;
+    Table *extra;            // rows that take part as well
+    const uint32_t *heights; // of the rows; NULL: they do not matter
 } Extent;
 
 // `extents`: one a goal, for atoms and negated ones. `initial`: variables that have values, or
@@ -37,6 +42,17 @@ typedef struct Extent {
 void plan_make(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan);
 // The same, never in another order than the rule's own.
 void plan_make_in_order(const Rule *rule, const Extent *extents, const Datum *initial, Plan *plan);
+// What a plan begins with: a row of one goal, whose variables have values then, or, where `goal` is
+// NO_POSITION, a row of the head.
+typedef struct PlanStart {
+    uint32_t goal;
+    bool positive; // goals that are negated are left out
+} PlanStart;
+void plan_make_from(const Rule *rule, const Extent *extents, const PlanStart *start, Plan *plan);
+// Gives the rule's variables the values of a row, and no value to the others; false: the row is not
+// one that the head can give, or the goal can match.
+bool head_unify(const Rule *rule, const Datum *values, Datum *variables);
+bool goal_unify(const Rule *rule, const Goal *goal, const Datum *values, Datum *variables);
 void plan_set(Plan *plan, const Extent *extents);
 void plan_free(Plan *plan);
 
@@ -47,8 +63,9 @@ struct Run {
     const Plan *plan;
     Status (*found)(Run *run);
     void *context;
-    bool done; // set by `found`: no more solutions are wanted
-    uint32_t ticks;
+    bool done;              // set by `found`: no more solutions are wanted
+    uint32_t ticks;         // rows gone through
+    uint32_t below;         // rows of this height or more do not take part
     struct StepCost *costs; // of each step and of what is behind the last; NULL: not wanted
     uint32_t current;       // the step whose time it is,
     uint64_t since;         // and since when

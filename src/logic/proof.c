@@ -21,25 +21,6 @@ void atom_print(const Store *store, const Relation *relation, const Datum *value
 
 // --- running a rule for one row of its head
 
-// The variables that the head gives values to; false: the row is none of this rule's.
-static bool head_unify(const Rule *rule, const Datum *values, Datum *variables) {
-    memset(variables, 0, rule->variable_count * sizeof *variables);
-    for (uint32_t i = 0; i < rule->arity; i++) {
-        const Term *term = &rule->head[i];
-        bool open = values[i] == CONSTANT_NONE ||
-                    (rule->aggregates && rule->aggregates[i] != AGGREGATE_NONE);
-        if (open) continue;
-        if (term->kind == TERM_CONSTANT) {
-            if (term->value != values[i]) return false;
-        } else {
-            Datum *variable = &variables[term->value];
-            if (*variable != CONSTANT_NONE && *variable != values[i]) return false;
-            *variable = values[i];
-        }
-    }
-    return true;
-}
-
 // What was there before `round` of the rule's stratum; UINT32_MAX: everything.
 static void extents_before(const Rule *rule, uint32_t round, Extent *extents) {
     for (uint32_t i = 0; i < rule->goal_count; i++) {

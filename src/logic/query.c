@@ -4,6 +4,7 @@
 #include "logic/closure.h"
 #include "logic/collect.h"
 #include "logic/demand.h"
+#include "logic/order.h"
 #include "logic/profile.h"
 #include "logic/reach.h"
 
@@ -15,29 +16,124 @@ static Status row_found(Run *run) {
     return STATUS_OK;
 }
 
-static Status goals_run(Store *store, const Rule *query, const Datum *initial, Table *out) {
-    Extent *extents = memory_allocate_zeroed(query->goal_count + 1, sizeof *extents);
+static void extents_set(const Rule *query, Extent *extents) {
     for (uint32_t i = 0; i < query->goal_count; i++) {
         if (!query->goals[i].relation) continue;
         extents[i].table = relation_table(query->goals[i].relation);
         extents[i].high = extents[i].table->count;
     }
+}
+
+// Goes through the goals once.
+static Status goals_follow(Store *store, const Rule *query, const Datum *initial, Collector *into,
+                           Status (*found)(Run *)) {
+    Extent *extents = memory_allocate_zeroed(query->goal_count + 1, sizeof *extents);
+    extents_set(query, extents);
     Plan plan;
     plan_make(query, extents, initial, &plan);
     plan_set(&plan, extents);
-    Collector collector = {.table = out};
-    collector_begin_rule(&collector, !plan.ordered, plan.positions);
+    collector_begin_rule(into, !plan.ordered, plan.positions);
     Run *run = memory_allocate(sizeof *run);
-    *run = (Run){.store = store, .plan = &plan, .found = row_found, .context = &collector};
+    *run = (Run){.store = store, .plan = &plan, .found = found, .context = into};
     memcpy(run->variables, initial, query->variable_count * sizeof *initial);
     if (store->profile) run->costs = profile_plan(store->profile, store, &plan, NULL);
     Status status = plan_run(run);
-    collector_end_rule(&collector);
-    collector_free(&collector);
+    collector_end_rule(into);
     free(run);
     plan_free(&plan);
     free(extents);
     return status;
+}
+
+static Status goals_run(Store *store, const Rule *query, const Datum *initial, Table *out) {
+    Collector collector = {.table = out};
+    Status status = goals_follow(store, query, initial, &collector, row_found);
+    collector_free(&collector);
+    return status;
+}
+
+// --- answers from a relation that is not in order
+
+// The only relation that the query goes through, if it is not in order.
+static Relation *unordered_relation(const Rule *query) {
+    Relation *only = NULL;
+    for (uint32_t i = 0; i < query->goal_count; i++) {
+        if (query->goals[i].kind != GOAL_ATOM) continue;
+        if (only) return NULL;
+        only = query->goals[i].relation;
+    }
+    return only && only->unordered ? only : NULL;
+}
+
+// Several relations are joined in their order.
+static Status goals_order(Store *store, const Rule *query) {
+    if (unordered_relation(query)) return STATUS_OK;
+    for (uint32_t i = 0; i < query->goal_count; i++) {
+        Relation *relation = query->goals[i].relation;
+        bool there = !relation || !relation_is_derived(relation) || relation->derived;
+        if (there && !(relation && relation->unordered)) continue;
+        TRY(store_complete(store, relation));
+        i = UINT32_MAX; // this may have made others forgotten: from the beginning
+    }
+    return STATUS_OK;
+}
+
+// A row of the relation and the answer that it gives, as a row of a table of its own.
+static Status row_noted(Run *run) {
+    Collector *collector = run->context;
+    Datum values[ARITY_MAX];
+    run_head(run, values);
+    values[run->plan->rule->arity] = run->path[0];
+    table_append(collector->table, values);
+    run->done = run->plan->rule->arity == 0;
+    return STATUS_OK;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// Answers in the order of the rows that they come from; several of one row stay as they are.
+static Status answers_order(Store *store, Relation *relation, const Table *noted, Table *out,
+                            bool *done) {
+    uint32_t arity = out->arity, count = 0;
+    uint32_t *rows = memory_allocate((noted->count + 1) * sizeof *rows);
+    if (noted->count > 0) memcpy(rows, noted->columns[arity], noted->count * sizeof *rows);
+    qsort(rows, noted->count, sizeof *rows, compare_numbers);
+    for (uint32_t i = 0; i < noted->count; i++)
+        if (i == 0 || rows[i] != rows[count - 1]) rows[count++] = rows[i];
+    Status status = rows_order(store, relation, rows, count, done);
+    Table *by_row = (Table *)(uintptr_t)noted;
+    const Index *index = count ? table_index(by_row, 1u << arity, noted->count) : NULL;
+    Datum values[ARITY_MAX];
+    for (uint32_t i = 0; i < count && status == STATUS_OK && *done; i++) {
+        values[arity] = rows[i];
+        for (uint32_t at = index_first(noted, index, values); at != ROW_NONE;
+             at = index_next(index, at)) {
+            table_read(noted, at, values);
+            if (table_find(out, values) == ROW_NONE) table_append(out, values);
+        }
+    }
+    free(rows);
+    return status;
+}
+
+static Status goals_sort(Store *store, const Rule *query, const Datum *initial, Table *out) {
+    Relation *relation = unordered_relation(query);
+    bool done = false;
+    if (query->arity < ARITY_MAX) {
+        Table *noted = table_new(query->arity + 1, columns_all(query->arity + 1));
+        Collector collector = {.table = noted};
+        Status status = goals_follow(store, query, initial, &collector, row_noted);
+        if (status == STATUS_OK) status = answers_order(store, relation, noted, out, &done);
+        collector_free(&collector);
+        table_free(noted);
+        TRY(status);
+    }
+    if (done) return STATUS_OK;
+    TRY(store_complete(store, relation));
+    return goals_run(store, query, initial, out);
 }
 
 // The values that the query's goal has before it is gone through.
@@ -74,7 +170,7 @@ static Status goal_prepare(Store *store, Goal *goal, const Datum *initial, Deman
         TRY(store_prepare(store));
         TRY(demand_evaluate(store, relation, values, demand));
     }
-    if (!*demand) return store_complete(store, relation);
+    if (!*demand) return store_gather(store, relation);
     goal->relation = demand_relation(*demand);
     relation->asked_rows += relation_table(goal->relation)->count;
     return STATUS_OK;
@@ -83,14 +179,16 @@ static Status goal_prepare(Store *store, Goal *goal, const Datum *initial, Deman
 static Status goals_ask(Store *store, Rule *query, const Datum *initial, Table **out) {
     Demand **demands = memory_allocate_zeroed(query->goal_count + 1, sizeof(Demand *));
     Relation **relations = memory_allocate_zeroed(query->goal_count + 1, sizeof(Relation *));
-    Status status = STATUS_OK;
+    Status status = store_prepare(store);
     for (uint32_t i = 0; i < query->goal_count && status == STATUS_OK; i++) {
         relations[i] = query->goals[i].relation;
         status = goal_prepare(store, &query->goals[i], initial, &demands[i]);
     }
+    if (status == STATUS_OK) status = goals_order(store, query);
     if (status == STATUS_OK) {
         *out = table_new(query->arity, columns_all(query->arity));
-        status = goals_run(store, query, initial, *out);
+        status = unordered_relation(query) ? goals_sort(store, query, initial, *out)
+                                           : goals_run(store, query, initial, *out);
     }
     for (uint32_t i = 0; i < query->goal_count; i++) {
         if (relations[i]) query->goals[i].relation = relations[i];
@@ -122,7 +220,7 @@ Status store_count(Store *store, Relation *relation, uint64_t *out) {
         TRY(store_complete(store, base));
         return reach_count(store, base, out);
     }
-    TRY(store_complete(store, relation));
+    TRY(store_gather(store, relation));
     *out = table_live(relation_table(relation));
     return STATUS_OK;
 }

@@ -25,64 +25,85 @@ static void values_gather(const Run *run, const Step *step, Datum *values) {
 }
 
 // The row's values go to the variables; false when a variable that stands twice would differ.
-static inline bool row_bind(Run *run, const Step *step, uint32_t row) {
+static inline bool row_bind(Run *run, const Step *step, const Table *table, uint32_t row) {
     const Term *terms = step->goal->terms;
     for (Columns left = step->binds; left; left &= left - 1) {
         int column = __builtin_ctz(left);
-        run->variables[terms[column].value] = step->table->columns[column][row];
+        run->variables[terms[column].value] = table->columns[column][row];
     }
     for (Columns left = step->repeats; left; left &= left - 1) {
         int column = __builtin_ctz(left);
-        if (run->variables[terms[column].value] != step->table->columns[column][row]) return false;
+        if (run->variables[terms[column].value] != table->columns[column][row]) return false;
     }
     return true;
 }
 
 // Goes on with this row; *taken: it fits.
-static inline Status row_enter(Run *run, uint32_t at, uint32_t row, bool *taken) {
+static inline Status row_enter(Run *run, uint32_t at, const Table *table, uint32_t row,
+                               bool *taken) {
     const Step *step = &run->plan->steps[at];
-    *taken = !table_is_dead(step->table, row) && row_bind(run, step, row);
+    *taken = !table_is_dead(table, row) && row_bind(run, step, table, row);
     if (!*taken) return STATUS_OK;
     run->path[step->position] = row;
     TRY(tick(run));
     return step_run(run, at + 1);
 }
 
-static Status rows_scan(Run *run, uint32_t at) {
+// Rows of this height are as if they were not there.
+static inline bool is_high(const Run *run, const Step *step, const Table *table, uint32_t row) {
+    return step->heights && table == step->table && step->heights[row] >= run->below;
+}
+
+static Status rows_scan(Run *run, uint32_t at, const Table *table, uint32_t low, uint32_t high) {
     const Step *step = &run->plan->steps[at];
-    for (uint32_t row = step->low; row < step->high && !run->done; row++) {
+    for (uint32_t row = low; row < high && !run->done; row++) {
         bool taken;
-        TRY(row_enter(run, at, row, &taken));
+        if (is_high(run, step, table, row)) continue;
+        TRY(row_enter(run, at, table, row, &taken));
         if (taken && step->once) break;
     }
     return STATUS_OK;
 }
 
-static uint32_t row_find(const Run *run, const Step *step) {
+static uint32_t row_find(const Run *run, const Step *step, const Table *table, const Index *index) {
     Datum values[ARITY_MAX];
     values_gather(run, step, values);
-    return step->index ? index_first(step->table, step->index, values)
-                       : table_find(step->table, values);
+    return index ? index_first(table, index, values) : table_find(table, values);
+}
+
+static Status rows_follow(Run *run, uint32_t at, const Table *table, const Index *index,
+                          uint32_t low, uint32_t high) {
+    const Step *step = &run->plan->steps[at];
+    uint32_t row = row_find(run, step, table, index);
+    while (row < high && !run->done) { // ROW_NONE is beyond every row
+        bool taken = false;
+        if (row >= low && !is_high(run, step, table, row))
+            TRY(row_enter(run, at, table, row, &taken));
+        if ((taken && step->once) || !index) break;
+        row = index_next(index, row);
+    }
+    return STATUS_OK;
+}
+
+static Status rows_run(Run *run, uint32_t at, const Table *table, const Index *index, uint32_t low,
+                       uint32_t high) {
+    if (low >= high) return STATUS_OK;
+    bool scan = !run->plan->steps[at].bound && table->arity > 0;
+    return scan ? rows_scan(run, at, table, low, high)
+                : rows_follow(run, at, table, index, low, high);
 }
 
 static Status atom_run(Run *run, uint32_t at) {
     const Step *step = &run->plan->steps[at];
-    if (step->low >= step->high) return STATUS_OK;
-    if (!step->bound && step->table->arity > 0) return rows_scan(run, at);
-    uint32_t row = row_find(run, step);
-    while (row < step->high && !run->done) { // ROW_NONE is beyond every row
-        bool taken = false;
-        if (row >= step->low) TRY(row_enter(run, at, row, &taken));
-        if ((taken && step->once) || !step->index) break;
-        row = index_next(step->index, row);
-    }
-    return STATUS_OK;
+    TRY(rows_run(run, at, step->table, step->index, step->low, step->high));
+    if (LIKELY(!step->extra)) return STATUS_OK;
+    return rows_run(run, at, step->extra, step->extra_index, 0, step->extra->count);
 }
 
 static bool any_row(const Run *run, const Step *step) {
     if (step->low >= step->high) return false;
     bool scan = !step->bound && step->table->arity > 0;
-    uint32_t row = scan ? step->low : row_find(run, step);
+    uint32_t row = scan ? step->low : row_find(run, step, step->table, step->index);
     while (row < step->high) {
         if (row >= step->low && !table_is_dead(step->table, row)) return true;
         if (scan)

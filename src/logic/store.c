@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "logic/upkeep.h"
+
 Store *store_new(const StoreHost *host) {
     Store *store = memory_allocate_zeroed(1, sizeof *store);
     store->host = *host;
@@ -13,13 +15,16 @@ Store *store_new(const StoreHost *host) {
 static void relation_forget(Relation *relation) {
     table_free(relation->derived);
     relation->derived = NULL;
+    relation->unordered = false;
     VECTOR_FREE(&relation->rounds);
+    VECTOR_FREE(&relation->heights);
 }
 
 void relation_free(Relation *relation) {
     relation_forget(relation);
     table_free(relation->facts);
     table_free(relation->saved);
+    table_free(relation->touched);
     for (uint32_t i = 0; i < relation->arity; i++)
         free((void *)(uintptr_t)relation->columns[i].name);
     free((void *)(uintptr_t)relation->name);
@@ -177,9 +182,9 @@ static bool fact_add_one(Store *store, Relation *relation, const Datum *values) 
     for (uint32_t i = 0; i < relation->arity; i++) constant_set_known(&store->constants, values[i]);
     if (table_find(relation->facts, values) != ROW_NONE) return false;
     facts_save(store, relation);
+    relation_touch(store, relation, values, false);
     table_append(relation->facts, values);
     store->version++;
-    relation_changed(relation);
     return true;
 }
 
@@ -197,10 +202,10 @@ bool fact_remove(Store *store, Relation *relation, const Datum *values) {
     uint32_t row = table_find(facts, values);
     if (row == ROW_NONE) return false;
     facts_save(store, relation);
+    relation_touch(store, relation, values, true);
     table_remove(facts, row);
     store->version++;
     if (facts->dead > DEAD_MIN && facts->dead * 2 > facts->count) table_compact(facts);
-    relation_changed(relation);
     return true;
 }
 

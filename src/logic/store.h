@@ -53,6 +53,11 @@ struct Relation {
     uint32_t asked;          // how often since that version
     uint64_t asked_rows;     // and what that has made
     Table *saved;            // the facts as they were at the store's mark, once they change
+    // Of logic/upkeep.h: facts that have changed since `derived` was made, and whether they were
+    // there; rows that this has added and taken away; the heights of rows.
+    Table *touched, *lost, *gained;
+    VECTOR(uint32_t) heights;
+    bool unordered; // the rows of `derived` are not in order, and `rounds` is empty
 };
 
 // What the store cannot do itself. A Status other than OK ends the evaluation and is passed on.
@@ -73,6 +78,7 @@ struct Store {
     RuleList rules;   // in the order of the program
     uint64_t version; // counts changes of facts
     bool analysed;    // strata and components are those of the present rules
+    bool unsettled;   // facts have changed that complete relations rest on
     bool marked;      // changes since the mark can be undone
     size_t rules_marked;
     struct Profile *profile; // of the evaluation that runs; NULL: nobody asks
@@ -116,9 +122,14 @@ void relation_changed(Relation *relation);
 Status store_analyse(Store *store, Span *span) MUST_USE;
 Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) MUST_USE;
 
-// evaluate.c: the rules are analysed, the error placed; all rows of a relation are made.
+// evaluate.c: the rules are analysed, the error placed, and changes of facts followed; all rows of
+// a relation are made.
 Status store_prepare(Store *store) MUST_USE;
 Status store_complete(Store *store, Relation *relation) MUST_USE;
+// The same, but the rows need not be in order.
+Status store_gather(Store *store, Relation *relation) MUST_USE;
+// What the relation's rules read and is there is in order, or forgotten.
+Status store_order_inputs(Store *store, Relation *relation) MUST_USE;
 
 // query.c: how many rows a relation has; those of a closure are counted without being made.
 Status store_count(Store *store, Relation *relation, uint64_t *out) MUST_USE;

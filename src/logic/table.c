@@ -2,6 +2,7 @@
 // order because rows are only ever added at the end.
 #include "logic/table.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "logic/hash.h"
@@ -57,6 +58,7 @@ void table_free(Table *table) {
     free(table->columns);
     free(table->gone);
     free(table->slots);
+    free(table->distinct);
     free(table);
 }
 
@@ -278,6 +280,42 @@ Index *table_index(Table *table, Columns columns, uint32_t limit) {
     }
     index_extend(table, index, limit);
     return index;
+}
+
+// --- statistics
+
+// Linear counting: as many bits as rows, one for each value; those that stay 0 tell how many there
+// are.
+static double column_count(const Table *table, uint32_t column) {
+    enum { BITS_MIN = 1024, BITS_MAX = 1 << 22 };
+    size_t bits = BITS_MIN;
+    while (bits < table->count && bits < BITS_MAX) bits *= 2;
+    uint64_t *seen = memory_allocate_zeroed(bits / 64, sizeof *seen);
+    for (uint32_t row = 0; row < table->count; row++) {
+        uint32_t hash = hash_row(table, row, 1u << column) & (uint32_t)(bits - 1);
+        seen[hash / 64] |= (uint64_t)1 << hash % 64;
+    }
+    size_t ones = 0;
+    for (size_t i = 0; i < bits / 64; i++) ones += (size_t)__builtin_popcountll(seen[i]);
+    free(seen);
+    double zeros = ones < bits ? (double)(bits - ones) : 1;
+    return (double)bits * log((double)bits / zeros);
+}
+
+// Counted anew when the table has doubled.
+double table_distinct(Table *table, Columns columns) {
+    if (!table->distinct || table->count / 2 >= table->counted) {
+        if (!table->distinct)
+            table->distinct = memory_allocate((table->arity + 1) * sizeof *table->distinct);
+        for (uint32_t i = 0; i < table->arity; i++) table->distinct[i] = column_count(table, i);
+        table->counted = table->count;
+    }
+    double product = 1;
+    for (Columns left = columns; left; left &= left - 1) {
+        double values = table->distinct[__builtin_ctz(left)];
+        if (values > 1) product *= values;
+    }
+    return product < table->count ? product : table->count ? table->count : 1;
 }
 
 size_t table_bytes(const Table *table) {

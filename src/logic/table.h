@@ -31,6 +31,8 @@ typedef struct Table {
     uint32_t *slots; // row + 1; 0: empty, ROW_NONE: removed
     size_t slot_count, slots_used;
     VECTOR(Index *) indexes;
+    double *distinct; // different values of each column, guessed when there were `counted` rows
+    uint32_t counted;
 } Table;
 
 Table *table_new(uint32_t arity, Columns key);
@@ -61,6 +63,9 @@ void table_compact(Table *table);
 // Puts the rows from `first` on in the order of `order`, row numbers of the same range.
 void table_permute(Table *table, uint32_t first, const uint32_t *order);
 void table_read(const Table *table, uint32_t row, Datum *values);
+// How many different values these columns have, as if they did not depend on each other: at
+// least 1.
+double table_distinct(Table *table, Columns columns);
 size_t table_bytes(const Table *table);
 
 // The index over these columns, which knows the rows below `limit`: those that stay where they are.

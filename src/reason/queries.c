@@ -21,7 +21,6 @@ typedef struct QueryCode {
     Rule *rule;
     QueryKind kind;
     bool shown;            // nothing uses its value
-    bool completes;        // every row of the relation is made: `infer forward`, and for proofs
     InitialCode *initials; // one a variable
     const Code **closures; // one a function of the conditions
     HostFunction *hosts;
@@ -85,7 +84,10 @@ static void hosts_end(const QueryCode *query, const Hosted *hosted) {
 
 static Status query_answer(const QueryCode *query, const Datum *initial, Table **out) {
     Store *store = query->reasoner->store;
-    if (query->completes) TRY(store_complete(store, query->rule->goals[0].relation));
+    Relation *relation = query->rule->goals[0].relation;
+    if (query->kind == QUERY_FORWARD) TRY(store_gather(store, relation));
+    if (query->kind == QUERY_WHY || query->kind == QUERY_WHY_NOT) // proofs go by rounds
+        TRY(store_complete(store, relation));
     return store_query(store, query->rule, initial, out);
 }
 
@@ -390,8 +392,6 @@ const Code *lower_query(Lowering *lowering, const Node *node) {
     code->reasoner = reasoner_get(lowering->interp);
     code->kind = node->as.query.query;
     code->shown = node->as.query.statement;
-    code->completes =
-        code->kind == QUERY_FORWARD || code->kind == QUERY_WHY || code->kind == QUERY_WHY_NOT;
     code->relation = lower_word(lowering, &clause->atom.binding->word);
     code->rule = rule_of_query(code->reasoner->store, node);
     interp_keep_rule(lowering->interp, code->rule);

@@ -3,10 +3,12 @@
 #include "value/convert.h"
 #include "value/format.h"
 
-static Status relation_complete(const Relation *relation, Reasoner **out) {
+// `make`: store_complete, or store_gather where the order of rows does not matter.
+static Status relation_make_rows(Relation *relation, Status (*make)(Store *, Relation *),
+                                 Reasoner **out) {
     Reasoner *reasoner = *out = reasoner_get(interp_running());
     TRY(reasoner_enter(reasoner));
-    Status status = store_complete(reasoner->store, (Relation *)(uintptr_t)relation);
+    Status status = make(reasoner->store, relation);
     reasoner_leave(reasoner);
     return status;
 }
@@ -39,14 +41,14 @@ Value rows_of_table(const Reasoner *reasoner, const Table *table) {
 
 static Value relation_items(Handle *handle) {
     Reasoner *reasoner;
-    TRY_VALUE(relation_complete(handle->payload, &reasoner));
+    TRY_VALUE(relation_make_rows(handle->payload, store_complete, &reasoner));
     return rows_of_table(reasoner, relation_table(handle->payload));
 }
 
 static Status relation_contains(Handle *handle, Value item, bool *out) {
     Reasoner *reasoner;
-    const Relation *relation = handle->payload;
-    TRY(relation_complete(relation, &reasoner));
+    Relation *relation = handle->payload;
+    TRY(relation_make_rows(relation, store_gather, &reasoner));
     bool tuple = item.kind == VALUE_TUPLE && relation->arity != 1;
     size_t count = tuple ? item.as.list->count : 1;
     if (count != relation->arity)
@@ -56,7 +58,11 @@ static Status relation_contains(Handle *handle, Value item, bool *out) {
     for (size_t i = 0; i < count; i++)
         TRY(constant_of_value(reasoner, tuple ? item.as.list->items[i] : item, relation->name,
                               &values[i]));
-    *out = table_find(relation_table(relation), values) != ROW_NONE;
+    const Table *table = relation_table(relation);
+    uint32_t row = table_find(table, values);
+    *out = row != ROW_NONE;
+    for (uint32_t i = 0; i < table->arity && *out; i++) // the key finds any best value
+        *out = table_at(table, row, i) == values[i];
     return STATUS_OK;
 }
 

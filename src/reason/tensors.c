@@ -84,7 +84,7 @@ static Status axes_read(Reasoner *reasoner, Relation *relation, const int64_t *a
         else
             axes->open.dims[axes->open.rank++] = table_live(axes->members[i]);
     }
-    TRY(store_complete(axes->store, relation));
+    TRY(store_gather(axes->store, relation));
     axes->rows = relation_table(relation);
     return STATUS_OK;
 }

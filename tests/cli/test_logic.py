@@ -1,7 +1,8 @@
 """Logic programs against their meaning said as naively as possible: random programs with recursion,
-negation, arithmetic, comparisons, aggregates and best values; answers and their order.
+negation, arithmetic, comparisons, aggregates and best values; answers and their order, from the
+beginning and after edits of facts.
 
-    TL_TEST_SEED=N TL_TEST_PROGRAMS=1000 python3 tests/cli/test_logic.py      other and more programs
+    TL_TEST_SEED=N TL_TEST_PROGRAMS=10000 python3 tests/cli/test_logic.py     other and more programs
 """
 import os
 import random
@@ -254,6 +255,52 @@ class Closures(unittest.TestCase):
         code = "relation Edge(x: int, y: int)\n" + facts + "Path(X, Y) <- Edge(X, Y)\nPath(X, Z) <- Path(X, Y), Edge(Y, Z)\n"
         result = run_code(code + "print(len(Path))\nlet rows = [row for row in Path]\nprint(len(rows))\n")
         self.assertEqual((result.out, result.err), (f"{pairs}\n{pairs}\n", ""))
+
+
+def edits(program, source, count):
+    """Facts that come (True) and go, most of them of relations with few values."""
+    facts = list(program.facts)
+    for _ in range(count):
+        if facts and source.random() < 0.5:
+            yield False, *source.choice(facts)
+        else:
+            name = source.choice(list(program.relations))
+            yield True, name, tuple(source.choice(NAMES) if kind == "e" else source.randint(0, 4)
+                                    for kind in program.relations[name])
+
+
+def edited(facts, come, name, row):
+    if come:
+        return facts if (name, row) in facts else facts + [(name, row)]
+    return [fact for fact in facts if fact != (name, row)]
+
+
+class RandomEdits(unittest.TestCase):
+    """Everything is complete before the first edit, so that each is followed through what is there."""
+
+    def test_answers_after_each_edit(self):
+        compared = 0
+        for number in range(PROGRAMS):
+            program = Generator(random.Random(f"{SEED} {number}")).program()
+            if not all(map(is_safe, program.rules)) or declares_merge(program) or evaluate(program) is None:
+                continue
+            source = random.Random(f"edits {SEED} {number}")
+            code, answers = program_text(program) + asking(program), expected(program, evaluate(program))
+            for come, name, row in edits(program, source, 12):
+                program = program._replace(facts=edited(program.facts, come, name, row))
+                rows = evaluate(program)
+                code += f"{'' if come else 'retract '}{name}({', '.join(map(str, row))})\n"
+                asked = [each for each in patterns(program, source) if source.random() < 0.5]
+                code += asking_patterns(asked)
+                answers += expected_patterns(asked, rows)
+                if source.random() < 0.2:
+                    code += asking(program)
+                    answers += expected(program, rows)
+                compared += 1
+            result = run_code(code)
+            with self.subTest(program=number):
+                self.assertEqual((result.out, result.err), (answers, ""), code)
+        self.assertGreater(compared, PROGRAMS)
 
 
 class RandomPrograms(unittest.TestCase):

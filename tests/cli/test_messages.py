@@ -47,6 +47,7 @@ UNREACHABLE = {
     'move one of them: x.to("%s")': "it needs a second device; tests/cli/test_vulkan.py",
     'signature "%s": expected %s at "%s"': "for whoever writes a row of the catalog wrongly",
     "this is a mistake of tl fmt": "for whoever changes the formatter wrongly",
+    "making it anew costs less": "never shown: evaluation from the beginning takes over",
     "the search ends here": "never shown: it ends a silent second run of an epoch",
     "cannot load %s: %zu bytes of source are too many, %u are left": SIZE,
     "%s: a matrix of %lld x %lld is too large for LAPACK": SIZE,

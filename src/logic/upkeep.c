@@ -1,0 +1,581 @@
+// One stratum at a time, from below. First what is lost: rows whose proofs rested on something that
+// has gone, lowest first; each is kept when a proof from lower rows is left. Then what is gained:
+// new proofs, lowest first, as in Dijkstra's algorithm; a row may become lower, too.
+#include "logic/upkeep.h"
+
+#include <stdlib.h>
+
+#include "logic/plan.h"
+
+typedef struct Entry { // of a queue
+    uint32_t height, relation, row;
+} Entry;
+
+typedef VECTOR(Entry) Queue;
+
+typedef struct RuleUpkeep {
+    const Rule *rule;
+    uint32_t relation; // the head's number among the relations of the stratum
+    Extent *extents;   // one a goal
+    Plan *lose, *gain; // one a goal: from a row that it loses or gains
+    Plan prove;        // from a row of the head
+    bool *lose_made, *gain_made, prove_made;
+} RuleUpkeep;
+
+typedef struct Kept { // a relation of the stratum
+    Relation *relation;
+    Table *offered; // rows that have a new proof
+    VECTOR(uint32_t) heights;
+} Kept;
+
+typedef struct Upkeep {
+    Store *store;
+    uint32_t stratum;
+    VECTOR(Kept) kept;
+    VECTOR(RuleUpkeep) rules;
+    Queue queue;
+    Run *run;
+    uint64_t steps, most; // proofs looked at, and how many may be
+    // What the run that goes on is about.
+    const RuleUpkeep *rule;
+    uint32_t height; // of the row that it begins with
+    uint32_t best;
+} Upkeep;
+
+// --- what has changed
+
+static void row_note(Table **table, const Relation *relation, const Datum *values) {
+    if (!*table) *table = table_new(relation->arity, columns_all(relation->arity));
+    if (table_find(*table, values) == ROW_NONE) table_append(*table, values);
+}
+
+static bool row_is_in(const Table *table, const Datum *values) {
+    return table && table_find(table, values) != ROW_NONE;
+}
+
+// Of a relation without rules: facts that are there now and were not, and the other way round.
+static void facts_compare(Relation *relation) {
+    Datum row[ARITY_MAX];
+    for (uint32_t i = 0; i < relation->touched->count; i++) {
+        table_read(relation->touched, i, row);
+        bool was = row[relation->arity], is = table_find(relation->facts, row) != ROW_NONE;
+        if (was && !is) row_note(&relation->lost, relation, row);
+        if (is && !was) row_note(&relation->gained, relation, row);
+    }
+}
+
+// --- the queue: a binary heap, the lowest first
+
+static bool entry_is_less(const Entry *a, const Entry *b) {
+    if (a->height != b->height) return a->height < b->height;
+    return a->relation != b->relation ? a->relation < b->relation : a->row < b->row;
+}
+
+static void queue_push(Queue *queue, Entry entry) {
+    VECTOR_PUSH(queue, entry);
+    size_t at = queue->count - 1;
+    for (; at > 0 && entry_is_less(&entry, &queue->items[(at - 1) / 2]); at = (at - 1) / 2)
+        queue->items[at] = queue->items[(at - 1) / 2];
+    queue->items[at] = entry;
+}
+
+static Entry queue_pop(Queue *queue) {
+    Entry first = queue->items[0], last = queue->items[--queue->count];
+    size_t at = 0;
+    for (size_t child; (child = at * 2 + 1) < queue->count; at = child) {
+        bool right = child + 1 < queue->count &&
+                     entry_is_less(&queue->items[child + 1], &queue->items[child]);
+        child += right;
+        if (!entry_is_less(&queue->items[child], &last)) break;
+        queue->items[at] = queue->items[child];
+    }
+    queue->items[at] = last;
+    return first;
+}
+
+// --- running a rule from one row
+
+static bool is_of_stratum(const Upkeep *upkeep, const Relation *relation) {
+    return relation->stratum == upkeep->stratum && relation_is_derived(relation);
+}
+
+// `old`: what was there before takes part as well.
+static void extents_set(const Upkeep *upkeep, const RuleUpkeep *rule, bool old) {
+    for (uint32_t i = 0; i < rule->rule->goal_count; i++) {
+        const Relation *relation = rule->rule->goals[i].relation;
+        if (!relation) continue;
+        Extent *extent = &rule->extents[i];
+        *extent = (Extent){.table = relation_table(relation)};
+        extent->high = extent->table->count;
+        if (old) extent->extra = relation->lost;
+        if (is_of_stratum(upkeep, relation)) extent->heights = relation->heights.items;
+    }
+}
+
+// How low a proof is depends on which row of the stratum it takes.
+static void plan_look_everywhere(const Upkeep *upkeep, Plan *plan) {
+    for (uint32_t i = 0; i < plan->count; i++)
+        if (plan->steps[i].goal->relation && is_of_stratum(upkeep, plan->steps[i].goal->relation))
+            plan->steps[i].once = false;
+}
+
+static void plan_prepare(Upkeep *upkeep, const RuleUpkeep *rule, const PlanStart *start, bool old,
+                         Plan *plan, bool *made) {
+    extents_set(upkeep, rule, old);
+    if (!*made) plan_make_from(rule->rule, rule->extents, start, plan);
+    if (!*made) plan_look_everywhere(upkeep, plan);
+    *made = true;
+    plan_set(plan, rule->extents);
+}
+
+// The variables are in the run; those that nothing gives a value yet are without one.
+static Status plan_go(Upkeep *upkeep, const RuleUpkeep *rule, const Plan *plan,
+                      Status (*found)(Run *)) {
+    Run *run = upkeep->run;
+    upkeep->rule = rule;
+    run->plan = plan;
+    run->found = found;
+    run->done = false;
+    TRY(plan_run(run));
+    upkeep->steps++;
+    if (upkeep->steps + run->ticks > upkeep->most)
+        return fail(STATUS_VALUE, "making it anew costs less"); // never shown: store_settle
+    return STATUS_OK;
+}
+
+static Status from_lost(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *values,
+                        Status (*found)(Run *)) {
+    const Goal *start = &rule->rule->goals[goal];
+    if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
+    PlanStart from = {.goal = goal, .positive = true};
+    plan_prepare(upkeep, rule, &from, true, &rule->lose[goal], &rule->lose_made[goal]);
+    upkeep->run->below = UINT32_MAX;
+    return plan_go(upkeep, rule, &rule->lose[goal], found);
+}
+
+static Status from_gained(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *values,
+                          Status (*found)(Run *)) {
+    const Goal *start = &rule->rule->goals[goal];
+    if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
+    PlanStart from = {.goal = goal};
+    plan_prepare(upkeep, rule, &from, false, &rule->gain[goal], &rule->gain_made[goal]);
+    upkeep->run->below = UINT32_MAX;
+    return plan_go(upkeep, rule, &rule->gain[goal], found);
+}
+
+static Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, uint32_t below,
+                        Status (*found)(Run *)) {
+    upkeep->run->done = false;
+    if (!head_unify(rule->rule, values, upkeep->run->variables)) return STATUS_OK;
+    PlanStart from = {.goal = NO_POSITION};
+    plan_prepare(upkeep, rule, &from, false, &rule->prove, &rule->prove_made);
+    upkeep->run->below = below;
+    return plan_go(upkeep, rule, &rule->prove, found);
+}
+
+// The highest row of the stratum in the solution's path; 0: none.
+static uint32_t path_height(const Run *run) {
+    uint32_t highest = 0;
+    for (uint32_t i = 0; i < run->plan->count; i++) {
+        const Step *step = &run->plan->steps[i];
+        if (step->goal->kind != GOAL_ATOM || !step->heights) continue;
+        uint32_t height = step->heights[run->path[step->position]];
+        highest = height > highest ? height : highest;
+    }
+    return highest;
+}
+
+// --- what is lost
+
+static Status head_may_fall(Run *run) {
+    Upkeep *upkeep = run->context;
+    Datum values[ARITY_MAX];
+    run_head(run, values);
+    upkeep->steps++;
+    const Relation *relation = upkeep->rule->rule->relation;
+    uint32_t row = table_find(relation->derived, values);
+    if (row == ROW_NONE || relation->heights.items[row] <= upkeep->height) return STATUS_OK;
+    Entry entry = {relation->heights.items[row], upkeep->rule->relation, row};
+    queue_push(&upkeep->queue, entry);
+    return STATUS_OK;
+}
+
+// Every head that a proof with this row of `relation` may have.
+static Status heads_fall(Upkeep *upkeep, const Relation *relation, enum GoalKind kind,
+                         const Datum *values) {
+    for (size_t i = 0; i < upkeep->rules.count; i++) {
+        RuleUpkeep *rule = &upkeep->rules.items[i];
+        for (uint32_t goal = 0; goal < rule->rule->goal_count; goal++)
+            if (rule->rule->goals[goal].relation == relation &&
+                rule->rule->goals[goal].kind == kind)
+                TRY(from_lost(upkeep, rule, goal, values, head_may_fall));
+    }
+    return STATUS_OK;
+}
+
+static Status rows_fall(Upkeep *upkeep, const Relation *relation, const Table *rows,
+                        enum GoalKind kind) {
+    Datum values[ARITY_MAX];
+    for (uint32_t row = 0; rows && row < rows->count; row++) {
+        if (table_is_dead(rows, row)) continue;
+        table_read(rows, row, values);
+        TRY(heads_fall(upkeep, relation, kind, values));
+    }
+    return STATUS_OK;
+}
+
+static Status proof_found(Run *run) {
+    run->done = true;
+    return STATUS_OK;
+}
+
+static Status row_is_proved(Upkeep *upkeep, uint32_t number, const Datum *values, uint32_t height,
+                            bool *out) {
+    *out = row_is_in(upkeep->kept.items[number].relation->facts, values);
+    if (height == 0 || *out) return STATUS_OK;
+    for (size_t i = 0; i < upkeep->rules.count && !*out; i++) {
+        if (upkeep->rules.items[i].relation != number) continue;
+        TRY(from_head(upkeep, &upkeep->rules.items[i], values, height, proof_found));
+        *out = upkeep->run->done;
+    }
+    return STATUS_OK;
+}
+
+static Status row_check(Upkeep *upkeep, Entry entry) {
+    Relation *relation = upkeep->kept.items[entry.relation].relation;
+    Datum values[ARITY_MAX];
+    bool proved;
+    if (table_is_dead(relation->derived, entry.row)) return STATUS_OK;
+    table_read(relation->derived, entry.row, values);
+    TRY(row_is_proved(upkeep, entry.relation, values, entry.height, &proved));
+    if (proved) return STATUS_OK;
+    table_remove(relation->derived, entry.row);
+    row_note(&relation->lost, relation, values);
+    upkeep->height = entry.height;
+    return heads_fall(upkeep, relation, GOAL_ATOM, values);
+}
+
+// Facts of the relations themselves, and proofs that rested on lower strata.
+static Status losses_begin(Upkeep *upkeep) {
+    Datum values[ARITY_MAX];
+    for (uint32_t i = 0; i < upkeep->kept.count; i++) {
+        const Relation *relation = upkeep->kept.items[i].relation;
+        for (uint32_t j = 0; relation->touched && j < relation->touched->count; j++) {
+            table_read(relation->touched, j, values);
+            uint32_t row = table_find(relation->derived, values);
+            if (row == ROW_NONE || !values[relation->arity]) continue;
+            queue_push(&upkeep->queue, (Entry){relation->heights.items[row], i, row});
+        }
+    }
+    upkeep->height = 0;
+    for (size_t i = 0; i < upkeep->store->relations.count; i++) {
+        const Relation *relation = upkeep->store->relations.items[i];
+        if (relation->stratum >= upkeep->stratum) continue;
+        TRY(rows_fall(upkeep, relation, relation->lost, GOAL_ATOM));
+        TRY(rows_fall(upkeep, relation, relation->gained, GOAL_NOT));
+    }
+    return STATUS_OK;
+}
+
+static Status losses_follow(Upkeep *upkeep) {
+    TRY(losses_begin(upkeep));
+    Entry last = {UINT32_MAX, 0, 0};
+    while (upkeep->queue.count > 0) {
+        Entry entry = queue_pop(&upkeep->queue);
+        if (memcmp(&entry, &last, sizeof entry) != 0) TRY(row_check(upkeep, entry));
+        last = entry;
+    }
+    return STATUS_OK;
+}
+
+// --- what is gained
+
+static void row_offer(Upkeep *upkeep, uint32_t number, const Datum *values, uint32_t height) {
+    Kept *kept = &upkeep->kept.items[number];
+    uint32_t row = table_find(kept->relation->derived, values);
+    if (row != ROW_NONE && kept->relation->heights.items[row] <= height) return;
+    uint32_t offer = table_find(kept->offered, values);
+    if (offer == ROW_NONE) {
+        offer = table_append(kept->offered, values);
+        VECTOR_PUSH(&kept->heights, height);
+    } else if (kept->heights.items[offer] <= height) {
+        return;
+    }
+    kept->heights.items[offer] = height;
+    queue_push(&upkeep->queue, (Entry){height, number, offer});
+}
+
+static Status head_is_proved(Run *run) {
+    Upkeep *upkeep = run->context;
+    Datum values[ARITY_MAX];
+    uint32_t height = path_height(run);
+    upkeep->steps++;
+    run_head(run, values);
+    height = height > upkeep->height ? height : upkeep->height;
+    row_offer(upkeep, upkeep->rule->relation, values, height + 1);
+    return STATUS_OK;
+}
+
+static Status heads_rise(Upkeep *upkeep, const Relation *relation, enum GoalKind kind,
+                         const Datum *values) {
+    for (size_t i = 0; i < upkeep->rules.count; i++) {
+        RuleUpkeep *rule = &upkeep->rules.items[i];
+        for (uint32_t goal = 0; goal < rule->rule->goal_count; goal++)
+            if (rule->rule->goals[goal].relation == relation &&
+                rule->rule->goals[goal].kind == kind)
+                TRY(from_gained(upkeep, rule, goal, values, head_is_proved));
+    }
+    return STATUS_OK;
+}
+
+static Status rows_rise(Upkeep *upkeep, const Relation *relation, const Table *rows,
+                        enum GoalKind kind) {
+    Datum values[ARITY_MAX];
+    for (uint32_t row = 0; rows && row < rows->count; row++) {
+        if (table_is_dead(rows, row)) continue;
+        table_read(rows, row, values);
+        TRY(heads_rise(upkeep, relation, kind, values));
+    }
+    return STATUS_OK;
+}
+
+static Status lower_proof_found(Run *run) {
+    Upkeep *upkeep = run->context;
+    uint32_t height = path_height(run);
+    upkeep->steps++;
+    if (height >= upkeep->best) return STATUS_OK;
+    upkeep->best = run->below = height;
+    run->done = height == 0;
+    return STATUS_OK;
+}
+
+// What is lost may have other, higher proofs.
+static Status row_recover(Upkeep *upkeep, uint32_t number, const Datum *values) {
+    upkeep->best = UINT32_MAX;
+    for (size_t i = 0; i < upkeep->rules.count; i++)
+        if (upkeep->rules.items[i].relation == number)
+            TRY(from_head(upkeep, &upkeep->rules.items[i], values, upkeep->best,
+                          lower_proof_found));
+    if (upkeep->best != UINT32_MAX) row_offer(upkeep, number, values, upkeep->best + 1);
+    return STATUS_OK;
+}
+
+static Status gains_begin(Upkeep *upkeep) {
+    Datum values[ARITY_MAX];
+    for (uint32_t i = 0; i < upkeep->kept.count; i++) {
+        const Relation *relation = upkeep->kept.items[i].relation;
+        for (uint32_t j = 0; relation->touched && j < relation->touched->count; j++) {
+            table_read(relation->touched, j, values);
+            if (row_is_in(relation->facts, values)) row_offer(upkeep, i, values, 0);
+        }
+        for (uint32_t j = 0; relation->lost && j < relation->lost->count; j++) {
+            table_read(relation->lost, j, values);
+            TRY(row_recover(upkeep, i, values));
+        }
+    }
+    upkeep->height = 0;
+    for (size_t i = 0; i < upkeep->store->relations.count; i++) {
+        const Relation *relation = upkeep->store->relations.items[i];
+        if (relation->stratum >= upkeep->stratum) continue;
+        TRY(rows_rise(upkeep, relation, relation->gained, GOAL_ATOM));
+        TRY(rows_rise(upkeep, relation, relation->lost, GOAL_NOT));
+    }
+    return STATUS_OK;
+}
+
+// The row is there from now on, at its height.
+static void row_settle(Relation *relation, const Datum *values, uint32_t height) {
+    uint32_t row = table_find(relation->derived, values);
+    if (row != ROW_NONE) {
+        relation->heights.items[row] = height;
+        return;
+    }
+    table_append(relation->derived, values);
+    VECTOR_PUSH(&relation->heights, height);
+    if (row_is_in(relation->lost, values))
+        table_remove(relation->lost, table_find(relation->lost, values));
+    else
+        row_note(&relation->gained, relation, values);
+}
+
+static Status gains_follow(Upkeep *upkeep) {
+    TRY(gains_begin(upkeep));
+    while (upkeep->queue.count > 0) {
+        Entry entry = queue_pop(&upkeep->queue);
+        Kept *kept = &upkeep->kept.items[entry.relation];
+        if (kept->heights.items[entry.row] != entry.height) continue; // a lower one came later
+        Datum values[ARITY_MAX];
+        table_read(kept->offered, entry.row, values);
+        row_settle(kept->relation, values, entry.height);
+        upkeep->height = entry.height;
+        TRY(heads_rise(upkeep, kept->relation, GOAL_ATOM, values));
+    }
+    return STATUS_OK;
+}
+
+// --- one stratum
+
+static void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation) {
+    uint32_t goals = rule->goal_count + 1;
+    RuleUpkeep upkept = {.rule = rule, .relation = relation};
+    upkept.extents = memory_allocate_zeroed(goals, sizeof *upkept.extents);
+    upkept.lose = memory_allocate_zeroed(goals, sizeof *upkept.lose);
+    upkept.gain = memory_allocate_zeroed(goals, sizeof *upkept.gain);
+    upkept.lose_made = memory_allocate_zeroed(goals, sizeof *upkept.lose_made);
+    upkept.gain_made = memory_allocate_zeroed(goals, sizeof *upkept.gain_made);
+    VECTOR_PUSH(&upkeep->rules, upkept);
+}
+
+static void rule_end(RuleUpkeep *rule) {
+    for (uint32_t i = 0; i < rule->rule->goal_count; i++) {
+        plan_free(&rule->lose[i]);
+        plan_free(&rule->gain[i]);
+    }
+    plan_free(&rule->prove);
+    free(rule->extents);
+    free(rule->lose);
+    free(rule->gain);
+    free(rule->lose_made);
+    free(rule->gain_made);
+}
+
+static void stratum_end(Upkeep *upkeep) {
+    for (size_t i = 0; i < upkeep->rules.count; i++) rule_end(&upkeep->rules.items[i]);
+    for (size_t i = 0; i < upkeep->kept.count; i++) {
+        table_free(upkeep->kept.items[i].offered);
+        VECTOR_FREE(&upkeep->kept.items[i].heights);
+    }
+    VECTOR_FREE(&upkeep->rules);
+    VECTOR_FREE(&upkeep->kept);
+    VECTOR_FREE(&upkeep->queue);
+}
+
+// Relations that only take part need heights as well.
+static void neighbours_measure(const Upkeep *upkeep) {
+    for (size_t i = 0; i < upkeep->rules.count; i++) {
+        const Rule *rule = upkeep->rules.items[i].rule;
+        for (uint32_t j = 0; j < rule->goal_count; j++) {
+            Relation *relation = rule->goals[j].relation;
+            if (relation && is_of_stratum(upkeep, relation)) relation_measure(relation);
+        }
+    }
+}
+
+static Status stratum_settle(Upkeep *upkeep, Relation *const *relations, size_t count) {
+    upkeep->stratum = relations[0]->stratum;
+    for (size_t i = 0; i < count; i++) {
+        Kept kept = {.relation = relations[i]};
+        kept.offered = table_new(relations[i]->arity, columns_all(relations[i]->arity));
+        VECTOR_PUSH(&upkeep->kept, kept);
+        relation_measure(relations[i]);
+        relations[i]->unordered = true;
+        VECTOR_FREE(&relations[i]->rounds);
+        for (size_t j = 0; j < relations[i]->rules.count; j++)
+            rule_begin(upkeep, relations[i]->rules.items[j], (uint32_t)i);
+    }
+    neighbours_measure(upkeep);
+    Status status = losses_follow(upkeep);
+    if (status == STATUS_OK) status = gains_follow(upkeep);
+    stratum_end(upkeep);
+    return status;
+}
+
+// --- all of them
+
+// What cannot be followed: best values, and aggregates over everything.
+static bool is_opaque(const Relation *relation) {
+    if (relation->key != columns_all(relation->arity)) return true;
+    for (size_t i = 0; i < relation->rules.count; i++)
+        if (relation->rules.items[i]->aggregates) return true;
+    return false;
+}
+
+static void reach_readers(Relation *relation, RelationList *reached) {
+    for (size_t i = 0; i < relation->readers.count; i++) {
+        Relation *reader = relation->readers.items[i];
+        if (reader->wanted || !reader->derived) continue;
+        reader->wanted = true;
+        VECTOR_PUSH(reached, reader);
+    }
+}
+
+static int compare_strata(const void *a, const void *b) {
+    const Relation *x = *(Relation *const *)a, *y = *(Relation *const *)b;
+    if (x->stratum != y->stratum) return x->stratum < y->stratum ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+// The complete relations that depend on what was touched, in the order of their strata. Opaque ones
+// are forgotten, and with them what depends on them.
+static void reached_find(Store *store, RelationList *reached) {
+    for (size_t i = 0; i < store->relations.count; i++) {
+        Relation *relation = store->relations.items[i];
+        if (!relation->touched) continue;
+        if (relation->derived && !relation->wanted) {
+            relation->wanted = true;
+            VECTOR_PUSH(reached, relation);
+        }
+        reach_readers(relation, reached);
+    }
+    for (size_t i = 0; i < reached->count; i++) reach_readers(reached->items[i], reached);
+    for (size_t i = 0; i < reached->count; i++) {
+        reached->items[i]->wanted = false;
+        if (reached->items[i]->derived && is_opaque(reached->items[i]))
+            relation_changed(reached->items[i]);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < reached->count; i++)
+        if (reached->items[i]->derived) reached->items[kept++] = reached->items[i];
+    reached->count = kept;
+    if (kept) qsort(reached->items, kept, sizeof *reached->items, compare_strata);
+}
+
+static Status reached_settle(Store *store, const RelationList *reached) {
+    enum { STEPS_MIN = 10000 };
+    Upkeep upkeep = {.store = store, .most = STEPS_MIN};
+    upkeep.run = memory_allocate_zeroed(1, sizeof *upkeep.run);
+    upkeep.run->store = store;
+    upkeep.run->context = &upkeep;
+    for (size_t i = 0; i < reached->count; i++) upkeep.most += reached->items[i]->derived->count;
+    Status status = STATUS_OK;
+    for (size_t i = 0, next; i < reached->count && status == STATUS_OK; i = next) {
+        for (next = i; next < reached->count; next++)
+            if (reached->items[next]->stratum != reached->items[i]->stratum) break;
+        status = stratum_settle(&upkeep, &reached->items[i], next - i);
+    }
+    free(upkeep.run);
+    return status;
+}
+
+// `failed`: what depends on the changes is forgotten.
+static void changes_end(Store *store, bool failed) {
+    enum { DEAD_MIN = 32 };
+    for (size_t i = 0; i < store->relations.count; i++) {
+        Relation *relation = store->relations.items[i];
+        if (failed && relation->touched) relation_changed(relation);
+        table_free(relation->touched);
+        table_free(relation->lost);
+        table_free(relation->gained);
+        relation->touched = relation->lost = relation->gained = NULL;
+        bool sparse = relation->unordered && relation->derived->dead > DEAD_MIN &&
+                      relation->derived->dead * 2 > relation->derived->count;
+        if (sparse) relation_compact(relation);
+    }
+    store->unsettled = false;
+}
+
+Status store_settle(Store *store) {
+    if (!store->unsettled) return STATUS_OK;
+    RelationList reached = {0};
+    reached_find(store, &reached);
+    for (size_t i = 0; i < store->relations.count; i++) {
+        Relation *relation = store->relations.items[i];
+        if (relation->touched && !relation_is_derived(relation)) facts_compare(relation);
+    }
+    Status status = reached_settle(store, &reached);
+    VECTOR_FREE(&reached);
+    changes_end(store, status != STATUS_OK);
+    if (status == STATUS_OK || status == STATUS_INTERRUPT) return status;
+    error_clear(); // evaluation from the beginning meets it again, if it is one
+    return STATUS_OK;
+}
