@@ -1,7 +1,8 @@
-// Facts from files and to files of separated values.
+// Facts from files and to files: of separated values, or of the engine's own (.tlf).
 #include <stdlib.h>
 #include <string.h>
 
+#include "logic/archive.h"
 #include "reason/reason.h"
 #include "value/convert.h"
 #include "value/format.h"
@@ -46,7 +47,7 @@ static Status row_data(Reasoner *reasoner, const Relation *relation, const List 
 }
 
 // Every row is read before the first one becomes a fact.
-static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows, int64_t *added) {
+static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows, uint64_t *added) {
     size_t arity = relation->arity;
     Datum *data = memory_allocate((rows->count * arity + 1) * sizeof *data);
     Status status = STATUS_OK;
@@ -60,26 +61,52 @@ static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows,
     return status;
 }
 
-Value builtin_load_facts(BuiltinCall *call) {
-    Relation *relation;
-    TRY_VALUE(relation_argument(call->arguments[1], &relation));
+static Status load_separated(BuiltinCall *call, Relation *relation, uint64_t *added) {
     const Builtin *reader = catalog_find("read_csv", strlen("read_csv"));
     Value rows = interp_call_builtin(call->interp, reader, call->arguments, 1);
-    if (rows.kind == VALUE_FAIL) return rows;
+    if (rows.kind == VALUE_FAIL) return error_current()->code;
     Reasoner *reasoner = reasoner_get(call->interp);
-    int64_t added = 0;
     Status status = reasoner_enter(reasoner);
     if (status == STATUS_OK) {
-        status = rows_add(reasoner, relation, rows.as.list, &added);
+        status = rows_add(reasoner, relation, rows.as.list, added);
         reasoner_leave(reasoner);
     }
     value_release(rows);
-    return status == STATUS_OK ? value_int(added) : value_fail();
+    return status;
 }
 
-Value builtin_save_facts(BuiltinCall *call) {
+// The relation of the call, or NULL: all of them, which only files of facts hold.
+static Status file_relation(const BuiltinCall *call, bool *facts, const char **path,
+                            Relation **out) {
+    static const char ending[] = ".tlf";
+    *path = call->arguments[0].as.string->bytes;
+    size_t length = strlen(*path), tail = strlen(ending);
+    *facts = length > tail && strcmp(*path + length - tail, ending) == 0;
+    *out = NULL;
+    if (call->arguments[1].kind != VALUE_ABSENT) return relation_argument(call->arguments[1], out);
+    if (*facts) return STATUS_OK;
+    fail(STATUS_ARITY, "a file of separated values holds one relation: which?");
+    return fail_help("name it behind the path; only a file NAME.tlf holds several");
+}
+
+Value builtin_load_facts(BuiltinCall *call) {
     Relation *relation;
-    TRY_VALUE(relation_argument(call->arguments[1], &relation));
+    const char *path;
+    bool facts;
+    uint64_t added = 0;
+    TRY_VALUE(file_relation(call, &facts, &path, &relation));
+    if (!facts) {
+        TRY_VALUE(load_separated(call, relation, &added));
+        return value_int((int64_t)added);
+    }
+    Reasoner *reasoner = reasoner_get(call->interp);
+    TRY_VALUE(reasoner_enter(reasoner));
+    Status status = store_load(reasoner->store, relation, path, &added);
+    reasoner_leave(reasoner);
+    return status == STATUS_OK ? value_int((int64_t)added) : value_fail();
+}
+
+static Value save_separated(const BuiltinCall *call, Relation *relation) {
     Reasoner *reasoner = reasoner_get(call->interp);
     TRY_VALUE(reasoner_enter(reasoner));
     Status status = store_complete(reasoner->store, relation);
@@ -96,4 +123,14 @@ Value builtin_save_facts(BuiltinCall *call) {
     Value written = interp_call_builtin(call->interp, writer, arguments, 2);
     value_release(rows);
     return written;
+}
+
+Value builtin_save_facts(BuiltinCall *call) {
+    Relation *relation;
+    const char *path;
+    bool facts;
+    TRY_VALUE(file_relation(call, &facts, &path, &relation));
+    if (!facts) return save_separated(call, relation);
+    TRY_VALUE(store_save(reasoner_get(call->interp)->store, relation, path));
+    return value_none();
 }

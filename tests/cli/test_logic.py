@@ -6,7 +6,9 @@ beginning and after edits of facts.
 """
 import os
 import random
+import tempfile
 import unittest
+from pathlib import Path
 
 from logic_reference import Atom, Bind, Compare, Not, Program, Rule, evaluate, is_variable, reachable
 from tl import run_code
@@ -231,6 +233,74 @@ class Limits(unittest.TestCase):
                        "this has 280 variables; at most 255 are possible")
         self.complains(base + f"S(count(X0)) <- {', '.join(pairs[:20])}", "this has 40 variables; at most 32 are possible")
         self.complains(base + f"S(X0) <- {', '.join(pairs[:70])}", "this has 70 goals; at most 63 are possible")
+
+
+DECLARED = """entity City = {oslo, rome}
+entity Person
+relation Lives(p: Person, c: City)
+relation Thing(t: tuple, n: float, on: bool, k: int, s: string)
+"""
+
+
+class Archives(unittest.TestCase):
+    """Facts in files of their own format."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name, "all.tlf")
+        result = self.run_code(DECLARED + 'Lives(bea, rome); Lives(ann, oslo); Lives(cid, rome); retract Lives(cid, rome)\n'
+                               'Thing(((1, "\\u{e9}"), (-3, 2.5)), 2, true, 9007199254740993, "a b")\n'
+                               'Where(C) <- Lives(_, C)\nsave_facts(path)\n')
+        self.assertEqual(result.err, "")
+
+    def run_code(self, code):
+        return run_code(f'let path = "{self.path}"\n' + code)
+
+    def load(self, declared=DECLARED, call="load_facts(path)"):
+        shown = 'for x in Person { print(x) }\nfor x in Lives { print(x) }\n' if "Lives" in declared else ""
+        return self.run_code(declared + f"try {{ print({call}) }} catch e {{ print(e.kind, e.message) }}\n" + shown)
+
+    def test_a_whole_store(self):
+        result = self.load(DECLARED, "load_facts(path), load_facts(path), [t for t in Thing]")
+        self.assertEqual(result.out, '6 0 [(((1, "\u00e9"), (-3, 2.5)), 2.0, true, 9007199254740993, "a b")]\n'
+                         'bea\nann\ncid\n("bea", "rome")\n("ann", "oslo")\n')
+        self.assertEqual(self.load(call="load_facts(path, Lives), len(Thing)").out.splitlines()[0], "2 0")
+
+    def test_one_relation(self):
+        result = self.run_code(DECLARED + 'Lives(dov, oslo)\nsave_facts(path, Lives)\n')
+        self.assertEqual(result.err, "")
+        self.assertEqual(self.load().out, '1\ndov\n("dov", "oslo")\n')
+
+    def test_what_does_not_fit_changes_nothing(self):
+        for declared, words in (
+                (DECLARED.replace("oslo, rome", "oslo"), f"type {self.path}: City is a closed type, and `rome` is not in it"),
+                (DECLARED.replace("k: int", "k: bool"), "type `k` of Thing wants a bool, but 9007199254740993 is of type int"),
+                (DECLARED.replace(", s: string", ""), f"arity {self.path}: Thing has 5 columns in the file and 4 here"),
+                (DECLARED.replace("Thing", "Item"), f"name {self.path} holds facts of Thing, which is not declared")):
+            with self.subTest(words=words):
+                self.assertEqual(self.load(declared).out, words + "\n")
+        self.assertIn("declare it, or name the relation to load: load_facts(path, R)",
+                      self.run_code("load_facts(path)\n").err)
+
+    def test_damaged_files(self):
+        whole = self.path.read_bytes()
+        damaged = f"format {self.path}: the facts are damaged\n"
+        source = random.Random(SEED)
+        for _ in range(20):
+            at = source.randrange(8, len(whole))
+            for bytes_ in (whole[:at], whole[:at] + bytes([whole[at] ^ 1 << source.randrange(8)]) + whole[at + 1:], whole + b"x"):
+                self.path.write_bytes(bytes_)
+                words = self.load().out
+                self.assertIn(words, (damaged, f"format {self.path} does not hold facts of tl\n"))
+        self.path.write_bytes(b"")
+        self.assertEqual(self.load().out, f"format {self.path} does not hold facts of tl\n")
+
+    def test_which_relation(self):
+        err = self.run_code('load_facts("x.csv")\n').err
+        self.assertIn("a file of separated values holds one relation: which?", err)
+        self.assertIn("name it behind the path; only a file NAME.tlf holds several", err)
+        self.assertIn("x.csv", self.run_code('try { save_facts("x.csv") } catch e { print("x.csv", e.kind) }\n').out)
 
 
 class Closures(unittest.TestCase):
