@@ -20,9 +20,11 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 
 struct FileMap {
     atomic_int refs;
+    Runtime *runtime; // that is told of missing bytes, whichever thread read them
     char *path;
     char *bytes; // NULL when the file is empty
     size_t length;
@@ -37,7 +39,6 @@ struct FileMap {
 static struct {
     pthread_mutex_t lock;
     FileMap *first;
-    atomic_bool faulted; // one of them is
     size_t page_bytes;
     struct sigaction before; // what SIGBUS did
 } maps = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -53,7 +54,7 @@ static bool cover(const char *address) {
         covered = mmap((void *)page, start + map->length - page, PROT_READ,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
         map->faulted = covered;
-        if (covered) atomic_store(&maps.faulted, true);
+        if (covered) atomic_store(&map->runtime->file_faulted, true);
     }
     pthread_mutex_unlock(&maps.lock);
     return covered;
@@ -121,6 +122,7 @@ static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
     }
     FileMap *map = memory_allocate_zeroed(1, sizeof *map);
     atomic_init(&map->refs, 1);
+    map->runtime = runtime_current;
     map->path = memory_copy_string(path, strlen(path));
     map->bytes = bytes;
     map->length = length;
@@ -200,16 +202,16 @@ Status file_map_check(FileMap *map) {
 }
 
 bool file_map_faulted(void) {
-    return atomic_load_explicit(&maps.faulted, memory_order_relaxed);
+    return atomic_load_explicit(&runtime_current->file_faulted, memory_order_relaxed);
 }
 
 Status file_map_faults(void) {
     if (LIKELY(!file_map_faulted())) return STATUS_OK;
     Status status = STATUS_OK;
     pthread_mutex_lock(&maps.lock);
-    atomic_store(&maps.faulted, false);
+    atomic_store(&runtime_current->file_faulted, false);
     for (FileMap *map = maps.first; map; map = map->next)
-        if (restore(map)) status = check(map, true);
+        if (map->runtime == runtime_current && restore(map)) status = check(map, true);
     pthread_mutex_unlock(&maps.lock);
     return status;
 }

@@ -26,8 +26,8 @@ const char *file_map_path(const FileMap *map);
 // STATUS_IO when the file is not as it was when it was mapped, or bytes were missing when they were
 // read. One stat of the system.
 Status file_map_check(FileMap *map) MUST_USE;
-// STATUS_IO when bytes of any mapped file were missing when they were read, since the last time
-// this was asked. Nearly free.
+// STATUS_IO when bytes of any file that this runtime mapped were missing when they were read, since
+// the last time this was asked. Nearly free.
 Status file_map_faults(void) MUST_USE;
 // Whether there are any that were not asked for yet: what was read then is not kept.
 bool file_map_faulted(void);

@@ -20,6 +20,7 @@ typedef struct Runtime {
     atomic_int interrupts;         // from any thread and from signal handlers
     atomic_size_t exhausted_bytes; // base/memory.c: of the request that was refused; 0: none was
     bool tape_recording;           // tensor/gradient/tape.h; here, because every operation asks
+    atomic_bool file_faulted;      // base/file_map.c: a mapped file lacked bytes; nobody asked yet
     struct Sources *sources;       // base/source.c
     struct Output *output;         // base/output.c
     struct Devices *devices;       // device/device.c

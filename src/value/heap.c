@@ -64,17 +64,42 @@ static void collect_for_pool(void) {
     heap_collect_cycles();
 }
 
+static pthread_key_t registered_key; // set in threads that the collector was told of here
+
+static void leave_collector(void *registered) {
+    (void)registered;
+    GC_unregister_my_thread();
+}
+
+// The collector takes the thread that starts it for the first of the process, and its stack for
+// that of main, unless it is told.
 static void start_collector(void) {
+    struct GC_stack_base base;
+    ASSERT(pthread_key_create(&registered_key, leave_collector) == 0);
+    if (GC_get_stack_base(&base) == GC_SUCCESS) GC_set_stackbottom(NULL, &base);
     GC_set_markers_count(1);
     GC_set_all_interior_pointers(1);
     GC_INIT();
     GC_set_warn_proc(GC_ignore_warn_proc);
     GC_allow_register_threads();
+    pthread_setspecific(registered_key, &registered_key); // it may end before the process does
+}
+
+// Threads that are not of our making: what their stacks point to stays, until they end.
+static void register_thread(void) {
+    static _Thread_local bool known;
+    if (LIKELY(known)) return;
+    known = true;
+    if (GC_thread_is_registered()) return;
+    struct GC_stack_base base;
+    ASSERT(GC_get_stack_base(&base) == GC_SUCCESS && GC_register_my_thread(&base) == GC_SUCCESS);
+    pthread_setspecific(registered_key, &registered_key);
 }
 
 void heap_start(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, start_collector);
+    register_thread();
     if (own_heap()) return;
     Heap *heap = heap_allocate_rooted(sizeof *heap);
     heap->live.previous = heap->live.next = &heap->live;
@@ -215,7 +240,7 @@ Counted *heap_new_object(ValueKind kind, size_t bytes) {
 }
 
 size_t heap_object_count(void) {
-    return own_heap()->object_count;
+    return own_heap() ? own_heap()->object_count : 0;
 }
 
 void heap_set_drop_hook(void (*hook)(Instance *instance)) {

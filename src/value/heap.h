@@ -7,7 +7,8 @@
 
 #include "value/object.h"
 
-// Starts the collector, and the heap of this thread's runtime; may be called again.
+// Starts the collector, tells it of this thread, and starts the heap of its runtime; may be called
+// again.
 typedef struct Heap Heap;
 void heap_start(void);
 void heap_end(Heap *heap); // empty again; NULL is allowed

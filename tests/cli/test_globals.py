@@ -33,7 +33,7 @@ ALLOWED = {
     "device/vulkan/stream.c": ("current_op", "of a thread"),
     "device/vulkan/kernels/heads.c": ("last", "of a thread"),
     # the collector
-    "value/heap.c": ("once", "libgc is one for a process"),
+    "value/heap.c": ("known once registered_key", "libgc is one for a process; known: of a thread"),
     "eval/interp.c": ("on_large_stack", "of a thread"),
     # of the program, not of the library
     "main/program.c": ("signal_received signal_target", "signals are the process's"),
