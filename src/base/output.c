@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -43,6 +44,13 @@ void output_redirect(FILE *stream, FILE *errors) {
 void output_flush(void) {
     Output *output = runtime_current->output;
     if (fflush(output->stream) != 0 && output->reason == 0) output->reason = errno;
+}
+
+void output_flush_open(void) {
+    struct stat about;
+    int descriptor = fileno(output_stream());
+    if (descriptor < 0 || !output_line_is_open()) return;
+    if (fstat(descriptor, &about) == 0 && !S_ISREG(about.st_mode)) output_flush();
 }
 
 Status output_finish(void) {

@@ -18,7 +18,9 @@ FILE *output_errors(void);
 void output_redirect(FILE *stream, FILE *errors);
 // Writes out what was printed, as before something goes to the errors. Remembers why it could not.
 void output_flush(void);
-// The same at the end of the program. STATUS_IO when anything was ever lost.
+// The same when the line is still open, for somebody who reads along: not into a file.
+void output_flush_open(void);
+// The same as output_flush at the end of the program. STATUS_IO when anything was ever lost.
 Status output_finish(void) MUST_USE;
 // What a program printed last: whether its line is still open, as after print("a", end: "").
 void output_note(const char *bytes, size_t length);

@@ -187,6 +187,7 @@ Value builtin_tensors(BuiltinCall *call) {
         dict_set(row.as.dict, value_cstring("name"), value_cstring(tensor->name));
         dict_set(row.as.dict, value_cstring("dtype"), value_cstring(tensor->type_name));
         dict_set(row.as.dict, value_cstring("shape"), shape_list(&tensor->shape));
+        dict_set(row.as.dict, value_cstring("bytes"), value_int((int64_t)tensor->bytes));
         list_push(list.as.list, row);
     }
     return list;

@@ -39,8 +39,9 @@ Status output_write(FILE *stream, const Text *text) {
     if (stream == output_errors()) output_flush();
     output_note(text_get(text), text->length);
     errno = 0;
-    if (fwrite(text_get(text), 1, text->length, stream) == text->length && !ferror(stream))
-        return STATUS_OK;
+    bool written = fwrite(text_get(text), 1, text->length, stream) == text->length;
+    if (written && stream == output_stream()) output_flush_open();
+    if (written && !ferror(stream)) return STATUS_OK;
     clearerr(stream);
     return fail(STATUS_IO, "cannot write the output: %s", strerror(errno ? errno : EIO));
 }

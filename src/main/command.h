@@ -24,6 +24,7 @@ typedef struct CommandLine {
     RunMode mode;
     bool json;
     const char *filter; // of --filter
+    bool is_command;    // the program is a command's: its places mean nothing to the user
     InterpOptions interp;
 } CommandLine;
 
@@ -41,7 +42,8 @@ const Command *command_find(const char *name); // NULL when there is none
 
 // An option, and the commands that take it, as words with spaces between.
 typedef struct OptionHelp {
-    const char *name, *argument, *commands, *summary; // argument: "" for none
+    const char *name, *argument, *commands,
+        *summary; // argument: "" for none, N an integer, X a number
 } OptionHelp;
 extern const OptionHelp option_help[];
 extern const size_t option_help_count;
@@ -57,6 +59,8 @@ int command_repl(const Command *command, int count, char **arguments);
 int command_format(const Command *command, int count, char **arguments);
 int command_lsp(const Command *command, int count, char **arguments);
 int command_devices(const Command *command, int count, char **arguments);
+// A command whose program is std/commands/NAME.tl.
+int command_standard(const Command *command, int count, char **arguments);
 int command_help(const Command *command, int count, char **arguments);
 int command_version(const Command *command, int count, char **arguments);
 
@@ -89,6 +93,7 @@ void paths_free(PathList *paths);
 // Loads, parses and checks; what is wrong is shown on standard error. NULL when the program cannot
 // be run.
 Program *program_load(const char *file, const char *code);
+Program *program_load_standard(const char *path); // a file of std/
 // Prints the diagnostics on standard error that are at least this severe.
 
 // How many test or bench blocks have run; a file that cannot be run counts as one that failed.

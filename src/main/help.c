@@ -9,16 +9,24 @@
 #include "main/command.h"
 
 #define RUNNERS "run repl test bench"
+#define TALKERS "generate chat"
+#define MODELS " models " TALKERS
 
 const OptionHelp option_help[] = {
-    {"--device", "NAME", RUNNERS, "where new tensors are made"},
-    {"--memory-check", "[=strict]", RUNNERS,
+    {"--device", "NAME", RUNNERS MODELS, "where new tensors are made"},
+    {"--memory-check", "[=strict]", RUNNERS MODELS,
      "print the memory report at exit; strict: exit status 3 on a leak"},
-    {"--seed", "N", RUNNERS, "begin the random numbers with N"},
+    {"--seed", "N", RUNNERS " " TALKERS, "begin the random numbers with N"},
+    {"--max-tokens", "N", TALKERS, "say at most N tokens"},
+    {"--temperature", "X", TALKERS, "0: always the likeliest token; 0.7 unless given"},
+    {"--top-k", "N", TALKERS, "draw among the N likeliest tokens"},
+    {"--top-p", "X", TALKERS, "draw among those that make up the probability X"},
+    {"--stop", "TEXT", TALKERS, "end before this text; may be given several times"},
+    {"--system", "TEXT", "chat", "what the model is told at the beginning"},
     {"--quiet", "", RUNNERS, "fewer messages"},
     {"--verbose", "", RUNNERS, "say which seed a run uses"},
     {"--filter", "TEXT", "test bench", "run only blocks with TEXT in their name"},
-    {"--json", "", "check", "print the mistakes as JSON"},
+    {"--json", "", "check models", "print JSON"},
     {"--check", "", "fmt", "change nothing: list what would change, with exit status 1"},
 };
 const size_t option_help_count = sizeof option_help / sizeof *option_help;

@@ -5,19 +5,13 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "check/check.h"
 #include "device/buffer.h"
 #include "device/settings.h"
 #include "main/command.h"
 #include "parser/parser.h"
 
-Program *program_load(const char *file, const char *code) {
-    const SourceFile *source;
-    Status status =
-        code ? source_add("<command>", code, strlen(code), &source) : source_load(file, &source);
-    if (status != STATUS_OK) {
-        report_current_error();
-        return NULL;
-    }
+static Program *load_source(const SourceFile *source) {
     DiagnosticList diagnostics = {0};
     Program *program = parse_program(source, &diagnostics);
     if (diagnostics.error_count == 0) check_program(program, &diagnostics);
@@ -34,6 +28,28 @@ Program *program_load(const char *file, const char *code) {
     }
     diagnostic_list_free(&diagnostics);
     return program;
+}
+
+Program *program_load(const char *file, const char *code) {
+    const SourceFile *source;
+    Status status =
+        code ? source_add("<command>", code, strlen(code), &source) : source_load(file, &source);
+    if (status == STATUS_OK) return load_source(source);
+    report_current_error();
+    return NULL;
+}
+
+Program *program_load_standard(const char *path) {
+    const SourceFile *source;
+    Text found = {0}, tried = {0};
+    bool there = imports_find_standard(path, &found, &tried);
+    ASSERT(there); // the build put it into the program
+    Status status = imports_load(text_get(&found), &source);
+    text_free(&found);
+    text_free(&tried);
+    if (status == STATUS_OK) return load_source(source);
+    report_current_error();
+    return NULL;
 }
 
 // Signals are the process's, and so is what their handler knows: the number that came, and whose
@@ -57,11 +73,15 @@ static void signals_install(void) {
 }
 
 // The status that a finished run amounts to, with a failure shown.
-static int run_outcome(const Interp *interp, Status status) {
+static int run_outcome(const CommandLine *line, const Interp *interp, Status status) {
     int requested;
     if (signal_received) return EXIT_SIGNAL + signal_received;
     if (interp_exit_requested(interp, &requested)) return requested;
     if (status == STATUS_OK) return EXIT_SUCCESS_STATUS;
+    if (line->is_command) {
+        error_current()->span = (Span){0, 0};
+        return report_current_error();
+    }
     failure_show(interp);
     return EXIT_FAILED;
 }
@@ -107,7 +127,7 @@ static void run_and_clear(void *context) {
         status = interp_run(run->interp, run->program);
     else
         sections_run(run->line, run->interp, run->program, run->tally);
-    run->outcome = run_outcome(run->interp, status);
+    run->outcome = run_outcome(run->line, run->interp, status);
     int ended = interp_free(run->interp, run->outcome);
     if (!signal_received) run->outcome = ended;
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "model/safetensors.h"
 #include "model/shards.h"
+#include "model/tensor_write.h"
 
 static const FolderFamily families[] = {
     {.model_type = "llama", .architecture = "llama", .pairs = true},
@@ -180,15 +181,17 @@ static Status read_tensors(const char *folder, Reading *reading) {
 static void add_made(GgufFile *table, const NamedTensors *made, size_t first) {
     for (size_t i = first; i < made->count; i++) {
         const NamedTensor *named = &made->items[i];
+        Shape shape = tensor_shape(named->tensor);
         table->tensors =
             memory_resize(table->tensors, (table->tensor_count + 1) * sizeof *table->tensors);
         table->tensors[table->tensor_count++] = (GgufTensor){
             .name = memory_copy_string(named->name, strlen(named->name)),
-            .shape = tensor_shape(named->tensor),
+            .shape = shape,
             .type_name = dtype_name(tensor_dtype(named->tensor)),
             .block_elements = 1,
             .has_dtype = true,
             .dtype = tensor_dtype(named->tensor),
+            .bytes = tensor_stored_bytes(&shape, tensor_dtype(named->tensor)),
         };
     }
 }

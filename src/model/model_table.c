@@ -7,6 +7,7 @@
 #include "model/npz.h"
 #include "model/safetensors.h"
 #include "model/shards.h"
+#include "model/tensor_write.h"
 
 bool model_is_table(const uint8_t *bytes, size_t length) {
     bool index = length > 0 && bytes[0] == '{';
@@ -29,12 +30,14 @@ static GgufFile *make_table(const NamedTensors *tensors) {
     for (size_t i = 0; i < tensors->count; i++) {
         const NamedTensor *named = &tensors->items[i];
         DType dtype = tensor_dtype(named->tensor);
+        Shape shape = tensor_shape(named->tensor);
         table->tensors[i] = (GgufTensor){
             .name = memory_copy_string(named->name, strlen(named->name)),
-            .shape = tensor_shape(named->tensor),
+            .shape = shape,
             .type_name = dtype_info[dtype].name,
             .has_dtype = true,
             .dtype = dtype,
+            .bytes = tensor_stored_bytes(&shape, dtype),
         };
     }
     return table;

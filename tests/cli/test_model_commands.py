@@ -1,0 +1,232 @@
+"""tl generate, tl chat and tl models."""
+import json
+import os
+import select
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from terminal import Terminal
+from tl import ROOT, TL, fixture, run
+
+STORY = "Once upon a time"
+TEMPLATE = "{% for m in messages %}[{{ m.role[0] }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[a]{% endif %}"
+MAKE = """
+let m = load_model(args()[0])
+save_model(m, "chat.gguf", meta: {"tokenizer.chat_template": args()[1], "general.name": "talker"})
+"""
+# What chat says to these messages.
+SAYS = """
+let messages = parse_json(args()[0])
+print(chat(load_model("chat.gguf"), messages, max_tokens: 12, temperature: 0))
+"""
+
+
+class ModelCommands(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = self.scratch.name
+        self.model = fixture(self, "models/stories260K.gguf")
+
+    def tl(self, *arguments, **more):
+        return run(*arguments, cwd=self.folder, **more)
+
+    def chat_model(self):
+        made = self.tl("-e", MAKE, self.model, TEMPLATE)
+        self.assertEqual(made.status, 0, made.err)
+
+    def fails(self, *arguments, status=1):
+        result = self.tl(*arguments)
+        self.assertEqual((result.status, result.out), (status, ""), result.err)
+        return result.err
+
+    # --- generate
+
+    def test_generate_says_what_the_builtin_says(self):
+        code = f'print(generate(load_model("{self.model}"), "{STORY}", max_tokens: 20, temperature: 0))'
+        expected = self.tl("-e", code).out
+        for arguments in ((self.model, STORY, "--max-tokens", 20, "--temperature", 0),
+                          ("--max-tokens=20", "--temperature=0", self.model, "--", STORY)):
+            result = self.tl("generate", *arguments)
+            self.assertEqual((result.out, result.err, result.status), (expected, "", 0))
+        result = self.tl("generate", self.model, "--max-tokens=20", "--temperature=0", stdin=STORY.encode())
+        self.assertEqual(result.out, expected)
+
+    def test_generate_with_a_seed(self):
+        """The same one the same text, another another; top-k 1 is the likeliest at any temperature."""
+        def said(*options):
+            result = self.tl("generate", self.model, STORY, "--max-tokens=30", *options)
+            self.assertEqual(result.err, "")
+            return result.out
+        self.assertEqual(said("--seed=5"), said("--seed", "5"))
+        self.assertNotEqual(said("--seed=5"), said("--seed=6"))
+        self.assertEqual(said("--temperature=3", "--top-k=1"), said("--temperature=0"))
+        self.assertEqual(said("--temperature=3", "--top-p=0.0001"), said("--temperature=0"))
+
+    def test_generate_stops(self):
+        whole = self.tl("generate", self.model, STORY, "--temperature=0", "--max-tokens=60").out
+        cut = self.tl("generate", self.model, STORY, "--temperature=0", "--max-tokens=60", "--stop=nothing like it", "--stop", "Lily").out
+        self.assertIn("Lily", whole)
+        self.assertEqual(cut.rstrip("\n"), whole[:whole.index("Lily")])
+
+    def test_generate_is_seen_as_it_comes(self):
+        """The first words reach a pipe long before the last."""
+        command = [TL, "generate", self.model, STORY, "--temperature=0", "--max-tokens=100"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            pieces = 0
+            while select.select([process.stdout], [], [], 60)[0] and os.read(process.stdout.fileno(), 65536):
+                pieces += 1
+        self.assertGreater(pieces, 3)
+
+    def test_generate_refuses(self):
+        usage = "usage: tl generate MODEL [PROMPT]\n"
+        for arguments, message in [
+            ((), "MODEL is missing"),
+            (("a", "b", "c"), "c is not expected"),
+            (("a", "--top-k"), "--top-k needs a value"),
+            (("a", "--top-k=1.5"), '--top-k needs an integer from 0, but it is "1.5"'),
+            (("a", "--max-tokens", "-3"), '--max-tokens needs an integer from 0, but it is "-3"'),
+            (("a", "--temperature=warm"), '--temperature needs a number from 0, but it is "warm"'),
+            (("a", "--top-p=nan"), '--top-p needs a number from 0, but it is "nan"'),
+            (("a", "--system=x"), "there is no option --system=x"),
+        ]:
+            self.assertEqual(self.fails("generate", *arguments, status=2), f"error: {message}\n{usage}")
+        self.assertEqual(self.fails("generate", "none.gguf", "x"), "error[io]: cannot open none.gguf: No such file or directory\n")
+        Path(self.folder, "odd").write_text("not a model")
+        self.assertEqual(self.fails("generate", "odd", "x"),
+                         'error[format]: odd is not a GGUF file: it does not begin with "GGUF"\n')
+        self.assertEqual(self.fails("generate", self.model, "x", "--top-p=7"), "error[value]: top_p: p is 7; it must be from 0 to 1\n")
+
+    def test_a_page_next_to_the_user(self):
+        """An architecture of his own is found in the folder that he is in."""
+        Path(self.folder, "models").mkdir()
+        Path(self.folder, "models/odd.tl").write_text("""
+            struct Odd { said: int }
+            fn open(m: model) { Odd { said: 0 } }
+            impl Odd {
+                fn forward(self, ids) { one_hot((ids + 1) % 400, 400) as float32 }
+                fn logits(self, x) { x }
+            }""")
+        made = self.tl("-e", f'save_model(load_model("{self.model}"), "odd.gguf", meta: {{"general.architecture": "odd"}})')
+        self.assertEqual(made.status, 0, made.err)
+        result = self.tl("generate", "odd.gguf", "a", "--temperature=0", "--max-tokens=3")
+        self.assertEqual((result.status, result.err), (0, ""))
+
+    # --- chat
+
+    def say(self, messages):
+        result = self.tl("-e", SAYS, json.dumps(messages))
+        self.assertEqual(result.err, "")
+        return result.out.removesuffix("\n")
+
+    def talk(self, *lines, options=()):
+        """What is said after each prompt."""
+        result = self.tl("chat", "chat.gguf", "--temperature=0", "--max-tokens=12", *options,
+                         stdin="".join(line + "\n" for line in lines).encode())
+        self.assertEqual(result.status, 0, result.err)
+        return [said.removesuffix("\n") for said in result.out.split("> ")[1:]], result.err
+
+    def test_chat_remembers(self):
+        self.chat_model()
+        first = [{"role": "user", "content": "Tom"}]
+        one = self.say(first)
+        two = self.say(first + [{"role": "assistant", "content": one}, {"role": "user", "content": "Sue"}])
+        self.assertNotEqual(one, two)
+        said, errors = self.talk("Tom", "", "Sue")
+        self.assertEqual((said, errors), ([one, "", two, ""], ""))
+
+    def test_chat_commands(self):
+        self.chat_model()
+        one = self.say([{"role": "user", "content": "Tom"}])
+        said, errors = self.talk("Tom", "/clear", "Tom", "/retry", "/undo", "Tom", "/save talk.json", "/exit", "never")
+        self.assertEqual((said, errors), ([one, "", one, one, "", one, "", ""], ""))
+        messages = json.loads(Path(self.folder, "talk.json").read_text())
+        self.assertEqual(messages, [{"role": "user", "content": "Tom"}, {"role": "assistant", "content": one}])
+        two = self.say(messages + [{"role": "user", "content": "Sue"}])
+        self.assertEqual(self.talk("/load talk.json", "Sue"), (["", two, ""], ""))
+        system = self.say([{"role": "system", "content": "Be kind"}, {"role": "user", "content": "Tom"}])
+        self.assertEqual(self.talk("/system Be kind", "Tom"), (["", system, ""], ""))
+        self.assertEqual(self.talk("Tom", "/clear", "Tom", options=("--system", "Be kind")), ([system, "", system, ""], ""))
+
+    def test_chat_draws_by_its_seed(self):
+        self.chat_model()
+        hot = ("--temperature=2", "--seed=4")
+        said, _ = self.talk("Tom", "/retry", options=hot)
+        self.assertNotEqual(said[0], said[1])
+        self.assertEqual(self.talk("Tom", "/retry", options=hot)[0], said)
+
+    def test_chat_errors_leave_the_talk(self):
+        self.chat_model()
+        said, errors = self.talk("/odd", "/retry", "/load none.json", "long " * 600, "/undo", "Tom")
+        self.assertEqual(said[-2], self.say([{"role": "user", "content": "Tom"}]))
+        lines = errors.splitlines()
+        self.assertEqual(lines[:3], ["error: there is no command /odd; /help lists them", "error: nothing was asked yet",
+                                     'error: cannot read "none.json": No such file or directory'])
+        self.assertRegex(lines[3], r"^error: the prompt has \d+ tokens, but the model's context is 128$")
+        self.assertIn("/save FILE    the messages as JSON\n", self.talk("/help")[0][0])
+
+    def test_chat_needs_a_template(self):
+        self.assertEqual(self.fails("chat", self.model).splitlines()[0],
+                         f"error[key]: {self.model} has no template of chats (tokenizer.chat_template)")
+
+    def test_chat_on_a_terminal(self):
+        """Answers appear on the screen; the end of the input ends it."""
+        self.chat_model()
+        answer = self.say([{"role": "user", "content": "Tom"}])
+        terminal = Terminal("chat", "chat.gguf", "--temperature=0", "--max-tokens=12", folder=self.folder, prompt=False)
+        try:
+            terminal.wait(lambda: terminal.rows() == [">"], "a prompt")
+            terminal.send("Tom\r")
+            terminal.wait(lambda: terminal.rows()[2:] and terminal.rows()[-1] == ">", "an answer")
+            said = " ".join(answer.split())
+            self.assertEqual(" ".join(" ".join(terminal.rows()[1:-1]).split()), said)
+            terminal.send("\x04")
+            terminal.wait(terminal.over, "the end")
+            self.assertEqual(terminal.status, 0)
+        finally:
+            terminal.close()
+
+    # --- models
+
+    def test_models(self):
+        result = self.tl("models", fixture(self, "models/mini-q4_k_m.gguf"))
+        self.assertEqual((result.status, result.err), (0, ""))
+        lines = result.out.splitlines()
+        self.assertEqual([line[14:] for line in lines[1:13]], [
+            "mini-256x3-random", "llama", "1,935,104", "1,654,784 in 20 tensors, 0.9 MB", "278,528 in 3 tensors, 0.2 MB",
+            "1,792 in 7 tensors, 0.0 MB", "3", "256", "512", "512", "no",
+            "1.2 MB of weights, 0.8 MB of cache when the context is full"])
+        self.assertRegex(lines[13], r"^speed +at most [\d.]+ tokens/s on \w+(:\d)?, which reads [\d.]+ GB/s$")
+
+    def test_models_as_json(self):
+        about = json.loads(self.tl("models", "--json", self.model).out)
+        self.assertEqual({key: about[key] for key in ("architecture", "parameters", "bytes", "layers", "context", "vocabulary",
+                                                      "chat_template", "cache_bytes_per_token")},
+                         {"architecture": "llama", "parameters": 292800, "bytes": 1171200, "layers": 5, "context": 128,
+                          "vocabulary": 512, "chat_template": False, "cache_bytes_per_token": 2 * 4 * 5 * 4 * 8})
+        self.assertEqual(about["types"], [{"type": "float32", "tensors": 48, "parameters": 292800, "bytes": 1171200}])
+        roof, speed = about["read_bytes_per_second"], about["tokens_per_second_at_most"]
+        self.assertAlmostEqual(roof / speed, 1171200 - 4 * 512 * 64 * self.tied(), delta=1)
+
+    def tied(self):
+        """Whether the fixture has an output matrix of its own, so that its embedding is not read."""
+        return int("true" in self.tl("-e", f'print(load_model("{self.model}").has_tensor("output.weight"))').out)
+
+    def test_models_of_tensors_alone(self):
+        self.tl("-e", 'save({"a": ones([3, 2]), "b": zeros([4], dtype: float16)}, "x.safetensors")')
+        self.assertEqual(self.tl("models", "x.safetensors").out, "\n".join([
+            "file          x.safetensors", "parameters    10", "  float32     6 in 1 tensors, 0.0 MB",
+            "  float16     4 in 1 tensors, 0.0 MB", ""]))
+
+    def test_help(self):
+        for name in ("generate", "chat", "models"):
+            text = self.tl(name, "--help").out
+            self.assertTrue(text.startswith(f"usage: tl {name} MODEL"), text)
+            self.assertIn("--memory-check", text)
+            self.assertIn(f"tl {name} MODEL", (ROOT / "docs/tl.1").read_text().replace("\\-", "-"))
+
+
+if __name__ == "__main__":
+    unittest.main()
