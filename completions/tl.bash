@@ -3,7 +3,7 @@ _tl() {
     local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words='run repl check test bench generate chat models fmt lsp devices help version'
+        words='run repl check test bench generate chat models quantize fmt lsp devices help version'
     elif [[ $command == help ]]; then
         words='KVCache.append KVCache.attend KVCache.fork KVCache.get_k KVCache.get_v KVCache.len KVCache.note
              KVCache.rows KVCache.set KVCache.truncate abs acos adagrad adam adam_step adamw
@@ -62,6 +62,7 @@ _tl() {
         generate) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop' ;;
         chat) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop --system' ;;
         models) words='--device --memory-check --json' ;;
+        quantize) words='--device --memory-check' ;;
         fmt) words='--check' ;;
         esac
         [[ $current == -* ]] || words=

@@ -183,8 +183,10 @@ typedef struct FileType {
     int number;
 } FileType;
 static const FileType file_types[] = {
-    {DTYPE_FLOAT32, 0}, {DTYPE_FLOAT16, 1}, {DTYPE_Q4_0, 2}, {DTYPE_Q4_1, 3},
-    {DTYPE_Q8_0, 7},    {DTYPE_Q5_0, 8},    {DTYPE_Q5_1, 9}, {DTYPE_BFLOAT16, 32},
+    {DTYPE_FLOAT32, 0},   {DTYPE_FLOAT16, 1}, {DTYPE_Q4_0, 2},  {DTYPE_Q4_1, 3},
+    {DTYPE_Q8_0, 7},      {DTYPE_Q5_0, 8},    {DTYPE_Q5_1, 9},  {DTYPE_Q2_K, 10},
+    {DTYPE_Q3_K, 12},     {DTYPE_Q4_K, 15},   {DTYPE_Q5_K, 17}, {DTYPE_Q6_K, 18},
+    {DTYPE_BFLOAT16, 32},
 };
 
 static Status put_file_type(GgufWriter *writer, DType dtype) {
@@ -197,11 +199,13 @@ static Status put_file_type(GgufWriter *writer, DType dtype) {
     return gguf_writer_put_integer(writer, "general.quantization_version", GGUF_UINT32, 2);
 }
 
-// Matrices become `dtype`; vectors, which are few numbers and matter much, float32.
-static DType stored_dtype(const Tensor *tensor, Value dtype) {
-    DType own = tensor_dtype(tensor);
+// Matrices become `dtype`; vectors and the routers of experts, which are few numbers and matter
+// much, float32.
+static DType stored_dtype(const NamedTensor *named, Value dtype) {
+    DType own = tensor_dtype(named->tensor);
     if (dtype.kind == VALUE_ABSENT || !(dtype_is_float(own) || dtype_is_quant(own))) return own;
-    return tensor_rank(tensor) < 2 ? DTYPE_FLOAT32 : (DType)dtype.as.integer;
+    bool few = tensor_rank(named->tensor) < 2 || strstr(named->name, ".ffn_gate_inp.");
+    return few ? DTYPE_FLOAT32 : (DType)dtype.as.integer;
 }
 
 static Status check_dtype(Value dtype) {
@@ -210,7 +214,7 @@ static Status check_dtype(Value dtype) {
     if (dtype_is_float(wanted) || quantise_can(wanted)) return STATUS_OK;
     return fail(STATUS_DTYPE,
                 "tensors cannot be stored as %s: there are float64, float32, float16, bfloat16, "
-                "q8_0, q5_1, q5_0, q4_1 and q4_0",
+                "q8_0, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4_0, q3_k and q2_k",
                 dtype_name(wanted));
 }
 
@@ -232,7 +236,7 @@ static Status fill(GgufWriter *writer, const GgufExport *export) {
     for (size_t i = 0; i < export->tensors->count; i++) {
         const NamedTensor *named = &export->tensors->items[i];
         TRY(gguf_writer_add(writer, named->name, named->tensor,
-                            stored_dtype(named->tensor, export->dtype)));
+                            stored_dtype(named, export->dtype)));
     }
     return gguf_writer_save(writer, export->path);
 }

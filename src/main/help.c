@@ -10,7 +10,7 @@
 
 #define RUNNERS "run repl test bench"
 #define TALKERS "generate chat"
-#define MODELS " models " TALKERS
+#define MODELS " models quantize " TALKERS
 
 const OptionHelp option_help[] = {
     {"--device", "NAME", RUNNERS MODELS, "where new tensors are made"},

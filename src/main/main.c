@@ -22,6 +22,8 @@ const Command commands[] = {
      command_standard},
     {"chat", "tl chat MODEL", "talk with a model", command_standard},
     {"models", "tl models MODEL", "what a model is, its memory and speed", command_standard},
+    {"quantize", "tl quantize IN OUT TYPE", "write a model as GGUF, its matrices in fewer bits",
+     command_standard},
     {"fmt", "tl fmt [--check] [FILE|FOLDER...]", "indent and space programs", command_format},
     {"lsp", "tl lsp", "serve an editor over standard input and output", command_lsp},
     {"devices", "tl devices", "list the devices", command_devices},

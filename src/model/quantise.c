@@ -1,9 +1,10 @@
-// Numbers to the blocks of 32 that GGUF stores: the simple formats, whose scale is read off the
-// block's extremes. Knows no tensor.
+// Numbers to the blocks that GGUF stores: the table of formats, and the simple ones of 32 numbers,
+// whose scale is read off the block's extremes. Knows no tensor.
 #include <math.h>
 #include <string.h>
 
 #include "base/half.h"
+#include "model/quantise.h"
 #include "model/tensor_write.h"
 
 enum { BLOCK = 32 };
@@ -106,7 +107,9 @@ static bool quantise_q8_0(const float *x, uint8_t *out) {
 
 static const QuantiseBlock formats[DTYPE_COUNT] = {
     [DTYPE_Q4_0] = quantise_q4_0, [DTYPE_Q4_1] = quantise_q4_1, [DTYPE_Q5_0] = quantise_q5_0,
-    [DTYPE_Q5_1] = quantise_q5_1, [DTYPE_Q8_0] = quantise_q8_0,
+    [DTYPE_Q5_1] = quantise_q5_1, [DTYPE_Q8_0] = quantise_q8_0, [DTYPE_Q2_K] = quantise_q2_k,
+    [DTYPE_Q3_K] = quantise_q3_k, [DTYPE_Q4_K] = quantise_q4_k, [DTYPE_Q5_K] = quantise_q5_k,
+    [DTYPE_Q6_K] = quantise_q6_k,
 };
 
 bool quantise_can(DType dtype) {
@@ -117,7 +120,8 @@ bool quantise_row(DType dtype, const float *numbers, int64_t count, uint8_t *blo
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(numbers[i])) return false;
     bool fits = true;
-    for (int64_t i = 0; i < count / BLOCK; i++)
-        fits &= formats[dtype](numbers + i * BLOCK, blocks + i * dtype_info[dtype].block_bytes);
+    const DTypeInfo *info = &dtype_info[dtype];
+    for (int64_t i = 0; i < count / info->block_elements; i++)
+        fits &= formats[dtype](numbers + i * info->block_elements, blocks + i * info->block_bytes);
     return fits;
 }

@@ -9,7 +9,7 @@
 
 // Bytes of `shape` stored as `dtype`; the last dimension is a multiple of the type's block.
 size_t tensor_stored_bytes(const Shape *shape, DType dtype);
-// True for types that quantise_rows can make: q4_0 q4_1 q5_0 q5_1 q8_0.
+// True for types that quantise_row can make: q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k q4_k q5_k q6_k.
 bool quantise_can(DType dtype);
 // Blocks of `count` numbers, a multiple of the block, as ggml's reference quantises them (formulas:
 // ggml, quantize_row_*_ref). False when a number is not finite or too large for the block's scale.

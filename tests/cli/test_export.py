@@ -1,6 +1,7 @@
 """GGUF files that tl writes, read by a reader of our own after the format's document, and what
 save_model refuses."""
 import base64
+import hashlib
 import json
 import struct
 import tempfile
@@ -13,6 +14,20 @@ from tl import fixture, run, run_code
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 NAMES = {0: "u8", 1: "i8", 2: "u16", 3: "i16", 4: "u32", 5: "i32", 6: "f32", 7: "bool", 8: "string",
          9: "array", 10: "u64", 11: "i64", 12: "f64"}
+
+# Of each type: how many bytes, and their sha256.
+REFERENCE = {
+    "q2_k": (1008, "c54addd48286a015fe318fb3ef54fc3e97785653ae9e7b68602f05b035c8972b"),
+    "q3_k": (1320, "057350b8237bc9ebefc4b937408d3ae192de59b33e6ca0434bb66f5e648d2bd3"),
+    "q4_k": (1728, "1d88933e6d07e02e5b1192ebe2b3a2228bb279ee41e66397ee2f7706ca968621"),
+    "q5_k": (2112, "14e1ca18c8fbb2f41c9279e09210f051ae8108e4cac4d5fb8da0f6ddf45ff329"),
+    "q6_k": (2520, "f96944aba8a0df29577730f98307faac55bf0b20dfe2ed61bcc99af0a0b68ba0"),
+    "q4_0": (1728, "21f78b4664413a1c6702291f338211a08a5b08957385b74099fe302ce523844b"),
+    "q4_1": (1920, "186dcd0cea92ea257a0936013bc801ce00ed3797f3fd1aae6f09e02818d39dc4"),
+    "q5_0": (2112, "943e939bf3ff73bb84ea6239bc8e748eb3a22d99511523dd30bb871a05ee59a2"),
+    "q5_1": (2304, "f078c3a06c3fe89901f4073ddce065f5a5de4c1b9c73317edf0dd527b058196c"),
+    "q8_0": (3264, "64d431af7eb0d2dccb20c2c1d383213d40fb64b67389e2fb0432e02799e12c86"),
+}
 
 
 class Gguf:
@@ -116,6 +131,23 @@ class Export(unittest.TestCase):
             self.assertEqual(file.tensors["v"][1], 0)
             self.assertEqual(file.meta["general.file_type"], ("u32", meta))
 
+    def test_blocks_are_the_reference_s(self):
+        """Digests of what ggml's reference makes of these numbers, compiled without fused multiplications: of several
+        sizes, around 0 and not, and zeros."""
+        state, numbers = 1, []
+        for i in range(3072):
+            state = (state * 1103515245 + 12345) % 2 ** 31
+            middle = 2000 if i % 512 < 256 else 500
+            numbers.append(0.0 if i // 256 == 3 else ((state >> 7) % 4001 - middle) / 1024 * 2.0 ** (i // 256 - 6))
+        with tempfile.TemporaryDirectory() as folder:
+            header = json.dumps({"w": {"dtype": "F32", "shape": [12, 256], "data_offsets": [0, 12288]}}).encode()
+            Path(folder, "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<3072f", *numbers))
+            for name, (size, digest) in REFERENCE.items():
+                result = run("-e", f'save_model(load("w.safetensors"), "w.gguf", dtype: {name})', cwd=folder)
+                self.assertEqual(result.status, 0, result.err)
+                blocks = Gguf(Path(folder, "w.gguf").read_bytes()).bytes("w", size)
+                self.assertEqual(hashlib.sha256(blocks).hexdigest(), digest, name)
+
     def test_a_model_passes_unchanged(self):
         path = fixture(self, "models/stories260K.gguf")
         with tempfile.TemporaryDirectory() as folder:
@@ -177,9 +209,9 @@ class Export(unittest.TestCase):
 
     def test_refusals(self):
         for code, expected in [
-            ('save_model({"a": ones([2])}, "a.gguf", dtype: q6_k)',
-             "error[dtype]: tensors cannot be stored as q6_k: there are float64, float32, float16, bfloat16, "
-             "q8_0, q5_1, q5_0, q4_1 and q4_0"),
+            ('save_model({"a": ones([2])}, "a.gguf", dtype: iq4_nl)',
+             "error[dtype]: tensors cannot be stored as iq4_nl: there are float64, float32, float16, bfloat16, "
+             "q8_0, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4_0, q3_k and q2_k"),
             ('save_model({"a": ones([2])}, "a.gguf", meta: {1: 2})',
              "error[type]: the names of metadata are strings, not 1"),
             ('save_model({"a": ones([2])}, "a.gguf", meta: {"k": none})',

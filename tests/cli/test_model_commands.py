@@ -1,12 +1,15 @@
-"""tl generate, tl chat and tl models."""
+"""tl generate, tl chat, tl models and tl quantize."""
 import json
 import os
 import select
+import shutil
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
+from language_models import Mixtral
+from model_folders import write_folder
 from terminal import Terminal
 from tl import ROOT, TL, fixture, run
 
@@ -219,6 +222,46 @@ class ModelCommands(unittest.TestCase):
         self.assertEqual(self.tl("models", "x.safetensors").out, "\n".join([
             "file          x.safetensors", "parameters    10", "  float32     6 in 1 tensors, 0.0 MB",
             "  float16     4 in 1 tensors, 0.0 MB", ""]))
+
+    # --- quantize
+
+    def test_quantize(self):
+        """The matrices get the type, the vectors stay; the model answers nearly as before."""
+        source = fixture(self, "models/mini-f16.gguf")
+        result = self.tl("quantize", source, "small.gguf", "Q6_K")
+        self.assertEqual((result.out, result.err), (f"{source} has 3.9 MB of tensors, small.gguf 1.6 MB\n", ""))
+        about = json.loads(self.tl("models", "--json", "small.gguf").out)
+        self.assertEqual([(row["type"], row["tensors"]) for row in about["types"]], [("q6_k", 23), ("float32", 7)])
+        code = """
+            let (a, b) = (load_model(args()[0]).forward([1, 5, 9]), load_model("small.gguf").forward([1, 5, 9]))
+            print(max(abs(a - b)) < 0.1 * max(abs(a)))"""
+        self.assertEqual(self.tl("-e", code, source).out, "true\n")
+
+    def test_quantize_a_folder(self):
+        """Its vocabulary comes along; routers stay as they are."""
+        net = Mixtral(5)
+        write_folder(Path(self.folder, "folder"), net, "mixtral", {"num_local_experts": 5, "num_experts_per_tok": 2})
+        shutil.copy(fixture(self, "tokenizers/tinyllama.json"), Path(self.folder, "folder/tokenizer.json"))
+        result = self.tl("quantize", "folder", "one.gguf", "float16")
+        self.assertEqual((result.status, result.err), (0, ""))
+        code = """
+            let (a, b) = (load_model("folder"), load_model("one.gguf"))
+            print(b.tokenizer().vocab_size == a.tokenizer().vocab_size, b.blk[0].ffn_gate_inp.weight.dtype,
+                  b.blk[0].ffn_gate[3].weight.dtype, max(abs(a.forward([1, 2]) - b.forward([1, 2]))) < 0.02)"""
+        self.assertEqual(self.tl("-e", code).out, "true float32 float16 true\n")
+
+    def test_quantize_refuses(self):
+        source = fixture(self, "models/mini-f16.gguf")
+        self.assertEqual(self.fails("quantize", source, "a.gguf", status=2),
+                         "error: TYPE is missing\nusage: tl quantize IN OUT TYPE\n")
+        self.assertEqual(self.fails("quantize", source, "a.bin", "q8_0"),
+                         "error[value]: a.bin: the name of a GGUF file ends in .gguf\n")
+        self.assertIn("error[dtype]: tensors cannot be stored as iq4_nl: there are float64, ",
+                      self.fails("quantize", source, "a.gguf", "iq4_nl"))
+        self.assertIn("q9", self.fails("quantize", source, "a.gguf", "q9"))
+        self.assertEqual(self.fails("quantize", self.model, "a.gguf", "q4_k"),
+                         "error[shape]: tensor `token_embd.weight` is float32[512, 64]; the rows of q4_k are multiples of 256\n")
+        self.assertFalse(Path(self.folder, "a.gguf").exists())
 
     def test_help(self):
         for name in ("generate", "chat", "models"):
