@@ -12,12 +12,12 @@ _tl() {
              assert_eq astype atan atan2 attention attention_with_cache avg_pool2d backward
              batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and bit_not bit_or
              bit_xor bmm bool broadcast_to buffer.alloc buffer.capacity buffer.ones buffer.reset
-             buffer.used buffer.zeros buffer_stats cat causal_mask ceil chat cholesky chr chunk
-             clamp cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding cndl_layer_norm
-             cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor cndl_rms_norm
-             cndl_rope cndl_save_model_safetensor cndl_save_safetensor cndl_softmax combine_masks
-             complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank concat
-             contains contiguous conv1d conv2d copy cos cosh count count_nonzero cross_entropy
+             buffer.used buffer.zeros buffer_stats cat causal_mask ceil chat checkpoint cholesky
+             chr chunk clamp cleanup clear clear_cache clip_grad_norm clock clone cndl_embedding
+             cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor
+             cndl_rms_norm cndl_rope cndl_save_model_safetensor cndl_save_safetensor cndl_softmax
+             combine_masks complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank
+             concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero cross_entropy
              cumprod cumsum custom_grad det detach detokenize detokenize_incremental detokenize_single
              device devices diag dict dict.items dict.merge dict.update distmult_score div divmod
              dot dropout dtype e eigh einsum elu embedding empty ends_with enumerate env eprint
@@ -43,15 +43,15 @@ _tl() {
              read_file read_lines reduce relational_aggregate relu rem remove repeat repeat_kv
              repetition_penalty replace replace_regex reset_peak_memory reshape reversed rms_norm
              rmsprop rng_state roll rope rotate_score round rsqrt sample save save_facts save_model
-             scatter scatter_add script_path seed set set_lr set_values sgd sgd_step shape shift_left
-             shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax softplus
-             solve sort sorted split spmm sqrt square squeeze stack starts_with std step stop_gradient
-             str string_length string_substring sub sum svd swiglu synchronize take tan tanh
-             tap temperature temperature_sample tensor tensors tile time to to_float to_int
-             to_json to_list tokenize tokenizer top_k top_k_sample top_p top_p_sample topk trace
-             transe_score transpose tril trim triu trunc type typical_p uniform unique unsqueeze
-             upper value_and_grad values var vjp where write_csv write_file zero zero_grad zeros
-             zeros_like zip'
+             scan scatter scatter_add script_path seed set set_lr set_values sgd sgd_step shape
+             shift_left shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
+             softplus solve sort sorted split spmm sqrt square squeeze stack starts_with std
+             step stop_gradient str string_length string_substring sub sum svd swiglu synchronize
+             take tan tanh tap temperature temperature_sample tensor tensors tile time to to_float
+             to_int to_json to_list tokenize tokenizer top_k top_k_sample top_p top_p_sample
+             topk trace transe_score transpose tril trim triu trunc type typical_p uniform unique
+             unsqueeze upper value_and_grad values var vjp vmap where write_csv write_file zero
+             zero_grad zeros zeros_like zip'
     else
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose' ;;

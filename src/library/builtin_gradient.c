@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "eval/code.h"
+#include "library/callable.h"
 #include "tensor/create.h"
 #include "tensor/gradient/tape.h"
 #include "value/convert.h"
@@ -318,63 +319,37 @@ static Value differentiate_with_value(Task task) {
     return pair;
 }
 
-// Two values that a function made by a builtin holds.
-typedef struct Pair {
-    Value first, second;
-} Pair;
-
-static Value make_callable(const HandleType *type, Value first, Value second) {
-    Pair *pair = heap_allocate_rooted(sizeof *pair);
-    pair->first = value_retain(first);
-    pair->second = value_retain(second);
-    return value_handle(type, pair);
-}
-
-static void release_pair(void *payload) {
-    Pair *pair = payload;
-    value_release(pair->first);
-    value_release(pair->second);
-    heap_free(pair);
-}
-
-static void print_callable(Handle *handle, Text *out) {
-    (void)handle;
-    text_append_string(out, "<function>");
-}
-
 static Value fail_no_arguments(void) {
     (void)fail(STATUS_ARITY, "the gradient of a function takes the function's arguments");
     return value_fail();
 }
 
 static Value call_derivative(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
-    const Pair *pair = handle->payload;
+    const Callable *pair = handle->payload;
     Task task = {interp, pair->first, pair->second, arguments, count, NULL};
     return count > 0 ? differentiate(&task) : fail_no_arguments();
 }
 
 static Value call_with_value(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
-    const Pair *pair = handle->payload;
+    const Callable *pair = handle->payload;
     Task task = {interp, pair->first, pair->second, arguments, count, NULL};
     return count > 0 ? differentiate_with_value(task) : fail_no_arguments();
 }
 
-static const HandleType derivative_type = {
-    .name = "function", .release = release_pair, .print = print_callable, .call = call_derivative};
-static const HandleType with_value_type = {
-    .name = "function", .release = release_pair, .print = print_callable, .call = call_with_value};
+static const HandleType derivative_type = CALLABLE_TYPE(call_derivative);
+static const HandleType with_value_type = CALLABLE_TYPE(call_with_value);
 
 Value builtin_grad_of(BuiltinCall *call) {
     Task task = {call->interp, call->arguments[0], call->arguments[2],
                  call->rest,   call->rest_count,   NULL};
-    if (task.count == 0) return make_callable(&derivative_type, task.function, task.wrt);
+    if (task.count == 0) return callable_new(&derivative_type, task.function, task.wrt);
     return differentiate(&task);
 }
 
 Value builtin_value_and_grad(BuiltinCall *call) {
     Task task = {call->interp, call->arguments[0], call->arguments[2],
                  call->rest,   call->rest_count,   NULL};
-    if (task.count == 0) return make_callable(&with_value_type, task.function, task.wrt);
+    if (task.count == 0) return callable_new(&with_value_type, task.function, task.wrt);
     return differentiate_with_value(task);
 }
 
@@ -458,7 +433,7 @@ static void record_custom(Value backward, const Value *arguments, size_t count, 
 }
 
 static Value call_custom(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
-    const Pair *pair = handle->payload;
+    const Callable *pair = handle->payload;
     if (count > TAPE_CUSTOM_INPUTS) {
         (void)fail(STATUS_ARITY, "a function of custom_grad takes at most %d arguments",
                    TAPE_CUSTOM_INPUTS);
@@ -476,11 +451,10 @@ static Value call_custom(Interp *interp, Handle *handle, const Value *arguments,
     return value_tensor(output);
 }
 
-static const HandleType custom_type = {
-    .name = "function", .release = release_pair, .print = print_callable, .call = call_custom};
+static const HandleType custom_type = CALLABLE_TYPE(call_custom);
 
 Value builtin_custom_grad(BuiltinCall *call) {
-    return make_callable(&custom_type, call->arguments[0], call->arguments[1]);
+    return callable_new(&custom_type, call->arguments[0], call->arguments[1]);
 }
 
 // --- gradcheck

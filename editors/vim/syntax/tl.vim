@@ -10,17 +10,17 @@ syntax keyword tlBuiltin arange argmax argmin args argsort asin assert assert_ab
 syntax keyword tlBuiltin astype atan atan2 attention attention_with_cache avg_pool2d backward
 syntax keyword tlBuiltin batch_norm bce_with_logits bernoulli binary_cross_entropy bit_and
 syntax keyword tlBuiltin bit_not bit_or bit_xor bmm broadcast_to buffer_stats cat causal_mask
-syntax keyword tlBuiltin ceil chat cholesky chr chunk clamp cleanup clear clear_cache clip_grad_norm
-syntax keyword tlBuiltin clock clone cndl_embedding cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor
-syntax keyword tlBuiltin cndl_load_safetensor cndl_rms_norm cndl_rope cndl_save_model_safetensor
-syntax keyword tlBuiltin cndl_save_safetensor cndl_softmax combine_masks complex_score compute_hits_at_k
-syntax keyword tlBuiltin compute_mean_rank compute_mrr compute_rank concat contains contiguous
-syntax keyword tlBuiltin conv1d conv2d copy cos cosh count count_nonzero cross_entropy cumprod
-syntax keyword tlBuiltin cumsum custom_grad det detach detokenize detokenize_incremental detokenize_single
-syntax keyword tlBuiltin device devices diag distmult_score div divmod dot dropout dtype e
-syntax keyword tlBuiltin eigh einsum elu embedding empty ends_with enumerate env eprint eq
-syntax keyword tlBuiltin erf error exists exit exp expand expm1 extend eye factorial filter
-syntax keyword tlBuiltin find find_all flatten flip floor floor_div format forward from_array
+syntax keyword tlBuiltin ceil chat checkpoint cholesky chr chunk clamp cleanup clear clear_cache
+syntax keyword tlBuiltin clip_grad_norm clock clone cndl_embedding cndl_layer_norm cndl_list_safetensors
+syntax keyword tlBuiltin cndl_load_gguf_tensor cndl_load_safetensor cndl_rms_norm cndl_rope
+syntax keyword tlBuiltin cndl_save_model_safetensor cndl_save_safetensor cndl_softmax combine_masks
+syntax keyword tlBuiltin complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank
+syntax keyword tlBuiltin concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero
+syntax keyword tlBuiltin cross_entropy cumprod cumsum custom_grad det detach detokenize detokenize_incremental
+syntax keyword tlBuiltin detokenize_single device devices diag distmult_score div divmod dot
+syntax keyword tlBuiltin dropout dtype e eigh einsum elu embedding empty ends_with enumerate
+syntax keyword tlBuiltin env eprint eq erf error exists exit exp expand expm1 extend eye factorial
+syntax keyword tlBuiltin filter find find_all flatten flip floor floor_div format forward from_array
 syntax keyword tlBuiltin from_vec full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
 syntax keyword tlBuiltin gather gcd ge gelu generate get get_tensor get_weight grad gradcheck
 syntax keyword tlBuiltin graph_attention group_norm gru_cell gt hardswish has_tensor help here
@@ -43,7 +43,7 @@ syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i r
 syntax keyword tlBuiltin read_file read_lines reduce relational_aggregate relu rem remove repeat
 syntax keyword tlBuiltin repeat_kv repetition_penalty replace replace_regex reset_peak_memory
 syntax keyword tlBuiltin reshape reversed rms_norm rmsprop rng_state roll rope rotate_score
-syntax keyword tlBuiltin round rsqrt sample save save_facts save_model scatter scatter_add
+syntax keyword tlBuiltin round rsqrt sample save save_facts save_model scan scatter scatter_add
 syntax keyword tlBuiltin script_path seed set set_lr set_values sgd sgd_step shape shift_left
 syntax keyword tlBuiltin shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
 syntax keyword tlBuiltin softplus solve sort sorted split spmm sqrt square squeeze stack starts_with
@@ -52,8 +52,8 @@ syntax keyword tlBuiltin swiglu synchronize take tan tanh tap temperature temper
 syntax keyword tlBuiltin tensors tile time to to_float to_int to_json to_list tokenize top_k
 syntax keyword tlBuiltin top_k_sample top_p top_p_sample topk trace transe_score transpose
 syntax keyword tlBuiltin tril trim triu trunc type typical_p uniform unique unsqueeze upper
-syntax keyword tlBuiltin value_and_grad values var vjp where write_csv write_file zero zero_grad
-syntax keyword tlBuiltin zeros zeros_like zip
+syntax keyword tlBuiltin value_and_grad values var vjp vmap where write_csv write_file zero
+syntax keyword tlBuiltin zero_grad zeros zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string

@@ -9,18 +9,40 @@
 #include "tensor/gradient/tape_node.h"
 #include "tensor/state.h"
 
+// What an outer walk, whose rule has started this one, knows of a node that both come to.
+typedef struct OuterState {
+    TapeNode *node;
+    uint64_t walk;
+    bool wanted;
+    Tensor *incoming[OP_OUTPUTS_MAX];
+} OuterState;
+
 typedef struct Walk {
     TapeNode **nodes; // retained; by falling number once collected
     size_t count, capacity;
     uint64_t number;
-    Tensor *const *targets; // NULL: parameters
+    const TapeEnd *targets; // where the walk ends; NULL: at parameters
     size_t n_targets;
-    bool keep;  // the tape stays, and gradients of gradients are recorded
-    Tensor *up; // where gradients start from; NULL: 1
+    bool keep; // the tape stays, and gradients of gradients are recorded
+    VECTOR(OuterState) outer;
 } Walk;
+
+static void set_aside(Walk *walk, TapeNode *node) {
+    OuterState state = {.node = node, .walk = node->walk, .wanted = node->wanted};
+    memcpy(state.incoming, node->incoming, sizeof state.incoming);
+    memset(node->incoming, 0, sizeof node->incoming);
+    VECTOR_PUSH(&walk->outer, state);
+}
+
+static void put_back(const OuterState *state) {
+    state->node->walk = state->walk;
+    state->node->wanted = state->wanted;
+    memcpy(state->node->incoming, state->incoming, sizeof state->incoming);
+}
 
 static void push_node(Walk *walk, TapeNode *node) {
     if (node->walk == walk->number) return;
+    if (node->walks++ > 0) set_aside(walk, node);
     node->walk = walk->number;
     node->wanted = false;
     if (walk->count == walk->capacity) {
@@ -44,7 +66,7 @@ static Status fail_spent(void) {
 static bool is_target(const Walk *walk, const TapeNode *node) {
     if (!walk->targets) return !node->info && node->parameter;
     for (size_t i = 0; i < walk->n_targets; i++)
-        if (walk->targets[i]->node == node) return true;
+        if (walk->targets[i].node == node) return true;
     return false;
 }
 
@@ -59,24 +81,30 @@ static Status fail_missing(const TapeNode *node) {
     return fail_help("detach(x) keeps gradients from flowing through it");
 }
 
+static uint64_t next_walk(void) {
+    return ++runtime_current->tape->walks;
+}
+
 // Everything that the loss depends on, and what of it leads to a target.
-static Status collect(Walk *walk, TapeNode *last) {
-    walk->number = ++runtime_current->tape->walks;
-    push_node(walk, last);
+static Status collect(Walk *walk, Tensor *const *results, int count) {
+    walk->number = next_walk();
+    for (int i = 0; i < count; i++)
+        if (results[i]->node) push_node(walk, results[i]->node);
     for (size_t i = 0; i < walk->count; i++) {
         TapeNode *node = walk->nodes[i];
         if (node->spent && node->info && !walk->targets) return fail_spent();
+        if (walk->targets && is_target(walk, node)) continue;
         for (int j = 0; j < node->n_inputs; j++)
             if (node->inputs[j].producer) push_node(walk, node->inputs[j].producer);
     }
     qsort(walk->nodes, walk->count, sizeof(TapeNode *), by_falling_number);
     for (size_t i = walk->count; i-- > 0;) {
         TapeNode *node = walk->nodes[i];
-        bool leads = false;
-        for (int j = 0; j < node->n_inputs; j++)
+        bool leads = false, ends = is_target(walk, node);
+        for (int j = 0; j < node->n_inputs && !ends; j++)
             leads = leads || (node->inputs[j].producer && node->inputs[j].producer->wanted);
         if (leads && node->info->kind == GRADIENT_MISSING) return fail_missing(node);
-        node->wanted = leads || is_target(walk, node);
+        node->wanted = leads || ends;
     }
     return STATUS_OK;
 }
@@ -164,6 +192,7 @@ static Status accumulate(TapeNode *leaf) {
 }
 
 static Status visit(Walk *walk, TapeNode *node) {
+    if (walk->targets && is_target(walk, node)) return STATUS_OK;
     bool arrived = false, leads = false;
     for (int i = 0; i < OP_OUTPUTS_MAX; i++) arrived = arrived || node->incoming[i];
     for (int i = 0; i < node->n_inputs; i++)
@@ -172,19 +201,21 @@ static Status visit(Walk *walk, TapeNode *node) {
     if (arrived && leads)
         status = node->info->kind == GRADIENT_PART ? add_part(node) : run_rule(node);
     if (!walk->targets && arrived && !node->info) status = accumulate(node);
-    if (!walk->keep && node->info) tape_node_spend(node);
+    if (!walk->keep && node->info && node->walks == 1) tape_node_spend(node);
     return status;
 }
 
-static Status seed(const Walk *walk, Tensor *loss) {
-    Tensor *start = walk->up ? tensor_retain(walk->up) : NULL;
-    if (!start) TRY(op_unary(OP_ones_like, loss, &start));
-    loss->node->incoming[loss->node_output] = start;
-    return STATUS_OK;
+static Status seed(Tensor *result, Tensor *up) {
+    Tensor *start = up ? tensor_retain(up) : NULL;
+    if (!result->node) {
+        tensor_release(start);
+        return STATUS_OK;
+    }
+    if (!start) TRY(op_unary(OP_ones_like, result, &start));
+    return arrive(&result->node->incoming[result->node_output], start);
 }
 
-static Status run(Walk *walk, Tensor *loss) {
-    TRY(seed(walk, loss));
+static Status run(Walk *walk) {
     for (size_t i = 0; i < walk->count; i++) {
         TapeNode *node = walk->nodes[i];
         TRY(visit(walk, node));
@@ -196,8 +227,11 @@ static Status run(Walk *walk, Tensor *loss) {
 static void finish(Walk *walk) {
     for (size_t i = 0; i < walk->count; i++) {
         drop_incoming(walk->nodes[i]);
-        tape_node_release(walk->nodes[i]);
+        walk->nodes[i]->walks--;
     }
+    for (size_t i = 0; i < walk->outer.count; i++) put_back(&walk->outer.items[i]);
+    VECTOR_FREE(&walk->outer);
+    for (size_t i = 0; i < walk->count; i++) tape_node_release(walk->nodes[i]);
     free(walk->nodes);
 }
 
@@ -241,9 +275,10 @@ Status tape_backward(Tensor *loss, TensorArray *reached) {
     if (!loss->node) return fail_independent();
     Walk walk = {0};
     bool enabled = tape_set_enabled(false);
-    Status status = collect(&walk, loss->node);
+    Status status = collect(&walk, &loss, 1);
     if (status == STATUS_OK && !loss->node->wanted) status = fail_independent();
-    if (status == STATUS_OK) status = run(&walk, loss);
+    if (status == STATUS_OK) status = seed(loss, NULL);
+    if (status == STATUS_OK) status = run(&walk);
     if (status == STATUS_OK && reached) list_reached(&walk, reached);
     tape_forget_cut();
     finish(&walk);
@@ -269,24 +304,24 @@ static Status fail_read(void) {
     return fail_help("compute with the tensor itself; detach(x) says that no gradient is wanted");
 }
 
+static Tensor *arrived_at(const Walk *walk, const TapeEnd *end) {
+    bool seen = end->node && end->node->walk == walk->number;
+    return seen ? end->node->incoming[end->output] : NULL;
+}
+
 static bool reaches_a_target(const Walk *walk) {
-    for (size_t i = 0; i < walk->n_targets; i++) {
-        const TapeNode *node = walk->targets[i]->node;
-        if (node && node->walk == walk->number && node->incoming[walk->targets[i]->node_output])
-            return true;
-    }
+    for (size_t i = 0; i < walk->n_targets; i++)
+        if (arrived_at(walk, &walk->targets[i])) return true;
     return false;
 }
 
-static Status take_gradients(const Walk *walk, Tensor **gradients) {
+static Status take_gradients(const Walk *walk, Tensor *const *inputs, Tensor **gradients) {
     for (size_t i = 0; i < walk->n_targets; i++) {
-        Tensor *target = walk->targets[i];
-        TapeNode *node = target->node;
-        bool reached = node && node->walk == walk->number && node->incoming[target->node_output];
-        if (reached)
-            gradients[i] = tensor_retain(node->incoming[target->node_output]);
+        Tensor *arrived = arrived_at(walk, &walk->targets[i]);
+        if (arrived)
+            gradients[i] = tensor_retain(arrived);
         else
-            TRY(op_unary(OP_zeros_like, target, &gradients[i]));
+            TRY(op_unary(OP_zeros_like, inputs[i], &gradients[i]));
     }
     return STATUS_OK;
 }
@@ -296,24 +331,83 @@ Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count, Tens
     return tape_gradients_along(loss, NULL, inputs, count, gradients);
 }
 
-Status tape_gradients_along(Tensor *loss, Tensor *up, Tensor *const *inputs, size_t count,
-                            Tensor **gradients) {
-    for (size_t i = 0; i < count; i++) gradients[i] = NULL;
-    Walk walk = {.targets = inputs, .n_targets = count, .up = up};
-    bool enabled = tape_set_enabled(false);
-    Status status = loss->node ? collect(&walk, loss->node) : STATUS_OK;
-    walk.keep = up || (enabled && needs_second_order(&walk));
-    tape_set_enabled(walk.keep);
-    if (status == STATUS_OK && loss->node) status = run(&walk, loss);
-    if (status == STATUS_OK && runtime_current->tape->last_read.name && !reaches_a_target(&walk))
-        status = fail_read();
-    if (status == STATUS_OK) status = take_gradients(&walk, gradients);
-    finish(&walk);
-    tape_forget_cut();
-    tape_set_enabled(enabled);
-    for (size_t i = 0; i < count && status != STATUS_OK; i++) {
+static void release_gradients(Tensor **gradients, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         tensor_release(gradients[i]);
         gradients[i] = NULL;
     }
+}
+
+Status tape_gradients_along(Tensor *loss, Tensor *up, Tensor *const *inputs, size_t count,
+                            Tensor **gradients) {
+    TapeEnd *ends = memory_allocate((count + 1) * sizeof *ends);
+    for (size_t i = 0; i < count; i++) {
+        gradients[i] = NULL;
+        ends[i] = (TapeEnd){inputs[i]->node, inputs[i]->node_output};
+    }
+    Walk walk = {.targets = ends, .n_targets = count};
+    bool enabled = tape_set_enabled(false);
+    Status status = collect(&walk, &loss, 1);
+    walk.keep = up || (enabled && needs_second_order(&walk));
+    tape_set_enabled(walk.keep);
+    if (status == STATUS_OK) status = seed(loss, up);
+    if (status == STATUS_OK) status = run(&walk);
+    if (status == STATUS_OK && runtime_current->tape->last_read.name && !reaches_a_target(&walk))
+        status = fail_read();
+    if (status == STATUS_OK) status = take_gradients(&walk, inputs, gradients);
+    finish(&walk);
+    free(ends);
+    tape_forget_cut();
+    tape_set_enabled(enabled);
+    if (status != STATUS_OK) release_gradients(gradients, count);
     return status;
+}
+
+Status tape_gradients_within(const TapeSection *section, Tensor **gradients) {
+    Walk walk = {
+        .targets = section->ends, .n_targets = section->n_ends, .keep = tape_is_recording()};
+    bool enabled = tape_set_enabled(false);
+    Status status = collect(&walk, section->results, section->n_results);
+    tape_set_enabled(walk.keep);
+    for (int i = 0; i < section->n_results && status == STATUS_OK; i++)
+        if (section->up[i]) status = seed(section->results[i], section->up[i]);
+    if (status == STATUS_OK) status = run(&walk);
+    for (size_t i = 0; i < section->n_ends && status == STATUS_OK; i++) {
+        Tensor *arrived = arrived_at(&walk, &section->ends[i]);
+        gradients[i] = arrived ? tensor_retain(arrived) : NULL;
+    }
+    finish(&walk);
+    tape_set_enabled(enabled);
+    return status;
+}
+
+static void add_end(TapeEnds *ends, TapeNode *node, int output, const Tensor *like,
+                    const GradientInput *input) {
+    for (size_t i = 0; i < ends->count; i++)
+        if (ends->items[i].producer == node && ends->items[i].output == output) return;
+    GradientInput end = {.producer = node, .output = output, .is_tensor = true};
+    end.dtype = like ? tensor_dtype(like) : input->dtype;
+    end.shape = like ? tensor_shape(like) : input->shape;
+    VECTOR_PUSH(ends, end);
+}
+
+void tape_find_ends(Tensor *const *results, int count, TapeMark mark, TapeEnds *ends) {
+    Walk walk = {.number = next_walk()};
+    for (int i = 0; i < count; i++) {
+        TapeNode *node = results[i]->node;
+        if (node && node->number >= mark)
+            push_node(&walk, node);
+        else if (node)
+            add_end(ends, node, results[i]->node_output, results[i], NULL);
+    }
+    for (size_t i = 0; i < walk.count; i++) {
+        for (int j = 0; j < walk.nodes[i]->n_inputs; j++) {
+            const GradientInput *input = &walk.nodes[i]->inputs[j];
+            if (input->producer && input->producer->number >= mark)
+                push_node(&walk, input->producer);
+            else if (input->producer)
+                add_end(ends, input->producer, input->output, NULL, input);
+        }
+    }
+    finish(&walk);
 }

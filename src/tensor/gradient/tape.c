@@ -318,6 +318,15 @@ TapeRecord tape_begin_inputs(const GradientInfo *info, Tensor *const *inputs, in
     return paused(node);
 }
 
+TapeRecord tape_begin_ends(const GradientInfo *info, const TapeEnds *ends) {
+    TapeNode *node = node_new(info, (int)ends->count);
+    for (size_t i = 0; i < ends->count; i++) {
+        node->inputs[i] = ends->items[i];
+        tape_node_retain(node->inputs[i].producer);
+    }
+    return paused(node);
+}
+
 void tape_keep_copy(TapeRecord *record, const void *data, size_t bytes, void (*release)(void *)) {
     TapeNode *node = record->node;
     node->kept = memory_allocate(bytes);

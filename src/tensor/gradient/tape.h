@@ -102,6 +102,18 @@ void tape_record_custom(const TapeCustom *custom, Tensor *const *inputs, int n_i
 
 typedef uint64_t TapeMark;
 TapeMark tape_mark(void);
+
+// A part of a program that is forgotten once it has given its results and runs again when their
+// gradients are wanted. `data` belongs to the tape as that of TapeCustom does.
+enum { TAPE_REPLAY_RESULTS = 3 };
+typedef struct TapeReplay {
+    Status (*run)(void *data, Tensor **results, int count); // the same results as the first time
+    void (*release)(void *data);
+    void *data;
+} TapeReplay;
+// In place of `results`, which the part has made since the mark, come tensors that are recorded as
+// one operation on whatever it has read from before.
+void tape_record_replay(const TapeReplay *replay, TapeMark mark, Tensor **results, int count);
 // Forgets what was recorded since the mark: tensors keep their numbers, and a later backward
 // through them says that their tape is gone.
 void tape_release_since(TapeMark mark);

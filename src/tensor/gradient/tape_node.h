@@ -2,6 +2,7 @@
 #ifndef TENSOR_GRADIENT_TAPE_NODE_H
 #define TENSOR_GRADIENT_TAPE_NODE_H
 
+#include "base/memory.h"
 #include "tensor/gradient/gradient.h"
 
 struct TapeNode {
@@ -13,6 +14,7 @@ struct TapeNode {
     Origin origin;
     uint64_t number;           // counts up: inputs have smaller ones
     uint64_t walk;             // the last walk that came here
+    int walks;                 // under way: one, and those that its rules have started
     TapeNode *previous, *next; // newer and older ones
     TapeNode *waiting;         // of nodes about to be freed
     OpAttributes *attributes;
@@ -28,11 +30,33 @@ struct TapeNode {
     GradientInput inputs[];
 };
 
+// Where a walk ends: a result of a node.
+typedef struct TapeEnd {
+    TapeNode *node;
+    int output;
+} TapeEnd;
+// What was recorded between results and ends, which everything that was there before is cut at.
+typedef struct TapeSection {
+    Tensor *const *results;
+    Tensor *const *up; // their gradients; NULL where none arrived
+    int n_results;
+    const TapeEnd *ends;
+    size_t n_ends;
+} TapeSection;
+// What was there before the mark and the results are made of, in the order in which it is found;
+// borrowed.
+typedef VECTOR(GradientInput) TapeEnds;
+void tape_find_ends(Tensor *const *results, int count, TapeMark mark, TapeEnds *ends);
+// The gradients at the ends, NULL where none arrives. They are recorded where recording is on.
+Status tape_gradients_within(const TapeSection *section, Tensor **gradients) MUST_USE;
+
 TapeNode *tape_node_retain(TapeNode *node);
 void tape_node_release(TapeNode *node);
 // Lets go of edges and saved tensors.
 void tape_node_spend(TapeNode *node);
 TapeNode *tape_leaf_new(void);
+// The record of results that depend on the ends alone.
+TapeRecord tape_begin_ends(const GradientInfo *info, const TapeEnds *ends);
 // The tensor of a node's result; takes the reference to the node.
 void tape_attach(Tensor *tensor, TapeNode *node, int output);
 // The last operation that was given something that needs a gradient and lets none through, since
