@@ -18,18 +18,19 @@ _tl() {
              cndl_rms_norm cndl_rope cndl_save_model_safetensor cndl_save_safetensor cndl_softmax
              combine_masks complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank
              concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero cross_entropy
-             cumprod cumsum custom_grad det detach detokenize detokenize_incremental detokenize_single
-             device devices diag dict dict.items dict.merge dict.update distmult_score div divmod
-             dot dropout dtype e eigh einsum elu embedding empty ends_with enumerate env eprint
-             eq erf error exists exit exp expand expm1 extend eye factorial filter find find_all
-             flatten flip float floor floor_div format forward from_array from_vec full fused_add_relu
-             fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu generate get get_tensor
-             get_weight grad gradcheck graph_attention group_norm gru_cell gt hardswish has_tensor
-             help here hessian hook huber_loss index_of index_select inf input insert int int_to_tokenids
-             inv is_empty is_training isfinite isinf isnan jacobian join jvp keys kl_div layer_norm
-             le leaky_relu learnable len linear linspace lion list list.append list.reverse
-             list.sort list_dir load load_facts load_model load_model_f16 load_model_f32 load_tokenizer
-             load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
+             csv_rows cumprod cumsum custom_grad det detach detokenize detokenize_incremental
+             detokenize_single device devices diag dict dict.items dict.merge dict.update distmult_score
+             div divmod dot dropout dtype e eigh einsum elu embedding empty ends_with enumerate
+             env eprint eq erf error exists exit exp expand expm1 extend eye factorial filter
+             find find_all flatten flip float floor floor_div format forward from_array from_vec
+             full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu gather gcd ge
+             gelu generate get get_tensor get_weight grad gradcheck graph_attention group_norm
+             gru_cell gt hardswish has_tensor help here hessian hook huber_loss image_folder
+             index_of index_select inf input insert int int_to_tokenids inv is_empty is_training
+             isfinite isinf isnan jacobian join jvp keys kl_div layer_norm le leaky_relu learnable
+             len linear linspace lion list list.append list.reverse list.sort list_dir load
+             load_facts load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
+             load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 loader
              log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or
              logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill masked_select
              match_regex matmul max max_pool2d maximum mean median memory memory_report meta
@@ -47,11 +48,11 @@ _tl() {
              shift_left shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
              softplus solve sort sorted split spmm sqrt square squeeze stack starts_with std
              step stop_gradient str string_length string_substring sub sum svd swiglu synchronize
-             take tan tanh tap temperature temperature_sample tensor tensors tile time to to_float
-             to_int to_json to_list tokenize tokenizer top_k top_k_sample top_p top_p_sample
-             topk trace transe_score transpose tril trim triu trunc type typical_p uniform unique
-             unsqueeze upper value_and_grad values var vjp vmap where write_csv write_file zero
-             zero_grad zeros zeros_like zip'
+             take tan tanh tap temperature temperature_sample tensor tensors text_windows tile
+             time to to_float to_int to_json to_list tokenize tokenizer top_k top_k_sample top_p
+             top_p_sample topk trace transe_score transpose tril trim triu trunc type typical_p
+             uniform unique unsqueeze upper value_and_grad values var vjp vmap where write_csv
+             write_file zero zero_grad zeros zeros_like zip'
     else
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose' ;;

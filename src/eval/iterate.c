@@ -41,9 +41,21 @@ static Status fail_iterable(Value iterable) {
     return STATUS_TYPE;
 }
 
+static Status start_pass(Iterator *iterator, Handle *handle) {
+    Value pass = handle->type->begin(handle);
+    if (failed(pass)) return error_current()->code;
+    value_release(iterator->source);
+    iterator->source = pass;
+    iterator->kind = ITERATE_PASS;
+    iterator->left = UINT64_MAX; // its `next` says when it ends
+    iterator->first = pass.as.handle->type->next(pass.as.handle);
+    return failed(iterator->first) ? error_current()->code : STATUS_OK;
+}
+
 // A relation: its rows when the loop begins.
 static Status start_handle(Iterator *iterator) {
     Handle *handle = iterator->source.as.handle;
+    if (handle->type->begin) return start_pass(iterator, handle);
     if (!handle->type->items) return fail_iterable(iterator->source);
     Value items = handle->type->items(handle);
     if (failed(items)) return error_current()->code;
@@ -118,6 +130,13 @@ Value iterator_next(Iterator *iterator) {
     }
     case ITERATE_TENSOR: return tensor_element(iterator->source.as.tensor, (int64_t)index);
     case ITERATE_DICT: return next_entry(iterator, index);
+    case ITERATE_PASS: {
+        Handle *pass = iterator->source.as.handle;
+        // The first one was taken at the start, and is given away here.
+        Value item = index == 0 ? iterator->first : pass->type->next(pass);
+        if (item.kind == VALUE_ABSENT) iterator->left = 0;
+        return item;
+    }
     default: {
         const List *list = iterator->source.as.list;
         return index < list->count ? value_retain(list->items[index]) : value_absent();
@@ -131,5 +150,6 @@ Value iterator_index(const Iterator *iterator) {
 }
 
 void iterator_end(Iterator *iterator) {
+    if (iterator->kind == ITERATE_PASS && iterator->position == 0) value_release(iterator->first);
     value_release(iterator->source);
 }

@@ -10,6 +10,7 @@ typedef enum IteratorKind {
     ITERATE_TENSOR,
     ITERATE_STRING,
     ITERATE_DICT,
+    ITERATE_PASS, // of a handle that gives its items one by one
 } IteratorKind;
 
 typedef struct Iterator {
@@ -19,7 +20,8 @@ typedef struct Iterator {
     Value source; // owned
     int64_t next, step;
     uint64_t left, position;
-    Value key; // of the current entry, where paired; borrowed
+    Value key;   // of the current entry, where paired; borrowed
+    Value first; // of a pass: its first item until it is given
 } Iterator;
 
 // Takes the iterable, also on failure. `two_names`: for i, x in it, for (a, b) in it.

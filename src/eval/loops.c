@@ -85,8 +85,9 @@ static Status start_range(Frame *frame, const ForCode *loop, Iterator *iterator)
 // Two names take tuples of two apart, wherever these come from: the first element decides. In
 // `for i, (a, b) in pairs` its second part has to be such a tuple as well, else i is a number.
 static bool takes_apart(const ForCode *loop, const Iterator *iterator) {
-    if (iterator->kind != ITERATE_LIST || iterator->left == 0) return false;
-    Value first = iterator->source.as.list->items[0];
+    bool pass = iterator->kind == ITERATE_PASS;
+    if ((iterator->kind != ITERATE_LIST && !pass) || iterator->left == 0) return false;
+    Value first = pass ? iterator->first : iterator->source.as.list->items[0];
     return first.kind == VALUE_TUPLE && first.as.list->count == 2 &&
            pattern_takes(loop->pattern, first.as.list->items[1]);
 }

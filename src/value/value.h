@@ -109,6 +109,10 @@ typedef struct HandleType {
     Status (*length)(Handle *handle, int64_t *out);
     Value (*items)(Handle *handle);
     Status (*contains)(Handle *handle, Value item, bool *out);
+    // What `for` takes from it one at a time: a new pass, whose `next` gives a new reference,
+    // ABSENT at the end. Both or none.
+    Value (*begin)(Handle *handle);
+    Value (*next)(Handle *pass);
     const HandleTensor *tensor; // NULL: it is none
 } HandleType;
 struct Handle {
@@ -144,10 +148,10 @@ Value value_cstring(const char *string);
 Value value_list(size_t capacity); // an empty list, one reference
 Value value_tuple(size_t capacity);
 Value value_dict(void);
-Value value_range(int64_t start, int64_t stop, int64_t step); // step is not 0
-Value value_handle(const HandleType *type, void *payload);    // takes the payload
+Value value_range(int64_t start, int64_t stop, int64_t step);                   // step is not 0
+Value value_handle(const HandleType *type, void *payload);                      // takes the payload
 Value value_handle_with(const HandleType *type, void *payload, Value attached); // takes both
-void list_push(List *list, Value item);                       // takes the item
+void list_push(List *list, Value item);                                         // takes the item
 bool list_reserve(List *list, size_t capacity); // false when there is no memory for it
 // List indexes count from 0 and must be in range. Insert takes the item, remove gives it away.
 void list_insert(List *list, size_t index, Value item);

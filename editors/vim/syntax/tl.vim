@@ -16,44 +16,44 @@ syntax keyword tlBuiltin cndl_load_gguf_tensor cndl_load_safetensor cndl_rms_nor
 syntax keyword tlBuiltin cndl_save_model_safetensor cndl_save_safetensor cndl_softmax combine_masks
 syntax keyword tlBuiltin complex_score compute_hits_at_k compute_mean_rank compute_mrr compute_rank
 syntax keyword tlBuiltin concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero
-syntax keyword tlBuiltin cross_entropy cumprod cumsum custom_grad det detach detokenize detokenize_incremental
-syntax keyword tlBuiltin detokenize_single device devices diag distmult_score div divmod dot
-syntax keyword tlBuiltin dropout dtype e eigh einsum elu embedding empty ends_with enumerate
-syntax keyword tlBuiltin env eprint eq erf error exists exit exp expand expm1 extend eye factorial
-syntax keyword tlBuiltin filter find find_all flatten flip floor floor_div format forward from_array
-syntax keyword tlBuiltin from_vec full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
-syntax keyword tlBuiltin gather gcd ge gelu generate get get_tensor get_weight grad gradcheck
-syntax keyword tlBuiltin graph_attention group_norm gru_cell gt hardswish has_tensor help here
-syntax keyword tlBuiltin hessian hook huber_loss index_of index_select inf input insert int_to_tokenids
-syntax keyword tlBuiltin inv is_empty is_training isfinite isinf isnan jacobian join jvp keys
-syntax keyword tlBuiltin kl_div layer_norm le leaky_relu len linear linspace lion list_dir
-syntax keyword tlBuiltin load load_facts load_model load_model_f16 load_model_f32 load_tokenizer
-syntax keyword tlBuiltin load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
-syntax keyword tlBuiltin load_weight_cache_gguf_f32 log log10 log1p log2 log_sigmoid log_softmax
-syntax keyword tlBuiltin logical_and logical_not logical_or logsumexp lower lstm_cell lt mae_loss
-syntax keyword tlBuiltin map margin_ranking_loss masked_fill masked_select match_regex matmul
-syntax keyword tlBuiltin max max_pool2d maximum mean median memory memory_report meta min min_p
-syntax keyword tlBuiltin minimum mish mod mse_loss mul multinomial nan ndim ne neg new_tensor_buffer
-syntax keyword tlBuiltin nll_loss nonzero norm normal normalize_features numel one_hot ones
-syntax keyword tlBuiltin ones_like ord outer pad padding_mask panic parameters parse_json parts
-syntax keyword tlBuiltin permute pi plot pop positional_encoding pow precompute_rope_cos precompute_rope_sin
-syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
-syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe print print_top_k prod push
-syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i rank read_csv
-syntax keyword tlBuiltin read_file read_lines reduce relational_aggregate relu rem remove repeat
-syntax keyword tlBuiltin repeat_kv repetition_penalty replace replace_regex reset_peak_memory
-syntax keyword tlBuiltin reshape reversed rms_norm rmsprop rng_state roll rope rotate_score
-syntax keyword tlBuiltin round rsqrt sample save save_facts save_model scan scatter scatter_add
-syntax keyword tlBuiltin script_path seed set set_lr set_values sgd sgd_step shape shift_left
-syntax keyword tlBuiltin shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
-syntax keyword tlBuiltin softplus solve sort sorted split spmm sqrt square squeeze stack starts_with
-syntax keyword tlBuiltin std step stop_gradient string_length string_substring sub sum svd
-syntax keyword tlBuiltin swiglu synchronize take tan tanh tap temperature temperature_sample
-syntax keyword tlBuiltin tensors tile time to to_float to_int to_json to_list tokenize top_k
-syntax keyword tlBuiltin top_k_sample top_p top_p_sample topk trace transe_score transpose
-syntax keyword tlBuiltin tril trim triu trunc type typical_p uniform unique unsqueeze upper
-syntax keyword tlBuiltin value_and_grad values var vjp vmap where write_csv write_file zero
-syntax keyword tlBuiltin zero_grad zeros zeros_like zip
+syntax keyword tlBuiltin cross_entropy csv_rows cumprod cumsum custom_grad det detach detokenize
+syntax keyword tlBuiltin detokenize_incremental detokenize_single device devices diag distmult_score
+syntax keyword tlBuiltin div divmod dot dropout dtype e eigh einsum elu embedding empty ends_with
+syntax keyword tlBuiltin enumerate env eprint eq erf error exists exit exp expand expm1 extend
+syntax keyword tlBuiltin eye factorial filter find find_all flatten flip floor floor_div format
+syntax keyword tlBuiltin forward from_array from_vec full fused_add_relu fused_affine fused_gelu_linear
+syntax keyword tlBuiltin fused_mul_relu gather gcd ge gelu generate get get_tensor get_weight
+syntax keyword tlBuiltin grad gradcheck graph_attention group_norm gru_cell gt hardswish has_tensor
+syntax keyword tlBuiltin help here hessian hook huber_loss image_folder index_of index_select
+syntax keyword tlBuiltin inf input insert int_to_tokenids inv is_empty is_training isfinite
+syntax keyword tlBuiltin isinf isnan jacobian join jvp keys kl_div layer_norm le leaky_relu
+syntax keyword tlBuiltin len linear linspace lion list_dir load load_facts load_model load_model_f16
+syntax keyword tlBuiltin load_model_f32 load_tokenizer load_weight_cache_f16 load_weight_cache_f32
+syntax keyword tlBuiltin load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 loader log log10
+syntax keyword tlBuiltin log1p log2 log_sigmoid log_softmax logical_and logical_not logical_or
+syntax keyword tlBuiltin logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill
+syntax keyword tlBuiltin masked_select match_regex matmul max max_pool2d maximum mean median
+syntax keyword tlBuiltin memory memory_report meta min min_p minimum mish mod mse_loss mul
+syntax keyword tlBuiltin multinomial nan ndim ne neg new_tensor_buffer nll_loss nonzero norm
+syntax keyword tlBuiltin normal normalize_features numel one_hot ones ones_like ord outer pad
+syntax keyword tlBuiltin padding_mask panic parameters parse_json parts permute pi plot pop
+syntax keyword tlBuiltin positional_encoding pow precompute_rope_cos precompute_rope_sin predict_head_complex
+syntax keyword tlBuiltin predict_head_distmult predict_head_transe predict_tail_complex predict_tail_distmult
+syntax keyword tlBuiltin predict_tail_transe print print_top_k prod push qr rand rand_like
+syntax keyword tlBuiltin randint randn random_normal range_i rank read_csv read_file read_lines
+syntax keyword tlBuiltin reduce relational_aggregate relu rem remove repeat repeat_kv repetition_penalty
+syntax keyword tlBuiltin replace replace_regex reset_peak_memory reshape reversed rms_norm
+syntax keyword tlBuiltin rmsprop rng_state roll rope rotate_score round rsqrt sample save save_facts
+syntax keyword tlBuiltin save_model scan scatter scatter_add script_path seed set set_lr set_values
+syntax keyword tlBuiltin sgd sgd_step shape shift_left shift_right sigmoid sign silu sin sinh
+syntax keyword tlBuiltin sleep slice slice_last softmax softplus solve sort sorted split spmm
+syntax keyword tlBuiltin sqrt square squeeze stack starts_with std step stop_gradient string_length
+syntax keyword tlBuiltin string_substring sub sum svd swiglu synchronize take tan tanh tap
+syntax keyword tlBuiltin temperature temperature_sample tensors text_windows tile time to to_float
+syntax keyword tlBuiltin to_int to_json to_list tokenize top_k top_k_sample top_p top_p_sample
+syntax keyword tlBuiltin topk trace transe_score transpose tril trim triu trunc type typical_p
+syntax keyword tlBuiltin uniform unique unsqueeze upper value_and_grad values var vjp vmap
+syntax keyword tlBuiltin where write_csv write_file zero zero_grad zeros zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string
