@@ -2,11 +2,17 @@
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "base/text.h"
 
 enum { NUMBER_TEXT_MAX = 40 };
+
+// For printf: nan without the sign that processors give it.
+static inline double number_shown(double value) {
+    return isnan(value) ? (double)NAN : value;
+}
 
 // How many bits of mantissa the text must bring back.
 typedef enum NumberWidth { NUMBER_DOUBLE, NUMBER_FLOAT, NUMBER_HALF, NUMBER_BFLOAT } NumberWidth;

@@ -47,6 +47,7 @@ typedef struct Param {
     char name[24];
     ParamKind kind;
     bool rest;
+    bool named; // a string that names something: files, tensors, modes; \0 would end it early
     DefaultKind default_kind;
     union {
         int64_t integer;

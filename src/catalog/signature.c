@@ -124,11 +124,20 @@ static Status read_default(Reader *reader, Param *param) {
     return STATUS_OK;
 }
 
+static bool names_something(const Param *param) {
+    static const char *const names[] = {"path", "name",  "key",  "kind",    "reduction",
+                                        "norm", "style", "mode", "equation"};
+    for (size_t i = 0; param->kind == PARAM_STRING && i < sizeof names / sizeof *names; i++)
+        if (strcmp(param->name, names[i]) == 0) return true;
+    return false;
+}
+
 static Status read_param(Reader *reader, Param *param) {
     TRY(read_word(reader, "a parameter", param->name, sizeof param->name));
     if (!take(reader, ":")) return wrong(reader, "\":\"");
     skip_blanks(reader);
     TRY(read_kind(reader, &param->kind));
+    param->named = names_something(param);
     if (take(reader, "...")) {
         param->rest = true;
         param->default_kind = DEFAULT_ABSENT;

@@ -146,7 +146,10 @@ static Module *file_load(Loader *loader, Module *importer, const Node *node, con
 static void import_load(Loader *loader, Module *module, Node *node) {
     Text found = {0}, tried = {0};
     Module *imported = NULL;
-    if (imports_find(module->program->file->name, node->as.import.path.text, &found, &tried))
+    const Word *path = &node->as.import.path;
+    if (strlen(path->text) < path->length)
+        report(module->checker, STATUS_IO, path->span, NULL, "the name of a file has no \\0 in it");
+    else if (imports_find(module->program->file->name, node->as.import.path.text, &found, &tried))
         imported = file_load(loader, module, node, text_get(&found));
     else
         report(module->checker, STATUS_IO, node->as.import.path.span, NULL,

@@ -312,7 +312,12 @@ static Status bind(const Builtin *form, const Placement *placed, BuiltinCall *ca
             value = value_absent();
         if (value.kind == VALUE_ABSENT) value = default_value(param);
         TRY(normalize(signature, param, &value));
-        if (value.kind == VALUE_STRING) string_end(value.as.string);
+        if (value.kind == VALUE_STRING) {
+            const String *string = string_end(value.as.string);
+            if (param->named && strlen(string->bytes) < string->length)
+                return fail(STATUS_VALUE, "%s: %s is %s, and a name has no \\0 in it",
+                            signature->name, param->name, value_text(value).text);
+        }
         call->arguments[i] = value;
     }
     call->row = form;
@@ -341,7 +346,10 @@ static bool bind_plain(const Builtin *row, const BuiltinArguments *a, BuiltinCal
         if (takes->handle || param->kind == PARAM_DEVICE || !(takes->exact & 1u << value.kind) ||
             (value.kind == VALUE_TENSOR && param->kind != PARAM_ANY))
             return false;
-        if (value.kind == VALUE_STRING) string_end(value.as.string);
+        if (value.kind == VALUE_STRING) {
+            const String *string = string_end(value.as.string);
+            if (param->named && strlen(string->bytes) < string->length) return false;
+        }
         call->arguments[i] = value;
     }
     call->row = row;

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/output.h"
 #include "learn/learn.h"
 
@@ -88,8 +89,10 @@ static void draw_bar(LearnRun *run, double loss, double norm, double rate) {
     run->progress.drawn_s = now;
     Text text = {0};
     append_epoch(run, &text);
-    text_format(&text, "  loss %.4g  grad norm %.3g  lr %.3g", loss, norm, rate);
-    if (run->code->settings[SETTING_validate]) text_format(&text, "  val %.4g", run->judged);
+    text_format(&text, "  loss %.4g  grad norm %.3g  lr %.3g", number_shown(loss),
+                number_shown(norm), rate);
+    if (run->code->settings[SETTING_validate])
+        text_format(&text, "  val %.4g", number_shown(run->judged));
     append_pace(run, now - run->progress.started_s, &text);
     show_bar(run, &text);
     text_free(&text);

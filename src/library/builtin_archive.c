@@ -162,8 +162,15 @@ Value builtin_load(BuiltinCall *call) {
     NamedTensors tensors;
     TRY_VALUE(tensor_format_find(path, &format));
     TRY_VALUE(format->read(path, &tensors));
-    Value result = format->lone_name ? tensors_by_name(&tensors)
-                                     : value_tensor(tensor_retain(tensors.items[0].tensor));
+    Value result = value_fail();
+    if (tensors.unread.count > 0) {
+        const NamedText *first = &tensors.unread.items[0];
+        (void)named_tensors_fail_unread(path, first->key, first->text);
+        fail_help("load_model(\"%s\") gives the others", path);
+    } else {
+        result = format->lone_name ? tensors_by_name(&tensors)
+                                   : value_tensor(tensor_retain(tensors.items[0].tensor));
+    }
     named_tensors_free(&tensors);
     return result;
 }

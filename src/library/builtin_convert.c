@@ -23,16 +23,20 @@ Value builtin_type(BuiltinCall *call) {
     return value_cstring(value_kind_name(call->arguments[0]));
 }
 
+static bool is_one_of(char c, const char *set) {
+    return c && strchr(set, c);
+}
+
 // A string without white space around it and without `_` between digits, as numbers are written.
 static Status number_text(const String *string, char *out, size_t size) {
     const char *at = string->bytes, *end = string->bytes + string->length;
-    while (at < end && strchr(" \t\r\n", *at)) at++;
-    while (end > at && strchr(" \t\r\n", end[-1])) end--;
+    while (at < end && is_one_of(*at, " \t\r\n")) at++;
+    while (end > at && is_one_of(end[-1], " \t\r\n")) end--;
     size_t length = 0;
     for (; at < end; at++) {
         bool between = length > 0 && at + 1 < end;
         if (*at == '_' && between) continue;
-        if (length + 1 >= size || !strchr("0123456789abcdefxABCDEFX+-.nity", *at)) break;
+        if (length + 1 >= size || !is_one_of(*at, "0123456789abcdefxABCDEFX+-.nity")) break;
         out[length++] = *at;
     }
     out[length] = '\0';
@@ -131,8 +135,9 @@ Value builtin_float(BuiltinCall *call) {
 }
 
 static Value bool_from_string(const String *string) {
-    if (strcmp(string->bytes, "true") == 0) return value_bool(true);
-    if (strcmp(string->bytes, "false") == 0) return value_bool(false);
+    bool whole = strlen(string->bytes) == string->length;
+    if (whole && strcmp(string->bytes, "true") == 0) return value_bool(true);
+    if (whole && strcmp(string->bytes, "false") == 0) return value_bool(false);
     fail_unreadable("a bool", string);
     return value_fail();
 }

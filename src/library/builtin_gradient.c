@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "eval/code.h"
 #include "library/callable.h"
 #include "tensor/create.h"
@@ -525,7 +526,7 @@ static Status compare_element(const Check *check, size_t index) {
     return fail(STATUS_ASSERT,
                 "gradcheck: at element %zu, where x is %g, the gradient is %g, but differences "
                 "give %g",
-                index, x, gradient, difference);
+                index, number_shown(x), number_shown(gradient), number_shown(difference));
 }
 
 static Status run_check(Check *check, Tensor *x) {

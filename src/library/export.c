@@ -157,6 +157,9 @@ static Status put_all_meta(GgufWriter *writer, Value meta) {
         if (key.kind != VALUE_STRING)
             return fail(STATUS_TYPE, "the names of metadata are strings, not %s",
                         value_text(key).text);
+        if (!named_text_fits(key.as.string->bytes, key.as.string->length))
+            return fail(STATUS_VALUE, "metadata %s: a name must be UTF-8 without \\0",
+                        value_text(key).text);
         TRY(put_meta(writer, key.as.string->bytes, item));
     }
     return STATUS_OK;

@@ -98,7 +98,10 @@ static TensorChange change_of(const Reading *reading, const char *name) {
 static Status make_tensor(Reading *reading, const char *name, const SafetensorsEntry *entry) {
     Tensor *tensor;
     TRY(safetensors_tensor(file_map_bytes(reading->map), entry, &tensor));
-    named_tensors_add(reading->made, name, tensor);
+    if (tensor)
+        named_tensors_add(reading->made, name, tensor);
+    else
+        gguf_tensor_unread(&reading->table->tensors[reading->table->tensor_count - 1], entry->type);
     return STATUS_OK;
 }
 
@@ -119,7 +122,8 @@ static Status add_named(Reading *reading, const char *name, const SafetensorsEnt
         .map = reading->map,
         .change = change_of(reading, name),
     };
-    if (entry->foreign || entry->begin % width != 0) return make_tensor(reading, name, entry);
+    if (!entry->known || entry->foreign || entry->begin % width != 0)
+        return make_tensor(reading, name, entry);
     return STATUS_OK;
 }
 

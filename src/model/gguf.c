@@ -422,9 +422,19 @@ Status gguf_open(const char *path, GgufFile **out) {
     return status;
 }
 
+void gguf_tensor_unread(GgufTensor *tensor, const char *type) {
+    tensor->has_dtype = false;
+    tensor->block_elements = 1;
+    tensor->type_text = memory_copy_string(type, strlen(type));
+    tensor->type_name = tensor->type_text;
+}
+
 void gguf_close(GgufFile *file) {
     for (size_t i = 0; i < file->pair_count; i++) free(file->pairs[i].key);
-    for (size_t i = 0; i < file->tensor_count; i++) free(file->tensors[i].name);
+    for (size_t i = 0; i < file->tensor_count; i++) {
+        free(file->tensors[i].name);
+        free(file->tensors[i].type_text);
+    }
     free(file->pairs);
     free(file->tensors);
     free(file->copy);

@@ -59,6 +59,7 @@ typedef struct GgufTensor {
     char *name;
     Shape shape;           // row-major: GGUF's dimensions reversed
     const char *type_name; // "q4_k"; known even when tl has no such dtype; "unknown"
+    char *type_text;       // owned: type_name where it is no type of GGUF; else NULL
     uint32_t type_number;
     int block_elements;
     bool removed;   // the type is no longer one of the format
@@ -92,6 +93,8 @@ Status gguf_open_parts(const char *path, GgufFile **out) MUST_USE;
 // The same from bytes in memory that outlive the file (fuzzing, tests); `map` stays NULL.
 Status gguf_parse(const uint8_t *bytes, size_t length, const char *name, GgufFile **out) MUST_USE;
 void gguf_close(GgufFile *file);
+// Says that a tensor of another format is of a type that is not supported.
+void gguf_tensor_unread(GgufTensor *tensor, const char *type);
 const GgufValue *gguf_find(const GgufFile *file, const char *key); // NULL when absent
 // Visits the elements of an array in order. Arrays of arrays are refused when the file is opened.
 void gguf_array_each(const GgufFile *file, const GgufValue *array,

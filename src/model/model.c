@@ -310,8 +310,7 @@ static Status fail_unusable(const Model *model, const GgufTensor *tensor) {
         return fail_help("the original model can be written again, as %s for example",
                          tensor->type_name[0] == 'i' ? "iq4_nl" : "q4_0");
     }
-    return fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which is not supported",
-                tensor->name, model->path, tensor->type_name);
+    return named_tensors_fail_unread(model->path, tensor->name, tensor->type_name);
 }
 
 // The numbers of a type that only the CPU reads, as float16.

@@ -35,35 +35,71 @@ bool named_text_fits(const char *bytes, size_t length) {
     return strlen(bytes) == length && utf8_valid(bytes, length, &bad);
 }
 
-static NamedText *find_text(const NamedTensors *tensors, const char *key) {
-    for (size_t i = 0; i < tensors->texts.count; i++)
-        if (strcmp(tensors->texts.items[i].key, key) == 0) return &tensors->texts.items[i];
+static NamedText *find_text(const NamedTexts *texts, const char *key) {
+    for (size_t i = 0; i < texts->count; i++)
+        if (strcmp(texts->items[i].key, key) == 0) return &texts->items[i];
     return NULL;
 }
 
-void named_tensors_add_text(NamedTensors *tensors, const char *key, const char *text) {
-    NamedText *there = find_text(tensors, key);
+static void add_text(NamedTexts *texts, const char *key, const char *text) {
+    NamedText *there = find_text(texts, key);
     char *copy = memory_copy_string(text, strlen(text));
     if (there) {
         free(there->text);
         there->text = copy;
         return;
     }
-    VECTOR_PUSH(&tensors->texts, ((NamedText){memory_copy_string(key, strlen(key)), copy}));
+    VECTOR_PUSH(texts, ((NamedText){memory_copy_string(key, strlen(key)), copy}));
 }
 
-const char *named_tensors_text(const NamedTensors *tensors, const char *key) {
-    const NamedText *there = find_text(tensors, key);
+static const char *text_of(const NamedTexts *texts, const char *key) {
+    const NamedText *there = find_text(texts, key);
     return there ? there->text : NULL;
 }
 
-void named_tensors_free(NamedTensors *tensors) {
-    while (tensors->texts.count > 0) {
-        NamedText *last = &tensors->texts.items[--tensors->texts.count];
+static void free_texts(NamedTexts *texts) {
+    while (texts->count > 0) {
+        NamedText *last = &texts->items[--texts->count];
         free(last->key);
         free(last->text);
     }
-    VECTOR_FREE(&tensors->texts);
+    VECTOR_FREE(texts);
+}
+
+void named_tensors_add_text(NamedTensors *tensors, const char *key, const char *text) {
+    add_text(&tensors->texts, key, text);
+}
+
+const char *named_tensors_text(const NamedTensors *tensors, const char *key) {
+    return text_of(&tensors->texts, key);
+}
+
+void named_tensors_add_unread(NamedTensors *tensors, const char *name, const char *type) {
+    add_text(&tensors->unread, name, type);
+}
+
+const char *named_tensors_unread(const NamedTensors *tensors, const char *name) {
+    return text_of(&tensors->unread, name);
+}
+
+Status named_tensors_fail_unread(const char *path, const char *name, const char *type) {
+    return fail(STATUS_DTYPE, "tensor %.80s of %s is stored as %.40s, which is not supported", name,
+                path, type);
+}
+
+void named_tensors_append(NamedTensors *tensors, NamedTensors *from) {
+    for (size_t i = 0; i < from->count; i++)
+        named_tensors_add(tensors, from->items[i].name, tensor_retain(from->items[i].tensor));
+    for (size_t i = 0; i < from->texts.count; i++)
+        add_text(&tensors->texts, from->texts.items[i].key, from->texts.items[i].text);
+    for (size_t i = 0; i < from->unread.count; i++)
+        add_text(&tensors->unread, from->unread.items[i].key, from->unread.items[i].text);
+    named_tensors_free(from);
+}
+
+void named_tensors_free(NamedTensors *tensors) {
+    free_texts(&tensors->texts);
+    free_texts(&tensors->unread);
     while (tensors->count > 0) {
         NamedTensor *last = &tensors->items[--tensors->count];
         tensor_release(last->tensor);

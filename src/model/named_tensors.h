@@ -13,10 +13,12 @@ typedef struct NamedTensor {
 typedef struct NamedText {
     char *key, *text; // owned
 } NamedText;
+typedef VECTOR(NamedText) NamedTexts;
 typedef struct NamedTensors {
     NamedTensor *items;
     size_t count, capacity;
-    VECTOR(NamedText) texts;
+    NamedTexts texts;
+    NamedTexts unread; // tensors of types that are not supported: these by the name
 } NamedTensors;
 
 // Copies the name, takes the reference.
@@ -30,6 +32,11 @@ bool named_text_fits(const char *bytes, size_t length);
 void named_tensors_add_text(NamedTensors *tensors, const char *key, const char *text);
 // Borrowed; NULL when there is none of that key.
 const char *named_tensors_text(const NamedTensors *tensors, const char *key);
+void named_tensors_add_unread(NamedTensors *tensors, const char *name, const char *type);
+const char *named_tensors_unread(const NamedTensors *tensors, const char *name);
+Status named_tensors_fail_unread(const char *path, const char *name, const char *type);
+// Moves all of `from` to the end of another one.
+void named_tensors_append(NamedTensors *tensors, NamedTensors *from);
 void named_tensors_free(NamedTensors *tensors);
 
 // The bytes that a shape takes; false when they are too many to count.

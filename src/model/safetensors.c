@@ -40,17 +40,16 @@ static bool read_whole(const json_t *json, int64_t *out) {
 
 static Status read_dtype(const Reader *reader, const json_t *json, SafetensorsEntry *entry) {
     const char *word = json_string_value(json_object_get(json, "dtype"));
-    for (int i = 0; word && i < DTYPE_COUNT; i++)
-        if (type_names[i] && strcmp(type_names[i], word) == 0) {
-            entry->dtype = (DType)i;
-            return STATUS_OK;
-        }
     if (!word) return wrong(reader, entry->name, "it has no dtype");
+    entry->type = word;
+    for (int i = 0; i < DTYPE_COUNT && !entry->known; i++) {
+        entry->known = type_names[i] && strcmp(type_names[i], word) == 0;
+        if (entry->known) entry->dtype = (DType)i;
+    }
+    if (entry->known) return STATUS_OK;
     entry->foreign = safetensors_type_find(word);
-    if (!entry->foreign)
-        return fail(STATUS_FORMAT, "%s: tensor `%.80s` has the dtype %.20s, which tl does not know",
-                    reader->file, entry->name, word);
-    entry->dtype = entry->foreign->dtype;
+    entry->known = entry->foreign != NULL;
+    if (entry->foreign) entry->dtype = entry->foreign->dtype;
     return STATUS_OK;
 }
 
@@ -74,6 +73,7 @@ static Status read_entry(const Reader *reader, const json_t *json, SafetensorsEn
                     reader->file, entry->name, (long long)begin, (long long)end, reader->length);
     entry->begin = reader->before + (size_t)begin;
     entry->end = reader->before + (size_t)end;
+    if (!entry->known) return STATUS_OK;
     size_t bytes;
     bool counted = stored_bytes(entry->dtype, &entry->shape, &bytes);
     if (entry->foreign) bytes = bytes / dtype_size(entry->dtype) * entry->foreign->bytes;
@@ -84,7 +84,7 @@ static Status read_entry(const Reader *reader, const json_t *json, SafetensorsEn
     return STATUS_OK;
 }
 
-// The numbers of a foreign type, widened; free() them.
+// The numbers of a foreign type, widened; free() them. NULL: one of them does not fit.
 static Status widen(const uint8_t *bytes, const SafetensorsEntry *entry, uint8_t **out,
                     size_t *length) {
     const SafetensorsType *type = entry->foreign;
@@ -92,28 +92,37 @@ static Status widen(const uint8_t *bytes, const SafetensorsEntry *entry, uint8_t
     *length = count * wide;
     *out = memory_try_resize(NULL, *length + 1);
     if (!*out) return memory_exhausted();
-    for (size_t i = 0; i < count; i++)
-        type->widen(bytes + entry->begin + i * type->bytes, *out + i * wide);
+    bool fits = true;
+    for (size_t i = 0; i < count && fits; i++)
+        fits = type->widen(bytes + entry->begin + i * type->bytes, *out + i * wide);
+    if (!fits) {
+        free(*out);
+        *out = NULL;
+    }
     return STATUS_OK;
 }
 
-static Status upload(const uint8_t *bytes, const SafetensorsEntry *entry, Tensor *stored) {
-    size_t length = entry->end - entry->begin;
-    if (length == 0) return STATUS_OK;
-    uint8_t *wide = NULL;
-    if (entry->foreign) TRY(widen(bytes, entry, &wide, &length));
-    Status status = buffer_upload(stored->view.buffer, stored->view.offset,
-                                  wide ? wide : bytes + entry->begin, length);
-    free(wide);
+static Status upload(const SafetensorsEntry *entry, const uint8_t *numbers, size_t length,
+                     Tensor **out) {
+    Tensor *stored;
+    TRY(stored_new(entry->dtype, &entry->shape, &stored));
+    Status status = STATUS_OK;
+    if (length > 0)
+        status = buffer_upload(stored->view.buffer, stored->view.offset, numbers, length);
+    if (status == STATUS_OK) return stored_finish(stored, entry->dtype, out);
+    tensor_release(stored);
     return status;
 }
 
 Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry, Tensor **out) {
-    Tensor *stored;
-    TRY(stored_new(entry->dtype, &entry->shape, &stored));
-    Status status = upload(bytes, entry, stored);
-    if (status == STATUS_OK) return stored_finish(stored, entry->dtype, out);
-    tensor_release(stored);
+    *out = NULL;
+    if (!entry->known) return STATUS_OK;
+    size_t length = entry->end - entry->begin;
+    if (!entry->foreign) return upload(entry, bytes + entry->begin, length, out);
+    uint8_t *wide;
+    TRY(widen(bytes, entry, &wide, &length));
+    Status status = wide ? upload(entry, wide, length, out) : STATUS_OK;
+    free(wide);
     return status;
 }
 
@@ -199,7 +208,10 @@ static Status collect(void *context, const SafetensorsEntry *entry) {
     const Collecting *collecting = context;
     Tensor *tensor;
     TRY(safetensors_tensor(collecting->bytes, entry, &tensor));
-    named_tensors_add(collecting->out, entry->name, tensor);
+    if (tensor)
+        named_tensors_add(collecting->out, entry->name, tensor);
+    else
+        named_tensors_add_unread(collecting->out, entry->name, entry->type);
     return STATUS_OK;
 }
 

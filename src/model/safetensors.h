@@ -10,6 +10,8 @@ typedef struct SafetensorsEntry {
     const char *name;
     DType dtype;
     const struct SafetensorsType *foreign; // its numbers become dtype; NULL: they are
+    const char *type;                      // the file's word for it
+    bool known;                            // false: no type of ours is like it
     Shape shape;
     size_t begin, end; // in the file
 } SafetensorsEntry;
@@ -18,7 +20,8 @@ typedef Status SafetensorsVisit(void *context, const SafetensorsEntry *entry);
 // Visits the tensors of a file in its order; `name` is for messages.
 Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
                         SafetensorsVisit *visit, void *context) MUST_USE;
-// A tensor with the numbers of an entry, on the default device.
+// A tensor with the numbers of an entry, on the default device; NULL when its type is not supported
+// or holds a number that no dtype does.
 Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry,
                           Tensor **out) MUST_USE;
 // Every tensor of the file, on the default device, in the file's order. STATUS_FORMAT names the

@@ -2,6 +2,7 @@
 #ifndef MODEL_SAFETENSORS_TYPES_H
 #define MODEL_SAFETENSORS_TYPES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "catalog/dtype.h"
@@ -10,7 +11,8 @@ typedef struct SafetensorsType {
     const char *word;
     DType dtype;  // what its numbers become
     size_t bytes; // of a number in the file
-    void (*widen)(const uint8_t *from, uint8_t *to);
+    // False: the dtype does not hold it.
+    bool (*widen)(const uint8_t *from, uint8_t *to);
 } SafetensorsType;
 
 const SafetensorsType *safetensors_type_find(const char *word); // NULL when unknown

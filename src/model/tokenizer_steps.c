@@ -310,8 +310,10 @@ Status step_strip(const TextStep *step, Words *words) {
     for (size_t i = 0; i < words->texts.count; i++) {
         Text *word = &words->texts.items[i], out = {0};
         size_t begin = 0, end = word->length;
-        while ((step->option & 1) && begin < end && strchr(" \t\n\r", word->bytes[begin])) begin++;
-        while ((step->option & 2) && end > begin && strchr(" \t\n\r", word->bytes[end - 1])) end--;
+        while ((step->option & 1) && begin < end && memchr(" \t\n\r", word->bytes[begin], 4))
+            begin++;
+        while ((step->option & 2) && end > begin && memchr(" \t\n\r", word->bytes[end - 1], 4))
+            end--;
         text_append(&out, word->bytes + begin, end - begin);
         text_become(word, &out);
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 
 Status compose_floating(Tensor *x, Tensor **out) {
     return tensor_cast(x, dtype_floating(tensor_dtype(x)), out);
@@ -26,7 +27,7 @@ static Status check_whole(const OpCall *call, Tensor *x, const char *what) {
     for (int64_t i = 0; status == STATUS_OK && i < count; i++)
         if (!(values[i] == floor(values[i])) || fabs(values[i]) > 9.0e18)
             status = fail(STATUS_VALUE, "%s: %s must hold integers, but number %lld is %g",
-                          call->op->name, what, (long long)i, values[i]);
+                          call->op->name, what, (long long)i, number_shown(values[i]));
     free(values);
     return status;
 }

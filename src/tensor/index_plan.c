@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "shape/rules.h"
 #include "tensor/view.h"
 
@@ -112,7 +113,8 @@ static Status read_whole(Tensor *index, int64_t *out, int64_t count) {
     Status status = tensor_read_floats(index, numbers);
     for (int64_t i = 0; i < count && status == STATUS_OK; i++) {
         if (!(fabs(numbers[i]) <= 0x1p62) || numbers[i] != (double)(int64_t)numbers[i])
-            status = fail(STATUS_INDEX, "an index must be an integer, not %.9g", numbers[i]);
+            status = fail(STATUS_INDEX, "an index must be an integer, not %.9g",
+                          number_shown(numbers[i]));
         else
             out[i] = (int64_t)numbers[i];
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "device/work.h"
 #include "tensor/compose.h"
 #include "tensor/random.h"
@@ -94,7 +95,7 @@ static Status check_weights(const OpCall *call, const Row *row) {
     for (int64_t i = 0; i < row->count; i++)
         if (!(row->items[i] >= 0) || isinf(row->items[i]))
             return fail(STATUS_VALUE, "%s: probability %lld is %g; it must not be negative",
-                        call->op->name, (long long)i, row->items[i]);
+                        call->op->name, (long long)i, number_shown(row->items[i]));
     if (row_total(row) > 0) return STATUS_OK;
     return fail(STATUS_VALUE, "%s: all probabilities are 0; there is nothing to choose",
                 call->op->name);

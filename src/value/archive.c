@@ -28,6 +28,8 @@ static const char *part_name(Text *text, const char *name, const char *part) {
 Status archive_find(const Archive *archive, const char *name, Tensor **out) {
     *out = named_tensors_find(&archive->tensors, name);
     if (*out) return STATUS_OK;
+    const char *type = named_tensors_unread(&archive->tensors, name);
+    if (type) return named_tensors_fail_unread(archive->path, name, type);
     return fail(STATUS_NAME, "%s has no tensor `%s`", archive->path, name);
 }
 
@@ -149,6 +151,7 @@ static Status add_part(void *context, const char *name, Value *part) {
         return add_optimizer(archive, name, part->as.handle->payload);
     if (is_handle(*part, &handle_scheduler))
         return add_scheduler(archive, name, part->as.handle->payload);
+    if (part->kind == VALUE_STRING) string_end(part->as.string);
     if (is_plain(*part) && is_text(name, *part))
         add_plain(archive, name, *part);
     else if (!is_code(*part))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/op.h"
 #include "value/format.h"
@@ -58,7 +59,7 @@ Status value_to_double(Value value, const char *what, double *out) {
     if (number.kind == VALUE_INT)
         *out = (double)number.as.integer;
     else if (number.kind == VALUE_FLOAT)
-        *out = number.as.number;
+        *out = number_shown(number.as.number);
     else
         return fail_kind(what, "a number", value);
     return STATUS_OK;
@@ -86,7 +87,7 @@ Status value_to_scalar(Value value, const char *what, Scalar *out) {
     if (number.kind == VALUE_INT)
         *out = (Scalar){.dtype = DTYPE_INT64, .as.i = number.as.integer};
     else if (number.kind == VALUE_FLOAT)
-        *out = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = number.as.number};
+        *out = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = number_shown(number.as.number)};
     else if (number.kind == VALUE_BOOL)
         *out = (Scalar){.dtype = DTYPE_BOOL, .as.i = number.as.boolean};
     else
@@ -135,7 +136,11 @@ Status value_to_dtype(Value value, const char *what, DType *out) {
 
 Status value_to_device(Value value, const char *what, Device **out) {
     if (value.kind != VALUE_STRING) return fail_kind(what, "the name of a device", value);
-    return device_named(string_end(value.as.string)->bytes, out);
+    const String *name = string_end(value.as.string);
+    if (strlen(name->bytes) < name->length)
+        return fail(STATUS_VALUE, "%s is %s, and a name has no \\0 in it", what,
+                    value_text(value).text);
+    return device_named(name->bytes, out);
 }
 
 // --- lists of numbers as tensors, shapes and integers ---

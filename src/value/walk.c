@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "value/format.h"
 #include "value/object.h"
 
 enum { DEPTH_MAX = 64 };
@@ -17,6 +19,13 @@ typedef struct Walk {
 } Walk;
 
 static Status walk(Walk *w, Value *value);
+
+static Status check_key(Value key) {
+    if (key.kind != VALUE_STRING || strlen(key.as.string->bytes) == key.as.string->length)
+        return STATUS_OK;
+    return fail(STATUS_VALUE, "the key %s cannot be a name: it has a \\0 in it",
+                value_text(key).text);
+}
 
 static Status walk_part(Walk *w, const char *word, Value *part) {
     size_t length = w->name.length;
@@ -42,6 +51,7 @@ static Status walk_dict(Walk *w, Dict *dict) {
         Value key, item;
         char word[24];
         dict_entry(dict, i, &key, &item);
+        TRY(check_key(key));
         if (key.kind == VALUE_INT)
             snprintf(word, sizeof word, "%lld", (long long)key.as.integer);
         else if (key.kind == VALUE_BOOL)

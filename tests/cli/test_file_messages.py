@@ -84,7 +84,6 @@ SAFETENSORS = [
     (safetensors(b"{"), "s.safetensors: the header is not JSON: string or '}' expected near end of file"),
     (safetensors(b"[]"), "s.safetensors: the header is not a JSON object"),
     (safetensors({"t": 1}), "s.safetensors: tensor `t`: it is not an object"),
-    (safetensors(entry(dtype="F8")), "s.safetensors: tensor `t` has the dtype F8, which tl does not know"),
     (safetensors(entry(dtype=3)), "s.safetensors: tensor `t`: it has no dtype"),
     (safetensors(entry(shape=3)), "s.safetensors: tensor `t`: its shape is not a list of at most 8 sizes"),
     (safetensors(entry(shape=[-2])), "s.safetensors: tensor `t`: its shape holds something that is not a size"),
@@ -161,6 +160,10 @@ GOOD = {"good.gguf": gguf([tensor("weight", [4]), tensor("odd", [256], kind=41, 
                           tensor("cut", [33], kind=8, offset=64), tensor("four", [32], kind=9, offset=96)],
                          data=bytes(128 + 36)),
         "good.safetensors": safetensors(entry(), bytes(8)),
+        "types.safetensors": safetensors({"four": {"dtype": "F4", "shape": [3], "data_offsets": [0, 2]},
+                                          "good": {"dtype": "F32", "shape": [2], "data_offsets": [2, 10]},
+                                          "large": {"dtype": "U64", "shape": [1], "data_offsets": [10, 18]}},
+                                         b"ab" + struct.pack("<2fQ", 1, 2, 1 << 63)),
         "state.safetensors": safetensors({"o.lr": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
                                           "o.steps": {"dtype": "F32", "shape": [1], "data_offsets": [8, 12]}}, bytes(12)),
         "complex.npy": npy("<c8", (2,), bytes(16)),
@@ -191,6 +194,16 @@ ASKED = [
      'there is "general.name"'),
     ('load_model("good.gguf", dtype: int32)', 'dtype', "a model's tensors can be converted to float types, not to int32", None),
     ('save({"a": ones([2], dtype: bfloat16)}, "x.npz")', 'dtype', 'NumPy has no bfloat16[2]: convert `a` first', None),
+    ('let m = load_model("types.safetensors")\nassert_eq(m.good, [1.0, 2.0])\nassert_eq([t.dtype for t in m.tensors()], '
+     'list("float32", "F4", "U64"))\nm.four', 'dtype', 'tensor four of types.safetensors is stored as F4, which is not supported', None),
+    ('load_model("types.safetensors").large', 'dtype', 'tensor large of types.safetensors is stored as U64, which is not supported', None),
+    ('load("types.safetensors")', 'dtype', 'tensor four of types.safetensors is stored as F4, which is not supported',
+     'load_model("types.safetensors") gives the others'),
+    ('let d = {"good": zeros([2])}\nload_model("types.safetensors", into: d)\nassert_eq(d.good, [1.0, 2.0])\n'
+     'load_model("types.safetensors", into: {"four": ones([1])})', 'dtype',
+     'tensor four of types.safetensors is stored as F4, which is not supported', None),
+    ('save_model({"a\\0b": ones([2])}, "x.npz")', 'value', 'the key "a\\u0000b" cannot be a name: it has a \\0 in it', None),
+    ('save_model({"a": ones([2])}, "x.gguf", meta: {"k\\0": 1})', 'value', 'metadata "k\\u0000": a name must be UTF-8 without \\0', None),
     ('load_model("good.safetensors", into: {"t": ones([3])})', 'shape', 'good.safetensors: tensor `t` is float32[2], not float32[3]', None),
     ('load_model("good.safetensors", into: {"b": ones([2])})', 'name', 'good.safetensors has no tensor `b`', None),
     ('let d = {}\nd["d"] = d\nsave_model(d, "x.safetensors")', 'depth', 'this is nested too deeply: it may contain itself', None),
@@ -249,18 +262,33 @@ class FileMessages(unittest.TestCase):
                   "u16": {"dtype": "U16", "shape": [2], "data_offsets": [258, 262]},
                   "u32": {"dtype": "U32", "shape": [2], "data_offsets": [262, 270]},
                   "nan": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [270, 271]},
-                  "none": {"dtype": "U16", "shape": [0], "data_offsets": [271, 271]}}
-        data = bytes8 + bytes([0x3C, 0xC1, 0x01, 0x7C]) + struct.pack("<2H2I", 1, 65535, 2, 2 ** 32 - 1) + b"\x7f"
+                  "none": {"dtype": "U16", "shape": [0], "data_offsets": [271, 271]},
+                  "u64": {"dtype": "U64", "shape": [2], "data_offsets": [271, 287]}}
+        data = bytes8 + bytes([0x3C, 0xC1, 0x01, 0x7C]) + struct.pack("<2H2I", 1, 65535, 2, 2 ** 32 - 1) + b"\x7f" \
+            + struct.pack("<2Q", 5, 2 ** 63 - 1)
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "f.safetensors").write_bytes(safetensors(header, data))
             result = run("-e", """let m = load_model("f.safetensors")
                 print(to_json(m.e4m3.reshape([-1]).to_list()))
                 print(m.e5m2.to_list(), m.u16.to_list(), m.u32.to_list(), m.nan.to_list(), m.none.shape)
-                print(m.e4m3.dtype, m.e5m2.dtype, m.u16.dtype, m.u32.dtype)""", cwd=folder)
+                print(m.e4m3.dtype, m.e5m2.dtype, m.u16.dtype, m.u32.dtype, m.u64.dtype, m.u64)""", cwd=folder)
         lines = result.out.splitlines()
         self.assertEqual(json.loads(lines[0]), [e4m3(b) for b in bytes8], result.err)
         self.assertEqual(lines[1:], ["[1.0, -2.5, 1.52587890625e-05, inf] [1, 65535] [2, 4294967295] [nan] [0]",
-                                     "float16 float16 int32 int64"])
+                                     "float16 float16 int32 int64 int64 [                  5 9223372036854775807]"])
+
+    def test_shards_of_safetensors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("-e", """
+                save_model({"a": [1.0, 2.0], "b": ones([1])}, "x-1.safetensors", meta: {"format": "pt", "of": "both"})
+                save_model({"c": [3.0, 4.0]}, "x-2.safetensors", meta: {"format": "tl"})
+                write_file("x.json", to_json({"weight_map": {"a": "x-1.safetensors", "b": "x-1.safetensors", "c": "x-2.safetensors"}}))
+                let m = load_model("x.json")
+                print([t.name for t in m.tensors()], m.a, m.c, m.meta(), m.meta("of"))
+                save_model(m, "one.npz", meta: {"made": 1})
+                print(load_model("one.npz").c, load_model("one.npz").meta())""", "--memory-check=strict", cwd=folder)
+        self.assertEqual(result.out, '["a", "b", "c"] [1. 2.] [3. 4.] {"format": "tl", "of": "both"} both\n'
+                                     '[3. 4.] {"made": "1"}\n', result.err)
 
     def test_a_model_in_several_files(self):
         with tempfile.TemporaryDirectory() as folder:
