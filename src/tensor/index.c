@@ -203,6 +203,16 @@ Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) {
     return status;
 }
 
+// What lies in a mapped file is copied: bytes that are missing there would be found in the middle
+// of writing, and leave some of the numbers old and some new.
+static Status own_value(Tensor **value) {
+    const Buffer *buffer = (*value)->view.buffer;
+    Tensor *copy = NULL;
+    if (!buffer || !buffer->import.owner) return STATUS_OK;
+    Status status = tensor_clone(*value, &copy);
+    return step(value, status, copy);
+}
+
 // The value as a tensor of the target's dtype, seen with the shape of the part it goes to.
 static Status prepare_value(const OpInput *value, const Tensor *target, const Shape *shape,
                             Tensor **out) {
@@ -219,6 +229,7 @@ static Status prepare_value(const OpInput *value, const Tensor *target, const Sh
     Status status = shape_assign(&type, shape, &part);
     if (status == STATUS_OK) status = tensor_cast(given, target->view.dtype, &cast);
     TRY(step(&given, status, cast));
+    TRY(own_value(&given));
     Tensor *reshaped = NULL, *broadcast = NULL;
     status = tensor_reshape(given, &own, &reshaped);
     TRY(step(&given, status, reshaped));

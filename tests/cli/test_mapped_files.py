@@ -102,6 +102,40 @@ class MappedFiles(unittest.TestCase):
                 self.assertEqual((result.status, result.out), (0, "[0 1 2 3 4 5 6 7]\n".join(["", said * 3, ""])), result.err)
                 self.assertIn("no leak", result.err)
 
+    def test_what_is_written_stays_whole(self):
+        self.needs_mapped_tensors()
+        program = f"""
+            fn write(k, w) {{
+                let x = zeros([1024, 1024]) + 2.0
+                let p = learnable(zeros([1024, 1024]) + 2.0)
+                let l = list(zeros([1024, 1024]) + 2.0)
+                let cache = KVCache::new_f32(1)
+                cache.append(0, ones([1, 1024, 1024]), ones([1, 1024, 1024]))
+                write_file("{self.path}", "x")
+                try {{
+                    match k {{
+                        0 => {{ x[:] = w }}
+                        1 => {{ x[1:] = w[1:] }}
+                        2 => {{ x += w }}
+                        3 => {{ x[[0, 1000]] = w[[0, 1000]] }}
+                        4 => {{ p[:] = w }}
+                        5 => {{ p[2:1000, ::2] = w[2:1000, ::2] }}
+                        6 => {{ p += w }}
+                        7 => {{ l[0][:] = w }}
+                        8 => {{ sgd_step(p, w, 0.5) }}
+                        9 => {{ cache.set(0, w.reshape([1, 1024, 1024]), w.reshape([1, 1024, 1024])) }}
+                        _ => {{ x[w > 0.0] = w[w > 0.0] }}
+                    }}
+                    print("no error")
+                }} catch e {{ print(e.kind, min(x), max(x), min(p), max(p), min(l[0]), max(l[0]), sum(cache.get_k(0))) }}
+            }}
+            write(int(args()[0]), m.f)"""
+        for k in range(11):
+            with self.subTest(k):
+                self.path.write_bytes(large_model())
+                result = run_code(f'let m = load_model("{self.path}")\n' + program, k, env=STRICT)
+                self.assertEqual((result.status, result.out), (0, "io 2.0 2.0 2.0 2.0 2.0 2.0 1048576.0\n"), result.err)
+
     def test_shortened_while_kernels_run(self):
         """At any moment: each loop ends with the one error, whatever it was doing."""
         self.needs_mapped_tensors()
