@@ -348,7 +348,11 @@ Status template_evaluate(TemplateRender *render, TemplateScope *scope, const Tem
     if (render->depth == TEMPLATE_DEPTH_MAX)
         return template_fail(expr->line, "this is nested too deeply");
     render->depth++;
-    TRY(evaluate_kind(render, scope, expr, out));
+    Status status = evaluate_kind(render, scope, expr, out);
     render->depth--;
-    return template_count_steps(render, expr->line, *out);
+    if (status == STATUS_OK) status = template_count_steps(render, expr->line, *out);
+    if (status == STATUS_OK) return STATUS_OK;
+    value_release(*out); // what was made so far
+    *out = value_absent();
+    return status;
 }

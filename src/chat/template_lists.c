@@ -154,10 +154,9 @@ static Status call_unique(const TemplateArguments *arguments, Value *out) {
     Value list, attribute = template_argument(arguments, 2, "attribute");
     bool cased = template_is_true(template_argument(arguments, 1, "case_sensitive"));
     TRY(template_items_of(arguments, &list));
-    TRY(template_check_size(list.as.list->count, 2000, arguments->line));
     *out = value_list(4);
     Value keys = value_list(4);
-    Status status = STATUS_OK;
+    Status status = template_check_size(list.as.list->count, 2000, arguments->line);
     for (size_t i = 0; i < list.as.list->count && status == STATUS_OK; i++) {
         Value key = sort_key(list.as.list->items[i], attribute, cased);
         bool seen = false;
@@ -301,7 +300,10 @@ static Status call_map(const TemplateArguments *arguments, Value *out) {
     for (size_t i = 0; i < items.as.list->count && status == STATUS_OK; i++) {
         Value mapped = value_absent();
         status = map_one(arguments, items.as.list->items[i], &mapped);
-        if (status == STATUS_OK) list_push(out->as.list, mapped);
+        if (status == STATUS_OK)
+            list_push(out->as.list, mapped);
+        else
+            value_release(mapped);
     }
     value_release(items);
     return status;

@@ -28,7 +28,8 @@ bool template_is_true(Value value);
 // As Python prints a value, and as it shows one within a list: strings in quotes.
 void template_append(Value value, Text *out);
 void template_append_quoted(Value value, Text *out);
-// Results are new references; failures name the line. The first argument of a filter, a test and a
+// Results are new references; failures name the line, and may leave what was made so far in *out,
+// which template_evaluate releases. The first argument of a filter, a test and a
 // method is what it is applied to.
 Status template_operator(const char *sign, Value left, Value right, int line, Value *out) MUST_USE;
 Status template_filter(const char *name, const TemplateArguments *arguments, Value *out) MUST_USE;

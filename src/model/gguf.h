@@ -59,7 +59,7 @@ typedef struct GgufTensor {
     char *name;
     Shape shape;           // row-major: GGUF's dimensions reversed
     const char *type_name; // "q4_k"; known even when tl has no such dtype; "unknown"
-    char *type_text;       // owned: type_name where it is no type of GGUF; else NULL
+    char *type_text;       // owned: type_name where it is not a type of GGUF; else NULL
     uint32_t type_number;
     int block_elements;
     bool removed;   // the type is no longer one of the format
