@@ -104,9 +104,11 @@ static Status start(Frame *frame, const ForCode *loop, Iterator *iterator) {
     return status;
 }
 
-// A plain variable, which is unset before, takes an item as it is.
+// A plain variable takes an item as it is. Its slot may still hold what a variable of the same
+// place had in the epoch before.
 static inline Value take_item(Frame *frame, const ForCode *loop, Iterator *iterator, Value item) {
     if (loop->plain_slot < 0 || iterator->paired) return bind_item(frame, loop, iterator, item);
+    value_release(frame->slots[loop->plain_slot]);
     frame->slots[loop->plain_slot] = item;
     return value_none();
 }

@@ -218,7 +218,8 @@ const Value *variable_peek(Frame *frame, const VariableCode *variable) {
 
 void variable_set(Frame *frame, const VariableCode *variable, Value value) {
     Value *place = variable_find(frame, variable);
-    if (!place) {
+    if (!place) { // no cell yet: the slot may hold what another variable of the same place had
+        value_release(frame->slots[variable->index]);
         frame->slots[variable->index] = value_cell(value);
         return;
     }

@@ -16,19 +16,25 @@ static Tensor *first_input(const OpCall *call) {
     return call->inputs[0].tensor;
 }
 
-// As the nearest of multiples of 10^-digits; integers stay as they are.
+// As the nearest of multiples of 10^-digits; integers stay as they are, and so do numbers that have
+// no digits so far behind the point that they would overflow.
 Status op_run_round_digits(const OpCall *call, Tensor **results) {
     Tensor *x = call->inputs[0].tensor;
     double unit = pow(10, (double)call->attributes->digits);
+    double least = tensor_dtype(x) == DTYPE_FLOAT64 ? 1e-307 : 1e-37;
     SCOPED_TENSOR(scaled);
     SCOPED_TENSOR(rounded);
+    SCOPED_TENSOR(result);
+    SCOPED_TENSOR(finite);
     if (!dtype_is_float(tensor_dtype(x))) {
         *results = tensor_retain(x);
         return STATUS_OK;
     }
     TRY(compose_with_number(OP_mul, x, unit, &scaled));
     TRY(op_unary(OP_round, scaled, &rounded));
-    return compose_with_number(OP_div, rounded, unit, results);
+    TRY(compose_with_number(OP_div, rounded, unit < least ? 1 : unit, &result));
+    TRY(op_unary(OP_isfinite, result, &finite));
+    return op_ternary(OP_where, op_tensor(finite), op_tensor(result), op_tensor(x), results);
 }
 
 Status op_run_gelu_choice(const OpCall *call, Tensor **results) {

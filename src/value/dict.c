@@ -74,8 +74,9 @@ static void table_insert(Dict *dict, uint64_t hash, uint32_t number) {
 // Closes the holes and rebuilds the table for `capacity` entries. False when there is no memory for
 // them: the dictionary stays as it is.
 static bool rebuild(Dict *dict, size_t capacity) {
-    ASSERT(capacity <= CAPACITY_MAX);
-    Entry *entries = heap_try_resize(NULL, capacity * sizeof *entries);
+    Entry *entries = capacity <= CAPACITY_MAX
+                         ? heap_try_resize(NULL, capacity * sizeof *entries)
+                         : heap_try_resize(NULL, SIZE_MAX / 2); // more than there can be
     uint32_t *table = entries ? heap_try_allocate_bytes(capacity * 2 * sizeof *table) : NULL;
     if (UNLIKELY(!table)) return false;
     size_t used = 0;
