@@ -18,6 +18,20 @@ static const FolderFamily families[] = {
     {.model_type = "qwen3", .architecture = "qwen3"},
     {.model_type = "gemma2", .architecture = "gemma2", .norms_from_one = true, .norms_after = true},
     {.model_type = "phi3", .architecture = "phi3"},
+    {.model_type = "gemma", .architecture = "gemma", .norms_from_one = true},
+    {.model_type = "gemma3_text",
+     .architecture = "gemma3",
+     .norms_from_one = true,
+     .norms_after = true},
+    {.model_type = "qwen2_moe", .architecture = "qwen2moe"},
+    {.model_type = "qwen3_moe", .architecture = "qwen3moe"},
+    {.model_type = "smollm3", .architecture = "smollm3", .pairs = true},
+    {.model_type = "granite", .architecture = "granite", .pairs = true},
+    {.model_type = "olmo2", .architecture = "olmo2", .norms_after = true},
+    {.model_type = "gpt2", .architecture = "gpt2", .transposed = true},
+    {.model_type = "phi", .architecture = "phi2"},
+    {.model_type = "starcoder2", .architecture = "starcoder2"},
+    {.model_type = "stablelm", .architecture = "stablelm"},
 };
 
 const FolderFamily *folder_family(const char *model_type) {
@@ -110,9 +124,15 @@ static Status add_named(Reading *reading, const char *name, const SafetensorsEnt
     size_t count = table->tensor_count + 1;
     size_t width = dtype_size(entry->dtype);
     table->tensors = memory_resize(table->tensors, count * sizeof *table->tensors);
+    TensorChange change = change_of(reading, name);
+    Shape shape = entry->shape;
+    if (change.transpose && shape.rank == 2)
+        shape = (Shape){2, {entry->shape.dims[1], entry->shape.dims[0]}};
+    else
+        change.transpose = false;
     table->tensors[table->tensor_count++] = (GgufTensor){
         .name = memory_copy_string(name, strlen(name)),
-        .shape = entry->shape,
+        .shape = shape,
         .type_name = dtype_name(entry->dtype),
         .block_elements = 1,
         .has_dtype = true,
@@ -120,7 +140,7 @@ static Status add_named(Reading *reading, const char *name, const SafetensorsEnt
         .offset = entry->begin,
         .bytes = entry->end - entry->begin,
         .map = reading->map,
-        .change = change_of(reading, name),
+        .change = change,
     };
     if (!entry->known || entry->foreign || entry->begin % width != 0)
         return make_tensor(reading, name, entry);

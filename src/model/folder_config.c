@@ -39,6 +39,7 @@ static const ConfigRow rows[] = {
     {"layer_norm_epsilon", "attention.layer_norm_epsilon", CONFIG_NUMBER},
     {"norm_epsilon", "attention.layer_norm_epsilon", CONFIG_NUMBER},
     {"rope_theta", "rope.freq_base", CONFIG_NUMBER},
+    {"rope_local_base_freq", "rope.freq_base_swa", CONFIG_NUMBER},
     {"attn_logit_softcapping", "attn_logit_softcapping", CONFIG_NUMBER},
     {"final_logit_softcapping", "final_logit_softcapping", CONFIG_NUMBER},
     {"embedding_multiplier", "embedding_scale", CONFIG_NUMBER},
@@ -107,6 +108,8 @@ static Status put_rows(const Metadata *metadata, const json_t *object) {
 
 static const json_t *scaling_of(const json_t *config) {
     const json_t *scaling = json_object_get(config, "rope_parameters");
+    const json_t *whole = json_object_get(scaling, "full_attention"); // of layers without a window
+    if (json_is_object(whole)) return whole;
     return json_is_object(scaling) ? scaling : json_object_get(config, "rope_scaling");
 }
 
@@ -172,6 +175,9 @@ static Status put_rotation(const Metadata *metadata, const json_t *config) {
     if (part < 1)
         TRY(put_integer(metadata, "rope.dimension_count", (int64_t)(head_size(config) * part)));
     TRY(put_rows(metadata, scaling_of(config)));
+    const json_t *near =
+        json_object_get(json_object_get(config, "rope_parameters"), "sliding_attention");
+    if (near) TRY(put_number(metadata, "rope.freq_base_swa", number_of(near, "rope_theta", 10000)));
     return put_scaling(metadata, config);
 }
 

@@ -30,6 +30,7 @@ static const NameRow of_layer[] = {
     {"self_attn.v_proj", "attn_v"},
     {"self_attn.o_proj", "attn_output"},
     {"self_attn.dense", "attn_output"},
+    {"self_attn.q_layernorm", "attn_q_norm"},
     {"self_attn.q_norm", "attn_q_norm"},
     {"self_attn.k_norm", "attn_k_norm"},
     {"self_attn.qkv_proj", "attn_qkv"},

@@ -357,7 +357,9 @@ static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out
     } else {
         TRY(copy_integers(device, bytes, tensor->bytes, &label, &buffer));
     }
-    *out = tensor_from_buffer(buffer, 0, label.dtype, &tensor->shape);
+    Shape stored = tensor->shape;
+    if (tensor->change.transpose) stored = (Shape){2, {stored.dims[1], stored.dims[0]}};
+    *out = tensor_from_buffer(buffer, 0, label.dtype, &stored);
     return STATUS_OK;
 }
 

@@ -115,7 +115,7 @@ def plain_frequencies(base=10000.0, size=SIZE):
 class Net:
     """What llama and its kin have in common; subclasses say what they change."""
     name, half, gate = "llama", False, staticmethod(silu)
-    tied, magnitude, layers, window, cap = False, 1.0, 2, None, None
+    tied, magnitude, layers, window, cap, scale = False, 1.0, 2, None, None, SIZE ** -0.5
     more = {}
 
     def __init__(self, seed, more=None):
@@ -165,22 +165,28 @@ class Net:
         mixed = [self.gate(g) * u for g, u in zip(self.part(b, "ffn_gate", h), self.part(b, "ffn_up", h))]
         return self.part(b, "ffn_down", mixed)
 
+    def before(self, b, name, x):
+        return norm(x, self.get(b, name))
+
     def after(self, b, name, x):
         return x
+
+    def turn(self, layer, head, at):
+        return rotate(head, at, self.frequencies, self.half, self.magnitude)
 
     def logits(self, ids):
         rows = [self.embed(id) for id in ids]
         for i in range(self.layers):
             b, keys, values = f"blk.{i}.", [], []
             for at, x in enumerate(rows):
-                q, k, v = self.project(b, norm(x, self.get(b, "attn_norm")))
+                q, k, v = self.project(b, self.before(b, "attn_norm", x))
                 q, k = self.by_head(b, "attn_q_norm", q), self.by_head(b, "attn_k_norm", k)
-                q, k = ([rotate(head, at, self.frequencies, self.half, self.magnitude) for head in part] for part in (q, k))
+                q, k = ([self.turn(i, head, at) for head in part] for part in (q, k))
                 keys.append(k)
                 values.append(v)
-                mixed = attend(q, keys, values, at, SIZE ** -0.5, self.cap, self.window_of(i))
+                mixed = attend(q, keys, values, at, self.scale, self.cap, self.window_of(i))
                 x = add(x, self.after(b, "post_attention_norm", self.part(b, "attn_output", mixed)))
-                h = norm(x, self.get(b, "ffn_norm"))
+                h = self.before(b, "ffn_norm", x)
                 rows[at] = add(x, self.after(b, "post_ffw_norm", self.feed_forward(b, h)))
         return [self.score(norm(x, self.weights["output_norm.weight"])) for x in rows]
 
@@ -283,3 +289,184 @@ class Phi3(Net):
     def feed_forward(self, b, h):
         both = self.part(b, "ffn_up", h)
         return self.part(b, "ffn_down", [silu(g) * u for g, u in zip(both[:WIDE], both[WIDE:])])
+
+
+class Gemma(Net):
+    name, half, tied, gate = "gemma", True, True, staticmethod(gelu)
+
+    def embed(self, id):
+        return [a * math.sqrt(WIDTH) for a in super().embed(id)]
+
+
+class Gemma3(Gemma2):
+    name, cap, layers = "gemma3", None, 7
+    more = {"attention.sliding_window": 4, "rope.freq_base": 5000.0, "rope.scaling.factor": 8.0}
+
+    def add_layer(self, b):
+        super().add_layer(b)
+        for c in "qk":
+            self.weights[f"{b}attn_{c}_norm.weight"] = self.random.vector(SIZE)
+
+    def window_of(self, layer):
+        return None if layer == 5 else 4
+
+    def turn(self, layer, head, at):
+        frequencies = [a / 8 for a in plain_frequencies(5000.0)] if layer == 5 else plain_frequencies()
+        return rotate(head, at, frequencies, True)
+
+    def score(self, x):
+        return Net.score(self, x)
+
+
+class Qwen3Moe(Qwen3, Mixtral):
+    name = "qwen3moe"
+
+
+class Qwen2Moe(Mixtral):
+    """Shares as they are among all experts, and a part next to them."""
+    name, half = "qwen2moe", True
+
+    def add_feed_forward(self, b):
+        super().add_feed_forward(b)
+        for name, rows, columns in (("gate", WIDE, WIDTH), ("up", WIDE, WIDTH), ("down", WIDTH, WIDE), ("gate_inp", 1, WIDTH)):
+            self.weights[f"{b}ffn_{name}_shexp.weight"] = self.random.matrix(rows, columns)
+
+    def feed_forward(self, b, h):
+        shares = softmax(self.part(b, "ffn_gate_inp", h))
+        best = sorted(range(self.experts), key=lambda e: -shares[e])[:self.used]
+        scale = 1.0 / (1.0 + math.exp(-self.part(b, "ffn_gate_inp_shexp", h)[0]))
+        mixed = [silu(g) * u for g, u in zip(self.part(b, "ffn_gate_shexp", h), self.part(b, "ffn_up_shexp", h))]
+        always = [a * scale for a in self.part(b, "ffn_down_shexp", mixed)]
+        chosen = [a * sum(shares[e] for e in best) for a in super().feed_forward(b, h)]
+        return add(chosen, always)
+
+
+class SmolLM3(Net):
+    name, layers = "smollm3", 5
+
+    def turn(self, layer, head, at):
+        return head if layer == 3 else super().turn(layer, head, at)
+
+
+class Granite(Net):
+    name = "granite"
+    more = {"embedding_scale": 3.0, "attention.scale": 0.25, "residual_scale": 0.4, "logit_scale": 2.0}
+    scale = 0.25
+
+    def embed(self, id):
+        return [a * 3.0 for a in super().embed(id)]
+
+    def after(self, b, name, x):
+        return [a * 0.4 for a in x]
+
+    def score(self, x):
+        return [a / 2.0 for a in super().score(x)]
+
+
+class Olmo2(Net):
+    """Norms after each part; those of queries and keys go over all heads."""
+    name, half = "olmo2", True
+
+    def add_layer(self, b):
+        super().add_layer(b)
+        for name in ("attn_norm", "ffn_norm"):
+            del self.weights[f"{b}{name}.weight"]
+        for name, size in (("post_attention_norm", WIDTH), ("post_ffw_norm", WIDTH), ("attn_q_norm", HEADS * SIZE),
+                           ("attn_k_norm", HEADS_KV * SIZE)):
+            self.weights[f"{b}{name}.weight"] = self.random.vector(size)
+
+    def before(self, b, name, x):
+        return x
+
+    def by_head(self, b, name, heads):
+        return heads_of(norm([a for head in heads for a in head], self.get(b, name)))
+
+    def after(self, b, name, x):
+        return norm(x, self.get(b, name))
+
+
+class Classic(Net):
+    """Layer norms with biases."""
+    half, joined, parallel, biased, part_size, gated, positions = True, False, False, True, SIZE, False, False
+
+    def __init__(self, seed, more=None):
+        self.more = {"attention.layer_norm_epsilon": 1e-5, "rope.dimension_count": self.part_size}
+        super().__init__(seed, more)
+        r, w = self.random, self.weights
+        w["output_norm.bias"] = r.vector(WIDTH)
+        self.frequencies = plain_frequencies(size=self.part_size)
+        if self.positions:
+            w["position_embd.weight"] = r.matrix(16, WIDTH)
+        if self.parallel:
+            w["output.bias"] = r.vector(VOCABULARY)
+
+    def add_layer(self, b):
+        r, w = self.random, self.weights
+        norms = ("attn_norm",) if self.parallel else ("attn_norm", "ffn_norm")
+        sizes = {"attn_q": HEADS * SIZE, "attn_k": HEADS_KV * SIZE, "attn_v": HEADS_KV * SIZE}
+        if self.joined:
+            sizes = {"attn_qkv": (HEADS + 2 * HEADS_KV) * SIZE}
+        shapes = {name: (rows, WIDTH) for name, rows in sizes.items()}
+        shapes.update({"attn_output": (WIDTH, HEADS * SIZE), "ffn_up": (WIDE, WIDTH), "ffn_down": (WIDTH, WIDE)})
+        if self.gated:
+            shapes["ffn_gate"] = (WIDE, WIDTH)
+        for name in norms:
+            w[f"{b}{name}.weight"], w[f"{b}{name}.bias"] = r.vector(WIDTH), r.vector(WIDTH)
+        for name, (rows, columns) in shapes.items():
+            w[f"{b}{name}.weight"] = r.matrix(rows, columns)
+            if self.biased:
+                w[f"{b}{name}.bias"] = r.vector(rows)
+
+    def centred(self, b, name, x):
+        mean = sum(x) / len(x)
+        scale = 1.0 / math.sqrt(sum((a - mean) ** 2 for a in x) / len(x) + 1e-5)
+        return [(a - mean) * scale * w + c for a, w, c in zip(x, self.get(b, name), self.get(b, name, "bias"))]
+
+    def project(self, b, h):
+        if not self.joined:
+            return super().project(b, h)
+        heads = heads_of(self.part(b, "attn_qkv", h))
+        return [heads[:HEADS], heads[HEADS:HEADS + HEADS_KV], heads[HEADS + HEADS_KV:]]
+
+    def turn(self, layer, head, at):
+        if self.positions:
+            return head
+        return rotate(head[:self.part_size], at, self.frequencies, True) + head[self.part_size:]
+
+    def feed_forward(self, b, h):
+        if self.gated:
+            return super().feed_forward(b, h)
+        return self.part(b, "ffn_down", [gelu(a) for a in self.part(b, "ffn_up", h)])
+
+    def logits(self, ids):
+        rows = [self.embed(id) for id in ids]
+        if self.positions:
+            rows = [add(x, self.weights["position_embd.weight"][at]) for at, x in enumerate(rows)]
+        for i in range(self.layers):
+            b, keys, values = f"blk.{i}.", [], []
+            for at, x in enumerate(rows):
+                h = self.centred(b, "attn_norm", x)
+                q, k, v = self.project(b, h)
+                keys.append([self.turn(i, head, at) for head in k])
+                values.append(v)
+                mixed = attend([self.turn(i, head, at) for head in q], keys, values, at, SIZE ** -0.5)
+                x = add(x, self.part(b, "attn_output", mixed))
+                rows[at] = add(x, self.feed_forward(b, h if self.parallel else self.centred(b, "ffn_norm", x)))
+        rows = [self.score(self.centred("", "output_norm", x)) for x in rows]
+        return [add(x, self.weights["output.bias"]) for x in rows] if self.parallel else rows
+
+
+class GPT2(Classic):
+    name, joined, positions, tied = "gpt2", True, True, True
+
+
+class Phi2(Classic):
+    name, parallel, part_size = "phi2", True, 4
+
+
+class StarCoder2(Classic):
+    name = "starcoder2"
+
+
+class StableLM(Classic):
+    name, gated, biased, part_size = "stablelm", True, False, 2

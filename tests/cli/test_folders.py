@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import language_models
 from language_models import SIZE, Gemma2, Mixtral, Net, Phi3, Qwen2, Qwen3, plain_frequencies
 from model_folders import safetensors, tensors_of, write_folder
 from tl import fixture, run
@@ -61,6 +62,24 @@ class Folders(unittest.TestCase):
 
     def test_gemma2(self):
         self.same(Gemma2(8), "gemma2", {"sliding_window": 4, "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.5})
+
+    def test_more_architectures(self):
+        experts = {"num_experts": 5, "num_experts_per_tok": 2}
+        for number, (name, kind, config) in enumerate([
+            ("Gemma", "gemma", {}), ("Qwen3Moe", "qwen3_moe", experts), ("Qwen2Moe", "qwen2_moe", experts), ("SmolLM3", "smollm3", {}),
+            ("Gemma3", "gemma3_text", {"sliding_window": 4, "rope_theta": 5000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}),
+            ("Gemma3", "gemma3_text", {"sliding_window": 4, "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 5000.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}}),
+            ("Granite", "granite", {"embedding_multiplier": 3.0, "attention_multiplier": 0.25, "residual_multiplier": 0.4,
+                                    "logits_scaling": 2.0}),
+            ("Olmo2", "olmo2", {}), ("GPT2", "gpt2", {"layer_norm_epsilon": 1e-5}),
+            ("Phi2", "phi", {"layer_norm_eps": 1e-5, "partial_rotary_factor": 0.7}),
+            ("StarCoder2", "starcoder2", {"norm_epsilon": 1e-5}),
+            ("StableLM", "stablelm", {"layer_norm_eps": 1e-5, "partial_rotary_factor": 0.34}),
+        ]):
+            with self.subTest(name):
+                self.same(getattr(language_models, name)(40 + number), kind, config)
 
     def test_halves(self):
         net = Net(1)

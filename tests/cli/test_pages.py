@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import language_models
 from language_models import SIZE, Gemma2, Mixtral, Net, Phi3, Qwen2, Qwen3, file_of, plain_frequencies
 from tl import TL, run
 
@@ -122,6 +123,20 @@ class Pages(unittest.TestCase):
     def test_gemma2(self):
         self.same(Gemma2(8))
 
+    def test_more_architectures(self):
+        for number, name in enumerate(["Gemma", "Gemma3", "Qwen3Moe", "Qwen2Moe", "SmolLM3", "Granite", "Olmo2", "GPT2", "Phi2",
+                                       "StarCoder2", "StableLM"]):
+            with self.subTest(name):
+                self.same(getattr(language_models, name)(20 + number))
+
+    def test_stablelm_with_norms_by_head(self):
+        net = language_models.StableLM(5)
+        net.weights["blk.0.attn_q_norm.weight"] = [1.0] * SIZE
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "a.gguf").write_bytes(file_of(net.meta, net.weights))
+            result = run("-e", 'load_model("a.gguf").forward([1])', cwd=folder)
+            self.assertEqual(result.err.splitlines()[0], "error[value]: <model a.gguf, 27 tensors> has norms by head, which are not supported")
+
     def test_phi3(self):
         """A text beyond the short context is computed as if it had been long from its beginning."""
         net = Phi3(9)
@@ -167,7 +182,8 @@ class Pages(unittest.TestCase):
         """The page's own place is shown."""
         run_it = 'generate(load_model("a.gguf"), [1], 2)'
         for page, expected in [
-            (None, 'error[value]: a.gguf has the architecture "mine"; known are gemma2, llama, phi3, qwen2 and qwen3'),
+            (None, 'error[value]: a.gguf has the architecture "mine"; known are gemma, gemma2, gemma3, gpt2, granite, llama, olmo2, phi2, '
+             'phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, stablelm and starcoder2'),
             ("let a = 1", "error[name]: models/mine.tl declares no function open(m: model)"),
             ("fn open(m: model) { 3 }", "error[name]: the page's open gives 3, which has no method `forward`"),
             ("fn open(m: model) { unknown(m) }", "error[name]: unknown function `unknown`\n --> models/mine.tl:1:21"),
