@@ -12,10 +12,10 @@
 #include "value/handles.h"
 #include "value/object.h"
 
-static const char *const result_fields[] = {"losses", "grad_norms", "validations", "epochs",
-                                            "best",   "best_epoch", "stopped"};
+static const char *const result_fields[] = {"losses", "grad_norms", "validations", "rates",
+                                            "epochs", "best",       "best_epoch",  "stopped"};
 enum { RESULT_FIELDS = sizeof result_fields / sizeof *result_fields };
-static const StructType result_type = {
+const StructType learn_result_type = {
     .name = "Training", .field_count = RESULT_FIELDS, .field_names = result_fields};
 
 Learning *learning_new(void) {
@@ -88,7 +88,7 @@ static Status note_best(LearnRun *run) {
 bool learn_end_epoch(LearnRun *run) {
     double loss = run->loss_sum / run->weight;
     double norm = run->norm_weight > 0 ? run->norm_sum / run->norm_weight : INFINITY;
-    double rate = optimizer_rate(run->optimizer);
+    double rate = run->steps > 0 ? run->rate : optimizer_rate(run->optimizer);
     if (!judge(run, loss)) return false;
     if (run->done == 0) run->first_loss = loss;
     run->last_loss = loss;
@@ -97,10 +97,12 @@ bool learn_end_epoch(LearnRun *run) {
     run->loss_sum = run->norm_sum = run->weight = run->norm_weight = 0;
     list_push(run->losses, value_float(loss));
     list_push(run->norms, value_float(norm));
+    list_push(run->rates, value_float(rate));
     bool scheduled = run->scheduler && !run->per_step;
     if (scheduled) scheduler_note(run->scheduler, run->judged);
     Status status = note_best(run);
     if (status == STATUS_OK && scheduled) status = learn_set_rate(run);
+    if (status == STATUS_OK) status = learn_watch(run, NULL);
     if (status != STATUS_OK) {
         error_place(run->code->head.span);
         return false;
@@ -115,18 +117,21 @@ static Value list_value(List *list) {
     return value_retain((Value){.kind = VALUE_LIST, .as.list = list});
 }
 
+static const char *ending_of(const LearnRun *run) {
+    return run->interrupted ? "interrupt" : run->stop ? "patience" : "epochs";
+}
+
 static Value make_result(LearnRun *run) {
-    Value result = value_struct(&result_type);
+    Value result = value_struct(&learn_result_type);
     const Value fields[RESULT_FIELDS] = {
         list_value(run->losses),
         list_value(run->norms),
         list_value(run->validations),
+        list_value(run->rates),
         value_int(run->done),
         run->best_epoch > 0 ? value_float(run->best) : value_none(),
         run->best_epoch > 0 ? value_int(run->best_epoch) : value_none(),
-        value_cstring(run->interrupted ? "interrupt"
-                      : run->stop      ? "patience"
-                                       : "epochs"),
+        value_cstring(ending_of(run)),
     };
     memcpy(result.as.instance->fields, fields, sizeof fields);
     return result;
@@ -141,6 +146,13 @@ static void give_names(const LearnRun *run) {
     }
 }
 
+// The page says that the block has failed, and the error stays what it is.
+static void watch_failure(LearnRun *run) {
+    ErrorRecord error = *error_current();
+    Status status = learn_watch(run, "error");
+    if (status == STATUS_OK || error.code != STATUS_OK) *error_current() = error;
+}
+
 static Value run_block(LearnRun *run) {
     Status status = learn_resume(run);
     if (status == STATUS_OK) status = learn_set_rate(run);
@@ -150,10 +162,12 @@ static Value run_block(LearnRun *run) {
         variable_set(run->frame, run->code->once.items[i], value_absent());
     bool objective = run->code->settings[SETTING_objective] != NULL;
     Value value = objective ? learn_run_epochs(run) : learn_run_body(run);
-    if (!failed(value) && (learn_save(run) != STATUS_OK || learn_finish(run) != STATUS_OK))
+    if (!failed(value) && (learn_save(run) != STATUS_OK || learn_finish(run) != STATUS_OK ||
+                           learn_watch(run, ending_of(run)) != STATUS_OK))
         value = fail_at(run->code->head.span);
     if (failed(value)) {
         learn_progress_clear();
+        watch_failure(run);
         return value;
     }
     give_names(run);
@@ -178,21 +192,25 @@ static void leave(LearnRun *run) {
     for (size_t i = 0; i < code->local_count; i++) slots_release(run->frame, code->locals[i], 1);
     value_release(run->resume_path);
     value_release(run->save_path);
+    value_release(run->watch_path);
     value_release(run->scheduler_value);
     value_release(run->optimizer_value);
 }
 
 static Value eval_learn(Frame *frame, const Code *code) {
     Value losses = value_list(0), norms = value_list(0), validations = value_list(0);
+    Value rates = value_list(0);
     LearnRun run = {.outer = learn_running(),
                     .code = (const LearnCode *)code,
                     .frame = frame,
                     .losses = losses.as.list,
                     .norms = norms.as.list,
                     .validations = validations.as.list,
+                    .rates = rates.as.list,
                     .optimizer_value = value_absent(),
                     .scheduler_value = value_absent(),
                     .save_path = value_absent(),
+                    .watch_path = value_absent(),
                     .resume_path = value_absent(),
                     .best = INFINITY};
     RandomTraining training = {.active = true, .dropout = 0.5};
@@ -213,6 +231,7 @@ static Value eval_learn(Frame *frame, const Code *code) {
     leave(&run);
     value_release(losses);
     value_release(norms);
+    value_release(rates);
     value_release(validations);
     if (!ends || failed(result)) return result;
     value_release(result);

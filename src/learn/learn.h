@@ -38,9 +38,12 @@ typedef struct LearnCode {
 } LearnCode;
 
 typedef struct LearnProgress {
-    double started_s, drawn_s;
-    bool terminal; // standard error is one
+    double started_s, drawn_s, shown_s; // drawn: the bar; shown: the page
+    bool terminal;                      // standard error is one
 } LearnProgress;
+
+// What the block's value is.
+extern const StructType learn_result_type;
 
 // Of the step that is made: sums over what it is made of.
 typedef struct Gathered {
@@ -66,13 +69,13 @@ typedef struct LearnRun {
     double loss_scale, scaled_steps;
     int64_t batch_size, accumulate;
     bool shuffle, silent;
-    Value save_path, resume_path; // ABSENT where not given
-    int64_t save_every;           // epochs; 0: only at the end
-    RandomStream shuffled_at;     // where the order of the epoch that runs was drawn
-    bool per_step;                // the schedule moves on with each step
-    TensorArray train, freeze;    // counted; those of the settings
-    VECTOR(double) group_rates;   // their own, nan: the optimizer's
-    Tensor **whole;               // what batches are taken from, in the order of the code
+    Value save_path, resume_path, watch_path; // ABSENT where not given
+    int64_t save_every;                       // epochs; 0: only at the end
+    RandomStream shuffled_at;                 // where the order of the epoch that runs was drawn
+    bool per_step;                            // the schedule moves on with each step
+    TensorArray train, freeze;                // counted; those of the settings
+    VECTOR(double) group_rates;               // their own, nan: the optimizer's
+    Tensor **whole; // what batches are taken from, in the order of the code
     int64_t rows;
 
     int64_t done; // epochs
@@ -91,7 +94,8 @@ typedef struct LearnRun {
     int64_t steps_all; // of the block
     int64_t skip;      // calls of backward that the search passes by
 
-    List *losses, *norms, *validations;
+    double rate; // of the last step
+    List *losses, *norms, *validations, *rates;
     double first_loss, last_loss, best, judged; // judged: of the last epoch
     int64_t best_epoch;
     int64_t waited;   // epochs without a better one
@@ -176,12 +180,17 @@ Status learn_check_names(LearnRun *run) MUST_USE;
 // Puts the block where a saved run stopped; changes nothing when it fails.
 Status learn_resume(LearnRun *run) MUST_USE;
 
+// learn_watch.c: the page of `watch`, where there is one, now and then or for the last time.
+// `ending`: how the block ended; NULL: it goes on.
+Status learn_watch(LearnRun *run, const char *ending) MUST_USE;
+
 // learn_report.c
 // A number as the lines show it: six places, or an exponent where these would all be 0.
 typedef struct NumberText {
     char text[32];
 } NumberText;
 NumberText learn_number(double number);
+double learn_now_s(void);
 void learn_report_begin(LearnRun *run);
 void learn_report_epoch(LearnRun *run, double loss, double norm, double rate);
 // Notes which parameters the block has reached, and which that are alive it has not.

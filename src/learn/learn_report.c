@@ -13,7 +13,7 @@
 enum { BAR_CELLS = 24, USUAL_COLUMNS = 80 };
 static const double redraw_s = 0.1;
 
-static double now_s(void) {
+double learn_now_s(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
@@ -39,8 +39,8 @@ NumberText learn_number(double number) {
 }
 
 void learn_report_begin(LearnRun *run) {
-    run->progress =
-        (LearnProgress){.started_s = now_s(), .terminal = output_is_terminal(output_errors())};
+    run->progress = (LearnProgress){.started_s = learn_now_s(),
+                                    .terminal = output_is_terminal(output_errors())};
 }
 
 static void append_time(Text *out, double seconds) {
@@ -84,7 +84,7 @@ static void append_pace(const LearnRun *run, double spent, Text *text) {
 }
 
 static void draw_bar(LearnRun *run, double loss, double norm, double rate) {
-    double now = now_s();
+    double now = learn_now_s();
     if (now - run->progress.drawn_s < redraw_s || run->done == run->epochs) return;
     run->progress.drawn_s = now;
     Text text = {0};

@@ -68,6 +68,7 @@ static Status add_progress(Archive *archive, const LearnRun *run) {
     TRY(add_floats(archive, "learn.numbers", reals, NUMBERS));
     TRY(add_list(archive, "learn.losses", run->losses));
     TRY(add_list(archive, "learn.norms", run->norms));
+    TRY(add_list(archive, "learn.rates", run->rates));
     return add_list(archive, "learn.validations", run->validations);
 }
 
@@ -326,6 +327,7 @@ static Status prepare(LearnRun *run, Archive *archive, LearnRun *saved) {
     TRY(read_progress(archive, run, saved));
     TRY(read_list(archive, "learn.losses", run->losses));
     TRY(read_list(archive, "learn.norms", run->norms));
+    TRY(read_list(archive, "learn.rates", run->rates));
     TRY(read_list(archive, "learn.validations", run->validations));
     return take_trained(run, archive);
 }

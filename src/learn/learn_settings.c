@@ -256,6 +256,7 @@ bool learn_read_settings(LearnRun *run, RandomTraining *training) {
         !setting_double(run, SETTING_clip_grad_value, &run->clip_value) || !setting_ema(run) ||
         !setting_schedule_per(run) || !setting_precision(run) ||
         !setting_path(run, SETTING_save, &run->save_path) ||
+        !setting_path(run, SETTING_watch, &run->watch_path) ||
         !setting_path(run, SETTING_resume, &run->resume_path) ||
         !setting_int(run, SETTING_every, 1, &run->save_every) ||
         !setting_bool(run, SETTING_progress, &progress))

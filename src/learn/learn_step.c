@@ -170,6 +170,7 @@ Status learn_apply(LearnRun *run) {
     TRY(keep_if_best(run, loss));
     TRY(learn_begin_averages(run));
     bool held = device_hold_interrupts(true);
+    run->rate = optimizer_rate(run->optimizer);
     Status status = move(run);
     if (status == STATUS_OK) status = learn_average(run);
     device_hold_interrupts(held);

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "learn/learn.h"
 #include "plot/plot.h"
 #include "value/convert.h"
 #include "value/output.h"
@@ -93,8 +94,24 @@ static bool is_series(Value value) {
            (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) > 0);
 }
 
+// The curves of a learn block's value.
+static Status add_training(Request *request, const Instance *result) {
+    static const char *const curves[][2] = {
+        {"losses", "loss"}, {"validations", "validation"}, {"rates", "rate"}};
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
+        for (size_t f = 0; f < result->type->field_count; f++) {
+            Value curve = result->fields[f];
+            if (strcmp(result->type->field_names[f], curves[i][0]) != 0) continue;
+            if (curve.as.list->count > 0) TRY(add_numbers(request, curve, curves[i][1]));
+        }
+    if (!request->plot.x_label) request->plot.x_label = "epoch";
+    return STATUS_OK;
+}
+
 static Status add_values(Request *request, Value value) {
     if (value.kind == VALUE_DICT) return add_dict(request, value.as.dict);
+    if (value.kind == VALUE_STRUCT && value.as.instance->type == &learn_result_type)
+        return add_training(request, value.as.instance);
     const List *list = value.kind == VALUE_LIST ? value.as.list : NULL;
     if (!list || list->count == 0 || !is_series(list->items[0]))
         return add_numbers(request, value, NULL);

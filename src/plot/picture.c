@@ -293,9 +293,10 @@ static Status save(FILE *stream, void *context) {
     return painter->save(painter, stream);
 }
 
-Status plot_write(const Plot *plot, const char *path) {
-    size_t format = 0;
-    TRY(find_format(path, &format));
+typedef Status (*OpenPainter)(int width, int height, Painter **out);
+
+// To the file that takes the place of path, or to the stream where there is no path.
+static Status draw_to(const Plot *plot, OpenPainter open, const char *path, FILE *stream) {
     Picture picture = {.width = plot->width ? plot->width : USUAL_WIDTH,
                        .height = plot->height ? plot->height : USUAL_HEIGHT};
     TRY(check_size("width", picture.width));
@@ -303,12 +304,23 @@ Status plot_write(const Plot *plot, const char *path) {
     Chart chart;
     TRY(chart_new(plot, (ChartTicks){.x = picture.width / 100, .y = picture.height / 60}, &chart));
     picture.chart = &chart;
-    Status status = formats[format].open(picture.width, picture.height, &picture.painter);
+    Status status = open(picture.width, picture.height, &picture.painter);
     if (status == STATUS_OK) {
         draw(&picture);
-        status = file_replace_stream(path, save, picture.painter);
+        status =
+            path ? file_replace_stream(path, save, picture.painter) : save(stream, picture.painter);
         picture.painter->free(picture.painter);
     }
     chart_free(&chart);
     return status;
+}
+
+Status plot_write(const Plot *plot, const char *path) {
+    size_t format = 0;
+    TRY(find_format(path, &format));
+    return draw_to(plot, formats[format].open, path, NULL);
+}
+
+Status plot_draw(const Plot *plot, FILE *stream) {
+    return draw_to(plot, painter_svg, NULL, stream);
 }

@@ -4,6 +4,7 @@
 #define PLOT_PLOT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/text.h"
 
@@ -42,6 +43,8 @@ Status plot_kind_find(const char *word, PlotKind *out) MUST_USE;
 // says how many. STATUS_VALUE when nothing is left, or when options do not fit the kind.
 // Replaces the file; its ending chooses: .png (through cairo, loaded at its first use) or .svg.
 Status plot_write(const Plot *plot, const char *path) MUST_USE;
+// The same as the element <svg> of a page.
+Status plot_draw(const Plot *plot, FILE *stream) MUST_USE;
 // Appends lines of text, `columns` wide at most. Without colour series differ by their characters.
 Status plot_print(const Plot *plot, int columns, bool color, Text *out) MUST_USE;
 

@@ -12,6 +12,9 @@ import termios
 import time
 import unittest
 
+from html.parser import HTMLParser
+from pathlib import Path
+
 from tl import TL, run_code
 
 PROGRAM = """
@@ -153,7 +156,7 @@ class Resume(unittest.TestCase):
         self.assertEqual(result.out.split(), """true n
             learn.average.net.a learn.average.net.b learn.best.net.a learn.best.net.b learn.counts learn.losses
             learn.norms learn.numbers learn.optimizer.state.net.a learn.optimizer.state.net.b
-            learn.optimizer.steps.net.a learn.optimizer.steps.net.b learn.scheduler learn.validations net.a net.b
+            learn.optimizer.steps.net.a learn.optimizer.steps.net.b learn.rates learn.scheduler learn.validations net.a net.b
             """.split(), result.err)
 
     def test_mistakes(self):
@@ -211,6 +214,121 @@ class Refusal(unittest.TestCase):
             self.assertIn(result.out, ("", "memory [1. 1. 1. 1.]\n"))
             refused += result.out != ""
         self.assertGreater(refused, 2)
+
+
+class Page(HTMLParser):
+    """Every element is closed; the rows of the table, how many curves, and what would be loaded from elsewhere."""
+    ALONE = {"meta", "rect", "polyline", "circle", "polygon", "line", "path"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words, self.curves, self.refresh, self.outside = [], [], 0, None, []
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.curves += tag == "polyline" and given.get("stroke-width") == "1.8"
+        self.refresh = given["content"] if given.get("http-equiv") == "refresh" else self.refresh
+        self.outside += [given[name] for name in ("src", "href") if name in given]
+        if tag == "script":
+            self.outside.append(tag)
+        if tag not in self.ALONE:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.ALONE:
+            assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        if data.strip():
+            self.words.append(data.strip())
+
+
+class Watch(unittest.TestCase):
+    BLOCK = """
+        let x = [[1.0], [2.0]]
+        tensor w: float32[1, 1] learnable = [[0.5]]
+        let r = learn {
+            objective: mean((x @ w - 3.0 * x) ** 2), optimizer: sgd(lr: 0.05), epochs: EPOCHS, watch: PATH, OTHERS
+        }
+    """
+
+    def block(self, path, epochs=5, others="progress: false"):
+        return self.BLOCK.replace("EPOCHS", str(epochs)).replace("PATH", f'"{path}"').replace("OTHERS", others)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "run.html"
+
+    def test_page_at_the_end(self):
+        result = run_code(self.block(self.path, others="scheduler: cosine(), validate: sum(w)") + "print(r.losses[4])")
+        page = Page(self.path.read_text())
+        self.assertEqual((page.curves, page.refresh, page.outside), (3, None, []))
+        self.assertIn("5 of 5", page.words)
+        self.assertIn("ended: epochs", page.words)
+        for words in ("loss", "validation", "best", "gradient norm", "learning rate", "seconds"):
+            self.assertIn(words, page.words)
+        self.assertIn(f"{float(result.out.split()[-1]):.6f}", page.words)
+        self.assertEqual(list(self.path.parent.iterdir()), [self.path])
+
+    def test_page_while_it_runs(self):
+        process = subprocess.Popen([TL, "-e", self.block(self.path, 500000000)], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.kill)
+        until = time.monotonic() + 60
+        seen = set()
+        while len(seen) < 3 and time.monotonic() < until:
+            if self.path.exists():
+                page = Page(self.path.read_text())  # whole, whenever it is read
+                self.assertEqual(page.refresh, "1")
+                self.assertIn("running", page.words)
+                seen.add(page.words[page.words.index("epoch") + 1])
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(30), 130)
+        self.assertEqual(len(seen), 3)
+        page = Page(self.path.read_text())
+        self.assertIsNone(page.refresh)
+        self.assertIn("ended: interrupt", page.words)
+
+    def test_page_of_a_failure(self):
+        result = run_code(self.block(self.path).replace("(x @ w - 3.0 * x) ** 2", "log(w - 0.6 * epoch)"))
+        self.assertIn("the loss became nan in epoch 2", result.err)
+        self.assertIn("ended: error", Page(self.path.read_text()).words)
+
+    def test_no_page(self):
+        result = run_code(self.block("/nowhere/run.html"))
+        self.assertEqual(result.status, 1)
+        self.assertIn("error[io]: ", result.err)
+        self.assertIn("/nowhere/run.html", result.err)
+        result = run_code(self.block(self.path).replace(f'"{self.path}"', "5"))
+        self.assertIn("error[type]: watch must be a string, but it is 5", result.err)
+
+    def test_rates(self):
+        # The rate of an epoch is that of its last step, also where the schedule moves with each step.
+        result = run_code("""
+            let x = [[1.0], [2.0], [3.0], [4.0]]
+            tensor w: float32[1, 1] learnable = [[0.5]]
+            let r = learn {
+                objective: sum(x @ w), optimizer: sgd(lr: 1.0), epochs: 2, batch: 2 of x, scheduler: linear(),
+                schedule_per: "step", report_every: 1
+            }
+            print(r.rates)
+        """)
+        self.assertRegex(result.out, r"(?s)lr 0\.750000.*lr 0\.250000.*\[0\.75, 0\.25\]")
+
+    def test_plot(self):
+        result = run_code(self.block(self.path, others="progress: false, validate: sum(w)") + f"""
+            plot(r, height: 12)
+            plot(r, "{self.path.parent / 'curves.svg'}", title: "curves")
+        """)
+        self.assertIn("* loss   + validation   o rate", result.out)
+        self.assertIn("epoch", result.out)
+        self.assertEqual(Page((self.path.parent / "curves.svg").read_text()).curves, 3)
+        result = run_code(self.block(self.path) + "plot(r)")
+        self.assertIn("* loss   + rate", result.out)
 
 
 if __name__ == "__main__":
