@@ -4,6 +4,7 @@
 #include "logic/closure.h"
 #include "logic/collect.h"
 #include "logic/demand.h"
+#include "logic/matrix.h"
 #include "logic/order.h"
 #include "logic/profile.h"
 #include "logic/reach.h"
@@ -213,13 +214,46 @@ Status store_query(Store *store, Rule *query, const Datum *initial, Table **out)
     return status;
 }
 
-Status store_count(Store *store, Relation *relation, uint64_t *out) {
+Status store_has(Store *store, Relation *relation, const Datum *values, bool *out) {
+    Term terms[ARITY_MAX];
+    Goal goal = {.kind = GOAL_ATOM, .relation = relation, .terms = terms};
+    Demand *demand;
+    for (uint32_t i = 0; i < relation->arity; i++)
+        terms[i] = (Term){.kind = TERM_CONSTANT, .value = values[i]};
     TRY(store_prepare(store));
-    Relation *base = relation->derived ? NULL : closure_base(relation);
+    TRY(goal_prepare(store, &goal, NULL, &demand));
+    const Table *table = relation_table(goal.relation);
+    uint32_t row = table_find(table, values);
+    *out = row != ROW_NONE;
+    for (uint32_t i = 0; i < table->arity && *out; i++) // the key finds any best value
+        *out = table_at(table, row, i) == values[i];
+    demand_free(demand);
+    return STATUS_OK;
+}
+
+// Pairs of a closure, or of a chain of relations, without making them; *done: false where the rules
+// are others.
+static Status pairs_count(Store *store, Relation *relation, uint64_t *out, bool *done) {
+    Relation *base = closure_base(relation);
+    *done = base || relation->counted_version == store->version;
+    *out = relation->counted;
+    if (relation->counted_version == store->version) return STATUS_OK;
     if (base) {
         TRY(store_complete(store, base));
-        return reach_count(store, base, out);
+        TRY(reach_count(store, base, out));
+    } else {
+        TRY(matrix_count(store, relation, out, done));
     }
+    relation->counted = *out;
+    if (*done) relation->counted_version = store->version;
+    return STATUS_OK;
+}
+
+Status store_count(Store *store, Relation *relation, uint64_t *out) {
+    TRY(store_prepare(store));
+    bool done = false;
+    if (!relation->derived) TRY(pairs_count(store, relation, out, &done));
+    if (done) return STATUS_OK;
     TRY(store_gather(store, relation));
     *out = table_live(relation_table(relation));
     return STATUS_OK;

@@ -2,13 +2,24 @@
 #include "logic/store.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "logic/upkeep.h"
+
+// A quarter of the machine's memory, at most a GiB.
+static uint64_t matrix_bytes_most(void) {
+    enum { SHARE = 4 };
+    const uint64_t MOST = (uint64_t)1 << 30;
+    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / SHARE;
+    return bytes < MOST ? bytes : MOST;
+}
 
 Store *store_new(const StoreHost *host) {
     Store *store = memory_allocate_zeroed(1, sizeof *store);
     store->host = *host;
     store->analysed = true;
+    store->version = 1;
+    store->matrix_bytes = matrix_bytes_most();
     return store;
 }
 
@@ -98,6 +109,7 @@ static bool readers_have(const Relation *relation, const Relation *reader) {
 
 void store_add_rule(Store *store, Rule *rule) {
     relation_changed(rule->relation);
+    store->version++;
     rule->number = (uint32_t)store->rules.count;
     VECTOR_PUSH(&store->rules, rule);
     VECTOR_PUSH(&rule->relation->rules, rule);
@@ -219,6 +231,7 @@ void store_mark(Store *store) {
 }
 
 void store_undo(Store *store) {
+    store->version++;
     while (store->rules.count > store->rules_marked) {
         Rule *rule = store->rules.items[--store->rules.count];
         relation_changed(rule->relation);

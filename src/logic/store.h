@@ -49,6 +49,8 @@ struct Relation {
     uint32_t stratum;        // 0: no rules; what it needs complete lies in lower ones
     uint32_t component;      // relations that need each other have the same
     bool wanted;             // a mark of evaluation
+    uint64_t counted;        // pairs, counted without making them
+    uint64_t counted_version;
     uint64_t asked_version;  // of the store, when it was last asked with values
     uint32_t asked;          // how often since that version
     uint64_t asked_rows;     // and what that has made
@@ -76,11 +78,12 @@ struct Store {
     StoreHost host;
     RelationList relations;
     RuleList rules;   // in the order of the program
-    uint64_t version; // counts changes of facts
+    uint64_t version; // counts changes of facts and rules; from 1
     bool analysed;    // strata and components are those of the present rules
     bool unsettled;   // facts have changed that complete relations rest on
     bool marked;      // changes since the mark can be undone
     size_t rules_marked;
+    uint64_t matrix_bytes;   // that matrices of bits may take together (matrix.c)
     struct Profile *profile; // of the evaluation that runs; NULL: nobody asks
 };
 
@@ -133,6 +136,8 @@ Status store_order_inputs(Store *store, Relation *relation) MUST_USE;
 
 // query.c: how many rows a relation has; those of a closure are counted without being made.
 Status store_count(Store *store, Relation *relation, uint64_t *out) MUST_USE;
+// Whether a row is in a relation, of which only what it rests on is made.
+Status store_has(Store *store, Relation *relation, const Datum *values, bool *out) MUST_USE;
 
 // The answers to a rule without a relation: a row of its head's variables each. The
 // initial values of variables that have one; CONSTANT_NONE for the others. Free with table_free.

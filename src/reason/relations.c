@@ -3,16 +3,6 @@
 #include "value/convert.h"
 #include "value/format.h"
 
-// `make`: store_complete, or store_gather where the order of rows does not matter.
-static Status relation_make_rows(Relation *relation, Status (*make)(Store *, Relation *),
-                                 Reasoner **out) {
-    Reasoner *reasoner = *out = reasoner_get(interp_running());
-    TRY(reasoner_enter(reasoner));
-    Status status = make(reasoner->store, relation);
-    reasoner_leave(reasoner);
-    return status;
-}
-
 static Status relation_length(Handle *handle, int64_t *out) {
     Reasoner *reasoner = reasoner_get(interp_running());
     uint64_t count = 0;
@@ -40,15 +30,17 @@ Value rows_of_table(const Reasoner *reasoner, const Table *table) {
 }
 
 static Value relation_items(Handle *handle) {
-    Reasoner *reasoner;
-    TRY_VALUE(relation_make_rows(handle->payload, store_complete, &reasoner));
+    Reasoner *reasoner = reasoner_get(interp_running());
+    TRY_VALUE(reasoner_enter(reasoner));
+    Status status = store_complete(reasoner->store, handle->payload);
+    reasoner_leave(reasoner);
+    TRY_VALUE(status);
     return rows_of_table(reasoner, relation_table(handle->payload));
 }
 
 static Status relation_contains(Handle *handle, Value item, bool *out) {
-    Reasoner *reasoner;
+    Reasoner *reasoner = reasoner_get(interp_running());
     Relation *relation = handle->payload;
-    TRY(relation_make_rows(relation, store_gather, &reasoner));
     bool tuple = item.kind == VALUE_TUPLE && relation->arity != 1;
     size_t count = tuple ? item.as.list->count : 1;
     if (count != relation->arity)
@@ -58,12 +50,10 @@ static Status relation_contains(Handle *handle, Value item, bool *out) {
     for (size_t i = 0; i < count; i++)
         TRY(constant_of_value(reasoner, tuple ? item.as.list->items[i] : item, relation->name,
                               &values[i]));
-    const Table *table = relation_table(relation);
-    uint32_t row = table_find(table, values);
-    *out = row != ROW_NONE;
-    for (uint32_t i = 0; i < table->arity && *out; i++) // the key finds any best value
-        *out = table_at(table, row, i) == values[i];
-    return STATUS_OK;
+    TRY(reasoner_enter(reasoner));
+    Status status = store_has(reasoner->store, relation, values, out);
+    reasoner_leave(reasoner);
+    return status;
 }
 
 static void relation_release(void *payload) {

@@ -327,6 +327,51 @@ class Closures(unittest.TestCase):
         self.assertEqual((result.out, result.err), (f"{pairs}\n{pairs}\n", ""))
 
 
+class Chains(unittest.TestCase):
+    """Rules that are products of relations of two columns are counted by bits before they are made."""
+
+    def rule(self, source, recursive):
+        relations = source.choices(["A", "B"], k=source.randint(1, 3))
+        if recursive:
+            relations.insert(source.randint(0, len(relations)), "P")
+        names = ["X", *"MNOQ"[:len(relations) - 1], "Y"]
+        goals = [f"{relation}({', '.join(pair if source.random() < 0.6 else reversed(pair))})"
+                 for relation, pair in zip(relations, zip(names, names[1:]))]
+        if source.random() < 0.4:
+            goals.append(source.choice(["X != Y", "Y != X"]))
+        source.shuffle(goals)
+        return f"P(X, Y) <- {', '.join(goals)}\n"
+
+    def test_counts(self):
+        for number in range(max(20, PROGRAMS // 5)):
+            source = random.Random(f"chains {SEED} {number}")
+            nodes = source.choice([3, 20, 150])
+            code = "relation A(x: any, y: any)\nrelation B(x: any, y: any)\nrelation P(x: any, y: any)\n"
+            for name, count in (("A", nodes), ("B", nodes), ("P", source.choice([0, 3]))):
+                for _ in range(count):
+                    code += f"{name}({source.randrange(nodes)}, {source.randrange(nodes)})\n"
+            if source.random() < 0.1:
+                code += "A(1, 2.0)\nA(2, 1.0)\n"
+            for recursive in (False, source.random() < 0.5, True):
+                code += self.rule(source, recursive)
+            result = run_code(code + "let n = len(P)\nlet rows = [row for row in P]\nprint(n == len(rows), len(P) == n)\n")
+            with self.subTest(program=number):
+                self.assertEqual((result.out, result.err), ("true true\n", ""), code)
+
+    def test_same_generation(self):
+        source = random.Random(SEED)
+        parent = [source.randrange(child) for child in range(1, 700)]
+        depth = [0]
+        for above in parent:
+            depth.append(depth[above] + 1)
+        pairs = sum(depth.count(level) * (depth.count(level) - 1) for level in set(depth))
+        facts = "".join(f"Parent({above}, {child})\n" for child, above in enumerate(parent, 1))
+        code = ("relation Parent(p: int, c: int)\n" + facts + "Sg(X, Y) <- Parent(P, X), Parent(P, Y), X != Y\n"
+                "Sg(X, Y) <- Parent(A, X), Sg(A, B), Parent(B, Y)\nprint(len(Sg))\nParent(0, 700)\nprint(len(Sg) > 0)\n")
+        result = run_code(code)
+        self.assertEqual((result.out, result.err), (f"{pairs}\ntrue\n", ""))
+
+
 def edits(program, source, count):
     """Facts that come (True) and go, most of them of relations with few values."""
     facts = list(program.facts)
