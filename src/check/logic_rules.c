@@ -37,13 +37,19 @@ static Relation *relation_of_columns(Store *store, const Node *node) {
     return relation;
 }
 
-Relation *relation_of_declaration(Store *store, const Binding *binding) {
+static Relation *relation_made(Store *store, const Binding *binding) {
     const Node *node = binding->declaration;
     if (node->kind == NODE_ENTITY) return relation_of_entity(store, node);
     if (node->kind == NODE_RELATION) return relation_of_columns(store, node);
     Column columns[ARITY_MAX] = {0};
     size_t count = node->as.clause->atom.call->as.call.count;
     return relation_new(store, binding->word.text, columns, (uint32_t)count);
+}
+
+Relation *relation_of_declaration(Store *store, const Binding *binding) {
+    Relation *relation = relation_made(store, binding);
+    relation->span = binding->word.span;
+    return relation;
 }
 
 // --- terms

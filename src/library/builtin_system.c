@@ -10,6 +10,7 @@
 #include "check/help.h"
 #include "device/buffer.h"
 #include "eval/state.h"
+#include "reason/reason.h"
 #include "tensor/random.h"
 #include "value/convert.h"
 #include "value/format.h"
@@ -155,7 +156,6 @@ static double reuse_rate(const PoolStatistics *pool) {
 }
 
 Value builtin_memory(BuiltinCall *call) {
-    (void)call;
     Device *device;
     TRY_VALUE(device_default(&device));
     PoolStatistics pool = pool_statistics(device);
@@ -168,6 +168,8 @@ Value builtin_memory(BuiltinCall *call) {
     set_count(dict.as.dict, "reuses", pool.reuses);
     dict_set_word(dict.as.dict, "reuse_rate", value_float(reuse_rate(&pool)));
     set_count(dict.as.dict, "waits", pool.waits);
+    const Reasoner *reasoner = call->interp->reasoner;
+    set_count(dict.as.dict, "relations", reasoner ? store_bytes(reasoner->store) : 0);
     return dict;
 }
 
@@ -184,11 +186,11 @@ Value builtin_buffer_stats(BuiltinCall *call) {
 }
 
 Value builtin_memory_report(BuiltinCall *call) {
-    (void)call;
     Device *device;
     TRY_VALUE(device_default(&device));
     Text report = {0};
     memory_report(device, &report);
+    if (call->interp->reasoner) store_report(call->interp->reasoner->store, &report);
     output_flush();
     fwrite(text_get(&report), 1, report.length, output_errors());
     text_free(&report);

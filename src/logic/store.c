@@ -217,7 +217,8 @@ bool fact_remove(Store *store, Relation *relation, const Datum *values) {
     relation_touch(store, relation, values, true);
     table_remove(facts, row);
     store->version++;
-    if (facts->dead > DEAD_MIN && facts->dead * 2 > facts->count) table_compact(facts);
+    bool sparse = facts->dead > DEAD_MIN && facts->dead * 2 > facts->count;
+    if (sparse || table_live(facts) == 0) table_compact(facts);
     return true;
 }
 
@@ -249,14 +250,20 @@ void store_undo(Store *store) {
     }
 }
 
+size_t relation_bytes(const Relation *relation) {
+    const Table *const tables[] = {relation->facts, relation->derived, relation->saved,
+                                   relation->touched};
+    size_t bytes = (relation->heights.capacity + relation->rounds.capacity) * sizeof(uint32_t);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (tables[i]) bytes += table_bytes(tables[i]);
+    return bytes;
+}
+
 size_t store_bytes(const Store *store) {
     size_t bytes = store->constants.bytes + store->constants.slot_count * sizeof(uint32_t) +
                    store->constants.entries.capacity * sizeof(ConstantEntry);
-    for (size_t i = 0; i < store->relations.count; i++) {
-        const Relation *relation = store->relations.items[i];
-        bytes += table_bytes(relation->facts);
-        if (relation->derived) bytes += table_bytes(relation->derived);
-    }
+    for (size_t i = 0; i < store->relations.count; i++)
+        bytes += relation_bytes(store->relations.items[i]);
     return bytes;
 }
 

@@ -34,6 +34,7 @@ typedef VECTOR(Rule *) RuleList;
 
 struct Relation {
     const char *name;
+    Span span; // of its declaration, or 0
     uint32_t arity, number;
     Column *columns;
     Columns key; // the columns without a merge
@@ -51,10 +52,10 @@ struct Relation {
     bool wanted;             // a mark of evaluation
     uint64_t counted;        // pairs, counted without making them
     uint64_t counted_version;
-    uint64_t asked_version;  // of the store, when it was last asked with values
-    uint32_t asked;          // how often since that version
-    uint64_t asked_rows;     // and what that has made
-    Table *saved;            // the facts as they were at the store's mark, once they change
+    uint64_t asked_version; // of the store, when it was last asked with values
+    uint32_t asked;         // how often since that version
+    uint64_t asked_rows;    // and what that has made
+    Table *saved;           // the facts as they were at the store's mark, once they change
     // Of logic/upkeep.h: facts that have changed since `derived` was made, and whether they were
     // there; rows that this has added and taken away; the heights of rows.
     Table *touched, *lost, *gained;
@@ -143,6 +144,7 @@ Status store_has(Store *store, Relation *relation, const Datum *values, bool *ou
 // initial values of variables that have one; CONSTANT_NONE for the others. Free with table_free.
 Status store_query(Store *store, Rule *query, const Datum *initial, Table **out) MUST_USE;
 
-size_t store_bytes(const Store *store);
+size_t relation_bytes(const Relation *relation); // of its rows and indexes
+size_t store_bytes(const Store *store);          // of all relations and constants
 
 #endif

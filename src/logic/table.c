@@ -44,7 +44,6 @@ static void indexes_free(Table *table) {
     for (size_t i = 0; i < table->indexes.count; i++) {
         Index *index = table->indexes.items[i];
         free(index->slots);
-        free(index->last);
         free(index->next);
         free(index);
     }
@@ -107,11 +106,11 @@ static bool row_is_current(const Table *table, uint32_t row) {
     return !table_is_dead(table, row);
 }
 
-static void slots_rebuild(Table *table) {
-    size_t wanted = SLOTS_FIRST;
-    while (wanted < (size_t)table_live(table) * 2 + 2) wanted *= 2;
+static void slots_rebuild(Table *table, size_t least) {
+    size_t wanted = least;
+    while (wanted < (size_t)table_live(table) * 2 + 2 && wanted) wanted *= 2;
     free(table->slots);
-    table->slots = memory_allocate_zeroed(wanted, sizeof *table->slots);
+    table->slots = wanted ? memory_allocate_zeroed(wanted, sizeof *table->slots) : NULL;
     table->slot_count = wanted;
     table->slots_used = table_live(table);
     for (uint32_t row = 0; row < table->count; row++)
@@ -146,7 +145,7 @@ static uint32_t row_write(Table *table, const Datum *values) {
 }
 
 uint32_t table_append(Table *table, const Datum *values) {
-    if (table->slots_used * 4 >= table->slot_count * 3) slots_rebuild(table);
+    if (table->slots_used * 4 >= table->slot_count * 3) slots_rebuild(table, SLOTS_FIRST);
     size_t slot = slot_find(table, values);
     table->slots_used += table->slots[slot] == 0;
     uint32_t row = row_write(table, values);
@@ -180,6 +179,22 @@ void table_remove(Table *table, uint32_t row) {
     table_bury(table, row);
 }
 
+// The room that as many rows would have been given.
+static void rows_shrink(Table *table) {
+    size_t capacity = table->count ? ROWS_FIRST : 0;
+    while (capacity < table->count) capacity *= 2;
+    if (capacity >= table->capacity) return;
+    for (uint32_t i = 0; i < table->arity; i++) {
+        if (capacity) {
+            table->columns[i] = memory_resize(table->columns[i], capacity * sizeof(Datum));
+            continue;
+        }
+        free(table->columns[i]);
+        table->columns[i] = NULL;
+    }
+    table->capacity = capacity;
+}
+
 void table_compact(Table *table) {
     uint32_t kept = 0;
     for (uint32_t row = 0; row < table->count; row++) {
@@ -193,7 +208,10 @@ void table_compact(Table *table) {
     free(table->gone);
     table->gone = NULL;
     indexes_free(table);
-    slots_rebuild(table);
+    free(table->distinct);
+    table->distinct = NULL;
+    rows_shrink(table);
+    slots_rebuild(table, table->count ? SLOTS_FIRST : 0);
 }
 
 static size_t slot_of_row(const Table *table, uint32_t row) {
@@ -228,7 +246,7 @@ static size_t index_slot(const Table *table, const Index *index, const Datum *va
 uint32_t index_first(const Table *table, const Index *index, const Datum *values) {
     if (index->groups == 0) return ROW_NONE;
     uint32_t slot = index->slots[index_slot(table, index, values)];
-    return slot == 0 ? ROW_NONE : slot - 1;
+    return slot == 0 ? ROW_NONE : index->next[slot - 1];
 }
 
 static void index_grow_slots(const Table *table, Index *index) {
@@ -248,24 +266,20 @@ static void index_grow_slots(const Table *table, Index *index) {
 static void index_extend(const Table *table, Index *index, uint32_t limit) {
     if (index->capacity < limit) {
         index->capacity = table->capacity;
-        index->last = memory_resize(index->last, index->capacity * sizeof *index->last);
         index->next = memory_resize(index->next, index->capacity * sizeof *index->next);
     }
     Datum values[ARITY_MAX];
     for (; index->covered < limit; index->covered++) {
         uint32_t row = index->covered;
-        index->next[row] = ROW_NONE;
         if (table_is_dead(table, row)) continue;
-        if (index->groups * 2 >= index->slot_count) index_grow_slots(table, index);
+        if ((uint64_t)index->groups * 4 >= index->slot_count * 3) index_grow_slots(table, index);
         table_read(table, row, values);
         size_t slot = index_slot(table, index, values);
-        if (index->slots[slot] == 0) {
-            index->slots[slot] = row + 1;
-            index->groups++;
-        } else {
-            index->next[index->last[index->slots[slot] - 1]] = row;
-        }
-        index->last[index->slots[slot] - 1] = row;
+        uint32_t last = index->slots[slot] ? index->slots[slot] - 1 : row;
+        index->groups += index->slots[slot] == 0;
+        index->next[row] = last == row ? row : index->next[last];
+        index->next[last] = row;
+        index->slots[slot] = row + 1;
     }
 }
 
@@ -321,11 +335,12 @@ double table_distinct(Table *table, Columns columns) {
 size_t table_bytes(const Table *table) {
     size_t bytes = sizeof *table + table->capacity * table->arity * sizeof(Datum) +
                    table->slot_count * sizeof *table->slots;
+    if (table->distinct) bytes += (table->arity + 1) * sizeof *table->distinct;
     if (table->gone) bytes += (table->capacity + 63) / 64 * sizeof *table->gone;
     for (size_t i = 0; i < table->indexes.count; i++) {
         const Index *index = table->indexes.items[i];
         bytes += sizeof *index + index->slot_count * sizeof *index->slots +
-                 index->capacity * (sizeof *index->last + sizeof *index->next);
+                 index->capacity * sizeof *index->next;
     }
     return bytes;
 }

@@ -9,15 +9,16 @@ enum { ARITY_MAX = 32, ROW_NONE = UINT32_MAX };
 
 typedef uint32_t Columns; // a set of columns, as bits
 
-// From the values of some columns to the rows that have them, in ascending order: chains.
+// From the values of some columns to the rows that have them, in ascending order: rings, of which
+// the last row is known and leads to the first.
 typedef struct Index {
     Columns columns;
-    uint32_t covered;      // rows that it knows
-    uint32_t groups;       // different keys
-    uint32_t *slots;       // first row + 1 of each key's chain; 0: empty
-    size_t slot_count;     // a power of two
-    uint32_t *last, *next; // by first row: the chain's last; by row: the next of its key
-    size_t capacity;       // of last and next
+    uint32_t covered;  // rows that it knows
+    uint32_t groups;   // different keys
+    uint32_t *slots;   // last row + 1 of each key's ring; 0: empty
+    size_t slot_count; // a power of two
+    uint32_t *next;    // by row: the next of its key
+    size_t capacity;   // of next
 } Index;
 
 typedef struct Table {
@@ -58,7 +59,7 @@ uint32_t table_append(Table *table, const Datum *values);
 uint32_t table_supersede(Table *table, uint32_t row, const Datum *values);
 void table_bury(Table *table, uint32_t row);
 void table_remove(Table *table, uint32_t row);
-// Leaves out the dead rows; rows get new numbers, indexes go.
+// Leaves out the dead rows; rows get new numbers, indexes and room that is not needed go.
 void table_compact(Table *table);
 // Puts the rows from `first` on in the order of `order`, row numbers of the same range.
 void table_permute(Table *table, uint32_t first, const uint32_t *order);
@@ -73,7 +74,8 @@ Index *table_index(Table *table, Columns columns, uint32_t limit);
 // The first row of those whose columns have these values (others are not looked at); ROW_NONE.
 uint32_t index_first(const Table *table, const Index *index, const Datum *values);
 static inline uint32_t index_next(const Index *index, uint32_t row) {
-    return index->next[row];
+    uint32_t next = index->next[row];
+    return next > row ? next : ROW_NONE; // behind the last
 }
 
 #endif

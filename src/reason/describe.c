@@ -21,7 +21,7 @@ void relation_describe(const Relation *relation, Text *out) {
         return;
     }
     if (relation_is_derived(relation)) append_count(out, table_live(table), "row");
-    text_format(out, ", %zu bytes as tuples", table_bytes(table));
+    text_format(out, ", %zu bytes as tuples", relation_bytes(relation));
 }
 
 // One fact a line; the first ones, and how many more there are.
@@ -44,6 +44,28 @@ void relation_list_facts(const Store *store, const Relation *relation, Text *out
 void store_list_rules(const Store *store, Text *out) {
     for (size_t i = 0; i < store->rules.count; i++) {
         rule_print(store->rules.items[i], out);
+        text_append_char(out, '\n');
+    }
+}
+
+//      0.25 MB   Path, 2 rules, 9000 rows   declared at family.tl:3:10
+void store_report(const Store *store, Text *out) {
+    const double MEGABYTE = 0x1p20;
+    size_t bytes = store_bytes(store);
+    if (store->relations.count == 0) return;
+    text_format(out, "relations:%12.2f MB\n", (double)bytes / MEGABYTE);
+    for (size_t i = 0; i < store->relations.count; i++) {
+        const Relation *relation = store->relations.items[i];
+        const Table *table = relation_table(relation);
+        SourcePlace place = source_find(relation->span.begin);
+        text_format(out, "%9.2f MB   %s, %u facts", (double)relation_bytes(relation) / MEGABYTE,
+                    relation->name, table_live(relation->facts));
+        if (table && table != relation->facts) text_format(out, ", %u rows", table_live(table));
+        if (table)
+            text_format(out, ", %zu index%s", table->indexes.count,
+                        table->indexes.count == 1 ? "" : "es");
+        if (place.file)
+            text_format(out, "   declared at %s:%d:%d", place.file->name, place.line, place.column);
         text_append_char(out, '\n');
     }
 }

@@ -50,6 +50,7 @@ Status type_place(Reasoner *reasoner, Relation *type, const String *name, int64_
 void relation_describe(const Relation *relation, Text *out);
 void relation_list_facts(const Store *store, const Relation *relation, Text *out);
 void store_list_rules(const Store *store, Text *out);
+void store_report(const Store *store, Text *out); // what each relation takes; nothing without any
 
 // An argument of a fact or query: a constant, or code whose value it is.
 typedef struct ArgumentCode {

@@ -303,6 +303,16 @@ class Archives(unittest.TestCase):
         self.assertIn("x.csv", self.run_code('try { save_facts("x.csv") } catch e { print("x.csv", e.kind) }\n').out)
 
 
+class Report(unittest.TestCase):
+    def test_relations_in_the_memory_report(self):
+        code = ("relation Edge(a: int, b: int)\nfor n in 0..50000 { Edge(n, n % 7) }\nTwo(A, C) <- Edge(A, B), Edge(B, C)\n"
+                "let rows = [r for r in Two]\nmemory_report()\n")
+        report = run_code(code).err
+        self.assertRegex(report, r"relations: +\d\.\d\d MB\n +\d\.\d\d MB   Edge, 50000 facts, 1 index   declared at program\.tl:1:10\n")
+        self.assertRegex(report, r" MB   Two, 0 facts, 50000 rows, 0 indexes   declared at program\.tl:3:1\n")
+        self.assertNotIn("relations:", run_code("memory_report()\n").err)
+
+
 class Closures(unittest.TestCase):
     def test_sizes(self):
         """More nodes than a block of the matrix has columns; cycles, loops and nodes of their own."""
