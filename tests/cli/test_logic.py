@@ -6,6 +6,8 @@ beginning and after edits of facts.
 """
 import os
 import random
+import shutil
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -426,6 +428,143 @@ class RandomEdits(unittest.TestCase):
             with self.subTest(program=number):
                 self.assertEqual((result.out, result.err), (answers, ""), code)
         self.assertGreater(compared, PROGRAMS)
+
+
+def renamed(program, source):
+    """The same program with other names for relations and variables."""
+    names = {name: f"Rel{number}{name}" for number, name in enumerate(program.relations)}
+
+    def term(value):
+        if isinstance(value, tuple):
+            return value[0], term(value[1])
+        return f"V{value}" if is_variable(value) else value
+
+    def goal(each):
+        if isinstance(each, (Atom, Not)):
+            return type(each)(names[each.relation], tuple(map(term, each.terms)))
+        if isinstance(each, Bind):
+            return Bind(term(each.variable), term(each.left), each.op, term(each.right))
+        return Compare(term(each.left), each.op, term(each.right))
+
+    rules = [Rule(names[rule.relation], tuple(map(term, rule.head)), tuple(map(goal, rule.goals))) for rule in program.rules]
+    facts = [(names[name], row) for name, row in program.facts]
+    return Program({names[name]: kinds for name, kinds in program.relations.items()}, facts, rules,
+                   {names[name]: merge for name, merge in program.merges.items()}), names
+
+
+def reordered(program, source):
+    """Rules, goals and facts in another order; some goals and facts twice (best values are not joined)."""
+    rules = []
+    for rule in program.rules:
+        again = [goal for goal in rule.goals if not (isinstance(goal, Atom) and goal.relation in program.merges)]
+        goals = list(rule.goals) + [goal for goal in again if source.random() < 0.3]
+        rules.append(rule._replace(goals=tuple(source.sample(goals, len(goals)))))
+    facts = program.facts + [fact for fact in program.facts if source.random() < 0.3]
+    relations = source.sample(list(program.relations.items()), len(program.relations))
+    return program._replace(relations=dict(relations), rules=source.sample(rules, len(rules)), facts=source.sample(facts, len(facts)))
+
+
+def split_over_files(program, folder, source):
+    """The program whose facts are read from several files."""
+    code = program_text(program._replace(facts=[]))
+    for name in program.relations:
+        rows = [row for relation, row in program.facts if relation == name]
+        for number in range(2):
+            part = rows[number::2] or rows[:1]
+            if part:
+                path = Path(folder, f"{name}{number}.csv")
+                path.write_text("".join(",".join(map(str, row)) + "\n" for row in part))
+                code += f'load_facts("{path}", {name})\n'
+    return code
+
+
+class SameProgram(unittest.TestCase):
+    """Programs that say the same in other ways have the same answers, up to their order."""
+
+    def test_renamed_reordered_and_split(self):
+        compared = 0
+        for number in range(PROGRAMS):
+            program = Generator(random.Random(f"{SEED} {number}")).program()
+            if not all(map(is_safe, program.rules)) or declares_merge(program):
+                continue
+            rows = evaluate(program)
+            if rows is None:
+                continue
+            source = random.Random(f"same {SEED} {number}")
+            answers = sorted(expected(program, rows).splitlines())
+            other, names = renamed(program, source)
+            mixed = reordered(program, source)
+            with tempfile.TemporaryDirectory() as folder:
+                results = [run_code(program_text(mixed) + asking(mixed)), run_code(split_over_files(program, folder, source) + asking(program))]
+            back = run_code(program_text(other) + asking(other))
+            shown = back.out
+            for old, new in names.items():
+                shown = shown.replace(new, old)
+            with self.subTest(program=number):
+                for out, err in ((shown, back.err), *((result.out, result.err) for result in results)):
+                    self.assertEqual((sorted(out.splitlines()), err), (answers, ""), program_text(program))
+            compared += 1
+        self.assertGreater(compared, PROGRAMS // 4)
+
+
+def prolog_term(term):
+    return term if is_variable(term) else str(term)
+
+
+def prolog_goal(goal, derived):
+    if isinstance(goal, Compare):
+        left, right = map(prolog_term, (goal.left, goal.right))
+        return f"{left} \\== {right}" if goal.op == "!=" else f"{left} {goal.op.replace('<=', '=<')} {right}"
+    if isinstance(goal, Bind):
+        return f"{goal.variable} is {prolog_term(goal.left)} {goal.op} {prolog_term(goal.right)}"
+    atom = f"r_{goal.relation.lower()}({', '.join(map(prolog_term, goal.terms))})"
+    if isinstance(goal, Not):
+        return f"tnot({atom})" if goal.relation in derived else f"\\+ {atom}"
+    return atom
+
+
+def prolog_text(program):
+    derived = {rule.relation for rule in program.rules}
+    lines = []
+    for name, kinds in program.relations.items():
+        predicate = f"r_{name.lower()}/{len(kinds)}"
+        lines += [f":- {'table' if name in derived else 'dynamic'} {predicate}.", f":- discontiguous {predicate}."]
+    for name, row in program.facts:
+        lines.append(f"r_{name.lower()}({', '.join(map(str, row))}).")
+    rank = {Atom: 0, Bind: 1, Compare: 2, Not: 3}
+    for rule in program.rules:
+        goals = sorted(rule.goals, key=lambda goal: rank[type(goal)])
+        lines.append(f"r_{rule.relation.lower()}({', '.join(map(prolog_term, rule.head))}) :- "
+                     f"{', '.join(prolog_goal(goal, derived) for goal in goals)}.")
+    for name, kinds in program.relations.items():
+        free = ",".join(f"X{i}" for i in range(len(kinds)))
+        lines.append(f":- forall(r_{name.lower()}({free}), (writeq({name.lower()}({free})), nl)).")
+    return "\n".join(lines) + "\n:- halt.\n"
+
+
+@unittest.skipUnless(shutil.which("swipl"), "swipl (swi-prolog-nox) is not installed")
+class Prolog(unittest.TestCase):
+    """Programs without aggregates and best values next to the tabling of SWI-Prolog."""
+
+    def test_the_same_rows(self):
+        compared = 0
+        for number in range(PROGRAMS // 5):
+            program = Generator(random.Random(f"prolog {SEED} {number}")).program()
+            plain = all(not isinstance(term, tuple) for rule in program.rules for term in rule.head)
+            if not plain or program.merges or not all(map(is_safe, program.rules)) or evaluate(program) is None:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "program.pl")
+                path.write_text(prolog_text(program))
+                theirs = subprocess.run(["swipl", "-q", str(path)], capture_output=True, text=True, timeout=60,
+                                        stdin=subprocess.DEVNULL)
+            ours = run_code(program_text(program) + asking(program))
+            rows = [line.replace('"', "").replace("(", "").replace(")", "").replace(",", "").lower() for line in ours.out.splitlines()]
+            found = [line.replace("(", " ").replace(",", " ").replace(")", "") for line in theirs.stdout.splitlines()]
+            with self.subTest(program=number):
+                self.assertEqual(sorted(rows), sorted(set(found)), prolog_text(program) + theirs.stderr)
+            compared += 1
+        self.assertGreater(compared, PROGRAMS // 40)
 
 
 class RandomPrograms(unittest.TestCase):
