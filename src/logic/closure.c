@@ -28,7 +28,7 @@ static Relation *base_of(const Rule *rule) {
     return fits ? base : NULL;
 }
 
-static bool is_step(const Rule *rule, const Relation *base) {
+static bool is_step(const Rule *rule, const Relation *base, bool doubling) {
     if (rule->goal_count != 2 || !head_is_pair(rule)) return false;
     const Goal *first = &rule->goals[0], *second = &rule->goals[1];
     if (first->kind != GOAL_ATOM || first->relation->arity != 2) return false;
@@ -37,16 +37,27 @@ static bool is_step(const Rule *rule, const Relation *base) {
     bool apart = first->terms[1].kind == TERM_VARIABLE && middle != from && middle != to;
     bool left = goal_is(first, rule->relation, from, middle) && goal_is(second, base, middle, to);
     bool right = goal_is(first, base, from, middle) && goal_is(second, rule->relation, middle, to);
-    return apart && (left || right);
+    bool twice = doubling && goal_is(first, rule->relation, from, middle) &&
+                 goal_is(second, rule->relation, middle, to);
+    return apart && (left || right || twice);
 }
 
-Relation *closure_base(const Relation *relation) {
+static Relation *base_find(const Relation *relation, bool doubling) {
     if (relation->arity != 2 || relation->rules.count != 2 || table_live(relation->facts) > 0 ||
         relation->key != columns_all(2))
         return NULL;
     const Rule *first = relation->rules.items[0], *second = relation->rules.items[1];
     Relation *base = base_of(first->goal_count == 1 ? first : second);
-    return base && is_step(first->goal_count == 1 ? second : first, base) ? base : NULL;
+    const Rule *step = first->goal_count == 1 ? second : first;
+    return base && is_step(step, base, doubling) ? base : NULL;
+}
+
+Relation *closure_base(const Relation *relation) {
+    return base_find(relation, false);
+}
+
+Relation *closure_base_of_set(const Relation *relation) {
+    return base_find(relation, true);
 }
 
 static void row_add(Table *rows, Datum from, Datum to) {

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "logic/classes.h"
 #include "logic/closure.h"
 #include "logic/evaluate.h"
 #include "logic/profile.h"
@@ -285,6 +286,17 @@ static Status closure_evaluate(Demand *demand, Relation *relation, Relation *bas
     return STATUS_OK;
 }
 
+// One row, or none.
+static Status classes_evaluate(Demand *demand, Relation *relation, const Datum *values) {
+    bool joined;
+    TRY(classes_join(demand->store, relation, values, &joined));
+    size_t number = asked_find(demand, relation, columns_all(relation->arity));
+    Table *rows = table_new(relation->arity, columns_all(relation->arity));
+    if (joined) table_append(rows, values);
+    demand->asked.items[number].answers->facts = rows;
+    return STATUS_OK;
+}
+
 Status demand_evaluate(Store *store, Relation *relation, const Datum *values, Demand **out) {
     *out = NULL;
     TRY(store_order_inputs(store, relation));
@@ -292,8 +304,11 @@ Status demand_evaluate(Store *store, Relation *relation, const Datum *values, De
     demand->store = store;
     demand->stratum = relation->stratum;
     Relation *base = closure_base(relation);
-    if (base && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE)) {
-        Status closed = closure_evaluate(demand, relation, base, values);
+    bool classes =
+        classes_fit(relation) && values[0] != CONSTANT_NONE && values[1] != CONSTANT_NONE;
+    if (classes || (base && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE))) {
+        Status closed = classes ? classes_evaluate(demand, relation, values)
+                                : closure_evaluate(demand, relation, base, values);
         *out = closed == STATUS_OK ? demand : NULL;
         if (!*out) demand_free(demand);
         return closed;

@@ -1,6 +1,7 @@
 // Queries: the rows that they need are made, then their goals are gone through once.
 #include <stdlib.h>
 
+#include "logic/classes.h"
 #include "logic/closure.h"
 #include "logic/collect.h"
 #include "logic/demand.h"
@@ -221,6 +222,8 @@ Status store_has(Store *store, Relation *relation, const Datum *values, bool *ou
     for (uint32_t i = 0; i < relation->arity; i++)
         terms[i] = (Term){.kind = TERM_CONSTANT, .value = values[i]};
     TRY(store_prepare(store));
+    if (classes_fit(relation) && !relation->derived)
+        return classes_join(store, relation, values, out);
     TRY(goal_prepare(store, &goal, NULL, &demand));
     const Table *table = relation_table(goal.relation);
     uint32_t row = table_find(table, values);
@@ -234,13 +237,16 @@ Status store_has(Store *store, Relation *relation, const Datum *values, bool *ou
 // Pairs of a closure, or of a chain of relations, without making them; *done: false where the rules
 // are others.
 static Status pairs_count(Store *store, Relation *relation, uint64_t *out, bool *done) {
-    Relation *base = closure_base(relation);
+    Relation *base = closure_base_of_set(relation);
     *done = base || relation->counted_version == store->version;
     *out = relation->counted;
     if (relation->counted_version == store->version) return STATUS_OK;
     if (base) {
         TRY(store_complete(store, base));
         TRY(reach_count(store, base, out));
+    } else if (classes_fit(relation)) {
+        *done = true;
+        TRY(classes_count(store, relation, out));
     } else {
         TRY(matrix_count(store, relation, out, done));
     }

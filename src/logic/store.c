@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "logic/classes.h"
 #include "logic/upkeep.h"
 
 // A quarter of the machine's memory, at most a GiB.
@@ -36,6 +37,7 @@ void relation_free(Relation *relation) {
     table_free(relation->facts);
     table_free(relation->saved);
     table_free(relation->touched);
+    classes_free(relation->classes);
     for (uint32_t i = 0; i < relation->arity; i++)
         free((void *)(uintptr_t)relation->columns[i].name);
     free((void *)(uintptr_t)relation->name);

@@ -9,6 +9,7 @@
 #include "logic/table.h"
 
 typedef struct Store Store;
+typedef struct Classes Classes; // of an equivalence (classes.c)
 
 typedef enum ColumnKind {
     COLUMN_ANY,
@@ -42,6 +43,7 @@ struct Relation {
     bool entities;    // an entity type: its facts are its members
     bool closed;      // an entity type that facts do not add to
     bool equivalence; // reflexive, symmetric and transitive by rules of its own
+    Classes *classes; // NULL until they are wanted
     RuleList rules;
     RelationList readers; // heads of the rules that read it, each once
     // What the rules give, the facts first; NULL until it is wanted and after a change.

@@ -335,8 +335,37 @@ class Closures(unittest.TestCase):
             pairs += len(seen)
         facts = "".join(f"Edge({a}, {b})\n" for a, b in edges)
         code = "relation Edge(x: int, y: int)\n" + facts + "Path(X, Y) <- Edge(X, Y)\nPath(X, Z) <- Path(X, Y), Edge(Y, Z)\n"
-        result = run_code(code + "print(len(Path))\nlet rows = [row for row in Path]\nprint(len(rows))\n")
-        self.assertEqual((result.out, result.err), (f"{pairs}\n{pairs}\n", ""))
+        code += "Way(X, Y) <- Edge(X, Y)\nWay(X, Z) <- Way(X, Y), Way(Y, Z)\n"
+        result = run_code(code + "print(len(Path), len(Way))\nlet rows = [row for row in Path]\nprint(len(rows))\n")
+        self.assertEqual((result.out, result.err), (f"{pairs} {pairs}\n{pairs}\n", ""))
+
+
+class Equivalences(unittest.TestCase):
+    """Counted and asked by classes before any pair is made, and compared with the pairs."""
+
+    def test_classes(self):
+        for number in range(max(15, PROGRAMS // 10)):
+            source = random.Random(f"classes {SEED} {number}")
+            size = source.choice([4, 12, 40])
+            kind = source.choice(["Node", "int"])
+            names = [f"n{i}" if kind == "Node" else str(i) for i in range(size)]
+            code = f"entity Node\nrelation Same(x: {kind}, y: {kind}) equivalence\n"
+            code += "".join(f"Node({name})\n" for name in names if kind == "Node" and source.random() < 0.7)
+            facts = [(source.choice(names), source.choice(names)) for _ in range(size // 2)]
+            code += "".join(f"Same({a}, {b})\n" for a, b in facts)
+            if source.random() < 0.5:
+                code += f"retract Same({', '.join(facts[0])})\n"
+            if source.random() < 0.3:
+                code += f"relation Link(a: {kind}, b: {kind})\nLink({names[0]}, {names[1]})\nSame(X, Y) <- Link(X, Y)\n"
+            pairs = [(source.choice(names), source.choice(names)) for _ in range(10)]
+            as_value = '"{}"' if kind == "Node" else "{}"
+            asked = "".join(f"asked.push(({as_value.format(a)}, {as_value.format(b)}) in Same)\n"
+                            f"asked.push(Same({a}, {b})?)\n" for a, b in pairs)
+            code += "let asked = []\nlet count = len(Same)\n" + asked + "let before = asked\nasked = []\nlet rows = [s for s in Same]\n"
+            code += asked + "print(count == len(rows), count == len(Same), before == asked)\n"
+            result = run_code(code)
+            with self.subTest(program=number):
+                self.assertEqual((result.out, result.err), ("true true true\n", ""), code)
 
 
 class Chains(unittest.TestCase):
