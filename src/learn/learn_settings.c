@@ -126,6 +126,7 @@ static bool setting_path(LearnRun *run, SettingId id, Value *out) {
     const Code *code = run->code->settings[id];
     *out = setting_eval(run, code);
     if (failed(*out)) return false;
+    if (out->kind == VALUE_NONE) *out = value_absent(); // as if it were not given
     if (out->kind == VALUE_ABSENT || out->kind == VALUE_STRING) return true;
     fail_kind(setting_rows[id].name, "a string", *out);
     error_place(code->span);
