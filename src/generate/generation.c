@@ -20,6 +20,8 @@ static GenerationState *state_new(const GenerationOptions *options, const int64_
     state->options = *options;
     state->stops = memory_allocate_zeroed(options->stop_count + 1, sizeof *state->stops);
     for (size_t i = 0; i < options->stop_count; i++) state->stops[i] = copy(options->stops[i]);
+    state->trigger = options->trigger ? copy(options->trigger) : NULL;
+    if (options->constraint) constraint_retain(options->constraint);
     for (size_t i = 0; i < count; i++) VECTOR_PUSH(&state->all, ids[i]);
     return state;
 }
@@ -27,9 +29,12 @@ static GenerationState *state_new(const GenerationOptions *options, const int64_
 static void state_free(GenerationState *state) {
     for (size_t i = 0; i < state->options.stop_count; i++) free(state->stops[i]);
     free(state->stops);
+    free(state->trigger);
+    constraint_release(state->options.constraint);
     VECTOR_FREE(&state->all);
     VECTOR_FREE(&state->drafts);
     tensor_release(state->rows);
+    text_free(&state->raw);
     free(state);
 }
 
@@ -59,6 +64,22 @@ static Status resolve_length(const Network *network, GenerationState *state) {
     return STATUS_VALUE;
 }
 
+static Status begin_constraint(const Network *network, GenerationState *state) {
+    Constraint *constraint = state->options.constraint;
+    if (!constraint) return STATUS_OK;
+    if (!network->tokenizer)
+        return fail(STATUS_VALUE, "a constraint is about text, but %s has no vocabulary",
+                    model_path(network_model(network).as.handle->payload));
+    state->constrained = state->trigger == NULL;
+    state->place = constraint->type->begin(constraint);
+    int64_t shortest = constraint->type->shortest(constraint, state->place);
+    if (!state->constrained || shortest <= state->max_tokens) return STATUS_OK;
+    return fail(STATUS_VALUE,
+                "the shortest text that the constraint allows has %lld bytes, but "
+                "max_tokens is %lld",
+                (long long)shortest, (long long)state->max_tokens);
+}
+
 Status generation_new(Network *network, const GenerationOptions *options, const int64_t *ids,
                       size_t count, Sequence *sequence, Generation **out) {
     Generation *generation = memory_allocate_zeroed(1, sizeof *generation);
@@ -67,6 +88,7 @@ Status generation_new(Network *network, const GenerationOptions *options, const 
     generation->prompt_tokens = count;
     Status status = sequence ? STATUS_OK : sequence_new(network, &generation->sequence);
     if (status == STATUS_OK) status = resolve_length(network, generation->state);
+    if (status == STATUS_OK) status = begin_constraint(network, generation->state);
     if (status != STATUS_OK) {
         generation_free(generation);
         return status;

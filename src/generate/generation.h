@@ -10,6 +10,7 @@
 #ifndef GENERATE_GENERATION_H
 #define GENERATE_GENERATION_H
 
+#include "generate/constraint.h"
 #include "generate/sampler.h"
 #include "generate/sequence.h"
 
@@ -26,9 +27,11 @@ typedef struct GenerationOptions {
     Sampling sampling;
     const char *const *stops; // copied
     size_t stop_count;
-    int64_t logprobs;  // how many alternatives to keep with each token; -1: nothing
-    int64_t speculate; // how many tokens to guess from the text so far; 0: none
-    bool shift;        // a full context forgets its older half
+    int64_t logprobs;       // how many alternatives to keep with each token; -1: nothing
+    Constraint *constraint; // NULL: none; held
+    const char *trigger;    // after this string; NULL: from the beginning. Copied
+    int64_t speculate;      // how many tokens to guess from the text so far; 0: none
+    bool shift;             // a full context forgets its older half
     // Is given each piece of text as it comes, whole characters only; where there is no tokenizer,
     // each id, with bytes NULL. May be NULL. A failure ends the generation with it.
     Status (*tell)(void *context, const char *bytes, size_t length, int64_t id);

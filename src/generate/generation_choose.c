@@ -1,14 +1,189 @@
-// Which token comes next, and how likely it was.
+// Which token comes next: what the constraint allows, what the samplers choose of it, and whether
+// the text can still be completed after it.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "generate/generation_internal.h"
+#include "model/token_trie.h"
 
-Status generation_choose(Generation *generation, Tensor *logits, int64_t *out) {
+static const TokenTrie *vocabulary_of(const Generation *generation) {
+    return tokenizer_trie(generation->sequence->network->tokenizer);
+}
+
+static bool mask_has(const uint64_t *mask, int64_t id) {
+    return mask[id / 64] >> (id % 64) & 1;
+}
+
+static void mask_clear(uint64_t *mask, int64_t id) {
+    mask[id / 64] &= ~(1ull << (id % 64));
+}
+
+// --- where a token leads
+
+// Where the bytes after the trigger begin, when it ends in the last `added` bytes of the text.
+static bool trigger_ends(const Text *text, size_t added, const char *trigger, size_t *rest) {
+    size_t length = strlen(trigger);
+    size_t first = text->length - added;
+    first = first >= length ? first - length + 1 : 0;
+    for (size_t at = first; at + length <= text->length; at++)
+        if (memcmp(text->bytes + at, trigger, length) == 0) {
+            *rest = at + length;
+            return true;
+        }
+    return false;
+}
+
+// The constraint's place after a token; false when the token cannot come, because it is refused or
+// the tokens that are left could not complete what it begins.
+static bool lead(Generation *generation, int64_t id, ConstraintState *place, bool *begun) {
+    GenerationState *state = generation->state;
+    Constraint *constraint = state->options.constraint;
+    const TokenTrie *vocabulary = vocabulary_of(generation);
+    const char *bytes = vocabulary->bytes + vocabulary->starts[id];
+    size_t length = vocabulary->starts[id + 1] - vocabulary->starts[id], rest;
+    *place = state->place;
+    *begun = state->constrained;
+    if (generation_is_end(generation, id))
+        return !*begun || constraint->type->shortest(constraint, *place) == 0;
+    if (*begun) {
+        *place = constraint->type->advance(constraint, *place, bytes, length);
+    } else {
+        size_t before = state->raw.length;
+        text_append(&state->raw, bytes, length);
+        *begun = trigger_ends(&state->raw, length, state->trigger, &rest);
+        if (*begun)
+            *place = constraint->type->advance(constraint, constraint->type->begin(constraint),
+                                               state->raw.bytes + rest, state->raw.length - rest);
+        state->raw.length = before;
+    }
+    if (!*begun) return true;
+    int64_t left = state->max_tokens - (int64_t)generation->count - 1;
+    return *place != 0 && constraint->type->shortest(constraint, *place) <= left;
+}
+
+static void move_on(Generation *generation, int64_t id) {
+    GenerationState *state = generation->state;
+    ConstraintState place;
+    bool begun;
+    (void)lead(generation, id, &place, &begun);
+    if (!state->constrained) {
+        const TokenTrie *vocabulary = vocabulary_of(generation);
+        text_append(&state->raw, vocabulary->bytes + vocabulary->starts[id],
+                    vocabulary->starts[id + 1] - vocabulary->starts[id]);
+    }
+    state->constrained = begun;
+    state->place = place;
+}
+
+// --- masks
+
+static void allow_all(const TokenTrie *vocabulary, uint64_t *mask) {
+    for (int64_t id = 0; id < vocabulary->size; id++) mask[id / 64] |= 1ull << (id % 64);
+}
+
+static void first_mask(const Generation *generation, uint64_t *mask) {
+    const GenerationState *state = generation->state;
+    Constraint *constraint = state->options.constraint;
+    const TokenTrie *vocabulary = vocabulary_of(generation);
+    if (!state->constrained) {
+        allow_all(vocabulary, mask);
+        return;
+    }
+    const uint64_t *allowed = constraint->type->allowed(constraint, state->place, vocabulary);
+    memcpy(mask, allowed, trie_mask_words(vocabulary) * sizeof *mask);
+    bool complete = constraint->type->shortest(constraint, state->place) == 0;
+    for (size_t i = 0; i < vocabulary->end_count; i++) {
+        int64_t id = vocabulary->ends[i];
+        mask_clear(mask, id);
+        if (complete) mask[id / 64] |= 1ull << (id % 64);
+    }
+}
+
+static void keep_leading(Generation *generation, uint64_t *mask) {
+    ConstraintState place;
+    bool begun;
+    int64_t size = vocabulary_of(generation)->size;
+    for (int64_t id = 0; id < size; id++)
+        if (mask_has(mask, id) && !lead(generation, id, &place, &begun)) mask_clear(mask, id);
+}
+
+static bool is_empty(const uint64_t *mask, size_t words) {
+    for (size_t i = 0; i < words; i++)
+        if (mask[i]) return false;
+    return true;
+}
+
+static Status apply_mask(Tensor *logits, const uint64_t *mask, Tensor **out) {
+    int64_t count = tensor_count(logits);
+    Shape shape = {.rank = 1, .dims = {count}};
+    double *numbers = memory_allocate((size_t)count * sizeof *numbers);
+    Status status = tensor_read_floats(logits, numbers);
+    for (int64_t id = 0; id < count; id++)
+        if (!mask_has(mask, id)) numbers[id] = -INFINITY;
+    if (status == STATUS_OK)
+        status = tensor_from_floats(numbers, &shape, tensor_dtype(logits), out);
+    free(numbers);
+    return status;
+}
+
+static Status fail_dead(const Generation *generation) {
+    const Text *text = &generation->text;
+    size_t tail = text->length < 24 ? text->length : 24;
+    Text shown = {0};
+    text_append_quoted(&shown, text_get(text) + text->length - tail, tail);
+    Status status =
+        fail(STATUS_VALUE, "no token of the vocabulary goes on as the constraint asks after %s",
+             text_get(&shown));
+    text_free(&shown);
+    return status;
+}
+
+static Status sample(Generation *generation, Tensor *logits, int64_t *out) {
     GenerationState *state = generation->state;
     TextSoFar text = {state->all.items, state->all.count};
     return sampling_choose(&state->options.sampling, logits, text, out);
+}
+
+// A token that leads nowhere is rare: only then all are tried.
+static Status choose_masked(Generation *generation, Tensor *logits, uint64_t *mask, int64_t *out) {
+    size_t words = trie_mask_words(vocabulary_of(generation));
+    ConstraintState place;
+    bool begun;
+    first_mask(generation, mask);
+    for (int tries = 0; tries < 2; tries++) {
+        SCOPED_TENSOR(masked);
+        if (is_empty(mask, words)) break;
+        TRY(apply_mask(logits, mask, &masked));
+        TRY(sample(generation, masked, out));
+        if (mask_has(mask, *out) && lead(generation, *out, &place, &begun)) {
+            move_on(generation, *out);
+            return STATUS_OK;
+        }
+        keep_leading(generation, mask);
+    }
+    Constraint *constraint = generation->state->options.constraint;
+    *out = -1;
+    bool complete = generation->state->constrained &&
+                    constraint->type->shortest(constraint, generation->state->place) == 0;
+    return complete ? STATUS_OK : fail_dead(generation);
+}
+
+static Status check_vocabulary(const Generation *generation, const Tensor *logits) {
+    int64_t scores = tensor_count(logits), size = vocabulary_of(generation)->size;
+    if (scores == size) return STATUS_OK;
+    return fail(STATUS_VALUE, "the model gives %lld logits, but its vocabulary has %lld tokens",
+                (long long)scores, (long long)size);
+}
+
+Status generation_choose(Generation *generation, Tensor *logits, int64_t *out) {
+    if (!generation->state->options.constraint) return sample(generation, logits, out);
+    TRY(check_vocabulary(generation, logits));
+    size_t words = trie_mask_words(vocabulary_of(generation));
+    uint64_t *mask = memory_allocate_zeroed(words, sizeof *mask);
+    Status status = choose_masked(generation, logits, mask, out);
+    free(mask);
+    return status;
 }
 
 // --- scores

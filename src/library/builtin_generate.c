@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "chat/chat.h"
 #include "generate/generation.h"
+#include "library/constraint_handle.h"
 #include "model/model.h"
 #include "tensor/compose.h"
 #include "value/builtin.h"
@@ -24,6 +25,7 @@ enum {
     ON_TOKEN,
     SAMPLERS,
     LOGPROBS,
+    CONSTRAINT,
     SPECULATE,
     SHIFT,
     DETAILS
@@ -124,6 +126,16 @@ static Status read_count(const Request *request, int index, const char *name, in
     return *out >= 0 ? STATUS_OK : fail(STATUS_VALUE, "%s must not be negative", name);
 }
 
+static Status read_constraint(Request *request) {
+    void *payload;
+    if (!given(request, CONSTRAINT)) return STATUS_OK;
+    TRY(value_to_handle(argument(request, CONSTRAINT), &handle_constraint, "constraint", &payload));
+    const ConstraintHandle *handle = payload;
+    request->options.constraint = handle->constraint;
+    request->options.trigger = handle->trigger;
+    return STATUS_OK;
+}
+
 static Status read_options(Request *request) {
     GenerationOptions *options = &request->options;
     *options = (GenerationOptions){.max_tokens = request->chats ? TOKENS_CHAT : TOKENS_GENERATE,
@@ -135,6 +147,7 @@ static Status read_options(Request *request) {
     TRY(read_count(request, SPECULATE, "speculate", &options->speculate));
     TRY(read_sampling(request, &options->sampling));
     TRY(read_stops(request));
+    TRY(read_constraint(request));
     if (given(request, ON_TOKEN)) options->tell = tell;
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "model/token_trie.h"
 #include "model/tokenizer_internal.h"
 
 int tokenizer_byte_value(const Piece *piece) {
@@ -78,6 +79,7 @@ void tokenizer_release(Tokenizer *tokenizer) {
     VECTOR_FREE(&tokenizer->before);
     VECTOR_FREE(&tokenizer->after);
     VECTOR_FREE(&tokenizer->ends);
+    token_trie_free(tokenizer->trie);
     free(tokenizer);
 }
 

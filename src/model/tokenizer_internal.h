@@ -104,6 +104,7 @@ struct Tokenizer {
     bool trim_start;         // the space that encoding put in front is left out
     bool trim_after_special; // after each special token again
     bool tidy;               // no space before punctuation
+    struct TokenTrie *trie;  // NULL until it is asked for
 };
 
 Tokenizer *tokenizer_new(void);

@@ -1,0 +1,293 @@
+// Building grammars, and what must hold of a finished one.
+#include "generate/grammar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "generate/grammar_internal.h"
+
+enum { CODE_LAST = 0x10FFFF, SURROGATE_FIRST = 0xD800, SURROGATE_LAST = 0xDFFF };
+
+Grammar *grammar_new(void) {
+    return memory_allocate_zeroed(1, sizeof(Grammar));
+}
+
+void grammar_free(Grammar *grammar) {
+    for (size_t i = 0; i < grammar->rules.count; i++) VECTOR_FREE(&grammar->rules.items[i]);
+    VECTOR_FREE(&grammar->rules);
+    VECTOR_FREE(&grammar->elements);
+    VECTOR_FREE(&grammar->sets);
+    free(grammar->costs);
+    free(grammar);
+}
+
+// --- rules
+
+static Rule add_rule(Grammar *grammar) {
+    VECTOR_PUSH(&grammar->rules, ((Alternatives){0}));
+    return (Rule)(grammar->rules.count - 1);
+}
+
+static void push(Grammar *grammar, ElementKind kind, uint32_t value) {
+    if (grammar->elements.count > GRAMMAR_ELEMENTS_MAX) return; // refused at the end
+    VECTOR_PUSH(&grammar->elements, ((Element){kind, value}));
+}
+
+static void begin_alternative(Grammar *grammar, Rule rule) {
+    VECTOR_PUSH(&grammar->rules.items[rule], (uint32_t)grammar->elements.count);
+}
+
+static uint32_t set_number(Grammar *grammar, const ByteSet *set) {
+    for (size_t i = 0; i < grammar->sets.count; i++)
+        if (memcmp(&grammar->sets.items[i], set, sizeof *set) == 0) return (uint32_t)i;
+    VECTOR_PUSH(&grammar->sets, *set);
+    return (uint32_t)(grammar->sets.count - 1);
+}
+
+static void push_bytes(Grammar *grammar, uint8_t first, uint8_t last) {
+    ByteSet set = {0};
+    for (int byte = first; byte <= last; byte++) set.bits[byte / 64] |= 1ull << (byte % 64);
+    push(grammar, ELEMENT_BYTES, set_number(grammar, &set));
+}
+
+Rule grammar_literal(Grammar *grammar, const char *bytes, size_t length) {
+    Rule rule = add_rule(grammar);
+    begin_alternative(grammar, rule);
+    for (size_t i = 0; i < length; i++) push_bytes(grammar, (uint8_t)bytes[i], (uint8_t)bytes[i]);
+    push(grammar, ELEMENT_END, 0);
+    return rule;
+}
+
+Rule grammar_sequence(Grammar *grammar, const Rule *rules, size_t count) {
+    Rule rule = add_rule(grammar);
+    begin_alternative(grammar, rule);
+    for (size_t i = 0; i < count; i++) push(grammar, ELEMENT_RULE, rules[i]);
+    push(grammar, ELEMENT_END, 0);
+    return rule;
+}
+
+Rule grammar_choice(Grammar *grammar, const Rule *rules, size_t count) {
+    Rule rule = add_rule(grammar);
+    for (size_t i = 0; i < count; i++) {
+        begin_alternative(grammar, rule);
+        push(grammar, ELEMENT_RULE, rules[i]);
+        push(grammar, ELEMENT_END, 0);
+    }
+    return rule;
+}
+
+Rule grammar_declare(Grammar *grammar) {
+    return add_rule(grammar);
+}
+
+void grammar_define(Grammar *grammar, Rule declared, Rule meaning) {
+    begin_alternative(grammar, declared);
+    push(grammar, ELEMENT_RULE, meaning);
+    push(grammar, ELEMENT_END, 0);
+}
+
+// Nothing, or the rule and then `more`.
+static Rule optional(Grammar *grammar, Rule rule, const Rule *more) {
+    Rule result = add_rule(grammar);
+    begin_alternative(grammar, result);
+    push(grammar, ELEMENT_END, 0);
+    begin_alternative(grammar, result);
+    push(grammar, ELEMENT_RULE, rule);
+    push(grammar, ELEMENT_RULE, more ? *more : result);
+    push(grammar, ELEMENT_END, 0);
+    return result;
+}
+
+Rule grammar_repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
+    Rule rest = most < 0 ? optional(grammar, rule, NULL) : grammar_literal(grammar, "", 0);
+    for (int64_t i = least; i < most; i++) rest = optional(grammar, rule, &rest);
+    Rule result = add_rule(grammar);
+    begin_alternative(grammar, result);
+    for (int64_t i = 0; i < least; i++) push(grammar, ELEMENT_RULE, rule);
+    push(grammar, ELEMENT_RULE, rest);
+    push(grammar, ELEMENT_END, 0);
+    return result;
+}
+
+// --- characters
+
+static size_t encode(uint32_t code, uint8_t *out) {
+    Text text = {0};
+    text_append_codepoint(&text, code);
+    size_t length = text.length;
+    memcpy(out, text.bytes, length);
+    text_free(&text);
+    return length;
+}
+
+// An alternative for the codes from first to last, which are encoded in the same number of bytes:
+// cut where a byte but the last would not run through all of its values.
+static void add_codes(Grammar *grammar, Rule rule, uint32_t first, uint32_t last) {
+    uint8_t low[4], high[4];
+    size_t length = encode(first, low);
+    (void)encode(last, high);
+    for (size_t i = 1; i < length; i++) {
+        uint32_t below = (1u << (6 * i)) - 1; // the bits of the last i bytes
+        if ((first & ~below) == (last & ~below)) continue;
+        if ((first & below) != 0) {
+            add_codes(grammar, rule, first, first | below);
+            add_codes(grammar, rule, (first | below) + 1, last);
+            return;
+        }
+        if ((last & below) != below) {
+            add_codes(grammar, rule, first, (last & ~below) - 1);
+            add_codes(grammar, rule, last & ~below, last);
+            return;
+        }
+    }
+    begin_alternative(grammar, rule);
+    for (size_t i = 0; i < length; i++) push_bytes(grammar, low[i], high[i]);
+    push(grammar, ELEMENT_END, 0);
+}
+
+static void add_range(Grammar *grammar, Rule rule, uint32_t first, uint32_t last) {
+    static const uint32_t ends[] = {0x7F,           0x7FF,  SURROGATE_FIRST - 1,
+                                    SURROGATE_LAST, 0xFFFF, CODE_LAST};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && first <= last; i++) {
+        if (first > ends[i]) continue;
+        uint32_t end = last < ends[i] ? last : ends[i];
+        if (ends[i] != SURROGATE_LAST) add_codes(grammar, rule, first, end);
+        first = end + 1;
+    }
+}
+
+static int compare_ranges(const void *a, const void *b) {
+    uint32_t x = ((const CodeRange *)a)->first, y = ((const CodeRange *)b)->first;
+    return x < y ? -1 : x > y;
+}
+
+Rule grammar_class(Grammar *grammar, const CodeRange *ranges, size_t count, bool negated) {
+    Rule rule = add_rule(grammar);
+    CodeRange *sorted = memory_allocate((count + 1) * sizeof *sorted);
+    if (count > 0) memcpy(sorted, ranges, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_ranges);
+    uint32_t next = 0; // the first code that no range has reached
+    for (size_t i = 0; i < count; i++) {
+        uint32_t first = sorted[i].first > next ? sorted[i].first : next;
+        if (negated && first > next) add_range(grammar, rule, next, first - 1);
+        if (!negated && first <= sorted[i].last) add_range(grammar, rule, first, sorted[i].last);
+        if (sorted[i].last + 1 > next) next = sorted[i].last + 1;
+    }
+    if (negated && next <= CODE_LAST) add_range(grammar, rule, next, CODE_LAST);
+    free(sorted);
+    return rule;
+}
+
+// --- what must hold
+
+static int64_t rule_cost(const Grammar *grammar, Rule rule) {
+    int64_t least = COST_NEVER;
+    const Alternatives *alternatives = &grammar->rules.items[rule];
+    for (size_t i = 0; i < alternatives->count; i++)
+        if (grammar->costs[alternatives->items[i]] < least)
+            least = grammar->costs[alternatives->items[i]];
+    return least;
+}
+
+static int64_t element_cost(const Grammar *grammar, size_t index) {
+    const Element *element = &grammar->elements.items[index];
+    if (element->kind == ELEMENT_END) return 0;
+    int64_t own = element->kind == ELEMENT_BYTES ? 1 : rule_cost(grammar, element->value);
+    int64_t cost = own + grammar->costs[index + 1];
+    return cost < COST_NEVER ? cost : COST_NEVER;
+}
+
+static void find_costs(Grammar *grammar) {
+    size_t count = grammar->elements.count;
+    grammar->costs = memory_allocate(count * sizeof *grammar->costs);
+    for (size_t i = 0; i < count; i++) grammar->costs[i] = COST_NEVER;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = count; i-- > 0;) {
+            int64_t cost = element_cost(grammar, i);
+            changed |= cost < grammar->costs[i];
+            grammar->costs[i] = cost;
+        }
+    }
+}
+
+// Alternatives that can never end are left out.
+static void prune(Grammar *grammar) {
+    for (size_t rule = 0; rule < grammar->rules.count; rule++) {
+        Alternatives *alternatives = &grammar->rules.items[rule];
+        size_t kept = 0;
+        for (size_t i = 0; i < alternatives->count; i++)
+            if (grammar->costs[alternatives->items[i]] < COST_NEVER)
+                alternatives->items[kept++] = alternatives->items[i];
+        alternatives->count = kept;
+    }
+}
+
+// Searches for a rule that comes back to itself before anything is read, with something left to
+// read afterwards: such a one would be entered without end.
+typedef struct Search {
+    const Grammar *grammar;
+    uint8_t *seen;
+    VECTOR(Rule) open;
+} Search;
+
+typedef void (*VisitRule)(Search *search, Rule rule, bool last);
+
+static bool can_be_empty(const Grammar *grammar, const Element *element) {
+    return element->kind == ELEMENT_RULE && rule_cost(grammar, element->value) == 0;
+}
+
+// The rules that an alternative of `rule` may enter before it reads anything.
+static void each_first(Search *search, Rule rule, VisitRule visit) {
+    const Grammar *grammar = search->grammar;
+    const Alternatives *alternatives = &grammar->rules.items[rule];
+    for (size_t i = 0; i < alternatives->count; i++)
+        for (const Element *e = grammar->elements.items + alternatives->items[i];; e++) {
+            if (e->kind == ELEMENT_RULE) visit(search, e->value, e[1].kind == ELEMENT_END);
+            if (!can_be_empty(grammar, e)) break;
+        }
+}
+
+static void visit_any(Search *search, Rule rule, bool last) {
+    (void)last;
+    if (search->seen[rule]) return;
+    search->seen[rule] = 1;
+    VECTOR_PUSH(&search->open, rule);
+}
+
+static void visit_inner(Search *search, Rule rule, bool last) {
+    if (!last) visit_any(search, rule, last);
+}
+
+static bool returns_to_itself(Search *search, Rule rule) {
+    memset(search->seen, 0, search->grammar->rules.count);
+    search->open.count = 0;
+    each_first(search, rule, visit_inner);
+    while (search->open.count > 0 && !search->seen[rule])
+        each_first(search, search->open.items[--search->open.count], visit_any);
+    return search->seen[rule];
+}
+
+static bool is_left_recursive(const Grammar *grammar) {
+    Search search = {.grammar = grammar, .seen = memory_allocate(grammar->rules.count + 1)};
+    bool found = false;
+    for (size_t rule = 0; rule < grammar->rules.count && !found; rule++)
+        found = returns_to_itself(&search, (Rule)rule);
+    VECTOR_FREE(&search.open);
+    free(search.seen);
+    return found;
+}
+
+Status grammar_check(Grammar *grammar, Rule root, const char *what) {
+    if (grammar->elements.count > GRAMMAR_ELEMENTS_MAX)
+        return fail(STATUS_VALUE, "%s is too large: more than %d elements", what,
+                    GRAMMAR_ELEMENTS_MAX);
+    find_costs(grammar);
+    if (rule_cost(grammar, root) >= COST_NEVER)
+        return fail(STATUS_VALUE, "%s has no text that ever ends", what);
+    prune(grammar);
+    if (is_left_recursive(grammar))
+        return fail(STATUS_VALUE, "%s has a rule that begins with itself", what);
+    return STATUS_OK;
+}

@@ -1,0 +1,374 @@
+// A grammar at work. A text's state is the set of places in the grammar where it may be, each with
+// the stack of places to return to; stacks and states are interned, and what a byte makes of a
+// state is remembered, so that a walk through the vocabulary is a walk through a table.
+//
+// A mask is the union over the places of a state. Most tokens stay within the rules on top of its
+// stack, so that they do not depend on what is below: those are found once for the top of a stack
+// with something unknown below (ANYWHERE), together with the nodes of the vocabulary's trie at
+// which the top has ended; only from these on the real stack is looked at.
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "generate/grammar_internal.h"
+
+enum { BOTTOM, ANYWHERE, STACKS_FIRST }; // stacks by number
+enum { DEAD = 0, UNKNOWN = UINT32_MAX };
+enum { MASKS_MAX = 1024, TOP = 3 }; // places of a stack that are its top
+
+// What the top of a stack by itself says of the vocabulary.
+typedef struct TopMask {
+    uint64_t *bits;        // NULL: not yet found
+    VECTOR(uint32_t) left; // nodes of the trie at which the top has ended
+} TopMask;
+
+// A place to go on from, and the stack below it.
+typedef struct Stack {
+    struct {
+        uint32_t place, below;
+    } key;
+    uint32_t number;
+    uint32_t returned; // the state of a text that has come back here; UNKNOWN
+    int64_t cost;      // bytes of the shortest way to the end
+    TopMask top;       // of one that ends ANYWHERE
+    UT_hash_handle hh;
+} Stack;
+
+typedef struct State {
+    uint32_t number;
+    bool complete; // the text may end here
+    bool left;     // the unknown stack was reached
+    int64_t cost;
+    uint32_t *next; // by class of byte; NULL until one is asked for
+    uint64_t *mask; // NULL until it is asked for
+    size_t count;
+    uint32_t *heads; // stacks whose place reads bytes, in order of their numbers
+    UT_hash_handle hh;
+} State;
+
+typedef struct GrammarConstraint {
+    Constraint head;
+    Grammar *grammar;
+    uint8_t classes[256]; // of bytes that no set tells apart
+    size_t class_count;
+    VECTOR(Stack *) stacks;
+    Stack *by_key;
+    VECTOR(State *) states; // 0 is the dead one
+    State *by_heads;
+    const TokenTrie *vocabulary; // of all masks
+    size_t mask_count;
+    uint32_t first;
+} GrammarConstraint;
+
+// --- stacks
+
+static uint32_t stack_number(GrammarConstraint *c, uint32_t place, uint32_t below) {
+    Stack *stack, key = {.key = {place, below}};
+    HASH_FIND(hh, c->by_key, &key.key, sizeof key.key, stack);
+    if (stack) return stack->number;
+    stack = memory_allocate_zeroed(1, sizeof *stack);
+    stack->key = key.key;
+    stack->number = (uint32_t)c->stacks.count;
+    stack->returned = UNKNOWN;
+    int64_t rest = below >= STACKS_FIRST ? c->stacks.items[below]->cost : 0;
+    stack->cost = c->grammar->costs[place] + rest;
+    VECTOR_PUSH(&c->stacks, stack);
+    HASH_ADD(hh, c->by_key, key, sizeof stack->key, stack);
+    return stack->number;
+}
+
+// --- states in the making
+
+typedef struct Making {
+    GrammarConstraint *c;
+    VECTOR(uint32_t) heads;
+    VECTOR(uint64_t) seen; // (place, below)
+    bool complete, left;
+} Making;
+
+static bool see(Making *making, uint32_t place, uint32_t below) {
+    uint64_t key = (uint64_t)place << 32 | below;
+    for (size_t i = 0; i < making->seen.count; i++)
+        if (making->seen.items[i] == key) return false;
+    VECTOR_PUSH(&making->seen, key);
+    return true;
+}
+
+// Goes on from a place until bytes are read. A rule in the last place needs no return.
+static void enter(Making *making, uint32_t place, uint32_t below) {
+    const Grammar *grammar = making->c->grammar;
+    const Element *element = &grammar->elements.items[place];
+    if (!see(making, place, below)) return;
+    if (element->kind == ELEMENT_BYTES) {
+        VECTOR_PUSH(&making->heads, stack_number(making->c, place, below));
+    } else if (element->kind == ELEMENT_RULE) {
+        bool last = element[1].kind == ELEMENT_END;
+        uint32_t back = last ? below : stack_number(making->c, place + 1, below);
+        const Alternatives *alternatives = &grammar->rules.items[element->value];
+        for (size_t i = 0; i < alternatives->count; i++)
+            enter(making, alternatives->items[i], back);
+    } else if (below == BOTTOM) {
+        making->complete = true;
+    } else if (below == ANYWHERE) {
+        making->left = true;
+    } else {
+        const Stack *stack = making->c->stacks.items[below];
+        enter(making, stack->key.place, stack->key.below);
+    }
+}
+
+static int compare_numbers(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+// The key of a state: its heads and then the two flags.
+static uint32_t *finish_key(Making *making, size_t *bytes) {
+    size_t count = making->heads.count;
+    if (count > 1) qsort(making->heads.items, count, sizeof(uint32_t), compare_numbers);
+    *bytes = (count + 1) * sizeof(uint32_t);
+    VECTOR_PUSH(&making->heads, (uint32_t)(making->complete | making->left << 1));
+    return making->heads.items;
+}
+
+static State *state_new(Making *making, const uint32_t *key, size_t bytes) {
+    GrammarConstraint *c = making->c;
+    State *state = memory_allocate_zeroed(1, sizeof *state);
+    state->number = (uint32_t)c->states.count;
+    state->complete = making->complete;
+    state->left = making->left;
+    state->count = bytes / sizeof *key - 1;
+    state->heads = memory_allocate(bytes);
+    memcpy(state->heads, key, bytes);
+    state->cost = making->complete ? 0 : COST_NEVER;
+    for (size_t i = 0; i < state->count; i++)
+        if (c->stacks.items[key[i]]->cost < state->cost)
+            state->cost = c->stacks.items[key[i]]->cost;
+    VECTOR_PUSH(&c->states, state);
+    HASH_ADD_KEYPTR(hh, c->by_heads, state->heads, bytes, state);
+    return state;
+}
+
+static uint32_t finish(Making *making) {
+    State *state = NULL;
+    size_t bytes;
+    uint32_t number = DEAD;
+    if (making->heads.count > 0 || making->complete || making->left) {
+        const uint32_t *key = finish_key(making, &bytes);
+        HASH_FIND(hh, making->c->by_heads, key, bytes, state);
+        number = state ? state->number : state_new(making, key, bytes)->number;
+    }
+    VECTOR_FREE(&making->heads);
+    VECTOR_FREE(&making->seen);
+    return number;
+}
+
+static uint32_t step_anew(GrammarConstraint *c, const State *state, uint8_t byte) {
+    Making making = {.c = c};
+    for (size_t i = 0; i < state->count; i++) {
+        const Stack *stack = c->stacks.items[state->heads[i]];
+        const Element *element = &c->grammar->elements.items[stack->key.place];
+        if (set_has(&c->grammar->sets.items[element->value], byte))
+            enter(&making, stack->key.place + 1, stack->key.below);
+    }
+    return finish(&making);
+}
+
+static uint32_t step(GrammarConstraint *c, uint32_t number, uint8_t byte) {
+    State *state = c->states.items[number];
+    if (number == DEAD) return DEAD;
+    if (!state->next) {
+        state->next = memory_allocate(c->class_count * sizeof *state->next);
+        for (size_t i = 0; i < c->class_count; i++) state->next[i] = UNKNOWN;
+    }
+    uint32_t *next = &state->next[c->classes[byte]];
+    if (*next == UNKNOWN) *next = step_anew(c, state, byte);
+    return *next;
+}
+
+// The state after the rule above a stack has ended.
+static uint32_t returned_state(GrammarConstraint *c, uint32_t number) {
+    Stack *stack = c->stacks.items[number];
+    if (stack->returned == UNKNOWN) {
+        Making making = {.c = c};
+        enter(&making, stack->key.place, stack->key.below);
+        stack->returned = finish(&making);
+    }
+    return stack->returned;
+}
+
+// --- masks
+
+static void allow_tokens(const TokenTrie *trie, size_t node, uint64_t *bits) {
+    for (uint32_t i = trie->nodes[node].tokens; i < trie->nodes[node + 1].tokens; i++)
+        bits[trie->tokens[i] / 64] |= 1ull << (trie->tokens[i] % 64);
+}
+
+typedef struct Walk {
+    GrammarConstraint *c;
+    const TokenTrie *trie;
+    uint64_t *bits;
+    TopMask *top; // takes the nodes at which what is unknown is reached; may be NULL
+} Walk;
+
+static void walk(const Walk *w, uint32_t node, uint32_t number) {
+    uint32_t end = w->trie->nodes[node].next;
+    for (uint32_t child = node + 1; child < end; child = w->trie->nodes[child].next) {
+        uint32_t next = step(w->c, number, w->trie->nodes[child].byte);
+        if (next == DEAD) continue;
+        const State *state = w->c->states.items[next];
+        bool inner = w->trie->nodes[child].next > child + 1;
+        allow_tokens(w->trie, child, w->bits);
+        if (state->left && inner) VECTOR_PUSH(&w->top->left, child);
+        if (state->count > 0 && inner) walk(w, child, next);
+    }
+}
+
+// The top of a stack over ANYWHERE, or all of it where there is no more; *rest: what is below.
+static uint32_t top_of(GrammarConstraint *c, uint32_t number, int places, uint32_t *rest) {
+    const Stack *stack = c->stacks.items[number];
+    *rest = stack->key.below;
+    if (*rest < STACKS_FIRST) return number;
+    if (places == 1) return stack_number(c, stack->key.place, ANYWHERE);
+    uint32_t below = top_of(c, stack->key.below, places - 1, rest);
+    return stack_number(c, stack->key.place, below);
+}
+
+static const TopMask *top_mask(GrammarConstraint *c, uint32_t number) {
+    Stack *stack = c->stacks.items[number];
+    if (stack->top.bits) return &stack->top;
+    stack->top.bits = memory_allocate_zeroed(trie_mask_words(c->vocabulary), sizeof(uint64_t));
+    Making making = {.c = c};
+    enter(&making, stack->key.place, stack->key.below);
+    Walk all = {c, c->vocabulary, stack->top.bits, &stack->top};
+    walk(&all, 0, finish(&making));
+    return &stack->top;
+}
+
+static void add_stack(GrammarConstraint *c, uint32_t number, uint64_t *bits) {
+    uint32_t below;
+    const TopMask *top = top_mask(c, top_of(c, number, TOP, &below));
+    size_t words = trie_mask_words(c->vocabulary);
+    for (size_t i = 0; i < words; i++) bits[i] |= top->bits[i];
+    if (below < STACKS_FIRST) return;
+    uint32_t after = returned_state(c, below);
+    Walk rest = {c, c->vocabulary, bits, NULL};
+    for (size_t i = 0; i < top->left.count; i++) walk(&rest, top->left.items[i], after);
+}
+
+static void forget_masks(GrammarConstraint *c) {
+    for (size_t i = 0; i < c->states.count; i++) {
+        free(c->states.items[i]->mask);
+        c->states.items[i]->mask = NULL;
+    }
+    c->mask_count = 0;
+}
+
+static void forget_tops(GrammarConstraint *c) {
+    for (size_t i = STACKS_FIRST; i < c->stacks.count; i++) {
+        TopMask *top = &c->stacks.items[i]->top;
+        free(top->bits);
+        top->bits = NULL;
+        VECTOR_FREE(&top->left);
+    }
+}
+
+static void use_vocabulary(GrammarConstraint *c, const TokenTrie *vocabulary) {
+    forget_masks(c);
+    forget_tops(c);
+    c->vocabulary = vocabulary;
+}
+
+static const uint64_t *grammar_allowed(Constraint *constraint, ConstraintState number,
+                                       const TokenTrie *vocabulary) {
+    GrammarConstraint *c = (GrammarConstraint *)constraint;
+    if (c->vocabulary != vocabulary) use_vocabulary(c, vocabulary);
+    State *state = c->states.items[number];
+    if (state->mask) return state->mask;
+    if (c->mask_count++ == MASKS_MAX) forget_masks(c);
+    state->mask = memory_allocate_zeroed(trie_mask_words(vocabulary), sizeof *state->mask);
+    for (size_t i = 0; i < state->count; i++) add_stack(c, state->heads[i], state->mask);
+    return state->mask;
+}
+
+// --- the interface
+
+static ConstraintState grammar_begin(Constraint *constraint) {
+    return ((GrammarConstraint *)constraint)->first;
+}
+
+static ConstraintState grammar_advance(Constraint *constraint, ConstraintState number,
+                                       const char *bytes, size_t length) {
+    GrammarConstraint *c = (GrammarConstraint *)constraint;
+    for (size_t i = 0; i < length && number != DEAD; i++)
+        number = step(c, number, (uint8_t)bytes[i]);
+    return number;
+}
+
+static int64_t grammar_shortest(Constraint *constraint, ConstraintState number) {
+    return ((GrammarConstraint *)constraint)->states.items[number]->cost;
+}
+
+static void grammar_release(Constraint *constraint) {
+    GrammarConstraint *c = (GrammarConstraint *)constraint;
+    forget_tops(c);
+    HASH_CLEAR(hh, c->by_key);
+    HASH_CLEAR(hh, c->by_heads);
+    for (size_t i = STACKS_FIRST; i < c->stacks.count; i++) free(c->stacks.items[i]);
+    for (size_t i = 0; i < c->states.count; i++) {
+        free(c->states.items[i]->next);
+        free(c->states.items[i]->mask);
+        free(c->states.items[i]->heads);
+        free(c->states.items[i]);
+    }
+    VECTOR_FREE(&c->stacks);
+    VECTOR_FREE(&c->states);
+    grammar_free(c->grammar);
+    free(c);
+}
+
+static const ConstraintType grammar_type = {.release = grammar_release,
+                                            .begin = grammar_begin,
+                                            .advance = grammar_advance,
+                                            .allowed = grammar_allowed,
+                                            .shortest = grammar_shortest};
+
+// Bytes that are in the same sets are of one class.
+static void find_classes(GrammarConstraint *c) {
+    const Grammar *grammar = c->grammar;
+    uint8_t representative[256];
+    for (int byte = 0; byte < 256; byte++) {
+        size_t class = 0;
+        for (; class < c->class_count; class ++) {
+            bool same = true;
+            for (size_t i = 0; i < grammar->sets.count && same; i++)
+                same = set_has(&grammar->sets.items[i], (uint8_t)byte) ==
+                       set_has(&grammar->sets.items[i], representative[class]);
+            if (same) break;
+        }
+        if (class == c->class_count) representative[c->class_count++] = (uint8_t)byte;
+        c->classes[byte] = (uint8_t) class;
+    }
+}
+
+Status grammar_constraint(Grammar *grammar, Rule root, const char *what, Constraint **out) {
+    Status status = grammar_check(grammar, root, what);
+    if (status != STATUS_OK) {
+        grammar_free(grammar);
+        return status;
+    }
+    GrammarConstraint *c = memory_allocate_zeroed(1, sizeof *c);
+    c->head = (Constraint){&grammar_type, 1};
+    c->grammar = grammar;
+    find_classes(c);
+    for (int i = 0; i < STACKS_FIRST; i++) VECTOR_PUSH(&c->stacks, NULL);
+    VECTOR_PUSH(&c->states, memory_allocate_zeroed(1, sizeof(State)));
+    c->states.items[DEAD]->cost = COST_NEVER;
+    Making making = {.c = c};
+    const Alternatives *alternatives = &grammar->rules.items[root];
+    for (size_t i = 0; i < alternatives->count; i++) enter(&making, alternatives->items[i], BOTTOM);
+    c->first = finish(&making);
+    *out = &c->head;
+    return STATUS_OK;
+}

@@ -1,0 +1,299 @@
+// JSON schemas as grammars: what a schema means, keyword by keyword. What cannot be kept is refused
+// by name, never left out.
+#include <string.h>
+
+#include "generate/json_schema_internal.h"
+
+enum { NESTING_MAX = 100 };
+
+// Keywords that say nothing of what is valid.
+static const char *const annotations[] = {
+    "title", "description", "default",    "examples", "$schema",   "$id",    "$comment",
+    "$defs", "definitions", "deprecated", "readOnly", "writeOnly", "$anchor"};
+static const char *const keywords[] = {"type",
+                                       "enum",
+                                       "const",
+                                       "anyOf",
+                                       "oneOf",
+                                       "allOf",
+                                       "$ref",
+                                       "properties",
+                                       "required",
+                                       "items",
+                                       "prefixItems",
+                                       "additionalProperties",
+                                       "minItems",
+                                       "maxItems",
+                                       "minLength",
+                                       "maxLength",
+                                       "pattern",
+                                       "format",
+                                       "minimum",
+                                       "maximum",
+                                       "exclusiveMinimum",
+                                       "exclusiveMaximum"};
+
+static bool is_among(const char *const *words, size_t count, const char *word) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i], word) == 0) return true;
+    return false;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static bool is_annotation(const char *key) {
+    return is_among(annotations, COUNT(annotations), key);
+}
+
+static Status check_keywords(json_t *schema) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(schema, key, value) {
+        if (is_annotation(key) || is_among(keywords, COUNT(keywords), key)) continue;
+        return fail(STATUS_VALUE, "json_schema: the keyword \"%s\" is not supported", key);
+    }
+    return STATUS_OK;
+}
+
+Status schema_count(const json_t *schema, const char *keyword, int64_t fallback, int64_t *out) {
+    const json_t *given = json_object_get(schema, keyword);
+    *out = given ? json_integer_value(given) : fallback;
+    bool fits = !given || (json_is_integer(given) && *out >= 0 && *out <= GRAMMAR_REPEAT_MAX);
+    return fits ? STATUS_OK
+                : fail(STATUS_VALUE, "json_schema: %s must be an integer from 0 to %d", keyword,
+                       GRAMMAR_REPEAT_MAX);
+}
+
+// --- references
+
+// "#/$defs/a": a path of keys; ~1 and ~0 stand for / and ~.
+static json_t *follow(json_t *at, const char *path) {
+    while (at && *path == '/') {
+        size_t length = strcspn(++path, "/");
+        Text key = {0};
+        for (size_t i = 0; i < length; i++) {
+            bool escape = path[i] == '~' && i + 1 < length;
+            if (escape) i++;
+            text_append_char(&key, !escape ? path[i] : path[i] == '1' ? '/' : '~');
+        }
+        at = json_object_get(at, text_get(&key));
+        text_free(&key);
+        path += length;
+    }
+    return *path ? NULL : at;
+}
+
+static Status follow_reference(SchemaReader *reader, json_t *schema, json_t *reference, Rule *out) {
+    const char *key, *path = json_string_value(reference);
+    json_t *value;
+    json_t *found = path && *path == '#' ? follow(reader->root, path + 1) : NULL;
+    if (!found)
+        return fail(STATUS_VALUE, "json_schema: $ref \"%s\" leads nowhere in this schema",
+                    path ? path : "");
+    json_object_foreach(schema, key, value) {
+        if (!is_annotation(key) && strcmp(key, "$ref") != 0)
+            return fail(STATUS_VALUE, "json_schema: \"%s\" next to $ref is not supported", key);
+    }
+    return schema_rule(reader, found, out);
+}
+
+// --- combinations
+
+// The schema without one keyword; owned by the reader.
+static json_t *without(SchemaReader *reader, json_t *schema, const char *keyword) {
+    json_t *rest = json_copy(schema);
+    VECTOR_PUSH(&reader->merged, rest);
+    json_object_del(rest, keyword);
+    return rest;
+}
+
+static Status all_of(SchemaReader *reader, json_t *schema, Rule *out) {
+    json_t *whole = without(reader, schema, "allOf"), *part;
+    size_t index;
+    json_array_foreach(json_object_get(schema, "allOf"), index, part)
+        TRY(schema_merge(reader, whole, part, &whole));
+    return schema_rule(reader, whole, out);
+}
+
+static Status check_disjoint(const json_t *schemas) {
+    for (size_t i = 0; i < json_array_size(schemas); i++)
+        for (size_t j = 0; j < i; j++)
+            if (!schema_disjoint(json_array_get(schemas, i), json_array_get(schemas, j)))
+                return fail(STATUS_VALUE,
+                            "json_schema: a value may fit schemas %zu and %zu of oneOf; anyOf "
+                            "allows that",
+                            j + 1, i + 1);
+    return STATUS_OK;
+}
+
+static Status any_of(SchemaReader *reader, json_t *schema, const char *keyword, Rule *out) {
+    json_t *rest = without(reader, schema, keyword), *part;
+    json_t *schemas = json_object_get(schema, keyword);
+    Rules rules = {0};
+    size_t index;
+    Status status = json_array_size(schemas) > 0 ? STATUS_OK
+                                                 : fail(STATUS_VALUE,
+                                                        "json_schema: %s must be a list that is "
+                                                        "not empty",
+                                                        keyword);
+    json_array_foreach(schemas, index, part) {
+        json_t *whole = part;
+        Rule rule = 0;
+        if (status == STATUS_OK) status = schema_merge(reader, rest, part, &whole);
+        if (status == STATUS_OK) status = schema_rule(reader, whole, &rule);
+        VECTOR_PUSH(&rules, rule);
+    }
+    *out = grammar_choice(reader->grammar, rules.items, rules.count);
+    VECTOR_FREE(&rules);
+    return status;
+}
+
+// --- one schema
+
+static bool has_type(const json_t *types, const json_t *value) {
+    const char *name = json_is_object(value)    ? "object"
+                       : json_is_array(value)   ? "array"
+                       : json_is_string(value)  ? "string"
+                       : json_is_boolean(value) ? "boolean"
+                       : json_is_null(value)    ? "null"
+                       : json_is_integer(value) ? "integer"
+                                                : "number";
+    size_t index;
+    json_t *each;
+    if (!types) return true;
+    const char *only = json_string_value(types);
+    if (only && (strcmp(only, name) == 0 || (strcmp(only, "number") == 0 && json_is_number(value))))
+        return true;
+    json_array_foreach(types, index, each) if (has_type(each, value)) return true;
+    return false;
+}
+
+// Values as they are written, of those of the type that is asked for.
+static Status given_values(SchemaReader *reader, const json_t *schema, const json_t *values,
+                           Rule *out) {
+    Rules rules = {0};
+    size_t index;
+    json_t *value;
+    json_array_foreach(values, index, value) {
+        if (!has_type(json_object_get(schema, "type"), value)) continue;
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        VECTOR_PUSH(&rules, schema_text(reader, text));
+        free(text);
+    }
+    *out = grammar_choice(reader->grammar, rules.items, rules.count);
+    bool some = rules.count > 0;
+    VECTOR_FREE(&rules);
+    return some ? STATUS_OK
+                : fail(STATUS_VALUE, "json_schema: no value of enum or const is allowed");
+}
+
+static Status typed(SchemaReader *reader, json_t *schema, const char *type, Rule *out) {
+    if (strcmp(type, "object") == 0) return schema_object(reader, schema, out);
+    if (strcmp(type, "array") == 0) return schema_array(reader, schema, out);
+    if (strcmp(type, "string") == 0) return schema_string(reader, schema, out);
+    if (strcmp(type, "integer") == 0) return schema_integer(reader, schema, out);
+    if (strcmp(type, "number") == 0) return schema_number(reader, schema, out);
+    if (strcmp(type, "null") != 0 && strcmp(type, "boolean") != 0)
+        return fail(STATUS_VALUE, "json_schema: the type \"%s\" is not one of JSON's", type);
+    *out = strcmp(type, "null") == 0
+               ? schema_text(reader, "null")
+               : schema_choice(reader, schema_text(reader, "true"), schema_text(reader, "false"));
+    return STATUS_OK;
+}
+
+static Status typed_each(SchemaReader *reader, json_t *schema, const json_t *types, Rule *out) {
+    Rules rules = {0};
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < json_array_size(types) && status == STATUS_OK; i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        Rule rule = 0;
+        status = typed(reader, schema, type ? type : "", &rule);
+        VECTOR_PUSH(&rules, rule);
+    }
+    *out = grammar_choice(reader->grammar, rules.items, rules.count);
+    VECTOR_FREE(&rules);
+    return status;
+}
+
+// A schema without a type says what values of a type must be: then all others are valid too.
+static Status untyped(SchemaReader *reader, json_t *schema, Rule *out) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(schema, key, value) {
+        if (is_annotation(key)) continue;
+        if (json_object_get(schema, "properties") || json_object_get(schema, "required"))
+            return schema_object(reader, schema, out);
+        return fail(STATUS_VALUE, "json_schema: \"%s\" needs a \"type\" next to it", key);
+    }
+    *out = reader->value;
+    return STATUS_OK;
+}
+
+static Status read_schema(SchemaReader *reader, json_t *schema, Rule *out) {
+    if (json_is_true(schema)) {
+        *out = reader->value;
+        return STATUS_OK;
+    }
+    if (!json_is_object(schema))
+        return fail(STATUS_VALUE, json_is_false(schema)
+                                      ? "json_schema: the schema false allows nothing"
+                                      : "json_schema: a schema must be an object, true or false");
+    TRY(check_keywords(schema));
+    json_t *found = json_object_get(schema, "$ref");
+    if (found) return follow_reference(reader, schema, found, out);
+    if (json_object_get(schema, "allOf")) return all_of(reader, schema, out);
+    if (json_object_get(schema, "anyOf")) return any_of(reader, schema, "anyOf", out);
+    if ((found = json_object_get(schema, "oneOf"))) {
+        TRY(check_disjoint(found));
+        return any_of(reader, schema, "oneOf", out);
+    }
+    if ((found = json_object_get(schema, "enum"))) return given_values(reader, schema, found, out);
+    if ((found = json_object_get(schema, "const"))) {
+        json_t *one = json_array();
+        json_array_append(one, found);
+        VECTOR_PUSH(&reader->merged, one);
+        return given_values(reader, schema, one, out);
+    }
+    found = json_object_get(schema, "type");
+    if (json_is_array(found)) return typed_each(reader, schema, found, out);
+    return found ? typed(reader, schema, json_is_string(found) ? json_string_value(found) : "", out)
+                 : untyped(reader, schema, out);
+}
+
+Status schema_rule(SchemaReader *reader, json_t *schema, Rule *out) {
+    for (size_t i = 0; i < reader->known.count; i++)
+        if (reader->known.items[i].schema == schema) {
+            *out = reader->known.items[i].rule;
+            return STATUS_OK;
+        }
+    *out = grammar_declare(reader->grammar);
+    VECTOR_PUSH(&reader->known, ((SchemaRule){schema, *out}));
+    Rule meaning = 0;
+    if (++reader->depth > NESTING_MAX)
+        return fail(STATUS_VALUE, "json_schema: schemas are nested more than %d deep", NESTING_MAX);
+    TRY(read_schema(reader, schema, &meaning));
+    reader->depth--;
+    grammar_define(reader->grammar, *out, meaning);
+    return STATUS_OK;
+}
+
+Status constraint_from_schema(const char *json, size_t length, Constraint **out) {
+    json_error_t error;
+    SchemaReader reader = {.grammar = grammar_new()};
+    reader.root = json_loadb(json, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    Rule root = 0;
+    Status status = STATUS_OK;
+    if (!reader.root)
+        status = fail(STATUS_VALUE, "json_schema: line %d is not JSON: %s", error.line, error.text);
+    if (status == STATUS_OK) {
+        schema_begin(&reader);
+        status = schema_rule(&reader, reader.root, &root);
+    }
+    for (size_t i = 0; i < reader.merged.count; i++) json_decref(reader.merged.items[i]);
+    VECTOR_FREE(&reader.merged);
+    VECTOR_FREE(&reader.known);
+    json_decref(reader.root);
+    if (status == STATUS_OK) return grammar_constraint(reader.grammar, root, "the schema", out);
+    grammar_free(reader.grammar);
+    return status;
+}
