@@ -46,14 +46,17 @@ static void projection_release(void *payload) {
     free(projection);
 }
 
+// A row's numbers do not depend on what is computed with it.
+static const OpAttributes by_row = {.given = ATTRIBUTE_BIT(by_row), .by_row = true};
+
 // y + (x @ down.T @ up.T) * scale
 static Status add_adapter(const Adapter *adapter, Tensor *x, Tensor **y) {
     SCOPED_TENSOR(low);
     SCOPED_TENSOR(high);
     SCOPED_TENSOR(scaled);
     Tensor *sum;
-    TRY(op_with(OP_linear, (Tensor *[]){x, adapter->down}, 2, NULL, &low));
-    TRY(op_with(OP_linear, (Tensor *[]){low, adapter->up}, 2, NULL, &high));
+    TRY(op_with(OP_linear, (Tensor *[]){x, adapter->down}, 2, &by_row, &low));
+    TRY(op_with(OP_linear, (Tensor *[]){low, adapter->up}, 2, &by_row, &high));
     TRY(op_binary(OP_mul, op_tensor(high), op_float(adapter->scale), &scaled));
     TRY(op_binary(OP_add, op_tensor(*y), op_tensor(scaled), &sum));
     tensor_release(*y);
@@ -64,7 +67,7 @@ static Status add_adapter(const Adapter *adapter, Tensor *x, Tensor **y) {
 static Status project(const LinearPart *projection, Tensor *x, Tensor **out) {
     SCOPED_TENSOR(y);
     Tensor *inputs[3] = {x, projection->weight, projection->bias};
-    TRY(op_with(OP_linear, inputs, projection->bias ? 3 : 2, NULL, &y));
+    TRY(op_with(OP_linear, inputs, projection->bias ? 3 : 2, &by_row, &y));
     for (size_t i = 0; i < projection->adapter_count; i++)
         TRY(add_adapter(&projection->adapters[i], x, &y));
     return compose_give(&y, out);
@@ -236,7 +239,8 @@ static Status attend(const Rows *rows, KvCache *cache, Tensor **out) {
     SCOPED_TENSOR(mixed);
     TRY(keys_and_values(rows, cache, &k, &v));
     Tensor *parts[3] = {rows->q, k, v};
-    OpAttributes causal = {.given = ATTRIBUTE_BIT(causal), .causal = true};
+    OpAttributes causal = {
+        .given = ATTRIBUTE_BIT(causal) | ATTRIBUTE_BIT(by_row), .causal = true, .by_row = true};
     Value by = rows->call->arguments[5];
     if (by.kind == VALUE_ABSENT || by.kind == VALUE_NONE)
         TRY(op_with(OP_attention, parts, 3, &causal, &mixed));

@@ -178,13 +178,14 @@ static Status attention_kernel(const OpCall *call, Attention *a, bool causal, do
     TensorView q = compose_broadcast_leading(&a->q->view, &a->leading, 3);
     TensorView k = compose_broadcast_leading(&a->k->view, &a->leading, 3);
     TensorView v = compose_broadcast_leading(&a->v->view, &a->leading, 3);
-    KernelCall kernel = {.kernel = KERNEL_ATTENTION,
-                         .n_inputs = mask ? 4 : 3,
-                         .n_outputs = 1,
-                         .inputs = {{.view = &q}, {.view = &k}, {.view = &v}},
-                         .outputs = {&result->view},
-                         .options = {.flag = causal, .scalars = {scale}},
-                         .op_name = call->op->name};
+    KernelCall kernel = {
+        .kernel = KERNEL_ATTENTION,
+        .n_inputs = mask ? 4 : 3,
+        .n_outputs = 1,
+        .inputs = {{.view = &q}, {.view = &k}, {.view = &v}},
+        .outputs = {&result->view},
+        .options = {.op = ATTRIBUTE_OR(call, by_row, false), .flag = causal, .scalars = {scale}},
+        .op_name = call->op->name};
     if (mask) kernel.inputs[3] = compose_operand(mask);
     TRY(op_run_kernel(&kernel));
     return compose_give(&result, out);

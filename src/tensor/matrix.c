@@ -216,6 +216,7 @@ static Status linear_direct(const OpCall *call, Tensor *x, Tensor *weight, const
     kernel.inputs[1] = (KernelOperand){.view = &right};
     kernel.outputs[0] = &target;
     kernel.op_name = call->op->name;
+    kernel.options.flag = ATTRIBUTE_OR(call, by_row, false);
     TRY(op_run_kernel(&kernel));
     return compose_give(&result, out);
 }

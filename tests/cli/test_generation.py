@@ -62,8 +62,8 @@ class Generation(unittest.TestCase):
         self.says("""
             let prompts = list("ab", "cab d", "a", "d d d d d", "abcabcabc")
             for temp in list(0.0, 1.5) {
-                let together = generate(m, prompts, temperature: temp, seed: 5)
-                for i, prompt in prompts { assert_eq(together[i], generate(m, prompt, temperature: temp, seed: 5)) }
+                let together = generate(m, prompts, temperature: temp, seed: 5, logprobs: 3)
+                for i, prompt in prompts { assert_eq(together[i], generate(m, prompt, temperature: temp, seed: 5, logprobs: 3)) }
             }
             assert_eq(generate(m, list([1, 3, 4], [1, 5]), 4, temperature: 0), generate(m, list("ab", "c"), 4, temperature: 0))
             let said = dict()
@@ -76,9 +76,9 @@ class Generation(unittest.TestCase):
         self.says("""
             for prompt in list("abababab", "cab d cab", "a") {
                 for seed in 0..6 {
-                    let plain = generate(m, prompt, temperature: 0.2 * seed, seed: seed, stop: "cc")
+                    let plain = generate(m, prompt, temperature: 0.2 * seed, seed: seed, logprobs: 2, stop: "cc")
                     for guesses in list(1, 3, 9) {
-                        assert_eq(generate(m, prompt, temperature: 0.2 * seed, seed: seed, stop: "cc", speculate: guesses), plain)
+                        assert_eq(generate(m, prompt, temperature: 0.2 * seed, seed: seed, logprobs: 2, stop: "cc", speculate: guesses), plain)
                     }
                 }
             }

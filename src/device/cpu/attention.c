@@ -16,6 +16,7 @@ typedef struct Attention {
     int64_t row_blocks; // rows of a key head are (query, head of the group), group fastest
     double scale;
     bool causal;
+    bool by_row; // each query gives the bits that it gives alone
 } Attention;
 
 // One block of rows of one key head; the arrays are of the compute type.
@@ -126,7 +127,20 @@ static const BlockSteps block_steps[] = {
 static bool is_read_directly(const Attention *attention, const ThinKernel *kernels, DType dtype,
                              int64_t column_stride, int64_t rows) {
     bool same = (dtype == DTYPE_FLOAT64) == (attention->compute == COMPUTE_F64);
-    return rows <= THIN_ROWS_MAX && kernels[dtype] && same && column_stride == 1;
+    bool few = rows <= THIN_ROWS_MAX || attention->by_row;
+    return few && kernels[dtype] && same && column_stride == 1;
+}
+
+// A kernel for few rows, over all of the block's.
+static void run_thin(const Block *block, ThinKernel kernel, const ThinProduct *whole) {
+    int64_t real = (int64_t)compute_bytes(block->attention->compute);
+    for (int64_t row = 0; row < block->rows; row += THIN_ROWS_MAX) {
+        ThinProduct part = *whole;
+        part.rows = (int)minimum(THIN_ROWS_MAX, block->rows - row);
+        part.a = (const char *)part.a + row * part.a_stride * real;
+        part.out = (char *)part.out + row * part.out_row_stride * real;
+        kernel(&part);
+    }
 }
 
 // scores[rows, count] = q @ keys^T, keys: [count, width].
@@ -134,18 +148,18 @@ static void score_keys(const Block *block, const Matrix *keys) {
     const Attention *attention = block->attention;
     const ThinKernel *dot = matrix_simd()->dot;
     if (is_read_directly(attention, dot, keys->dtype, keys->column_stride, block->rows)) {
-        dot[keys->dtype](&(ThinProduct){
-            .a = block->q,
-            .a_stride = attention->width,
-            .rows = (int)block->rows,
-            .b = keys->data,
-            .b_stride_bytes = keys->row_stride * (int64_t)dtype_size(keys->dtype),
-            .n = keys->rows,
-            .k = keys->columns,
-            .out = block->scores,
-            .out_row_stride = KEY_BLOCK,
-            .out_column_stride = 1,
-        });
+        run_thin(block, dot[keys->dtype],
+                 &(ThinProduct){
+                     .a = block->q,
+                     .a_stride = attention->width,
+                     .b = keys->data,
+                     .b_stride_bytes = keys->row_stride * (int64_t)dtype_size(keys->dtype),
+                     .n = keys->rows,
+                     .k = keys->columns,
+                     .out = block->scores,
+                     .out_row_stride = KEY_BLOCK,
+                     .out_column_stride = 1,
+                 });
         return;
     }
     Matrix ready = matrix_prepare(keys, attention->compute, block->panel);
@@ -167,18 +181,18 @@ static void add_values(const Block *block, const Matrix *values) {
         int64_t item = (int64_t)dtype_size(values->dtype),
                 real = (int64_t)compute_bytes(attention->compute);
         for (int64_t column = 0; column < values->columns; column += STRIP_COLUMNS_MAX)
-            strip[values->dtype](&(ThinProduct){
-                .a = block->scores,
-                .a_stride = KEY_BLOCK,
-                .rows = (int)block->rows,
-                .b = values->data + column * item,
-                .b_stride_bytes = values->row_stride * item,
-                .n = minimum(STRIP_COLUMNS_MAX, values->columns - column),
-                .k = values->rows,
-                .out = block->product + column * real,
-                .out_row_stride = values->columns,
-                .out_column_stride = 1,
-            });
+            run_thin(block, strip[values->dtype],
+                     &(ThinProduct){
+                         .a = block->scores,
+                         .a_stride = KEY_BLOCK,
+                         .b = values->data + column * item,
+                         .b_stride_bytes = values->row_stride * item,
+                         .n = minimum(STRIP_COLUMNS_MAX, values->columns - column),
+                         .k = values->rows,
+                         .out = block->product + column * real,
+                         .out_row_stride = values->columns,
+                         .out_column_stride = 1,
+                     });
         block_steps[attention->compute].add_product(block);
         return;
     }
@@ -269,6 +283,7 @@ Status cpu_kernel_ATTENTION(const KernelCall *call) {
         .out = call->outputs[0],
         .scale = call->options.scalars[0],
         .causal = call->options.flag,
+        .by_row = call->options.op != 0,
     };
     int last = attention.q->rank - 1;
     ASSERT(last >= 2 && attention.k->rank == last + 1 && attention.v->rank == last + 1);

@@ -82,7 +82,7 @@ static void product_tiny(const MatrixProduct *product) {
 
 static ProductPath choose_path(const MatrixProduct *product) {
     if (product->compute == COMPUTE_I64) return matrix_product_integer;
-    if (is_tiny(product)) return product_tiny;
+    if (is_tiny(product) && !product->by_row) return product_tiny;
     if (matrix_suits_repacked(product)) return matrix_product_repacked;
     return matrix_suits_thin(product) ? matrix_product_thin : matrix_product_blocked;
 }
@@ -156,6 +156,7 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
     product->out_dtype = out->dtype;
     product->out_row_stride = product->b.columns;
     product->out_column_stride = 1;
+    product->by_row = call->options.flag;
     ASSERT(product->a.columns == product->b.rows);
     if (product->b.columns == 1 && dtype_is_quant(b->dtype))
         product->b.column_stride = product->b.rows; // of one column any stride would do

@@ -101,6 +101,7 @@ typedef struct MatrixProduct {
     DType out_dtype;
     char *out;
     int64_t out_row_stride, out_column_stride; // elements
+    bool by_row; // each row of a gives the bits that it gives alone
 } MatrixProduct;
 // Any strides and dtypes that convert to the compute type F32 or F64, in tiles of bounded size.
 void matrix_product_blocked(const MatrixProduct *product);

@@ -21,12 +21,25 @@ typedef struct Thin {
     Matrix b;
     ThinKernel kernel;
     size_t real_bytes;
+    int64_t rows, rows_of_pass; // of a; a kernel takes few at once
     int64_t tile, tiles, chunk, chunks;
     char *sums; // [chunks, rows, n]; NULL: straight into out
 } Thin;
 
 static int64_t ceiling_divide(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
+}
+
+// A tile of b stays in the cache while the rows of a pass by.
+static void run_passes(const Thin *thin, const ThinProduct *tile) {
+    for (int64_t row = 0; row < thin->rows; row += thin->rows_of_pass) {
+        ThinProduct part = *tile;
+        int64_t left = thin->rows - row;
+        part.rows = (int)(left < thin->rows_of_pass ? left : thin->rows_of_pass);
+        part.a = (const char *)part.a + (size_t)(row * part.a_stride) * thin->real_bytes;
+        part.out = (char *)part.out + row * part.out_row_stride * (int64_t)thin->real_bytes;
+        thin->kernel(&part);
+    }
 }
 
 static void run_tiles(void *context, int64_t begin, int64_t end) {
@@ -44,10 +57,10 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
             part.out = thin->sums;
             part.out_row_stride = thin->whole.n;
             part.out_column_stride = 1;
-            offset = chunk * part.rows * thin->whole.n + column;
+            offset = chunk * thin->rows * thin->whole.n + column;
         }
         part.out = (char *)part.out + offset * (int64_t)thin->real_bytes;
-        thin->kernel(&part);
+        run_passes(thin, &part);
     }
 }
 
@@ -69,7 +82,7 @@ static void choose_pieces(Thin *thin, bool dot) {
 }
 
 static void add_sums(const Thin *thin, CpuCompute compute) {
-    int64_t count = thin->whole.rows * thin->whole.n;
+    int64_t count = thin->rows * thin->whole.n;
     for (int64_t chunk = 1; chunk < thin->chunks; chunk++)
         for (int64_t i = 0; i < count; i++)
             if (compute == COMPUTE_F32)
@@ -83,7 +96,7 @@ static void add_sums(const Thin *thin, CpuCompute compute) {
 static void store_sums(const Thin *thin, const MatrixProduct *product) {
     ConvertStore store = cpu_convert()->store[product->compute][product->out_dtype];
     int64_t n = thin->whole.n;
-    for (int64_t row = 0; row < thin->whole.rows; row++)
+    for (int64_t row = 0; row < thin->rows; row++)
         store(product->out +
                   (size_t)(row * product->out_row_stride) * dtype_size(product->out_dtype),
               product->out_column_stride, thin->sums + (size_t)(row * n) * thin->real_bytes, n);
@@ -93,8 +106,8 @@ static void run_thin(Thin *thin, const MatrixProduct *product, bool dot) {
     choose_pieces(thin, dot);
     bool direct = thin->chunks == 1 && product->out_dtype == compute_dtype(product->compute);
     if (!direct)
-        thin->sums = memory_allocate((size_t)(thin->chunks * thin->whole.rows * thin->whole.n) *
-                                     thin->real_bytes);
+        thin->sums =
+            memory_allocate((size_t)(thin->chunks * thin->rows * thin->whole.n) * thin->real_bytes);
     int64_t piece = thin->tile * thin->chunk + 1;
     cpu_parallel(thin->tiles * thin->chunks, PARALLEL_NUMBERS / piece + 1, run_tiles, thin);
     if (direct) return;
@@ -128,7 +141,7 @@ static int64_t rows_of_pass(DType b) {
 
 // The product, or its transpose, so that its few rows are those of a.
 static bool orient(const MatrixProduct *given, MatrixProduct *out) {
-    bool flip = given->a.rows > rows_max(given->b.dtype);
+    bool flip = given->a.rows > rows_max(given->b.dtype) && !given->by_row;
     if (flip && (given->b.columns > THIN_ROWS_MAX || dtype_is_quant(given->b.dtype))) return false;
     *out = flip ? product_transpose(given) : *given;
     return true;
@@ -152,13 +165,12 @@ bool matrix_suits_thin(const MatrixProduct *given) {
            (product.compute == COMPUTE_F64) == (b->dtype == DTYPE_FLOAT64);
 }
 
-static void run_few_rows(const MatrixProduct *product) {
+static void run_rows(const MatrixProduct *product) {
     const Matrix *a = &product->a, *b = &product->b;
     bool dot = is_dot(b);
     Thin thin = {
         .whole = {.a = a->data,
                   .a_stride = a->row_stride,
-                  .rows = (int)a->rows,
                   .n = b->columns,
                   .k = a->columns,
                   .out = product->out,
@@ -167,6 +179,8 @@ static void run_few_rows(const MatrixProduct *product) {
         .b = *b,
         .kernel = choose_kernel(b),
         .real_bytes = compute_bytes(product->compute),
+        .rows = a->rows,
+        .rows_of_pass = rows_of_pass(b->dtype),
     };
     const DTypeInfo *info = &dtype_info[b->dtype];
     int64_t step = dot ? b->column_stride : b->row_stride;
@@ -183,15 +197,7 @@ static void run_few_rows(const MatrixProduct *product) {
 }
 
 void matrix_product_thin(const MatrixProduct *given) {
-    MatrixProduct product, part;
+    MatrixProduct product;
     ASSERT(orient(given, &product));
-    part = product;
-    int64_t most = rows_of_pass(product.b.dtype);
-    for (int64_t row = 0; row < product.a.rows; row += most) {
-        int64_t left = product.a.rows - row;
-        part.a = matrix_part(product.a, row, 0, left < most ? left : most, product.a.columns);
-        int64_t offset = row * product.out_row_stride;
-        part.out = product.out + offset * (int64_t)dtype_size(product.out_dtype);
-        run_few_rows(&part);
-    }
+    run_rows(&product);
 }

@@ -7,11 +7,12 @@
 #include "device/cpu/matrix.h"
 #include "device/cpu/simd/blocks_grid.h"
 
-// Rows of b next to 3 or 4 rows of a, and next to 5 to 8: as many sums as there are registers for.
+// Rows of b next to one or two rows of a, next to 3 or 4, and next to 5 to 8: as many sums as there
+// are registers for.
 #if defined(TL_ISA_avx512)
-enum { DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2 };
+enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2 };
 #else
-enum { DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
+enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
 #endif
 
 #define REAL float

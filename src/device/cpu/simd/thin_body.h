@@ -50,10 +50,10 @@ static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *produc
 
 // Adds the products of the rest to totals[row][column].
 SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(Tile) tile,
-                                VECTOR (*totals)[4]) {
+                                VECTOR (*totals)[DOT_COLUMNS_MAX]) {
     const NAME(Rest) *rest = tile.rest;
     int vectors = (int)((rest->count + WIDTH - 1) / WIDTH);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int j = 0; j < tile.columns; j++) {
         const char *source = b + j * product->b_stride_bytes + rest->first * tile.item_bytes;
         char filled[GROUP * sizeof(double)];
@@ -76,42 +76,40 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
 }
 
 // `rows` rows of a by `columns` rows of b, both constants where this is inlined, so that the sums
-// stay in registers. With two chains per sum a single row of a hides the latency of additions.
+// stay in registers. Every sum is one chain of additions, whatever the number of rows and columns,
+// so that a row's numbers do not depend on the others.
 SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME(Tile) tile) {
-    const int rows = tile.rows, columns = tile.columns, chains = rows == 1 ? 2 : 1;
-    VECTOR sums[THIN_ROWS_MAX][4][2] = {{{{0}}}};
+    const int rows = tile.rows, columns = tile.columns;
+    VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_MAX] = {{{0}}};
     const REAL *a = product->a;
     const char *b = product->b + column * product->b_stride_bytes;
     int64_t k = 0;
     for (; k + GROUP <= product->k; k += GROUP) {
-        VECTOR weights[4][NAME(group_vectors)];
-#pragma GCC unroll 4
+        VECTOR weights[DOT_COLUMNS_MAX][NAME(group_vectors)];
+#pragma GCC unroll 8
         for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
 #pragma GCC unroll 16
         for (int v = 0; v < NAME(group_vectors); v++)
 #pragma GCC unroll 8
             for (int i = 0; i < rows; i++) {
                 VECTOR numbers = NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
-#pragma GCC unroll 4
-                for (int j = 0; j < columns; j++) sums[i][j][v % chains] += weights[j][v] * numbers;
+#pragma GCC unroll 8
+                for (int j = 0; j < columns; j++) sums[i][j] += weights[j][v] * numbers;
             }
     }
-    VECTOR totals[THIN_ROWS_MAX][4];
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; j++) totals[i][j] = sums[i][j][0] + sums[i][j][1];
-    if (tile.rest->count > 0) NAME(dot_rest)(product, b, tile, totals);
+    if (tile.rest->count > 0) NAME(dot_rest)(product, b, tile, sums);
     REAL *out = (REAL *)product->out + column * product->out_column_stride;
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++) {
-        REAL numbers[4];
-        if (columns == 4)
-            SUM_FOUR(totals[i], numbers);
-        else
+        REAL numbers[DOT_COLUMNS_MAX];
+        int j = 0;
+        if (columns == 4) {
+            SUM_FOUR(sums[i], numbers);
+            j = 4;
+        }
 #pragma GCC unroll 4
-            for (int j = 0; j < columns; j++) numbers[j] = SUM(totals[i][j]);
-        for (int j = 0; j < columns; j++)
+        for (; j < columns; j++) numbers[j] = SUM(sums[i][j]);
+        for (j = 0; j < columns; j++)
             out[i * product->out_row_stride + j * product->out_column_stride] = numbers[j];
     }
 }
@@ -128,8 +126,8 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int
             NAME(dot_tile)(product, column, (NAME(Tile)){rows, 1, load, item_bytes, &rest});       \
         break
     switch (product->rows) {
-        DOT_CASE(1, 4);
-        DOT_CASE(2, 4);
+        DOT_CASE(1, DOT_COLUMNS_MAX);
+        DOT_CASE(2, DOT_COLUMNS_MAX);
         DOT_CASE(3, DOT_COLUMNS_MORE);
         DOT_CASE(4, DOT_COLUMNS_MORE);
         DOT_CASE(5, DOT_COLUMNS_MOST);
@@ -195,7 +193,7 @@ SIMD_INLINE void NAME(strip_tile)(const ThinProduct *product, int row, int rows,
         memcpy(filled, b + k * stride, (size_t)(width * item_bytes));
         VECTOR weights = load(filled);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) sums[i][0] += weights * a[i * product->a_stride + k];
+        for (int i = 0; i < rows; i++) sums[i][k % 2] += weights * a[i * product->a_stride + k];
     }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
