@@ -349,6 +349,7 @@ Status template_evaluate(TemplateRender *render, TemplateScope *scope, const Tem
         return template_fail(expr->line, "this is nested too deeply");
     render->depth++;
     Status status = evaluate_kind(render, scope, expr, out);
+    ASSERT(render->depth > 0);
     render->depth--;
     if (status == STATUS_OK) status = template_count_steps(render, expr->line, *out);
     if (status == STATUS_OK) return STATUS_OK;

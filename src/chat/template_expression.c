@@ -303,6 +303,7 @@ static Status parse_signed(TemplateParser *parser, TemplateExpr **out) {
     if (++parser->depth >= TEMPLATE_NESTING_MAX)
         return template_wrong(parser, "this is nested too deeply");
     TRY(parse_signed(parser, out));
+    ASSERT(parser->depth > 0);
     parser->depth--;
     if (minus) *out = new_expr(parser, TEMPLATE_EXPR_MINUS, *out);
     return STATUS_OK;
@@ -414,6 +415,7 @@ Status template_expression(TemplateParser *parser, TemplateExpr **out) {
         return template_wrong(parser, "this is nested too deeply");
     parser->depth++;
     TRY(parse_choice(parser, out));
+    ASSERT(parser->depth > 0);
     parser->depth--;
     return STATUS_OK;
 }

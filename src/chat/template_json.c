@@ -72,6 +72,7 @@ static void separate(JsonWriter *writer, bool first) {
 }
 
 static void close_bracket(JsonWriter *writer, char bracket, bool empty) {
+    ASSERT(writer->depth > 0);
     writer->depth--;
     if (!empty) new_line(writer);
     text_append_char(&writer->text, bracket);

@@ -90,6 +90,7 @@ static Status parse_if(TemplateParser *parser, TemplateNode **out) {
         if (++parser->depth >= TEMPLATE_NESTING_MAX)
             return template_wrong(parser, "this is nested too deeply");
         TRY(parse_if(parser, &node->otherwise));
+        ASSERT(parser->depth > 0);
         parser->depth--;
         return STATUS_OK;
     }
@@ -128,6 +129,7 @@ static Status parse_for(TemplateParser *parser, TemplateNode **out) {
     TRY(parse_for_head(parser, node));
     parser->loops++;
     TRY(parse_body(parser, &ends_for, &node->body));
+    ASSERT(parser->loops > 0);
     parser->loops--;
     bool otherwise = template_token_is(parser, "else");
     TRY(template_advance(parser));
@@ -387,6 +389,7 @@ static Status parse_body(TemplateParser *parser, const Ends *ends, TemplateNode 
         if (*out) out = &(*out)->next;
         line_begins = parser->at[-1] == '\n';
     }
+    ASSERT(parser->depth > 0);
     parser->depth--;
     return ended || !ends ? STATUS_OK : missing_end(parser, ends);
 }

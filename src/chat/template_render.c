@@ -283,6 +283,7 @@ static Status run(TemplateRender *render, TemplateScope *scope, const TemplateNo
     render->depth++;
     for (; node && render->flow == TEMPLATE_GOES_ON; node = node->next)
         TRY(run_one(render, scope, node));
+    ASSERT(render->depth > 0);
     render->depth--;
     return STATUS_OK;
 }

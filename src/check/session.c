@@ -38,6 +38,7 @@ static ptrdiff_t name_index(const CheckSession *session, const Word *word, bool 
 
 static void names_remove(CheckSession *session, size_t index) {
     Binding **items = session->names.items;
+    ASSERT(session->names.count > 0);
     session->names.count--;
     memmove(items + index, items + index + 1, (session->names.count - index) * sizeof *items);
 }

@@ -186,6 +186,7 @@ void check_for(Checker *checker, Node *node) {
     bool loop = node->kind == NODE_FOR; // `break` has no meaning within a comprehension
     checker->loop_depth += loop;
     check_expression(checker, node->as.for_loop.body);
+    ASSERT(checker->loop_depth >= loop);
     checker->loop_depth -= loop;
     node->as.for_loop.slot_count = scope_pop(checker);
 }
@@ -194,6 +195,7 @@ static void check_loop(Checker *checker, Node *node) {
     check_expression(checker, node->as.loop.condition);
     checker->loop_depth++;
     check_expression(checker, node->as.loop.body);
+    ASSERT(checker->loop_depth > 0);
     checker->loop_depth--;
 }
 

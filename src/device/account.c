@@ -59,7 +59,9 @@ void account_add(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes) {
 
 void account_subtract(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes) {
     keep_peak(accounts, account);
+    ASSERT(account->live_bytes >= bytes);
     account->live_bytes -= bytes;
+    ASSERT(account->live_buffers > 0);
     account->live_buffers--;
 }
 

@@ -61,7 +61,9 @@ static void list_push(PoolList *list, Buffer *buffer) {
 
 static void cache_remove(Pool *pool, int list, Buffer *buffer) {
     list_remove(&pool->cached[list], buffer);
+    ASSERT(pool->statistics.cached_bytes >= buffer->capacity);
     pool->statistics.cached_bytes -= buffer->capacity;
+    ASSERT(pool->statistics.cached_buffers > 0);
     pool->statistics.cached_buffers--;
 }
 
@@ -226,12 +228,16 @@ void pool_enter_live(Pool *pool, Buffer *buffer) {
 void pool_leave_live(Pool *pool, Buffer *buffer) {
     unlink_live(pool, buffer);
     if (buffer->import.release) {
+        ASSERT(pool->statistics.mapped_bytes >= buffer->bytes);
         pool->statistics.mapped_bytes -= buffer->bytes;
         return;
     }
     account_subtract(&pool->accounts, buffer->held, buffer->bytes);
+    ASSERT(pool->live_capacity >= buffer->capacity);
     pool->live_capacity -= buffer->capacity;
+    ASSERT(pool->statistics.live_buffers > 0);
     pool->statistics.live_buffers--;
+    ASSERT(pool->statistics.live_bytes >= buffer->bytes);
     pool->statistics.live_bytes -= buffer->bytes;
 }
 

@@ -104,6 +104,7 @@ static Value next_codepoint(Iterator *iterator) {
     uint32_t codepoint;
     size_t size = utf8_decode(string->bytes + at, string->length - at, &codepoint);
     if (size == 0) size = 1;
+    ASSERT(iterator->left >= size);
     iterator->left -= size;
     return string_character(string->bytes + at, size);
 }
@@ -121,6 +122,7 @@ Value iterator_next(Iterator *iterator) {
     if (iterator->left == 0) return value_absent();
     size_t index = iterator->position++;
     if (iterator->kind == ITERATE_STRING) return next_codepoint(iterator);
+    ASSERT(iterator->left > 0);
     iterator->left--;
     switch (iterator->kind) {
     case ITERATE_RANGE: {

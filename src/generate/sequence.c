@@ -92,6 +92,7 @@ Network *network_retain(Network *network) {
 }
 
 void network_release(Network *network) {
+    ASSERT(network->refs > 0);
     if (--network->refs > 0) return;
     value_release(network->values[OPENED]);
     value_release(network->values[MODEL]);

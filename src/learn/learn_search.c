@@ -102,6 +102,7 @@ Status learn_search_backward(LearnRun *run, Value loss) {
         if (run->in_gradient) search_gradient(loss);
         return fail(STATUS_VALUE, "the search ends here");
     }
+    ASSERT(run->skip > 0);
     if (--run->skip == 0) watch_from_here(run);
     return STATUS_OK;
 }

@@ -84,6 +84,7 @@ static Status open_bracket(JsonWriter *writer, char bracket) {
 }
 
 static void close_bracket(JsonWriter *writer, char bracket, bool empty) {
+    ASSERT(writer->depth > 0);
     writer->depth--;
     if (!empty) new_line(writer);
     text_append_char(&writer->text, bracket);

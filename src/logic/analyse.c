@@ -87,12 +87,14 @@ static void visit_end(Walk *walk, uint32_t relation) {
     if (walk->low[relation] == walk->number[relation]) {
         uint32_t member;
         do {
+            ASSERT(walk->stack.count > 0);
             member = walk->stack.items[--walk->stack.count];
             walk->open[member] = false;
             walk->store->relations.items[member]->component = walk->components;
         } while (member != relation);
         walk->components++;
     }
+    ASSERT(walk->visits.count > 0);
     walk->visits.count--;
     if (walk->visits.count == 0) return;
     uint32_t above = walk->visits.items[walk->visits.count - 1].relation;

@@ -166,6 +166,7 @@ static int rows_compare(Ordering *ordering, Relation *relation, uint32_t a, uint
     if (x == 0) return facts_compare(relation, a, b);
     if (++ordering->depth > DEPTH_MAX) ordering->gave_up = true;
     int order = proofs_compare(ordering, relation, a, b);
+    ASSERT(ordering->depth > 0);
     ordering->depth--;
     return order;
 }

@@ -61,10 +61,12 @@ static void node_begin(Walk *walk, uint32_t node) {
 
 static void node_end(Walk *walk, uint32_t node) {
     Graph *graph = walk->graph;
+    ASSERT(walk->path.count > 0);
     walk->path.count--;
     if (walk->low[node] == walk->number[node]) {
         uint32_t member, size = 0;
         do {
+            ASSERT(walk->open.count > 0);
             member = walk->open.items[--walk->open.count];
             graph->component[member] = graph->components;
             size++;

@@ -57,6 +57,7 @@ KvCache *kv_cache_retain(KvCache *cache) {
 }
 
 void kv_cache_release(KvCache *cache) {
+    ASSERT(cache->refs > 0);
     if (--cache->refs > 0) return;
     for (int64_t i = 0; i < cache->layer_count; i++) {
         tensor_release(cache->layers[i].keys.storage);
@@ -167,6 +168,7 @@ static Status append_side(KvCache *cache, CacheSide *side, Tensor *rows) {
         return fail(STATUS_SHAPE, "a KV cache cannot hold that many rows");
     TRY(reserve_rows(cache, side, rows, needed));
     TRY(copy_rows(rows, side->storage, side->rows, count));
+    ASSERT(side->storage && needed <= side->storage->view.dims[0]);
     side->rows = needed;
     if (side->written < needed) side->written = needed;
     return STATUS_OK;

@@ -225,6 +225,7 @@ static void free_names(Model *model) {
 }
 
 void model_release(Model *model) {
+    ASSERT(model->refs > 0);
     if (--model->refs > 0) return;
     free_names(model);
     if (model->tokenizer) tokenizer_release(model->tokenizer);

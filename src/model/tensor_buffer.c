@@ -96,6 +96,7 @@ Status tensor_buffer_take(TensorBuffer *buffer, DType dtype, const Shape *shape,
     VECTOR_PUSH(&buffer->slots, ((Slot){tensor_retain(tensor), buffer->used}));
     size_t padded = (bytes + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
     buffer->used += padded < left ? padded : left;
+    ASSERT(buffer->used <= buffer->bytes);
     *out = tensor;
     return STATUS_OK;
 }

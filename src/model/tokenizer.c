@@ -66,6 +66,7 @@ static void release_steps(TextSteps *steps) {
 }
 
 void tokenizer_release(Tokenizer *tokenizer) {
+    ASSERT(tokenizer->refs > 0);
     if (--tokenizer->refs > 0) return;
     HASH_CLEAR(hh, tokenizer->by_text);
     HASH_CLEAR(hh, tokenizer->pairs_by_ids);

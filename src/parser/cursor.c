@@ -164,6 +164,7 @@ bool parser_close_bracket(Parser *parser, const Context *outer, const char *what
         return false;
     }
     parser_next(parser);
+    ASSERT(parser->open.count > 0);
     parser->open.count--;
     parser->context = *outer;
     return true;
@@ -177,6 +178,7 @@ bool parser_enter(Parser *parser) {
 }
 
 void parser_leave(Parser *parser) {
+    ASSERT(parser->context.nesting > 0);
     parser->context.nesting--;
 }
 

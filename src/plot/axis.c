@@ -102,6 +102,7 @@ Status axis_new(const AxisWish *wish, Axis *out) {
 }
 
 double axis_position(const Axis *axis, double value) {
+    ASSERT(axis->high > axis->low && (!axis->log || axis->low > 0)); // axis_new has seen to it
     double part = axis->log ? log(value / axis->low) / log(axis->high / axis->low)
                             : (value - axis->low) / (axis->high - axis->low);
     return axis->down ? 1 - part : part;

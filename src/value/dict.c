@@ -144,6 +144,7 @@ bool dict_remove(Dict *dict, Value key, Value *removed) {
     if (!entry) return false;
     *removed = entry->item;
     entry->key = entry->item = value_absent();
+    ASSERT(dict->count > 0);
     dict->count--;
     return true;
 }

@@ -212,6 +212,7 @@ static Header *allocate_object(Heap *heap, size_t bytes) {
     if (!list->first) make_spares(heap, bytes);
     Header *spare = list->first;
     list->first = spare->next;
+    ASSERT(list->count > 0);
     list->count--;
     return spare;
 }
@@ -353,6 +354,7 @@ static void destroy_queued(Heap *heap, Header *header) {
         object->refs = 1;
         link_live(heap, header);
         run_drop(heap, header);
+        ASSERT(object->refs > 0);
         if (--object->refs > 0) return;
         unlink_live(heap, header);
     }

@@ -31,6 +31,8 @@ Snapshot *snapshot_new(void) {
 static Record *record_new(Snapshot *snapshot, ValueKind kind, void *object) {
     Record *record = memory_allocate_zeroed(1, sizeof *record);
     *record = (Record){.kind = kind, .object = object, .first = snapshot->values->count};
+    size_t count = snapshot->records.count;
+    ASSERT(count == 0 || snapshot->records.items[count - 1]->first <= record->first);
     VECTOR_PUSH(&snapshot->records, record);
     return record;
 }

@@ -85,6 +85,7 @@ static Status walk(Walk *w, Value *value) {
     case VALUE_STRUCT: status = walk_struct(w, value->as.instance); break;
     default: status = w->visit(w->context, text_get(&w->name), value);
     }
+    ASSERT(w->depth > 0);
     w->depth--;
     return status;
 }

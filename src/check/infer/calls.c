@@ -147,6 +147,7 @@ const Fact *infer_call_function(Inference *in, FunctionNode *function, const cha
     in->left = 0;
     in->loop = NULL;
     const Fact *result = run_body(in, function, &activation);
+    ASSERT(in->doubt >= doubtful);
     in->doubt -= doubtful;
     in->loop = loop;
     // A conditional exit makes doubtful what follows; a body that cannot end stops its caller.
@@ -180,6 +181,7 @@ void infer_function_apart(Inference *in, FunctionNode *function) {
     bind_parameters(in, function, NULL, activation.title, function->head);
     run_body(in, function, &activation);
     in->activation = (Activation *)(uintptr_t)activation.outer;
+    ASSERT(in->doubt > 0);
     in->doubt--;
     infer_undo(in, mark);
 }

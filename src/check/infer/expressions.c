@@ -169,6 +169,7 @@ static const Fact *infer_comprehension(Inference *in, Node *node) {
     bool some = infer_elements(in, node, &element, &index) && !node->as.for_loop.condition;
     Ways ways;
     ways_begin(in, &ways);
+    ASSERT(in->doubt >= some);
     in->doubt -= some; // the first element certainly is made
     infer_pattern(in, node->as.for_loop.index, index);
     infer_pattern(in, node->as.for_loop.pattern, element);
@@ -233,8 +234,11 @@ static const Fact *infer_try(Inference *in, Node *node) {
     in->doubt++;
     in->logging++;
     infer_expression(in, node->as.attempt.body);
+    ASSERT(in->silent > 0);
     in->silent--;
+    ASSERT(in->doubt > 0);
     in->doubt--;
+    ASSERT(in->logging > 0);
     in->logging--;
     in->dead = false;
     // The body may have stopped anywhere.

@@ -100,6 +100,7 @@ static const Fact *way_join(Inference *in, const Ways *ways, const Way *first, s
 }
 
 const Fact *ways_end(Inference *in, Ways *ways) {
+    ASSERT(in->doubt > 0);
     in->doubt--;
     Way *items = ways->merged.items;
     size_t count = ways->merged.count;
@@ -172,6 +173,7 @@ void infer_program(Program *program, DiagnosticList *diagnostics, bool warnings)
         Walker walker = {.context = &in, .function = visit_function};
         walk_node(&walker, program->top);
     }
+    ASSERT(in.doubt == 0 && in.silent == 0 && in.logging == 0); // each way in was left again
     infer_undo(&in, 0);
     for (size_t i = 0; i < in.found.count; i++)
         diagnostic_list_add(diagnostics, &in.found.items[i]);

@@ -127,8 +127,10 @@ static void loop_run(Inference *in, InferLoop *loop, bool some, bool endless) {
         in->silent++;
         for (int pass = 1; pass <= PASSES && loop_widen(in, loop, pass >= PASSES - 1); pass++) {
         }
+        ASSERT(in->silent > 0);
         in->silent--;
         if (in->warnings && in->silent == 0) loop_widen(in, loop, false);
+        ASSERT(in->doubt > 0);
         in->doubt--;
     }
     in->dead = dead || (endless && !(in->left & LEFT_LOOP));

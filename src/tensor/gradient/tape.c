@@ -94,9 +94,11 @@ static void unlink_node(Tape *tape, TapeNode *node) {
 
 static void destroy_node(Tape *tape, TapeNode *node) {
     if (!node->info) {
+        ASSERT(tape->leaf_count > 0);
         tape->leaf_count--;
         update_recording(tape);
     } else {
+        ASSERT(tape->node_count > 0);
         tape->node_count--;
     }
     tape_node_spend(node);
@@ -108,6 +110,7 @@ static void destroy_node(Tape *tape, TapeNode *node) {
 
 // A chain of any length goes without recursion: what is let go of meanwhile waits in a list.
 void tape_node_release(TapeNode *node) {
+    ASSERT(node->counted.refs > 0);
     if (--node->counted.refs > 0) return;
     Tape *tape = runtime_current->tape;
     node->waiting = tape->waiting;
@@ -337,6 +340,7 @@ void tape_keep_copy(TapeRecord *record, const void *data, size_t bytes, void (*r
 Status tape_end_node(TapeRecord *record, Status status, Tensor **outputs, int n_outputs) {
     TapeNode *node = record->node;
     Tape *tape = runtime_current->tape;
+    ASSERT(tape->pauses > 0);
     tape->pauses--;
     update_recording(tape);
     if (!node) return status;
