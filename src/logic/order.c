@@ -111,12 +111,21 @@ static void proof_keep(Ordering *ordering, const Rule *rule, const Solutions *so
     for (size_t i = 0; i < width; i++) VECTOR_PUSH(&ordering->paths, best[i]);
 }
 
+// Solutions of an aggregated rule tell the group, not the value: with other rules it is not known
+// whose row it is.
+static bool has_aggregates(const Relation *relation) {
+    for (size_t i = 0; i < relation->rules.count; i++)
+        if (relation->rules.items[i]->aggregates) return true;
+    return false;
+}
+
 // The number of the row's first proof; the row is not a fact.
 static uint32_t proof_of(Ordering *ordering, Relation *relation, uint32_t row) {
     Datum key[] = {relation->number, row}, values[ARITY_MAX];
     uint32_t number = table_find(ordering->known, key);
     if (number != ROW_NONE) return number;
     table_read(relation->derived, row, values);
+    ordering->gave_up |= relation->rules.count > 1 && has_aggregates(relation);
     for (size_t i = 0; i < relation->rules.count && !ordering->gave_up; i++) {
         Solutions solutions = {.ordering = ordering};
         const Rule *rule = relation->rules.items[i];

@@ -5,52 +5,13 @@
 
 #include <stdlib.h>
 
-#include "logic/plan.h"
-
-typedef struct Entry { // of a queue
-    uint32_t height, relation, row;
-} Entry;
-
-typedef VECTOR(Entry) Queue;
-
-typedef struct RuleUpkeep {
-    const Rule *rule;
-    uint32_t relation; // the head's number among the relations of the stratum
-    Extent *extents;   // one a goal
-    Plan *lose, *gain; // one a goal: from a row that it loses or gains
-    Plan prove;        // from a row of the head
-    bool *lose_made, *gain_made, prove_made;
-} RuleUpkeep;
-
-typedef struct Kept { // a relation of the stratum
-    Relation *relation;
-    Table *offered; // rows that have a new proof
-    VECTOR(uint32_t) heights;
-} Kept;
-
-typedef struct Upkeep {
-    Store *store;
-    uint32_t stratum;
-    VECTOR(Kept) kept;
-    VECTOR(RuleUpkeep) rules;
-    Queue queue;
-    Run *run;
-    uint64_t steps, most; // proofs looked at, and how many may be
-    // What the run that goes on is about.
-    const RuleUpkeep *rule;
-    uint32_t height; // of the row that it begins with
-    uint32_t best;
-} Upkeep;
+#include "logic/follow.h"
 
 // --- what has changed
 
 static void row_note(Table **table, const Relation *relation, const Datum *values) {
     if (!*table) *table = table_new(relation->arity, columns_all(relation->arity));
     if (table_find(*table, values) == ROW_NONE) table_append(*table, values);
-}
-
-static bool row_is_in(const Table *table, const Datum *values) {
-    return table && table_find(table, values) != ROW_NONE;
 }
 
 // Of a relation without rules: facts that are there now and were not, and the other way round.
@@ -64,114 +25,7 @@ static void facts_compare(Relation *relation) {
     }
 }
 
-// --- the queue: a binary heap, the lowest first
-
-static bool entry_is_less(const Entry *a, const Entry *b) {
-    if (a->height != b->height) return a->height < b->height;
-    return a->relation != b->relation ? a->relation < b->relation : a->row < b->row;
-}
-
-static void queue_push(Queue *queue, Entry entry) {
-    VECTOR_PUSH(queue, entry);
-    size_t at = queue->count - 1;
-    for (; at > 0 && entry_is_less(&entry, &queue->items[(at - 1) / 2]); at = (at - 1) / 2)
-        queue->items[at] = queue->items[(at - 1) / 2];
-    queue->items[at] = entry;
-}
-
-static Entry queue_pop(Queue *queue) {
-    Entry first = queue->items[0], last = queue->items[--queue->count];
-    size_t at = 0;
-    for (size_t child; (child = at * 2 + 1) < queue->count; at = child) {
-        bool right = child + 1 < queue->count &&
-                     entry_is_less(&queue->items[child + 1], &queue->items[child]);
-        child += right;
-        if (!entry_is_less(&queue->items[child], &last)) break;
-        queue->items[at] = queue->items[child];
-    }
-    queue->items[at] = last;
-    return first;
-}
-
-// --- running a rule from one row
-
-static bool is_of_stratum(const Upkeep *upkeep, const Relation *relation) {
-    return relation->stratum == upkeep->stratum && relation_is_derived(relation);
-}
-
-// `old`: what was there before takes part as well.
-static void extents_set(const Upkeep *upkeep, const RuleUpkeep *rule, bool old) {
-    for (uint32_t i = 0; i < rule->rule->goal_count; i++) {
-        const Relation *relation = rule->rule->goals[i].relation;
-        if (!relation) continue;
-        Extent *extent = &rule->extents[i];
-        *extent = (Extent){.table = relation_table(relation)};
-        extent->high = extent->table->count;
-        if (old) extent->extra = relation->lost;
-        if (is_of_stratum(upkeep, relation)) extent->heights = relation->heights.items;
-    }
-}
-
-// How low a proof is depends on which row of the stratum it takes.
-static void plan_look_everywhere(const Upkeep *upkeep, Plan *plan) {
-    for (uint32_t i = 0; i < plan->count; i++)
-        if (plan->steps[i].goal->relation && is_of_stratum(upkeep, plan->steps[i].goal->relation))
-            plan->steps[i].once = false;
-}
-
-static void plan_prepare(Upkeep *upkeep, const RuleUpkeep *rule, const PlanStart *start, bool old,
-                         Plan *plan, bool *made) {
-    extents_set(upkeep, rule, old);
-    if (!*made) plan_make_from(rule->rule, rule->extents, start, plan);
-    if (!*made) plan_look_everywhere(upkeep, plan);
-    *made = true;
-    plan_set(plan, rule->extents);
-}
-
-// The variables are in the run; those that nothing gives a value yet are without one.
-static Status plan_go(Upkeep *upkeep, const RuleUpkeep *rule, const Plan *plan,
-                      Status (*found)(Run *)) {
-    Run *run = upkeep->run;
-    upkeep->rule = rule;
-    run->plan = plan;
-    run->found = found;
-    run->done = false;
-    TRY(plan_run(run));
-    upkeep->steps++;
-    if (upkeep->steps + run->ticks > upkeep->most)
-        return fail(STATUS_VALUE, "making it anew costs less"); // never shown: store_settle
-    return STATUS_OK;
-}
-
-static Status from_lost(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *values,
-                        Status (*found)(Run *)) {
-    const Goal *start = &rule->rule->goals[goal];
-    if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
-    PlanStart from = {.goal = goal, .positive = true};
-    plan_prepare(upkeep, rule, &from, true, &rule->lose[goal], &rule->lose_made[goal]);
-    upkeep->run->below = UINT32_MAX;
-    return plan_go(upkeep, rule, &rule->lose[goal], found);
-}
-
-static Status from_gained(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *values,
-                          Status (*found)(Run *)) {
-    const Goal *start = &rule->rule->goals[goal];
-    if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
-    PlanStart from = {.goal = goal};
-    plan_prepare(upkeep, rule, &from, false, &rule->gain[goal], &rule->gain_made[goal]);
-    upkeep->run->below = UINT32_MAX;
-    return plan_go(upkeep, rule, &rule->gain[goal], found);
-}
-
-static Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, uint32_t below,
-                        Status (*found)(Run *)) {
-    upkeep->run->done = false;
-    if (!head_unify(rule->rule, values, upkeep->run->variables)) return STATUS_OK;
-    PlanStart from = {.goal = NO_POSITION};
-    plan_prepare(upkeep, rule, &from, false, &rule->prove, &rule->prove_made);
-    upkeep->run->below = below;
-    return plan_go(upkeep, rule, &rule->prove, found);
-}
+// --- what is lost
 
 // The highest row of the stratum in the solution's path; 0: none.
 static uint32_t path_height(const Run *run) {
@@ -184,8 +38,6 @@ static uint32_t path_height(const Run *run) {
     }
     return highest;
 }
-
-// --- what is lost
 
 static Status head_may_fall(Run *run) {
     Upkeep *upkeep = run->context;
@@ -205,7 +57,7 @@ static Status heads_fall(Upkeep *upkeep, const Relation *relation, enum GoalKind
                          const Datum *values) {
     for (size_t i = 0; i < upkeep->rules.count; i++) {
         RuleUpkeep *rule = &upkeep->rules.items[i];
-        for (uint32_t goal = 0; goal < rule->rule->goal_count; goal++)
+        for (uint32_t goal = 0; !rule->groups && goal < rule->rule->goal_count; goal++)
             if (rule->rule->goals[goal].relation == relation &&
                 rule->rule->goals[goal].kind == kind)
                 TRY(from_lost(upkeep, rule, goal, values, head_may_fall));
@@ -234,9 +86,17 @@ static Status row_is_proved(Upkeep *upkeep, uint32_t number, const Datum *values
     *out = row_is_in(upkeep->kept.items[number].relation->facts, values);
     if (height == 0 || *out) return STATUS_OK;
     for (size_t i = 0; i < upkeep->rules.count && !*out; i++) {
-        if (upkeep->rules.items[i].relation != number) continue;
-        TRY(from_head(upkeep, &upkeep->rules.items[i], values, height, proof_found));
-        *out = upkeep->run->done;
+        RuleUpkeep *rule = &upkeep->rules.items[i];
+        Table *row;
+        if (rule->relation != number) continue;
+        if (rule->groups) {
+            TRY(group_row(upkeep, rule, values, &row));
+            *out = row_is_in(row, values);
+            table_free(row);
+        } else {
+            TRY(from_head(upkeep, rule, values, height, proof_found));
+            *out = upkeep->run->done;
+        }
     }
     return STATUS_OK;
 }
@@ -278,6 +138,8 @@ static Status losses_begin(Upkeep *upkeep) {
 }
 
 static Status losses_follow(Upkeep *upkeep) {
+    TRY(groups_find(upkeep));
+    groups_fall(upkeep);
     TRY(losses_begin(upkeep));
     Entry last = {UINT32_MAX, 0, 0};
     while (upkeep->queue.count > 0) {
@@ -320,7 +182,7 @@ static Status heads_rise(Upkeep *upkeep, const Relation *relation, enum GoalKind
                          const Datum *values) {
     for (size_t i = 0; i < upkeep->rules.count; i++) {
         RuleUpkeep *rule = &upkeep->rules.items[i];
-        for (uint32_t goal = 0; goal < rule->rule->goal_count; goal++)
+        for (uint32_t goal = 0; !rule->groups && goal < rule->rule->goal_count; goal++)
             if (rule->rule->goals[goal].relation == relation &&
                 rule->rule->goals[goal].kind == kind)
                 TRY(from_gained(upkeep, rule, goal, values, head_is_proved));
@@ -353,15 +215,33 @@ static Status lower_proof_found(Run *run) {
 static Status row_recover(Upkeep *upkeep, uint32_t number, const Datum *values) {
     upkeep->best = UINT32_MAX;
     for (size_t i = 0; i < upkeep->rules.count; i++)
-        if (upkeep->rules.items[i].relation == number)
+        if (upkeep->rules.items[i].relation == number && !upkeep->rules.items[i].groups)
             TRY(from_head(upkeep, &upkeep->rules.items[i], values, upkeep->best,
                           lower_proof_found));
     if (upkeep->best != UINT32_MAX) row_offer(upkeep, number, values, upkeep->best + 1);
     return STATUS_OK;
 }
 
+// Groups as they are now.
+static Status groups_rise(Upkeep *upkeep) {
+    Datum values[ARITY_MAX];
+    for (size_t i = 0; i < upkeep->rules.count; i++) {
+        RuleUpkeep *rule = &upkeep->rules.items[i];
+        for (uint32_t group = 0; rule->groups && group < rule->groups->count; group++) {
+            Table *row;
+            table_read(rule->groups, group, values);
+            TRY(group_row(upkeep, rule, values, &row));
+            if (row->count > 0) table_read(row, 0, values);
+            if (row->count > 0) row_offer(upkeep, rule->relation, values, 1);
+            table_free(row);
+        }
+    }
+    return STATUS_OK;
+}
+
 static Status gains_begin(Upkeep *upkeep) {
     Datum values[ARITY_MAX];
+    TRY(groups_rise(upkeep));
     for (uint32_t i = 0; i < upkeep->kept.count; i++) {
         const Relation *relation = upkeep->kept.items[i].relation;
         for (uint32_t j = 0; relation->touched && j < relation->touched->count; j++) {
@@ -423,6 +303,7 @@ static void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation) {
     upkept.gain = memory_allocate_zeroed(goals, sizeof *upkept.gain);
     upkept.lose_made = memory_allocate_zeroed(goals, sizeof *upkept.lose_made);
     upkept.gain_made = memory_allocate_zeroed(goals, sizeof *upkept.gain_made);
+    if (rule->aggregates) upkept.groups = table_new(rule->arity, columns_all(rule->arity));
     VECTOR_PUSH(&upkeep->rules, upkept);
 }
 
@@ -436,6 +317,7 @@ static void rule_end(RuleUpkeep *rule) {
     free(rule->lose);
     free(rule->gain);
     free(rule->lose_made);
+    table_free(rule->groups);
     free(rule->gain_made);
 }
 
@@ -482,12 +364,9 @@ static Status stratum_settle(Upkeep *upkeep, Relation *const *relations, size_t 
 
 // --- all of them
 
-// What cannot be followed: best values, and aggregates over everything.
+// Best values cannot be followed.
 static bool is_opaque(const Relation *relation) {
-    if (relation->key != columns_all(relation->arity)) return true;
-    for (size_t i = 0; i < relation->rules.count; i++)
-        if (relation->rules.items[i]->aggregates) return true;
-    return false;
+    return relation->key != columns_all(relation->arity);
 }
 
 static void reach_readers(Relation *relation, RelationList *reached) {

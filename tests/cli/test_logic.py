@@ -425,6 +425,21 @@ def edits(program, source, count):
                                     for kind in program.relations[name])
 
 
+def joined(program, rows, source):
+    """A query over two relations that share a value, and its answers in the order of their rows."""
+    first, second = source.sample(list(program.relations), 2)
+    kinds, others = program.relations[first], program.relations[second]
+    at, to = source.randrange(len(kinds)), source.randrange(len(others))
+    if kinds[at] != others[to]:
+        return "", ""
+    names = [f"Q{i}" for i in range(len(kinds))]
+    terms = [names[at] if i == to else "_" for i in range(len(others))]
+    answers = [row for row in rows[first] if any(other[to] == row[at] for other in rows[second])]
+    shown = "".join(" ".join(["&", *map(str, row)]) + "\n" for row in answers)
+    words = ", ".join(['"&"', *(f"a.{name}" for name in names)])
+    return f"for a in {first}({', '.join(names)})? where {second}({', '.join(terms)}) {{ print({words}) }}\n", shown
+
+
 def edited(facts, come, name, row):
     if come:
         return facts if (name, row) in facts else facts + [(name, row)]
@@ -449,6 +464,8 @@ class RandomEdits(unittest.TestCase):
                 asked = [each for each in patterns(program, source) if source.random() < 0.5]
                 code += asking_patterns(asked)
                 answers += expected_patterns(asked, rows)
+                query, shown = joined(program, rows, source) if source.random() < 0.3 else ("", "")
+                code, answers = code + query, answers + shown
                 if source.random() < 0.2:
                     code += asking(program)
                     answers += expected(program, rows)
