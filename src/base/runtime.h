@@ -45,11 +45,11 @@ static inline int runtime_interrupts(const Runtime *runtime) {
 }
 // Async-signal-safe.
 static inline void runtime_interrupt(Runtime *runtime, int flags) {
-    atomic_fetch_or_explicit(&runtime->interrupts, flags, memory_order_relaxed);
+    atomic_fetch_or_explicit(&runtime->interrupts, flags, memory_order_release);
 }
 // Those of the flags that had come.
 static inline int runtime_take_interrupts(Runtime *runtime, int flags) {
-    return atomic_fetch_and_explicit(&runtime->interrupts, ~flags, memory_order_relaxed) & flags;
+    return atomic_fetch_and_explicit(&runtime->interrupts, ~flags, memory_order_acquire) & flags;
 }
 
 #endif
