@@ -37,8 +37,8 @@ FILE *output_errors(void) {
 
 void output_redirect(FILE *stream, FILE *errors) {
     output_flush();
-    runtime_current->output->stream = stream;
-    runtime_current->output->errors = errors;
+    runtime_current->output->stream = stream ? stream : stdout;
+    runtime_current->output->errors = errors ? errors : stderr;
 }
 
 void output_flush(void) {

@@ -11,8 +11,8 @@ typedef struct Output Output; // of a runtime
 Output *output_new(void);     // to the streams of the process
 void output_free(Output *output);
 
-// What print writes to, and what messages go to: those of the process, or others from here on,
-// which are borrowed.
+// What print writes to, and what messages go to: others from here on, which are borrowed, or (NULL)
+// those of the process again.
 FILE *output_stream(void);
 FILE *output_errors(void);
 void output_redirect(FILE *stream, FILE *errors);

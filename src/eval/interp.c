@@ -1,7 +1,9 @@
 // Runs programs: the interpreter's life, the large stack it runs on, interrupts, warnings, and the
 // names of functions for memory reports.
+#define _GNU_SOURCE // pthread_getattr_np
 #include "eval/interp.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -310,6 +312,33 @@ static void enter(Task *task) {
 Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) {
     Task task = {.interp = interp, .run = enter, .enter = fn, .context = context};
     return task_run(&task);
+}
+
+enum { OWN_STACK_BYTES_MIN = 1024 * 1024 };
+
+// Below it a quarter of the thread's stack is left; NULL where that is too little, or not known.
+static const char *own_stack_limit(void) {
+    static _Thread_local const char *limit;
+    pthread_attr_t attributes;
+    if (limit || pthread_getattr_np(pthread_self(), &attributes) != 0) return limit;
+    void *low;
+    size_t bytes;
+    bool known = pthread_attr_getstack(&attributes, &low, &bytes) == 0;
+    pthread_attr_destroy(&attributes);
+    if (known && bytes >= OWN_STACK_BYTES_MIN) limit = (const char *)low + bytes / 4;
+    return limit;
+}
+
+Status interp_enter_here(Interp *interp, void (*fn)(void *context), void *context) {
+    const char *limit = on_large_stack ? interp->stack_limit : own_stack_limit();
+    if (!limit) return interp_enter(interp, fn, context);
+    const char *outer = interp->stack_limit;
+    Origin origin = origin_current;
+    interp->stack_limit = limit;
+    fn(context);
+    interp->stack_limit = outer;
+    origin_current = origin;
+    return STATUS_OK;
 }
 
 // Runs a section and waits for the device.

@@ -42,6 +42,9 @@ Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, cons
                            const SectionReport *report) MUST_USE;
 // Runs fn on the large stack that the calls above use, and waits: for whoever runs many lines.
 Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) MUST_USE;
+// The same on the stack of this thread, which is smaller as a rule but costs no thread; where it is
+// very small, on the large one.
+Status interp_enter_here(Interp *interp, void (*fn)(void *context), void *context) MUST_USE;
 bool interp_exit_requested(const Interp *interp, int *status);
 // The trace of the last failure, innermost first; borrowed.
 const TraceFrame *interp_trace(const Interp *interp, size_t *count);

@@ -2,6 +2,7 @@
 // line without functions leaves in memory is its text.
 #include "eval/session.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "check/logic.h"
@@ -364,6 +365,47 @@ bool session_find(const Session *session, const char *name, size_t length, Sessi
             return true;
     }
     return false;
+}
+
+Status session_get(const Session *session, const char *name, size_t length, Value *out) {
+    SessionName found;
+    if (!session_find(session, name, length, &found))
+        return fail(STATUS_NAME, "there is no variable or function `%.*s`", (int)length, name);
+    if (found.value) {
+        *out = value_retain(*found.value);
+    } else if (found.binding->kind == BINDING_FUNCTION) {
+        *out = value_retain(((const FunctionCode *)found.binding->lowered)->value);
+    } else {
+        return fail(STATUS_NAME, "`%.*s` is neither a variable nor a function", (int)length, name);
+    }
+    if (out->kind != VALUE_ABSENT) return STATUS_OK;
+    return fail(STATUS_NAME, "`%.*s` has no value", (int)length, name);
+}
+
+static bool is_name(const char *name) {
+    if (isdigit((unsigned char)*name)) return false;
+    const char *at = name;
+    while (isalnum((unsigned char)*at) || *at == '_' || (unsigned char)*at >= 0x80) at++;
+    return at > name && *at == '\0';
+}
+
+Status session_define(Session *session, const char *name, Value value) {
+    if (!is_name(name)) {
+        value_release(value);
+        return fail(STATUS_NAME, "\"%s\" cannot be the name of a variable", name);
+    }
+    Binding *binding = check_session_variable(session->names, name, strlen(name));
+    if (!binding) {
+        Value *place = heap_allocate_rooted(sizeof *place);
+        *place = value_none();
+        VECTOR_PUSH(&session->places, place);
+        binding = check_session_define(session->names, name);
+        binding->lowered = place;
+    }
+    Value *place = binding->lowered, old = *place;
+    *place = value;
+    value_release(old);
+    return STATUS_OK;
 }
 
 void session_set_last(Session *session, Value value) {

@@ -39,6 +39,11 @@ size_t session_name_count(const Session *session);
 SessionName session_name(const Session *session, size_t index);
 // What a name means: the latest of that name; false when the session has none.
 bool session_find(const Session *session, const char *name, size_t length, SessionName *out);
+// A new reference to what a variable or a function of the session is. STATUS_NAME.
+Status session_get(const Session *session, const char *name, size_t length, Value *out) MUST_USE;
+// Gives the variable of that name a value (taken); makes the variable where there is none.
+// STATUS_NAME for what is not a name.
+Status session_define(Session *session, const char *name, Value value) MUST_USE;
 // Gives the variable `_` a value (taken).
 void session_set_last(Session *session, Value value);
 

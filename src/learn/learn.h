@@ -137,6 +137,9 @@ typedef struct Learning {
     bool muted;        // the output of print is dropped
     VECTOR(Unreached) unreached;
     LearnSearch search;
+    // Told of every epoch; NULL: nobody is.
+    void (*progress)(void *context, int64_t epoch, int64_t epochs, double loss);
+    void *progress_context;
 } Learning;
 Learning *learning_new(void);
 void learning_free(Learning *learning);

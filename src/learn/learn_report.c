@@ -121,6 +121,9 @@ static void print_epoch(const LearnRun *run, double loss, double norm, double ra
 }
 
 void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
+    const Learning *learning = learn_state();
+    if (learning->progress)
+        learning->progress(learning->progress_context, run->done, run->epochs, loss);
     if (is_quiet(run)) return;
     if (run->report_every > 0 && run->done % run->report_every == 0) {
         learn_progress_clear();

@@ -34,7 +34,8 @@ ALLOWED = {
     "device/vulkan/kernels/heads.c": ("last", "of a thread"),
     # the collector
     "value/heap.c": ("known once registered_key", "libgc is one for a process; known: of a thread"),
-    "eval/interp.c": ("on_large_stack", "of a thread"),
+    "eval/interp.c": ("limit on_large_stack", "of a thread"),
+    "embed/runtime.c": ("kept", "of a thread"),
     # of the program, not of the library
     "main/program.c": ("signal_received signal_target", "signals are the process's"),
     "repl/signals.c": ("before ending interrupt_came passing resize_came resume_came target wake",

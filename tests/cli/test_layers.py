@@ -5,7 +5,7 @@ import unittest
 from tl import ROOT
 
 LAYERS = ["base", "catalog", "shape", "logic", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "model", "plot", "data", "value", "eval", "equation", "learn",
-          "reason", "chat", "generate", "library", "runtime", "repl", "main"]
+          "reason", "chat", "generate", "library", "runtime", "embed", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
     r"\bGC_\w+|<gc(/gc)?\.h>": ["src/value/heap.c"],
@@ -35,6 +35,9 @@ class Layers(unittest.TestCase):
                 target = include.split("/")[0]
                 if target == "shaders":  # the table of modules belongs to the device that runs them
                     if not str(path).startswith(str(ROOT / "src/device/vulkan/")):
+                        wrong.append(f"{path.relative_to(ROOT)} includes {include}")
+                elif target == "include":  # the embedding API
+                    if layer != "embed":
                         wrong.append(f"{path.relative_to(ROOT)} includes {include}")
                 elif target not in LAYERS:
                     wrong.append(f"{path.relative_to(ROOT)}: \"{include}\" names no layer")

@@ -39,6 +39,12 @@ class Package(unittest.TestCase):
             for data in re.findall(r'here\("([^"]+)"\)', line):
                 self.assertTrue((self.documents / "examples" / data).exists(), data)
 
+    def test_two_packages(self):
+        config = (BUILD / "CPackConfig.cmake").read_text()
+        for line in ('CPACK_COMPONENTS_ALL "tl;dev"', 'CPACK_DEBIAN_DEV_PACKAGE_NAME "tl-dev"',
+                     'CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "tl (= 0.1.0)"'):
+            self.assertIn(line, config)
+
     def test_recommends_a_driver(self):
         config = (BUILD / "CPackConfig.cmake").read_text()
         self.assertIn('CPACK_DEBIAN_PACKAGE_RECOMMENDS "libvulkan1, mesa-vulkan-drivers | vulkan-icd"', config)

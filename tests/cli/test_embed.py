@@ -1,0 +1,57 @@
+"""The embedding API as other programs meet it: installed, found by pkg-config, linked, run."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import ROOT, TL
+
+BUILD = Path(TL).resolve().parent
+SOURCE = ROOT / "examples" / "embed" / "embed.c"
+
+
+@unittest.skipUnless(shutil.which("cmake") and shutil.which("pkg-config") and (BUILD / "cmake_install.cmake").exists(),
+                     "not a build folder")
+class Embed(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.prefix = Path(folder.name, "prefix")
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", self.prefix], check=True, capture_output=True)
+        self.library = next(self.prefix.rglob("libtl.so")).parent
+
+    def test_the_example_runs(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.library / "pkgconfig")}
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tl"], env=environment, check=True,
+                               capture_output=True, text=True).stdout.split()
+        program = self.prefix / "embed"
+        sanitizers = re.findall(r"-fsanitize=\S+", (BUILD / "CMakeCache.txt").read_text())
+        subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", *sanitizers[:1], SOURCE, *flags,
+                        "-o", program], check=True)
+        result = subprocess.run([program], env={**os.environ, "LD_LIBRARY_PATH": str(self.library)},
+                                capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, "score: 0.5\n"
+                         "error: shape (score.tl, line 2): cannot multiply float32[2, 3] by float32[2, 3]: "
+                         "inner sizes 3 and 2 differ\n"
+                         "24 bytes of this program are in use\n")
+
+    def test_only_the_api_is_seen(self):
+        names = subprocess.run(["nm", "-D", "--defined-only", self.library / "libtl.so"], check=True,
+                               capture_output=True, text=True).stdout
+        exported = {line.split()[2].split("@")[0] for line in names.splitlines()} - {"TL_0"}
+        declared = set(re.findall(r"\b(tl_\w+)\(", (ROOT / "include" / "tl.h").read_text())) - {"tl_write"}
+        self.assertEqual(exported, declared)
+
+    def test_the_library_has_a_version(self):
+        target = subprocess.run(["objdump", "-p", self.library / "libtl.so"], check=True, capture_output=True,
+                                text=True).stdout
+        self.assertIn("SONAME               libtl.so.0", target)
+        self.assertNotIn("readline", target)
+
+
+if __name__ == "__main__":
+    unittest.main()
