@@ -1,6 +1,9 @@
 // What a program computes and loses, and what it never reaches: warnings of the full check.
 #include <stdlib.h>
+#include <uthash.h>
 
+#include "base/memory.h"
+#include "base/source.h"
 #include "check/checker.h"
 #include "parser/walk.h"
 
@@ -178,17 +181,59 @@ static bool is_covered(const Pattern *pattern, const Pattern *above) {
     return same_text(pattern->span, above->span) || lies_within(pattern, above);
 }
 
+// The patterns above an arm: literals by their text, of which there may be very many, and others.
+typedef struct Literal {
+    const Pattern *pattern;
+    UT_hash_handle hh;
+} Literal;
+typedef struct Above {
+    Literal *literals, *table;
+    const Pattern **others;
+    size_t other_count;
+} Above;
+
+static const Pattern *find_above(const Above *above, const Pattern *pattern) {
+    size_t length;
+    const char *text = source_text(pattern->span, &length);
+    Literal *same = NULL;
+    if (pattern->kind == PATTERN_LITERAL) HASH_FIND(hh, above->table, text, length, same);
+    if (same) return same->pattern;
+    for (size_t i = 0; i < above->other_count; i++)
+        if (is_covered(pattern, above->others[i])) return above->others[i];
+    return NULL;
+}
+
+// An alternative of several is compared with every arm, so that it counts as no literal.
+static void add_above(Above *above, size_t index, const Pattern *pattern, bool alternatives) {
+    size_t length;
+    const char *text = source_text(pattern->span, &length);
+    if (pattern->kind != PATTERN_LITERAL || alternatives)
+        above->others[above->other_count++] = pattern;
+    if (pattern->kind != PATTERN_LITERAL) return;
+    Literal *literal = &above->literals[index];
+    literal->pattern = pattern;
+    HASH_ADD_KEYPTR(hh, above->table, text, length, literal);
+}
+
 static void check_arms(const Finder *finder, const Node *match) {
-    for (size_t i = 1; i < match->as.match.count; i++) {
-        const Pattern *pattern = match->as.match.arms[i].pattern;
-        for (size_t j = 0; j < i; j++) {
-            const MatchArm *above = &match->as.match.arms[j];
-            if (above->guard || !is_covered(pattern, above->pattern)) continue;
-            ReportExtra extra = {.note = "this arm takes it", .note_span = above->pattern->span};
+    size_t count = match->as.match.count;
+    const MatchArm *arms = match->as.match.arms;
+    bool alternatives = false;
+    for (size_t i = 0; i < count; i++) alternatives |= arms[i].pattern->kind == PATTERN_OR;
+    Above above = {.literals = memory_allocate_zeroed(count + 1, sizeof *above.literals),
+                   .others = memory_allocate((count + 1) * sizeof *above.others)};
+    for (size_t i = 0; i < count; i++) {
+        const Pattern *pattern = arms[i].pattern, *found = find_above(&above, pattern);
+        ReportExtra extra = {.note = "this arm takes it",
+                             .note_span = found ? found->span : pattern->span};
+        if (found)
             report_warning(finder->checker, pattern->span, &extra, "this arm is never reached");
-            break;
-        }
+        else if (!arms[i].guard)
+            add_above(&above, i, pattern, alternatives);
     }
+    HASH_CLEAR(hh, above.table);
+    free(above.literals);
+    free(above.others);
 }
 
 static void visit(void *context, Node *node) {

@@ -1,4 +1,5 @@
 // Primary expressions: literals, names, paths, struct literals, f-strings.
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "parser/state.h"
@@ -96,12 +97,15 @@ static bool at_own_brace(const Parser *parser, size_t brace) {
     return !parser_ahead(parser, brace)->newline_before || parser->context.newlines_free;
 }
 
-// A struct literal's brace holds nothing, or a word and a colon; anything else is some block.
-static bool at_literal_brace(const Parser *parser, size_t brace) {
+// A struct literal's brace holds nothing, or a word and a colon; anything else is some block. Of a
+// type's name, which begins with a capital, a word alone is meant as a field without its value.
+static bool at_literal_brace(const Parser *parser, size_t brace, bool type) {
     if (!at_own_brace(parser, brace)) return false;
     const Token *first = parser_ahead(parser, brace + 1);
-    return first->kind == TOKEN_RIGHT_BRACE ||
-           (token_is_word(first) && parser_ahead(parser, brace + 2)->kind == TOKEN_COLON);
+    if (first->kind == TOKEN_RIGHT_BRACE) return true;
+    TokenKind second = parser_ahead(parser, brace + 2)->kind;
+    bool alone = type && (second == TOKEN_COMMA || second == TOKEN_RIGHT_BRACE);
+    return token_is_word(first) && (second == TOKEN_COLON || alone);
 }
 
 typedef struct TypeName { // Name or Name<types>, of a module perhaps
@@ -170,7 +174,8 @@ static Node *parse_path(Parser *parser, const TypeName *type, SourcePos begin) {
 }
 
 bool parser_at_qualified(const Parser *parser) {
-    return at_path(parser) || at_literal_brace(parser, 0) || parser_at_type_arguments(parser);
+    return at_path(parser) || at_literal_brace(parser, 0, false) ||
+           parser_at_type_arguments(parser);
 }
 
 Node *parse_qualified(Parser *parser, Node *module, const Word *name) {
@@ -192,7 +197,9 @@ static Node *parse_name(Parser *parser) {
         !parse_type_arguments(parser, &type.arguments, &type.count))
         return NULL;
     if (at_path(parser)) return parse_path(parser, &type, token->span.begin);
-    if (type.count > 0 || at_literal_brace(parser, 0)) return parse_literal_fields(parser, &type);
+    bool capital = isupper((unsigned char)*type.word.text);
+    if (type.count > 0 || at_literal_brace(parser, 0, capital))
+        return parse_literal_fields(parser, &type);
     Node *node = node_new(parser, NODE_NAME, token->span.begin);
     node->as.name.word = type.word;
     return node;

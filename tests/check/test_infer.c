@@ -85,6 +85,10 @@ static const FactCase facts[] = {
     {"let x = ones([2, 3])\nfn change() { x = ones([7]) }\nchange()", "unknown"},
     {"struct P { w: float32[?, ?] }\nlet p = P { w: ones([2, 3]) }\nlet x = p.w", "float32[2, 3]"},
     {"let l = [ones([2, 3]), \"a\"]\nlet x = l[0]", "float32[2, 3]"},
+    // What may be a number or not: a literal of it may be a tensor or a list.
+    {"let x = [parse_json(\"3\"), 2]", "unknown"},
+    {"let x = [\"a\", parse_json(\"3\")]", "a list of 2 values"},
+    {"let x = [1, 2]", "int64[2]"},
 };
 
 static void test_facts(void **state) {
