@@ -59,6 +59,8 @@ static size_t asked_find(Demand *demand, Relation *original, Columns bound) {
     table_free(asked.answers->facts);
     asked.answers->facts = original->facts;
     asked.answers->stratum = asked.questions->stratum = demand->stratum;
+    asked.answers->number = UINT32_MAX - (uint32_t)demand->asked.count; // proofs tell them apart
+    asked.questions->question = true;
     VECTOR_PUSH(&demand->asked, asked);
     return demand->asked.count - 1;
 }
@@ -297,22 +299,9 @@ static Status classes_evaluate(Demand *demand, Relation *relation, const Datum *
     return STATUS_OK;
 }
 
-Status demand_evaluate(Store *store, Relation *relation, const Datum *values, Demand **out) {
-    *out = NULL;
-    TRY(store_order_inputs(store, relation));
-    Demand *demand = memory_allocate_zeroed(1, sizeof *demand);
-    demand->store = store;
-    demand->stratum = relation->stratum;
-    Relation *base = closure_base(relation);
-    bool classes =
-        classes_fit(relation) && values[0] != CONSTANT_NONE && values[1] != CONSTANT_NONE;
-    if (classes || (base && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE))) {
-        Status closed = classes ? classes_evaluate(demand, relation, values)
-                                : closure_evaluate(demand, relation, base, values);
-        *out = closed == STATUS_OK ? demand : NULL;
-        if (!*out) demand_free(demand);
-        return closed;
-    }
+// By rules; the demand goes when that is not possible.
+static Status rules_evaluate(Demand *demand, Relation *relation, const Datum *values,
+                             Demand **out) {
     demand_prepare(demand, relation, values);
     Status status = STATUS_OK;
     bool possible = can_ask(demand);
@@ -327,4 +316,34 @@ Status demand_evaluate(Store *store, Relation *relation, const Datum *values, De
     else
         demand_free(demand);
     return status;
+}
+
+static Demand *demand_new(Store *store, const Relation *relation) {
+    Demand *demand = memory_allocate_zeroed(1, sizeof *demand);
+    demand->store = store;
+    demand->stratum = relation->stratum;
+    return demand;
+}
+
+Status demand_evaluate_rules(Store *store, Relation *relation, const Datum *values, Demand **out) {
+    *out = NULL;
+    TRY(store_order_inputs(store, relation));
+    return rules_evaluate(demand_new(store, relation), relation, values, out);
+}
+
+Status demand_evaluate(Store *store, Relation *relation, const Datum *values, Demand **out) {
+    *out = NULL;
+    TRY(store_order_inputs(store, relation));
+    Demand *demand = demand_new(store, relation);
+    Relation *base = closure_base(relation);
+    bool classes =
+        classes_fit(relation) && values[0] != CONSTANT_NONE && values[1] != CONSTANT_NONE;
+    if (classes || (base && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE))) {
+        Status closed = classes ? classes_evaluate(demand, relation, values)
+                                : closure_evaluate(demand, relation, base, values);
+        *out = closed == STATUS_OK ? demand : NULL;
+        if (!*out) demand_free(demand);
+        return closed;
+    }
+    return rules_evaluate(demand, relation, values, out);
 }

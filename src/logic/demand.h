@@ -11,6 +11,9 @@ typedef struct Demand Demand;
 // *out: complete evaluation is the way. The relation is not complete yet; the store is analysed.
 Status demand_evaluate(Store *store, Relation *relation, const Datum *values,
                        Demand **out) MUST_USE;
+// The same, never without rules and rounds, which proofs go by.
+Status demand_evaluate_rules(Store *store, Relation *relation, const Datum *values,
+                             Demand **out) MUST_USE;
 // A relation whose rows are those (and others that they rest on).
 Relation *demand_relation(const Demand *demand);
 void demand_free(Demand *demand); // NULL is allowed

@@ -5,9 +5,9 @@
 
 #include "logic/collect.h"
 #include "logic/evaluate.h"
-#include "logic/order.h"
 #include "logic/profile.h"
-#include "logic/upkeep.h"
+#include "logic/upkeep/order.h"
+#include "logic/upkeep/upkeep.h"
 
 typedef struct Variant { // one way to see the new rows of a rule: in this goal's relation
     uint32_t goal;       // NO_GOAL: the first round, which sees everything

@@ -19,7 +19,7 @@ typedef struct Step {
     uint32_t low, high; // the rows that take part
     Table *extra;       // more rows; NULL: none
     Index *extra_index;
-    const uint32_t *heights; // of the table's rows (logic/upkeep.h); NULL: they do not matter
+    const uint32_t *heights; // of the table's rows; NULL: they do not matter
 } Step;
 
 typedef struct Plan {

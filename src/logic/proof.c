@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "logic/demand.h"
 #include "logic/plan.h"
 
 enum { INDENT = 2 };
@@ -21,7 +22,7 @@ void atom_print(const Store *store, const Relation *relation, const Datum *value
 
 // --- running a rule for one row of its head
 
-// What was there before `round` of the rule's stratum; UINT32_MAX: everything.
+// What was there before `round` of the rule's stratum.
 static void extents_before(const Rule *rule, uint32_t round, Extent *extents) {
     for (uint32_t i = 0; i < rule->goal_count; i++) {
         const Relation *relation = rule->goals[i].relation;
@@ -138,6 +139,7 @@ static void push_goals(Proof *proof, const Rule *rule, const Run *run, uint32_t 
         position += goal->kind == GOAL_ATOM || goal->kind == GOAL_MEMBER;
         // What computes an argument is not a goal that a script has written.
         bool hidden = goal->kind == GOAL_BIND && !rule->variable_names[goal->variable];
+        hidden |= goal->relation && goal->relation->question;
         if (hidden) free(line.text);
         if (!hidden) VECTOR_PUSH(&proof->lines, line);
     }
@@ -188,7 +190,7 @@ static Status row_prove(Proof *proof, const Line *line) {
     return STATUS_OK;
 }
 
-Status store_prove(Store *store, const Relation *relation, const Datum *values, Text *out) {
+static Status proof_print(Store *store, const Relation *relation, const Datum *values, Text *out) {
     Proof proof = {.store = store, .out = out, .shown = table_new(2, columns_all(2))};
     Line first = {.relation = relation, .row = table_find(relation_table(relation), values)};
     ASSERT(first.row != ROW_NONE);
@@ -205,6 +207,23 @@ Status store_prove(Store *store, const Relation *relation, const Datum *values, 
     }
     VECTOR_FREE(&proof.lines);
     table_free(proof.shown);
+    return status;
+}
+
+// What is not complete is made as far as the rows rest on it.
+Status store_prove(Store *store, Relation *relation, const Datum *values, const Table *rows,
+                   Text *out) {
+    Demand *demand = NULL;
+    Status status = STATUS_OK;
+    if (relation_is_derived(relation) && !relation->derived)
+        status = demand_evaluate_rules(store, relation, values, &demand);
+    if (status == STATUS_OK && !demand) status = store_complete(store, relation);
+    Datum row[ARITY_MAX];
+    for (uint32_t i = 0; i < rows->count && status == STATUS_OK; i++) {
+        table_read(rows, i, row);
+        status = proof_print(store, demand ? demand_relation(demand) : relation, row, out);
+    }
+    demand_free(demand);
     return status;
 }
 
@@ -236,16 +255,34 @@ void rule_print(const Rule *rule, Text *out) {
         if (source[i] != '\n') text_append_char(out, source[i]);
 }
 
-static Status rule_refute(Store *store, const Rule *rule, const Datum *values, Text *out) {
-    Datum initial[VARIABLES_MAX];
-    text_append_repeated(out, ' ', INDENT);
-    rule_print(rule, out);
-    if (!head_unify(rule, values, initial)) {
-        text_append_string(out, ": its head is about something else\n");
-        return STATUS_OK;
+// What the head's values leave of each goal: all that the rule could take. To make one relation may
+// mean to forget another, so they are gone through until all are there.
+static Status goals_reach(Store *store, const Rule *rule, const Datum *variables,
+                          Demand **demands) {
+    Datum values[ARITY_MAX];
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        Relation *relation = rule->goals[i].relation;
+        if (!relation || demands[i] || relation_table(relation)) continue;
+        goal_values(&rule->goals[i], variables, values);
+        TRY(demand_evaluate(store, relation, values, &demands[i]));
+        if (demands[i]) continue;
+        TRY(store_complete(store, relation));
+        i = UINT32_MAX;
     }
-    Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
-    extents_before(rule, UINT32_MAX, extents);
+    return STATUS_OK;
+}
+
+static void extents_reach(const Rule *rule, Demand *const *demands, Extent *extents) {
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        Relation *relation = rule->goals[i].relation;
+        if (!relation) continue;
+        extents[i].table = relation_table(demands[i] ? demand_relation(demands[i]) : relation);
+        extents[i].high = extents[i].table->count;
+    }
+}
+
+static Status goals_refute(Store *store, const Rule *rule, const Extent *extents,
+                           const Datum *initial, Text *out) {
     Plan plan;
     plan_make_in_order(rule, extents, initial, &plan);
     plan_set(&plan, extents);
@@ -262,7 +299,25 @@ static Status rule_refute(Store *store, const Rule *rule, const Datum *values, T
     }
     free(run);
     plan_free(&plan);
+    return status;
+}
+
+static Status rule_refute(Store *store, const Rule *rule, const Datum *values, Text *out) {
+    Datum initial[VARIABLES_MAX];
+    text_append_repeated(out, ' ', INDENT);
+    rule_print(rule, out);
+    if (!head_unify(rule, values, initial)) {
+        text_append_string(out, ": its head is about something else\n");
+        return STATUS_OK;
+    }
+    Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
+    Demand **demands = memory_allocate_zeroed(rule->goal_count + 1, sizeof(Demand *));
+    Status status = goals_reach(store, rule, initial, demands);
+    if (status == STATUS_OK) extents_reach(rule, demands, extents);
+    if (status == STATUS_OK) status = goals_refute(store, rule, extents, initial, out);
+    for (uint32_t i = 0; i < rule->goal_count; i++) demand_free(demands[i]);
     free(extents);
+    free(demands);
     return status;
 }
 

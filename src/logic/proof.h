@@ -5,9 +5,11 @@
 
 #include "logic/store.h"
 
-// The proof of a row, which holds: a line for each thing that it rests on, indented below what
-// rests on it. A row is proved once; further down its name stands alone.
-Status store_prove(Store *store, const Relation *relation, const Datum *values, Text *out) MUST_USE;
+// The proofs of rows, which hold and have these values where they are not CONSTANT_NONE: a line for
+// each thing that one rests on, indented below what rests on it. A row is proved once; further down
+// its name stands alone.
+Status store_prove(Store *store, Relation *relation, const Datum *values, const Table *rows,
+                   Text *out) MUST_USE;
 // For each rule the first goal that nothing satisfies. Values that are CONSTANT_NONE are open.
 Status store_refute(Store *store, Relation *relation, const Datum *values, Text *out) MUST_USE;
 // Relation(a, b), with `_` for CONSTANT_NONE.

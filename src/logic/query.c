@@ -6,9 +6,9 @@
 #include "logic/collect.h"
 #include "logic/demand.h"
 #include "logic/matrix.h"
-#include "logic/order.h"
 #include "logic/profile.h"
 #include "logic/reach.h"
+#include "logic/upkeep/order.h"
 
 static Status row_found(Run *run) {
     Datum values[ARITY_MAX];

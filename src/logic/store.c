@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "logic/classes.h"
-#include "logic/upkeep.h"
+#include "logic/upkeep/upkeep.h"
 
 // A quarter of the machine's memory, at most a GiB.
 static uint64_t matrix_bytes_most(void) {

@@ -42,6 +42,7 @@ struct Relation {
     Table *facts;
     bool entities;    // an entity type: its facts are its members
     bool closed;      // an entity type that facts do not add to
+    bool question;    // what a goal-directed query asks of another
     bool equivalence; // reflexive, symmetric and transitive by rules of its own
     Classes *classes; // NULL until they are wanted
     RuleList rules;
@@ -58,8 +59,8 @@ struct Relation {
     uint32_t asked;         // how often since that version
     uint64_t asked_rows;    // and what that has made
     Table *saved;           // the facts as they were at the store's mark, once they change
-    // Of logic/upkeep.h: facts that have changed since `derived` was made, and whether they were
-    // there; rows that this has added and taken away; the heights of rows.
+    // Of logic/upkeep/upkeep.h: facts that have changed since `derived` was made, and whether they
+    // were there; rows that this has added and taken away; the heights of rows.
     Table *touched, *lost, *gained;
     VECTOR(uint32_t) heights;
     bool unordered; // the rows of `derived` are not in order, and `rounds` is empty

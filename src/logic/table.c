@@ -222,6 +222,7 @@ static size_t slot_of_row(const Table *table, uint32_t row) {
 
 void table_permute(Table *table, uint32_t first, const uint32_t *order) {
     uint32_t count = table->count - first;
+    if (count == 0) return;
     Datum *moved = memory_allocate((count + 1) * sizeof *moved);
     size_t *slots = memory_allocate((count + 1) * sizeof *slots);
     for (uint32_t j = 0; j < count; j++) slots[j] = slot_of_row(table, first + j);

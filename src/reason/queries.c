@@ -86,8 +86,6 @@ static Status query_answer(const QueryCode *query, const Datum *initial, Table *
     Store *store = query->reasoner->store;
     Relation *relation = query->rule->goals[0].relation;
     if (query->kind == QUERY_FORWARD) TRY(store_gather(store, relation));
-    if (query->kind == QUERY_WHY || query->kind == QUERY_WHY_NOT) // proofs go by rounds
-        TRY(store_complete(store, relation));
     return store_query(store, query->rule, initial, out);
 }
 
@@ -275,11 +273,7 @@ static Status proofs_print(const QueryCode *query, const Datum *initial, const T
         text_append_string(out, "  It does not hold; `why not` tells more\n");
     if (query->kind == QUERY_WHY_NOT && rows->count == 0)
         return store_refute(store, relation, values, out);
-    for (uint32_t row = 0; query->kind == QUERY_WHY && row < rows->count; row++) {
-        table_read(rows, row, values);
-        TRY(store_prove(store, relation, values, out));
-    }
-    return STATUS_OK;
+    return query->kind == QUERY_WHY ? store_prove(store, relation, values, rows, out) : STATUS_OK;
 }
 
 // As a value the text, else printed. The text is released.

@@ -6,6 +6,7 @@ beginning and after edits of facts.
 """
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -551,6 +552,59 @@ class SameProgram(unittest.TestCase):
                     self.assertEqual((sorted(out.splitlines()), err), (answers, ""), program_text(program))
             compared += 1
         self.assertGreater(compared, PROGRAMS // 4)
+
+
+class Proofs(unittest.TestCase):
+    """Before anything is complete: what a proof names holds, and what a refutation names does not."""
+
+    def named(self, text):
+        """(negated, relation, row) of an atom without `_`, or None."""
+        found = re.fullmatch(r"(not )?(\w+)\(([^()_]*)\)", text)
+        if not found or found[2] == "list":
+            return None
+        row = tuple(int(word) if re.fullmatch(r"-?\d+", word) else word for word in found[3].split(", "))
+        return bool(found[1]), found[2], row
+
+    def check(self, number, program, rows, name, row):
+        holds = row in rows[name]
+        query = f"why{'' if holds else ' not'} {name}({', '.join(map(str, row))})?"
+        code = program_text(program) + query + "\n"
+        result = run_code(code)
+        with self.subTest(program=number):
+            self.assertEqual(result.err, "", code)
+            self.assertNotIn("It holds", result.out)
+            self.assertNotIn("It does not hold", result.out)
+            for line in result.out.splitlines()[1:]:
+                text = re.sub(r"   (fact|as above|of all its solutions)$", "", line.strip())
+                named = self.named(text if holds else text.rpartition("nothing satisfies ")[2])
+                if named and named[1] in rows and (holds or "nothing satisfies" in line):
+                    self.assertEqual(named[2] in rows[named[1]], holds != named[0], f"{line}\n{code}{result.out}")
+                if named and line.endswith("   fact"):
+                    self.assertIn(named[1:], program.facts, code)
+
+    def test_proofs_and_refutations(self):
+        for number in range(max(30, PROGRAMS // 5)):
+            program = Generator(random.Random(f"{SEED} {number}")).program()
+            rows = evaluate(program) if all(map(is_safe, program.rules)) and not declares_merge(program) else None
+            if rows is None:
+                continue
+            source = random.Random(f"proofs {SEED} {number}")
+            name = source.choice([rule.relation for rule in program.rules])
+            known = rows[name] if rows[name] and source.random() < 0.7 else []
+            kinds = program.relations[name]
+            row = source.choice(known) if known else tuple(source.choice(NAMES) if kind == "e" else source.randint(0, 4) for kind in kinds)
+            self.check(number, program, rows, name, row)
+
+    def test_a_relation_of_many_rows(self):
+        """Neither makes the relation."""
+        source = random.Random(SEED)
+        facts = "".join(f"Edge({source.randrange(3000)}, {source.randrange(3000)})\n" for _ in range(12000))
+        code = ("relation Edge(x: int, y: int)\n" + facts + "Edge(7, 8)\nEdge(8, 4000)\nPath(X, Y) <- Edge(X, Y)\n"
+                "Path(X, Z) <- Path(X, Y), Edge(Y, Z)\nwhy Path(7, 4000)?\nwhy not Path(7, 4001)?\n")
+        result = run_code(code)
+        self.assertEqual(result.err, "")
+        self.assertIn("    Path(7, 8)\n      Edge(7, 8)   fact\n    Edge(8, 4000)   fact\n", result.out)
+        self.assertIn("nothing satisfies Edge(7, 4001)\n", result.out)
 
 
 def prolog_term(term):

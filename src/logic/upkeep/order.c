@@ -1,12 +1,12 @@
 // A row stands where its round, then the first rule that gives it in that round, then the rows of
 // that rule's first solution put it. Rows of solutions are compared in the same way.
 #define _GNU_SOURCE // qsort_r
-#include "logic/order.h"
+#include "logic/upkeep/order.h"
 
 #include <stdlib.h>
 
 #include "logic/plan.h"
-#include "logic/upkeep.h"
+#include "logic/upkeep/upkeep.h"
 
 enum { DEPTH_MAX = 500 };
 
@@ -221,7 +221,7 @@ static void rows_permute(Relation *relation, const uint32_t *rows) {
     uint32_t count = relation->derived->count;
     uint32_t *heights = memory_allocate((count + 1) * sizeof *heights);
     for (uint32_t i = 0; i < count; i++) heights[i] = relation->heights.items[rows[i]];
-    memcpy(relation->heights.items, heights, count * sizeof *heights);
+    for (uint32_t i = 0; i < count; i++) relation->heights.items[i] = heights[i];
     free(heights);
     table_permute(relation->derived, 0, rows);
     table_compact(relation->derived); // indexes go: rows have other numbers

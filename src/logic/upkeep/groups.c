@@ -1,5 +1,5 @@
 // A change touches the groups of the solutions that it adds or takes away.
-#include "logic/follow.h"
+#include "logic/upkeep/follow.h"
 
 static Status group_found(Run *run) {
     Upkeep *upkeep = run->context;

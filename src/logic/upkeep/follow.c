@@ -1,5 +1,5 @@
 // The queue of upkeep, and its runs of rules.
-#include "logic/follow.h"
+#include "logic/upkeep/follow.h"
 
 #include <stdlib.h>
 

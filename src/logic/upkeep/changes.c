@@ -1,6 +1,6 @@
 // What upkeep needs to know of a relation: which of its facts have changed, and how high its rows
 // are.
-#include "logic/upkeep.h"
+#include "logic/upkeep/upkeep.h"
 
 // --- heights
 

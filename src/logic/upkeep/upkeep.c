@@ -1,11 +1,11 @@
 // One stratum at a time, from below. First what is lost: rows whose proofs rested on something that
 // has gone, lowest first; each is kept when a proof from lower rows is left. Then what is gained:
 // new proofs, lowest first, as in Dijkstra's algorithm; a row may become lower, too.
-#include "logic/upkeep.h"
+#include "logic/upkeep/upkeep.h"
 
 #include <stdlib.h>
 
-#include "logic/follow.h"
+#include "logic/upkeep/follow.h"
 
 // --- what has changed
 
