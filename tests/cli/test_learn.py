@@ -7,6 +7,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
@@ -105,28 +106,33 @@ class Resume(unittest.TestCase):
     def program(self, epochs, settings):
         return SAVED.replace("EPOCHS", str(epochs)).replace("SETTINGS", settings)
 
+    def interrupted(self, ending, chance):
+        """A run that is interrupted at moments of chance and resumed until it ends: what it prints, how often."""
+        interrupts = 0
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run." + ending)
+            code = self.program(600, "save: path, resume: path, every: 7")
+            while True:
+                process = subprocess.Popen([TL, "-e", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                           env={**os.environ, "RUN": path})
+                # Python may need longer than the run: then it has simply ended.
+                time.sleep(chance.uniform(0.01, 0.12))
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+                if process.returncode == 0:
+                    break
+                self.assertEqual(process.returncode, 130, err)
+                interrupts += 1
+                self.assertLess(interrupts, 1000)
+        return out.decode(), interrupts
+
     def test_interrupted_and_resumed(self):
         whole = run_code(self.program(600, ""))
         self.assertEqual(whole.status, 0, whole.err)
         chance = random.Random(7)
         for ending in ("safetensors", "npz", "gguf"):
-            interrupts = 0
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "run." + ending)
-                code = self.program(600, "save: path, resume: path, every: 7")
-                while True:
-                    process = subprocess.Popen([TL, "-e", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                               env={**os.environ, "RUN": path})
-                    # Python may need longer than the run: then it has simply ended.
-                    time.sleep(chance.uniform(0.01, 0.12))
-                    process.send_signal(signal.SIGINT)
-                    out, err = process.communicate(timeout=60)
-                    if process.returncode == 0:
-                        break
-                    self.assertEqual(process.returncode, 130, err)
-                    interrupts += 1
-                    self.assertLess(interrupts, 1000)
-            self.assertEqual(out.decode(), whole.out, f"{ending}, {interrupts} interrupts")
+            out, interrupts = self.interrupted(ending, chance)
+            self.assertEqual(out, whole.out, f"{ending}, {interrupts} interrupts")
 
     def test_each_step_is_a_place_to_go_on(self):
         # The block ends by itself after each number of epochs: no clock decides.
@@ -331,5 +337,20 @@ class Watch(unittest.TestCase):
         self.assertIn("* loss   + rate", result.out)
 
 
+def interrupt(wanted):
+    """`test_learn.py --interrupts 100`: runs that together are interrupted that often, each compared."""
+    test, chance, total, runs = Resume(), random.Random(), 0, 0
+    whole = run_code(test.program(600, ""))
+    test.assertEqual(whole.status, 0, whole.err)
+    while total < wanted:
+        out, interrupts = test.interrupted(("safetensors", "npz", "gguf")[runs % 3], chance)
+        test.assertEqual(out, whole.out)
+        total, runs = total + interrupts, runs + 1
+    print(f"{total} interrupts in {runs} runs: the bits of the unbroken one")
+
+
 if __name__ == "__main__":
-    unittest.main()
+    if "--interrupts" in sys.argv:
+        interrupt(int(sys.argv[-1]))
+    else:
+        unittest.main()
