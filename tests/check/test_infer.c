@@ -78,6 +78,16 @@ static const FactCase facts[] = {
     {"let x = ones([2, 3])\nfor i in 0..4 { x = x * 2 }", "float32[2, 3]"},
     {"let x = ones([2, 3])\nfor i in 0..4 { x = concat(x, x, dim: 0) }", "float32[?, 3]"},
     {"let x = ones([2, 3])\nfor i in 0..len(args()) { x = ones([5, 3]) }", "float32[?, 3]"},
+    // What leaves an iteration early leaves variables as they were.
+    {"let x = ones([2, 3])\nfor i in 0..3 { if len(args()) > 0 { break }\n x = ones([2, 4]) }",
+     "float32[2, ?]"},
+    {"let x = ones([2, 3])\nfor i in 0..3 { if len(args()) > 0 { continue }\n x = ones([2, 4]) }",
+     "float32[2, ?]"},
+    {"let x = ones([2, 3])\nloop { if len(args()) > 0 { break }\n x = ones([2, 4]) }",
+     "float32[2, ?]"},
+    {"let x = ones([2, 3])\nfor i in 0..3 { x = ones([2, 4])\n if false { break } }",
+     "float32[2, 4]"},
+    {"let x = ones([2, 3])\nfor i in 0..3 { x = ones([2, 4]) }", "float32[2, 4]"},
     // Functions are gone through with the facts of their arguments.
     {"fn twice(a) { concat(a, a, dim: 1) }\nlet x = twice(ones([2, 3]))", "float32[2, 6]"},
     {"fn pick(a, c) { if c { return a }\n a.T }\nlet x = pick(ones([2, 3]), len(args()) > 0)",

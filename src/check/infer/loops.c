@@ -10,11 +10,13 @@ struct InferLoop {
     const Fact *element, *index; // of a for
     size_t mark;
     VECTOR(Change) exits; // what variables are where a break or continue leaves
+    bool left;            // there was one
     InferLoop *outer;
 };
 
 void infer_leave_loop(Inference *in) {
     InferLoop *loop = in->loop;
+    if (loop) loop->left = true;
     for (size_t i = loop ? loop->mark : in->trail.count; i < in->trail.count; i++) {
         Binding *binding = in->trail.items[i].binding;
         VECTOR_PUSH(&loop->exits, ((Change){binding, binding->fact}));
@@ -108,7 +110,13 @@ static bool loop_widen(Inference *in, InferLoop *loop, bool give_up) {
     return join_changes(in, loop->exits.items, loop->exits.count, give_up);
 }
 
-// `some`: there certainly is a turn. `endless`: only a break ends it.
+// A way that left early may have left before any of the writes.
+static void keep_befores(Inference *in, InferLoop *loop) {
+    for (size_t i = loop->mark; loop->left && i < in->trail.count; i++)
+        VECTOR_PUSH(&loop->exits, in->trail.items[i]);
+}
+
+// `some`: there certainly is an iteration. `endless`: only a break ends it.
 static void loop_run(Inference *in, InferLoop *loop, bool some, bool endless) {
     enum { PASSES = 4 };
     uint8_t left = in->left;
@@ -120,6 +128,7 @@ static void loop_run(Inference *in, InferLoop *loop, bool some, bool endless) {
         loop_turn(in, loop);
         dead = in->dead && !(in->left & LEFT_LOOP);
         in->dead = false;
+        keep_befores(in, loop);
         join_changes(in, loop->exits.items, loop->exits.count, false);
     }
     if (!dead) {
