@@ -5,7 +5,7 @@ TL := $(BUILD)/tl
 FIXTURES ?= ../shared
 export TL_FIXTURES := $(abspath $(FIXTURES))
 
-.PHONY: deps build run test bench asan clang fuzz reference format install package clean
+.PHONY: deps build run test bench asan clang fuzz reference format install package wheel clean
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
@@ -58,7 +58,11 @@ PREFIX ?= /usr/local
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
-# A Debian package in the build folder.
+# The Python package as a wheel in the build folder.
+wheel: build
+	@cmake --build $(BUILD) --target wheel
+
+# Debian packages in the build folder.
 package: build
 	@cd $(BUILD) && cpack -G DEB
 

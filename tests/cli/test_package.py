@@ -41,7 +41,7 @@ class Package(unittest.TestCase):
 
     def test_two_packages(self):
         config = (BUILD / "CPackConfig.cmake").read_text()
-        for line in ('CPACK_COMPONENTS_ALL "tl;dev"', 'CPACK_DEBIAN_DEV_PACKAGE_NAME "tl-dev"',
+        for line in ('CPACK_COMPONENTS_ALL "tl;dev', 'CPACK_DEBIAN_DEV_PACKAGE_NAME "tl-dev"',
                      'CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "tl (= 0.1.0)"'):
             self.assertIn(line, config)
 

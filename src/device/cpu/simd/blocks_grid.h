@@ -158,7 +158,7 @@ SIMD_INLINE void group_of_IQ1_M(const char *row, int64_t first, Floats *weights)
     float factors[2] = {factor * (float)(2 * (scales & 7u) + 1),
                         factor * (float)(2 * (scales >> 3 & 7u) + 1)};
     for (int l = 0; l < 4; l++) {
-        unsigned nibble = block[32 + group * 2 + l / 2] >> l % 2 * 4 & 15u;
+        unsigned nibble = (unsigned)block[32 + group * 2 + l / 2] >> l % 2 * 4 & 15u;
         eight_of_iq1(grid_iq1[block[group * 4 + l] | (nibble & 7u) << 8], nibble >> 3,
                      values + l * 8);
     }
