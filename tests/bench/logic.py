@@ -83,7 +83,7 @@ def andersen(draw, scale):
 
 
 def dyck(draw, scale):
-    nodes = int(4000 * scale)
+    nodes = int(600 * scale)
     def edges():
         return [(draw.randrange(nodes), draw.randrange(nodes), draw.randrange(3)) for _ in range(nodes)]
     return {"Open": edges(), "Close": edges()}
