@@ -20,11 +20,11 @@ _tl() {
              concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero cross_entropy
              csv_rows cumprod cumsum custom_grad det detach detokenize detokenize_incremental
              detokenize_single device devices diag dict dict.items dict.merge dict.update distmult_score
-             div divmod dot dropout dtype e eigh einsum elu embedding empty ends_with enumerate
-             env eprint eq erf error exists exit exp expand expm1 extend eye factorial filter
-             find find_all flatten flip float floor floor_div format forward from_array from_vec
-             full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu gather gcd ge
-             gelu generate get get_tensor get_weight grad gradcheck grammar graph_attention
+             div divmod dot dropout dtype e eigh einsum elu embed embedding empty ends_with
+             enumerate env eprint eq erf error exists exit exp expand expm1 extend eye factorial
+             filter find find_all flatten flip float floor floor_div format forward from_array
+             from_vec full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu gather
+             gcd ge gelu generate get get_tensor get_weight grad gradcheck grammar graph_attention
              group_norm gru_cell gt hardswish has_tensor help here hessian hook huber_loss image_folder
              index_of index_select inf input insert int int_to_tokenids inv is_empty is_training
              isfinite isinf isnan jacobian join json_schema jvp keys kl_div layer_norm le leaky_relu

@@ -53,6 +53,11 @@ bool attached_has_hooks(Value model) {
     return entries(model.as.handle->attached, "hooks")->count > 0;
 }
 
+Value attached_adapters(Value model) {
+    Value attached = model.as.handle->attached;
+    return attached.kind == VALUE_DICT ? dict_get_word(attached.as.dict, "adapters") : value_none();
+}
+
 Value attached_hooks(Value attached, const char *name) {
     const List *hooks = entries(attached, "hooks");
     Value found = value_none();

@@ -10,6 +10,7 @@
 Value attached_with_hook(Value model, Value name, Value function);
 Value attached_with_adapter(Value model, Value parts, double scale);
 bool attached_has_hooks(Value model);
+Value attached_adapters(Value model); // the list of them, borrowed, or NONE
 
 // The functions on an activation: NONE or a list, a new reference.
 Value attached_hooks(Value attached, const char *name);

@@ -5,6 +5,7 @@
 
 #include "generate/generation_internal.h"
 #include "model/model.h"
+#include "tensor/gradient/tape.h"
 
 enum { NGRAM_MAX = 3 };
 
@@ -247,11 +248,14 @@ static Status choose(Generation *generation) {
     return generation->finish ? generation_tell_rest(generation) : STATUS_OK;
 }
 
+// Nothing is learned from what is said: no operation is recorded.
 Status generations_step(Generation *const *generations, size_t count) {
-    TRY(compute(generations, count));
-    for (size_t i = 0; i < count; i++)
-        if (!generations[i]->finish) TRY(choose(generations[i]));
-    return STATUS_OK;
+    bool recording = tape_set_enabled(false);
+    Status status = compute(generations, count);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (!generations[i]->finish) status = choose(generations[i]);
+    tape_set_enabled(recording);
+    return status;
 }
 
 Status network_encode(const Network *network, const char *text, size_t length, bool begins,

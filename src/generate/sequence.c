@@ -143,7 +143,7 @@ static Status need_cache(const Sequence *sequence) {
                 model_path(file_of(network_model(sequence->network))));
 }
 
-static void add_ids(Sequence *sequence, const int64_t *ids, size_t count) {
+void sequence_take(Sequence *sequence, const int64_t *ids, size_t count) {
     if (sequence->count + count > sequence->capacity) {
         sequence->capacity = 2 * (sequence->count + count);
         sequence->ids = memory_resize(sequence->ids, sequence->capacity * sizeof *ids);
@@ -155,7 +155,7 @@ static void add_ids(Sequence *sequence, const int64_t *ids, size_t count) {
 Status sequence_fork(const Sequence *sequence, Sequence **out) {
     TRY(need_cache(sequence));
     *out = sequence_of(sequence->network, kv_cache_fork(sequence->cache));
-    add_ids(*out, sequence->ids, sequence->count);
+    sequence_take(*out, sequence->ids, sequence->count);
     return STATUS_OK;
 }
 
@@ -213,7 +213,7 @@ static Status forward(const Step *steps, size_t count, Tensor **out) {
     for (size_t i = 0; i < count; i++) {
         Sequence *sequence = steps[i].sequence;
         if (status == STATUS_OK)
-            add_ids(sequence, steps[i].ids, steps[i].count);
+            sequence_take(sequence, steps[i].ids, steps[i].count);
         else if (sequence->cache)
             kv_cache_cut(sequence->cache, (int64_t)sequence->count);
     }

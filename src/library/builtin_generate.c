@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "chat/chat.h"
 #include "generate/generation.h"
+#include "generate/prompt_cache.h"
 #include "library/constraint_handle.h"
 #include "model/model.h"
 #include "tensor/compose.h"
@@ -28,6 +29,7 @@ enum {
     CONSTRAINT,
     SPECULATE,
     SHIFT,
+    CACHE,
     DETAILS
 };
 
@@ -40,6 +42,7 @@ typedef struct Request {
     GenerationOptions options;
     const char **stops;
     Network *network;
+    PromptCache *cache;     // NULL: none
     struct Teller *tellers; // one for each text
     Generation **generations;
     size_t count;
@@ -201,8 +204,11 @@ static Status begin(Request *request, size_t index, Value prompt) {
     request->tellers[index] = (Teller){request, index};
     options.context = &request->tellers[index];
     Status status = read_prompt(request, prompt, &ids, &count);
+    Sequence *known = NULL;
+    if (status == STATUS_OK && request->cache && count > 0)
+        status = prompt_cache_find(request->cache, ids, count, &known);
     if (status == STATUS_OK)
-        status = generation_new(request->network, &options, ids, count, NULL,
+        status = generation_new(request->network, &options, ids, count, known,
                                 &request->generations[index]);
     free(ids);
     return status;
@@ -307,13 +313,22 @@ static Status need_tokenizer(const Request *request) {
     return model_tokenizer(argument(request, MODEL).as.handle->payload, &tokenizer);
 }
 
+static Status keep_all(const Request *request) {
+    for (size_t i = 0; request->cache && i < request->count; i++)
+        TRY(prompt_cache_store(request->cache, request->generations[i]->sequence));
+    return STATUS_OK;
+}
+
 static Status run(Request *request) {
     TRY(read_options(request));
     TRY(network_open(request->call->interp, argument(request, MODEL), &request->network));
     TRY(need_tokenizer(request));
+    if (given(request, CACHE))
+        TRY(prompt_cache_open(argument(request, CACHE).as.string->bytes, request->network,
+                              &request->cache));
     TRY(begin_all(request));
     while (is_going(request)) TRY(generations_step(request->generations, request->count));
-    return STATUS_OK;
+    return keep_all(request);
 }
 
 static Value generate(Request request) {
@@ -322,6 +337,7 @@ static Value generate(Request request) {
     free(request.generations);
     free(request.tellers);
     free(request.stops);
+    prompt_cache_close(request.cache);
     if (request.network) network_release(request.network);
     return result;
 }

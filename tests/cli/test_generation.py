@@ -153,6 +153,55 @@ class Generation(unittest.TestCase):
             ('adapt(m, {1: (ones([2, 32]), ones([32, 2]))})', "error[type]: a name of parts must be a string, but it is 1"),
         ])
 
+    def test_lora(self):
+        self.says("""
+            import "std/lora.tl"
+            let ids = [1, 3, 4, 5, 7, 3, 3, 5]
+            let lora = Lora::new(m, rank: 2, names: list("attn_q", "ffn_up"))
+            assert_eq(forward(lora.on(m), ids), forward(m, ids))
+            let before = get_tensor(m, "blk.0.attn_q.weight") * 1.0
+            learn { objective: cross_entropy(forward(lora.on(m), ids)[:-1], ids[1:]), optimizer: adam(lr: 0.05), epochs: 60, progress: false }
+            print(len(lora.parts), cross_entropy(forward(lora.on(m), ids)[:-1], ids[1:]) < 0.5)
+            assert_eq(get_tensor(m, "blk.0.attn_q.weight"), before)
+            for name in list("l.safetensors", "l.gguf") {
+                lora.save(name)
+                let same = load_lora(name)
+                assert_eq(forward(same.on(m), ids), forward(lora.on(m), ids))
+                assert_eq(generate(same.on(m), "ab", 8, temperature: 0), generate(lora.on(m), "ab", 8, temperature: 0))
+            }
+            save_model(lora.merged(m), "merged.gguf", meta: meta)
+            assert_about_eq(forward(load_model("merged.gguf"), ids), forward(lora.on(m), ids), 1e-3)
+            save_model({"blk.0.attn_q.weight.lora_a": ones([2, 32]), "blk.0.attn_q.weight.lora_b": ones([32, 2])}, "x.gguf",
+                meta: {"general.architecture": "llama", "adapter.lora.alpha": 4.0})
+            print(load_lora("x.gguf").scale)
+        """, "4 true\n2.0\n")
+        self.fails([
+            ('import "std/lora.tl"\nLora::new(m, names: list("q"))', "error[name]: <model a.gguf, 21 tensors> has no projections called q"),
+            ('import "std/lora.tl"\nload_lora("a.gguf")', "error[format]: a.gguf holds no adapter: no tensor's name ends in .lora_a"),
+        ])
+
+    def test_embed(self):
+        self.says("""
+            let texts = list("ab", "abc", "cab d")
+            let vectors = embed(m, texts)
+            print(vectors.shape(), embed(m, "ab").shape())
+            for i, text in texts {
+                assert_eq(embed(m, text), vectors[i])
+                let rows = tap(m, "output_norm")(tokenize(m.tokenizer(), text))
+                let mean = mean(rows, dim: 0)
+                assert_about_eq(vectors[i], mean / norm(mean), 1e-5)
+                assert_about_eq(embed(m, text, pooling: "last"), rows[-1] / norm(rows[-1]), 1e-5)
+            }
+        """, "[3, 32] [32]\n")
+        self.fails([
+            ('embed(m, list("a", 3))', "error[type]: each of texts must be a string, but it is 3"),
+            ('embed(m, "a", pooling: "max")', 'error[value]: pooling is "mean" or "last", not "max"'),
+            ('embed(m, "abababababababababababababab")',
+             "error[value]: a text of 29 tokens does not fit the model's context of 24"),
+        ])
+        self.fails([('embed(m, "")', "error[value]: a text without tokens has no embedding")],
+                   'meta["tokenizer.ggml.add_bos_token"] = false\n')
+
     def test_gradients_flow_through_a_model(self):
         self.says("""
             let (down, up) = (learnable(0.1 * randn([2, 32])), learnable(0.01 * randn([16, 2])))

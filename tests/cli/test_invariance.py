@@ -57,7 +57,7 @@ class Invariance(unittest.TestCase):
                         self.assertEqual(got, known[i, text], (name, environment, way))
 
 
-CACHES = [""]
+CACHES = ["", ', cache: "kept"']
 
 if __name__ == "__main__":
     unittest.main()

@@ -18,38 +18,38 @@ syntax keyword tlBuiltin complex_score compute_hits_at_k compute_mean_rank compu
 syntax keyword tlBuiltin concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero
 syntax keyword tlBuiltin cross_entropy csv_rows cumprod cumsum custom_grad det detach detokenize
 syntax keyword tlBuiltin detokenize_incremental detokenize_single device devices diag distmult_score
-syntax keyword tlBuiltin div divmod dot dropout dtype e eigh einsum elu embedding empty ends_with
-syntax keyword tlBuiltin enumerate env eprint eq erf error exists exit exp expand expm1 extend
-syntax keyword tlBuiltin eye factorial filter find find_all flatten flip floor floor_div format
-syntax keyword tlBuiltin forward from_array from_vec full fused_add_relu fused_affine fused_gelu_linear
-syntax keyword tlBuiltin fused_mul_relu gather gcd ge gelu generate get get_tensor get_weight
-syntax keyword tlBuiltin grad gradcheck grammar graph_attention group_norm gru_cell gt hardswish
-syntax keyword tlBuiltin has_tensor help here hessian hook huber_loss image_folder index_of
-syntax keyword tlBuiltin index_select inf input insert int_to_tokenids inv is_empty is_training
-syntax keyword tlBuiltin isfinite isinf isnan jacobian join json_schema jvp keys kl_div layer_norm
-syntax keyword tlBuiltin le leaky_relu len linear linspace lion list_dir load load_facts load_model
-syntax keyword tlBuiltin load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
-syntax keyword tlBuiltin load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
-syntax keyword tlBuiltin loader log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not
-syntax keyword tlBuiltin logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
-syntax keyword tlBuiltin masked_fill masked_select match_regex matmul max max_pool2d maximum
-syntax keyword tlBuiltin mean median memory memory_report meta min min_p minimum mish mod mse_loss
-syntax keyword tlBuiltin mul multinomial nan ndim ne neg new_tensor_buffer nll_loss nonzero
-syntax keyword tlBuiltin norm normal normalize_features numel one_hot ones ones_like ord outer
-syntax keyword tlBuiltin pad padding_mask panic parameters parse_json parts permute pi plot
-syntax keyword tlBuiltin pop positional_encoding pow precompute_rope_cos precompute_rope_sin
-syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
-syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe print print_top_k prod push
-syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i rank read_csv
-syntax keyword tlBuiltin read_file read_lines reduce regex relational_aggregate relu rem remove
-syntax keyword tlBuiltin repeat repeat_kv repetition_penalty replace replace_regex reset_peak_memory
-syntax keyword tlBuiltin reshape reversed rms_norm rmsprop rng_state roll rope rotate_score
-syntax keyword tlBuiltin round rsqrt sample save save_facts save_model scan scatter scatter_add
-syntax keyword tlBuiltin script_path seed set set_lr set_values sgd sgd_step shape shift_left
-syntax keyword tlBuiltin shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
-syntax keyword tlBuiltin softplus solve sort sorted split spmm sqrt square squeeze stack starts_with
-syntax keyword tlBuiltin std step stop_gradient string_length string_substring sub sum svd
-syntax keyword tlBuiltin swiglu synchronize take tan tanh tap temperature temperature_sample
+syntax keyword tlBuiltin div divmod dot dropout dtype e eigh einsum elu embed embedding empty
+syntax keyword tlBuiltin ends_with enumerate env eprint eq erf error exists exit exp expand
+syntax keyword tlBuiltin expm1 extend eye factorial filter find find_all flatten flip floor
+syntax keyword tlBuiltin floor_div format forward from_array from_vec full fused_add_relu fused_affine
+syntax keyword tlBuiltin fused_gelu_linear fused_mul_relu gather gcd ge gelu generate get get_tensor
+syntax keyword tlBuiltin get_weight grad gradcheck grammar graph_attention group_norm gru_cell
+syntax keyword tlBuiltin gt hardswish has_tensor help here hessian hook huber_loss image_folder
+syntax keyword tlBuiltin index_of index_select inf input insert int_to_tokenids inv is_empty
+syntax keyword tlBuiltin is_training isfinite isinf isnan jacobian join json_schema jvp keys
+syntax keyword tlBuiltin kl_div layer_norm le leaky_relu len linear linspace lion list_dir
+syntax keyword tlBuiltin load load_facts load_model load_model_f16 load_model_f32 load_tokenizer
+syntax keyword tlBuiltin load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
+syntax keyword tlBuiltin load_weight_cache_gguf_f32 loader log log10 log1p log2 log_sigmoid
+syntax keyword tlBuiltin log_softmax logical_and logical_not logical_or logsumexp lower lstm_cell
+syntax keyword tlBuiltin lt mae_loss map margin_ranking_loss masked_fill masked_select match_regex
+syntax keyword tlBuiltin matmul max max_pool2d maximum mean median memory memory_report meta
+syntax keyword tlBuiltin min min_p minimum mish mod mse_loss mul multinomial nan ndim ne neg
+syntax keyword tlBuiltin new_tensor_buffer nll_loss nonzero norm normal normalize_features
+syntax keyword tlBuiltin numel one_hot ones ones_like ord outer pad padding_mask panic parameters
+syntax keyword tlBuiltin parse_json parts permute pi plot pop positional_encoding pow precompute_rope_cos
+syntax keyword tlBuiltin precompute_rope_sin predict_head_complex predict_head_distmult predict_head_transe
+syntax keyword tlBuiltin predict_tail_complex predict_tail_distmult predict_tail_transe print
+syntax keyword tlBuiltin print_top_k prod push qr rand rand_like randint randn random_normal
+syntax keyword tlBuiltin range_i rank read_csv read_file read_lines reduce regex relational_aggregate
+syntax keyword tlBuiltin relu rem remove repeat repeat_kv repetition_penalty replace replace_regex
+syntax keyword tlBuiltin reset_peak_memory reshape reversed rms_norm rmsprop rng_state roll
+syntax keyword tlBuiltin rope rotate_score round rsqrt sample save save_facts save_model scan
+syntax keyword tlBuiltin scatter scatter_add script_path seed set set_lr set_values sgd sgd_step
+syntax keyword tlBuiltin shape shift_left shift_right sigmoid sign silu sin sinh sleep slice
+syntax keyword tlBuiltin slice_last softmax softplus solve sort sorted split spmm sqrt square
+syntax keyword tlBuiltin squeeze stack starts_with std step stop_gradient string_length string_substring
+syntax keyword tlBuiltin sub sum svd swiglu synchronize take tan tanh tap temperature temperature_sample
 syntax keyword tlBuiltin tensors text_windows tile time to to_float to_int to_json to_list
 syntax keyword tlBuiltin tokenize top_k top_k_sample top_p top_p_sample topk trace transe_score
 syntax keyword tlBuiltin transpose tril trim triu trunc type typical_p uniform unique unsqueeze

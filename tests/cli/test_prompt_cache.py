@@ -1,0 +1,139 @@
+"""Texts that are kept on disk: found again, verified, never half there, and continued bit for bit."""
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from language_models import Phi3, file_of
+from test_generate import MODEL
+from tl import TL, run
+
+BEGIN = MODEL.replace('"llama.context_length": 24', '"llama.context_length": 900') + """
+if not exists("a.gguf") { save_model(net, "a.gguf", meta: meta) }
+let m = load_model("a.gguf")
+fn ask(m, prompt, count) { generate(m, prompt, count, temperature: 0.9, seed: 3, cache: "kept", logprobs: 1) }
+fn plain(m, prompt, count) { generate(m, prompt, count, temperature: 0.9, seed: 3, logprobs: 1) }
+fn same(a, b) { assert_eq(a.text, b.text); assert_eq([l.logprob for l in a.logprobs], [l.logprob for l in b.logprobs]) }
+"""
+
+
+class PromptCache(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def program(self, body, begin=BEGIN):
+        Path(self.folder.name, "p.tl").write_text(begin + body)
+        return run("run", "--memory-check=strict", "p.tl", cwd=self.folder.name)
+
+    def says(self, body, expected, begin=BEGIN):
+        result = self.program(body, begin)
+        self.assertEqual((result.out, result.status), (expected, 0), result.err[:3000])
+
+    def files(self):
+        return sorted(Path(self.folder.name, "kept").iterdir())
+
+    def test_a_text_goes_on(self):
+        self.says("""
+            let first = ask(m, "abcabcd dab", 9)
+            same(first, plain(m, "abcabcd dab", 9))
+            print(first.cached_tokens)
+        """, "0\n")
+        self.says("""
+            let again = ask(m, "abcabcd dab", 9)
+            same(again, plain(m, "abcabcd dab", 9))
+            print(again.cached_tokens, again.prompt_tokens)
+            let other = ask(m, "abcabcd ccc", 9)     // a beginning is enough
+            same(other, plain(m, "abcabcd ccc", 9))
+            print(other.cached_tokens)
+            let longer = ask(m, "abcabcd dabdddd", 300)
+            same(longer, plain(m, "abcabcd dabdddd", 300))
+            print(longer.cached_tokens >= 12)
+            print(ask(m, "ddd", 2).cached_tokens, ask(m, list("abcabcd", "cc"), 3)[0].cached_tokens)
+        """, "11 12\n9\ntrue\n1 7\n")
+
+    def test_what_is_covered_goes(self):
+        self.says('ask(m, "abcd", 1)\nask(m, "abcdabcd", 1)\nask(m, "abcdabcdabcd", 1)\nask(m, "dd", 1)', "")
+        self.assertEqual(len(self.files()), 2)
+
+    def test_other_weights_are_others(self):
+        self.says("""
+            ask(m, "abcd", 3)
+            let adapted = adapt(m, {"blk.0.attn_q": (ones([1, 32]), ones([32, 1]))}, 0.01)
+            print(ask(adapted, "abcd", 3).cached_tokens, ask(adapted, "abcd", 3).cached_tokens)
+            print(ask(adapt(m, {"blk.0.attn_q": (ones([1, 32]), ones([32, 1]))}, 0.02), "abcd", 3).cached_tokens)
+            net.blk[1].ffn_up.weight[0, 0] = 9.0
+            save_model(net, "b.gguf", meta: meta)
+            print(ask(load_model("b.gguf"), "abcd", 3).cached_tokens, ask(m, "abcd", 3).cached_tokens)
+        """, "0 4\n0\n0 4\n")
+
+    def test_damage_is_found(self):
+        self.says('ask(m, "abcdabcd", 3)', "")
+        whole = self.files()[0].read_bytes()
+        for at in (len(whole) - 3, len(whole) // 2, 12):
+            changed = bytearray(whole)
+            changed[at] ^= 4
+            self.files()[0].write_bytes(changed)
+            self.says('let a = ask(m, "abcdabcd", 3)\nsame(a, plain(m, "abcdabcd", 3))\nprint(a.cached_tokens)', "0\n")
+            self.assertEqual(self.files()[0].read_bytes(), whole)
+        self.files()[0].write_bytes(whole[:-40])
+        self.says('print(ask(m, "abcdabcd", 3).cached_tokens)', "0\n")
+
+    def test_it_survives_a_kill(self):
+        self.says('ask(m, "abcdabcd", 3)', "")
+        Path(self.folder.name, "loop.tl").write_text(BEGIN + """
+            for i in 0..10000 { generate(m, "abcd" + str(i % 7).replace("0", "a"), 30, seed: i, cache: "kept") }""")
+        for wait in (0.15, 0.3, 0.45):
+            with subprocess.Popen([TL, "run", "loop.tl"], cwd=self.folder.name, stderr=subprocess.DEVNULL) as process:
+                time.sleep(wait)
+                process.send_signal(signal.SIGKILL)
+            self.says("""
+                let a = ask(m, "abcdabcd", 20)
+                same(a, plain(m, "abcdabcd", 20))
+                print(a.cached_tokens > 3)
+            """, "true\n")
+
+    def test_a_text_past_a_boundary(self):
+        """Phi-3 computes all anew once a text outgrows its first context."""
+        net = Phi3(3)
+        Path(self.folder.name, "phi.gguf").write_bytes(file_of(net.meta, net.weights))
+        begin = """
+            let m = load_model("phi.gguf")
+            fn ids(n) { [i % 11 for i in 1..n + 1] }
+            fn ask(n, count) { generate(m, ids(n), count, temperature: 0.9, seed: 1, cache: "kept", logprobs: 1) }
+            for (n, count) in list((6, 1), (6, 6), (5, 1), (12, 3), (7, 2), (20, 5), (8, 9)) {
+                for again in 0..2 {
+                    let (kept, plain) = (ask(n, count), generate(m, ids(n), count, temperature: 0.9, seed: 1, logprobs: 1))
+                    assert_eq(kept.ids, plain.ids)
+                    assert_eq([l.logprob for l in kept.logprobs], [l.logprob for l in plain.logprobs])
+                }
+            }
+            print("same")
+        """
+        self.says("", "same\n", begin)
+
+    def test_refusals(self):
+        Path(self.folder.name, "file").write_text("")
+        for body, expected in [
+            ('generate(hook(m, "blk.0.out", fn(x) { x }), "ab", cache: "kept")',
+             "error[value]: texts of a model with hooks cannot be kept: no key tells what hooks do"),
+            ('generate(m, "ab", cache: "no/such/folder")',
+             "error[io]: cannot make the folder no/such/folder: No such file or directory"),
+            ('generate(m, "ab", 3, cache: "file")', "error[io]: "),
+        ]:
+            result = self.program(body)
+            self.assertTrue(result.err.startswith(expected), result.err)
+        Path(self.folder.name, "models").mkdir()
+        Path(self.folder.name, "models/own.tl").write_text("""
+            struct Own { rows: int }
+            fn open(m: model) -> Own { Own { rows: 0 } }""")
+        result = self.program("""
+            save_model({"a": zeros([1])}, "b.gguf", meta: {"general.architecture": "own"})
+            generate(load_model("b.gguf"), [1, 2], 3, cache: "kept")""", "")
+        self.assertIn("error[value]: texts cannot be kept: the page has no field cache: KVCache\n", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
