@@ -69,6 +69,8 @@ class Generation(unittest.TestCase):
             let said = dict()
             let texts = generate(m, prompts, 4, seed: 1, on_token: fn(piece, i) { said[i] = said.get(i, "") + piece })
             assert_eq([said.get(i, "") for i in 0..5], texts)
+            let pieces = list()
+            assert_eq(generate(m, "ab", 9, seed: 1, stream: fn(piece) { pieces.push(piece) }), join(pieces))
             print("same")
         """, "same\n")
 
