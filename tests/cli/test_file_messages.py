@@ -277,6 +277,12 @@ class FileMessages(unittest.TestCase):
         self.assertEqual(lines[1:], ["[1.0, -2.5, 1.52587890625e-05, inf] [1, 65535] [2, 4294967295] [nan] [0]",
                                      "float16 float16 int32 int64 int64 [                  5 9223372036854775807]"])
 
+    def test_the_largest_size_of_a_tensor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "m.gguf").write_bytes(gguf(tensors=[tensor("t", [0, (1 << 63) - 1], 24), tensor("u", [2])], data=bytes(32)))
+            result = run("-e", 'let m = load_model("m.gguf")\nprint(m.t.shape, m.u)', cwd=folder)
+        self.assertEqual(result.out, "[9223372036854775807, 0] [0. 0.]\n", result.err)
+
     def test_shards_of_safetensors(self):
         with tempfile.TemporaryDirectory() as folder:
             result = run("-e", """
