@@ -354,18 +354,27 @@ static Status take_tensor(Value *value) {
     return STATUS_OK;
 }
 
-Value operator_apply(Frame *frame, Operator op, const Operands *given) {
-    (void)frame;
+static Value finish(const Operands *operands, Value result) {
+    if (failed(result)) error_place(operands->span);
+    value_release(operands->left);
+    value_release(operands->right);
+    return result;
+}
+
+static __attribute__((noinline)) Value apply_handles(Operator op, const Operands *given) {
     Operands operands = *given;
+    Status status = take_tensor(&operands.left);
+    if (status == STATUS_OK) status = take_tensor(&operands.right);
+    return finish(&operands, status == STATUS_OK ? apply_any(op, &operands) : value_fail());
+}
+
+Value operator_apply(Frame *frame, Operator op, const Operands *operands) {
+    (void)frame;
+    bool handles = operands->left.kind == VALUE_HANDLE || operands->right.kind == VALUE_HANDLE;
     bool numbers =
         op != OPERATOR_EQ && op != OPERATOR_NE && op != OPERATOR_IN && op != OPERATOR_NOT_IN;
-    Status status = numbers ? take_tensor(&operands.left) : STATUS_OK;
-    if (numbers && status == STATUS_OK) status = take_tensor(&operands.right);
-    Value result = status == STATUS_OK ? apply_any(op, &operands) : value_fail();
-    if (failed(result)) error_place(operands.span);
-    value_release(operands.left);
-    value_release(operands.right);
-    return result;
+    if (UNLIKELY(handles) && numbers) return apply_handles(op, operands);
+    return finish(operands, apply_any(op, operands));
 }
 
 typedef struct BinaryCode {

@@ -213,6 +213,16 @@ COMPARE(le, <=)
 COMPARE(gt, >)
 COMPARE(ge, >=)
 
+// A key in a dictionary that lies ready, so that nothing has to be let go.
+static inline bool in_numbers(const Value *left, const Value *right, Value *out) {
+    if (right->kind != VALUE_DICT || (left->kind != VALUE_STRING && left->kind != VALUE_INT))
+        return false;
+    return put_bool(out, dict_get(right->as.dict, *left).kind != VALUE_ABSENT);
+}
+READY_FORM(in, slots, operand_slot, operand_slot)
+READY_FORM(in, ready, operand_any, operand_any)
+LEFT_FORM(in, left_slot, operand_slot)
+
 typedef enum Form {
     FORM_SLOTS,
     FORM_CONSTANT,
@@ -250,6 +260,9 @@ static const OperatorForms forms[OPERATOR_NONE] = {
     [OPERATOR_LE] = {EVALS(le)},
     [OPERATOR_GT] = {EVALS(gt)},
     [OPERATOR_GE] = {EVALS(ge)},
+    [OPERATOR_IN] = {.eval = {[FORM_SLOTS] = eval_in_slots,
+                              [FORM_READY] = eval_in_ready,
+                              [FORM_LEFT_SLOT] = eval_in_left_slot}},
 };
 
 bool scalar_combine(Operator op, const Value *left, const Value *right, Value *out) {
@@ -283,7 +296,8 @@ const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *lef
     code->left_code = left;
     code->right_code = right;
     bool left_ready = operand_of(left, &code->left), right_ready = operand_of(right, &code->right);
-    if (forms[op].combine) code->head.eval = forms[op].eval[form_of(code, left_ready, right_ready)];
+    Eval quick = forms[op].eval[form_of(code, left_ready, right_ready)];
+    if (quick) code->head.eval = quick;
     return lower_formula(lowering, &code->head);
 }
 
