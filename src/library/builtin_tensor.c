@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "ranks/ranks.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
@@ -83,6 +84,7 @@ static Value ask_device(const Tensor *tensor) {
 }
 
 Value builtin_rank(BuiltinCall *call) {
+    if (call->arguments[0].kind == VALUE_ABSENT) return value_int(ranks_own());
     return ask_tensor(call, ask_rank);
 }
 

@@ -23,8 +23,9 @@ typedef struct CommandLine {
     const char *code; // of -e
     RunMode mode;
     bool json;
-    const char *filter; // of --filter
-    bool is_command;    // the program is a command's: its places mean nothing to the user
+    const char *filter;   // of --filter
+    bool all_ranks_speak; // --ranks all: print of every rank is seen
+    bool is_command;      // the program is a command's: its places mean nothing to the user
     InterpOptions interp;
 } CommandLine;
 
@@ -109,7 +110,10 @@ int tally_show(const Tally *tally);
 
 // The life of a process that runs programs: settings and signals; each program to its end, with
 // everything it held released; then the account of the memory. run and end return exit statuses.
-Status program_begin(void) MUST_USE;
+// Meets the other ranks when this process is one of several; then the first alone is heard, or all
+// with their numbers.
+Status ranks_program_begin(bool all_speak) MUST_USE;
+Status program_begin(const CommandLine *line) MUST_USE;
 int program_run(const CommandLine *line, Program *program, Tally *tally);
 int program_end(int status);
 

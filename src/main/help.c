@@ -25,6 +25,7 @@ const OptionHelp option_help[] = {
     {"--system", "TEXT", "chat", "what the model is told at the beginning"},
     {"--quiet", "", RUNNERS, "fewer messages"},
     {"--verbose", "", RUNNERS, "say which seed a run uses"},
+    {"--ranks", "all", RUNNERS, "under mpirun: what every rank prints, not the first alone"},
     {"--filter", "TEXT", "test bench", "run only blocks with TEXT in their name"},
     {"--json", "", "check models", "print JSON"},
     {"--check", "", "fmt", "change nothing: list what would change, with exit status 1"},

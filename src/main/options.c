@@ -77,6 +77,10 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
         line->interp.quiet = true;
     } else if (flag_read("--verbose", arguments, index)) {
         line->interp.verbose = true;
+    } else if ((value = option_value("--ranks", arguments, count, index))) {
+        if (strcmp(value, "all") != 0 && strcmp(value, "first") != 0)
+            bad_option("--ranks needs all or first, but it is \"%s\"", value);
+        line->all_ranks_speak = strcmp(value, "all") == 0;
     } else if (flag_read("--json", arguments, index)) {
         line->json = true;
     } else if (flag_read("--test", arguments, index)) {

@@ -10,6 +10,7 @@
 #include "device/settings.h"
 #include "main/command.h"
 #include "parser/parser.h"
+#include "ranks/ranks.h"
 
 static Program *load_source(const SourceFile *source) {
     DiagnosticList diagnostics = {0};
@@ -78,6 +79,7 @@ static int run_outcome(const CommandLine *line, const Interp *interp, Status sta
     if (signal_received) return EXIT_SIGNAL + signal_received;
     if (interp_exit_requested(interp, &requested)) return requested;
     if (status == STATUS_OK) return EXIT_SUCCESS_STATUS;
+    if (ranks_error_is_told_by_another()) return EXIT_FAILED;
     if (line->is_command) {
         error_current()->span = (Span){0, 0};
         return report_current_error();
@@ -105,10 +107,10 @@ static int memory_account(int status) {
     return leaked_buffers > 0 && strict ? EXIT_LEAKED : status;
 }
 
-Status program_begin(void) {
+Status program_begin(const CommandLine *line) {
     TRY(device_settings_check());
     signals_install();
-    return STATUS_OK;
+    return ranks_program_begin(line->all_ranks_speak);
 }
 
 typedef struct ProgramRun {
@@ -148,5 +150,6 @@ int program_run(const CommandLine *line, Program *program, Tally *tally) {
 int program_end(int status) {
     status = memory_account(status);
     source_reset();
+    ranks_end(status);
     return status;
 }

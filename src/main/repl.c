@@ -10,7 +10,7 @@ int command_repl(const Command *command, int count, char **arguments) {
     if (line.mode != RUN_PROGRAM || line.json || line.filter)
         return usage_error(command, "the REPL takes --device, --memory-check, --seed, --quiet and "
                                     "--verbose");
-    if (program_begin() != STATUS_OK) return report_current_error();
+    if (program_begin(&line) != STATUS_OK) return report_current_error();
     Interp *interp = interp_new(runtime_current, &line.interp);
     int ended_by = repl_run(interp), status = EXIT_SUCCESS_STATUS;
     (void)interp_exit_requested(interp, &status);

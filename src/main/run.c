@@ -4,7 +4,7 @@
 int command_run(const Command *command, int count, char **arguments) {
     CommandLine line = {0};
     command_line_read(&line, command, count, arguments);
-    if (program_begin() != STATUS_OK) return report_current_error();
+    if (program_begin(&line) != STATUS_OK) return report_current_error();
     Program *program = program_load(line.file, line.code);
     if (!program) return EXIT_FAILED;
     Tally tally = {0};

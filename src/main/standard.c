@@ -118,7 +118,7 @@ int command_standard(const Command *command, int count, char **arguments) {
     read_words(&standard, count, arguments);
     hand_on(&standard);
     int status = EXIT_FAILED;
-    if (program_begin() != STATUS_OK) {
+    if (program_begin(&standard.line) != STATUS_OK) {
         status = report_current_error();
     } else {
         text_format(&path, "std/commands/%s.tl", command->name);

@@ -36,6 +36,8 @@ UNREACHABLE = {
     "%s refused %.2f MB": SYSTEM,
     "the system refused a thread with a stack of %zu MB: %s": SYSTEM,
     "cannot draw: %s": SYSTEM,
+    "the other ranks cannot be reached: %s": SYSTEM,
+    "it is incomplete": "for whoever writes a transport wrongly",
     "cannot make a picture of %d by %d: %s": SYSTEM,
     "%s: %sthe iteration does not converge": SYSTEM,
     "the tokenizer cannot cut this text: %s": SYSTEM,

@@ -1,0 +1,50 @@
+// What many processes that run one program write: the first speaks, the others when they are asked
+// to or when something is wrong.
+#define _GNU_SOURCE // fopencookie
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/output.h"
+#include "main/command.h"
+#include "ranks/ranks.h"
+
+// A stream whose lines begin with the rank.
+typedef struct Prefixed {
+    FILE *target;
+    bool inside_line;
+} Prefixed;
+
+static ssize_t write_prefixed(void *cookie, const char *bytes, size_t length) {
+    Prefixed *prefixed = cookie;
+    for (const char *at = bytes, *end = bytes + length; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *stop = newline ? newline + 1 : end;
+        if (!prefixed->inside_line) fprintf(prefixed->target, "[rank %d] ", ranks_own());
+        fwrite(at, 1, (size_t)(stop - at), prefixed->target);
+        prefixed->inside_line = !newline;
+        at = stop;
+    }
+    return fflush(prefixed->target) == 0 ? (ssize_t)length : 0;
+}
+
+static FILE *prefixed_stream(FILE *target) {
+    Prefixed *prefixed = memory_allocate(sizeof *prefixed);
+    *prefixed = (Prefixed){.target = target};
+    FILE *stream = fopencookie(prefixed, "w", (cookie_io_functions_t){.write = write_prefixed});
+    if (stream) setvbuf(stream, NULL, _IOLBF, BUFSIZ);
+    return stream ? stream : target;
+}
+
+Status ranks_program_begin(bool all_speak) {
+    TRY(ranks_begin());
+    if (ranks_count() == 1) return STATUS_OK;
+    FILE *stream = stdout;
+    if (all_speak)
+        stream = prefixed_stream(stdout);
+    else if (ranks_own() != 0)
+        stream = fopen("/dev/null", "we");
+    FILE *errors = ranks_own() == 0 && !all_speak ? stderr : prefixed_stream(stderr);
+    output_redirect(stream ? stream : stdout, errors);
+    return STATUS_OK;
+}

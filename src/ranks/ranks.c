@@ -1,0 +1,186 @@
+// Which rank this process is, the transport, and the agreement before each collective.
+#include "ranks/ranks.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/source.h"
+#include "device/work.h"
+#include "ranks/internal.h"
+
+// A process is one rank, whatever runtimes it has.
+static struct {
+    const RanksPlugin *plugin; // NULL: alone
+    int own, count, local;
+    bool disagreed;  // the last agreement failed, on all ranks alike
+    bool is_speaker; // the first of those that were not at their end says so
+} ranks = {.count = 1};
+
+int ranks_own(void) {
+    return ranks.own;
+}
+int ranks_count(void) {
+    return ranks.count;
+}
+int ranks_local(void) {
+    return ranks.local;
+}
+const RanksPlugin *ranks_plugin(void) {
+    return ranks.plugin;
+}
+
+const char *ranks_call_name(RanksCall call) {
+    static const char *const names[RANKS_CALL_COUNT] = {
+        "all_reduce", "all_gather", "reduce_scatter", "broadcast",
+        "all_to_all", "barrier",    "the end"};
+    return names[call];
+}
+
+static const char *const reductions[RANKS_REDUCTION_COUNT] = {"sum", "mean", "prod", "max", "min"};
+
+RanksReduction ranks_reduction_find(const char *name) {
+    for (int i = 0; i < RANKS_REDUCTION_COUNT; i++)
+        if (strcmp(name, reductions[i]) == 0) return (RanksReduction)i;
+    return RANKS_REDUCTION_COUNT;
+}
+
+// --- the transport
+
+// What mpirun, srun and their kin tell the processes that they start.
+static bool started_as_one_of_several(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i])) return true;
+    return false;
+}
+
+// Next to the program, as after a build, or where an installation puts it.
+static void *open_plugin(void) {
+    static const char *const places[] = {"libtl_mpi.so", "../lib/tl/libtl_mpi.so"};
+    char program[PATH_MAX], path[PATH_MAX + 32];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0) return NULL;
+    program[length] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, sizeof path, "%s/%s", program, places[i]);
+        void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+        if (handle) return handle;
+    }
+    return NULL;
+}
+
+Status ranks_check(int code) {
+    if (LIKELY(code == 0)) return STATUS_OK;
+    if (code == RANKS_INTERRUPTED) return fail(STATUS_INTERRUPT, "interrupted");
+    char words[512];
+    ranks.plugin->problem(code, words, sizeof words);
+    return fail(STATUS_DEVICE, "the other ranks cannot be reached: %s", words);
+}
+
+Status ranks_begin(void) {
+    if (ranks.plugin || !started_as_one_of_several()) return STATUS_OK;
+    void *handle = open_plugin();
+    const RanksPlugin *plugin = handle ? dlsym(handle, RANKS_PLUGIN_SYMBOL) : NULL;
+    if (!plugin) {
+        const char *problem = dlerror();
+        (void)fail(STATUS_DEVICE,
+                   "this process was started as one of several ranks, but libtl_mpi.so "
+                   "cannot be loaded: %s",
+                   problem ? problem : "it is incomplete");
+        return fail_help("on Debian and Ubuntu: apt install libopenmpi3, and build tl where "
+                         "libopenmpi-dev is installed");
+    }
+    ranks.plugin = plugin;
+    return ranks_check(
+        plugin->begin(device_is_interrupted, &ranks.own, &ranks.count, &ranks.local));
+}
+
+// --- agreement
+
+enum { PLACE_BYTES = 160 };
+
+// What a rank is about to do, in bytes that are equal where ranks agree; then where it says so.
+typedef struct Intent {
+    int32_t call, reduction, root, dtype, rank;
+    int64_t dims[RANK_MAX];
+    char place[PLACE_BYTES];
+} Intent;
+
+static Intent intent_of(const RanksRequest *request, const Tensor *x) {
+    Intent intent;
+    memset(&intent, 0, sizeof intent);
+    intent.call = (int32_t)request->call;
+    intent.reduction = (int32_t)request->reduction;
+    intent.root = (int32_t)request->root;
+    intent.dtype = x ? (int32_t)tensor_dtype(x) : -1;
+    intent.rank = x ? tensor_rank(x) : -1;
+    for (int d = 0; x && d < tensor_rank(x); d++) intent.dims[d] = x->view.dims[d];
+    SourcePlace place = source_find(origin_current.at);
+    if (place.file)
+        snprintf(intent.place, sizeof intent.place, "%s:%d", place.file->name, place.line);
+    return intent;
+}
+
+static void describe(Text *out, int rank, const Intent *intent) {
+    text_format(out, "rank %d ", rank);
+    if (intent->call == RANKS_END) {
+        text_append_string(out, "has come to its end");
+        return;
+    }
+    bool reduces = intent->call == RANKS_ALL_REDUCE || intent->call == RANKS_REDUCE_SCATTER;
+    text_format(out, "calls %s", ranks_call_name((RanksCall)intent->call));
+    if (reduces) text_format(out, "(\"%s\")", reductions[intent->reduction]);
+    if (intent->rank >= 0) {
+        text_format(out, " of %s[", dtype_name((DType)intent->dtype));
+        for (int d = 0; d < intent->rank; d++)
+            text_format(out, "%s%lld", d ? ", " : "", (long long)intent->dims[d]);
+        text_append_string(out, "]");
+    }
+    if (intent->call == RANKS_BROADCAST) text_format(out, " from rank %d", intent->root);
+    if (intent->place[0]) text_format(out, " at %s", intent->place);
+}
+
+Status ranks_agree(const RanksRequest *request, const Tensor *x) {
+    Intent own = intent_of(request, x);
+    Intent *all = memory_allocate((size_t)ranks.count * sizeof *all);
+    Status status = ranks_check(ranks.plugin->all_gather(&own, all, sizeof own));
+    for (int i = 1; i < ranks.count && status == STATUS_OK; i++) {
+        if (memcmp(&all[0], &all[i], offsetof(Intent, place)) == 0) continue;
+        int speaker = all[0].call == RANKS_END ? i : 0;
+        ranks.disagreed = true;
+        ranks.is_speaker = ranks.own == speaker;
+        Text words = {0};
+        describe(&words, 0, &all[0]);
+        text_append_string(&words, ", ");
+        describe(&words, i, &all[i]);
+        status = fail(STATUS_VALUE, "the ranks disagree: %s", text_get(&words));
+        text_free(&words);
+    }
+    free(all);
+    return status;
+}
+
+bool ranks_error_is_told_by_another(void) {
+    return ranks.disagreed && !ranks.is_speaker;
+}
+
+void ranks_end(int status) {
+    if (!ranks.plugin) return;
+    if (status == 0) status = ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL);
+    error_clear();
+    // Whoever says what is wrong needs a moment for it.
+    if (ranks_error_is_told_by_another()) sleep(2);
+    if (status != 0) ranks.plugin->abort(status);
+    (void)ranks.plugin->end();
+}
+
+Status ranks_barrier(void) {
+    return ranks.plugin ? ranks_agree(&(RanksRequest){.call = RANKS_BARRIER}, NULL) : STATUS_OK;
+}

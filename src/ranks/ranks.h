@@ -1,0 +1,66 @@
+// The ranks of a program: processes that run it together, numbered from 0. Started alone, a program
+// is the one rank there is, and every collective gives back what it was given.
+//
+// Collectives are calls that all ranks make in the same order. Before each the ranks compare what
+// they are about to do; where they disagree every one of them fails with the same words, which name
+// the ranks, their lines and their shapes. Sums are made in the order of ranks, so that results are
+// the same on every run.
+#ifndef RANKS_RANKS_H
+#define RANKS_RANKS_H
+
+#include "tensor/tensor.h"
+
+// Loads the transport and meets the others, when this process was started as one of several.
+// STATUS_DEVICE when that is so and there is no transport. Once in a process.
+Status ranks_begin(void) MUST_USE;
+int ranks_own(void);   // 0 when alone
+int ranks_count(void); // 1 when alone
+int ranks_local(void); // among those on this machine
+// The error that ends this rank is one of all ranks alike, and another one shows it.
+bool ranks_error_is_told_by_another(void);
+// At the end of the program: waits for the others to end as well, or ends them when `status` is not
+// 0.
+void ranks_end(int status);
+
+typedef enum RanksCall {
+    RANKS_ALL_REDUCE,
+    RANKS_ALL_GATHER,
+    RANKS_REDUCE_SCATTER,
+    RANKS_BROADCAST,
+    RANKS_ALL_TO_ALL,
+    RANKS_BARRIER,
+    RANKS_END,
+    RANKS_CALL_COUNT
+} RanksCall;
+
+typedef enum RanksReduction {
+    RANKS_SUM,
+    RANKS_MEAN,
+    RANKS_PROD,
+    RANKS_MAX,
+    RANKS_MIN,
+    RANKS_REDUCTION_COUNT
+} RanksReduction;
+
+const char *ranks_call_name(RanksCall call);
+// RANKS_REDUCTION_COUNT when there is none of this name.
+RanksReduction ranks_reduction_find(const char *name);
+
+typedef struct RanksRequest {
+    RanksCall call;
+    RanksReduction reduction; // of ALL_REDUCE and REDUCE_SCATTER
+    int root;                 // of BROADCAST
+} RanksRequest;
+
+// A new reference. Shapes: ALL_REDUCE, BROADCAST x's own; ALL_GATHER x of all ranks one after the
+// other along dimension 0, [n] for numbers; REDUCE_SCATTER the rank's n-th part along dimension 0
+// of the reduction; ALL_TO_ALL part i along dimension 0 from rank i. Gradients flow through all but
+// PROD, MAX and MIN. Errors: STATUS_SHAPE, STATUS_DTYPE, STATUS_GRADIENT, STATUS_VALUE where ranks
+// disagree, STATUS_DEVICE of the transport, STATUS_INTERRUPT.
+Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) MUST_USE;
+Status ranks_barrier(void) MUST_USE;
+// To another rank and from one; shape and dtype travel along. No gradient flows through them.
+Status ranks_send(Tensor *x, int to, int tag) MUST_USE;
+Status ranks_receive(int from, int tag, Tensor **out) MUST_USE;
+
+#endif

@@ -1,0 +1,246 @@
+"""One program on several processes: collectives, their gradients, disagreement, and how all of them end."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from tl import ROOT, TL, fixture, run, run_code
+
+PLUGIN = Path(TL).parent / "libtl_mpi.so"
+
+COLLECTIVES = """
+fn same(name, got, wanted) {
+    let ok = shape(got) == shape(wanted) and dtype(got) == dtype(wanted)
+        and to_list(got as float64) == to_list(wanted as float64)
+    if not ok { error(f"{name}: {got} is not {wanted}") }
+}
+
+// What a rank contributes: [4, 6], different on each, its numbers whole, as the dtype, in a layout.
+fn given(r, type, layout) {
+    let x = ((arange(24) * 7 + r * 5) % 11 - 3).reshape([4, 6])
+    let x = match layout { "transposed" => x.reshape([6, 4]).T, "sliced" => cat(list(x, x), 1)[:, 3:9], _ => x }
+    tensor(x, type)
+}
+
+let n = world_size(); let r = rank()
+for type in list(float32, float64, float16, bfloat16, int64, int32, int8, uint8) {
+    for layout in list("plain", "transposed", "sliced") {
+        let all = [given(i, type, layout) for i in 0..n]
+        let x = all[r]; let sum = all[0]; let most = all[0]; let least = all[0]
+        for i in 1..n {
+            sum = sum + all[i]
+            most = maximum(most, all[i])
+            least = minimum(least, all[i])
+        }
+        same("sum", all_reduce(x), sum)
+        same("max", all_reduce(x, "max"), most)
+        same("min", all_reduce(x, op: "min"), least)
+        same("all_gather", all_gather(x), cat(all, 0))
+        same("reduce_scatter", reduce_scatter(x), chunk(sum, n, 0)[r])
+        same("all_to_all", all_to_all(x), cat([chunk(all[i], n, 0)[r] for i in 0..n], 0))
+        for root in 0..n { same("broadcast", broadcast(x, root), all[root]) }
+    }
+}
+same("bools", all_gather([r == 0, true]), [[i == 0, true] for i in 0..n].reshape([2 * n]))
+same("nothing", all_reduce(zeros([0, 3])), zeros([0, 3]))
+same("odd", all_reduce(ones([7]) * (r + 1.0)), ones([7]) * (n * (n + 1) / 2.0))
+same("a mean", all_reduce([r * 2.0], "mean"), [n - 1.0])
+same("a product", all_reduce([r + 2], "prod"), [match n { 1 => 2, 2 => 6, _ => 120 }])
+let two = all_reduce(list([1.0], [[2.0, 3.0]]))
+same("a list", two[1], [[2.0, 3.0]] * n)
+if n > 1 {
+    let next = (r + 1) % n; let before = (r + n - 1) % n
+    if r == 0 { send(given(0, float32, "sliced"), next, 7) }
+    let got = recv(before, 7)
+    if r != 0 { send(got + 1.0, next, 7) }
+    same("a ring", got, given(0, float32, "sliced") + (before * 1.0))
+}
+barrier()
+print("all is well")
+"""
+
+GRADIENTS = """
+// The loss of the program is the sum of those of its ranks: sum of w_r * y_r.
+let n = world_size(); let r = rank()
+fn weights(i) { arange(4) * 1.0 + i * 10.0 }
+fn near(name, got, wanted) { if sum(abs(got - wanted)) > 1e-5 { error(f"{name}: {got} is not {wanted}") } }
+let x = [1.0, 2.0, 3.0, 4.0] * (r + 1.0)
+let all = weights(0)
+for i in 1..n { all = all + weights(i) }
+near("sum", grad(fn(x) { sum(all_reduce(x) * weights(r)) }, x), all)
+near("mean", grad(fn(x) { sum(all_reduce(x, "mean") * weights(r)) }, x), all / n)
+near("broadcast", grad(fn(x) { sum(broadcast(x, 1 % n) * weights(r)) }, x), if r == 1 % n { all } else { zeros([4]) })
+near("all_gather", grad(fn(x) { sum(all_gather(x) * (arange(4 * n) + r)) }, x),
+     (arange(4) + 4 * r) * n * 1.0 + n * (n - 1) / 2.0)
+near("reduce_scatter", grad(fn(x) { sum(reduce_scatter(x) * (r + 1.0)) }, x),
+     cat([ones([4 / n]) * (i + 1.0) for i in 0..n], 0))
+near("all_to_all", grad(fn(x) { sum(all_to_all(x) * weights(r)) }, x),
+     cat([chunk(weights(i), n, 0)[r] for i in 0..n], 0))
+near("twice", grad(fn(x) { sum(grad(fn(x) { sum(all_reduce(x) ** 3.0) }, x)) }, x), 6.0 * n * n * all_reduce(x))
+print("all is well")
+"""
+
+TRAINING = """
+import "parallel.tl"
+// Every rank has its part of the batch and the same parameters.
+seed(1)
+let x = randn([8, 3]); let y = x @ [[1.0], [-2.0], [0.5]] + 0.25
+let w = learnable(zeros([3, 1])); let b = learnable(zeros([1]))
+let mine = chunk(x, world_size(), 0)[rank()]; let wanted = chunk(y, world_size(), 0)[rank()]
+learn {
+    epochs: 300, optimizer: adam(lr: 0.1), progress: false
+    objective: mean((mine @ shared(w) + shared(b) - wanted) ** 2)
+}
+for p in list(w, b) { if to_list(broadcast(p)) != to_list(p) { error("the ranks have different parameters") } }
+print([round(v, 3) for v in to_list(w.flatten())], round(b[0], 3))
+"""
+
+PARTS = """
+import "parallel.tl"
+seed(3)
+let x = randn([5, 6])
+seed(4)
+let first = ColumnLinear::new(6, 8); let second = RowLinear::new(8, 2)
+let loss = mean((second.forward(tanh(first.forward(x))) - 1.0) ** 2)
+backward(loss)
+print(round(float(loss), 6))
+print([round(v, 4) for v in to_list(all_gather(grad(second.w)).sum(0))])
+print([round(v, 4) for v in to_list(all_gather(grad(first.w).T).sum(0))])
+"""
+
+
+def ranks(n, code, *options, timeout=100, **env):
+    if not shutil.which("mpirun") or not PLUGIN.exists():
+        if os.environ.get("CI") == "true":
+            raise AssertionError("mpirun or libtl_mpi.so is missing")
+        raise unittest.SkipTest("Open MPI is missing")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "program.tl").write_text(code)
+        environment = {**os.environ, "NO_COLOR": "1", "TL_MEMORY_CHECK": "strict", "TL_DEVICE": "cpu",
+                       "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TL_PATH": str(ROOT / "std"),
+                       "OMPI_MCA_rmaps_base_oversubscribe": "1", **env}
+        return subprocess.run(["mpirun", "-n", str(n), TL, "run", *options, "program.tl"], capture_output=True,
+                              text=True, cwd=folder, env=environment, timeout=timeout)
+
+
+class Ranks(unittest.TestCase):
+    def ends_well(self, n, code, *options, **more):
+        result = ranks(n, code, *options, **more)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(re.findall("no leak", result.stderr)), n, result.stderr)
+        return result.stdout
+
+    def test_alone(self):
+        for code in (COLLECTIVES, GRADIENTS):
+            result = run_code(code)
+            self.assertEqual((result.status, result.out), (0, "all is well\n"), result.err)
+
+    def test_collectives(self):
+        for n in (2, 4):
+            self.assertEqual(self.ends_well(n, COLLECTIVES), "all is well\n")
+
+    def test_gradients(self):
+        for n in (2, 4):
+            self.assertEqual(self.ends_well(n, GRADIENTS), "all is well\n")
+
+    def test_training_on_parts_of_the_batch(self):
+        alone = self.ends_well(1, TRAINING)
+        self.assertEqual(alone, "[ 1.  -2.   0.5] 0.25\n")
+        self.assertEqual(self.ends_well(2, TRAINING), alone)
+        self.assertEqual(self.ends_well(4, TRAINING), alone)
+
+    def test_layers_in_parts(self):
+        alone = self.ends_well(1, PARTS).splitlines()
+        for n in (2, 4):
+            self.assertEqual(self.ends_well(n, PARTS).splitlines(), alone)
+
+    def test_who_speaks(self):
+        code = 'print("rank {}", rank())\n'
+        self.assertEqual(self.ends_well(2, code), "rank 0\n")
+        self.assertEqual(sorted(self.ends_well(2, code, "--ranks", "all").splitlines()),
+                         ["[rank 0] rank 0", "[rank 1] rank 1"])
+
+    def disagree(self, code, words):
+        result = ranks(2, code)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(words, result.stderr)
+        self.assertEqual(result.stderr.count("the ranks disagree"), 1, result.stderr)
+
+    def test_disagreement(self):
+        self.disagree("if rank() == 0 {\n    all_reduce([1.0])\n} else {\n    all_reduce([1.0, 2.0])\n}\n",
+                      'the ranks disagree: rank 0 calls all_reduce("sum") of float32[1] at program.tl:2, '
+                      'rank 1 calls all_reduce("sum") of float32[2] at program.tl:4')
+        self.disagree('let x = if rank() == 0 { all_reduce(1, "max") } else { broadcast(1) }\nprint(x)',
+                      'rank 0 calls all_reduce("max") of int64[] at program.tl:1, '
+                      "rank 1 calls broadcast of int64[] from rank 0 at program.tl:1")
+        self.disagree("if rank() == 1 { barrier() }\n",
+                      "rank 0 has come to its end, rank 1 calls barrier at program.tl:1")
+
+    def test_one_that_fails_ends_all(self):
+        began = time.monotonic()
+        result = ranks(2, 'if rank() == 1 { error("bad luck") }\nwhile true {}\n')
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("[rank 1] error[error]: bad luck", result.stderr)
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_one_that_is_killed_ends_all(self):
+        result = ranks(2, "barrier()\nif rank() == 1 { read_file(\"/nothing\") }\nwhile true { barrier() }\n")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("[rank 1] error[io]", result.stderr)
+
+    def test_without_a_transport(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "tl")
+            shutil.copy(TL, program)
+            result = subprocess.run([program, "-e", "print(rank())"], capture_output=True, text=True, timeout=60,
+                                    env={**os.environ, "OMPI_COMM_WORLD_SIZE": "2"})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("this process was started as one of several ranks, but libtl_mpi.so cannot be loaded: ", result.stderr)
+        self.assertIn("on Debian and Ubuntu: apt install libopenmpi3, and build tl where libopenmpi-dev is installed",
+                      result.stderr)
+
+    def test_what_cannot_be_sent(self):
+        code = """
+fn attempt(f) { try { f() } catch e { print(e.message) } }
+if rank() == 0 {
+    attempt(fn() { send([1], 1, -1) })
+    let m = load_model("MODEL")
+    attempt(fn() { send(m["blk.0.attn_q.weight"], 1) })
+    attempt(fn() { all_reduce(m["blk.0.attn_q.weight"]) })
+    attempt(fn() { grad(fn(x) { send(x, 1) }, 1.0) })
+}
+"""
+        code = code.replace("MODEL", str(fixture(self, "models/mini-q8_0.gguf")))
+        self.assertEqual(self.ends_well(2, code), "send: tag must be 0 to 8191, but it is -1\n"
+                         "send: x is q8_0[256, 256]; dequantise it first\nall_reduce: x is q8_0[256, 256]; dequantise it first\n"
+                         "send: no gradient comes back from another rank\n")
+
+
+class Mistakes(unittest.TestCase):
+    def test_messages(self):
+        cases = [('all_reduce(1, "median")', 'all_reduce: op must be sum, mean, prod, max or min, but it is "median"'),
+                 ("all_reduce([true])", "all_reduce: x is bool[1]; convert it to numbers first"),
+                 ('all_reduce([1, 2], "mean")', "all_reduce: a mean of int64[2] is not an integer; convert it to a float first"),
+                 ("broadcast([1], 1)", "broadcast: root must be 0 to 0, but it is 1"),
+                 ("broadcast([1], -1)", "broadcast: root must be 0 to 0, but it is -1"),
+                 ("reduce_scatter(1)", "reduce_scatter: dimension 0 of int64[] must be a multiple of the 1 ranks"),
+                 ("all_to_all(2.0)", "all_to_all: dimension 0 of float32[] must be a multiple of the 1 ranks"),
+                 ("send([1], 0)", "send: to must be another of the 1 ranks, but it is 0"),
+                 ("recv(5)", "recv: from must be another of the 1 ranks, but it is 5"),
+                 ('grad(fn(x) { all_reduce(x, "max") }, 1.0)', "all_reduce: no gradient flows through the reductions prod, max and min\n"),
+                 ('grad(fn(x) { all_reduce(x, "max") }, 1.0)', "  = help: detach(x) leaves the gradient out\n")]
+        for code, words in cases:
+            result = run_code(f"print({code})")
+            self.assertEqual(result.status, 1, code)
+            self.assertIn(words, result.err)
+        result = run("--ranks", "some", "-e", "print(1)")
+        self.assertEqual(result.status, 2)
+        self.assertIn('--ranks needs all or first, but it is "some"', result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
