@@ -58,6 +58,8 @@ _tl() {
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose --ranks' ;;
         repl) words='--device --memory-check --seed --quiet --verbose --ranks' ;;
+        run) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox' ;;
+        repl) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox' ;;
         check) words='--json' ;;
         test) words='--device --memory-check --seed --quiet --verbose --ranks --filter' ;;
         bench) words='--device --memory-check --seed --quiet --verbose --ranks --filter' ;;
@@ -65,6 +67,8 @@ _tl() {
         chat) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop --system' ;;
         models) words='--device --memory-check --json' ;;
         quantize) words='--device --memory-check' ;;
+        test) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox --filter' ;;
+        bench) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox --filter' ;;
         fmt) words='--check' ;;
         esac
         [[ $current == -* ]] || words=

@@ -21,6 +21,7 @@
 
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "base/sandbox.h"
 
 struct FileMap {
     atomic_int refs;
@@ -106,7 +107,7 @@ static bool restore(FileMap *map) {
 static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
     struct stat about;
     if (fstat(descriptor, &about) != 0)
-        return fail(STATUS_IO, "cannot read %s: %s", path, strerror(errno));
+        return fail(STATUS_IO, "cannot read %s: %s", path, file_problem(errno));
     if (S_ISDIR(about.st_mode))
         return fail(STATUS_IO, "cannot read %s: it is a directory, not a file", path);
     if (!S_ISREG(about.st_mode))
@@ -118,7 +119,7 @@ static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
         pthread_once(&once, start);
         bytes = mmap(NULL, length, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (bytes == MAP_FAILED)
-            return fail(STATUS_IO, "cannot map %s into memory: %s", path, strerror(errno));
+            return fail(STATUS_IO, "cannot map %s into memory: %s", path, file_problem(errno));
     }
     FileMap *map = memory_allocate_zeroed(1, sizeof *map);
     atomic_init(&map->refs, 1);
@@ -135,7 +136,7 @@ static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
 
 Status file_map_open(const char *path, FileMap **out) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+    if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, file_problem(errno));
     Status status = map_descriptor(descriptor, path, out);
     if (status != STATUS_OK) close(descriptor);
     return status;
@@ -186,7 +187,7 @@ static Status fail_changed(const FileMap *map, const struct stat *now) {
 static Status check(const FileMap *map, bool faulted) {
     struct stat now;
     if (fstat(map->descriptor, &now) != 0)
-        return fail(STATUS_IO, "cannot read %s: %s", map->path, strerror(errno));
+        return fail(STATUS_IO, "cannot read %s: %s", map->path, file_problem(errno));
     if ((size_t)now.st_size != map->length || now.st_mtim.tv_sec != map->written.tv_sec ||
         now.st_mtim.tv_nsec != map->written.tv_nsec)
         return fail_changed(map, &now);

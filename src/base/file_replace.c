@@ -2,12 +2,12 @@
 #include "base/file_replace.h"
 
 #include <errno.h>
-#include <string.h>
 
+#include "base/sandbox.h"
 #include "base/text.h"
 
 static Status fail_write(const char *path) {
-    return fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    return fail(STATUS_IO, "cannot write %s: %s", path, file_problem(errno));
 }
 
 Status file_replace(const char *path, FileWriter write, void *context) {
@@ -42,5 +42,5 @@ Status file_replace_stream(const char *path, StreamWriter write, void *context) 
 
 Status stream_write(FILE *stream, const void *bytes, size_t length) {
     if (fwrite(bytes, 1, length, stream) == length) return STATUS_OK;
-    return fail(STATUS_IO, "cannot write: %s", strerror(errno));
+    return fail(STATUS_IO, "cannot write: %s", file_problem(errno));
 }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/output.h"
 #include "base/runtime.h"
@@ -12,8 +13,9 @@
 
 enum { RESERVE_BYTES = 4 * 1024 * 1024 };
 
-// Freed when the system refuses, so that what is under way can be ended in order. The memory is the
-// process's, and so is its reserve.
+// Returned when the system refuses, so that what is under way can be ended in order. Mapped,
+// because malloc may keep what is freed, and the collector's heap could not have it. The memory is
+// the process's, and so is its reserve.
 static _Atomic(void *) reserve;
 
 // What tests ask for: the request so many from now is refused, and every one above a size. They
@@ -24,8 +26,11 @@ static size_t refuse_above;
 
 void memory_fill_reserve(void) {
     if (atomic_load(&reserve)) return;
-    void *empty = NULL, *filled = malloc(RESERVE_BYTES);
-    if (!atomic_compare_exchange_strong(&reserve, &empty, filled)) free(filled);
+    void *empty = NULL;
+    void *filled =
+        mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (filled == MAP_FAILED) return;
+    if (!atomic_compare_exchange_strong(&reserve, &empty, filled)) munmap(filled, RESERVE_BYTES);
 }
 
 void memory_refuse(int64_t nth, size_t above) {
@@ -40,7 +45,8 @@ bool memory_refuses(size_t bytes) {
 }
 
 void memory_note_refusal(size_t bytes) {
-    free(atomic_exchange(&reserve, NULL));
+    void *room = atomic_exchange(&reserve, NULL);
+    if (room) munmap(room, RESERVE_BYTES);
     Runtime *runtime = runtime_current;
     if (!runtime) return;
     size_t none = 0; // the first refusal is the one to name

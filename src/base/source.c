@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "base/sandbox.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -73,7 +74,7 @@ static Status read_all(int descriptor, const char *name, Text *text) {
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EISDIR)
             return fail(STATUS_IO, "cannot read %s: it is a directory, not a file", name);
-        if (got < 0) return fail(STATUS_IO, "cannot read %s: %s", name, strerror(errno));
+        if (got < 0) return fail(STATUS_IO, "cannot read %s: %s", name, file_problem(errno));
         if (got == 0) return STATUS_OK;
         text_append(text, chunk, (size_t)got);
         if (text->length > SOURCE_BYTES_MAX)
@@ -86,7 +87,7 @@ Status source_load(const char *path, const SourceFile **out) {
     bool standard_input = strcmp(path, "-") == 0;
     const char *name = standard_input ? "<stdin>" : path;
     int descriptor = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+    if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, file_problem(errno));
     Text text = {0};
     Status status = read_all(descriptor, name, &text);
     if (status == STATUS_OK) status = source_add(name, text_get(&text), text.length, out);

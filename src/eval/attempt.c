@@ -68,6 +68,9 @@ static Value eval_try(Frame *frame, const Code *code) {
         value = interp_fail_interrupted(attempt->body->span);
     }
     if (!failed(value) || !is_caught(frame)) return value;
+    // The refusal is this error: it does not fail the handler as well.
+    if (error_current()->code == STATUS_MEMORY)
+        (void)runtime_take_interrupts(frame->interp->runtime, INTERRUPT_MEMORY);
     return handle(frame, attempt);
 }
 

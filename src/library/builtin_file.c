@@ -7,12 +7,13 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/sandbox.h"
 #include "base/utf8.h"
 #include "library/text_file.h"
 #include "value/convert.h"
 
 static Status fail_path(const char *doing, const char *path, int error) {
-    return fail(STATUS_IO, "cannot %s \"%s\": %s", doing, path, strerror(error));
+    return fail(STATUS_IO, "cannot %s \"%s\": %s", doing, path, file_problem(error));
 }
 
 enum { TEXT_BYTES_MAX = 1 << 30 };

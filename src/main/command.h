@@ -17,6 +17,26 @@ enum {
 
 typedef enum RunMode { RUN_PROGRAM, RUN_TESTS, RUN_BENCHES } RunMode;
 
+// What a program may use of this process; 0 and NULL: no limit.
+typedef struct Limits {
+    size_t host_bytes;   // --host-limit: all memory of the process that is not a mapped file
+    double seconds;      // --time-limit
+    const char *sandbox; // --sandbox: the only folder whose files it may touch
+} Limits;
+
+// "2GB", "500 MB", "4096" (bytes; units are powers of 1024) and "2", "1.5s", "500ms", "3m". False
+// for anything else.
+bool limit_bytes_read(const char *text, size_t *out);
+bool limit_seconds_read(const char *text, double *out);
+// On the thread that runs programs, before the first of them: for the rest of its life; later calls
+// only start the clock anew. STATUS_IO and STATUS_SETTING of sandbox_enter.
+Status limits_apply(const Limits *limits) MUST_USE;
+// The program has ended: it is not interrupted any more. What still runs, drops and the clearing of
+// memory, has a few seconds.
+void limits_stop_clock(void);
+// Says in the current error that it comes from a limit, when it does.
+void limits_explain(Status status);
+
 // The options of section "Command line" of the language. Borrowed from argv.
 typedef struct CommandLine {
     const char *file; // "-": standard input; NULL when code is given
@@ -26,6 +46,7 @@ typedef struct CommandLine {
     const char *filter;   // of --filter
     bool all_ranks_speak; // --ranks all: print of every rank is seen
     bool is_command;      // the program is a command's: its places mean nothing to the user
+    Limits limits;
     InterpOptions interp;
 } CommandLine;
 

@@ -81,6 +81,15 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
         if (strcmp(value, "all") != 0 && strcmp(value, "first") != 0)
             bad_option("--ranks needs all or first, but it is \"%s\"", value);
         line->all_ranks_speak = strcmp(value, "all") == 0;
+    } else if ((value = option_value("--host-limit", arguments, count, index))) {
+        if (!limit_bytes_read(value, &line->limits.host_bytes))
+            bad_option("--host-limit needs a size such as 500MB or 2GB, but it is \"%s\"", value);
+    } else if ((value = option_value("--time-limit", arguments, count, index))) {
+        if (!limit_seconds_read(value, &line->limits.seconds))
+            bad_option("--time-limit needs a time such as 500ms, 10s or 2m, but it is \"%s\"",
+                       value);
+    } else if ((value = option_value("--sandbox", arguments, count, index))) {
+        line->limits.sandbox = value;
     } else if (flag_read("--json", arguments, index)) {
         line->json = true;
     } else if (flag_read("--test", arguments, index)) {

@@ -80,6 +80,7 @@ static int run_outcome(const CommandLine *line, const Interp *interp, Status sta
     if (interp_exit_requested(interp, &requested)) return requested;
     if (status == STATUS_OK) return EXIT_SUCCESS_STATUS;
     if (ranks_error_is_told_by_another()) return EXIT_FAILED;
+    limits_explain(status);
     if (line->is_command) {
         error_current()->span = (Span){0, 0};
         return report_current_error();
@@ -124,11 +125,12 @@ typedef struct ProgramRun {
 // The interpreter is cleared where it ran: one thread serves both.
 static void run_and_clear(void *context) {
     ProgramRun *run = context;
-    Status status = STATUS_OK;
-    if (run->line->mode == RUN_PROGRAM)
+    Status status = limits_apply(&run->line->limits);
+    if (status == STATUS_OK && run->line->mode == RUN_PROGRAM)
         status = interp_run(run->interp, run->program);
-    else
+    else if (status == STATUS_OK)
         sections_run(run->line, run->interp, run->program, run->tally);
+    limits_stop_clock();
     run->outcome = run_outcome(run->line, run->interp, status);
     int ended = interp_free(run->interp, run->outcome);
     if (!signal_received) run->outcome = ended;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sandbox.h"
 #include "base/utf8.h"
 #include "parser/ast.h"
 #include "repl/internal.h"
@@ -78,11 +79,11 @@ static void append_all(const Repl *repl, Text *out) {
 
 Status spoken_save(const Repl *repl, const char *path) {
     FILE *file = fopen(path, "w");
-    if (!file) return fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    if (!file) return fail(STATUS_IO, "cannot write %s: %s", path, file_problem(errno));
     Text text = {0};
     append_all(repl, &text);
     bool written = fwrite(text_get(&text), 1, text.length, file) == text.length;
     written &= fclose(file) == 0;
     text_free(&text);
-    return written ? STATUS_OK : fail(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    return written ? STATUS_OK : fail(STATUS_IO, "cannot write %s: %s", path, file_problem(errno));
 }

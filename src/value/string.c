@@ -3,6 +3,7 @@
 // shares the store of the string it begins with.
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "value/heap.h"
 
@@ -176,6 +177,11 @@ static Store *store_with_room(const String *a, size_t more) {
                : NULL;
 }
 
+// An error at once: what the result was to replace stays as it is.
+static Value value_refused(void) {
+    return memory_exhausted() == STATUS_OK ? string_value(short_string(0)) : value_fail();
+}
+
 static Value concat_long(const String *a, const String *b, size_t length) {
     Store *store = store_with_room(a, b->length);
     if (!store) {
@@ -183,7 +189,7 @@ static Value concat_long(const String *a, const String *b, size_t length) {
         size_t spare = b->length < a->length ? length : 0;
         store = store_new(a->bytes, a->length, length + spare);
     }
-    if (UNLIKELY(!store)) return string_value(short_string(0));
+    if (UNLIKELY(!store)) return value_refused();
     store_append(store, b->bytes, b->length);
     return store_string(store, length);
 }

@@ -13,11 +13,12 @@ ALLOWED = {
     "base/memory.c": ("refuse_above refuse_in refusing reserve", "the system refuses memory to a process"),
     "base/status.c": ("origin_current record", "of a thread"),
     "base/runtime.c": ("runtime_current", "of a thread: what leads to all others"),
+    "base/sandbox.c": ("sandbox_folder words", "the kernel confines a thread and those it starts; words: of a thread"),
     "base/file_map.c": ("maps once", "SIGBUS has one handler; it finds the map by its address"),
     # loaded once
     "base/library.c": ("lock", "of loading"),
     "catalog/catalog.c": ("once rows slots", "the catalog, parsed once, never changed"),
-    "device/cpu/blas.c": ("blas blas_library done lapack lapack_library once", "a loaded library; done: of a thread"),
+    "device/cpu/blas.c": ("blas blas_library done lapack lapack_library lock prepared", "a loaded library; done: of a thread"),
     "model/zip_library.c": ("library zip_library", "a loaded library"),
     "plot/cairo_library.c": ("cairo_library library", "a loaded library"),
     "device/vulkan/library.c": ("library library_lock loader", "a loaded library and its one instance"),
@@ -40,6 +41,7 @@ ALLOWED = {
     "embed/runtime.c": ("kept", "of a thread"),
     # of the program, not of the library
     "main/program.c": ("signal_received signal_target", "signals are the process's"),
+    "main/limits.c": ("applied clock_stopped clock_target ticks", "limits are the process's"),
     "repl/signals.c": ("before ending interrupt_came passing resize_came resume_came target wake",
                        "signals are the process's"),
     "repl/input.c": ("history_path input_over line_came line_read pending", "readline is one for a process"),

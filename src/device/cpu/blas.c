@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/library.h"
+#include "device/cpu/cpu.h"
 
 BlasLibrary blas_library;
 LapackLibrary lapack_library;
@@ -50,11 +52,59 @@ void blas_use_one_thread(void) {
     done = true;
 }
 
-Status blas_load(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    TRY(library_load(&blas));
-    pthread_once(&once, find_threads);
+// OpenBLAS takes a work area for each of its threads when it is loaded and one for each product
+// that runs at the same time, keeps them, and asks again for ever when the system refuses. So we
+// ask first whether there is room, and take all of them at once: afterwards no product waits for
+// memory.
+enum { WORK_AREA_BYTES = 128 << 20, WORK_AREAS_MAX = 256 }; // BUFFER_SIZE of x86-64
+
+static Status have_room(int threads) {
+    size_t bytes = (size_t)(2 * threads) * WORK_AREA_BYTES;
+    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return fail(STATUS_MEMORY,
+                    "out of memory: the system refused %zu MB for the work areas of matrix "
+                    "products on %d threads",
+                    bytes >> 20, threads);
+    munmap(room, bytes);
     return STATUS_OK;
+}
+
+static void take_work_areas(int count) {
+    void *handle = dlopen(blas.file, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) return;
+    void *(*take)(int) = NULL;
+    void (*give_back)(void *) = NULL;
+    void *found = dlsym(handle, "blas_memory_alloc");
+    memcpy(&take, &found, sizeof found);
+    found = dlsym(handle, "blas_memory_free");
+    memcpy(&give_back, &found, sizeof found);
+    dlclose(handle);
+    if (!take || !give_back) return; // another BLAS
+    void *areas[WORK_AREAS_MAX];
+    for (int i = 0; i < count; i++) areas[i] = take(0);
+    for (int i = 0; i < count; i++) give_back(areas[i]);
+}
+
+static Status prepare(void) {
+    int threads = cpu_thread_count();
+    if (threads > WORK_AREAS_MAX) threads = WORK_AREAS_MAX;
+    TRY(have_room(threads));
+    TRY(library_load(&blas));
+    take_work_areas(threads);
+    find_threads();
+    return STATUS_OK;
+}
+
+Status blas_load(void) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static atomic_bool prepared;
+    if (LIKELY(atomic_load_explicit(&prepared, memory_order_acquire))) return STATUS_OK;
+    pthread_mutex_lock(&lock);
+    Status status = atomic_load(&prepared) ? STATUS_OK : prepare();
+    if (status == STATUS_OK) atomic_store_explicit(&prepared, true, memory_order_release);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 Status lapack_load(void) {

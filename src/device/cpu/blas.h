@@ -26,7 +26,9 @@ typedef struct LapackLibrary {
 #undef LAPACK_FIELDS
 } LapackLibrary;
 
-// Before the first use of a library; cheap once it is there. Fails when it cannot be loaded.
+// Before the first use of a library; cheap once it is there. Fails when it cannot be loaded, and
+// with STATUS_MEMORY when the system has no room for its work areas (128 MB a thread, mostly
+// untouched).
 Status blas_load(void) MUST_USE;
 Status lapack_load(void) MUST_USE;
 // In a thread that is about to use them: their own threads would cut the work by their number, and

@@ -1,0 +1,116 @@
+// Confines the process to a folder by Landlock. Source: linux/landlock.h and the kernel's
+// documentation of its three system calls.
+#define _GNU_SOURCE // O_PATH
+#include "base/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Rights that are newer than the headers of Debian 12.
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+
+enum { VERSION_WITH_REFER = 2, VERSION_WITH_TRUNCATE = 3 };
+
+static const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+static const uint64_t first_rights = LANDLOCK_ACCESS_FS_REFER - 1; // those of version 1
+// What may be asked for a file that is not a folder.
+static const uint64_t file_rights = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+                                    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_TRUNCATE;
+
+// Opened after the start by libraries: their own files, fonts, and what drivers of GPUs talk to.
+static const struct {
+    const char *path;
+    bool writable;
+} system_paths[] = {
+    {"/lib", false},
+    {"/lib64", false},
+    {"/usr/lib", false},
+    {"/usr/local/lib", false},
+    {"/etc/ld.so.cache", false},
+    {"/etc/fonts", false},
+    {"/usr/share/fonts", false},
+    {"/usr/share/fontconfig", false},
+    {"/var/cache/fontconfig", false},
+    {"/usr/share/vulkan", false},
+    {"/etc/vulkan", false},
+    {"/usr/local/nvidia", false},
+    {"/sys/devices", false},
+    {"/proc/cpuinfo", false},
+    {"/proc/driver/nvidia", false},
+    {"/dev/null", true},
+    {"/dev/dri", true},
+    {"/dev/nvidia0", true},
+    {"/dev/nvidiactl", true},
+    {"/dev/nvidia-uvm", true},
+};
+
+static const char *sandbox_folder; // NULL outside a sandbox
+
+static Status allow(int ruleset, const char *path, uint64_t rights) {
+    int file = open(path, O_PATH | O_CLOEXEC);
+    if (file < 0) return fail(STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+    struct stat about;
+    if (fstat(file, &about) == 0 && !S_ISDIR(about.st_mode)) rights &= file_rights;
+    struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = file};
+    long result = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+    int error = errno;
+    close(file);
+    if (result == 0) return STATUS_OK;
+    return fail(STATUS_SETTING, "cannot confine files to %s: %s", path, strerror(error));
+}
+
+static Status allow_all(int ruleset, const char *folder, uint64_t rights) {
+    for (size_t i = 0; i < sizeof system_paths / sizeof *system_paths; i++) {
+        if (access(system_paths[i].path, F_OK) != 0) continue;
+        uint64_t wanted = reading | LANDLOCK_ACCESS_FS_EXECUTE;
+        if (system_paths[i].writable) wanted |= LANDLOCK_ACCESS_FS_WRITE_FILE;
+        TRY(allow(ruleset, system_paths[i].path, wanted & rights));
+    }
+    return allow(ruleset, folder, rights);
+}
+
+// The rights that this kernel can withhold; 0 when it has no Landlock.
+static uint64_t known_rights(void) {
+    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    uint64_t rights = version > 0 ? first_rights : 0;
+    if (version >= VERSION_WITH_REFER) rights |= LANDLOCK_ACCESS_FS_REFER;
+    if (version >= VERSION_WITH_TRUNCATE) rights |= LANDLOCK_ACCESS_FS_TRUNCATE;
+    return rights;
+}
+
+Status sandbox_enter(const char *folder) {
+    struct stat about;
+    if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))
+        return fail(STATUS_IO, "--sandbox: %s is not a folder", folder);
+    struct landlock_ruleset_attr attributes = {.handled_access_fs = known_rights()};
+    if (attributes.handled_access_fs == 0)
+        return fail(STATUS_SETTING, "--sandbox: this system cannot confine a process to a folder "
+                                    "(Landlock, Linux 5.13)");
+    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
+    if (ruleset < 0) return fail(STATUS_SETTING, "--sandbox: %s", strerror(errno));
+    Status status = allow_all(ruleset, folder, attributes.handled_access_fs);
+    if (status == STATUS_OK && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                                syscall(SYS_landlock_restrict_self, ruleset, 0) != 0))
+        status = fail(STATUS_SETTING, "--sandbox: %s", strerror(errno));
+    close(ruleset);
+    if (status == STATUS_OK) sandbox_folder = folder;
+    return status;
+}
+
+const char *file_problem(int error) {
+    static _Thread_local char words[512];
+    if (error != EACCES || !sandbox_folder) return strerror(error);
+    snprintf(words, sizeof words, "%s (the program may touch only files in %s, by --sandbox)",
+             strerror(error), sandbox_folder);
+    return words;
+}

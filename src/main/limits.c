@@ -1,0 +1,141 @@
+// What a program may use: memory and time of this process, and files.
+#define _GNU_SOURCE // environ
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/sandbox.h"
+#include "device/cpu/blas.h"
+#include "main/command.h"
+
+// A number from 0 and a unit, with or without a space between. False unless the unit is one of
+// those and the product is a finite number above 0.
+static bool quantity_read(const char *text, const char *const units[], const double factors[],
+                          double *out) {
+    char *unit;
+    errno = 0;
+    double number = strtod(text, &unit);
+    if (unit == text || errno || !(number > 0)) return false;
+    while (*unit == ' ') unit++;
+    for (int i = 0; units[i]; i++) {
+        if (strcasecmp(unit, units[i]) != 0) continue;
+        *out = number * factors[i];
+        return *out < 1e18;
+    }
+    return false;
+}
+
+bool limit_bytes_read(const char *text, size_t *out) {
+    static const char *const units[] = {"", "B", "KB", "MB", "GB", "TB", NULL};
+    static const double factors[] = {1, 1, 1024, 1024.0 * 1024, 0x1p30, 0x1p40};
+    double bytes;
+    if (!quantity_read(text, units, factors, &bytes)) return false;
+    *out = (size_t)bytes;
+    return *out > 0;
+}
+
+bool limit_seconds_read(const char *text, double *out) {
+    static const char *const units[] = {"", "s", "ms", "m", "h", NULL};
+    static const double factors[] = {1, 1, 1e-3, 60, 3600};
+    return quantity_read(text, units, factors, out) && *out >= 1e-3;
+}
+
+enum { TICK_MICROSECONDS = 100000, TICKS_MAX = 50 };
+
+static Limits applied;
+static volatile sig_atomic_t ticks; // since the time was over
+static volatile sig_atomic_t clock_stopped;
+static Runtime *clock_target; // whose program the clock ends
+
+// Interrupts as Ctrl-C does, and again at every tick: drops that run while the program ends may go
+// on. One that does not end even so is ended.
+static void on_alarm(int number) {
+    (void)number;
+    static const char words[] = "error[interrupt]: the time limit is over, and the program did not "
+                                "end when it was interrupted\n";
+    if (++ticks > TICKS_MAX) {
+        ssize_t written = write(STDERR_FILENO, words, sizeof words - 1);
+        (void)written;
+        _Exit(EXIT_FAILED);
+    }
+    if (!clock_stopped) runtime_interrupt(clock_target, INTERRUPT_SIGNAL);
+}
+
+static void start_clock(double seconds) {
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    clock_target = runtime_current;
+    ticks = 0;
+    clock_stopped = 0;
+    struct itimerval timer = {
+        .it_value = {(time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)},
+        .it_interval = {.tv_usec = TICK_MICROSECONDS}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void limits_stop_clock(void) {
+    clock_stopped = 1;
+    if (ticks == 0) setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+}
+
+// tl's own variables stay, and those by which Vulkan finds its drivers.
+static void clear_environment(void) {
+    static const char *const kept[] = {"TL_", "VK_", "NO_COLOR="};
+    for (size_t i = 0; environ[i];) {
+        bool keep = false;
+        for (size_t j = 0; j < sizeof kept / sizeof *kept; j++)
+            keep |= strncmp(environ[i], kept[j], strlen(kept[j])) == 0;
+        char *name = memory_copy_string(environ[i], strcspn(environ[i], "="));
+        if (keep || unsetenv(name) != 0) i++;
+        free(name);
+    }
+}
+
+// What RLIMIT_DATA counts, as it is now: with the interpreter's stack, of which most is untouched.
+static size_t data_bytes(void) {
+    size_t kilobytes = 0;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmData: %zu kB", &kilobytes) == 1) break;
+    if (file) fclose(file);
+    return kilobytes * 1024;
+}
+
+static Status limit_host(size_t bytes) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_DATA, &limit);
+    if (blas_load() != STATUS_OK) error_clear(); // its work areas are not the program's
+    bytes += data_bytes();
+    limit.rlim_cur = limit.rlim_max < bytes ? limit.rlim_max : bytes;
+    if (setrlimit(RLIMIT_DATA, &limit) == 0) return STATUS_OK;
+    return fail(STATUS_SETTING, "--host-limit: %s", strerror(errno));
+}
+
+Status limits_apply(const Limits *limits) {
+    bool first = !applied.host_bytes && !applied.sandbox;
+    applied = *limits;
+    if (first && limits->host_bytes) TRY(limit_host(limits->host_bytes));
+    if (first && limits->sandbox) {
+        clear_environment();
+        TRY(sandbox_enter(limits->sandbox));
+    }
+    if (limits->seconds > 0) start_clock(limits->seconds);
+    return STATUS_OK;
+}
+
+void limits_explain(Status status) {
+    if (status == STATUS_INTERRUPT && ticks > 0)
+        fail_label("the time limit of %g s was over here", applied.seconds);
+    if (status == STATUS_MEMORY && applied.host_bytes)
+        fail_help("the process may use %zu bytes (--host-limit); let go of what is no longer "
+                  "needed (x = none), or work in smaller pieces",
+                  applied.host_bytes);
+}

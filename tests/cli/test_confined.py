@@ -1,0 +1,124 @@
+"""Programs that one does not trust: limits of memory, time and files."""
+import resource
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from tl import TL, run, run_code
+
+LEARN = """
+let w = learnable(zeros([2]))
+learn {
+    epochs: 1000000000, optimizer: sgd(lr: 0.1), progress: false
+    objective: sum((w - 1.0) ** 2)
+}
+"""
+
+
+class TimeLimit(unittest.TestCase):
+    def limited(self, code, words):
+        began = time.monotonic()
+        result = run_code(code, options=["--time-limit", "300ms"])
+        self.assertEqual(result.status, 1, result.err)
+        self.assertIn("the time limit of 0.3 s was over here", result.err)
+        self.assertIn(words, result.err)
+        self.assertLess(time.monotonic() - began, 20)
+        return result
+
+    def test_a_loop_ends(self):
+        self.limited("let i = 0\nwhile true { i += 1 }\n", "program.tl:2:1")
+
+    def test_a_kernel_ends(self):
+        self.limited("let x = randn([3000, 3000])\nprint(len(svd(x)))\n", "program.tl:2")
+
+    def test_a_handler_does_not_catch_it(self):
+        self.limited("while true {\n    try { while true {} } catch e { print(1) }\n}\n", "program.tl:2")
+
+    def test_training_ends(self):
+        self.limited(LEARN, "program.tl:3:1")
+
+    def test_in_time(self):
+        result = run_code("print(1)", options=["--time-limit=1m"])
+        self.assertEqual((result.status, result.out), (0, "1\n"), result.err)
+
+    def test_a_drop_that_does_not_end_is_ended(self):
+        result = run_code("struct S { x: int }\nimpl Drop for S { fn drop(self) { while true {} } }\n"
+                          "let s = S { x: 1 }\nwhile true {}\n", options=["--time-limit", "200ms"])
+        self.assertEqual(result.status, 1)
+        self.assertIn("the program did not end when it was interrupted", result.err)
+
+
+class HostLimit(unittest.TestCase):
+    OPTIONS = ["--host-limit", "100MB"]
+
+    def test_growth_is_an_error_and_nothing_is_lost(self):
+        result = run_code('let s = "x"\ntry { while true { s = s + s } } catch e { print(e.kind, len(s) > 1000) }\n'
+                          'print("on")\nlet l = []\nwhile true { l.push("abc" + str(len(l))) }\n', options=self.OPTIONS)
+        self.assertEqual((result.status, result.out), (1, "memory true\non\n"), result.err)
+        self.assertIn("program.tl:5", result.err)
+        self.assertIn("the process may use 104857600 bytes (--host-limit)", result.err)
+
+    def test_products_and_decompositions_have_their_work_areas(self):
+        result = run_code("let x = randn([600, 600])\nprint(sum(x @ x) != 0.5, len(svd(x)))", options=self.OPTIONS)
+        self.assertEqual((result.status, result.out), (0, "true 3\n"), result.err)
+
+    def test_a_process_without_room_for_products_says_so(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (450 << 20, 450 << 20))
+        process = subprocess.run([TL, "--device", "cpu", "-e", "print(sum(randn([600, 600]) @ randn([600, 600])))"],
+                                 preexec_fn=limit, capture_output=True, timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(b"for the work areas of matrix products", process.stderr)
+
+
+class Sandbox(unittest.TestCase):
+    def confined(self, code, folder):
+        return run("run", "--sandbox", folder, "-", stdin=code.encode(), env={"SECRET": "s", "TL_SEED": "1"})
+
+    def test_files_of_the_folder_only(self):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            Path(other, "secret.txt").write_text("secret")
+            code = f"""
+fn attempt(f) {{ try {{ f() }} catch e {{ print(e.message) }} }}
+write_file("{folder}/in.txt", "inside")
+print(read_file("{folder}/in.txt"))
+attempt(fn() {{ read_file("{other}/secret.txt") }})
+attempt(fn() {{ write_file("{other}/new.txt", "x") }})
+attempt(fn() {{ load_model("{other}/secret.txt") }})
+attempt(fn() {{ list_dir("{other}") }})
+print(env("SECRET"), env("TL_SEED"))
+print(len(svd(randn([50, 50]))))
+"""
+            result = self.confined(code, folder)
+            outside = f"Permission denied (the program may touch only files in {folder}, by --sandbox)"
+            self.assertEqual(result.status, 0, result.err)
+            lines = result.out.splitlines()
+            self.assertEqual(lines[0], "inside")
+            for line, word in zip(lines[1:5], ("read", "write", "open", "list")):
+                self.assertIn(word, line)
+                self.assertIn(outside, line)
+            self.assertEqual(lines[5:], ["none 1", "3"])
+            self.assertFalse(Path(other, "new.txt").exists())
+
+    def test_a_folder_that_is_not_there(self):
+        result = self.confined("print(1)", "/does/not/exist")
+        self.assertEqual((result.status, result.out), (1, ""))
+        self.assertIn("--sandbox: /does/not/exist is not a folder", result.err)
+
+
+class Malformed(unittest.TestCase):
+    def test_values(self):
+        for option, value, words in (("--host-limit", "much", "a size such as 500MB or 2GB"),
+                                     ("--host-limit", "-1", "a size such as"), ("--host-limit", "1PB", "a size such as"),
+                                     ("--time-limit", "0", "a time such as 500ms, 10s or 2m"),
+                                     ("--time-limit", "nan", "a time such as"), ("--time-limit", "5d", "a time such as")):
+            result = run(option, value, "-e", "print(1)")
+            self.assertEqual((result.status, result.out), (2, ""))
+            self.assertIn(f'{option} needs {words}', result.err)
+            self.assertIn(f'but it is "{value}"', result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
