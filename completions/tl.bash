@@ -3,7 +3,7 @@ _tl() {
     local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words='run repl check test bench generate chat models quantize fmt lsp devices help version'
+        words='run repl check test bench generate chat models quantize fmt lsp mcp devices help version'
     elif [[ $command == help ]]; then
         words='KVCache.append KVCache.attend KVCache.fork KVCache.get_k KVCache.get_v KVCache.len KVCache.note
              KVCache.rows KVCache.set KVCache.truncate abs acos adagrad adam adam_step adamw
@@ -56,20 +56,17 @@ _tl() {
              zeros_like zip'
     else
         case $command in
-        run) words='--device --memory-check --seed --quiet --verbose --ranks' ;;
-        repl) words='--device --memory-check --seed --quiet --verbose --ranks' ;;
-        run) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox' ;;
-        repl) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox' ;;
+        run) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
+        repl) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
         check) words='--json' ;;
-        test) words='--device --memory-check --seed --quiet --verbose --ranks --filter' ;;
-        bench) words='--device --memory-check --seed --quiet --verbose --ranks --filter' ;;
+        test) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
+        bench) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
         generate) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop' ;;
         chat) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop --system' ;;
         models) words='--device --memory-check --json' ;;
         quantize) words='--device --memory-check' ;;
-        test) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox --filter' ;;
-        bench) words='--device --memory-check --seed --quiet --verbose --host-limit --time-limit --sandbox --filter' ;;
         fmt) words='--check' ;;
+        mcp) words='--host-limit --time-limit --sandbox' ;;
         esac
         [[ $current == -* ]] || words=
     fi

@@ -1,5 +1,5 @@
-// Confines the process to a folder by Landlock. Source: linux/landlock.h and the kernel's
-// documentation of its three system calls.
+// Confines the process to a folder by Landlock. Source: the kernel's documentation of its three
+// system calls.
 #define _GNU_SOURCE // O_PATH
 #include "base/sandbox.h"
 
@@ -46,6 +46,7 @@ static const struct {
     {"/usr/local/nvidia", false},
     {"/sys/devices", false},
     {"/proc/cpuinfo", false},
+    {"/proc/stat", false},
     {"/proc/driver/nvidia", false},
     {"/dev/null", true},
     {"/dev/dri", true},
@@ -76,6 +77,8 @@ static Status allow_all(int ruleset, const char *folder, uint64_t rights) {
         if (system_paths[i].writable) wanted |= LANDLOCK_ACCESS_FS_WRITE_FILE;
         TRY(allow(ruleset, system_paths[i].path, wanted & rights));
     }
+    TRY(allow(ruleset, "/proc/self/exe",
+              (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE)));
     return allow(ruleset, folder, rights);
 }
 

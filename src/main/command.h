@@ -80,6 +80,7 @@ int command_test(const Command *command, int count, char **arguments);
 int command_repl(const Command *command, int count, char **arguments);
 int command_format(const Command *command, int count, char **arguments);
 int command_lsp(const Command *command, int count, char **arguments);
+int command_mcp(const Command *command, int count, char **arguments);
 int command_devices(const Command *command, int count, char **arguments);
 // A command whose program is std/commands/NAME.tl.
 int command_standard(const Command *command, int count, char **arguments);

@@ -26,6 +26,7 @@ const Command commands[] = {
      command_standard},
     {"fmt", "tl fmt [--check] [FILE|FOLDER...]", "indent and space programs", command_format},
     {"lsp", "tl lsp", "serve an editor over standard input and output", command_lsp},
+    {"mcp", "tl mcp", "serve a tool that writes tl, over standard input and output", command_mcp},
     {"devices", "tl devices", "list the devices", command_devices},
     {"help", "tl help [NAME]", "this overview, or the page of a name", command_help},
     {"version", "tl version", "the version and what it was built with", command_version},

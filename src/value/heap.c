@@ -76,11 +76,11 @@ static void leave_collector(void *registered) {
 static void start_collector(void) {
     struct GC_stack_base base;
     ASSERT(pthread_key_create(&registered_key, leave_collector) == 0);
+    GC_set_warn_proc(GC_ignore_warn_proc);
     if (GC_get_stack_base(&base) == GC_SUCCESS) GC_set_stackbottom(NULL, &base);
     GC_set_markers_count(1);
     GC_set_all_interior_pointers(1);
     GC_INIT();
-    GC_set_warn_proc(GC_ignore_warn_proc);
     GC_allow_register_threads();
     pthread_setspecific(registered_key, &registered_key); // it may end before the process does
 }

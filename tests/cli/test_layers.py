@@ -4,7 +4,7 @@ import unittest
 
 from tl import ROOT
 
-LAYERS = ["base", "catalog", "shape", "logic", "lexer", "parser", "check", "fmt", "lsp", "device", "tensor", "ranks", "model", "plot", "data", "value", "eval", "equation", "learn",
+LAYERS = ["base", "catalog", "shape", "logic", "lexer", "parser", "check", "fmt", "lsp", "mcp", "device", "tensor", "ranks", "model", "plot", "data", "value", "eval", "equation", "learn",
           "reason", "chat", "generate", "library", "runtime", "embed", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {

@@ -64,8 +64,8 @@ static Status have_room(int threads) {
     if (room == MAP_FAILED)
         return fail(STATUS_MEMORY,
                     "out of memory: the system refused %zu MB for the work areas of matrix "
-                    "products on %d threads",
-                    bytes >> 20, threads);
+                    "products on %d thread%s",
+                    bytes >> 20, threads, threads == 1 ? "" : "s");
     munmap(room, bytes);
     return STATUS_OK;
 }
