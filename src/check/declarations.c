@@ -210,6 +210,7 @@ void declare_top(Checker *checker) {
         case NODE_IMPORT: declare_module(checker, node); break;
         case NODE_MAIN: declare_main(checker, node, &first_main); break;
         case NODE_LET: declare_pattern(checker, node->as.let.pattern, node); break;
+        case NODE_PROGRAM: declare_pending(checker, &node->as.program->name, node); break;
         case NODE_TENSOR_DECLARATION: declare_pending(checker, &node->as.tensor.name, node); break;
         default: break;
         }
@@ -238,8 +239,7 @@ void declare_assigned(Checker *checker) {
         if (target->kind == NODE_INDEX && equation_begins(checker, node)) {
             if (!logic_names_relation(checker, target->as.index.object))
                 declare_target(checker, target->as.index.object);
-        }
-        else if (node->op == OPERATOR_NONE)
+        } else if (node->op == OPERATOR_NONE)
             declare_target(checker, target);
     }
 }

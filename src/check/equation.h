@@ -93,7 +93,9 @@ typedef struct Equation {
     IndexSet left_indexes;
     EquationLoop loop;
     Projection projection; // of the left side, for values that fall on one place
-    int dotted;            // the index that functions normalise along; -1: none
+    bool program;          // of a program block: a name may have no value yet
+    Semiring semiring;
+    int dotted; // the index that functions normalise along; -1: none
     EquationNode *value;
     Span span;
 } Equation;

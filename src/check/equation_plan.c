@@ -448,7 +448,7 @@ static void place_sums(Planner *planner, Projection projection) {
 static int plan_start(Planner *planner, const Node *target) {
     Checker *checker = planner->checker;
     const Word *word = &target->as.index.object->as.name.word;
-    if (!scope_find_variable(checker, word)) return -1;
+    if (planner->equation->program || !scope_find_variable(checker, word)) return -1;
     Node *name = plan_array(planner, 1, sizeof *name);
     *name = (Node){.kind = NODE_NAME, .span = target->as.index.object->span, .height = 1};
     name->as.name.word = *word;
@@ -529,7 +529,9 @@ static bool has_call(const EquationNode *node) {
 
 Equation *equation_plan(Checker *checker, const Node *node) {
     Equation *equation = arena_allocate(checker->arena, sizeof *equation);
-    *equation = (Equation){.span = node->span};
+    *equation = (Equation){.span = node->span,
+                           .program = node->as.assign.program,
+                           .semiring = node->as.assign.semiring};
     equation->names = arena_allocate(checker->arena, INDEXES_MAX * sizeof(Word));
     Planner planner = {.checker = checker, .equation = equation, .value = node->as.assign.value};
     plan_left(&planner, node->as.assign.target);

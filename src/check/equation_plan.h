@@ -8,6 +8,9 @@
 
 bool equation_begins(Checker *checker, Node *node);
 void check_equation(Checker *checker, Node *node);
+// program.c: a program block, and an equation of one, which becomes its NODE_EQUATION.
+void check_program_block(Checker *checker, Node *node);
+void check_program_equation(Checker *checker, Node *node);
 // Reports factors side by side in what is assigned without being an equation.
 void report_adjacent(Checker *checker, const Node *node);
 

@@ -235,7 +235,12 @@ void check_statement(Checker *checker, Node *node) {
     switch (node->kind) {
     case NODE_LET: check_let(checker, node); break;
     case NODE_TENSOR_DECLARATION: check_tensor(checker, node); break;
+    case NODE_PROGRAM: check_program_block(checker, node); break;
     case NODE_ASSIGN:
+        if (node->as.assign.program) {
+            check_program_equation(checker, node);
+            break;
+        }
         if (equation_begins(checker, node)) {
             check_equation(checker, node);
         } else {

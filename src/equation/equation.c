@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "equation/run.h"
+#include "equation/semiring.h"
 #include "eval/subscripts.h"
 #include "tensor/op.h"
 #include "value/convert.h"
@@ -81,6 +82,7 @@ static Status bind_term(EquationRun *run, const EquationTerm *term, Named *named
     dims->rank = (int)term->count;
     for (size_t i = 0; i < term->count; i++) dims->dims[i] = SIZE_UNKNOWN;
     if (term->object < 0) return STATUS_OK; // a state that begins with zeros
+    if (run->values[term->object].kind == VALUE_NONE && run->plan->program) return STATUS_OK;
     TRY(take_object(run, term, &named->value));
     for (size_t i = 0; i < term->count; i++) {
         const Position *position = &term->positions[i];
@@ -109,6 +111,26 @@ Status place_term(EquationRun *run, const EquationTerm *term, Named *named) {
         named->value = value_tensor(gathered);
     }
     return named_diagonal(named);
+}
+
+// A name of a program that has no value yet: as if nothing held of it.
+static Status zero_term(EquationRun *run, const EquationTerm *term, Named *named) {
+    Shape shape = {0};
+    run->at = term->span;
+    TRY(named_check_rank(__builtin_popcountll(term->indexes)));
+    for (int i = 0; i < run->plan->name_count; i++) {
+        if (!(term->indexes >> i & 1)) continue;
+        shape.dims[shape.rank++] = run->sizes.sizes[i];
+        named->indexes[named->count++] = i;
+    }
+    OpAttributes attributes = {
+        .given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(value),
+        .shape = shape,
+        .value = {.dtype = DTYPE_FLOAT64, .as.f = semiring_zero(run->plan->semiring)}};
+    Tensor *zeros;
+    TRY(op_with(OP_full, NULL, 0, &attributes, &zeros));
+    named->value = value_tensor(zeros);
+    return STATUS_OK;
 }
 
 Status require_sizes(EquationRun *run, IndexSet indexes) {
@@ -148,7 +170,10 @@ static Status bind_terms(EquationRun *run, Shape *dims, int64_t *integers) {
     for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
         status = require_sizes(run, plan->terms[i].indexes);
     for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
-        if (plan->terms[i].lag == 0) status = place_term(run, &plan->terms[i], &run->terms[i]);
+        if (plan->terms[i].lag == 0)
+            status = run->terms[i].value.kind == VALUE_NONE
+                         ? zero_term(run, &plan->terms[i], &run->terms[i])
+                         : place_term(run, &plan->terms[i], &run->terms[i]);
     return status;
 }
 
@@ -178,7 +203,9 @@ static Status finish(EquationRun *run, Named *result, Value *out) {
     }
     if (status == STATUS_OK) status = named_arrange(result, order, count, out);
     named_release(result);
-    return status;
+    if (status != STATUS_OK || plan->semiring != SEMIRING_BOOL) return status;
+    *out = semiring_holds(*out);
+    return failed(*out) ? error_current()->code : STATUS_OK;
 }
 
 static Status evaluate(EquationRun *run, Value *out) {

@@ -1,6 +1,7 @@
 // The right side of an equation over named tensors: each node brings its parts into one order of
 // indexes and does with them what the same text would do with plain tensors.
 #include "equation/run.h"
+#include "equation/semiring.h"
 
 #include "eval/invoke.h"
 #include "tensor/op.h"
@@ -61,6 +62,19 @@ static IndexSet union_of(const Named *parts, size_t count) {
     return set;
 }
 
+// left op right by the semiring of the equation; takes both.
+static Value apply(const EquationRun *run, Operator op, const Operands *operands) {
+    Semiring semiring = run->plan->semiring;
+    if (op == OPERATOR_ADD && semiring_adds(semiring)) return semiring_add(semiring, operands);
+    return operator_apply(run->frame, semiring_operator(semiring, op), operands);
+}
+
+static Status reduce(const EquationRun *run, const EquationNode *node, Named *named) {
+    bool adds = semiring_adds(run->plan->semiring) && node->reduction <= PROJECTION_SUM;
+    return adds ? semiring_reduce(run->plan->semiring, named, node->reduced)
+                : named_reduce(named, node->reduced, node->reduction);
+}
+
 // left op right, elementwise; takes both.
 static Status combine(EquationRun *run, Operator op, Named *left, Named *right, Named *out) {
     IndexSet both = set_of(left) | set_of(right);
@@ -78,7 +92,7 @@ static Status combine(EquationRun *run, Operator op, Named *left, Named *right, 
     }
     Operands operands = {.left = x, .right = y, .span = run->at};
     *out = order;
-    out->value = operator_apply(run->frame, op, &operands);
+    out->value = apply(run, op, &operands);
     return failed(out->value) ? error_current()->code : STATUS_OK;
 }
 
@@ -90,7 +104,7 @@ static Status fold(EquationRun *run, const EquationNode *node, Named *parts, Nam
     *out = parts[0];
     parts[0].value = value_none();
     if (node->divides[0]) { // nothing stands before it
-        Named one = {.value = value_int(1)};
+        Named one = {.value = value_int(semiring_one(run->plan->semiring))};
         status = combine(run, OPERATOR_DIV, &one, out, out);
     }
     for (size_t i = 1; i < node->count && status == STATUS_OK; i++) {
@@ -149,10 +163,11 @@ static Status evaluate_product(EquationRun *run, const EquationNode *node, Named
     Named parts[node->count];
     TRY(evaluate_parts(run, node, parts));
     run->at = node->span;
-    bool sums = node->reduced && node->reduction <= PROJECTION_SUM;
+    bool sums =
+        node->reduced && node->reduction <= PROJECTION_SUM && !semiring_adds(run->plan->semiring);
     Status status = sums ? contract(run, node, parts, out) : fold(run, node, parts, out);
     release_all(parts, node->count);
-    if (status == STATUS_OK && !sums) status = named_reduce(out, node->reduced, node->reduction);
+    if (status == STATUS_OK && !sums) status = reduce(run, node, out);
     return status;
 }
 
@@ -307,6 +322,8 @@ static Status evaluate_position(EquationRun *run, int index, Named *out) {
 // What has no index is a number.
 static Status evaluate_number(const EquationRun *run, const EquationNode *node, Named *out) {
     Value value = run->values[node->number];
+    if (value.kind == VALUE_NONE && run->plan->program)
+        value = value_float(semiring_zero(run->plan->semiring)); // a scalar without a value yet
     bool number = value_is_number(value) || value.kind == VALUE_BOOL;
     bool rank0 = value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0;
     if (value.kind == VALUE_TENSOR && !rank0) {
@@ -326,7 +343,7 @@ static Status evaluate_node(EquationRun *run, const EquationNode *node, Named *o
     case EQUATION_TERM:
         *out = run->terms[node->number];
         value_retain(out->value);
-        return named_reduce(out, node->reduced, node->reduction);
+        return reduce(run, node, out);
     case EQUATION_VALUE: return evaluate_number(run, node, out);
     case EQUATION_POSITION: return evaluate_position(run, node->number, out);
     case EQUATION_PRODUCT: return evaluate_product(run, node, out);
@@ -342,8 +359,7 @@ Status tree_evaluate(EquationRun *run, const EquationNode *node, Named *out) {
     Status status = evaluate_node(run, node, out);
     bool rest = node->kind == EQUATION_OPERATOR || node->kind == EQUATION_CALL ||
                 node->kind == EQUATION_POSITION;
-    if (status == STATUS_OK && rest && node->reduced)
-        status = named_reduce(out, node->reduced, node->reduction);
+    if (status == STATUS_OK && rest && node->reduced) status = reduce(run, node, out);
     if (status != STATUS_OK) named_release(out);
     return status;
 }

@@ -228,8 +228,9 @@ const Code *lower_loop_body(Lowering *lowering, const Node *body, bool epochs);
 // program came to nothing or wants quiet; all is forgotten.
 void learn_report_unreached(bool show);
 
-// equation/equation.c
+// equation/
 const Code *lower_equation(Lowering *lowering, const Node *node);
+const Code *lower_program(Lowering *lowering, const Node *node);
 
 // structs.c, pattern.c, attempt.c, literals.c, annotations.c, modules.c
 const Code *lower_struct_literal(Lowering *lowering, const Node *node);

@@ -180,6 +180,7 @@ static const Lower lowerings[] = {
     [NODE_ENTITY] = lower_nothing,
     [NODE_RELATION] = lower_nothing,
     [NODE_RULE] = lower_rule,
+    [NODE_PROGRAM] = lower_program,
 };
 
 const Code *lower(Lowering *lowering, const Node *node) {

@@ -96,6 +96,9 @@ static void visit_node(void *context, Node *node) {
     case NODE_TENSOR_DECLARATION:
         add(analysis, node->as.tensor.name.span, node->as.tensor.binding, false);
         break;
+    case NODE_PROGRAM:
+        add(analysis, node->as.program->name.span, node->as.program->binding, false);
+        break;
     case NODE_TRY:
         add(analysis, node->as.attempt.name.span, node->as.attempt.binding, false);
         break;

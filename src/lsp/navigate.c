@@ -251,6 +251,9 @@ json_t *feature_symbols(const Analysis *analysis) {
         case NODE_TENSOR_DECLARATION:
             symbol = symbol_new(&node->as.tensor.name, SYMBOL_VARIABLE, node->span, NULL);
             break;
+        case NODE_PROGRAM:
+            symbol = symbol_new(&node->as.program->name, SYMBOL_MODULE, node->span, NULL);
+            break;
         case NODE_LET: add_pattern_symbols(symbols, node->as.let.pattern, node->span); break;
         default: break;
         }

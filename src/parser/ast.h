@@ -93,6 +93,7 @@ typedef enum NodeKind {
     NODE_ENTITY,
     NODE_RELATION,
     NODE_RULE,
+    NODE_PROGRAM,
 } NodeKind;
 
 typedef enum Operator {
@@ -115,6 +116,20 @@ typedef enum Projection {
     PROJECTION_MIN,
     PROJECTION_AVG,
 } Projection;
+
+// How values are combined: along a way, and over several ways.
+typedef enum Semiring {
+    SEMIRING_REAL,
+    SEMIRING_BOOL,
+    SEMIRING_COUNT,
+    SEMIRING_MAX_PROD,
+    SEMIRING_MIN_PLUS,
+    SEMIRING_PROB,
+    SEMIRING_LOG,
+    SEMIRING_EXACT,
+    SEMIRING_TOPK,
+    SEMIRING_SAMPLE,
+} Semiring;
 
 typedef struct Argument {
     Word name; // text NULL: positional
@@ -215,6 +230,31 @@ typedef struct Setting { // `epochs: 200` in learn
     Node *value;
     Node *of; // `batch: 32 of (x, y)`: the tuple
 } Setting;
+
+// What one tensor equation of a program block amounts to.
+typedef struct ProgramEquation {
+    int target;      // of the program's names
+    bool scalar;     // its left side has no index
+    Node *function;  // a LAMBDA of the names that its right side mentions
+    int *parameters; // which these are
+    Node *inputs;    // a LAMBDA that gives a tuple of the variables outside that it reads
+    Span span;
+} ProgramEquation;
+
+// program Name over semiring { ... }
+typedef struct ProgramNode {
+    Word name, semiring; // semiring: text NULL where it is not written
+    Node *argument;      // of the semiring, or NULL
+    Setting *settings;
+    size_t setting_count;
+    NodeList statements;
+    Binding *binding; // filled by check, like all below
+    Semiring kind;
+    Word *names; // that its equations give values
+    size_t name_count;
+    ProgramEquation *equations;
+    size_t equation_count;
+} ProgramNode;
 
 // An argument of an atom. What it is, is filled by check; until then it is an expression.
 typedef struct TermNode {
@@ -414,6 +454,8 @@ struct Node {
             Node *target, *value;
             bool define, arrow;
             Projection projection;
+            bool program; // filled by check: of a program block over this semiring
+            Semiring semiring;
         } assign;
         struct {
             Node *value;
@@ -516,6 +558,7 @@ struct Node {
             bool statement; // filled by check: nothing uses its value, so it prints
         } query;
         NodeList inferred; // INFER: queries
+        ProgramNode *program;
     } as;
 };
 

@@ -342,6 +342,7 @@ Node *parse_logic(Parser *parser, bool *found) {
     if (parser_is_name(parser_peek(parser), "infer") &&
         parser_ahead(parser, 1)->kind == TOKEN_LEFT_BRACE)
         return parse_infer_block(parser);
+    if (parser_at_program(parser)) return parse_program_block(parser);
     *found = false;
     return NULL;
 }
@@ -349,7 +350,7 @@ Node *parse_logic(Parser *parser, bool *found) {
 // --- what is not part of this version
 
 bool parser_reject_logic(Parser *parser) {
-    static const char *const words[] = {"embedding", "relation_embedding", "program"};
+    static const char *const words[] = {"embedding", "relation_embedding"};
     const Token *token = parser_peek(parser);
     bool weighted = (token->kind == TOKEN_FLOAT || token->kind == TOKEN_INT) &&
                     parser_ahead(parser, 1)->kind == TOKEN_COLON_COLON;

@@ -126,9 +126,11 @@ Node *parse_declaration(Parser *parser, bool *found);
 // logic.c: declarations, rules and statements of logic programs; *found: one begins here.
 Node *parse_logic(Parser *parser, bool *found);
 bool parser_at_ask(const Parser *parser, const Node *left);
-Node *parse_ask(Parser *parser, Node *value, SourcePos begin); // Y[2, :]?
+Node *parse_ask(Parser *parser, Node *value, SourcePos begin);  // Y[2, :]?
 Node *parse_query(Parser *parser, Node *call, SourcePos begin); // behind a call: `?` and `where`
-bool parser_at_inference(const Parser *parser);                 // infer forward R(..)?, why R(..)?
+bool parser_at_program(const Parser *parser);                   // program.c
+Node *parse_program_block(Parser *parser);
+bool parser_at_inference(const Parser *parser); // infer forward R(..)?, why R(..)?
 Node *parse_inference(Parser *parser);
 bool parser_reject_logic(Parser *parser); // true after reporting what is not part of tl
 // equation.c: what is written only in tensor equations.

@@ -115,6 +115,13 @@ static void walk_relation(const Walker *walker, const Node *node) {
         walk_type(walker, node->as.relation.types[i]);
 }
 
+static void walk_program(const Walker *walker, const ProgramNode *program) {
+    walk_node(walker, program->argument);
+    for (size_t i = 0; i < program->setting_count; i++)
+        walk_node(walker, program->settings[i].value);
+    walk_list(walker, program->statements);
+}
+
 static void walk_expression(const Walker *walker, Node *node) {
     switch (node->kind) {
     case NODE_FORMAT_STRING: walk_list(walker, node->as.format_string.values); break;
@@ -209,6 +216,7 @@ static void walk_statement(const Walker *walker, Node *node) {
     case NODE_RETRACT: walk_clause(walker, node->as.clause); break;
     case NODE_INFER: walk_list(walker, node->as.inferred); break;
     case NODE_RELATION: walk_relation(walker, node); break;
+    case NODE_PROGRAM: walk_program(walker, node->as.program); break;
     case NODE_TEST:
     case NODE_BENCH:
     case NODE_MAIN: walk_function(walker, node->as.section.function); break;

@@ -9,32 +9,50 @@
 
 // --- places
 
+// Columns that were asked for their type on the way here: rules may go in circles.
+typedef struct Asked {
+    const Relation *relation;
+    uint32_t column;
+} Asked;
+typedef VECTOR(Asked) AskedList;
+
+static Relation *find_type(AskedList *asked, const Relation *relation, uint32_t column);
+
 // The entity type that the atoms of a rule's body give a variable, or NULL.
-static Relation *variable_type(const Rule *rule, uint32_t variable) {
+static Relation *variable_type(AskedList *asked, const Rule *rule, uint32_t variable) {
     for (uint32_t g = 0; g < rule->goal_count; g++) {
         const Goal *goal = &rule->goals[g];
         if (goal->kind != GOAL_ATOM) continue;
         for (uint32_t i = 0; i < goal->relation->arity; i++) {
             bool here = goal->terms[i].kind == TERM_VARIABLE && goal->terms[i].value == variable;
-            if (!here) continue;
-            if (goal->relation->entities) return goal->relation;
-            if (goal->relation->columns[i].type) return goal->relation->columns[i].type;
+            Relation *type = here ? find_type(asked, goal->relation, i) : NULL;
+            if (type) return type;
         }
+    }
+    return NULL;
+}
+
+static Relation *find_type(AskedList *asked, const Relation *relation, uint32_t column) {
+    if (relation->entities) return (Relation *)(uintptr_t)relation;
+    if (relation->columns[column].type) return relation->columns[column].type;
+    for (size_t i = 0; i < asked->count; i++)
+        if (asked->items[i].relation == relation && asked->items[i].column == column) return NULL;
+    VECTOR_PUSH(asked, ((Asked){relation, column}));
+    for (size_t i = 0; i < relation->rules.count; i++) {
+        const Rule *rule = relation->rules.items[i];
+        if (rule->head[column].kind != TERM_VARIABLE) continue;
+        Relation *type = variable_type(asked, rule, rule->head[column].value);
+        if (type) return type;
     }
     return NULL;
 }
 
 // A column that is declared by a rule's head has the type of what the rules give it.
 Relation *column_type(const Relation *relation, uint32_t column) {
-    if (relation->entities) return (Relation *)(uintptr_t)relation;
-    if (relation->columns[column].type) return relation->columns[column].type;
-    for (size_t i = 0; i < relation->rules.count; i++) {
-        const Rule *rule = relation->rules.items[i];
-        if (rule->head[column].kind != TERM_VARIABLE) continue;
-        Relation *type = variable_type(rule, rule->head[column].value);
-        if (type) return type;
-    }
-    return NULL;
+    AskedList asked = {0};
+    Relation *type = find_type(&asked, relation, column);
+    VECTOR_FREE(&asked);
+    return type;
 }
 
 // The members of a type in the order of their places.
@@ -269,8 +287,18 @@ static int relation_rank(const Handle *handle) {
     return (int)((const Relation *)handle->payload)->arity;
 }
 
-const HandleTensor relation_tensor = {
-    .rank = relation_rank, .read = relation_read, .write = relation_write, .place = relation_place};
+static uint64_t relation_version(const Handle *handle) {
+    (void)handle;
+    const Store *store = reasoner_get(interp_running())->store;
+    return (store->version << 20) + store->rules.count;
+}
+
+const HandleTensor relation_tensor = {.version = relation_version,
+
+                                      .rank = relation_rank,
+                                      .read = relation_read,
+                                      .write = relation_write,
+                                      .place = relation_place};
 
 // Of the types that have the member only those count that put it elsewhere.
 static Status find_entity(Reasoner *reasoner, const String *name, int64_t *out) {

@@ -287,6 +287,7 @@ const Fact *infer_statement(Inference *in, Node *node) {
     case NODE_FACT:
     case NODE_RETRACT:
     case NODE_INFER:
+    case NODE_PROGRAM:
     case NODE_ENTITY:
     case NODE_RELATION:
     case NODE_RULE:

@@ -1,0 +1,239 @@
+// Program blocks: each equation becomes a function of the names that the block gives values, and
+// one that gives the variables outside that it reads, so that values are made when they are wanted
+// and again when those have changed.
+#include <stdlib.h>
+
+#include "check/equation_plan.h"
+#include "check/logic_checker.h"
+#include "parser/walk.h"
+
+static const struct {
+    const char *word;
+    Semiring kind;
+    bool argument; // a number stands behind it
+    bool rules;    // it weighs what rules give, not numbers of equations
+} semirings[] = {
+    {"real", SEMIRING_REAL, false, false},         {"bool", SEMIRING_BOOL, false, false},
+    {"count", SEMIRING_COUNT, false, false},       {"max_prod", SEMIRING_MAX_PROD, false, false},
+    {"min_plus", SEMIRING_MIN_PLUS, false, false}, {"prob", SEMIRING_PROB, false, false},
+    {"log", SEMIRING_LOG, false, false},           {"exact", SEMIRING_EXACT, false, true},
+    {"topk", SEMIRING_TOPK, true, true},           {"sample", SEMIRING_SAMPLE, true, true},
+};
+enum { SEMIRING_COUNT_OF = sizeof semirings / sizeof *semirings };
+
+static bool check_semiring(Checker *checker, ProgramNode *program) {
+    const Word *word = &program->semiring;
+    const char *names[SEMIRING_COUNT_OF];
+    if (!word->text) return false;
+    for (size_t i = 0; i < SEMIRING_COUNT_OF; i++) {
+        names[i] = semirings[i].word;
+        if (strcmp(word->text, semirings[i].word) != 0) continue;
+        program->kind = semirings[i].kind;
+        if (semirings[i].argument != (program->argument != NULL))
+            report(checker, STATUS_ARITY, word->span, NULL,
+                   semirings[i].argument ? "%s takes a number, as in %s(10)" : "%s takes no number",
+                   word->text, word->text);
+        check_expression(checker, program->argument);
+        return semirings[i].rules;
+    }
+    const char *near = catalog_nearest(word->text, names, SEMIRING_COUNT_OF);
+    Text help = {0};
+    if (near) text_format(&help, "did you mean `%s`? ", near);
+    text_append_string(&help, "there are ");
+    for (size_t i = 0; i < SEMIRING_COUNT_OF; i++)
+        text_format(&help, i + 1 < SEMIRING_COUNT_OF ? "%s, " : "%s", names[i]);
+    ReportExtra extra = {.help = text_get(&help)};
+    report(checker, STATUS_NAME, word->span, &extra, "there is no semiring `%s`", word->text);
+    text_free(&help);
+    return false;
+}
+
+static void check_settings(Checker *checker, const ProgramNode *program) {
+    for (size_t i = 0; i < program->setting_count; i++) {
+        const Setting *setting = &program->settings[i];
+        const char *name = setting->name.text;
+        check_expression(checker, setting->value);
+        if (strcmp(name, "max_iterations") == 0 || strcmp(name, "tolerance") == 0) continue;
+        ReportExtra extra = {.help = "there are max_iterations and tolerance"};
+        report(checker, STATUS_NAME, setting->name.span, &extra, "a program has no setting `%s`",
+               name);
+    }
+}
+
+// --- names
+
+static int find_name(const ProgramNode *program, const Word *word) {
+    for (size_t i = 0; i < program->name_count; i++)
+        if (strcmp(program->names[i].text, word->text) == 0) return (int)i;
+    return -1;
+}
+
+static const Word *target_word(const Node *statement) {
+    const Node *target = statement->as.assign.target;
+    if (target->kind == NODE_INDEX) target = target->as.index.object;
+    return target->kind == NODE_NAME ? &target->as.name.word : NULL;
+}
+
+static bool is_equation(const Node *statement) {
+    if (statement->kind != NODE_ASSIGN || !target_word(statement)) return false;
+    bool adds = statement->op == OPERATOR_NONE || statement->op == OPERATOR_ADD;
+    return adds && !statement->as.assign.define &&
+           (statement->as.assign.target->kind == NODE_INDEX || statement->as.assign.arrow);
+}
+
+static void add_name(Checker *checker, ProgramNode *program, const Node *statement) {
+    const Word *word = target_word(statement);
+    if (find_name(program, word) >= 0) return;
+    const Node *target = statement->as.assign.target;
+    const Node *object = target->kind == NODE_INDEX ? target->as.index.object : target;
+    if (logic_names_relation(checker, object)) {
+        ReportExtra extra = {.help = "inside a program a rule says what holds of a relation"};
+        report(checker, STATUS_TYPE, word->span, &extra,
+               "an equation of a program cannot give the relation %s its rows", word->text);
+    }
+    program->names[program->name_count++] = *word;
+}
+
+// --- the functions of an equation
+
+typedef struct Reads {
+    Checker *checker;
+    const ProgramNode *program;
+    VECTOR(int) parameters;
+    VECTOR(const Node *) outside;
+} Reads;
+
+static void note_read(void *context, Node *node) {
+    Reads *reads = context;
+    if (node->kind != NODE_NAME) return;
+    const Word *word = &node->as.name.word;
+    int own = find_name(reads->program, word);
+    if (own >= 0) {
+        for (size_t i = 0; i < reads->parameters.count; i++)
+            if (reads->parameters.items[i] == own) return;
+        VECTOR_PUSH(&reads->parameters, own);
+        return;
+    }
+    const Binding *binding = name_resolve(reads->checker, word);
+    bool value = binding && (binding_is_variable(binding) || binding->kind == BINDING_DIMENSION ||
+                             binding->kind == BINDING_RELATION);
+    for (size_t i = 0; i < reads->outside.count; i++)
+        value &= strcmp(reads->outside.items[i]->as.name.word.text, word->text) != 0;
+    if (value) VECTOR_PUSH(&reads->outside, node);
+}
+
+static Node *lambda_of(Checker *checker, Node *body, size_t parameters) {
+    FunctionNode *function = arena_allocate(checker->arena, sizeof *function);
+    *function = (FunctionNode){.body = body, .head = body->span, .parameter_count = parameters};
+    function->parameters = arena_allocate(checker->arena, (parameters + 1) * sizeof(Parameter));
+    memset(function->parameters, 0, (parameters + 1) * sizeof(Parameter));
+    Node *node = arena_allocate(checker->arena, sizeof *node);
+    *node = (Node){.kind = NODE_LAMBDA, .span = body->span, .height = body->height + 1};
+    node->as.function = function;
+    return node;
+}
+
+static Node *inputs_lambda(Checker *checker, const Reads *reads, Span span) {
+    Node *tuple = arena_allocate(checker->arena, sizeof *tuple);
+    *tuple = (Node){.kind = NODE_TUPLE, .span = span, .height = 2};
+    size_t count = reads->outside.count;
+    tuple->as.list.items = arena_allocate(checker->arena, (count + 1) * sizeof(Node *));
+    tuple->as.list.count = count;
+    for (size_t i = 0; i < count; i++) {
+        Node *name = arena_allocate(checker->arena, sizeof *name);
+        *name = (Node){.kind = NODE_NAME, .span = reads->outside.items[i]->span, .height = 1};
+        name->as.name.word = reads->outside.items[i]->as.name.word;
+        tuple->as.list.items[i] = name;
+    }
+    return lambda_of(checker, tuple, 0);
+}
+
+// P.Y, for traces.
+static Word function_name(Checker *checker, const ProgramNode *program, int target) {
+    Text text = {0};
+    text_format(&text, "%s.%s", program->name.text, program->names[target].text);
+    Word word = {.length = (uint32_t)text.length, .span = program->names[target].span};
+    word.text = arena_copy_string(checker->arena, text_get(&text), text.length);
+    text_free(&text);
+    return word;
+}
+
+static void add_equation(Checker *checker, ProgramNode *program, Node *statement) {
+    ProgramEquation *equation = &program->equations[program->equation_count++];
+    Reads reads = {.checker = checker, .program = program};
+    walk_node(&(Walker){.context = &reads, .node = note_read}, statement->as.assign.value);
+    *equation = (ProgramEquation){.target = find_name(program, target_word(statement)),
+                                  .scalar = statement->as.assign.target->kind == NODE_NAME,
+                                  .span = statement->span};
+    size_t count = reads.parameters.count;
+    statement->as.assign.program = true;
+    statement->as.assign.semiring = program->kind;
+    equation->function = lambda_of(checker, statement, count);
+    equation->function->as.function->name = function_name(checker, program, equation->target);
+    equation->inputs = inputs_lambda(checker, &reads, statement->span);
+    equation->parameters = arena_allocate(checker->arena, (count + 1) * sizeof(int));
+    for (size_t i = 0; i < count; i++) {
+        equation->parameters[i] = reads.parameters.items[i];
+        equation->function->as.function->parameters[i].name =
+            program->names[equation->parameters[i]];
+    }
+    VECTOR_FREE(&reads.parameters);
+    VECTOR_FREE(&reads.outside);
+    check_expression(checker, equation->inputs);
+    check_expression(checker, equation->function);
+}
+
+// The equation is the value of its function; its left side only says in which order.
+void check_program_equation(Checker *checker, Node *node) {
+    const Node *target = node->as.assign.target;
+    for (size_t i = 0; target->kind == NODE_INDEX && i < target->as.index.count; i++) {
+        const Node *index = target->as.index.subscripts[i].index;
+        bool place = !index || index->kind == NODE_INT || index->kind == NODE_NONE ||
+                     logic_is_place(checker, target->as.index.object, index);
+        if (!place) continue;
+        report(checker, STATUS_SYNTAX, target->as.index.subscripts[i].span, NULL,
+               "an equation of a program gives a whole tensor: its left side has only indexes");
+        return;
+    }
+    node->as.assign.arrow = true;
+    check_equation(checker, node);
+    *node = *node->as.assign.value;
+}
+
+static void report_item(Checker *checker, const Node *statement) {
+    ReportExtra extra = {.help =
+                             "an equation has indexes on its left side, or is written with `<-`"};
+    report(checker, STATUS_SYNTAX, statement->span, &extra,
+           "a program holds equations, rules, facts and settings, not this");
+}
+
+static bool is_logic(const Node *statement) {
+    return statement->kind == NODE_RULE || statement->kind == NODE_EXPRESSION_STATEMENT;
+}
+
+void check_program_block(Checker *checker, Node *node) {
+    ProgramNode *program = node->as.program;
+    const NodeList *statements = &program->statements;
+    bool rules_only = check_semiring(checker, program);
+    check_settings(checker, program);
+    program->names = arena_allocate(checker->arena, (statements->count + 1) * sizeof(Word));
+    program->equations =
+        arena_allocate(checker->arena, (statements->count + 1) * sizeof(ProgramEquation));
+    for (size_t i = 0; i < statements->count; i++)
+        if (is_equation(statements->items[i])) add_name(checker, program, statements->items[i]);
+    for (size_t i = 0; i < statements->count; i++) {
+        Node *statement = statements->items[i];
+        if (is_equation(statement) && rules_only)
+            report(checker, STATUS_TYPE, statement->span, NULL,
+                   "%s weighs what rules give: a program over it has no equations",
+                   program->semiring.text);
+        else if (is_equation(statement))
+            add_equation(checker, program, statement);
+        else if (is_logic(statement))
+            check_statement(checker, statement);
+        else
+            report_item(checker, statement);
+        if (statement->kind == NODE_EXPRESSION_STATEMENT) report_item(checker, statement);
+    }
+    program->binding = scope_declare(checker, &program->name, node);
+}

@@ -1,0 +1,360 @@
+// Program blocks at run time. A name's value is made when it is asked for, from the values it
+// depends on, and kept until one of these or a variable outside changes. Names that depend on each
+// other are made together, from nothing, until a round changes none of them.
+#include "equation/program.h"
+
+#include <math.h>
+
+#include "equation/semiring.h"
+#include "tensor/compose.h"
+#include "value/convert.h"
+#include "value/format.h"
+
+static void release_program(void *payload) {
+    ProgramHandle *program = payload;
+    for (int i = 0; i < program->part_count; i++) {
+        value_release(program->parts[i].function);
+        value_release(program->parts[i].inputs);
+        value_release(program->parts[i].seen);
+    }
+    for (int i = 0; i < program->name_count; i++) value_release(program->names[i].value);
+    heap_free(program->parts);
+    heap_free(program->names);
+    heap_free(program);
+}
+
+// --- what has changed
+
+// What tells a later reading of a variable from this one: nothing does for what can change inside.
+static Value witness_of(Value value) {
+    if (value_is_handle_tensor(value)) {
+        Value pair = value_tuple(2);
+        list_push(pair.as.list, value_int((int64_t)(intptr_t)value.as.handle->payload));
+        list_push(pair.as.list,
+                  value_int((int64_t)value.as.handle->type->tensor->version(value.as.handle)));
+        return pair;
+    }
+    return value_retain(value);
+}
+
+static bool same_witness(Value before, Value now) {
+    if (before.kind != now.kind) return false;
+    switch (now.kind) {
+    case VALUE_TENSOR:
+        return before.as.tensor == now.as.tensor && !now.as.tensor->learnable &&
+               !now.as.tensor->node;
+    case VALUE_TUPLE: {
+        const List *x = before.as.list, *y = now.as.list;
+        bool same = x->count == y->count;
+        for (size_t i = 0; same && i < x->count; i++) same = same_witness(x->items[i], y->items[i]);
+        return same;
+    }
+    case VALUE_INT:
+    case VALUE_BOOL: return before.as.integer == now.as.integer;
+    case VALUE_FLOAT: return memcmp(&before.as.number, &now.as.number, sizeof(double)) == 0;
+    case VALUE_STRING: return string_equals(before.as.string, now.as.string);
+    case VALUE_NONE: return true;
+    case VALUE_FUNCTION:
+    case VALUE_BUILTIN: return before.as.pointer == now.as.pointer;
+    default: return false;
+    }
+}
+
+// Reads what a part depends on: variables outside, and the values of names of other components.
+static Value read_inputs(ProgramHandle *program, const Part *part) {
+    Value given = interp_call(program->interp, part->inputs, NULL, 0);
+    if (failed(given)) return given;
+    Value seen = value_tuple(given.as.list->count);
+    for (size_t i = 0; i < given.as.list->count; i++)
+        list_push(seen.as.list, witness_of(given.as.list->items[i]));
+    value_release(given);
+    for (int i = 0; i < part->parameter_count; i++) {
+        const Made *made = &program->names[part->parameters[i]];
+        if (made->component != program->names[part->target].component)
+            list_push(seen.as.list, value_retain(made->value));
+    }
+    return seen;
+}
+
+static Status read_component(ProgramHandle *program, int component, Value *seen, bool *same) {
+    *same = true;
+    for (int i = 0; i < program->part_count; i++) {
+        const Part *part = &program->parts[i];
+        const Made *made = &program->names[part->target];
+        if (made->component != component) continue;
+        seen[i] = read_inputs(program, part);
+        if (failed(seen[i])) {
+            seen[i] = value_none();
+            return error_current()->code;
+        }
+        *same &= made->value.kind != VALUE_ABSENT && same_witness(part->seen, seen[i]);
+    }
+    return STATUS_OK;
+}
+
+// --- one name
+
+static Value call_part(const ProgramHandle *program, const Part *part, const Value *values) {
+    Value arguments[part->parameter_count + 1];
+    for (int i = 0; i < part->parameter_count; i++) arguments[i] = values[part->parameters[i]];
+    return interp_call(program->interp, part->function, arguments, (size_t)part->parameter_count);
+}
+
+static bool is_bools(Value value) {
+    return value.kind == VALUE_BOOL ||
+           (value.kind == VALUE_TENSOR && tensor_dtype(value.as.tensor) == DTYPE_BOOL);
+}
+
+// What two equations with one left side give together; takes both.
+static Value sum_parts(const ProgramHandle *program, Value left, Value right, Span span) {
+    Operands operands = {.left = left, .right = right, .span = span};
+    bool bools = is_bools(left) && is_bools(right);
+    Semiring semiring = program->semiring;
+    if (semiring_adds(semiring)) return semiring_add(semiring, &operands);
+    Value sum = operator_apply(NULL, OPERATOR_ADD, &operands);
+    return bools && !failed(sum) ? semiring_holds(sum) : sum;
+}
+
+// The sum of a name's equations where the names have these values; none: no value yet. `first`:
+// equations that cannot tell sizes yet are left out, if any can.
+static Value make_value(const ProgramHandle *program, int name, const Value *values, bool first) {
+    Value sum = value_absent();
+    bool refused = false;
+    for (int i = 0; i < program->part_count; i++) {
+        const Part *part = &program->parts[i];
+        if (part->target != name) continue;
+        Value value = call_part(program, part, values);
+        bool later = failed(value) && first && error_current()->code == STATUS_SHAPE;
+        refused |= later;
+        if (later) trace_clear(program->interp);
+        if (later) continue;
+        if (!failed(value) && sum.kind != VALUE_ABSENT)
+            value = sum_parts(program, sum, value, part->span);
+        else if (failed(value))
+            value_release(sum);
+        if (failed(value)) return value;
+        sum = value;
+    }
+    return refused && sum.kind == VALUE_ABSENT ? value_fail() : sum;
+}
+
+// --- fixed points
+
+typedef struct Settling {
+    ProgramHandle *program;
+    int component;
+    bool loops;
+    Value *values; // by name; of other components their values, of this one those of the last round
+    Value *next;
+} Settling;
+
+static bool is_member(const Settling *settling, int name) {
+    return settling->program->names[name].component == settling->component;
+}
+
+// The largest change, with infinities that stay counted as none.
+static Status tensor_change(Tensor *before, Tensor *after, double *out) {
+    SCOPED_TENSOR(same);
+    SCOPED_TENSOR(difference);
+    SCOPED_TENSOR(size);
+    SCOPED_TENSOR(changes);
+    SCOPED_TENSOR(zero);
+    SCOPED_TENSOR(largest);
+    Tensor *both[] = {after, before};
+    *out = 0.0;
+    if (tensor_count(after) == 0) return STATUS_OK;
+    TRY(op_with(OP_eq, both, 2, NULL, &same));
+    TRY(compose_floating(after, &size));
+    both[0] = size;
+    TRY(op_with(OP_sub, both, 2, NULL, &difference));
+    TRY(op_with(OP_abs, &difference, 1, NULL, &changes));
+    TRY(op_with(OP_zeros_like, &changes, 1, NULL, &zero));
+    Tensor *choice[] = {same, zero, changes};
+    SCOPED_TENSOR(counted);
+    TRY(op_with(OP_where, choice, 3, NULL, &counted));
+    TRY(op_with(OP_max_along, &counted, 1, NULL, &largest));
+    Scalar scalar;
+    TRY(tensor_read_scalar(largest, &scalar));
+    *out = scalar_double(scalar);
+    return STATUS_OK;
+}
+
+static Status value_change(Value before, Value after, double *out) {
+    SCOPED_TENSOR(first);
+    SCOPED_TENSOR(second);
+    TRY(value_to_tensor(before, "a value of a program", &first));
+    TRY(value_to_tensor(after, "a value of a program", &second));
+    Shape x = tensor_shape(first), y = tensor_shape(second);
+    bool same = x.rank == y.rank && memcmp(x.dims, y.dims, (size_t)x.rank * sizeof *x.dims) == 0;
+    *out = INFINITY;
+    return same ? tensor_change(first, second, out) : STATUS_OK;
+}
+
+static void keep_round(Settling *settling) {
+    for (int i = 0; i < settling->program->name_count; i++) {
+        if (!is_member(settling, i) || settling->next[i].kind == VALUE_ABSENT) continue;
+        value_release(settling->values[i]);
+        settling->values[i] = settling->next[i];
+        settling->next[i] = value_absent();
+    }
+}
+
+// The first values: of names whose sizes others tell, these come first.
+static Status first_round(Settling *settling) {
+    const ProgramHandle *program = settling->program;
+    bool progress = true, complete = false;
+    while (!complete) {
+        complete = true;
+        progress = false;
+        for (int i = 0; i < program->name_count; i++) {
+            if (!is_member(settling, i) || settling->values[i].kind != VALUE_NONE) continue;
+            Value value = make_value(program, i, settling->values, settling->loops);
+            if (failed(value) && error_current()->code != STATUS_SHAPE)
+                return error_current()->code;
+            complete &= !failed(value);
+            progress |= !failed(value);
+            if (!failed(value)) settling->values[i] = value;
+        }
+        if (!complete && !progress) return error_current()->code;
+    }
+    return STATUS_OK;
+}
+
+static Status next_round(Settling *settling, double *largest, int *most) {
+    const ProgramHandle *program = settling->program;
+    *largest = -1.0;
+    for (int i = 0; i < program->name_count; i++) {
+        if (!is_member(settling, i)) continue;
+        double change;
+        settling->next[i] = make_value(program, i, settling->values, false);
+        if (failed(settling->next[i])) {
+            settling->next[i] = value_absent();
+            return error_current()->code;
+        }
+        TRY(value_change(settling->values[i], settling->next[i], &change));
+        if (change > *largest || isnan(change)) {
+            *largest = change;
+            *most = i;
+        }
+    }
+    keep_round(settling);
+    return STATUS_OK;
+}
+
+static Status settle(Settling *settling) {
+    const ProgramHandle *program = settling->program;
+    double change = INFINITY;
+    int most = 0;
+    TRY(first_round(settling));
+    for (int64_t i = 0; i < program->iterations_max; i++) {
+        if (interp_interrupts()) {
+            (void)interp_fail_interrupted((Span){0, 0});
+            return error_current()->code;
+        }
+        TRY(next_round(settling, &change, &most));
+        if (change <= program->tolerance) return STATUS_OK;
+    }
+    fail(STATUS_VALUE, "%s.%s has not settled in %lld iterations: it still changes by %g",
+         program->name, program->names[most].name, (long long)program->iterations_max, change);
+    return fail_help("max_iterations: and tolerance: of the program say when it ends");
+}
+
+// --- asking
+
+// What a name is before its first round: a number, or a tensor whose sizes are not known yet.
+static Value nothing_of(const ProgramHandle *program, int name) {
+    const Made *made = &program->names[name];
+    if (!made->loops || !made->scalar) return value_none();
+    return value_float(semiring_zero(program->semiring));
+}
+
+static Status make_component(ProgramHandle *program, int component) {
+    int count = program->name_count;
+    Value values[count + 1], next[count + 1];
+    Settling settling = {program, component, false, values, next};
+    for (int i = 0; i < count; i++) {
+        bool member = program->names[i].component == component;
+        settling.loops |= member && program->names[i].loops;
+        values[i] = member ? nothing_of(program, i) : value_retain(program->names[i].value);
+        next[i] = value_absent();
+    }
+    Status status = settling.loops ? settle(&settling) : first_round(&settling);
+    for (int i = 0; i < count; i++) {
+        value_release(next[i]);
+        if (status == STATUS_OK && is_member(&settling, i)) {
+            value_release(program->names[i].value);
+            program->names[i].value = values[i];
+        } else {
+            value_release(values[i]);
+        }
+    }
+    return status;
+}
+
+static Status ensure_component(ProgramHandle *program, int component);
+
+static Status ensure_needed(ProgramHandle *program, int component) {
+    for (int i = 0; i < program->part_count; i++) {
+        const Part *part = &program->parts[i];
+        if (program->names[part->target].component != component) continue;
+        for (int j = 0; j < part->parameter_count; j++) {
+            int needed = program->names[part->parameters[j]].component;
+            if (needed != component) TRY(ensure_component(program, needed));
+        }
+    }
+    return STATUS_OK;
+}
+
+static Status ensure_component(ProgramHandle *program, int component) {
+    int count = program->part_count;
+    Value seen[count + 1];
+    bool same;
+    if (program->names[component].busy)
+        return fail(STATUS_VALUE, "%s.%s is asked for while it is being made", program->name,
+                    program->names[component].name);
+    for (int i = 0; i < count; i++) seen[i] = value_none();
+    program->names[component].busy = true;
+    Status status = ensure_needed(program, component);
+    if (status == STATUS_OK) status = read_component(program, component, seen, &same);
+    if (status == STATUS_OK && !same) status = make_component(program, component);
+    for (int i = 0; i < count; i++) {
+        Part *part = &program->parts[i];
+        bool member = program->names[part->target].component == component;
+        if (member && status == STATUS_OK) {
+            value_release(part->seen);
+            part->seen = seen[i];
+        } else {
+            value_release(seen[i]);
+        }
+    }
+    program->names[component].busy = false;
+    return status;
+}
+
+static Status fail_no_name(const ProgramHandle *program, const char *name) {
+    const char *names[program->name_count + 1];
+    for (int i = 0; i < program->name_count; i++) names[i] = program->names[i].name;
+    const char *near = catalog_nearest(name, names, (size_t)program->name_count);
+    fail(STATUS_NAME, "the program %s has no equation for `%s`", program->name, name);
+    return near ? fail_help("did you mean `%s`?", near) : STATUS_NAME;
+}
+
+static Status get_name(Handle *handle, const char *name, Value *out) {
+    ProgramHandle *program = handle->payload;
+    for (int i = 0; i < program->name_count; i++) {
+        if (strcmp(program->names[i].name, name) != 0) continue;
+        value_retain((Value){.kind = VALUE_HANDLE, .as.handle = handle});
+        Status status = ensure_component(program, program->names[i].component);
+        *out = status == STATUS_OK ? value_retain(program->names[i].value) : value_none();
+        value_release((Value){.kind = VALUE_HANDLE, .as.handle = handle});
+        return status;
+    }
+    return fail_no_name(program, name);
+}
+
+static void print_program(Handle *handle, Text *out) {
+    text_format(out, "<program %s>", ((const ProgramHandle *)handle->payload)->name);
+}
+
+const HandleType handle_program = {
+    .name = "program", .release = release_program, .get_field = get_name, .print = print_program};
