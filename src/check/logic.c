@@ -313,7 +313,14 @@ static void check_head(Checker *checker, const Clause *clause) {
                "a rule cannot add to %s: the type is closed", binding->word.text);
 }
 
+void check_weighted_fact(Checker *checker, Node *node) {
+    check_expression(checker, node->as.clause->weight);
+    logic_note_fact(checker, node->as.clause->atom.call, false);
+    check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_FACT, false, false});
+}
+
 void check_rule(Checker *checker, Node *node) {
+    check_expression(checker, node->as.clause->weight);
     check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_RULE, false, false});
     check_head(checker, node->as.clause);
 }
@@ -338,6 +345,7 @@ static void fill_columns(Checker *checker, Node *call) {
 
 void check_query(Checker *checker, Node *node, bool statement) {
     node->as.query.statement = statement;
+    check_expression(checker, node->as.query.program);
     Node *call = node->as.query.clause->atom.call;
     bool bare = call->as.call.arguments_span.end == 0;
     if (bare) fill_columns(checker, call);

@@ -33,6 +33,7 @@ void node_make_string(Node *node); // a NAME becomes the text that it is
 // A call of a relation where a statement stands is a fact: true when it was one, or was meant to be
 // and is reported.
 bool check_fact(Checker *checker, Node *statement);
+void check_weighted_fact(Checker *checker, Node *node); // one that is written as a FACT
 void check_rule(Checker *checker, Node *node);
 void check_retract(Checker *checker, Node *node);
 void check_query(Checker *checker, Node *node, bool statement);

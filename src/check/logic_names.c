@@ -161,8 +161,9 @@ void logic_note_fact(Checker *checker, const Node *call, bool ahead) {
 
 static void note_ahead(void *context, Node *node) {
     Checker *checker = context;
-    if (node->kind != NODE_EXPRESSION_STATEMENT) return;
-    const Node *call = node->as.expression.value;
+    if (node->kind != NODE_EXPRESSION_STATEMENT && node->kind != NODE_FACT) return;
+    const Node *call =
+        node->kind == NODE_FACT ? node->as.clause->atom.call : node->as.expression.value;
     if (logic_relation(checker, call)) logic_note_fact(checker, call, true);
 }
 

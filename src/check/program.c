@@ -208,7 +208,8 @@ static void report_item(Checker *checker, const Node *statement) {
 }
 
 static bool is_logic(const Node *statement) {
-    return statement->kind == NODE_RULE || statement->kind == NODE_EXPRESSION_STATEMENT;
+    return statement->kind == NODE_RULE || statement->kind == NODE_FACT ||
+           statement->kind == NODE_EXPRESSION_STATEMENT;
 }
 
 void check_program_block(Checker *checker, Node *node) {

@@ -257,6 +257,7 @@ void check_statement(Checker *checker, Node *node) {
         else if (!check_fact(checker, node))
             check_expression(checker, node->as.expression.value);
         break;
+    case NODE_FACT: check_weighted_fact(checker, node); break;
     case NODE_RULE: check_rule(checker, node); break;
     case NODE_RELATION: check_relation(checker, node); break;
     case NODE_RETRACT: check_retract(checker, node); break;

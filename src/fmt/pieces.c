@@ -60,6 +60,10 @@ static void mark_node(void *context, Node *node) {
                  !(node->kind == NODE_ASSIGN && node->as.assign.arrow))
             mark(marks, node->op_span.begin, ROLE_BINARY);
         break;
+    case NODE_FACT:
+    case NODE_RULE:
+        if (node->as.clause->weight) mark(marks, node->op_span.begin, ROLE_BINARY);
+        break;
     case NODE_ENTITY: mark_entity(marks, node); break;
     case NODE_DICT: mark_dictionary(marks, node->span.begin); break;
     case NODE_CALL:

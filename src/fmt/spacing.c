@@ -69,7 +69,8 @@ static bool space_before_bracket(const Piece *left) {
 // `:` and `::`, `.` and ranges; false through `known` when neither is such a piece.
 static bool space_at_points(const Piece *left, const Piece *right, TokenKind bracket, bool *known) {
     *known = true;
-    if (piece_is(left, TOKEN_COLON_COLON) || piece_is(right, TOKEN_COLON_COLON)) return false;
+    if (piece_is(left, TOKEN_COLON_COLON)) return left->role == ROLE_BINARY;
+    if (piece_is(right, TOKEN_COLON_COLON)) return right->role == ROLE_BINARY;    // behind a weight
     if (piece_is(left, TOKEN_COLON) && piece_is(right, TOKEN_COLON)) return true; // `::` is another
     if (piece_is(left, TOKEN_COLON) || piece_is(right, TOKEN_COLON))
         return bracket != TOKEN_LEFT_BRACKET && !piece_is(right, TOKEN_COLON);

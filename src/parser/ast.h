@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/source.h"
+#include "logic/semiring.h"
 
 typedef struct Node Node;
 typedef struct TypeNode TypeNode;
@@ -116,20 +117,6 @@ typedef enum Projection {
     PROJECTION_MIN,
     PROJECTION_AVG,
 } Projection;
-
-// How values are combined: along a way, and over several ways.
-typedef enum Semiring {
-    SEMIRING_REAL,
-    SEMIRING_BOOL,
-    SEMIRING_COUNT,
-    SEMIRING_MAX_PROD,
-    SEMIRING_MIN_PLUS,
-    SEMIRING_PROB,
-    SEMIRING_LOG,
-    SEMIRING_EXACT,
-    SEMIRING_TOPK,
-    SEMIRING_SAMPLE,
-} Semiring;
 
 typedef struct Argument {
     Word name; // text NULL: positional
@@ -301,6 +288,7 @@ typedef struct Clause {
     AtomNode atom;
     GoalNode *goals;
     size_t goal_count;
+    Node *weight;           // of a fact or rule, or NULL
     VECTOR(Word) variables; // filled by check; text NULL: one that stands for an expression
 } Clause;
 
@@ -556,6 +544,7 @@ struct Node {
             Clause *clause;
             QueryKind query;
             bool statement; // filled by check: nothing uses its value, so it prints
+            Node *program;  // that weighs the answers, or NULL
         } query;
         NodeList inferred; // INFER: queries
         ProgramNode *program;

@@ -199,6 +199,51 @@ static Node *parse_rule(Parser *parser) {
     return clause_node(parser, node, node->as.clause);
 }
 
+// w :: Fact(a), w :: Head(X) <- Goal(X): a `::` with a space before it on the line of the weight.
+static bool at_weighted(const Parser *parser) {
+    const Token *token = parser_peek(parser);
+    for (bool first = true; first || !token->newline_before; token++, first = false) {
+        if (token->kind == TOKEN_COLON_COLON && token->space_before)
+            return !first && token[-1].kind != TOKEN_GREATER; // Box<int> ::new()
+        if (token->kind == TOKEN_EQUAL) return false;
+        if (token->kind == TOKEN_END || token->kind == TOKEN_SEMICOLON ||
+            token->kind == TOKEN_RIGHT_BRACE || token->kind == TOKEN_LEFT_BRACE)
+            return false;
+        bool opens = token->kind == TOKEN_LEFT_PAREN || token->kind == TOKEN_LEFT_BRACKET;
+        if (opens && token->value.partner != TOKEN_NO_PARTNER)
+            token = &parser->tokens.items[token->value.partner];
+    }
+    return false;
+}
+
+static Node *parse_weighted(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    bool outer = parser->context.in_weight;
+    parser->context.in_weight = true;
+    Node *weight = parse_expression(parser);
+    parser->context.in_weight = outer;
+    if (!weight) return NULL;
+    Span mark = parser_peek(parser)->span;
+    if (!parser_accept(parser, TOKEN_COLON_COLON))
+        return parser_fail_expected(parser, "`::` behind the weight");
+    const Token *behind = behind_call(parser, 0);
+    Node *node = NULL;
+    if (behind && is_arrow(behind)) {
+        node = parse_rule(parser);
+    } else {
+        Node *call = parse_atom(parser);
+        if (!call) return NULL;
+        node = node_new(parser, NODE_FACT, begin);
+        node->as.clause = clause_new(parser, call);
+        node = clause_node(parser, node, node->as.clause);
+    }
+    if (!node) return NULL;
+    node->span.begin = begin;
+    node->op_span = mark;
+    node->as.clause->weight = weight;
+    return node_adopt(parser, node, weight) ? node : NULL;
+}
+
 static Node *parse_retract(Parser *parser) {
     Node *node = node_new(parser, NODE_RETRACT, parser_begin(parser));
     parser_next(parser);
@@ -221,6 +266,24 @@ Node *parse_query(Parser *parser, Node *call, SourcePos begin) {
         if (!parse_goals(parser, node->as.query.clause, several)) return NULL;
     }
     return clause_node(parser, node, node->as.query.clause);
+}
+
+// A call of a method that asks the program block which is its receiver.
+Node *parse_weighed_query(Parser *parser, Node *method, SourcePos begin) {
+    Node *callee = node_new(parser, NODE_NAME, method->as.method.name.span.begin);
+    callee->as.name.word = method->as.method.name;
+    callee->span.end = method->as.method.name.span.end;
+    Node *call = node_new(parser, NODE_CALL, callee->span.begin);
+    call->span.end = method->span.end;
+    call->as.call.callee = callee;
+    call->as.call.arguments = method->as.method.arguments;
+    call->as.call.count = method->as.method.count;
+    call->as.call.arguments_span = method->as.method.arguments_span;
+    call->height = method->height;
+    Node *node = parse_query(parser, call, begin);
+    if (!node) return NULL;
+    node->as.query.program = method->as.method.receiver;
+    return node;
 }
 
 static const struct {
@@ -336,6 +399,7 @@ Node *parse_logic(Parser *parser, bool *found) {
     const Token *behind = behind_call(parser, 0);
     *found = true;
     if (behind && is_arrow(behind)) return parse_rule(parser);
+    if (at_weighted(parser)) return parse_weighted(parser);
     if (at_named(parser, "entity")) return parse_entity(parser);
     if (at_named(parser, "relation")) return parse_relation(parser);
     if (at_named(parser, "retract")) return parse_retract(parser);
@@ -352,12 +416,6 @@ Node *parse_logic(Parser *parser, bool *found) {
 bool parser_reject_logic(Parser *parser) {
     static const char *const words[] = {"embedding", "relation_embedding"};
     const Token *token = parser_peek(parser);
-    bool weighted = (token->kind == TOKEN_FLOAT || token->kind == TOKEN_INT) &&
-                    parser_ahead(parser, 1)->kind == TOKEN_COLON_COLON;
-    if (weighted) {
-        reject(parser, parser_ahead(parser, 1), "`::` gives a fact a weight");
-        return true;
-    }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!at_named(parser, words[i])) continue;
         FAIL(parser, .span = token->span,

@@ -176,6 +176,8 @@ Node *parse_postfix(Parser *parser, Node *left, SourcePos begin) {
             left = parse_index(parser, left, begin);
         else if (token->kind == TOKEN_QUESTION && left->kind == NODE_CALL)
             left = parse_query(parser, left, begin);
+        else if (token->kind == TOKEN_QUESTION && left->kind == NODE_METHOD_CALL)
+            left = parse_weighed_query(parser, left, begin);
         else if (token->kind == TOKEN_QUESTION && parser_at_ask(parser, left))
             left = parse_ask(parser, left, begin);
         else

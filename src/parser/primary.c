@@ -155,6 +155,7 @@ static Node *parse_literal_fields(Parser *parser, const TypeName *type) {
 // In x[a::2] the colons are a slice's; only a call makes A::f a path there.
 static bool at_path(const Parser *parser) {
     if (!parser_is(parser, TOKEN_COLON_COLON)) return false;
+    if (parser->context.in_weight && parser_peek(parser)->space_before) return false;
     if (!parser->context.in_subscript) return true;
     return token_is_word(parser_ahead(parser, 1)) &&
            parser_ahead(parser, 2)->kind == TOKEN_LEFT_PAREN;

@@ -13,6 +13,7 @@ typedef struct Context {
     bool in_head;       // of if, while, for, match: `{` begins the body, not a struct literal
     bool in_subscript;  // directly inside x[...]: `::` is a slice's
     bool in_equation;   // right of `x[...] =` and `<-`: factors may stand side by side
+    bool in_weight;     // before the `::` of a weighted fact or rule
     bool in_block;      // not at the top level of the file
     int nesting;
     size_t open_count; // of Parser.open
@@ -126,7 +127,8 @@ Node *parse_declaration(Parser *parser, bool *found);
 // logic.c: declarations, rules and statements of logic programs; *found: one begins here.
 Node *parse_logic(Parser *parser, bool *found);
 bool parser_at_ask(const Parser *parser, const Node *left);
-Node *parse_ask(Parser *parser, Node *value, SourcePos begin);  // Y[2, :]?
+Node *parse_ask(Parser *parser, Node *value, SourcePos begin);            // Y[2, :]?
+Node *parse_weighed_query(Parser *parser, Node *method, SourcePos begin); // P.R(a, X)?
 Node *parse_query(Parser *parser, Node *call, SourcePos begin); // behind a call: `?` and `where`
 bool parser_at_program(const Parser *parser);                   // program.c
 Node *parse_program_block(Parser *parser);

@@ -103,6 +103,7 @@ static void walk_impl(const Walker *walker, const Node *node) {
 }
 
 static void walk_clause(const Walker *walker, const Clause *clause) {
+    walk_node(walker, clause->weight);
     walk_node(walker, clause->atom.call);
     for (size_t i = 0; i < clause->goal_count; i++) {
         walk_node(walker, clause->goals[i].name);

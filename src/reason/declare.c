@@ -70,6 +70,7 @@ Reasoner *reasoner_get(Interp *interp) {
     reasoner->interp = interp;
     reasoner->store = store_new(&host);
     interp->reasoner = reasoner;
+    weights_start(reasoner);
     return reasoner;
 }
 
@@ -83,6 +84,7 @@ void reasoner_free(Interp *interp) {
     VECTOR_FREE(&reasoner->answers);
     VECTOR_FREE(&reasoner->words);
     VECTOR_FREE(&reasoner->hosts);
+    weights_free(&reasoner->weights);
     free(reasoner);
     interp->reasoner = NULL;
 }
@@ -164,15 +166,29 @@ static void declare_rule(void *context, Node *node) {
     store_add_rule(store, rule);
 }
 
+typedef struct RuleCode {
+    Code head;
+    const Code *weight; // or NULL
+} RuleCode;
+
 // The check has seen the rules of a file together; those of a session come one by one.
 static Value eval_rule(Frame *frame, const Code *code) {
+    const RuleCode *rule = (const RuleCode *)code;
+    Reasoner *reasoner = reasoner_get(frame->interp);
     Span span = code->span;
-    Status status = store_analyse(reasoner_get(frame->interp)->store, &span);
-    return status == STATUS_OK ? value_none() : fail_at(span);
+    Status status = store_analyse(reasoner->store, &span);
+    if (status != STATUS_OK) return fail_at(span);
+    if (!rule->weight) return value_none();
+    Value weight = weight_eval(frame, rule->weight);
+    if (failed(weight)) return weight;
+    weight_set_rule(reasoner, code->span.begin, weight);
+    return value_none();
 }
 
 const Code *lower_rule(Lowering *lowering, const Node *node) {
-    return lower_new(lowering, sizeof(Code), eval_rule, node->span);
+    RuleCode *code = LOWER_NEW(lowering, RuleCode, eval_rule, node->span);
+    code->weight = lower(lowering, node->as.clause->weight);
+    return &code->head;
 }
 
 void lower_logic_declare(Lowering *lowering, Program *program) {

@@ -8,6 +8,7 @@ typedef struct FactCode {
     Reasoner *reasoner;
     Relation *relation;
     ArgumentCode *arguments;
+    const Code *weight; // or NULL
 } FactCode;
 
 static ArgumentCode lower_argument(Lowering *lowering, Store *store, const TermNode *term) {
@@ -40,8 +41,14 @@ static Value eval_fact(Frame *frame, const Code *code) {
             column_fit(store, fact->relation, i, &values[i]) != STATUS_OK)
             return frame->control == CONTROL_NONE ? fail_at(argument->span) : value_fail();
     }
-    if (reasoner_enter(fact->reasoner) != STATUS_OK) return fail_at(code->span);
+    Value weight = fact->weight ? weight_eval(frame, fact->weight) : value_absent();
+    if (failed(weight)) return weight;
+    if (reasoner_enter(fact->reasoner) != STATUS_OK) {
+        value_release(weight);
+        return fail_at(code->span);
+    }
     fact_add(store, fact->relation, values);
+    weight_set_fact(fact->reasoner, fact->relation, values, weight);
     reasoner_leave(fact->reasoner);
     return value_none();
 }
@@ -54,6 +61,7 @@ const Code *lower_fact(Lowering *lowering, const Node *node) {
     code->arguments = lower_array(lowering, atom->count + 1, sizeof *code->arguments);
     for (size_t i = 0; i < atom->count; i++)
         code->arguments[i] = lower_argument(lowering, code->reasoner->store, &atom->terms[i]);
+    code->weight = lower(lowering, node->as.clause->weight);
     return &code->head;
 }
 

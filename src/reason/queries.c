@@ -22,6 +22,7 @@ typedef struct QueryCode {
     QueryKind kind;
     bool shown;            // nothing uses its value
     InitialCode *initials; // one a variable
+    const Code *program;   // the program block that weighs the answers, or NULL
     const Code **closures; // one a function of the conditions
     HostFunction *hosts;
     size_t host_count;
@@ -89,15 +90,32 @@ static Status query_answer(const QueryCode *query, const Datum *initial, Table *
     return store_query(store, query->rule, initial, out);
 }
 
-// The answers, or, of `explain`, how they are found.
-static Status query_run(Frame *frame, const QueryCode *query, const Datum *initial, Table **out,
-                        Text *explained) {
+// What a query gives.
+typedef struct Found {
+    Table *answers;
+    Value scores;    // of a program block: a list; else ABSENT
+    Text *explained; // how they are found, of `explain`; else NULL
+} Found;
+
+static Status query_find(Frame *frame, const QueryCode *query, const Datum *initial, Found *found) {
+    Reasoner *reasoner = query->reasoner;
+    if (found->explained)
+        return store_explain(reasoner->store, query->rule, initial, found->explained);
+    if (!query->program) return query_answer(query, initial, &found->answers);
+    Value program = EVAL(frame, query->program);
+    if (failed(program)) return error_current()->code;
+    Status status =
+        query_weigh(reasoner, query->rule, initial, program, &found->answers, &found->scores);
+    value_release(program);
+    return status;
+}
+
+static Status query_run(Frame *frame, const QueryCode *query, const Datum *initial, Found *found) {
     Reasoner *reasoner = query->reasoner;
     TRY(reasoner_enter(reasoner));
     Hosted hosted[query->host_count + 1];
     hosts_begin(frame, query, hosted);
-    Status status = out ? query_answer(query, initial, out)
-                        : store_explain(reasoner->store, query->rule, initial, explained);
+    Status status = query_find(frame, query, initial, found);
     hosts_end(query, hosted);
     reasoner_leave(reasoner);
     return status;
@@ -106,20 +124,19 @@ static Status query_run(Frame *frame, const QueryCode *query, const Datum *initi
 // --- answers as values
 
 // The type of answers with these fields; one for all queries that give the same.
-static const StructType *answer_type(Reasoner *reasoner, const char *name, const Rule *rule,
-                                     const Term *outputs, uint32_t count) {
+static const StructType *answer_type(Reasoner *reasoner, const char *name, const char *const *names,
+                                     uint32_t count) {
     for (size_t i = 0; i < reasoner->answers.count; i++) {
         const StructType *type = reasoner->answers.items[i];
         bool same = strcmp(type->name, name) == 0 && type->field_count == count;
         for (uint32_t j = 0; same && j < count; j++)
-            same = strcmp(type->field_names[j], rule->variable_names[outputs[j].value]) == 0;
+            same = strcmp(type->field_names[j], names[j]) == 0;
         if (same) return type;
     }
     StructType *type = heap_allocate_rooted(sizeof *type + count * sizeof(char *));
     const char **fields = (const char **)(type + 1);
     for (uint32_t j = 0; j < count; j++) {
-        const char *field = rule->variable_names[outputs[j].value];
-        char *copy = memory_copy_string(field, strlen(field));
+        char *copy = memory_copy_string(names[j], strlen(names[j]));
         VECTOR_PUSH(&reasoner->words, copy);
         fields[j] = copy;
     }
@@ -142,18 +159,31 @@ static uint32_t outputs_open(const QueryCode *query, const Datum *initial, Term 
     return count;
 }
 
-static Value answers_value(const QueryCode *query, const Datum *initial, const Table *answers) {
+// Of a query without variables: whether it holds, or what that weighs.
+static Value ground_value(const Found *found) {
+    if (found->scores.kind == VALUE_ABSENT) return value_bool(found->answers->count > 0);
+    return found->answers->count > 0 ? value_retain(found->scores.as.list->items[0])
+                                     : value_float(0.0);
+}
+
+static Value answers_value(const QueryCode *query, const Datum *initial, const Found *found) {
     Term open[VARIABLES_MAX];
     uint32_t columns[VARIABLES_MAX], count = outputs_open(query, initial, open, columns);
-    if (count == 0) return value_bool(answers->count > 0);
-    const StructType *type =
-        answer_type(query->reasoner, query->relation, query->rule, open, count);
+    const Table *answers = found->answers;
+    bool weighed = found->scores.kind != VALUE_ABSENT;
+    const char *names[VARIABLES_MAX + 1];
+    if (count == 0) return ground_value(found);
+    for (uint32_t i = 0; i < count; i++) names[i] = query->rule->variable_names[open[i].value];
+    names[count] = "score";
+    const StructType *type = answer_type(query->reasoner, query->relation, names, count + weighed);
     Value list = value_list(answers->count);
     for (uint32_t row = 0; row < answers->count; row++) {
         Value answer = value_struct(type);
         for (uint32_t i = 0; i < count; i++)
             answer.as.instance->fields[i] =
                 value_of_constant(query->reasoner, table_at(answers, row, columns[i]));
+        if (weighed)
+            answer.as.instance->fields[count] = value_retain(found->scores.as.list->items[row]);
         list_push(list.as.list, answer);
     }
     return list;
@@ -173,24 +203,35 @@ static void query_print(const QueryCode *query, const char *title, const Datum *
     text_append_char(out, '\n');
 }
 
-static void answer_print(const QueryCode *query, const Term *open, const uint32_t *columns,
-                         uint32_t count, const Table *answers, uint32_t row, Text *out) {
-    if (count == 0) {
-        text_format(out, "  Solution %u: Yes\n", row + 1);
-        return;
-    }
-    text_format(out, "  Solution %u:\n", row + 1);
-    for (uint32_t i = 0; i < count; i++) {
-        text_format(out, "    %s = ", query->rule->variable_names[open[i].value]);
-        constant_print(&query->reasoner->store->constants, table_at(answers, row, columns[i]), out);
+// What the answers of a query are about: its variables without a value.
+typedef struct Open {
+    Term terms[VARIABLES_MAX];
+    uint32_t columns[VARIABLES_MAX], count;
+} Open;
+
+static Status answer_print(const QueryCode *query, const Open *open, const Found *found,
+                           uint32_t row, Text *out) {
+    bool weighed = found->scores.kind != VALUE_ABSENT;
+    text_format(out, open->count == 0 && !weighed ? "  Solution %u: Yes\n" : "  Solution %u:\n",
+                row + 1);
+    for (uint32_t i = 0; i < open->count; i++) {
+        text_format(out, "    %s = ", query->rule->variable_names[open->terms[i].value]);
+        constant_print(&query->reasoner->store->constants,
+                       table_at(found->answers, row, open->columns[i]), out);
         text_append_char(out, '\n');
     }
+    if (!weighed) return STATUS_OK;
+    text_append_string(out, "    score = ");
+    Status status = value_print(found->scores.as.list->items[row], false, out);
+    text_append_char(out, '\n');
+    return status;
 }
 
-static Status answers_show(const QueryCode *query, const Datum *initial, const Table *answers) {
+static Status answers_show(const QueryCode *query, const Datum *initial, const Found *found) {
     enum { CHUNK = 1 << 16 };
-    Term open[VARIABLES_MAX];
-    uint32_t columns[VARIABLES_MAX], count = outputs_open(query, initial, open, columns);
+    Open open;
+    const Table *answers = found->answers;
+    open.count = outputs_open(query, initial, open.terms, open.columns);
     Text text = {0};
     Status status = STATUS_OK;
     query_print(query, "Query: ", initial, &text);
@@ -199,8 +240,8 @@ static Status answers_show(const QueryCode *query, const Datum *initial, const T
     else
         text_format(&text, "  Found %u solution(s)\n", answers->count);
     for (uint32_t row = 0; row < answers->count && status == STATUS_OK; row++) {
-        answer_print(query, open, columns, count, answers, row, &text);
-        if (text.length < CHUNK) continue;
+        status = answer_print(query, &open, found, row, &text);
+        if (text.length < CHUNK || status != STATUS_OK) continue;
         status = output_write(output_stream(), &text);
         text_clear(&text);
     }
@@ -209,43 +250,46 @@ static Status answers_show(const QueryCode *query, const Datum *initial, const T
     return status;
 }
 
-static Status query_begin(Frame *frame, const QueryCode *query, Datum *initial, Table **out,
-                          Text *explained) {
+static Status query_begin(Frame *frame, const QueryCode *query, Datum *initial, Found *found) {
     Status status = STATUS_OK;
     for (uint32_t i = 0; i < query->rule->variable_count && status == STATUS_OK; i++)
         status = initial_value(frame, query, i, &initial[i]);
     if (status == STATUS_OK) {
         initial_fit(query, initial);
-        status = query_run(frame, query, initial, out, explained);
+        status = query_run(frame, query, initial, found);
     }
     if (status != STATUS_OK && frame->control == CONTROL_NONE) error_place(query->head.span);
     return status;
 }
 
-// What is to be free()d with table_free; NULL: it unwinds.
-static Table *query_ask(Frame *frame, const QueryCode *query, Datum *initial) {
-    Table *answers = NULL;
-    Status status = query_begin(frame, query, initial, &answers, NULL);
-    return status == STATUS_OK ? answers : NULL;
+// False: it unwinds. What is found is released with found_free.
+static bool query_ask(Frame *frame, const QueryCode *query, Datum *initial, Found *found) {
+    *found = (Found){.scores = value_absent()};
+    return query_begin(frame, query, initial, found) == STATUS_OK;
+}
+
+static void found_free(Found *found) {
+    table_free(found->answers);
+    value_release(found->scores);
 }
 
 static Value eval_query(Frame *frame, const Code *code) {
     const QueryCode *query = (const QueryCode *)code;
     Datum initial[VARIABLES_MAX];
-    Table *answers = query_ask(frame, query, initial);
-    if (!answers) return value_fail();
-    Value value = answers_value(query, initial, answers);
-    table_free(answers);
+    Found found;
+    if (!query_ask(frame, query, initial, &found)) return value_fail();
+    Value value = answers_value(query, initial, &found);
+    found_free(&found);
     return value;
 }
 
 static Value eval_query_shown(Frame *frame, const Code *code) {
     const QueryCode *query = (const QueryCode *)code;
     Datum initial[VARIABLES_MAX];
-    Table *answers = query_ask(frame, query, initial);
-    if (!answers) return value_fail();
-    Status status = answers_show(query, initial, answers);
-    table_free(answers);
+    Found found;
+    if (!query_ask(frame, query, initial, &found)) return value_fail();
+    Status status = answers_show(query, initial, &found);
+    found_free(&found);
     return status == STATUS_OK ? value_none() : fail_at(code->span);
 }
 
@@ -288,11 +332,11 @@ static Value text_result(const QueryCode *query, Status status, Text *text) {
 static Value eval_why(Frame *frame, const Code *code) {
     const QueryCode *query = (const QueryCode *)code;
     Datum initial[VARIABLES_MAX];
-    Table *rows = query_ask(frame, query, initial);
-    if (!rows) return value_fail();
+    Found found;
+    if (!query_ask(frame, query, initial, &found)) return value_fail();
     Text text = {0};
-    Status status = proofs_print(query, initial, rows, &text);
-    table_free(rows);
+    Status status = proofs_print(query, initial, found.answers, &text);
+    found_free(&found);
     return text_result(query, status, &text);
 }
 
@@ -300,7 +344,8 @@ static Value eval_explain(Frame *frame, const Code *code) {
     const QueryCode *query = (const QueryCode *)code;
     Datum initial[VARIABLES_MAX];
     Text text = {0}, steps = {0};
-    Status status = query_begin(frame, query, initial, NULL, &steps);
+    Found found = {.scores = value_absent(), .explained = &steps};
+    Status status = query_begin(frame, query, initial, &found);
     if (status == STATUS_OK) query_print(query, "Explain: ", initial, &text);
     text_append(&text, text_get(&steps), steps.length);
     text_free(&steps);
@@ -319,6 +364,9 @@ static void lower_pieces(Lowering *lowering, QueryCode *code, const Node *node) 
     Text text = {0};
     size_t length;
     bool bare = atom->call->as.call.arguments_span.end == 0;
+    const Node *program = node->as.query.program;
+    const char *block = program ? source_text(program->span, &length) : NULL;
+    if (program) text_format(&text, "%.*s.", (int)length, block);
     text_format(&text, "%s%s", code->relation, bare ? "" : "(");
     for (size_t i = 0; i < atom->count && !bare; i++) {
         const TermNode *term = &atom->terms[i];
@@ -392,6 +440,7 @@ const Code *lower_query(Lowering *lowering, const Node *node) {
     code->initials = lower_array(lowering, code->rule->variable_count + 1, sizeof *code->initials);
     lower_initials(lowering, code, clause);
     lower_hosts(lowering, code);
+    code->program = lower(lowering, node->as.query.program);
     lower_pieces(lowering, code, node);
     return &code->head;
 }

@@ -14,6 +14,24 @@ typedef struct HostFunction {
     size_t count; // of parameters
 } HostFunction;
 
+// The weights of a relation's facts: rows with the numbers of their weights.
+typedef struct FactWeights {
+    const Relation *relation;
+    Table *rows;
+    VECTOR(uint32_t) numbers;
+} FactWeights;
+
+typedef struct RuleWeight {
+    SourcePos at; // where the rule is written
+    uint32_t number;
+} RuleWeight;
+
+typedef struct Weights {
+    Value values; // a list; ABSENT: the weight is gone
+    VECTOR(FactWeights) facts;
+    VECTOR(RuleWeight) rules;
+} Weights;
+
 typedef struct Reasoner {
     Interp *interp;
     Store *store;
@@ -21,6 +39,7 @@ typedef struct Reasoner {
     VECTOR(StructType *) answers; // the types of answers, rooted
     VECTOR(HostFunction *) hosts; // of rules
     VECTOR(char *) words;         // that the types name
+    Weights weights;
 } Reasoner;
 
 Reasoner *reasoner_get(Interp *interp); // makes it when it is first needed
@@ -37,6 +56,23 @@ extern const HandleType handle_relation; // payload: Relation; its store is the 
 Value value_of_relation(Relation *relation);
 // A list of the rows of a table; of one column the values themselves, else tuples.
 Value rows_of_table(const Reasoner *reasoner, const Table *table);
+
+// weights.c
+void weights_start(Reasoner *reasoner);
+void weights_free(Weights *weights);
+// The value of a weight's expression: a number or a tensor of one.
+Value weight_eval(Frame *frame, const Code *code);
+// Take the weight; ABSENT: the fact has none from here on.
+void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *values,
+                     Value weight);
+void weight_set_rule(Reasoner *reasoner, SourcePos at, Value weight);
+// Numbers of weights in the list of values; negative: there is none.
+int64_t weight_of_fact(void *reasoner, const Relation *relation, const Datum *values);
+int64_t weight_of_rule(void *reasoner, const Rule *rule);
+
+// weighed.c: the answers to a query and a list of what they weigh by a program block.
+Status query_weigh(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program,
+                   Table **answers, Value *scores) MUST_USE;
 
 // tensors.c
 extern const HandleTensor relation_tensor;

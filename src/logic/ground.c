@@ -1,0 +1,412 @@
+// Going back from answers to what they rest on: each rule is run for the rows of its head, and
+// every solution is one way.
+#include "logic/ground.h"
+
+#include <stdlib.h>
+
+#include "logic/plan.h"
+
+// The relations that a weight has a part in, by number.
+typedef struct Uncertain {
+    bool *relations;
+    size_t count;
+} Uncertain;
+
+typedef struct RulePlan {
+    const Rule *rule;
+    Plan plan;
+    Extent *extents;
+    uint32_t *positions;  // of each goal: of its row in the path
+    const Goal **negated; // of each goal: what it says where it is lifted, else NULL
+} RulePlan;
+
+// A goal `not R(X)` that holds in some world: while rows are made and rules are run it is a
+// comparison of a constant with itself.
+typedef struct Lifted {
+    Goal *goal;
+    Goal saved;
+} Lifted;
+typedef VECTOR(Lifted) LiftedList;
+
+typedef struct Grounding {
+    Store *store;
+    const GroundWeights *weights;
+    Uncertain uncertain;
+    Ground *ground;
+    LiftedList lifted;
+    Expression anything; // of lifted goals
+    Table *index;        // relation and row of the nodes behind the answers, in their order
+    RulePlan **plans;    // by the rule's number; NULL: not made yet
+    RulePlan *running;   // whose solutions are found
+} Grounding;
+
+void ground_free(Ground *ground) {
+    VECTOR_FREE(&ground->nodes);
+    VECTOR_FREE(&ground->instances);
+    VECTOR_FREE(&ground->literals);
+    VECTOR_FREE(&ground->leaves);
+    VECTOR_FREE(&ground->order);
+}
+
+// --- what is uncertain
+
+static bool has_weighted_fact(const GroundWeights *weights, const Relation *relation) {
+    Datum values[ARITY_MAX];
+    const Table *facts = relation->facts;
+    for (uint32_t row = 0; row < facts->count; row++) {
+        if (table_is_dead(facts, row)) continue;
+        table_read(facts, row, values);
+        if (weights->of_fact(weights->context, relation, values) >= 0) return true;
+    }
+    return false;
+}
+
+static bool rule_is_uncertain(const Grounding *grounding, const Rule *rule) {
+    const GroundWeights *weights = grounding->weights;
+    if (weights->of_rule(weights->context, rule) >= 0) return true;
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Relation *read = rule->goals[i].relation;
+        if (read && grounding->uncertain.relations[read->number]) return true;
+    }
+    return false;
+}
+
+static void find_uncertain(Grounding *grounding) {
+    const Store *store = grounding->store;
+    Uncertain *uncertain = &grounding->uncertain;
+    uncertain->count = store->relations.count;
+    uncertain->relations = memory_allocate_zeroed(uncertain->count + 1, sizeof(bool));
+    for (size_t i = 0; i < uncertain->count; i++)
+        uncertain->relations[i] = has_weighted_fact(grounding->weights, store->relations.items[i]);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < store->rules.count; i++) {
+            const Rule *rule = store->rules.items[i];
+            bool *known = &uncertain->relations[rule->relation->number];
+            if (*known || !rule_is_uncertain(grounding, rule)) continue;
+            *known = changed = true;
+        }
+    }
+}
+
+static bool is_uncertain(const Grounding *grounding, const Relation *relation) {
+    return grounding->uncertain.relations[relation->number];
+}
+
+// --- rows that hold in some world
+
+static void lift_rule(Grounding *grounding, const Rule *rule) {
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        Goal *goal = &rule->goals[i];
+        if (goal->kind != GOAL_NOT || !is_uncertain(grounding, goal->relation)) continue;
+        VECTOR_PUSH(&grounding->lifted, ((Lifted){goal, *goal}));
+        if (rule->relation) relation_changed(rule->relation);
+        *goal = (Goal){.kind = GOAL_COMPARE,
+                       .comparison = COMPARE_EQ,
+                       .left = &grounding->anything,
+                       .right = &grounding->anything,
+                       .span = goal->span};
+    }
+}
+
+static void lift(Grounding *grounding, const Rule *query) {
+    Store *store = grounding->store;
+    grounding->anything =
+        (Expression){.kind = ARITHMETIC_CONSTANT, .value = constant_bool(&store->constants, true)};
+    for (size_t i = 0; i < store->rules.count; i++) lift_rule(grounding, store->rules.items[i]);
+    lift_rule(grounding, query);
+    if (grounding->lifted.count > 0) store->analysed = false;
+}
+
+static void lower_again(Grounding *grounding) {
+    for (size_t i = 0; i < grounding->lifted.count; i++) {
+        const Lifted *lifted = &grounding->lifted.items[i];
+        *lifted->goal = lifted->saved;
+    }
+    if (grounding->lifted.count == 0) return;
+    Store *store = grounding->store;
+    for (size_t i = 0; i < store->relations.count; i++)
+        if (is_uncertain(grounding, store->relations.items[i]))
+            relation_changed(store->relations.items[i]);
+    store->analysed = false;
+}
+
+// --- plans of rules
+
+static const Goal *goal_negated(const Grounding *grounding, const Goal *goal) {
+    for (size_t i = 0; i < grounding->lifted.count; i++)
+        if (grounding->lifted.items[i].goal == goal) return &grounding->lifted.items[i].saved;
+    return NULL;
+}
+
+static RulePlan *rule_plan_make(const Grounding *grounding, const Rule *rule,
+                                const Datum *initial) {
+    RulePlan *made = memory_allocate_zeroed(1, sizeof *made);
+    uint32_t position = 0;
+    made->rule = rule;
+    made->extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *made->extents);
+    made->positions = memory_allocate_zeroed(rule->goal_count + 1, sizeof *made->positions);
+    made->negated = memory_allocate_zeroed(rule->goal_count + 1, sizeof *made->negated);
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Goal *goal = &rule->goals[i];
+        made->positions[i] = position;
+        position += goal->kind == GOAL_ATOM || goal->kind == GOAL_MEMBER;
+        made->negated[i] = goal_negated(grounding, goal);
+        if (!goal->relation) continue;
+        Table *table = relation_table(goal->relation);
+        made->extents[i] = (Extent){.table = table, .high = table->count};
+    }
+    plan_make(rule, made->extents, initial, &made->plan);
+    for (uint32_t i = 0; i < made->plan.count; i++)
+        made->plan.steps[i].once = false; // each row is a way of its own
+    plan_set(&made->plan, made->extents);
+    return made;
+}
+
+static void rule_plan_free(RulePlan *plan) {
+    if (!plan) return;
+    plan_free(&plan->plan);
+    free(plan->extents);
+    free(plan->positions);
+    free(plan->negated);
+    free(plan);
+}
+
+// --- nodes
+
+static uint32_t node_get(Grounding *grounding, const Relation *relation, uint32_t row) {
+    Ground *ground = grounding->ground;
+    Datum key[] = {relation->number, row};
+    uint32_t found = table_find(grounding->index, key);
+    if (found != ROW_NONE) return ground->answers + found;
+    GroundNode node = {.relation = relation, .row = row, .leaf = NO_LEAF};
+    VECTOR_PUSH(&ground->nodes, node);
+    return ground->answers + table_append(grounding->index, key);
+}
+
+static uint32_t leaf_of(Ground *ground, int64_t weight) {
+    if (weight < 0) return NO_LEAF;
+    VECTOR_PUSH(&ground->leaves, (uint32_t)weight);
+    return (uint32_t)ground->leaves.count - 1;
+}
+
+static void add_literal(Grounding *grounding, const Relation *relation, uint32_t row,
+                        bool negated) {
+    if (grounding->weights->whole && !is_uncertain(grounding, relation)) return;
+    GroundLiteral literal = {node_get(grounding, relation, row), negated};
+    VECTOR_PUSH(&grounding->ground->literals, literal);
+}
+
+// Every row that a negated atom speaks of must not hold.
+static void add_negated(Grounding *grounding, const Goal *goal, const Datum *variables) {
+    Table *table = relation_table(goal->relation);
+    Datum values[ARITY_MAX];
+    Columns bound = 0;
+    for (uint32_t i = 0; i < goal->relation->arity; i++) {
+        const Term *term = &goal->terms[i];
+        if (term->kind == TERM_ANY) continue;
+        values[i] = term->kind == TERM_CONSTANT ? term->value : variables[term->value];
+        bound |= 1u << i;
+    }
+    const Index *index = bound ? table_index(table, bound, table->count) : NULL;
+    uint32_t row = index ? index_first(table, index, values) : 0;
+    while (row != ROW_NONE && row < table->count) {
+        if (!table_is_dead(table, row)) add_literal(grounding, goal->relation, row, true);
+        row = index ? index_next(index, row) : row + 1;
+    }
+}
+
+static Status way_found(Run *run) {
+    Grounding *grounding = run->context;
+    const RulePlan *running = grounding->running;
+    const GroundWeights *weights = grounding->weights;
+    Ground *ground = grounding->ground;
+    uint32_t first = (uint32_t)ground->literals.count;
+    for (uint32_t i = 0; i < running->rule->goal_count; i++) {
+        const Goal *goal = &running->rule->goals[i];
+        if (running->negated[i])
+            add_negated(grounding, running->negated[i], run->variables);
+        else if (goal->kind == GOAL_ATOM)
+            add_literal(grounding, goal->relation, run->path[running->positions[i]], false);
+    }
+    bool rule = running->rule->relation != NULL;
+    GroundInstance instance = {
+        .leaf = rule ? leaf_of(ground, weights->of_rule(weights->context, running->rule)) : NO_LEAF,
+        .first = first,
+        .count = (uint32_t)ground->literals.count - first};
+    VECTOR_PUSH(&ground->instances, instance);
+    return STATUS_OK;
+}
+
+static Status find_ways(Grounding *grounding, RulePlan *plan, const Datum *initial) {
+    Run *run = memory_allocate_zeroed(1, sizeof *run);
+    run->store = grounding->store;
+    run->plan = &plan->plan;
+    run->found = way_found;
+    run->context = grounding;
+    memcpy(run->variables, initial, plan->rule->variable_count * sizeof *initial);
+    grounding->running = plan;
+    Status status = plan_run(run);
+    free(run);
+    return status;
+}
+
+// --- rows
+
+static bool is_plain(const Relation *relation) {
+    bool plain = relation->key == columns_all(relation->arity);
+    for (size_t i = 0; i < relation->rules.count; i++)
+        plain &= relation->rules.items[i]->aggregates == NULL;
+    return plain;
+}
+
+static Status fail_not_plain(const Relation *relation) {
+    fail(STATUS_VALUE, "%s rests on facts with weights, and its rows are %s", relation->name,
+         relation->key == columns_all(relation->arity) ? "aggregates" : "the best of several");
+    return fail_help("a program over a semiring weighs rows that follow one by one");
+}
+
+static Status expand_row(Grounding *grounding, uint32_t number) {
+    Ground *ground = grounding->ground;
+    const GroundWeights *weights = grounding->weights;
+    const Relation *relation = ground->nodes.items[number].relation;
+    uint32_t row = ground->nodes.items[number].row, first = (uint32_t)ground->instances.count;
+    Datum values[ARITY_MAX], initial[VARIABLES_MAX];
+    table_read(relation_table(relation), row, values);
+    bool plain = is_plain(relation);
+    if (!plain && is_uncertain(grounding, relation)) return fail_not_plain(relation);
+    bool fact = !plain || table_find(relation->facts, values) != ROW_NONE;
+    for (size_t i = 0; plain && i < relation->rules.count; i++) {
+        const Rule *rule = relation->rules.items[i];
+        if (!head_unify(rule, values, initial)) continue;
+        RulePlan **plan = &grounding->plans[rule->number];
+        if (!*plan) *plan = rule_plan_make(grounding, rule, initial);
+        TRY(find_ways(grounding, *plan, initial));
+    }
+    GroundNode *node = &ground->nodes.items[number]; // only now: nodes have come
+    node->fact = fact;
+    if (fact && plain)
+        node->leaf = leaf_of(ground, weights->of_fact(weights->context, relation, values));
+    node->first = first;
+    node->count = (uint32_t)ground->instances.count - first;
+    return STATUS_OK;
+}
+
+static Status expand_answers(Grounding *grounding, const Rule *query, const Datum *initial,
+                             const Table *answers) {
+    Ground *ground = grounding->ground;
+    Datum bound[VARIABLES_MAX];
+    RulePlan *plan = NULL;
+    Status status = STATUS_OK;
+    for (uint32_t row = 0; row < answers->count && status == STATUS_OK; row++) {
+        memcpy(bound, initial, query->variable_count * sizeof *bound);
+        for (uint32_t i = 0; i < query->arity; i++)
+            bound[query->head[i].value] = table_at(answers, row, i);
+        if (!plan) plan = rule_plan_make(grounding, query, bound);
+        GroundNode *node = &ground->nodes.items[row];
+        node->first = (uint32_t)ground->instances.count;
+        status = find_ways(grounding, plan, bound);
+        node = &ground->nodes.items[row];
+        node->count = (uint32_t)ground->instances.count - node->first;
+    }
+    rule_plan_free(plan);
+    return status;
+}
+
+// --- an order
+
+typedef struct Visit {
+    uint32_t node, instance, literal;
+} Visit;
+
+// Depth first: a node stands behind those of its literals.
+static void order_from(Ground *ground, uint32_t root, uint8_t *state) {
+    enum { NEW, OPEN, DONE };
+    VECTOR(Visit) stack = {0};
+    VECTOR_PUSH(&stack, ((Visit){root, 0, 0}));
+    state[root] = OPEN;
+    while (stack.count > 0) {
+        Visit *visit = &stack.items[stack.count - 1];
+        const GroundNode *node = &ground->nodes.items[visit->node];
+        if (visit->instance == node->count) {
+            state[visit->node] = DONE;
+            VECTOR_PUSH(&ground->order, visit->node);
+            stack.count--;
+            continue;
+        }
+        const GroundInstance *instance = &ground->instances.items[node->first + visit->instance];
+        if (visit->literal == instance->count) {
+            visit->instance++;
+            visit->literal = 0;
+            continue;
+        }
+        uint32_t next = ground->literals.items[instance->first + visit->literal++].node;
+        ground->cyclic |= state[next] == OPEN;
+        if (state[next] != NEW) continue;
+        state[next] = OPEN;
+        VECTOR_PUSH(&stack, ((Visit){next, 0, 0}));
+    }
+    VECTOR_FREE(&stack);
+}
+
+static void order_nodes(Ground *ground) {
+    uint8_t *state = memory_allocate_zeroed(ground->nodes.count + 1, 1);
+    for (uint32_t i = 0; i < ground->answers; i++)
+        if (!state[i]) order_from(ground, i, state);
+    free(state);
+}
+
+// --- the whole
+
+static Status complete_goals(const Grounding *grounding, const Rule *query) {
+    Store *store = grounding->store;
+    for (uint32_t i = 0; i < query->goal_count; i++)
+        if (query->goals[i].relation) TRY(store_complete(store, query->goals[i].relation));
+    for (size_t i = 0; i < grounding->lifted.count; i++)
+        TRY(store_complete(store, grounding->lifted.items[i].saved.relation));
+    return STATUS_OK;
+}
+
+static Status ground_rows(Grounding *grounding, Rule *query, const Datum *initial,
+                          Table **answers) {
+    Store *store = grounding->store;
+    Ground *ground = grounding->ground;
+    TRY(complete_goals(grounding, query));
+    TRY(store_query(store, query, initial, answers));
+    ground->answers = (*answers)->count;
+    for (uint32_t i = 0; i < ground->answers; i++) {
+        GroundNode node = {.row = i, .leaf = NO_LEAF};
+        VECTOR_PUSH(&ground->nodes, node);
+    }
+    TRY(expand_answers(grounding, query, initial, *answers));
+    for (uint32_t i = ground->answers; i < ground->nodes.count; i++) {
+        if (i % 1024 == 0) TRY(store->host.interrupted(store->host.context));
+        TRY(expand_row(grounding, i));
+    }
+    order_nodes(ground);
+    return STATUS_OK;
+}
+
+Status ground_query(Store *store, Rule *query, const Datum *initial, const GroundWeights *weights,
+                    Table **answers, Ground *out) {
+    *out = (Ground){0};
+    *answers = NULL;
+    Grounding grounding = {.store = store, .weights = weights, .ground = out};
+    find_uncertain(&grounding);
+    lift(&grounding, query);
+    grounding.index = table_new(2, columns_all(2));
+    grounding.plans = memory_allocate_zeroed(store->rules.count + 1, sizeof *grounding.plans);
+    Status status = ground_rows(&grounding, query, initial, answers);
+    for (size_t i = 0; i < store->rules.count; i++) rule_plan_free(grounding.plans[i]);
+    free(grounding.plans);
+    table_free(grounding.index);
+    lower_again(&grounding);
+    VECTOR_FREE(&grounding.lifted);
+    free(grounding.uncertain.relations);
+    if (status != STATUS_OK) {
+        ground_free(out);
+        table_free(*answers);
+        *answers = NULL;
+    }
+    return status;
+}

@@ -1,0 +1,55 @@
+// The instances of rules below the answers to a query: rows as nodes, each with the ways in which
+// it follows from others. What a program over a semiring weighs; knows nothing of weights but that
+// some facts and rules have one.
+#ifndef LOGIC_GROUND_H
+#define LOGIC_GROUND_H
+
+#include "logic/store.h"
+
+enum { NO_LEAF = UINT32_MAX };
+
+// A row, or an answer of the query.
+typedef struct GroundNode {
+    const Relation *relation; // NULL: an answer
+    uint32_t row;             // of relation_table, or of the answers
+    bool fact;                // it holds without a rule
+    uint32_t leaf;            // of the fact's weight, or NO_LEAF
+    uint32_t first, count;    // of its instances
+} GroundNode;
+
+typedef struct GroundInstance {
+    uint32_t leaf;         // of the rule's weight, or NO_LEAF
+    uint32_t first, count; // of its literals
+} GroundInstance;
+
+typedef struct GroundLiteral {
+    uint32_t node;
+    bool negated;
+} GroundLiteral;
+
+typedef struct Ground {
+    VECTOR(GroundNode) nodes; // the answers first
+    VECTOR(GroundInstance) instances;
+    VECTOR(GroundLiteral) literals;
+    VECTOR(uint32_t) leaves; // the number of each one's weight
+    VECTOR(uint32_t) order;  // nodes, each behind those that it rests on where there are no cycles
+    bool cyclic;
+    uint32_t answers;
+} Ground;
+
+// Which facts and rules have weights, by number; negative: none.
+typedef struct GroundWeights {
+    void *context;
+    int64_t (*of_fact)(void *context, const Relation *relation, const Datum *values);
+    int64_t (*of_rule)(void *context, const Rule *rule);
+    // Relations that no weight has a part in are taken as they are.
+    bool whole; // no: they are gone into as well
+} GroundWeights;
+
+// The answers in canonical order and what they rest on. A row that holds in some world is there,
+// whatever `not` says of it.
+Status ground_query(Store *store, Rule *query, const Datum *initial, const GroundWeights *weights,
+                    Table **answers, Ground *out) MUST_USE;
+void ground_free(Ground *ground);
+
+#endif

@@ -1,0 +1,94 @@
+// What facts and rules weigh: values of the program, numbers or tensors that learn.
+#include <stdlib.h>
+
+#include "reason/reason.h"
+#include "value/convert.h"
+
+void weights_start(Reasoner *reasoner) {
+    reasoner->weights.values = value_list(0);
+    list_push(reasoner->interp->store->roots->as.list, reasoner->weights.values);
+}
+
+void weights_free(Weights *weights) {
+    for (size_t i = 0; i < weights->facts.count; i++) {
+        table_free(weights->facts.items[i].rows);
+        VECTOR_FREE(&weights->facts.items[i].numbers);
+    }
+    VECTOR_FREE(&weights->facts);
+    VECTOR_FREE(&weights->rules);
+}
+
+Value weight_eval(Frame *frame, const Code *code) {
+    Value value = EVAL(frame, code);
+    if (failed(value)) return value;
+    bool number = value.kind == VALUE_INT || value.kind == VALUE_FLOAT ||
+                  (value.kind == VALUE_TENSOR && value.as.tensor->view.rank == 0);
+    if (number) return value;
+    (void)fail_kind("a weight", "a number", value);
+    value_release(value);
+    return fail_at(code->span);
+}
+
+static uint32_t weight_add(Weights *weights, Value weight) {
+    list_push(weights->values.as.list, weight);
+    return (uint32_t)weights->values.as.list->count - 1;
+}
+
+static void weight_replace(Weights *weights, uint32_t number, Value weight) {
+    Value *place = &weights->values.as.list->items[number], old = *place;
+    *place = weight;
+    value_release(old);
+}
+
+static FactWeights *weights_of(Weights *weights, const Relation *relation) {
+    for (size_t i = 0; i < weights->facts.count; i++)
+        if (weights->facts.items[i].relation == relation) return &weights->facts.items[i];
+    return NULL;
+}
+
+void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *values,
+                     Value weight) {
+    Weights *weights = &reasoner->weights;
+    FactWeights *facts = weights_of(weights, relation);
+    uint32_t row = facts ? table_find(facts->rows, values) : ROW_NONE;
+    if (row != ROW_NONE) {
+        weight_replace(weights, facts->numbers.items[row], weight);
+        return;
+    }
+    if (weight.kind == VALUE_ABSENT) return;
+    if (!facts) {
+        FactWeights made = {.relation = relation,
+                            .rows = table_new(relation->arity, columns_all(relation->arity))};
+        VECTOR_PUSH(&weights->facts, made);
+        facts = &weights->facts.items[weights->facts.count - 1];
+    }
+    table_append(facts->rows, values);
+    VECTOR_PUSH(&facts->numbers, weight_add(weights, weight));
+}
+
+void weight_set_rule(Reasoner *reasoner, SourcePos at, Value weight) {
+    Weights *weights = &reasoner->weights;
+    for (size_t i = 0; i < weights->rules.count; i++) {
+        if (weights->rules.items[i].at != at) continue;
+        weight_replace(weights, weights->rules.items[i].number, weight);
+        return;
+    }
+    RuleWeight made = {at, weight_add(weights, weight)};
+    VECTOR_PUSH(&weights->rules, made);
+}
+
+int64_t weight_of_fact(void *reasoner, const Relation *relation, const Datum *values) {
+    Weights *weights = &((Reasoner *)reasoner)->weights;
+    FactWeights *facts = weights_of(weights, relation);
+    uint32_t row = facts ? table_find(facts->rows, values) : ROW_NONE;
+    if (row == ROW_NONE) return -1;
+    uint32_t number = facts->numbers.items[row];
+    return weights->values.as.list->items[number].kind == VALUE_ABSENT ? -1 : (int64_t)number;
+}
+
+int64_t weight_of_rule(void *reasoner, const Rule *rule) {
+    const Weights *weights = &((Reasoner *)reasoner)->weights;
+    for (size_t i = 0; i < weights->rules.count; i++)
+        if (weights->rules.items[i].at == rule->span.begin) return weights->rules.items[i].number;
+    return -1;
+}

@@ -1,0 +1,181 @@
+"""Programs over semirings against enumeration of all worlds: random rules over weighted facts, with
+shared facts, cycles, negation and weighted rules."""
+
+import itertools
+import os
+import random
+import unittest
+
+from tl import run_code
+
+NAMES = ["a", "b1", "c", "d"]
+COUNT = int(os.environ.get("TL_TEST_PROGRAMS", "100"))
+BATCH = 25
+
+
+class Program:
+    """Edges with weights, and rules for p (of edges) and q (of p, of edges, of what p lacks)."""
+
+    def __init__(self, choose, number):
+        self.number = number
+        pairs = [(x, y) for x in NAMES for y in NAMES]
+        edges = choose.sample(pairs, choose.randint(3, 6))
+        self.edges = [(edge, choose.choice([1.0, *(round(choose.random(), 2) for _ in range(3))]))
+                      for edge in edges]
+        self.closure = choose.choice(["right", "left", "both", "none"])
+        self.rules = choose.sample(["back", "not", "turn", "two"], choose.randint(1, 3))
+        self.rule_weight = choose.choice([None, round(choose.random(), 2)])
+        self.learned = [i for i, (_, weight) in enumerate(self.edges) if weight < 1.0]
+
+    def text(self):
+        n = self.number
+        lines = [f"relation E{n}(x: Name, y: Name)"]
+        for i, ((x, y), weight) in enumerate(self.edges):
+            if weight == 1.0:
+                lines.append(f"E{n}({x}, {y})")
+            else:
+                lines += [f"let w{n}_{i} = learnable({weight})", f"w{n}_{i} :: E{n}({x}, {y})"]
+        bodies = {"right": f"P{n}(X, Y), E{n}(Y, Z)", "left": f"E{n}(X, Y), P{n}(Y, Z)",
+                  "both": f"P{n}(X, Y), P{n}(Y, Z)"}
+        lines.append(f"P{n}(X, Y) <- E{n}(X, Y)")
+        if self.closure != "none":
+            lines.append(f"P{n}(X, Z) <- {bodies[self.closure]}")
+        goals = {"back": f"P{n}(X, Y), P{n}(Y, X)", "not": f"E{n}(Y, X), not P{n}(X, Y)",
+                 "turn": f"P{n}(Y, X)", "two": f"E{n}(X, Y), P{n}(X, _)"}
+        for i, rule in enumerate(self.rules):
+            weight = f"{self.rule_weight} :: " if i == 0 and self.rule_weight else ""
+            lines.append(f"{weight}Q{n}(X, Y) <- {goals[rule]}")
+        for relation in "PQ":
+            lines.append(f"for r in Exact.{relation}{n}(X, Y)? {{ print({n}, \"{relation}\", r.X, r.Y, r.score) }}")
+        for k in (1, 2, 40):
+            lines.append(f"for r in Top{k}.P{n}(X, Y)? {{ print({n}, \"top{k}\", r.X, r.Y, r.score) }}")
+        lines.append(f"let all{n} = Exact.Q{n}(X, Y)?")
+        if self.learned:
+            lines += [f"if len(all{n}) > 0 {{",
+                      f"    let total = 0.0",
+                      f"    for r in all{n} {{ total = total + r.score }}",
+                      f"    if type(total) == \"tensor\" {{",
+                      f"        backward(total)"]
+            lines += [f"        print({n}, \"grad\", {i}, \"-\", grad(w{n}_{i}))" for i in self.learned]
+            lines += ["    }", "}"]
+        return lines
+
+    def choices(self):
+        """The facts and instances of the weighted rule that hold or do not: keys and weights."""
+        free = [(edge, weight) for edge, weight in self.edges if weight < 1.0]
+        if self.rule_weight:
+            free += [(("rule", *way), self.rule_weight) for way in self.rule_ways()]
+        return free
+
+    def rule_ways(self):
+        edges = {edge for edge, _ in self.edges}
+        return [way for _, way in self.ways(self.rules[0], edges, self.close(edges), None)]
+
+    def close(self, edges):
+        p = set(edges)
+        while self.closure != "none":
+            more = {(x, z) for x, y in p for y2, z in p if y == y2}
+            if self.closure != "both":
+                more = {(x, z) for x, y in (p if self.closure == "right" else edges)
+                        for y2, z in (edges if self.closure == "right" else p) if y == y2}
+            if more <= p:
+                break
+            p |= more
+        return p
+
+    def ways(self, rule, edges, p, lacking):
+        """What a rule gives, each with the solution that it rests on; lacking: p that `not` reads."""
+        if rule == "back":
+            return [((x, y), (x, y)) for x, y in p if (y, x) in p]
+        if rule == "not":
+            return [((x, y), (x, y)) for y, x in edges if lacking is None or (x, y) not in lacking]
+        if rule == "turn":
+            return [((y, x), (x, y)) for x, y in p]
+        return [((x, y), (x, y, z)) for x, y in edges for x2, z in p if x2 == x]
+
+    def world(self, held):
+        edges = {edge for edge, weight in self.edges if weight == 1.0 or edge in held}
+        p = self.close(edges)
+        q = set()
+        for i, rule in enumerate(self.rules):
+            for row, way in self.ways(rule, edges, p, p):
+                if i > 0 or not self.rule_weight or ("rule", *way) in held:
+                    q.add(row)
+        return p, q
+
+    def worlds(self):
+        """The worlds that differ, with their weights by free fact."""
+        free = self.choices()
+        for values in itertools.product([False, True], repeat=len(free)):
+            held = {key for (key, _), value in zip(free, values) if value}
+            yield free, values, self.world(held)
+
+    def expected(self):
+        exact, slopes = {}, {}
+        for free, values, (p, q) in self.worlds():
+            parts = [weight if value else 1 - weight for (_, weight), value in zip(free, values)]
+            weight = 1.0
+            for part in parts:
+                weight *= part
+            for row in p:
+                exact["P", row] = exact.get(("P", row), 0.0) + weight
+            for row in q:
+                exact["Q", row] = exact.get(("Q", row), 0.0) + weight
+            for i, value in enumerate(values):
+                rest = 1.0
+                for j, part in enumerate(parts):
+                    rest *= part if j != i else 1.0
+                key = free[i][0]
+                slopes[key] = slopes.get(key, 0.0) + (rest if value else -rest) * len(q)
+        return exact, slopes
+
+
+class Weights(unittest.TestCase):
+    def run_batch(self, programs):
+        head = ["entity Name = {a, b1, c, d}", "program Exact over exact {}", "program Top1 over topk(1) {}",
+                "program Top2 over topk(2) {}", "program Top40 over topk(40) {}"]
+        body = [line for program in programs for line in program.text()]
+        result = run_code("\n".join(head + body) + "\n")
+        self.assertEqual(result.err, "")
+        printed = {}
+        for line in result.out.splitlines():
+            number, kind, x, y, score = line.split(" ", 4)
+            printed[int(number), kind, x, y] = 0.0 if score == "none" else float(score)
+        return printed
+
+    def check_program(self, program, printed):
+        exact, slopes = program.expected()
+        text = "\n".join(program.text())
+        for (kind, (x, y)), value in exact.items():
+            if value == 0.0:
+                continue
+            found = printed.get((program.number, kind, x, y))
+            self.assertIsNotNone(found, f"{kind}({x}, {y}) is missing in\n{text}")
+            self.assertAlmostEqual(found, value, delta=1e-6, msg=f"{kind}({x}, {y})\n{text}")
+            if kind == "P":
+                tops = [printed[program.number, f"top{k}", x, y] for k in (1, 2, 40)]
+                self.assertLessEqual(tops[0], tops[1] + 1e-6)
+                self.assertLessEqual(tops[1], value + 1e-6)
+                self.assertAlmostEqual(tops[2], value, delta=1e-6, msg=text)
+        for i in program.learned:
+            found = printed.get((program.number, "grad", str(i), "-"))
+            if found is not None:
+                self.assertAlmostEqual(found, slopes[program.edges[i][0]], delta=2e-5, msg=f"{i}\n{text}")
+
+    def test_random_programs(self):
+        choose = random.Random(int(os.environ.get("TL_TEST_SEED", "1")))
+        number = 0
+        while number < COUNT:
+            programs = []
+            while len(programs) < BATCH:
+                program = Program(choose, number)
+                if len(program.choices()) <= 11:
+                    programs.append(program)
+                    number += 1
+            printed = self.run_batch(programs)
+            for program in programs:
+                self.check_program(program, printed)
+
+
+if __name__ == "__main__":
+    unittest.main()
