@@ -103,23 +103,31 @@ typedef struct Reads {
     VECTOR(const Node *) outside;
 } Reads;
 
-static void note_read(void *context, Node *node) {
+static void note_parameter(void *context, Node *node) {
     Reads *reads = context;
-    if (node->kind != NODE_NAME) return;
-    const Word *word = &node->as.name.word;
-    int own = find_name(reads->program, word);
-    if (own >= 0) {
-        for (size_t i = 0; i < reads->parameters.count; i++)
-            if (reads->parameters.items[i] == own) return;
-        VECTOR_PUSH(&reads->parameters, own);
-        return;
-    }
-    const Binding *binding = name_resolve(reads->checker, word);
+    int own = node->kind == NODE_NAME ? find_name(reads->program, &node->as.name.word) : -1;
+    for (size_t i = 0; i < reads->parameters.count; i++)
+        if (reads->parameters.items[i] == own) return;
+    if (own >= 0) VECTOR_PUSH(&reads->parameters, own);
+}
+
+static void note_outside(void *context, Node *node) {
+    Reads *reads = context;
+    if (node->kind != NODE_NAME || find_name(reads->program, &node->as.name.word) >= 0) return;
+    const Binding *binding = node->as.name.binding;
     bool value = binding && (binding_is_variable(binding) || binding->kind == BINDING_DIMENSION ||
                              binding->kind == BINDING_RELATION);
     for (size_t i = 0; i < reads->outside.count; i++)
-        value &= strcmp(reads->outside.items[i]->as.name.word.text, word->text) != 0;
+        value &= strcmp(reads->outside.items[i]->as.name.word.text, node->as.name.word.text) != 0;
     if (value) VECTOR_PUSH(&reads->outside, node);
+}
+
+// What the checked equation evaluates first is all that it reads.
+static void find_outside(Reads *reads, const Node *checked) {
+    const Equation *plan =
+        checked->kind == NODE_EQUATION ? checked->as.equation.plan : NULL; // NULL: reported
+    for (size_t i = 0; plan && i < plan->values.count; i++)
+        walk_node(&(Walker){.context = reads, .node = note_outside}, plan->values.items[i]);
 }
 
 static Node *lambda_of(Checker *checker, Node *body, size_t parameters) {
@@ -161,7 +169,7 @@ static Word function_name(Checker *checker, const ProgramNode *program, int targ
 static void add_equation(Checker *checker, ProgramNode *program, Node *statement) {
     ProgramEquation *equation = &program->equations[program->equation_count++];
     Reads reads = {.checker = checker, .program = program};
-    walk_node(&(Walker){.context = &reads, .node = note_read}, statement->as.assign.value);
+    walk_node(&(Walker){.context = &reads, .node = note_parameter}, statement->as.assign.value);
     *equation = (ProgramEquation){.target = find_name(program, target_word(statement)),
                                   .scalar = statement->as.assign.target->kind == NODE_NAME,
                                   .span = statement->span};
@@ -170,17 +178,18 @@ static void add_equation(Checker *checker, ProgramNode *program, Node *statement
     statement->as.assign.semiring = program->kind;
     equation->function = lambda_of(checker, statement, count);
     equation->function->as.function->name = function_name(checker, program, equation->target);
-    equation->inputs = inputs_lambda(checker, &reads, statement->span);
     equation->parameters = arena_allocate(checker->arena, (count + 1) * sizeof(int));
     for (size_t i = 0; i < count; i++) {
         equation->parameters[i] = reads.parameters.items[i];
         equation->function->as.function->parameters[i].name =
             program->names[equation->parameters[i]];
     }
+    check_expression(checker, equation->function);
+    find_outside(&reads, statement);
+    equation->inputs = inputs_lambda(checker, &reads, equation->span);
+    check_expression(checker, equation->inputs);
     VECTOR_FREE(&reads.parameters);
     VECTOR_FREE(&reads.outside);
-    check_expression(checker, equation->inputs);
-    check_expression(checker, equation->function);
 }
 
 // The equation is the value of its function; its left side only says in which order.
