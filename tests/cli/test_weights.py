@@ -177,5 +177,96 @@ class Weights(unittest.TestCase):
                 self.check_program(program, printed)
 
 
+class Edits(unittest.TestCase):
+    """Facts come, go and change their weights between queries with and without a program block."""
+
+    HEAD = ["entity Name = {a, b1, c, d}", "relation E(x: Name, y: Name)", "P(X, Y) <- E(X, Y)",
+            "P(X, Z) <- P(X, Y), E(Y, Z)", "Q(X, Y) <- Name(X), Name(Y), not P(X, Y)",
+            "program Exact over exact {}"]
+
+    def missing(self, edges):
+        reached = {y for x, y in edges if x == "a"}
+        while True:
+            more = {y for x, y in edges if x in reached} - reached
+            if not more:
+                return [name for name in NAMES if name not in reached]
+            reached |= more
+
+    def weighed(self, facts):
+        free = [edge for edge in facts if facts[edge] < 1.0]
+        total = dict.fromkeys(NAMES, 0.0)
+        for values in itertools.product([False, True], repeat=len(free)):
+            held = {edge for edge, value in zip(free, values) if value}
+            for name in self.missing([edge for edge in facts if facts[edge] == 1.0 or edge in held]):
+                total[name] += 0.5 ** len(free)
+        return [f"{name} {value:.6}" for name, value in total.items() if value > 0]
+
+    def edit(self, choose, facts):
+        edge = (choose.choice(NAMES), choose.choice(NAMES))
+        kind = choose.choice(["retract", "weigh", "add"])
+        if kind == "retract" and edge in facts:
+            del facts[edge]
+            return f"retract E({edge[0]}, {edge[1]})"
+        facts[edge] = 0.5 if kind == "weigh" else 1.0
+        return ("0.5 :: " if kind == "weigh" else "") + f"E({edge[0]}, {edge[1]})"
+
+    def test_edits(self):
+        for seed in range(10):
+            choose, facts, lines, expected = random.Random(seed), {}, list(self.HEAD), []
+            for _ in range(12):
+                lines.append(self.edit(choose, facts))
+                lines += ["for s in Exact.Q(a, X)? { if s.score > 0.0 { print(format(\"{} {:.6}\", s.X, s.score)) } }",
+                          "print([s.X for s in Q(a, X)?])"]
+                expected.append((sorted(self.weighed(facts)), sorted(self.missing(facts))))
+            result = run_code("\n".join(lines) + "\n")
+            self.assertEqual(result.err, "")
+            weighed = []
+            for line in result.out.splitlines():
+                if not line.startswith("["):
+                    name, value = line.split()
+                    weighed.append(f"{name} {float(value):.6}")
+                    continue
+                plain = sorted(name.strip('" ') for name in line.strip("[]").split(",") if name.strip())
+                self.assertEqual((sorted(weighed), plain), expected.pop(0), "\n".join(lines))
+                weighed = []
+            self.assertEqual(expected, [])
+
+
+class Gradients(unittest.TestCase):
+    """Gradients into weights against central differences, over every semiring that has them."""
+
+    EDGES = [("a", "b1"), ("a", "c"), ("b1", "c"), ("b1", "d"), ("c", "d")]
+    STEP = 1e-4
+
+    def lines(self, choose, semiring):
+        weights = [round(choose.uniform(0.1, 0.9), 3) for _ in self.EDGES]
+        lines = ["relation E(x: entity, y: entity)", "P(X, Y) <- E(X, Y)", "P(X, Z) <- P(X, Y), E(Y, Z)",
+                 f"program S over {semiring} {{}}"]
+        lines += [f"let w{i} = learnable({weight})" for i, weight in enumerate(weights)]
+        facts = [f"w{i} :: E({x}, {y})" for i, (x, y) in enumerate(self.EDGES)]
+        lines += facts + ["let score = S.P(a, d)?", "backward(score)"]
+        plain = [fact.replace(f"w{i}", str(weight), 1) for i, (fact, weight) in enumerate(zip(facts, weights))]
+        lines += plain
+        for i, weight in enumerate(weights):
+            name = "high", "low"
+            for side, sign in zip(name, (1, -1)):
+                lines += [plain[i].replace(str(weight), str(weight + sign * self.STEP), 1),
+                          f"let {side}{i} = S.P(a, d)?"]
+            lines += [plain[i], f"let slope{i} = if grad(w{i}) == none {{ 0.0 }} else {{ float(grad(w{i})) }}",
+                      f"print(slope{i}, (high{i} - low{i}) / {2 * self.STEP})"]
+        return lines
+
+    def test_differences(self):
+        for semiring in ["exact", "prob", "max_prod", "min_plus", "real", "log", "topk(2)"]:
+            for seed in range(5):
+                lines = self.lines(random.Random(seed), semiring)
+                result = run_code("\n".join(lines) + "\n")
+                self.assertEqual(result.err, "", "\n".join(lines))
+                self.assertEqual(len(result.out.splitlines()), len(self.EDGES))
+                for line in result.out.splitlines():
+                    slope, difference = map(float, line.split())
+                    self.assertAlmostEqual(slope, difference, delta=1e-4, msg=f"{semiring} {seed}")
+
+
 if __name__ == "__main__":
     unittest.main()
