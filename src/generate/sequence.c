@@ -119,9 +119,9 @@ static KvCache *page_cache(const Network *network) {
 Status sequence_new(Network *network, Sequence **out) {
     KvCache *cache = NULL;
     if (network->cache_field >= 0) {
-        const KvCache *like = page_cache(network);
-        size_t parts = kv_cache_part_count(like);
-        if (parts == 1) TRY(kv_cache_new(kv_cache_layers(like), 0, kv_cache_dtype(like), &cache));
+        // After a step of several texts the page's cache is those of all of them.
+        const KvCache *like = kv_cache_part(page_cache(network), 0, 0).cache;
+        TRY(kv_cache_new(kv_cache_layers(like), 0, kv_cache_dtype(like), &cache));
     }
     *out = sequence_of(network, cache);
     return STATUS_OK;

@@ -60,7 +60,7 @@ Value builtin_save(BuiltinCall *call) {
 }
 
 // The arguments of save_model after model and path.
-enum { SAVE_META = 2, SAVE_TOKENIZER, SAVE_DTYPE, SAVE_END };
+enum { SAVE_META = 2, SAVE_TOKENIZER, SAVE_DTYPE, SAVE_TYPES, SAVE_END };
 
 static Status write_described(const BuiltinCall *call, const Archive *archive) {
     const Value *arguments = call->arguments;
@@ -70,15 +70,17 @@ static Status write_described(const BuiltinCall *call, const Archive *archive) {
                          .origin = loaded ? model_file(arguments[0].as.handle->payload) : NULL,
                          .meta = arguments[SAVE_META],
                          .tokenizer = arguments[SAVE_TOKENIZER],
-                         .dtype = arguments[SAVE_DTYPE]};
+                         .dtype = arguments[SAVE_DTYPE],
+                         .types = arguments[SAVE_TYPES],
+                         .interp = call->interp};
     return export_gguf(&export);
 }
 
 static Status check_described(const BuiltinCall *call, const char *path) {
     for (int i = SAVE_TOKENIZER; i < SAVE_END; i++)
         if (call->arguments[i].kind != VALUE_ABSENT)
-            return fail(STATUS_VALUE, "%s: only .gguf files are written with tokenizer or dtype",
-                        path);
+            return fail(STATUS_VALUE,
+                        "%s: only .gguf files are written with tokenizer, dtype or types", path);
     return STATUS_OK;
 }
 

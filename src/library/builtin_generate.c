@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "chat/chat.h"
 #include "generate/generation.h"
+#include "generate/prompt.h"
 #include "generate/prompt_cache.h"
 #include "library/constraint_handle.h"
 #include "model/model.h"
@@ -157,32 +158,8 @@ static Status read_options(Request *request) {
 
 // --- prompts
 
-// Whether a text begins with the mark that encoding would put before it.
-static bool is_begun(const Tokenizer *tokenizer, const Text *text) {
-    int64_t bos = tokenizer_bos(tokenizer);
-    Text mark = {0};
-    bool begun = bos >= 0 && tokenizer_decode(tokenizer, &bos, 1, false, &mark) == STATUS_OK &&
-                 mark.length <= text->length &&
-                 memcmp(text_get(&mark), text_get(text), mark.length) == 0;
-    text_free(&mark);
-    return begun;
-}
-
-static Status read_messages(const Request *request, Value messages, int64_t **ids, size_t *count) {
-    Model *model = argument(request, MODEL).as.handle->payload;
-    Tokenizer *tokenizer;
-    Text text = {0};
-    TRY(model_tokenizer(model, &tokenizer));
-    Status status = chat_prompt(model, tokenizer, messages, true, &text);
-    if (status == STATUS_OK)
-        status = network_encode(request->network, text_get(&text), text.length,
-                                !is_begun(tokenizer, &text), ids, count);
-    text_free(&text);
-    return status;
-}
-
 static Status read_prompt(const Request *request, Value prompt, int64_t **ids, size_t *count) {
-    if (request->chats) return read_messages(request, prompt, ids, count);
+    if (request->chats) return network_encode_chat(request->network, prompt, ids, count);
     if (prompt.kind != VALUE_STRING) return value_to_ints(prompt, "prompt", ids, count);
     return network_encode(request->network, prompt.as.string->bytes, prompt.as.string->length, true,
                           ids, count);

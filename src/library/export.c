@@ -202,18 +202,7 @@ static Status put_file_type(GgufWriter *writer, DType dtype) {
     return gguf_writer_put_integer(writer, "general.quantization_version", GGUF_UINT32, 2);
 }
 
-// Matrices become `dtype`; vectors and the routers of experts, which are few numbers and matter
-// much, float32.
-static DType stored_dtype(const NamedTensor *named, Value dtype) {
-    DType own = tensor_dtype(named->tensor);
-    if (dtype.kind == VALUE_ABSENT || !(dtype_is_float(own) || dtype_is_quant(own))) return own;
-    bool few = tensor_rank(named->tensor) < 2 || strstr(named->name, ".ffn_gate_inp.");
-    return few ? DTYPE_FLOAT32 : (DType)dtype.as.integer;
-}
-
-static Status check_dtype(Value dtype) {
-    if (dtype.kind == VALUE_ABSENT) return STATUS_OK;
-    DType wanted = (DType)dtype.as.integer;
+static Status check_stored(DType wanted) {
     if (dtype_is_float(wanted) || quantise_can(wanted)) return STATUS_OK;
     return fail(STATUS_DTYPE,
                 "tensors cannot be stored as %s: there are float64, float32, float16, bfloat16, "
@@ -221,12 +210,42 @@ static Status check_dtype(Value dtype) {
                 dtype_name(wanted));
 }
 
+static Status call_types(const GgufExport *export, const NamedTensor *named, DType *out) {
+    Value shape = value_list(4);
+    for (int d = 0; d < tensor_rank(named->tensor); d++)
+        list_push(shape.as.list, value_int(named->tensor->view.dims[d]));
+    Value arguments[] = {value_cstring(named->name), shape};
+    Value result = interp_call(export->interp, export->types, arguments, 2);
+    value_release(shape);
+    if (result.kind == VALUE_FAIL)
+        return error_current()->code == STATUS_OK ? STATUS_INTERRUPT : error_current()->code;
+    Status status = value_to_dtype(result, "what types gives", out);
+    value_release(result);
+    return status == STATUS_OK ? check_stored(*out) : status;
+}
+
+// Matrices become `dtype`; vectors and the routers of experts, which are few numbers and matter
+// much, float32.
+static Status stored_dtype(const GgufExport *export, const NamedTensor *named, DType *out) {
+    DType own = *out = tensor_dtype(named->tensor);
+    bool chosen = export->types.kind != VALUE_ABSENT;
+    if (!chosen && export->dtype.kind == VALUE_ABSENT) return STATUS_OK;
+    if (!dtype_is_float(own) && !dtype_is_quant(own)) return STATUS_OK;
+    if (tensor_rank(named->tensor) < 2 || strstr(named->name, ".ffn_gate_inp.")) {
+        *out = DTYPE_FLOAT32;
+        return STATUS_OK;
+    }
+    if (chosen) return call_types(export, named, out);
+    *out = (DType) export->dtype.as.integer;
+    return STATUS_OK;
+}
+
 static const Tokenizer *tokenizer_of(Value value) {
     return ((const TokenizerHandle *)value.as.handle->payload)->tokenizer;
 }
 
 static Status fill(GgufWriter *writer, const GgufExport *export) {
-    TRY(check_dtype(export->dtype));
+    if (export->dtype.kind != VALUE_ABSENT) TRY(check_stored((DType) export->dtype.as.integer));
     TRY(put_all_meta(writer, export->meta));
     if (export->dtype.kind != VALUE_ABSENT)
         TRY(put_file_type(writer, (DType) export->dtype.as.integer));
@@ -238,8 +257,9 @@ static Status fill(GgufWriter *writer, const GgufExport *export) {
     TRY(put_origin(writer, export));
     for (size_t i = 0; i < export->tensors->count; i++) {
         const NamedTensor *named = &export->tensors->items[i];
-        TRY(gguf_writer_add(writer, named->name, named->tensor,
-                            stored_dtype(named, export->dtype)));
+        DType stored;
+        TRY(stored_dtype(export, named, &stored));
+        TRY(gguf_writer_add(writer, named->name, named->tensor, stored));
     }
     return gguf_writer_save(writer, export->path);
 }

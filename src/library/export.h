@@ -13,6 +13,8 @@ typedef struct GgufExport {
     Value meta;             // a dictionary or ABSENT
     Value tokenizer;        // a tokenizer or ABSENT
     Value dtype;            // a dtype or ABSENT: matrices are stored as it
+    Value types;            // a function or ABSENT: the dtype of a matrix by its name and shape
+    Interp *interp;         // that calls it
 } GgufExport;
 
 Status export_gguf(const GgufExport *export) MUST_USE;

@@ -10,7 +10,7 @@
 
 #define RUNNERS "run repl test bench"
 #define TALKERS "generate chat"
-#define MODELS " models quantize " TALKERS
+#define MODELS " models quantize serve " TALKERS
 
 const OptionHelp option_help[] = {
     {"--device", "NAME", RUNNERS MODELS, "where new tensors are made"},
@@ -22,6 +22,13 @@ const OptionHelp option_help[] = {
     {"--top-k", "N", TALKERS, "draw among the N likeliest tokens"},
     {"--top-p", "X", TALKERS, "draw among those that make up the probability X"},
     {"--stop", "TEXT", TALKERS, "end before this text; may be given several times"},
+    {"--host", "ADDRESS", "serve", "where to listen; 127.0.0.1 unless given"},
+    {"--port", "N", "serve", "8080 unless given; 0: any that is free"},
+    {"--key", "TEXT", "serve", "what clients must send as a bearer token"},
+    {"--name", "TEXT", "serve", "how clients name the model; its file's name unless given"},
+    {"--batch", "N", "serve", "texts that go on together; 8 unless given"},
+    {"--queue", "N", "serve", "more texts that may wait; 64 unless given"},
+    {"--body-limit", "N", "serve", "bytes of a request; 4194304 unless given"},
     {"--system", "TEXT", "chat", "what the model is told at the beginning"},
     {"--quiet", "", RUNNERS, "fewer messages"},
     {"--verbose", "", RUNNERS, "say which seed a run uses"},

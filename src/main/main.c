@@ -21,6 +21,7 @@ const Command commands[] = {
     {"generate", "tl generate MODEL [PROMPT]", "go on with a text, or with standard input",
      command_standard},
     {"chat", "tl chat MODEL", "talk with a model", command_standard},
+    {"serve", "tl serve MODEL", "serve a model over HTTP as the OpenAI API", command_standard},
     {"models", "tl models MODEL", "what a model is, its memory and speed", command_standard},
     {"quantize", "tl quantize IN OUT TYPE", "write a model as GGUF, its matrices in fewer bits",
      command_standard},

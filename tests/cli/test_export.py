@@ -148,6 +148,16 @@ class Export(unittest.TestCase):
                 blocks = Gguf(Path(folder, "w.gguf").read_bytes()).bytes("w", size)
                 self.assertEqual(hashlib.sha256(blocks).hexdigest(), digest, name)
 
+    def test_types_chooses_by_name_and_shape(self):
+        file = written("""
+            save_model({"a": {"weight": ones([2, 32])}, "b": {"weight": ones([3, 32])}, "v": ones([4]), "i": [[1]] as int32}, "a.gguf",
+                       types: fn(name, shape) { if shape[0] == 2 { "q8_0" } else { float16 } })""")
+        self.assertEqual({name: entry[1] for name, entry in file.tensors.items()}, {"a.weight": 8, "b.weight": 1, "v": 0, "i": 26})
+        for gives, expected in [("iq4_nl", "error[dtype]: tensors cannot be stored as iq4_nl: there are "), ("5", "error[type]: "),
+                                ('panic("no")', "error[panic]: no")]:
+            result = run("-e", f'save_model({{"a": ones([2, 32])}}, "a.gguf", types: fn(n, s) {{ {gives} }})')
+            self.assertTrue(result.status == 1 and result.err.startswith(expected), result.err)
+
     def test_a_model_passes_unchanged(self):
         path = fixture(self, "models/stories260K.gguf")
         with tempfile.TemporaryDirectory() as folder:
@@ -221,7 +231,7 @@ class Export(unittest.TestCase):
             ('save_model({"a": ones([2])}, "a.gguf", meta: {"k": ones([2, 2])})',
              'error[type]: metadata "k" is float32[2, 2]; it can be a number or one row of them'),
             ('save_model({"a": ones([2])}, "a.safetensors", dtype: float16)',
-             "error[value]: a.safetensors: only .gguf files are written with tokenizer or dtype"),
+             "error[value]: a.safetensors: only .gguf files are written with tokenizer, dtype or types"),
             ('save_model({"a": ones([2])}, "a.txt")',
              "error[value]: a.txt: the names of files of tensors end in .safetensors, .npz, .gguf or .npy"),
             ('save_model({"a": full([1, 32], 1e300)}, "a.gguf", dtype: q8_0)',

@@ -20,6 +20,7 @@ ALLOWED = {
     "catalog/catalog.c": ("once rows slots", "the catalog, parsed once, never changed"),
     "device/cpu/blas.c": ("blas blas_library done lapack lapack_library lock prepared", "a loaded library; done: of a thread"),
     "model/zip_library.c": ("library zip_library", "a loaded library"),
+    "serve/http_library.c": ("http_library library", "a loaded library"),
     "plot/cairo_library.c": ("cairo_library library", "a loaded library"),
     "device/vulkan/library.c": ("library library_lock loader", "a loaded library and its one instance"),
     "device/vulkan/modules.c": ("lock unpacked", "shaders, unpacked once, never changed"),

@@ -5,7 +5,7 @@ import unittest
 from tl import ROOT
 
 LAYERS = ["base", "catalog", "shape", "logic", "lexer", "parser", "check", "fmt", "lsp", "mcp", "device", "tensor", "ranks", "model", "plot", "data", "value", "eval", "equation", "learn",
-          "reason", "chat", "generate", "library", "runtime", "embed", "repl", "main"]
+          "reason", "chat", "generate", "serve", "library", "runtime", "embed", "repl", "main"]
 # A word of a library, and the only places where it may stand.
 HOMES = {
     r"\bGC_\w+|<gc(/gc)?\.h>": ["src/value/heap.c"],
@@ -14,6 +14,7 @@ HOMES = {
     r"\b(vk|Vk|VK_)[A-Z]\w+": ["src/device/vulkan/"],
     r"<readline/|\brl_\w+": ["src/repl/"],
     r"<zip\.h>|\bzip_\w+": ["src/model/npz.c", "src/model/zip_library"],
+    r"<microhttpd\.h>|\bMHD_\w+": ["src/serve/http.c", "src/serve/http_library"],
     r"<cairo\.h>|\bcairo_\w+": ["src/plot/painter_png.c", "src/plot/cairo_library", "src/data/image_file.c"],
     r"\bstdout\b|\bstderr\b": ["src/base/", "src/repl/", "src/main/"],  # runs write where base/output.h says
     r"\bpcre2_\w+": ["src/library/", "src/model/"],

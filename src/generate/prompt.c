@@ -1,0 +1,31 @@
+#include "generate/prompt.h"
+
+#include <string.h>
+
+#include "chat/chat.h"
+#include "generate/generation.h"
+#include "model/model.h"
+
+// Whether a text begins with the mark that encoding would put before it.
+static bool is_begun(const Tokenizer *tokenizer, const Text *text) {
+    int64_t bos = tokenizer_bos(tokenizer);
+    Text mark = {0};
+    bool begun = bos >= 0 && tokenizer_decode(tokenizer, &bos, 1, false, &mark) == STATUS_OK &&
+                 mark.length <= text->length &&
+                 memcmp(text_get(&mark), text_get(text), mark.length) == 0;
+    text_free(&mark);
+    return begun;
+}
+
+Status network_encode_chat(const Network *network, Value messages, int64_t **ids, size_t *count) {
+    Model *model = network_model(network).as.handle->payload;
+    Tokenizer *tokenizer;
+    Text text = {0};
+    TRY(model_tokenizer(model, &tokenizer));
+    Status status = chat_prompt(model, tokenizer, messages, true, &text);
+    if (status == STATUS_OK)
+        status = network_encode(network, text_get(&text), text.length, !is_begun(tokenizer, &text),
+                                ids, count);
+    text_free(&text);
+    return status;
+}

@@ -1,0 +1,62 @@
+// The requests that are at work or wait, in the order in which they came.
+#ifndef SERVE_JOBS_H
+#define SERVE_JOBS_H
+
+#include "generate/generation.h"
+#include "serve/answer.h"
+#include "serve/server.h"
+
+typedef struct Job Job;
+
+typedef struct Choice { // one text of a request
+    Job *job;
+    size_t index, scored_told; // tokens whose probabilities were sent
+    Generation *generation;
+} Choice;
+
+struct Job {
+    HttpExchange *exchange;
+    AnswerHead head;
+    bool stream, usage;
+    int64_t logprobs;
+    Choice *choices;
+    size_t count;
+    Job *prev, *next;
+};
+
+enum { KEPT_MAX = 8 };
+
+typedef struct Server {
+    const ServeOptions *options;
+    Interp *interp;
+    Network *network;
+    HttpServer *http;
+    Job *jobs;
+    int64_t number;           // of requests so far
+    Sequence *kept[KEPT_MAX]; // texts that were finished, the oldest first
+    size_t kept_count;
+} Server;
+
+// A request for texts: it is answered at once when something is wrong with it.
+void job_begin(Server *server, HttpExchange *exchange, const ServeRequest *request);
+void job_free(Server *server, Job *job);
+// A token for each of the first texts, and answers for those that are finished.
+void jobs_step(Server *server);
+size_t jobs_waiting(const Server *server); // texts that are not finished
+// A text that was finished, which is taken; the oldest of too many is forgotten.
+void kept_add(Server *server, Sequence *sequence);
+// The one that begins most like these ids, cut to what is alike; NULL when none does.
+Status kept_take(Server *server, const int64_t *ids, size_t count, Sequence **out) MUST_USE;
+void kept_clear(Server *server);
+// Vectors of texts, answered at once.
+void embed_answer(Server *server, HttpExchange *exchange, const ServeRequest *request);
+
+// Answers with the current error: the client's where its words are about what it asked.
+void answer_failure(HttpExchange *exchange, const char *field);
+// The ids of one text or list of ids.
+Status server_encode(const Server *server, const json_t *prompt, int64_t **ids,
+                     size_t *count) MUST_USE;
+// Whether a prompt is a list of prompts.
+bool server_has_many(const json_t *prompt);
+
+#endif

@@ -1,0 +1,193 @@
+#include "serve/server.h"
+
+#include <string.h>
+
+#include "device/buffer.h"
+#include "serve/jobs.h"
+#include "serve/page.h"
+
+enum { WAIT_MILLISECONDS = 250 }; // how soon an interrupt is noticed while nobody asks
+
+typedef struct Route {
+    const char *method, *path;
+    bool is_open; // without a key
+    void (*answer)(Server *server, HttpExchange *exchange);
+} Route;
+
+// --- answers that cost nothing
+
+static void show_page(Server *server, HttpExchange *exchange) {
+    (void)server;
+    Text page = {0};
+    text_append(&page, (const char *)serve_page, serve_page_length);
+    http_answer(exchange, 200, "text/html; charset=utf-8", &page);
+    text_free(&page);
+}
+
+static void show_health(Server *server, HttpExchange *exchange) {
+    Device *device = device_default_opened();
+    PoolStatistics memory = device ? pool_statistics(device) : (PoolStatistics){0};
+    size_t waiting = jobs_waiting(server), batch = server->options->batch;
+    answer_json(exchange, 200,
+                json_pack("{s:s, s:s, s:I, s:I, s:I, s:{s:s, s:I, s:I, s:I, s:I}}", "status", "ok",
+                          "model", server->options->name, "requests", (json_int_t)server->number,
+                          "active", (json_int_t)(waiting < batch ? waiting : batch), "waiting",
+                          (json_int_t)(waiting < batch ? 0 : waiting - batch), "memory", "device",
+                          device ? device->name : "none", "live_bytes",
+                          (json_int_t)memory.live_bytes, "peak_bytes",
+                          (json_int_t)memory.peak_bytes, "mapped_bytes",
+                          (json_int_t)memory.mapped_bytes, "repacked_bytes",
+                          (json_int_t)memory.repacked_bytes));
+}
+
+static json_t *model_json(const Server *server) {
+    return json_pack("{s:s, s:s, s:i, s:s}", "id", server->options->name, "object", "model",
+                     "created", 0, "owned_by", "tl");
+}
+
+static void show_models(Server *server, HttpExchange *exchange) {
+    answer_json(exchange, 200,
+                json_pack("{s:s, s:[o]}", "object", "list", "data", model_json(server)));
+}
+
+// --- requests with a body
+
+static void take_request(Server *server, HttpExchange *exchange, const json_t *json,
+                         RequestKind kind) {
+    ServeRequest request;
+    const char *field;
+    if (request_read(json, kind, &request, &field) != STATUS_OK) {
+        answer_failure(exchange, field);
+        return;
+    }
+    if (request.model && strcmp(request.model, server->options->name) != 0) {
+        Text message = {0};
+        text_format(&message, "there is no model \"%.80s\" here, only \"%s\"", request.model,
+                    server->options->name);
+        answer_error(exchange, 404, text_get(&message), "model", "model_not_found");
+        text_free(&message);
+        return;
+    }
+    if (kind == REQUEST_EMBEDDING)
+        embed_answer(server, exchange, &request);
+    else
+        job_begin(server, exchange, &request);
+}
+
+static void take_body(Server *server, HttpExchange *exchange, RequestKind kind) {
+    json_error_t error;
+    const Text *body = http_body(exchange);
+    json_t *json = json_loadb(text_get(body), body->length, JSON_REJECT_DUPLICATES, &error);
+    if (!json) {
+        Text message = {0};
+        text_format(&message, "the body is not JSON: %s", error.text);
+        answer_error(exchange, 400, text_get(&message), NULL, NULL);
+        text_free(&message);
+        return;
+    }
+    take_request(server, exchange, json, kind);
+    json_decref(json);
+}
+
+static void take_chat(Server *server, HttpExchange *exchange) {
+    take_body(server, exchange, REQUEST_CHAT);
+}
+
+static void take_completion(Server *server, HttpExchange *exchange) {
+    take_body(server, exchange, REQUEST_COMPLETION);
+}
+
+static void take_embedding(Server *server, HttpExchange *exchange) {
+    take_body(server, exchange, REQUEST_EMBEDDING);
+}
+
+// --- routes
+
+static const Route routes[] = {
+    {"GET", "/", true, show_page},
+    {"GET", "/health", true, show_health},
+    {"GET", "/v1/models", false, show_models},
+    {"POST", "/v1/chat/completions", false, take_chat},
+    {"POST", "/v1/completions", false, take_completion},
+    {"POST", "/v1/embeddings", false, take_embedding},
+};
+
+// Takes as long whatever the key is.
+static bool has_key(const Server *server, const HttpExchange *exchange) {
+    static const char scheme[] = "Bearer ";
+    const char *key = server->options->key, *given = http_header(exchange, "Authorization");
+    if (!key) return true;
+    if (!given || strncmp(given, scheme, sizeof scheme - 1) != 0) return false;
+    given += sizeof scheme - 1;
+    size_t length = strlen(key), count = strlen(given);
+    unsigned difference = count != length;
+    for (size_t i = 0; i < length; i++)
+        difference |= (unsigned)(key[i] ^ given[count ? i % count : 0]);
+    return difference == 0;
+}
+
+static void answer_no_route(HttpExchange *exchange, bool path_is_known) {
+    Text message = {0};
+    text_format(&message, path_is_known ? "%s is not a method of %.200s" : "there is no %s %.200s",
+                http_method(exchange), http_path(exchange));
+    answer_error(exchange, path_is_known ? 405 : 404, text_get(&message), NULL, NULL);
+    text_free(&message);
+}
+
+static void arrived(void *context, HttpExchange *exchange) {
+    Server *server = context;
+    bool path_is_known = false;
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        const Route *route = &routes[i];
+        if (strcmp(http_path(exchange), route->path) != 0) continue;
+        path_is_known = true;
+        if (strcmp(http_method(exchange), route->method) != 0) continue;
+        if (!route->is_open && !has_key(server, exchange))
+            answer_error(exchange, 401, "the key is missing or wrong", NULL, "invalid_api_key");
+        else if (http_body_is_too_large(exchange))
+            answer_error(exchange, 413, "the request is too large", NULL, NULL);
+        else
+            route->answer(server, exchange);
+        return;
+    }
+    answer_no_route(exchange, path_is_known);
+}
+
+static void gone(void *context, HttpExchange *exchange) {
+    Job *job = http_data(exchange);
+    if (job) job_free(context, job);
+}
+
+// --- the loop
+
+static Status serve(Server *server) {
+    if (server->options->ready)
+        TRY(server->options->ready(server->options->context, http_port(server->http)));
+    while (!interp_interrupts()) {
+        http_wait(server->http, server->jobs ? 0 : WAIT_MILLISECONDS);
+        if (server->jobs) jobs_step(server);
+        TRY(memory_exhausted());
+    }
+    (void)interp_fail_interrupted((Span){0, 0});
+    return STATUS_INTERRUPT;
+}
+
+Status serve_model(Interp *interp, Value model, const ServeOptions *options) {
+    Server server = {.options = options, .interp = interp};
+    TRY(network_open(interp, model, &server.network));
+    HttpOptions http = {.host = options->host,
+                        .port = options->port,
+                        .body_limit = options->body_limit,
+                        .arrived = arrived,
+                        .gone = gone,
+                        .context = &server};
+    Status status = http_start(&http, &server.http);
+    if (status == STATUS_OK) {
+        status = serve(&server);
+        http_stop(server.http);
+        while (server.jobs) job_free(&server, server.jobs);
+        kept_clear(&server);
+    }
+    network_release(server.network);
+    return status;
+}
