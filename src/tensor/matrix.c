@@ -109,6 +109,7 @@ static Status product_run(const OpCall *call, const Product *product, Tensor **o
                          .n_outputs = 1,
                          .inputs = {{.view = &left}, {.view = &right}},
                          .outputs = {&target},
+                         .options = {.flag = ATTRIBUTE_OR(call, by_row, false)},
                          .op_name = call->op->name};
     TRY(op_run_kernel(&kernel));
     if (!product->drop_row && !product->drop_column) return compose_give(&result, out);

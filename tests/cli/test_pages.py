@@ -240,6 +240,33 @@ class Pages(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.near(json.loads(result.stdout.splitlines()[1]), want.logits([1, 7, 3]))
 
+    def test_every_page_takes_texts_together(self):
+        """Batches, guesses and texts kept on disk have the bits of a text alone; activations have their names."""
+        code = """
+            let m = load_model("b.gguf")
+            let prompts = list([1, 7, 3], [2], [9, 4, 9, 4, 9, 4, 9, 4, 9], [5, 5, 5, 5], [1, 2, 3, 4, 5, 6, 7])
+            fn say(p, more) { generate(m, p, 12, temperature: 0.8, seed: 4, logprobs: 1, speculate: more) }
+            let alone = [say(p, 0) for p in prompts]
+            assert_eq(say(prompts, 0), alone)
+            assert_eq([say(p, 3) for p in prompts], alone)
+            for again in 0..2 {
+                let kept = generate(m, prompts, 12, temperature: 0.8, seed: 4, logprobs: 1, cache: "kept")
+                assert_eq([a.ids for a in kept], [a.ids for a in alone])
+                assert_eq([[l.logprob for l in a.logprobs] for a in kept], [[l.logprob for l in a.logprobs] for a in alone])
+            }
+            for name in list("token_embd", "blk.1.attn_norm", "blk.1.attn_output", "blk.1.ffn_norm", "blk.1.ffn_out", "blk.1.out", "output_norm") {
+                let seen = tap(m, name)(prompts[0])
+                assert_eq(len(seen), 3)
+                assert_eq(forward(hook(m, name, fn(x) { x * 1.0 }), prompts[0]), forward(m, prompts[0]))
+                assert(any(forward(hook(m, name, fn(x) { x * 0.0 }), prompts[0]) != forward(m, prompts[0])))
+            }
+            print("same")"""
+        for net in (Net(1), Mixtral(5), Qwen2(6), Qwen3(7), Gemma2(8), Phi3(9), Net(10, {"attention.sliding_window": 4})):
+            with self.subTest(net.name), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "b.gguf").write_bytes(file_of(net.meta, net.weights))
+                result = run("-e", code, cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
+                self.assertEqual((result.out, result.status), ("same\n", 0), result.err[:2000])
+
     def test_a_page_without_a_cache(self):
         """It goes on with one text; what needs to go back is refused."""
         page = """
