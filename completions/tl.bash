@@ -3,7 +3,7 @@ _tl() {
     local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words='run repl check test bench generate chat models quantize fmt lsp mcp devices help version'
+        words='run repl check test bench generate chat serve models quantize fmt lsp mcp devices help version'
     elif [[ $command == help ]]; then
         words='KVCache.append KVCache.attend KVCache.fork KVCache.get_k KVCache.get_v KVCache.len KVCache.note
              KVCache.rows KVCache.set KVCache.truncate abs acos adagrad adam adam_step adamw
@@ -45,10 +45,10 @@ _tl() {
              rem remove repeat repeat_kv repetition_penalty replace replace_regex reset_peak_memory
              reshape reversed rms_norm rmsprop rng_state roll rope rotate_score round rsqrt
              sample save save_facts save_model scan scatter scatter_add script_path seed send
-             set set_lr set_values sgd sgd_step shape shift_left shift_right sigmoid sign silu
-             sin sinh sleep slice slice_last softmax softplus solve sort sorted split spmm sqrt
-             square squeeze stack starts_with std step stop_gradient str string_length string_substring
-             sub sum svd swiglu synchronize take tan tanh tap temperature temperature_sample
+             serve set set_lr set_values sgd sgd_step shape shift_left shift_right sigmoid sign
+             silu sin sinh sleep slice slice_last softmax softplus solve sort sorted split spmm
+             sqrt square squeeze stack starts_with std step stop_gradient str string_length
+             string_substring sub sum svd swiglu synchronize take tan tanh tap temperature temperature_sample
              tensor tensors text_windows tile time to to_float to_int to_json to_list tokenize
              tokenizer top_k top_k_sample top_p top_p_sample topk trace transe_score transpose
              tril trim triu trunc type typical_p uniform unique unsqueeze upper value_and_grad
@@ -63,6 +63,7 @@ _tl() {
         bench) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
         generate) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop' ;;
         chat) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop --system' ;;
+        serve) words='--device --memory-check --host --port --key --name --batch --queue --body-limit' ;;
         models) words='--device --memory-check --json' ;;
         quantize) words='--device --memory-check' ;;
         fmt) words='--check' ;;

@@ -46,10 +46,10 @@ syntax keyword tlBuiltin read_file read_lines recv reduce reduce_scatter regex r
 syntax keyword tlBuiltin relu rem remove repeat repeat_kv repetition_penalty replace replace_regex
 syntax keyword tlBuiltin reset_peak_memory reshape reversed rms_norm rmsprop rng_state roll
 syntax keyword tlBuiltin rope rotate_score round rsqrt sample save save_facts save_model scan
-syntax keyword tlBuiltin scatter scatter_add script_path seed send set set_lr set_values sgd
-syntax keyword tlBuiltin sgd_step shape shift_left shift_right sigmoid sign silu sin sinh sleep
-syntax keyword tlBuiltin slice slice_last softmax softplus solve sort sorted split spmm sqrt
-syntax keyword tlBuiltin square squeeze stack starts_with std step stop_gradient string_length
+syntax keyword tlBuiltin scatter scatter_add script_path seed send serve set set_lr set_values
+syntax keyword tlBuiltin sgd sgd_step shape shift_left shift_right sigmoid sign silu sin sinh
+syntax keyword tlBuiltin sleep slice slice_last softmax softplus solve sort sorted split spmm
+syntax keyword tlBuiltin sqrt square squeeze stack starts_with std step stop_gradient string_length
 syntax keyword tlBuiltin string_substring sub sum svd swiglu synchronize take tan tanh tap
 syntax keyword tlBuiltin temperature temperature_sample tensors text_windows tile time to to_float
 syntax keyword tlBuiltin to_int to_json to_list tokenize top_k top_k_sample top_p top_p_sample
