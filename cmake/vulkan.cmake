@@ -47,7 +47,7 @@ foreach(row IN LISTS rows)
     endif()
     add_custom_command(
         OUTPUT ${module}
-        COMMAND ${compiler} -I ${shader_folder}/include -I ${CMAKE_SOURCE_DIR}/src -I ${module_folder} ${defines}
+        COMMAND ${compiler} -I ${shader_folder} -I ${shader_folder}/include -I ${CMAKE_SOURCE_DIR}/src -I ${module_folder} ${defines}
                 -MD -MF ${module}.d -MT ${module} -o ${module} ${shader_folder}/${file}
         DEPENDS ${shader_folder}/${file}
         DEPFILE ${module}.d

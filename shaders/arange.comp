@@ -3,14 +3,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/arange.h"
 
 const uint GROUP = 256, ITEMS = 2;
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint OUT_DTYPE = 0;
-layout(push_constant, scalar) uniform Push {
-    uint64_t out_address, count;
-    real start, step;
-};
 
 real value_at(uint64_t i) {
 #ifdef REAL_F64

@@ -2,21 +2,15 @@
 // The first of equals wins, and the first NaN wins over everything.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/arg_reduce.h"
 #include "rows.glsl"
 #include "lanes.glsl"
 
 const uint GROUP = 256, EACH = 4; // items that a thread asks for at once
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint IN_DTYPE = 0;
-layout(constant_id = 2) const bool SMALLEST = false;
-layout(constant_id = 3) const uint LANES = 256;
 const bool VECTOR = (VECTORS & 2u) != 0;
 const uint WIDTH = VECTOR ? 4 : 1;
-
-layout(push_constant, scalar) uniform Push {
-    Rows rows;
-    uint64_t in_address, out_address, results, count;
-};
 
 struct Best {
     real value;

@@ -4,35 +4,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/attention.h"
 #include "math.glsl"
 
 const uint GROUP = 128, ROWS = 16, KEYS = 32;
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint DTYPES = 0; // q, k, v, out, mask (NONE: none)
-layout(constant_id = 1) const bool CAUSAL = false;
-layout(constant_id = 2) const uint WIDTH = 128;    // of a head
-layout(constant_id = 3) const uint WIDE = 1;       // columns of the result per thread
-layout(constant_id = 4) const bool K_FOURS = false; // keys can be read four numbers at a time
-layout(constant_id = 5) const uint QUERY_NUMBERS = 2048; // ROWS * WIDTH
-const uint NONE = 15;
 const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
            OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
-
-// Strides in elements: q and out [query, head, number], k and v [key, head, number], mask [head,
-// query, key]; then those of the leading dims.
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
-    int64_t q[3], k[3], v[3], to[3], mask[3];
-    int64_t batch_strides[5][8]; // q, k, v, out, mask
-    uint64_t k_address, v_address, mask_address;
-    uint batch_dims[8];
-    uint batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
-    uint part_keys, parts; // of attention_few.comp
-};
-layout(push_constant, scalar) uniform Push {
-    Shape shape;
-    uint64_t q_address, out_address;
-    real scale;
-};
 
 shared real query_rows[QUERY_NUMBERS];
 shared real weights[ROWS * KEYS];
@@ -153,7 +131,7 @@ void main() {
             uint query = index / shape.shared_heads;
             bool seen = key < end && row < rows;
             if (CAUSAL) seen = seen && int(key) < int(query) + 1 + int(shape.keys) - int(shape.queries);
-            if (seen && MASK_DTYPE != NONE) {
+            if (seen && MASK_DTYPE != NO_DTYPE) {
                 int64_t at = mask_base + int64_t(head_of(key_head, index)) * shape.mask[0] +
                              int64_t(query) * shape.mask[1] + int64_t(key) * shape.mask[2];
                 seen = load(shape.mask_address, at, MASK_DTYPE) != R(0);

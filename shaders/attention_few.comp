@@ -5,20 +5,12 @@
 // what it asks with is pushed.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/attention_few.h"
 #include "lanes.glsl"
 
 const uint AT_ONCE_MAX = 8, ROWS_MAX = 4, WIDE_MAX = 2;
 layout(local_size_x_id = 8) in;
-layout(constant_id = 0) const uint DTYPES = 0; // q, k, v, out, mask (NONE: none); then FOURS
-layout(constant_id = 1) const bool CAUSAL = false;
-layout(constant_id = 2) const uint WIDTH = 128; // of a head, in fours; that of values in bits 16..
-layout(constant_id = 3) const uint LANES = 32;
-layout(constant_id = 4) const uint WIDE = 1; // fours of a thread
-layout(constant_id = 5) const uint ROWS = 1;
-layout(constant_id = 6) const bool PARTED = false;
-layout(constant_id = 7) const uint SHARED_NUMBERS = 2304; // see below
-layout(constant_id = 8) const uint GROUP = 256;
-const uint NONE = 15;
 // q, k and v can be read four numbers at a time.
 const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
            OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
@@ -26,26 +18,6 @@ const bool Q_FOURS = (DTYPES >> 20 & 1u) != 0, K_FOURS = (DTYPES >> 21 & 1u) != 
            V_FOURS = (DTYPES >> 22 & 1u) != 0;
 const uint KEY_FOURS = WIDTH & 0xFFFFu, VALUE_FOURS = WIDTH >> 16;
 const uint TEAMS = GROUP / LANES, AT_ONCE = AT_ONCE_MAX / ROWS;
-
-// What only masks and leading dims need, as kernels/heads.c describes it.
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
-    int64_t q[3], k[3], v[3], to[3], mask[3];
-    int64_t batch_strides[5][8]; // q, k, v, out, mask
-    uint64_t k_address, v_address, mask_address;
-    uint batch_dims[8];
-    uint batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
-    uint part_keys, parts; // keys of a part
-};
-// Strides in elements: q and out [query, head, number], k and v [key, head, number].
-layout(push_constant, scalar) uniform Push {
-    Shape shape;
-    uint64_t q_address, k_address, v_address, out_address; // out: of the parts with PARTED
-    uint keys, heads;      // heads of keys; in bits 16.. how many queries share one
-    uint queries_and_rank; // queries; in bits 8.. how many leading dims there are
-    uint row_blocks, part_keys, parts;
-    int q_strides[3], k_strides[3], v_strides[3], to_strides[3];
-    real scale;
-};
 
 uint queries() { return queries_and_rank & 0xFFu; }
 uint key_heads() { return heads & 0xFFFFu; }
@@ -136,7 +108,7 @@ void fetch_queries(uint first_row, uint rows, uint key_head, uint lane) {
 bool is_seen(uint index, uint key, uint key_head) {
     uint query = index / shared_heads();
     if (CAUSAL && int(key) >= int(query) + 1 + int(keys) - int(queries())) return false;
-    if (MASK_DTYPE == NONE) return true;
+    if (MASK_DTYPE == NO_DTYPE) return true;
     int64_t at = batch_offset(4) + int64_t(head_of(key_head, index)) * shape.mask[0] +
                  int64_t(query) * shape.mask[1] + int64_t(key) * shape.mask[2];
     return load(shape.mask_address, at, MASK_DTYPE) != R(0);

@@ -3,22 +3,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/attention_join.h"
 #include "math.glsl"
 
 const uint GROUP = 128;
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint OUT_DTYPE = 0;
-
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
-    int64_t to[3]; // strides: query, head, number
-    int64_t batch_strides[8];
-    uint batch_dims[8];
-    uint batch_rank, queries, shared_heads, key_heads, value_width, parts;
-};
-layout(push_constant, scalar) uniform Push {
-    Shape shape;
-    uint64_t parts_address, out_address;
-};
 
 // Number `at` of the parts.
 real part_at(int64_t at) {

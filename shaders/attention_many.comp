@@ -5,13 +5,12 @@
 // softmax, in base 2.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/attention_many.h"
 #include "attention.glsl"
 
 const uint THREADS = 128, ROWS = 64, KEYS = 64, COLUMNS = 128, DEPTH = 16, PITCH = ROWS + 4;
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint DTYPES = 0; // q, k, v, out, mask (NONE: none)
-layout(constant_id = 1) const bool CAUSAL = false;
-layout(constant_id = 2) const bool FOURS = false; // four numbers of q, k and v are neighbours
 const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
            OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
 
@@ -25,7 +24,7 @@ shared real partial[ROWS * PARTIAL_PITCH];
 // calls of this, or compilers leave them, and the registers in memory.
 real4 fetch_four(uint64_t address, int64_t at, int64_t apart, uint first, uint end, uint dtype) {
     real4 four = real4(0);
-    if (FOURS) {
+    if (IN_FOURS) {
         if (first < end) four = load4(element_address(address, at, dtype), dtype);
         return four;
     }
@@ -150,7 +149,7 @@ void main() {
             }
         }
         uint shown = 0xFFFFFFFFu; // a bit per score
-        if (MASK_DTYPE != NONE)
+        if (MASK_DTYPE != NO_DTYPE)
             shown = seen_by_mask(mask_base, key_head, first_row + my_row, first + lane * 4);
         [[unroll]] for (uint r = 0; r < 8; r++) {
             uint row = first_row + my_row + r, query = row / shape.shared_heads;

@@ -12,16 +12,16 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_vote : require
+#include "types.glsl"
+#include "host/attention_many.h"
 #include "attention.glsl"
 
 const uint KEYS = 64, ROWS = 64, THREADS = 128;
 const uint DOWN = 2, ASIDE = KEYS / 32, COLUMNS = WIDTH / 32; // matrices of a subgroup
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint DTYPES = 0; // q, k, v (all the same), out, mask (NONE: none)
-layout(constant_id = 1) const bool CAUSAL = false;
-layout(constant_id = 2) const uint M = 16;
-layout(constant_id = 3) const uint N = 16;
-layout(constant_id = 4) const uint K = 16;
+layout(constant_id = 12) const uint M = 16;
+layout(constant_id = 13) const uint N = 16;
+layout(constant_id = 14) const uint K = 16;
 const uint DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
 const float GROWTH = 8.0; // of the highest score that is let be: weights reach 2^8 then
 
@@ -112,7 +112,7 @@ float weigh(inout Row row, uint first, bool is_cut, uint hidden) {
             ivec4 key = int(first + (2 * i + half_row) * 4) + ivec4(0, 1, 2, 3);
             fours[i] = mix(fours[i], vec4(-REAL_INFINITY), greaterThan(key, ivec4(row.last)));
         }
-        if (MASK_DTYPE != NONE) {
+        if (MASK_DTYPE != NO_DTYPE) {
             uvec4 bits = uvec4(hidden >> i * 4) & uvec4(1, 2, 4, 8);
             fours[i] = mix(fours[i], vec4(-REAL_INFINITY), notEqual(bits, uvec4(0)));
         }
@@ -239,7 +239,7 @@ void main() {
                                (part_row + r * 16) * SCORE_PITCH + (part * ASIDE + j) * 4,
                                SCORE_PITCH, false);
         barrier();
-        uint hidden = MASK_DTYPE != NONE && index < rows ? hidden_scores(row, first) : 0;
+        uint hidden = MASK_DTYPE != NO_DTYPE && index < rows ? hidden_scores(row, first) : 0;
         float factor = weigh(row, first, first + KEYS > open_end, hidden);
         if (thread % 2 == 0) factors[thread / 2] = factor;
         bool any_grown = subgroupAny(factor != 1.0);

@@ -2,16 +2,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define REAL_I64
+#include "types.glsl"
+#include "host/check_index.h"
 #include "walk.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint INDEX_DTYPE = 0;
-layout(push_constant, scalar) uniform Push {
-    Strides shape;
-    uint64_t index_address, result;
-    int64_t size;
-    uint count;
-};
 
 void main() {
     uint64_t number = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);

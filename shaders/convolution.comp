@@ -4,11 +4,12 @@
 // them, and numbers of the image, of which each thread brings those of one pixel.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/convolution_results.h"
 #include "convolution.glsl"
 
 const uint PIXELS = 128, TILE = 64, DEPTH = 8, PITCH = PIXELS + 4;
 layout(local_size_x = 128) in;
-layout(constant_id = 1) const bool OUT_FOURS = false; // four pixels of the result are neighbours
 
 #ifdef REAL_F64
 const uint PACKED = FLOAT64;
@@ -75,7 +76,7 @@ void store_pixels(uint group, uint first_out, uint64_t first_pixel, real sums[8]
                 if (o >= shape.outs) continue;
                 o += group * shape.outs;
                 real shift =
-                    BIAS == NONE ? R(0) : load(bias_address, int64_t(o) * shape.bias, BIAS);
+                    BIAS == NO_DTYPE ? R(0) : load(bias_address, int64_t(o) * shape.bias, BIAS);
                 int64_t to = at + int64_t(o) * shape.to[1];
                 if (OUT_FOURS)
                     store4(element_address(out_address, to, OUT_DTYPE), OUT_DTYPE,

@@ -1,6 +1,8 @@
 // CONV2D and CONV2D_IMAGE of groups with few channels of the result: a thread makes one number.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/convolution_results.h"
 #include "convolution.glsl"
 
 layout(local_size_x = 128) in;
@@ -36,7 +38,7 @@ void main() {
                        load(weight_address, weight_at + int64_t(c) * shape.weight_channel, WEIGHT);
         }
     }
-    if (BIAS != NONE) sum += load(bias_address, int64_t(o) * shape.bias, BIAS);
+    if (BIAS != NO_DTYPE) sum += load(bias_address, int64_t(o) * shape.bias, BIAS);
     store(out_address,
           n * shape.to[0] + int64_t(o) * shape.to[1] + int64_t(y) * shape.to[2] +
               int64_t(x) * shape.to[3],

@@ -7,14 +7,15 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "types.glsl"
+#include "host/convolution_results.h"
 #include "convolution.glsl"
 
 const uint PIXELS = 128, TILE = 64, DEPTH = 32;
 layout(local_size_x = 128) in;
-layout(constant_id = 1) const bool OUT_FOURS = false; // four pixels of the result are neighbours
-layout(constant_id = 2) const uint M = 16;
-layout(constant_id = 3) const uint N = 16;
-layout(constant_id = 4) const uint K = 16;
+layout(constant_id = 12) const uint M = 16;
+layout(constant_id = 13) const uint N = 16;
+layout(constant_id = 14) const uint K = 16;
 
 // In vectors of eight numbers: weights [channel][out], numbers [pixel][channel].
 const uint W_PITCH = TILE / 8 + 1, X_PITCH = DEPTH / 8 + 1, X_FIRST = DEPTH * W_PITCH;
@@ -65,7 +66,7 @@ uint pair_of(uint mine[DEPTH], uint d, uint there) {
 void store_pixels(uint o, uint64_t pixel, vec4 values) {
     if (pixel >= uint64_t(shape.pixels)) return;
     uint plane = shape.out_dims[0] * shape.out_dims[1];
-    if (BIAS != NONE) values += load(bias_address, int64_t(o) * shape.bias, BIAS);
+    if (BIAS != NO_DTYPE) values += load(bias_address, int64_t(o) * shape.bias, BIAS);
     for (uint p = 0; p < 4; p++) {
         if (pixel + uint64_t(p) >= uint64_t(shape.pixels)) return;
         uint n = (uint(pixel) + p) / plane, rest = (uint(pixel) + p) % plane;

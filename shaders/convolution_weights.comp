@@ -2,12 +2,11 @@
 // window][channel][out], channels and outs filled up with zeros to whole panels.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/convolution_weights.h"
 #include "convolution.glsl"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 1) const uint DEPTH = 8;
-layout(constant_id = 2) const uint TILE = 64;
-layout(constant_id = 3) const uint PACKED_AS = FLOAT32;
 
 void main() {
     uint64_t number = group_number() * 128UL + uint64_t(gl_LocalInvocationID.x);

@@ -3,6 +3,8 @@
 // Panels of DEPTH pixels go through shared memory; neighbouring threads bring neighbouring pixels.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/convolution_results.h"
 #include "convolution.glsl"
 
 const uint COLUMNS = 128, TILE = 64, DEPTH = 8, PITCH = COLUMNS + 4, UP_PITCH = TILE + 4;

@@ -3,13 +3,10 @@
 #extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "types.glsl"
+#include "host/copy.h"
 
 const uint GROUP = 256, ITEMS = 2;
 layout(local_size_x = 256) in;
-
-layout(push_constant, scalar) uniform Push {
-    uint64_t out_address, in_address, count; // in items of 16 bytes
-};
 
 void main() {
     uint64_t first = group_number() * uint64_t(GROUP * ITEMS) + uint64_t(gl_LocalInvocationID.x);

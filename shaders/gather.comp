@@ -2,20 +2,12 @@
 // WIDTH neighbours: of one slice, or with OWN each from its own index.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/gather.h"
 #include "walk.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint DTYPES = 0; // out, index, in
-layout(constant_id = 2) const uint WIDTH = 1;  // 1 or 4
-layout(constant_id = 3) const bool OWN = false;
 const uint OUT_DTYPE = DTYPES & 15u, INDEX_DTYPE = DTYPES >> 4 & 15u, IN_DTYPE = DTYPES >> 8;
-layout(push_constant, scalar) uniform Push {
-    Strides shape; // where WIDTH is 4, of fours
-    uint64_t in_address, out_address, index_address;
-    int64_t size, stride;           // of the dim
-    int64_t in_apart, index_apart; // from one of four to the next
-    uint count;
-};
 
 int64_t source_of(uint item, uint lane) {
     int64_t at = walk_offset(shape, 2, item) + int64_t(lane) * index_apart;

@@ -2,18 +2,12 @@
 // neighbours.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/index_put.h"
 #include "walk.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint DTYPES = 0; // source, out
-layout(constant_id = 2) const bool IMMEDIATE = false;
-layout(constant_id = 3) const uint WIDTH = 1; // 1 or 4
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u;
-layout(push_constant, scalar) uniform Push {
-    Strides shape; // where WIDTH is 4, of fours
-    uint64_t in_address, out_address, mask_address; // in_address: the bits, when IMMEDIATE
-    uint count;
-};
 
 real4 numbers_of(uint item) {
 #ifdef REAL_I64

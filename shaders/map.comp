@@ -3,20 +3,12 @@
 // drivers reduce to a few instructions; otherwise a program of up to eight steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/map.h"
+
 const uint GROUP = 256, ITEMS = 2, STEPS_MAX = 8, INPUTS_MAX = 8;
 layout(local_size_x = 256) in;
 
-layout(constant_id = 0) const uint SHAPE = 0;   // inputs, steps, rank (0: all in one row), out dtype
-layout(constant_id = 1) const uint DTYPES = 0;  // of the inputs, four bits each
-layout(constant_id = 2) const uint SINGLE = 0;  // bit k: input k is one number, bit 8 + k: given here
-layout(constant_id = 3) const uint STEP_0 = 0;  // op, then three registers of four bits
-layout(constant_id = 4) const uint STEP_1 = 0;
-layout(constant_id = 5) const uint STEP_2 = 0;
-layout(constant_id = 6) const uint STEP_3 = 0;
-layout(constant_id = 7) const uint STEP_4 = 0;
-layout(constant_id = 8) const uint STEP_5 = 0;
-layout(constant_id = 9) const uint STEP_6 = 0;
-layout(constant_id = 10) const uint STEP_7 = 0;
 const uint N_INPUTS = SHAPE & 15u, N_STEPS = SHAPE >> 4 & 15u, RANK = SHAPE >> 8 & 15u,
            OUT_DTYPE = SHAPE >> 12 & 15u;
 const bool VECTOR = (SHAPE >> 16 & 1u) != 0;
@@ -38,18 +30,6 @@ const uint ROWS_0 = ROWS_OF(0u), ROWS_32 = ROWS_OF(1u), ROWS_64 = ROWS_OF(2u), R
       1u) != 0)
 #endif
 #include "maps.glsl"
-
-// dims and strides are those of items; a view's stride 0 in the last dim is one number for an item.
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Strides {
-    int64_t strides[9][8]; // of the output, then of the inputs, in elements
-    uint dims[8];
-};
-layout(push_constant, scalar) uniform Push {
-    Strides shape;
-    uint64_t out_address;
-    uint64_t inputs[8]; // addresses, or the bits of a number of the compute type
-    uint64_t count;     // items
-};
 
 uint step_at(uint s) {
     if (s == 0) return STEP_0;

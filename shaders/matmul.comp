@@ -3,6 +3,8 @@
 // is multiplied.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/matmul.h"
 #include "matrices.glsl"
 
 const uint THREADS = 256, EACH = TILE / 16, DEPTH = TILE == 128 ? 8 : 16, PITCH = TILE + 4;
@@ -11,8 +13,6 @@ layout(local_size_x = 256) in;
 
 // How a panel is fetched: 0 number by number along k, 1 the same along the other dim, 2 four at once
 // along k, 3 four at once along the other dim.
-layout(constant_id = 2) const uint A_FETCH = 0;
-layout(constant_id = 3) const uint B_FETCH = 0;
 
 shared real a_panel[DEPTH * PITCH], b_panel[DEPTH * PITCH];
 

@@ -10,19 +10,18 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
+#include "types.glsl"
+#include "host/matmul_matrix.h"
 #include "matrices.glsl"
 
 const uint THREADS = 32 * SUBGROUPS_M * SUBGROUPS_N;
 layout(local_size_x = 32 * SUBGROUPS_M * SUBGROUPS_N) in;
 
-layout(constant_id = 2) const bool A_ACROSS = false; // numbers are neighbours across k, not along it
-layout(constant_id = 3) const bool B_ACROSS = false;
-layout(constant_id = 4) const bool WHOLE = false; // no tile and no panel is cut off
 // 16 each, by names of their own: dialect.c tells the factors apart by them. Sizes of arrays and ends
 // of loops are plain numbers, or drivers keep the matrices in memory.
-layout(constant_id = 5) const uint M = 16;
-layout(constant_id = 6) const uint N = 16;
-layout(constant_id = 7) const uint K = 16;
+layout(constant_id = 12) const uint M = 16;
+layout(constant_id = 13) const uint N = 16;
+layout(constant_id = 14) const uint K = 16;
 const uint SIDE_M = TILE_M / SUBGROUPS_M, SIDE_N = TILE_N / SUBGROUPS_N;
 const uint DOWN = SIDE_M / 16, ACROSS = SIDE_N / 16;
 const uint STEP = 16; // of k

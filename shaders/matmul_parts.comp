@@ -15,15 +15,14 @@
 #define REAL_F32
 #define FLOATS_ONLY
 #define WITH_QUANTISED
+#include "types.glsl"
+#include "host/matmul_parts.h"
 #include "blocks.glsl"
 
 const uint TILE_M = 64, TILE_N = 128; // results of a workgroup
 const uint SUBGROUPS_M = 2, SUBGROUPS_N = 2, THREADS = 128;
 layout(local_size_x = 128) in;
 
-layout(constant_id = 2) const bool A_ACROSS = false; // numbers are neighbours across k
-layout(constant_id = 3) const bool B_ACROSS = false;
-layout(constant_id = 4) const bool WHOLE = false; // no tile and no panel is cut off
 // 16 each, by names of their own: dialect.c tells the factors apart by them.
 layout(constant_id = 12) const uint M = 16;
 layout(constant_id = 13) const uint N = 16;

@@ -4,17 +4,14 @@
 // thread has a column, and the group's parts of k are added in order.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/matvec.h"
 #include "lanes.glsl"
 #include "joins.glsl"
 
 const uint GROUP = 256, ROWS_MAX = 8, EACH_MAX = 4, RESULTS_MAX = 8;
 layout(local_size_x = 256) in;
-layout(constant_id = 2) const uint ROWS = 1;
-layout(constant_id = 3) const uint EACH = 1;  // with two matrices half of them of each
-layout(constant_id = 4) const uint TEAMS = 1; // of a workgroup
-layout(constant_id = 5) const bool DOT = true;
 // Bit 0: a comes in fours, bit 1: b in fours, bit 2: b in eights.
-layout(constant_id = 6) const uint VECTORS = 0;
 const uint HALF = PAIRED ? EACH / 2 : EACH;
 const uint LANES = GROUP / TEAMS, RESULTS = ROWS * EACH;
 const bool A_FOURS = (VECTORS & 1u) != 0, B_FOURS = (VECTORS & 2u) != 0;

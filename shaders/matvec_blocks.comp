@@ -9,17 +9,14 @@
 #define REAL_F32
 #define FLOATS_ONLY
 #define WITH_QUANTISED
+#include "types.glsl"
+#include "host/matvec_blocks.h"
 #include "joins.glsl"
 #include "lanes.glsl"
 #include "blocks.glsl"
 
 const uint LANES = 32, TEAMS = 8, GROUP = 256, UNIT = 32, RUN = 1024;
 layout(local_size_x = 256) in;
-layout(constant_id = 2) const uint ROWS = 1;        // 1 or 2
-layout(constant_id = 3) const uint EACH = 1;        // columns at a time: 1, 2 or 4
-layout(constant_id = 4) const uint PARTS = 1;       // teams that share a column: 1, 2 or 4
-layout(constant_id = 7) const uint ROW_FOURS = 264; // PARTS * FOURS_OF_RUN
-layout(constant_id = 8) const uint AHEAD = 0;       // the next columns are asked for: never, after these, before
 const uint PIECE = PARTS * RUN, COLUMN_TEAMS = TEAMS / PARTS;
 
 // A piece of a row: its runs by step, low or high, and lane; neighbouring steps in different banks.
@@ -54,7 +51,7 @@ struct Unit {
 };
 
 vec4 row_four(int64_t row_base, uint at) {
-    if (a_fours)
+    if (a_fours != 0)
         return load4(element_address(a_address, row_base + int64_t(at), A_DTYPE), A_DTYPE);
     vec4 x;
     for (int j = 0; j < 4; j++)
@@ -72,7 +69,7 @@ uint place_in_piece(uint i) {
 void fetch_row(int64_t row_base, uint first) {
     const uint COUNT = (PIECE / 4 + GROUP - 1) / GROUP;
     uint thread = thread_number();
-    if (A_DTYPE == FLOAT32 && a_fours) { // all loads before the first is waited for
+    if (A_DTYPE == FLOAT32 && a_fours != 0) { // all loads before the first is waited for
         vec4 x[4];
         [[unroll]] for (uint i = 0; i < COUNT; i++) {
             uint at = first + 4 * (thread + i * GROUP);

@@ -3,22 +3,14 @@
 // in order in shared memory, so that neighbours write to neighbours.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/nonzero.h"
 #include "walk.glsl"
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 
 const uint GROUP = 256, EACH = 16, BLOCK = GROUP * EACH;
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint IN_DTYPE = 0;
-layout(constant_id = 2) const bool WRITES = false;
-layout(constant_id = 3) const bool FOURS = false; // contiguous, so that four can be read at once
-layout(push_constant, scalar) uniform Push {
-    Strides shape; // in the order of the dims, not merged: RANK is the tensor's
-    uint64_t in_address, out_address;
-    uint64_t counts; // [blocks]: counts, then their running sums
-    int64_t out_row, out_column;
-    uint count;
-};
 
 shared uint totals[GROUP]; // of subgroups
 shared uint found_in_block[BLOCK];

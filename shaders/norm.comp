@@ -2,31 +2,17 @@
 // registers. Views: output, input, weight, bias.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/norm.h"
 #include "rows.glsl"
 #include "lanes.glsl"
 
 const uint HELD_MAX = 8; // items a thread holds
 layout(local_size_x_id = 3) in;
-layout(constant_id = 1) const uint DTYPES = 0; // in, out, weight, bias; NONE for none
-layout(constant_id = 2) const bool CENTRED = false;
-layout(constant_id = 3) const uint GROUP = 256;
-layout(constant_id = 4) const uint LANES = 256;
-layout(constant_id = 5) const uint HELD = 0; // items a thread holds of a row; 0: it is read again
-layout(constant_id = 6) const uint ITEMS = 0; // a number each; four of a row; four of memory
-// Weight and bias are asked for with the row, not when they are wanted: where few rows leave
-// registers free and nothing else to do meanwhile.
-layout(constant_id = 7) const bool EARLY = false;
-const bool VECTOR = ITEMS > 0, SKEWED = ITEMS == 2;
-const uint NONE = 15;
+const bool VECTOR = ITEMS != ITEMS_SINGLE, SKEWED = ITEMS == ITEMS_SKEWED;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, WEIGHT = DTYPES >> 8 & 15u,
            BIAS = DTYPES >> 12 & 15u;
 const uint WIDTH = VECTOR ? 4 : 1;
-
-layout(push_constant, scalar) uniform Push {
-    Rows rows;
-    uint64_t in_address, out_address, weight_address, bias_address, results, count;
-    real eps;
-};
 
 shared Sum values[GROUP];
 
@@ -88,8 +74,8 @@ Sum sum_row(int64_t from, uint items, real mean, bool squared) {
 
 void store_of(int64_t to, uint h, real4 x) {
     uint item = thread_number() % LANES + h * LANES;
-    if (WEIGHT != NONE) x *= EARLY ? weights[h] : weight_of(item);
-    if (BIAS != NONE) x += EARLY ? biases[h] : bias_of(item);
+    if (WEIGHT != NO_DTYPE) x *= EARLY ? weights[h] : weight_of(item);
+    if (BIAS != NO_DTYPE) x += EARLY ? biases[h] : bias_of(item);
     if (SKEWED)
         store_inside(out_address, to, item, skew, uint(count), OUT_DTYPE, x);
     else
@@ -110,8 +96,8 @@ void main() {
         uint item = lane + h * LANES;
         held[h] = load_item(in_address, rows, 1, from, min(item, items - 1), IN_DTYPE,
                             VECTOR);
-        if (EARLY && WEIGHT != NONE) weights[h] = weight_of(min(item, items - 1));
-        if (EARLY && BIAS != NONE) biases[h] = bias_of(min(item, items - 1));
+        if (EARLY && WEIGHT != NO_DTYPE) weights[h] = weight_of(min(item, items - 1));
+        if (EARLY && BIAS != NO_DTYPE) biases[h] = bias_of(min(item, items - 1));
     }
     real mean = R(0);
     if (CENTRED) mean = real_of_sum(sum_row(from, items, R(0), false)) / real(count);

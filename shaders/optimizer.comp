@@ -3,22 +3,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/optimizer.h"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint RULE = 0;
-layout(constant_id = 1) const bool VARIANT = false;  // nesterov, amsgrad, centered
-layout(constant_id = 2) const bool MOMENTUM = false; // is not 0
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Number { real v; };
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Settings {
-    real lr, weight_decay, beta1, fresh1, beta2, fresh2, epsilon, momentum;
-    real kept, fresh;          // of sgd's running sum
-    real step, root, shrink;   // of adam; step also of adagrad
-};
-layout(push_constant, scalar) uniform Push {
-    Settings s;
-    uint64_t parameter_address, state_address, gradient_address, count;
-};
 
 #ifdef REAL_F64
 const uint64_t NUMBER_BYTES = 8UL;

@@ -4,18 +4,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/random.h"
 #ifndef REAL_I64
 #include "math.glsl"
 #endif
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint OUT_DTYPE = 0;
-layout(constant_id = 1) const uint DISTRIBUTION = 0;
 const uint UNIFORM = 0, NORMAL = 1, INTEGERS = 2, BERNOULLI = 3;
-layout(push_constant, scalar) uniform Push {
-    uint64_t out_address, count, key, counter;
-    real a, b, highest; // low and width; mean and deviation; low and range; bits of a threshold
-};
 
 // The words of a block.
 uvec4 philox(uint64_t block) {
@@ -100,8 +95,8 @@ uint64_t high_product(uint64_t x, uint64_t y) {
 }
 
 #if defined(REAL_F32)
-float number_of(uint high, uint low) { // of BERNOULLI: the threshold has 53 bits
-    return bits_of(high, low) >> 11 < bits_of(floatBitsToUint(b), floatBitsToUint(a)) ? 1.0 : 0.0;
+float number_of(uint high, uint low) { // of BERNOULLI
+    return bits_of(high, low) >> 11 < threshold ? 1.0 : 0.0;
 }
 #elif defined(REAL_I64)
 int64_t number_of(uint high, uint low) {
@@ -110,7 +105,7 @@ int64_t number_of(uint high, uint low) {
 #elif defined(REAL_F64)
 double number_of(uint high, uint low) {
     if (DISTRIBUTION == BERNOULLI)
-        return bits_of(high, low) >> 11 < doubleBitsToUint64(a) ? 1.0LF : 0.0LF;
+        return bits_of(high, low) >> 11 < threshold ? 1.0LF : 0.0LF;
     precise double number = a + fraction_of(high, low) * b;
     return number < highest ? number : highest;
 }

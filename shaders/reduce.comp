@@ -4,18 +4,14 @@
 // joins them. Every order of additions depends on shapes alone.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/reduce.h"
 #include "rows.glsl"
 #include "lanes.glsl"
 
 const uint GROUP = 256, EACH_MAX = 16;
 layout(local_size_x = 256) in;
 
-layout(constant_id = 1) const uint FOLDS = 0;  // first (NONE), second, finish: four bits each
-layout(constant_id = 2) const uint DTYPES = 0; // in, out
-layout(constant_id = 3) const uint STAGE = 0;
-layout(constant_id = 4) const bool COLUMNS = false;
-layout(constant_id = 5) const uint WIDTH = 1; // numbers that a thread reads at once: 1 or 4
-layout(constant_id = 6) const uint EACH = 1;  // items that a thread asks for at once
 const uint WIDE = COLUMNS ? WIDTH : 1;        // results of a thread
 #define VECTOR (!COLUMNS && WIDTH == 4)
 const uint SUM = 0, SUM_ABS = 1, SUM_SQUARE = 2, COUNT_NONZERO = 3, SUM_EXP = 4, SUM_DEVIATION = 5,
@@ -26,16 +22,6 @@ const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4;
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Sums { Sum v; };
 const uint64_t SUM_BYTES = 8UL; // both a pair of floats and one wide number
-layout(push_constant, scalar) uniform Push {
-    Rows rows;
-    uint64_t in_address, out_address;
-    uint64_t partials;   // of parts: results next to each other with COLUMNS, else parts
-    uint64_t parameters; // [results], of the second fold in stage 1
-    uint64_t results, count, parts, part;
-    uint lanes; // a power of two
-    uint no_lanes;
-    real correction;
-};
 
 shared Sum partial_sums[GROUP * WIDE];
 
@@ -240,23 +226,23 @@ uint64_t partial_address(uint64_t which, uint64_t part_number) {
 // What the second fold is told.
 Sum4 find_parameter() {
     Sum4 parameter = sum4_of(sum_of(R(0)));
-    if (STAGE == 0 && FIRST != NONE) {
+    if (STAGE == STAGE_WHOLE && FIRST != NONE) {
         Sum4 first = fold_range(FIRST, 0UL, count, parameter);
         for (uint i = 0; i < WIDE; i++) sum4_set(parameter, i, parameter_of(sum4_at(first, i)));
     }
-    if (STAGE == 1 && parameters != 0UL)
+    if (STAGE == STAGE_PARTS && parameters != 0UL)
         for (uint i = 0; i < WIDE; i++)
             sum4_set(parameter, i, read_sum(parameters, result + uint64_t(i)));
     return COLUMNS ? parameter : sum4_of(sum4_at(parameter, 0));
 }
 
 void fold_results(uint64_t which, bool exists) {
-    uint64_t begin = STAGE == 1 ? which * part : 0UL;
-    uint64_t end = STAGE == 1 ? min(begin + part, count) : count;
+    uint64_t begin = STAGE == STAGE_PARTS ? which * part : 0UL;
+    uint64_t end = STAGE == STAGE_PARTS ? min(begin + part, count) : count;
     Sum4 parameter = find_parameter(), value = fold_range(SECOND, begin, end, parameter);
     if (!exists || lane > 0) return;
     for (uint i = 0; i < WIDE; i++) {
-        if (STAGE == 1)
+        if (STAGE == STAGE_PARTS)
             Sums(partial_address(result + uint64_t(i), which)).v = sum4_at(value, i);
         else
             store_result(result + uint64_t(i), finished(sum4_at(value, i), sum4_at(parameter, i)));
@@ -285,12 +271,12 @@ void main() {
     uint group = uint(group_number()), units = uint(results) / WIDE;
     uint groups = (units + per_group - 1) / per_group; // of a part
     uint unit = group % groups * per_group + (COLUMNS ? thread % per_group : thread / lanes);
-    bool exists = unit < units && (STAGE == 1 || group < groups); // the others help at barriers
+    bool exists = unit < units && (STAGE == STAGE_PARTS || group < groups); // the others help at barriers
     result = uint64_t(min(unit, units - 1)) * uint64_t(WIDE);
     base = kept_offset(rows, 1, result);
     uint which = group / groups;
-    if (STAGE == 2)
+    if (STAGE == STAGE_JOIN)
         join_parts(exists);
-    else if (STAGE == 0 || uint64_t(which) < parts)
+    else if (STAGE == STAGE_WHOLE || uint64_t(which) < parts)
         fold_results(uint64_t(which), exists);
 }

@@ -3,32 +3,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/rope.h"
 #include "math.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint DTYPES = 0; // in, out, tables
-layout(constant_id = 1) const bool HALF_STYLE = false;
-layout(constant_id = 2) const bool TABLES = false;
-layout(constant_id = 3) const uint RANK = 3;
-// The result is stored a second time: a copy of it that follows (device/vulkan/kernels/join.c).
-layout(constant_id = 4) const bool TWICE = false;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, COSINE = DTYPES >> 8 & 15u,
            SINE = DTYPES >> 12;
-const uint FREQUENCIES = 256;
-
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
-    int64_t in_strides[8], out_strides[8]; // of all dims, the last four: batch, row, head, number
-    uint dims[8];
-    int64_t offset; // added to the row
-    uint pairs, items, first; // items from `first` on are made here
-    int64_t cosine_strides[2], sine_strides[2];
-    uint64_t turns[FREQUENCIES]; // per row, in 2^-64: of the pairs from `first` on
-};
-layout(push_constant, scalar) uniform Push {
-    Shape shape;
-    uint64_t in_address, out_address, cosines, sines, copy_address;
-    uint count;
-};
 
 void store_number(int64_t at, real value) {
     store(out_address, at, OUT_DTYPE, value);

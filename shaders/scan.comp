@@ -3,26 +3,17 @@
 // of the parts, their running totals, and with these the rows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/scan.h"
 #include "rows.glsl"
 #include "lanes.glsl"
 
 const uint GROUP = 256, EACH = 8;
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint DTYPES = 0; // in, out
-layout(constant_id = 2) const bool PRODUCT = false;
-layout(constant_id = 3) const uint LANES = 256;
-layout(constant_id = 4) const uint STEP = 0;
-const uint ROWS = 0, TOTALS = 1, RUNNING = 2;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4;
 const bool VECTOR = (VECTORS & 3u) == 3u;
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Total { Sum v; };
-layout(push_constant, scalar) uniform Push {
-    Rows rows;
-    uint64_t in_address, out_address, results, count;
-    uint64_t totals; // [results, parts]
-    uint64_t parts, part_count; // elements of a part: a multiple of what LANES threads take at once
-};
 
 shared Sum slots[GROUP];
 
@@ -130,8 +121,8 @@ void run_totals(uint64_t row, uint lane, bool exists) {
 void main() {
     uint thread = thread_number(), lane = thread % LANES;
     uint64_t unit = group_number() * uint64_t(GROUP / LANES) + uint64_t(thread / LANES);
-    bool exists = unit < results * (STEP == RUNNING ? 1UL : parts); // others help at barriers
-    if (STEP == RUNNING) {
+    bool exists = unit < results * (STEP == SCAN_RUNNING ? 1UL : parts); // others help at barriers
+    if (STEP == SCAN_RUNNING) {
         run_totals(unit, lane, exists);
         return;
     }
@@ -139,11 +130,11 @@ void main() {
     uint64_t first = part * part_count, end = exists ? min(first + part_count, count) : 0UL;
     int64_t from = kept_offset(rows, 1, row), to = kept_offset(rows, 0, row);
     Sum carry = sum_of(neutral()), also = carry;
-    if (STEP == ROWS && exists && part > 0UL) carry = total_of_part(row, part - 1UL).v;
+    if (STEP == SCAN_ROWS && exists && part > 0UL) carry = total_of_part(row, part - 1UL).v;
     for (uint64_t chunk = 0UL; chunk < part_count; chunk += uint64_t(LANES * EACH)) {
         uint64_t at = first + chunk + uint64_t(lane * EACH);
         real4 x = load_four(from, at, end), y = load_four(from, at + 4UL, end);
-        if (STEP == TOTALS) {
+        if (STEP == SCAN_TOTALS) {
             carry = put_four(carry, x);
             also = put_four(also, y);
             continue;
@@ -154,7 +145,7 @@ void main() {
         store_four(to, at + 4UL, end, running_four(sum, y));
         carry = combine(carry, total);
     }
-    if (STEP == ROWS) return;
+    if (STEP == SCAN_ROWS) return;
     carry = join_lanes(0, combine(carry, also), LANES);
     if (exists && lane == 0) total_of_part(row, part).v = carry;
 }

@@ -9,29 +9,16 @@
 // source, the index.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/scatter.h"
 #include "walk.glsl"
 #include "lanes.glsl"
 
 const uint GROUP = 256, TILE = 16;
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint DTYPES = 0; // source, out, index
-layout(constant_id = 2) const uint FORM = 0;   // kind, whether to add, to take slices, width of items
-const uint KIND = FORM & 15u, WIDTH = FORM >> 8;
-const bool ADD = (FORM >> 4 & 1u) != 0, SLICES = (FORM >> 5 & 1u) != 0;
-const uint DIRECT = 0, KEYS = 1, LAST = 2, SUMS = 3, ENDS = 4;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, INDEX_DTYPE = DTYPES >> 8;
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Partial { Sum v; };
-layout(push_constant, scalar) uniform Push {
-    Strides shape; // where WIDTH is 4, of four neighbours
-    uint64_t in_address, out_address, index_address;
-    int64_t size;
-    int64_t out_stride, in_stride, index_stride; // along the dim
-    uint count, length;                          // others, or fours of them; indexes of a list
-    uint64_t keys, places, partials;             // sorted lists; [2, tiles, others] sums
-    uint tiles, lanes;                           // of a list; threads of an end
-    uint first_other;                            // of those that this dispatch has lists of
-};
 
 shared Sum slots[GROUP];
 shared uint ends_here; // of this workgroup
@@ -212,26 +199,26 @@ void add_end(uint tile, uint other, uint lane, bool exists) {
 }
 
 void main() {
-    uint thread = KIND == ENDS ? thread_number() : gl_LocalInvocationID.x;
+    uint thread = KIND == SCATTER_ENDS ? thread_number() : gl_LocalInvocationID.x;
     uint64_t number = group_number() * uint64_t(GROUP) + uint64_t(thread);
     uint lane = 0;
-    if (KIND == ENDS) {
+    if (KIND == SCATTER_ENDS) {
         lane = thread % lanes;
         number /= uint64_t(lanes);
     }
-    uint64_t units = KIND == DIRECT ? uint64_t(count) : uint64_t(count) * uint64_t(tiles);
-    if (KIND == KEYS) units = uint64_t(SLICES ? 1 : count) * uint64_t(length);
+    uint64_t units = KIND == SCATTER_DIRECT ? uint64_t(count) : uint64_t(count) * uint64_t(tiles);
+    if (KIND == SCATTER_KEYS) units = uint64_t(SLICES ? 1 : count) * uint64_t(length);
     bool exists = number < units;
-    if (!exists && KIND != ENDS) return;
+    if (!exists && KIND != SCATTER_ENDS) return;
     uint unit = exists ? uint(number) : 0;
-    if (KIND == DIRECT) put_direct(unit);
-    if (KIND == KEYS) make_key(unit);
-    if (KIND < LAST) return;
+    if (KIND == SCATTER_DIRECT) put_direct(unit);
+    if (KIND == SCATTER_KEYS) make_key(unit);
+    if (KIND < SCATTER_LAST) return;
     uint tile = SLICES ? unit / count : unit % tiles, other = SLICES ? unit % count : unit / tiles;
     list = SLICES ? 0 : other * length;
     first = tile * TILE;
     end = min(first + TILE, length);
-    if (KIND == LAST) put_last(other);
-    if (KIND == SUMS) add_tile(tile, other);
-    if (KIND == ENDS) add_end(tile, other, lane, exists);
+    if (KIND == SCATTER_LAST) put_last(other);
+    if (KIND == SCATTER_SUMS) add_tile(tile, other);
+    if (KIND == SCATTER_ENDS) add_end(tile, other, lane, exists);
 }

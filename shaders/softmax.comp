@@ -2,25 +2,16 @@
 // read once, longer ones twice.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/softmax.h"
 #include "rows.glsl"
 #include "lanes.glsl"
 
 const uint HELD_MAX = 8; // items a thread holds
 layout(local_size_x_id = 3) in;
-layout(constant_id = 1) const uint DTYPES = 0; // in, out
-layout(constant_id = 2) const bool LOGARITHM = false;
-layout(constant_id = 3) const uint GROUP = 256;
-layout(constant_id = 4) const uint LANES = 256;
-layout(constant_id = 5) const uint HELD = 0; // items a thread holds of a row; 0: it is read again
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4;
-layout(constant_id = 6) const uint ITEMS = 0; // a number each; four of a row; four of memory
-const bool VECTOR = ITEMS > 0, SKEWED = ITEMS == 2;
+const bool VECTOR = ITEMS != ITEMS_SINGLE, SKEWED = ITEMS == ITEMS_SKEWED;
 const uint WIDTH = VECTOR ? 4 : 1;
-
-layout(push_constant, scalar) uniform Push {
-    Rows rows;
-    uint64_t in_address, out_address, results, count;
-};
 
 shared Sum values[GROUP];
 

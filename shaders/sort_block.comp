@@ -8,6 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "types.glsl"
+#include "host/sort_block.h"
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_ballot : require
@@ -15,20 +16,6 @@
 const uint EACH = 16, DIGITS = 256; // of at most 4096 numbers in a block
 layout(local_size_x_id = 0) in;
 const uint THREADS = gl_WorkGroupSize.x, BLOCK = THREADS * EACH;
-layout(constant_id = 1) const uint SUBGROUPS = 8; // in a workgroup, at most
-layout(constant_id = 2) const uint KIND = 0;
-const uint COUNT = 0, MOVE = 1, WHOLE = 2;
-
-layout(push_constant, scalar) uniform Push {
-    uint64_t keys, places;         // places 0: elements are in order
-    uint64_t out_keys, out_places; // out_keys 0: not wanted
-    uint64_t counts;               // [rows, DIGITS, blocks]: counts, or their running sums
-    uint rows, count;              // count: of a row
-    uint blocks;                   // of a row; 1 where a block has `together` rows
-    uint together;
-    uint wanted, out_count; // first numbers of each block, or row; length of a row of the output
-    uint first_bit, end_bit;
-};
 
 #if KEY_BITS == 64
 #define Key uint64_t
@@ -251,7 +238,7 @@ void main() {
     subgroup_first = gl_SubgroupID * gl_SubgroupSize * EACH + gl_SubgroupInvocationID;
     Key held[EACH];
     load_keys(held);
-    if (KIND == COUNT) count_block(held);
-    if (KIND == MOVE) move_block(held);
-    if (KIND == WHOLE) sort_block(held);
+    if (KIND == SORT_COUNT) count_block(held);
+    if (KIND == SORT_MOVE) move_block(held);
+    if (KIND == SORT_WHOLE) sort_block(held);
 }

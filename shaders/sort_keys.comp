@@ -2,23 +2,12 @@
 // wanted, NaN last in both orders. Last the values at the sorted places are written with the places.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "host/sort_keys.h"
 #include "rows.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint DTYPE = 0;
-layout(constant_id = 2) const uint KIND = 0; // 0: keys; 1: values and places
-layout(constant_id = 3) const bool DESCENDING = false;
 const bool WIDE_KEYS = DTYPE == INT64 || DTYPE == FLOAT64; // of 64 bits, else of 32
-
-// Views: the values and the input. The rest lies contiguous, row after row.
-layout(push_constant, scalar) uniform Push {
-    Rows rows;
-    uint64_t in_address, values, places;
-    uint64_t keys; // or the sorted places, of 32 bits
-    uint results, count;
-    uint wanted; // of each row, of `sorted` places that it has
-    uint sorted;
-};
 
 // The order of keys is that of their last bits, as many as the dtype has; of 16-bit floats the first.
 #ifdef REAL_I64
@@ -57,10 +46,10 @@ void make_key(uint row, uint at) {
 
 void main() {
     uint64_t number = group_number() * 256UL + uint64_t(gl_LocalInvocationID.x);
-    uint length = KIND == 0 ? count : wanted;
+    uint length = KIND == SORT_KEYS ? count : wanted;
     if (number >= uint64_t(results) * uint64_t(length)) return;
     uint row = uint(number) / length, at = uint(number) % length;
-    if (KIND == 0) {
+    if (KIND == SORT_KEYS) {
         make_key(row, at);
         return;
     }

@@ -1,20 +1,14 @@
 // COPY between views whose neighbours lie along different dims: a workgroup reads a tile along one
-// and writes it along the other. Elements are moved as bits, of SIZE bytes.
+// and writes it along the other. Elements are moved as bits, of ELEMENT_BYTES bytes.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define REAL_I64
+#include "types.glsl"
+#include "host/transpose.h"
 #include "walk.glsl"
 
 const uint THREADS = 256, EACH = TILE * TILE / THREADS;
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint X = 1; // the dim along which the output's neighbours are
-layout(constant_id = 2) const uint Y = 0; // and the input's
-layout(constant_id = 3) const uint SIZE = 4;
-
-layout(push_constant, scalar) uniform Push {
-    Strides shape; // of the output, then of the input
-    uint64_t out_address, in_address;
-};
 
 #ifdef WIDE
 #define Bits uvec2
@@ -27,8 +21,8 @@ Bits load_bits(uint64_t address) {
 #ifdef WIDE
     return Word2(address).v;
 #else
-    if (SIZE == 1) return uint(Byte(address).v);
-    return SIZE == 2 ? uint(Short(address).v) : Word(address).v;
+    if (ELEMENT_BYTES == 1) return uint(Byte(address).v);
+    return ELEMENT_BYTES == 2 ? uint(Short(address).v) : Word(address).v;
 #endif
 }
 
@@ -36,8 +30,8 @@ void store_bits(uint64_t address, Bits bits) {
 #ifdef WIDE
     Word2(address).v = bits;
 #else
-    if (SIZE == 1) Byte(address).v = uint8_t(bits);
-    else if (SIZE == 2) Short(address).v = uint16_t(bits);
+    if (ELEMENT_BYTES == 1) Byte(address).v = uint8_t(bits);
+    else if (ELEMENT_BYTES == 2) Short(address).v = uint16_t(bits);
     else Word(address).v = bits;
 #endif
 }
@@ -61,13 +55,13 @@ void main() {
         uint at = thread + i * THREADS, x = at / TILE, y = at % TILE;
         if (x_first + x >= shape.dims[X] || y_first + y >= shape.dims[Y]) continue;
         int64_t element = from + int64_t(x_first + x) * shape.strides[1][X] + int64_t(y_first + y);
-        tile[x * (TILE + 1) + y] = load_bits(in_address + uint64_t(element * int64_t(SIZE)));
+        tile[x * (TILE + 1) + y] = load_bits(in_address + uint64_t(element * int64_t(ELEMENT_BYTES)));
     }
     barrier();
     [[unroll]] for (uint i = 0; i < EACH; i++) {
         uint at = thread + i * THREADS, x = at % TILE, y = at / TILE;
         if (x_first + x >= shape.dims[X] || y_first + y >= shape.dims[Y]) continue;
         int64_t element = to + int64_t(y_first + y) * shape.strides[0][Y] + int64_t(x_first + x);
-        store_bits(out_address + uint64_t(element * int64_t(SIZE)), tile[x * (TILE + 1) + y]);
+        store_bits(out_address + uint64_t(element * int64_t(ELEMENT_BYTES)), tile[x * (TILE + 1) + y]);
     }
 }

@@ -4,19 +4,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define REAL_I64
+#include "types.glsl"
+#include "host/transpose.h"
 #include "walk.glsl"
 
 const uint THREADS = 256, BITS = 8 * SIZE, PER = 4 / SIZE, MANY = 4 * PER; // MANY: in 16 bytes
 const uint TILE_X = SIZE == 1 ? 128 : 64, TILE_Y = SIZE == 4 ? 64 : 128;
 const uint WORDS_X = TILE_X / PER, BLOCKS = WORDS_X * TILE_Y / (MANY * THREADS);
 layout(local_size_x = 256) in;
-layout(constant_id = 1) const uint X = 1; // the dim along which the output's neighbours are
-layout(constant_id = 2) const uint Y = 0; // and the input's
-
-layout(push_constant, scalar) uniform Push {
-    Strides shape; // of the output, then of the input
-    uint64_t out_address, in_address;
-};
 
 shared uint tile[TILE_Y * WORDS_X];
 

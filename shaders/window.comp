@@ -2,21 +2,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/window.h"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint DTYPES = 0; // image, out
-layout(constant_id = 1) const bool MEAN = false; // else the largest
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u;
-
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
-    int64_t image[4], to[4]; // strides
-    int64_t stride[2], padding[2], window[2];
-    uint image_dims[4], out_dims[4];
-};
-layout(push_constant, scalar) uniform Push {
-    Shape shape;
-    uint64_t image_address, out_address, count;
-};
 
 // Padding never counts; NaN is larger than every number; an empty window has the mean 0.
 real pooled(uint n, uint c, int64_t top, int64_t left) {

@@ -3,17 +3,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "host/window_image.h"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint DTYPE = 0;
-layout(constant_id = 1) const bool MEAN = false; // else the largest
-
-// All contiguous: planes of the image, and of what came from above.
-layout(push_constant, scalar) uniform Push {
-    uint64_t up_address, image_address, out_address, count;
-    int height, width, up_height, up_width;
-    int window[2], stride[2], padding[2];
-};
 
 bool is_first_largest(uint64_t plane, ivec2 from, ivec2 end, ivec2 mine) {
     real value = load(plane, int64_t(mine.y) * int64_t(width) + int64_t(mine.x), DTYPE);

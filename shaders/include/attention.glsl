@@ -1,26 +1,8 @@
-// What the shaders of ATTENTION of many rows share (device/vulkan/kernels/heads.c).
+// What the shaders of ATTENTION of many rows share; they include host/attention_many.h before.
 #ifndef ATTENTION_GLSL
 #define ATTENTION_GLSL
 
 #include "types.glsl"
-
-const uint NONE = 15;
-
-// Strides in elements: q and out [query, head, number], k and v [key, head, number], mask [head,
-// query, key]; then those of the leading dims.
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Shape {
-    int64_t q[3], k[3], v[3], to[3], mask[3];
-    int64_t batch_strides[5][8]; // q, k, v, out, mask
-    uint64_t k_address, v_address, mask_address;
-    uint batch_dims[8];
-    uint batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
-    uint width;
-};
-layout(push_constant, scalar) uniform Push {
-    Shape shape;
-    uint64_t q_address, out_address;
-    real scale; // times log2(e)
-};
 
 // The query head of a row.
 uint head_of(uint key_head, uint row) {

@@ -5,9 +5,6 @@
 
 #include "matrices.glsl"
 
-layout(constant_id = 5) const uint ALIGNED = 4;       // bytes; columns begin at multiples of it
-layout(constant_id = 6) const uint SUPER_BYTES = 144; // of 256 weights
-
 const bool SMALL = B_DTYPE == Q4_0 || B_DTYPE == Q8_0 || B_DTYPE == Q4_1 || B_DTYPE == Q5_0 ||
                    B_DTYPE == Q5_1 || B_DTYPE == IQ4_NL; // blocks of 32
 const bool PAIRS = B_DTYPE == Q2_K || B_DTYPE == Q3_K || B_DTYPE == TQ2_0; // of bits, below others

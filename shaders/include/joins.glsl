@@ -11,7 +11,6 @@
 #include "maps.glsl"
 
 const uint JOIN_NONE = MAP_COPY; // which nothing is joined with
-layout(constant_id = 9) const uint JOIN = JOIN_NONE;
 const bool PAIRED = JOIN == MAP_SWIGLU;
 
 // What result `at` is added to; to be asked for early.

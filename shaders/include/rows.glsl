@@ -5,21 +5,11 @@
 
 #include "types.glsl"
 
-const uint ROW_VIEWS = 4;
-
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Rows {
-    int64_t kept_strides[ROW_VIEWS][8]; // in elements
-    int64_t strides[ROW_VIEWS][8];
-    uint kept_dims[8];
-    uint dims[8];
-};
-
-layout(constant_id = 0) const uint RANKS = 0; // of the kept dims, of the row's, and flags
 const uint KEPT_RANK = RANKS & 15u, ROW_RANK = RANKS >> 4 & 15u;
 // Bit v: the view's elements of a row are neighbours, at multiples of four.
 const uint VECTORS = RANKS >> 8 & 15u;
 
-int64_t kept_offset(Rows rows, uint view, uint64_t row) {
+int64_t kept_offset(RowStrides rows, uint view, uint64_t row) {
     if (KEPT_RANK == 0) return 0L;
     int64_t offset = 0L;
     uint rest = uint(row);
@@ -30,7 +20,7 @@ int64_t kept_offset(Rows rows, uint view, uint64_t row) {
     return offset + int64_t(rest) * rows.kept_strides[view][0];
 }
 
-int64_t row_offset(Rows rows, uint view, uint64_t element) {
+int64_t row_offset(RowStrides rows, uint view, uint64_t element) {
     if (ROW_RANK == 0) return 0L;
     if (ROW_RANK == 1) return int64_t(element) * rows.strides[view][0];
     int64_t offset = 0L;
@@ -43,7 +33,7 @@ int64_t row_offset(Rows rows, uint view, uint64_t element) {
 }
 
 // Items of a row: four neighbouring numbers where `vector`, else one, in x.
-real4 load_item(uint64_t address, Rows rows, uint view, int64_t base, uint item, uint dtype,
+real4 load_item(uint64_t address, RowStrides rows, uint view, int64_t base, uint item, uint dtype,
                 bool vector) {
     if (vector) return load4(element_address(address, base + 4L * int64_t(item), dtype), dtype);
     return real4(load(address, base + row_offset(rows, view, uint64_t(item)), dtype), 0, 0, 0);
@@ -85,7 +75,7 @@ void store_inside(uint64_t address, int64_t base, uint item, uint skew, uint cou
             store_at(element_address(first, int64_t(lane), dtype), dtype, LANE(value, lane));
 }
 
-void store_item(uint64_t address, Rows rows, int64_t base, uint item, uint dtype, bool vector,
+void store_item(uint64_t address, RowStrides rows, int64_t base, uint item, uint dtype, bool vector,
                 real4 value) {
     if (vector)
         store4(element_address(address, base + 4L * int64_t(item), dtype), dtype, value);

@@ -4,15 +4,7 @@
 
 #include "types.glsl"
 
-const uint WALK_VIEWS = 4;
-layout(constant_id = 0) const uint RANK = 0;
-
-layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Strides {
-    int64_t strides[WALK_VIEWS][8]; // in elements
-    uint dims[8];
-};
-
-int64_t walk_offset(Strides shape, uint view, uint item) {
+int64_t walk_offset(WalkStrides shape, uint view, uint item) {
     if (RANK == 0) return 0L;
     int64_t offset = 0L;
     for (int d = int(RANK) - 1; d > 0; d--) {

@@ -122,6 +122,22 @@ class Shaders(unittest.TestCase):
             text = path.read_text()
             self.assertEqual(declared.findall(text) + compared.findall(text), [], path)
 
+    def test_constants_of_the_host_are_in_its_headers(self):
+        """C lays them out as structs, so their ids count from 0; from 12 on they are the shader's own."""
+        for path in sorted((ROOT / "shaders" / "host").glob("*.h")):
+            text = path.read_text()
+            first = 3 if "JOIN_CONSTANTS\n" in text else 2 if "PRODUCT_CONSTANTS\n" in text else \
+                1 if re.search(r"^ +\w+_CONSTANTS$", text, re.M) else 0
+            for block in re.findall(r"^CONSTANTS\(.*?^CONSTANTS_END", text, re.M | re.S):
+                ids = [int(number) for number in re.findall(r"^ +CONSTANT\((\d+),", block, re.M)]
+                self.assertEqual(ids, list(range(first, first + len(ids))), path)
+        for path in sorted((ROOT / "shaders").rglob("*.*")):
+            if path.parent.name == "host":
+                continue
+            for number in re.findall(r"constant_id = (\d+)", path.read_text()):
+                self.assertGreaterEqual(int(number), 12, path)
+            self.assertNotIn("push_constant", path.read_text(), path)
+
 
 if __name__ == "__main__":
     unittest.main()

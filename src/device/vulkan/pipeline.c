@@ -129,11 +129,11 @@ Status pipeline_find(VulkanDevice *vulkan, const VulkanDispatch *dispatch, Vulka
     VulkanPipelines *pipelines = &vulkan->pipelines;
     if (pipelines->used * 2 >= pipelines->slot_count) grow(pipelines);
     VulkanPipeline *slot =
-        find_slot(pipelines, dispatch->shader, dispatch->n_constants, dispatch->constants);
+        find_slot(pipelines, dispatch->shader, dispatch->n_constants, dispatch->constants.words);
     if (UNLIKELY(!slot->made)) {
         VulkanPipeline made = {
             .shader = dispatch->shader, .n_constants = dispatch->n_constants, .made = true};
-        memcpy(made.constants, dispatch->constants, sizeof made.constants);
+        memcpy(made.constants, dispatch->constants.words, sizeof made.constants);
         TRY(make_pipeline(vulkan, &made));
         *slot = made;
         pipelines->used++;

@@ -10,20 +10,17 @@
 // A shader reads and writes memory through 64-bit addresses (GL_EXT_buffer_reference), there are no
 // descriptors: any dtype, any offset that is a multiple of the element, no limit on the range. Its
 // parameters are push constants (at most VULKAN_PUSH_BYTES), and what does not fit is `arguments`:
-// copied to memory that the shader can read, its address pushed before everything else:
-//
-//     layout(push_constant, scalar) uniform Push { Arguments arguments; uint more; };
-//
-// where Arguments is a buffer_reference with scalar layout, laid out as the C struct is.
+// copied to memory that the shader can read, its address pushed before everything else. All of them
+// and the constants are structs of shaders/host/, which C and shaders read.
 #ifndef DEVICE_VULKAN_VULKAN_H
 #define DEVICE_VULKAN_VULKAN_H
 
 #include "device/kernel.h"
+#include "device/vulkan/constants.h"
 
 enum {
     VULKAN_PUSH_BYTES = 128, // with the address of the arguments, where there are any
     VULKAN_ARGUMENT_BYTES_MAX = 4096,
-    VULKAN_CONSTANTS_MAX = 12,
     VULKAN_READS_MAX = 12,
     VULKAN_WRITES_MAX = 4,
 };
@@ -74,8 +71,8 @@ typedef enum VulkanShader {
 // no groups is nothing. A dispatch whose cost is too high for one submission is cut along z, or y.
 typedef struct VulkanDispatch {
     VulkanShader shader;
-    int n_constants; // specialization constants 0.. of 32 bits; a pipeline is made per combination
-    uint32_t constants[VULKAN_CONSTANTS_MAX];
+    int n_constants; // of the shader's struct; a pipeline is made per combination
+    VulkanConstants constants;
     uint32_t groups[3];
     uint32_t group_threads; // of imported programs; shaders say it themselves
     const void *arguments;  // copied; NULL for none

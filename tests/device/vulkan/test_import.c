@@ -222,11 +222,11 @@ static void test_rows(void **state) {
 static void test_refused(void **state) {
     if (!*state) skip();
     VulkanDevice *vulkan = vulkan_of(device);
-    VulkanDispatch dispatch = {.shader = SHADER_MATMUL_HALF_IMPORT, .n_constants = 4};
+    VulkanDispatch dispatch = {.shader = SHADER_MATMUL_HALF_IMPORT, VULKAN_CONSTANTS(matmul_import)};
     uint32_t has = vulkan->physical.features.has;
     vulkan->physical.features.has &= ~(uint32_t)VULKAN_NEEDS_IMPORT;
     assert_false(vulkan_imports(device, &dispatch));
-    dispatch.constants[0] = 1; // made by nobody before
+    dispatch.constants.matmul_import.a_across = 1; // made by nobody before
     VulkanProgram program;
     assert_int_equal(pipeline_find(vulkan, &dispatch, &program), STATUS_DEVICE);
     assert_non_null(strstr(error_current()->message,

@@ -6,7 +6,6 @@
 #include "device/vulkan/kernels/kernels.h"
 
 enum {
-    NO_DTYPE = 15,
     WIDTH = 64, // of heads and values, in attention_matrix.comp
     WIDTH_LARGE = 128,
     GROUP_ROWS = 64,
@@ -18,19 +17,6 @@ enum {
     IMPORT_ROOM = 4, // so many times the queries may tiles have room for, when there are many
     MULTIPROCESSORS_MANY = 128, // where the device does not say
 };
-
-typedef struct AttentionShape {
-    int64_t q[3], k[3], v[3], to[3], mask[3];
-    int64_t batch_strides[5][RANK_MAX];
-    uint64_t k_address, v_address, mask_address;
-    uint32_t batch_dims[RANK_MAX];
-    uint32_t batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
-    uint32_t width;
-} AttentionShape;
-
-typedef struct AttentionPush {
-    uint64_t q, out, scale;
-} AttentionPush;
 
 typedef struct Attention {
     const KernelCall *call;
@@ -106,7 +92,7 @@ static bool can_use_panels(Device *device, const Attention *a) {
     return vulkan_features(device)->shared_bytes_max >= SHARED_BYTES;
 }
 
-static Status attend(Device *device, Attention *a, VulkanDispatch *dispatch) {
+static Status attend(Device *device, Attention *a, bool fours, VulkanDispatch *dispatch) {
     AttentionShape *shape = &a->shape;
     shape->row_blocks = (uint32_t)((a->rows + GROUP_ROWS - 1) / GROUP_ROWS);
     uint64_t groups = (uint64_t)shape->row_blocks * shape->key_heads;
@@ -114,12 +100,15 @@ static Status attend(Device *device, Attention *a, VulkanDispatch *dispatch) {
     if (groups > features->groups_max[0] || a->batches > features->groups_max[1])
         return fail(STATUS_DEVICE, "%s: too many heads or batches for %s", a->call->op_name,
                     device->name);
-    AttentionPush push = {vulkan_address(a->q), vulkan_address(a->out),
-                          vulkan_real_bits(a->call->options.scalars[0] * M_LOG2E, REAL_F32)};
-    dispatch->constants[0] = (uint32_t)a->q->dtype | (uint32_t)a->k->dtype << 4 |
-                             (uint32_t)a->v->dtype << 8 | (uint32_t)a->out->dtype << 12 |
-                             (a->mask ? (uint32_t)a->mask->dtype : NO_DTYPE) << 16;
-    dispatch->constants[1] = a->call->options.flag;
+    AttentionManyPush push = {
+        .q_address = vulkan_address(a->q),
+        .out_address = vulkan_address(a->out),
+        .scale = vulkan_real_bits(a->call->options.scalars[0] * M_LOG2E, REAL_F32)};
+    uint32_t dtypes = (uint32_t)a->q->dtype | (uint32_t)a->k->dtype << 4 |
+                      (uint32_t)a->v->dtype << 8 | (uint32_t)a->out->dtype << 12 |
+                      (a->mask ? (uint32_t)a->mask->dtype : NO_DTYPE) << 16;
+    VULKAN_SET_CONSTANTS(dispatch, attention_many, .DTYPES = dtypes,
+                         .CAUSAL = a->call->options.flag, .IN_FOURS = fours);
     dispatch->arguments = shape;
     dispatch->arguments_bytes = sizeof *shape;
     dispatch->push = &push;
@@ -206,8 +195,8 @@ static bool attend_import(Device *device, const Attention *a, Status *status) {
     VulkanDispatch dispatch = {
         .shader = a->q->dtype == DTYPE_BFLOAT16 ? SHADER_ATTENTION_BFLOAT_IMPORT
                                                 : SHADER_ATTENTION_HALF_IMPORT,
-        .n_constants = 2,
-        .constants = {a->call->options.flag, a->out->dtype == DTYPE_FLOAT32},
+        VULKAN_CONSTANTS(attention_import, .causal = a->call->options.flag,
+                         .out_float32 = a->out->dtype == DTYPE_FLOAT32),
         .groups = {(uint32_t)groups, 1, 1},
         .group_threads = IMPORT_THREADS,
         .push = &push,
@@ -236,21 +225,19 @@ bool vulkan_attend_many(Device *device, const KernelCall *call, Status *status) 
         bool bfloat = a.q->dtype == DTYPE_BFLOAT16;
         VulkanDispatch dispatch = {
             .shader = bfloat ? SHADER_ATTENTION_BFLOAT : SHADER_ATTENTION_HALF,
-            .n_constants = 2,
             .groups = {0, 0, 1},
         };
         if (wide) dispatch.shader++;
-        *status = attend(device, &a, &dispatch);
+        *status = attend(device, &a, false, &dispatch);
         return true;
     }
     if (!can_use_panels(device, &a)) return false;
     VulkanDispatch dispatch = {
         .shader = SHADER_ATTENTION_MANY,
-        .n_constants = 3,
-        .constants = {0, 0, in_lanes(a.q, 4) && in_lanes(a.k, 4) && in_lanes(a.v, 4)},
         .groups = {0, 0, (a.shape.value_width + COLUMNS - 1) / COLUMNS},
     };
-    *status = attend(device, &a, &dispatch);
+    bool fours = in_lanes(a.q, 4) && in_lanes(a.k, 4) && in_lanes(a.v, 4);
+    *status = attend(device, &a, fours, &dispatch);
     return true;
 }
 

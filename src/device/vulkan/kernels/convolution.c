@@ -6,7 +6,6 @@
 #include "device/vulkan/kernels/kernels.h"
 
 enum {
-    NO_DTYPE = 15,
     GROUP = 128,
     OUTS_FEW = 4, // channels of a group that are not worth a tile
     PIXELS = 128, // of a tile of convolution.comp
@@ -15,21 +14,6 @@ enum {
     MATRIX_DEPTH = 32,
     SIZE_MAX_OF_AXIS = 1 << 30,
 };
-
-typedef struct ConvolutionShape {
-    int64_t image[4], to[4];
-    int64_t weight_group, weight_channel, weight_to, weight_window[2];
-    int64_t bias;
-    int32_t stride[2], padding[2], dilation[2], apart[2];
-    uint32_t window[2], image_dims[2], out_dims[2];
-    uint32_t channels, outs; // of a group
-    uint32_t out_tiles;      // of a group; all channels of the result for convolution_few.comp
-    uint32_t pixels;
-} ConvolutionShape;
-
-typedef struct ConvolutionPush {
-    uint64_t image, weight, bias, out, count;
-} ConvolutionPush;
 
 typedef struct Convolution {
     const KernelCall *call;
@@ -89,12 +73,13 @@ static VulkanDispatch dispatch_of(const Convolution *c, VulkanShader shader,
 
 static Status convolve_few(Device *device, Convolution *c) {
     c->shape.out_tiles = (uint32_t)c->out->dims[1];
-    ConvolutionPush push = {vulkan_address(c->image), vulkan_address(c->weight),
-                            c->bias ? vulkan_address(c->bias) : 0, vulkan_address(c->out),
-                            (uint64_t)view_count(c->out)};
+    ConvolutionPush push = {.image_address = vulkan_address(c->image),
+                            .weight_address = vulkan_address(c->weight),
+                            .bias_address = c->bias ? vulkan_address(c->bias) : 0,
+                            .out_address = vulkan_address(c->out),
+                            .count = (uint64_t)view_count(c->out)};
     VulkanDispatch dispatch = dispatch_of(c, SHADER_CONVOLUTION_FEW_F32, &push);
-    dispatch.n_constants = 1;
-    dispatch.constants[0] = dtypes_of(c, c->weight->dtype);
+    VULKAN_SET_CONSTANTS(&dispatch, convolution, .DTYPES = dtypes_of(c, c->weight->dtype));
     dispatch.cost =
         push.count * (1 + (uint64_t)c->shape.channels * c->shape.window[0] * c->shape.window[1]);
     vulkan_reads(&dispatch, c->image);
@@ -106,14 +91,12 @@ static Status convolve_few(Device *device, Convolution *c) {
 }
 
 static Status pack_weights(Device *device, const Convolution *c, const TensorView *packed) {
-    ConvolutionPush push = {.weight = vulkan_address(c->weight),
-                            .out = vulkan_address(packed),
+    ConvolutionPush push = {.weight_address = vulkan_address(c->weight),
+                            .out_address = vulkan_address(packed),
                             .count = (uint64_t)packed->dims[0]};
     VulkanDispatch dispatch = dispatch_of(c, SHADER_CONVOLUTION_WEIGHTS_F32, &push);
-    dispatch.n_constants = 4;
-    memcpy(dispatch.constants,
-           (uint32_t[]){dtypes_of(c, c->weight->dtype), c->depth, TILE, c->packed},
-           4 * sizeof(uint32_t));
+    VULKAN_SET_CONSTANTS(&dispatch, convolution_weights, .DTYPES = dtypes_of(c, c->weight->dtype),
+                         .DEPTH = c->depth, .TILE = TILE, .PACKED_AS = c->packed);
     dispatch.cost = push.count;
     vulkan_reads(&dispatch, c->weight);
     vulkan_writes(&dispatch, packed);
@@ -130,16 +113,17 @@ static bool out_in_fours(const TensorView *out) {
 
 static Status convolve_packed(Device *device, const Convolution *c, const TensorView *packed,
                               uint64_t terms) {
-    ConvolutionPush push = {vulkan_address(c->image), vulkan_address(packed),
-                            c->bias ? vulkan_address(c->bias) : 0, vulkan_address(c->out),
-                            c->shape.pixels};
+    ConvolutionPush push = {.image_address = vulkan_address(c->image),
+                            .weight_address = vulkan_address(packed),
+                            .bias_address = c->bias ? vulkan_address(c->bias) : 0,
+                            .out_address = vulkan_address(c->out),
+                            .count = c->shape.pixels};
     VulkanDispatch dispatch = dispatch_of(c, SHADER_CONVOLUTION_F32, &push);
-    dispatch.n_constants = 2;
+    VULKAN_SET_CONSTANTS(&dispatch, convolution, .DTYPES = dtypes_of(c, DTYPE_FLOAT32),
+                         .OUT_FOURS = out_in_fours(c->out));
     if (c->depth == MATRIX_DEPTH)
         dispatch.shader =
             c->packed == DTYPE_BFLOAT16 ? SHADER_CONVOLUTION_BFLOAT : SHADER_CONVOLUTION_HALF;
-    dispatch.constants[0] = dtypes_of(c, DTYPE_FLOAT32);
-    dispatch.constants[1] = out_in_fours(c->out);
     vulkan_reads(&dispatch, c->image);
     vulkan_reads(&dispatch, packed);
     vulkan_reads(&dispatch, c->bias);
@@ -239,13 +223,12 @@ enum { COLUMNS = 128, GROUPS_ENOUGH = 1024, PART_PIXELS_LEAST = 256 };
 // `to`: [parts, the weights' dims], contiguous.
 static Status gather_window(Device *device, const Convolution *c, const TensorView *up,
                             const TensorView *to, const uint32_t groups[3], uint64_t part_pixels) {
-    ConvolutionPush push = {.image = vulkan_address(c->image),
-                            .weight = vulkan_address(up),
-                            .out = vulkan_address(to),
+    ConvolutionPush push = {.image_address = vulkan_address(c->image),
+                            .weight_address = vulkan_address(up),
+                            .out_address = vulkan_address(to),
                             .count = part_pixels};
     VulkanDispatch dispatch = dispatch_of(c, SHADER_CONVOLUTION_WINDOW_F32, &push);
-    dispatch.n_constants = 1;
-    dispatch.constants[0] = dtypes_of(c, up->dtype);
+    VULKAN_SET_CONSTANTS(&dispatch, convolution, .DTYPES = dtypes_of(c, up->dtype));
     memcpy(dispatch.groups, groups, sizeof dispatch.groups);
     dispatch.cost = (uint64_t)groups[0] * groups[1] * groups[2] * TILE * COLUMNS * part_pixels;
     vulkan_reads(&dispatch, c->image);

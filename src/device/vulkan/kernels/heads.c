@@ -7,8 +7,6 @@
 
 enum {
     GROUP = 256,
-    FREQUENCIES_MAX = 256, // of rope.comp
-    NO_DTYPE = 15,
     ROWS = 16, // of attention.comp: a workgroup's rows
     ATTENTION_THREADS = 128,
     WIDTH_FEW_MAX = 512, // of heads that few rows are made of
@@ -27,16 +25,6 @@ enum {
 };
 
 // --- rope ----------------------------------------------------------------------------------------
-
-typedef struct RopeShape {
-    int64_t in_strides[RANK_MAX], out_strides[RANK_MAX];
-    uint32_t dims[RANK_MAX];
-    int64_t offset;
-    uint32_t pairs, items, first;
-    uint32_t unused;
-    int64_t cosine_strides[2], sine_strides[2];
-    uint64_t turns[FREQUENCIES_MAX];
-} RopeShape;
 
 // Turns per row as a fraction of 2^64: whole turns wrap away, and no row is too large.
 static void compute_turns(const KernelOptions *options, RopeShape *shape) {
@@ -105,16 +93,16 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
     if (threads > UINT32_MAX)
         return fail(STATUS_DEVICE, "%s: more than 2^32 elements at once on %s", call->op_name,
                     device->name);
-    RopePush push = {.in = vulkan_address(in),
-                     .out = vulkan_address(out),
+    RopePush push = {.in_address = vulkan_address(in),
+                     .out_address = vulkan_address(out),
                      .cosines = cosines ? vulkan_address(cosines) : 0,
                      .sines = sines ? vulkan_address(sines) : 0};
     uint32_t dtypes = (uint32_t)in->dtype | (uint32_t)out->dtype << 4;
     if (cosines) dtypes |= (uint32_t)cosines->dtype << 8 | (uint32_t)sines->dtype << 12;
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_ROPE_F32, real),
-        .n_constants = 5,
-        .constants = {dtypes, call->options.flag, cosines != NULL, (uint32_t)in->rank, false},
+        VULKAN_CONSTANTS(rope, .DTYPES = dtypes, .HALF_STYLE = call->options.flag,
+                         .TABLES = cosines != NULL, .RANK = (uint32_t)in->rank),
         .arguments = &shape,
         .push = &push,
         .push_bytes = sizeof push,
@@ -143,34 +131,6 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
 }
 
 // --- attention -----------------------------------------------------------------------------------
-
-typedef struct AttentionShape {
-    int64_t q[3], k[3], v[3], to[3], mask[3];
-    int64_t batch_strides[5][RANK_MAX];
-    uint64_t k_address, v_address, mask_address;
-    uint32_t batch_dims[RANK_MAX];
-    uint32_t batch_rank, queries, keys, shared_heads, key_heads, value_width, row_blocks;
-    uint32_t part_keys, parts; // keys of a part, where they are seen in parts
-} AttentionShape;
-
-// Of attention_join.comp.
-typedef struct JoinShape {
-    int64_t to[3], batch_strides[RANK_MAX];
-    uint32_t batch_dims[RANK_MAX];
-    uint32_t batch_rank, queries, shared_heads, key_heads, value_width, parts;
-} JoinShape;
-
-typedef struct AttentionPush {
-    uint64_t q, out, scale;
-} AttentionPush;
-
-// Of attention_few.comp.
-typedef struct FewPush {
-    uint64_t q, k, v, out;
-    uint32_t keys, heads, queries_and_rank, row_blocks, part_keys, parts;
-    int32_t q_strides[3], k_strides[3], v_strides[3], to_strides[3];
-    uint64_t scale;
-} FewPush;
 
 static void fill_head_strides(const TensorView *view, int64_t strides[3]) {
     memcpy(strides, view->strides + view->rank - 3, 3 * sizeof *strides);
@@ -299,24 +259,24 @@ static void choose_key_parts(AttentionShape *shape, const FewShare *share, uint6
 
 static Status join_parts(Device *device, const AttentionShape *shape, const TensorView *parts,
                          const TensorView *out, const VulkanDispatch *made) {
-    JoinShape join = {.batch_rank = shape->batch_rank,
-                      .queries = shape->queries,
-                      .shared_heads = shape->shared_heads,
-                      .key_heads = shape->key_heads,
-                      .value_width = shape->value_width,
-                      .parts = shape->parts};
+    AttentionJoinShape join = {.batch_rank = shape->batch_rank,
+                               .queries = shape->queries,
+                               .shared_heads = shape->shared_heads,
+                               .key_heads = shape->key_heads,
+                               .value_width = shape->value_width,
+                               .parts = shape->parts};
     memcpy(join.to, shape->to, sizeof join.to);
     memcpy(join.batch_strides, shape->batch_strides[3], sizeof join.batch_strides);
     memcpy(join.batch_dims, shape->batch_dims, sizeof join.batch_dims);
-    const uint64_t push[2] = {vulkan_address(parts), vulkan_address(out)};
+    AttentionJoinPush push = {.parts_address = vulkan_address(parts),
+                              .out_address = vulkan_address(out)};
     VulkanReal real = parts->dtype == DTYPE_FLOAT64 ? REAL_F64 : REAL_F32;
     uint32_t rows = shape->key_heads * shape->queries * shape->shared_heads;
     VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_ATTENTION_JOIN_F32, real),
-                               .n_constants = 1,
-                               .constants = {out->dtype},
+                               VULKAN_CONSTANTS(attention_join, .OUT_DTYPE = out->dtype),
                                .arguments = &join,
                                .arguments_bytes = sizeof join,
-                               .push = push,
+                               .push = &push,
                                .push_bytes = sizeof push,
                                .groups = {rows, made->groups[1], 1},
                                .cost = made->cost / 8};
@@ -327,16 +287,16 @@ static Status join_parts(Device *device, const AttentionShape *shape, const Tens
 
 // The same dispatch over parts of the keys, and their join.
 static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, const AttentionShape *shape,
-                              const TensorView *out, FewPush *push) {
+                              const TensorView *out, AttentionFewPush *push) {
     bool is_wide = dispatch->shader == SHADER_ATTENTION_FEW_F64;
     int64_t rows =
         (int64_t)shape->key_heads * shape->queries * shape->shared_heads * dispatch->groups[1];
     TensorView parts;
     TRY(vulkan_scratch(device, is_wide ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
                        rows * shape->parts * ((int64_t)shape->value_width + 2), &parts));
-    push->out = vulkan_address(&parts);
+    push->out_address = vulkan_address(&parts);
     dispatch->groups[2] = shape->parts;
-    dispatch->constants[6] = true;
+    dispatch->constants.attention_few.PARTED = true;
     dispatch->n_writes = 0;
     vulkan_writes(dispatch, &parts);
     Status status = vulkan_dispatch(device, dispatch);
@@ -349,18 +309,18 @@ static void put_strides(const int64_t strides[3], int32_t out[3]) {
     for (int i = 0; i < 3; i++) out[i] = (int32_t)strides[i];
 }
 
-static FewPush describe_few(const AttentionShape *shape, const AttentionPush *push) {
-    FewPush few = {.q = push->q,
-                   .k = shape->k_address,
-                   .v = shape->v_address,
-                   .out = push->out,
-                   .keys = shape->keys,
-                   .heads = shape->key_heads | shape->shared_heads << 16,
-                   .queries_and_rank = shape->queries | shape->batch_rank << 8,
-                   .row_blocks = shape->row_blocks,
-                   .part_keys = shape->part_keys,
-                   .parts = shape->parts,
-                   .scale = push->scale};
+static AttentionFewPush describe_few(const AttentionShape *shape, const AttentionPush *push) {
+    AttentionFewPush few = {.q_address = push->q_address,
+                            .k_address = shape->k_address,
+                            .v_address = shape->v_address,
+                            .out_address = push->out_address,
+                            .keys = shape->keys,
+                            .heads = shape->key_heads | shape->shared_heads << 16,
+                            .queries_and_rank = shape->queries | shape->batch_rank << 8,
+                            .row_blocks = shape->row_blocks,
+                            .part_keys = shape->part_keys,
+                            .parts = shape->parts,
+                            .scale = push->scale};
     put_strides(shape->q, few.q_strides);
     put_strides(shape->k, few.k_strides);
     put_strides(shape->v, few.v_strides);
@@ -371,21 +331,21 @@ static FewPush describe_few(const AttentionShape *shape, const AttentionPush *pu
 // `dispatch` is that of attention.comp but for its groups.
 static Status attend_few(Device *device, const KernelCall *call, AttentionShape *shape,
                          VulkanDispatch *dispatch, VulkanReal real) {
-    uint32_t key_fours = dispatch->constants[2] / 4, value_fours = shape->value_width / 4;
+    AttentionConstants given = dispatch->constants.attention;
+    uint32_t key_fours = given.WIDTH / 4, value_fours = shape->value_width / 4;
     FewShare share = share_few(device, shape, key_fours, value_fours, real);
     for (int i = 0; i < 3; i++)
-        dispatch->constants[0] |= (uint32_t)in_fours(call->inputs[i].view) << (20 + i);
+        given.DTYPES |= (uint32_t)in_fours(call->inputs[i].view) << (20 + i);
     dispatch->shader = vulkan_shader_of(SHADER_ATTENTION_FEW_F32, real);
-    dispatch->n_constants = 9;
-    memcpy(dispatch->constants + 2,
-           (uint32_t[]){key_fours | value_fours << 16, share.lanes, share.wide, share.rows, false,
-                        share.numbers, share.threads},
-           7 * sizeof(uint32_t));
+    VULKAN_SET_CONSTANTS(dispatch, attention_few, .DTYPES = given.DTYPES, .CAUSAL = given.CAUSAL,
+                         .WIDTH = key_fours | value_fours << 16, .LANES = share.lanes,
+                         .WIDE = share.wide, .ROWS = share.rows, .SHARED_NUMBERS = share.numbers,
+                         .GROUP = share.threads);
     uint32_t rows = shape->queries * shape->shared_heads;
     shape->row_blocks = (rows + share.rows - 1) / share.rows;
     dispatch->groups[0] = shape->row_blocks * shape->key_heads;
     choose_key_parts(shape, &share, (uint64_t)dispatch->groups[0] * dispatch->groups[1]);
-    FewPush push = describe_few(shape, dispatch->push);
+    AttentionFewPush push = describe_few(shape, dispatch->push);
     dispatch->push = &push;
     dispatch->push_bytes = sizeof push;
     if (shape->parts > 1) return attend_in_parts(device, dispatch, shape, call->outputs[0], &push);
@@ -422,13 +382,12 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     vulkan_writes(&dispatch, out);
     dispatch.shader = vulkan_shader_of(SHADER_ATTENTION_F32, real);
     uint32_t wide = (shape.value_width + ATTENTION_THREADS - 1) / ATTENTION_THREADS;
-    dispatch.n_constants = 6;
-    memcpy(dispatch.constants,
-           (uint32_t[]){dtypes, call->options.flag, width, wide, in_fours(call->inputs[1].view),
-                        width > 0 ? ROWS * width : 1},
-           6 * sizeof(uint32_t));
-    AttentionPush push = {vulkan_address(q), vulkan_address(out),
-                          vulkan_real_bits(call->options.scalars[0], real)};
+    VULKAN_SET_CONSTANTS(&dispatch, attention, .DTYPES = dtypes, .CAUSAL = call->options.flag,
+                         .WIDTH = width, .WIDE = wide, .K_FOURS = in_fours(call->inputs[1].view),
+                         .QUERY_NUMBERS = width > 0 ? ROWS * width : 1);
+    AttentionPush push = {.q_address = vulkan_address(q),
+                          .out_address = vulkan_address(out),
+                          .scale = vulkan_real_bits(call->options.scalars[0], real)};
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     uint64_t groups = (uint64_t)shape.row_blocks * shape.key_heads;

@@ -3,16 +3,6 @@
 
 enum { GROUP = 128, SIDE_MAX = 1 << 29 };
 
-typedef struct WindowShape {
-    int64_t image[4], to[4];
-    int64_t stride[2], padding[2], window[2];
-    uint32_t image_dims[4], out_dims[4];
-} WindowShape;
-
-typedef struct WindowPush {
-    uint64_t image, out, count;
-} WindowPush;
-
 Status vulkan_kernel_POOL2D(Device *device, const KernelCall *call) {
     const int64_t *integers = call->options.integers;
     const TensorView *image = call->inputs[0].view, *out = call->outputs[0];
@@ -31,11 +21,13 @@ Status vulkan_kernel_POOL2D(Device *device, const KernelCall *call) {
         shape.out_dims[d] = (uint32_t)out->dims[d];
     }
     VulkanReal real = out->dtype == DTYPE_FLOAT64 ? REAL_F64 : vulkan_real_of(image->dtype);
-    WindowPush push = {vulkan_address(image), vulkan_address(out), (uint64_t)count};
+    WindowPush push = {.image_address = vulkan_address(image),
+                       .out_address = vulkan_address(out),
+                       .count = (uint64_t)count};
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_WINDOW_F32, real),
-        .n_constants = 2,
-        .constants = {(uint32_t)image->dtype | (uint32_t)out->dtype << 4, call->options.op == 1},
+        VULKAN_CONSTANTS(window, .DTYPES = (uint32_t)image->dtype | (uint32_t)out->dtype << 4,
+                         .MEAN = call->options.op == 1),
         .arguments = &shape,
         .arguments_bytes = sizeof shape,
         .push = &push,
@@ -48,12 +40,6 @@ Status vulkan_kernel_POOL2D(Device *device, const KernelCall *call) {
     return vulkan_dispatch(device, &dispatch);
 }
 
-typedef struct WindowImagePush {
-    uint64_t up, image, out, count;
-    int32_t height, width, up_height, up_width;
-    int32_t window[2], stride[2], padding[2];
-} WindowImagePush;
-
 Status vulkan_kernel_POOL2D_IMAGE(Device *device, const KernelCall *call) {
     const int64_t *integers = call->options.integers;
     const TensorView *up = call->inputs[0].view, *out = call->outputs[0];
@@ -62,9 +48,9 @@ Status vulkan_kernel_POOL2D_IMAGE(Device *device, const KernelCall *call) {
         if (out->dims[d] + integers[d - 2] + 2 * integers[2 + d] > SIDE_MAX)
             return fail(STATUS_DEVICE, "%s: an image of more than 2^29 rows or columns on %s",
                         call->op_name, device->name);
-    WindowImagePush push = {.up = vulkan_address(up),
-                            .image = image ? vulkan_address(image) : 0,
-                            .out = vulkan_address(out),
+    WindowImagePush push = {.up_address = vulkan_address(up),
+                            .image_address = image ? vulkan_address(image) : 0,
+                            .out_address = vulkan_address(out),
                             .count = (uint64_t)view_count(out),
                             .height = (int32_t)out->dims[2],
                             .width = (int32_t)out->dims[3],
@@ -77,8 +63,7 @@ Status vulkan_kernel_POOL2D_IMAGE(Device *device, const KernelCall *call) {
     }
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_WINDOW_IMAGE_F32, vulkan_real_of(out->dtype)),
-        .n_constants = 2,
-        .constants = {out->dtype, call->options.op == 1},
+        VULKAN_CONSTANTS(window_image, .DTYPE = out->dtype, .MEAN = call->options.op == 1),
         .push = &push,
         .push_bytes = sizeof push,
         .cost = push.count * (uint64_t)(integers[0] * integers[1]) * 4,

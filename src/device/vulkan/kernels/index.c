@@ -7,7 +7,6 @@
 enum {
     GROUP = 256,
     NONZERO_BLOCK = 4096,
-    WALK_STRIDES = 4,
     SCATTER_TILE = 16,        // of a sorted list, that a thread goes through
     FOUR = 4,                 // numbers side by side that a thread takes
     SCATTER_LANES = 32,       // threads that join partial sums, where few others do
@@ -15,12 +14,6 @@ enum {
     SCATTER_SHORT = 32,       // a list that need not be sorted
     SCATTER_MANY = 1 << 17,   // others that keep a device busy
 };
-
-// As shaders/include/walk.glsl has it.
-typedef struct WalkStrides {
-    int64_t strides[WALK_STRIDES][RANK_MAX];
-    uint32_t dims[RANK_MAX];
-} WalkStrides;
 
 static void fill_strides(const Walk *walk, WalkStrides *out) {
     memset(out, 0, sizeof *out);
@@ -36,11 +29,10 @@ static Status check_count(Device *device, const KernelCall *call, int64_t count)
                 device->name);
 }
 
+// But for its constants and what is pushed.
 static VulkanDispatch walk_dispatch(VulkanShader shader, const Walk *walk,
                                     const WalkStrides *strides) {
     return (VulkanDispatch){.shader = shader,
-                            .n_constants = 1,
-                            .constants = {(uint32_t)walk->rank},
                             .arguments = strides,
                             .arguments_bytes = sizeof *strides,
                             .cost = (uint64_t)walk->count * 2};
@@ -63,17 +55,7 @@ static uint32_t take_fours(const Walk *walk, WalkStrides *strides) {
     return (uint32_t)(walk->count / FOUR);
 }
 
-static void add_constant(VulkanDispatch *dispatch, uint32_t value) {
-    dispatch->constants[dispatch->n_constants++] = value;
-}
-
 // --- ranges --------------------------------------------------------------------------------------
-
-typedef struct CheckPush {
-    uint64_t index, result;
-    int64_t size;
-    uint32_t count;
-} CheckPush;
 
 static Status run_check(Device *device, const KernelCall *call, const TensorView *index,
                         int64_t size, const TensorView *result) {
@@ -83,8 +65,12 @@ static Status run_check(Device *device, const KernelCall *call, const TensorView
     WalkStrides strides;
     fill_strides(&walk, &strides);
     VulkanDispatch dispatch = walk_dispatch(SHADER_CHECK_INDEX, &walk, &strides);
-    add_constant(&dispatch, index->dtype);
-    CheckPush push = {vulkan_address(index), vulkan_address(result), size, (uint32_t)walk.count};
+    VULKAN_SET_CONSTANTS(&dispatch, check_index, .RANK = (uint32_t)walk.rank,
+                         .INDEX_DTYPE = index->dtype);
+    CheckIndexPush push = {.index_address = vulkan_address(index),
+                           .result = vulkan_address(result),
+                           .size = size,
+                           .count = (uint32_t)walk.count};
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_reads(&dispatch, index);
@@ -132,12 +118,6 @@ static VulkanReal move_real(TensorView *from, TensorView *to) {
     return vulkan_real_of(from->dtype);
 }
 
-typedef struct GatherPush {
-    uint64_t in, out, index;
-    int64_t size, stride, in_apart, index_apart;
-    uint32_t count;
-} GatherPush;
-
 // Four numbers of one slice, or with `own` four that have each an index.
 static bool gathers_fours(const Walk *walk, const TensorView *out, const TensorView *in, bool own,
                           int64_t stride) {
@@ -168,19 +148,18 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     WalkStrides strides;
     fill_strides(&walk, &strides);
     int last = walk.rank - 1;
-    push.in = vulkan_address(&in);
-    push.out = vulkan_address(&out);
-    push.index = vulkan_address(index);
+    push.in_address = vulkan_address(&in);
+    push.out_address = vulkan_address(&out);
+    push.index_address = vulkan_address(index);
     push.count = (uint32_t)walk.count;
     push.in_apart = last < 0 ? 0 : walk.strides[1][last];
     push.index_apart = last < 0 ? 0 : walk.strides[2][last];
     bool own = push.index_apart != 0, fours = gathers_fours(&walk, &out, &in, own, push.stride);
     if (fours) push.count = take_fours(&walk, &strides);
     VulkanDispatch dispatch = walk_dispatch(shader, &walk, &strides);
-    add_constant(&dispatch,
-                 (uint32_t)out.dtype | (uint32_t)index->dtype << 4 | (uint32_t)in.dtype << 8);
-    add_constant(&dispatch, fours ? FOUR : 1);
-    add_constant(&dispatch, fours && own);
+    uint32_t dtypes = (uint32_t)out.dtype | (uint32_t)index->dtype << 4 | (uint32_t)in.dtype << 8;
+    VULKAN_SET_CONSTANTS(&dispatch, gather, .RANK = (uint32_t)walk.rank, .DTYPES = dtypes,
+                         .WIDTH = fours ? FOUR : 1, .OWN = fours && own);
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_reads(&dispatch, &in);
@@ -189,23 +168,6 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     vulkan_groups_for(device, &dispatch, push.count, GROUP);
     return vulkan_dispatch(device, &dispatch);
 }
-
-// The kinds are scatter.comp's.
-typedef enum ScatterKind {
-    SCATTER_DIRECT,
-    SCATTER_KEYS,
-    SCATTER_LAST,
-    SCATTER_SUMS,
-    SCATTER_ENDS,
-} ScatterKind;
-
-typedef struct ScatterPush {
-    uint64_t in, out, index;
-    int64_t size, out_stride, in_stride, index_stride;
-    uint32_t count, length;
-    uint64_t keys, places, partials;
-    uint32_t tiles, lanes, first_other;
-} ScatterPush;
 
 typedef struct Scatter {
     Device *device;
@@ -221,7 +183,7 @@ typedef struct Scatter {
     TensorView partials;
 } Scatter;
 
-static Status run_scatter(const Scatter *s, ScatterKind kind) {
+static Status run_scatter(const Scatter *s, uint32_t kind) {
     ScatterPush push = s->push;
     VulkanDispatch dispatch =
         walk_dispatch(vulkan_shader_of(SHADER_SCATTER_F32, s->real), &s->walk, &s->strides);
@@ -229,10 +191,11 @@ static Status run_scatter(const Scatter *s, ScatterKind kind) {
     if (kind == SCATTER_KEYS) units = (uint64_t)s->sorted.rows * push.length;
     if (kind == SCATTER_ENDS) units *= push.lanes;
     uint32_t width = kind >= SCATTER_LAST ? s->width : 1;
-    add_constant(&dispatch, (uint32_t)s->source.dtype | (uint32_t)s->out.dtype << 4 |
-                                (uint32_t)s->index.dtype << 8);
-    add_constant(&dispatch, (uint32_t)kind | (uint32_t)(kind == SCATTER_DIRECT && s->add) << 4 |
-                                (uint32_t)s->slices << 5 | width << 8);
+    uint32_t dtypes =
+        (uint32_t)s->source.dtype | (uint32_t)s->out.dtype << 4 | (uint32_t)s->index.dtype << 8;
+    VULKAN_SET_CONSTANTS(&dispatch, scatter, .RANK = (uint32_t)s->walk.rank, .DTYPES = dtypes,
+                         .KIND = kind, .ADD = kind == SCATTER_DIRECT && s->add, .SLICES = s->slices,
+                         .WIDTH = width);
     dispatch.cost *= push.length;
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
@@ -341,9 +304,9 @@ static Status scatter_into(Scatter *s, const TensorView *index) {
     walk_prepare(&s->walk, 3, views, s->out.rank);
     TRY(check_count(s->device, s->call, s->walk.count));
     fill_strides(&s->walk, &s->strides);
-    s->push.in = vulkan_address(&s->source);
-    s->push.out = vulkan_address(&s->out);
-    s->push.index = vulkan_address(&s->index);
+    s->push.in_address = vulkan_address(&s->source);
+    s->push.out_address = vulkan_address(&s->out);
+    s->push.index_address = vulkan_address(&s->index);
     s->push.count = (uint32_t)s->walk.count;
     s->width = 1;
     if (is_direct(s)) return run_scatter(s, SCATTER_DIRECT);
@@ -374,11 +337,6 @@ Status vulkan_kernel_SCATTER(Device *device, const KernelCall *call) {
 // --- elements chosen by a condition
 // --------------------------------------------------------------------
 
-typedef struct PutPush {
-    uint64_t in, out, mask;
-    uint32_t count;
-} PutPush;
-
 Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
     TensorView out = *call->outputs[0], mask, values;
     view_broadcast(call->inputs[1].view, &out, &mask);
@@ -386,13 +344,13 @@ Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
     if (dtype_is_quant(out.dtype) || (source && dtype_is_quant(source->dtype)))
         return fail(STATUS_DTYPE, "%s cannot write quantised numbers", call->op_name);
     if (view_count(&out) == 0) return STATUS_OK;
-    PutPush push = {.mask = vulkan_address(&mask)};
+    IndexPutPush push = {.mask_address = vulkan_address(&mask)};
     if (source) {
         view_broadcast(source, &out, &values);
-        push.in = vulkan_address(&values);
+        push.in_address = vulkan_address(&values);
     } else { // the bits of the number, as an integral number of its size
         values = (TensorView){.dtype = out.dtype};
-        cast_scalar(&call->inputs[0].scalar, out.dtype, &push.in);
+        cast_scalar(&call->inputs[0].scalar, out.dtype, &push.in_address);
     }
     VulkanReal real = move_real(&values, &out);
     Walk walk;
@@ -406,10 +364,10 @@ Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
     push.count = fours ? take_fours(&walk, &strides) : (uint32_t)walk.count;
     VulkanDispatch dispatch =
         walk_dispatch(vulkan_shader_of(SHADER_INDEX_PUT_F32, real), &walk, &strides);
-    add_constant(&dispatch, (uint32_t)values.dtype | (uint32_t)out.dtype << 4);
-    add_constant(&dispatch, !source);
-    add_constant(&dispatch, fours ? FOUR : 1);
-    push.out = vulkan_address(&out);
+    VULKAN_SET_CONSTANTS(&dispatch, index_put, .RANK = (uint32_t)walk.rank,
+                         .DTYPES = (uint32_t)values.dtype | (uint32_t)out.dtype << 4,
+                         .IMMEDIATE = !source, .WIDTH = fours ? FOUR : 1);
+    push.out_address = vulkan_address(&out);
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_reads(&dispatch, &mask);
@@ -418,12 +376,6 @@ Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
     vulkan_groups_for(device, &dispatch, push.count, GROUP);
     return vulkan_dispatch(device, &dispatch);
 }
-
-typedef struct NonzeroPush {
-    uint64_t in, out, counts;
-    int64_t out_row, out_column;
-    uint32_t count;
-} NonzeroPush;
 
 static Status run_nonzero(Device *device, const KernelCall *call, const TensorView *counts,
                           bool writes) {
@@ -436,12 +388,11 @@ static Status run_nonzero(Device *device, const KernelCall *call, const TensorVi
     Walk walk = {.rank = in->rank, .count = view_count(in)};
     VulkanDispatch dispatch = walk_dispatch(
         vulkan_shader_of(SHADER_NONZERO_F32, vulkan_real_of(in->dtype)), &walk, &strides);
-    add_constant(&dispatch, in->dtype);
-    add_constant(&dispatch, writes);
-    add_constant(&dispatch, view_is_contiguous(in) &&
-                                vulkan_address(in) % (FOUR * dtype_size(in->dtype)) == 0);
-    NonzeroPush push = {.in = vulkan_address(in),
-                        .out = vulkan_address(out),
+    bool fours = view_is_contiguous(in) && vulkan_address(in) % (FOUR * dtype_size(in->dtype)) == 0;
+    VULKAN_SET_CONSTANTS(&dispatch, nonzero, .RANK = (uint32_t)walk.rank, .IN_DTYPE = in->dtype,
+                         .WRITES = writes, .FOURS = fours);
+    NonzeroPush push = {.in_address = vulkan_address(in),
+                        .out_address = vulkan_address(out),
                         .counts = vulkan_address(counts),
                         .out_row = out->strides[0],
                         .out_column = out->strides[1],

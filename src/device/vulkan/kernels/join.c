@@ -2,13 +2,16 @@
 // the row was before, or a gate times its other half; of rotated heads their copy in a cache. What
 // was held is written as well, unless the result takes its place, so that whoever else reads it
 // finds it.
+#include <stddef.h>
 #include <string.h>
 
 #include "device/vulkan/kernels/kernels.h"
 
 // --- maps ----------------------------------------------------------------------------------------
 
-// The shaders of products know the operations by these numbers.
+// Both shaders of products that may be joined have it there.
+_Static_assert(offsetof(MatvecConstants, JOIN) == offsetof(MatvecBlocksConstants, JOIN), "JOIN");
+
 // What is asked for: result = op(operands), all float32 and as long as each other, without gaps.
 typedef struct JoinCall {
     uint32_t op;
@@ -68,9 +71,10 @@ static bool can_add(const VulkanHeld *held, const JoinCall *join, int k) {
     const VulkanDispatch *dispatch = &held->dispatch;
     ProductPush push = push_of(held);
     const VulkanMemory *out = dispatch->writes[0];
-    return is_product(dispatch) && join->operands[k] == push.out && join->memories[k] == out &&
-           join->count == dispatch->held_results && join->memories[1 - k] != out &&
-           is_same_or_apart(join->result, join->result_memory, push.out, out) &&
+    return is_product(dispatch) && join->operands[k] == push.out_address &&
+           join->memories[k] == out && join->count == dispatch->held_results &&
+           join->memories[1 - k] != out &&
+           is_same_or_apart(join->result, join->result_memory, push.out_address, out) &&
            is_same_or_apart(join->result, join->result_memory, join->operands[1 - k],
                             join->memories[1 - k]) &&
            !reads(dispatch, join->result_memory);
@@ -82,11 +86,11 @@ static int join_sum(const VulkanHeld *held, int count, const JoinCall *join, Vul
     if (k == 1 && !can_add(last, join, 1)) return 0;
     *out = *last;
     ProductPush push = push_of(last);
-    push.adjacent = join->operands[1 - k];
-    push.result = join->result;
+    push.adjacent_address = join->operands[1 - k];
+    push.result_address = join->result;
     memcpy(out->push + sizeof(uint64_t), &push, sizeof push);
     VulkanDispatch *dispatch = &out->dispatch;
-    dispatch->constants[PRODUCT_JOIN] = join->op;
+    dispatch->constants.matvec.JOIN = join->op;
     dispatch->reads[dispatch->n_reads++] = join->memories[1 - k];
     dispatch->writes[dispatch->n_writes++] = join->result_memory;
     return 1;
@@ -95,22 +99,22 @@ static int join_sum(const VulkanHeld *held, int count, const JoinCall *join, Vul
 // Products of one row, or the same few, by matrices that differ in their numbers alone.
 static bool are_alike(const VulkanHeld *a, const VulkanHeld *b) {
     ProductPush first = push_of(a), second = push_of(b);
-    second.b = first.b;
-    second.out = first.out;
+    second.b_address = first.b_address;
+    second.out_address = first.out_address;
     const VulkanDispatch *x = &a->dispatch, *y = &b->dispatch;
     return x->shader == y->shader && x->n_constants == y->n_constants &&
-           memcmp(x->constants, y->constants, sizeof x->constants) == 0 &&
+           memcmp(&x->constants, &y->constants, sizeof x->constants) == 0 &&
            memcmp(&first, &second, sizeof first) == 0;
 }
 
 static int join_pair(const VulkanHeld *held, int count, const JoinCall *join, VulkanHeld *out) {
     if (count < 2 || held[0].dispatch.shader != SHADER_MATVEC || !are_alike(&held[0], &held[1]))
         return 0;
-    uint32_t each = held[0].dispatch.constants[MATVEC_EACH];
+    uint32_t each = held[0].dispatch.constants.matvec.EACH;
     if (each < 2) return 0;
     ProductPush push = push_of(&held[0]), other = push_of(&held[1]);
     const VulkanMemory *outs[2] = {held[0].dispatch.writes[0], held[1].dispatch.writes[0]};
-    if (join->operands[0] != push.out || join->operands[1] != other.out ||
+    if (join->operands[0] != push.out_address || join->operands[1] != other.out_address ||
         join->memories[0] != outs[0] || join->memories[1] != outs[1] ||
         join->count != held[0].dispatch.held_results)
         return 0;
@@ -119,13 +123,13 @@ static int join_pair(const VulkanHeld *held, int count, const JoinCall *join, Vu
             reads(&held[i].dispatch, join->result_memory))
             return 0;
     *out = held[0];
-    push.other_b = other.b;
-    push.adjacent = other.out;
-    push.result = join->result;
+    push.other_b = other.b_address;
+    push.adjacent_address = other.out_address;
+    push.result_address = join->result;
     memcpy(out->push + sizeof(uint64_t), &push, sizeof push);
     VulkanDispatch *dispatch = &out->dispatch;
-    dispatch->constants[PRODUCT_JOIN] = join->op;
-    uint32_t columns = each / 2 * dispatch->constants[MATVEC_TEAMS];
+    dispatch->constants.matvec.JOIN = join->op;
+    uint32_t columns = each / 2 * dispatch->constants.matvec.TEAMS;
     dispatch->groups[0] = (push.n + columns - 1) / columns;
     dispatch->cost *= 2;
     dispatch->reads[dispatch->n_reads++] = held[1].dispatch.reads[1];
@@ -158,15 +162,16 @@ static int join_rope(const VulkanHeld *held, int count, const void *context, Vul
     if (made->shader != SHADER_ROPE_F32 && made->shader != SHADER_ROPE_F64) return 0;
     RopePush push;
     memcpy(&push, last->push + sizeof(uint64_t), sizeof push);
-    if (push.out != vulkan_address(copy->in) || made->writes[0] != copy->in->buffer->handle ||
+    if (push.out_address != vulkan_address(copy->in) ||
+        made->writes[0] != copy->in->buffer->handle ||
         made->held_results != (uint64_t)view_count(copy->in) ||
         reads(made, copy->out->buffer->handle))
         return 0;
     *out = *last;
-    push.copy = vulkan_address(copy->out);
+    push.copy_address = vulkan_address(copy->out);
     memcpy(out->push + sizeof(uint64_t), &push, sizeof push);
     VulkanDispatch *dispatch = &out->dispatch;
-    dispatch->constants[ROPE_JOIN] = true;
+    dispatch->constants.rope.TWICE = true;
     dispatch->writes[dispatch->n_writes++] = copy->out->buffer->handle;
     return 1;
 }

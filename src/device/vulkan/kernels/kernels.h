@@ -87,37 +87,12 @@ Status vulkan_transpose(Device *device, const TensorView *out, const TensorView 
 VULKAN_FUSED(X)
 #undef X
 
-// What is pushed to the shaders of MATMUL, after the address of their batches: see
-// shaders/include/matrices.glsl. The last three are of joined products only.
-typedef struct ProductPush {
-    uint64_t a, b, out;
-    int64_t a_row, a_column, b_row, b_column; // strides
-    uint32_t m, n, k, across, visits, a_fours;
-    uint64_t other_b, adjacent, result;
-} ProductPush;
-// Constants of products that may be joined: with which operation, PRODUCT_ALONE with none; and of
-// matvec.comp how many columns a team has, and how many teams a workgroup.
-enum { PRODUCT_JOIN = 9, PRODUCT_CONSTANTS, PRODUCT_ALONE = MAP_COPY };
-enum { MATVEC_EACH = 3, MATVEC_TEAMS = 4 };
-// What is pushed to rope.comp, after the address of its shape; `copy` where ROPE_JOIN is true.
-typedef struct RopePush {
-    uint64_t in, out, cosines, sines, copy;
-    uint32_t count, unused;
-} RopePush;
-enum { ROPE_JOIN = 4 };
 // A copy of what ROPE has just made, bytes that lie as they do there, is made with it.
 bool vulkan_join_copy(Device *device, const TensorView *out, const TensorView *in, Status *status);
 // A MAP that adds to a product, or that takes two products of the same row, is made with them.
 bool vulkan_join_map(Device *device, const KernelCall *call, Status *status);
 
-// Views cut into rows, as shaders/include/rows.glsl has them: leading dims that are kept, and a
-// row. Views 0 and 1 are the output and the input; 2 and 3 belong to the row alone.
-enum { ROW_VIEWS = 4 };
-typedef struct RowStrides {
-    int64_t kept_strides[ROW_VIEWS][RANK_MAX];
-    int64_t strides[ROW_VIEWS][RANK_MAX];
-    uint32_t kept_dims[RANK_MAX], dims[RANK_MAX];
-} RowStrides;
+// Views cut into rows: see shaders/host/rows.h.
 typedef struct VulkanRows {
     RowStrides arguments;
     Walk kept, row;

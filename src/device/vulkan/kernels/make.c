@@ -16,25 +16,22 @@ static Status refuse_quantised(const KernelCall *call) {
                 dtype_name(call->outputs[0]->dtype));
 }
 
-typedef struct ArangePush {
-    uint64_t out, count, start, step;
-} ArangePush;
-
 Status vulkan_kernel_ARANGE(Device *device, const KernelCall *call) {
     const TensorView *out = call->outputs[0];
     if (dtype_is_quant(out->dtype)) return refuse_quantised(call);
     bool floats = dtype_is_float(out->dtype);
     uint64_t count = (uint64_t)view_count(out);
     if (count == 0) return STATUS_OK;
-    ArangePush push = {vulkan_address(out), count, (uint64_t)call->options.integers[0],
-                       (uint64_t)call->options.integers[1]};
+    ArangePush push = {.out_address = vulkan_address(out),
+                       .count = count,
+                       .start = (uint64_t)call->options.integers[0],
+                       .step = (uint64_t)call->options.integers[1]};
     if (floats) {
         push.start = vulkan_real_bits(call->options.scalars[0], REAL_F64);
         push.step = vulkan_real_bits(call->options.scalars[1], REAL_F64);
     }
     VulkanDispatch dispatch = {.shader = floats ? SHADER_ARANGE_F64 : SHADER_ARANGE_I64,
-                               .n_constants = 1,
-                               .constants = {out->dtype},
+                               VULKAN_CONSTANTS(arange, .OUT_DTYPE = out->dtype),
                                .push = &push,
                                .push_bytes = sizeof push,
                                .cost = count};
@@ -43,48 +40,39 @@ Status vulkan_kernel_ARANGE(Device *device, const KernelCall *call) {
     return vulkan_dispatch(device, &dispatch);
 }
 
-typedef struct RandomPush {
-    uint64_t out, count, key, counter;
-    uint64_t numbers[3]; // of the module's compute type, side by side
-} RandomPush;
-
 // What a distribution tells the shader, and the type that it is computed in: as on the CPU.
 typedef VulkanReal (*Describe)(const KernelOptions *options, DType dtype, RandomPush *push);
 
-static void set_doubles(RandomPush *push, double a, double b, double c) {
-    push->numbers[0] = vulkan_real_bits(a, REAL_F64);
-    push->numbers[1] = vulkan_real_bits(b, REAL_F64);
-    push->numbers[2] = vulkan_real_bits(c, REAL_F64);
+// The numbers of a distribution in the compute type, as it is told them.
+static void set_numbers(RandomPush *push, VulkanReal real, double a, double b) {
+    push->a = vulkan_real_bits(a, real);
+    push->b = vulkan_real_bits(b, real);
 }
 
 static VulkanReal describe_uniform(const KernelOptions *options, DType dtype, RandomPush *push) {
     double low = options->scalars[0], bound = options->scalars[1], highest = (double)INFINITY;
     if (dtype_is_float(dtype)) highest = fmax(low, random_largest_below(dtype, bound));
-    set_doubles(push, low, bound - low, highest);
+    set_numbers(push, REAL_F64, low, bound - low);
+    push->highest = vulkan_real_bits(highest, REAL_F64);
     return REAL_F64;
 }
 
 static VulkanReal describe_normal(const KernelOptions *options, DType dtype, RandomPush *push) {
-    double mean = options->scalars[0], deviation = options->scalars[1];
-    if (dtype == DTYPE_FLOAT64) {
-        set_doubles(push, mean, deviation, 0);
-        return REAL_F64;
-    }
-    push->numbers[0] = vulkan_real_bits(mean, REAL_F32) | vulkan_real_bits(deviation, REAL_F32)
-                                                              << 32;
-    return REAL_F32;
+    VulkanReal real = dtype == DTYPE_FLOAT64 ? REAL_F64 : REAL_F32;
+    set_numbers(push, real, options->scalars[0], options->scalars[1]);
+    return real;
 }
 
 static VulkanReal describe_integers(const KernelOptions *options, DType dtype, RandomPush *push) {
     (void)dtype;
-    push->numbers[0] = (uint64_t)options->integers[2];
-    push->numbers[1] = (uint64_t)options->integers[3] - (uint64_t)options->integers[2];
+    push->a = (uint64_t)options->integers[2];
+    push->b = (uint64_t)options->integers[3] - (uint64_t)options->integers[2];
     return REAL_I64;
 }
 
 // bits * 2^-53 < p exactly where bits < p * 2^53, rounded up.
 static VulkanReal describe_bernoulli(const KernelOptions *options, DType dtype, RandomPush *push) {
-    push->numbers[0] = (uint64_t)ceil(fmin(fmax(options->scalars[0], 0), 1) * 0x1p53);
+    push->threshold = (uint64_t)ceil(fmin(fmax(options->scalars[0], 0), 1) * 0x1p53);
     return dtype == DTYPE_FLOAT64 ? REAL_F64 : REAL_F32;
 }
 
@@ -96,14 +84,14 @@ Status vulkan_kernel_RANDOM(Device *device, const KernelCall *call) {
     if (dtype_is_quant(out->dtype)) return refuse_quantised(call);
     uint64_t count = (uint64_t)view_count(out);
     if (count == 0) return STATUS_OK;
-    RandomPush push = {.out = vulkan_address(out),
+    RandomPush push = {.out_address = vulkan_address(out),
                        .count = count,
                        .key = (uint64_t)call->options.integers[0],
                        .counter = (uint64_t)call->options.integers[1]};
     VulkanReal real = distributions[call->options.op](&call->options, out->dtype, &push);
     VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_RANDOM_F32, real),
-                               .n_constants = 2,
-                               .constants = {out->dtype, (uint32_t)call->options.op},
+                               VULKAN_CONSTANTS(random, .OUT_DTYPE = out->dtype,
+                                                .DISTRIBUTION = (uint32_t)call->options.op),
                                .push = &push,
                                .push_bytes = sizeof push,
                                .cost = count * 8};

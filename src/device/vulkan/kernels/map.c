@@ -6,16 +6,11 @@
 
 _Static_assert((int)MAP_COUNT <= 128, "shaders/map.comp has a bit for each row of maps.def");
 
+_Static_assert((int)MAP_OPERANDS_MAX == (int)KERNEL_INPUTS_MAX, "map.comp takes all operands");
+_Static_assert((int)MAP_STEPS_MAX == 8, "map.comp has STEP_0 to STEP_7");
+
 enum { GROUP_ITEMS = 512, LANES = 4, LINE = 16 };
 
-// As the shader has them.
-typedef struct MapStrides {
-    int64_t strides[KERNEL_INPUTS_MAX + 1][RANK_MAX];
-    uint32_t dims[RANK_MAX];
-} MapStrides;
-typedef struct MapPush {
-    uint64_t out, inputs[KERNEL_INPUTS_MAX], count;
-} MapPush;
 typedef struct MapPushAlone { // without strides, whose address comes first
     uint64_t no_strides;
     MapPush push;
@@ -169,16 +164,13 @@ static void describe_program(const KernelCall *call, const Map *map, VulkanDispa
     uint32_t dtypes = 0;
     for (int k = 0; k < map->n_inputs; k++)
         if (map->views[k + 1]) dtypes |= (uint32_t)map->views[k + 1]->dtype << 4 * k;
-    uint32_t *constants = dispatch->constants;
-    constants[0] = shape;
-    constants[1] = dtypes;
-    constants[2] = map->singles;
+    VULKAN_SET_CONSTANTS(dispatch, map, .SHAPE = shape, .DTYPES = dtypes, .SINGLE = map->singles);
+    uint32_t *steps = &dispatch->constants.map.STEP_0;
     for (int s = 0; s < call->options.n_steps; s++) {
         const MapStep *step = &call->options.steps[s];
-        constants[3 + s] = (uint32_t)step->op | (uint32_t)step->a << 8 | (uint32_t)step->b << 12 |
-                           (uint32_t)step->c << 16;
+        steps[s] = (uint32_t)step->op | (uint32_t)step->a << 8 | (uint32_t)step->b << 12 |
+                   (uint32_t)step->c << 16;
     }
-    dispatch->n_constants = 3 + call->options.n_steps;
 }
 
 static Status run_program(Device *device, const KernelCall *given, VulkanReal real) {
@@ -197,7 +189,7 @@ static Status run_program(Device *device, const KernelCall *given, VulkanReal re
                     call->op_name, device->name);
     VulkanDispatch dispatch = {.shader = map_shader(call, &map, real)};
     describe_program(call, &map, &dispatch);
-    MapPushAlone push = {.push.out = vulkan_address(map.views[0])};
+    MapPushAlone push = {.push.out_address = vulkan_address(map.views[0])};
     VulkanReal wide = map_is_wider(call, &map, real) ? REAL_F64 : real;
     for (int k = 0; k < call->n_inputs; k++) {
         const TensorView *view = map.views[k + 1];
@@ -281,9 +273,11 @@ static Status copy_bytes(Device *device, const TensorView *out, const TensorView
     if (bytes == 0) return STATUS_OK;
     if ((bytes | in->offset | out->offset) % LINE != 0)
         return vulkan_copy(device, in->buffer, in->offset, out->buffer, out->offset, bytes);
-    const uint64_t push[] = {vulkan_address(out), vulkan_address(in), bytes / LINE};
+    CopyPush push = {.out_address = vulkan_address(out),
+                     .in_address = vulkan_address(in),
+                     .count = bytes / LINE};
     VulkanDispatch dispatch = {
-        .shader = SHADER_COPY_BYTES, .push = push, .push_bytes = sizeof push, .cost = bytes / 2};
+        .shader = SHADER_COPY_BYTES, .push = &push, .push_bytes = sizeof push, .cost = bytes / 2};
     vulkan_reads(&dispatch, in);
     vulkan_writes(&dispatch, out);
     vulkan_groups_for(device, &dispatch, bytes / LINE, GROUP_ITEMS);

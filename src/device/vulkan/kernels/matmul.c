@@ -76,9 +76,9 @@ static Status describe(Device *device, Product *product) {
     const TensorView *a = product->a, *b = product->b;
     int row = a->rank - 2, column = a->rank - 1;
     ProductPush *push = &product->push;
-    *push = (ProductPush){.a = vulkan_address(a),
-                          .b = vulkan_address(b),
-                          .out = vulkan_address(product->out),
+    *push = (ProductPush){.a_address = vulkan_address(a),
+                          .b_address = vulkan_address(b),
+                          .out_address = vulkan_address(product->out),
                           .a_row = a->strides[row],
                           .a_column = a->strides[column],
                           .b_row = b->strides[row],
@@ -139,9 +139,10 @@ Status product_dispatch(Device *device, const Product *product, VulkanDispatch *
     const ProductPush *push = &product->push;
     dispatch->groups[1] = 1;
     dispatch->groups[2] = (uint32_t)product->count;
-    dispatch->constants[0] = (uint32_t)product->a->dtype | (uint32_t)product->out->dtype << 4 |
-                             (uint32_t)product->b->dtype << 8;
-    dispatch->constants[1] = (uint32_t)product->batch_rank;
+    dispatch->constants.matmul.DTYPES = (uint32_t)product->a->dtype |
+                                        (uint32_t)product->out->dtype << 4 |
+                                        (uint32_t)product->b->dtype << 8;
+    dispatch->constants.matmul.BATCH_RANK = (uint32_t)product->batch_rank;
     dispatch->arguments = &product->batches;
     dispatch->arguments_bytes = sizeof product->batches;
     dispatch->push = push;
@@ -216,7 +217,6 @@ uint32_t product_align_blocks(const Product *product) {
 
 // A product that may be made with what follows it is held until that is known.
 static void may_join(const Product *product, VulkanDispatch *dispatch) {
-    dispatch->constants[PRODUCT_JOIN] = PRODUCT_ALONE;
     if (product->count == 1 && product->out->dtype == DTYPE_FLOAT32)
         dispatch->held_results = (uint64_t)product->push.m * product->push.n;
 }
@@ -231,9 +231,10 @@ static Status run_blocks(Device *device, Product *product) {
     if (share.visits > 1) ahead = choose_ahead(product->b->dtype, share.rows);
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC_BLOCKS,
-        .n_constants = PRODUCT_CONSTANTS,
-        .constants = {0, 0, share.rows, share.each, share.parts, product_align_blocks(product),
-                      super_bytes, FOURS_OF_RUN * share.parts, ahead},
+        VULKAN_CONSTANTS(matvec_blocks, .JOIN = MAP_COPY, .ROWS = share.rows, .EACH = share.each,
+                         .PARTS = share.parts, .ALIGNED = product_align_blocks(product),
+                         .SUPER_BYTES = super_bytes, .ROW_FOURS = FOURS_OF_RUN * share.parts,
+                         .AHEAD = ahead),
     };
     may_join(product, &dispatch);
     push->across = (push->m + share.rows - 1) / share.rows;
@@ -266,8 +267,8 @@ static Status run_few_rows(Device *device, const Product *product) {
     vectors |= (uint32_t)b_fours << 1 | (uint32_t)b_eights << 2;
     VulkanDispatch dispatch = {
         .shader = SHADER_MATVEC,
-        .n_constants = PRODUCT_CONSTANTS,
-        .constants = {0, 0, push->m, each, GROUP / lanes, dot, vectors},
+        VULKAN_CONSTANTS(matvec, .JOIN = MAP_COPY, .ROWS = push->m, .EACH = each,
+                         .TEAMS = GROUP / lanes, .DOT = dot, .VECTORS = vectors),
     };
     if (dot) may_join(product, &dispatch);
     uint32_t columns = dot ? GROUP / lanes * each : lanes;
@@ -295,9 +296,10 @@ static Status run_tiles(Device *device, Product *product) {
     if (is_large) dispatch.shader = SHADER_MATMUL_F32_LARGE;
     if (quantised)
         dispatch.shader = is_large ? SHADER_MATMUL_QUANTISED_LARGE : SHADER_MATMUL_QUANTISED;
-    dispatch.n_constants = 4;
-    dispatch.constants[2] = choose_fetch(product, product->a, push->a_column, push->a_row, push->m);
-    dispatch.constants[3] = choose_fetch(product, product->b, push->b_row, push->b_column, push->n);
+    VULKAN_SET_CONSTANTS(
+        &dispatch, matmul,
+        .A_FETCH = choose_fetch(product, product->a, push->a_column, push->a_row, push->m),
+        .B_FETCH = choose_fetch(product, product->b, push->b_row, push->b_column, push->n));
     TRY(product_set_tiles(device, product, tile, tile, &dispatch));
     return product_dispatch(device, product, &dispatch);
 }
@@ -349,8 +351,8 @@ static Status run_matrix(Device *device, Product *product, const int across[2]) 
                  push->k % MATRIX_DEPTH == 0 && vulkan_address(product->out) % 16 == 0;
     VulkanDispatch dispatch = {
         .shader = bfloat ? SHADER_MATMUL_BFLOAT : SHADER_MATMUL_HALF,
-        .n_constants = 5,
-        .constants = {0, 0, (uint32_t)across[0], (uint32_t)across[1], whole},
+        VULKAN_CONSTANTS(matmul_matrix, .A_ACROSS = (uint32_t)across[0],
+                         .B_ACROSS = (uint32_t)across[1], .WHOLE = whole),
     };
     if (is_large) dispatch.shader++;
     TRY(product_set_tiles(device, product, tile->rows, tile->columns, &dispatch));
@@ -404,9 +406,9 @@ static uint32_t choose_columns(const Product *product) {
 static bool describe_import(const Product *product, const int across[2], ImportPush *out) {
     const ProductPush *push = &product->push;
     DType dtype = product->a->dtype, to = product->out->dtype;
-    *out = (ImportPush){.a = push->a,
-                        .b = push->b,
-                        .out = push->out,
+    *out = (ImportPush){.a = push->a_address,
+                        .b = push->b_address,
+                        .out = push->out_address,
                         .m = push->m,
                         .n = push->n,
                         .k = push->k,
@@ -435,9 +437,10 @@ static bool run_import(Device *device, const Product *product, const int across[
     if (groups > tiles) groups = tiles;
     VulkanDispatch dispatch = {
         .shader = bfloat ? SHADER_MATMUL_BFLOAT_IMPORT : SHADER_MATMUL_HALF_IMPORT,
-        .n_constants = 4,
-        .constants = {(uint32_t)across[0], (uint32_t)across[1],
-                      product->out->dtype == DTYPE_FLOAT32, push.n % 8 != 0 || push.out % 16 != 0},
+        VULKAN_CONSTANTS(matmul_import, .a_across = (uint32_t)across[0],
+                         .b_across = (uint32_t)across[1],
+                         .out_float32 = product->out->dtype == DTYPE_FLOAT32,
+                         .out_anywhere = push.n % 8 != 0 || push.out % 16 != 0),
         .groups = {(uint32_t)groups, 1, 1},
         .group_threads = IMPORT_THREADS,
         .push = &push,

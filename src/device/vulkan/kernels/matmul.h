@@ -4,11 +4,6 @@
 
 #include "device/vulkan/kernels/kernels.h"
 
-typedef struct Batches {
-    int64_t a_strides[RANK_MAX], b_strides[RANK_MAX];
-    uint32_t dims[RANK_MAX];
-} Batches;
-
 typedef struct Product {
     const KernelCall *call;
     const TensorView *a, *b, *out;

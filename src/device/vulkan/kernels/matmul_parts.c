@@ -63,18 +63,18 @@ static Status run_whole(Device *device, PartsProduct *parts) {
     Product *product = &parts->product;
     const ProductPush *push = &product->push;
     const DTypeInfo *info = &dtype_info[product->b->dtype];
+    bool blocks = dtype_is_quant(product->b->dtype); // else what follows means nothing
+    uint32_t aligned = blocks ? product_align_blocks(product) : 0;
+    uint32_t super_bytes =
+        blocks ? (uint32_t)(SUPERBLOCK / info->block_elements * info->block_bytes) : 0;
     bool whole = push->m % TILE_ROWS == 0 && push->n % TILE_COLUMNS == 0 && push->k % DEPTH == 0 &&
                  vulkan_address(product->out) % 16 == 0;
     VulkanDispatch dispatch = {
         .shader = choose_shader(product->b->dtype),
-        .n_constants = 5,
-        .constants = {0, 0, (uint32_t)parts->across[0], (uint32_t)parts->across[1], whole},
+        VULKAN_CONSTANTS(matmul_parts, .A_ACROSS = (uint32_t)parts->across[0],
+                         .B_ACROSS = (uint32_t)parts->across[1], .WHOLE = whole, .ALIGNED = aligned,
+                         .SUPER_BYTES = super_bytes),
     };
-    if (dtype_is_quant(product->b->dtype)) {
-        dispatch.n_constants = 7;
-        dispatch.constants[5] = product_align_blocks(product);
-        dispatch.constants[6] = (uint32_t)(SUPERBLOCK / info->block_elements * info->block_bytes);
-    }
     TRY(product_set_tiles(device, product, TILE_ROWS, TILE_COLUMNS, &dispatch));
     return product_dispatch(device, product, &dispatch);
 }
@@ -128,7 +128,7 @@ static Status run_slices(Device *device, const PartsProduct *parts, uint32_t sli
     TensorView sums;
     TRY(vulkan_scratch(device, DTYPE_FLOAT32, view_count(out) * slices, &sums));
     product->out = &sums;
-    push->out = vulkan_address(&sums);
+    push->out_address = vulkan_address(&sums);
     Status status = run_whole(device, &sliced);
     if (status == STATUS_OK) status = vulkan_add_parts(device, product->call, &sums, out);
     buffer_release(sums.buffer);

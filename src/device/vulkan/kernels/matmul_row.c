@@ -81,14 +81,14 @@ static bool describe_row(const Product *product, RowPush *out) {
     uint64_t bytes =
         (uint64_t)push->b_column / (uint64_t)info->block_elements * (uint64_t)info->block_bytes;
     uint32_t align = info->block_bytes % 16 == 0 ? 16 : 4; // where blocks begin in words at all
-    *out = (RowPush){.a = push->a,
-                     .b = push->b,
-                     .out = push->out,
+    *out = (RowPush){.a = push->a_address,
+                     .b = push->b_address,
+                     .out = push->out_address,
                      .column_bytes = bytes,
                      .n = push->n,
                      .k = push->k};
     return push->m == 1 && product->count == 1 && push->b_column > 0 && push->a_column == 1 &&
-           push->a % 16 == 0 && product->a->dtype == DTYPE_FLOAT32 &&
+           push->a_address % 16 == 0 && product->a->dtype == DTYPE_FLOAT32 &&
            product->out->dtype == DTYPE_FLOAT32 && product_align_blocks(product) >= align &&
            bytes <= INT32_MAX;
 }
@@ -97,15 +97,15 @@ bool product_run_row(Device *device, const Product *product, Status *status) {
     const VulkanFeatures *features = vulkan_features(device);
     RowPush push;
     VulkanDispatch dispatch = {
-        .n_constants = 1, .push = &push, .push_bytes = sizeof push, .group_threads = WARPS * 32};
+        .push = &push, .push_bytes = sizeof push, .group_threads = WARPS * 32};
     if (!(features->has & VULKAN_NEEDS_IMPORT) || !describe_row(product, &push) ||
         !find_row_program(product->b->dtype, &dispatch.shader))
         return false;
     uint64_t tiles = ((uint64_t)push.n + COLUMNS - 1) / COLUMNS;
     uint64_t at_once = count_multiprocessors(features);
-    dispatch.constants[0] = room_for_units(&dtype_info[product->b->dtype], push.k);
-    if (tiles < WARPS_ENOUGH * at_once || dispatch.constants[0] == 0 ||
-        !vulkan_imports(device, &dispatch))
+    uint32_t units = room_for_units(&dtype_info[product->b->dtype], push.k);
+    VULKAN_SET_CONSTANTS(&dispatch, matvec_import, .units = units);
+    if (tiles < WARPS_ENOUGH * at_once || units == 0 || !vulkan_imports(device, &dispatch))
         return false;
     push.turns = choose_turns(at_once, tiles);
     uint64_t groups = (tiles + WARPS * push.turns - 1) / (WARPS * push.turns);

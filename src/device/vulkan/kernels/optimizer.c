@@ -3,37 +3,30 @@
 
 #include "device/vulkan/kernels/kernels.h"
 
-enum { GROUP = 256, SETTINGS = 13 };
+enum { GROUP = 256 };
 
-// optimizer.comp knows the rules by these numbers.
-typedef struct OptimizerPush {
-    uint64_t parameter, state, gradient, count;
-} OptimizerPush;
-
-// The shader's settings, in its order.
-static void fill_settings(const KernelCall *call, double out[SETTINGS]) {
+static OptimizerSettings settings_of(const KernelCall *call, VulkanReal real) {
     const KernelOptions *options = &call->options;
     double numbers[7];
     for (int i = 0; i < 7; i++) numbers[i] = call->inputs[1 + i].scalar.as.f;
     double lr = numbers[0], decay = numbers[1], beta1 = numbers[2], beta2 = numbers[3];
     double epsilon = numbers[4], momentum = numbers[5], dampening = numbers[6];
     bool first = options->integers[0] != 0;
-    const double settings[SETTINGS] = {
-        lr,
-        decay,
-        beta1,
-        1 - beta1,
-        beta2,
-        1 - beta2,
-        epsilon,
-        momentum,
-        first ? 0 : momentum,
-        first ? 1 : 1 - dampening,
-        lr / options->scalars[0],
-        1 / sqrt(options->scalars[1]),
-        1 - lr * decay,
+    return (OptimizerSettings){
+        .lr = vulkan_real_bits(lr, real),
+        .weight_decay = vulkan_real_bits(decay, real),
+        .beta1 = vulkan_real_bits(beta1, real),
+        .fresh1 = vulkan_real_bits(1 - beta1, real),
+        .beta2 = vulkan_real_bits(beta2, real),
+        .fresh2 = vulkan_real_bits(1 - beta2, real),
+        .epsilon = vulkan_real_bits(epsilon, real),
+        .momentum = vulkan_real_bits(momentum, real),
+        .kept = vulkan_real_bits(first ? 0 : momentum, real),
+        .fresh = vulkan_real_bits(first ? 1 : 1 - dampening, real),
+        .step = vulkan_real_bits(lr / options->scalars[0], real),
+        .root = vulkan_real_bits(1 / sqrt(options->scalars[1]), real),
+        .shrink = vulkan_real_bits(1 - lr * decay, real),
     };
-    for (int i = 0; i < SETTINGS; i++) out[i] = settings[i];
 }
 
 Status vulkan_kernel_OPTIMIZER(Device *device, const KernelCall *call) {
@@ -43,22 +36,21 @@ Status vulkan_kernel_OPTIMIZER(Device *device, const KernelCall *call) {
     if (!wide && parameter->dtype != DTYPE_FLOAT32) return vulkan_no_kernel(device, call);
     uint64_t count = (uint64_t)view_count(parameter);
     if (count == 0) return STATUS_OK;
-    double settings[SETTINGS];
-    float narrow[SETTINGS];
-    fill_settings(call, settings);
-    for (int i = 0; i < SETTINGS; i++) narrow[i] = (float)settings[i];
-    OptimizerPush push = {vulkan_address(parameter), state ? vulkan_address(state) : 0,
-                          vulkan_address(gradient), count};
+    OptimizerSettings settings = settings_of(call, wide ? REAL_F64 : REAL_F32);
+    OptimizerPush push = {.parameter_address = vulkan_address(parameter),
+                          .state_address = state ? vulkan_address(state) : 0,
+                          .gradient_address = vulkan_address(gradient),
+                          .count = count};
     bool momentum = call->inputs[6].scalar.as.f != 0;
-    VulkanDispatch dispatch = {
-        .shader = wide ? SHADER_OPTIMIZER_F64 : SHADER_OPTIMIZER_F32,
-        .n_constants = 3,
-        .constants = {(uint32_t)call->options.op, call->options.flag, momentum},
-        .arguments = wide ? (const void *)settings : narrow,
-        .arguments_bytes = wide ? sizeof settings : sizeof narrow,
-        .push = &push,
-        .push_bytes = sizeof push,
-        .cost = count * 6};
+    VulkanDispatch dispatch = {.shader = wide ? SHADER_OPTIMIZER_F64 : SHADER_OPTIMIZER_F32,
+                               VULKAN_CONSTANTS(optimizer, .RULE = (uint32_t)call->options.op,
+                                                .VARIANT = call->options.flag,
+                                                .MOMENTUM = momentum),
+                               .arguments = &settings,
+                               .arguments_bytes = sizeof settings,
+                               .push = &push,
+                               .push_bytes = sizeof push,
+                               .cost = count * 6};
     vulkan_reads(&dispatch, gradient);
     vulkan_writes(&dispatch, parameter);
     if (state) vulkan_writes(&dispatch, state);

@@ -12,13 +12,6 @@ enum {
     TOGETHER_MAX = DIGITS - 1,
     FEW = 4, // a block is worth sorting for so many times fewer numbers
 };
-typedef enum Kind { COUNT, MOVE, WHOLE } Kind;
-
-typedef struct BlockPush {
-    uint64_t keys, places, out_keys, out_places, counts;
-    uint32_t rows, count, blocks, together, wanted, out_count, first_bit, end_bit;
-} BlockPush;
-
 typedef struct Blocks {
     uint32_t threads, subgroups, size;
 } Blocks;
@@ -41,7 +34,7 @@ static uint64_t address_of(const TensorView *view) {
 }
 
 typedef struct Step {
-    Kind kind;
+    uint32_t kind;
     const TensorView *keys, *places, *out_keys, *out_places, *counts; // NULL: none
     uint32_t count, wanted, out_count, together, first_bit;
 } Step;
@@ -49,29 +42,29 @@ typedef struct Step {
 static Status run_step(const VulkanSort *sort, const Step *step) {
     Blocks size = blocks_of(sort->device);
     uint32_t blocks = step->together > 1 ? 1 : (step->count + size.size - 1) / size.size;
-    BlockPush push = {.keys = address_of(step->keys),
-                      .places = address_of(step->places),
-                      .out_keys = address_of(step->out_keys),
-                      .out_places = address_of(step->out_places),
-                      .counts = address_of(step->counts),
-                      .rows = sort->rows,
-                      .count = step->count,
-                      .blocks = blocks,
-                      .together = step->together,
-                      .wanted = step->wanted,
-                      .out_count = step->out_count,
-                      .first_bit = step->first_bit,
-                      .end_bit = sort->end_bit};
+    SortBlockPush push = {.keys = address_of(step->keys),
+                          .places = address_of(step->places),
+                          .out_keys = address_of(step->out_keys),
+                          .out_places = address_of(step->out_places),
+                          .counts = address_of(step->counts),
+                          .rows = sort->rows,
+                          .count = step->count,
+                          .blocks = blocks,
+                          .together = step->together,
+                          .wanted = step->wanted,
+                          .out_count = step->out_count,
+                          .first_bit = step->first_bit,
+                          .end_bit = sort->end_bit};
     VulkanDispatch dispatch = {.shader = sort->wide ? SHADER_SORT_BLOCK_64 : SHADER_SORT_BLOCK_32,
-                               .n_constants = 3,
-                               .constants = {size.threads, size.subgroups, step->kind},
+                               VULKAN_CONSTANTS(sort_block, .GROUP = size.threads,
+                                                .SUBGROUPS = size.subgroups, .KIND = step->kind),
                                .push = &push,
                                .push_bytes = sizeof push,
                                .cost = (uint64_t)sort->rows * step->count * 16};
     vulkan_reads(&dispatch, step->keys);
     if (push.places) vulkan_reads(&dispatch, step->places);
-    if (step->kind == MOVE) vulkan_reads(&dispatch, step->counts);
-    if (step->kind == COUNT) vulkan_writes(&dispatch, step->counts);
+    if (step->kind == SORT_MOVE) vulkan_reads(&dispatch, step->counts);
+    if (step->kind == SORT_COUNT) vulkan_writes(&dispatch, step->counts);
     if (push.out_keys) vulkan_writes(&dispatch, step->out_keys);
     if (push.out_places) vulkan_writes(&dispatch, step->out_places);
     uint64_t units = (sort->rows + step->together - 1) / step->together;
@@ -123,7 +116,7 @@ static Status sort_blocks(VulkanSort *sort, bool keep_keys) {
     uint32_t together = block / count;
     if (together > TOGETHER_MAX) together = TOGETHER_MAX;
     if (together == 0) together = 1;
-    Step step = {.kind = WHOLE,
+    Step step = {.kind = SORT_WHOLE,
                  .keys = &sort->keys,
                  .places = &sort->places,
                  .count = count,
@@ -156,7 +149,7 @@ typedef struct Digits {
 static Status move_digit(VulkanSort *sort, Digits *other, uint32_t bit) {
     uint32_t left = (sort->end_bit - bit - 1) / DIGIT_BITS; // digits after this one
     TensorView *to = &other->places[left % 2], keys = sort->keys;
-    Step step = {.kind = COUNT,
+    Step step = {.kind = SORT_COUNT,
                  .keys = &sort->keys,
                  .places = &sort->places,
                  .counts = &other->counts,
@@ -170,7 +163,7 @@ static Status move_digit(VulkanSort *sort, Digits *other, uint32_t bit) {
                        .outputs = {&other->sums},
                        .op_name = sort->op_name};
     TRY(vulkan_kernel_SCAN(sort->device, &scan));
-    step.kind = MOVE;
+    step.kind = SORT_MOVE;
     step.counts = &other->sums;
     step.out_keys = left == 0 && !sort->keep_keys ? NULL : &other->keys;
     step.out_places = to;

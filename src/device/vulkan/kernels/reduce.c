@@ -61,10 +61,6 @@ static const Plan plans[] = {
     [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, FINISH_VARIANCE, true, (double)NAN},
 };
 
-typedef struct ReducePush {
-    uint64_t in, out, partials, parameters, results, count, parts, part, lanes, correction;
-} ReducePush;
-
 typedef struct Reduction {
     Device *device;
     const KernelCall *call;
@@ -151,44 +147,44 @@ typedef struct Pass {
 } Pass;
 
 static uint32_t each_of(const Reduction *r, Pass pass) {
-    if (pass.stage == 2 || r->push.results * r->push.count < ELEMENTS_MANY) return 1;
+    if (pass.stage == STAGE_JOIN || r->push.results * r->push.count < ELEMENTS_MANY) return 1;
     return pass.first == FOLD_NONE ? EACH : EACH_TWICE;
 }
 
 // Stages differ in what they read and write, not in what they leave alone: fewer pipelines.
 static uint32_t ranks_of(const Reduction *r, Pass pass) {
-    return pass.stage == 2 ? r->rows.ranks & 15u : r->rows.ranks; // those of what is kept
+    return pass.stage == STAGE_JOIN ? r->rows.ranks & 15u : r->rows.ranks; // those of what is kept
 }
 
 static uint32_t dtypes_of(const Reduction *r, Pass pass) {
     uint32_t in = r->call->inputs[0].view->dtype, out = r->call->outputs[0]->dtype;
-    bool writes = pass.stage != 1 && pass.finish != FINISH_PARAMETER;
-    return (pass.stage == 2 ? 0 : in) | (writes ? out : 0) << 4;
+    bool writes = pass.stage != STAGE_PARTS && pass.finish != FINISH_PARAMETER;
+    return (pass.stage == STAGE_JOIN ? 0 : in) | (writes ? out : 0) << 4;
 }
 
 static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
     const TensorView *in = r->call->inputs[0].view, *out = r->call->outputs[0];
     uint32_t width = r->width;
-    uint64_t repeats = pass.stage == 1 ? push.parts : 1;
-    if (pass.stage == 2) {
+    uint64_t repeats = pass.stage == STAGE_PARTS ? push.parts : 1;
+    if (pass.stage == STAGE_JOIN) {
         width = 1;
         push.lanes = vulkan_row_lanes(push.parts * PARTS_JOINED, GROUP);
     }
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
-        .n_constants = 7,
-        .constants = {ranks_of(r, pass),
-                      (uint32_t)pass.first | (uint32_t)pass.second << 4 |
-                          (uint32_t)pass.finish << 8,
-                      dtypes_of(r, pass), pass.stage, r->columns, width, each_of(r, pass)},
+        VULKAN_CONSTANTS(reduce, .RANKS = ranks_of(r, pass),
+                         .FOLDS = (uint32_t)pass.first | (uint32_t)pass.second << 4 |
+                                  (uint32_t)pass.finish << 8,
+                         .DTYPES = dtypes_of(r, pass), .STAGE = pass.stage, .COLUMNS = r->columns,
+                         .WIDTH = width, .EACH = each_of(r, pass)),
         .arguments = &r->rows.arguments,
         .arguments_bytes = sizeof r->rows.arguments,
         .push = &push,
         .push_bytes = sizeof push,
-        .cost = pass.stage == 2 ? push.results * push.parts : push.results * push.count,
+        .cost = pass.stage == STAGE_JOIN ? push.results * push.parts : push.results * push.count,
     };
     vulkan_groups_for(r->device, &dispatch, count_groups(r, push.lanes, width) * repeats, 1);
-    if (pass.stage == 2) {
+    if (pass.stage == STAGE_JOIN) {
         vulkan_reads(&dispatch, &r->partials);
         if (pass.finish == FINISH_PARAMETER) {
             vulkan_writes(&dispatch, &r->parameters);
@@ -198,8 +194,8 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
         }
     } else {
         vulkan_reads(&dispatch, in);
-        if (pass.stage == 1 && push.parameters) vulkan_reads(&dispatch, &r->parameters);
-        vulkan_writes(&dispatch, pass.stage == 1 ? &r->partials : out);
+        if (pass.stage == STAGE_PARTS && push.parameters) vulkan_reads(&dispatch, &r->parameters);
+        vulkan_writes(&dispatch, pass.stage == STAGE_PARTS ? &r->partials : out);
     }
     return vulkan_dispatch(r->device, &dispatch);
 }
@@ -210,12 +206,12 @@ static Status run_parts(Reduction *r) {
     push.partials = vulkan_address(&r->partials);
     push.parameters = 0;
     if (plan->first != FOLD_NONE) {
-        TRY(run_pass(r, (Pass){FOLD_NONE, plan->first, FINISH_KEEP, 1}, push));
+        TRY(run_pass(r, (Pass){FOLD_NONE, plan->first, FINISH_KEEP, STAGE_PARTS}, push));
         push.parameters = vulkan_address(&r->parameters);
-        TRY(run_pass(r, (Pass){plan->first, plan->first, FINISH_PARAMETER, 2}, push));
+        TRY(run_pass(r, (Pass){plan->first, plan->first, FINISH_PARAMETER, STAGE_JOIN}, push));
     }
-    TRY(run_pass(r, (Pass){plan->first, plan->second, FINISH_KEEP, 1}, push));
-    return run_pass(r, (Pass){plan->first, plan->second, plan->finish, 2}, push);
+    TRY(run_pass(r, (Pass){plan->first, plan->second, FINISH_KEEP, STAGE_PARTS}, push));
+    return run_pass(r, (Pass){plan->first, plan->second, plan->finish, STAGE_JOIN}, push);
 }
 
 static Status reduce_in_parts(Reduction *r) {
@@ -252,15 +248,15 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
                                     .row_rank = in->rank},
                         &r.rows);
     TRY(vulkan_rows_check(device, call, &r.rows));
-    r.push = (ReducePush){.in = vulkan_address(in),
-                          .out = vulkan_address(out),
+    r.push = (ReducePush){.in_address = vulkan_address(in),
+                          .out_address = vulkan_address(out),
                           .results = r.rows.results,
                           .count = r.rows.count,
                           .correction = vulkan_real_bits(call->options.scalars[0], r.real)};
     choose_shape(&r);
     choose_parts(&r);
     if (r.push.parts > 1) return reduce_in_parts(&r);
-    return run_pass(&r, (Pass){r.plan->first, r.plan->second, r.plan->finish, 0}, r.push);
+    return run_pass(&r, (Pass){r.plan->first, r.plan->second, r.plan->finish, STAGE_WHOLE}, r.push);
 }
 
 Status vulkan_add_parts(Device *device, const KernelCall *call, const TensorView *parts,

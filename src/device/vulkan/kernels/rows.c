@@ -14,14 +14,12 @@ enum {
     ROWS_MANY = 64,  // that keep a device busy with
     HELD_OF_FEW = 2, // more items a thread than this
     HELD_MAX = 8,    // items that a thread of softmax.comp and norm.comp keeps in registers
-    NO_DTYPE = 15,
-    SCAN_EACH = 8, // neighbours that a thread of scan.comp takes at a time
+    SCAN_EACH = 8,   // neighbours that a thread of scan.comp takes at a time
     SCAN_LANES_FEW = 8,
     SCAN_LANES_SOME = 32,
     SCAN_STEPS_MIN = 4,     // a part of a row is worth so many of them,
     SCAN_THREADS = 1 << 18, // and as many parts as keep so many threads busy
 };
-enum { SCAN_ROWS, SCAN_TOTALS, SCAN_RUNNING };
 
 static const TensorView *first_view(const TensorView *const *views, int n) {
     for (int v = 0; v < n; v++)
@@ -90,10 +88,7 @@ static int64_t first_number(const TensorView *view) {
     return (int64_t)(vulkan_address(view) / dtype_size(view->dtype));
 }
 
-// What softmax.comp and norm.comp take at once: a number, four of a row, or four of memory.
-typedef enum RowItems { ITEMS_SINGLE, ITEMS_VECTOR, ITEMS_SKEWED } RowItems;
-
-static uint64_t count_items(const VulkanRows *rows, RowItems items) {
+static uint64_t count_items(const VulkanRows *rows, uint32_t items) {
     if (items == ITEMS_SKEWED) return (rows->count + 6) / 4; // with what is before and after
     return items == ITEMS_VECTOR ? rows->count / 4 : rows->count;
 }
@@ -108,7 +103,7 @@ static bool is_skewed(const VulkanRows *rows, const TensorView *out, const Tenso
     return (apart & 3) == 0;
 }
 
-static RowItems choose_items(const VulkanRows *rows, bool vector, const TensorView *out,
+static uint32_t choose_items(const VulkanRows *rows, bool vector, const TensorView *out,
                              const TensorView *in) {
     if (vector) return ITEMS_VECTOR;
     return is_skewed(rows, out, in) ? ITEMS_SKEWED : ITEMS_SINGLE;
@@ -150,16 +145,10 @@ bool vulkan_has_float64(const Device *device) {
     return (vulkan_features(device)->has & VULKAN_NEEDS_FLOAT64) != 0;
 }
 
-typedef struct RowsPush {
-    uint64_t in, out, results, count;
-} RowsPush;
-
-// A dispatch over rows whose push constants begin with RowsPush.
+// A dispatch over rows, but for its constants and what is pushed.
 static VulkanDispatch rows_dispatch(const KernelCall *call, const VulkanRows *rows,
                                     VulkanShader shader) {
     VulkanDispatch dispatch = {.shader = shader,
-                               .n_constants = 1,
-                               .constants = {rows->ranks},
                                .arguments = &rows->arguments,
                                .arguments_bytes = sizeof rows->arguments,
                                .cost = rows->results * rows->count * 4};
@@ -168,21 +157,11 @@ static VulkanDispatch rows_dispatch(const KernelCall *call, const VulkanRows *ro
     return dispatch;
 }
 
-static RowsPush rows_push(const KernelCall *call, const VulkanRows *rows) {
-    return (RowsPush){vulkan_address(call->inputs[0].view), vulkan_address(call->outputs[0]),
-                      rows->results, rows->count};
-}
-
-static void add_constant(VulkanDispatch *dispatch, uint32_t value) {
-    ASSERT(dispatch->n_constants < VULKAN_CONSTANTS_MAX);
-    dispatch->constants[dispatch->n_constants++] = value;
-}
-
-static void add_share(VulkanDispatch *dispatch, RowShare share) {
-    add_constant(dispatch, share.group);
-    add_constant(dispatch, share.lanes);
-    add_constant(dispatch, share.held);
-}
+// What is pushed to shaders of rows first: the initialisers of ROWS_PUSH.
+#define ROWS_PUSHED(call, rows)                                                                    \
+    .in_address = vulkan_address((call)->inputs[0].view),                                          \
+    .out_address = vulkan_address((call)->outputs[0]), .results = (rows)->results,                 \
+    .count = (rows)->count
 
 static int last_dim(const TensorView *view) {
     return view->rank > 0 ? view->rank - 1 : 0;
@@ -207,10 +186,9 @@ Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
         call, &rows, vulkan_shader_of(SHADER_ARG_REDUCE_F32, vulkan_real_of(in->dtype)));
     uint64_t items = vulkan_rows_vector(&rows, 1) ? rows.count / 4 : rows.count;
     uint32_t lanes = vulkan_rows_in_columns(&rows) ? 1 : vulkan_row_lanes(items, GROUP);
-    add_constant(&dispatch, in->dtype);
-    add_constant(&dispatch, call->options.op == 1);
-    add_constant(&dispatch, lanes);
-    RowsPush push = rows_push(call, &rows);
+    VULKAN_SET_CONSTANTS(&dispatch, arg_reduce, .RANKS = rows.ranks, .IN_DTYPE = in->dtype,
+                         .SMALLEST = call->options.op == 1, .LANES = lanes);
+    ArgReducePush push = {ROWS_PUSHED(call, &rows)};
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_groups_for(device, &dispatch, rows.results, GROUP / lanes);
@@ -239,11 +217,6 @@ static ScanShare share_scan(const VulkanRows *rows) {
     return share;
 }
 
-typedef struct ScanPush {
-    RowsPush rows;
-    uint64_t totals, parts, part_count;
-} ScanPush;
-
 static Status run_scan(Device *device, const KernelCall *call, const VulkanRows *rows,
                        ScanShare share, const TensorView *totals, uint32_t step) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
@@ -251,11 +224,10 @@ static Status run_scan(Device *device, const KernelCall *call, const VulkanRows 
     if (real == REAL_F32 && out->dtype == DTYPE_FLOAT64) real = REAL_F64;
     VulkanDispatch dispatch = rows_dispatch(call, rows, vulkan_shader_of(SHADER_SCAN_F32, real));
     if (step == SCAN_RUNNING) share.lanes = GROUP;
-    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
-    add_constant(&dispatch, call->options.op == 1);
-    add_constant(&dispatch, share.lanes);
-    add_constant(&dispatch, step);
-    ScanPush push = {rows_push(call, rows), 0, share.parts, share.part_count};
+    VULKAN_SET_CONSTANTS(&dispatch, scan, .RANKS = rows->ranks,
+                         .DTYPES = (uint32_t)in->dtype | (uint32_t)out->dtype << 4,
+                         .PRODUCT = call->options.op == 1, .LANES = share.lanes, .STEP = step);
+    ScanPush push = {ROWS_PUSHED(call, rows), .parts = share.parts, .part_count = share.part_count};
     if (totals) {
         push.totals = vulkan_address(totals);
         vulkan_writes(&dispatch, totals);
@@ -318,23 +290,19 @@ Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
     VulkanReal real = float_real(in, out);
     VulkanDispatch dispatch =
         rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SOFTMAX_F32, real));
-    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4);
-    add_constant(&dispatch, call->options.flag);
     bool vector = vulkan_rows_vector(&rows, 0) && vulkan_rows_vector(&rows, 1);
-    RowItems items = choose_items(&rows, vector, out, in);
+    uint32_t items = choose_items(&rows, vector, out, in);
     RowShare share = share_row(device, count_items(&rows, items), rows.results, real);
-    add_share(&dispatch, share);
-    add_constant(&dispatch, items);
-    RowsPush push = rows_push(call, &rows);
+    VULKAN_SET_CONSTANTS(&dispatch, softmax, .RANKS = rows.ranks,
+                         .DTYPES = (uint32_t)in->dtype | (uint32_t)out->dtype << 4,
+                         .LOGARITHM = call->options.flag, .GROUP = share.group,
+                         .LANES = share.lanes, .HELD = share.held, .ITEMS = items);
+    SoftmaxPush push = {ROWS_PUSHED(call, &rows)};
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     vulkan_groups_for(device, &dispatch, rows.results, share.group / share.lanes);
     return vulkan_dispatch(device, &dispatch);
 }
-
-typedef struct NormPush {
-    uint64_t in, out, weight, bias, results, count, eps;
-} NormPush;
 
 static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
@@ -374,24 +342,20 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     VulkanDispatch dispatch = rows_dispatch(call, &rows, vulkan_shader_of(SHADER_NORM_F32, real));
     vulkan_reads(&dispatch, weight);
     vulkan_reads(&dispatch, bias);
-    add_constant(&dispatch, (uint32_t)in->dtype | (uint32_t)out->dtype << 4 |
-                                (weight ? (uint32_t)weight->dtype : NO_DTYPE) << 8 |
-                                (bias ? (uint32_t)bias->dtype : NO_DTYPE) << 12);
-    add_constant(&dispatch, centred);
     bool vector = true;
     for (int v = 0; v < ROW_VIEWS; v++)
         if (v < 2 || trailing[v - 2]) vector = vector && vulkan_rows_vector(&rows, v);
-    RowItems items = choose_items(&rows, vector, out, in);
+    uint32_t items = choose_items(&rows, vector, out, in);
     RowShare share = share_row(device, count_items(&rows, items), rows.results, real);
-    add_share(&dispatch, share);
-    add_constant(&dispatch, items);
-    add_constant(&dispatch, share.held > 0 && share.held <= HELD_OF_FEW);
-    NormPush push = {.in = vulkan_address(in),
-                     .out = vulkan_address(out),
-                     .weight = weight ? vulkan_address(weight) : 0,
-                     .bias = bias ? vulkan_address(bias) : 0,
-                     .results = rows.results,
-                     .count = rows.count,
+    uint32_t dtypes = (uint32_t)in->dtype | (uint32_t)out->dtype << 4 |
+                      (weight ? (uint32_t)weight->dtype : NO_DTYPE) << 8 |
+                      (bias ? (uint32_t)bias->dtype : NO_DTYPE) << 12;
+    VULKAN_SET_CONSTANTS(&dispatch, norm, .RANKS = rows.ranks, .DTYPES = dtypes, .CENTRED = centred,
+                         .GROUP = share.group, .LANES = share.lanes, .HELD = share.held,
+                         .ITEMS = items, .EARLY = share.held > 0 && share.held <= HELD_OF_FEW);
+    NormPush push = {ROWS_PUSHED(call, &rows),
+                     .weight_address = weight ? vulkan_address(weight) : 0,
+                     .bias_address = bias ? vulkan_address(bias) : 0,
                      .eps = vulkan_real_bits(call->options.scalars[0], real)};
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;

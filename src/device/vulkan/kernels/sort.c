@@ -1,12 +1,7 @@
 // SORT: numbers become keys, keys are sorted with their places, and places become values.
 #include "device/vulkan/kernels/kernels.h"
 
-enum { GROUP = 256, KEYS = 0, VALUES = 1 };
-
-typedef struct KeysPush {
-    uint64_t in, values, places, keys;
-    uint32_t results, count, wanted, sorted;
-} KeysPush;
+enum { GROUP = 256 };
 
 typedef struct Sort {
     Device *device;
@@ -18,28 +13,27 @@ typedef struct Sort {
 } Sort;
 
 static Status run_keys(const Sort *sort, uint32_t kind, const TensorView *places) {
-    const TensorView *keys = kind == KEYS ? &sort->keys.keys : &sort->keys.places;
-    KeysPush push = {.in = vulkan_address(sort->in),
-                     .values = sort->values ? vulkan_address(sort->values) : 0,
-                     .places = places ? vulkan_address(places) : 0,
-                     .keys = vulkan_address(keys),
-                     .results = (uint32_t)sort->rows.results,
-                     .count = (uint32_t)sort->rows.count,
-                     .wanted = sort->wanted,
-                     .sorted = sort->keys.count};
-    uint64_t numbers = sort->rows.results * (kind == KEYS ? push.count : push.wanted);
+    const TensorView *keys = kind == SORT_KEYS ? &sort->keys.keys : &sort->keys.places;
+    SortKeysPush push = {.in_address = vulkan_address(sort->in),
+                         .values = sort->values ? vulkan_address(sort->values) : 0,
+                         .places = places ? vulkan_address(places) : 0,
+                         .keys = vulkan_address(keys),
+                         .results = (uint32_t)sort->rows.results,
+                         .count = (uint32_t)sort->rows.count,
+                         .wanted = sort->wanted,
+                         .sorted = sort->keys.count};
+    uint64_t numbers = sort->rows.results * (kind == SORT_KEYS ? push.count : push.wanted);
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_SORT_KEYS_F32, vulkan_real_of(sort->in->dtype)),
-        .n_constants = 4,
-        .constants = {sort->rows.ranks, sort->in->dtype, kind,
-                      kind == KEYS && sort->call->options.flag},
+        VULKAN_CONSTANTS(sort_keys, .RANKS = sort->rows.ranks, .DTYPE = sort->in->dtype,
+                         .KIND = kind, .DESCENDING = kind == SORT_KEYS && sort->call->options.flag),
         .arguments = &sort->rows.arguments,
         .arguments_bytes = sizeof sort->rows.arguments,
         .push = &push,
         .push_bytes = sizeof push,
         .cost = numbers * 4};
     vulkan_reads(&dispatch, sort->in);
-    if (kind == KEYS) {
+    if (kind == SORT_KEYS) {
         vulkan_writes(&dispatch, keys);
     } else {
         vulkan_reads(&dispatch, keys);
@@ -53,7 +47,7 @@ static Status run_keys(const Sort *sort, uint32_t kind, const TensorView *places
 // Places are written side by side; where they shall not lie so, by way of a copy.
 static Status run_values(const Sort *sort) {
     const TensorView *out = sort->call->outputs[1];
-    if (!out || view_is_contiguous(out)) return run_keys(sort, VALUES, out);
+    if (!out || view_is_contiguous(out)) return run_keys(sort, SORT_VALUES, out);
     TensorView flat, places = *out;
     TRY(vulkan_scratch(sort->device, DTYPE_INT64, view_count(out), &flat));
     places.buffer = flat.buffer;
@@ -63,7 +57,7 @@ static Status run_values(const Sort *sort) {
         places.strides[d] = stride;
         stride *= out->dims[d];
     }
-    Status status = run_keys(sort, VALUES, &places);
+    Status status = run_keys(sort, SORT_VALUES, &places);
     if (status == STATUS_OK)
         status = vulkan_copy_view(sort->device, out, &places, sort->call->op_name);
     buffer_release(flat.buffer);
@@ -71,7 +65,7 @@ static Status run_values(const Sort *sort) {
 }
 
 static Status run_sort(Sort *sort) {
-    TRY(run_keys(sort, KEYS, NULL));
+    TRY(run_keys(sort, SORT_KEYS, NULL));
     TRY(vulkan_sort(&sort->keys));
     TRY(run_values(sort));
     if (sort->call->outputs[1])

@@ -1,12 +1,7 @@
 // Copies between views of one dtype whose neighbours lie along different dims, in tiles.
 #include "device/vulkan/kernels/kernels.h"
 
-enum { LINE = 16, WALK_VIEWS = 4, DIM_LEAST = 8 };
-
-typedef struct TransposeShape {
-    int64_t strides[WALK_VIEWS][RANK_MAX];
-    uint32_t dims[RANK_MAX];
-} TransposeShape;
+enum { LINE = 16, DIM_LEAST = 8 };
 
 // The dim along which a view's neighbours lie; -1 when there is none worth a tile.
 static int find_neighbours(const Walk *walk, int view) {
@@ -57,7 +52,7 @@ Status vulkan_transpose(Device *device, const TensorView *out, const TensorView 
     uint32_t size = (uint32_t)dtype_size(in->dtype);
     bool lines = has_lines(&walk, (const int[]){x, y}, (const TensorView *const[]){out, in});
     Tiles tile = choose_tiles(size, lines);
-    TransposeShape shape = {0};
+    WalkStrides shape = {0};
     uint64_t tiles = 1;
     for (int d = 0; d < walk.rank; d++) {
         shape.dims[d] = (uint32_t)walk.dims[d];
@@ -65,14 +60,14 @@ Status vulkan_transpose(Device *device, const TensorView *out, const TensorView 
         uint32_t side = d == x ? tile.x : d == y ? tile.y : 1;
         tiles *= (shape.dims[d] + side - 1) / side;
     }
-    const uint64_t push[2] = {vulkan_address(out), vulkan_address(in)};
+    TransposePush push = {.out_address = vulkan_address(out), .in_address = vulkan_address(in)};
     VulkanDispatch dispatch = {
         .shader = tile.shader,
-        .n_constants = 4,
-        .constants = {(uint32_t)walk.rank, (uint32_t)x, (uint32_t)y, size},
+        VULKAN_CONSTANTS(transpose, .RANK = (uint32_t)walk.rank, .X = (uint32_t)x, .Y = (uint32_t)y,
+                         .ELEMENT_BYTES = size),
         .arguments = &shape,
         .arguments_bytes = sizeof shape,
-        .push = push,
+        .push = &push,
         .push_bytes = sizeof push,
         .cost = (uint64_t)walk.count * 2,
     };

@@ -1,0 +1,28 @@
+// What sort_block.comp is given.
+#ifndef HOST_SORT_BLOCK_H
+#define HOST_SORT_BLOCK_H
+
+#include "language.h"
+
+NUMBER(SORT_COUNT, 0)
+NUMBER(SORT_MOVE, 1)
+NUMBER(SORT_WHOLE, 2)
+
+CONSTANTS(SortBlockConstants)
+    CONSTANT(0, uint32_t, GROUP, 256)
+    CONSTANT(1, uint32_t, SUBGROUPS, 8) // in a workgroup, at most
+    CONSTANT(2, uint32_t, KIND, 0)
+CONSTANTS_END(SortBlockConstants, 3)
+
+PUSHED(SortBlockPush)
+    uint64_t keys, places;         // places 0: elements are in order
+    uint64_t out_keys, out_places; // out_keys 0: not wanted
+    uint64_t counts;               // [rows, DIGITS, blocks]: counts, or their running sums
+    uint32_t rows, count;          // count: of a row
+    uint32_t blocks;               // of a row; 1 where a block has `together` rows
+    uint32_t together;
+    uint32_t wanted, out_count; // first numbers of each block, or row; length of a row of the output
+    uint32_t first_bit, end_bit;
+END(SortBlockPush, 72)
+
+#endif
