@@ -1,5 +1,6 @@
 # Writes numbers.glsl: what the rows of the catalog are for shaders. C counts them with enum.
 set(numbers "// Generated from src/catalog.\n")
+# After the rows comes the word in ARGN, if there is one.
 function(number_rows file regex prefix)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/catalog/${file})
     file(STRINGS ${CMAKE_SOURCE_DIR}/src/catalog/${file} rows REGEX "^${regex}\\(")
@@ -9,11 +10,16 @@ function(number_rows file regex prefix)
         string(APPEND numbers "const uint ${prefix}${CMAKE_MATCH_1} = ${number};\n")
         math(EXPR number "${number} + 1")
     endforeach()
+    foreach(word IN LISTS ARGN)
+        string(APPEND numbers "const uint ${prefix}${word} = ${number};\n")
+    endforeach()
     set(numbers "${numbers}" PARENT_SCOPE)
 endfunction()
 number_rows(dtypes.def "DTYPE" "")
 number_rows(maps.def "MAP[123][FI]?" "MAP_")
 number_rows(optimizers.def "OPTIMIZER" "OPTIMIZER_")
+number_rows(reductions.def "REDUCTION" "REDUCE_")
+number_rows(reductions.def "FOLDF?" "FOLD_" NONE)
 
 # QUANTISED_ROWS(ROW): ROW(code, elements, bytes) of a block, for every quantised dtype of shaders.
 string(APPEND numbers "#define QUANTISED_ROWS(ROW)")

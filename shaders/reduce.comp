@@ -14,10 +14,6 @@ layout(local_size_x = 256) in;
 
 const uint WIDE = COLUMNS ? WIDTH : 1;        // results of a thread
 #define VECTOR (!COLUMNS && WIDTH == 4)
-const uint SUM = 0, SUM_ABS = 1, SUM_SQUARE = 2, COUNT_NONZERO = 3, SUM_EXP = 4, SUM_DEVIATION = 5,
-           PROD = 6, MAX = 7, MIN = 8, NONE = 9;
-const uint KEEP = 0, ANY = 1, ALL = 2, LOG_SUM = 3, MEAN = 4, VARIANCE = 5, PARAMETER = 6;
-const uint FIRST = FOLDS & 15u, SECOND = FOLDS >> 4 & 15u, FINISH = FOLDS >> 8 & 15u;
 const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4;
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Sums { Sum v; };
@@ -25,21 +21,56 @@ const uint64_t SUM_BYTES = 8UL; // both a pair of floats and one wide number
 
 shared Sum partial_sums[GROUP * WIDE];
 
-Sum identity(uint fold) {
-    if (fold == PROD) return sum_of(R(1));
-#ifdef REAL_I64
-    if (fold == MAX) return -INT64_HIGHEST - 1L;
-    if (fold == MIN) return INT64_HIGHEST;
+// The words of catalog/reductions.def for each number.
+#define C(v) R(v)
+real squared(real x) {
+    return x * x;
+}
+#ifndef REAL_I64
+real distance(real x, Sum parameter) {
+#ifdef REAL_F32
+    precise float result = (x - parameter.x) - parameter.y;
+    return result;
 #else
-    if (fold == MAX) return sum_of(-REAL_INFINITY);
-    if (fold == MIN) return sum_of(REAL_INFINITY);
+    return x - parameter;
+#endif
+}
+#define exp_below(v, parameter) falling_exp((v) - start_of_sum(parameter))
+#endif
+
+const uint KIND_SUM = 0, KIND_POSITIVE = 1, KIND_PRODUCT = 2, KIND_LARGEST = 3, KIND_SMALLEST = 4;
+uint kind_of(uint fold) {
+#define FOLD(code, kind, addend) if (fold == FOLD_##code) return KIND_##kind;
+#include "catalog/reductions.def"
+    return KIND_SUM;
+}
+bool is_sum(uint fold) { return kind_of(fold) <= KIND_POSITIVE; }
+bool is_extreme(uint fold) { return kind_of(fold) >= KIND_LARGEST; }
+
+real addend_of(uint fold, real x, Sum p) {
+#ifdef REAL_I64
+#define FOLDF(code, kind, addend)
+#endif
+#define FOLD(code, kind, addend) if (fold == FOLD_##code) return addend;
+#include "catalog/reductions.def"
+    return x;
+}
+
+Sum identity(uint fold) {
+    if (kind_of(fold) == KIND_PRODUCT) return sum_of(R(1));
+#ifdef REAL_I64
+    if (kind_of(fold) == KIND_LARGEST) return -INT64_HIGHEST - 1L;
+    if (kind_of(fold) == KIND_SMALLEST) return INT64_HIGHEST;
+#else
+    if (kind_of(fold) == KIND_LARGEST) return sum_of(-REAL_INFINITY);
+    if (kind_of(fold) == KIND_SMALLEST) return sum_of(REAL_INFINITY);
 #endif
     return sum_of(R(0));
 }
 
 // A NaN stays, and comes before what is greater or less.
 real extreme(uint fold, real a, real b) {
-    bool better = fold == MAX ? b > a : b < a;
+    bool better = kind_of(fold) == KIND_LARGEST ? b > a : b < a;
     return !real_isnan(a) && (better || real_isnan(b)) ? b : a;
 }
 
@@ -48,7 +79,8 @@ real extreme_of(uint fold, real4 x) {
 #ifdef REAL_I64
     return extreme(fold, extreme(fold, x.x, x.y), extreme(fold, x.z, x.w));
 #else
-    real value = fold == MAX ? max(max(x.x, x.y), max(x.z, x.w)) : min(min(x.x, x.y), min(x.z, x.w));
+    real value = kind_of(fold) == KIND_LARGEST ? max(max(x.x, x.y), max(x.z, x.w))
+                                               : min(min(x.x, x.y), min(x.z, x.w));
     uint nans = uint(real_isnan(x.x)) | uint(real_isnan(x.y)) | uint(real_isnan(x.z)) |
                 uint(real_isnan(x.w));
     return nans != 0 ? REAL_NAN : value;
@@ -56,8 +88,8 @@ real extreme_of(uint fold, real4 x) {
 }
 
 Sum combine(uint fold, Sum a, Sum b) {
-    if (fold == PROD) return sum_multiply(a, b);
-    if (fold < PROD) return sum_add(a, b);
+    if (kind_of(fold) == KIND_PRODUCT) return sum_multiply(a, b);
+    if (is_sum(fold)) return sum_add(a, b);
     return sum_of(extreme(fold, start_of_sum(a), start_of_sum(b)));
 }
 
@@ -65,38 +97,23 @@ Sum combine(uint fold, Sum a, Sum b) {
 // positive, so that rounding them together loses no more than each has lost, and the mean that
 // deviations are taken from, which changes them by its square.
 bool folds_items(uint fold) {
-    bool positive = fold == SUM_EXP || fold == SUM_DEVIATION || fold == SUM_SQUARE;
-    return VECTOR && (fold >= MAX || positive || FIRST == SUM);
-}
-
-// What is added for each number.
-real4 addends(uint fold, real4 x, Sum4 parameter) {
-    if (fold == SUM_ABS) return mix(x, -x, lessThan(x, real4(0)));
-    if (fold == COUNT_NONZERO) return mix(real4(1), real4(0), equal(x, real4(0)));
-#ifndef REAL_I64
-    if (fold == SUM_EXP) {
-        real4 power;
-        for (uint i = 0; i < WIDTH; i++)
-            SET_LANE(power, i, falling_exp(LANE(x, i) - start_of_sum(sum4_at(parameter, i))));
-        return power;
-    }
-#endif
-    if (fold == SUM_DEVIATION) x = sum4_distance(x, parameter);
-    if (fold == SUM_DEVIATION || fold == SUM_SQUARE) return x * x;
-    return x;
+    bool to_mean = FIRST != FOLD_NONE && is_sum(FIRST);
+    return VECTOR && (is_extreme(fold) || kind_of(fold) == KIND_POSITIVE || to_mean);
 }
 
 Sum4 fold_item(uint fold, Sum4 state, real4 x, Sum4 parameter) {
-    if (fold >= MAX && folds_items(fold)) {
-        sum4_set(state, 0, combine(fold, sum4_at(state, 0), sum_of(extreme_of(fold, x))));
+    real4 more;
+    for (uint i = 0; i < WIDTH; i++)
+        SET_LANE(more, i, addend_of(fold, LANE(x, i), sum4_at(parameter, i)));
+    if (is_extreme(fold) && folds_items(fold)) {
+        sum4_set(state, 0, combine(fold, sum4_at(state, 0), sum_of(extreme_of(fold, more))));
         return state;
     }
-    if (fold >= PROD) {
+    if (!is_sum(fold)) {
         for (uint i = 0; i < WIDTH; i++)
-            sum4_set(state, i, combine(fold, sum4_at(state, i), sum_of(LANE(x, i))));
+            sum4_set(state, i, combine(fold, sum4_at(state, i), sum_of(LANE(more, i))));
         return state;
     }
-    real4 more = addends(fold, x, parameter);
     if (WIDTH == 4 && !folds_items(fold)) return sum4_put(state, more);
     sum4_set(state, 0, sum_put(sum4_at(state, 0), total_of(more, WIDTH)));
     return state;
@@ -187,23 +204,31 @@ Sum divided(Sum a, real n) {
 
 // What the second fold is told by the first.
 Sum parameter_of(Sum state) {
-    return FIRST == SUM ? divided(state, real(count)) : state;
+    return is_sum(FIRST) ? divided(state, real(count)) : state;
 }
 
-Sum finished(Sum state, Sum parameter) {
-    real value = real_of_sum(state);
-    if (FINISH == ANY) return sum_of(value > R(0) ? R(1) : R(0));
-    if (FINISH == ALL) return sum_of(int64_of_sum(state) == int64_t(count) ? R(1) : R(0));
-    if (FINISH == PARAMETER) return parameter_of(state);
-#ifndef REAL_I64
-    if (FINISH == MEAN) return divided(state, real(count));
-    if (FINISH == VARIANCE) return divided(state, max(real(count) - real(correction), R(0)));
-    if (FINISH == LOG_SUM) {
-        real highest = real_of_sum(parameter);
-        return sum_of(real_isinf(highest) ? highest : highest + real_log(value));
-    }
+// The words of catalog/reductions.def for results.
+Sum share(Sum s, real n) {
+    return divided(s, max(n, R(0)));
+}
+#define some(s) sum_of(real_of_sum(s) > R(0) ? R(1) : R(0))
+#define every(s, n) sum_of(int64_of_sum(s) == int64_t(count) ? R(1) : R(0)) // n may be rounded
+Sum plus_log(Sum parameter, Sum s) {
+#ifdef REAL_I64
+    return s;
+#else
+    real highest = real_of_sum(parameter);
+    return sum_of(real_isinf(highest) ? highest : highest + real_log(real_of_sum(s)));
 #endif
-    return state;
+}
+
+Sum finished(Sum s, Sum p) {
+    real n = real(count), c = real(correction);
+    if (FINISH == FINISH_PARAMETER) return parameter_of(s);
+#define REDUCTION(code, first, second, integers, finish, derivative)                               \
+    if (FINISH == REDUCE_##code) return finish;
+#include "catalog/reductions.def"
+    return s;
 }
 
 void store_result(uint64_t which, Sum value) {
@@ -226,7 +251,7 @@ uint64_t partial_address(uint64_t which, uint64_t part_number) {
 // What the second fold is told.
 Sum4 find_parameter() {
     Sum4 parameter = sum4_of(sum_of(R(0)));
-    if (STAGE == STAGE_WHOLE && FIRST != NONE) {
+    if (STAGE == STAGE_WHOLE && FIRST != FOLD_NONE) {
         Sum4 first = fold_range(FIRST, 0UL, count, parameter);
         for (uint i = 0; i < WIDE; i++) sum4_set(parameter, i, parameter_of(sum4_at(first, i)));
     }
@@ -249,7 +274,7 @@ void fold_results(uint64_t which, bool exists) {
     }
 }
 
-// With PARAMETER the results are numbers for the second fold.
+// With FINISH_PARAMETER the results are numbers for the second fold.
 void join_parts(bool exists) {
     Sum state = identity(SECOND);
     for (uint64_t i = uint64_t(lane); i < parts; i += uint64_t(lanes))
@@ -257,9 +282,9 @@ void join_parts(bool exists) {
     state = sum4_at(combine_lanes(SECOND, sum4_of(state)), 0);
     if (!exists || lane > 0) return;
     Sum parameter = sum_of(R(0));
-    if (FINISH != PARAMETER && parameters != 0UL) parameter = read_sum(parameters, result);
+    if (FINISH != FINISH_PARAMETER && parameters != 0UL) parameter = read_sum(parameters, result);
     Sum value = finished(state, parameter);
-    if (FINISH == PARAMETER)
+    if (FINISH == FINISH_PARAMETER)
         Sums(parameters + result * SUM_BYTES).v = value;
     else
         store_result(result, value);

@@ -8,16 +8,21 @@
 NUMBER(STAGE_WHOLE, 0)
 NUMBER(STAGE_PARTS, 1)
 NUMBER(STAGE_JOIN, 2)
+// Instead of a reduction's finish: the state stays as it is; it becomes the second fold's parameter.
+NUMBER(FINISH_NOT, 254)
+NUMBER(FINISH_PARAMETER, 255)
 
 CONSTANTS(ReduceConstants)
     ROWS_CONSTANTS
-    CONSTANT(1, uint32_t, FOLDS, 0)  // first (NONE), second, finish: four bits each
-    CONSTANT(2, uint32_t, DTYPES, 0) // in, out
-    CONSTANT(3, uint32_t, STAGE, 0)
-    CONSTANT(4, bool, COLUMNS, false)
-    CONSTANT(5, uint32_t, WIDTH, 1) // numbers that a thread reads at once: 1 or 4
-    CONSTANT(6, uint32_t, EACH, 1)  // items that a thread asks for at once
-CONSTANTS_END(ReduceConstants, 7)
+    CONSTANT(1, uint32_t, FIRST, 0) // folds; FOLD_NONE: none
+    CONSTANT(2, uint32_t, SECOND, 0)
+    CONSTANT(3, uint32_t, FINISH, 0) // a reduction, or one of the above
+    CONSTANT(4, uint32_t, DTYPES, 0) // in, out
+    CONSTANT(5, uint32_t, STAGE, 0)
+    CONSTANT(6, bool, COLUMNS, false)
+    CONSTANT(7, uint32_t, WIDTH, 1) // numbers that a thread reads at once: 1 or 4
+    CONSTANT(8, uint32_t, EACH, 1)  // items that a thread asks for at once
+CONSTANTS_END(ReduceConstants, 9)
 
 PUSHED(ReducePush)
     ARGUMENTS(RowStrides, rows)

@@ -61,19 +61,11 @@ typedef struct MapStep {
     uint8_t a, b, c; // registers
 } MapStep;
 
+// Reductions, from catalog/reductions.def; VAR divides by n - scalars[0].
 typedef enum ReduceOp {
-    REDUCE_SUM,
-    REDUCE_PROD,
-    REDUCE_MAX,
-    REDUCE_MIN,
-    REDUCE_ANY,
-    REDUCE_ALL,
-    REDUCE_SUM_ABS,
-    REDUCE_SUM_SQUARE,
-    REDUCE_COUNT_NONZERO,
-    REDUCE_LOGSUMEXP,
-    REDUCE_MEAN,
-    REDUCE_VAR, // VAR: two-pass, divides by n - scalar[0]
+#define REDUCTION(code, ...) REDUCE_##code,
+#include "catalog/reductions.def"
+    REDUCE_COUNT
 } ReduceOp;
 
 // Dense linear algebra: see LINALG in kernels.def for the inputs and outputs of each.

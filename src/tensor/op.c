@@ -23,6 +23,12 @@ const OpRow op_rows[OP_COUNT] = {
     {.name = #id, .run = op_run_##id, .outputs = n_outputs, .takes_blocks = weights},
 #define OP_OVERLOAD(id, user_name, n_outputs, shape, gradient, weights, ...)                       \
     {.name = #user_name, .run = op_run_##id, .outputs = n_outputs, .takes_blocks = weights},
+#define OP_REDUCE(id, user_name, reduction_code, result_kind, ...)                                 \
+    {.name = #user_name,                                                                           \
+     .run = op_run_reduction,                                                                      \
+     .outputs = 1,                                                                                 \
+     .reduction = REDUCE_##reduction_code,                                                         \
+     .result = RESULT_##result_kind},
 #include "catalog/ops.def"
 };
 

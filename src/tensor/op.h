@@ -73,6 +73,15 @@ typedef struct OpCall OpCall;
 // device (numbers have become rank-0 tensors), NULL where an optional one was not given.
 typedef Status (*OpRun)(const OpCall *call, Tensor **outputs);
 
+// What a reduction returns for an input dtype.
+typedef enum ReduceResult {
+    RESULT_SAME,  // the input's dtype
+    RESULT_SUM,   // int64 for bools and ints, else the input's
+    RESULT_FLOAT, // float32 for bools and ints, else the input's
+    RESULT_BOOL,
+    RESULT_INT64,
+} ReduceResult;
+
 typedef struct OpRow {
     const char *name; // the user's word: "softmax"
     OpRun run;        // NULL for maps
@@ -80,6 +89,8 @@ typedef struct OpRow {
     MapRule rule;
     int outputs;
     bool takes_blocks; // quantised tensors as they are
+    ReduceOp reduction;
+    ReduceResult result; // of the reduction
 } OpRow;
 
 typedef enum OpId {
@@ -94,7 +105,10 @@ extern const OpRow op_rows[OP_COUNT];
 #define OP_MAP(id, ...)
 #define OP_RUN(id, ...) Status op_run_##id(const OpCall *call, Tensor **results);
 #define OP_OVERLOAD(id, ...) Status op_run_##id(const OpCall *call, Tensor **results);
+#define OP_REDUCE(id, ...)
 #include "catalog/ops.def"
+
+Status op_run_reduction(const OpCall *call, Tensor **results); // of every OP_REDUCE row
 
 // Only the first n_inputs inputs need to be set; attributes may be NULL when none has a value.
 struct OpCall {

@@ -5,15 +5,6 @@
 #include "tensor/gradient/gradient.h"
 #include "tensor/index.h"
 
-// What a reduction returns for an input dtype.
-typedef enum ReduceResult {
-    RESULT_SAME,  // the input's dtype
-    RESULT_SUM,   // int64 for bools and ints, else the input's
-    RESULT_FLOAT, // float32 for bools and ints, else the input's
-    RESULT_BOOL,
-    RESULT_INT64,
-} ReduceResult;
-
 static DType result_dtype(ReduceResult result, DType input) {
     switch (result) {
     case RESULT_SAME: return input;
@@ -103,32 +94,11 @@ static Status reduce_as(const OpCall *call, Tensor *x, KernelOptions options, DT
     return compose_give(&result, out);
 }
 
-static Status reduce(const OpCall *call, ReduceOp op, ReduceResult result, Tensor **out) {
+Status op_run_reduction(const OpCall *call, Tensor **results) {
     Tensor *x = call->inputs[0].tensor;
-    KernelOptions options = {.op = (int)op};
-    return reduce_as(call, x, options, result_dtype(result, tensor_dtype(x)), out);
-}
-
-Status op_run_sum(const OpCall *call, Tensor **results) {
-    return reduce(call, REDUCE_SUM, RESULT_SUM, results);
-}
-Status op_run_mean(const OpCall *call, Tensor **results) {
-    return reduce(call, REDUCE_MEAN, RESULT_FLOAT, results);
-}
-Status op_run_prod(const OpCall *call, Tensor **results) {
-    return reduce(call, REDUCE_PROD, RESULT_SUM, results);
-}
-Status op_run_any(const OpCall *call, Tensor **results) {
-    return reduce(call, REDUCE_ANY, RESULT_BOOL, results);
-}
-Status op_run_all(const OpCall *call, Tensor **results) {
-    return reduce(call, REDUCE_ALL, RESULT_BOOL, results);
-}
-Status op_run_count_nonzero(const OpCall *call, Tensor **results) {
-    return reduce(call, REDUCE_COUNT_NONZERO, RESULT_INT64, results);
-}
-Status op_run_logsumexp(const OpCall *call, Tensor **results) {
-    return reduce(call, REDUCE_LOGSUMEXP, RESULT_FLOAT, results);
+    KernelOptions options = {.op = (int)call->op->reduction,
+                             .scalars = {(double)ATTRIBUTE_OR(call, correction, 0)}};
+    return reduce_as(call, x, options, result_dtype(call->op->result, tensor_dtype(x)), results);
 }
 
 // A largest or smallest element needs one to exist.
@@ -147,7 +117,7 @@ static Status extreme(const OpCall *call, ReduceOp op, OpId pairwise, Tensor **o
     if (tensor_rank(x) == 0 && op_has(call, ATTRIBUTE_dim))
         return op_binary(pairwise, op_tensor(x), op_int(call->attributes->dim), out);
     TRY(check_not_empty(call, x));
-    return reduce(call, op, RESULT_SAME, out);
+    return reduce_as(call, x, (KernelOptions){.op = (int)op}, tensor_dtype(x), out);
 }
 
 Status op_run_max_along(const OpCall *call, Tensor **results) {
@@ -183,13 +153,6 @@ static DType accumulator_dtype(const Tensor *x) {
     return tensor_dtype(x) == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
 }
 
-Status op_run_var(const OpCall *call, Tensor **results) {
-    Tensor *x = call->inputs[0].tensor;
-    KernelOptions options = {.op = REDUCE_VAR,
-                             .scalars = {(double)ATTRIBUTE_OR(call, correction, 0)}};
-    return reduce_as(call, x, options, dtype_floating(tensor_dtype(x)), results);
-}
-
 Status op_run_std(const OpCall *call, Tensor **results) {
     Tensor *x = call->inputs[0].tensor;
     KernelOptions options = {.op = REDUCE_VAR,
@@ -201,18 +164,10 @@ Status op_run_std(const OpCall *call, Tensor **results) {
     return tensor_cast(deviation, dtype_floating(tensor_dtype(x)), results);
 }
 
-// The overloads with a list of dimensions differ in their signature only.
-#define OVER_SEVERAL(name)                                                                         \
-    Status op_run_##name##_dims(const OpCall *call, Tensor **results) {                            \
-        return op_run_##name(call, results);                                                       \
-    }
-OVER_SEVERAL(sum)
-OVER_SEVERAL(mean)
-OVER_SEVERAL(prod)
-OVER_SEVERAL(any)
-OVER_SEVERAL(all)
-OVER_SEVERAL(var)
-OVER_SEVERAL(std)
+// The overload with a list of dimensions differs in its signature only.
+Status op_run_std_dims(const OpCall *call, Tensor **results) {
+    return op_run_std(call, results);
+}
 
 // sum(|x|^p)^(1/p) for a p that has no reduction of its own.
 static Status general_norm(const OpCall *call, Tensor *x, double p, Tensor **out) {

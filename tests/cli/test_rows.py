@@ -1,5 +1,5 @@
-"""A row is enough: in a copy of the tree an elementwise operation is added by two rows, and a quantised dtype by
-a row and its two decoders. The copy is built, and everything else is there."""
+"""A row is enough: in a copy of the tree an elementwise operation is added by two rows, a reduction by its formulas
+and a row, and a quantised dtype by a row and its two decoders. The copy is built, and everything else is there."""
 import os
 import re
 import shutil
@@ -14,6 +14,13 @@ FORMULA = "MAP1F(SOFTSIGN, x / (C(1) + abs(x)), quotient(up, square(add(of(abs, 
 OPERATION = """OP_MAP(softsign, SOFTSIGN, FLOAT, "softsign(x: tensor) -> tensor", "Elementwise",
        "x / (1 + abs(x)).\\nsoftsign(-1.0)")
 """
+FOLD = "FOLD(SUM_CUBE, SUM, x * squared(x))\n"
+REDUCTION = """REDUCTION(MEAN_CUBE, NONE, SUM_CUBE, AS_FLOATS, share(s, n), mul(up, mul(square(x), number(3 / n))))
+"""
+REDUCED = """OP_REDUCE(mean_cube, mean_cube, MEAN_CUBE, FLOAT, DERIVED(MEAN_CUBE),
+          "mean_cube(x: tensor, dim: int?, keepdim: bool = false) -> tensor", "Reductions",
+          "The mean of x * x * x.\\nmean_cube([1, 2])")
+"""
 DTYPE = 'DTYPE(Q8_TWICE, "q8_twice", QUANT, 32, 34, "", 99, SINGLE)\n'
 DECODER = """SIMD_INLINE void group_of_Q8_TWICE(const char *row, int64_t first, Floats *weights) {
     group_of_Q8_0(row, first, weights);
@@ -27,13 +34,16 @@ SHADER_DECODER = """float weight_of_Q8_TWICE(uint64_t block, uint at) {
 
 """
 # What is put before which line of which file.
-CHANGES = {
-    "src/catalog/maps.def": (FORMULA, "MAP1F(SILU,"),
-    "src/catalog/ops.def": (OPERATION, "OP_MAP(silu,"),
-    "src/catalog/dtypes.def": (DTYPE, "DTYPE(Q6_K,"),
-    "src/device/cpu/simd/blocks_more.h": (DECODER, "SIMD_INLINE void group_of_Q5_0("),
-    "shaders/include/quantised.glsl": (SHADER_DECODER, "float weight_of_Q4_1("),
-}
+CHANGES = [
+    ("src/catalog/maps.def", FORMULA, "MAP1F(SILU,"),
+    ("src/catalog/ops.def", OPERATION, "OP_MAP(silu,"),
+    ("src/catalog/reductions.def", FOLD, "FOLD(PROD,"),
+    ("src/catalog/reductions.def", REDUCTION, "REDUCTION(MEAN,"),
+    ("src/catalog/ops_composed.def", REDUCED, "OP_REDUCE(prod,"),
+    ("src/catalog/dtypes.def", DTYPE, "DTYPE(Q6_K,"),
+    ("src/device/cpu/simd/blocks_more.h", DECODER, "SIMD_INLINE void group_of_Q5_0("),
+    ("shaders/include/quantised.glsl", SHADER_DECODER, "float weight_of_Q4_1("),
+]
 
 OPERATION_SCRIPT = """
 let values = [[-3.0, -0.5, 0.0], [0.25, 1.0, 7.0]]
@@ -45,6 +55,19 @@ assert(softsign([3]).dtype == float32 && [1.0].softsign()[0] == 0.5 && softsign(
 let slopes = grad(fn(x) { sum(softsign(x) * softsign(x)) }, tensor(values))
 let w = tensor(values)
 assert(max(abs(slopes - 2 * w / (1 + abs(w)) ** 3)) < 0.00001, "a gradient")
+"""
+REDUCTION_SCRIPT = """
+let x = tensor([[-3.0, -0.5, 0.0], [0.25, 1.0, 2.0]])
+for dtype in [float16, bfloat16, float32, float64] {
+    assert(max(abs(mean_cube(x.to(dtype), 1) - mean(x * x * x, 1))) < 0.05, "rows")
+    assert(max(abs(x.to(dtype).mean_cube(0, keepdim: true) - mean(x * x * x, 0, keepdim: true))) < 0.05, "columns")
+}
+assert(mean_cube([1, 2]) == 4.5 && mean_cube(tensor([2, 4])).dtype == float32, "integers")
+let wide = randn([3, 100000], seed: 1)
+assert(max(abs(mean_cube(wide, 1) - mean(wide ** 3, 1))) < 0.0001, "rows in parts")
+let slopes = grad(fn(x) { sum(mean_cube(x, 1) * mean_cube(x, 1)) }, x)
+assert(max(abs(slopes - 2 * mean_cube(x, 1, keepdim: true) * x * x)) < 0.0001, "a gradient")
+assert(isnan(mean_cube(zeros([0]))), "no numbers")
 """
 DTYPE_SCRIPT = """
 let m = load_model(args()[0])
@@ -81,7 +104,7 @@ class Rows(unittest.TestCase):
         for name in ("src", "shaders", "cmake", "std"):
             shutil.copytree(ROOT / name, copy / name)
         shutil.copy(ROOT / "CMakeLists.txt", copy)
-        for name, (added, place) in CHANGES.items():
+        for name, added, place in CHANGES:
             text = (copy / name).read_text()
             self.assertEqual(text.count(f"\n{place}"), 1, f"{name}: {place}")
             (copy / name).write_text(text.replace(f"\n{place}", f"\n{added}{place}"))
@@ -98,18 +121,23 @@ class Rows(unittest.TestCase):
             copy = Path(folder).resolve()
             self.change(copy)
             program = self.build(copy)
-            status, output = self.run_copy(program, "-e", OPERATION_SCRIPT)
-            self.assertEqual(status, 0, output)
+            for script in (OPERATION_SCRIPT, REDUCTION_SCRIPT):
+                status, output = self.run_copy(program, "-e", script)
+                self.assertEqual(status, 0, output)
             (copy / "model.gguf").write_bytes(data)
             data[place] = 99
             (copy / "twice.gguf").write_bytes(data)
             status, output = self.run_copy(program, "-e", DTYPE_SCRIPT, copy / "model.gguf", copy / "twice.gguf")
             self.assertEqual(status, 0, output)
             self.assertIn("x / (1 + abs(x)).", self.run_copy(program, "help", "softsign")[1])
-            (copy / "wrong.tl").write_text("let x = zeros([2, 3])\nlet y = softsign(x) @ x\n")
-            status, output = self.run_copy(program, "check", copy / "wrong.tl")
-            self.assertEqual(status, 1)
-            self.assertIn("cannot multiply float32[2, 3] by float32[2, 3]: inner sizes 3 and 2 differ", output)
+            self.assertIn("The mean of x * x * x.", self.run_copy(program, "help", "mean_cube")[1])
+            for wrong, message in (
+                    ("softsign(x) @ x", "cannot multiply float32[2, 3] by float32[2, 3]: inner sizes 3 and 2 differ"),
+                    ("mean_cube(x, 0) @ x", "cannot multiply float32[3] by float32[2, 3]: inner sizes 3 and 2 differ")):
+                (copy / "wrong.tl").write_text(f"let x = zeros([2, 3])\nlet y = {wrong}\n")
+                status, output = self.run_copy(program, "check", copy / "wrong.tl")
+                self.assertEqual(status, 1)
+                self.assertIn(message, output)
 
 
 class Shaders(unittest.TestCase):

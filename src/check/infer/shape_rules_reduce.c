@@ -46,19 +46,19 @@ static Status reduce(const RuleCall *call, const TensorType *x, DType dtype, con
     return rule_give(call, dtype, &shape, out);
 }
 
-Status shape_rule_reduce(const RuleCall *call, const Fact **out) {
+Status shape_rule_reduce_FLOAT(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     return reduce(call, &x, rule_floating(x.dtype), out);
 }
 
-Status shape_rule_reduce_sum(const RuleCall *call, const Fact **out) {
+Status shape_rule_reduce_SUM(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     bool whole = x.dtype != DTYPE_COUNT && !dtype_is_float(x.dtype) && !dtype_is_quant(x.dtype);
     return reduce(call, &x, whole ? DTYPE_INT64 : rule_floating(x.dtype), out);
 }
 
 // max and min of something of rank 0 next to an int compare the two.
-Status shape_rule_reduce_same(const RuleCall *call, const Fact **out) {
+Status shape_rule_reduce_SAME(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     if (x.shape.rank == 0) {
         *out = &fact_any;
@@ -66,11 +66,11 @@ Status shape_rule_reduce_same(const RuleCall *call, const Fact **out) {
     }
     return reduce(call, &x, x.dtype, out);
 }
-Status shape_rule_reduce_bool(const RuleCall *call, const Fact **out) {
+Status shape_rule_reduce_BOOL(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     return reduce(call, &x, DTYPE_BOOL, out);
 }
-Status shape_rule_reduce_index(const RuleCall *call, const Fact **out) {
+Status shape_rule_reduce_INT64(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     return reduce(call, &x, DTYPE_INT64, out);
 }

@@ -4,19 +4,7 @@
 #define DEVICE_CPU_FOLD_H
 
 #include "device/cpu/convert.h"
-
-typedef enum Fold {
-    FOLD_SUM,
-    FOLD_SUM_ABS,
-    FOLD_SUM_SQUARE,
-    FOLD_COUNT_NONZERO,
-    FOLD_SUM_EXP,       // of x - parameter
-    FOLD_SUM_DEVIATION, // of (x - parameter)^2
-    FOLD_PROD,
-    FOLD_MAX,
-    FOLD_MIN,
-    FOLD_COUNT
-} Fold;
+#include "device/reduction.h"
 
 // What a fold accumulates in: double for float types, int64 for integers.
 typedef union Wide {
@@ -56,15 +44,20 @@ static inline const FoldTable *cpu_fold(CpuCompute compute) {
 
 // Two partial results of a fold.
 static inline Wide fold_combine(Fold fold, bool whole, Wide a, Wide b) {
-    if (whole) {
-        if (fold == FOLD_MAX) return a.i > b.i ? a : b;
-        if (fold == FOLD_MIN) return a.i < b.i ? a : b;
-        uint64_t x = (uint64_t)a.i, y = (uint64_t)b.i; // wraps
-        return (Wide){.i = (int64_t)(fold == FOLD_PROD ? x * y : x + y)};
+    switch (fold_kinds[fold]) {
+    case FOLD_KIND_LARGEST:
+        if (whole) return a.i > b.i ? a : b;
+        return a.f > b.f || a.f != a.f ? a : b;
+    case FOLD_KIND_SMALLEST:
+        if (whole) return a.i < b.i ? a : b;
+        return a.f < b.f || a.f != a.f ? a : b;
+    case FOLD_KIND_PRODUCT: // integers wrap
+        return whole ? (Wide){.i = (int64_t)((uint64_t)a.i * (uint64_t)b.i)}
+                     : (Wide){.f = a.f * b.f};
+    case FOLD_KIND_SUM:
+    case FOLD_KIND_POSITIVE: break;
     }
-    if (fold == FOLD_MAX) return a.f > b.f || a.f != a.f ? a : b;
-    if (fold == FOLD_MIN) return a.f < b.f || a.f != a.f ? a : b;
-    return (Wide){.f = fold == FOLD_PROD ? a.f * b.f : a.f + b.f};
+    return whole ? (Wide){.i = (int64_t)((uint64_t)a.i + (uint64_t)b.i)} : (Wide){.f = a.f + b.f};
 }
 
 #endif

@@ -18,21 +18,11 @@ enum {
     PARTIALS_MAX = 1 << 16,
 };
 
-typedef struct Reduction Reduction;
-// The result of a last pass that left `state` and was told `parameter`.
-typedef Wide (*Finish)(const Reduction *r, Wide state, Wide parameter);
-
-// How a reduction is made: one or two passes, and what becomes of the last one's state.
-typedef struct Plan {
-    Fold first, second; // first FOLD_COUNT: none
-    bool in_floats;     // integers are read as doubles
-    Finish finish;      // NULL: the state is the result
-} Plan;
-
 // Results are numbered as `kept` walks them; a group is up to COLUMNS of them along its last dim,
 // or one where they are made one by one.
-struct Reduction {
-    Plan plan;
+typedef struct Reduction {
+    ReduceOp op;
+    ReductionPlan plan;
     CpuCompute compute;
     const FoldTable *folds;
     Row row;               // the reduced dims of the input
@@ -48,7 +38,7 @@ struct Reduction {
     Fold fold;             // of the present pass, when there are parts:
     Wide *partials;        // [results, parts]
     Wide *parameters;      // [results]
-};
+} Reduction;
 
 typedef struct Group {
     int64_t index, count;
@@ -67,57 +57,40 @@ static bool is_whole(const Reduction *r) {
 
 // What the second pass is told by the first.
 static Wide parameter_of(const Reduction *r, Wide first) {
-    return r->plan.first == FOLD_SUM ? (Wide){.f = first.f / (double)r->row.count} : first;
+    bool mean = reduction_tells_mean(&r->plan);
+    return mean ? (Wide){.f = first.f / (double)r->row.count} : first;
 }
 
-static Wide boolean(const Reduction *r, bool holds) {
+// --- the words of results in catalog/reductions.def
+
+static Wide share(Wide state, double count) {
+    return (Wide){.f = state.f / fmax(count, 0)};
+}
+
+static Wide flag(const Reduction *r, bool holds) {
     return is_whole(r) ? (Wide){.i = holds} : (Wide){.f = holds};
 }
 
-static double nonzero_count(const Reduction *r, Wide state) {
+static double counted(const Reduction *r, Wide state) {
     return is_whole(r) ? (double)state.i : state.f;
 }
 
-static Wide finish_any(const Reduction *r, Wide state, Wide parameter) {
-    (void)parameter;
-    return boolean(r, nonzero_count(r, state) > 0);
-}
-
-static Wide finish_all(const Reduction *r, Wide state, Wide parameter) {
-    (void)parameter;
-    return boolean(r, nonzero_count(r, state) == (double)r->row.count);
-}
-
 // Where the largest is an infinity it is the result: differences from it would be NaN.
-static Wide finish_logsumexp(const Reduction *r, Wide state, Wide parameter) {
-    (void)r;
+static Wide plus_log(Wide parameter, Wide state) {
     return isinf(parameter.f) ? parameter : (Wide){.f = parameter.f + log(state.f)};
 }
 
-static Wide finish_mean(const Reduction *r, Wide state, Wide parameter) {
-    (void)parameter;
-    return (Wide){.f = state.f / (double)r->row.count};
-}
+#define some(state) flag(r, counted(r, state) > 0)
+#define every(state, count) flag(r, counted(r, state) == (count))
 
-static Wide finish_var(const Reduction *r, Wide state, Wide parameter) {
-    (void)parameter;
-    return (Wide){.f = state.f / fmax((double)r->row.count - r->correction, 0)};
+// The result of a last pass that left the state s and was told p.
+static Wide finish(const Reduction *r, Wide s, Wide p) {
+    const double n = (double)r->row.count, c = r->correction;
+#define REDUCTION(code, first, second, integers, finish, derivative)                               \
+    if (r->op == REDUCE_##code) return finish;
+#include "catalog/reductions.def"
+    return s;
 }
-
-static const Plan plans[] = {
-    [REDUCE_SUM] = {FOLD_COUNT, FOLD_SUM, false, NULL},
-    [REDUCE_PROD] = {FOLD_COUNT, FOLD_PROD, false, NULL},
-    [REDUCE_MAX] = {FOLD_COUNT, FOLD_MAX, false, NULL},
-    [REDUCE_MIN] = {FOLD_COUNT, FOLD_MIN, false, NULL},
-    [REDUCE_ANY] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false, finish_any},
-    [REDUCE_ALL] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false, finish_all},
-    [REDUCE_SUM_ABS] = {FOLD_COUNT, FOLD_SUM_ABS, false, NULL},
-    [REDUCE_SUM_SQUARE] = {FOLD_COUNT, FOLD_SUM_SQUARE, false, NULL},
-    [REDUCE_COUNT_NONZERO] = {FOLD_COUNT, FOLD_COUNT_NONZERO, false, NULL},
-    [REDUCE_LOGSUMEXP] = {FOLD_MAX, FOLD_SUM_EXP, true, finish_logsumexp},
-    [REDUCE_MEAN] = {FOLD_COUNT, FOLD_SUM, true, finish_mean},
-    [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, true, finish_var},
-};
 
 static void fold_row(const Reduction *r, Fold fold, const char *base, int64_t begin, int64_t end,
                      Wide parameter, Wide *state) {
@@ -158,9 +131,7 @@ static void fold_group(const Reduction *r, Fold fold, Group group, int64_t begin
 }
 
 static void store_group(const Reduction *r, Group group, Wide *states, const Wide *parameters) {
-    if (r->plan.finish)
-        for (int64_t i = 0; i < group.count; i++)
-            states[i] = r->plan.finish(r, states[i], parameters[i]);
+    for (int64_t i = 0; i < group.count; i++) states[i] = finish(r, states[i], parameters[i]);
     char *to = r->kept.pointers[0] + rows_offset(&r->kept, 0, group.index);
     r->store(to, r->result_stride, states, group.count);
 }
@@ -172,7 +143,7 @@ static void reduce_groups(void *context, int64_t begin, int64_t end) {
     for (int64_t number = begin; number < end; number++) {
         Group group = group_of(r, number);
         for (int64_t i = 0; i < group.count; i++) parameters[i] = (Wide){0};
-        if (r->plan.first != FOLD_COUNT) {
+        if (r->plan.first != FOLD_NONE) {
             fold_group(r, r->plan.first, group, 0, r->row.count, parameters, states);
             for (int64_t i = 0; i < group.count; i++) parameters[i] = parameter_of(r, states[i]);
         }
@@ -208,7 +179,7 @@ static void run_pass(Reduction *r, Fold fold, int64_t results) {
 static void reduce_in_parts(Reduction *r, int64_t results) {
     r->partials = memory_allocate((size_t)(results * r->parts) * sizeof *r->partials);
     r->parameters = memory_allocate_zeroed((size_t)results, sizeof *r->parameters);
-    if (r->plan.first != FOLD_COUNT) {
+    if (r->plan.first != FOLD_NONE) {
         run_pass(r, r->plan.first, results);
         for (int64_t i = 0; i < results; i++)
             r->parameters[i] = parameter_of(r, r->partials[i * r->parts]);
@@ -250,18 +221,11 @@ static void choose_parts(Reduction *r, int64_t results) {
     r->parts = (n + r->part - 1) / r->part;
 }
 
-// The smallest or largest number of an integer type: the extreme of nothing.
-static int64_t whole_limit(DType dtype, bool largest) {
-    if (dtype == DTYPE_BOOL) return largest;
-    if (dtype == DTYPE_UINT8) return largest ? UINT8_MAX : 0;
-    int64_t top = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(dtype)));
-    return largest ? top : -top - 1;
-}
-
 static Status prepare(const KernelCall *call, Reduction *r) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
-    ASSERT((size_t)call->options.op < sizeof plans / sizeof *plans);
-    r->plan = plans[call->options.op];
+    ASSERT(call->options.op >= 0 && call->options.op < REDUCE_COUNT);
+    r->op = (ReduceOp)call->options.op;
+    r->plan = reduction_plans[r->op];
     r->correction = call->options.scalars[0];
     r->compute = compute_of(in->dtype);
     if (is_whole(r) && r->plan.in_floats) r->compute = COMPUTE_F64;
@@ -285,8 +249,8 @@ Status cpu_kernel_REDUCE(const KernelCall *call) {
     FoldTable folds;
     if (r.row.count == 0 && is_whole(&r)) {
         folds = *r.folds;
-        folds.identity[FOLD_MAX].i = whole_limit(out->dtype, false);
-        folds.identity[FOLD_MIN].i = whole_limit(out->dtype, true);
+        folds.identity[FOLD_MAX].i = reduction_limit(out->dtype, false);
+        folds.identity[FOLD_MIN].i = reduction_limit(out->dtype, true);
         r.folds = &folds;
     }
     int64_t each = r.row.count * (r.columns < COLUMNS ? r.columns : COLUMNS);

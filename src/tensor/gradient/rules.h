@@ -7,6 +7,17 @@
 // Of every OP_MAP row: the derivatives of its formula, which stand next to it in maps.def.
 Status rule_map(Gradient *g);
 
+// Of every OP_REDUCE row with DERIVED: the derivative in its row of reductions.def.
+Status rule_reduction(Gradient *g);
+// The dimensions that a reduction removed, its input's shape with 1 for them, their elements.
+typedef struct ReducedDims {
+    bool gone[RANK_MAX];
+    Shape kept;
+    double count;
+} ReducedDims;
+ReducedDims gradient_reduced(const Gradient *g);
+
+#define DERIVED(reduction)
 #define RULE(function, x, y, z) Status rule_##function(Gradient *g);
 #define COMPOSED
 #define CONSTANT
@@ -16,6 +27,7 @@ Status rule_map(Gradient *g);
 #define OP_OVERLOAD(id, name, outputs, shape, gradient, ...) gradient
 #include "catalog/ops.def"
 #undef RULE
+#undef DERIVED
 #undef COMPOSED
 #undef CONSTANT
 #undef NO_GRADIENT

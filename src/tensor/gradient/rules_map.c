@@ -1,11 +1,12 @@
-// Gradients of elementwise operations: the derivatives that stand next to the formulas of
-// catalog/maps.def, as terms.
+// Gradients of elementwise operations and of reductions: the derivatives that stand next to the
+// formulas of catalog/maps.def and catalog/reductions.def, as terms.
 #include "tensor/gradient/rules.h"
 
 // What derivatives are made of; of the operands only those that were saved.
 typedef struct Leaves {
     Gradient *g;
     Term up, operands[3], result;
+    ReducedDims reduction; // of reductions: up and result have the dimensions that were removed
 } Leaves;
 
 typedef Term (*Derivative)(const Leaves *leaves);
@@ -39,6 +40,32 @@ static Term apply(const Leaves *leaves, OpId op, Term a, Term b, Term c) {
 #undef MAP2
 #undef MAP3
 
+static Term mean_of(const Leaves *leaves) {
+    const ReducedDims *reduction = &leaves->reduction;
+    Term total = term_sum_kept(leaves->g, x, reduction->gone);
+    return mul(total, number(1 / reduction->count));
+}
+static double correction_of(const Gradient *g) {
+    bool given = g->attributes && (g->attributes->given & ATTRIBUTE_BIT(correction));
+    return given ? (double)g->attributes->correction : 0;
+}
+#define mean mean_of(leaves)
+#define n leaves->reduction.count
+#define c correction_of(leaves->g)
+#define REDUCTION(code, first, second, integers, finish, derivative)                               \
+    static Term derivative_of_##code(const Leaves *leaves) {                                       \
+        return derivative;                                                                         \
+    }
+#include "catalog/reductions.def"
+#undef mean
+#undef n
+#undef c
+
+static const Derivative reduction_derivatives[REDUCE_COUNT] = {
+#define REDUCTION(code, ...) derivative_of_##code,
+#include "catalog/reductions.def"
+};
+
 #undef up
 #undef x
 #undef y
@@ -61,6 +88,17 @@ static Leaves find_leaves(Gradient *g) {
         if (reads >> i & 1u) leaves.operands[i] = gradient_input(g, i);
     if (reads & SAVE_RESULT) leaves.result = gradient_result(g);
     return leaves;
+}
+
+Status rule_reduction(Gradient *g) {
+    Leaves leaves = find_leaves(g);
+    const Shape *kept = &leaves.reduction.kept;
+    leaves.reduction = gradient_reduced(g);
+    leaves.up = term_reshape(g, leaves.up, kept);
+    if (g->info->saves[0] & SAVE_RESULT) leaves.result = term_reshape(g, leaves.result, kept);
+    ReduceOp reduction = op_rows[g->info - gradient_table].reduction;
+    gradient_give(g, 0, reduction_derivatives[reduction](&leaves));
+    return g->status;
 }
 
 Status rule_map(Gradient *g) {

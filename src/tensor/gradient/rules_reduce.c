@@ -5,13 +5,6 @@
 
 #define RULE(name) Status rule_##name(Gradient *g)
 
-// The dimensions that a reduction removed, its input's shape with 1 for them, their elements.
-typedef struct Reduction {
-    bool gone[RANK_MAX];
-    Shape kept;
-    double count;
-} Reduction;
-
 static bool given(const Gradient *g, AttributeId attribute) {
     return g->attributes && (g->attributes->given >> attribute & 1u);
 }
@@ -20,8 +13,8 @@ static int plain_dim(const Gradient *g, int64_t dim) {
     return (int)(dim < 0 ? dim + gradient_shape(g, 0).rank : dim);
 }
 
-static Reduction reduction_of(const Gradient *g) {
-    Reduction r = {.kept = gradient_shape(g, 0), .count = 1};
+ReducedDims gradient_reduced(const Gradient *g) {
+    ReducedDims r = {.kept = gradient_shape(g, 0), .count = 1};
     bool some = given(g, ATTRIBUTE_dims);
     for (int i = 0; some && i < g->attributes->dims.rank; i++)
         if (r.kept.rank > 0) r.gone[plain_dim(g, g->attributes->dims.dims[i])] = true;
@@ -38,10 +31,10 @@ static Reduction reduction_of(const Gradient *g) {
     return r;
 }
 
-static Term up_kept(Gradient *g, const Reduction *r) {
+static Term up_kept(Gradient *g, const ReducedDims *r) {
     return term_reshape(g, gradient_up(g), &r->kept);
 }
-static Term result_kept(Gradient *g, const Reduction *r) {
+static Term result_kept(Gradient *g, const ReducedDims *r) {
     return term_reshape(g, gradient_result(g), &r->kept);
 }
 static Status give(Gradient *g, Term term) {
@@ -49,33 +42,17 @@ static Status give(Gradient *g, Term term) {
     return g->status;
 }
 
-RULE(sum) {
-    Reduction r = reduction_of(g);
-    return give(g, up_kept(g, &r));
-}
-
-RULE(mean) {
-    Reduction r = reduction_of(g);
-    return give(g, scaled(g, up_kept(g, &r), r.count > 0 ? 1 / r.count : 0));
-}
-
-static Term centred(Gradient *g, const Reduction *r, Term x) {
+static Term centred(Gradient *g, const ReducedDims *r, Term x) {
     return sub(g, x, scaled(g, term_sum_kept(g, x, r->gone), r->count > 0 ? 1 / r->count : 0));
 }
 
-static double freedom(const Gradient *g, const Reduction *r) {
+static double freedom(const Gradient *g, const ReducedDims *r) {
     return r->count - (given(g, ATTRIBUTE_correction) ? (double)g->attributes->correction : 0);
-}
-
-RULE(var) {
-    Reduction r = reduction_of(g);
-    Term distance = centred(g, &r, gradient_input(g, 0));
-    return give(g, mul(g, up_kept(g, &r), scaled(g, distance, 2 / freedom(g, &r))));
 }
 
 // Where all elements are equal the slope counts as 0.
 RULE(std) {
-    Reduction r = reduction_of(g);
+    ReducedDims r = gradient_reduced(g);
     Term deviation = result_kept(g, &r), distance = centred(g, &r, gradient_input(g, 0));
     Term share = quotient(g, up_kept(g, &r), scaled(g, deviation, freedom(g, &r)));
     Term is_zero = binary(g, OP_eq, deviation, term_number(g, 0));
@@ -83,14 +60,14 @@ RULE(std) {
 }
 
 // Equal extremes share evenly where all elements are reduced.
-static Term share_extreme(Gradient *g, const Reduction *r, Term x, Term extreme) {
+static Term share_extreme(Gradient *g, const ReducedDims *r, Term x, Term extreme) {
     Term is_extreme = binary(g, OP_eq, x, extreme);
     Term ones = where(g, is_extreme, term_filled(g, 0, 1), term_number(g, 0));
     return quotient(g, ones, term_sum_kept(g, ones, r->gone));
 }
 
 // The first of equal ones along a dimension takes all.
-static Status first_extreme(Gradient *g, const Reduction *r, int dim) {
+static Status first_extreme(Gradient *g, const ReducedDims *r, int dim) {
     bool is_max = g->info == &gradient_table[OP_max_along];
     OpAttributes attributes;
     attributes.given = ATTRIBUTE_BIT(dim) | ATTRIBUTE_BIT(keepdim);
@@ -103,7 +80,7 @@ static Status first_extreme(Gradient *g, const Reduction *r, int dim) {
 }
 
 RULE(extreme) {
-    Reduction r = reduction_of(g);
+    ReducedDims r = gradient_reduced(g);
     if (given(g, ATTRIBUTE_dim) && r.kept.rank > 0)
         return first_extreme(g, &r, plain_dim(g, g->attributes->dim));
     if (given(g, ATTRIBUTE_dim)) { // of two numbers, of which the other is a plain one
@@ -115,7 +92,7 @@ RULE(extreme) {
 }
 
 // |x|^(p-1) sign(x) / norm^(p-1); where the norm is 0 its slope counts as 0.
-static Term norm_slope(Gradient *g, const Reduction *r, double p) {
+static Term norm_slope(Gradient *g, const ReducedDims *r, double p) {
     Term x = gradient_input(g, 0), norm = result_kept(g, r), zero = term_number(g, 0);
     Term is_zero = binary(g, OP_eq, norm, zero), sign = unary(g, OP_sign, x);
     if (p == 1) return sign;
@@ -128,16 +105,10 @@ static Term norm_slope(Gradient *g, const Reduction *r, double p) {
 }
 
 RULE(norm) {
-    Reduction r = reduction_of(g);
+    ReducedDims r = gradient_reduced(g);
     double p = given(g, ATTRIBUTE_p) ? g->attributes->p : 2;
     if (p == 0) return give(g, term_filled(g, 0, 0)); // counts: constant almost everywhere
     return give(g, mul(g, up_kept(g, &r), norm_slope(g, &r, p)));
-}
-
-RULE(logsumexp) {
-    Reduction r = reduction_of(g);
-    Term share = unary(g, OP_exp, sub(g, gradient_input(g, 0), result_kept(g, &r)));
-    return give(g, mul(g, up_kept(g, &r), share));
 }
 
 // --- products and running sums: rows are [outer, n] with the elements that belong together last
@@ -203,7 +174,7 @@ static Term along_last(Gradient *g, OpId op, Term x) {
 
 // up * product / x; where something is 0, the products of all the others.
 RULE(prod) {
-    Reduction r = reduction_of(g);
+    ReducedDims r = gradient_reduced(g);
     Term x = gradient_input(g, 0), up = up_kept(g, &r);
     if (!has_zero(g, x)) return give(g, mul(g, up, quotient(g, result_kept(g, &r), x)));
     Rows rows = rows_of(&g->inputs[0].shape, r.gone);

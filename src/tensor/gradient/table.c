@@ -1,7 +1,8 @@
 // The column of gradients of the table of operations.
 #include "tensor/gradient/rules.h"
 
-// What the derivatives of maps.def read, as bits: an expression reads what its operands read.
+// What the derivatives of maps.def and reductions.def read, as bits: an expression reads what its
+// operands read.
 #define of(op, ...) OPERAND_BITS(__VA_ARGS__, 0, 0)
 #define OPERAND_BITS(a, b, c, ...) ((a) | (b) | (c))
 #include "tensor/gradient/derivatives.h"
@@ -20,6 +21,11 @@ enum {
 #define MAP3(code, formula, dx, dy, dz)                                                            \
     READS_##code##_X = (dx), READS_##code##_Y = (dy), READS_##code##_Z = (dz),
 #include "catalog/maps.def"
+#define mean SAVE_X
+#define REDUCTION(code, first, second, integers, finish, derivative)                               \
+    READS_REDUCE_##code = (derivative),
+#include "catalog/reductions.def"
+#undef mean
 };
 #undef MAP1
 #undef MAP2
@@ -38,6 +44,9 @@ enum {
 #define N GIVES_NONE
 #define RULE(function, a, b, c)                                                                    \
     .kind = GRADIENT_RULE, .rule = rule_##function, .saves = {(a), (b), (c)}
+#define DERIVED(reduction)                                                                         \
+    .kind = (int)READS_REDUCE_##reduction == GIVES_NONE ? GRADIENT_CONSTANT : GRADIENT_RULE,       \
+    .rule = rule_reduction, .saves = {READS_REDUCE_##reduction}
 #define COMPOSED .kind = GRADIENT_COMPOSED
 #define CONSTANT .kind = GRADIENT_CONSTANT
 #define NO_GRADIENT .kind = GRADIENT_MISSING
@@ -49,5 +58,6 @@ const GradientInfo gradient_table[OP_COUNT] = {
      .saves = {READS_##map##_X, READS_##map##_Y, READS_##map##_Z}},
 #define OP_RUN(id, outputs, shape, gradient, ...) {.name = #id, gradient},
 #define OP_OVERLOAD(id, user_name, outputs, shape, gradient, ...) {.name = #id, gradient},
+#define OP_REDUCE(id, user_name, reduction, kind_of_result, gradient, ...) {.name = #id, gradient},
 #include "catalog/ops.def"
 };

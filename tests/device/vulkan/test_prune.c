@@ -1,5 +1,6 @@
 // Modules without what their constants never reach: what is folded, what stays, and that what comes
 // out is a module still, for every shader there is.
+#include "device/reduction.h"
 #include "device/vulkan/spirv/differences.h"
 #include "device/vulkan/spirv/prune.h"
 
@@ -211,10 +212,15 @@ static void test_differences(void **state) {
 
 static void test_one_dtype_of_many(void **state) {
     (void)state;
-    static const uint32_t sum_of_rows[] = {1 << 3 | 1, 0x009, 0x88, 0, 0};
+    const VulkanConstants sum_of_rows = {.reduce = {.RANKS = 1 << 3 | 1,
+                                                    .FIRST = FOLD_NONE,
+                                                    .SECOND = FOLD_SUM,
+                                                    .DTYPES = DTYPE_FLOAT32 | DTYPE_FLOAT32 << 4,
+                                                    .WIDTH = 1,
+                                                    .EACH = 1}};
     const VulkanModule *shader = vulkan_module(SHADER_REDUCE_F32);
     Module module = {shader->data, shader->bytes / 4};
-    Module pruned = prune(module, 5, sum_of_rows);
+    Module pruned = prune(module, VULKAN_CONSTANT_COUNT(reduce), sum_of_rows.words);
     assert_true(pruned.count < module.count / 8);
     free((void *)pruned.words);
 }

@@ -6,51 +6,40 @@
 #define SIMD(clause) SIMD_(omp simd clause)
 #define SIMD_(text) _Pragma(#text)
 
-// `value` is made of x, a number, and p, the parameter.
-#define SUM(code, value)                                                                           \
+// The words of catalog/reductions.def. Addends are made of x, a number, and p, the parameter.
+#define C(v) ((wide)(v))
+#define abs(v) ((v) < 0 ? -(v) : (v))
+#define distance(v, parameter) ((v) - (parameter))
+#define exp_below(v, parameter) ((wide)exp((real)(v) - (real)(parameter)))
+static inline wide squared(wide v) {
+    return v * v;
+}
+
+// A fold that combines addends by an operator.
+#define LOOPS(code, operator, neutral, addend)                                                     \
     static void row_##code(Wide *state, const void *numbers, int64_t count, Wide parameter) {      \
         const real *in = numbers;                                                                  \
-        wide p UNUSED = parameter.WIDE, sum = 0;                                                   \
-        SIMD(reduction(+ : sum))                                                                   \
+        wide p UNUSED = parameter.WIDE, all = neutral;                                             \
+        SIMD(reduction(operator: all))                                                             \
         for (int64_t i = 0; i < count; i++) {                                                      \
-            real x = in[i];                                                                        \
-            sum += value;                                                                          \
+            wide x = (wide)in[i];                                                                  \
+            all = all operator(addend);                                                            \
         }                                                                                          \
-        state->WIDE += sum;                                                                        \
+        state->WIDE = state->WIDE operator all;                                                    \
     }                                                                                              \
     static void columns_##code(Wide *states, const void *numbers, int64_t count,                   \
                                const Wide *parameters) {                                           \
         const real *in = numbers;                                                                  \
         INDEPENDENT                                                                                \
         for (int64_t i = 0; i < count; i++) {                                                      \
-            real x = in[i];                                                                        \
+            wide x = (wide)in[i];                                                                  \
             wide p UNUSED = parameters[i].WIDE;                                                    \
-            states[i].WIDE += value;                                                               \
+            states[i].WIDE = states[i].WIDE operator(addend);                                      \
         }                                                                                          \
     }
-SUM(SUM, (wide)x)
-SUM(SUM_ABS, (wide)(x < 0 ? -x : x))
-SUM(SUM_SQUARE, (wide)x *(wide)x)
-SUM(COUNT_NONZERO, (wide)(x != 0))
-#ifdef IS_FLOAT
-SUM(SUM_EXP, (wide)exp(x - (real)p))
-SUM(SUM_DEVIATION, ((wide)x - p) * ((wide)x - p))
-#endif
-
-static void row_PROD(Wide *state, const void *numbers, int64_t count, Wide parameter UNUSED) {
-    const real *in = numbers;
-    wide product = 1;
-    SIMD(reduction(* : product))
-    for (int64_t i = 0; i < count; i++) product *= (wide)in[i];
-    state->WIDE *= product;
-}
-
-static void columns_PROD(Wide *states, const void *numbers, int64_t count,
-                         const Wide *parameters UNUSED) {
-    const real *in = numbers;
-    INDEPENDENT
-    for (int64_t i = 0; i < count; i++) states[i].WIDE *= (wide)in[i];
-}
+#define LOOPS_SUM(code, addend) LOOPS(code, +, 0, addend)
+#define LOOPS_POSITIVE LOOPS_SUM
+#define LOOPS_PRODUCT(code, addend) LOOPS(code, *, 1, addend)
 
 // OpenMP's own max and min may begin at the largest finite number: these begin at infinity.
 #pragma omp declare reduction(largest:real                                                         \
@@ -60,17 +49,19 @@ static void columns_PROD(Wide *states, const void *numbers, int64_t count,
                               : omp_out = omp_in < omp_out ? omp_in : omp_out)                     \
     initializer(omp_priv = HIGHEST)
 
-// The extreme of the numbers that are not NaN, and whether any is: a NaN wins.
-#define EXTREME(code, better, word, worst)                                                         \
-    static void row_##code(Wide *state, const void *numbers, int64_t count,                        \
-                           Wide parameter UNUSED) {                                                \
+// The extreme of the addends that are not NaN, and whether any is: a NaN wins.
+#define EXTREME(code, better, word, worst, addend)                                                 \
+    static void row_##code(Wide *state, const void *numbers, int64_t count, Wide parameter) {      \
         const real *in = numbers;                                                                  \
+        wide p UNUSED = parameter.WIDE;                                                            \
         real extreme = worst;                                                                      \
         int64_t nans = 0;                                                                          \
         SIMD(reduction(word : extreme) reduction(+ : nans))                                        \
         for (int64_t i = 0; i < count; i++) {                                                      \
-            extreme = in[i] better extreme ? in[i] : extreme;                                      \
-            nans += IS_NAN(in[i]);                                                                 \
+            wide x = (wide)in[i];                                                                  \
+            real value = (real)(addend);                                                           \
+            extreme = value better extreme ? value : extreme;                                      \
+            nans += IS_NAN(value);                                                                 \
         }                                                                                          \
         if (nans > 0)                                                                              \
             state->WIDE = NOT_A_NUMBER;                                                            \
@@ -78,16 +69,23 @@ static void columns_PROD(Wide *states, const void *numbers, int64_t count,
             state->WIDE = (wide)extreme;                                                           \
     }                                                                                              \
     static void columns_##code(Wide *states, const void *numbers, int64_t count,                   \
-                               const Wide *parameters UNUSED) {                                    \
+                               const Wide *parameters) {                                           \
         const real *in = numbers;                                                                  \
         INDEPENDENT                                                                                \
         for (int64_t i = 0; i < count; i++) {                                                      \
-            wide x = (wide)in[i], old = states[i].WIDE;                                            \
-            states[i].WIDE = old better x || IS_NAN(old) ? old : x;                                \
+            wide p UNUSED = parameters[i].WIDE, x = (wide)in[i];                                   \
+            wide value = addend, old = states[i].WIDE;                                             \
+            states[i].WIDE = old better value || IS_NAN(old) ? old : value;                        \
         }                                                                                          \
     }
-EXTREME(MAX, >, largest, LOWEST)
-EXTREME(MIN, <, smallest, HIGHEST)
+#define LOOPS_LARGEST(code, addend) EXTREME(code, >, largest, LOWEST, addend)
+#define LOOPS_SMALLEST(code, addend) EXTREME(code, <, smallest, HIGHEST, addend)
+
+#ifndef IS_FLOAT
+#define FOLDF(code, kind, addend)
+#endif
+#define FOLD(code, kind, addend) LOOPS_##kind(code, addend)
+#include "catalog/reductions.def"
 
 static int64_t find(const void *numbers, int64_t count, Wide value) {
     const real *in = numbers, wanted = (real)value.WIDE;
@@ -164,24 +162,23 @@ static void affine_row(void *to, const void *from, int64_t count, const double s
 }
 #endif
 
-#define FOLDS(prefix)                                                                              \
-    [FOLD_SUM] = prefix##_SUM, [FOLD_SUM_ABS] = prefix##_SUM_ABS,                                  \
-    [FOLD_SUM_SQUARE] = prefix##_SUM_SQUARE, [FOLD_COUNT_NONZERO] = prefix##_COUNT_NONZERO,        \
-    [FOLD_PROD] = prefix##_PROD, [FOLD_MAX] = prefix##_MAX, [FOLD_MIN] = prefix##_MIN
-
+#define NEUTRAL_SUM 0
+#define NEUTRAL_POSITIVE 0
+#define NEUTRAL_PRODUCT 1
+#define NEUTRAL_LARGEST LOWEST
+#define NEUTRAL_SMALLEST HIGHEST
 const FoldTable ISA(NAME) = {
-    .identity =
-        {[FOLD_PROD] = {.WIDE = 1}, [FOLD_MAX] = {.WIDE = LOWEST}, [FOLD_MIN] = {.WIDE = HIGHEST}},
+#ifndef IS_FLOAT
+#define FOLDF(code, kind, addend)
+#endif
+#define FOLD(code, kind, addend)                                                                   \
+    .row[FOLD_##code] = row_##code, .columns[FOLD_##code] = columns_##code,                        \
+    .identity[FOLD_##code] = {.WIDE = NEUTRAL_##kind},
+#include "catalog/reductions.def"
     .find = find,
 #ifdef IS_FLOAT
-    .row = {FOLDS(row), [FOLD_SUM_EXP] = row_SUM_EXP, [FOLD_SUM_DEVIATION] = row_SUM_DEVIATION},
-    .columns = {FOLDS(columns), [FOLD_SUM_EXP] = columns_SUM_EXP,
-                [FOLD_SUM_DEVIATION] = columns_SUM_DEVIATION},
     .exp_row = exp_row,
     .scale_row = scale_row,
     .affine_row = affine_row,
-#else
-    .row = {FOLDS(row)},
-    .columns = {FOLDS(columns)},
 #endif
 };

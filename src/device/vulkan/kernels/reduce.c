@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/reduction.h"
 #include "device/vulkan/kernels/kernels.h"
 
 enum {
@@ -16,55 +17,10 @@ enum {
     GROUPS_ENOUGH = 512,     // workgroups that fill a large device
 };
 
-// The numbers are reduce.comp's.
-typedef enum Fold {
-    FOLD_SUM,
-    FOLD_SUM_ABS,
-    FOLD_SUM_SQUARE,
-    FOLD_COUNT_NONZERO,
-    FOLD_SUM_EXP,
-    FOLD_SUM_DEVIATION,
-    FOLD_PROD,
-    FOLD_MAX,
-    FOLD_MIN,
-    FOLD_NONE,
-} Fold;
-typedef enum Finish {
-    FINISH_KEEP,
-    FINISH_ANY,
-    FINISH_ALL,
-    FINISH_LOG_SUM,
-    FINISH_MEAN,
-    FINISH_VARIANCE,
-    FINISH_PARAMETER,
-} Finish;
-
-typedef struct Plan {
-    Fold first, second;
-    Finish finish;
-    bool in_floats;
-    double of_nothing;
-} Plan;
-
-static const Plan plans[] = {
-    [REDUCE_SUM] = {FOLD_NONE, FOLD_SUM, FINISH_KEEP, false, 0},
-    [REDUCE_PROD] = {FOLD_NONE, FOLD_PROD, FINISH_KEEP, false, 1},
-    [REDUCE_MAX] = {FOLD_NONE, FOLD_MAX, FINISH_KEEP, false, -(double)INFINITY},
-    [REDUCE_MIN] = {FOLD_NONE, FOLD_MIN, FINISH_KEEP, false, (double)INFINITY},
-    [REDUCE_ANY] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_ANY, false, 0},
-    [REDUCE_ALL] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_ALL, false, 1},
-    [REDUCE_SUM_ABS] = {FOLD_NONE, FOLD_SUM_ABS, FINISH_KEEP, false, 0},
-    [REDUCE_SUM_SQUARE] = {FOLD_NONE, FOLD_SUM_SQUARE, FINISH_KEEP, false, 0},
-    [REDUCE_COUNT_NONZERO] = {FOLD_NONE, FOLD_COUNT_NONZERO, FINISH_KEEP, false, 0},
-    [REDUCE_LOGSUMEXP] = {FOLD_MAX, FOLD_SUM_EXP, FINISH_LOG_SUM, true, -(double)INFINITY},
-    [REDUCE_MEAN] = {FOLD_NONE, FOLD_SUM, FINISH_MEAN, true, (double)NAN},
-    [REDUCE_VAR] = {FOLD_SUM, FOLD_SUM_DEVIATION, FINISH_VARIANCE, true, (double)NAN},
-};
-
 typedef struct Reduction {
     Device *device;
     const KernelCall *call;
-    const Plan *plan;
+    const ReductionPlan *plan;
     VulkanReal real;
     VulkanRows rows;
     bool columns;
@@ -73,20 +29,13 @@ typedef struct Reduction {
     TensorView partials, parameters; // scratch, where the rows are in parts
 } Reduction;
 
-// The smallest or largest number of a whole-number type: the extreme of nothing.
-static int64_t whole_limit(DType dtype, bool largest) {
-    if (dtype == DTYPE_BOOL) return largest;
-    if (dtype == DTYPE_UINT8) return largest ? UINT8_MAX : 0;
-    int64_t top = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(dtype)));
-    return largest ? top : -top - 1;
-}
-
 static Status fill_nothing(Device *device, const KernelCall *call) {
     const TensorView *out = call->outputs[0];
-    int op = call->options.op;
-    Scalar value = {.dtype = DTYPE_FLOAT64, .as.f = plans[op].of_nothing};
+    ReduceOp op = (ReduceOp)call->options.op;
+    Scalar value = {.dtype = DTYPE_FLOAT64, .as.f = reduction_of_nothing(op)};
     if (!dtype_is_float(out->dtype) && (op == REDUCE_MAX || op == REDUCE_MIN))
-        value = (Scalar){.dtype = DTYPE_INT64, .as.i = whole_limit(out->dtype, op == REDUCE_MIN)};
+        value =
+            (Scalar){.dtype = DTYPE_INT64, .as.i = reduction_limit(out->dtype, op == REDUCE_MIN)};
     KernelCall fill = {.kernel = KERNEL_FILL,
                        .n_inputs = 1,
                        .n_outputs = 1,
@@ -142,7 +91,7 @@ static void choose_parts(Reduction *r) {
 
 typedef struct Pass {
     Fold first, second;
-    Finish finish;
+    uint32_t finish; // a ReduceOp, or what follows
     uint32_t stage;
 } Pass;
 
@@ -172,11 +121,10 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
     }
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_REDUCE_F32, r->real),
-        VULKAN_CONSTANTS(reduce, .RANKS = ranks_of(r, pass),
-                         .FOLDS = (uint32_t)pass.first | (uint32_t)pass.second << 4 |
-                                  (uint32_t)pass.finish << 8,
-                         .DTYPES = dtypes_of(r, pass), .STAGE = pass.stage, .COLUMNS = r->columns,
-                         .WIDTH = width, .EACH = each_of(r, pass)),
+        VULKAN_CONSTANTS(reduce, .RANKS = ranks_of(r, pass), .FIRST = pass.first,
+                         .SECOND = pass.second, .FINISH = pass.finish, .DTYPES = dtypes_of(r, pass),
+                         .STAGE = pass.stage, .COLUMNS = r->columns, .WIDTH = width,
+                         .EACH = each_of(r, pass)),
         .arguments = &r->rows.arguments,
         .arguments_bytes = sizeof r->rows.arguments,
         .push = &push,
@@ -201,17 +149,18 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
 }
 
 static Status run_parts(Reduction *r) {
-    const Plan *plan = r->plan;
+    const ReductionPlan *plan = r->plan;
     ReducePush push = r->push;
     push.partials = vulkan_address(&r->partials);
     push.parameters = 0;
     if (plan->first != FOLD_NONE) {
-        TRY(run_pass(r, (Pass){FOLD_NONE, plan->first, FINISH_KEEP, STAGE_PARTS}, push));
+        TRY(run_pass(r, (Pass){FOLD_NONE, plan->first, FINISH_NOT, STAGE_PARTS}, push));
         push.parameters = vulkan_address(&r->parameters);
         TRY(run_pass(r, (Pass){plan->first, plan->first, FINISH_PARAMETER, STAGE_JOIN}, push));
     }
-    TRY(run_pass(r, (Pass){plan->first, plan->second, FINISH_KEEP, STAGE_PARTS}, push));
-    return run_pass(r, (Pass){plan->first, plan->second, plan->finish, STAGE_JOIN}, push);
+    TRY(run_pass(r, (Pass){plan->first, plan->second, FINISH_NOT, STAGE_PARTS}, push));
+    return run_pass(r, (Pass){plan->first, plan->second, (uint32_t)r->call->options.op, STAGE_JOIN},
+                    push);
 }
 
 static Status reduce_in_parts(Reduction *r) {
@@ -226,7 +175,8 @@ static Status reduce_in_parts(Reduction *r) {
     return status;
 }
 
-static VulkanReal reduction_real(Device *device, const KernelCall *call, const Plan *plan) {
+static VulkanReal reduction_real(Device *device, const KernelCall *call,
+                                 const ReductionPlan *plan) {
     VulkanReal real = vulkan_real_of(call->inputs[0].view->dtype);
     if (real == REAL_I64 && plan->in_floats)
         real = vulkan_has_float64(device) ? REAL_F64 : REAL_F32;
@@ -235,11 +185,11 @@ static VulkanReal reduction_real(Device *device, const KernelCall *call, const P
 
 Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
-    ASSERT((size_t)call->options.op < sizeof plans / sizeof *plans);
+    ASSERT(call->options.op >= 0 && call->options.op < REDUCE_COUNT);
     if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
     if (view_count(out) == 0) return STATUS_OK;
     if (view_count(in) == 0) return fill_nothing(device, call);
-    Reduction r = {.device = device, .call = call, .plan = &plans[call->options.op]};
+    Reduction r = {.device = device, .call = call, .plan = &reduction_plans[call->options.op]};
     r.real = reduction_real(device, call, r.plan);
     vulkan_rows_prepare(&(RowViews){.kept = {out, in},
                                     .row = {NULL, in},
@@ -256,7 +206,8 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
     choose_shape(&r);
     choose_parts(&r);
     if (r.push.parts > 1) return reduce_in_parts(&r);
-    return run_pass(&r, (Pass){r.plan->first, r.plan->second, r.plan->finish, STAGE_WHOLE}, r.push);
+    return run_pass(
+        &r, (Pass){r.plan->first, r.plan->second, (uint32_t)call->options.op, STAGE_WHOLE}, r.push);
 }
 
 Status vulkan_add_parts(Device *device, const KernelCall *call, const TensorView *parts,
