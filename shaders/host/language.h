@@ -1,6 +1,6 @@
 // What the host and a shader agree on, in words of both languages: NAME.h says what device/vulkan/kernels
 // gives to NAME.comp. Shaders include types.glsl before.
-//     NUMBER(name, value)                  a number that both know
+//     SHARED_NUMBER(name, value)           a number that both know
 //     CONSTANTS(name) ... CONSTANTS_END    specialization constants, CONSTANT(id, type, name, default)
 //                                          each; of 32 bits, with ids from 0 in their order
 //     STORED(name) ... END(name, bytes)    a struct in memory: the arguments of a dispatch
@@ -14,7 +14,7 @@
 
 #ifdef GL_core_profile
 
-#define NUMBER(name, value) const uint name = value;
+#define SHARED_NUMBER(name, value) const uint name = value;
 #define CONSTANTS(name)
 #define CONSTANT(id, type, name, value) layout(constant_id = id) const type name = value;
 #define CONSTANTS_END(name, count)
@@ -27,14 +27,14 @@
 #else
 #define REAL(name) real name;
 #endif
-NUMBER(RANK_MAX, 8)
-NUMBER(NO_DTYPE, 15)
+SHARED_NUMBER(RANK_MAX, 8)
+SHARED_NUMBER(NO_DTYPE, 15)
 
 #else
 
 #include "device/kernel.h"
 
-#define NUMBER(name, value) enum { name = value };
+#define SHARED_NUMBER(name, value) enum { name = value };
 #define CONSTANTS(name) typedef struct name {
 #define CONSTANT(id, type, name, value) uint32_t name;
 #define CONSTANTS_END(name, count)                                                                 \
@@ -47,7 +47,7 @@ NUMBER(NO_DTYPE, 15)
     } name;                                                                                        \
     _Static_assert(sizeof(name) == (bytes), #name " is laid out as the shader sees it");
 #define REAL(name) uint64_t name;
-NUMBER(NO_DTYPE, 15)
+SHARED_NUMBER(NO_DTYPE, 15)
 _Static_assert((int)RANK_MAX == 8, "shaders have the same");
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "language.h"
 
-NUMBER(MAP_OPERANDS_MAX, 8)
-NUMBER(MAP_VIEWS, 9)
+SHARED_NUMBER(MAP_OPERANDS_MAX, 8)
+SHARED_NUMBER(MAP_VIEWS, 9)
 
 CONSTANTS(MapConstants)
     CONSTANT(0, uint32_t, SHAPE, 0)  // inputs, steps, rank (0: all in one row), out dtype, VECTOR

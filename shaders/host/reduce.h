@@ -5,12 +5,12 @@
 #include "rows.h"
 
 // The folds are those of the whole row; of its parts, which are written; or of what was written.
-NUMBER(STAGE_WHOLE, 0)
-NUMBER(STAGE_PARTS, 1)
-NUMBER(STAGE_JOIN, 2)
+SHARED_NUMBER(STAGE_WHOLE, 0)
+SHARED_NUMBER(STAGE_PARTS, 1)
+SHARED_NUMBER(STAGE_JOIN, 2)
 // Instead of a reduction's finish: the state stays as it is; it becomes the second fold's parameter.
-NUMBER(FINISH_NOT, 254)
-NUMBER(FINISH_PARAMETER, 255)
+SHARED_NUMBER(FINISH_NOT, 254)
+SHARED_NUMBER(FINISH_PARAMETER, 255)
 
 CONSTANTS(ReduceConstants)
     ROWS_CONSTANTS

@@ -4,7 +4,7 @@
 
 #include "language.h"
 
-NUMBER(FREQUENCIES_MAX, 256)
+SHARED_NUMBER(FREQUENCIES_MAX, 256)
 
 CONSTANTS(RopeConstants)
     CONSTANT(0, uint32_t, DTYPES, 0) // in, out, tables

@@ -5,7 +5,7 @@
 #include "language.h"
 
 // Views 0 and 1 are the output and the input; 2 and 3 belong to the row alone.
-NUMBER(ROW_VIEWS, 4)
+SHARED_NUMBER(ROW_VIEWS, 4)
 
 STORED(RowStrides)
     int64_t kept_strides[ROW_VIEWS][RANK_MAX]; // in elements
@@ -18,8 +18,8 @@ END(RowStrides, 576)
 #define ROWS_CONSTANTS CONSTANT(0, uint32_t, RANKS, 0)
 #define ROWS_PUSH uint64_t in_address, out_address, results, count;
 // What softmax.comp and norm.comp take at once: a number, four of a row, or four of memory.
-NUMBER(ITEMS_SINGLE, 0)
-NUMBER(ITEMS_VECTOR, 1)
-NUMBER(ITEMS_SKEWED, 2)
+SHARED_NUMBER(ITEMS_SINGLE, 0)
+SHARED_NUMBER(ITEMS_VECTOR, 1)
+SHARED_NUMBER(ITEMS_SKEWED, 2)
 
 #endif

@@ -6,9 +6,9 @@
 
 // Rows whole; rows in parts take three dispatches: totals of the parts, their running totals, and with
 // these the rows.
-NUMBER(SCAN_ROWS, 0)
-NUMBER(SCAN_TOTALS, 1)
-NUMBER(SCAN_RUNNING, 2)
+SHARED_NUMBER(SCAN_ROWS, 0)
+SHARED_NUMBER(SCAN_TOTALS, 1)
+SHARED_NUMBER(SCAN_RUNNING, 2)
 
 CONSTANTS(ScanConstants)
     ROWS_CONSTANTS

@@ -6,11 +6,11 @@
 
 // In order without sorting; keys of indexes that are to be sorted; and of sorted lists the last number
 // of each place, sums of tiles, and the sums' ends.
-NUMBER(SCATTER_DIRECT, 0)
-NUMBER(SCATTER_KEYS, 1)
-NUMBER(SCATTER_LAST, 2)
-NUMBER(SCATTER_SUMS, 3)
-NUMBER(SCATTER_ENDS, 4)
+SHARED_NUMBER(SCATTER_DIRECT, 0)
+SHARED_NUMBER(SCATTER_KEYS, 1)
+SHARED_NUMBER(SCATTER_LAST, 2)
+SHARED_NUMBER(SCATTER_SUMS, 3)
+SHARED_NUMBER(SCATTER_ENDS, 4)
 
 CONSTANTS(ScatterConstants)
     WALK_CONSTANTS

@@ -5,8 +5,8 @@
 #include "rows.h"
 
 // Numbers become keys; or sorted places become values.
-NUMBER(SORT_KEYS, 0)
-NUMBER(SORT_VALUES, 1)
+SHARED_NUMBER(SORT_KEYS, 0)
+SHARED_NUMBER(SORT_VALUES, 1)
 
 CONSTANTS(SortKeysConstants)
     ROWS_CONSTANTS

@@ -4,7 +4,7 @@
 
 #include "language.h"
 
-NUMBER(WALK_VIEWS, 4)
+SHARED_NUMBER(WALK_VIEWS, 4)
 
 STORED(WalkStrides)
     int64_t strides[WALK_VIEWS][RANK_MAX]; // in elements
