@@ -45,6 +45,7 @@ static inline double expect_reduction(ReduceOp op, const double *values, int64_t
     case REDUCE_LOGSUMEXP: return isinf(largest) ? largest : largest + log(exponentials);
     case REDUCE_MEAN: return sum / (double)n;
     case REDUCE_VAR: return deviation / fmax((double)n - correction, 0);
+    case REDUCE_COUNT: break;
     }
     return 0;
 }
