@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "device/kernel.h"
+#include "base/runtime.h"
 #include "device/vulkan/core.h"
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
@@ -392,10 +393,17 @@ static void test_open_and_close(void **state) {
     for (int i = 0; i < 20; i++) device_close(open_vulkan());
 }
 
+typedef struct Opening {
+    Runtime *runtime;
+    Status status;
+} Opening;
+
 static void *open_once(void *context) {
+    Opening *opening = context;
     Device *device;
-    *(Status *)context = device_open("vulkan", &device);
-    if (*(Status *)context == STATUS_OK) device_close(device);
+    runtime_enter(opening->runtime);
+    opening->status = device_open("vulkan", &device);
+    if (opening->status == STATUS_OK) device_close(device);
     return NULL;
 }
 
@@ -406,11 +414,11 @@ static void test_open_with_a_small_stack(void **state) {
     pthread_attr_init(&attributes);
     assert_int_equal(pthread_attr_setstacksize(&attributes, 256 * 1024), 0);
     pthread_t thread;
-    Status status = STATUS_DEVICE;
-    assert_int_equal(pthread_create(&thread, &attributes, open_once, &status), 0);
+    Opening opening = {runtime_current, STATUS_DEVICE};
+    assert_int_equal(pthread_create(&thread, &attributes, open_once, &opening), 0);
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
-    assert_int_equal(status, STATUS_OK);
+    assert_int_equal(opening.status, STATUS_OK);
 }
 
 static void test_two_devices_at_once(void **state) {
