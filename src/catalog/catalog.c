@@ -25,19 +25,14 @@ static const struct {
 enum { ROW_COUNT = sizeof texts / sizeof *texts };
 static Builtin rows[ROW_COUNT];
 
-typedef struct Alias {
-    const char *old, *name;
-} Alias;
-static const Alias aliases[] = {
+static const OlderSpelling aliases[] = {
 #define ALIAS(old, name) {#old, #name},
-#include "catalog/aliases.def"
-#undef ALIAS
+#include "catalog/compat.def"
 };
 enum { ALIAS_COUNT = sizeof aliases / sizeof *aliases };
-static const Alias parameter_aliases[] = {
+static const OlderSpelling parameter_aliases[] = {
 #define PARAMETER(old, name) {#old, #name},
-#include "catalog/parameter_aliases.def"
-#undef PARAMETER
+#include "catalog/compat.def"
 };
 enum { PARAMETER_ALIAS_COUNT = sizeof parameter_aliases / sizeof *parameter_aliases };
 
@@ -134,6 +129,11 @@ void catalog_aliases(const Builtin *row, Text *out) {
         text_append_string(out, aliases[i].old);
         separator = ", ";
     }
+}
+
+const OlderSpelling *catalog_older(bool parameters, size_t *count) {
+    *count = parameters ? PARAMETER_ALIAS_COUNT : ALIAS_COUNT;
+    return parameters ? parameter_aliases : aliases;
 }
 
 size_t catalog_names(const char **out, size_t capacity) {

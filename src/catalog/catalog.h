@@ -108,6 +108,13 @@ const Constant *catalog_constants(size_t *count);
 const Constant *catalog_constant(const char *name, size_t length); // NULL: there is none
 // The index of the parameter of a name or of an older spelling of it; -1 when there is none.
 int catalog_parameter(const Signature *signature, const char *name);
+// Other spellings (compat.def): of rows, or of their parameters. Rows of their own that only older
+// scripts call are in the section CATALOG_OLDER.
+typedef struct OlderSpelling {
+    const char *old, *name;
+} OlderSpelling;
+const OlderSpelling *catalog_older(bool parameters, size_t *count);
+#define CATALOG_OLDER "Older spellings"
 // Aliases of a row, comma-separated, "" for none.
 void catalog_aliases(const Builtin *row, Text *out);
 // The page that `tl help NAME` prints: of a builtin, of all that are named NAME::x, NAME.x or

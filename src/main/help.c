@@ -94,24 +94,27 @@ static void show_rows_of_section(const char *section) {
     for (size_t i = 0; i < catalog_count(); i++) {
         const Builtin *row = catalog_get(i);
         if (strcmp(row->section, section) != 0) continue;
-        Text aliases = {0};
-        catalog_aliases(row, &aliases);
         const char *end = strchr(row->doc, '\n');
         int first_line = end ? (int)(end - row->doc) : (int)strlen(row->doc);
-        printf("- `%s` %.*s", row->signature_text, first_line, row->doc);
-        if (aliases.length) printf(" Also: %s.", text_get(&aliases));
-        printf("\n");
-        text_free(&aliases);
+        printf("- `%s` %.*s\n", row->signature_text, first_line, row->doc);
     }
 }
 
-// Sections come in the order of their first rows.
+// What is found under several spellings is shown under its own.
+static void show_older(const char *title, bool parameters) {
+    size_t count;
+    const OlderSpelling *older = catalog_older(parameters, &count);
+    printf("\n%s\n\n| spelling | is |\n|---|---|\n", title);
+    for (size_t i = 0; i < count; i++) printf("| `%s` | `%s` |\n", older[i].old, older[i].name);
+}
+
+// Sections come in the order of their first rows, but what is for older scripts comes last.
 static void reference(void) {
     printf("# Reference\n\nEvery name that a script can call; `tl help NAME` prints one with its "
            "examples. This file is printed by `tl help --reference`.\n");
     for (size_t i = 0; i < catalog_count(); i++) {
         const char *section = catalog_get(i)->section;
-        bool seen = false;
+        bool seen = strcmp(section, CATALOG_OLDER) == 0;
         for (size_t j = 0; j < i && !seen; j++)
             seen = strcmp(catalog_get(j)->section, section) == 0;
         if (!seen) show_rows_of_section(section);
@@ -120,6 +123,9 @@ static void reference(void) {
     for (int i = 0; i < VARIABLE_COUNT; i++)
         if (!variables[i].for_tests)
             printf("- `%s=%s` %s\n", variables[i].name, variables[i].form, variables[i].doc);
+    show_rows_of_section(CATALOG_OLDER);
+    show_older("Other names of functions:", false);
+    show_older("Other names of parameters:", true);
 }
 
 // Files of the repository that come from the tables of the program.
