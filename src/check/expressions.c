@@ -91,11 +91,18 @@ static void check_try(Checker *checker, Node *node) {
     scope_pop(checker);
 }
 
+// Indexes of an equation are marked by now: what is left without a meaning may be a constant.
+static bool is_place(Checker *checker, const Node *object, const Node *place) {
+    if (logic_is_place(checker, object, place)) return true;
+    return place && place->kind == NODE_NAME && !name_candidates(checker, &place->as.name.word) &&
+           logic_is_constant(checker, &place->as.name.word);
+}
+
 static void check_index(Checker *checker, Node *node) {
     check_expression(checker, node->as.index.object);
     for (size_t i = 0; i < node->as.index.count; i++) {
         const Subscript *subscript = &node->as.index.subscripts[i];
-        if (logic_is_place(checker, node->as.index.object, subscript->index))
+        if (is_place(checker, node->as.index.object, subscript->index))
             node_make_string(subscript->index);
         check_expression(checker, subscript->index);
         check_expression(checker, subscript->start);

@@ -343,9 +343,29 @@ static void fill_columns(Checker *checker, Node *call) {
     }
 }
 
+// A query by embeddings asks for one atom of two columns.
+static void check_soft(Checker *checker, const Node *node) {
+    QueryKind kind = node->as.query.query;
+    const Clause *clause = node->as.query.clause;
+    const Node *temperature = node->as.query.temperature;
+    if (kind != QUERY_GRADIENT && !temperature) return;
+    if (temperature && (kind == QUERY_SYMBOLIC || query_is_about_rows(kind)))
+        report(checker, STATUS_TYPE, temperature->span, NULL,
+               "only forward, backward and gradient have a temperature: this is exact");
+    if (clause->goal_count > 0)
+        report(checker, STATUS_TYPE, node->span, NULL,
+               "a query by embeddings asks about a relation alone, without `where`");
+    if (clause->atom.call->as.call.count != 2)
+        report(checker, STATUS_ARITY, clause->atom.call->span, NULL,
+               "a query by embeddings asks about a relation with 2 columns, not %zu",
+               clause->atom.call->as.call.count);
+}
+
 void check_query(Checker *checker, Node *node, bool statement) {
     node->as.query.statement = statement;
     check_expression(checker, node->as.query.program);
+    check_expression(checker, node->as.query.temperature);
+    check_soft(checker, node);
     Node *call = node->as.query.clause->atom.call;
     bool bare = call->as.call.arguments_span.end == 0;
     if (bare) fill_columns(checker, call);

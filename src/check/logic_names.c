@@ -53,6 +53,8 @@ bool logic_names_relation(Checker *checker, const Node *node) {
 bool logic_is_place(Checker *checker, const Node *object, const Node *place) {
     if (!place || place->kind != NODE_NAME) return false;
     const Word *word = &place->as.name.word;
+    if (logic_names_relation(checker, place))
+        return true; // R[Parent], of an embedding of relations
     if (name_candidates(checker, word)) return false;
     if (logic_is_member(checker, word)) return true;
     return logic_names_relation(checker, object) && logic_is_constant(checker, word);

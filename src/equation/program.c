@@ -28,10 +28,11 @@ static void release_program(void *payload) {
 // What tells a later reading of a variable from this one: nothing does for what can change inside.
 static Value witness_of(Value value) {
     if (value_is_handle_tensor(value)) {
+        const HandleTensor *tensor = value.as.handle->type->tensor;
+        if (!tensor->version) return value_list(0); // like nothing seen before
         Value pair = value_tuple(2);
         list_push(pair.as.list, value_int((int64_t)(intptr_t)value.as.handle->payload));
-        list_push(pair.as.list,
-                  value_int((int64_t)value.as.handle->type->tensor->version(value.as.handle)));
+        list_push(pair.as.list, value_int((int64_t)tensor->version(value.as.handle)));
         return pair;
     }
     return value_retain(value);

@@ -33,14 +33,18 @@ Value builtin_backward(BuiltinCall *call) {
 
 Value builtin_grad(BuiltinCall *call) {
     Value x = call->arguments[0];
-    if (x.kind != VALUE_TENSOR || !x.as.tensor->learnable) {
-        (void)fail(STATUS_TYPE, "grad takes a learnable tensor or a function, not %s",
-                   value_text(x).text);
-        fail_help("learnable(x) makes a parameter; grad(f, x) differentiates f at x");
-        return value_fail();
-    }
-    Tensor *gradient = tape_gradient(x.as.tensor);
-    return gradient ? value_tensor(tensor_retain(gradient)) : value_none();
+    Tensor *parameter = NULL;
+    if (x.kind == VALUE_TENSOR || value_is_handle_tensor(x))
+        TRY_VALUE(value_to_tensor(x, "grad: x", &parameter));
+    bool learns = parameter && parameter->learnable;
+    Tensor *gradient = learns ? tape_gradient(parameter) : NULL;
+    Value result = gradient ? value_tensor(tensor_retain(gradient)) : value_none();
+    tensor_release(parameter);
+    if (learns) return result;
+    (void)fail(STATUS_TYPE, "grad takes a learnable tensor or a function, not %s",
+               value_text(x).text);
+    fail_help("learnable(x) makes a parameter; grad(f, x) differentiates f at x");
+    return value_fail();
 }
 
 Value builtin_zero_grad(BuiltinCall *call) {

@@ -297,6 +297,7 @@ typedef enum QueryKind {
     QUERY_FORWARD, // infer forward: what it reads is made complete first
     QUERY_BACKWARD,
     QUERY_SYMBOLIC,
+    QUERY_GRADIENT, // by embeddings
     QUERY_WHY,
     QUERY_WHY_NOT,
     QUERY_EXPLAIN, // how it is answered
@@ -543,8 +544,9 @@ struct Node {
         struct {
             Clause *clause;
             QueryKind query;
-            bool statement; // filled by check: nothing uses its value, so it prints
-            Node *program;  // that weighs the answers, or NULL
+            bool statement;    // filled by check: nothing uses its value, so it prints
+            Node *program;     // that weighs the answers, or NULL
+            Node *temperature; // of soft answers, or NULL
         } query;
         NodeList inferred; // INFER: queries
         ProgramNode *program;

@@ -1,6 +1,5 @@
 // Logic programs: entities, relations, rules, retractions, queries. A fact is a call as the parser
-// sees it; check knows which calls name relations. Weighted facts, embeddings, programs and tensor
-// equations are not part of this version: where one clearly begins, that is said.
+// sees it; check knows which calls name relations.
 #include <stdlib.h>
 
 #include "parser/state.h"
@@ -289,8 +288,10 @@ Node *parse_weighed_query(Parser *parser, Node *method, SourcePos begin) {
 static const struct {
     const char *word;
     QueryKind kind;
-} modes[] = {
-    {"forward", QUERY_FORWARD}, {"backward", QUERY_BACKWARD}, {"symbolic", QUERY_SYMBOLIC}};
+} modes[] = {{"forward", QUERY_FORWARD},
+             {"backward", QUERY_BACKWARD},
+             {"symbolic", QUERY_SYMBOLIC},
+             {"gradient", QUERY_GRADIENT}};
 
 static bool take_mode(Parser *parser, QueryKind *kind) {
     const Token *token = parser_peek(parser);
@@ -300,9 +301,7 @@ static bool take_mode(Parser *parser, QueryKind *kind) {
         parser_next(parser);
         return true;
     }
-    if (parser_is_name(token, "gradient"))
-        return reject(parser, token, "`infer gradient` reasons with embeddings") != NULL;
-    return parser_fail_expected(parser, "forward, backward or symbolic") != NULL;
+    return parser_fail_expected(parser, "forward, backward, symbolic or gradient") != NULL;
 }
 
 // `explain Name?` is about every row: a call without arguments, which check fills in.
@@ -331,10 +330,14 @@ static Node *parse_asked(Parser *parser, QueryKind kind, SourcePos begin) {
     if (why && node->as.query.clause->goal_count > 0)
         return FAIL(parser, .span = node->span, .message = "`why` asks about a relation alone",
                     .help = "leave out `where`; name the values that are meant");
-    const Token *token = parser_peek(parser);
-    if (parser_is_name(token, "with") && parser_is_name(parser_ahead(parser, 1), "temperature"))
-        return reject(parser, token, "`with temperature` reasons with embeddings");
-    return node;
+    if (!parser_is_name(parser_peek(parser), "with") ||
+        !parser_is_name(parser_ahead(parser, 1), "temperature"))
+        return node;
+    parser_next(parser);
+    parser_next(parser);
+    Node *temperature = node->as.query.temperature = parse_expression(parser);
+    node->span.end = parser_end(parser);
+    return temperature && node_adopt(parser, node, temperature) ? node : NULL;
 }
 
 static bool at_infer(const Parser *parser) {
@@ -407,23 +410,7 @@ Node *parse_logic(Parser *parser, bool *found) {
         parser_ahead(parser, 1)->kind == TOKEN_LEFT_BRACE)
         return parse_infer_block(parser);
     if (parser_at_program(parser)) return parse_program_block(parser);
+    if (parser_at_embedding(parser)) return parse_embedding(parser);
     *found = false;
     return NULL;
-}
-
-// --- what is not part of this version
-
-bool parser_reject_logic(Parser *parser) {
-    static const char *const words[] = {"embedding", "relation_embedding"};
-    const Token *token = parser_peek(parser);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (!at_named(parser, words[i])) continue;
-        FAIL(parser, .span = token->span,
-             .message = parser_say(parser,
-                                   "`%s` begins a logic declaration, and this version of "
-                                   "tl has none of this kind",
-                                   words[i]));
-        return true;
-    }
-    return false;
 }

@@ -134,7 +134,8 @@ bool parser_at_program(const Parser *parser);                   // program.c
 Node *parse_program_block(Parser *parser);
 bool parser_at_inference(const Parser *parser); // infer forward R(..)?, why R(..)?
 Node *parse_inference(Parser *parser);
-bool parser_reject_logic(Parser *parser); // true after reporting what is not part of tl
+bool parser_at_embedding(const Parser *parser); // embedding.c
+Node *parse_embedding(Parser *parser);
 // equation.c: what is written only in tensor equations.
 bool parser_at_equation(const Parser *parser, const Node *left); // `<-`, max=, min=, avg= behind it
 Node *parse_equation(Parser *parser, Node *left, SourcePos begin);

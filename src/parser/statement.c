@@ -397,13 +397,11 @@ Node *parse_statement(Parser *parser) {
     size_t start = parser->at, outer_start = parser->statement_start;
     parser->statement_start = start;
     Node *node = NULL;
-    if (!parser_reject_logic(parser)) {
-        bool found = false;
-        node = parse_logic(parser, &found);
-        if (!found) node = parse_declaration(parser, &found);
-        if (!found) node = parse_simple_statement(parser, true);
-        if (node && !end_statement(parser, node)) node = NULL;
-    }
+    bool found = false;
+    node = parse_logic(parser, &found);
+    if (!found) node = parse_declaration(parser, &found);
+    if (!found) node = parse_simple_statement(parser, true);
+    if (node && !end_statement(parser, node)) node = NULL;
     parser->statement_start = outer_start;
     if (!node) synchronise(parser, &context, start);
     return node;

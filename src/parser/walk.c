@@ -176,7 +176,11 @@ static void walk_expression(const Walker *walker, Node *node) {
         walk_node(walker, node->as.attempt.handler);
         break;
     case NODE_BLOCK: walk_list(walker, node->as.block.statements); break;
-    case NODE_QUERY: walk_clause(walker, node->as.query.clause); break;
+    case NODE_QUERY:
+        walk_node(walker, node->as.query.program);
+        walk_clause(walker, node->as.query.clause);
+        walk_node(walker, node->as.query.temperature);
+        break;
     default: break; // constants and names have nothing below them
     }
 }

@@ -85,6 +85,7 @@ void reasoner_free(Interp *interp) {
     VECTOR_FREE(&reasoner->words);
     VECTOR_FREE(&reasoner->hosts);
     weights_free(&reasoner->weights);
+    VECTOR_FREE(&reasoner->embeddings);
     free(reasoner);
     interp->reasoner = NULL;
 }

@@ -5,7 +5,8 @@
 #include "base/output.h"
 #include "logic/profile.h"
 #include "logic/proof.h"
-#include "reason/reason.h"
+#include "reason/embedding.h"
+#include "value/convert.h"
 #include "value/output.h"
 
 // A variable of the query that may have a value before it runs.
@@ -20,10 +21,12 @@ typedef struct QueryCode {
     Reasoner *reasoner;
     Rule *rule;
     QueryKind kind;
-    bool shown;            // nothing uses its value
-    InitialCode *initials; // one a variable
-    const Code *program;   // the program block that weighs the answers, or NULL
-    const Code **closures; // one a function of the conditions
+    bool shown;              // nothing uses its value
+    InitialCode *initials;   // one a variable
+    const Code *program;     // the program block that weighs the answers, or NULL
+    bool soft;               // by embeddings
+    const Code *temperature; // of soft answers; NULL: 1
+    const Code **closures;   // one a function of the conditions
     HostFunction *hosts;
     size_t host_count;
     const char *relation;
@@ -110,8 +113,38 @@ static Status query_find(Frame *frame, const QueryCode *query, const Datum *init
     return status;
 }
 
+// At temperature 0 what holds has the score 1, and nothing else is an answer.
+static Status query_exactly(const QueryCode *query, const Datum *initial, Found *found) {
+    TRY(reasoner_enter(query->reasoner));
+    Status status = query_answer(query, initial, &found->answers);
+    reasoner_leave(query->reasoner);
+    TRY(status);
+    found->scores = value_list(found->answers->count);
+    for (uint32_t i = 0; i < found->answers->count; i++)
+        list_push(found->scores.as.list, value_float(1.0));
+    return STATUS_OK;
+}
+
+static Status query_softly(Frame *frame, const QueryCode *query, const Datum *initial,
+                           Found *found) {
+    double temperature = 1.0;
+    if (query->temperature) {
+        Value value = EVAL(frame, query->temperature);
+        if (failed(value)) return error_current()->code;
+        Status status = value_to_double(value, "a temperature", &temperature);
+        value_release(value);
+        TRY(status);
+    }
+    if (!(temperature >= 0))
+        return fail(STATUS_VALUE, "a temperature is not negative, but this one is %g", temperature);
+    if (temperature == 0) return query_exactly(query, initial, found);
+    return query_soften(query->reasoner, query->rule, initial, temperature, &found->answers,
+                        &found->scores);
+}
+
 static Status query_run(Frame *frame, const QueryCode *query, const Datum *initial, Found *found) {
     Reasoner *reasoner = query->reasoner;
+    if (query->soft) return query_softly(frame, query, initial, found);
     TRY(reasoner_enter(reasoner));
     Hosted hosted[query->host_count + 1];
     hosts_begin(frame, query, hosted);
@@ -441,6 +474,8 @@ const Code *lower_query(Lowering *lowering, const Node *node) {
     lower_initials(lowering, code, clause);
     lower_hosts(lowering, code);
     code->program = lower(lowering, node->as.query.program);
+    code->soft = code->kind == QUERY_GRADIENT || node->as.query.temperature;
+    code->temperature = lower(lowering, node->as.query.temperature);
     lower_pieces(lowering, code, node);
     return &code->head;
 }

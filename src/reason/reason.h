@@ -40,6 +40,7 @@ typedef struct Reasoner {
     VECTOR(HostFunction *) hosts; // of rules
     VECTOR(char *) words;         // that the types name
     Weights weights;
+    VECTOR(Handle *) embeddings; // of entity types, in the order in which they were made
 } Reasoner;
 
 Reasoner *reasoner_get(Interp *interp); // makes it when it is first needed

@@ -93,7 +93,8 @@ typedef struct HandleTensor {
     // Writes such a part, whose shape `value` has.
     Status (*write)(Handle *handle, const int64_t *at, Tensor *value);
     Status (*place)(Handle *handle, int dim, const String *name, int64_t *out);
-    uint64_t (*version)(const Handle *handle); // another one when its numbers may be others
+    // Another one when its numbers may be others; NULL: they always may be.
+    uint64_t (*version)(const Handle *handle);
 } HandleTensor;
 
 // Opaque things made by other modules, with what the language needs to know of them.

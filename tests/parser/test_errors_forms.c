@@ -208,12 +208,11 @@ static void test_logic(void **state) {
          " entities: Person\n"
          "}\n"
          "x = 1\n",
-         "error[syntax]: `embedding` begins a logic declaration, and this version of tl has none "
-         "of this kind\n"
-         " --> t.tl:1:1\n"
+         "error[syntax]: an embedding needs `entities:` and `dimension:`\n"
+         " --> t.tl:1:11\n"
          "  |\n"
          "1 | embedding E {\n"
-         "  | ^^^^^^^^^\n"},
+         "  |           ^\n"},
     };
     CHECK_ROWS(rows);
 }

@@ -19,20 +19,20 @@ syntax keyword tlBuiltin compute_rank concat contains contiguous conv1d conv2d c
 syntax keyword tlBuiltin count count_nonzero cross_entropy csv_rows cumprod cumsum custom_grad
 syntax keyword tlBuiltin det detach detokenize detokenize_incremental detokenize_single device
 syntax keyword tlBuiltin devices diag distmult_score div divmod dot dropout dtype e eigh einsum
-syntax keyword tlBuiltin elu embed embedding empty ends_with enumerate env eprint eq erf error
-syntax keyword tlBuiltin exists exit exp expand expm1 extend eye factorial filter find find_all
-syntax keyword tlBuiltin flatten flip floor floor_div format forward from_array from_vec full
-syntax keyword tlBuiltin fused_add_relu fused_affine fused_gelu_linear fused_mul_relu gather
-syntax keyword tlBuiltin gcd ge gelu generate get get_tensor get_weight grad gradcheck grammar
-syntax keyword tlBuiltin graph_attention group_norm gru_cell gt hardswish has_tensor help here
-syntax keyword tlBuiltin hessian hook huber_loss image_folder index_of index_select inf input
-syntax keyword tlBuiltin insert int_to_tokenids inv is_empty is_training isfinite isinf isnan
-syntax keyword tlBuiltin jacobian join json_schema jvp keys kl_div layer_norm le leaky_relu
-syntax keyword tlBuiltin len linear linspace lion list_dir load load_facts load_model load_model_f16
-syntax keyword tlBuiltin load_model_f32 load_tokenizer load_weight_cache_f16 load_weight_cache_f32
-syntax keyword tlBuiltin load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 loader local_rank
-syntax keyword tlBuiltin log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not
-syntax keyword tlBuiltin logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
+syntax keyword tlBuiltin elu embed embedding_table empty ends_with entity_dim entity_onehot
+syntax keyword tlBuiltin enumerate env eprint eq erf error exists exit exp expand expm1 extend
+syntax keyword tlBuiltin eye factorial filter find find_all flatten flip floor floor_div format
+syntax keyword tlBuiltin forward from_array from_vec full fused_add_relu fused_affine fused_gelu_linear
+syntax keyword tlBuiltin fused_mul_relu gather gcd ge gelu generate get get_tensor get_weight
+syntax keyword tlBuiltin grad gradcheck grammar graph_attention group_norm gru_cell gt hardswish
+syntax keyword tlBuiltin has_tensor help here hessian hook huber_loss image_folder index_of
+syntax keyword tlBuiltin index_select inf input insert int_to_tokenids inv is_empty is_training
+syntax keyword tlBuiltin isfinite isinf isnan jacobian join json_schema jvp keys kl_div layer_norm
+syntax keyword tlBuiltin le leaky_relu len linear linspace lion list_dir load load_facts load_model
+syntax keyword tlBuiltin load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
+syntax keyword tlBuiltin load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
+syntax keyword tlBuiltin loader local_rank log log10 log1p log2 log_sigmoid log_softmax logical_and
+syntax keyword tlBuiltin logical_not logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
 syntax keyword tlBuiltin masked_fill masked_select match_regex matmul max max_pool2d maximum
 syntax keyword tlBuiltin mean median memory memory_report meta min min_p minimum mish mod mse_loss
 syntax keyword tlBuiltin mul multinomial nan ndim ne neg new_tensor_buffer nll_loss nonzero
@@ -70,8 +70,8 @@ syntax keyword tlBoolean true false
 syntax keyword tlConstant none
 syntax keyword tlOperator and or not as
 syntax match tlDeclaration "^\s*\zs\%(struct\|impl\|import\|test\|bench\|main\|entity\|relation\)\>\ze\%(\s\+[A-Za-z_\"{]\|<\)"
-syntax match tlStatement "\<\%(tensor\|with\|learn\|retract\|infer\|why\|explain\)\>\ze\s\+[A-Za-z_{]"
-syntax match tlModifier "\<\%(learnable\|equivalence\|of\|self\)\>"
+syntax match tlStatement "\<\%(tensor\|with\|program\|embedding\|relation_embedding\|learn\|retract\|infer\|why\|explain\)\>\ze\s\+[A-Za-z_{]"
+syntax match tlModifier "\<\%(over\|learnable\|equivalence\|of\|self\)\>"
 syntax match tlFunction "\%(\<fn\s\+\)\@<=\K\k*"
 syntax match tlField "\%(\.\|::\)\@<=\K\k*"
 syntax match tlNumber "\<\d[0-9_]*\%(\.\%([0-9_]\+\|[.A-Za-z_]\@!\)\)\=\%([eE][-+]\=\d\+\)\=\>"

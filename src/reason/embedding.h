@@ -1,0 +1,21 @@
+// Tables of numbers with a row for each name, which stand for tensors.
+#ifndef REASON_EMBEDDING_H
+#define REASON_EMBEDDING_H
+
+#include "reason/reason.h"
+
+typedef struct EmbeddingOptions {
+    Value entities;
+    int64_t dimension;
+    const String *init;
+    bool learnable;
+} EmbeddingOptions;
+Value embedding_new(Reasoner *reasoner, const EmbeddingOptions *options);
+// The numbers of a type's last embedding.
+Status embedding_of_type(Reasoner *reasoner, const Relation *type, Tensor **out) MUST_USE;
+
+// soft.c: the answers that embeddings give and a list of their scores.
+Status query_soften(Reasoner *reasoner, const Rule *rule, const Datum *initial, double temperature,
+                    Table **answers, Value *scores) MUST_USE;
+
+#endif
