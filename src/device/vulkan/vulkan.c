@@ -31,6 +31,18 @@ static void free_vulkan(Device *device, void *handle, size_t bytes) {
     pthread_mutex_unlock(&vulkan->lock);
 }
 
+// Types whose blocks only the CPU decodes; a model's tensors of them are converted when it is
+// loaded.
+static Status refuse_host_only(const Device *device, const KernelCall *call) {
+    for (int i = 0; i < call->n_inputs; i++) {
+        const TensorView *view = call->inputs[i].view;
+        if (view && dtype_info[view->dtype].host_only)
+            return fail(STATUS_DTYPE, "%s has no kernel on %s for %s", call->op_name, device->name,
+                        dtype_name(view->dtype));
+    }
+    return STATUS_OK;
+}
+
 static Status run_vulkan(Device *device, const KernelCall *call) {
     static const char *const names[KERNEL_COUNT] = {
 #define KERNEL(code, name, doc) name,
@@ -40,6 +52,7 @@ static Status run_vulkan(Device *device, const KernelCall *call) {
     VulkanKernel kernel = vulkan_kernels[call->kernel];
     if (!kernel)
         return fail(STATUS_DEVICE, "%s has no kernel for %s", device->name, names[call->kernel]);
+    TRY(refuse_host_only(device, call));
     stream_name_op(call->op_name ? call->op_name : names[call->kernel]);
     return kernel(device, call);
 }
