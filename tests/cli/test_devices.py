@@ -168,7 +168,7 @@ def apart(dtype, ours, theirs):
 
 class Calls(unittest.TestCase):
     def test_every_operation_is_tried(self):
-        rows = set(re.findall(r"^OP_(?:MAP|RUN|OVERLOAD)\((\w+),", CATALOG, re.M))
+        rows = set(re.findall(r"^OP_(?:MAP|RUN|OVERLOAD|REDUCE)\((\w+),", CATALOG, re.M))
         self.assertEqual(rows ^ set(CALLS), set())
 
 

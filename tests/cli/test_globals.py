@@ -23,7 +23,8 @@ ALLOWED = {
     "serve/http_library.c": ("http_library library", "a loaded library"),
     "plot/cairo_library.c": ("cairo_library library", "a loaded library"),
     "device/vulkan/library.c": ("library library_lock loader", "a loaded library and its one instance"),
-    "device/vulkan/modules.c": ("lock unpacked", "shaders, unpacked once, never changed"),
+    "device/vulkan/vulkan.c": ("abandoned", "devices that are lost, kept until the process ends"),
+    "device/vulkan/modules.c": ("lock modules", "shaders, unpacked once, never changed"),
     "ranks/ranks.c": ("ranks", "a process is one rank"),
     "ranks/mpi/plugin.c": ("interrupted_by_user own_rank rank_count", "a process is one rank"),
     # derived from what never changes

@@ -101,7 +101,7 @@ class Rows(unittest.TestCase):
         return copy / "build" / "tl"
 
     def change(self, copy):
-        for name in ("src", "shaders", "cmake", "std"):
+        for name in ("src", "include", "shaders", "cmake", "std"):
             shutil.copytree(ROOT / name, copy / name)
         shutil.copy(ROOT / "CMakeLists.txt", copy)
         for name, added, place in CHANGES:

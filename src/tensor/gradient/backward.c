@@ -97,7 +97,7 @@ static Status collect(Walk *walk, Tensor *const *results, int count) {
         for (int j = 0; j < node->n_inputs; j++)
             if (node->inputs[j].producer) push_node(walk, node->inputs[j].producer);
     }
-    qsort(walk->nodes, walk->count, sizeof(TapeNode *), by_falling_number);
+    if (walk->count > 1) qsort(walk->nodes, walk->count, sizeof(TapeNode *), by_falling_number);
     for (size_t i = walk->count; i-- > 0;) {
         TapeNode *node = walk->nodes[i];
         bool leads = false, ends = is_target(walk, node);

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/kernel.h"
 #include "base/runtime.h"
+#include "device/kernel.h"
 #include "device/vulkan/core.h"
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
@@ -26,7 +26,8 @@ static const char *const variable_names[] = {
 
 static int clean_environment(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof variable_names / sizeof *variable_names; i++) unsetenv(variable_names[i]);
+    for (size_t i = 0; i < sizeof variable_names / sizeof *variable_names; i++)
+        unsetenv(variable_names[i]);
     origin_current = (Origin){0, 0};
     error_clear();
     return 0;
@@ -453,6 +454,7 @@ static void test_numbers_of_devices(void **state) {
 static void *work(void *context) {
     Device *device = context;
     float result[COUNT];
+    runtime_enter(device->runtime);
     for (int i = 0; i < 5; i++) {
         run_chain(device, 40, result);
         if (result[0] != 41 || result[COUNT - 1] != 41) return NULL;
