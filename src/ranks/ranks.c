@@ -173,7 +173,8 @@ bool ranks_error_is_told_by_another(void) {
 
 void ranks_end(int status) {
     if (!ranks.plugin) return;
-    if (status == 0) status = ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL);
+    if (status == 0 && ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL) != STATUS_OK)
+        status = EXIT_FAILURE;
     error_clear();
     // Whoever says what is wrong needs a moment for it.
     if (ranks_error_is_told_by_another()) sleep(2);
