@@ -7,7 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
-from tl import TL, run, run_code
+from tl import TL, need_sandbox, run, run_code
 
 LEARN = """
 let w = learnable(zeros([2]))
@@ -82,6 +82,7 @@ class Sandbox(unittest.TestCase):
         return run("run", "--sandbox", folder, "-", stdin=code.encode(), env={"SECRET": "s", "TL_SEED": "1"})
 
     def test_files_of_the_folder_only(self):
+        need_sandbox()
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
             Path(other, "secret.txt").write_text("secret")
             code = f"""

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tl import TL
+from tl import TL, need_sandbox
 
 
 def talk(lines, *options, env=None):
@@ -24,6 +24,10 @@ def request(method, number=1, **parameters):
 
 def call(tool, number=1, **arguments):
     return request("tools/call", number, name=tool, arguments=arguments)
+
+
+def setUpModule():
+    need_sandbox()
 
 
 class Protocol(unittest.TestCase):

@@ -38,3 +38,9 @@ def fixture(case, name):
             case.fail(f"the fixture {path} is missing")
         raise unittest.SkipTest(f"the fixture {path} is missing")
     return path
+
+
+def need_sandbox(folder="/tmp"):
+    """Skips where the kernel has no Landlock, or a container forbids it."""
+    if "this system cannot confine a process" in run("run", "--sandbox", folder, "-e", "print(1)").err:
+        raise unittest.SkipTest("the kernel has no Landlock")
