@@ -5,15 +5,8 @@ from pathlib import Path
 
 import cffi
 
-HELPERS = """
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <tl.h>
-
-/* DLPack, both of its structures. */
-typedef struct DLTensor {
+# Of DLPack: for the helpers and for what Python sees of them.
+DL_TENSOR = """typedef struct DLTensor {
     void *data;
     int32_t device_type, device_id;
     int32_t ndim;
@@ -22,7 +15,17 @@ typedef struct DLTensor {
     int64_t *shape, *strides;
     uint64_t byte_offset;
 } DLTensor;
-typedef struct DLManaged {
+"""
+
+HELPERS = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tl.h>
+
+/* DLPack, both of its structures. */
+""" + DL_TENSOR + """typedef struct DLManaged {
     DLTensor tensor;
     void *context;
     void (*deleter)(struct DLManaged *);
@@ -137,16 +140,7 @@ static tl_value *run(tl_runtime *runtime, const char *name, const char *text) {
 """
 
 DECLARED = """
-typedef struct DLTensor {
-    void *data;
-    int32_t device_type, device_id;
-    int32_t ndim;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-} DLTensor;
-typedef struct DLManaged { DLTensor tensor; ...; } DLManaged;
+""" + DL_TENSOR + """typedef struct DLManaged { DLTensor tensor; ...; } DLManaged;
 typedef struct DLVersioned { uint32_t major, minor; uint64_t flags; DLTensor tensor; ...; } DLVersioned;
 
 void *lend(tl_value *value, const tl_tensor *view, int code, int bits, int versioned);

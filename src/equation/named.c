@@ -113,8 +113,7 @@ Status named_diagonal(Named *named) {
     return STATUS_OK;
 }
 
-// One dimension after the other, the last one first.
-static Status reduce_extreme(Named *named, const Shape *dims, OpId op) {
+Status named_reduce_by(Named *named, const Shape *dims, OpId op) {
     for (int i = dims->rank - 1; i >= 0; i--) {
         OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = dims->dims[i]};
         Tensor *result;
@@ -136,8 +135,8 @@ Status named_reduce(Named *named, IndexSet reduced, Projection how) {
     }
     if (dims.rank == 0) return STATUS_OK;
     named->count = kept;
-    if (how == PROJECTION_MAX) return reduce_extreme(named, &dims, OP_max_along);
-    if (how == PROJECTION_MIN) return reduce_extreme(named, &dims, OP_min_along);
+    if (how == PROJECTION_MAX) return named_reduce_by(named, &dims, OP_max_along);
+    if (how == PROJECTION_MIN) return named_reduce_by(named, &dims, OP_min_along);
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dims), .dims = dims};
     Tensor *result;
     TRY(op_with(how == PROJECTION_AVG ? OP_mean_dims : OP_sum_dims, &named->value.as.tensor, 1,

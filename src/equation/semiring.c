@@ -103,17 +103,6 @@ static Status reduce_probabilities(Tensor *x, const Shape *dims, Tensor **out) {
     return compose_with_number(OP_add, less, 1.0, out);
 }
 
-static Status reduce_logarithms(Named *named, const Shape *dims) {
-    for (int i = dims->rank - 1; i >= 0; i--) {
-        OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = dims->dims[i]};
-        Tensor *result;
-        TRY(op_with(OP_logsumexp, &named->value.as.tensor, 1, &attributes, &result));
-        value_release(named->value);
-        named->value = value_tensor(result);
-    }
-    return STATUS_OK;
-}
-
 Status semiring_reduce(Semiring semiring, Named *named, IndexSet reduced) {
     if (semiring == SEMIRING_MAX_PROD) return named_reduce(named, reduced, PROJECTION_MAX);
     if (semiring == SEMIRING_MIN_PLUS) return named_reduce(named, reduced, PROJECTION_MIN);
@@ -127,7 +116,7 @@ Status semiring_reduce(Semiring semiring, Named *named, IndexSet reduced) {
     }
     named->count = kept;
     if (dims.rank == 0) return STATUS_OK;
-    if (semiring == SEMIRING_LOG) return reduce_logarithms(named, &dims);
+    if (semiring == SEMIRING_LOG) return named_reduce_by(named, &dims, OP_logsumexp);
     Tensor *result;
     TRY(reduce_probabilities(named->value.as.tensor, &dims, &result));
     value_release(named->value);

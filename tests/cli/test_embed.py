@@ -21,17 +21,17 @@ class Embed(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.prefix = Path(folder.name, "prefix")
         subprocess.run(["cmake", "--install", BUILD, "--prefix", self.prefix], check=True, capture_output=True)
-        self.library = next(self.prefix.rglob("libtl.so")).parent
+        self.lib_folder = next(self.prefix.rglob("libtl.so")).parent
 
     def test_the_example_runs(self):
-        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.library / "pkgconfig")}
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.lib_folder / "pkgconfig")}
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tl"], env=environment, check=True,
                                capture_output=True, text=True).stdout.split()
         program = self.prefix / "embed"
         sanitizers = re.findall(r"-fsanitize=\S+", (BUILD / "CMakeCache.txt").read_text())
         subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", *sanitizers[:1], SOURCE, *flags,
                         "-o", program], check=True)
-        result = subprocess.run([program], env={**os.environ, "LD_LIBRARY_PATH": str(self.library)},
+        result = subprocess.run([program], env={**os.environ, "LD_LIBRARY_PATH": str(self.lib_folder)},
                                 capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, "score: 0.5\n"
@@ -40,14 +40,14 @@ class Embed(unittest.TestCase):
                          "24 bytes of this program are in use\n")
 
     def test_only_the_api_is_seen(self):
-        names = subprocess.run(["nm", "-D", "--defined-only", self.library / "libtl.so"], check=True,
+        names = subprocess.run(["nm", "-D", "--defined-only", self.lib_folder / "libtl.so"], check=True,
                                capture_output=True, text=True).stdout
         exported = {line.split()[2].split("@")[0] for line in names.splitlines()} - {"TL_0"}
         declared = set(re.findall(r"\b(tl_\w+)\(", (ROOT / "include" / "tl.h").read_text())) - {"tl_write"}
         self.assertEqual(exported, declared)
 
     def test_the_library_has_a_version(self):
-        target = subprocess.run(["objdump", "-p", self.library / "libtl.so"], check=True, capture_output=True,
+        target = subprocess.run(["objdump", "-p", self.lib_folder / "libtl.so"], check=True, capture_output=True,
                                 text=True).stdout
         self.assertIn("SONAME               libtl.so.0", target)
         self.assertNotIn("readline", target)

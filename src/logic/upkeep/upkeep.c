@@ -52,29 +52,38 @@ static Status head_may_fall(Run *run) {
     return STATUS_OK;
 }
 
+// How changed rows are followed to the heads whose proofs they may be in.
+typedef struct Direction {
+    Status (*from)(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *values,
+                   Status (*found)(Run *));
+    Status (*found)(Run *run);
+} Direction;
+
 // Every head that a proof with this row of `relation` may have.
-static Status heads_fall(Upkeep *upkeep, const Relation *relation, enum GoalKind kind,
-                         const Datum *values) {
+static Status heads_follow(Upkeep *upkeep, Direction direction, const Relation *relation,
+                           enum GoalKind kind, const Datum *values) {
     for (size_t i = 0; i < upkeep->rules.count; i++) {
         RuleUpkeep *rule = &upkeep->rules.items[i];
         for (uint32_t goal = 0; !rule->groups && goal < rule->rule->goal_count; goal++)
             if (rule->rule->goals[goal].relation == relation &&
                 rule->rule->goals[goal].kind == kind)
-                TRY(from_lost(upkeep, rule, goal, values, head_may_fall));
+                TRY(direction.from(upkeep, rule, goal, values, direction.found));
     }
     return STATUS_OK;
 }
 
-static Status rows_fall(Upkeep *upkeep, const Relation *relation, const Table *rows,
-                        enum GoalKind kind) {
+static Status rows_follow(Upkeep *upkeep, Direction direction, const Relation *relation,
+                          const Table *rows, enum GoalKind kind) {
     Datum values[ARITY_MAX];
     for (uint32_t row = 0; rows && row < rows->count; row++) {
         if (table_is_dead(rows, row)) continue;
         table_read(rows, row, values);
-        TRY(heads_fall(upkeep, relation, kind, values));
+        TRY(heads_follow(upkeep, direction, relation, kind, values));
     }
     return STATUS_OK;
 }
+
+static const Direction falling = {from_lost, head_may_fall};
 
 static Status proof_found(Run *run) {
     run->done = true;
@@ -112,7 +121,7 @@ static Status row_check(Upkeep *upkeep, Entry entry) {
     table_remove(relation->derived, entry.row);
     row_note(&relation->lost, relation, values);
     upkeep->height = entry.height;
-    return heads_fall(upkeep, relation, GOAL_ATOM, values);
+    return heads_follow(upkeep, falling, relation, GOAL_ATOM, values);
 }
 
 // Facts of the relations themselves, and proofs that rested on lower strata.
@@ -131,8 +140,8 @@ static Status losses_begin(Upkeep *upkeep) {
     for (size_t i = 0; i < upkeep->store->relations.count; i++) {
         const Relation *relation = upkeep->store->relations.items[i];
         if (relation->stratum >= upkeep->stratum) continue;
-        TRY(rows_fall(upkeep, relation, relation->lost, GOAL_ATOM));
-        TRY(rows_fall(upkeep, relation, relation->gained, GOAL_NOT));
+        TRY(rows_follow(upkeep, falling, relation, relation->lost, GOAL_ATOM));
+        TRY(rows_follow(upkeep, falling, relation, relation->gained, GOAL_NOT));
     }
     return STATUS_OK;
 }
@@ -178,28 +187,7 @@ static Status head_is_proved(Run *run) {
     return STATUS_OK;
 }
 
-static Status heads_rise(Upkeep *upkeep, const Relation *relation, enum GoalKind kind,
-                         const Datum *values) {
-    for (size_t i = 0; i < upkeep->rules.count; i++) {
-        RuleUpkeep *rule = &upkeep->rules.items[i];
-        for (uint32_t goal = 0; !rule->groups && goal < rule->rule->goal_count; goal++)
-            if (rule->rule->goals[goal].relation == relation &&
-                rule->rule->goals[goal].kind == kind)
-                TRY(from_gained(upkeep, rule, goal, values, head_is_proved));
-    }
-    return STATUS_OK;
-}
-
-static Status rows_rise(Upkeep *upkeep, const Relation *relation, const Table *rows,
-                        enum GoalKind kind) {
-    Datum values[ARITY_MAX];
-    for (uint32_t row = 0; rows && row < rows->count; row++) {
-        if (table_is_dead(rows, row)) continue;
-        table_read(rows, row, values);
-        TRY(heads_rise(upkeep, relation, kind, values));
-    }
-    return STATUS_OK;
-}
+static const Direction rising = {from_gained, head_is_proved};
 
 static Status lower_proof_found(Run *run) {
     Upkeep *upkeep = run->context;
@@ -257,8 +245,8 @@ static Status gains_begin(Upkeep *upkeep) {
     for (size_t i = 0; i < upkeep->store->relations.count; i++) {
         const Relation *relation = upkeep->store->relations.items[i];
         if (relation->stratum >= upkeep->stratum) continue;
-        TRY(rows_rise(upkeep, relation, relation->gained, GOAL_ATOM));
-        TRY(rows_rise(upkeep, relation, relation->lost, GOAL_NOT));
+        TRY(rows_follow(upkeep, rising, relation, relation->gained, GOAL_ATOM));
+        TRY(rows_follow(upkeep, rising, relation, relation->lost, GOAL_NOT));
     }
     return STATUS_OK;
 }
@@ -288,7 +276,7 @@ static Status gains_follow(Upkeep *upkeep) {
         table_read(kept->offered, entry.row, values);
         row_settle(kept->relation, values, entry.height);
         upkeep->height = entry.height;
-        TRY(heads_rise(upkeep, kept->relation, GOAL_ATOM, values));
+        TRY(heads_follow(upkeep, rising, kept->relation, GOAL_ATOM, values));
     }
     return STATUS_OK;
 }
