@@ -6,8 +6,9 @@
 #include "value/object.h"
 
 static Status read_template(const Model *model, Template **out) {
-    const GgufValue *text = gguf_find(model_file(model), "tokenizer.chat_template");
-    if (text && text->type == GGUF_STRING)
+    const MetaValue *text =
+        metadata_find(&model_reader(model)->metadata, "tokenizer.chat_template");
+    if (text && text->type == META_STRING)
         return template_parse(text->as.string.bytes, text->as.string.length, out);
     (void)fail(STATUS_KEY, "%s has no template of chats (tokenizer.chat_template)",
                model_path(model));

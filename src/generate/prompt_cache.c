@@ -84,9 +84,9 @@ static Status sum_tensor(Tensor *given, Sum *sum) {
 // --- the key
 
 // A weight by its name, its type, its shape and some of its numbers.
-static Status sum_weight(Model *model, const GgufTensor *info, Sum *sum) {
+static Status sum_weight(Model *model, const StoredTensor *info, Sum *sum) {
     SCOPED_TENSOR(tensor);
-    if (!info->has_dtype) return STATUS_OK; // nothing computes with it
+    if (!info->usable) return STATUS_OK; // nothing computes with it
     sum_add(sum, info->name, strlen(info->name));
     TRY(model_tensor(model, info->name, &tensor));
     size_t bytes = 0;
@@ -100,6 +100,20 @@ static Status sum_weight(Model *model, const GgufTensor *info, Sum *sum) {
         TRY(sum_part(tensor, begin, left < SAMPLE_BYTES ? left : SAMPLE_BYTES, sum));
     }
     return STATUS_OK;
+}
+
+static void sum_metadata(const Metadata *metadata, Sum *sum) {
+    for (size_t i = 0; i < metadata->count; i++) {
+        const MetaValue *value = &metadata->items[i].value;
+        sum_add(sum, metadata->items[i].key, strlen(metadata->items[i].key));
+        sum_add(sum, &value->type, sizeof value->type);
+        if (value->type == META_STRING)
+            sum_add(sum, value->as.string.bytes, value->as.string.length);
+        else if (value->type == META_ARRAY)
+            sum_add(sum, value->as.array.bytes, value->as.array.length);
+        else
+            sum_add(sum, &value->as.integer, sizeof value->as.integer);
+    }
 }
 
 static Status sum_adapters(Value model, Sum *sum) {
@@ -135,13 +149,14 @@ static Status sum_device(Sum *sum) {
 static Status find_key(const Network *network, uint64_t *out) {
     Value value = network_model(network);
     Model *model = value.as.handle->payload;
-    const GgufFile *file = model_file(model);
+    const Reader *reader = model_reader(model);
     Sum sum = {0};
     sum_add(&sum, TL_VERSION, strlen(TL_VERSION));
-    if (file->bytes) sum_add(&sum, file->bytes, file->header_bytes);
+    sum_metadata(&reader->metadata, &sum);
     TRY(sum_device(&sum));
     TRY(sum_adapters(value, &sum));
-    for (size_t i = 0; i < file->tensor_count; i++) TRY(sum_weight(model, &file->tensors[i], &sum));
+    for (size_t i = 0; i < reader->tensors.count; i++)
+        TRY(sum_weight(model, &reader->tensors.items[i], &sum));
     *out = sum_end(&sum);
     return STATUS_OK;
 }

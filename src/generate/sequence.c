@@ -25,10 +25,8 @@ static const Model *file_of(Value model) {
 static Status read_context(const Model *model, const char *architecture, int64_t *out) {
     Text key = {0};
     text_format(&key, "%s.context_length", architecture);
-    const GgufValue *value = gguf_find(model_file(model), text_get(&key));
-    bool integer = value && value->type != GGUF_STRING && value->type != GGUF_ARRAY &&
-                   value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64;
-    *out = integer ? value->as.integer : 0;
+    const MetaValue *value = metadata_find(&model_reader(model)->metadata, text_get(&key));
+    *out = meta_is_integer(value) ? value->as.integer : 0;
     Status status = !value || *out > 0 ? STATUS_OK
                                        : fail(STATUS_VALUE, "metadata %s of %s is not a count",
                                               text_get(&key), model_path(model));
@@ -53,8 +51,8 @@ static void read_fields(Network *network) {
 
 static Status open_page(Network *network, Value model) {
     const Model *file = file_of(model);
-    const GgufValue *name = gguf_find(model_file(file), "general.architecture");
-    if (!name || name->type != GGUF_STRING)
+    const MetaValue *name = metadata_find(&model_reader(file)->metadata, "general.architecture");
+    if (!name || name->type != META_STRING)
         return fail(STATUS_KEY, "%s does not say its architecture: metadata general.architecture",
                     model_path(file));
     Text architecture = {0};

@@ -67,7 +67,8 @@ static Status write_described(const BuiltinCall *call, const Archive *archive) {
     bool loaded = arguments[0].kind == VALUE_HANDLE;
     GgufExport export = {.path = archive->path,
                          .tensors = &archive->tensors,
-                         .origin = loaded ? model_file(arguments[0].as.handle->payload) : NULL,
+                         .origin = loaded ? &model_reader(arguments[0].as.handle->payload)->metadata
+                                          : NULL,
                          .meta = arguments[SAVE_META],
                          .tokenizer = arguments[SAVE_TOKENIZER],
                          .dtype = arguments[SAVE_DTYPE],

@@ -66,7 +66,8 @@ static Status path_get_index(Handle *handle, Value index, Value *out) {
 
 static void model_print(Handle *handle, Text *out) {
     const Model *model = handle->payload;
-    text_format(out, "<model %s, %zu tensors>", model_path(model), model_file(model)->tensor_count);
+    text_format(out, "<model %s, %zu tensors>", model_path(model),
+                model_reader(model)->tensors.count);
 }
 
 static void path_print(Handle *handle, Text *out) {
@@ -139,10 +140,10 @@ Value builtin_cndl_list_safetensors(BuiltinCall *call) {
     Model *model;
     if (model_open(call->arguments[0].as.string->bytes, NULL, &model) != STATUS_OK)
         return value_fail();
-    const GgufFile *file = model_file(model);
-    Value names = value_list(file->tensor_count);
-    for (size_t i = 0; i < file->tensor_count; i++)
-        list_push(names.as.list, value_cstring(file->tensors[i].name));
+    const Reader *reader = model_reader(model);
+    Value names = value_list(reader->tensors.count);
+    for (size_t i = 0; i < reader->tensors.count; i++)
+        list_push(names.as.list, value_cstring(reader->tensors.items[i].name));
     model_release(model);
     return names;
 }
@@ -179,10 +180,10 @@ static Value shape_list(const Shape *shape) {
 }
 
 Value builtin_tensors(BuiltinCall *call) {
-    const GgufFile *file = model_file(model_argument(call));
-    Value list = value_list(file->tensor_count);
-    for (size_t i = 0; i < file->tensor_count; i++) {
-        const GgufTensor *tensor = &file->tensors[i];
+    const Reader *reader = model_reader(model_argument(call));
+    Value list = value_list(reader->tensors.count);
+    for (size_t i = 0; i < reader->tensors.count; i++) {
+        const StoredTensor *tensor = &reader->tensors.items[i];
         Value row = value_dict();
         dict_set(row.as.dict, value_cstring("name"), value_cstring(tensor->name));
         dict_set(row.as.dict, value_cstring("dtype"), value_cstring(tensor->type_name));
@@ -193,42 +194,42 @@ Value builtin_tensors(BuiltinCall *call) {
     return list;
 }
 
-static void push_meta(void *context, size_t index, GgufValue value);
+static void push_meta(void *context, size_t index, MetaValue value);
 
 // Strings that are not UTF-8 keep their bytes' places: value_string accepts any bytes.
-static Value meta_value(const GgufFile *file, const GgufValue *value) {
+static Value meta_value(const MetaValue *value) {
     switch (value->type) {
-    case GGUF_STRING: return value_string(value->as.string.bytes, value->as.string.length);
-    case GGUF_BOOL: return value_bool(value->as.integer != 0);
-    case GGUF_FLOAT32:
-    case GGUF_FLOAT64: return value_float(value->as.number);
-    case GGUF_ARRAY: {
+    case META_STRING: return value_string(value->as.string.bytes, value->as.string.length);
+    case META_BOOL: return value_bool(value->as.integer != 0);
+    case META_FLOAT32:
+    case META_FLOAT64: return value_float(value->as.number);
+    case META_ARRAY: {
         Value list = value_list(value->as.array.count);
-        gguf_array_each(file, value, push_meta, list.as.list);
+        meta_array_each(value, push_meta, list.as.list);
         return list;
     }
     default: return value_int(value->as.integer);
     }
 }
 
-static void push_meta(void *context, size_t index, GgufValue value) {
+static void push_meta(void *context, size_t index, MetaValue value) {
     (void)index;
-    list_push(context, meta_value(NULL, &value)); // elements are not arrays
+    list_push(context, meta_value(&value));
 }
 
-static Value meta_all(const GgufFile *file) {
+static Value meta_all(const Metadata *metadata) {
     Value dict = value_dict();
-    for (size_t i = 0; i < file->pair_count; i++)
-        dict_set(dict.as.dict, value_cstring(file->pairs[i].key),
-                 meta_value(file, &file->pairs[i].value));
+    for (size_t i = 0; i < metadata->count; i++)
+        dict_set(dict.as.dict, value_cstring(metadata->items[i].key),
+                 meta_value(&metadata->items[i].value));
     return dict;
 }
 
 static Value meta_missing(const Model *model, const char *key) {
-    const GgufFile *file = model_file(model);
-    const char **keys = memory_allocate(file->pair_count * sizeof *keys);
-    for (size_t i = 0; i < file->pair_count; i++) keys[i] = file->pairs[i].key;
-    const char *nearest = catalog_nearest(key, keys, file->pair_count);
+    const Metadata *metadata = &model_reader(model)->metadata;
+    const char **keys = memory_allocate(metadata->count * sizeof *keys);
+    for (size_t i = 0; i < metadata->count; i++) keys[i] = metadata->items[i].key;
+    const char *nearest = catalog_nearest(key, keys, metadata->count);
     fail(STATUS_KEY, "%s has no metadata called \"%s\"", model_path(model), key);
     if (nearest) fail_help("there is \"%s\"", nearest);
     free(keys);
@@ -236,11 +237,11 @@ static Value meta_missing(const Model *model, const char *key) {
 }
 
 Value builtin_meta(BuiltinCall *call) {
-    const GgufFile *file = model_file(model_argument(call));
-    if (call->arguments[1].kind == VALUE_ABSENT) return meta_all(file);
+    const Metadata *metadata = &model_reader(model_argument(call))->metadata;
+    if (call->arguments[1].kind == VALUE_ABSENT) return meta_all(metadata);
     const char *key = call->arguments[1].as.string->bytes;
-    const GgufValue *value = gguf_find(file, key);
-    if (value) return meta_value(file, value);
+    const MetaValue *value = metadata_find(metadata, key);
+    if (value) return meta_value(value);
     if (call->arguments[2].kind != VALUE_ABSENT) return value_retain(call->arguments[2]);
     return meta_missing(model_argument(call), key);
 }

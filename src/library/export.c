@@ -15,22 +15,22 @@
 #include "value/object.h"
 
 typedef struct MetaValues {
-    GgufType type;
-    GgufValue *items; // free() them
+    MetaType type;
+    MetaValue *items; // free() them
     size_t count;
 } MetaValues;
 
 // Counts and ids are uint32 in the files that others write; what does not fit is wider.
-static GgufType type_of_integer(int64_t i) {
-    if (i >= 0) return i <= UINT32_MAX ? GGUF_UINT32 : GGUF_UINT64;
-    return i >= INT32_MIN ? GGUF_INT32 : GGUF_INT64;
+static MetaType type_of_integer(int64_t i) {
+    if (i >= 0) return i <= UINT32_MAX ? META_UINT32 : META_UINT64;
+    return i >= INT32_MIN ? META_INT32 : META_INT64;
 }
 
-static const GgufType type_of_dtype[DTYPE_COUNT] = {
-    [DTYPE_BOOL] = GGUF_BOOL,       [DTYPE_UINT8] = GGUF_UINT8,      [DTYPE_INT8] = GGUF_INT8,
-    [DTYPE_INT16] = GGUF_INT16,     [DTYPE_INT32] = GGUF_INT32,      [DTYPE_INT64] = GGUF_INT64,
-    [DTYPE_FLOAT16] = GGUF_FLOAT32, [DTYPE_BFLOAT16] = GGUF_FLOAT32, [DTYPE_FLOAT32] = GGUF_FLOAT32,
-    [DTYPE_FLOAT64] = GGUF_FLOAT64,
+static const MetaType type_of_dtype[DTYPE_COUNT] = {
+    [DTYPE_BOOL] = META_BOOL,       [DTYPE_UINT8] = META_UINT8,      [DTYPE_INT8] = META_INT8,
+    [DTYPE_INT16] = META_INT16,     [DTYPE_INT32] = META_INT32,      [DTYPE_INT64] = META_INT64,
+    [DTYPE_FLOAT16] = META_FLOAT32, [DTYPE_BFLOAT16] = META_FLOAT32, [DTYPE_FLOAT32] = META_FLOAT32,
+    [DTYPE_FLOAT64] = META_FLOAT64,
 };
 
 // Lists of integers are int32 where all fit, as the arrays of vocabularies are.
@@ -38,15 +38,15 @@ static void narrow_integers(MetaValues *values) {
     for (size_t i = 0; i < values->count; i++)
         if (values->items[i].as.integer < INT32_MIN || values->items[i].as.integer > INT32_MAX)
             return;
-    values->type = GGUF_INT32;
-    for (size_t i = 0; i < values->count; i++) values->items[i].type = GGUF_INT32;
+    values->type = META_INT32;
+    for (size_t i = 0; i < values->count; i++) values->items[i].type = META_INT32;
 }
 
 static Status values_of_floats(Tensor *tensor, MetaValues *out) {
     double *numbers = memory_allocate((out->count + 1) * sizeof *numbers);
     Status status = tensor_read_floats(tensor, numbers);
     for (size_t i = 0; i < out->count && status == STATUS_OK; i++)
-        out->items[i] = (GgufValue){.type = out->type, .as.number = numbers[i]};
+        out->items[i] = (MetaValue){.type = out->type, .as.number = numbers[i]};
     free(numbers);
     return status;
 }
@@ -55,9 +55,9 @@ static Status values_of_integers(Tensor *tensor, MetaValues *out) {
     int64_t *numbers = memory_allocate((out->count + 1) * sizeof *numbers);
     Status status = tensor_read_integers(tensor, numbers);
     for (size_t i = 0; i < out->count && status == STATUS_OK; i++)
-        out->items[i] = (GgufValue){.type = out->type, .as.integer = numbers[i]};
+        out->items[i] = (MetaValue){.type = out->type, .as.integer = numbers[i]};
     free(numbers);
-    if (status == STATUS_OK && out->type == GGUF_INT64) narrow_integers(out);
+    if (status == STATUS_OK && out->type == META_INT64) narrow_integers(out);
     return status;
 }
 
@@ -73,21 +73,21 @@ static Status values_of_tensor(const char *key, Tensor *tensor, MetaValues *out)
 }
 
 // False for what is not a plain value.
-static bool value_of_plain(Value value, GgufValue *out) {
+static bool value_of_plain(Value value, MetaValue *out) {
     switch (value.kind) {
     case VALUE_STRING:
-        *out = (GgufValue){.type = GGUF_STRING,
+        *out = (MetaValue){.type = META_STRING,
                            .as.string = {value.as.string->bytes, value.as.string->length}};
         return true;
     case VALUE_BOOL:
-        *out = (GgufValue){.type = GGUF_BOOL, .as.integer = value.as.integer};
+        *out = (MetaValue){.type = META_BOOL, .as.integer = value.as.integer};
         return true;
     case VALUE_INT:
         *out =
-            (GgufValue){.type = type_of_integer(value.as.integer), .as.integer = value.as.integer};
+            (MetaValue){.type = type_of_integer(value.as.integer), .as.integer = value.as.integer};
         return true;
     case VALUE_FLOAT:
-        *out = (GgufValue){.type = GGUF_FLOAT32, .as.number = value.as.number};
+        *out = (MetaValue){.type = META_FLOAT32, .as.number = value.as.number};
         return true;
     default: return false;
     }
@@ -139,7 +139,7 @@ static Status put_list(GgufWriter *writer, const char *key, Value value) {
 }
 
 static Status put_meta(GgufWriter *writer, const char *key, Value value) {
-    GgufValue plain;
+    MetaValue plain;
     if (value_of_plain(value, &plain)) return gguf_writer_put(writer, key, &plain);
     if (value.kind == VALUE_TENSOR) return put_tensor(writer, key, value.as.tensor);
     if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE) return put_list(writer, key, value);
@@ -168,14 +168,13 @@ static Status put_all_meta(GgufWriter *writer, Value meta) {
 // What came with a loaded model stays, where nothing new was said.
 static Status put_origin(GgufWriter *writer, const GgufExport *export) {
     static const char vocabulary[] = "tokenizer.";
-    size_t count = export->origin ? export->origin->pair_count : 0;
+    size_t count = export->origin ? export->origin->count : 0;
     for (size_t i = 0; i < count; i++) {
-        const GgufPair *pair = &export->origin->pairs[i];
+        const MetaPair *pair = &export->origin->items[i];
         bool replaced = export->tokenizer.kind != VALUE_ABSENT &&
                         strncmp(pair->key, vocabulary, sizeof vocabulary - 1) == 0;
         replaced |= strncmp(pair->key, "split.", 6) == 0; // all is in one file now
-        if (!replaced && !gguf_writer_has(writer, pair->key))
-            TRY(gguf_writer_copy(writer, export->origin, pair));
+        if (!replaced && !gguf_writer_has(writer, pair->key)) TRY(gguf_writer_copy(writer, pair));
     }
     return STATUS_OK;
 }
@@ -195,11 +194,11 @@ static const FileType file_types[] = {
 static Status put_file_type(GgufWriter *writer, DType dtype) {
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++)
         if (file_types[i].dtype == dtype && !gguf_writer_has(writer, "general.file_type"))
-            TRY(gguf_writer_put_integer(writer, "general.file_type", GGUF_UINT32,
+            TRY(gguf_writer_put_integer(writer, "general.file_type", META_UINT32,
                                         file_types[i].number));
     if (!dtype_is_quant(dtype) || gguf_writer_has(writer, "general.quantization_version"))
         return STATUS_OK;
-    return gguf_writer_put_integer(writer, "general.quantization_version", GGUF_UINT32, 2);
+    return gguf_writer_put_integer(writer, "general.quantization_version", META_UINT32, 2);
 }
 
 static Status check_stored(DType wanted) {

@@ -2,6 +2,7 @@
 #ifndef LIBRARY_EXPORT_H
 #define LIBRARY_EXPORT_H
 
+#include "model/metadata.h"
 #include "model/model.h"
 #include "model/named_tensors.h"
 #include "value/builtin.h"
@@ -9,7 +10,7 @@
 typedef struct GgufExport {
     const char *path;
     const NamedTensors *tensors;
-    const GgufFile *origin; // whose metadata come along; NULL: none
+    const Metadata *origin; // whose metadata come along; NULL: none
     Value meta;             // a dictionary or ABSENT
     Value tokenizer;        // a tokenizer or ABSENT
     Value dtype;            // a dtype or ABSENT: matrices are stored as it

@@ -7,8 +7,6 @@
 
 #include "base/memory.h"
 #include "model/safetensors.h"
-#include "model/shards.h"
-#include "model/tensor_write.h"
 
 static const FolderFamily families[] = {
     {.model_type = "llama", .architecture = "llama", .pairs = true},
@@ -82,142 +80,50 @@ Status folder_json(const char *folder, const char *name, bool required, json_t *
 
 // --- tensors
 
-typedef struct Reading {
+typedef struct Naming {
     const FolderFamily *family;
     int64_t heads, heads_kv;
-    GgufFile *table;
-    NamedTensors *made;
-    json_t *names; // of tensors that were read, as the files have them
-    FileMap *map;  // of the file that is read
-} Reading;
+} Naming;
 
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), size = strlen(end);
     return length >= size && strcmp(text + length - size, end) == 0;
 }
 
+static void name_of(void *context, const char *name, Text *out) {
+    folder_name(((const Naming *)context)->family, name, out);
+}
+
 // What GGUF files have otherwise.
-static TensorChange change_of(const Reading *reading, const char *name) {
-    const FolderFamily *family = reading->family;
+static TensorChange change_of(void *context, const char *name) {
+    const Naming *naming = context;
+    const FolderFamily *family = naming->family;
     TensorChange change = {0};
     if (family->pairs && (strstr(name, ".attn_q.") || strstr(name, ".attn_k.")))
-        change.heads = strstr(name, ".attn_q.") ? reading->heads : reading->heads_kv;
+        change.heads = strstr(name, ".attn_q.") ? naming->heads : naming->heads_kv;
     change.plus_one = family->norms_from_one && ends_with(name, "norm.weight");
     change.transpose = family->transposed && strncmp(name, "blk.", 4) == 0 &&
                        ends_with(name, ".weight") && !strstr(name, "_norm.");
     return change;
 }
 
-// What kernels cannot read in place: numbers of a foreign type, or at an odd address.
-static Status make_tensor(Reading *reading, const char *name, const SafetensorsEntry *entry) {
-    Tensor *tensor;
-    TRY(safetensors_tensor(file_map_bytes(reading->map), entry, &tensor));
-    if (tensor)
-        named_tensors_add(reading->made, name, tensor);
-    else
-        gguf_tensor_unread(&reading->table->tensors[reading->table->tensor_count - 1], entry->type);
-    return STATUS_OK;
-}
-
-static Status add_named(Reading *reading, const char *name, const SafetensorsEntry *entry) {
-    GgufFile *table = reading->table;
-    size_t count = table->tensor_count + 1;
-    size_t width = dtype_size(entry->dtype);
-    table->tensors = memory_resize(table->tensors, count * sizeof *table->tensors);
-    TensorChange change = change_of(reading, name);
-    Shape shape = entry->shape;
-    if (change.transpose && shape.rank == 2)
-        shape = (Shape){2, {entry->shape.dims[1], entry->shape.dims[0]}};
-    else
-        change.transpose = false;
-    table->tensors[table->tensor_count++] = (GgufTensor){
-        .name = memory_copy_string(name, strlen(name)),
-        .shape = shape,
-        .type_name = dtype_name(entry->dtype),
-        .block_elements = 1,
-        .has_dtype = true,
-        .dtype = entry->dtype,
-        .offset = entry->begin,
-        .bytes = entry->end - entry->begin,
-        .map = reading->map,
-        .change = change,
-    };
-    if (!entry->known || entry->foreign || entry->begin % width != 0)
-        return make_tensor(reading, name, entry);
-    return STATUS_OK;
-}
-
-static Status add_tensor(void *context, const SafetensorsEntry *entry) {
-    Reading *reading = context;
-    Text name = {0};
-    if (json_object_get(reading->names, entry->name))
-        return fail(STATUS_FORMAT, "%s: tensor %s is in another of the files too",
-                    file_map_path(reading->map), entry->name);
-    json_object_set_new(reading->names, entry->name, json_true());
-    folder_name(reading->family, entry->name, &name);
-    Status status = add_named(reading, text_get(&name), entry);
-    text_free(&name);
-    return status;
-}
-
-// The map lives as long as the table, as a part of it.
-static Status read_file(void *context, const char *path) {
-    Reading *reading = context;
-    GgufFile *table = reading->table, *part = memory_allocate_zeroed(1, sizeof *part);
-    table->parts = memory_resize(table->parts, (table->part_count + 1) * sizeof *table->parts);
-    table->parts[table->part_count++] = part;
-    TRY(file_map_open(path, &part->map));
-    reading->map = part->map;
-    Status status = safetensors_each(file_map_bytes(part->map), file_map_length(part->map), path,
-                                     add_tensor, reading);
-    Status check = file_map_check(part->map);
-    return check == STATUS_OK ? status : check;
-}
-
-static bool has_tensor(void *context, const char *name) {
-    return json_object_get(((Reading *)context)->names, name) != NULL;
-}
-
-static Status read_index(const char *path, Reading *reading) {
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    Status status = shards_each(path, map, &(ShardVisit){read_file, has_tensor, reading});
-    file_map_release(map);
-    return status;
-}
-
-static Status read_tensors(const char *folder, Reading *reading) {
+static Status read_tensors(const char *folder, Naming *naming, Reader *reader) {
     static const char one[] = "model.safetensors", index[] = "model.safetensors.index.json";
     Text path = {0};
+    FileMap *map;
     bool several = has_file(folder, index);
     if (!several && !has_file(folder, one))
         return fail(STATUS_FORMAT, "%s has neither %s nor %s", folder, one, index);
     text_format(&path, "%s/%s", folder, several ? index : one);
-    reading->names = json_object();
-    Status status =
-        several ? read_index(text_get(&path), reading) : read_file(reading, text_get(&path));
-    json_decref(reading->names);
+    Status status = file_map_open(text_get(&path), &map);
     text_free(&path);
-    return status;
-}
-
-// Those of `made` that no file has.
-static void add_made(GgufFile *table, const NamedTensors *made, size_t first) {
-    for (size_t i = first; i < made->count; i++) {
-        const NamedTensor *named = &made->items[i];
-        Shape shape = tensor_shape(named->tensor);
-        table->tensors =
-            memory_resize(table->tensors, (table->tensor_count + 1) * sizeof *table->tensors);
-        table->tensors[table->tensor_count++] = (GgufTensor){
-            .name = memory_copy_string(named->name, strlen(named->name)),
-            .shape = shape,
-            .type_name = dtype_name(tensor_dtype(named->tensor)),
-            .block_elements = 1,
-            .has_dtype = true,
-            .dtype = tensor_dtype(named->tensor),
-            .bytes = tensor_stored_bytes(&shape, tensor_dtype(named->tensor)),
-        };
-    }
+    TRY(status);
+    SafetensorsNaming names = {naming, name_of, change_of};
+    Status read = several ? safetensors_open_index_named(reader, map, &names)
+                          : safetensors_open_named(reader, map, &names);
+    status = file_map_check(map);
+    file_map_release(map);
+    return status == STATUS_OK ? read : status;
 }
 
 // --- the whole
@@ -228,31 +134,25 @@ static const json_t *text_part(const json_t *config) {
     return json_is_object(part) ? part : config;
 }
 
-static Status read_config(const char *folder, const json_t *config, NamedTensors *made,
-                          GgufFile **table) {
+static Status read_config(const char *folder, const json_t *config, Reader *reader) {
     const char *type = json_string_value(json_object_get(config, "model_type"));
     if (!type) return fail(STATUS_FORMAT, "%s/config.json does not say the model_type", folder);
     FolderFamily plain = {.model_type = type, .architecture = type};
     const FolderFamily *family = folder_family(type);
     if (!family) family = &plain; // a page of the user may know it
-    TRY(folder_metadata(folder, config, family, table));
+    TRY(folder_metadata(folder, config, family, &reader->metadata));
     const json_t *heads = json_object_get(config, "num_attention_heads");
     const json_t *heads_kv = json_object_get(config, "num_key_value_heads");
-    Reading reading = {
+    Naming naming = {
         .family = family,
         .heads = json_integer_value(heads),
         .heads_kv = json_integer_value(heads_kv ? heads_kv : heads),
-        .table = *table,
-        .made = made,
     };
-    Status status = read_tensors(folder, &reading);
-    size_t widened = made->count;
-    if (status == STATUS_OK) status = folder_make_factors(folder, config, made);
-    if (status == STATUS_OK) add_made(*table, made, widened);
-    return status;
+    TRY(read_tensors(folder, &naming, reader));
+    return folder_add_factors(folder, config, reader);
 }
 
-Status folder_read(const char *path, NamedTensors *made, GgufFile **table) {
+Status folder_open(Reader *reader, const char *path) {
     json_t *config;
     if (!has_file(path, "config.json")) {
         (void)fail(STATUS_FORMAT, "%s is a folder without config.json", path);
@@ -260,7 +160,7 @@ Status folder_read(const char *path, NamedTensors *made, GgufFile **table) {
                          "model.safetensors, or its index and parts");
     }
     TRY(folder_json(path, "config.json", true, &config));
-    Status status = read_config(path, text_part(config), made, table);
+    Status status = read_config(path, text_part(config), reader);
     json_decref(config);
     return status;
 }

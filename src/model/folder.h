@@ -1,13 +1,12 @@
 // Models as Hugging Face publishes them: a folder with config.json, safetensors in one file or
-// several with an index, and tokenizer.json. They are read as if they were GGUF files: tensors and
-// metadata have the names and forms that GGUF gives them, so that one page serves both.
+// several with an index, and tokenizer.json. Tensors and metadata get the names and forms that GGUF
+// gives them, so that one page serves both.
 #ifndef MODEL_FOLDER_H
 #define MODEL_FOLDER_H
 
 #include <jansson.h>
 
-#include "model/gguf.h"
-#include "model/named_tensors.h"
+#include "model/reader.h"
 #include "model/tokenizer.h"
 
 // How a family of models differs from the others in its files.
@@ -21,10 +20,8 @@ typedef struct FolderFamily {
 } FolderFamily;
 
 bool folder_is(const char *path);
-// The table of tensors, mapped, with metadata; in `made` those of its tensors that no file holds as
-// they are. What was read before a failure is the caller's, *table NULL or closed by him.
-// STATUS_IO, STATUS_FORMAT naming the file.
-Status folder_read(const char *path, NamedTensors *made, GgufFile **table) MUST_USE;
+// Fills an empty reader. STATUS_IO, STATUS_FORMAT naming the file.
+Status folder_open(Reader *reader, const char *path) MUST_USE;
 bool folder_has_tokenizer(const char *path);
 Status folder_tokenizer(const char *path, Tokenizer **out) MUST_USE;
 
@@ -33,11 +30,11 @@ Status folder_tokenizer(const char *path, Tokenizer **out) MUST_USE;
 // The JSON of a file of the folder; NULL in *out when there is none and it is not `required`.
 Status folder_json(const char *folder, const char *name, bool required, json_t **out) MUST_USE;
 const FolderFamily *folder_family(const char *model_type); // one without differences when unknown
-// The header of a GGUF file with the metadata that config.json and its neighbours say.
+// The metadata that config.json and its neighbours say, as GGUF files have it.
 Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
-                       GgufFile **out) MUST_USE;
+                       Metadata *out) MUST_USE;
 // Tensors that GGUF files have and folders describe in config.json: divisors of angles.
-Status folder_make_factors(const char *folder, const json_t *config, NamedTensors *made) MUST_USE;
+Status folder_add_factors(const char *folder, const json_t *config, Reader *reader) MUST_USE;
 // GGUF's name of a tensor, into an empty text; names that it has no other for stay.
 void folder_name(const FolderFamily *family, const char *name, Text *out);
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "model/folder.h"
-#include "model/gguf_write.h"
+#include "tensor/compose.h"
 
 typedef enum ConfigKind { CONFIG_INTEGER, CONFIG_NUMBER } ConfigKind;
 
@@ -49,57 +49,57 @@ static const ConfigRow rows[] = {
 };
 
 // Where metadata goes, and what messages name.
-typedef struct Metadata {
-    GgufWriter *writer;
+typedef struct Target {
+    Metadata *metadata;
     const char *folder, *architecture;
-} Metadata;
+} Target;
 
-static Status put(const Metadata *metadata, const char *word, const GgufValue *value) {
+// Of several spellings the first counts.
+static void put(const Target *target, const char *word, const MetaValue *value) {
     Text key = {0};
-    text_format(&key, "%s.%s", metadata->architecture, word);
-    Status status = gguf_writer_has(metadata->writer, text_get(&key))
-                        ? STATUS_OK // the first of several spellings
-                        : gguf_writer_put(metadata->writer, text_get(&key), value);
+    text_format(&key, "%s.%s", target->architecture, word);
+    if (!metadata_find(target->metadata, text_get(&key)))
+        metadata_put(target->metadata, text_get(&key), value);
     text_free(&key);
-    return status;
 }
 
-static Status put_number(const Metadata *metadata, const char *word, double number) {
-    return put(metadata, word, &(GgufValue){.type = GGUF_FLOAT32, .as.number = number});
+static void put_number(const Target *target, const char *word, double number) {
+    put(target, word, &(MetaValue){.type = META_FLOAT32, .as.number = (double)(float)number});
 }
 
-static Status put_integer(const Metadata *metadata, const char *word, int64_t number) {
+static void put_integer(const Target *target, const char *word, int64_t number) {
     bool narrow = number >= 0 && number <= UINT32_MAX;
-    return put(metadata, word,
-               &(GgufValue){.type = narrow ? GGUF_UINT32 : GGUF_INT64, .as.integer = number});
+    put(target, word,
+        &(MetaValue){.type = narrow ? META_UINT32 : META_INT64, .as.integer = number});
 }
 
-static Status put_text(const Metadata *metadata, const char *word, const char *text) {
-    return put(metadata, word,
-               &(GgufValue){.type = GGUF_STRING, .as.string = {text, strlen(text)}});
+static void put_text(const Target *target, const char *word, const char *text) {
+    put(target, word, &(MetaValue){.type = META_STRING, .as.string = {text, strlen(text)}});
 }
 
-static Status put_row(const Metadata *metadata, const json_t *object, const ConfigRow *row) {
+static Status put_row(const Target *target, const json_t *object, const ConfigRow *row) {
     const json_t *value = json_object_get(object, row->key);
     if (!value || json_is_null(value)) return STATUS_OK;
     bool fits = row->kind == CONFIG_INTEGER ? json_is_integer(value) : json_is_number(value);
     if (!fits)
-        return fail(STATUS_FORMAT, "%s/config.json: %s is not %s", metadata->folder, row->key,
+        return fail(STATUS_FORMAT, "%s/config.json: %s is not %s", target->folder, row->key,
                     row->kind == CONFIG_INTEGER ? "an integer" : "a number");
     if (row->kind == CONFIG_NUMBER)
-        return put_number(metadata, row->word, json_number_value(value));
-    return put_integer(metadata, row->word, json_integer_value(value));
+        put_number(target, row->word, json_number_value(value));
+    else
+        put_integer(target, row->word, json_integer_value(value));
+    return STATUS_OK;
 }
 
-static Status put_rows(const Metadata *metadata, const json_t *object) {
+static Status put_rows(const Target *target, const json_t *object) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const json_t *limits = json_object_get(object, "use_sliding_window");
         bool window = strcmp(rows[i].key, "sliding_window") == 0;
         if (window && json_is_false(limits)) continue;
         if (window && json_is_true(limits))
             return fail(STATUS_FORMAT, "%s/config.json: use_sliding_window is not supported",
-                        metadata->folder);
-        TRY(put_row(metadata, object, &rows[i]));
+                        target->folder);
+        TRY(put_row(target, object, &rows[i]));
     }
     return STATUS_OK;
 }
@@ -139,66 +139,63 @@ static double original_context(const json_t *config, const json_t *scaling) {
     return number_of(scaling, "original_max_position_embeddings", own);
 }
 
-static Status put_yarn(const Metadata *metadata, const json_t *scaling, double factor) {
+static void put_yarn(const Target *target, const json_t *scaling, double factor) {
     double own = 1.0 + 0.1 * log(factor); // what the page multiplies by itself
-    TRY(put_number(metadata, "rope.scaling.attn_factor",
-                   number_of(scaling, "attention_factor", own) / own));
-    TRY(put_number(metadata, "rope.scaling.yarn_beta_fast", number_of(scaling, "beta_fast", 32)));
-    return put_number(metadata, "rope.scaling.yarn_beta_slow", number_of(scaling, "beta_slow", 1));
+    put_number(target, "rope.scaling.attn_factor",
+               number_of(scaling, "attention_factor", own) / own);
+    put_number(target, "rope.scaling.yarn_beta_fast", number_of(scaling, "beta_fast", 32));
+    put_number(target, "rope.scaling.yarn_beta_slow", number_of(scaling, "beta_slow", 1));
 }
 
-static Status put_longrope(const Metadata *metadata, const json_t *config, const json_t *scaling) {
+static void put_longrope(const Target *target, const json_t *config, const json_t *scaling) {
     double original = original_context(config, scaling), ratio = context_of(config) / original;
     double own = ratio > 1 ? sqrt(1.0 + log(ratio) / log(original)) : 1.0;
-    return put_number(metadata, "rope.scaling.attn_factor",
-                      number_of(scaling, "attention_factor", own));
+    put_number(target, "rope.scaling.attn_factor", number_of(scaling, "attention_factor", own));
 }
 
-static Status put_scaling(const Metadata *metadata, const json_t *config) {
+static void put_scaling(const Target *target, const json_t *config) {
     const json_t *scaling = scaling_of(config);
     const char *kind = scaling_kind(scaling);
     if (strcmp(kind, "su") == 0) kind = "longrope";
-    if (strcmp(kind, "default") == 0 || strcmp(kind, "llama3") == 0) return STATUS_OK;
+    if (strcmp(kind, "default") == 0 || strcmp(kind, "llama3") == 0) return;
     double factor = number_of(scaling, "factor", 1.0);
-    TRY(put_text(metadata, "rope.scaling.type", kind));
-    TRY(put_integer(metadata, "rope.scaling.original_context_length",
-                    (int64_t)original_context(config, scaling)));
-    if (strcmp(kind, "longrope") == 0) return put_longrope(metadata, config, scaling);
-    TRY(put_number(metadata, "rope.scaling.factor", factor));
-    return strcmp(kind, "yarn") == 0 ? put_yarn(metadata, scaling, factor) : STATUS_OK;
+    put_text(target, "rope.scaling.type", kind);
+    put_integer(target, "rope.scaling.original_context_length",
+                (int64_t)original_context(config, scaling));
+    if (strcmp(kind, "longrope") == 0) {
+        put_longrope(target, config, scaling);
+        return;
+    }
+    put_number(target, "rope.scaling.factor", factor);
+    if (strcmp(kind, "yarn") == 0) put_yarn(target, scaling, factor);
 }
 
-static Status put_rotation(const Metadata *metadata, const json_t *config) {
+static Status put_rotation(const Target *target, const json_t *config) {
     double part = number_of(
         config, "partial_rotary_factor",
         number_of(config, "rope_pct", number_of(scaling_of(config), "partial_rotary_factor", 1)));
-    if (part < 1)
-        TRY(put_integer(metadata, "rope.dimension_count", (int64_t)(head_size(config) * part)));
-    TRY(put_rows(metadata, scaling_of(config)));
+    if (part < 1) put_integer(target, "rope.dimension_count", (int64_t)(head_size(config) * part));
+    TRY(put_rows(target, scaling_of(config)));
     const json_t *near =
         json_object_get(json_object_get(config, "rope_parameters"), "sliding_attention");
-    if (near) TRY(put_number(metadata, "rope.freq_base_swa", number_of(near, "rope_theta", 10000)));
-    return put_scaling(metadata, config);
+    if (near) put_number(target, "rope.freq_base_swa", number_of(near, "rope_theta", 10000));
+    put_scaling(target, config);
+    return STATUS_OK;
 }
 
-static Status add_factors(NamedTensors *made, const char *name, const float *factors,
-                          int64_t count) {
-    Tensor *tensor;
+static Status add_factors(Reader *reader, const char *name, const float *factors, int64_t count) {
+    SCOPED_TENSOR(tensor);
     Shape shape = {.rank = 1, .dims = {count}};
     TRY(stored_new(DTYPE_FLOAT32, &shape, &tensor));
-    Status status =
-        buffer_upload(tensor->view.buffer, tensor->view.offset, factors, (size_t)count * 4);
-    if (status == STATUS_OK)
-        named_tensors_add(made, name, tensor);
-    else
-        tensor_release(tensor);
-    return status;
+    TRY(buffer_upload(tensor->view.buffer, tensor->view.offset, factors, (size_t)count * 4));
+    reader_add_tensor(reader, name, tensor);
+    return STATUS_OK;
 }
 
 enum { PAIRS_MAX = 32768 };
 
 // Llama 3: angles that turn fast stay, slow ones are divided, those between are mixed.
-static Status make_llama3(const json_t *config, const json_t *scaling, NamedTensors *made) {
+static Status add_llama3(const json_t *config, const json_t *scaling, Reader *reader) {
     int64_t size = (int64_t)head_size(config), pairs = size / 2;
     double factor = number_of(scaling, "factor", 8),
            slow = number_of(scaling, "low_freq_factor", 1);
@@ -213,11 +210,11 @@ static Status make_llama3(const json_t *config, const json_t *scaling, NamedTens
         kept = kept < 0 ? 0 : kept > 1 ? 1 : kept;
         factors[i] = (float)(1 / ((1 - kept) / factor + kept));
     }
-    return add_factors(made, "rope_freqs.weight", factors, pairs);
+    return add_factors(reader, "rope_freqs.weight", factors, pairs);
 }
 
-static Status make_list(const char *folder, const json_t *scaling, const char *key,
-                        const char *name, NamedTensors *made) {
+static Status add_list(const char *folder, const json_t *scaling, const char *key, const char *name,
+                       Reader *reader) {
     const json_t *list = json_object_get(scaling, key);
     size_t count = json_array_size(list);
     if (count == 0 || count > PAIRS_MAX)
@@ -225,16 +222,16 @@ static Status make_list(const char *folder, const json_t *scaling, const char *k
     float factors[PAIRS_MAX];
     for (size_t i = 0; i < count; i++)
         factors[i] = (float)json_number_value(json_array_get(list, i));
-    return add_factors(made, name, factors, (int64_t)count);
+    return add_factors(reader, name, factors, (int64_t)count);
 }
 
-Status folder_make_factors(const char *folder, const json_t *config, NamedTensors *made) {
+Status folder_add_factors(const char *folder, const json_t *config, Reader *reader) {
     const json_t *scaling = scaling_of(config);
     const char *kind = scaling_kind(scaling);
-    if (strcmp(kind, "llama3") == 0) return make_llama3(config, scaling, made);
+    if (strcmp(kind, "llama3") == 0) return add_llama3(config, scaling, reader);
     if (strcmp(kind, "longrope") != 0 && strcmp(kind, "su") != 0) return STATUS_OK;
-    TRY(make_list(folder, scaling, "short_factor", "rope_factors_short.weight", made));
-    return make_list(folder, scaling, "long_factor", "rope_factors_long.weight", made);
+    TRY(add_list(folder, scaling, "short_factor", "rope_factors_short.weight", reader));
+    return add_list(folder, scaling, "long_factor", "rope_factors_long.weight", reader);
 }
 
 // --- the template of chats
@@ -252,47 +249,43 @@ static const char *template_of(const json_t *settings) {
     return NULL;
 }
 
-static Status put_template_file(GgufWriter *writer, const char *path) {
+static const char template_key[] = "tokenizer.chat_template";
+
+static Status put_template_file(Metadata *metadata, const char *path) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    GgufValue value = {
-        .type = GGUF_STRING,
+    MetaValue value = {
+        .type = META_STRING,
         .as.string = {(const char *)file_map_bytes(map), file_map_length(map)},
     };
-    Status status = gguf_writer_put(writer, "tokenizer.chat_template", &value);
+    metadata_put(metadata, template_key, &value);
+    Status status = file_map_check(map);
     file_map_release(map);
     return status;
 }
 
-static Status put_template(GgufWriter *writer, const char *folder) {
+static Status put_template(Metadata *metadata, const char *folder) {
     Text path = {0};
     text_format(&path, "%s/chat_template.jinja", folder);
     bool apart = access(text_get(&path), F_OK) == 0;
-    Status status = apart ? put_template_file(writer, text_get(&path)) : STATUS_OK;
+    Status status = apart ? put_template_file(metadata, text_get(&path)) : STATUS_OK;
     text_free(&path);
-    if (apart || status != STATUS_OK) return status;
+    if (apart) return status;
     json_t *settings;
     TRY(folder_json(folder, "tokenizer_config.json", false, &settings));
     const char *text = template_of(settings);
-    if (text) status = gguf_writer_put_string(writer, "tokenizer.chat_template", text);
+    if (text) metadata_put_string(metadata, template_key, text);
     json_decref(settings);
-    return status;
+    return STATUS_OK;
 }
 
-// --- the header
-
-static Status fill(const Metadata *metadata, const json_t *config) {
-    TRY(gguf_writer_put_string(metadata->writer, "general.architecture", metadata->architecture));
-    TRY(put_rows(metadata, config));
-    TRY(put_rotation(metadata, config));
-    return put_template(metadata->writer, metadata->folder);
-}
+// --- all of it
 
 Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
-                       GgufFile **out) {
-    Metadata metadata = {gguf_writer_new(), folder, family->architecture};
-    Status status = fill(&metadata, config);
-    if (status == STATUS_OK) status = gguf_writer_header(metadata.writer, folder, out);
-    gguf_writer_free(metadata.writer);
-    return status;
+                       Metadata *out) {
+    Target target = {out, folder, family->architecture};
+    metadata_put_string(out, "general.architecture", family->architecture);
+    TRY(put_rows(&target, config));
+    TRY(put_rotation(&target, config));
+    return put_template(out, folder);
 }

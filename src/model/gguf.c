@@ -1,10 +1,11 @@
-// The GGUF reader: a cursor that cannot leave the file, then the tables.
+// The GGUF format: a cursor that cannot leave the file, then the tables.
 #include "model/gguf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 enum { GGUF_MAGIC = 0x46554747, GGUF_DIMS_MAX = 4, GGUF_ALIGNMENT = 32, GGUF_KEY_MAX = 65535 };
@@ -50,12 +51,6 @@ static bool find_format(uint32_t number, BlockFormat *out, DType *dtype) {
     }
     return false;
 }
-
-static const size_t type_bytes[GGUF_TYPE_COUNT] = {
-    [GGUF_UINT8] = 1,  [GGUF_INT8] = 1,  [GGUF_UINT16] = 2,  [GGUF_INT16] = 2,
-    [GGUF_UINT32] = 4, [GGUF_INT32] = 4, [GGUF_FLOAT32] = 4, [GGUF_BOOL] = 1,
-    [GGUF_UINT64] = 8, [GGUF_INT64] = 8, [GGUF_FLOAT64] = 8,
-};
 
 // A position in the file that never passes its end. `version` decides the width of counts.
 typedef struct Cursor {
@@ -111,73 +106,43 @@ static Status read_string(Cursor *cursor, const char *what, const char **bytes, 
     return read_bytes(cursor, *length, what, (const uint8_t **)bytes);
 }
 
-// A number of `type` from bytes that are known to be there.
-static GgufValue decode_number(GgufType type, const uint8_t *bytes) {
-    GgufValue value = {.type = type};
-    union {
-        uint8_t u8;
-        int8_t i8;
-        uint16_t u16;
-        int16_t i16;
-        uint32_t u32;
-        int32_t i32;
-        float f32;
-        uint64_t u64;
-        int64_t i64;
-        double f64;
-    } raw = {.u64 = 0};
-    memcpy(&raw, bytes, type_bytes[type]);
-    switch (type) {
-    case GGUF_UINT8: value.as.integer = raw.u8; break;
-    case GGUF_INT8: value.as.integer = raw.i8; break;
-    case GGUF_UINT16: value.as.integer = raw.u16; break;
-    case GGUF_INT16: value.as.integer = raw.i16; break;
-    case GGUF_UINT32: value.as.integer = raw.u32; break;
-    case GGUF_INT32: value.as.integer = raw.i32; break;
-    case GGUF_FLOAT32: value.as.number = (double)raw.f32; break;
-    case GGUF_BOOL: value.as.integer = raw.u8 != 0; break;
-    case GGUF_FLOAT64: value.as.number = raw.f64; break;
-    default: value.as.integer = raw.i64; break; // UINT64 beyond int64 reads as negative
-    }
-    return value;
-}
-
-static Status read_array(Cursor *cursor, GgufValue *out) {
+static Status read_array(Cursor *cursor, MetaValue *out) {
     uint32_t type;
     uint64_t count;
     TRY(read_u32(cursor, "an array's type", &type));
-    if (type >= GGUF_TYPE_COUNT || type == GGUF_ARRAY)
+    if (type >= META_TYPE_COUNT || type == META_ARRAY)
         return fail(STATUS_FORMAT, "%s: an array at byte %zu has elements of unknown type %u",
                     cursor->name, cursor->at, type);
     TRY(read_count(cursor, "an array's length", &count));
-    size_t smallest = type == GGUF_STRING ? (cursor->version > 1 ? 8 : 4) : type_bytes[type];
+    int length_bytes = cursor->version > 1 ? 8 : 4;
+    size_t smallest = type == META_STRING ? (size_t)length_bytes : meta_type_bytes[type];
     if (count > (cursor->length - cursor->at) / smallest)
         return fail(
             STATUS_FORMAT, "%s: an array at byte %zu claims %llu elements, but %zu bytes are left",
             cursor->name, cursor->at, (unsigned long long)count, cursor->length - cursor->at);
-    out->as.array.type = (GgufType)type;
-    out->as.array.count = (size_t)count;
-    out->as.array.offset = cursor->at;
-    if (type != GGUF_STRING) {
-        cursor->at += (size_t)count * smallest;
-        return STATUS_OK;
-    }
-    for (uint64_t i = 0; i < count; i++) {
+    size_t begin = cursor->at;
+    if (type != META_STRING) cursor->at += (size_t)count * smallest;
+    for (uint64_t i = 0; type == META_STRING && i < count; i++) {
         const char *bytes;
         size_t length;
         TRY(read_string(cursor, "a string of an array", &bytes, &length));
     }
+    out->as.array.type = (MetaType)type;
+    out->as.array.length_bytes = length_bytes;
+    out->as.array.count = (size_t)count;
+    out->as.array.bytes = cursor->bytes + begin;
+    out->as.array.length = cursor->at - begin;
     return STATUS_OK;
 }
 
-static Status read_value(Cursor *cursor, GgufType type, GgufValue *out) {
-    *out = (GgufValue){.type = type};
-    if (type == GGUF_STRING)
+static Status read_value(Cursor *cursor, MetaType type, MetaValue *out) {
+    *out = (MetaValue){.type = type};
+    if (type == META_STRING)
         return read_string(cursor, "a string", &out->as.string.bytes, &out->as.string.length);
-    if (type == GGUF_ARRAY) return read_array(cursor, out);
+    if (type == META_ARRAY) return read_array(cursor, out);
     const uint8_t *bytes = NULL;
-    TRY(read_bytes(cursor, type_bytes[type], "a metadata value", &bytes));
-    *out = decode_number(type, bytes);
+    TRY(read_bytes(cursor, meta_type_bytes[type], "a metadata value", &bytes));
+    *out = meta_decode(type, bytes);
     return STATUS_OK;
 }
 
@@ -194,30 +159,21 @@ static Status read_name(Cursor *cursor, const char *what, char **out) {
     return STATUS_OK;
 }
 
-static Status read_pairs(Cursor *cursor, GgufFile *file, uint64_t count) {
-    VECTOR(GgufPair) pairs = {0};
-    Status status = STATUS_OK;
-    for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
-        GgufPair pair = {0};
-        uint32_t type = 0;
-        status = read_name(cursor, "a metadata key", &pair.key);
-        if (status != STATUS_OK) break;
-        VECTOR_PUSH(&pairs, pair);
-        status = read_u32(cursor, "a metadata type", &type);
-        if (status == STATUS_OK && type >= GGUF_TYPE_COUNT)
-            status = fail(STATUS_FORMAT, "%s: the metadata value \"%s\" has unknown type %u",
-                          cursor->name, pair.key, type);
-        if (status == STATUS_OK)
-            status = read_value(cursor, (GgufType)type, &pairs.items[pairs.count - 1].value);
-    }
-    file->pairs = pairs.items;
-    file->pair_count = pairs.count;
-    return status;
+static Status read_pair(Cursor *cursor, Metadata *metadata) {
+    MetaPair pair = {0};
+    uint32_t type = 0;
+    TRY(read_name(cursor, "a metadata key", &pair.key));
+    VECTOR_PUSH(metadata, pair);
+    TRY(read_u32(cursor, "a metadata type", &type));
+    if (type >= META_TYPE_COUNT)
+        return fail(STATUS_FORMAT, "%s: the metadata value \"%s\" has unknown type %u",
+                    cursor->name, pair.key, type);
+    return read_value(cursor, (MetaType)type, &metadata->items[metadata->count - 1].value);
 }
 
 // GGUF lists the fastest-varying dimension first. Trailing dimensions of 1 are kept as written.
 // Sizes of 0 count as 1 in *elements: they do not excuse the others, whose strides must exist.
-static Status read_dimensions(Cursor *cursor, GgufTensor *tensor, uint64_t *elements) {
+static Status read_dimensions(Cursor *cursor, StoredTensor *tensor, uint64_t *elements) {
     uint32_t rank;
     TRY(read_u32(cursor, "a tensor's rank", &rank));
     if (rank > GGUF_DIMS_MAX)
@@ -236,23 +192,56 @@ static Status read_dimensions(Cursor *cursor, GgufTensor *tensor, uint64_t *elem
     return STATUS_OK;
 }
 
+static void refuse(StoredTensor *tensor, Status code, Text *why, const char *help) {
+    tensor->refusal = code;
+    tensor->why = text_take(why);
+    tensor->help = help ? memory_copy_string(help, strlen(help)) : NULL;
+}
+
+static void refuse_removed(StoredTensor *tensor) {
+    Text why = {0}, help = {0};
+    text_format(&why, "is stored as %s, which was removed from GGUF", tensor->type_name);
+    text_format(&help, "the original model can be written again, as %s for example",
+                tensor->type_name[0] == 'i' ? "iq4_nl" : "q4_0");
+    refuse(tensor, STATUS_DTYPE, &why, text_get(&help));
+    text_free(&help);
+}
+
+static void refuse_unknown(StoredTensor *tensor, uint32_t type) {
+    Text why = {0};
+    text_format(&why, "is stored as type %u, which is unknown", type);
+    refuse(tensor, STATUS_DTYPE, &why, NULL);
+}
+
+static void refuse_rows(StoredTensor *tensor, uint64_t row, const BlockFormat *format) {
+    Text why = {0};
+    text_format(&why, "has rows of %llu elements, not a multiple of the %d of a %s block",
+                (unsigned long long)row, format->elements, format->name);
+    refuse(tensor, STATUS_FORMAT, &why, NULL);
+}
+
+static void name_type(StoredTensor *tensor, const char *name) {
+    free(tensor->type_name);
+    tensor->type_name = memory_copy_string(name, strlen(name));
+}
+
 // A tensor whose type is unknown, or whose rows are not whole blocks, does not keep the others from
-// being read: it has no dtype and, as far as this reader knows, no bytes.
-static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements) {
+// being read: it cannot be used and has, as far as this reader knows, no bytes.
+static Status read_format(Cursor *cursor, StoredTensor *tensor, uint64_t elements) {
     uint32_t type;
     TRY(read_u32(cursor, "a tensor's type", &type));
     BlockFormat format;
-    tensor->type_number = type;
-    tensor->type_name = "unknown";
-    tensor->block_elements = 1;
-    if (!find_format(type, &format, &tensor->dtype)) return STATUS_OK;
-    tensor->type_name = format.name;
-    tensor->removed = format.elements == 0;
-    if (tensor->removed) return STATUS_OK;
-    tensor->block_elements = format.elements;
+    if (!find_format(type, &format, &tensor->dtype)) {
+        refuse_unknown(tensor, type);
+        return STATUS_OK;
+    }
+    name_type(tensor, format.name);
     uint64_t row = tensor->shape.rank ? (uint64_t)tensor->shape.dims[tensor->shape.rank - 1] : 1;
-    if (row % (uint64_t)format.elements != 0) return STATUS_OK;
-    tensor->has_dtype = tensor->dtype != DTYPE_COUNT;
+    bool removed = format.elements == 0, whole = !removed && row % (uint64_t)format.elements == 0;
+    if (removed) refuse_removed(tensor);
+    if (!removed && !whole) refuse_rows(tensor, row, &format);
+    if (!whole) return STATUS_OK;
+    tensor->usable = tensor->dtype != DTYPE_COUNT;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(elements / (uint64_t)format.elements, format.bytes, &bytes))
         return fail(STATUS_FORMAT, "%s: tensor %s is too large", cursor->name, tensor->name);
@@ -262,8 +251,12 @@ static Status read_format(Cursor *cursor, GgufTensor *tensor, uint64_t elements)
     return STATUS_OK;
 }
 
-static Status read_tensor(Cursor *cursor, GgufTensor *tensor) {
+static Status read_tensor(Cursor *cursor, Reader *reader) {
+    char *name;
     uint64_t elements = 0, offset = 0;
+    TRY(read_name(cursor, "a tensor's name", &name));
+    StoredTensor *tensor = reader_add(reader, name, "unknown");
+    free(name);
     TRY(read_dimensions(cursor, tensor, &elements));
     TRY(read_format(cursor, tensor, elements));
     TRY(read_u64(cursor, "a tensor's offset", &offset));
@@ -271,32 +264,17 @@ static Status read_tensor(Cursor *cursor, GgufTensor *tensor) {
     return STATUS_OK;
 }
 
-static Status read_tensors(Cursor *cursor, GgufFile *file, uint64_t count) {
-    VECTOR(GgufTensor) tensors = {0};
-    Status status = STATUS_OK;
-    for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
-        GgufTensor tensor = {0};
-        status = read_name(cursor, "a tensor's name", &tensor.name);
-        if (status != STATUS_OK) break;
-        VECTOR_PUSH(&tensors, tensor);
-        status = read_tensor(cursor, &tensors.items[tensors.count - 1]);
-    }
-    file->tensors = tensors.items;
-    file->tensor_count = tensors.count;
-    return status;
-}
-
 static int compare_offsets(const void *a, const void *b) {
-    const GgufTensor *x = *(GgufTensor *const *)a, *y = *(GgufTensor *const *)b;
+    const StoredTensor *x = *(StoredTensor *const *)a, *y = *(StoredTensor *const *)b;
     if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 static int compare_names(const void *a, const void *b) {
-    return strcmp((*(GgufTensor *const *)a)->name, (*(GgufTensor *const *)b)->name);
+    return strcmp((*(StoredTensor *const *)a)->name, (*(StoredTensor *const *)b)->name);
 }
 
-static Status check_order(const Cursor *cursor, GgufTensor **sorted, size_t count) {
+static Status check_order(const Cursor *cursor, StoredTensor **sorted, size_t count) {
     qsort(sorted, count, sizeof *sorted, compare_offsets);
     for (size_t i = 1; i < count; i++)
         if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
@@ -310,35 +288,43 @@ static Status check_order(const Cursor *cursor, GgufTensor **sorted, size_t coun
     return STATUS_OK;
 }
 
+static Status place_tensor(const Cursor *cursor, StoredTensor *tensor, uint64_t data,
+                           size_t file_bytes) {
+    uint64_t begin, end;
+    if (__builtin_add_overflow(data, (uint64_t)tensor->offset, &begin) ||
+        __builtin_add_overflow(begin, (uint64_t)tensor->bytes, &end) || end > file_bytes)
+        return fail(STATUS_FORMAT,
+                    "%s: tensor %s (%zu bytes at offset %zu) lies beyond the end of the file "
+                    "(%zu bytes)",
+                    cursor->name, tensor->name, tensor->bytes, tensor->offset, file_bytes);
+    tensor->offset = (size_t)begin;
+    return STATUS_OK;
+}
+
 // Makes offsets absolute and proves that every tensor lies inside the file and none overlap.
-static Status place_tensors(const Cursor *cursor, GgufFile *file, uint64_t alignment) {
+static Status place_tensors(const Cursor *cursor, Reader *reader, uint64_t alignment,
+                            size_t file_bytes) {
     uint64_t data = (cursor->at + alignment - 1) / alignment * alignment;
-    for (size_t i = 0; i < file->tensor_count; i++) {
-        GgufTensor *tensor = &file->tensors[i];
+    size_t count = reader->tensors.count;
+    for (size_t i = 0; i < count; i++) {
+        StoredTensor *tensor = &reader->tensors.items[i];
         if (tensor->offset % alignment != 0)
             return fail(STATUS_FORMAT, "%s: tensor %s at offset %zu is not aligned to %llu bytes",
                         cursor->name, tensor->name, tensor->offset, (unsigned long long)alignment);
-        uint64_t begin, end;
-        if (__builtin_add_overflow(data, (uint64_t)tensor->offset, &begin) ||
-            __builtin_add_overflow(begin, (uint64_t)tensor->bytes, &end) || end > file->length)
-            return fail(STATUS_FORMAT,
-                        "%s: tensor %s (%zu bytes at offset %zu) lies beyond the end of the file "
-                        "(%zu bytes)",
-                        cursor->name, tensor->name, tensor->bytes, tensor->offset, file->length);
-        tensor->offset = (size_t)begin;
+        TRY(place_tensor(cursor, tensor, data, file_bytes));
     }
-    GgufTensor **sorted = memory_allocate(file->tensor_count * sizeof *sorted);
-    for (size_t i = 0; i < file->tensor_count; i++) sorted[i] = &file->tensors[i];
-    Status status = check_order(cursor, sorted, file->tensor_count);
+    StoredTensor **sorted = memory_allocate(count * sizeof *sorted);
+    for (size_t i = 0; i < count; i++) sorted[i] = &reader->tensors.items[i];
+    Status status = check_order(cursor, sorted, count);
     free(sorted);
     return status;
 }
 
-static Status read_alignment(const Cursor *cursor, const GgufFile *file, uint64_t *out) {
+static Status read_alignment(const Cursor *cursor, const Reader *reader, uint64_t *out) {
     *out = GGUF_ALIGNMENT;
-    const GgufValue *value = gguf_find(file, "general.alignment");
+    const MetaValue *value = metadata_find(&reader->metadata, "general.alignment");
     if (!value) return STATUS_OK;
-    int64_t alignment = value->type == GGUF_UINT32 ? value->as.integer : 0;
+    int64_t alignment = value->type == META_UINT32 ? value->as.integer : 0;
     if (alignment < 8 || alignment > 1 << 20 || (alignment & (alignment - 1)) != 0)
         return fail(STATUS_FORMAT, "%s: general.alignment is not a power of two from 8 to 1048576",
                     cursor->name);
@@ -346,121 +332,45 @@ static Status read_alignment(const Cursor *cursor, const GgufFile *file, uint64_
     return STATUS_OK;
 }
 
-static Status read_file(Cursor *cursor, GgufFile *file) {
+// Moves the cursor past the header of a file of so many bytes.
+static Status read_header(Cursor *cursor, Reader *reader, size_t file_bytes) {
     uint32_t magic = 0;
     uint64_t tensor_count = 0, pair_count = 0, alignment = GGUF_ALIGNMENT;
     if (cursor->length >= sizeof magic) TRY(read_u32(cursor, "the header", &magic));
     if (magic != GGUF_MAGIC)
         return fail(STATUS_FORMAT, "%s is not a GGUF file: it does not begin with \"GGUF\"",
                     cursor->name);
-    TRY(read_u32(cursor, "the header", &file->version));
-    if (file->version < 1 || file->version > 3)
+    TRY(read_u32(cursor, "the header", &cursor->version));
+    if (cursor->version < 1 || cursor->version > 3)
         return fail(STATUS_FORMAT, "%s is GGUF version %u; versions 1 to 3 can be read%s",
-                    cursor->name, file->version,
-                    file->version << 24 ? "" : " (this file is big-endian)");
-    cursor->version = file->version;
+                    cursor->name, cursor->version,
+                    cursor->version << 24 ? "" : " (this file is big-endian)");
     TRY(read_count(cursor, "the header", &tensor_count));
     TRY(read_count(cursor, "the header", &pair_count));
-    TRY(read_pairs(cursor, file, pair_count));
-    TRY(read_alignment(cursor, file, &alignment));
-    TRY(read_tensors(cursor, file, tensor_count));
-    file->header_bytes = cursor->at;
-    return place_tensors(cursor, file, alignment);
-}
-
-// Of the file's bytes the first `readable` are there to be read.
-static Status parse_header(const uint8_t *bytes, size_t readable, size_t length, const char *name,
-                           GgufFile **out) {
-    Cursor cursor = {.bytes = bytes, .length = readable, .name = name};
-    GgufFile *file = memory_allocate_zeroed(1, sizeof *file);
-    file->bytes = bytes;
-    file->length = length;
-    Status status = read_file(&cursor, file);
-    if (status == STATUS_OK)
-        *out = file;
-    else
-        gguf_close(file);
-    return status;
-}
-
-Status gguf_parse(const uint8_t *bytes, size_t length, const char *name, GgufFile **out) {
-    return parse_header(bytes, length, length, name, out);
+    for (uint64_t i = 0; i < pair_count; i++) TRY(read_pair(cursor, &reader->metadata));
+    TRY(read_alignment(cursor, reader, &alignment));
+    for (uint64_t i = 0; i < tensor_count; i++) TRY(read_tensor(cursor, reader));
+    return place_tensors(cursor, reader, alignment, file_bytes);
 }
 
 // Read once to know where the header ends, and then from a copy, which what is read points into:
 // a file may change while it is mapped.
-static Status parse_mapped(const FileMap *map, const char *name, GgufFile **out) {
-    const uint8_t *bytes = file_map_bytes(map);
-    size_t length = file_map_length(map);
-    GgufFile *first;
-    TRY(gguf_parse(bytes, length, name, &first));
-    size_t header_bytes = first->header_bytes;
-    gguf_close(first);
-    uint8_t *copy = memory_try_resize(NULL, header_bytes); // as large as the file wants it
-    if (!copy) return memory_exhausted();
-    memcpy(copy, bytes, header_bytes);
-    Status status = parse_header(copy, header_bytes, length, name, out);
-    if (status == STATUS_OK)
-        (*out)->copy = copy;
-    else
-        free(copy);
-    return status;
+Status gguf_parse(Reader *reader, const uint8_t *bytes, size_t length, const char *name) {
+    Cursor first = {.bytes = bytes, .length = length, .name = name};
+    Reader ignored = {0};
+    Status status = read_header(&first, &ignored, length);
+    reader_clear(&ignored);
+    TRY(status);
+    reader->header = memory_try_resize(NULL, first.at); // as large as the file wants it
+    if (!reader->header) return memory_exhausted();
+    memcpy(reader->header, bytes, first.at);
+    Cursor again = {.bytes = reader->header, .length = first.at, .name = name};
+    return read_header(&again, reader, length);
 }
 
-Status gguf_open(const char *path, GgufFile **out) {
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    Status parsed = parse_mapped(map, path, out), status = file_map_check(map);
-    if (status == STATUS_OK) status = parsed;
-    if (status == STATUS_OK) {
-        (*out)->map = map;
-        for (size_t i = 0; i < (*out)->tensor_count; i++) (*out)->tensors[i].map = map;
-        return STATUS_OK;
-    }
-    if (parsed == STATUS_OK) gguf_close(*out);
-    file_map_release(map);
-    return status;
-}
-
-void gguf_tensor_unread(GgufTensor *tensor, const char *type) {
-    tensor->has_dtype = false;
-    tensor->block_elements = 1;
-    tensor->type_text = memory_copy_string(type, strlen(type));
-    tensor->type_name = tensor->type_text;
-}
-
-void gguf_close(GgufFile *file) {
-    for (size_t i = 0; i < file->pair_count; i++) free(file->pairs[i].key);
-    for (size_t i = 0; i < file->tensor_count; i++) {
-        free(file->tensors[i].name);
-        free(file->tensors[i].type_text);
-    }
-    free(file->pairs);
-    free(file->tensors);
-    free(file->copy);
-    for (size_t i = 0; i < file->part_count; i++) gguf_close(file->parts[i]);
-    free(file->parts);
-    if (file->map) file_map_release(file->map);
-    free(file);
-}
-
-const GgufValue *gguf_find(const GgufFile *file, const char *key) {
-    for (size_t i = 0; i < file->pair_count; i++)
-        if (strcmp(file->pairs[i].key, key) == 0) return &file->pairs[i].value;
-    return NULL;
-}
-
-void gguf_array_each(const GgufFile *file, const GgufValue *array,
-                     void (*visit)(void *context, size_t index, GgufValue value), void *context) {
-    Cursor cursor = {.bytes = file->bytes,
-                     .length = file->header_bytes,
-                     .at = array->as.array.offset,
-                     .name = "array",
-                     .version = file->version};
-    for (size_t i = 0; i < array->as.array.count; i++) {
-        GgufValue value;
-        Status status = read_value(&cursor, array->as.array.type, &value);
-        ASSERT(status == STATUS_OK); // read before, from the same bytes
-        visit(context, i, value);
-    }
+Status gguf_open_part(Reader *reader, FileMap *map) {
+    TRY(gguf_parse(reader, file_map_bytes(map), file_map_length(map), file_map_path(map)));
+    for (size_t i = 0; i < reader->tensors.count; i++) reader->tensors.items[i].map = map;
+    VECTOR_PUSH(&reader->maps, file_map_retain(map));
+    return STATUS_OK;
 }

@@ -8,11 +8,9 @@
 
 enum { PARTS_MAX = 99999, ENDING_BYTES = sizeof "-00001-of-00003.gguf" - 1 };
 
-static int64_t number_of(const GgufFile *file, const char *key) {
-    const GgufValue *value = gguf_find(file, key);
-    bool integer = value && value->type != GGUF_STRING && value->type != GGUF_ARRAY &&
-                   value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64;
-    return integer ? value->as.integer : 0;
+static int64_t number_of(const Reader *part, const char *key) {
+    const MetaValue *value = metadata_find(&part->metadata, key);
+    return meta_is_integer(value) ? value->as.integer : 0;
 }
 
 static void append_ending(int64_t index, int64_t count, Text *out) {
@@ -25,7 +23,7 @@ static void part_path(const char *first, int64_t index, int64_t count, Text *out
     append_ending(index, count, out);
 }
 
-static Status check_first(const GgufFile *file, const char *path, int64_t count) {
+static Status check_first(const Reader *file, const char *path, int64_t count) {
     int64_t index = number_of(file, "split.no");
     if (count > PARTS_MAX)
         return fail(STATUS_FORMAT, "%s claims to be one of %lld files", path, (long long)count);
@@ -44,44 +42,48 @@ static Status check_first(const GgufFile *file, const char *path, int64_t count)
     return status;
 }
 
-// Moves a part's tensors to the whole, which keeps the part's file.
-static void take_tensors(GgufFile *whole, GgufFile *part) {
-    size_t count = whole->tensor_count + part->tensor_count;
-    whole->tensors = memory_resize(whole->tensors, (count + 1) * sizeof *whole->tensors);
-    memcpy(whole->tensors + whole->tensor_count, part->tensors,
-           part->tensor_count * sizeof *whole->tensors);
-    whole->tensor_count = count;
-    part->tensor_count = 0;
-    whole->parts[whole->part_count++] = part;
+// Moves a part's tensors and its map to the whole.
+static void take_tensors(Reader *whole, Reader *part) {
+    for (size_t i = 0; i < part->tensors.count; i++)
+        VECTOR_PUSH(&whole->tensors, part->tensors.items[i]);
+    for (size_t i = 0; i < part->maps.count; i++) VECTOR_PUSH(&whole->maps, part->maps.items[i]);
+    part->tensors.count = part->maps.count = 0;
 }
 
-static Status add_part(GgufFile *whole, const char *first, int64_t index, int64_t count) {
+static Status open_part(const char *path, Reader *part) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    Status parsed = gguf_open_part(part, map), status = file_map_check(map);
+    file_map_release(map);
+    return status == STATUS_OK ? parsed : status;
+}
+
+static Status add_part(Reader *whole, const char *first, int64_t index, int64_t count) {
     Text path = {0};
-    GgufFile *part = NULL;
+    Reader part = {0};
     part_path(first, index, count, &path);
-    Status status = gguf_open(text_get(&path), &part);
+    Status status = open_part(text_get(&path), &part);
     if (status == STATUS_OK &&
-        (number_of(part, "split.no") != index || number_of(part, "split.count") != count)) {
+        (number_of(&part, "split.no") != index || number_of(&part, "split.count") != count))
         status = fail(STATUS_FORMAT, "%s does not say that it is part %lld of %lld",
                       text_get(&path), (long long)index + 1, (long long)count);
-        gguf_close(part);
-    } else if (status == STATUS_OK) {
-        take_tensors(whole, part);
-    }
+    if (status == STATUS_OK) take_tensors(whole, &part);
+    reader_clear(&part);
     text_free(&path);
     return status;
 }
 
 static int compare_names(const void *a, const void *b) {
-    return strcmp((*(GgufTensor *const *)a)->name, (*(GgufTensor *const *)b)->name);
+    return strcmp((*(StoredTensor *const *)a)->name, (*(StoredTensor *const *)b)->name);
 }
 
-static Status check_names(const GgufFile *file, const char *path) {
-    GgufTensor **sorted = memory_allocate((file->tensor_count + 1) * sizeof *sorted);
-    for (size_t i = 0; i < file->tensor_count; i++) sorted[i] = &file->tensors[i];
-    qsort(sorted, file->tensor_count, sizeof *sorted, compare_names);
+static Status check_names(const Reader *whole, const char *path) {
+    size_t count = whole->tensors.count;
+    StoredTensor **sorted = memory_allocate((count + 1) * sizeof *sorted);
+    for (size_t i = 0; i < count; i++) sorted[i] = &whole->tensors.items[i];
+    qsort(sorted, count, sizeof *sorted, compare_names);
     Status status = STATUS_OK;
-    for (size_t i = 1; i < file->tensor_count && status == STATUS_OK; i++)
+    for (size_t i = 1; i < count && status == STATUS_OK; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
             status = fail(STATUS_FORMAT, "%s: two tensors of its parts are called %s", path,
                           sorted[i]->name);
@@ -89,18 +91,12 @@ static Status check_names(const GgufFile *file, const char *path) {
     return status;
 }
 
-static Status add_parts(GgufFile *whole, const char *path) {
-    int64_t count = number_of(whole, "split.count");
+Status gguf_open(Reader *reader, FileMap *map) {
+    const char *path = file_map_path(map);
+    TRY(gguf_open_part(reader, map));
+    int64_t count = number_of(reader, "split.count");
     if (count <= 1) return STATUS_OK;
-    TRY(check_first(whole, path, count));
-    whole->parts = memory_allocate_zeroed((size_t)count, sizeof *whole->parts);
-    for (int64_t i = 1; i < count; i++) TRY(add_part(whole, path, i, count));
-    return check_names(whole, path);
-}
-
-Status gguf_open_parts(const char *path, GgufFile **out) {
-    TRY(gguf_open(path, out));
-    Status status = add_parts(*out, path);
-    if (status != STATUS_OK) gguf_close(*out);
-    return status;
+    TRY(check_first(reader, path, count));
+    for (int64_t i = 1; i < count; i++) TRY(add_part(reader, path, i, count));
+    return check_names(reader, path);
 }

@@ -80,25 +80,25 @@ typedef struct IntegerRange {
     size_t bytes; // 0: no integer type
 } IntegerRange;
 
-static const IntegerRange ranges[GGUF_TYPE_COUNT] = {
-    [GGUF_UINT8] = {0, UINT8_MAX, 1},
-    [GGUF_INT8] = {INT8_MIN, INT8_MAX, 1},
-    [GGUF_UINT16] = {0, UINT16_MAX, 2},
-    [GGUF_INT16] = {INT16_MIN, INT16_MAX, 2},
-    [GGUF_UINT32] = {0, UINT32_MAX, 4},
-    [GGUF_INT32] = {INT32_MIN, INT32_MAX, 4},
-    [GGUF_BOOL] = {0, 1, 1},
-    [GGUF_UINT64] = {INT64_MIN, INT64_MAX, 8},
-    [GGUF_INT64] = {INT64_MIN, INT64_MAX, 8},
+static const IntegerRange ranges[META_TYPE_COUNT] = {
+    [META_UINT8] = {0, UINT8_MAX, 1},
+    [META_INT8] = {INT8_MIN, INT8_MAX, 1},
+    [META_UINT16] = {0, UINT16_MAX, 2},
+    [META_INT16] = {INT16_MIN, INT16_MAX, 2},
+    [META_UINT32] = {0, UINT32_MAX, 4},
+    [META_INT32] = {INT32_MIN, INT32_MAX, 4},
+    [META_BOOL] = {0, 1, 1},
+    [META_UINT64] = {INT64_MIN, INT64_MAX, 8},
+    [META_INT64] = {INT64_MIN, INT64_MAX, 8},
 };
 
-static Status append_value(Text *out, const char *key, const GgufValue *value) {
-    if (value->type == GGUF_STRING) {
+static Status append_value(Text *out, const char *key, const MetaValue *value) {
+    if (value->type == META_STRING) {
         append_string(out, value->as.string.bytes, value->as.string.length);
-    } else if (value->type == GGUF_FLOAT32) {
+    } else if (value->type == META_FLOAT32) {
         float narrow = (float)value->as.number;
         text_append(out, (const char *)&narrow, sizeof narrow);
-    } else if (value->type == GGUF_FLOAT64) {
+    } else if (value->type == META_FLOAT64) {
         text_append(out, (const char *)&value->as.number, sizeof value->as.number);
     } else {
         const IntegerRange *range = &ranges[value->type];
@@ -137,8 +137,8 @@ static Status begin_pair(GgufWriter *writer, const char *key) {
     return STATUS_OK;
 }
 
-static Status take_alignment(GgufWriter *writer, const GgufValue *value) {
-    int64_t alignment = value->type == GGUF_UINT32 ? value->as.integer : 0;
+static Status take_alignment(GgufWriter *writer, const MetaValue *value) {
+    int64_t alignment = value->type == META_UINT32 ? value->as.integer : 0;
     if (alignment < 8 || alignment > ALIGNMENT_MAX || (alignment & (alignment - 1)) != 0)
         return fail(STATUS_VALUE,
                     "metadata \"general.alignment\" must be a power of two from 8 to %d, as uint32",
@@ -147,17 +147,17 @@ static Status take_alignment(GgufWriter *writer, const GgufValue *value) {
     return STATUS_OK;
 }
 
-Status gguf_writer_put(GgufWriter *writer, const char *key, const GgufValue *value) {
+Status gguf_writer_put(GgufWriter *writer, const char *key, const MetaValue *value) {
     if (strcmp(key, "general.alignment") == 0) TRY(take_alignment(writer, value));
     TRY(begin_pair(writer, key));
     append_u32(&writer->pairs, value->type);
     return append_value(&writer->pairs, key, value);
 }
 
-Status gguf_writer_put_array(GgufWriter *writer, const char *key, GgufType type,
-                             const GgufValue *values, size_t count) {
+Status gguf_writer_put_array(GgufWriter *writer, const char *key, MetaType type,
+                             const MetaValue *values, size_t count) {
     TRY(begin_pair(writer, key));
-    append_u32(&writer->pairs, GGUF_ARRAY);
+    append_u32(&writer->pairs, META_ARRAY);
     append_u32(&writer->pairs, type);
     append_u64(&writer->pairs, count);
     for (size_t i = 0; i < count; i++) {
@@ -168,26 +168,26 @@ Status gguf_writer_put_array(GgufWriter *writer, const char *key, GgufType type,
 }
 
 Status gguf_writer_put_string(GgufWriter *writer, const char *key, const char *text) {
-    GgufValue value = {.type = GGUF_STRING, .as.string = {text, strlen(text)}};
+    MetaValue value = {.type = META_STRING, .as.string = {text, strlen(text)}};
     return gguf_writer_put(writer, key, &value);
 }
 
-Status gguf_writer_put_integer(GgufWriter *writer, const char *key, GgufType type,
+Status gguf_writer_put_integer(GgufWriter *writer, const char *key, MetaType type,
                                int64_t integer) {
-    GgufValue value = {.type = type, .as.integer = integer};
+    MetaValue value = {.type = type, .as.integer = integer};
     return gguf_writer_put(writer, key, &value);
 }
 
-static void collect(void *context, size_t index, GgufValue value) {
-    GgufValue *values = context;
+static void collect(void *context, size_t index, MetaValue value) {
+    MetaValue *values = context;
     values[index] = value;
 }
 
-Status gguf_writer_copy(GgufWriter *writer, const GgufFile *file, const GgufPair *pair) {
-    if (pair->value.type != GGUF_ARRAY) return gguf_writer_put(writer, pair->key, &pair->value);
+Status gguf_writer_copy(GgufWriter *writer, const MetaPair *pair) {
+    if (pair->value.type != META_ARRAY) return gguf_writer_put(writer, pair->key, &pair->value);
     size_t count = pair->value.as.array.count;
-    GgufValue *values = memory_allocate((count + 1) * sizeof *values);
-    gguf_array_each(file, &pair->value, collect, values);
+    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
+    meta_array_each(&pair->value, collect, values);
     Status status =
         gguf_writer_put_array(writer, pair->key, pair->value.as.array.type, values, count);
     free(values);
@@ -284,17 +284,4 @@ static Status write_all(FILE *stream, void *context) {
 
 Status gguf_writer_save(GgufWriter *writer, const char *path) {
     return file_replace_stream(path, write_all, writer);
-}
-
-Status gguf_writer_header(const GgufWriter *writer, const char *name, GgufFile **out) {
-    Text head = {0};
-    append_head(&head, writer);
-    size_t length = head.length;
-    uint8_t *bytes = (uint8_t *)text_take(&head);
-    Status status = gguf_parse(bytes, length, name, out);
-    if (status == STATUS_OK)
-        (*out)->copy = bytes;
-    else
-        free(bytes);
-    return status;
 }

@@ -12,28 +12,26 @@
 #include "device/cpu/quant.h"
 #include "device/settings.h"
 #include "model/folder.h"
-#include "model/model_table.h"
+#include "tensor/compose.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 
 struct ModelEntry {
     Model *model;
     char *name;
-    const char *word;         // the end of the name, after its last dot
-    const GgufTensor *tensor; // NULL for a prefix only
-    Tensor *stored;           // of named tensors: as the file has it; NULL once loaded
-    Tensor *loaded;           // once asked for: one reference
-    ModelEntry *children;     // names that are one word longer, by that word
-    ModelEntry **numbered;    // those whose word is a number, by that number; NULL between them
+    const char *word;      // the end of the name, after its last dot
+    StoredTensor *stored;  // NULL for a prefix only
+    Tensor *loaded;        // once asked for: one reference
+    ModelEntry *children;  // names that are one word longer, by that word
+    ModelEntry **numbered; // those whose word is a number, by that number; NULL between them
     size_t numbered_count;
     UT_hash_handle hh, hh_sibling;
 };
 
 struct Model {
     int refs;
-    GgufFile *file;
+    Reader *reader;
     char *path;
-    bool folder; // of a model as Hugging Face publishes it
     ModelOptions options;
     ModelEntry *names;
     ModelEntry *tops;     // names of one word
@@ -89,92 +87,21 @@ static void index_numbers(ModelEntry *parent) {
 }
 
 static void index_names(Model *model) {
-    for (size_t i = 0; i < model->file->tensor_count; i++) {
-        const GgufTensor *tensor = &model->file->tensors[i];
-        name_entry(model, tensor->name, strlen(tensor->name))->tensor = tensor;
+    for (size_t i = 0; i < model->reader->tensors.count; i++) {
+        StoredTensor *tensor = &model->reader->tensors.items[i];
+        name_entry(model, tensor->name, strlen(tensor->name))->stored = tensor;
     }
     for (ModelEntry *entry = model->names; entry; entry = entry->hh.next) index_numbers(entry);
 }
 
 // A model that the device could never hold is refused before anything is loaded.
-static Status check_size(const GgufFile *file, const char *path) {
+static Status check_size(const Reader *reader, const char *path) {
     Device *device;
     TRY(device_default(&device));
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < file->tensor_count; i++) bytes += file->tensors[i].bytes;
+    size_t bytes = reader_bytes(reader);
     if (device->memory_limit == 0 || bytes <= device->memory_limit) return STATUS_OK;
     return fail(STATUS_MEMORY, "%s needs %.2f MB for its tensors, but %s has %.2f MB", path,
                 (double)bytes / 1048576.0, device->name, (double)device->memory_limit / 1048576.0);
-}
-
-static Model *model_new(const char *path, const ModelOptions *options, GgufFile *file) {
-    Model *model = memory_allocate_zeroed(1, sizeof *model);
-    *model = (Model){.refs = 1, .file = file, .path = memory_copy_string(path, strlen(path))};
-    if (options) model->options = *options;
-    index_names(model);
-    return model;
-}
-
-static Status open_gguf(const char *path, const ModelOptions *options, Model **out) {
-    GgufFile *file;
-    TRY(gguf_open_parts(path, &file));
-    Status status = check_size(file, path);
-    if (status == STATUS_OK)
-        *out = model_new(path, options, file);
-    else
-        gguf_close(file);
-    return status;
-}
-
-// The tensors of the table that were made already; the table is the model's from now on.
-static void keep_tensors(Model *model, const NamedTensors *tensors) {
-    for (size_t i = 0; i < tensors->count; i++) {
-        const NamedTensor *named = &tensors->items[i];
-        ModelEntry *entry = name_entry(model, named->name, strlen(named->name));
-        tensor_release(entry->stored); // a name that came twice: the last counts
-        entry->stored = tensor_retain(named->tensor);
-    }
-}
-
-static Status open_table(const char *path, const ModelOptions *options, const FileMap *map,
-                         Model **out) {
-    NamedTensors tensors = {0};
-    GgufFile *table = NULL;
-    Status status = model_table_read(path, map, &tensors, &table);
-    if (status == STATUS_OK) {
-        *out = model_new(path, options, table);
-        keep_tensors(*out, &tensors);
-    }
-    named_tensors_free(&tensors);
-    return status;
-}
-
-static Status open_folder(const char *path, const ModelOptions *options, Model **out) {
-    NamedTensors made = {0};
-    GgufFile *table = NULL;
-    Status status = folder_read(path, &made, &table);
-    if (status == STATUS_OK) status = check_size(table, path);
-    if (status == STATUS_OK) {
-        *out = model_new(path, options, table);
-        (*out)->folder = true;
-        keep_tensors(*out, &made);
-    } else if (table) {
-        gguf_close(table);
-    }
-    named_tensors_free(&made);
-    return status;
-}
-
-static Status open_file(const char *path, const ModelOptions *options, Model **out) {
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    Status opened = model_is_table(file_map_bytes(map), file_map_length(map))
-                        ? open_table(path, options, map, out)
-                        : open_gguf(path, options, out);
-    Status status = file_map_check(map);
-    if (status != STATUS_OK && opened == STATUS_OK) model_release(*out);
-    file_map_release(map);
-    return status == STATUS_OK ? opened : status;
 }
 
 // Under TL_REPACK=load the matrices that products will read get their layout now.
@@ -185,10 +112,9 @@ static Status announce_weights(Model *model) {
     Device *device;
     TRY(device_default(&device));
     if (!device->backend->weight_loaded) return STATUS_OK;
-    for (size_t i = 0; i < model->file->tensor_count; i++) {
-        const GgufTensor *stored = &model->file->tensors[i];
-        if (!stored->has_dtype || !dtype_is_quant(stored->dtype) || model->options.convert)
-            continue;
+    for (size_t i = 0; i < model->reader->tensors.count; i++) {
+        const StoredTensor *stored = &model->reader->tensors.items[i];
+        if (!stored->usable || !dtype_is_quant(stored->dtype) || model->options.convert) continue;
         Tensor *tensor;
         TRY(model_tensor(model, stored->name, &tensor));
         device->backend->weight_loaded(&tensor->view);
@@ -198,9 +124,22 @@ static Status announce_weights(Model *model) {
 }
 
 Status model_open(const char *path, const ModelOptions *options, Model **out) {
-    TRY(folder_is(path) ? open_folder(path, options, out) : open_file(path, options, out));
-    Status status = announce_weights(*out);
-    if (status != STATUS_OK) model_release(*out);
+    Reader *reader;
+    TRY(reader_open(path, &reader));
+    Status status = check_size(reader, path);
+    if (status != STATUS_OK) {
+        reader_close(reader);
+        return status;
+    }
+    Model *model = memory_allocate_zeroed(1, sizeof *model);
+    *model = (Model){.refs = 1, .reader = reader, .path = memory_copy_string(path, strlen(path))};
+    if (options) model->options = *options;
+    index_names(model);
+    status = announce_weights(model);
+    if (status == STATUS_OK)
+        *out = model;
+    else
+        model_release(model);
     return status;
 }
 
@@ -216,7 +155,6 @@ static void free_names(Model *model) {
     HASH_ITER(hh, model->names, entry, next) HASH_CLEAR(hh_sibling, entry->children);
     HASH_ITER(hh, model->names, entry, next) {
         HASH_DEL(model->names, entry);
-        tensor_release(entry->stored);
         tensor_release(entry->loaded);
         free(entry->numbered);
         free(entry->name);
@@ -229,13 +167,13 @@ void model_release(Model *model) {
     if (--model->refs > 0) return;
     free_names(model);
     if (model->tokenizer) tokenizer_release(model->tokenizer);
-    gguf_close(model->file);
+    reader_close(model->reader);
     free(model->path);
     free(model);
 }
 
-const GgufFile *model_file(const Model *model) {
-    return model->file;
+const Reader *model_reader(const Model *model) {
+    return model->reader;
 }
 
 const char *model_path(const Model *model) {
@@ -243,14 +181,15 @@ const char *model_path(const Model *model) {
 }
 
 bool model_has_tokenizer(const Model *model) {
-    if (model->folder) return folder_has_tokenizer(model->path);
-    return gguf_find(model->file, "tokenizer.ggml.tokens") != NULL;
+    if (folder_is(model->path)) return folder_has_tokenizer(model->path);
+    return metadata_find(&model->reader->metadata, "tokenizer.ggml.tokens") != NULL;
 }
 
 Status model_tokenizer(Model *model, Tokenizer **out) {
     if (!model->tokenizer)
-        TRY(model->folder ? folder_tokenizer(model->path, &model->tokenizer)
-                          : tokenizer_from_gguf(model->file, model->path, &model->tokenizer));
+        TRY(folder_is(model->path) ? folder_tokenizer(model->path, &model->tokenizer)
+                                   : tokenizer_from_metadata(&model->reader->metadata, model->path,
+                                                             &model->tokenizer));
     *out = model->tokenizer;
     return STATUS_OK;
 }
@@ -263,13 +202,13 @@ static ModelEntry *find_name(const Model *model, const char *name) {
 
 bool model_has_tensor(const Model *model, const char *name) {
     const ModelEntry *entry = find_name(model, name);
-    return entry && entry->tensor;
+    return entry && entry->stored;
 }
 
 static Status unknown_tensor(const Model *model, const char *name) {
-    size_t count = model->file->tensor_count;
+    size_t count = model->reader->tensors.count;
     const char **names = memory_allocate(count * sizeof *names);
-    for (size_t i = 0; i < count; i++) names[i] = model->file->tensors[i].name;
+    for (size_t i = 0; i < count; i++) names[i] = model->reader->tensors.items[i].name;
     const char *nearest = catalog_nearest(name, names, count);
     Status status = fail(STATUS_NAME, "%s has no tensor called \"%s\"", model->path, name);
     if (nearest)
@@ -294,28 +233,8 @@ static Status copy_integers(Device *device, const uint8_t *bytes, size_t length,
     return status;
 }
 
-static Status fail_unusable(const Model *model, const GgufTensor *tensor) {
-    int64_t row = tensor->shape.rank ? tensor->shape.dims[tensor->shape.rank - 1] : 1;
-    if (row % tensor->block_elements != 0)
-        return fail(STATUS_FORMAT,
-                    "tensor %s of %s has rows of %lld elements, not a multiple of the %d of a %s "
-                    "block",
-                    tensor->name, model->path, (long long)row, tensor->block_elements,
-                    tensor->type_name);
-    if (strcmp(tensor->type_name, "unknown") == 0)
-        return fail(STATUS_DTYPE, "tensor %s of %s is stored as type %u, which is unknown",
-                    tensor->name, model->path, tensor->type_number);
-    if (tensor->removed) {
-        (void)fail(STATUS_DTYPE, "tensor %s of %s is stored as %s, which was removed from GGUF",
-                   tensor->name, model->path, tensor->type_name);
-        return fail_help("the original model can be written again, as %s for example",
-                         tensor->type_name[0] == 'i' ? "iq4_nl" : "q4_0");
-    }
-    return named_tensors_fail_unread(model->path, tensor->name, tensor->type_name);
-}
-
 // The numbers of a type that only the CPU reads, as float16.
-static Status import_decoded(Device *device, const GgufTensor *tensor, const uint8_t *bytes,
+static Status import_decoded(Device *device, const StoredTensor *tensor, const uint8_t *bytes,
                              BufferLabel *label, Buffer **out) {
     enum { SUPERBLOCK = 256 };
     int64_t count = 1;
@@ -338,8 +257,7 @@ static Status import_decoded(Device *device, const GgufTensor *tensor, const uin
 }
 
 // The tensor over the mapped bytes.
-static Status import_tensor(Model *model, const GgufTensor *tensor, Tensor **out) {
-    if (!tensor->has_dtype) return fail_unusable(model, tensor);
+static Status import_tensor(const StoredTensor *tensor, Tensor **out) {
     Device *device;
     TRY(device_default(&device));
     BufferLabel label = {.dtype = tensor->dtype, .rank = tensor->shape.rank};
@@ -402,30 +320,26 @@ static Status change_tensor(const TensorChange *change, Tensor *stored, Tensor *
 }
 
 // As the model has it: changed, and of the type that was asked for.
-static Status make_loaded(Model *model, const ModelEntry *entry, Tensor *imported, Tensor **out) {
-    Tensor *changed;
-    TRY(change_tensor(&entry->tensor->change, imported, &changed));
-    if (!wants_conversion(model, tensor_dtype(changed))) {
-        *out = changed;
-        return STATUS_OK;
-    }
-    Status status = tensor_cast(changed, model->options.dtype, out);
-    tensor_release(changed);
-    return status;
+static Status make_loaded(const Model *model, const StoredTensor *stored, Tensor **out) {
+    SCOPED_TENSOR(imported);
+    SCOPED_TENSOR(changed);
+    if (!stored->usable) return reader_fail_unusable(stored, model->path);
+    if (stored->tensor)
+        imported = tensor_retain(stored->tensor);
+    else
+        TRY(import_tensor(stored, &imported));
+    TRY(change_tensor(&stored->change, imported, &changed));
+    if (wants_conversion(model, tensor_dtype(changed)))
+        return tensor_cast(changed, model->options.dtype, out);
+    *out = tensor_retain(changed);
+    return STATUS_OK;
 }
 
-static Status load_tensor(Model *model, ModelEntry *entry, Tensor **out) {
+static Status load_tensor(const Model *model, ModelEntry *entry, Tensor **out) {
     if (!entry->loaded) {
-        Tensor *imported = NULL;
-        if (entry->stored)
-            imported = tensor_retain(entry->stored);
-        else
-            TRY(import_tensor(model, entry->tensor, &imported));
-        Status status = make_loaded(model, entry, imported, &entry->loaded);
-        tensor_release(imported);
-        TRY(status);
-        tensor_release(entry->stored);
-        entry->stored = NULL;
+        TRY(make_loaded(model, entry->stored, &entry->loaded));
+        tensor_release(entry->stored->tensor); // from now on it is the entry's
+        entry->stored->tensor = NULL;
     }
     *out = tensor_retain(entry->loaded);
     return STATUS_OK;
@@ -433,13 +347,13 @@ static Status load_tensor(Model *model, ModelEntry *entry, Tensor **out) {
 
 Status model_tensor(Model *model, const char *name, Tensor **out) {
     ModelEntry *entry = find_name(model, name);
-    if (!entry || !entry->tensor) return unknown_tensor(model, name);
+    if (!entry || !entry->stored) return unknown_tensor(model, name);
     return load_tensor(model, entry, out);
 }
 
 Status model_add_tensors(Model *model, NamedTensors *out) {
-    for (size_t i = 0; i < model->file->tensor_count; i++) {
-        const char *name = model->file->tensors[i].name;
+    for (size_t i = 0; i < model->reader->tensors.count; i++) {
+        const char *name = model->reader->tensors.items[i].name;
         Tensor *tensor = NULL;
         TRY(model_tensor(model, name, &tensor));
         named_tensors_add(out, name, tensor);
@@ -467,7 +381,7 @@ static Status unknown_step(const Model *model, const ModelEntry *from, const cha
 static Status enter(Model *model, ModelEntry *next, const ModelEntry **entry, Tensor **out) {
     *out = NULL;
     *entry = next;
-    return next->tensor ? load_tensor(model, next, out) : STATUS_OK;
+    return next->stored ? load_tensor(model, next, out) : STATUS_OK;
 }
 
 Status model_step(Model *model, const ModelEntry *from, const char *word, const ModelEntry **entry,

@@ -1,12 +1,11 @@
-// A model: the tensors and metadata of a GGUF file or of a folder (model/folder.h), or the tensors
-// of safetensors files. A tensor is made when it is first asked for and kept, so that every way of
-// asking yields the same bytes; on the CPU those bytes are the mapped file. Reference-counted:
-// tensors taken from a model outlive it.
+// A model: what a reader (model/reader.h) has, with its tensors on the default device. A tensor is
+// made when it is first asked for and kept, so that every way of asking yields the same bytes; on
+// the CPU those bytes are the mapped file. Reference-counted: tensors taken from a model outlive
+// it.
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
-#include "model/gguf.h"
-#include "model/named_tensors.h"
+#include "model/reader.h"
 #include "model/tokenizer.h"
 
 typedef struct Model Model;
@@ -23,7 +22,7 @@ typedef struct ModelOptions {
 Status model_open(const char *path, const ModelOptions *options, Model **out) MUST_USE;
 Model *model_retain(Model *model);
 void model_release(Model *model);
-const GgufFile *model_file(const Model *model);
+const Reader *model_reader(const Model *model);
 const char *model_path(const Model *model);
 bool model_has_tokenizer(const Model *model);
 // The tokenizer that the file carries, or the folder has, made at the first call. Borrowed.

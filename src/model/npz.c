@@ -8,6 +8,7 @@
 #include "base/file_replace.h"
 #include "model/named_texts.h"
 #include "model/npy.h"
+#include "model/reader.h"
 #include "model/zip_library.h"
 
 static const char ending[] = ".npy";
@@ -177,6 +178,16 @@ Status npz_read(const char *path, NamedTensors *out) {
     if (status != STATUS_OK && parsed == STATUS_OK) named_tensors_free(out);
     file_map_release(map);
     return status == STATUS_OK ? parsed : status;
+}
+
+Status npz_open(Reader *reader, FileMap *map) {
+    NamedTensors tensors;
+    TRY(npz_parse(file_map_bytes(map), file_map_length(map), file_map_path(map), &tensors));
+    for (size_t i = 0; i < tensors.count; i++)
+        reader_add_tensor(reader, tensors.items[i].name, tensors.items[i].tensor);
+    reader_add_texts(reader, &tensors.texts);
+    named_tensors_free(&tensors);
+    return STATUS_OK;
 }
 
 // --- writing

@@ -21,15 +21,14 @@ static const char *const type_names[DTYPE_COUNT] = {
 
 // --- reading
 
-typedef struct Reader {
+typedef struct Parse {
     const char *file;
     size_t before, length; // bytes of the file up to the numbers, and of these
-    SafetensorsVisit *visit;
-    void *context;
-} Reader;
+    const SafetensorsVisit *visit;
+} Parse;
 
-static Status wrong(const Reader *reader, const char *name, const char *what) {
-    return fail(STATUS_FORMAT, "%s: tensor `%.80s`: %s", reader->file, name, what);
+static Status wrong(const Parse *parse, const char *name, const char *what) {
+    return fail(STATUS_FORMAT, "%s: tensor `%.80s`: %s", parse->file, name, what);
 }
 
 static bool read_whole(const json_t *json, int64_t *out) {
@@ -38,9 +37,9 @@ static bool read_whole(const json_t *json, int64_t *out) {
     return true;
 }
 
-static Status read_dtype(const Reader *reader, const json_t *json, SafetensorsEntry *entry) {
+static Status read_dtype(const Parse *parse, const json_t *json, SafetensorsEntry *entry) {
     const char *word = json_string_value(json_object_get(json, "dtype"));
-    if (!word) return wrong(reader, entry->name, "it has no dtype");
+    if (!word) return wrong(parse, entry->name, "it has no dtype");
     entry->type = word;
     for (int i = 0; i < DTYPE_COUNT && !entry->known; i++) {
         entry->known = type_names[i] && strcmp(type_names[i], word) == 0;
@@ -53,32 +52,32 @@ static Status read_dtype(const Reader *reader, const json_t *json, SafetensorsEn
     return STATUS_OK;
 }
 
-static Status read_entry(const Reader *reader, const json_t *json, SafetensorsEntry *entry) {
-    if (!json_is_object(json)) return wrong(reader, entry->name, "it is not an object");
-    TRY(read_dtype(reader, json, entry));
+static Status read_entry(const Parse *parse, const json_t *json, SafetensorsEntry *entry) {
+    if (!json_is_object(json)) return wrong(parse, entry->name, "it is not an object");
+    TRY(read_dtype(parse, json, entry));
     const json_t *shape = json_object_get(json, "shape");
     const json_t *offsets = json_object_get(json, "data_offsets");
     if (!json_is_array(shape) || json_array_size(shape) > RANK_MAX)
-        return wrong(reader, entry->name, "its shape is not a list of at most 8 sizes");
+        return wrong(parse, entry->name, "its shape is not a list of at most 8 sizes");
     entry->shape.rank = (int)json_array_size(shape);
     for (int i = 0; i < entry->shape.rank; i++)
         if (!read_whole(json_array_get(shape, (size_t)i), &entry->shape.dims[i]))
-            return wrong(reader, entry->name, "its shape holds something that is not a size");
+            return wrong(parse, entry->name, "its shape holds something that is not a size");
     int64_t begin, end;
     if (json_array_size(offsets) != 2 || !read_whole(json_array_get(offsets, 0), &begin) ||
         !read_whole(json_array_get(offsets, 1), &end))
-        return wrong(reader, entry->name, "its data_offsets are not two offsets");
-    if (begin > end || (uint64_t)end > reader->length)
+        return wrong(parse, entry->name, "its data_offsets are not two offsets");
+    if (begin > end || (uint64_t)end > parse->length)
         return fail(STATUS_FORMAT, "%s: tensor `%.80s` lies at bytes %lld to %lld of %zu",
-                    reader->file, entry->name, (long long)begin, (long long)end, reader->length);
-    entry->begin = reader->before + (size_t)begin;
-    entry->end = reader->before + (size_t)end;
+                    parse->file, entry->name, (long long)begin, (long long)end, parse->length);
+    entry->begin = parse->before + (size_t)begin;
+    entry->end = parse->before + (size_t)end;
     if (!entry->known) return STATUS_OK;
     size_t bytes;
     bool counted = stored_bytes(entry->dtype, &entry->shape, &bytes);
     if (entry->foreign) bytes = bytes / dtype_size(entry->dtype) * entry->foreign->bytes;
     if (!counted || bytes != entry->end - entry->begin)
-        return fail(STATUS_FORMAT, "%s: tensor `%.80s` is %s, but has %zu bytes", reader->file,
+        return fail(STATUS_FORMAT, "%s: tensor `%.80s` is %s, but has %zu bytes", parse->file,
                     entry->name, type_name(entry->dtype, &entry->shape).text,
                     entry->end - entry->begin);
     return STATUS_OK;
@@ -132,7 +131,7 @@ static int by_begin(const void *x, const void *y) {
     return left->end < right->end ? -1 : left->end > right->end;
 }
 
-static Status check_overlaps(const Reader *reader, const SafetensorsEntry *entries, size_t count) {
+static Status check_overlaps(const Parse *parse, const SafetensorsEntry *entries, size_t count) {
     if (count == 0) return STATUS_OK;
     SafetensorsEntry *sorted = memory_allocate(count * sizeof *sorted);
     memcpy(sorted, entries, count * sizeof *sorted);
@@ -140,13 +139,13 @@ static Status check_overlaps(const Reader *reader, const SafetensorsEntry *entri
     Status status = STATUS_OK;
     for (size_t i = 1; i < count && status == STATUS_OK; i++)
         if (sorted[i].begin < sorted[i - 1].end)
-            status = fail(STATUS_FORMAT, "%s: tensors `%.80s` and `%.80s` overlap", reader->file,
+            status = fail(STATUS_FORMAT, "%s: tensors `%.80s` and `%.80s` overlap", parse->file,
                           sorted[i - 1].name, sorted[i].name);
     free(sorted);
     return status;
 }
 
-static Status read_tensors(const Reader *reader, NamedTensors *texts, json_t *header) {
+static Status read_tensors(const Parse *parse, json_t *header) {
     // No entry without some bytes of header: the count is bounded by the file.
     SafetensorsEntry *entries = memory_allocate((json_object_size(header) + 1) * sizeof *entries);
     size_t count = 0;
@@ -156,47 +155,45 @@ static Status read_tensors(const Reader *reader, NamedTensors *texts, json_t *he
     json_object_foreach(header, name, json) {
         if (status != STATUS_OK) break;
         if (strcmp(name, "__metadata__") == 0) {
-            if (texts) named_texts_unpack(texts, json);
+            if (parse->visit->texts) named_texts_unpack(parse->visit->texts, json);
             continue;
         }
         entries[count] = (SafetensorsEntry){.name = name};
-        status = read_entry(reader, json, &entries[count++]);
+        status = read_entry(parse, json, &entries[count++]);
     }
-    if (status == STATUS_OK) status = check_overlaps(reader, entries, count);
+    if (status == STATUS_OK) status = check_overlaps(parse, entries, count);
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = reader->visit(reader->context, &entries[i]);
+        status = parse->visit->tensor(parse->visit->context, &entries[i]);
     free(entries);
     return status;
 }
 
-static Status read_header(Reader *reader, const uint8_t *bytes, NamedTensors *texts) {
+static Status read_header(Parse *parse, const uint8_t *bytes) {
     uint64_t header_bytes = 0;
-    size_t length = reader->length;
+    size_t length = parse->length;
     if (length < LENGTH_BYTES)
-        return fail(STATUS_FORMAT, "%s: %zu bytes are not a safetensors file", reader->file,
-                    length);
+        return fail(STATUS_FORMAT, "%s: %zu bytes are not a safetensors file", parse->file, length);
     for (int i = LENGTH_BYTES - 1; i >= 0; i--) header_bytes = header_bytes << 8 | bytes[i];
     if (header_bytes > length - LENGTH_BYTES || header_bytes > HEADER_BYTES_MAX)
         return fail(STATUS_FORMAT, "%s: the header claims %llu bytes, but %zu are left",
-                    reader->file, (unsigned long long)header_bytes, length - LENGTH_BYTES);
+                    parse->file, (unsigned long long)header_bytes, length - LENGTH_BYTES);
     json_error_t error;
     json_t *header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)header_bytes,
                                 JSON_REJECT_DUPLICATES, &error);
     if (!header)
-        return fail(STATUS_FORMAT, "%s: the header is not JSON: %s", reader->file, error.text);
-    reader->before = LENGTH_BYTES + (size_t)header_bytes;
-    reader->length -= reader->before;
+        return fail(STATUS_FORMAT, "%s: the header is not JSON: %s", parse->file, error.text);
+    parse->before = LENGTH_BYTES + (size_t)header_bytes;
+    parse->length -= parse->before;
     Status status = json_is_object(header)
-                        ? read_tensors(reader, texts, header)
-                        : fail(STATUS_FORMAT, "%s: the header is not a JSON object", reader->file);
+                        ? read_tensors(parse, header)
+                        : fail(STATUS_FORMAT, "%s: the header is not a JSON object", parse->file);
     json_decref(header);
     return status;
 }
 
 Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
-                        SafetensorsVisit *visit, void *context) {
-    Reader reader = {.file = name, .length = length, .visit = visit, .context = context};
-    return read_header(&reader, bytes, NULL);
+                        const SafetensorsVisit *visit) {
+    return read_header(&(Parse){.file = name, .length = length, .visit = visit}, bytes);
 }
 
 typedef struct Collecting {
@@ -218,8 +215,8 @@ static Status collect(void *context, const SafetensorsEntry *entry) {
 Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, NamedTensors *out) {
     *out = (NamedTensors){0};
     Collecting collecting = {bytes, out};
-    Reader reader = {.file = name, .length = length, .visit = collect, .context = &collecting};
-    Status status = read_header(&reader, bytes, out);
+    SafetensorsVisit visit = {collect, &collecting, out};
+    Status status = safetensors_each(bytes, length, name, &visit);
     if (status != STATUS_OK) named_tensors_free(out);
     return status;
 }

@@ -21,14 +21,14 @@ static Status write_npy(const char *path, const NamedTensors *tensors) {
 }
 
 // The metadata of a file that are strings.
-static void add_texts(const GgufFile *file, NamedTensors *out) {
+static void add_texts(const Metadata *metadata, NamedTensors *out) {
     Text text = {0};
-    for (size_t i = 0; file && i < file->pair_count; i++) {
-        const GgufValue *value = &file->pairs[i].value;
-        if (value->type != GGUF_STRING) continue;
+    for (size_t i = 0; i < metadata->count; i++) {
+        const MetaValue *value = &metadata->items[i].value;
+        if (value->type != META_STRING) continue;
         text_clear(&text);
         text_append(&text, value->as.string.bytes, value->as.string.length);
-        named_tensors_add_text(out, file->pairs[i].key, text_get(&text));
+        named_tensors_add_text(out, metadata->items[i].key, text_get(&text));
     }
     text_free(&text);
 }
@@ -38,7 +38,7 @@ static Status read_gguf(const char *path, NamedTensors *out) {
     *out = (NamedTensors){0};
     TRY(model_open(path, NULL, &model));
     Status status = model_add_tensors(model, out);
-    if (status == STATUS_OK) add_texts(model_file(model), out);
+    if (status == STATUS_OK) add_texts(&model_reader(model)->metadata, out);
     model_release(model);
     if (status != STATUS_OK) named_tensors_free(out);
     return status;

@@ -7,7 +7,7 @@
 #define MODEL_TOKENIZER_H
 
 #include "base/text.h"
-#include "model/gguf.h"
+#include "model/metadata.h"
 
 typedef struct Tokenizer Tokenizer;
 struct GgufWriter;
@@ -17,15 +17,17 @@ typedef struct TokenList {
     size_t count, capacity;
 } TokenList;
 
-// Copies what it needs. STATUS_FORMAT when the file has no vocabulary of a kind that tl reads.
-Status tokenizer_from_gguf(const GgufFile *file, const char *name, Tokenizer **out) MUST_USE;
+// From the metadata of a GGUF file, called `name`; copies what it needs. STATUS_FORMAT when it has
+// no vocabulary of a kind that tl reads.
+Status tokenizer_from_metadata(const Metadata *metadata, const char *name,
+                               Tokenizer **out) MUST_USE;
 // The same from the text of a tokenizer.json; `name` is for messages.
 Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name,
                            Tokenizer **out) MUST_USE;
 // From a file of either kind, told by its content.
 Status tokenizer_open(const char *path, Tokenizer **out) MUST_USE;
-// Adds the tokenizer.ggml.* metadata from which tokenizer_from_gguf makes the same. STATUS_VALUE
-// for what the format has no words for.
+// Adds the tokenizer.ggml.* metadata from which tokenizer_from_metadata makes the same.
+// STATUS_VALUE for what the format has no words for.
 Status tokenizer_to_gguf(const Tokenizer *tokenizer, struct GgufWriter *writer) MUST_USE;
 Tokenizer *tokenizer_retain(Tokenizer *tokenizer);
 void tokenizer_release(Tokenizer *tokenizer);

@@ -4,10 +4,11 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "model/gguf.h"
 #include "model/tokenizer_internal.h"
 
 typedef struct Source {
-    const GgufFile *file;
+    const Metadata *metadata;
     const char *name; // of the file, for messages
     Tokenizer *tokenizer;
 } Source;
@@ -17,8 +18,8 @@ typedef struct Source {
 static int64_t read_id(const Source *source, const char *word) {
     char key[64];
     snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", word);
-    const GgufValue *value = gguf_find(source->file, key);
-    bool is_integer = value && (value->type == GGUF_UINT32 || value->type == GGUF_INT32);
+    const MetaValue *value = metadata_find(source->metadata, key);
+    bool is_integer = value && (value->type == META_UINT32 || value->type == META_INT32);
     return is_integer && value->as.integer >= 0 &&
                    value->as.integer < (int64_t)source->tokenizer->count
                ? value->as.integer
@@ -28,23 +29,23 @@ static int64_t read_id(const Source *source, const char *word) {
 static bool read_flag(const Source *source, const char *word, bool fallback) {
     char key[64];
     snprintf(key, sizeof key, "tokenizer.ggml.%s", word);
-    const GgufValue *value = gguf_find(source->file, key);
-    return value && value->type == GGUF_BOOL ? value->as.integer != 0 : fallback;
+    const MetaValue *value = metadata_find(source->metadata, key);
+    return value && value->type == META_BOOL ? value->as.integer != 0 : fallback;
 }
 
-static const GgufValue *find_string(const Source *source, const char *key) {
-    const GgufValue *value = gguf_find(source->file, key);
-    return value && value->type == GGUF_STRING ? value : NULL;
+static const MetaValue *find_string(const Source *source, const char *key) {
+    const MetaValue *value = metadata_find(source->metadata, key);
+    return value && value->type == META_STRING ? value : NULL;
 }
 
-static bool string_is(const GgufValue *value, const char *text) {
+static bool string_is(const MetaValue *value, const char *text) {
     return value && value->as.string.length == strlen(text) &&
            memcmp(value->as.string.bytes, text, strlen(text)) == 0;
 }
 
 // --- pieces
 
-static void load_piece(void *context, size_t index, GgufValue value) {
+static void load_piece(void *context, size_t index, MetaValue value) {
     Tokenizer *tokenizer = context;
     Piece *piece = &tokenizer->pieces[index];
     piece->bytes = memory_copy_string(value.as.string.bytes, value.as.string.length);
@@ -52,47 +53,47 @@ static void load_piece(void *context, size_t index, GgufValue value) {
     piece->type = TOKEN_NORMAL;
 }
 
-static void load_score(void *context, size_t index, GgufValue value) {
+static void load_score(void *context, size_t index, MetaValue value) {
     Tokenizer *tokenizer = context;
     tokenizer->pieces[index].score = (float)value.as.number;
 }
 
-static void load_edges(void *context, size_t index, GgufValue value) {
+static void load_edges(void *context, size_t index, MetaValue value) {
     Tokenizer *tokenizer = context;
     tokenizer->pieces[index].edges = (unsigned)value.as.integer;
 }
 
-static void load_type(void *context, size_t index, GgufValue value) {
+static void load_type(void *context, size_t index, MetaValue value) {
     Tokenizer *tokenizer = context;
     tokenizer->pieces[index].type = (int)value.as.integer;
 }
 
 // An optional array of the vocabulary; when there it has one element of `type` per piece.
-static Status load_array(const Source *source, const char *key, GgufType type,
-                         void (*visit)(void *, size_t, GgufValue)) {
-    const GgufValue *array = gguf_find(source->file, key);
+static Status load_array(const Source *source, const char *key, MetaType type,
+                         void (*visit)(void *, size_t, MetaValue)) {
+    const MetaValue *array = metadata_find(source->metadata, key);
     if (!array) return STATUS_OK;
-    if (array->type != GGUF_ARRAY || array->as.array.type != type ||
+    if (array->type != META_ARRAY || array->as.array.type != type ||
         array->as.array.count != source->tokenizer->count)
         return fail(STATUS_FORMAT,
                     "%s: %s does not have one number of the right type for each of the %zu tokens",
                     source->name, key, source->tokenizer->count);
-    gguf_array_each(source->file, array, visit, source->tokenizer);
+    meta_array_each(array, visit, source->tokenizer);
     return STATUS_OK;
 }
 
 static Status load_pieces(const Source *source) {
     Tokenizer *tokenizer = source->tokenizer;
-    const GgufValue *tokens = gguf_find(source->file, "tokenizer.ggml.tokens");
-    if (!tokens || tokens->type != GGUF_ARRAY || tokens->as.array.type != GGUF_STRING)
+    const MetaValue *tokens = metadata_find(source->metadata, "tokenizer.ggml.tokens");
+    if (!tokens || tokens->type != META_ARRAY || tokens->as.array.type != META_STRING)
         return fail(STATUS_FORMAT, "%s holds no tokenizer: tokenizer.ggml.tokens is missing",
                     source->name);
     tokenizer->count = tokens->as.array.count;
     tokenizer->pieces = memory_allocate_zeroed(tokenizer->count, sizeof *tokenizer->pieces);
-    gguf_array_each(source->file, tokens, load_piece, tokenizer);
-    TRY(load_array(source, "tokenizer.ggml.scores", GGUF_FLOAT32, load_score));
-    TRY(load_array(source, "tokenizer.ggml.token_type", GGUF_INT32, load_type));
-    return load_array(source, TOKENIZER_KEY_EDGES, GGUF_INT32, load_edges);
+    meta_array_each(tokens, load_piece, tokenizer);
+    TRY(load_array(source, "tokenizer.ggml.scores", META_FLOAT32, load_score));
+    TRY(load_array(source, "tokenizer.ggml.token_type", META_INT32, load_type));
+    return load_array(source, TOKENIZER_KEY_EDGES, META_INT32, load_edges);
 }
 
 // --- merges: "left right", where a piece may be a blank only as the first character
@@ -102,7 +103,7 @@ typedef struct MergeReader {
     size_t wrong; // how many name a piece that is not there
 } MergeReader;
 
-static void load_merge(void *context, size_t index, GgufValue value) {
+static void load_merge(void *context, size_t index, MetaValue value) {
     MergeReader *reader = context;
     const char *text = value.as.string.bytes;
     size_t length = value.as.string.length;
@@ -117,13 +118,13 @@ static void load_merge(void *context, size_t index, GgufValue value) {
 
 static Status load_merges(const Source *source, bool needed) {
     static const char key[] = "tokenizer.ggml.merges";
-    const GgufValue *merges = gguf_find(source->file, key);
+    const MetaValue *merges = metadata_find(source->metadata, key);
     if (!merges && !needed) return STATUS_OK;
-    if (!merges || merges->type != GGUF_ARRAY || merges->as.array.type != GGUF_STRING)
+    if (!merges || merges->type != META_ARRAY || merges->as.array.type != META_STRING)
         return fail(STATUS_FORMAT, "%s: the vocabulary has no merges (%s)", source->name, key);
     MergeReader reader = {.tokenizer = source->tokenizer};
     tokenizer_begin_pairs(source->tokenizer, merges->as.array.count);
-    gguf_array_each(source->file, merges, load_merge, &reader);
+    meta_array_each(merges, load_merge, &reader);
     if (reader.wrong == 0) return STATUS_OK;
     return fail(STATUS_FORMAT, "%s: %zu merges name a piece that is not in the vocabulary",
                 source->name, reader.wrong);
@@ -161,7 +162,7 @@ static Status load_scored(const Source *source, Ends *ends) {
 }
 
 static Status find_pretokenizer(const Source *source, const Pretokenizer **out) {
-    const GgufValue *name = find_string(source, "tokenizer.ggml.pre");
+    const MetaValue *name = find_string(source, "tokenizer.ggml.pre");
     const char *bytes = name ? name->as.string.bytes : "default";
     size_t length = name ? name->as.string.length : strlen(bytes);
     *out = pretokenizer_find(bytes, length);
@@ -222,16 +223,15 @@ static Status load_word_pieces(const Source *source, Ends *ends) {
 }
 
 static Status push_map(const Source *source) {
-    const GgufValue *map = gguf_find(source->file, "tokenizer.ggml.precompiled_charsmap");
+    const MetaValue *map = metadata_find(source->metadata, "tokenizer.ggml.precompiled_charsmap");
     if (!map) return STATUS_OK;
-    bool bytes = map->type == GGUF_ARRAY &&
-                 (map->as.array.type == GGUF_UINT8 || map->as.array.type == GGUF_INT8);
+    bool bytes = map->type == META_ARRAY &&
+                 (map->as.array.type == META_UINT8 || map->as.array.type == META_INT8);
     if (!bytes)
         return fail(STATUS_FORMAT, "%s: tokenizer.ggml.precompiled_charsmap is not bytes",
                     source->name);
     TextStep step;
-    TRY(step_take_map(&step, (const char *)source->file->bytes + map->as.array.offset,
-                      map->as.array.count));
+    TRY(step_take_map(&step, (const char *)map->as.array.bytes, map->as.array.count));
     tokenizer_push_step(&source->tokenizer->normalizers, step);
     return STATUS_OK;
 }
@@ -266,7 +266,7 @@ static const VocabularyKind kinds[] = {
 };
 
 static Status find_kind(const Source *source, const VocabularyKind **out) {
-    const GgufValue *model = find_string(source, "tokenizer.ggml.model");
+    const MetaValue *model = find_string(source, "tokenizer.ggml.model");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (string_is(model, kinds[i].model)) {
             *out = &kinds[i];
@@ -307,12 +307,36 @@ static Status load(const Source *source) {
     return STATUS_OK;
 }
 
-Status tokenizer_from_gguf(const GgufFile *file, const char *name, Tokenizer **out) {
-    Source source = {file, name, tokenizer_new()};
+Status tokenizer_from_metadata(const Metadata *metadata, const char *name, Tokenizer **out) {
+    Source source = {metadata, name, tokenizer_new()};
     Status status = load(&source);
     if (status == STATUS_OK)
         *out = source.tokenizer;
     else
         tokenizer_release(source.tokenizer);
     return status;
+}
+
+// --- files
+
+static Status open_gguf(FileMap *map, Tokenizer **out) {
+    Reader file = {0};
+    Status status = gguf_open_part(&file, map);
+    if (status == STATUS_OK)
+        status = tokenizer_from_metadata(&file.metadata, file_map_path(map), out);
+    reader_clear(&file);
+    return status;
+}
+
+Status tokenizer_open(const char *path, Tokenizer **out) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    const uint8_t *bytes = file_map_bytes(map);
+    size_t length = file_map_length(map);
+    bool gguf = length >= 4 && memcmp(bytes, "GGUF", 4) == 0;
+    Status read = gguf ? open_gguf(map, out) : tokenizer_from_json(bytes, length, path, out);
+    Status status = file_map_check(map);
+    if (status != STATUS_OK && read == STATUS_OK) tokenizer_release(*out);
+    file_map_release(map);
+    return status == STATUS_OK ? read : status;
 }

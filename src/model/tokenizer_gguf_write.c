@@ -15,17 +15,17 @@ static Status refuse(const char *what) {
 
 typedef struct Column {
     const char *key;
-    GgufType type;
+    MetaType type;
     // `text` holds what the value points to, where it has to be made.
-    GgufValue (*value)(const Tokenizer *tokenizer, size_t id, Text *text);
+    MetaValue (*value)(const Tokenizer *tokenizer, size_t id, Text *text);
 } Column;
 
-static GgufValue string_value(const char *bytes, size_t length) {
-    return (GgufValue){.type = GGUF_STRING, .as.string = {bytes, length}};
+static MetaValue string_value(const char *bytes, size_t length) {
+    return (MetaValue){.type = META_STRING, .as.string = {bytes, length}};
 }
 
 // Ids without a piece get a name, as there may be no gaps.
-static GgufValue piece_text(const Tokenizer *tokenizer, size_t id, Text *text) {
+static MetaValue piece_text(const Tokenizer *tokenizer, size_t id, Text *text) {
     const Piece *piece = &tokenizer->pieces[id];
     if (piece->bytes) return string_value(piece->bytes, piece->length);
     text_format(text, "[PAD%zu]", id);
@@ -33,7 +33,7 @@ static GgufValue piece_text(const Tokenizer *tokenizer, size_t id, Text *text) {
 }
 
 // See restore_word_piece in tokenizer_gguf.c.
-static GgufValue word_piece_text(const Tokenizer *tokenizer, size_t id, Text *text) {
+static MetaValue word_piece_text(const Tokenizer *tokenizer, size_t id, Text *text) {
     const Piece *piece = &tokenizer->pieces[id];
     size_t mark = strlen(tokenizer->continuation);
     if (!piece->bytes || tokenizer_is_plain(piece)) return piece_text(tokenizer, id, text);
@@ -44,26 +44,26 @@ static GgufValue word_piece_text(const Tokenizer *tokenizer, size_t id, Text *te
     return string_value(text_get(text), text->length);
 }
 
-static GgufValue piece_score(const Tokenizer *tokenizer, size_t id, Text *text) {
+static MetaValue piece_score(const Tokenizer *tokenizer, size_t id, Text *text) {
     (void)text;
-    return (GgufValue){.type = GGUF_FLOAT32, .as.number = (double)tokenizer->pieces[id].score};
+    return (MetaValue){.type = META_FLOAT32, .as.number = (double)tokenizer->pieces[id].score};
 }
 
-static GgufValue piece_type(const Tokenizer *tokenizer, size_t id, Text *text) {
+static MetaValue piece_type(const Tokenizer *tokenizer, size_t id, Text *text) {
     (void)text;
     const Piece *piece = &tokenizer->pieces[id];
     int type = piece->bytes ? piece->type : TOKEN_UNUSED;
-    return (GgufValue){.type = GGUF_INT32, .as.integer = type};
+    return (MetaValue){.type = META_INT32, .as.integer = type};
 }
 
-static GgufValue piece_edges(const Tokenizer *tokenizer, size_t id, Text *text) {
+static MetaValue piece_edges(const Tokenizer *tokenizer, size_t id, Text *text) {
     (void)text;
-    return (GgufValue){.type = GGUF_INT32, .as.integer = tokenizer->pieces[id].edges};
+    return (MetaValue){.type = META_INT32, .as.integer = tokenizer->pieces[id].edges};
 }
 
 static Status put_column(const Tokenizer *tokenizer, GgufWriter *writer, const Column *column) {
     size_t count = tokenizer->count;
-    GgufValue *values = memory_allocate((count + 1) * sizeof *values);
+    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
     Text *texts = memory_allocate_zeroed(count + 1, sizeof *texts);
     for (size_t i = 0; i < count; i++) values[i] = column->value(tokenizer, i, &texts[i]);
     Status status = gguf_writer_put_array(writer, column->key, column->type, values, count);
@@ -75,7 +75,7 @@ static Status put_column(const Tokenizer *tokenizer, GgufWriter *writer, const C
 
 static Status put_merges(const Tokenizer *tokenizer, GgufWriter *writer) {
     size_t count = tokenizer->pair_count;
-    GgufValue *values = memory_allocate((count + 1) * sizeof *values);
+    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
     Text *texts = memory_allocate_zeroed(count + 1, sizeof *texts);
     for (size_t i = 0; i < count; i++) {
         const Piece *left = &tokenizer->pieces[tokenizer->pairs[i].ids.left];
@@ -86,7 +86,7 @@ static Status put_merges(const Tokenizer *tokenizer, GgufWriter *writer) {
         values[i] = string_value(text_get(&texts[i]), texts[i].length);
     }
     Status status =
-        gguf_writer_put_array(writer, "tokenizer.ggml.merges", GGUF_STRING, values, count);
+        gguf_writer_put_array(writer, "tokenizer.ggml.merges", META_STRING, values, count);
     for (size_t i = 0; i < count; i++) text_free(&texts[i]);
     free(texts);
     free(values);
@@ -107,7 +107,7 @@ static Status put_byte_level(const Tokenizer *tokenizer, GgufWriter *writer) {
     if (!pre) return refuse("the format has no name for how it cuts texts");
     size_t length = strcspn(pre->names, " ");
     TRY(gguf_writer_put_string(writer, "tokenizer.ggml.model", "gpt2"));
-    GgufValue name = string_value(pre->names, length);
+    MetaValue name = string_value(pre->names, length);
     TRY(gguf_writer_put(writer, "tokenizer.ggml.pre", &name));
     return put_merges(tokenizer, writer);
 }
@@ -132,28 +132,28 @@ static bool find_prefix(const Tokenizer *tokenizer, bool cut, PrefixScheme *out)
 
 static Status put_prefix(GgufWriter *writer, PrefixScheme prefix) {
     if (prefix == PREFIX_FIRST) TRY(gguf_writer_put_string(writer, TOKENIZER_KEY_PREFIX, "first"));
-    return gguf_writer_put_integer(writer, "tokenizer.ggml.add_space_prefix", GGUF_BOOL,
+    return gguf_writer_put_integer(writer, "tokenizer.ggml.add_space_prefix", META_BOOL,
                                    prefix != PREFIX_NEVER);
 }
 
 // Other programs join pieces by scores alone: what a pair makes gets the pair's rank.
 static Status put_pair_scores(const Tokenizer *tokenizer, GgufWriter *writer) {
     size_t count = tokenizer->count;
-    GgufValue *values = memory_allocate((count + 1) * sizeof *values);
+    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
     for (size_t i = 0; i < count; i++)
-        values[i] = (GgufValue){.type = GGUF_FLOAT32, .as.number = -(double)tokenizer->pair_count};
+        values[i] = (MetaValue){.type = META_FLOAT32, .as.number = -(double)tokenizer->pair_count};
     for (size_t i = tokenizer->pair_count; i-- > 0;) { // the first pair that makes it counts
         const Piece *joined = tokenizer->pairs[i].joined;
         if (joined) values[joined - tokenizer->pieces].as.number = -(double)i;
     }
     Status status =
-        gguf_writer_put_array(writer, "tokenizer.ggml.scores", GGUF_FLOAT32, values, count);
+        gguf_writer_put_array(writer, "tokenizer.ggml.scores", META_FLOAT32, values, count);
     free(values);
     return status;
 }
 
 static Status put_scored(const Tokenizer *tokenizer, GgufWriter *writer) {
-    static const Column scores = {"tokenizer.ggml.scores", GGUF_FLOAT32, piece_score};
+    static const Column scores = {"tokenizer.ggml.scores", META_FLOAT32, piece_score};
     PrefixScheme prefix;
     if (!find_prefix(tokenizer, false, &prefix) || tokenizer->whole_words)
         return refuse("the format has no name for how it cuts texts");
@@ -178,10 +178,10 @@ static Status put_word_pieces(const Tokenizer *tokenizer, GgufWriter *writer) {
 }
 
 static Status put_map(const TextStep *step, GgufWriter *writer) {
-    GgufValue *values = memory_allocate((step->content_length + 1) * sizeof *values);
+    MetaValue *values = memory_allocate((step->content_length + 1) * sizeof *values);
     for (size_t i = 0; i < step->content_length; i++)
-        values[i] = (GgufValue){.type = GGUF_UINT8, .as.integer = (uint8_t)step->content[i]};
-    Status status = gguf_writer_put_array(writer, "tokenizer.ggml.precompiled_charsmap", GGUF_UINT8,
+        values[i] = (MetaValue){.type = META_UINT8, .as.integer = (uint8_t)step->content[i]};
+    Status status = gguf_writer_put_array(writer, "tokenizer.ggml.precompiled_charsmap", META_UINT8,
                                           values, step->content_length);
     free(values);
     return status;
@@ -189,7 +189,7 @@ static Status put_map(const TextStep *step, GgufWriter *writer) {
 
 // Perhaps a map of characters, perhaps runs of spaces that become one; then marks.
 static Status put_unigram(const Tokenizer *tokenizer, GgufWriter *writer) {
-    static const Column scores = {"tokenizer.ggml.scores", GGUF_FLOAT32, piece_score};
+    static const Column scores = {"tokenizer.ggml.scores", META_FLOAT32, piece_score};
     const TextSteps *changes = &tokenizer->normalizers;
     bool map = changes->count > 0 && changes->items[0].apply == step_precompiled;
     const TextStep *rest = changes->items + map;
@@ -202,7 +202,7 @@ static Status put_unigram(const Tokenizer *tokenizer, GgufWriter *writer) {
         return refuse("it does not prepare texts as T5 does");
     TRY(gguf_writer_put_string(writer, "tokenizer.ggml.model", "t5"));
     TRY(put_prefix(writer, prefix));
-    TRY(gguf_writer_put_integer(writer, "tokenizer.ggml.remove_extra_whitespaces", GGUF_BOOL,
+    TRY(gguf_writer_put_integer(writer, "tokenizer.ggml.remove_extra_whitespaces", META_BOOL,
                                 runs));
     if (map) TRY(put_map(&changes->items[0], writer));
     return put_column(tokenizer, writer, &scores);
@@ -213,7 +213,7 @@ static Status put_unigram(const Tokenizer *tokenizer, GgufWriter *writer) {
 static Status put_id(GgufWriter *writer, const char *word, int64_t id) {
     char key[64];
     snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", word);
-    return id < 0 ? STATUS_OK : gguf_writer_put_integer(writer, key, GGUF_UINT32, id);
+    return id < 0 ? STATUS_OK : gguf_writer_put_integer(writer, key, META_UINT32, id);
 }
 
 static Status put_ends(const Tokenizer *tokenizer, GgufWriter *writer, bool words) {
@@ -224,17 +224,17 @@ static Status put_ends(const Tokenizer *tokenizer, GgufWriter *writer, bool word
     TRY(put_id(writer, words ? "cls" : "bos", tokenizer->bos));
     TRY(put_id(writer, words ? "seperator" : "eos", end)); // the word is spelt so in files
     TRY(put_id(writer, "unknown", tokenizer->unknown));
-    TRY(gguf_writer_put_integer(writer, "tokenizer.ggml.add_bos_token", GGUF_BOOL, before > 0));
+    TRY(gguf_writer_put_integer(writer, "tokenizer.ggml.add_bos_token", META_BOOL, before > 0));
     return gguf_writer_put_integer(
-        writer, words ? "tokenizer.ggml.add_sep_token" : "tokenizer.ggml.add_eos_token", GGUF_BOOL,
+        writer, words ? "tokenizer.ggml.add_sep_token" : "tokenizer.ggml.add_eos_token", META_BOOL,
         after > 0);
 }
 
 static Status put_pieces(const Tokenizer *tokenizer, GgufWriter *writer, bool words) {
-    static const Column columns[] = {{"tokenizer.ggml.tokens", GGUF_STRING, piece_text},
-                                     {"tokenizer.ggml.tokens", GGUF_STRING, word_piece_text},
-                                     {"tokenizer.ggml.token_type", GGUF_INT32, piece_type},
-                                     {TOKENIZER_KEY_EDGES, GGUF_INT32, piece_edges}};
+    static const Column columns[] = {{"tokenizer.ggml.tokens", META_STRING, piece_text},
+                                     {"tokenizer.ggml.tokens", META_STRING, word_piece_text},
+                                     {"tokenizer.ggml.token_type", META_INT32, piece_type},
+                                     {TOKENIZER_KEY_EDGES, META_INT32, piece_edges}};
     unsigned edges = 0;
     for (size_t i = 0; i < tokenizer->count; i++) edges |= tokenizer->pieces[i].edges;
     TRY(put_column(tokenizer, writer, &columns[words ? 1 : 0]));

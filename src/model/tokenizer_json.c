@@ -551,24 +551,3 @@ Status tokenizer_from_json(const uint8_t *bytes, size_t length, const char *name
         tokenizer_release(reader.tokenizer);
     return status;
 }
-
-static Status open_gguf(const char *path, Tokenizer **out) {
-    GgufFile *file;
-    TRY(gguf_open(path, &file));
-    Status status = tokenizer_from_gguf(file, path, out);
-    gguf_close(file);
-    return status;
-}
-
-Status tokenizer_open(const char *path, Tokenizer **out) {
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    const uint8_t *bytes = file_map_bytes(map);
-    size_t length = file_map_length(map);
-    bool gguf = length >= 4 && memcmp(bytes, "GGUF", 4) == 0;
-    Status read = gguf ? open_gguf(path, out) : tokenizer_from_json(bytes, length, path, out);
-    Status status = file_map_check(map);
-    if (status != STATUS_OK && read == STATUS_OK) tokenizer_release(*out);
-    file_map_release(map);
-    return status == STATUS_OK ? read : status;
-}

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "generate/grammar.h"
-#include "model/gguf.h"
+#include "model/reader.h"
 
 enum { STEPS_MAX = 200, STEPS_FREE = 60, WALKS = 3 };
 
@@ -99,18 +99,18 @@ static int bench(Tokenizer *tokenizer, FILE *schemas) {
 }
 
 int main(int count, char **arguments) {
-    GgufFile *file;
+    Reader *file;
     Tokenizer *tokenizer;
     if (count != 3) {
         fprintf(stderr, "usage: bench_masks VOCABULARY.gguf SCHEMAS\n");
         return 2;
     }
-    if (gguf_open(arguments[1], &file) != STATUS_OK) return 1;
-    if (tokenizer_from_gguf(file, arguments[1], &tokenizer) != STATUS_OK) return 1;
+    if (reader_open(arguments[1], &file) != STATUS_OK) return 1;
+    if (tokenizer_from_metadata(&file->metadata, arguments[1], &tokenizer) != STATUS_OK) return 1;
     FILE *schemas = fopen(arguments[2], "r");
     int result = schemas ? bench(tokenizer, schemas) : 1;
     if (schemas) fclose(schemas);
     tokenizer_release(tokenizer);
-    gguf_close(file);
+    reader_close(file);
     return result;
 }

@@ -195,7 +195,7 @@ ASKED = [
     ('load_model("good.gguf", dtype: int32)', 'dtype', "a model's tensors can be converted to float types, not to int32", None),
     ('save({"a": ones([2], dtype: bfloat16)}, "x.npz")', 'dtype', 'NumPy has no bfloat16[2]: convert `a` first', None),
     ('let m = load_model("types.safetensors")\nassert_eq(m.good, [1.0, 2.0])\nassert_eq([t.dtype for t in m.tensors()], '
-     'list("float32", "F4", "U64"))\nm.four', 'dtype', 'tensor four of types.safetensors is stored as F4, which is not supported', None),
+     'list("F4", "float32", "U64"))\nm.four', 'dtype', 'tensor four of types.safetensors is stored as F4, which is not supported', None),
     ('load_model("types.safetensors").large', 'dtype', 'tensor large of types.safetensors is stored as U64, which is not supported', None),
     ('load("types.safetensors")', 'dtype', 'tensor four of types.safetensors is stored as F4, which is not supported',
      'load_model("types.safetensors") gives the others'),

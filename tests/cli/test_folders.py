@@ -245,6 +245,8 @@ class Folders(unittest.TestCase):
             (place / name).write_bytes(safetensors({"same": [1.0]}))
         index.write_text(json.dumps({"weight_map": {"same": "x", "other": "y"}}))
         self.assertEqual(self.refused(), ["error[format]: folder/y: tensor same is in another of the files too"])
+        self.assertEqual(self.refused('load_model("folder/model.safetensors.index.json")'),
+                         ["error[format]: folder/y: tensor same is in another of the files too"])
         index.write_text(json.dumps({"weight_map": {"same": "z"}}))
         self.assertEqual(self.refused(), ["error[io]: cannot open folder/z: No such file or directory"])
 

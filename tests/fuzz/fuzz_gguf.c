@@ -3,24 +3,28 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "model/gguf.h"
 #include "model/gguf_write.h"
 #include "model/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 // Keys may come twice, which the writer refuses; nothing else may go wrong before the disk.
-static void copy_pairs(const GgufFile *file) {
+static void copy_pairs(const Metadata *metadata) {
     GgufWriter *writer = gguf_writer_new();
-    for (size_t i = 0; i < file->pair_count; i++)
-        if (gguf_writer_copy(writer, file, &file->pairs[i]) != STATUS_OK) break;
+    for (size_t i = 0; i < metadata->count; i++)
+        if (gguf_writer_copy(writer, &metadata->items[i]) != STATUS_OK) break;
     gguf_writer_free(writer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
-    GgufFile *file;
-    if (gguf_parse(bytes, length, "input", &file) != STATUS_OK) return 0;
+    Reader file = {0};
+    if (gguf_parse(&file, bytes, length, "input") != STATUS_OK) {
+        reader_clear(&file);
+        return 0;
+    }
     Tokenizer *tokenizer;
-    if (tokenizer_from_gguf(file, "input", &tokenizer) == STATUS_OK) {
+    if (tokenizer_from_metadata(&file.metadata, "input", &tokenizer) == STATUS_OK) {
         static const char text[] = "Once upon a time, <s>\xF0\x9F\xA6\x99</s>";
         TokenList tokens = {0};
         Text decoded = {0};
@@ -34,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         free(tokens.ids);
         tokenizer_release(tokenizer);
     }
-    copy_pairs(file);
-    gguf_close(file);
+    copy_pairs(&file.metadata);
+    reader_clear(&file);
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/quant.h"
+#include "model/gguf.h"
 #include "model/model.h"
 #include "tensor/op.h"
 
@@ -141,8 +142,9 @@ static void pad(Bytes *file, size_t length) {
 }
 
 static void expect_refusal(const Bytes *file, const char *message) {
-    GgufFile *parsed;
-    assert_int_equal(gguf_parse(file->bytes, file->length, "x.gguf", &parsed), STATUS_FORMAT);
+    Reader parsed = {0};
+    assert_int_equal(gguf_parse(&parsed, file->bytes, file->length, "x.gguf"), STATUS_FORMAT);
+    reader_clear(&parsed);
     if (!strstr(error_current()->message, message))
         fail_msg("expected \"%s\" in \"%s\"", message, error_current()->message);
 }
@@ -173,20 +175,20 @@ static void test_lying_headers(void **state) {
 
     file = header(0, 1);
     put_string(&file, "key");
-    put_u32(&file, GGUF_ARRAY);
-    put_u32(&file, GGUF_FLOAT32);
+    put_u32(&file, META_ARRAY);
+    put_u32(&file, META_FLOAT32);
     put_u64(&file, 1ull << 62);
     expect_refusal(&file, "claims 4611686018427387904 elements");
 
     file = header(0, 1);
     put_string(&file, "key");
-    put_u32(&file, GGUF_ARRAY);
-    put_u32(&file, GGUF_ARRAY);
+    put_u32(&file, META_ARRAY);
+    put_u32(&file, META_ARRAY);
     expect_refusal(&file, "elements of unknown type 9");
 
     file = header(0, 1);
     put_string(&file, "general.alignment");
-    put_u32(&file, GGUF_UINT32);
+    put_u32(&file, META_UINT32);
     put_u32(&file, 24);
     expect_refusal(&file, "general.alignment is not a power of two");
 }
@@ -240,8 +242,9 @@ static void test_every_truncation_is_refused(void **state) {
     for (size_t length = 0; length < 16384; length += 7) {
         uint8_t *copy = memory_allocate(length); // its own block, so that ASan sees a byte too far
         memcpy(copy, file_map_bytes(map), length);
-        GgufFile *file;
-        assert_int_equal(gguf_parse(copy, length, "cut.gguf", &file), STATUS_FORMAT);
+        Reader file = {0};
+        assert_int_equal(gguf_parse(&file, copy, length, "cut.gguf"), STATUS_FORMAT);
+        reader_clear(&file);
         free(copy);
     }
     file_map_release(map);

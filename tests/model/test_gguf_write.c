@@ -33,33 +33,33 @@ static int remove_folder(void **state) {
     return rmdir(folder) != 0 || leaked ? 1 : 0; // no .part file is left
 }
 
-static GgufFile *written(GgufWriter *writer) {
-    GgufFile *file = NULL;
+static Reader *written(GgufWriter *writer) {
+    Reader *file = NULL;
     assert_int_equal(gguf_writer_save(writer, path), STATUS_OK);
     gguf_writer_free(writer);
-    assert_int_equal(gguf_open(path, &file), STATUS_OK);
+    assert_int_equal(reader_open(path, &file), STATUS_OK);
     return file;
 }
 
 typedef struct Extreme {
-    GgufType type;
+    MetaType type;
     int64_t low, high;
 } Extreme;
 static const Extreme extremes[] = {
-    {GGUF_UINT8, 0, UINT8_MAX},
-    {GGUF_INT8, INT8_MIN, INT8_MAX},
-    {GGUF_UINT16, 0, UINT16_MAX},
-    {GGUF_INT16, INT16_MIN, INT16_MAX},
-    {GGUF_UINT32, 0, UINT32_MAX},
-    {GGUF_INT32, INT32_MIN, INT32_MAX},
-    {GGUF_UINT64, INT64_MIN, INT64_MAX},
-    {GGUF_INT64, INT64_MIN, INT64_MAX},
-    {GGUF_BOOL, 0, 1},
+    {META_UINT8, 0, UINT8_MAX},
+    {META_INT8, INT8_MIN, INT8_MAX},
+    {META_UINT16, 0, UINT16_MAX},
+    {META_INT16, INT16_MIN, INT16_MAX},
+    {META_UINT32, 0, UINT32_MAX},
+    {META_INT32, INT32_MIN, INT32_MAX},
+    {META_UINT64, INT64_MIN, INT64_MAX},
+    {META_INT64, INT64_MIN, INT64_MAX},
+    {META_BOOL, 0, 1},
 };
 enum { EXTREME_COUNT = sizeof extremes / sizeof *extremes };
 
-static void collect(void *context, size_t index, GgufValue value) {
-    GgufValue *values = context;
+static void collect(void *context, size_t index, MetaValue value) {
+    MetaValue *values = context;
     values[index] = value;
 }
 
@@ -68,55 +68,55 @@ static void test_every_integer_type(void **state) {
     GgufWriter *writer = gguf_writer_new();
     for (size_t i = 0; i < EXTREME_COUNT; i++) {
         char key[32];
-        GgufValue both[2] = {{.type = extremes[i].type, .as.integer = extremes[i].low},
+        MetaValue both[2] = {{.type = extremes[i].type, .as.integer = extremes[i].low},
                              {.type = extremes[i].type, .as.integer = extremes[i].high}};
         snprintf(key, sizeof key, "one.%zu", i);
         assert_int_equal(gguf_writer_put(writer, key, &both[0]), STATUS_OK);
         snprintf(key, sizeof key, "two.%zu", i);
         assert_int_equal(gguf_writer_put_array(writer, key, extremes[i].type, both, 2), STATUS_OK);
     }
-    GgufFile *file = written(writer);
-    assert_int_equal(file->version, 3);
+    Reader *file = written(writer);
+    assert_int_equal(file_map_bytes(file->maps.items[0])[4], 3); // the version
     for (size_t i = 0; i < EXTREME_COUNT; i++) {
         char key[32];
         snprintf(key, sizeof key, "one.%zu", i);
-        const GgufValue *one = gguf_find(file, key);
+        const MetaValue *one = metadata_find(&file->metadata, key);
         assert_int_equal(one->type, extremes[i].type);
         assert_int_equal(one->as.integer, extremes[i].low);
         snprintf(key, sizeof key, "two.%zu", i);
-        const GgufValue *two = gguf_find(file, key);
-        GgufValue both[2];
+        const MetaValue *two = metadata_find(&file->metadata, key);
+        MetaValue both[2];
         assert_int_equal(two->as.array.count, 2);
-        gguf_array_each(file, two, collect, both);
+        meta_array_each(two, collect, both);
         assert_int_equal(both[0].as.integer, extremes[i].low);
         assert_int_equal(both[1].as.integer, extremes[i].high);
     }
-    gguf_close(file);
+    reader_close(file);
 }
 
 static void test_numbers_and_strings(void **state) {
     (void)state;
     static const char odd[] = "no UTF-8: \xFF, and a \0 inside";
     GgufWriter *writer = gguf_writer_new();
-    GgufValue narrow = {.type = GGUF_FLOAT32, .as.number = 0.1};
-    GgufValue wide = {.type = GGUF_FLOAT64, .as.number = 0.1};
-    GgufValue text = {.type = GGUF_STRING, .as.string = {odd, sizeof odd - 1}};
+    MetaValue narrow = {.type = META_FLOAT32, .as.number = 0.1};
+    MetaValue wide = {.type = META_FLOAT64, .as.number = 0.1};
+    MetaValue text = {.type = META_STRING, .as.string = {odd, sizeof odd - 1}};
     assert_int_equal(gguf_writer_put(writer, "narrow", &narrow), STATUS_OK);
     assert_int_equal(gguf_writer_put(writer, "wide", &wide), STATUS_OK);
     assert_int_equal(gguf_writer_put(writer, "text", &text), STATUS_OK);
-    assert_int_equal(gguf_writer_put_array(writer, "none", GGUF_STRING, NULL, 0), STATUS_OK);
-    assert_int_equal(gguf_writer_put_array(writer, "texts", GGUF_STRING, &text, 1), STATUS_OK);
-    GgufFile *file = written(writer);
-    assert_true(gguf_find(file, "narrow")->as.number == (double)0.1f);
-    assert_true(gguf_find(file, "wide")->as.number == 0.1);
-    const GgufValue *back = gguf_find(file, "text");
+    assert_int_equal(gguf_writer_put_array(writer, "none", META_STRING, NULL, 0), STATUS_OK);
+    assert_int_equal(gguf_writer_put_array(writer, "texts", META_STRING, &text, 1), STATUS_OK);
+    Reader *file = written(writer);
+    assert_true(metadata_find(&file->metadata, "narrow")->as.number == (double)0.1f);
+    assert_true(metadata_find(&file->metadata, "wide")->as.number == 0.1);
+    const MetaValue *back = metadata_find(&file->metadata, "text");
     assert_int_equal(back->as.string.length, sizeof odd - 1);
     assert_memory_equal(back->as.string.bytes, odd, sizeof odd - 1);
-    assert_int_equal(gguf_find(file, "none")->as.array.count, 0);
-    GgufValue element;
-    gguf_array_each(file, gguf_find(file, "texts"), collect, &element);
+    assert_int_equal(metadata_find(&file->metadata, "none")->as.array.count, 0);
+    MetaValue element;
+    meta_array_each(metadata_find(&file->metadata, "texts"), collect, &element);
     assert_memory_equal(element.as.string.bytes, odd, sizeof odd - 1);
-    gguf_close(file);
+    reader_close(file);
 }
 
 // --- random files
@@ -166,7 +166,7 @@ static void one_random_file(void) {
     int64_t alignment = 8 << next_random(6);
     size_t count = next_random(TENSORS_MAX + 1);
     char name[32];
-    assert_int_equal(gguf_writer_put_integer(writer, "general.alignment", GGUF_UINT32, alignment),
+    assert_int_equal(gguf_writer_put_integer(writer, "general.alignment", META_UINT32, alignment),
                      STATUS_OK);
     for (size_t i = 0; i < count; i++) {
         tensors[i] = random_tensor();
@@ -174,14 +174,14 @@ static void one_random_file(void) {
         assert_int_equal(gguf_writer_add(writer, name, tensors[i], tensor_dtype(tensors[i])),
                          STATUS_OK);
     }
-    gguf_close(written(writer));
+    reader_close(written(writer));
     Model *model = NULL;
     assert_int_equal(model_open(path, NULL, &model), STATUS_OK);
-    assert_int_equal(model_file(model)->tensor_count, count);
+    assert_int_equal(model_reader(model)->tensors.count, count);
     for (size_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "t.%zu", i);
-        assert_string_equal(model_file(model)->tensors[i].name, name);
-        assert_int_equal(model_file(model)->tensors[i].offset % (size_t)alignment, 0);
+        assert_string_equal(model_reader(model)->tensors.items[i].name, name);
+        assert_int_equal(model_reader(model)->tensors.items[i].offset % (size_t)alignment, 0);
         expect_same(model, name, tensors[i]);
         tensor_release(tensors[i]);
     }
@@ -338,7 +338,7 @@ static void test_refused_metadata(void **state) {
         assert_int_equal(
             gguf_writer_put_integer(writer, "a", extremes[i].type, extremes[i].high + 1),
             STATUS_VALUE);
-        if (extremes[i].type == GGUF_UINT8)
+        if (extremes[i].type == META_UINT8)
             expect_words("metadata \"a\": 256 does not fit into 8 bits");
         gguf_writer_free(writer);
     }
@@ -346,7 +346,7 @@ static void test_refused_metadata(void **state) {
     for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++) {
         writer = gguf_writer_new();
         assert_int_equal(
-            gguf_writer_put_integer(writer, "general.alignment", GGUF_UINT32, alignments[i]),
+            gguf_writer_put_integer(writer, "general.alignment", META_UINT32, alignments[i]),
             STATUS_VALUE);
         expect_words("metadata \"general.alignment\" must be a power of two from 8 to 1048576, as "
                      "uint32");
@@ -359,7 +359,7 @@ static void test_a_failure_leaves_the_old_file(void **state) {
     (void)state;
     GgufWriter *writer = gguf_writer_new();
     assert_int_equal(gguf_writer_put_string(writer, "general.name", "old"), STATUS_OK);
-    gguf_close(written(writer));
+    reader_close(written(writer));
     Shape shape = {.rank = 1, .dims = {32}};
     double numbers[32] = {NAN};
     Tensor *good = zeros_of(DTYPE_FLOAT32, 2, 64), *bad = NULL;
@@ -372,10 +372,10 @@ static void test_a_failure_leaves_the_old_file(void **state) {
     gguf_writer_free(writer);
     tensor_release(good);
     tensor_release(bad);
-    GgufFile *file = NULL;
-    assert_int_equal(gguf_open(path, &file), STATUS_OK);
-    assert_memory_equal(gguf_find(file, "general.name")->as.string.bytes, "old", 3);
-    gguf_close(file);
+    Reader *file = NULL;
+    assert_int_equal(reader_open(path, &file), STATUS_OK);
+    assert_memory_equal(metadata_find(&file->metadata, "general.name")->as.string.bytes, "old", 3);
+    reader_close(file);
 }
 
 int main(void) {

@@ -4,14 +4,16 @@
 #include <jansson.h>
 
 #include "device/work.h"
+#include "model/reader.h"
 #include "model/tokenizer.h"
 
 static Tokenizer *open_tokenizer(void) {
-    GgufFile *file;
+    Reader *file;
     Tokenizer *tokenizer;
-    assert_int_equal(gguf_open(fixture("models/stories260K.gguf"), &file), STATUS_OK);
-    assert_int_equal(tokenizer_from_gguf(file, "stories260K.gguf", &tokenizer), STATUS_OK);
-    gguf_close(file);
+    assert_int_equal(reader_open(fixture("models/stories260K.gguf"), &file), STATUS_OK);
+    assert_int_equal(tokenizer_from_metadata(&file->metadata, "stories260K.gguf", &tokenizer),
+                     STATUS_OK);
+    reader_close(file);
     return tokenizer;
 }
 
@@ -125,11 +127,12 @@ static void test_id_out_of_range(void **state) {
 
 static void test_file_without_tokenizer(void **state) {
     (void)state;
-    GgufFile *file;
+    Reader *file;
     Tokenizer *tokenizer;
-    assert_int_equal(gguf_open(fixture("models/quant-blocks.gguf"), &file), STATUS_OK);
-    assert_int_equal(tokenizer_from_gguf(file, "quant-blocks.gguf", &tokenizer), STATUS_FORMAT);
-    gguf_close(file);
+    assert_int_equal(reader_open(fixture("models/quant-blocks.gguf"), &file), STATUS_OK);
+    assert_int_equal(tokenizer_from_metadata(&file->metadata, "quant-blocks.gguf", &tokenizer),
+                     STATUS_FORMAT);
+    reader_close(file);
 }
 
 static bool always(void) {

@@ -1,0 +1,62 @@
+// A model's file, whatever its format: its metadata and a table of its tensors, whose numbers lie
+// in mapped files or were read when it was opened. A format is one row in reader.c and one file:
+// gguf.c, safetensors_reader.c, npz.c, folder.c. Knows no script.
+#ifndef MODEL_READER_H
+#define MODEL_READER_H
+
+#include "base/file_map.h"
+#include "model/metadata.h"
+#include "model/named_tensors.h"
+
+// How the numbers differ from those of the file (model/folder.h): when a tensor is first used.
+typedef struct TensorChange {
+    int64_t heads;  // not 0: of so many heads, the rows of each half become neighbours
+    bool plus_one;  // 1 is added
+    bool transpose; // rows become columns
+} TensorChange;
+
+typedef struct StoredTensor {
+    char *name;
+    char *type_name; // "q4_k"; of a type that is not supported the file's word for it
+    Shape shape;     // row-major, and after `change`
+    DType dtype;
+    bool usable;      // false: dtype says nothing; with the file's other tensors nothing is wrong
+    Status refusal;   // of one that is not usable, with the words after the tensor's name and
+    char *why, *help; // advice, both owned; why NULL: its type is not supported
+    size_t bytes;     // in the file
+    // One of the two, where it is usable: the file that the numbers lie in, kept by the reader, and
+    // where, inside it; or the tensor, which lies in no file as it is.
+    FileMap *map;
+    size_t offset;
+    Tensor *tensor; // counted
+    TensorChange change;
+} StoredTensor;
+
+typedef struct Reader {
+    Metadata metadata;
+    VECTOR(StoredTensor) tensors; // in the file's order; names differ
+    VECTOR(FileMap *) maps;       // counted
+    uint8_t *header;              // that metadata points into; NULL when it owns its strings
+} Reader;
+
+// Opens by content: a folder, GGUF and its parts, safetensors or the index of several, .npz.
+// STATUS_IO when it cannot be read, STATUS_FORMAT naming the file and what is wrong in it.
+Status reader_open(const char *path, Reader **out) MUST_USE;
+void reader_close(Reader *reader);
+void reader_clear(Reader *reader);         // of one that was not allocated
+size_t reader_bytes(const Reader *reader); // of all tensors
+// Says why a tensor of the file at `path` is not usable.
+Status reader_fail_unusable(const StoredTensor *tensor, const char *path);
+
+// --- for formats, which fill an empty reader; what a failure leaves in it is closed with it
+
+typedef Status ReaderOpen(Reader *reader, FileMap *map);
+ReaderOpen gguf_open, safetensors_open, safetensors_open_index, npz_open;
+// A row with copies of both and nothing else said; it is good until the next is added.
+StoredTensor *reader_add(Reader *reader, const char *name, const char *type_name);
+// A tensor that was read; keeps a reference.
+void reader_add_tensor(Reader *reader, const char *name, Tensor *tensor);
+// The strings of a file that has no other metadata.
+void reader_add_texts(Reader *reader, const NamedTexts *texts);
+
+#endif
