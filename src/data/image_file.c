@@ -1,148 +1,178 @@
-// PNG through cairo, which draws charts anyway; PGM and PPM are a line of text before the bytes.
+// Pictures of files: which format one has, and its samples as planes of numbers.
 #include "data/image_file.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/file_map.h"
+#include "base/file_replace.h"
 #include "base/memory.h"
-#include "plot/cairo_library.h"
+#include "data/image_format.h"
 
-enum { SIDE_MAX = 1 << 16, PNG_COLOUR_AT = 25, PNG_HEADER_BYTES = 33 };
+enum { PIXELS_MAX = 1 << 28 };
+
+static const ImageFormat *const formats[] = {&image_png, &image_jpeg, &image_webp, &image_bmp,
+                                             &image_netpbm};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static const ImageFormat *format_named(const char *path) {
+    size_t length = strlen(path);
+    for (size_t i = 0; i < 2 * FORMATS; i++) {
+        const char *ending = formats[i / 2]->endings[i % 2];
+        size_t size = ending ? strlen(ending) : 0;
+        if (size && length > size && strcasecmp(path + length - size, ending) == 0)
+            return formats[i / 2];
+    }
+    return NULL;
+}
 
 bool image_is_named(const char *path) {
-    static const char *const endings[] = {".png", ".pgm", ".ppm"};
-    size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (length > 4 && strcasecmp(path + length - 4, endings[i]) == 0) return true;
-    return false;
+    return format_named(path) != NULL;
 }
 
-static void image_new(Image *image, int64_t channels, int64_t height, int64_t width) {
-    *image = (Image){channels, height, width, NULL};
-    image->numbers =
-        memory_allocate((size_t)(channels * height * width + 1) * sizeof *image->numbers);
+static Status fail_room(const char *path, int64_t height, int64_t width) {
+    return fail(STATUS_MEMORY, "%s: there is not enough memory for %lld x %lld pixels", path,
+                (long long)height, (long long)width);
 }
 
-// --- PNG
+Status pixels_new(const char *path, Pixels *pixels) {
+    if (pixels->height < 1 || pixels->width < 1)
+        return fail(STATUS_FORMAT, "%s: a picture of %lld x %lld pixels has none", path,
+                    (long long)pixels->height, (long long)pixels->width);
+    if (pixels->height > PIXELS_MAX / pixels->width)
+        return fail(STATUS_FORMAT, "%s: %lld x %lld pixels are more than the %d that are read",
+                    path, (long long)pixels->height, (long long)pixels->width, PIXELS_MAX);
+    pixels->samples = memory_try_resize(NULL, pixels_row_bytes(pixels) * (size_t)pixels->height);
+    return pixels->samples ? STATUS_OK : fail_room(path, pixels->height, pixels->width);
+}
 
-static void take_pixels(cairo_surface_t *surface, Image *image) {
-    const unsigned char *rows = cairo_library.image_surface_get_data(surface);
-    int stride = cairo_library.image_surface_get_stride(surface);
-    int64_t plane = image->height * image->width;
-    for (int64_t y = 0; y < image->height; y++) {
-        for (int64_t x = 0; x < image->width; x++) {
-            uint32_t pixel;
-            memcpy(&pixel, rows + y * stride + x * 4, sizeof pixel);
-            for (int64_t c = 0; c < image->channels; c++)
-                image->numbers[c * plane + y * image->width + x] =
-                    (float)(pixel >> (16 - 8 * c) & 255u) / 255.0f;
+static Status image_new(const char *path, Image *image) {
+    size_t count = (size_t)(image->channels * image->height * image->width);
+    image->numbers = memory_try_resize(NULL, count * sizeof *image->numbers);
+    return image->numbers ? STATUS_OK : fail_room(path, image->height, image->width);
+}
+
+// --- reading
+
+static void spread(const Pixels *pixels, Image *out) {
+    int64_t plane = out->height * out->width, channels = out->channels;
+    float numbers[256], most = (float)pixels->most;
+    for (int i = 0; i < 256; i++) numbers[i] = (float)i / most;
+    for (int64_t c = 0; c < channels; c++) {
+        float *to = out->numbers + c * plane;
+        const uint8_t *bytes = pixels->samples;
+        const uint16_t *words = pixels->samples;
+        if (pixels->most <= 255)
+            for (int64_t i = 0; i < plane; i++) to[i] = numbers[bytes[i * channels + c]];
+        else
+            for (int64_t i = 0; i < plane; i++) to[i] = (float)words[i * channels + c] / most;
+    }
+}
+
+static Status read_bytes(const ImageBytes *file, Image *out) {
+    const ImageFormat *format = NULL;
+    for (size_t i = 0; i < FORMATS && !format; i++)
+        if (formats[i]->recognise(file)) format = formats[i];
+    if (!format)
+        return fail(STATUS_FORMAT, "%s is not a PNG, JPEG, WebP, BMP, PGM or PPM file", file->path);
+    Pixels pixels = {0};
+    Status status = format->read(file, &pixels);
+    *out = (Image){pixels.channels, pixels.height, pixels.width, NULL};
+    if (status == STATUS_OK) status = image_new(file->path, out);
+    if (status == STATUS_OK) spread(&pixels, out);
+    free(pixels.samples);
+    return status;
+}
+
+Status image_read(const char *path, Image *out) {
+    FileMap *map;
+    TRY(file_map_open(path, &map));
+    ImageBytes file = {path, file_map_bytes(map), file_map_length(map)};
+    Status status = read_bytes(&file, out);
+    if (status == STATUS_OK) {
+        status = file_map_faults();
+        if (status != STATUS_OK) free(out->numbers);
+    }
+    file_map_release(map);
+    return status;
+}
+
+// --- writing
+
+typedef struct Writing {
+    const ImageFormat *format;
+    Pixels pixels;
+    int quality;
+} Writing;
+
+static Status write_stream(FILE *stream, void *context) {
+    Writing *writing = context;
+    return writing->format->write(&writing->pixels, writing->quality, stream);
+}
+
+// As many channels as the format can have: gray is also three that are equal.
+static Status fit_format(const char *path, const ImageFormat *format, Image *image) {
+    if (format->channels & 1 << image->channels) return STATUS_OK;
+    if (image->channels == 1) return image_fit(image, 3, image->height, image->width);
+    return fail(STATUS_VALUE, "%s: a %s file has no %s", path, format->name,
+                image->channels == 2 ? "gray with alpha" : "alpha channel");
+}
+
+static void pack(const Image *image, uint8_t *out) {
+    int64_t plane = image->height * image->width, channels = image->channels;
+    for (int64_t c = 0; c < channels; c++) {
+        const float *from = image->numbers + c * plane;
+        for (int64_t i = 0; i < plane; i++) {
+            float x = from[i] < 0.0f ? 0.0f : from[i] > 1.0f ? 1.0f : from[i];
+            out[i * channels + c] = (uint8_t)(x * 255.0f + 0.5f);
         }
     }
 }
 
-// The pixels as 32 bits each, whatever the file has, over black.
-static cairo_surface_t *flattened(cairo_surface_t *picture) {
-    int width = cairo_library.image_surface_get_width(picture);
-    int height = cairo_library.image_surface_get_height(picture);
-    cairo_surface_t *flat = cairo_library.image_surface_create(CAIRO_FORMAT_RGB24, width, height);
-    cairo_t *painter = cairo_library.create(flat);
-    cairo_library.set_source_surface(painter, picture, 0, 0);
-    cairo_library.paint(painter);
-    cairo_library.destroy(painter);
-    return flat;
-}
-
-static Status read_png(const char *path, bool gray, Image *out) {
-    TRY(cairo_library_load());
-    cairo_surface_t *picture = cairo_library.image_surface_create_from_png(path);
-    cairo_surface_t *flat = flattened(picture);
-    cairo_status_t problem = cairo_library.surface_status(picture);
-    if (!problem) problem = cairo_library.surface_status(flat);
-    if (!problem) {
-        image_new(out, gray ? 1 : 3, cairo_library.image_surface_get_height(flat),
-                  cairo_library.image_surface_get_width(flat));
-        take_pixels(flat, out);
-    }
-    cairo_library.surface_destroy(flat);
-    cairo_library.surface_destroy(picture);
-    if (!problem) return STATUS_OK;
-    return fail(STATUS_FORMAT, "%s: %s", path, cairo_library.status_to_string(problem));
-}
-
-// --- PGM and PPM
-
-typedef struct Reader {
-    const uint8_t *at, *end;
-} Reader;
-
-// The next number of the header; -1 where there is none.
-static int64_t header_number(Reader *reader) {
-    while (reader->at < reader->end && (isspace(*reader->at) || *reader->at == '#')) {
-        bool comment = *reader->at++ == '#';
-        while (comment && reader->at < reader->end && *reader->at != '\n') reader->at++;
-    }
-    int64_t number = -1;
-    for (; reader->at < reader->end && isdigit(*reader->at) && number < SIDE_MAX; reader->at++)
-        number = (number < 0 ? 0 : number) * 10 + (*reader->at - '0');
-    return number;
-}
-
-static Status read_netpbm(const char *path, const FileMap *map, Image *out) {
-    const uint8_t *bytes = file_map_bytes(map);
-    Reader reader = {bytes + 2, bytes + file_map_length(map)};
-    int64_t channels = bytes[1] == '6' ? 3 : 1;
-    int64_t width = header_number(&reader), height = header_number(&reader);
-    int64_t most = header_number(&reader), each = most > 255 ? 2 : 1;
-    reader.at++; // one blank
-    bool sound = width > 0 && height > 0 && width < SIDE_MAX && height < SIDE_MAX && most > 0 &&
-                 most <= 65535 && reader.end - reader.at >= channels * width * height * each;
-    if (!sound) return fail(STATUS_FORMAT, "%s: its header does not fit its bytes", path);
-    image_new(out, channels, height, width);
-    int64_t plane = width * height;
-    for (int64_t i = 0; i < plane * channels; i++) {
-        int64_t number = each == 2 ? reader.at[2 * i] << 8 | reader.at[2 * i + 1] : reader.at[i];
-        out->numbers[i % channels * plane + i / channels] = (float)number / (float)most;
-    }
-    return STATUS_OK;
-}
-
-Status image_read(const char *path, Image *out) {
-    static const uint8_t png[] = {0x89, 'P', 'N', 'G'};
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    const uint8_t *bytes = file_map_bytes(map);
-    size_t length = file_map_length(map);
-    Status status;
-    if (length > PNG_HEADER_BYTES && memcmp(bytes, png, sizeof png) == 0)
-        status = read_png(path, (bytes[PNG_COLOUR_AT] & 3) == 0, out);
-    else if (length > 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'))
-        status = read_netpbm(path, map, out);
-    else
-        status = fail(STATUS_FORMAT, "%s is not a PNG, PGM or PPM file", path);
-    if (status == STATUS_OK) status = file_map_faults();
-    file_map_release(map);
+Status image_write(const char *path, Image *image, int quality) {
+    Writing writing = {.format = format_named(path), .quality = quality};
+    if (!writing.format)
+        return fail(STATUS_VALUE,
+                    "%s: pictures are written to .png, .jpg, .webp, .bmp, .pgm and .ppm", path);
+    TRY(fit_format(path, writing.format, image));
+    writing.pixels = (Pixels){image->channels, image->height, image->width, 255, NULL};
+    TRY(pixels_new(path, &writing.pixels));
+    pack(image, writing.pixels.samples);
+    Status status = file_replace_stream(path, write_stream, &writing);
+    free(writing.pixels.samples);
     return status;
 }
 
 // --- fitting
 
-static void fit_channels(Image *image, int64_t channels) {
-    if (image->channels == channels) return;
-    Image other;
+// One pixel of `from` channels as one of `to`: without alpha it lies over black, with it is opaque.
+static void fit_pixel(const float *in, int64_t from, float *out, int64_t to) {
+    float alpha = from % 2 == 0 ? in[from - 1] : 1.0f, shown = to % 2 == 0 ? 1.0f : alpha;
+    float red = in[0] * shown;
+    float green = from >= 3 ? in[1] * shown : red, blue = from >= 3 ? in[2] * shown : red;
+    if (to >= 3) {
+        out[0] = red, out[1] = green, out[2] = blue;
+    } else {
+        out[0] = from >= 3 ? 0.299f * red + 0.587f * green + 0.114f * blue : red;
+    }
+    if (to % 2 == 0) out[to - 1] = alpha;
+}
+
+static Status fit_channels(Image *image, int64_t channels) {
+    if (image->channels == channels) return STATUS_OK;
+    Image other = {channels, image->height, image->width, NULL};
+    TRY(image_new("the picture", &other));
     int64_t plane = image->height * image->width;
-    const float *red = image->numbers, *green = red + plane, *blue = green + plane;
-    image_new(&other, channels, image->height, image->width);
     for (int64_t i = 0; i < plane; i++) {
-        if (channels == 1)
-            other.numbers[i] = 0.299f * red[i] + 0.587f * green[i] + 0.114f * blue[i];
-        else
-            for (int64_t c = 0; c < channels; c++) other.numbers[c * plane + i] = red[i];
+        float in[4], out[4];
+        for (int64_t c = 0; c < image->channels; c++) in[c] = image->numbers[c * plane + i];
+        fit_pixel(in, image->channels, out, channels);
+        for (int64_t c = 0; c < channels; c++) other.numbers[c * plane + i] = out[c];
     }
     free(image->numbers);
     *image = other;
+    return STATUS_OK;
 }
 
 // Where pixel `at` of `size` lies among `from`: between which two, and how far.
@@ -158,10 +188,10 @@ static Place place_of(int64_t at, int64_t size, int64_t from) {
     return (Place){first, first + 1 < from ? first + 1 : first, x - (float)first};
 }
 
-static void fit_size(Image *image, int64_t height, int64_t width) {
-    if (image->height == height && image->width == width) return;
-    Image other;
-    image_new(&other, image->channels, height, width);
+static Status fit_size(Image *image, int64_t height, int64_t width) {
+    if (image->height == height && image->width == width) return STATUS_OK;
+    Image other = {image->channels, height, width, NULL};
+    TRY(image_new("the picture", &other));
     for (int64_t row = 0; row < image->channels * height; row++) {
         Place y = place_of(row % height, height, image->height);
         const float *plane = image->numbers + row / height * image->height * image->width;
@@ -176,9 +206,10 @@ static void fit_size(Image *image, int64_t height, int64_t width) {
     }
     free(image->numbers);
     *image = other;
+    return STATUS_OK;
 }
 
-void image_fit(Image *image, int64_t channels, int64_t height, int64_t width) {
-    fit_channels(image, channels);
-    fit_size(image, height, width);
+Status image_fit(Image *image, int64_t channels, int64_t height, int64_t width) {
+    TRY(fit_channels(image, channels));
+    return fit_size(image, height, width);
 }

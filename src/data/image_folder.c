@@ -81,7 +81,8 @@ static Status find_pictures(FolderSource *folder, const char *path) {
     free_names(&names);
     if (status == STATUS_OK && folder->classes.count == 0) status = add_pictures(folder, path, 0);
     if (status == STATUS_OK && folder->files.count == 0)
-        status = fail(STATUS_VALUE, "there are no pictures (.png, .pgm, .ppm) in %s", path);
+        status = fail(STATUS_VALUE,
+                      "there are no pictures (.png, .jpg, .webp, .bmp, .pgm, .ppm) in %s", path);
     return status;
 }
 
@@ -98,9 +99,10 @@ static Status read_picture(const DataSource *source, int64_t row, void *const *f
                    (long long)dims[2]);
         return fail_help("size: [height, width] scales all of them");
     }
-    image_fit(&image, dims[0], dims[1], dims[2]);
-    memcpy(fields[0], image.numbers, data_field_bytes(&source->fields[0]));
+    Status status = image_fit(&image, dims[0], dims[1], dims[2]);
+    if (status == STATUS_OK) memcpy(fields[0], image.numbers, data_field_bytes(&source->fields[0]));
     free(image.numbers);
+    TRY(status);
     if (source->n_fields > 1) *(int64_t *)fields[1] = folder->labels.items[row];
     return STATUS_OK;
 }
@@ -120,7 +122,7 @@ static Status open_folder(FolderSource *folder, const char *path, const ImageWis
     free(first.numbers);
     folder->sized = wish->height > 0;
     Shape shape = {.rank = 3,
-                   .dims = {wish->gray ? 1 : first.channels,
+                   .dims = {wish->gray || first.channels < 3 ? 1 : 3,
                             folder->sized ? wish->height : first.height,
                             folder->sized ? wish->width : first.width}};
     folder->source = (DataSource){.count = (int64_t)folder->files.count,

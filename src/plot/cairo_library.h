@@ -1,4 +1,4 @@
-// What of cairo is used, loaded at its first use: by painter_png.c, and by data/ to read pictures.
+// What of cairo is used, loaded at its first use by painter_png.c.
 #ifndef PLOT_CAIRO_LIBRARY_H
 #define PLOT_CAIRO_LIBRARY_H
 
@@ -8,17 +8,11 @@
 
 #define CAIRO_FUNCTIONS(F)                                                                         \
     F(image_surface_create)                                                                        \
-    F(create)                                                                                      \
-    F(destroy)                                                                                     \
-    F(surface_destroy)                                                                             \
-    F(surface_status)                                                                              \
-    F(surface_write_to_png_stream) F(status_to_string) F(set_source_rgb) F(paint) F(rectangle)     \
-        F(fill) F(stroke) F(move_to) F(line_to) F(arc) F(new_path) F(set_line_width)               \
-            F(set_line_join) F(select_font_face) F(set_font_size) F(text_extents) F(show_text)     \
-                F(save) F(restore) F(rotate) F(set_antialias) F(image_surface_create_from_png)     \
-                    F(image_surface_get_data) F(image_surface_get_stride)                          \
-                        F(image_surface_get_width) F(image_surface_get_height)                     \
-                            F(set_source_surface)
+    F(create) F(destroy) F(surface_destroy) F(surface_status) F(surface_write_to_png_stream)       \
+        F(status_to_string) F(set_source_rgb) F(paint) F(rectangle) F(fill) F(stroke) F(move_to)   \
+            F(line_to) F(arc) F(new_path) F(set_line_width) F(set_line_join) F(select_font_face)   \
+                F(set_font_size) F(text_extents) F(show_text) F(save) F(restore) F(rotate)         \
+                    F(set_antialias)
 
 typedef struct CairoLibrary {
 #define CAIRO_FIELD(name) __typeof__(cairo_##name) *name;

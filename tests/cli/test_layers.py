@@ -15,7 +15,10 @@ HOMES = {
     r"<readline/|\brl_\w+": ["src/repl/"],
     r"<zip\.h>|\bzip_\w+": ["src/model/npz.c", "src/model/zip_library"],
     r"<microhttpd\.h>|\bMHD_\w+": ["src/serve/http.c", "src/serve/http_library"],
-    r"<cairo\.h>|\bcairo_\w+": ["src/plot/painter_png.c", "src/plot/cairo_library", "src/data/image_file.c"],
+    r"<cairo\.h>|\bcairo_\w+": ["src/plot/painter_png.c", "src/plot/cairo_library"],
+    r"<png\.h>|\bpng_\w+|\bsetjmp\b|\blongjmp\b": ["src/data/image_png.c"],
+    r"<turbojpeg\.h>|\btj[A-Z]\w+|\bTJ\w+": ["src/data/image_jpeg.c"],
+    r"<webp/|\bWebP\w+\(": ["src/data/image_webp.c"],
     r"\bstdout\b|\bstderr\b": ["src/base/", "src/repl/", "src/main/"],  # runs write where base/output.h says
     r"\bpcre2_\w+": ["src/library/", "src/model/"],
 }

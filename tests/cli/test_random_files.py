@@ -60,6 +60,12 @@ fn use(t) {
   for i in 0..4 { attempt(fn() { apply_chat_template(m, said[:i], add_generation_prompt: i < 2) }) }
 }
 """,
+    "image": """fn each(path) {
+  let x = load_image(path)
+  for format in list("png", "jpg", "webp", "bmp", "ppm") { attempt(fn() { save_image(x, "copy." + format) }) }
+  attempt(fn() { save_image(load_image(path, 3, [4, 5]), "copy.bmp"); assert_eq(load_image("copy.bmp").shape, [3, 4, 5]) })
+}
+""",
     "csv": """fn each(path) {
   for header in list(true, false) { attempt(fn() {
     let rows = read_csv(path, header: header)
@@ -97,6 +103,19 @@ def make_models(folder):
         run("-e", code.replace("FORMAT", ending), cwd=folder)
     for dtype in ("q8_0", "q4_0", "q5_1"):
         run("-e", f'save_model({{"a": randn([3, 64]), "b": ones([64])}}, "{dtype}.gguf", dtype: {dtype}, meta: {{"general.name": "x", "k": [1, 2]}})', cwd=folder)
+
+
+def make_images(folder):
+    """Pictures of each kind and format, one file of `image` each."""
+    run("-e", """for channels in 1..=4 {
+  let x = rand([channels, 9, 11])
+  for format in list("png", "jpg", "webp", "bmp", "ppm") {
+    let path = f"{channels}.{format}"
+    try { save_image(x, path, quality: if channels == 3 { 100 } else { 60 }) } catch e { e.kind }
+  }
+}""", cwd=folder)
+    for path in list(Path(folder).iterdir()):
+        path.rename(f"{path}.image")
 
 
 def mutate(draw, data, others):
@@ -160,7 +179,10 @@ class RandomFiles(unittest.TestCase):
 
     def use_all(self, kind):
         with tempfile.TemporaryDirectory() as folder:
-            make_models(folder)
+            if kind == "image":
+                make_images(folder)
+            else:
+                make_models(folder)
             bases = self.bases(kind, folder)
             for number in range((FILES + EACH - 1) // EACH):
                 with self.subTest(kind=kind, seed=SEED * 100000 + number):
@@ -183,6 +205,9 @@ class RandomFiles(unittest.TestCase):
 
     def test_template(self):
         self.use_all("template")
+
+    def test_image(self):
+        self.use_all("image")
 
     def test_csv(self):
         self.use_all("csv")

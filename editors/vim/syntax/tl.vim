@@ -28,8 +28,8 @@ syntax keyword tlBuiltin grad gradcheck grammar graph_attention group_norm gru_c
 syntax keyword tlBuiltin has_tensor help here hessian hook huber_loss image_folder index_of
 syntax keyword tlBuiltin index_select inf input insert int_to_tokenids inv is_empty is_training
 syntax keyword tlBuiltin isfinite isinf isnan jacobian join json_schema jvp keys kl_div layer_norm
-syntax keyword tlBuiltin le leaky_relu len linear linspace lion list_dir load load_facts load_model
-syntax keyword tlBuiltin load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
+syntax keyword tlBuiltin le leaky_relu len linear linspace lion list_dir load load_facts load_image
+syntax keyword tlBuiltin load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
 syntax keyword tlBuiltin load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
 syntax keyword tlBuiltin loader local_rank log log10 log1p log2 log_sigmoid log_softmax logical_and
 syntax keyword tlBuiltin logical_not logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
@@ -45,8 +45,8 @@ syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i r
 syntax keyword tlBuiltin read_file read_lines recv reduce reduce_scatter regex relational_aggregate
 syntax keyword tlBuiltin relu rem remove repeat repeat_kv repetition_penalty replace replace_regex
 syntax keyword tlBuiltin reset_peak_memory reshape reversed rms_norm rmsprop rng_state roll
-syntax keyword tlBuiltin rope rotate_score round rsqrt sample save save_facts save_model scan
-syntax keyword tlBuiltin scatter scatter_add script_path seed send serve set set_lr set_values
+syntax keyword tlBuiltin rope rotate_score round rsqrt sample save save_facts save_image save_model
+syntax keyword tlBuiltin scan scatter scatter_add script_path seed send serve set set_lr set_values
 syntax keyword tlBuiltin sgd sgd_step shape shift_left shift_right sigmoid sign silu sin sinh
 syntax keyword tlBuiltin sleep slice slice_last softmax softplus solve sort sorted split spmm
 syntax keyword tlBuiltin sqrt square squeeze stack starts_with std step stop_gradient string_length
