@@ -124,11 +124,27 @@ static void check_branch(Checker *checker, Node *node) {
     check_expression(checker, node);
 }
 
+// (alice, bob) in Parent: names that facts have mentioned stand for themselves.
+static void take_members(Checker *checker, const Node *node) {
+    bool tests = node->op == OPERATOR_IN || node->op == OPERATOR_NOT_IN;
+    if (!tests || !logic_names_relation(checker, node->as.binary.right)) return;
+    Node *left = node->as.binary.left, **items = &left;
+    size_t count = 1;
+    if (left->kind == NODE_TUPLE) {
+        items = left->as.list.items;
+        count = left->as.list.count;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (logic_is_place(checker, node->as.binary.right, items[i])) node_make_string(items[i]);
+}
+
 // Operators chain to the left, as deep as the text is long: walked down in a loop.
 static void check_binary(Checker *checker, Node *node) {
     VECTOR(Node *) rights = {0};
-    for (; node->kind == NODE_BINARY || node->kind == NODE_LOGICAL; node = node->as.binary.left)
+    for (; node->kind == NODE_BINARY || node->kind == NODE_LOGICAL; node = node->as.binary.left) {
+        take_members(checker, node);
         VECTOR_PUSH(&rights, node->as.binary.right);
+    }
     check_expression(checker, node);
     while (rights.count > 0) check_expression(checker, rights.items[--rights.count]);
     VECTOR_FREE(&rights);

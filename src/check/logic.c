@@ -279,6 +279,10 @@ static void check_clause_of(ClauseCheck check) {
     if (check.clause->atom.binding) check_clause(&check);
 }
 
+static void check_plain_clause(Checker *checker, Clause *clause, ClauseKind kind) {
+    check_clause_of((ClauseCheck){.checker = checker, .clause = clause, .kind = kind});
+}
+
 // `Parnt(alice, bob)`: nothing has that name, but all looks like a fact.
 static bool looks_like_fact(Checker *checker, const Node *call) {
     if (call->as.call.callee->kind != NODE_NAME || !names_nothing(checker, call) ||
@@ -301,7 +305,7 @@ bool check_fact(Checker *checker, Node *statement) {
     statement->as.clause = arena_allocate(checker->arena, sizeof(Clause));
     statement->as.clause->atom.call = call;
     logic_note_fact(checker, call, false);
-    check_clause_of((ClauseCheck){checker, statement->as.clause, CLAUSE_FACT, false, false});
+    check_plain_clause(checker, statement->as.clause, CLAUSE_FACT);
     return true;
 }
 
@@ -316,17 +320,66 @@ static void check_head(Checker *checker, const Clause *clause) {
 void check_weighted_fact(Checker *checker, Node *node) {
     check_expression(checker, node->as.clause->weight);
     logic_note_fact(checker, node->as.clause->atom.call, false);
-    check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_FACT, false, false});
+    check_plain_clause(checker, node->as.clause, CLAUSE_FACT);
+}
+
+// --- facts from tensors
+
+static bool is_argument(const Node *call, const Word *word) {
+    for (size_t i = 0; i < call->as.call.count; i++) {
+        const Node *value = call->as.call.arguments[i].value;
+        if (value->kind == NODE_NAME && strcmp(value->as.name.word.text, word->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The subscripts that the atom names become slices: each is a dimension of the tensor.
+static void take_places(ClauseCheck *check, Node *index) {
+    Word *places = arena_allocate(check->checker->arena, index->as.index.count * sizeof *places);
+    check->places = places;
+    for (size_t i = 0; i < index->as.index.count; i++) {
+        Subscript *subscript = &index->as.index.subscripts[i];
+        if (subscript->kind != SUBSCRIPT_INDEX)
+            report(check->checker, STATUS_SYNTAX, subscript->span, NULL,
+                   "behind `~` each index is a name of the fact, or a number");
+        if (subscript->kind != SUBSCRIPT_INDEX || subscript->index->kind != NODE_NAME) continue;
+        const Word *word = &subscript->index->as.name.word;
+        if (scope_find_variable(check->checker, word) ||
+            !is_argument(check->clause->atom.call, word))
+            continue;
+        if (clause_place(check, subscript->index) >= 0)
+            report(check->checker, STATUS_NAME, subscript->span, NULL, "`%s` is an index twice",
+                   word->text);
+        places[check->place_count++] = *word;
+        *subscript = (Subscript){.kind = SUBSCRIPT_SLICE, .span = subscript->span};
+    }
+}
+
+void check_drawn(Checker *checker, Node *node) {
+    Clause *clause = node->as.clause;
+    ClauseCheck check = {.checker = checker, .clause = clause, .kind = CLAUSE_FACT};
+    const Node *call = clause->atom.call;
+    take_places(&check, clause->weight);
+    if (check.place_count == 0)
+        report(checker, STATUS_NAME, clause->weight->span,
+               &(ReportExtra){.help = "as in Digit(i, d) ~ P[i, d]"},
+               "the fact names no index of this tensor");
+    check_expression(checker, clause->weight);
+    for (size_t i = 0; i < call->as.call.count; i++)
+        if (clause_place(&check, call->as.call.arguments[i].value) < 0)
+            logic_note_argument(checker, call->as.call.arguments[i].value, false);
+    check_clause_of(check);
 }
 
 void check_rule(Checker *checker, Node *node) {
     check_expression(checker, node->as.clause->weight);
-    check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_RULE, false, false});
+    check_plain_clause(checker, node->as.clause, CLAUSE_RULE);
     check_head(checker, node->as.clause);
 }
 
 void check_retract(Checker *checker, Node *node) {
-    check_clause_of((ClauseCheck){checker, node->as.clause, CLAUSE_RETRACT, false, false});
+    check_plain_clause(checker, node->as.clause, CLAUSE_RETRACT);
 }
 
 // `explain R?`: every column is open.
@@ -370,7 +423,8 @@ void check_query(Checker *checker, Node *node, bool statement) {
     bool bare = call->as.call.arguments_span.end == 0;
     if (bare) fill_columns(checker, call);
     bool whole = query_is_about_rows(node->as.query.query);
-    check_clause_of((ClauseCheck){checker, node->as.query.clause, CLAUSE_QUERY, whole, false});
+    check_clause_of((ClauseCheck){
+        .checker = checker, .clause = node->as.query.clause, .kind = CLAUSE_QUERY, .whole = whole});
 }
 
 void check_ask(Checker *checker, Node *node) {

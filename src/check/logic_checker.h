@@ -17,6 +17,7 @@ void logic_declare_constants(Checker *checker); // heads of rules, and what fact
 // The names in a fact mean constants from here on. `ahead`: its text is not reached yet; only names
 // that could not be taken for a rule's variables count: capitals of more than one letter.
 void logic_note_fact(Checker *checker, const Node *call, bool ahead);
+void logic_note_argument(Checker *checker, const Node *value, bool ahead); // one of its arguments
 ColumnKind column_kind(const TypeNode *type);
 void check_relation(Checker *checker, Node *node);
 
@@ -34,6 +35,7 @@ void node_make_string(Node *node); // a NAME becomes the text that it is
 // and is reported.
 bool check_fact(Checker *checker, Node *statement);
 void check_weighted_fact(Checker *checker, Node *node); // one that is written as a FACT
+void check_drawn(Checker *checker, Node *node);
 void check_rule(Checker *checker, Node *node);
 void check_retract(Checker *checker, Node *node);
 void check_query(Checker *checker, Node *node, bool statement);
@@ -49,7 +51,11 @@ typedef struct ClauseCheck {
     ClauseKind kind;
     bool whole; // a query whose answers are whole rows: what is open is a variable
     bool older; // a rule that uses columns' names as its variables
+    const Word *places; // of a DRAWN: the names of its tensor's dimensions
+    size_t place_count;
 } ClauseCheck;
+// The number of the dimension that an argument names, or -1.
+int clause_place(const ClauseCheck *check, const Node *value);
 // What the arguments of an atom mean; `head`: aggregates may stand in them.
 void check_atom(ClauseCheck *check, AtomNode *atom, bool head);
 // A name as an argument: a VARIABLE, CONSTANT, NAME or ANY; VALUE: a variable of the program.

@@ -149,16 +149,18 @@ static Word argument_word(const Node *value) {
     return (Word){.text = value->as.string.bytes, .length = (uint32_t)value->as.string.length};
 }
 
+void logic_note_argument(Checker *checker, const Node *value, bool ahead) {
+    Word word = argument_word(value);
+    if (!word.text || word.length == 0) return;
+    bool capital = word_is_capital(&word), letters = word_is_long(&word);
+    bool variable = value->kind == NODE_NAME && capital && !letters;
+    if (!variable && (!ahead || (capital && letters)))
+        constant_note(&checker->table->constants, word.text, word.length);
+}
+
 void logic_note_fact(Checker *checker, const Node *call, bool ahead) {
-    for (size_t i = 0; i < call->as.call.count; i++) {
-        const Node *value = call->as.call.arguments[i].value;
-        Word word = argument_word(value);
-        if (!word.text || word.length == 0) continue;
-        bool capital = word_is_capital(&word), letters = word_is_long(&word);
-        bool variable = value->kind == NODE_NAME && capital && !letters;
-        if (!variable && (!ahead || (capital && letters)))
-            constant_note(&checker->table->constants, word.text, word.length);
-    }
+    for (size_t i = 0; i < call->as.call.count; i++)
+        logic_note_argument(checker, call->as.call.arguments[i].value, ahead);
 }
 
 static void note_ahead(void *context, Node *node) {

@@ -245,6 +245,12 @@ static void check_column_type(ClauseCheck *check, const AtomNode *atom, size_t c
     }
 }
 
+int clause_place(const ClauseCheck *check, const Node *value) {
+    for (size_t i = 0; value->kind == NODE_NAME && i < check->place_count; i++)
+        if (strcmp(check->places[i].text, value->as.name.word.text) == 0) return (int)i;
+    return -1;
+}
+
 void check_atom(ClauseCheck *check, AtomNode *atom, bool head) {
     const Node *call = atom->call;
     if (!check_arity(check->checker, call, atom->binding)) return;
@@ -252,6 +258,12 @@ void check_atom(ClauseCheck *check, AtomNode *atom, bool head) {
     atom->terms = arena_allocate(check->checker->arena, atom->count * sizeof *atom->terms);
     for (size_t i = 0; i < atom->count; i++) {
         atom->terms[i].value = call->as.call.arguments[i].value;
+        int place = clause_place(check, atom->terms[i].value);
+        if (place >= 0) {
+            atom->terms[i].kind = TERM_NODE_PLACE;
+            atom->terms[i].variable = place;
+            continue;
+        }
         check_term(check, &atom->terms[i], head);
         check_column_type(check, atom, i);
     }

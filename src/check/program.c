@@ -217,8 +217,7 @@ static void report_item(Checker *checker, const Node *statement) {
 }
 
 static bool is_logic(const Node *statement) {
-    return statement->kind == NODE_RULE || statement->kind == NODE_FACT ||
-           statement->kind == NODE_EXPRESSION_STATEMENT;
+    return node_is_clause(statement) || statement->kind == NODE_EXPRESSION_STATEMENT;
 }
 
 void check_program_block(Checker *checker, Node *node) {

@@ -149,6 +149,8 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
     if (foreign) text_format(&help, "here this is written `%s`", foreign);
     if (found) text_format(&help, "the import declares it: `%s`", text_get(&imported));
     if (near) text_format(&help, "did you mean `%s`?", near);
+    if (help.length == 0 && wanted == WANTED_RELATION)
+        text_format(&help, "a relation is declared, as in relation %s(x: entity)", word->text);
     ReportExtra extra = {.help = help.length ? text_get(&help) : NULL};
     report(checker, STATUS_NAME, word->span, &extra, "unknown %s `%s`", words[wanted], word->text);
     text_free(&help);

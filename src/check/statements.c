@@ -258,6 +258,11 @@ void check_statement(Checker *checker, Node *node) {
             check_expression(checker, node->as.expression.value);
         break;
     case NODE_FACT: check_weighted_fact(checker, node); break;
+    case NODE_DRAWN: check_drawn(checker, node); break;
+    case NODE_ONE_OF:
+        for (size_t i = 0; i < node->as.alternatives.count; i++)
+            check_weighted_fact(checker, node->as.alternatives.items[i]);
+        break;
     case NODE_RULE: check_rule(checker, node); break;
     case NODE_RELATION: check_relation(checker, node); break;
     case NODE_RETRACT: check_retract(checker, node); break;

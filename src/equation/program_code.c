@@ -165,7 +165,7 @@ static void lower_parts(Lowering *lowering, const ProgramNode *program, ProgramC
         lower_array(lowering, program->statements.count + 1, sizeof *code->statements);
     for (size_t i = 0; i < program->statements.count; i++) {
         const Node *statement = program->statements.items[i];
-        if (statement->kind != NODE_RULE && statement->kind != NODE_FACT) continue;
+        if (!node_is_clause(statement)) continue;
         code->statements[code->statement_count++] = lower(lowering, statement);
     }
 }

@@ -61,6 +61,7 @@ static void mark_node(void *context, Node *node) {
             mark(marks, node->op_span.begin, ROLE_BINARY);
         break;
     case NODE_FACT:
+    case NODE_DRAWN:
     case NODE_RULE:
         if (node->as.clause->weight) mark(marks, node->op_span.begin, ROLE_BINARY);
         break;

@@ -136,7 +136,6 @@ static const struct {
     {'#', NULL, "a comment begins with `//`"},
     {'&', NULL, "`and` and `&&` join conditions; bit_and(a, b) works on bits"},
     {'^', NULL, "powers are written `**`; bit_xor(a, b) works on bits"},
-    {'~', NULL, "bit_not(a) flips bits; `not` negates a condition"},
     {'\'', NULL, "strings are written with double quotes"},
     {'`', NULL, "strings are written with double quotes"},
     {'\\', NULL, "a line continues by itself inside brackets and after an operator"},

@@ -133,29 +133,75 @@ static void reach(const Diagrams *diagrams, uint32_t x, bool *reached) {
     }
 }
 
-double diagram_probability(const Diagrams *diagrams, uint32_t x, const double *weights,
+// What is decided with one group: each of its variables in turn, or none of them.
+typedef struct Choice {
+    const Diagrams *diagrams;
+    const Chances *chances;
+    uint32_t group, at; // the decision that is reached when none so far holds
+    double rest;        // the probability that none so far holds
+} Choice;
+
+static bool choice_goes_on(const Choice *choice) {
+    if (choice->at <= DIAGRAM_TRUE) return false;
+    uint32_t variable = choice->diagrams->decisions.items[choice->at].variable;
+    return choice->chances->groups[variable] == choice->group;
+}
+
+static Choice choice_begin(const Diagrams *diagrams, const Chances *chances, uint32_t x) {
+    uint32_t variable = diagrams->decisions.items[x].variable;
+    return (Choice){diagrams, chances, chances->groups[variable], x, 1};
+}
+
+// Where the variable of choice->at holds: the others of its group do not.
+static uint32_t choice_high(const Choice *choice) {
+    Choice others = *choice;
+    others.at = choice->diagrams->decisions.items[choice->at].high;
+    while (choice_goes_on(&others)) others.at = choice->diagrams->decisions.items[others.at].low;
+    return others.at;
+}
+
+static void choice_next(Choice *choice) {
+    const Decision *decision = &choice->diagrams->decisions.items[choice->at];
+    choice->rest -= choice->chances->weights[decision->variable];
+    choice->at = decision->low;
+}
+
+static double choice_value(Choice choice, const double *values) {
+    double value = 0;
+    for (; choice_goes_on(&choice); choice_next(&choice)) {
+        const Decision *decision = &choice.diagrams->decisions.items[choice.at];
+        value += choice.chances->weights[decision->variable] * values[choice_high(&choice)];
+    }
+    return value + choice.rest * values[choice.at];
+}
+
+// `ways`: that lead to a decision.
+static void choice_slopes(Choice choice, const double *values, double *ways, double *slopes) {
+    Choice last = choice;
+    double way = ways[choice.at];
+    while (choice_goes_on(&last)) choice_next(&last);
+    for (; choice_goes_on(&choice); choice_next(&choice)) {
+        uint32_t variable = choice.diagrams->decisions.items[choice.at].variable;
+        uint32_t high = choice_high(&choice);
+        slopes[variable] += way * (values[high] - values[last.at]);
+        ways[high] += way * choice.chances->weights[variable];
+    }
+    ways[last.at] += way * last.rest;
+}
+
+double diagram_probability(const Diagrams *diagrams, uint32_t x, const Chances *chances,
                            double *slopes) {
     if (x <= DIAGRAM_TRUE) return x;
     bool *reached = memory_allocate_zeroed((size_t)x + 1, sizeof *reached);
     double *values = memory_allocate_zeroed((size_t)x + 1, sizeof *values);
-    double *ways = memory_allocate_zeroed((size_t)x + 1, sizeof *ways); // that lead to a decision
+    double *ways = memory_allocate_zeroed((size_t)x + 1, sizeof *ways);
     reach(diagrams, x, reached);
     values[DIAGRAM_TRUE] = 1;
-    for (uint32_t i = 2; i <= x; i++) {
-        const Decision *decision = &diagrams->decisions.items[i];
-        double weight = reached[i] ? weights[decision->variable] : 0;
-        if (reached[i])
-            values[i] = (1 - weight) * values[decision->low] + weight * values[decision->high];
-    }
+    for (uint32_t i = 2; i <= x; i++)
+        if (reached[i]) values[i] = choice_value(choice_begin(diagrams, chances, i), values);
     ways[x] = 1;
-    for (uint32_t i = x + 1; slopes && i-- > 2;) {
-        const Decision *decision = &diagrams->decisions.items[i];
-        if (!reached[i]) continue;
-        double weight = weights[decision->variable];
-        slopes[decision->variable] += ways[i] * (values[decision->high] - values[decision->low]);
-        ways[decision->low] += ways[i] * (1 - weight);
-        ways[decision->high] += ways[i] * weight;
-    }
+    for (uint32_t i = x + 1; slopes && i-- > 2;)
+        if (ways[i] != 0) choice_slopes(choice_begin(diagrams, chances, i), values, ways, slopes);
     double value = values[x];
     free(ways);
     free(values);

@@ -25,9 +25,15 @@ uint32_t diagram_variable(Diagrams *diagrams, uint32_t variable);
 uint32_t diagram_and(Diagrams *diagrams, uint32_t x, uint32_t y);
 uint32_t diagram_not(Diagrams *diagrams, uint32_t x);
 uint32_t diagram_or(Diagrams *diagrams, uint32_t x, uint32_t y);
-// The probability that it is true where variables are independent; adds to `slopes`, one a
-// variable, how it changes with each, unless that is NULL.
-double diagram_probability(const Diagrams *diagrams, uint32_t x, const double *weights,
+// What variables weigh. Those of a group stand together and exclude each other: `groups` has of
+// each the first of its group, itself where it is independent.
+typedef struct Chances {
+    const double *weights;
+    const uint32_t *groups;
+} Chances;
+// The probability that it is true; adds to `slopes`, one a variable, how it changes with each,
+// unless that is NULL.
+double diagram_probability(const Diagrams *diagrams, uint32_t x, const Chances *chances,
                            double *slopes);
 // STATUS_VALUE, in words.
 Status diagrams_fail(const Diagrams *diagrams) MUST_USE;

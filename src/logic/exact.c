@@ -80,8 +80,9 @@ Status weigh_exact(Weighing *weighing) {
         double *slopes =
             weighing->gradients ? &weighing->gradients[i * ground->leaves.count] : NULL;
         if (slopes) memset(slopes, 0, ground->leaves.count * sizeof *slopes);
+        Chances chances = {weighing->weights, ground->groups.items};
         weighing->values[i] =
-            diagram_probability(&worlds.diagrams, worlds.holds[i], weighing->weights, slopes);
+            diagram_probability(&worlds.diagrams, worlds.holds[i], &chances, slopes);
     }
     free(worlds.negated);
     free(worlds.holds);

@@ -44,7 +44,9 @@ void ground_free(Ground *ground) {
     VECTOR_FREE(&ground->nodes);
     VECTOR_FREE(&ground->instances);
     VECTOR_FREE(&ground->literals);
+    VECTOR_FREE(&ground->values);
     VECTOR_FREE(&ground->leaves);
+    VECTOR_FREE(&ground->groups);
     VECTOR_FREE(&ground->order);
 }
 
@@ -192,7 +194,8 @@ static uint32_t leaf_of(Ground *ground, int64_t weight) {
 
 static void add_literal(Grounding *grounding, const Relation *relation, uint32_t row,
                         bool negated) {
-    if (grounding->weights->whole && !is_uncertain(grounding, relation)) return;
+    if (grounding->weights->certain == CERTAIN_LEFT_OUT && !is_uncertain(grounding, relation))
+        return;
     GroundLiteral literal = {node_get(grounding, relation, row), negated};
     VECTOR_PUSH(&grounding->ground->literals, literal);
 }
@@ -273,7 +276,8 @@ static Status expand_row(Grounding *grounding, uint32_t number) {
     uint32_t row = ground->nodes.items[number].row, first = (uint32_t)ground->instances.count;
     Datum values[ARITY_MAX], initial[VARIABLES_MAX];
     table_read(relation_table(relation), row, values);
-    bool plain = is_plain(relation);
+    bool plain = is_plain(relation) &&
+                 (weights->certain != CERTAIN_NAMED || is_uncertain(grounding, relation));
     if (!plain && is_uncertain(grounding, relation)) return fail_not_plain(relation);
     bool fact = !plain || table_find(relation->facts, values) != ROW_NONE;
     for (size_t i = 0; plain && i < relation->rules.count; i++) {
@@ -284,6 +288,8 @@ static Status expand_row(Grounding *grounding, uint32_t number) {
         TRY(find_ways(grounding, *plan, initial));
     }
     GroundNode *node = &ground->nodes.items[number]; // only now: nodes have come
+    node->values = (uint32_t)ground->values.count;
+    for (uint32_t i = 0; i < relation->arity; i++) VECTOR_PUSH(&ground->values, values[i]);
     node->fact = fact;
     if (fact && plain)
         node->leaf = leaf_of(ground, weights->of_fact(weights->context, relation, values));
@@ -301,7 +307,8 @@ static Status expand_answers(Grounding *grounding, const Rule *query, const Datu
     for (uint32_t row = 0; row < answers->count && status == STATUS_OK; row++) {
         memcpy(bound, initial, query->variable_count * sizeof *bound);
         for (uint32_t i = 0; i < query->arity; i++)
-            bound[query->head[i].value] = table_at(answers, row, i);
+            if (query->head[i].kind == TERM_VARIABLE)
+                bound[query->head[i].value] = table_at(answers, row, i);
         if (!plan) plan = rule_plan_make(grounding, query, bound);
         GroundNode *node = &ground->nodes.items[row];
         node->first = (uint32_t)ground->instances.count;
@@ -311,6 +318,67 @@ static Status expand_answers(Grounding *grounding, const Rule *query, const Datu
     }
     rule_plan_free(plan);
     return status;
+}
+
+// --- groups
+
+typedef struct Grouped {
+    uint64_t group; // 0: none
+    uint32_t leaf, first;
+} Grouped;
+
+static int grouped_order(const void *x, const void *y) {
+    const Grouped *a = x, *b = y;
+    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+    return a->leaf < b->leaf ? -1 : a->leaf > b->leaf;
+}
+
+static int group_order(const void *x, const void *y) {
+    const Grouped *a = x, *b = y;
+    if (a->group != b->group) return a->group < b->group ? -1 : 1;
+    return a->leaf < b->leaf ? -1 : a->leaf > b->leaf;
+}
+
+static void leaves_renumber(Ground *ground, const Grouped *order) {
+    size_t count = ground->leaves.count;
+    uint32_t *numbers = memory_allocate((count + 1) * sizeof *numbers);
+    uint32_t *leaves = memory_allocate((count + 1) * sizeof *leaves);
+    for (size_t i = 0; i < count; i++) {
+        numbers[order[i].leaf] = (uint32_t)i;
+        leaves[i] = ground->leaves.items[order[i].leaf];
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool same = i > 0 && order[i].first == order[i - 1].first;
+        VECTOR_PUSH(&ground->groups, same ? ground->groups.items[i - 1] : (uint32_t)i);
+        ground->leaves.items[i] = leaves[i];
+    }
+    for (size_t i = 0; i < ground->nodes.count; i++) {
+        uint32_t *leaf = &ground->nodes.items[i].leaf;
+        if (*leaf != NO_LEAF) *leaf = numbers[*leaf];
+    }
+    for (size_t i = 0; i < ground->instances.count; i++) {
+        uint32_t *leaf = &ground->instances.items[i].leaf;
+        if (*leaf != NO_LEAF) *leaf = numbers[*leaf];
+    }
+    free(leaves);
+    free(numbers);
+}
+
+// Leaves of a group come to stand together, where the first of them is.
+static void find_groups(Ground *ground, const GroundWeights *weights) {
+    size_t count = ground->leaves.count;
+    Grouped *order = memory_allocate((count + 1) * sizeof *order);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t group = weights->group(weights->context, ground->leaves.items[i]);
+        order[i] = (Grouped){group, (uint32_t)i, (uint32_t)i};
+    }
+    qsort(order, count, sizeof *order, group_order);
+    for (size_t i = 1; i < count; i++)
+        if (order[i].group != 0 && order[i].group == order[i - 1].group)
+            order[i].first = order[i - 1].first;
+    qsort(order, count, sizeof *order, grouped_order);
+    leaves_renumber(ground, order);
+    free(order);
 }
 
 // --- an order
@@ -383,6 +451,7 @@ static Status ground_rows(Grounding *grounding, Rule *query, const Datum *initia
         if (i % 1024 == 0) TRY(store->host.interrupted(store->host.context));
         TRY(expand_row(grounding, i));
     }
+    find_groups(ground, grounding->weights);
     order_nodes(ground);
     return STATUS_OK;
 }

@@ -12,6 +12,7 @@ enum { NO_LEAF = UINT32_MAX };
 typedef struct GroundNode {
     const Relation *relation; // NULL: an answer
     uint32_t row;             // of relation_table, or of the answers
+    uint32_t values;          // of the row: the first among the ground's values
     bool fact;                // it holds without a rule
     uint32_t leaf;            // of the fact's weight, or NO_LEAF
     uint32_t first, count;    // of its instances
@@ -31,7 +32,11 @@ typedef struct Ground {
     VECTOR(GroundNode) nodes; // the answers first
     VECTOR(GroundInstance) instances;
     VECTOR(GroundLiteral) literals;
+    DatumList values;        // of the nodes' rows, which may be forgotten
     VECTOR(uint32_t) leaves; // the number of each one's weight
+    // Of each leaf the first of those that exclude each other, which stand together; itself where
+    // it is independent.
+    VECTOR(uint32_t) groups;
     VECTOR(uint32_t) order;  // nodes, each behind those that it rests on where there are no cycles
     bool cyclic;
     uint32_t answers;
@@ -42,8 +47,13 @@ typedef struct GroundWeights {
     void *context;
     int64_t (*of_fact)(void *context, const Relation *relation, const Datum *values);
     int64_t (*of_rule)(void *context, const Rule *rule);
-    // Relations that no weight has a part in are taken as they are.
-    bool whole; // no: they are gone into as well
+    // Of weights that exclude each other the same, not 0.
+    uint64_t (*group)(void *context, uint32_t weight);
+    enum Certain { // what becomes of rows that no weight has a part in
+        CERTAIN_LEFT_OUT,
+        CERTAIN_NAMED, // as facts
+        CERTAIN_EXPLAINED,
+    } certain;
 } GroundWeights;
 
 // The answers in canonical order and what they rest on. A row that holds in some world is there,

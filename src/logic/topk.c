@@ -1,5 +1,6 @@
 // The k best ways to each node, as sets of the weighted facts and rules that they rest on; the
 // probability of an answer is that of a world in which one of its ways holds.
+#include <math.h>
 #include <stdlib.h>
 
 #include "logic/diagram.h"
@@ -61,8 +62,8 @@ static Way way_of(const Ways *ways, uint32_t leaf) {
     return way;
 }
 
-// Both together; false: one rests on what the other rules out.
-static bool way_join(const Ways *ways, const Way *x, const Way *y, Way *out) {
+// The leaves of both in order, each once.
+static void way_merge(const Way *x, const Way *y, Way *out) {
     *out = (Way){.probability = 1};
     out->leaves = memory_allocate((x->count + y->count + 1) * sizeof(uint32_t));
     uint32_t i = 0, j = 0;
@@ -71,12 +72,41 @@ static bool way_join(const Ways *ways, const Way *x, const Way *y, Way *out) {
         uint32_t leaf = left ? x->leaves[i] : y->leaves[j];
         if (j < y->count && y->leaves[j] == leaf) j++;
         if (i < x->count && x->leaves[i] == leaf) i++;
-        if (out->count > 0 && out->leaves[out->count - 1] / 2 == leaf / 2) {
-            free(out->leaves);
-            return false;
-        }
         out->leaves[out->count++] = leaf;
-        out->probability *= leaf_probability(ways, leaf);
+    }
+}
+
+// What leaves begin..end, of one group, say together: where one holds the others need not be
+// named. False: two hold, or one that must not.
+static bool group_settle(const Ways *ways, Way *way, uint32_t begin, uint32_t end) {
+    uint32_t holds = NO_LEAF;
+    double rest = 1;
+    for (uint32_t i = begin; i < end; i++) {
+        uint32_t leaf = way->leaves[i];
+        if (leaf % 2) rest -= ways->weighing->weights[leaf / 2];
+        if (leaf % 2 == 0 && holds != NO_LEAF) return false;
+        if (leaf % 2 == 0) holds = leaf;
+    }
+    for (uint32_t i = begin; holds != NO_LEAF && i < end; i++)
+        if (way->leaves[i] == holds + 1) return false;
+    way->probability *= holds == NO_LEAF ? fmax(rest, 0) : leaf_probability(ways, holds);
+    for (uint32_t i = begin; i < end; i++)
+        if (holds == NO_LEAF || way->leaves[i] == holds) way->leaves[way->count++] = way->leaves[i];
+    return true;
+}
+
+// Both together; false: one rests on what the other rules out.
+static bool way_join(const Ways *ways, const Way *x, const Way *y, Way *out) {
+    const uint32_t *groups = ways->ground->groups.items;
+    way_merge(x, y, out);
+    uint32_t count = out->count, end;
+    out->count = 0;
+    for (uint32_t begin = 0; begin < count; begin = end) {
+        end = begin + 1;
+        while (end < count && groups[out->leaves[end] / 2] == groups[out->leaves[begin] / 2]) end++;
+        if (group_settle(ways, out, begin, end)) continue;
+        free(out->leaves);
+        return false;
     }
     return true;
 }
@@ -172,8 +202,9 @@ static Status weigh_answer(Weighing *weighing, uint32_t answer, const WayList *w
     if (slopes) memset(slopes, 0, leaves * sizeof *slopes);
     uint32_t any = ways_diagram(&diagrams, ways);
     Status status = any == DIAGRAM_FAIL ? diagrams_fail(&diagrams) : STATUS_OK;
+    Chances chances = {weighing->weights, weighing->ground->groups.items};
     if (status == STATUS_OK)
-        weighing->values[answer] = diagram_probability(&diagrams, any, weighing->weights, slopes);
+        weighing->values[answer] = diagram_probability(&diagrams, any, &chances, slopes);
     diagrams_free(&diagrams);
     return status;
 }
@@ -189,16 +220,95 @@ static Status check_negations(const Ground *ground) {
     return STATUS_OK;
 }
 
-Status weigh_topk(Weighing *weighing) {
+static Status ways_make(const Weighing *weighing, size_t most, Ways *out) {
     const Ground *ground = weighing->ground;
     TRY(check_negations(ground));
-    Ways ways = {weighing, ground, NULL, (size_t)weighing->argument};
-    ways.of_nodes = memory_allocate_zeroed(ground->nodes.count + 1, sizeof *ways.of_nodes);
-    find_ways(&ways);
+    *out = (Ways){weighing, ground, NULL, most};
+    out->of_nodes = memory_allocate_zeroed(ground->nodes.count + 1, sizeof *out->of_nodes);
+    find_ways(out);
+    return STATUS_OK;
+}
+
+static void ways_release(Ways *ways) {
+    for (size_t i = 0; i < ways->ground->nodes.count; i++) ways_free(&ways->of_nodes[i]);
+    free(ways->of_nodes);
+}
+
+Status weigh_topk(Weighing *weighing) {
+    Ways ways;
+    TRY(ways_make(weighing, (size_t)weighing->argument, &ways));
     Status status = STATUS_OK;
-    for (uint32_t i = 0; i < ground->answers && status == STATUS_OK; i++)
+    for (uint32_t i = 0; i < ways.ground->answers && status == STATUS_OK; i++)
         status = weigh_answer(weighing, i, &ways.of_nodes[i]);
-    for (size_t i = 0; i < ground->nodes.count; i++) ways_free(&ways.of_nodes[i]);
-    free(ways.of_nodes);
+    ways_release(&ways);
+    return status;
+}
+
+// --- the best world
+
+typedef struct Best {
+    const Ground *ground;
+    bool *leaves;   // that hold
+    uint32_t *ways; // of nodes
+} Best;
+
+static bool best_literal_holds(const Best *best, const GroundLiteral *literal) {
+    const GroundNode *node = &best->ground->nodes.items[literal->node];
+    if (literal->negated) return node->leaf != NO_LEAF && !best->leaves[node->leaf];
+    return best->ways[literal->node] != NO_WAY;
+}
+
+static uint32_t best_way_of(const Best *best, uint32_t number) {
+    const GroundNode *node = &best->ground->nodes.items[number];
+    if (node->fact && (node->leaf == NO_LEAF || best->leaves[node->leaf])) return 0;
+    for (uint32_t i = 0; i < node->count; i++) {
+        const GroundInstance *instance = &best->ground->instances.items[node->first + i];
+        bool all = instance->leaf == NO_LEAF || best->leaves[instance->leaf];
+        for (uint32_t j = 0; all && j < instance->count; j++)
+            all = best_literal_holds(best, &best->ground->literals.items[instance->first + j]);
+        if (all) return i + 1;
+    }
+    return NO_WAY;
+}
+
+// Each node by the first way that holds once those below do, so that none rests on itself.
+static void best_find_ways(const Best *best, const Way *way) {
+    const Ground *ground = best->ground;
+    memset(best->leaves, 0, ground->leaves.count);
+    for (uint32_t i = 0; i < way->count; i++)
+        if (way->leaves[i] % 2 == 0) best->leaves[way->leaves[i] / 2] = true;
+    for (size_t i = 0; i < ground->nodes.count; i++) best->ways[i] = NO_WAY;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < ground->order.count; i++) {
+            uint32_t node = ground->order.items[i];
+            if (best->ways[node] != NO_WAY) continue;
+            best->ways[node] = best_way_of(best, node);
+            changed |= best->ways[node] != NO_WAY;
+        }
+    }
+}
+
+static Status best_of_answers(const Ways *ways, BestWayFound *found, void *context) {
+    const Ground *ground = ways->ground;
+    Best best = {ground, memory_allocate_zeroed(ground->leaves.count + 1, sizeof(bool)),
+                 memory_allocate((ground->nodes.count + 1) * sizeof(uint32_t))};
+    Status status = STATUS_OK;
+    for (uint32_t i = 0; i < ground->answers && status == STATUS_OK; i++) {
+        const WayList *list = &ways->of_nodes[i];
+        Way none = {0}, way = list->count > 0 ? list->items[0] : none;
+        best_find_ways(&best, &way);
+        status = found(context, &(BestWay){ground, i, way.probability, best.ways});
+    }
+    free(best.ways);
+    free(best.leaves);
+    return status;
+}
+
+Status weigh_best_worlds(Weighing *weighing, BestWayFound *found, void *context) {
+    Ways ways;
+    TRY(ways_make(weighing, 1, &ways));
+    Status status = best_of_answers(&ways, found, context);
+    ways_release(&ways);
     return status;
 }

@@ -255,20 +255,58 @@ static Status find_slopes(const Sums *sums) {
     return status;
 }
 
-static Status weigh_sums(Weighing *weighing) {
+static Sums sums_make(const Weighing *weighing) {
     const Ground *ground = weighing->ground;
     Sums sums = {weighing, ground, algebra_of(weighing->semiring), NULL, NULL, NULL};
     sums.values = memory_allocate_zeroed(ground->nodes.count + 1, sizeof(double));
     sums.negated = memory_allocate_zeroed(ground->nodes.count + 1, sizeof(double));
     sums.best = memory_allocate_zeroed(ground->nodes.count + 1, sizeof(uint32_t));
+    return sums;
+}
+
+static void sums_free(Sums *sums) {
+    free(sums->best);
+    free(sums->negated);
+    free(sums->values);
+}
+
+static Status weigh_sums(Weighing *weighing) {
+    const Ground *ground = weighing->ground;
+    Sums sums = sums_make(weighing);
     Status status = sum_strata(&sums);
     for (uint32_t i = 0; i < ground->answers && status == STATUS_OK; i++)
         weighing->values[i] = sums.values[i];
     if (status == STATUS_OK && weighing->gradients) status = find_slopes(&sums);
-    free(sums.best);
-    free(sums.negated);
-    free(sums.values);
+    sums_free(&sums);
     return status;
+}
+
+static Status best_of_sums(Weighing *weighing, BestWayFound *found, void *context) {
+    const Ground *ground = weighing->ground;
+    Sums sums = sums_make(weighing);
+    Status status = sum_strata(&sums);
+    for (size_t i = 0; i < ground->nodes.count; i++)
+        if (sums.values[i] == sums.algebra.zero) sums.best[i] = NO_WAY;
+    for (uint32_t i = 0; i < ground->answers && status == STATUS_OK; i++) {
+        BestWay way = {ground, i, sums.values[i], sums.best};
+        status = found(context, &way);
+    }
+    sums_free(&sums);
+    return status;
+}
+
+Status weigh_best(Weighing *weighing, BestWayFound *found, void *context) {
+    switch (weighing->semiring) {
+    case SEMIRING_MAX_PROD:
+    case SEMIRING_MIN_PLUS: return best_of_sums(weighing, found, context);
+    case SEMIRING_PROB:
+    case SEMIRING_EXACT:
+    case SEMIRING_TOPK:
+    case SEMIRING_SAMPLE: return weigh_best_worlds(weighing, found, context);
+    default:
+        fail(STATUS_VALUE, "a program over this semiring prefers no way to another");
+        return fail_help("max_prod, min_plus, exact, topk, sample and prob do");
+    }
 }
 
 Status ground_weigh(Weighing *weighing) {

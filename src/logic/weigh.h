@@ -19,6 +19,23 @@ typedef struct Weighing {
 // weigh.c: STATUS_VALUE where the weights of ways that go in circles have no sum.
 Status ground_weigh(Weighing *weighing) MUST_USE;
 
+// The best way to an answer: of each node the number of its instance + 1 on that way, 0 where it is
+// a fact, NO_WAY where it does not hold there. The weight is that of the way alone.
+enum { NO_WAY = UINT32_MAX };
+typedef struct BestWay {
+    const Ground *ground;
+    uint32_t answer;
+    double weight;
+    const uint32_t *ways;
+} BestWay;
+typedef Status BestWayFound(void *context, const BestWay *way);
+// Calls `found` for each answer in its order. STATUS_VALUE where the semiring prefers no way.
+Status weigh_best(Weighing *weighing, BestWayFound *found, void *context) MUST_USE;
+// topk.c: the same by worlds.
+Status weigh_best_worlds(Weighing *weighing, BestWayFound *found, void *context) MUST_USE;
+// best.c: the rows on the way, each above those that it rests on.
+void way_print(const Store *store, const BestWay *way, const double *weights, Text *out);
+
 // exact.c: every world counts, by decision diagrams. STATUS_VALUE: they grow too large.
 Status weigh_exact(Weighing *weighing) MUST_USE;
 // topk.c: the worlds of the best ways.

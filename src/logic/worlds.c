@@ -64,6 +64,17 @@ static void find_strata(World *world) {
     }
 }
 
+// One number for each group: which of its leaves holds, or none.
+static void draw_leaves(const World *world, const double *weights, uint64_t *state) {
+    const uint32_t *groups = world->ground->groups.items;
+    double drawn = 0;
+    for (size_t i = 0; i < world->ground->leaves.count; i++) {
+        if (groups[i] == i) drawn = draw(state);
+        world->leaves[i] = drawn >= 0 && drawn < weights[i];
+        drawn -= weights[i];
+    }
+}
+
 Status weigh_sample(Weighing *weighing) {
     const Ground *ground = weighing->ground;
     World world = {.ground = ground};
@@ -73,8 +84,7 @@ Status weigh_sample(Weighing *weighing) {
     world.negated = memory_allocate_zeroed(ground->nodes.count + 1, 1);
     for (uint32_t i = 0; i < ground->answers; i++) weighing->values[i] = 0;
     for (int64_t n = 0; n < weighing->argument; n++) {
-        for (size_t i = 0; i < ground->leaves.count; i++)
-            world.leaves[i] = draw(&state) < weighing->weights[i];
+        draw_leaves(&world, weighing->weights, &state);
         find_strata(&world);
         for (uint32_t i = 0; i < ground->answers; i++) weighing->values[i] += world.holds[i];
     }

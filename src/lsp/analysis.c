@@ -112,6 +112,7 @@ static void visit_node(void *context, Node *node) {
         add(analysis, node->as.relation.name.span, node->as.relation.binding, false);
         break;
     case NODE_FACT:
+    case NODE_DRAWN:
     case NODE_RULE:
     case NODE_RETRACT: add_clause(analysis, node->as.clause); break;
     case NODE_QUERY: add_clause(analysis, node->as.query.clause); break;

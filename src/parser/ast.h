@@ -81,6 +81,8 @@ typedef enum NodeKind {
     NODE_WITH,
     NODE_LEARN,
     NODE_FACT,
+    NODE_ONE_OF, // facts with weights that exclude each other
+    NODE_DRAWN,  // Digit(i, d) ~ P[i, d]: facts that do, from the rows of a tensor
     NODE_RETRACT,
     NODE_INFER,
     // declarations
@@ -251,6 +253,7 @@ typedef struct TermNode {
         TERM_NODE_VARIABLE,
         TERM_NODE_NAME, // a variable, unless its name means a constant when the query runs
         TERM_NODE_ANY,  // _
+        TERM_NODE_PLACE, // of a DRAWN: the place in a dimension of its tensor, `variable`
     } kind;
     Node *value;
     const char *aggregate; // in a head: count, sum, min, max or avg of the value; NULL: none
@@ -540,7 +543,9 @@ struct Node {
             bool equivalence;
             Binding *binding;
         } relation;
-        Clause *clause; // RULE; FACT, RETRACT: without goals
+        // RULE; FACT, RETRACT: without goals; DRAWN: its weight is the tensor
+        Clause *clause;
+        NodeList alternatives; // ONE_OF
         struct {
             Clause *clause;
             QueryKind query;
@@ -552,6 +557,12 @@ struct Node {
         ProgramNode *program;
     } as;
 };
+
+// Whether it is a rule or says facts, as one or several.
+static inline bool node_is_clause(const Node *node) {
+    return node->kind == NODE_RULE || node->kind == NODE_FACT || node->kind == NODE_ONE_OF ||
+           node->kind == NODE_DRAWN;
+}
 
 struct Program {
     Arena arena;

@@ -199,8 +199,7 @@ static Node *parse_rule(Parser *parser) {
 }
 
 // w :: Fact(a), w :: Head(X) <- Goal(X): a `::` with a space before it on the line of the weight.
-static bool at_weighted(const Parser *parser) {
-    const Token *token = parser_peek(parser);
+static bool is_weighted(const Parser *parser, const Token *token) {
     for (bool first = true; first || !token->newline_before; token++, first = false) {
         if (token->kind == TOKEN_COLON_COLON && token->space_before)
             return !first && token[-1].kind != TOKEN_GREATER; // Box<int> ::new()
@@ -215,7 +214,7 @@ static bool at_weighted(const Parser *parser) {
     return false;
 }
 
-static Node *parse_weighted(Parser *parser) {
+static Node *parse_weighted_clause(Parser *parser) {
     SourcePos begin = parser_begin(parser);
     bool outer = parser->context.in_weight;
     parser->context.in_weight = true;
@@ -241,6 +240,51 @@ static Node *parse_weighted(Parser *parser) {
     node->op_span = mark;
     node->as.clause->weight = weight;
     return node_adopt(parser, node, weight) ? node : NULL;
+}
+
+// Behind a weighted fact: `;` and one more on the same line.
+static bool at_alternative(const Parser *parser) {
+    const Token *next = parser_ahead(parser, 1);
+    return parser_is(parser, TOKEN_SEMICOLON) && !parser_at_new_line(parser) &&
+           !next->newline_before && is_weighted(parser, next);
+}
+
+// 0.2 :: Fact(a); 0.8 :: Fact(b)
+static Node *parse_weighted(Parser *parser) {
+    SourcePos begin = parser_begin(parser);
+    Node *fact = parse_weighted_clause(parser);
+    if (!fact || fact->kind != NODE_FACT || !at_alternative(parser)) return fact;
+    Node *node = node_new(parser, NODE_ONE_OF, begin);
+    while (true) {
+        if (fact->kind != NODE_FACT)
+            return FAIL(parser, .span = fact->span,
+                        .message = "one of several is a fact, not a rule",
+                        .help = "a rule stands on a line of its own");
+        if (!node_adopt(parser, node, fact)) return NULL;
+        LIST_PUSH(parser, node->as.alternatives.items, node->as.alternatives.count, fact);
+        if (!at_alternative(parser)) break;
+        parser_next(parser);
+        if (!(fact = parse_weighted_clause(parser))) return NULL;
+    }
+    node->span.end = parser_end(parser);
+    return node;
+}
+
+// Digit(i, d) ~ P[i, d]
+static Node *parse_drawn(Parser *parser) {
+    Node *node = node_new(parser, NODE_DRAWN, parser_begin(parser));
+    Node *call = parse_atom(parser);
+    if (!call) return NULL;
+    node->op_span = parser_next(parser)->span;
+    Node *tensor = parse_expression(parser);
+    if (!tensor) return NULL;
+    if (tensor->kind != NODE_INDEX)
+        return FAIL(parser, .span = tensor->span,
+                    .message = "behind `~` stands a tensor with its indexes",
+                    .help = "as in Digit(i, d) ~ P[i, d]: row i says how probable each d is");
+    node->as.clause = clause_new(parser, call);
+    node->as.clause->weight = tensor;
+    return node_adopt(parser, node, tensor) ? clause_node(parser, node, node->as.clause) : NULL;
 }
 
 static Node *parse_retract(Parser *parser) {
@@ -316,8 +360,18 @@ static Node *parse_bare_atom(Parser *parser) {
     return node_adopt(parser, call, callee) ? call : NULL;
 }
 
+// Name. of a program block that weighs what is asked.
+static Node *parse_program_name(Parser *parser) {
+    Node *name = node_new(parser, NODE_NAME, parser_begin(parser));
+    name->as.name.word = parser_word(parser, parser_next(parser));
+    name->span.end = parser_end(parser);
+    parser_next(parser);
+    return name;
+}
+
 // Name(...)? where ...
 static Node *parse_asked(Parser *parser, QueryKind kind, SourcePos begin) {
+    Node *program = parser_ahead(parser, 1)->kind == TOKEN_DOT ? parse_program_name(parser) : NULL;
     bool bare = parser_ahead(parser, 1)->kind == TOKEN_QUESTION;
     Node *call = bare ? parse_bare_atom(parser) : parse_atom(parser);
     if (!call) return NULL;
@@ -326,6 +380,11 @@ static Node *parse_asked(Parser *parser, QueryKind kind, SourcePos begin) {
     Node *node = parse_query(parser, call, begin);
     if (!node) return NULL;
     node->as.query.query = kind;
+    node->as.query.program = program;
+    if (program && kind != QUERY_WHY)
+        return FAIL(parser, .span = program->span,
+                    .message = "only queries and `why` ask a program block",
+                    .help = "leave out the name before the point");
     bool why = kind == QUERY_WHY || kind == QUERY_WHY_NOT;
     if (why && node->as.query.clause->goal_count > 0)
         return FAIL(parser, .span = node->span, .message = "`why` asks about a relation alone",
@@ -349,6 +408,7 @@ static bool at_why(const Parser *parser) {
     if (!parser_is_name(parser_peek(parser), "why")) return false;
     size_t ahead = parser_ahead(parser, 1)->kind == TOKEN_NOT ? 2 : 1;
     const Token *behind = behind_call(parser, ahead);
+    if (parser_ahead(parser, ahead + 1)->kind == TOKEN_DOT) behind = behind_call(parser, ahead + 2);
     return behind && behind->kind == TOKEN_QUESTION;
 }
 
@@ -402,7 +462,8 @@ Node *parse_logic(Parser *parser, bool *found) {
     const Token *behind = behind_call(parser, 0);
     *found = true;
     if (behind && is_arrow(behind)) return parse_rule(parser);
-    if (at_weighted(parser)) return parse_weighted(parser);
+    if (behind && behind->kind == TOKEN_TILDE) return parse_drawn(parser);
+    if (is_weighted(parser, parser_peek(parser))) return parse_weighted(parser);
     if (at_named(parser, "entity")) return parse_entity(parser);
     if (at_named(parser, "relation")) return parse_relation(parser);
     if (at_named(parser, "retract")) return parse_retract(parser);

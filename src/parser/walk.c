@@ -218,7 +218,9 @@ static void walk_statement(const Walker *walker, Node *node) {
     case NODE_IMPL: walk_impl(walker, node); break;
     case NODE_RULE:
     case NODE_FACT:
+    case NODE_DRAWN:
     case NODE_RETRACT: walk_clause(walker, node->as.clause); break;
+    case NODE_ONE_OF: walk_list(walker, node->as.alternatives); break;
     case NODE_INFER: walk_list(walker, node->as.inferred); break;
     case NODE_RELATION: walk_relation(walker, node); break;
     case NODE_PROGRAM: walk_program(walker, node->as.program); break;

@@ -20,8 +20,7 @@ static ArgumentCode lower_argument(Lowering *lowering, Store *store, const TermN
     return argument;
 }
 
-static Status argument_value(Frame *frame, Reasoner *reasoner, const ArgumentCode *argument,
-                             Datum *out) {
+Status argument_value(Frame *frame, Reasoner *reasoner, const ArgumentCode *argument, Datum *out) {
     *out = argument->constant;
     if (!argument->code) return STATUS_OK;
     Value value = EVAL(frame, argument->code);
@@ -31,37 +30,82 @@ static Status argument_value(Frame *frame, Reasoner *reasoner, const ArgumentCod
     return status;
 }
 
-static Value eval_fact(Frame *frame, const Code *code) {
-    const FactCode *fact = (const FactCode *)code;
+static Value fail_argument(Frame *frame, const ArgumentCode *argument) {
+    return frame->control == CONTROL_NONE ? fail_at(argument->span) : value_fail();
+}
+
+// The fact with its weight; `group`: of facts that exclude each other, or 0.
+static Value fact_state(Frame *frame, const FactCode *fact, uint64_t group) {
     Datum values[ARITY_MAX];
     Store *store = fact->reasoner->store;
     for (uint32_t i = 0; i < fact->relation->arity; i++) {
         const ArgumentCode *argument = &fact->arguments[i];
         if (argument_value(frame, fact->reasoner, argument, &values[i]) != STATUS_OK ||
             column_fit(store, fact->relation, i, &values[i]) != STATUS_OK)
-            return frame->control == CONTROL_NONE ? fail_at(argument->span) : value_fail();
+            return fail_argument(frame, argument);
     }
-    Value weight = fact->weight ? weight_eval(frame, fact->weight) : value_absent();
-    if (failed(weight)) return weight;
+    Weight weight = weight_whole(fact->weight ? weight_eval(frame, fact->weight) : value_absent());
+    if (failed(weight.value)) return weight.value;
     if (reasoner_enter(fact->reasoner) != STATUS_OK) {
-        value_release(weight);
-        return fail_at(code->span);
+        value_release(weight.value);
+        return fail_at(fact->head.span);
     }
+    weight.part.group = group;
     fact_add(store, fact->relation, values);
     weight_set_fact(fact->reasoner, fact->relation, values, weight);
     reasoner_leave(fact->reasoner);
     return value_none();
 }
 
-const Code *lower_fact(Lowering *lowering, const Node *node) {
-    const AtomNode *atom = &node->as.clause->atom;
-    FactCode *code = LOWER_NEW(lowering, FactCode, eval_fact, node->span);
+static Value eval_fact(Frame *frame, const Code *code) {
+    return fact_state(frame, (const FactCode *)code, 0);
+}
+
+ArgumentCode *lower_arguments(Lowering *lowering, const AtomNode *atom) {
+    Store *store = reasoner_get(lowering->interp)->store;
+    ArgumentCode *arguments = lower_array(lowering, atom->count + 1, sizeof *arguments);
+    for (size_t i = 0; i < atom->count; i++)
+        arguments[i] = lower_argument(lowering, store, &atom->terms[i]);
+    return arguments;
+}
+
+static void fact_lower(Lowering *lowering, const AtomNode *atom, FactCode *code) {
     code->reasoner = reasoner_get(lowering->interp);
     code->relation = atom->binding->relation;
-    code->arguments = lower_array(lowering, atom->count + 1, sizeof *code->arguments);
-    for (size_t i = 0; i < atom->count; i++)
-        code->arguments[i] = lower_argument(lowering, code->reasoner->store, &atom->terms[i]);
+    code->arguments = lower_arguments(lowering, atom);
+}
+
+const Code *lower_fact(Lowering *lowering, const Node *node) {
+    FactCode *code = LOWER_NEW(lowering, FactCode, eval_fact, node->span);
+    fact_lower(lowering, &node->as.clause->atom, code);
     code->weight = lower(lowering, node->as.clause->weight);
+    return &code->head;
+}
+
+// --- one of several
+
+typedef struct OneOfCode {
+    Code head;
+    Reasoner *reasoner;
+    const Code **facts;
+    size_t count;
+} OneOfCode;
+
+static Value eval_one_of(Frame *frame, const Code *code) {
+    const OneOfCode *one_of = (const OneOfCode *)code;
+    uint64_t group = weight_group_new(one_of->reasoner);
+    for (size_t i = 0; i < one_of->count; i++) {
+        Value value = fact_state(frame, (const FactCode *)one_of->facts[i], group);
+        if (failed(value)) return value;
+    }
+    return value_none();
+}
+
+const Code *lower_one_of(Lowering *lowering, const Node *node) {
+    OneOfCode *code = LOWER_NEW(lowering, OneOfCode, eval_one_of, node->span);
+    code->reasoner = reasoner_get(lowering->interp);
+    code->facts = lower_list(lowering, &node->as.alternatives);
+    code->count = node->as.alternatives.count;
     return &code->head;
 }
 
@@ -141,13 +185,10 @@ const Code *lower_retract(Lowering *lowering, const Node *node) {
     const AtomNode *atom = &node->as.clause->atom;
     RetractCode *code = lower_new(lowering, sizeof *code, eval_retract, node->span);
     FactCode *fact = &code->fact;
-    fact->reasoner = reasoner_get(lowering->interp);
-    fact->relation = atom->binding->relation;
-    fact->arguments = lower_array(lowering, atom->count + 1, sizeof *fact->arguments);
+    fact_lower(lowering, atom, fact);
     TermNode *terms = lower_array(lowering, atom->count + 1, sizeof *terms);
     code->names = lower_array(lowering, atom->count + 1, sizeof *code->names);
     for (size_t i = 0; i < atom->count; i++) {
-        fact->arguments[i] = lower_argument(lowering, fact->reasoner->store, &atom->terms[i]);
         terms[i] = atom->terms[i];
         if (terms[i].kind == TERM_NODE_NAME)
             code->names[i] = lower_word(lowering, &terms[i].value->as.name.word);

@@ -97,18 +97,20 @@ static Status query_answer(const QueryCode *query, const Datum *initial, Table *
 typedef struct Found {
     Table *answers;
     Value scores;    // of a program block: a list; else ABSENT
-    Text *explained; // how they are found, of `explain`; else NULL
+    Text *explained; // how they are found, of `explain`, or the best ways to them; else NULL
 } Found;
 
 static Status query_find(Frame *frame, const QueryCode *query, const Datum *initial, Found *found) {
     Reasoner *reasoner = query->reasoner;
-    if (found->explained)
+    if (found->explained && !query->program)
         return store_explain(reasoner->store, query->rule, initial, found->explained);
     if (!query->program) return query_answer(query, initial, &found->answers);
     Value program = EVAL(frame, query->program);
     if (failed(program)) return error_current()->code;
     Status status =
-        query_weigh(reasoner, query->rule, initial, program, &found->answers, &found->scores);
+        found->explained
+            ? query_best(reasoner, query->rule, initial, program, found->explained)
+            : query_weigh(reasoner, query->rule, initial, program, &found->answers, &found->scores);
     value_release(program);
     return status;
 }
@@ -379,7 +381,8 @@ static Value eval_explain(Frame *frame, const Code *code) {
     Text text = {0}, steps = {0};
     Found found = {.scores = value_absent(), .explained = &steps};
     Status status = query_begin(frame, query, initial, &found);
-    if (status == STATUS_OK) query_print(query, "Explain: ", initial, &text);
+    if (status == STATUS_OK)
+        query_print(query, query->program ? "Why: " : "Explain: ", initial, &text);
     text_append(&text, text_get(&steps), steps.length);
     text_free(&steps);
     if (status == STATUS_OK) return text_result(query, status, &text);
@@ -462,7 +465,8 @@ const Code *lower_query(Lowering *lowering, const Node *node) {
     const Clause *clause = node->as.query.clause;
     Eval eval = node->as.query.statement ? eval_query_shown : eval_query;
     if (query_is_about_rows(node->as.query.query))
-        eval = node->as.query.query == QUERY_EXPLAIN ? eval_explain : eval_why;
+        eval = node->as.query.query == QUERY_EXPLAIN || node->as.query.program ? eval_explain
+                                                                               : eval_why;
     QueryCode *code = LOWER_NEW(lowering, QueryCode, eval, node->span);
     code->reasoner = reasoner_get(lowering->interp);
     code->kind = node->as.query.query;

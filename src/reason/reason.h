@@ -26,8 +26,16 @@ typedef struct RuleWeight {
     uint32_t number;
 } RuleWeight;
 
+// What a weight is of its value: the whole, or one element of a tensor.
+typedef struct WeightPart {
+    int64_t element; // -1: the whole
+    uint64_t group;  // of facts that exclude each other the same; 0: none
+} WeightPart;
+
 typedef struct Weights {
     Value values; // a list; ABSENT: the weight is gone
+    VECTOR(WeightPart) parts;
+    uint64_t groups; // that were made
     VECTOR(FactWeights) facts;
     VECTOR(RuleWeight) rules;
 } Weights;
@@ -63,17 +71,30 @@ void weights_start(Reasoner *reasoner);
 void weights_free(Weights *weights);
 // The value of a weight's expression: a number or a tensor of one.
 Value weight_eval(Frame *frame, const Code *code);
+typedef struct Weight {
+    Value value;
+    WeightPart part;
+} Weight;
+static inline Weight weight_whole(Value value) {
+    return (Weight){value, {-1, 0}};
+}
 // Take the weight; ABSENT: the fact has none from here on.
 void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *values,
-                     Value weight);
+                     Weight weight);
 void weight_set_rule(Reasoner *reasoner, SourcePos at, Value weight);
 // Numbers of weights in the list of values; negative: there is none.
 int64_t weight_of_fact(void *reasoner, const Relation *relation, const Datum *values);
 int64_t weight_of_rule(void *reasoner, const Rule *rule);
+uint64_t weight_group(void *reasoner, uint32_t number);
+uint64_t weight_group_new(Reasoner *reasoner);
 
 // weighed.c: the answers to a query and a list of what they weigh by a program block.
 Status query_weigh(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program,
                    Table **answers, Value *scores) MUST_USE;
+
+// Why the answers hold: of each the best way in words.
+Status query_best(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program,
+                  Text *out) MUST_USE;
 
 // tensors.c
 extern const HandleTensor relation_tensor;
@@ -95,5 +116,10 @@ typedef struct ArgumentCode {
     const Code *code; // NULL: the constant
     Span span;
 } ArgumentCode;
+
+// facts.c
+ArgumentCode *lower_arguments(Lowering *lowering, const AtomNode *atom);
+Status argument_value(Frame *frame, Reasoner *reasoner, const ArgumentCode *argument,
+                      Datum *out) MUST_USE;
 
 #endif

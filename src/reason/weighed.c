@@ -26,23 +26,76 @@ static Value leaf_value(const Weighed *weighed, size_t leaf) {
     return values->items[weighed->ground.leaves.items[leaf]];
 }
 
+static const double sum_slack = 1e-4; // of numbers that a softmax has rounded
+
 static bool are_probabilities(Semiring semiring) {
     return semiring_has_worlds(semiring) || semiring == SEMIRING_PROB;
 }
 
-static Status read_weights(Weighed *weighed) {
+static int64_t leaf_element(const Weighed *weighed, size_t leaf) {
+    return weighed->reasoner->weights.parts.items[weighed->ground.leaves.items[leaf]].element;
+}
+
+// The numbers of tensors of which weights are elements, each read once.
+typedef struct Read {
+    const Tensor *tensor;
+    double *numbers;
+} Read;
+typedef VECTOR(Read) ReadList;
+
+static Status read_element(ReadList *reads, Tensor *tensor, int64_t element, double *out) {
+    size_t i = 0;
+    while (i < reads->count && reads->items[i].tensor != tensor) i++;
+    if (i == reads->count) {
+        size_t count = (size_t)tensor_count(tensor);
+        VECTOR_PUSH(reads, ((Read){tensor, memory_allocate((count + 1) * sizeof(double))}));
+        TRY(tensor_read_floats(tensor, reads->items[i].numbers));
+    }
+    *out = reads->items[i].numbers[element];
+    return STATUS_OK;
+}
+
+static Status check_probability(const Weighed *weighed, double weight) {
+    if (weight >= 0 && weight <= 1) return STATUS_OK;
+    fail(STATUS_VALUE, "the weight %g is not a probability", weight);
+    return fail_help("%s wants weights from 0 to 1; sigmoid(w) is always one",
+                     weighed->program->name);
+}
+
+static Status check_groups(const Weighed *weighed) {
+    const uint32_t *groups = weighed->ground.groups.items;
+    double sum = 0;
+    for (size_t i = 0; i < weighed->ground.leaves.count; i++) {
+        sum = groups[i] == i ? weighed->weights[i] : sum + weighed->weights[i];
+        if (sum <= 1 + sum_slack) continue;
+        fail(STATUS_VALUE, "weights of facts that exclude each other add up to %g", sum);
+        return fail_help("at most one of them holds: they add up to 1 at most, as after softmax");
+    }
+    return STATUS_OK;
+}
+
+static Status read_leaves(Weighed *weighed, ReadList *reads) {
     bool probabilities = are_probabilities(weighed->program->semiring);
     for (size_t i = 0; i < weighed->ground.leaves.count; i++) {
         Value value = leaf_value(weighed, i);
-        TRY(value_to_double(value, "a weight", &weighed->weights[i]));
-        double weight = weighed->weights[i];
+        int64_t element = leaf_element(weighed, i);
+        double *weight = &weighed->weights[i];
+        if (element >= 0)
+            TRY(read_element(reads, value.as.tensor, element, weight));
+        else
+            TRY(value_to_double(value, "a weight", weight));
         weighed->learns |= value_needs_gradient(value);
-        if (!probabilities || (weight >= 0 && weight <= 1)) continue;
-        fail(STATUS_VALUE, "the weight %g is not a probability", weight);
-        return fail_help("%s wants weights from 0 to 1; sigmoid(w) is always one",
-                         weighed->program->name);
+        if (probabilities) TRY(check_probability(weighed, *weight));
     }
-    return STATUS_OK;
+    return probabilities ? check_groups(weighed) : STATUS_OK;
+}
+
+static Status read_weights(Weighed *weighed) {
+    ReadList reads = {0};
+    Status status = read_leaves(weighed, &reads);
+    for (size_t i = 0; i < reads.count; i++) free(reads.items[i].numbers);
+    VECTOR_FREE(&reads);
+    return status;
 }
 
 static uint64_t sample_seed(const ProgramHandle *program) {
@@ -75,40 +128,99 @@ static Status weigh(Weighed *weighed) {
 
 // --- numbers through which gradients flow
 
-// The weights that need a gradient, each once; of each leaf its place among them, or -1.
+// The tensors that need a gradient, each once, with those of their elements that are weights.
+typedef struct Source {
+    Tensor *tensor; // borrowed
+    VECTOR(int64_t) elements;
+    VECTOR(uint32_t) leaves; // which they weigh
+} Source;
+
 typedef struct Learned {
-    OpInput *inputs;
-    Tensor **tensors;
-    int count;
-    int *places;
+    VECTOR(Source) sources;
+    int64_t count; // of elements
 } Learned;
 
-static Status find_learned(const Weighed *weighed, Learned *out) {
-    for (size_t i = 0; i < weighed->ground.leaves.count; i++) {
-        out->places[i] = -1;
-        if (!value_needs_gradient(leaf_value(weighed, i))) continue;
-        for (size_t j = 0; j < i; j++)
-            if (weighed->ground.leaves.items[j] == weighed->ground.leaves.items[i])
-                out->places[i] = out->places[j];
-        if (out->places[i] >= 0) continue;
-        TRY(compose_floating(leaf_value(weighed, i).as.tensor, &out->tensors[out->count]));
-        out->inputs[out->count] = op_tensor(out->tensors[out->count]);
-        out->places[i] = out->count++;
+static Source *source_of(Learned *learned, Tensor *tensor) {
+    for (size_t i = 0; i < learned->sources.count; i++)
+        if (learned->sources.items[i].tensor == tensor) return &learned->sources.items[i];
+    VECTOR_PUSH(&learned->sources, (Source){.tensor = tensor});
+    return &learned->sources.items[learned->sources.count - 1];
+}
+
+static void find_learned(const Weighed *weighed, Learned *out) {
+    for (uint32_t i = 0; i < weighed->ground.leaves.count; i++) {
+        Value value = leaf_value(weighed, i);
+        if (!value_needs_gradient(value)) continue;
+        Source *source = source_of(out, value.as.tensor);
+        int64_t element = leaf_element(weighed, i);
+        VECTOR_PUSH(&source->elements, element < 0 ? 0 : element);
+        VECTOR_PUSH(&source->leaves, i);
+        out->count++;
     }
-    return STATUS_OK;
+}
+
+static void learned_free(Learned *learned) {
+    for (size_t i = 0; i < learned->sources.count; i++) {
+        VECTOR_FREE(&learned->sources.items[i].elements);
+        VECTOR_FREE(&learned->sources.items[i].leaves);
+    }
+    VECTOR_FREE(&learned->sources);
+}
+
+// The elements of a source as a vector.
+static Status source_elements(const Source *source, Tensor **out) {
+    size_t count = source->elements.count;
+    Shape shape = {.rank = 1, .dims = {(int64_t)count}};
+    double *numbers = memory_allocate((count + 1) * sizeof *numbers);
+    for (size_t i = 0; i < count; i++) numbers[i] = (double)source->elements.items[i];
+    SCOPED_TENSOR(index);
+    SCOPED_TENSOR(floating);
+    SCOPED_TENSOR(flat);
+    Status status = tensor_from_floats(numbers, &shape, DTYPE_INT64, &index);
+    free(numbers);
+    TRY(status);
+    OpAttributes all = {.given = ATTRIBUTE_BIT(shape), .shape = {.rank = 1, .dims = {-1}}};
+    TRY(compose_floating(source->tensor, &floating));
+    TRY(op_with(OP_reshape, &floating, 1, &all, &flat));
+    return op_with(OP_take, (Tensor *const[]){flat, index}, 2, NULL, out);
+}
+
+static Status learned_weights(const Learned *learned, Tensor **out) {
+    size_t count = learned->sources.count, made = 0;
+    OpInput *parts = memory_allocate((count + 1) * sizeof *parts);
+    Tensor **vectors = memory_allocate_zeroed(count + 1, sizeof(Tensor *));
+    Status status = STATUS_OK;
+    for (; made < count && status == STATUS_OK; made++) {
+        status = source_elements(&learned->sources.items[made], &vectors[made]);
+        parts[made] = op_tensor(vectors[made]);
+    }
+    if (status == STATUS_OK) status = named_join(OP_concat, parts, (int)count, 0, out);
+    for (size_t i = 0; i < made; i++) tensor_release(vectors[i]);
+    free(vectors);
+    free(parts);
+    return status;
+}
+
+// What each answer changes by each of them: a row an answer.
+static double *learned_slopes(const Weighed *weighed, const Learned *learned) {
+    size_t answers = weighed->ground.answers, leaves = weighed->ground.leaves.count, column = 0;
+    double *slopes = memory_allocate((answers * (size_t)learned->count + 1) * sizeof *slopes);
+    for (size_t i = 0; i < learned->sources.count; i++) {
+        const Source *source = &learned->sources.items[i];
+        for (size_t j = 0; j < source->leaves.count; j++, column++)
+            for (size_t k = 0; k < answers; k++)
+                slopes[k * (size_t)learned->count + column] =
+                    weighed->weighing.gradients[k * leaves + source->leaves.items[j]];
+    }
+    return slopes;
 }
 
 // values + slopes @ (w - detach(w)): the values, with these slopes.
 static Status attach_slopes(const Weighed *weighed, const Learned *learned, Tensor **out) {
-    int64_t answers = weighed->ground.answers, leaves = (int64_t)weighed->ground.leaves.count;
+    int64_t answers = weighed->ground.answers;
     Shape all = {.rank = 2, .dims = {answers, learned->count}},
           each = {.rank = 1, .dims = {answers}};
-    double *slopes = memory_allocate_zeroed((size_t)(answers * learned->count) + 1, sizeof *slopes);
-    for (int64_t i = 0; i < answers; i++)
-        for (int64_t j = 0; j < leaves; j++)
-            if (learned->places[j] >= 0)
-                slopes[i * learned->count + learned->places[j]] +=
-                    weighed->weighing.gradients[i * leaves + j];
+    double *slopes = learned_slopes(weighed, learned);
     SCOPED_TENSOR(slope);
     SCOPED_TENSOR(values);
     SCOPED_TENSOR(weights);
@@ -119,7 +231,7 @@ static Status attach_slopes(const Weighed *weighed, const Learned *learned, Tens
     free(slopes);
     TRY(status);
     TRY(tensor_from_floats(weighed->weighing.values, &each, DTYPE_FLOAT32, &values));
-    TRY(named_join(OP_stack, learned->inputs, learned->count, 0, &weights));
+    TRY(learned_weights(learned, &weights));
     TRY(tape_detach(weights, &fixed));
     TRY(op_with(OP_sub, (Tensor *const[]){weights, fixed}, 2, NULL, &none));
     TRY(op_with(OP_matmul, (Tensor *const[]){slope, none}, 2, NULL, &change));
@@ -127,23 +239,17 @@ static Status attach_slopes(const Weighed *weighed, const Learned *learned, Tens
 }
 
 static Status learned_scores(const Weighed *weighed, List *out) {
-    size_t leaves = weighed->ground.leaves.count;
-    Learned learned = {.inputs = memory_allocate_zeroed(leaves + 1, sizeof(OpInput)),
-                       .tensors = memory_allocate_zeroed(leaves + 1, sizeof(Tensor *)),
-                       .places = memory_allocate_zeroed(leaves + 1, sizeof(int))};
+    Learned learned = {0};
     SCOPED_TENSOR(scores);
-    Status status = find_learned(weighed, &learned);
-    if (status == STATUS_OK) status = attach_slopes(weighed, &learned, &scores);
+    find_learned(weighed, &learned);
+    Status status = attach_slopes(weighed, &learned, &scores);
+    learned_free(&learned);
     for (uint32_t i = 0; i < weighed->ground.answers && status == STATUS_OK; i++) {
         Tensor *score;
         IndexItem item = {.kind = INDEX_INTEGER, .integer = i};
         status = index_get(scores, &item, 1, &score);
         if (status == STATUS_OK) list_push(out, value_tensor(score));
     }
-    for (int i = 0; i < learned.count; i++) tensor_release(learned.tensors[i]);
-    free(learned.places);
-    free(learned.tensors);
-    free(learned.inputs);
     return status;
 }
 
@@ -160,28 +266,72 @@ static Status take_scores(const Weighed *weighed, List *out) {
     return STATUS_OK;
 }
 
+// The answers and what they rest on, weighed. Is to be freed if it fails, too.
+static Status weighed_make(Weighed *weighed, Rule *rule, const Datum *initial, enum Certain certain,
+                           Table **answers) {
+    Reasoner *reasoner = weighed->reasoner;
+    GroundWeights weights = {reasoner, weight_of_fact, weight_of_rule, weight_group, certain};
+    TRY(ground_query(reasoner->store, rule, initial, &weights, answers, &weighed->ground));
+    return weigh(weighed);
+}
+
+static void weighed_free(Weighed *weighed) {
+    free(weighed->weighing.gradients);
+    free(weighed->weighing.values);
+    free(weighed->weights);
+    ground_free(&weighed->ground);
+}
+
 Status query_weigh(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program,
                    Table **answers, Value *scores) {
     void *payload;
     *scores = value_absent();
+    *answers = NULL;
     TRY(value_to_handle(program, &handle_program, "what stands before the relation", &payload));
     Weighed weighed = {.reasoner = reasoner, .program = payload};
-    GroundWeights weights = {reasoner, weight_of_fact, weight_of_rule,
-                             are_probabilities(weighed.program->semiring)};
-    TRY(ground_query(reasoner->store, rule, initial, &weights, answers, &weighed.ground));
-    Status status = weigh(&weighed);
+    bool probabilities = are_probabilities(weighed.program->semiring);
+    Status status = weighed_make(&weighed, rule, initial,
+                                 probabilities ? CERTAIN_LEFT_OUT : CERTAIN_EXPLAINED, answers);
     if (status == STATUS_OK) {
         *scores = value_list(weighed.ground.answers);
         status = take_scores(&weighed, scores->as.list);
     }
-    free(weighed.weighing.gradients);
-    free(weighed.weighing.values);
-    free(weighed.weights);
-    ground_free(&weighed.ground);
+    weighed_free(&weighed);
     if (status == STATUS_OK) return STATUS_OK;
     table_free(*answers);
     *answers = NULL;
     value_release(*scores);
     *scores = value_absent();
+    return status;
+}
+
+// --- the best way
+
+typedef struct BestText {
+    const Weighed *weighed;
+    Text *out;
+} BestText;
+
+static Status best_print(void *context, const BestWay *way) {
+    const BestText *best = context;
+    const Weighed *weighed = best->weighed;
+    text_format(best->out, "  score = %g, the best way %g\n", weighed->weighing.values[way->answer],
+                way->weight);
+    way_print(weighed->reasoner->store, way, weighed->weights, best->out);
+    return STATUS_OK;
+}
+
+Status query_best(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program, Text *out) {
+    void *payload;
+    Table *answers = NULL;
+    TRY(value_to_handle(program, &handle_program, "what stands before the relation", &payload));
+    Weighed weighed = {.reasoner = reasoner, .program = payload};
+    Status status = weighed_make(&weighed, rule, initial, CERTAIN_NAMED, &answers);
+    if (status == STATUS_OK && weighed.ground.answers == 0)
+        text_append_string(out, "  It does not hold; `why not` tells more\n");
+    if (status == STATUS_OK)
+        status = weigh_best(&weighed.weighing, best_print, &(BestText){&weighed, out});
+    weighed_free(&weighed);
+    table_free(answers);
     return status;
 }

@@ -16,6 +16,7 @@ void weights_free(Weights *weights) {
     }
     VECTOR_FREE(&weights->facts);
     VECTOR_FREE(&weights->rules);
+    VECTOR_FREE(&weights->parts);
 }
 
 Value weight_eval(Frame *frame, const Code *code) {
@@ -29,15 +30,25 @@ Value weight_eval(Frame *frame, const Code *code) {
     return fail_at(code->span);
 }
 
-static uint32_t weight_add(Weights *weights, Value weight) {
-    list_push(weights->values.as.list, weight);
+static uint32_t weight_add(Weights *weights, Weight weight) {
+    list_push(weights->values.as.list, weight.value);
+    VECTOR_PUSH(&weights->parts, weight.part);
     return (uint32_t)weights->values.as.list->count - 1;
 }
 
-static void weight_replace(Weights *weights, uint32_t number, Value weight) {
+static void weight_replace(Weights *weights, uint32_t number, Weight weight) {
     Value *place = &weights->values.as.list->items[number], old = *place;
-    *place = weight;
+    *place = weight.value;
+    weights->parts.items[number] = weight.part;
     value_release(old);
+}
+
+uint64_t weight_group_new(Reasoner *reasoner) {
+    return ++reasoner->weights.groups;
+}
+
+uint64_t weight_group(void *reasoner, uint32_t number) {
+    return ((const Reasoner *)reasoner)->weights.parts.items[number].group;
 }
 
 static FactWeights *weights_of(Weights *weights, const Relation *relation) {
@@ -47,7 +58,7 @@ static FactWeights *weights_of(Weights *weights, const Relation *relation) {
 }
 
 void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *values,
-                     Value weight) {
+                     Weight weight) {
     Weights *weights = &reasoner->weights;
     FactWeights *facts = weights_of(weights, relation);
     uint32_t row = facts ? table_find(facts->rows, values) : ROW_NONE;
@@ -55,7 +66,7 @@ void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *
         weight_replace(weights, facts->numbers.items[row], weight);
         return;
     }
-    if (weight.kind == VALUE_ABSENT) return;
+    if (weight.value.kind == VALUE_ABSENT) return;
     if (!facts) {
         FactWeights made = {.relation = relation,
                             .rows = table_new(relation->arity, columns_all(relation->arity))};
@@ -70,10 +81,10 @@ void weight_set_rule(Reasoner *reasoner, SourcePos at, Value weight) {
     Weights *weights = &reasoner->weights;
     for (size_t i = 0; i < weights->rules.count; i++) {
         if (weights->rules.items[i].at != at) continue;
-        weight_replace(weights, weights->rules.items[i].number, weight);
+        weight_replace(weights, weights->rules.items[i].number, weight_whole(weight));
         return;
     }
-    RuleWeight made = {at, weight_add(weights, weight)};
+    RuleWeight made = {at, weight_add(weights, weight_whole(weight))};
     VECTOR_PUSH(&weights->rules, made);
 }
 

@@ -1,7 +1,8 @@
 """Programs over semirings against enumeration of all worlds: random rules over weighted facts, with
-shared facts, cycles, negation and weighted rules."""
+shared facts, facts that exclude each other, cycles, negation and weighted rules."""
 
 import itertools
+import math
 import os
 import random
 import unittest
@@ -25,7 +26,15 @@ class Program:
         self.closure = choose.choice(["right", "left", "both", "none"])
         self.rules = choose.sample(["back", "not", "turn", "two"], choose.randint(1, 3))
         self.rule_weight = choose.choice([None, round(choose.random(), 2)])
+        self.drawn = choose.choice([None, None, "a", "b1"])  # whose edges are drawn from a tensor
+        if self.drawn:
+            self.edges = [edge for edge in self.edges if edge[0][0] != self.drawn][:3]
+            self.edges += [((self.drawn, y), round(choose.random() / 4, 2)) for y in NAMES]
         self.learned = [i for i, (_, weight) in enumerate(self.edges) if weight < 1.0]
+        free = [i for i in self.learned if self.edges[i][0][0] != self.drawn]
+        self.either = free[:2] if len(free) > 1 and choose.random() < 0.5 else []  # exclude each other
+        for i in self.either:
+            self.edges[i] = (self.edges[i][0], self.edges[i][1] / 2)
 
     def text(self):
         n = self.number
@@ -33,8 +42,15 @@ class Program:
         for i, ((x, y), weight) in enumerate(self.edges):
             if weight == 1.0:
                 lines.append(f"E{n}({x}, {y})")
-            else:
-                lines += [f"let w{n}_{i} = learnable({weight})", f"w{n}_{i} :: E{n}({x}, {y})"]
+            elif x != self.drawn:
+                lines.append(f"let w{n}_{i} = learnable({weight})")
+                if i not in self.either:
+                    lines.append(f"w{n}_{i} :: E{n}({x}, {y})")
+        if self.either:
+            lines.append("; ".join("w{}_{} :: E{}({}, {})".format(n, i, n, *self.edges[i][0]) for i in self.either))
+        if self.drawn:
+            weights = [weight for (x, _), weight in self.edges if x == self.drawn]
+            lines += [f"let w{n} = learnable({weights})", f"E{n}({self.drawn}, y) ~ w{n}[y]"]
         bodies = {"right": f"P{n}(X, Y), E{n}(Y, Z)", "left": f"E{n}(X, Y), P{n}(Y, Z)",
                   "both": f"P{n}(X, Y), P{n}(Y, Z)"}
         lines.append(f"P{n}(X, Y) <- E{n}(X, Y)")
@@ -56,16 +72,25 @@ class Program:
                       f"    for r in all{n} {{ total = total + r.score }}",
                       f"    if type(total) == \"tensor\" {{",
                       f"        backward(total)"]
-            lines += [f"        print({n}, \"grad\", {i}, \"-\", grad(w{n}_{i}))" for i in self.learned]
+            lines += [f"        print({n}, \"grad\", {i}, \"-\", {self.gradient(i)})" for i in self.learned]
             lines += ["    }", "}"]
         return lines
 
+    def gradient(self, i):
+        (x, y), _ = self.edges[i]
+        return f"grad(w{self.number})[{NAMES.index(y)}]" if x == self.drawn else f"grad(w{self.number}_{i})"
+
     def choices(self):
-        """The facts and instances of the weighted rule that hold or do not: keys and weights."""
-        free = [(edge, weight) for edge, weight in self.edges if weight < 1.0]
+        """Groups of facts and instances of the weighted rule, of which one holds or none: keys and weights."""
+        free = [self.edges[i] for i in self.learned if i not in self.either and self.edges[i][0][0] != self.drawn]
+        groups = [[edge] for edge in free] + [[self.edges[i] for i in self.either]]
+        groups.append([edge for edge in self.edges if edge[0][0] == self.drawn])
         if self.rule_weight:
-            free += [(("rule", *way), self.rule_weight) for way in self.rule_ways()]
-        return free
+            groups += [[(("rule", *way), self.rule_weight)] for way in self.rule_ways()]
+        return [group for group in groups if group]
+
+    def world_count(self):
+        return math.prod(len(group) + 1 for group in self.choices())
 
     def rule_ways(self):
         edges = {edge for edge, _ in self.edges}
@@ -105,15 +130,14 @@ class Program:
 
     def worlds(self):
         """The worlds that differ, with their weights by free fact."""
-        free = self.choices()
-        for values in itertools.product([False, True], repeat=len(free)):
-            held = {key for (key, _), value in zip(free, values) if value}
-            yield free, values, self.world(held)
+        groups = self.choices()
+        for chosen in itertools.product(*([None, *group] for group in groups)):
+            yield groups, chosen, self.world({one[0] for one in chosen if one})
 
     def expected(self):
         exact, slopes = {}, {}
-        for free, values, (p, q) in self.worlds():
-            parts = [weight if value else 1 - weight for (_, weight), value in zip(free, values)]
+        for groups, chosen, (p, q) in self.worlds():
+            parts = [one[1] if one else 1 - sum(weight for _, weight in group) for group, one in zip(groups, chosen)]
             weight = 1.0
             for part in parts:
                 weight *= part
@@ -121,12 +145,11 @@ class Program:
                 exact["P", row] = exact.get(("P", row), 0.0) + weight
             for row in q:
                 exact["Q", row] = exact.get(("Q", row), 0.0) + weight
-            for i, value in enumerate(values):
-                rest = 1.0
-                for j, part in enumerate(parts):
-                    rest *= part if j != i else 1.0
-                key = free[i][0]
-                slopes[key] = slopes.get(key, 0.0) + (rest if value else -rest) * len(q)
+            for i, group in enumerate(groups):
+                rest = math.prod(part for j, part in enumerate(parts) if j != i) * len(q)
+                for key, _ in group:
+                    part = rest if chosen[i] and chosen[i][0] == key else 0.0 if chosen[i] else -rest
+                    slopes[key] = slopes.get(key, 0.0) + part
         return exact, slopes
 
 
@@ -169,7 +192,7 @@ class Weights(unittest.TestCase):
             programs = []
             while len(programs) < BATCH:
                 program = Program(choose, number)
-                if len(program.choices()) <= 11:
+                if program.world_count() <= 2048:
                     programs.append(program)
                     number += 1
             printed = self.run_batch(programs)

@@ -411,19 +411,19 @@ static void test_lexical(void **state) {
                      "1 | x = 'a\n"
                      "  |     ^\n"
                      "  = help: strings are written with double quotes\n"},
-        {"\tx = \303\251 \344\270\255\346\226\207 ~\n",
+        {"\tx = \303\251 \344\270\255\346\226\207 ^\n",
          "error[syntax]: expected a newline or `;` after this statement, found "
          "`\344\270\255\346\226\207`\n"
          " --> t.tl:1:8\n"
          "  |\n"
-         "1 |     x = \303\251 \344\270\255\346\226\207 ~\n"
+         "1 |     x = \303\251 \344\270\255\346\226\207 ^\n"
          "  |           ^^^^\n"
-         "error[syntax]: unexpected character `~` (U+007E)\n"
+         "error[syntax]: unexpected character `^` (U+005E)\n"
          " --> t.tl:1:11\n"
          "  |\n"
-         "1 |     x = \303\251 \344\270\255\346\226\207 ~\n"
+         "1 |     x = \303\251 \344\270\255\346\226\207 ^\n"
          "  |                ^\n"
-         "  = help: bit_not(a) flips bits; `not` negates a condition\n"},
+         "  = help: powers are written `**`; bit_xor(a, b) works on bits\n"},
     };
     CHECK_ROWS(rows);
 }

@@ -285,6 +285,8 @@ const Fact *infer_statement(Inference *in, Node *node) {
         break;
     }
     case NODE_FACT:
+    case NODE_ONE_OF:
+    case NODE_DRAWN:
     case NODE_RETRACT:
     case NODE_INFER:
     case NODE_PROGRAM:
