@@ -98,6 +98,12 @@ const Builtin *catalog_find(const char *name, size_t length) {
     return slot->name ? slot->row : NULL;
 }
 
+bool catalog_lacks_shape(const Builtin *row, size_t count) {
+    const Param *next = &row->signature.params[count];
+    return count < (size_t)row->signature.count && next->kind == PARAM_SHAPE &&
+           next->default_kind == DEFAULT_ABSENT;
+}
+
 size_t catalog_count(void) {
     return ROW_COUNT;
 }

@@ -13,14 +13,13 @@
 static bool is_pure(const Builtin *row) {
     static const char *const sections[] = {"Conversions", "Text", "Numbers"};
     static const char *const functions[] = {
-        "len",   "is_empty",   "get",        "append", "contains", "index_of",
-        "count", "keys",       "values",     "zip",    "sorted",   "reversed",
-        "copy",  "dict.items", "dict.merge", "format", "exists",   "enumerate",
+        "len",    "is_empty", "get",    "append",   "contains", "index_of", "count",  "keys",
+        "values", "zip",      "sorted", "reversed", "copy",     "format",   "exists", "enumerate",
     };
     const char *name = row->signature.name;
     if (row->kind == ROW_OP)
-        return strcmp(row->section, "Random numbers") != 0 &&
-               strcmp(row->section, "Sampling") != 0 && strcmp(name, "dropout") != 0;
+        return strcmp(row->section, "Sampling") != 0 &&
+               catalog_parameter(&row->signature, "seed") < 0; // else it moves the random state
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if (strcmp(row->section, sections[i]) == 0) return true;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
@@ -51,7 +50,7 @@ static bool may_change(const Word *method) {
     for (size_t i = 0; i < catalog_count(); i++) {
         const Builtin *row = catalog_get(i);
         const char *point = strchr(row->signature.name, '.');
-        if (point && strcmp(point + 1, method->text) == 0 && !is_pure(row)) return true;
+        if (point && strcmp(point + 1, method->text) == 0) return true;
     }
     return false;
 }

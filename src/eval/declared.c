@@ -52,26 +52,13 @@ static Value eval_shaped(Frame *frame, const Code *code) {
     return result;
 }
 
-// Creating functions and how many arguments they take before the shape.
-static const struct {
-    const char *name;
-    size_t before_shape;
-} shaped_functions[] = {
-    {"zeros", 0}, {"ones", 0},          {"empty", 0},  {"rand", 0},
-    {"randn", 0}, {"random_normal", 2}, {"normal", 2}, {"uniform", 2},
-};
-
 static const Builtin *shaped_row(const Node *node) {
     if (node->kind != NODE_CALL || node->as.call.callee->kind != NODE_NAME) return NULL;
     const Binding *binding = node->as.call.callee->as.name.binding;
     if (!binding || binding->kind != BINDING_BUILTIN) return NULL;
     for (size_t i = 0; i < node->as.call.count; i++)
         if (node->as.call.arguments[i].name.text) return NULL;
-    for (size_t i = 0; i < sizeof shaped_functions / sizeof *shaped_functions; i++)
-        if (strcmp(shaped_functions[i].name, binding->word.text) == 0 &&
-            node->as.call.count == shaped_functions[i].before_shape)
-            return binding->builtin;
-    return NULL;
+    return catalog_lacks_shape(binding->builtin, node->as.call.count) ? binding->builtin : NULL;
 }
 
 static const Code *lower_shaped(Lowering *lowering, const Node *node, const Builtin *row,

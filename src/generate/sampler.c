@@ -21,19 +21,27 @@ static void sampler_release(void *payload) {
     free(payload);
 }
 
-// repetition_penalty looks at the text: it is between the logits and the argument.
+// Of an operation that looks at the text, the ids stand between the logits and the argument.
+static bool takes_ids(const Builtin *op) {
+    return op->signature.params[1].kind == PARAM_TENSOR;
+}
+
+static const Param *last_parameter(const Builtin *op) {
+    return &op->signature.params[op->signature.count - 1];
+}
+
 static Value sampler_apply(Interp *interp, const Sampler *sampler, Value logits, Value ids) {
-    bool integer = sampler->op->id == OP_top_k;
+    bool integer = last_parameter(sampler->op)->kind == PARAM_INT;
     Value argument =
         integer ? value_int((int64_t)sampler->argument) : value_float(sampler->argument);
-    if (sampler->op->id == OP_repetition_penalty)
+    if (takes_ids(sampler->op))
         return interp_call_builtin(interp, sampler->op, (Value[]){logits, ids, argument}, 3);
     return interp_call_builtin(interp, sampler->op, (Value[]){logits, argument}, 2);
 }
 
 static Value sampler_call(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
     const Sampler *sampler = handle->payload;
-    size_t wanted = sampler->op->id == OP_repetition_penalty ? 2 : 1;
+    size_t wanted = takes_ids(sampler->op) ? 2 : 1;
     if (count == wanted) return sampler_apply(interp, sampler, arguments[0], arguments[count - 1]);
     fail(STATUS_ARITY, "the sampler %s takes %zu argument%s, but %zu are given",
          sampler->op->signature.name, wanted, wanted == 1 ? "" : "s", count);
@@ -50,8 +58,7 @@ const HandleType handle_sampler = {
 
 Value sampler_new(const Builtin *op, Value argument) {
     double number;
-    TRY_VALUE(
-        value_to_double(argument, op->signature.params[op->signature.count - 1].name, &number));
+    TRY_VALUE(value_to_double(argument, last_parameter(op)->name, &number));
     Sampler *sampler = memory_allocate(sizeof *sampler);
     *sampler = (Sampler){op, number};
     return value_handle(&handle_sampler, sampler);

@@ -67,8 +67,8 @@ bool scalar_order(Scalar x, Scalar y, int *out) {
 static Scalar compare(const OpCall *call) {
     int order = 0;
     bool ordered = scalar_order(call->inputs[0].scalar, call->inputs[1].scalar, &order);
-    bool holds = call->op->map == MAP_NE;
-    if (ordered) holds = scalar_integer_formulas[call->op->map](order, 0, 0) != 0;
+    bool holds = ordered ? scalar_integer_formulas[call->op->map](order, 0, 0) != 0
+                         : scalar_float_formulas[call->op->map](NAN, 0, 0) != 0;
     return (Scalar){.dtype = DTYPE_BOOL, .as.i = holds};
 }
 

@@ -140,6 +140,96 @@ class Rows(unittest.TestCase):
                 self.assertIn(message, output)
 
 
+def named_rows():
+    """The names of operations, and those of formulas, folds and reductions as enumerators have them."""
+    catalog = ROOT / "src" / "catalog"
+    text = {name: (catalog / f"{name}.def").read_text() for name in ("ops", "ops_composed", "maps", "reductions")}
+    operations = re.findall(r"^OP_(?:MAP|RUN|REDUCE|OVERLOAD)\((\w+)", text["ops"] + text["ops_composed"], re.M)
+    formulas = re.findall(r"^MAP\d[FI]?\((\w+)", text["maps"], re.M)
+    reductions = re.findall(r"^(?:FOLDF?|REDUCTION)\((\w+)", text["reductions"], re.M)
+    return operations, formulas, reductions
+
+
+# Where code may decide by the name of a row, which a column of the row could not say, and by which names.
+DECIDES = {
+    "shaders/include/joins.glsl": "the kernel that adds a residual or multiplies by a gate: MAP_ADD MAP_SWIGLU",
+    "shaders/map.comp": "numbers of one dtype are moved as words: MAP_COPY",
+    "src/device/cpu/arg_reduce.c": "the kernel of both: FOLD_MAX",
+    "src/device/vulkan/kernels/join.c": "the host's side of joins.glsl: MAP_ADD MAP_SWIGLU",
+    "src/device/vulkan/kernels/map.c": "the host's side of map.comp: MAP_COPY",
+    "src/eval/numbers.c": "formulas for lists of plain numbers: OP_all OP_any OP_argmax OP_argmin OP_count_nonzero OP_logsumexp "
+                          "OP_max_along OP_mean OP_median OP_min_along OP_norm OP_prod OP_std OP_sum OP_var",
+    "src/tensor/map.c": "the opposite of a bool is not the complement of its bits: MAP_BIT_NOT",
+    "src/tensor/scalar.c": "the same; integers that have no quotient or power: MAP_BIT_NOT MAP_DIV MAP_FLOOR_DIV MAP_MOD MAP_POW MAP_REM",
+}
+# Words that are compared with a text or stand in a table of words, and are the names of operations by chance.
+WORDS = {
+    "src/catalog/signature.c": "kinds of parameters: any",
+    "src/chat/template_lists.c": "Jinja's filters: max min sort sum unique",
+    "src/chat/template_numbers.c": "Jinja's filters: abs ceil floor round",
+    "src/chat/template_tests.c": "Jinja's tests: eq ge gt le lt ne",
+    "src/check/equation_plan.c": "projections of equations: concat max min sum",
+    "src/check/logic_names.c": "types: any",
+    "src/check/logic_rules.c": "aggregates of rules: max min",
+    "src/check/program.c": "semirings: log sample topk",
+    "src/check/report.c": "words of other languages: var",
+    "src/check/types.c": "types: any",
+    "src/learn/learn_settings.c": "settings of learn: step",
+    "src/library/builtin_embed.c": "ways of pooling: mean",
+    "src/main/options.c": "options: all",
+    "src/model/folder_names.c": "names of weights: norm",
+    "src/parser/embedding.c": "settings of embedding: all",
+    "src/parser/equation.c": "projections of equations: max min",
+    "src/parser/logic.c": "aggregates of rules: min",
+    "src/parser/report.c": "words of other languages: var",
+    "src/ranks/ranks.c": "reductions over ranks: sum",
+    "src/serve/request.c": "fields of requests: temperature top_k top_p",
+    "src/shape/indexes.c": "reductions of losses: mean",
+    "src/shape/shape.c": "verbs of messages: add approx_equal div eq ge gt le lt mul ne sub",
+    "src/tensor/graph.c": "ways to aggregate: mean sum",
+    "src/tensor/norm.c": "kinds of norms: max",
+}
+
+
+class Names(unittest.TestCase):
+    """What is said of an operation is said in its row: elsewhere its name stands where it is computed or called, and
+    nothing is looked up or decided by it but what the lists above give the reason for."""
+
+    @staticmethod
+    def found(pattern, *folders):
+        names = {}
+        for folder in folders:
+            for path in sorted((ROOT / folder).rglob("*.*")):
+                if path.suffix not in (".c", ".h", ".glsl", ".comp"):
+                    continue
+                matches = pattern.findall(re.sub(r"//.*", "", path.read_text()))
+                words = {word for match in matches for word in match if word}
+                if words:
+                    names[str(path.relative_to(ROOT))] = " ".join(sorted(words))
+        return names
+
+    def test_nothing_is_decided_by_a_name(self):
+        operations, formulas, reductions = named_rows()
+        row = rf"((?:OP_(?:{'|'.join(operations)})|MAP_(?:{'|'.join(formulas)})|FOLD_(?:{'|'.join(reductions)})))\b"
+        pattern = re.compile(rf"\bcase {row}|[!=]= *{row}|\b{row} *[!=]=|\[{row}\] *=")
+        self.assertEqual(self.found(pattern, "src", "shaders"),
+                         {path: reason.split(": ")[-1] for path, reason in DECIDES.items()})
+
+    def test_words_that_are_names(self):
+        operations, _, _ = named_rows()
+        name = f'"({"|".join(operations)})"'
+        pattern = re.compile(rf"strcmp\([^;()]*, {name}\)|\{{ *{name} *[,}}]")
+        self.assertEqual(self.found(pattern, "src"), {path: reason.split(": ")[-1] for path, reason in WORDS.items()})
+
+    def test_each_is_computed_in_one_place(self):
+        operations, _, _ = named_rows()
+        files = {}
+        for path in sorted((ROOT / "src").rglob("*.c")):
+            for name in re.findall(r"^Status op_run_(\w+)\(", path.read_text(), re.M):
+                files.setdefault(name, []).append(path.parent)
+        self.assertEqual({name: places for name, places in files.items() if name in operations and places != [ROOT / "src" / "tensor"]}, {})
+
+
 class Shaders(unittest.TestCase):
     def test_no_number_of_a_row_is_written(self):
         """Shaders name dtypes, formulas and optimizers as the catalog counts them."""

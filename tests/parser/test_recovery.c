@@ -72,6 +72,7 @@ static void test_size(void **state) {
         {"x = ", "1 + ", "1", 4000, NULL},
         {"if a { } ", "else if a { } ", "", 4000, NULL},
         {"match x {\n", "1 => 2,\n", "}", 10000, NULL},
+        {"match x {\n", "P { a, .., } => 2,\n", "}", 2000, NULL},
         {"x = [", "1, ", "]", 300000, NULL},
         {"x = \"", "abcdefghij", "\"", 100000, NULL},
         {"", "a < ", "b", 200000, "comparisons cannot be chained"},

@@ -45,21 +45,14 @@ static void infer_let(Inference *in, Node *node) {
 
 // zeros() and the like take the declared shape.
 const Fact *infer_initial(Inference *in, Node *value, const TypeNode *type) {
-    static const struct {
-        const char *name;
-        size_t before_shape;
-    } shaped[] = {{"zeros", 0}, {"ones", 0},          {"empty", 0},  {"rand", 0},
-                  {"randn", 0}, {"random_normal", 2}, {"normal", 2}, {"uniform", 2}};
     TensorType declared;
     bool call = value && value->kind == NODE_CALL && value->as.call.callee->kind == NODE_NAME;
     const Binding *binding = call ? value->as.call.callee->as.name.binding : NULL;
-    if (binding && binding->kind == BINDING_BUILTIN && annotation_type(in, type, &declared))
-        for (size_t i = 0; i < sizeof shaped / sizeof *shaped; i++)
-            if (strcmp(shaped[i].name, binding->word.text) == 0 &&
-                value->as.call.count == shaped[i].before_shape)
-                return fact_made(&in->arena,
-                                 fact_tensor(&in->arena, declared.dtype, &declared.shape),
-                                 value->span);
+    if (binding && binding->kind == BINDING_BUILTIN &&
+        catalog_lacks_shape(binding->builtin, value->as.call.count) &&
+        annotation_type(in, type, &declared))
+        return fact_made(&in->arena, fact_tensor(&in->arena, declared.dtype, &declared.shape),
+                         value->span);
     return infer_expression(in, value);
 }
 
