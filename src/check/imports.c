@@ -83,7 +83,22 @@ bool imports_find_library(const char *path, Text *found, Text *tried) {
     return there;
 }
 
+static const char inside[] = "<tl>/"; // stands before the names of files in the program itself
+
+static bool is_inside(const char *path) {
+    return strncmp(path, inside, strlen(inside)) == 0;
+}
+
+// Next to a file in the program itself.
+static bool find_inside(const char *importer, const char *path, Text *found) {
+    text_clear(found);
+    text_format(found, "%.*s%s", (int)(strrchr(importer, '/') + 1 - importer), importer, path);
+    return standard_find(text_get(found) + strlen(inside)) != NULL;
+}
+
 bool imports_find(const char *importer, const char *path, Text *found, Text *tried) {
+    if (is_inside(importer))
+        return find_inside(importer, path, found) || imports_find_standard(path, found, tried);
     const char *slash = strrchr(importer, '/');
     if (path_try(importer, slash ? (size_t)(slash - importer) + 1 : 0, path, found, tried))
         return true;
@@ -97,8 +112,6 @@ bool imports_find(const char *importer, const char *path, Text *found, Text *tri
     return imports_find_standard(path, found, tried);
 }
 
-static const char inside[] = "<tl>/"; // stands before the names of files in the program itself
-
 bool imports_find_standard(const char *path, Text *found, Text *tried) {
     if (strncmp(path, "std/", 4) != 0) return false;
     if (imports_find_library(path, found, tried)) return true;
@@ -108,9 +121,8 @@ bool imports_find_standard(const char *path, Text *found, Text *tried) {
 }
 
 Status imports_load(const char *path, const SourceFile **out) {
-    size_t length = strlen(inside);
-    if (strncmp(path, inside, length) != 0) return source_load(path, out);
-    const StandardFile *file = standard_find(path + length);
+    if (!is_inside(path)) return source_load(path, out);
+    const StandardFile *file = standard_find(path + strlen(inside));
     return source_add(path, (const char *)file->text, file->length, out);
 }
 

@@ -11,8 +11,11 @@ ROOT = BENCH.parent.parent
 PYTHON = "/usr/bin/python3"
 NETS = {  # measurements in a process, steps in each, what is wanted
     "mlp": (5, 2000, "MLP 128 x 64-64-10, Adam", 4.0),
+    "digits_mlp": (5, 200, "MLP 128 x 784-256-128-10, Adam", 2.4),
     "transformer": (2, 2, "transformer 6 x 384, 8 x 128 tokens", 1.2),
     "lstm": (5, 10, "LSTM 128, 64 steps, batch of 32", 1.5),
+    "block": (5, 20, "transformer block 128, 16 x 64 rows", 1.4),
+    "digits_cnn": (5, 10, "convolutions 1-16-32, 64 of 28 x 28", 1.8),
     "convolution": (3, 4, "convolutions 3-32-64, 64 of 32 x 32", 1.2),
 }
 

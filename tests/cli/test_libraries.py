@@ -1,9 +1,11 @@
 """Libraries that are loaded at their first use: programs that need none run without them."""
+import shutil
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from tl import run
+from tl import ROOT, TL, run
 
 PRODUCT = "let x = ones([400, 400])\nprint((x @ x)[0, 0])\n"
 INVERSE = "print(inv(eye(2))[0, 0])\n"
@@ -38,6 +40,18 @@ class Libraries(unittest.TestCase):
         self.assertEqual(result.status, 1)
         self.assertIn("decompositions of matrices need the library liblapacke.so.3, which cannot be loaded: ", result.err)
         self.assertIn("help: on Debian and Ubuntu: apt install liblapacke", result.err)
+
+
+class StandardFiles(unittest.TestCase):
+    def test_a_program_that_was_copied_alone_has_them(self):
+        files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "std").glob("*.tl"))
+        files += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "std" / "models").glob("*.tl"))
+        with tempfile.TemporaryDirectory() as folder:
+            program = shutil.copy(TL, folder)
+            for file in files:
+                result = subprocess.run([program, "-e", f'import "{file}" as it\nprint(1)'], cwd=folder, capture_output=True,
+                                        text=True, timeout=60)
+                self.assertEqual((result.returncode, result.stdout), (0, "1\n"), f"{file}: {result.stderr}")
 
 
 if __name__ == "__main__":

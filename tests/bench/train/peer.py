@@ -17,6 +17,21 @@ def mlp():
     return list(net.parameters()), lambda: F.cross_entropy(net(x), y)
 
 
+def digits_mlp():
+    x, y = torch.randn(128, 784), torch.randint(0, 10, (128,))
+    net = torch.nn.Sequential(torch.nn.Linear(784, 256), torch.nn.ReLU(), torch.nn.Linear(256, 128), torch.nn.ReLU(),
+                              torch.nn.Linear(128, 10))
+    return list(net.parameters()), lambda: F.cross_entropy(net(x), y)
+
+
+def digits_cnn():
+    x, y = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 16, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                              torch.nn.Conv2d(16, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+                              torch.nn.Flatten(), torch.nn.Linear(1568, 10))
+    return list(net.parameters()), lambda: F.cross_entropy(net(x), y)
+
+
 def convolution():
     x, y = torch.randn(64, 3, 32, 32), torch.randint(0, 10, (64,))
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
@@ -76,10 +91,19 @@ def transformer():
     return [table, place, last, *blocks.parameters()], loss
 
 
+def block():
+    x, target = torch.randn(16, 64, 128), torch.randn(16, 64, 128)
+    net = Block(128, 4)
+    return list(net.parameters()), lambda: F.mse_loss(net(x), target)
+
+
+NETS = {net.__name__: net for net in (mlp, digits_mlp, lstm, convolution, digits_cnn, block, transformer)}
+
+
 def main():
     net, rounds, steps, threads = sys.argv[1], *map(int, sys.argv[2:5])
     torch.set_num_threads(threads)
-    parameters, loss = {"mlp": mlp, "lstm": lstm, "convolution": convolution, "transformer": transformer}[net]()
+    parameters, loss = NETS[net]()
     rate = 0.0003 if net == "transformer" else 0.001
     optimizer = torch.optim.Adam(parameters, lr=rate)
 
