@@ -118,9 +118,33 @@ static bool has_concat(const Node *node) {
     return found;
 }
 
+// Even(d) among the factors is what Even[d] is.
+static void take_atoms(Checker *checker, Node *node) {
+    if (node->kind == NODE_UNARY || node->kind == NODE_BINARY)
+        take_atoms(checker, node->as.binary.left);
+    if (node->kind == NODE_BINARY) take_atoms(checker, node->as.binary.right);
+    if (node->kind != NODE_CALL) return;
+    size_t count = node->as.call.count;
+    const Argument *arguments = node->as.call.arguments;
+    if (!logic_relation(checker, node) || count == 0) {
+        for (size_t i = 0; i < count; i++) take_atoms(checker, arguments[i].value);
+        return;
+    }
+    Node *object = node->as.call.callee;
+    Subscript *subscripts = arena_allocate(checker->arena, count * sizeof *subscripts);
+    for (size_t i = 0; i < count; i++)
+        subscripts[i] = (Subscript){
+            .kind = SUBSCRIPT_INDEX, .index = arguments[i].value, .span = arguments[i].value->span};
+    node->kind = NODE_INDEX;
+    node->as.index.object = object;
+    node->as.index.subscripts = subscripts;
+    node->as.index.count = count;
+}
+
 static Sides read_sides(Checker *checker, Node *node) {
     Sides sides = {.checker = checker};
     Node *target = node->as.assign.target;
+    take_atoms(checker, node->as.assign.value);
     if (target->kind == NODE_INDEX) each_index_name(target, note_left, &sides);
     Visitor visitor = {.index = note_right, .context = &sides};
     visit_value(&visitor, node->as.assign.value);

@@ -236,6 +236,24 @@ static void check_equivalence(Checker *checker, const Node *node) {
                "an equivalence has two columns of one type");
 }
 
+// Queries by embeddings are about two columns, each of an entity type.
+static void check_embed(Checker *checker, const Node *node) {
+    const TypeNode *embed = node->as.relation.embed;
+    bool vector = embed->kind == TYPE_TENSOR && strcmp(embed->name.text, "float32") == 0 &&
+                  embed->dimension_count == 1 && embed->dimensions[0].kind == DIMENSION_NUMBER &&
+                  embed->dimensions[0].number > 0;
+    ReportExtra extra = {.help = "as in embed float32[64] learnable"};
+    if (!vector)
+        report(checker, STATUS_TYPE, embed->span, &extra,
+               "members are embedded as vectors of float32 numbers, whose count is given");
+    bool types = node->as.relation.count == 2;
+    for (size_t i = 0; i < node->as.relation.count; i++)
+        types &= node->as.relation.types[i] && node->as.relation.types[i]->binding;
+    if (!types)
+        report(checker, STATUS_TYPE, node->span, NULL,
+               "a relation with `embed` has two columns, each of an entity type");
+}
+
 void check_relation(Checker *checker, Node *node) {
     for (size_t i = 0; i < node->as.relation.count; i++) {
         const Word *column = &node->as.relation.columns[i];
@@ -249,4 +267,5 @@ void check_relation(Checker *checker, Node *node) {
         report(checker, STATUS_ARITY, node->span, NULL,
                "a relation has at most %d columns, not %zu", ARITY_MAX, node->as.relation.count);
     if (node->as.relation.equivalence) check_equivalence(checker, node);
+    if (node->as.relation.embed) check_embed(checker, node);
 }

@@ -214,6 +214,8 @@ void lower_logic_declare(Lowering *lowering, Program *program);
 void lower_logic_rules(Lowering *lowering, Program *program);
 const Code *lower_rule(Lowering *lowering, const Node *node);
 const Code *lower_fact(Lowering *lowering, const Node *node);
+const Code *lower_nothing(Lowering *lowering, const Node *node);
+const Code *lower_relation(Lowering *lowering, const Node *node);
 const Code *lower_one_of(Lowering *lowering, const Node *node);
 const Code *lower_drawn(Lowering *lowering, const Node *node);
 const Code *lower_retract(Lowering *lowering, const Node *node);

@@ -118,7 +118,7 @@ static const Code *lower_function_statement(Lowering *lowering, const Node *node
 }
 
 // Declarations have been lowered with their module; nothing happens where they stand.
-static const Code *lower_nothing(Lowering *lowering, const Node *node) {
+const Code *lower_nothing(Lowering *lowering, const Node *node) {
     return lower_constant(lowering, value_none(), node->span);
 }
 
@@ -180,7 +180,7 @@ static const Lower lowerings[] = {
     [NODE_RETRACT] = lower_retract,
     [NODE_INFER] = lower_infer,
     [NODE_ENTITY] = lower_nothing,
-    [NODE_RELATION] = lower_nothing,
+    [NODE_RELATION] = lower_relation,
     [NODE_RULE] = lower_rule,
     [NODE_PROGRAM] = lower_program,
 };

@@ -8,6 +8,7 @@
 
 typedef struct Constraint Constraint;
 typedef uint32_t ConstraintState;
+static const int64_t CONSTRAINT_NEVER = 1ll << 60; // bytes to an end that cannot be reached
 
 typedef struct ConstraintType {
     void (*release)(Constraint *constraint);
@@ -18,8 +19,11 @@ typedef struct ConstraintType {
     // A bit for each token of the vocabulary that may come next; borrowed until the next call.
     const uint64_t *(*allowed)(Constraint *constraint, ConstraintState state,
                                const TokenTrie *vocabulary);
-    // How many bytes the shortest end is away; 0: the text may end here.
+    // How many bytes the shortest end is away; 0: the text may end here; or CONSTRAINT_NEVER.
     int64_t (*shortest)(Constraint *constraint, ConstraintState state);
+    // What it asks for may have changed since the last token: states stay what they are, but mean
+    // what is asked for now. NULL: it never changes.
+    Status (*refresh)(Constraint *constraint) MUST_USE;
 } ConstraintType;
 
 // The head of every constraint; each kind has a struct of its own that begins with it.
@@ -34,5 +38,21 @@ static inline Constraint *constraint_retain(Constraint *constraint) {
 static inline void constraint_release(Constraint *constraint) {
     if (constraint && --constraint->refs == 0) constraint->type->release(constraint);
 }
+
+// Texts that fill the holes of a grammar, which may change while texts are made. The grammar owns
+// it.
+typedef struct Filler Filler;
+typedef struct FillerType {
+    void (*release)(Filler *filler);
+    uint64_t (*version)(Filler *filler); // that of the texts it would give now
+    // Calls `add` for each text of a hole.
+    Status (*fill)(Filler *filler, uint32_t hole,
+                   void (*add)(void *context, const char *bytes, size_t length), void *context);
+} FillerType;
+struct Filler {
+    const FillerType *type;
+    const char *const *names; // of the holes
+    uint32_t count;
+};
 
 #endif

@@ -71,10 +71,13 @@ static Status begin_constraint(const Network *network, GenerationState *state) {
     if (!network->tokenizer)
         return fail(STATUS_VALUE, "a constraint is about text, but %s has no vocabulary",
                     model_path(network_model(network).as.handle->payload));
+    if (constraint->type->refresh) TRY(constraint->type->refresh(constraint));
     state->constrained = state->trigger == NULL;
     state->place = constraint->type->begin(constraint);
     int64_t shortest = constraint->type->shortest(constraint, state->place);
     if (!state->constrained || shortest <= state->max_tokens) return STATUS_OK;
+    if (shortest == CONSTRAINT_NEVER)
+        return fail(STATUS_VALUE, "nothing fills the holes of the constraint: no text can end");
     return fail(STATUS_VALUE,
                 "the shortest text that the constraint allows has %lld bytes, but "
                 "max_tokens is %lld",

@@ -179,6 +179,9 @@ static Status check_vocabulary(const Generation *generation, const Tensor *logit
 Status generation_choose(Generation *generation, Tensor *logits, int64_t *out) {
     if (!generation->state->options.constraint) return sample(generation, logits, out);
     TRY(check_vocabulary(generation, logits));
+    const Constraint *constraint = generation->state->options.constraint;
+    if (constraint->type->refresh)
+        TRY(constraint->type->refresh(generation->state->options.constraint));
     size_t words = trie_mask_words(vocabulary_of(generation));
     uint64_t *mask = memory_allocate_zeroed(words, sizeof *mask);
     Status status = choose_masked(generation, logits, mask, out);

@@ -19,6 +19,8 @@ void grammar_free(Grammar *grammar) {
     VECTOR_FREE(&grammar->elements);
     VECTOR_FREE(&grammar->sets);
     free(grammar->costs);
+    holes_free(grammar->holes);
+    if (grammar->filler) grammar->filler->type->release(grammar->filler);
     free(grammar);
 }
 
@@ -75,6 +77,19 @@ Rule grammar_choice(Grammar *grammar, const Rule *rules, size_t count) {
         push(grammar, ELEMENT_END, 0);
     }
     return rule;
+}
+
+Rule grammar_hole(Grammar *grammar, uint32_t hole) {
+    Rule rule = add_rule(grammar);
+    begin_alternative(grammar, rule);
+    push(grammar, ELEMENT_HOLE, hole);
+    push(grammar, ELEMENT_END, 0);
+    return rule;
+}
+
+void grammar_fill(Grammar *grammar, Filler *filler) {
+    grammar->filler = filler;
+    grammar->holes = holes_new(filler);
 }
 
 Rule grammar_declare(Grammar *grammar) {
@@ -182,7 +197,7 @@ Rule grammar_class(Grammar *grammar, const CodeRange *ranges, size_t count, bool
 // --- what must hold
 
 static int64_t rule_cost(const Grammar *grammar, Rule rule) {
-    int64_t least = COST_NEVER;
+    int64_t least = CONSTRAINT_NEVER;
     const Alternatives *alternatives = &grammar->rules.items[rule];
     for (size_t i = 0; i < alternatives->count; i++)
         if (grammar->costs[alternatives->items[i]] < least)
@@ -193,15 +208,18 @@ static int64_t rule_cost(const Grammar *grammar, Rule rule) {
 static int64_t element_cost(const Grammar *grammar, size_t index) {
     const Element *element = &grammar->elements.items[index];
     if (element->kind == ELEMENT_END) return 0;
-    int64_t own = element->kind == ELEMENT_BYTES ? 1 : rule_cost(grammar, element->value);
+    int64_t own = element->kind == ELEMENT_BYTES ? 1
+                  : element->kind == ELEMENT_HOLE
+                      ? holes_cost(grammar->holes, holes_begin(element->value))
+                      : rule_cost(grammar, element->value);
     int64_t cost = own + grammar->costs[index + 1];
-    return cost < COST_NEVER ? cost : COST_NEVER;
+    return cost < CONSTRAINT_NEVER ? cost : CONSTRAINT_NEVER;
 }
 
-static void find_costs(Grammar *grammar) {
+void grammar_find_costs(Grammar *grammar) {
     size_t count = grammar->elements.count;
-    grammar->costs = memory_allocate(count * sizeof *grammar->costs);
-    for (size_t i = 0; i < count; i++) grammar->costs[i] = COST_NEVER;
+    if (!grammar->costs) grammar->costs = memory_allocate(count * sizeof *grammar->costs);
+    for (size_t i = 0; i < count; i++) grammar->costs[i] = CONSTRAINT_NEVER;
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = count; i-- > 0;) {
@@ -218,7 +236,7 @@ static void prune(Grammar *grammar) {
         Alternatives *alternatives = &grammar->rules.items[rule];
         size_t kept = 0;
         for (size_t i = 0; i < alternatives->count; i++)
-            if (grammar->costs[alternatives->items[i]] < COST_NEVER)
+            if (grammar->costs[alternatives->items[i]] < CONSTRAINT_NEVER)
                 alternatives->items[kept++] = alternatives->items[i];
         alternatives->count = kept;
     }
@@ -283,8 +301,8 @@ Status grammar_check(Grammar *grammar, Rule root, const char *what) {
     if (grammar->elements.count > GRAMMAR_ELEMENTS_MAX)
         return fail(STATUS_VALUE, "%s is too large: more than %d elements", what,
                     GRAMMAR_ELEMENTS_MAX);
-    find_costs(grammar);
-    if (rule_cost(grammar, root) >= COST_NEVER)
+    grammar_find_costs(grammar);
+    if (rule_cost(grammar, root) >= CONSTRAINT_NEVER)
         return fail(STATUS_VALUE, "%s has no text that ever ends", what);
     prune(grammar);
     if (is_left_recursive(grammar))

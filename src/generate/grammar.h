@@ -35,8 +35,15 @@ void grammar_define(Grammar *grammar, Rule declared, Rule meaning);
 // message: "the grammar".
 Status grammar_constraint(Grammar *grammar, Rule root, const char *what, Constraint **out) MUST_USE;
 
+// The texts of its holes; takes the filler.
+void grammar_fill(Grammar *grammar, Filler *filler);
+// One of the texts of a hole.
+Rule grammar_hole(Grammar *grammar, uint32_t hole);
+
 // How grammars are written; each gives a constraint, STATUS_VALUE says what is wrong and where.
-Status constraint_from_gbnf(const char *text, size_t length, Constraint **out) MUST_USE;
+// Names that are holes of the filler, or NULL, need no rule. It is taken, whatever comes of it.
+Status constraint_from_gbnf(const char *text, size_t length, Filler *filler,
+                            Constraint **out) MUST_USE;
 Status constraint_from_regex(const char *text, size_t length, Constraint **out) MUST_USE;
 Status constraint_from_schema(const char *json, size_t length, Constraint **out) MUST_USE;
 // A regular expression as a rule. In a JSON string its characters are written with escapes, and it

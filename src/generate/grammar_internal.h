@@ -8,7 +8,7 @@
 #include "generate/grammar.h"
 
 // Alternatives are runs of elements, each ended by an END.
-typedef enum ElementKind { ELEMENT_END, ELEMENT_BYTES, ELEMENT_RULE } ElementKind;
+typedef enum ElementKind { ELEMENT_END, ELEMENT_BYTES, ELEMENT_RULE, ELEMENT_HOLE } ElementKind;
 typedef struct Element {
     ElementKind kind;
     uint32_t value; // the set's or the rule's number
@@ -28,10 +28,29 @@ struct Grammar {
     VECTOR(Element) elements;
     VECTOR(ByteSet) sets;
     VECTOR(Alternatives) rules;
-    int64_t *costs; // by element: bytes of the shortest way from there to the END
+    int64_t *costs;      // by element: bytes of the shortest way from there to the END
+    Filler *filler;      // NULL: no holes
+    struct Holes *holes; // NULL: the same
 };
 
-static const int64_t COST_NEVER = 1ll << 60;
+// A text of a hole that is begun: some of its bytes. Numbers of such beginnings are places like
+// those of elements, from PLACE_BEGUN on, and stay while texts come and go.
+enum { PLACE_BEGUN = 1 << 30 };
+typedef struct Holes Holes;
+Holes *holes_new(const Filler *filler);
+void holes_free(Holes *holes); // NULL is allowed
+// *changed: the texts are others than before.
+Status holes_refresh(Holes *holes, Filler *filler, bool *changed) MUST_USE;
+// The beginning of a hole without bytes.
+uint32_t holes_begin(uint32_t hole);
+// With one more; 0: no text goes on so.
+uint32_t holes_step(Holes *holes, uint32_t place, uint8_t byte);
+bool holes_complete(const Holes *holes, uint32_t place); // it is one of the texts
+// Bytes to the end of the shortest text that goes on from there, CONSTRAINT_NEVER where none does.
+int64_t holes_cost(const Holes *holes, uint32_t place);
+
+// The costs with what holes cost now.
+void grammar_find_costs(Grammar *grammar);
 
 // Finds the costs and checks what grammar_constraint promises.
 Status grammar_check(Grammar *grammar, Rule root, const char *what) MUST_USE;

@@ -63,6 +63,14 @@ typedef struct GrammarConstraint {
 
 // --- stacks
 
+static int64_t stack_cost(const GrammarConstraint *c, const Stack *stack) {
+    uint32_t place = stack->key.place, below = stack->key.below;
+    int64_t own =
+        place < PLACE_BEGUN ? c->grammar->costs[place] : holes_cost(c->grammar->holes, place);
+    int64_t rest = below >= STACKS_FIRST ? c->stacks.items[below]->cost : 0;
+    return own + rest < CONSTRAINT_NEVER ? own + rest : CONSTRAINT_NEVER;
+}
+
 static uint32_t stack_number(GrammarConstraint *c, uint32_t place, uint32_t below) {
     Stack *stack, key = {.key = {place, below}};
     HASH_FIND(hh, c->by_key, &key.key, sizeof key.key, stack);
@@ -71,8 +79,7 @@ static uint32_t stack_number(GrammarConstraint *c, uint32_t place, uint32_t belo
     stack->key = key.key;
     stack->number = (uint32_t)c->stacks.count;
     stack->returned = UNKNOWN;
-    int64_t rest = below >= STACKS_FIRST ? c->stacks.items[below]->cost : 0;
-    stack->cost = c->grammar->costs[place] + rest;
+    stack->cost = stack_cost(c, stack);
     VECTOR_PUSH(&c->stacks, stack);
     HASH_ADD(hh, c->by_key, key, sizeof stack->key, stack);
     return stack->number;
@@ -95,20 +102,11 @@ static bool see(Making *making, uint32_t place, uint32_t below) {
     return true;
 }
 
-// Goes on from a place until bytes are read. A rule in the last place needs no return.
-static void enter(Making *making, uint32_t place, uint32_t below) {
-    const Grammar *grammar = making->c->grammar;
-    const Element *element = &grammar->elements.items[place];
-    if (!see(making, place, below)) return;
-    if (element->kind == ELEMENT_BYTES) {
-        VECTOR_PUSH(&making->heads, stack_number(making->c, place, below));
-    } else if (element->kind == ELEMENT_RULE) {
-        bool last = element[1].kind == ELEMENT_END;
-        uint32_t back = last ? below : stack_number(making->c, place + 1, below);
-        const Alternatives *alternatives = &grammar->rules.items[element->value];
-        for (size_t i = 0; i < alternatives->count; i++)
-            enter(making, alternatives->items[i], back);
-    } else if (below == BOTTOM) {
+static void enter(Making *making, uint32_t place, uint32_t below);
+
+// Goes on where what was above a stack has ended.
+static void leave(Making *making, uint32_t below) {
+    if (below == BOTTOM) {
         making->complete = true;
     } else if (below == ANYWHERE) {
         making->left = true;
@@ -116,6 +114,29 @@ static void enter(Making *making, uint32_t place, uint32_t below) {
         const Stack *stack = making->c->stacks.items[below];
         enter(making, stack->key.place, stack->key.below);
     }
+}
+
+// Goes on from a place until bytes are read. A rule in the last place needs no return.
+static void enter(Making *making, uint32_t place, uint32_t below) {
+    const Grammar *grammar = making->c->grammar;
+    if (!see(making, place, below)) return;
+    const Element *element = place < PLACE_BEGUN ? &grammar->elements.items[place] : NULL;
+    if (!element || element->kind == ELEMENT_BYTES) {
+        VECTOR_PUSH(&making->heads, stack_number(making->c, place, below));
+        return;
+    }
+    if (element->kind == ELEMENT_END) {
+        leave(making, below);
+        return;
+    }
+    bool last = element[1].kind == ELEMENT_END;
+    uint32_t back = last ? below : stack_number(making->c, place + 1, below);
+    if (element->kind == ELEMENT_HOLE) {
+        enter(making, holes_begin(element->value), back);
+        return;
+    }
+    const Alternatives *alternatives = &grammar->rules.items[element->value];
+    for (size_t i = 0; i < alternatives->count; i++) enter(making, alternatives->items[i], back);
 }
 
 static int compare_numbers(const void *a, const void *b) {
@@ -132,6 +153,13 @@ static uint32_t *finish_key(Making *making, size_t *bytes) {
     return making->heads.items;
 }
 
+static void find_state_cost(const GrammarConstraint *c, State *state) {
+    state->cost = state->complete ? 0 : CONSTRAINT_NEVER;
+    for (size_t i = 0; i < state->count; i++)
+        if (c->stacks.items[state->heads[i]]->cost < state->cost)
+            state->cost = c->stacks.items[state->heads[i]]->cost;
+}
+
 static State *state_new(Making *making, const uint32_t *key, size_t bytes) {
     GrammarConstraint *c = making->c;
     State *state = memory_allocate_zeroed(1, sizeof *state);
@@ -141,10 +169,7 @@ static State *state_new(Making *making, const uint32_t *key, size_t bytes) {
     state->count = bytes / sizeof *key - 1;
     state->heads = memory_allocate(bytes);
     memcpy(state->heads, key, bytes);
-    state->cost = making->complete ? 0 : COST_NEVER;
-    for (size_t i = 0; i < state->count; i++)
-        if (c->stacks.items[key[i]]->cost < state->cost)
-            state->cost = c->stacks.items[key[i]]->cost;
+    find_state_cost(c, state);
     VECTOR_PUSH(&c->states, state);
     HASH_ADD_KEYPTR(hh, c->by_heads, state->heads, bytes, state);
     return state;
@@ -164,10 +189,23 @@ static uint32_t finish(Making *making) {
     return number;
 }
 
+// A text of a hole goes on; where it is complete so does what is below.
+static void step_hole(Making *making, const Stack *stack, uint8_t byte) {
+    Holes *holes = making->c->grammar->holes;
+    uint32_t place = holes_step(holes, stack->key.place, byte), below = stack->key.below;
+    if (place == 0) return;
+    enter(making, place, below);
+    if (holes_complete(holes, place)) leave(making, below);
+}
+
 static uint32_t step_anew(GrammarConstraint *c, const State *state, uint8_t byte) {
     Making making = {.c = c};
     for (size_t i = 0; i < state->count; i++) {
         const Stack *stack = c->stacks.items[state->heads[i]];
+        if (stack->key.place >= PLACE_BEGUN) {
+            step_hole(&making, stack, byte);
+            continue;
+        }
         const Element *element = &c->grammar->elements.items[stack->key.place];
         if (set_has(&c->grammar->sets.items[element->value], byte))
             enter(&making, stack->key.place + 1, stack->key.below);
@@ -310,6 +348,27 @@ static int64_t grammar_shortest(Constraint *constraint, ConstraintState number) 
     return ((GrammarConstraint *)constraint)->states.items[number]->cost;
 }
 
+// Stacks and states stay; what was found by the texts of holes is found anew.
+static Status grammar_refresh(Constraint *constraint) {
+    GrammarConstraint *c = (GrammarConstraint *)constraint;
+    bool changed = false;
+    if (c->grammar->holes) TRY(holes_refresh(c->grammar->holes, c->grammar->filler, &changed));
+    if (!changed) return STATUS_OK;
+    grammar_find_costs(c->grammar);
+    forget_masks(c);
+    forget_tops(c);
+    for (size_t i = STACKS_FIRST; i < c->stacks.count; i++) {
+        c->stacks.items[i]->returned = UNKNOWN;
+        c->stacks.items[i]->cost = stack_cost(c, c->stacks.items[i]); // that below comes before
+    }
+    for (size_t i = 1; i < c->states.count; i++) {
+        free(c->states.items[i]->next);
+        c->states.items[i]->next = NULL;
+        find_state_cost(c, c->states.items[i]);
+    }
+    return STATUS_OK;
+}
+
 static void grammar_release(Constraint *constraint) {
     GrammarConstraint *c = (GrammarConstraint *)constraint;
     forget_tops(c);
@@ -332,12 +391,18 @@ static const ConstraintType grammar_type = {.release = grammar_release,
                                             .begin = grammar_begin,
                                             .advance = grammar_advance,
                                             .allowed = grammar_allowed,
-                                            .shortest = grammar_shortest};
+                                            .shortest = grammar_shortest,
+                                            .refresh = grammar_refresh};
 
-// Bytes that are in the same sets are of one class.
+// Bytes that are in the same sets are of one class; texts of holes tell all of them apart.
 static void find_classes(GrammarConstraint *c) {
     const Grammar *grammar = c->grammar;
     uint8_t representative[256];
+    if (grammar->holes) {
+        for (int byte = 0; byte < 256; byte++) c->classes[byte] = (uint8_t)byte;
+        c->class_count = 256;
+        return;
+    }
     for (int byte = 0; byte < 256; byte++) {
         size_t class = 0;
         for (; class < c->class_count; class ++) {
@@ -364,7 +429,7 @@ Status grammar_constraint(Grammar *grammar, Rule root, const char *what, Constra
     find_classes(c);
     for (int i = 0; i < STACKS_FIRST; i++) VECTOR_PUSH(&c->stacks, NULL);
     VECTOR_PUSH(&c->states, memory_allocate_zeroed(1, sizeof(State)));
-    c->states.items[DEAD]->cost = COST_NEVER;
+    c->states.items[DEAD]->cost = CONSTRAINT_NEVER;
     Making making = {.c = c};
     const Alternatives *alternatives = &grammar->rules.items[root];
     for (size_t i = 0; i < alternatives->count; i++) enter(&making, alternatives->items[i], BOTTOM);

@@ -274,8 +274,22 @@ static Status read_rule(Reader *reader) {
     return STATUS_OK;
 }
 
+// Names of holes mean these.
+static Status define_holes(Reader *reader) {
+    const Filler *filler = reader->grammar->filler;
+    for (uint32_t i = 0; filler && i < filler->count; i++) {
+        Named *rule = named(reader, filler->names[i], strlen(filler->names[i]));
+        if (rule->defined)
+            return fail(STATUS_VALUE, "the grammar says what %s is, which is a hole", rule->name);
+        rule->defined = true;
+        grammar_define(reader->grammar, rule->rule, grammar_hole(reader->grammar, i));
+    }
+    return STATUS_OK;
+}
+
 static Status read_all(Reader *reader, Rule *root) {
     for (skip(reader, true); reader->at < reader->end; skip(reader, true)) TRY(read_rule(reader));
+    TRY(define_holes(reader));
     for (const Named *rule = reader->names; rule; rule = rule->hh.next)
         if (!rule->defined)
             return fail(STATUS_VALUE, "the grammar does not say what %s is", rule->name);
@@ -295,8 +309,9 @@ static void free_names(Named *names) {
     }
 }
 
-Status constraint_from_gbnf(const char *text, size_t length, Constraint **out) {
+Status constraint_from_gbnf(const char *text, size_t length, Filler *filler, Constraint **out) {
     Reader reader = {.grammar = grammar_new(), .at = text, .end = text + length, .begin = text};
+    if (filler) grammar_fill(reader.grammar, filler);
     Rule root = 0;
     Status status = read_all(&reader, &root);
     free_names(reader.names);

@@ -19,14 +19,12 @@ const HandleType handle_constraint = {.name = "constraint", .release = constrain
 
 typedef Status (*Compile)(const char *text, size_t length, Constraint **out);
 
-static Value constraint_value(const BuiltinCall *call, const String *text, Compile compile) {
-    Constraint *constraint;
-    Value after = call->arguments[1];
-    if (after.kind == VALUE_STRING && after.as.string->length == 0) {
-        fail(STATUS_VALUE, "after must be a string that is not empty");
-        return value_fail();
-    }
-    TRY_VALUE(compile(text->bytes, text->length, &constraint));
+static Status check_after(Value after) {
+    bool empty = after.kind == VALUE_STRING && after.as.string->length == 0;
+    return empty ? fail(STATUS_VALUE, "after must be a string that is not empty") : STATUS_OK;
+}
+
+static Value handle_value(Constraint *constraint, Value after) {
     ConstraintHandle *handle = memory_allocate_zeroed(1, sizeof *handle);
     handle->constraint = constraint;
     if (after.kind == VALUE_STRING)
@@ -34,8 +32,22 @@ static Value constraint_value(const BuiltinCall *call, const String *text, Compi
     return value_handle(&handle_constraint, handle);
 }
 
+static Value constraint_value(const BuiltinCall *call, const String *text, Compile compile) {
+    Constraint *constraint;
+    TRY_VALUE(check_after(call->arguments[1]));
+    TRY_VALUE(compile(text->bytes, text->length, &constraint));
+    return handle_value(constraint, call->arguments[1]);
+}
+
 Value builtin_grammar(BuiltinCall *call) {
-    return constraint_value(call, call->arguments[0].as.string, constraint_from_gbnf);
+    const String *text = call->arguments[0].as.string;
+    Value after = call->arguments[1], holes = call->arguments[2];
+    Constraint *constraint;
+    Filler *filler = NULL;
+    TRY_VALUE(check_after(after));
+    if (holes.kind == VALUE_DICT) TRY_VALUE(filler_new(call->interp, holes.as.dict, &filler));
+    TRY_VALUE(constraint_from_gbnf(text->bytes, text->length, filler, &constraint));
+    return handle_value(constraint, after);
 }
 
 Value builtin_regex(BuiltinCall *call) {

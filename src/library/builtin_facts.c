@@ -1,4 +1,6 @@
-// Facts from files and to files: of separated values, or of the engine's own (.tlf).
+// Facts from files and to files: of separated values, words of a text (.txt), or of the engine's
+// own
+// (.tlf).
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,11 @@ static Status relation_argument(Value value, Relation **out) {
     TRY(value_to_handle(value, &handle_relation, "relation", &payload));
     *out = payload;
     return STATUS_OK;
+}
+
+static bool ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
 static bool is_word(Value field, const char *word) {
@@ -61,9 +68,37 @@ static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows,
     return status;
 }
 
-static Status load_separated(BuiltinCall *call, Relation *relation, uint64_t *added) {
-    const Builtin *reader = catalog_find("read_csv", strlen("read_csv"));
-    Value rows = interp_call_builtin(call->interp, reader, call->arguments, 1);
+// The words of a text with their places from 0: what stands between blanks.
+static Value word_rows(const String *text) {
+    Value rows = value_list(0);
+    size_t at = 0;
+    while (at < text->length) {
+        size_t begin = at;
+        while (at < text->length && (uint8_t)text->bytes[at] > ' ') at++;
+        if (at > begin) {
+            Value row = value_tuple(2);
+            list_push(row.as.list, value_int((int64_t)rows.as.list->count));
+            list_push(row.as.list, value_string(text->bytes + begin, at - begin));
+            list_push(rows.as.list, row);
+        }
+        at++;
+    }
+    return rows;
+}
+
+static Value read_rows(const BuiltinCall *call, const char *path) {
+    const char *name = ends_with(path, ".txt") ? "read_file" : "read_csv";
+    Value read =
+        interp_call_builtin(call->interp, catalog_find(name, strlen(name)), call->arguments, 1);
+    if (read.kind != VALUE_STRING) return read;
+    Value rows = word_rows(read.as.string);
+    value_release(read);
+    return rows;
+}
+
+static Status load_rows(const BuiltinCall *call, const char *path, Relation *relation,
+                        uint64_t *added) {
+    Value rows = read_rows(call, path);
     if (rows.kind == VALUE_FAIL) return error_current()->code;
     Reasoner *reasoner = reasoner_get(call->interp);
     Status status = reasoner_enter(reasoner);
@@ -78,10 +113,8 @@ static Status load_separated(BuiltinCall *call, Relation *relation, uint64_t *ad
 // The relation of the call, or NULL: all of them, which only files of facts hold.
 static Status file_relation(const BuiltinCall *call, bool *facts, const char **path,
                             Relation **out) {
-    static const char ending[] = ".tlf";
     *path = call->arguments[0].as.string->bytes;
-    size_t length = strlen(*path), tail = strlen(ending);
-    *facts = length > tail && strcmp(*path + length - tail, ending) == 0;
+    *facts = ends_with(*path, ".tlf");
     *out = NULL;
     if (call->arguments[1].kind != VALUE_ABSENT) return relation_argument(call->arguments[1], out);
     if (*facts) return STATUS_OK;
@@ -96,7 +129,7 @@ Value builtin_load_facts(BuiltinCall *call) {
     uint64_t added = 0;
     TRY_VALUE(file_relation(call, &facts, &path, &relation));
     if (!facts) {
-        TRY_VALUE(load_separated(call, relation, &added));
+        TRY_VALUE(load_rows(call, path, relation, &added));
         return value_int((int64_t)added);
     }
     Reasoner *reasoner = reasoner_get(call->interp);

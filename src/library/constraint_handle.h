@@ -11,4 +11,7 @@ typedef struct ConstraintHandle {
 } ConstraintHandle;
 extern const HandleType handle_constraint; // payload: ConstraintHandle, from malloc
 
+// constraint_holes.c: from a dictionary of names and relations of one column, lists or functions.
+Status filler_new(Interp *interp, const Dict *holes, Filler **out) MUST_USE;
+
 #endif

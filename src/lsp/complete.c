@@ -8,6 +8,7 @@
 #include "lsp/place.h"
 #include "lsp/receiver.h"
 #include "parser/position.h"
+#include "parser/walk.h"
 
 enum { // of the protocol
     ITEM_METHOD = 2,
@@ -16,6 +17,7 @@ enum { // of the protocol
     ITEM_VARIABLE = 6,
     ITEM_MODULE = 9,
     ITEM_KEYWORD = 14,
+    ITEM_MEMBER = 20,
     ITEM_STRUCT = 22,
     ITEM_TYPE = 25,
 };
@@ -109,6 +111,23 @@ static void add_declared(Items *items, const Analysis *analysis, SourcePos at) {
     }
 }
 
+// The names of entities: declared, and those that facts mention.
+static void add_constants(void *context, Node *node) {
+    Items *items = context;
+    if (node->kind == NODE_ENTITY)
+        for (size_t i = 0; i < node->as.entity.member_count; i++)
+            add_item(items, node->as.entity.members[i].text, ITEM_MEMBER,
+                     node->as.entity.name.text);
+    if (node->kind != NODE_FACT) return;
+    const AtomNode *atom = &node->as.clause->atom;
+    for (size_t i = 0; i < atom->count; i++) {
+        const TermNode *term = &atom->terms[i];
+        if (term->kind == TERM_NODE_CONSTANT && term->value->kind == NODE_NAME)
+            add_item(items, term->value->as.name.word.text, ITEM_MEMBER,
+                     atom->call->as.call.callee->as.name.word.text);
+    }
+}
+
 static void add_types(Items *items, const Analysis *analysis, SourcePos at) {
     for (size_t i = 0; i < analysis->occurrences.count; i++) {
         const Binding *binding = analysis->occurrences.items[i].binding;
@@ -196,6 +215,37 @@ static void add_path_items(Items *items, const Analysis *analysis, const char *n
     free(owner);
 }
 
+// Behind the name of a program block: what its equations give, and relations, which it weighs.
+typedef struct ProgramItems {
+    Items *items;
+    const char *name;
+    size_t length;
+    bool found;
+} ProgramItems;
+
+static void add_program_names(void *context, Node *node) {
+    ProgramItems *search = context;
+    if (node->kind != NODE_PROGRAM) return;
+    const ProgramNode *program = node->as.program;
+    if (program->name.length != search->length ||
+        memcmp(program->name.text, search->name, search->length) != 0)
+        return;
+    search->found = true;
+    for (size_t i = 0; i < program->name_count; i++)
+        add_item(search->items, program->names[i].text, ITEM_FIELD, program->name.text);
+}
+
+static bool add_program_items(Items *items, const Analysis *analysis, const char *name,
+                              size_t length) {
+    ProgramItems search = {items, name, length, false};
+    walk_node(&(Walker){.context = &search, .node = add_program_names}, analysis->program->top);
+    for (size_t i = 0; search.found && i < analysis->occurrences.count; i++) {
+        const Binding *binding = analysis->occurrences.items[i].binding;
+        if (binding && binding->kind == BINDING_RELATION) add_binding(items, binding);
+    }
+    return search.found;
+}
+
 // The text without what is being written behind the receiver, so that it parses and inference tells
 // what the receiver is; `cut`: up to there only, with the open brackets closed.
 static Analysis *analyse_without(const SourceFile *file, const Position *position, bool cut) {
@@ -219,6 +269,10 @@ static void add_behind(Items *items, const SourceFile *file, const Position *pos
     Analysis *without = analyse_without(file, position, false);
     if (position->kind == POSITION_PATH) {
         if (without) add_path_items(items, without, name, length);
+        analysis_free(without);
+        return;
+    }
+    if (without && add_program_items(items, without, name, length)) {
         analysis_free(without);
         return;
     }
@@ -249,6 +303,7 @@ json_t *feature_completion(const Analysis *analysis, size_t offset) {
     case POSITION_OPERATOR: add_keywords(&items, &position); break;
     default:
         add_declared(&items, analysis, at);
+        walk_node(&(Walker){.context = &items, .node = add_constants}, analysis->program->top);
         add_keywords(&items, &position);
         add_builtins(&items);
     }

@@ -152,6 +152,7 @@ static void append_clauses(Text *out, const Analysis *analysis, const Binding *b
     if (clauses.facts + clauses.rules == 0) return;
     text_format(out, "\n%zu fact%s and %zu rule%s in this text", clauses.facts,
                 clauses.facts == 1 ? "" : "s", clauses.rules, clauses.rules == 1 ? "" : "s");
+    feature_append_rows(out, analysis, binding);
 }
 
 static void append_binding(Text *out, const Analysis *analysis, const Binding *binding) {
@@ -212,16 +213,17 @@ static void append_members(Text *out, const Analysis *analysis, Span name) {
 
 json_t *feature_hover(const Analysis *analysis, size_t offset) {
     const Occurrence *occurrence = analysis_at(analysis, offset);
-    if (!occurrence) return NULL;
     Text text = {0};
-    if (occurrence->member) append_members(&text, analysis, occurrence->span);
-    if (text.length == 0 && occurrence->binding)
+    Span span = {0, 0};
+    if (occurrence) span = occurrence->span;
+    if (occurrence && occurrence->member) append_members(&text, analysis, span);
+    if (text.length == 0 && occurrence && occurrence->binding)
         append_binding(&text, analysis, occurrence->binding);
+    if (text.length == 0) span = feature_append_sums(&text, analysis, offset);
     json_t *hover = NULL;
     if (text.length > 0)
         hover = json_pack("{s:{s:s, s:o}, s:o}", "contents", "kind", "markdown", "value",
-                          place_text(text_get(&text), text.length), "range",
-                          place_range(occurrence->span));
+                          place_text(text_get(&text), text.length), "range", place_range(span));
     text_free(&text);
     return hover;
 }

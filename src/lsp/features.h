@@ -25,4 +25,9 @@ json_t *feature_rename(const Analysis *analysis, size_t offset, const char *name
 // The head of a function as written: "fn f(a: int) -> int".
 void feature_append_head(Text *out, const FunctionNode *function);
 
+// How many rows a relation has by what the text says, and how they would be kept (relations.c).
+void feature_append_rows(Text *out, const Analysis *analysis, const Binding *binding);
+// Where the sums of the equation stand that a place is in (sums.c); the equation's span.
+Span feature_append_sums(Text *out, const Analysis *analysis, size_t offset);
+
 #endif

@@ -251,8 +251,8 @@ typedef struct TermNode {
         TERM_NODE_VALUE,    // an expression: `variable` is a variable of the clause that equals it
         TERM_NODE_CONSTANT, // a name or string that stands for itself
         TERM_NODE_VARIABLE,
-        TERM_NODE_NAME, // a variable, unless its name means a constant when the query runs
-        TERM_NODE_ANY,  // _
+        TERM_NODE_NAME,  // a variable, unless its name means a constant when the query runs
+        TERM_NODE_ANY,   // _
         TERM_NODE_PLACE, // of a DRAWN: the place in a dimension of its tensor, `variable`
     } kind;
     Node *value;
@@ -541,6 +541,7 @@ struct Node {
             const char **merges; // "min", "max", "union" or NULL
             size_t count;
             bool equivalence;
+            TypeNode *embed; // what members are as vectors; learnable: as written; or NULL
             Binding *binding;
         } relation;
         // RULE; FACT, RETRACT: without goals; DRAWN: its weight is the tensor

@@ -82,9 +82,17 @@ static bool parse_column(Parser *parser, Node *node) {
     return true;
 }
 
-static Node *reject(Parser *parser, const Token *token, const char *what) {
-    return FAIL(parser, .span = token->span,
-                .message = parser_say(parser, "%s, and this version of tl has none", what));
+// embed float32[64] learnable
+static bool parse_embed(Parser *parser, Node *node) {
+    parser_next(parser);
+    TypeNode *type = parse_type(parser);
+    if (!type) return false;
+    if (parser_is_name(parser_peek(parser), "learnable") && !parser_at_new_line(parser)) {
+        parser_next(parser);
+        type->learnable = true;
+    }
+    node->as.relation.embed = type;
+    return true;
 }
 
 // relation Parent(x: Person, y: Person) equivalence
@@ -102,8 +110,8 @@ static Node *parse_relation(Parser *parser) {
     }
     if (!parser_close_bracket(parser, &outer, "relation")) return NULL;
     const Token *token = parser_peek(parser);
-    if (parser_is_name(token, "embed") && !parser_at_new_line(parser))
-        return reject(parser, token, "`embed` declares embeddings");
+    if (parser_is_name(token, "embed") && !parser_at_new_line(parser) && !parse_embed(parser, node))
+        return NULL;
     if (parser_is_name(token, "equivalence") && !parser_at_new_line(parser)) {
         parser_next(parser);
         node->as.relation.equivalence = true;

@@ -114,6 +114,7 @@ static void walk_clause(const Walker *walker, const Clause *clause) {
 static void walk_relation(const Walker *walker, const Node *node) {
     for (size_t i = 0; i < node->as.relation.count; i++)
         walk_type(walker, node->as.relation.types[i]);
+    walk_type(walker, node->as.relation.embed);
 }
 
 static void walk_program(const Walker *walker, const ProgramNode *program) {

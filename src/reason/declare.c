@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "eval/invoke.h"
-#include "reason/reason.h"
+#include "reason/embedding.h"
 #include "value/convert.h"
 #include "value/format.h"
 
@@ -189,6 +189,31 @@ static Value eval_rule(Frame *frame, const Code *code) {
 const Code *lower_rule(Lowering *lowering, const Node *node) {
     RuleCode *code = LOWER_NEW(lowering, RuleCode, eval_rule, node->span);
     code->weight = lower(lowering, node->as.clause->weight);
+    return &code->head;
+}
+
+// relation R(x: T, y: T) embed float32[64]: made where the statement stands.
+typedef struct EmbedCode {
+    Code head;
+    Relation *relation;
+    int64_t dimension;
+    bool learnable;
+} EmbedCode;
+
+static Value eval_embed(Frame *frame, const Code *code) {
+    const EmbedCode *embed = (const EmbedCode *)code;
+    relation_embed(reasoner_get(frame->interp), embed->relation, embed->dimension,
+                   embed->learnable);
+    return value_none();
+}
+
+const Code *lower_relation(Lowering *lowering, const Node *node) {
+    const TypeNode *type = node->as.relation.embed;
+    if (!type) return lower_nothing(lowering, node);
+    EmbedCode *code = LOWER_NEW(lowering, EmbedCode, eval_embed, node->span);
+    code->relation = node->as.relation.binding->relation;
+    code->dimension = type->dimensions[0].number;
+    code->learnable = type->learnable;
     return &code->head;
 }
 

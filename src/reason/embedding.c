@@ -15,9 +15,10 @@ static const char *const init_words[] = {"xavier", "random", "he", "zeros", "one
 
 typedef struct Embedding {
     Reasoner *reasoner;
-    Relation *type; // NULL: names of its own
-    Table *names;   // these, one column
-    bool grows;     // with every name that is asked for
+    Relation *type;           // NULL: names of its own
+    const Relation *relation; // whose queries alone it is for; NULL: all
+    Table *names;             // these, one column
+    bool grows;               // with every name that is asked for
     Init init;
     int64_t dimension;
     bool learnable;
@@ -256,12 +257,37 @@ Value embedding_new(Reasoner *reasoner, const EmbeddingOptions *options) {
     return value;
 }
 
-Status embedding_of_type(Reasoner *reasoner, const Relation *type, Tensor **out) {
+static Handle *find_embedding(const Reasoner *reasoner, const Relation *relation,
+                              const Relation *type) {
     for (size_t i = reasoner->embeddings.count; i-- > 0;) {
-        Handle *handle = reasoner->embeddings.items[i];
-        if (((const Embedding *)handle->payload)->type != type) continue;
-        return embedding_read(handle, (const int64_t[]){PLACE_ALL, PLACE_ALL}, out);
+        const Embedding *embedding = reasoner->embeddings.items[i]->payload;
+        if (embedding->type == type && embedding->relation == relation)
+            return reasoner->embeddings.items[i];
     }
+    return NULL;
+}
+
+void relation_embed(Reasoner *reasoner, Relation *relation, int64_t dimension, bool learnable) {
+    for (uint32_t i = 0; i < relation->arity; i++) {
+        Relation *type = relation->columns[i].type;
+        if (find_embedding(reasoner, relation, type)) continue;
+        Embedding *embedding = memory_allocate_zeroed(1, sizeof *embedding);
+        *embedding = (Embedding){.reasoner = reasoner,
+                                 .type = type,
+                                 .relation = relation,
+                                 .dimension = dimension,
+                                 .learnable = learnable};
+        Value value = value_handle(&handle_embedding, embedding);
+        VECTOR_PUSH(&reasoner->embeddings, value.as.handle);
+        list_push(reasoner->interp->store->roots->as.list, value);
+    }
+}
+
+Status embedding_of_type(Reasoner *reasoner, const Relation *relation, const Relation *type,
+                         Tensor **out) {
+    Handle *handle = find_embedding(reasoner, relation, type);
+    if (!handle) handle = find_embedding(reasoner, NULL, type);
+    if (handle) return embedding_read(handle, (const int64_t[]){PLACE_ALL, PLACE_ALL}, out);
     fail(STATUS_VALUE, "%s has no embedding", type->name);
     return fail_help("as in embedding E { entities: %s  dimension: 64 }", type->name);
 }

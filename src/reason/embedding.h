@@ -11,8 +11,11 @@ typedef struct EmbeddingOptions {
     bool learnable;
 } EmbeddingOptions;
 Value embedding_new(Reasoner *reasoner, const EmbeddingOptions *options);
-// The numbers of a type's last embedding.
-Status embedding_of_type(Reasoner *reasoner, const Relation *type, Tensor **out) MUST_USE;
+// The vectors that a relation's columns have in queries about it, instead of their types'.
+void relation_embed(Reasoner *reasoner, Relation *relation, int64_t dimension, bool learnable);
+// The numbers of a type's last embedding, or of the relation's own.
+Status embedding_of_type(Reasoner *reasoner, const Relation *relation, const Relation *type,
+                         Tensor **out) MUST_USE;
 
 // soft.c: the answers that embeddings give and a list of their scores.
 Status query_soften(Reasoner *reasoner, const Rule *rule, const Datum *initial, double temperature,

@@ -61,8 +61,8 @@ static Status make_readings(Soft *soft, double temperature) {
     SCOPED_TENSOR(read);
     SCOPED_TENSOR(scaled);
     Handle relation = {.payload = soft->goal->relation};
-    TRY(embedding_of_type(soft->reasoner, soft->types[0], &left));
-    TRY(embedding_of_type(soft->reasoner, soft->types[1], &right));
+    TRY(embedding_of_type(soft->reasoner, soft->goal->relation, soft->types[0], &left));
+    TRY(embedding_of_type(soft->reasoner, soft->goal->relation, soft->types[1], &right));
     TRY(relation_tensor.read(&relation, (const int64_t[]){PLACE_ALL, PLACE_ALL}, &rows));
     TRY(compose_floating(rows, &numbers));
     TRY(op_with(OP_transpose, &left, 1, NULL, &turned));

@@ -1,5 +1,6 @@
 // A relation as a tensor of bools: a dimension for each column, a place for each member of the
-// column's entity type. It is made of the rows that hold, and written by facts.
+// column's entity type, or for each number up to the largest of an int column. It is made of the
+// rows that hold, and written by facts.
 #include <stdlib.h>
 
 #include "reason/reason.h"
@@ -65,7 +66,7 @@ Status type_members(Store *store, Relation *type, Table **out) {
 
 static Status fail_untyped(const Relation *relation, uint32_t column) {
     const char *name = relation->columns[column].name;
-    fail(STATUS_TYPE, "%s is not a tensor: its column `%s` is not of an entity type",
+    fail(STATUS_TYPE, "%s is not a tensor: its column `%s` is not of an entity type or int",
          relation->name, name[0] ? name : "_");
     return fail_help("a tensor has a place for each member of a type, as in relation R(x: Person)");
 }
@@ -74,17 +75,42 @@ typedef struct Axes {
     Store *store;
     Relation *relation;
     Table *rows;              // that hold
-    Table *members[RANK_MAX]; // of each column
-    int64_t at[RANK_MAX];     // not negative, or PLACE_ALL
-    Shape open;               // the sizes of the open dimensions
+    Table *members[RANK_MAX]; // of each column; NULL: of ints
+    int64_t sizes[RANK_MAX];
+    int64_t at[RANK_MAX]; // not negative, or PLACE_ALL
+    Shape open;           // the sizes of the open dimensions
 } Axes;
 
 static Status fix_place(const Axes *axes, uint32_t column, int64_t place, int64_t *out) {
-    int64_t count = table_live(axes->members[column]);
+    int64_t count = axes->sizes[column];
     *out = place < 0 ? place + count : place;
     if (*out >= 0 && *out < count) return STATUS_OK;
     return fail(STATUS_INDEX, "index %lld is out of range for dimension %u of %s with size %lld",
                 (long long)place, column, axes->relation->name, (long long)count);
+}
+
+// A place for each number from 0 to the largest in an int column.
+static Status find_size(Axes *axes, uint32_t column) {
+    const ConstantTable *constants = &axes->store->constants;
+    if (axes->members[column]) {
+        axes->sizes[column] = table_live(axes->members[column]);
+        return STATUS_OK;
+    }
+    for (uint32_t row = 0; row < axes->rows->count; row++) {
+        if (table_is_dead(axes->rows, row)) continue;
+        int64_t number = constant_integer(constants, table_at(axes->rows, row, column));
+        if (number < 0)
+            return fail(STATUS_VALUE, "%s is not a tensor: %lld in its column `%s` is not a place",
+                        axes->relation->name, (long long)number,
+                        axes->relation->columns[column].name);
+        if (number >= axes->sizes[column]) axes->sizes[column] = number + 1;
+    }
+    return STATUS_OK;
+}
+
+static Datum place_value(const Axes *axes, uint32_t column, int64_t place) {
+    if (!axes->members[column]) return constant_int(&axes->store->constants, place);
+    return table_at(axes->members[column], (uint32_t)place, 0);
 }
 
 static Status axes_read(Reasoner *reasoner, Relation *relation, const int64_t *at, Axes *axes) {
@@ -94,16 +120,19 @@ static Status axes_read(Reasoner *reasoner, Relation *relation, const int64_t *a
                     relation->name, relation->arity, RANK_MAX);
     for (uint32_t i = 0; i < relation->arity; i++) {
         Relation *type = column_type(relation, i);
-        if (!type) return fail_untyped(relation, i);
-        TRY(type_members(axes->store, type, &axes->members[i]));
+        if (!type && relation->columns[i].kind != COLUMN_INT) return fail_untyped(relation, i);
+        if (type) TRY(type_members(axes->store, type, &axes->members[i]));
+    }
+    TRY(store_gather(axes->store, relation));
+    axes->rows = relation_table(relation);
+    for (uint32_t i = 0; i < relation->arity; i++) {
+        TRY(find_size(axes, i));
         axes->at[i] = PLACE_ALL;
         if (at[i] != PLACE_ALL)
             TRY(fix_place(axes, i, at[i], &axes->at[i]));
         else
-            axes->open.dims[axes->open.rank++] = table_live(axes->members[i]);
+            axes->open.dims[axes->open.rank++] = axes->sizes[i];
     }
-    TRY(store_gather(axes->store, relation));
-    axes->rows = relation_table(relation);
     return STATUS_OK;
 }
 
@@ -126,8 +155,9 @@ static Status row_places(const Axes *axes, uint32_t row, Places *places) {
     for (uint32_t i = 0; i < axes->relation->arity; i++) {
         Datum value = table_at(axes->rows, row, i);
         if (axes->at[i] != PLACE_ALL) continue;
-        uint32_t place = table_find(axes->members[i], &value);
-        if (place == ROW_NONE) return fail_member(axes, i, value);
+        int64_t place = axes->members[i] ? table_find(axes->members[i], &value)
+                                         : constant_integer(&axes->store->constants, value);
+        if (axes->members[i] && place == ROW_NONE) return fail_member(axes, i, value);
         VECTOR_PUSH(&places[open], place);
         open++;
     }
@@ -142,7 +172,7 @@ static Status collect_places(const Axes *axes, Places *places, bool *any) {
     for (uint32_t i = 0; i < axes->relation->arity; i++) {
         if (axes->at[i] == PLACE_ALL) continue;
         fixed |= 1u << i;
-        values[i] = table_at(axes->members[i], (uint32_t)axes->at[i], 0);
+        values[i] = place_value(axes, i, axes->at[i]);
     }
     const Index *index = fixed ? table_index(axes->rows, fixed, axes->rows->count) : NULL;
     uint32_t row = index ? index_first(axes->rows, index, values) : 0;
@@ -214,12 +244,12 @@ static void find_changes(const Axes *axes, const uint8_t *wanted, Changes *out) 
         Change change = {.add = wanted[n]};
         int64_t rest = n;
         for (uint32_t i = axes->relation->arity; i-- > 0;) {
-            int64_t size = table_live(axes->members[i]), place = axes->at[i];
+            int64_t size = axes->sizes[i], place = axes->at[i];
             if (place == PLACE_ALL) {
                 place = rest % size;
                 rest /= size;
             }
-            change.values[i] = table_at(axes->members[i], (uint32_t)place, 0);
+            change.values[i] = place_value(axes, i, place);
         }
         const Table *now = change.add ? axes->rows : axes->relation->facts;
         bool there = table_find(now, change.values) != ROW_NONE;

@@ -316,6 +316,20 @@ class Report(unittest.TestCase):
         self.assertNotIn("relations:", run_code("memory_report()\n").err)
 
 
+    def test_bytes_of_a_fact(self):
+        """A million facts of two columns with both indexes take at most 32 bytes each."""
+        source = random.Random(SEED)
+        pairs = {(source.randrange(100000), source.randrange(100000)) for _ in range(1000000)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "pairs.csv")
+            path.write_text("".join(f"{a},{b}\n" for a, b in pairs))
+            code = (f'relation E(x: int, y: int)\nload_facts("{path}", E)\n'
+                    "for i in 0..2 { print(len(E(1, Y)?) + len(E(X, 1)?) > 0) }\nmemory_report()\n")
+            result = run_code(code)
+        megabytes = float(re.search(r" (\d+\.\d\d) MB   E, \d+ facts, 2 indexes", result.err).group(1))
+        self.assertLessEqual(megabytes * 2 ** 20, 32 * len(pairs))
+
+
 class Closures(unittest.TestCase):
     def test_sizes(self):
         """More nodes than a block of the matrix has columns; cycles, loops and nodes of their own."""

@@ -90,8 +90,37 @@ class Features(Server):
 
     def test_hover_on_relations(self):
         self.client.open("relation P(x: entity, y: entity)\nP(a, b); P(b, c)\nA(X, Y) <- P(X, Y)\nA(X, a)?\n")
-        self.assertEqual(self.hover(1, 0), "```tl\nrelation P(x: entity, y: entity)\n```\n2 facts and 0 rules in this text")
-        self.assertEqual(self.hover(3, 0), "```tl\nA(X, Y) <- P(X, Y)\n```\n0 facts and 1 rule in this text")
+        self.assertEqual(self.hover(1, 0), "```tl\nrelation P(x: entity, y: entity)\n```\n2 facts and 0 rules in this text"
+                                           "\n2 rows follow from them, as tuples")
+        self.assertEqual(self.hover(3, 0), "```tl\nA(X, Y) <- P(X, Y)\n```\n0 facts and 1 rule in this text"
+                                           "\n2 rows follow from them, as tuples")
+        self.client.change("relation P(x: int, y: int)\nfor i in 0..9 { P(i, i) }\nP(1, 2)\nrelation Same(x: int, y: int) equivalence\n"
+                           "Same(1, 2)\nWay(X, Y) <- Same(X, Y)\nWay(X, Z) <- Way(X, Y), Same(Y, Z)\n")
+        self.assertNotIn("follow", self.hover(0, 10))  # what a run adds is not known
+        self.client.change("relation Same(x: int, y: int) equivalence\nSame(1, 2)\nSame(2, 3)\nrelation E(x: int, y: int)\nE(1, 2)\n"
+                           "E(2, 3)\nWay(X, Y) <- E(X, Y)\nWay(X, Z) <- Way(X, Y), E(Y, Z)\n")
+        self.assertIn("\n9 rows follow from them, as classes", self.hover(0, 10))
+        self.assertIn("\n3 rows follow from them, as a closure, counted by bits", self.hover(6, 0))
+        pairs = "\n".join(f"E({i}, {i * 7 % 3000})" for i in range(3000))
+        self.client.change(f"relation E(x: int, y: int)\n{pairs}\nT(X, Y, Z) <- E(X, A), E(Y, B), E(Z, C), A + B > C\n")
+        self.assertIn("\nmore rows than a hover can count", self.hover(3001, 0))
+
+    def test_hover_on_equations(self):
+        self.client.open("let (W, x, b) = (randn([3, 4]), randn([4]), randn([3]))\nY[i] = relu(W[i, j] x[j] + b[i]) / sum[k](b[k])\n"
+                         "M[i] max= W[i, j]\nprogram P {\n    Z[i] = W[i, j] x[j]\n}\n")
+        self.assertEqual(self.hover(1, 14), "```tl\nY[i] = relu(W[i, j] x[j] + b[i]) / sum[k](b[k])\n"
+                                            "sum[j](W[i, j] x[j])\n```")
+        self.assertIn("max[j](W[i, j])", self.hover(2, 14))
+        self.assertIn("sum[j](W[i, j] x[j])", self.hover(4, 13))
+
+    def test_completion_in_logic_programs(self):
+        text = ("entity Person = {alice, albert}\nrelation Parent(x: Person, y: entity)\nParent(alice, algernon)\n"
+                "let w = randn([2, 2])\nprogram Prog { Alpha[i] = w[i, j] }\n")
+        self.client.open(text)
+        self.assertEqual(self.completed(text + "Parent(alb"), ["albert"])  # declared
+        self.assertEqual(self.completed(text + "Parent(alg"), ["algernon"])  # of a fact
+        self.assertEqual(self.completed(text + "Prog.Al"), ["Alpha"])
+        self.assertEqual(self.completed(text + "Prog.Pa"), ["Parent"])
 
     def test_hover(self):
         self.client.open(PROGRAM)

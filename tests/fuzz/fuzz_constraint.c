@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     const char *text = (const char *)bytes + 1;
     Constraint *constraint;
     Status status = *bytes == 's'   ? constraint_from_schema(text, length - 1, &constraint)
-                    : *bytes == 'g' ? constraint_from_gbnf(text, length - 1, &constraint)
+                    : *bytes == 'g' ? constraint_from_gbnf(text, length - 1, NULL, &constraint)
                                     : constraint_from_regex(text, length - 1, &constraint);
     if (status != STATUS_OK) return 0;
     walk(constraint);

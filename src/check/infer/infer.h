@@ -120,6 +120,7 @@ void infer_loop(Inference *in, Node *node); // while, loop, for
 void infer_leave_loop(Inference *in);       // break, continue
 void infer_learn(Inference *in, Node *node);
 const Fact *infer_equation(Inference *in, Node *node);
+void infer_program_block(Inference *in, const ProgramNode *program);
 void infer_pattern(Inference *in, const Pattern *pattern, const Fact *fact);
 void infer_condition(Inference *in, const Node *node, const Fact *fact);
 // The element that a loop over the value gives, and whether there is certainly one.

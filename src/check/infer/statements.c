@@ -269,6 +269,7 @@ const Fact *infer_statement(Inference *in, Node *node) {
     case NODE_RETURN: infer_return(in, node); break;
     case NODE_WITH: infer_with(in, node); break;
     case NODE_LEARN: infer_learn(in, node); break;
+    case NODE_PROGRAM: infer_program_block(in, node->as.program); break;
     case NODE_BENCH: {
         Ways ways;
         ways_begin(in, &ways);
@@ -282,7 +283,6 @@ const Fact *infer_statement(Inference *in, Node *node) {
     case NODE_DRAWN:
     case NODE_RETRACT:
     case NODE_INFER:
-    case NODE_PROGRAM:
     case NODE_ENTITY:
     case NODE_RELATION:
     case NODE_RULE:
