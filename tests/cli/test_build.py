@@ -33,6 +33,18 @@ class Make(unittest.TestCase):
         self.assertEqual(self.commands("deps", "PRESET=asan").strip(), "scripts/install-deps --extra")
 
 
+class Configure(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_no_build_type_is_release(self):
+        for given, wanted in (([], "Release"), (["-DCMAKE_BUILD_TYPE=Debug"], "Debug")):
+            with tempfile.TemporaryDirectory() as folder:
+                result = subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-DTL_VULKAN=OFF", "-DBUILD_TESTING=OFF", *given],
+                                        capture_output=True, text=True)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                lines = Path(folder, "CMakeCache.txt").read_text().splitlines()
+                self.assertEqual([line.split("=")[1] for line in lines if line.startswith("CMAKE_BUILD_TYPE:")], [wanted])
+
+
 class Program(unittest.TestCase):
     @unittest.skipUnless(shutil.which("strip"), "strip is not installed")
     def test_size(self):

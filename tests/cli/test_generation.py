@@ -35,6 +35,7 @@ class Generation(unittest.TestCase):
     def test_refusals_of_samplers(self):
         self.fails([
             ('generate(m, "ab", samplers: list(fn(l) { 99 }))', "error[index]: a sampler gives token 99, but there are 8"),
+            ('generate(m, "ab", samplers: list(fn(l) { 8 }))', "error[index]: a sampler gives token 8, but there are 8"),
             ('generate(m, "ab", samplers: list(fn(l) { "a" }))',
              'error[type]: a sampler must give a token or 8 logits, but it gives "a"'),
             ('generate(m, "ab", samplers: list(top_k(2)), temperature: 1)',

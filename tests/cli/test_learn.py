@@ -279,6 +279,10 @@ class Watch(unittest.TestCase):
         self.assertIn(f"{float(result.out.split()[-1]):.6f}", page.words)
         self.assertEqual(list(self.path.parent.iterdir()), [self.path])
 
+    def test_epochs_count_from_1(self):
+        run_code(self.block(self.path))
+        self.assertEqual(" ".join(Page(self.path.read_text()).words).count(" 1 2 3 4 5 "), 2)
+
     def test_page_while_it_runs(self):
         process = subprocess.Popen([TL, "-e", self.block(self.path, 500000000)], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)

@@ -297,6 +297,7 @@ class Features(Server):
             self.assertEqual(places(self.client.at("definition", 2, 20)), [(1, 19, 20)])
             self.assertEqual(places(self.client.at("definition", 3, 10)), [(2, 7, 8)])
             self.assertEqual(places(self.client.at("definition", 3, 27)), [(2, 7, 8)])
+            self.assertEqual(places(self.client.at("documentHighlight", 2, 8)), [(2, 6, 12)])
             self.assertEqual(self.hover(2, 8), "```tl\nfn helper(x)\n```")
             with self.assertRaisesRegex(Failure, "this name is declared in another file; rename it there"):
                 self.client.at("rename", 2, 8, newName="other")

@@ -1,8 +1,10 @@
 """tl mcp: lines of JSON-RPC, its tools, and that nothing ends or escapes the server."""
 import json
 import os
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -130,6 +132,22 @@ class Tools(unittest.TestCase):
         failed, text = self.one(call("run", code="let l = []\nwhile true { l.push(str(len(l))) }"), "--host-limit=50MB")
         self.assertTrue(failed)
         self.assertIn("(--host-limit)", text)
+
+    def test_a_run_that_is_killed(self):
+        process = subprocess.Popen([TL, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"})
+        self.addCleanup(process.stdout.close)
+        process.stdin.write(json.dumps(call("run", code="while true {}")).encode() + b"\n")
+        process.stdin.flush()
+        children = []
+        while not children and process.poll() is None:
+            time.sleep(0.01)
+            children = [child for task in Path(f"/proc/{process.pid}/task").iterdir()
+                        for child in (task / "children").read_text().split()]
+        os.kill(int(children[0]), signal.SIGKILL)
+        answer = json.loads(process.stdout.readline())["result"]
+        self.assertEqual((answer["isError"], answer["content"][0]["text"]), (True, "exit status 137\n"))
+        process.stdin.close()
+        self.assertEqual(process.wait(60), 0)
 
     def test_a_flood_of_output_is_cut(self):
         failed, text = self.one(call("run", code='for i in 0..100000 { print("0123456789") }'))

@@ -45,6 +45,9 @@ for type in list(float32, float64, float16, bfloat16, int64, int32, int8, uint8)
         for root in 0..n { same("broadcast", broadcast(x, root), all[root]) }
     }
 }
+for type, large in list((bfloat16, 256.0), (float16, 2048.0)) { // where a sum of ones in the dtype stands still
+    same("a wide sum", all_reduce(tensor([if r == 0 { large } else { 1.0 }], type)), tensor([large + (n - 1.0)], type))
+}
 same("bools", all_gather([r == 0, true]), [[i == 0, true] for i in 0..n].reshape([2 * n]))
 same("nothing", all_reduce(zeros([0, 3])), zeros([0, 3]))
 same("odd", all_reduce(ones([7]) * (r + 1.0)), ones([7]) * (n * (n + 1) / 2.0))

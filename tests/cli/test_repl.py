@@ -454,6 +454,14 @@ class Session(unittest.TestCase):
         self.assertIn("error[io]: cannot write /nowhere/x.tl", t.line(":save /nowhere/x.tl"))
         self.finish_clean(t)
 
+    def test_save_keeps_the_last_value_only_where_it_is_used(self):
+        t = self.open()
+        t.line("é_ = 1")
+        t.line("é_ + 1")
+        self.assertEqual(t.line(":save out.tl"), "saved 2 statements to out.tl\n")
+        self.assertEqual(Path(t.folder, "out.tl").read_text(), "é_ = 1\né_ + 1\n")
+        self.finish_clean(t)
+
     def test_device(self):
         t = self.open()
         self.assertIn("cpu", t.line(":device"))

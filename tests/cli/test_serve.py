@@ -422,6 +422,10 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.post("/v1/completions", {**ONCE, "prompt": "a" * 400}, headers=key),
                              (413, {"error": {"message": "the request is too large", "type": "invalid_request_error", "param": None,
                                               "code": None}}))
+            for more, refused in ((0, False), (1, True)):  # to the byte
+                asked = {**ONCE, "prompt": ""}
+                asked["prompt"] = " " * (300 - len(json.dumps(asked)) + more)
+                self.assertEqual(server.post("/v1/completions", asked, headers=key)[0] == 413, refused)
             status, answer = server.post("/v1/completions", {**ONCE, "prompt": ["a", "b", "c"]}, headers=key)
             self.assertEqual((status, answer["error"]["message"], answer["error"]["code"]),
                              (503, "the queue is full: try again later", "queue_full"))

@@ -132,8 +132,8 @@ static void test_pooling(void **state) {
     (void)state;
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_FLOAT64, DTYPE_INT32};
     static const int64_t options[][6] = {
-        {2, 2, 2, 2, 0, 0}, {3, 2, 1, 2, 1, 1}, {7, 9, 1, 1, 0, 0}};
-    for (int i = 0; i < 3; i++)
+        {2, 2, 2, 2, 0, 0}, {2, 2, 2, 2, 1, 1}, {3, 2, 1, 2, 1, 1}, {7, 9, 1, 1, 0, 0}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         for (int d = 0; d < 4; d++)
             for (int layout = 0; layout < LAYOUT_COUNT; layout++)
                 for (int average = 0; average < 2; average++)

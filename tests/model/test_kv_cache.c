@@ -1,6 +1,7 @@
 // KV caches: rows grow, views keep their contents, forks do not disturb each other.
 #include "tests/support/fixtures.h"
 
+#include "base/memory.h"
 #include "model/kv_cache.h"
 #include "tensor/op.h"
 
@@ -162,6 +163,43 @@ static void test_refusals(void **state) {
     kv_cache_release(cache);
 }
 
+// Views do not make an append copy what is there: the new row lies behind what they see.
+static void test_append_keeps_the_storage(void **state) {
+    (void)state;
+    KvCache *cache = new_cache(1, DTYPE_FLOAT32);
+    Tensor *before, *after;
+    append(cache, 0, 0, 2);
+    assert_int_equal(kv_cache_keys(cache, 0, &before), STATUS_OK);
+    append(cache, 0, 10, 1);
+    assert_int_equal(kv_cache_keys(cache, 0, &after), STATUS_OK);
+    assert_ptr_equal(before->view.buffer, after->view.buffer);
+    tensor_release(before);
+    tensor_release(after);
+    kv_cache_release(cache);
+}
+
+// Where the values do not fit, the keys are not there either.
+static void test_refused_memory(void **state) {
+    (void)state;
+    enum { WIDE = 1 << 20 };
+    KvCache *cache;
+    Device *device;
+    Tensor *k = rows_from(0, 1), *v;
+    Shape shape = {.rank = 2, .dims = {1, WIDE}};
+    assert_int_equal(kv_cache_new(1, 1, DTYPE_FLOAT32, &cache), STATUS_OK);
+    assert_int_equal(device_default(&device), STATUS_OK);
+    assert_int_equal(tensor_new(device, DTYPE_FLOAT32, &shape, &v), STATUS_OK);
+    memory_refuse(0, WIDE);
+    assert_int_equal(kv_cache_append(cache, 0, k, v), STATUS_MEMORY);
+    memory_refuse(0, 0);
+    assert_int_equal(kv_cache_rows(cache), 0);
+    assert_int_equal(kv_cache_append(cache, 0, k, v), STATUS_OK);
+    assert_int_equal(kv_cache_rows(cache), 1);
+    tensor_release(k);
+    tensor_release(v);
+    kv_cache_release(cache);
+}
+
 static int close_device(void **state) {
     (void)state;
     Text report = {0};
@@ -179,6 +217,8 @@ int main(void) {
         cmocka_unit_test(test_forks_are_independent),
         cmocka_unit_test(test_set_replaces_even_by_its_own_rows),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_append_keeps_the_storage),
+        cmocka_unit_test(test_refused_memory),
     };
     return cmocka_run_group_tests(tests, NULL, close_device);
 }

@@ -47,6 +47,7 @@ static void test_logarithmic_ticks(void **state) {
                  "0.001 0.01 0.1 1 10 100");
     expect_ticks(&(AxisWish){.low = 1e-12, .high = 1, .log = true, .ticks = 4},
                  "1e-12 1e-9 1e-6 0.001 1");
+    expect_ticks(&(AxisWish){.low = 0.4, .high = 30, .log = true, .ticks = 8}, "0.5 1 2 5 10 20");
     expect_ticks(&(AxisWish){.low = 3, .high = 70, .log = true, .ticks = 8}, "5 10 20 50");
     expect_ticks(&(AxisWish){.low = 3.1, .high = 4.5, .log = true, .ticks = 4}, "3.5 4.0 4.5");
 }
