@@ -76,6 +76,75 @@ static Status take_object(EquationRun *run, const EquationTerm *term, Value *out
     return STATUS_OK;
 }
 
+// --- dimensions that may have any size
+
+static bool is_open(const EquationRun *run, const EquationTerm *term, size_t position) {
+    if (term->object < 0 || term->positions[position].kind != POSITION_INDEX) return false;
+    Value object = run->values[term->object];
+    if (!value_is_handle_tensor(object)) return false;
+    const HandleTensor *tensor = object.as.handle->type->tensor;
+    return tensor->open && tensor->open(object.as.handle, (int)position);
+}
+
+// The dimension of the term's tensor that stands at a position.
+static int dimension_at(const EquationTerm *term, size_t position) {
+    int dim = 0;
+    for (size_t i = 0; i < position; i++) dim += term->positions[i].kind != POSITION_VALUE;
+    return dim;
+}
+
+// Where nothing else says how large an index is, the largest of them does.
+static void size_open(EquationRun *run, bool *found) {
+    const Equation *plan = run->plan;
+    for (size_t t = 0; t < plan->term_count; t++)
+        for (size_t i = 0; i < plan->terms[t].count; i++) {
+            if (!is_open(run, &plan->terms[t], i)) continue;
+            int index = plan->terms[t].positions[i].index;
+            const Tensor *tensor = run->terms[t].value.as.tensor;
+            int64_t size = tensor->view.dims[dimension_at(&plan->terms[t], i)];
+            int64_t *known = &run->sizes.sizes[index];
+            found[index] |= !size_is_known(*known);
+            if (found[index] && (!size_is_known(*known) || *known < size)) *known = size;
+        }
+}
+
+static Status lengthen(Tensor *tensor, int dim, int64_t size, Tensor **out) {
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype),
+                               .shape = {.rank = tensor->view.rank},
+                               .dtype = tensor_dtype(tensor)};
+    memcpy(attributes.shape.dims, tensor->view.dims, sizeof attributes.shape.dims);
+    attributes.shape.dims[dim] = size - tensor->view.dims[dim];
+    Tensor *zeros;
+    TRY(op_with(OP_zeros, NULL, 0, &attributes, &zeros));
+    OpInput parts[] = {op_tensor(tensor), op_tensor(zeros)};
+    Status status = named_join(OP_concat, parts, 2, dim, out);
+    tensor_release(zeros);
+    return status;
+}
+
+static Status shorten(Tensor *tensor, int dim, int64_t size, Tensor **out) {
+    IndexItem items[RANK_MAX];
+    for (int i = 0; i <= dim; i++) items[i] = (IndexItem){.kind = INDEX_SLICE};
+    items[dim].has_stop = true;
+    items[dim].stop = size;
+    return index_get(tensor, items, dim + 1, out);
+}
+
+static Status fit_open(EquationRun *run, const EquationTerm *term, Named *named) {
+    for (size_t i = 0; i < term->count; i++) {
+        if (!is_open(run, term, i)) continue;
+        int dim = dimension_at(term, i);
+        int64_t size = run->sizes.sizes[term->positions[i].index];
+        Tensor *tensor = named->value.as.tensor, *fitted;
+        if (tensor->view.dims[dim] == size) continue;
+        TRY(tensor->view.dims[dim] < size ? lengthen(tensor, dim, size, &fitted)
+                                          : shorten(tensor, dim, size, &fitted));
+        value_release(named->value);
+        named->value = value_tensor(fitted);
+    }
+    return STATUS_OK;
+}
+
 // The term's tensor, a dimension for each position that is not a constant; *dims by position.
 static Status bind_term(EquationRun *run, const EquationTerm *term, Named *named, Shape *dims) {
     run->at = term->span;
@@ -89,7 +158,7 @@ static Status bind_term(EquationRun *run, const EquationTerm *term, Named *named
         if (position->kind == POSITION_STATE && term->lag > 0 && run->plan->loop.kept)
             named->indexes[named->count++] = run->plan->loop.index;
         if (position->kind == POSITION_VALUE || position->kind == POSITION_STATE) continue;
-        dims->dims[i] = named->value.as.tensor->view.dims[named->count];
+        if (!is_open(run, term, i)) dims->dims[i] = named->value.as.tensor->view.dims[named->count];
         bool sum = position->kind == POSITION_SUM;
         named->indexes[named->count++] = sum ? -1 : position->index;
     }
@@ -167,6 +236,10 @@ static Status bind_terms(EquationRun *run, Shape *dims, int64_t *integers) {
     run->sizes = (EquationSizes){.equation = plan, .dims = dims, .values = integers};
     Status status = equation_sizes(&run->sizes);
     if (status != STATUS_OK) run->at = plan->terms[run->sizes.failed].span;
+    bool found[INDEXES_MAX] = {false};
+    if (status == STATUS_OK) size_open(run, found);
+    for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
+        status = fit_open(run, &plan->terms[i], &run->terms[i]);
     for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)
         status = require_sizes(run, plan->terms[i].indexes);
     for (size_t i = 0; i < plan->term_count && status == STATUS_OK; i++)

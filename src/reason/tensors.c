@@ -323,8 +323,14 @@ static uint64_t relation_version(const Handle *handle) {
     return (store->version << 20) + store->rules.count;
 }
 
-const HandleTensor relation_tensor = {.version = relation_version,
+// Past the largest number of an int column nothing holds.
+static bool relation_open(const Handle *handle, int dim) {
+    const Relation *relation = handle->payload;
+    return !column_type(relation, (uint32_t)dim) && relation->columns[dim].kind == COLUMN_INT;
+}
 
+const HandleTensor relation_tensor = {.version = relation_version,
+                                      .open = relation_open,
                                       .rank = relation_rank,
                                       .read = relation_read,
                                       .write = relation_write,

@@ -95,6 +95,8 @@ typedef struct HandleTensor {
     Status (*place)(Handle *handle, int dim, const String *name, int64_t *out);
     // Another one when its numbers may be others; NULL: they always may be.
     uint64_t (*version)(const Handle *handle);
+    // Whether an equation may take the dimension longer, with zeros, or shorter; NULL: none.
+    bool (*open)(const Handle *handle, int dim);
 } HandleTensor;
 
 // Opaque things made by other modules, with what the language needs to know of them.
