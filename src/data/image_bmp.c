@@ -98,7 +98,8 @@ static void read_row(const Bitmap *map, const uint8_t *row, Pixels *out, uint8_t
     for (int64_t x = 0; x < out->width; x++, to += out->channels) {
         if (bits <= 8) {
             int64_t at = x * bits;
-            uint32_t index = row[at / 8] >> (8 - bits - (uint32_t)(at % 8)) & ((1u << bits) - 1);
+            uint32_t shift = 8 - bits - (uint32_t)(at % 8);
+            uint32_t index = ((uint32_t)row[at / 8] >> shift) & ((1u << bits) - 1);
             memcpy(to, map->palette[index], (size_t)out->channels);
             continue;
         }
