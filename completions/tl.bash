@@ -59,7 +59,7 @@ _tl() {
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
         repl) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
-        check) words='--json' ;;
+        check) words='--device --json --memory' ;;
         test) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
         bench) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
         generate) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop' ;;

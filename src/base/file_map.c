@@ -19,9 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/sandbox.h"
+#include "base/text.h"
 
 struct FileMap {
     atomic_int refs;
@@ -135,7 +137,9 @@ static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
 }
 
 Status file_map_open(const char *path, FileMap **out) {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    Text place = {0};
+    int descriptor = open(aside_read(path, &place), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    text_free(&place);
     if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, file_problem(errno));
     Status status = map_descriptor(descriptor, path, out);
     if (status != STATUS_OK) close(descriptor);

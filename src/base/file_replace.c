@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/aside.h"
 #include "base/sandbox.h"
 #include "base/text.h"
 
@@ -11,12 +12,14 @@ static Status fail_write(const char *path) {
 }
 
 Status file_replace(const char *path, FileWriter write, void *context) {
-    Text part = {0};
+    Text part = {0}, place = {0};
+    path = aside_written(path, &place);
     text_format(&part, "%s.part", path);
     Status status = write(text_get(&part), context);
     if (status == STATUS_OK && rename(text_get(&part), path) != 0) status = fail_write(path);
     if (status != STATUS_OK) remove(text_get(&part));
     text_free(&part);
+    text_free(&place);
     return status;
 }
 

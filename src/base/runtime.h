@@ -23,6 +23,7 @@ typedef struct Runtime {
     atomic_bool file_faulted;      // base/file_map.c: a mapped file lacked bytes; nobody asked yet
     struct Sources *sources;       // base/source.c
     struct Output *output;         // base/output.c
+    struct Aside *aside;           // base/aside.c; NULL: files are written where they belong
     struct Devices *devices;       // device/device.c
     struct Work *work;             // device/work.c
     struct Tensors *tensors;       // tensor/tensor.c

@@ -178,3 +178,50 @@ void source_append_comment(SourcePos at, Text *out) {
 void source_reset(void) {
     clear(runtime_current->sources);
 }
+
+// --- expressions ---------------------------------------------------------------------------------
+
+enum { EXPRESSION_BYTES_MAX = 48 };
+
+// How far the expression that starts at `text` goes on its line: to a closing bracket that it did
+// not open, a comma outside brackets, a comment or the end.
+static size_t expression_length(const char *text, size_t length) {
+    int depth = 0;
+    char quote = '\0';
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (quote) {
+            if (c == '\\')
+                i++;
+            else if (c == quote)
+                quote = '\0';
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+        } else if (strchr("([{", c) && c) {
+            depth++;
+        } else if (strchr(")]}", c) && c) {
+            if (depth-- == 0) return i;
+        } else if ((depth == 0 && (c == ',' || c == ';')) ||
+                   (c == '/' && i + 1 < length && text[i + 1] == '/')) {
+            return i;
+        }
+    }
+    return length;
+}
+
+void source_append_expression(Text *out, SourcePos position) {
+    SourcePlace place = source_find(position);
+    if (!place.file) return;
+    const char *text = place.file->text + (position - place.file->base);
+    size_t before = (size_t)(text - place.line_text);
+    if (before >= (size_t)place.line_length) return;
+    size_t length = expression_length(text, (size_t)place.line_length - before);
+    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) length--;
+    bool cut = length > EXPRESSION_BYTES_MAX;
+    if (cut) {
+        length = EXPRESSION_BYTES_MAX;
+        while (((unsigned char)text[length] & 0xC0) == 0x80) length--; // not inside a code point
+    }
+    text_append(out, text, length);
+    if (cut) text_append_string(out, "...");
+}

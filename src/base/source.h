@@ -38,6 +38,8 @@ SourcePlace source_find(SourcePos position);
 const char *source_text(Span span, size_t *length);
 // The `//` lines directly above the line of a place, without the slashes.
 void source_append_comment(SourcePos at, Text *out);
+// The expression that starts at a place, as far as it goes on its line, cut when it is long.
+void source_append_expression(Text *out, SourcePos position);
 // Frees every text; positions are invalid afterwards.
 void source_reset(void);
 

@@ -8,6 +8,7 @@
 #include "base/runtime.h"
 #include "base/text.h"
 #include "device/cpu/cpu.h"
+#include "device/foretell.h"
 #include "device/pool.h"
 #include "device/vulkan/open.h"
 
@@ -18,14 +19,26 @@ Devices *devices_new(void) {
 void devices_free(Devices *devices) {
     if (devices->by_default) device_close(devices->by_default);
     while (devices->named_count > 0) device_close(devices->named[--devices->named_count]);
+    foretelling_free(devices->foretelling);
     for (size_t i = 0; i < devices->choices.count; i++) free(devices->choices.items[i].value);
     VECTOR_FREE(&devices->choices);
     free(devices);
 }
 
+static Status make_vulkan(Device *device, const DeviceSettings *settings, int index) {
+    return foretelling() ? vulkan_foretell(device, settings, index)
+                         : vulkan_open(device, settings, index);
+}
+
+static Status make_cpu(Device *device) {
+    cpu_open(device);
+    if (foretelling()) foretell_device(device, &cpu_planner);
+    return STATUS_OK;
+}
+
 static Status open_vulkan(Device *device, const DeviceSettings *settings, const char *name,
                           int index) {
-    if (vulkan_open(device, settings, index) == STATUS_OK) return STATUS_OK;
+    if (make_vulkan(device, settings, index) == STATUS_OK) return STATUS_OK;
     Text why = {0};
     text_append_string(&why, error_current()->message);
     fail(STATUS_DEVICE, "cannot open the device %s: %s", name, text_get(&why));
@@ -35,11 +48,10 @@ static Status open_vulkan(Device *device, const DeviceSettings *settings, const 
 
 // A GPU where there is one that works, else the CPU.
 static Status open_auto(Device *device, const DeviceSettings *settings) {
-    if (vulkan_may_have_gpu() && vulkan_open(device, settings, VULKAN_FIRST_REAL) == STATUS_OK)
+    if (vulkan_may_have_gpu() && make_vulkan(device, settings, VULKAN_FIRST_REAL) == STATUS_OK)
         return STATUS_OK;
     error_clear();
-    cpu_open(device);
-    return STATUS_OK;
+    return make_cpu(device);
 }
 
 static Status open_named(Device *device, const DeviceSettings *settings, const char *name,
@@ -47,8 +59,7 @@ static Status open_named(Device *device, const DeviceSettings *settings, const c
     if (strcmp(name, "auto") == 0) return open_auto(device, settings);
     if (strcmp(name, "cpu") != 0)
         return open_vulkan(device, settings, name, index < 0 ? VULKAN_FIRST : index);
-    cpu_open(device);
-    return STATUS_OK;
+    return make_cpu(device);
 }
 
 Status device_open(const char *name, Device **out) {

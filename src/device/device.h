@@ -25,6 +25,8 @@ typedef struct DeviceBackend {
     // the device refuses; the pool then trims and asks again. Only pool.c calls these two.
     Status (*memory_allocate)(Device *device, size_t bytes, void **handle);
     void (*memory_free)(Device *device, void *handle, size_t bytes);
+    // Of foretold devices: memory that was cached has a new holder.
+    void (*memory_taken)(void *handle);
 
     // Bytes in, bytes out; offset in bytes. Upload is ordered with the queue and copies `source`
     // before it returns; download waits for the producer of these bytes only.
@@ -54,6 +56,7 @@ struct Device {
     char description[128];   // "AMD EPYC, 2 threads, AVX-512"
     size_t alignment;        // of every buffer, at least 64
     size_t memory_limit;     // bytes; 0 when the device states none
+    bool foretold;           // it accounts for memory and computes little: foretell.h
     void *state;             // the backend's own
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "device/foretell.h"
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
 
@@ -130,7 +131,7 @@ static Buffer *take_cached(Pool *pool, int list, size_t capacity) {
 static Status ask_device(Pool *pool, size_t capacity, Buffer **out) {
     Device *device = pool->device;
     uint64_t taken = pool->live_capacity + pool->statistics.cached_bytes;
-    if (device->memory_limit > 0 &&
+    if (device->memory_limit > 0 && !device->foretold &&
         (taken > device->memory_limit || capacity > device->memory_limit - taken))
         return STATUS_MEMORY;
     void *handle;
@@ -176,6 +177,7 @@ Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer *
     Buffer *buffer = take_cached(pool, list, capacity);
     if (LIKELY(buffer != NULL)) {
         pool->statistics.reuses++;
+        if (UNLIKELY(pool->device->foretold)) pool->device->backend->memory_taken(buffer->handle);
     } else {
         evict_idle(pool);
         Status status = memory_refuses(capacity) ? STATUS_OK : ask_device(pool, capacity, &buffer);
@@ -319,6 +321,7 @@ void pool_clear_cache(Device *device) {
 
 void pool_reset_peak(Device *device) {
     Pool *pool = device->pool;
+    if (device->foretold) foretell_peak_reset(device);
     pthread_mutex_lock(&pool->lock);
     pool->statistics.peak_bytes = pool->statistics.live_bytes;
     pool->statistics.peak_origin = origin_current;

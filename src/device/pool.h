@@ -64,6 +64,7 @@ struct Devices {
     Device *by_default;
     Device *replacement; // of the default, within `with device(...)`; NULL outside
     Device *named[DEVICES_NAMED_MAX];
+    struct Foretelling *foretelling; // foretell.c; NULL: devices are real
     int named_count;
     void (*collect)(void);
     void (*describe_origin)(Text *out, Origin origin);
@@ -98,6 +99,11 @@ void account_add(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes);
 void account_subtract(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes);
 uint64_t account_peak_bytes(const PoolAccounts *accounts, const PoolOrigin *account);
 void account_free(PoolAccounts *accounts);
+
+// What the pool knows of a forecast: the peak and its holders, and what is cached. Forecast is
+// foretell.h's.
+struct Forecast;
+void report_forecast(const Device *device, struct Forecast *out);
 
 // The error of a request that the device cannot serve. With the lock held.
 Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) MUST_USE;

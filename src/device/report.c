@@ -8,9 +8,10 @@
 #include "base/output.h"
 #include "base/runtime.h"
 #include "base/source.h"
+#include "device/foretell.h"
 #include "device/pool.h"
 
-enum { HOLDERS_SHOWN = 5, LEAKS_SHOWN = 20, EXPRESSION_BYTES_MAX = 48 };
+enum { HOLDERS_SHOWN = 5, LEAKS_SHOWN = 20 };
 
 static double megabytes(uint64_t bytes) {
     return (double)bytes / 0x1p20;
@@ -37,49 +38,6 @@ void pool_set_origin_describer(void (*describe)(Text *out, Origin origin)) {
 static void describe_origin(Text *out, Origin origin) {
     void (*describe)(Text * out, Origin origin) = runtime_current->devices->describe_origin;
     (describe ? describe : describe_place)(out, origin);
-}
-
-// How far the expression that starts at `text` goes on its line: to a closing bracket that it did
-// not open, a comma outside brackets, a comment or the end.
-static size_t expression_length(const char *text, size_t length) {
-    int depth = 0;
-    char quote = '\0';
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (quote) {
-            if (c == '\\')
-                i++;
-            else if (c == quote)
-                quote = '\0';
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-        } else if (strchr("([{", c) && c) {
-            depth++;
-        } else if (strchr(")]}", c) && c) {
-            if (depth-- == 0) return i;
-        } else if ((depth == 0 && (c == ',' || c == ';')) ||
-                   (c == '/' && i + 1 < length && text[i + 1] == '/')) {
-            return i;
-        }
-    }
-    return length;
-}
-
-static void describe_expression(Text *out, SourcePos position) {
-    SourcePlace place = source_find(position);
-    if (!place.file) return;
-    const char *text = place.file->text + (position - place.file->base);
-    size_t before = (size_t)(text - place.line_text);
-    if (before >= (size_t)place.line_length) return;
-    size_t length = expression_length(text, (size_t)place.line_length - before);
-    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) length--;
-    bool cut = length > EXPRESSION_BYTES_MAX;
-    if (cut) {
-        length = EXPRESSION_BYTES_MAX;
-        while (((unsigned char)text[length] & 0xC0) == 0x80) length--; // not inside a code point
-    }
-    text_append(out, text, length);
-    if (cut) text_append_string(out, "...");
 }
 
 static void describe_label(Text *out, const BufferLabel *label, size_t bytes) {
@@ -234,7 +192,7 @@ static void append_holders(const Pool *pool, Text *out) {
         describe_place(out, (Origin){holder->at, 0});
         if (source_find(holder->at).file) {
             pad_from(out, start, widest + 4);
-            describe_expression(out, holder->at);
+            source_append_expression(out, holder->at);
         }
         text_append_char(out, '\n');
     }
@@ -291,6 +249,21 @@ void memory_report(Device *device, Text *out) {
     pthread_mutex_lock(&pool->lock);
     append_report(pool, "now", out);
     pthread_mutex_unlock(&pool->lock);
+}
+
+void report_forecast(const Device *device, Forecast *out) {
+    Pool *pool = device->pool;
+    pthread_mutex_lock(&pool->lock);
+    out->peak_bytes = pool->statistics.peak_bytes;
+    out->peak_at = pool->statistics.peak_origin.at;
+    out->cached_bytes = pool->statistics.cached_bytes;
+    out->cached_buffers = pool->statistics.cached_buffers;
+    Holders holders = collect_holders(pool, true);
+    pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 0; i < holders.count && i < FORETELL_HOLDERS_MAX; i++)
+        out->holders[out->holder_count++] =
+            (ForecastHolder){holders.items[i].at, holders.items[i].bytes};
+    free(holders.items);
 }
 
 // --- the check at the end ------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // The condition of an assert that is a comparison: when it does not hold, the values on both sides
 // are put aside for the message.
+#include "device/foretell.h"
 #include "eval/code.h"
 #include "value/format.h"
 
@@ -30,7 +31,7 @@ static Value eval_asserted(Frame *frame, const Code *code) {
     operands.span = code->span;
     Value left = value_retain(operands.left), right = value_retain(operands.right);
     Value result = operator_apply(frame, asserted->op, &operands);
-    bool holds = true;
+    bool holds = true, before = foretell_ignore_reads(true);
     if (!failed(result) && value_to_bool(result, "the condition of assert", &holds) == STATUS_OK &&
         !holds) {
         Text *text = &frame->interp->asserted;
@@ -39,6 +40,7 @@ static Value eval_asserted(Frame *frame, const Code *code) {
         text_append_string(text, ", right is ");
         append_side(text, right);
     }
+    foretell_ignore_reads(before);
     if (!failed(result)) error_clear(); // assert itself says what is not a condition
     value_release(left);
     value_release(right);

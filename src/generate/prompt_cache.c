@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "generate/attached.h"
 #include "model/model.h"
 #include "model/safetensors.h"
@@ -168,7 +169,7 @@ Status prompt_cache_open(const char *folder, Network *network, PromptCache **out
                                   "hooks do");
     if (network->cache_field < 0)
         return fail(STATUS_VALUE, "texts cannot be kept: the page has no field cache: KVCache");
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    if (!runtime_current->aside && mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fail(STATUS_IO, "cannot make the folder %s: %s", folder, strerror(errno));
     TRY(find_key(network, &key));
     *out = memory_allocate_zeroed(1, sizeof **out);

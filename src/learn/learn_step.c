@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "device/work.h"
 #include "learn/learn_run.h"
 #include "tensor/compose.h"
@@ -35,7 +36,10 @@ static Status read_loss(Value loss, double *out) {
         return fail_help("mean(...) or sum(...) makes one number of it");
     }
     Scalar scalar;
-    TRY(tensor_read_scalar(tensor, &scalar));
+    bool before = foretell_ignore_reads(true); // it is reported, and ends nothing
+    Status status = tensor_read_scalar(tensor, &scalar);
+    foretell_ignore_reads(before);
+    TRY(status);
     *out = scalar.dtype == DTYPE_FLOAT64 ? scalar.as.f : (double)scalar.as.i;
     return STATUS_OK;
 }
@@ -118,7 +122,10 @@ static Status clip(LearnRun *run, double *norm) {
         TRY(tape_clip_gradient_value(reached->items, reached->count, run->clip_value));
     if (run->clip > 0)
         return tape_clip_gradient_norm(reached->items, reached->count, run->clip, norm);
-    return tape_gradient_norm(reached->items, reached->count, norm);
+    bool before = foretell_ignore_reads(true); // it is reported
+    Status status = tape_gradient_norm(reached->items, reached->count, norm);
+    foretell_ignore_reads(before);
+    return status;
 }
 
 static Status move(LearnRun *run) {

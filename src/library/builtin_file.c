@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/aside.h"
 #include "base/memory.h"
 #include "base/sandbox.h"
 #include "base/utf8.h"
@@ -37,11 +38,15 @@ static Status read_stream(FILE *file, const char *path, Text *out) {
 
 static Status open_for_reading(const char *path, FILE **out) {
     struct stat about;
-    if (stat(path, &about) != 0) return fail_path("read", path, errno);
-    if (S_ISDIR(about.st_mode)) return fail_path("read", path, EISDIR);
-    if (S_ISREG(about.st_mode) && about.st_size > TEXT_BYTES_MAX) return fail_large(path);
-    *out = fopen(path, "rb");
-    return *out ? STATUS_OK : fail_path("read", path, errno);
+    Text place = {0};
+    *out = fopen(aside_read(path, &place), "rb");
+    text_free(&place);
+    if (!*out || fstat(fileno(*out), &about) != 0) return fail_path("read", path, errno);
+    Status status = STATUS_OK;
+    if (S_ISDIR(about.st_mode)) status = fail_path("read", path, EISDIR);
+    if (S_ISREG(about.st_mode) && about.st_size > TEXT_BYTES_MAX) status = fail_large(path);
+    if (status != STATUS_OK) fclose(*out);
+    return status;
 }
 
 Status text_file_read(const char *path, Text *out) {
@@ -61,7 +66,9 @@ Status text_file_read(const char *path, Text *out) {
 }
 
 Status text_file_write(const char *path, const char *bytes, size_t length, bool append) {
-    FILE *file = fopen(path, append ? "ab" : "wb");
+    Text place = {0};
+    FILE *file = fopen(aside_written(path, &place), append ? "ab" : "wb");
+    text_free(&place);
     if (!file) return fail_path("write", path, errno);
     bool whole = fwrite(bytes, 1, length, file) == length;
     int error = errno;
@@ -114,7 +121,10 @@ Value builtin_read_lines(BuiltinCall *call) {
 
 Value builtin_exists(BuiltinCall *call) {
     struct stat about;
-    return value_bool(stat(path_of(call), &about) == 0);
+    Text place = {0};
+    bool exists = stat(aside_read(path_of(call), &place), &about) == 0;
+    text_free(&place);
+    return value_bool(exists);
 }
 
 static int not_itself_or_parent(const struct dirent *entry) {

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "device/foretell.h"
 #include "learn/learn.h"
 #include "plot/plot.h"
 #include "value/convert.h"
@@ -46,7 +47,9 @@ static Status read_numbers(Request *request, Value value, const char *what, cons
     *shape = tensor_shape(tensor);
     size_t count = (size_t)tensor_count(tensor);
     double *numbers = memory_allocate((count + 1) * sizeof *numbers);
+    bool before = foretell_ignore_reads(true);
     Status status = tensor_read_floats(tensor, numbers);
+    foretell_ignore_reads(before);
     tensor_release(tensor);
     *out = request->owned[request->owned_count++] = numbers;
     return status;

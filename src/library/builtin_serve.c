@@ -1,6 +1,7 @@
 // serve: a model over HTTP.
 #include <string.h>
 
+#include "device/foretell.h"
 #include "model/model.h"
 #include "serve/server.h"
 #include "value/builtin.h"
@@ -56,6 +57,7 @@ Value builtin_serve(BuiltinCall *call) {
         .ready = tell_port,
         .context = call,
     };
+    if (foretelling()) return value_none(); // nobody asks
     TRY_VALUE(serve_model(call->interp, arguments[MODEL], &options));
     return value_none();
 }

@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "check/help.h"
 #include "device/buffer.h"
+#include "device/foretell.h"
 #include "eval/state.h"
 #include "reason/reason.h"
 #include "tensor/random.h"
@@ -80,6 +81,7 @@ Value builtin_sleep(BuiltinCall *call) {
              value_text(value_float(seconds)).text);
         return value_fail();
     }
+    if (foretelling()) return value_none();
     const double piece = 0.05;
     double end = seconds_of(CLOCK_MONOTONIC) + seconds;
     for (;;) {

@@ -43,6 +43,7 @@ typedef struct CommandLine {
     const char *code; // of -e
     RunMode mode;
     bool json;
+    bool memory;          // of check
     const char *filter;   // of --filter
     bool all_ranks_speak; // --ranks all: print of every rank is seen
     bool is_command;      // the program is a command's: its places mean nothing to the user
@@ -76,6 +77,8 @@ int help_show_command(const Command *command);
 
 int command_run(const Command *command, int count, char **arguments);
 int command_check(const Command *command, int count, char **arguments);
+// tl check --memory (foretell.c).
+int check_memory(const Command *command, int count, char **arguments);
 int command_test(const Command *command, int count, char **arguments);
 int command_repl(const Command *command, int count, char **arguments);
 int command_format(const Command *command, int count, char **arguments);

@@ -13,7 +13,7 @@
 #define MODELS " models quantize serve " TALKERS
 
 const OptionHelp option_help[] = {
-    {"--device", "NAME", RUNNERS MODELS, "where new tensors are made"},
+    {"--device", "NAME", RUNNERS " check" MODELS, "where new tensors are made"},
     {"--memory-check", "[=strict]", RUNNERS MODELS,
      "print the memory report at exit; strict: exit status 3 on a leak"},
     {"--seed", "N", RUNNERS " " TALKERS, "begin the random numbers with N"},
@@ -40,6 +40,7 @@ const OptionHelp option_help[] = {
      "read and write files in FOLDER only, without the environment"},
     {"--filter", "TEXT", "test bench", "run only blocks with TEXT in their name"},
     {"--json", "", "check models", "print JSON"},
+    {"--memory", "", "check", "foretell the device memory that running FILE takes"},
     {"--check", "", "fmt", "change nothing: list what would change, with exit status 1"},
 };
 const size_t option_help_count = sizeof option_help / sizeof *option_help;

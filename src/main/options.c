@@ -90,6 +90,8 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
                        value);
     } else if ((value = option_value("--sandbox", arguments, count, index))) {
         line->limits.sandbox = value;
+    } else if (flag_read("--memory", arguments, index)) {
+        line->memory = true;
     } else if (flag_read("--json", arguments, index)) {
         line->json = true;
     } else if (flag_read("--test", arguments, index)) {

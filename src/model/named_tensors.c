@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "device/foretell.h"
 #include "tensor/op.h"
 
 void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor) {
@@ -138,7 +139,9 @@ Status stored_download(Tensor *tensor, void **out, size_t *length) {
     size_t bytes = (size_t)(tensor_count(dense) / info->block_elements) * (size_t)info->block_bytes;
     void *numbers = memory_allocate(bytes + 1);
     Status status = STATUS_OK;
+    bool before = foretell_ignore_reads(true);
     if (bytes > 0) status = buffer_download(dense->view.buffer, dense->view.offset, numbers, bytes);
+    foretell_ignore_reads(before);
     tensor_release(dense);
     if (status != STATUS_OK) {
         free(numbers);

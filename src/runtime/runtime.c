@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/aside.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/source.h"
@@ -42,6 +43,7 @@ void runtime_free(Runtime *runtime) {
     tape_free(runtime->tape);
     tensors_free(runtime->tensors);
     work_free(runtime->work);
+    aside_free(runtime->aside);
     sources_free(runtime->sources);
     output_free(runtime->output);
     runtime_enter(before == runtime ? NULL : before);

@@ -1,4 +1,5 @@
 // Selecting and placing elements by index tensors and masks.
+#include "device/foretell.h"
 #include "shape/rules.h"
 #include "tensor/gradient/gradient.h"
 #include "tensor/index.h"
@@ -211,7 +212,10 @@ Status op_run_nonzero(const OpCall *call, Tensor **results) {
     TRY(tensor_cast(given, DTYPE_BOOL, &x));
     TRY(op_unary(OP_count_nonzero, x, &number));
     int64_t count;
+    bool ignored = foretell_ignore_reads(true);
     TRY(tensor_read_integers(number, &count));
+    foretell_ignore_reads(ignored);
+    foretell_most(&number->view, tensor_count(x), &count);
     Shape shape = {.rank = 2, .dims = {count, tensor_rank(x)}};
     TRY(tensor_new(x->device, DTYPE_INT64, &shape, &result));
     KernelOptions options = {0};

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "device/foretell.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 
@@ -261,7 +262,7 @@ static Status print_number(Tensor *x, Text *out) {
     return STATUS_OK;
 }
 
-Status tensor_print(Tensor *x, Text *out) {
+static Status print_whole(Tensor *x, Text *out) {
     if (x->view.rank == 0) return print_number(x, out);
     int64_t count = tensor_count(x);
     if (count == 0) {
@@ -280,5 +281,12 @@ Status tensor_print(Tensor *x, Text *out) {
     TRY(elide(x, printer.elided, &shown));
     Status status = print_shown(shown, &printer);
     tensor_release(shown);
+    return status;
+}
+
+Status tensor_print(Tensor *x, Text *out) {
+    bool before = foretell_ignore_reads(true);
+    Status status = print_whole(x, out);
+    foretell_ignore_reads(before);
     return status;
 }

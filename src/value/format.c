@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/placeholder.h"
 #include "base/utf8.h"
+#include "device/foretell.h"
 #include "value/builtin.h"
 
 enum { WIDTH_MAX = 10000, PRECISION_MAX = 100 };
@@ -172,7 +173,10 @@ static Status wrong_value(const Spec *spec, const char *wanted, Value value) {
 static Status read_number_value(Value *value) {
     if (value->kind != VALUE_TENSOR || tensor_rank(value->as.tensor) != 0) return STATUS_OK;
     Scalar scalar;
-    TRY(tensor_read_scalar(value->as.tensor, &scalar));
+    bool before = foretell_ignore_reads(true);
+    Status status = tensor_read_scalar(value->as.tensor, &scalar);
+    foretell_ignore_reads(before);
+    TRY(status);
     if (scalar.dtype == DTYPE_FLOAT64)
         *value = value_float(scalar.as.f);
     else

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
+#include "device/foretell.h"
 #include "device/work.h"
 
 enum {
@@ -176,6 +177,19 @@ const DeviceBackend cpu_backend = {.name = "cpu",
 #include "device/kernels.def"
 #undef KERNEL
 };
+
+// Kernels that take memory of their own; the others take none.
+static Status plan_cpu(Device *device, const KernelCall *call) {
+    (void)device;
+    bool takes = call->kernel == KERNEL_SORT;
+    DType dtype = call->outputs[0]->dtype;
+    if (call->kernel == KERNEL_SCATTER)
+        takes = call->options.op == 1 && (dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16);
+    if (call->kernel == KERNEL_MATMUL) takes = dtype_is_quant(call->inputs[1].view->dtype);
+    return takes ? kernel_table[call->kernel](call) : STATUS_OK;
+}
+
+const ForetellPlanner cpu_planner = {.plan = plan_cpu};
 
 // The processor's name from /proc/cpuinfo; "CPU" where it is not told.
 static void processor_name(char *out, size_t size) {

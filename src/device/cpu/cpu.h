@@ -5,6 +5,8 @@
 #include "device/kernel.h"
 
 extern const DeviceBackend cpu_backend;
+// For foretold devices.
+extern const struct ForetellPlanner cpu_planner;
 // Fills in everything of a new device but its pool and settings.
 void cpu_open(Device *device);
 
@@ -19,6 +21,12 @@ void cpu_weight_loaded(const TensorView *weight);
 // Address of the first element of a view.
 static inline void *cpu_pointer(const TensorView *view) {
     return (char *)view->buffer->handle + view->offset;
+}
+
+// A kernel that takes memory of its own then leaves the rest: what it writes is only accounted for.
+static inline bool cpu_is_foretold(const TensorView *out) {
+    const Device *device = out->buffer->device; // NULL in tests of kernels
+    return device && device->foretold;
 }
 
 typedef enum CpuIsa { CPU_ISA_BASE, CPU_ISA_AVX2, CPU_ISA_AVX512, CPU_ISA_COUNT } CpuIsa;

@@ -150,7 +150,8 @@ void cpu_weight_loaded(const TensorView *weight) {
     turned.strides[0] = weight->strides[1];
     turned.strides[1] = weight->strides[0];
     RepackedWeight *kept = repacked_weight(&turned);
-    if (kept) cpu_parallel(kept->strip_count, 1, repack_strips, weight->buffer);
+    if (kept && !cpu_is_foretold(weight))
+        cpu_parallel(kept->strip_count, 1, repack_strips, weight->buffer);
 }
 
 // --- products

@@ -157,11 +157,12 @@ static Status scatter_add_halves(const KernelCall *call, const TensorView *out) 
                        .inputs = {{.view = out}},
                        .outputs = {&wide},
                        .op_name = call->op_name};
-    Status status = cpu_kernel_COPY(&copy);
-    if (status == STATUS_OK) status = scatter_into(call, &wide);
+    bool foretold = cpu_is_foretold(out);
+    Status status = foretold ? STATUS_OK : cpu_kernel_COPY(&copy);
+    if (status == STATUS_OK && !foretold) status = scatter_into(call, &wide);
     copy.inputs[0].view = &wide;
     copy.outputs[0] = out;
-    if (status == STATUS_OK) status = cpu_kernel_COPY(&copy);
+    if (status == STATUS_OK && !foretold) status = cpu_kernel_COPY(&copy);
     buffer_release(wide.buffer);
     return status;
 }

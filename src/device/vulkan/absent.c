@@ -8,6 +8,10 @@ Status vulkan_open(Device *device, const DeviceSettings *settings, int index) {
     return fail(STATUS_DEVICE, "this build has no Vulkan device");
 }
 
+Status vulkan_foretell(Device *device, const DeviceSettings *settings, int index) {
+    return vulkan_open(device, settings, index);
+}
+
 bool vulkan_may_have_gpu(void) {
     return false;
 }

@@ -327,6 +327,8 @@ Status pipelines_open(VulkanDevice *vulkan) MUST_USE;
 Status pipeline_find(VulkanDevice *vulkan, const VulkanDispatch *dispatch,
                      VulkanProgram *out) MUST_USE;
 void pipelines_close(VulkanDevice *vulkan);
+// STATUS_DEVICE when the device lacks what the shader needs.
+Status pipeline_check(const VulkanDevice *vulkan, VulkanShader shader) MUST_USE;
 
 // The bytes of pipelines made by an earlier run with this driver; NULL when there are none. Failure
 // to read or write is silent: the pipelines are made again.

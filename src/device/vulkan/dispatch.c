@@ -177,6 +177,7 @@ bool vulkan_join(Device *device, VulkanJoiner joiner, const void *context, Statu
     VulkanDevice *vulkan = vulkan_of(device);
     VulkanStream *stream = &vulkan->stream;
     VulkanHeld joined;
+    if (device->foretold) return false;
     pthread_mutex_lock(&vulkan->lock);
     int count = 0;
     if (stream->held_count > 0 && !vulkan->lost)
@@ -194,6 +195,7 @@ Status vulkan_dispatch(Device *device, const VulkanDispatch *dispatch) {
         if (dispatch->groups[i] == 0) return STATUS_OK;
         ASSERT(dispatch->groups[i] <= vulkan->physical.features.groups_max[i]);
     }
+    if (device->foretold) return pipeline_check(vulkan, dispatch->shader);
     bool held = dispatch->held_results > 0 && stream_pieces(dispatch->cost) == 1;
     pthread_mutex_lock(&vulkan->lock);
     Status status = vulkan->lost ? vulkan_refuse_lost(vulkan)

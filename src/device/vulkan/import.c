@@ -84,6 +84,7 @@ void import_launch(VulkanDevice *vulkan, VkCommandBuffer commands, VkCuFunctionN
 bool vulkan_imports(Device *device, const VulkanDispatch *dispatch) {
     VulkanDevice *vulkan = vulkan_of(device);
     VulkanProgram program;
+    if (device->foretold) return (vulkan->physical.features.has & VULKAN_NEEDS_IMPORT) != 0;
     pthread_mutex_lock(&vulkan->lock);
     bool asks = (vulkan->physical.features.has & VULKAN_NEEDS_IMPORT) != 0 && !vulkan->lost &&
                 !vulkan->refuses_imports;

@@ -50,6 +50,12 @@ static Status refuse_needs(const VulkanDevice *vulkan, const VulkanModule *modul
     return fail_help("convert to float32, or use the device cpu");
 }
 
+Status pipeline_check(const VulkanDevice *vulkan, VulkanShader shader) {
+    const VulkanModule *module = vulkan_module(shader);
+    bool able = (module->needs & ~vulkan->physical.features.has) == 0;
+    return able ? STATUS_OK : refuse_needs(vulkan, module);
+}
+
 static Status create_pipeline(VulkanDevice *vulkan, const VulkanModule *module,
                               VkShaderModule shader, VulkanPipeline *pipeline) {
     VkSpecializationMapEntry entries[VULKAN_CONSTANTS_MAX];
@@ -104,7 +110,7 @@ static uint32_t *module_words(const VulkanDevice *vulkan, const VulkanPipeline *
 
 static Status make_pipeline(VulkanDevice *vulkan, VulkanPipeline *pipeline) {
     const VulkanModule *module = vulkan_module(pipeline->shader);
-    if (module->needs & ~vulkan->physical.features.has) return refuse_needs(vulkan, module);
+    TRY(pipeline_check(vulkan, pipeline->shader));
     if (module_is_imported(module)) return import_make(vulkan, module, pipeline);
     size_t bytes;
     uint32_t *words = module_words(vulkan, pipeline, &bytes);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "device/foretell.h"
 #include "device/vulkan/core.h"
 #include "device/vulkan/kernels/kernels.h"
 
@@ -149,30 +150,101 @@ static Status open_parts(VulkanDevice *vulkan, const DeviceSettings *settings) {
     return pipelines_open(vulkan);
 }
 
-static Status open_chosen(Device *device, const DeviceSettings *settings,
-                          const VulkanLibrary *library, int index) {
+// All that is known of a device without its being opened.
+static VulkanDevice *describe_device(Device *device, const DeviceSettings *settings,
+                                     const VulkanPhysical *physical, int number) {
     VulkanDevice *vulkan = memory_allocate_zeroed(1, sizeof *vulkan);
-    vulkan->library = library;
     vulkan->device = device;
-    int number = 0;
-    Status status = physical_choose(library, index, &vulkan->physical, &number);
-    if (status == STATUS_OK)
-        status = physical_create_device(library, &vulkan->physical, &vulkan->handle);
-    if (status != STATUS_OK) {
-        free(vulkan);
-        return status;
-    }
+    vulkan->physical = *physical;
     if (!settings->vulkan_ptx) vulkan->physical.features.has &= ~(uint32_t)VULKAN_NEEDS_IMPORT;
     pthread_mutex_init(&vulkan->lock, NULL);
     device->backend = &vulkan_backend;
     device->state = vulkan;
     device->alignment = VULKAN_ALIGNMENT;
-    device->memory_limit = (size_t)vulkan->physical.budget_bytes;
+    device->memory_limit = (size_t)physical->budget_bytes;
     snprintf(device->name, sizeof device->name, "vulkan:%d", number);
-    describe(&vulkan->physical, device->description, sizeof device->description);
-    status = open_parts(vulkan, settings);
+    describe(physical, device->description, sizeof device->description);
+    return vulkan;
+}
+
+static Status open_chosen(Device *device, const DeviceSettings *settings,
+                          const VulkanLibrary *library, int index) {
+    VulkanPhysical physical;
+    VkDevice handle;
+    int number = 0;
+    TRY(physical_choose(library, index, &physical, &number));
+    TRY(physical_create_device(library, &physical, &handle));
+    VulkanDevice *vulkan = describe_device(device, settings, &physical, number);
+    vulkan->library = library;
+    vulkan->handle = handle;
+    Status status = open_parts(vulkan, settings);
     if (status != STATUS_OK) destroy_vulkan(device);
     return status;
+}
+
+// --- foretelling ---------------------------------------------------------------------------------
+
+// What GPUs of the last ten years have.
+static const VulkanPhysical common_physical = {
+    .name = "a device without a driver here",
+    .features = {.has = VULKAN_NEEDS_FLOAT64 | VULKAN_NEEDS_FLOAT16 | VULKAN_NEEDS_SUBGROUP |
+                        VULKAN_NEEDS_DOT_PRODUCT | VULKAN_NEEDS_SUBGROUP_32,
+                 .subgroup_size = 32,
+                 .group_threads_max = 1024,
+                 .shared_bytes_max = 48 << 10,
+                 .groups_max = {UINT32_MAX >> 1, 65535, 65535}},
+};
+
+static void made_foretold(Foretold *memory) {
+    _Static_assert(sizeof(VulkanMemory) <= sizeof memory->planned, "it stands in its place");
+    VulkanMemory *planned = (VulkanMemory *)(void *)memory->planned;
+    planned->address = (uint64_t)(uintptr_t)memory / VULKAN_ALIGNMENT * VULKAN_ALIGNMENT;
+}
+
+static Status plan_vulkan(Device *device, const KernelCall *call) {
+    for (int i = 0; i < call->n_outputs; i++) {
+        VulkanMemory *written = call->outputs[i]->buffer->handle;
+        written->bounds.known = false;
+    }
+    return run_vulkan(device, call);
+}
+
+static void uploaded_foretold(Device *device, Buffer *buffer, const void *source, size_t bytes) {
+    (void)device;
+    if (buffer->label.rank >= 0)
+        bounds_of_upload(buffer->handle, buffer->label.dtype, source, bytes);
+}
+
+static void destroy_described(Device *device) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_destroy(&vulkan->lock);
+    free(vulkan);
+}
+
+Status vulkan_foretell(Device *device, const DeviceSettings *settings, int index) {
+    static const ForetellPlanner planner = {made_foretold, plan_vulkan, uploaded_foretold};
+    static const DeviceBackend backend = {
+        .name = "vulkan",
+        .destroy = destroy_described,
+#define X(code) | 1ull << KERNEL_##code
+        .fused = 0 VULKAN_FUSED(X),
+#undef X
+    };
+    const VulkanLibrary *library;
+    VulkanPhysical physical = common_physical;
+    int number = index < 0 ? 0 : index;
+    bool found = library_open(&library) == STATUS_OK &&
+                 physical_choose(library, index, &physical, &number) == STATUS_OK;
+    if (!found && index == VULKAN_FIRST_REAL) return error_current()->code;
+    if (!found) {
+        error_clear();
+        physical = common_physical;
+        number = index < 0 ? 0 : index;
+    }
+    (void)describe_device(device, settings, &physical, number);
+    device->backend = &backend;
+    foretell_device(device, &planner);
+    return STATUS_OK;
 }
 
 Status vulkan_open(Device *device, const DeviceSettings *settings, int index) {

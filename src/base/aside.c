@@ -1,0 +1,78 @@
+// The folder of files that were put aside repeats the paths of the files below itself.
+#define _GNU_SOURCE // nftw
+#include "base/aside.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/runtime.h"
+
+struct Aside {
+    char *folder;
+};
+
+Status aside_begin(void) {
+    const char *parent = getenv("TMPDIR");
+    Text folder = {0};
+    text_format(&folder, "%s/tl-XXXXXX", parent && *parent ? parent : "/tmp");
+    char *made = text_take(&folder);
+    if (!mkdtemp(made)) {
+        Status status = fail(STATUS_IO, "cannot make the folder %s: %s", made, strerror(errno));
+        free(made);
+        return status;
+    }
+    Aside *aside = memory_allocate_zeroed(1, sizeof *aside);
+    aside->folder = made;
+    runtime_current->aside = aside;
+    return STATUS_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *at) {
+    (void)about;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void aside_free(Aside *aside) {
+    if (!aside) return;
+    nftw(aside->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    free(aside->folder);
+    free(aside);
+}
+
+static void append_place(const char *path, Text *place) {
+    text_append_string(place, runtime_current->aside->folder);
+    char *working = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (working) text_append_string(place, working);
+    text_append_char(place, '/');
+    text_append_string(place, path);
+    free(working);
+}
+
+static void make_parents(char *path) {
+    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        if (mkdir(path, 0700) != 0 && errno != EEXIST) break; // whoever opens the file says so
+        *slash = '/';
+    }
+}
+
+const char *aside_written(const char *path, Text *place) {
+    if (!runtime_current || !runtime_current->aside) return path;
+    append_place(path, place);
+    make_parents(place->bytes);
+    return text_get(place);
+}
+
+const char *aside_read(const char *path, Text *place) {
+    if (!runtime_current || !runtime_current->aside) return path;
+    append_place(path, place);
+    return access(text_get(place), F_OK) == 0 ? text_get(place) : path;
+}

@@ -1,0 +1,21 @@
+// Files put aside: what a run writes goes below a folder of its own, and is read from there again;
+// everything else stays as it was. For runs that are to leave no trace.
+#ifndef BASE_ASIDE_H
+#define BASE_ASIDE_H
+
+#include "base/status.h"
+#include "base/text.h"
+
+// From here on files of this runtime are put aside, in a new folder below $TMPDIR or /tmp.
+// STATUS_IO when it cannot be made.
+Status aside_begin(void) MUST_USE;
+// Removes the folder. NULL is allowed.
+typedef struct Aside Aside;
+void aside_free(Aside *aside);
+
+// Where a file is to be written, or read: `path`, or its place aside. `place` holds the words and
+// is the caller's to free.
+const char *aside_written(const char *path, Text *place);
+const char *aside_read(const char *path, Text *place);
+
+#endif

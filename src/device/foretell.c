@@ -1,0 +1,368 @@
+// Devices that account without computing. Knows no kernel: planners say what those take, and what
+// is small enough is computed by the CPU's.
+#include "device/foretell.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/runtime.h"
+#include "device/cpu/cast.h"
+#include "device/cpu/cpu.h"
+#include "device/pool.h"
+#include "device/walk.h"
+
+enum {
+    HELD_BYTES_MAX = 64 << 10, // what is larger is neither held nor known
+    // Readings at one place until the other guess is made: a condition that holds may keep a loop
+    // going for ever, one that does not hold only one without another end.
+    HOLDING_READS_MAX = 10,
+    FAILING_READS_MAX = 10000,
+    VIEWS_MAX = KERNEL_INPUTS_MAX + KERNEL_OUTPUTS_MAX,
+};
+
+// Reads and writes of known numbers are computed until they are so many.
+static const uint64_t work_max = 4000000000u;
+
+typedef struct LooseRead {
+    SourcePos at;
+    uint64_t count;
+} LooseRead;
+
+struct Foretelling {
+    ForetellGuess guess;
+    Device *computer; // computes what is small; its memory is not the program's
+    bool planning;    // what is read now is read by a planner
+    bool ignores_reads;
+    uint64_t reads, work;
+    VECTOR(LooseRead) loose;
+    uint64_t mapped_bytes, mapped_most, repacked_most;
+    uint64_t operation_bytes;
+    SourcePos operation_at;
+    Forecast highest; // of the peaks that the program has reset
+};
+
+typedef struct ForetoldDevice {
+    DeviceBackend backend; // first: a device leads here by its backend
+    const ForetellPlanner *planner;
+    const DeviceBackend *real;
+} ForetoldDevice;
+
+static Foretelling *current(void) {
+    return runtime_current->devices->foretelling;
+}
+
+static const ForetoldDevice *foretold_of(const Device *device) {
+    return (const ForetoldDevice *)device->backend;
+}
+
+void foretelling_begin(ForetellGuess guess) {
+    Foretelling *made = memory_allocate_zeroed(1, sizeof *made);
+    made->guess = guess;
+    DeviceSettings settings = {.buffer_max_bytes = 64 << 20};
+    made->computer = memory_allocate_zeroed(1, sizeof *made->computer);
+    cpu_open(made->computer);
+    made->computer->runtime = runtime_current;
+    made->computer->pool = pool_new(made->computer, &settings);
+    runtime_current->devices->foretelling = made;
+}
+
+void foretelling_free(Foretelling *made) {
+    if (!made) return;
+    device_close(made->computer);
+    VECTOR_FREE(&made->loose);
+    free(made);
+}
+
+bool foretelling(void) {
+    return current() != NULL;
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+static Foretold *memory_of(const TensorView *view) {
+    return view->buffer->handle;
+}
+
+static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
+    Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
+    if (bytes <= HELD_BYTES_MAX) {
+        memory->bytes = aligned_alloc(device->alignment, bytes);
+        if (memory->bytes) memset(memory->bytes, 0, bytes);
+    }
+    memory->known = memory->bytes != NULL;
+    if (foretold_of(device)->planner->made) foretold_of(device)->planner->made(memory);
+    *handle = memory;
+    return STATUS_OK;
+}
+
+static void free_foretold(Device *device, void *handle, size_t bytes) {
+    (void)device;
+    (void)bytes;
+    Foretold *memory = handle;
+    free(memory->bytes);
+    free(memory);
+}
+
+// Whoever takes it writes before reading.
+static void taken_foretold(void *handle) {
+    Foretold *memory = handle;
+    memory->known = memory->bytes != NULL;
+}
+
+static Status import_foretold(Device *device, const void *bytes, size_t count, void **handle) {
+    (void)device;
+    Foretelling *now = current();
+    Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
+    memory->mapped = count;
+    memory->known = count <= HELD_BYTES_MAX;
+    if (memory->known) memory->bytes = (char *)(uintptr_t)bytes;
+    now->mapped_bytes += count;
+    if (now->mapped_bytes > now->mapped_most) now->mapped_most = now->mapped_bytes;
+    *handle = memory;
+    return STATUS_OK;
+}
+
+static void release_foretold(Device *device, void *handle) {
+    (void)device;
+    current()->mapped_bytes -= ((Foretold *)handle)->mapped;
+    free(handle);
+}
+
+// --- bytes in and out ----------------------------------------------------------------------------
+
+static Status upload_foretold(Device *device, Buffer *buffer, size_t offset, const void *source,
+                              size_t bytes) {
+    Foretold *memory = buffer->handle;
+    bool whole = offset == 0 && bytes == buffer->bytes;
+    if (memory->bytes) {
+        memcpy(memory->bytes + offset, source, bytes);
+        memory->known |= whole;
+    }
+    const ForetellPlanner *planner = foretold_of(device)->planner;
+    if (whole && planner->uploaded && !current()->planning)
+        planner->uploaded(device, buffer, source, bytes);
+    return STATUS_OK;
+}
+
+static LooseRead *loose_at(Foretelling *now, SourcePos at) {
+    for (size_t i = 0; i < now->loose.count; i++)
+        if (now->loose.items[i].at == at) return &now->loose.items[i];
+    LooseRead read = {.at = at};
+    VECTOR_PUSH(&now->loose, read);
+    return &now->loose.items[now->loose.count - 1];
+}
+
+static void guess_numbers(const Buffer *buffer, bool holds, void *target, size_t bytes) {
+    DType dtype = buffer->label.rank >= 0 ? buffer->label.dtype : DTYPE_UINT8;
+    static const Scalar one = {.dtype = DTYPE_INT64, .as.i = 1};
+    memset(target, 0, bytes);
+    if (holds != (dtype == DTYPE_BOOL)) return;
+    size_t size = dtype_size(dtype);
+    for (size_t at = 0; at + size <= bytes; at += size)
+        cast_scalar(&one, dtype, (char *)target + at);
+}
+
+static Status download_foretold(Device *device, Buffer *buffer, size_t offset, void *target,
+                                size_t bytes) {
+    (void)device;
+    const Foretold *memory = buffer->handle;
+    Foretelling *now = current();
+    if (memory->known) {
+        memcpy(target, memory->bytes + offset, bytes);
+    } else if (now->planning || now->ignores_reads) {
+        now->reads += !now->planning;
+        memset(target, 0, bytes);
+    } else {
+        LooseRead *read = loose_at(now, origin_current.at);
+        now->reads++;
+        bool holds = now->guess == FORETELL_GUESS_TRUE;
+        bool turned = read->count++ >= (holds ? HOLDING_READS_MAX : FAILING_READS_MAX);
+        guess_numbers(buffer, turned != holds, target, bytes);
+    }
+    return STATUS_OK;
+}
+
+bool foretell_ignore_reads(bool ignore) {
+    Foretelling *now = current();
+    if (!now) return false;
+    bool before = now->ignores_reads;
+    now->ignores_reads = ignore;
+    return before;
+}
+
+uint64_t foretell_reads(void) {
+    return current() ? current()->reads : 0;
+}
+
+void foretell_most(const TensorView *source, int64_t most, int64_t *count) {
+    Foretelling *now = current();
+    if (!now || !source->buffer->device->foretold || memory_of(source)->known) return;
+    loose_at(now, origin_current.at);
+    now->reads++;
+    *count = most;
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
+static bool fills_buffer(const TensorView *view) {
+    return view->offset == 0 && view_is_contiguous(view) &&
+           (size_t)view_count(view) * dtype_size(view->dtype) == view->buffer->bytes;
+}
+
+// Kernels that change what is there already.
+static bool changes_in_place(KernelId kernel) {
+    return kernel == KERNEL_SCATTER || kernel == KERNEL_INDEX_PUT || kernel == KERNEL_OPTIMIZER;
+}
+
+// A draw from a stream that nobody has seeded differs from run to run.
+static bool is_random(const KernelCall *call) {
+    return call->kernel == KERNEL_RANDOM &&
+           (uint64_t)call->options.integers[0] == FORETELL_RANDOM_KEY;
+}
+
+static bool is_computed(const Foretelling *now, const KernelCall *call) {
+    if (now->work > work_max || is_random(call)) return false;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i].view && !memory_of(call->inputs[i].view)->known) return false;
+    for (int i = 0; i < call->n_outputs; i++)
+        if (!memory_of(call->outputs[i])->bytes) return false;
+    return true;
+}
+
+// The buffers of a call as the CPU's kernels want them; one that occurs twice is the same.
+typedef struct Shadows {
+    int count;
+    const Buffer *originals[VIEWS_MAX];
+    Buffer buffers[VIEWS_MAX];
+    TensorView views[VIEWS_MAX];
+} Shadows;
+
+static const TensorView *shadow(Shadows *shadows, Device *computer, const TensorView *view) {
+    int i = shadows->count++, same = 0;
+    while (same < i && shadows->originals[same] != view->buffer) same++;
+    shadows->originals[i] = view->buffer;
+    if (same == i)
+        shadows->buffers[i] = (Buffer){.device = computer,
+                                       .handle = memory_of(view)->bytes,
+                                       .bytes = view->buffer->bytes,
+                                       .capacity = view->buffer->capacity,
+                                       .label = view->buffer->label};
+    shadows->views[i] = *view;
+    shadows->views[i].buffer = &shadows->buffers[same];
+    return &shadows->views[i];
+}
+
+static Status compute(Foretelling *now, const KernelCall *call) {
+    Shadows shadows = {0};
+    KernelCall shadowed = *call;
+    for (int i = 0; i < call->n_inputs; i++) {
+        if (!call->inputs[i].view) continue;
+        shadowed.inputs[i].view = shadow(&shadows, now->computer, call->inputs[i].view);
+        now->work += call->inputs[i].view->buffer->bytes;
+    }
+    for (int i = 0; i < call->n_outputs; i++) {
+        shadowed.outputs[i] = shadow(&shadows, now->computer, call->outputs[i]);
+        now->work += call->outputs[i]->buffer->bytes;
+    }
+    return now->computer->backend->run(now->computer, &shadowed);
+}
+
+// What the operands occupy together: the least that this operation can do with.
+static void note_operation(Foretelling *now, const KernelCall *call) {
+    const Buffer *seen[VIEWS_MAX];
+    int count = 0;
+    uint64_t bytes = 0;
+    for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
+        const TensorView *view =
+            i < call->n_inputs ? call->inputs[i].view : call->outputs[i - call->n_inputs];
+        if (!view || view->buffer->import.release) continue;
+        int same = 0;
+        while (same < count && seen[same] != view->buffer) same++;
+        if (same < count) continue;
+        seen[count++] = view->buffer;
+        bytes += view->buffer->capacity;
+    }
+    if (bytes <= now->operation_bytes) return;
+    now->operation_bytes = bytes;
+    now->operation_at = origin_current.at;
+}
+
+static Status run_foretold(Device *device, const KernelCall *call) {
+    Foretelling *now = current();
+    bool before = now->planning;
+    now->planning = true;
+    Status status = foretold_of(device)->planner->plan(device, call);
+    now->planning = before;
+    TRY(status);
+    uint64_t repacked = device->pool->statistics.repacked_bytes;
+    if (repacked > now->repacked_most) now->repacked_most = repacked;
+    note_operation(now, call);
+    bool computed = is_computed(now, call);
+    if (computed) TRY(compute(now, call));
+    for (int i = 0; i < call->n_outputs; i++) {
+        Foretold *memory = memory_of(call->outputs[i]);
+        bool replaced = fills_buffer(call->outputs[i]) && !changes_in_place(call->kernel);
+        memory->known = computed && (memory->known || replaced);
+    }
+    return STATUS_OK;
+}
+
+static Status nothing_pending(Device *device) {
+    (void)device;
+    return STATUS_OK;
+}
+
+static void destroy_foretold(Device *device) {
+    const ForetoldDevice *foretold = foretold_of(device);
+    device->backend = foretold->real;
+    device->backend->destroy(device);
+    free((void *)(uintptr_t)foretold);
+}
+
+void foretell_device(Device *device, const ForetellPlanner *planner) {
+    ForetoldDevice *foretold = memory_allocate_zeroed(1, sizeof *foretold);
+    foretold->planner = planner;
+    foretold->real = device->backend;
+    foretold->backend = *device->backend;
+    DeviceBackend *backend = &foretold->backend;
+    backend->memory_allocate = allocate_foretold;
+    backend->memory_free = free_foretold;
+    backend->memory_taken = taken_foretold;
+    backend->upload = upload_foretold;
+    backend->download = download_foretold;
+    backend->run = run_foretold;
+    backend->submit = backend->wait = nothing_pending;
+    if (backend->host_import) {
+        backend->host_import = import_foretold;
+        backend->host_release = release_foretold;
+    }
+    backend->destroy = destroy_foretold;
+    device->backend = backend;
+    device->foretold = true;
+}
+
+// --- what was found ------------------------------------------------------------------------------
+
+void foretell_peak_reset(const Device *device) {
+    Forecast peak = {0};
+    report_forecast(device, &peak);
+    if (peak.peak_bytes > current()->highest.peak_bytes) current()->highest = peak;
+}
+
+void foretelling_report(const Device *device, Forecast *out) {
+    Foretelling *now = current();
+    *out = (Forecast){0};
+    report_forecast(device, out);
+    if (now->highest.peak_bytes > out->peak_bytes) {
+        now->highest.cached_bytes = out->cached_bytes;
+        now->highest.cached_buffers = out->cached_buffers;
+        *out = now->highest;
+    }
+    out->mapped_bytes = now->mapped_most;
+    out->repacked_bytes = now->repacked_most;
+    out->operation_bytes = now->operation_bytes;
+    out->operation_at = now->operation_at;
+    for (size_t i = 0; i < now->loose.count && i < FORETELL_LOOSE_MAX; i++)
+        out->loose[out->loose_count++] = now->loose.items[i].at;
+}

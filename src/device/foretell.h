@@ -1,0 +1,77 @@
+// Foretelling: a program runs on devices that account for memory exactly as others do, but hold and
+// compute only what is small and known, so that sizes, loops and conditions follow. Numbers that
+// only a run can know are guessed where the host reads them, and the places are remembered.
+//
+// Each foretold device stands for a real one, whose planner takes the memory that its kernels need
+// besides their operands.
+#ifndef DEVICE_FORETELL_H
+#define DEVICE_FORETELL_H
+
+#include "device/kernel.h"
+#include "device/settings.h"
+
+// Memory of a foretold device; Buffer.handle points to one.
+typedef struct Foretold {
+    uint64_t planned[16]; // the planner's own: on vulkan a VulkanMemory
+    char *bytes;          // NULL where it is too large to be held
+    bool known;           // the bytes are what they would be in a run
+    size_t mapped;        // bytes of an imported file, which `bytes` borrows; else 0
+} Foretold;
+
+// What a real device adds to foretelling.
+typedef struct ForetellPlanner {
+    void (*made)(Foretold *memory); // optional
+    // Takes and gives back the memory of a kernel, which then does not run.
+    Status (*plan)(Device *device, const KernelCall *call);
+    // Optional: after an upload of all of a buffer.
+    void (*uploaded)(Device *device, Buffer *buffer, const void *source, size_t bytes);
+} ForetellPlanner;
+
+// What is guessed for numbers that only a run knows: conditions are true (or false), others 0 (or
+// 1); the other one after many readings at the same place, so that loops end.
+typedef enum ForetellGuess { FORETELL_GUESS_TRUE, FORETELL_GUESS_FALSE } ForetellGuess;
+
+// Devices that the runtime opens from here on are foretold.
+typedef struct Foretelling Foretelling;
+void foretelling_begin(ForetellGuess guess);
+void foretelling_free(Foretelling *foretelling); // after its devices were closed; NULL is allowed
+// The key of random streams that nobody has seeded, while foretelling: what they draw is unknown.
+#define FORETELL_RANDOM_KEY UINT64_C(0x7C0B9DE3A52F4617)
+// Whether this runtime foretells.
+bool foretelling(void);
+
+// Makes an opened device a foretold one; the rest of it stays as it was.
+void foretell_device(Device *device, const ForetellPlanner *planner);
+
+// While it is true unknown numbers may be read without a trace: they are shown or checked, and
+// nothing follows from them. Returns what was.
+bool foretell_ignore_reads(bool ignore);
+// How often unknown numbers have been read so far, those included.
+uint64_t foretell_reads(void);
+// A number of the host that unknown numbers decide: becomes the most that it can be.
+void foretell_most(const TensorView *source, int64_t most, int64_t *count);
+
+enum { FORETELL_LOOSE_MAX = 16, FORETELL_HOLDERS_MAX = 5 };
+
+typedef struct ForecastHolder {
+    SourcePos at;
+    uint64_t bytes;
+} ForecastHolder;
+
+// What one pass has found of the default device.
+typedef struct Forecast {
+    uint64_t peak_bytes, cached_bytes, cached_buffers;
+    uint64_t mapped_bytes, repacked_bytes; // the most at any moment
+    uint64_t operation_bytes;              // of the largest operation: what it reads and makes
+    SourcePos peak_at, operation_at;
+    ForecastHolder holders[FORETELL_HOLDERS_MAX]; // at the peak, largest first
+    size_t holder_count;
+    SourcePos loose[FORETELL_LOOSE_MAX]; // where unknown numbers were read
+    size_t loose_count;
+} Forecast;
+// Before the device's peak begins anew.
+void foretell_peak_reset(const Device *device);
+// After the program; before its device is closed.
+void foretelling_report(const Device *device, Forecast *out);
+
+#endif

@@ -1,0 +1,217 @@
+// tl check --memory: what a program will hold on its device, without running it. The program runs
+// on a foretold device (device/foretell.h), its output goes nowhere and its files are put aside.
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/aside.h"
+#include "base/output.h"
+#include "device/buffer.h"
+#include "device/foretell.h"
+#include "main/command.h"
+#include "parser/parser.h"
+#include "runtime/runtime.h"
+
+typedef struct Pass {
+    const CommandLine *line;
+    Interp *interp;
+    Program *program;
+    json_t *found; // what the report shows
+    Forecast forecast;
+} Pass;
+
+static json_t *place_json(SourcePos position) {
+    SourcePlace place = source_find(position);
+    if (!place.file) return json_null();
+    return json_pack("{s:s, s:i, s:i}", "file", place.file->name, "line", place.line, "column",
+                     place.column);
+}
+
+static json_t *holders_json(const Forecast *forecast) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < forecast->holder_count; i++) {
+        const ForecastHolder *holder = &forecast->holders[i];
+        Text expression = {0};
+        source_append_expression(&expression, holder->at);
+        json_array_append_new(
+            array, json_pack("{s:I, s:o, s:s}", "bytes", (json_int_t)holder->bytes, "at",
+                             place_json(holder->at), "expression", text_get(&expression)));
+        text_free(&expression);
+    }
+    return array;
+}
+
+static json_t *places_json(const SourcePos *positions, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(array, place_json(positions[i]));
+    return array;
+}
+
+static json_t *found_json(const Device *device, const Forecast *forecast) {
+    json_t *operation = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->operation_bytes,
+                                  "at", place_json(forecast->operation_at));
+    return json_pack(
+        "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:n}", "device", device->name,
+        "description", device->description, "exact", forecast->loose_count == 0, "peak",
+        (json_int_t)forecast->peak_bytes, "at", place_json(forecast->peak_at), "holders",
+        holders_json(forecast), "cached", (json_int_t)forecast->cached_bytes, "mapped",
+        (json_int_t)forecast->mapped_bytes, "repacked", (json_int_t)forecast->repacked_bytes,
+        "limit", (json_int_t)device->memory_limit, "operation", operation, "loose",
+        places_json(forecast->loose, forecast->loose_count), "failure");
+}
+
+static void take_failure(json_t *found, Status status) {
+    if (status == STATUS_OK) return;
+    const ErrorRecord *error = error_current();
+    json_object_set_new(
+        found, "failure",
+        json_pack("{s:s, s:o}", "message", error->message, "at", place_json(error->span.begin)));
+}
+
+// On the thread of the interpreter, which also clears it.
+static void run_and_clear(void *context) {
+    Pass *pass = context;
+    Status status = interp_run(pass->interp, pass->program);
+    int requested;
+    if (interp_exit_requested(pass->interp, &requested)) status = STATUS_OK;
+    json_t *failure = json_object();
+    take_failure(failure, status);
+    (void)interp_free(pass->interp, EXIT_SUCCESS_STATUS);
+    Device *device;
+    if (device_default(&device) == STATUS_OK) {
+        foretelling_report(device, &pass->forecast);
+        pass->found = found_json(device, &pass->forecast);
+        json_object_update(pass->found, failure);
+    }
+    json_decref(failure);
+}
+
+static Status run_pass(Pass *pass, FILE *nowhere) {
+    TRY(aside_begin());
+    output_redirect(nowhere, nowhere);
+    pass->interp = interp_new(runtime_current, &pass->line->interp);
+    Status status = interp_enter(pass->interp, run_and_clear, pass);
+    if (status != STATUS_OK) (void)interp_free(pass->interp, EXIT_FAILED);
+    output_redirect(NULL, NULL);
+    return status == STATUS_OK && !pass->found ? error_current()->code : status;
+}
+
+// A runtime of its own for each pass: nothing of the first one is left for the second.
+static bool foretell_once(const CommandLine *line, ForetellGuess guess, Pass *pass) {
+    const char *chosen = device_setting_choice(VARIABLE_TL_DEVICE);
+    Runtime *runtime = runtime_new(), *before = runtime_enter(runtime);
+    if (chosen) device_setting_choose(VARIABLE_TL_DEVICE, chosen);
+    FILE *nowhere = fopen("/dev/null", "we");
+    *pass = (Pass){.line = line};
+    foretelling_begin(guess);
+    pass->program = program_load(line->file, line->code);
+    if (pass->program && run_pass(pass, nowhere) != STATUS_OK) (void)report_current_error();
+    program_free(pass->program);
+    source_reset();
+    runtime_enter(before);
+    runtime_free(runtime);
+    fclose(nowhere);
+    return pass->found != NULL;
+}
+
+// --- the report ----------------------------------------------------------------------------------
+
+static double megabytes(const json_t *found, const char *key) {
+    return (double)json_integer_value(json_object_get(found, key)) / 0x1p20;
+}
+
+static void append_place(Text *out, const json_t *place) {
+    if (!json_is_object(place)) {
+        text_append_string(out, "an unknown place");
+        return;
+    }
+    text_format(out, "%s:%lld:%lld", json_string_value(json_object_get(place, "file")),
+                (long long)json_integer_value(json_object_get(place, "line")),
+                (long long)json_integer_value(json_object_get(place, "column")));
+}
+
+static void append_amount(Text *out, const char *what, const json_t *found, const char *key) {
+    text_format(out, "%-10s%12.2f MB", what, megabytes(found, key));
+}
+
+static void append_holders(Text *out, const json_t *found) {
+    const json_t *holder;
+    size_t i;
+    double peak = megabytes(found, "peak");
+    if (peak > 0) text_append_string(out, "held at the peak:\n");
+    json_array_foreach(json_object_get(found, "holders"), i, holder) {
+        double held = megabytes(holder, "bytes");
+        text_format(out, "%9.2f MB%7.1f %%   ", held, 100 * held / peak);
+        append_place(out, json_object_get(holder, "at"));
+        text_format(out, "    %s\n", json_string_value(json_object_get(holder, "expression")));
+    }
+}
+
+static void append_doubts(Text *out, const json_t *found) {
+    const json_t *place;
+    size_t i;
+    json_array_foreach(json_object_get(found, "loose"), i, place) {
+        text_append_string(out,
+                           i == 0 ? "estimate: numbers that only a run knows are read at " : ", ");
+        append_place(out, place);
+    }
+    if (i > 0) text_append_char(out, '\n');
+    const json_t *failure = json_object_get(found, "failure");
+    if (!json_is_object(failure)) return;
+    text_append_string(out, "the program ends with an error at ");
+    append_place(out, json_object_get(failure, "at"));
+    text_format(out, ": %s\n", json_string_value(json_object_get(failure, "message")));
+}
+
+static void show_found(const json_t *found) {
+    Text text = {0};
+    const json_t *operation = json_object_get(found, "operation");
+    text_format(&text, "=== Device memory foretold: %s %s ===\n",
+                json_string_value(json_object_get(found, "device")),
+                json_string_value(json_object_get(found, "description")));
+    append_amount(&text, "peak", found, "peak");
+    if (json_is_object(json_object_get(found, "at"))) {
+        text_append_string(&text, "   at ");
+        append_place(&text, json_object_get(found, "at"));
+    }
+    text_append_char(&text, '\n');
+    append_amount(&text, "at least", operation, "bytes");
+    text_append_string(&text, "   for the largest operation, at ");
+    append_place(&text, json_object_get(operation, "at"));
+    text_append_char(&text, '\n');
+    append_amount(&text, "pool", found, "cached");
+    text_append_string(&text, "   kept for later at the end\n");
+    if (megabytes(found, "mapped") > 0) {
+        append_amount(&text, "mapped", found, "mapped");
+        text_append_string(&text, "   of files, used where they are\n");
+    }
+    if (megabytes(found, "repacked") > 0) {
+        append_amount(&text, "repacked", found, "repacked");
+        text_append_string(&text, "   of weights, in the layout of products\n");
+    }
+    append_holders(&text, found);
+    append_doubts(&text, found);
+    fputs(text_get(&text), stdout);
+    text_free(&text);
+}
+
+static void show_json(const json_t *found) {
+    char *text = json_dumps(found, JSON_INDENT(2));
+    puts(text);
+    free(text);
+}
+
+int check_memory(const Command *command, int count, char **arguments) {
+    CommandLine line = {0};
+    Pass passes[2] = {0};
+    command_line_read(&line, command, count, arguments);
+    if (!freopen("/dev/null", "re", stdin)) return EXIT_FAILED;
+    if (!foretell_once(&line, FORETELL_GUESS_TRUE, &passes[0])) return EXIT_FAILED;
+    bool loose = passes[0].forecast.loose_count > 0;
+    if (loose && !foretell_once(&line, FORETELL_GUESS_FALSE, &passes[1])) return EXIT_FAILED;
+    bool second = loose && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
+    (line.json ? show_json : show_found)(passes[second].found);
+    for (int i = 0; i < 2; i++) json_decref(passes[i].found);
+    return EXIT_SUCCESS_STATUS;
+}

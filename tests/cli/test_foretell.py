@@ -1,0 +1,256 @@
+"""tl check --memory: the peak that it foretells is the peak that a run has, to the byte.
+
+`python3 tests/cli/test_foretell.py --programs N` compares N generated programs, `--scripts` all of the suite's."""
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from tl import FIXTURES, ROOT, run, run_code
+
+SEED = int(os.environ.get("TL_TEST_SEED", 1))
+
+
+def measured(*words, env=None, cwd=ROOT):
+    """The most that was live at any moment of a run, and the run."""
+    result = run("run", *words, env={**(env or {}), "TL_DEBUG_MEMORY": "1"}, cwd=cwd)
+    return max(map(int, re.findall(r"live (\d+) in", result.err)), default=0), result
+
+
+def foretold(*words, env=None, cwd=ROOT):
+    result = run("check", "--memory", "--json", *words, env=env, cwd=cwd)
+    return json.loads(result.out) if result.out else None
+
+
+class Generator:
+    """Programs whose sizes follow from their text; numbers that only a run knows decide nothing."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines, self.shapes, self.count = [], {}, 0
+
+    def name(self):
+        self.count += 1
+        return f"v{self.count}"
+
+    def add(self, shape, expression, indent=""):
+        name = self.name()
+        self.lines.append(f"{indent}let {name} = {expression}")
+        self.shapes[name] = shape
+        return name
+
+    def pick(self, rank=None):
+        names = [n for n, s in self.shapes.items() if rank is None or len(s) == rank]
+        return self.random.choice(names) if names else self.create(rank)
+
+    def create(self, rank=None):
+        shape = [self.random.choice([1, 3, 16, 33, 128, 200]) for _ in range(rank or self.random.randint(1, 3))]
+        made = self.random.choice(["zeros", "ones", "rand", "randn"])
+        return self.add(shape, f"{made}({shape})")
+
+    def elementwise(self):
+        x = self.pick()
+        word = self.random.choice(["relu({})", "{} * 2.0 + 1.0", "exp(-abs({}))", "tanh({}) - {}", "sqrt({} * {} + 1.0)",
+                                   "{} as float64", "{} as float16", "clamp({}, -1.0, 1.0)", "where({} > 0.5, {}, 0.0)"])
+        self.add(self.shapes[x], word.replace("{}", x))
+
+    def product(self):
+        x = self.pick(2)
+        m, k = self.shapes[x]
+        n = self.random.choice([1, 7, 64, 130])
+        y = self.add([k, n], f"randn([{k}, {n}])")
+        self.add([m, n], f"({x} as float32) @ {y}")
+
+    def reduction(self):
+        x = self.pick()
+        if not self.shapes[x]:
+            return
+        word = self.random.choice(["sum", "mean", "max", "std"])
+        dim = self.random.randrange(len(self.shapes[x]))
+        self.add([s for i, s in enumerate(self.shapes[x]) if i != dim], f"{word}({x}, {dim})")
+
+    def rearrangement(self):
+        x = self.pick(2)
+        m, n = self.shapes[x]
+        shape, expression = self.random.choice([
+            ([n, m], f"transpose({x})"), ([m * n], f"reshape({x}, [{m * n}])"), ([2 * m, n], f"concat({x}, {x}, 0)"),
+            ([m, n], f"softmax({x} as float32, 1)"), ([m, n], f"sort({x}, 1)"), ([m, n], f"cumsum({x}, 1)"),
+            ([(m + 1) // 2, n], f"{x}[::2]"), ([m, n, 1], f"unsqueeze({x}, 2)"), ([3, n], f"{x}[tensor([0, 0, -1])]"),
+            ([m, m], f"({x} as float32) @ transpose({x} as float32)"), ([m, n], f"layer_norm({x} as float32)")])
+        self.add(shape, expression)
+
+    def release(self):
+        if len(self.shapes) < 2:
+            return
+        x = self.pick()
+        self.lines.append(f"{x} = none")
+        del self.shapes[x]
+
+    def training(self):
+        k, n, rows = (self.random.choice([4, 40, 150]) for _ in range(3))
+        w, x = self.name(), self.name()
+        optimizer = self.random.choice(["sgd(lr: 0.01)", "sgd(lr: 0.01, momentum: 0.9)", "adam(lr: 0.01)", "adamw(lr: 0.01)"])
+        self.lines += [f"let {w} = learnable(randn([{k}, {n}]))", f"let {x} = randn([{rows}, {k}])",
+                       f"learn {{ objective: mean(tanh({x} @ {w}) ** 2), optimizer: {optimizer}, "
+                       f"epochs: {self.random.randint(1, 3)}, progress: false }}"]
+        self.shapes[x] = [rows, k]
+
+    def gradient(self):
+        x = self.pick()
+        self.add(self.shapes[x], f"grad(fn(y) {{ sum(sin(y) * y) }}, {x} as float32)")
+
+    def loop(self):
+        x = self.add([self.random.choice([10, 300])] * 2, "1.0")
+        shape = self.shapes[x]
+        self.lines[-1] = f"let {x} = ones({shape})"
+        self.lines += [f"for i in 0..{self.random.randint(1, 5)} {{", f"    {x} = tanh({x} @ {x}) * 0.5 + {x}", "}"]
+
+    def function(self):
+        f, x = self.name(), self.pick()
+        self.lines += [f"fn {f}(a) {{", "    let b = a * 2.0", "    let c = b + a", "    exp(-c * c)", "}"]
+        self.add(self.shapes[x], f"{f}({x})")
+
+    def program(self):
+        steps = [self.create, self.elementwise, self.elementwise, self.product, self.reduction, self.rearrangement,
+                 self.rearrangement, self.release, self.training, self.gradient, self.loop, self.function]
+        for _ in range(self.random.randint(3, 14)):
+            self.random.choice(steps)()
+        self.lines += [f"print(sum({x} as float64))" for x in list(self.shapes)[:3]]
+        return "\n".join(self.lines) + "\n"
+
+
+def directives(path):
+    """What tests/run.py gives a script: options, arguments, environment."""
+    text = path.read_text()
+
+    def words(name):
+        return " ".join(re.findall(rf"^// {name}: (.*)$", text, re.M)).replace("$FIXTURES", str(FIXTURES)).split()
+
+    options = [word for word in words("options") if word not in ("--test", "--bench")]
+    return options, words("args"), dict(word.split("=", 1) for word in words("env"))
+
+
+class Scripts(unittest.TestCase):
+    ALL = False
+    # Their sizes follow from numbers that only a run knows.
+    ESTIMATED = {"13_tales.tl", "26_fine_tuning.tl"}
+
+    def test_scripts_of_the_suite(self):
+        paths = sorted([*(ROOT / "tests/lang").glob("*.tl"), *(ROOT / "examples").glob("*.tl")])
+        if not self.ALL:
+            paths = random.Random(SEED).sample(paths, 30)
+        differing = 0
+        for path in paths:
+            options, arguments, env = directives(path)
+            peak, result = measured(*options, path, *arguments, env=env)
+            found = foretold(*options, path, *arguments, env=env)
+            with self.subTest(script=path.name, seed=SEED):
+                if found is None:
+                    self.assertNotEqual(result.status, 0)  # it is no program
+                    continue
+                self.assertGreaterEqual(found["peak"], peak)
+                if path.name not in self.ESTIMATED:
+                    self.assertEqual(found["peak"], peak)
+                differing += found["peak"] != peak
+        self.assertLessEqual(differing * 20, len(paths) + 20)
+
+
+class Programs(unittest.TestCase):
+    COUNT = 40
+
+    def test_generated_programs(self):
+        for number in range(SEED, SEED + self.COUNT):
+            code = Generator(number).program()
+            with self.subTest(seed=number), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "program.tl").write_text(code)
+                peak, result = measured("program.tl", cwd=folder)
+                self.assertEqual(result.status, 0, result.err[-2000:] + code)
+                found = foretold("program.tl", cwd=folder)
+                self.assertEqual((found["peak"], found["exact"], found["failure"]), (peak, True, None), code)
+
+
+ESTIMATE = """let w = learnable(randn([256, 512]))
+let y = randn([1024, 256]) @ w
+let kept = []
+for i in 0..3 {
+    if mean(y) < 0.5 { kept.push(y + 1.0) } else { kept.push(i) }
+}
+print("shown", mean(y))
+"""
+
+
+class Words(unittest.TestCase):
+    def check(self, code, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            result = run("check", "--memory", "--device", "cpu", *words, "program.tl", cwd=folder)
+            self.assertEqual(os.listdir(folder), ["program.tl"])
+            return result
+
+    def test_the_report(self):
+        result = self.check("let x = ones([1024, 1024])\nlet y = exp(x)\nprint(sum(y))\n")
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertIn("=== Device memory foretold: cpu", result.out)
+        self.assertIn("peak              8.00 MB   at program.tl:3:7\n", result.out)
+        self.assertIn("at least          8.00 MB   for the largest operation, at program.tl:2:9\n", result.out)
+        self.assertIn("     4.00 MB   50.0 %   program.tl:1:9    ones([1024, 1024])\n", result.out)
+        self.assertNotIn("estimate", result.out)
+
+    def test_numbers_of_a_run_make_an_estimate_and_the_larger_case_counts(self):
+        result = self.check(ESTIMATE)
+        self.assertIn("estimate: numbers that only a run knows are read at program.tl:5:8\n", result.out)
+        found = json.loads(self.check(ESTIMATE, "--json").out)
+        self.assertEqual((found["exact"], [place["line"] for place in found["loose"]]), (False, [5]))
+        self.assertGreater(found["peak"], 3 * 1024 * 512 * 4)
+
+    def test_masks_and_places_are_counted_as_if_all_were_chosen(self):
+        for word in ("nonzero(x > 0.0)", "x[x > 0.0]"):
+            found = json.loads(self.check(f"let x = randn([300, 300])\nlet y = {word}\n", "--json").out)
+            self.assertGreaterEqual(found["peak"], 300 * 300 * 8)
+            self.assertFalse(found["exact"])
+
+    def test_an_error_of_the_program_is_said(self):
+        result = self.check('print(1)\nlet x = zeros([100])\nerror("stop")\n')
+        self.assertIn("the program ends with an error at program.tl:3:1: stop\n", result.out)
+        self.assertEqual(result.status, 0)
+
+    def test_files_are_put_aside(self):
+        result = self.check('write_file("a.txt", "one")\nappend_file("a.txt", " two")\n'
+                            'assert_eq(read_file("a.txt"), "one two")\nassert(exists("a.txt"))\n'
+                            'save("b.safetensors", { x: ones([3]) })\nprint(load("b.safetensors"))\n')
+        self.assertNotIn("error", result.out)
+
+    def test_a_peak_that_is_reset_counts(self):
+        code = "let x = zeros([1000])\nx = none\nreset_peak_memory()\nlet y = zeros([10])\n"
+        self.assertEqual(json.loads(self.check(code, "--json").out)["peak"], 4000)
+
+    def test_a_program_that_cannot_run(self):
+        result = self.check("print(nothing)\n")
+        self.assertEqual((result.status, result.out), (1, ""))
+        self.assertIn("unknown name `nothing`", result.err)
+        self.assertIn("usage: tl check", run("check", "--memory").err)
+
+    def test_vulkan_needs_no_driver(self):
+        code = "let x = sort(randn([300, 300]), 1)\nprint(x)\n"
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            result = run("check", "--memory", "--device", "vulkan", "program.tl", cwd=folder,
+                         env={"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent"})
+        if "this build has no Vulkan device" in result.err:
+            self.skipTest("built without Vulkan")
+        self.assertIn("vulkan:0 a device without a driver here", result.out)
+
+
+if __name__ == "__main__":
+    if "--programs" in sys.argv:
+        at = sys.argv.index("--programs")
+        Programs.COUNT = int(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    if "--scripts" in sys.argv:
+        Scripts.ALL = True
+        sys.argv.remove("--scripts")
+    unittest.main()
