@@ -223,7 +223,8 @@ void plan_make_from(const Rule *rule, const Extent *extents, const PlanStart *st
     const Term *terms = head ? rule->head : rule->goals[start->goal].terms;
     uint32_t arity = head ? rule->arity : rule->goals[start->goal].relation->arity;
     for (uint32_t i = 0; i < arity; i++) {
-        bool open = head && rule->aggregates && rule->aggregates[i] != AGGREGATE_NONE;
+        bool open = head && ((rule->aggregates && rule->aggregates[i] != AGGREGATE_NONE) ||
+                             (start->open >> i & 1));
         if (terms[i].kind == TERM_VARIABLE && !open) variables_add(&bound, terms[i].value);
     }
     Order best = order_find(rule, extents, start, bound, true);

@@ -47,6 +47,7 @@ void plan_make_in_order(const Rule *rule, const Extent *extents, const Datum *in
 typedef struct PlanStart {
     uint32_t goal;
     bool positive; // goals that are negated are left out
+    Columns open;  // of the head: those without a value
 } PlanStart;
 void plan_make_from(const Rule *rule, const Extent *extents, const PlanStart *start, Plan *plan);
 // Gives the rule's variables the values of a row, and no value to the others; false: the row is not

@@ -491,6 +491,57 @@ class RandomEdits(unittest.TestCase):
         self.assertGreater(compared, PROGRAMS)
 
 
+class BestValues(unittest.TestCase):
+    """Shortest ways, and what is left of 99 behind them, while streets come and go; some of length 0 in circles."""
+
+    NODES = 10
+    PROGRAM = """
+relation Start(x: int)
+relation Edge(x: int, y: int, w: int)
+relation Dist(x: int, d: min int)
+relation Rest(x: int, d: max int)
+Dist(X, 0) <- Start(X)
+Dist(Y, D + W) <- Dist(X, D), Edge(X, Y, W)
+Rest(X, 99) <- Start(X)
+Rest(Y, D - W) <- Rest(X, D), Edge(X, Y, W)
+Far(X) <- Dist(X, D), D > 9
+Lost(X) <- Edge(X, _, _), not Dist(X, _)
+Dist(0, 0)
+Rest(0, 99)
+"""
+
+    def ways(self, edges):
+        best, queue = {0: 0}, [0]
+        while queue:
+            node = queue.pop()
+            for x, y, w in edges:
+                if x == node and best[x] + w < best.get(y, 1000):
+                    best[y] = best[x] + w
+                    queue.append(y)
+        return best
+
+    def test_after_each_edit(self):
+        source = random.Random(f"best {SEED}")
+        edges, code, answers = set(), self.PROGRAM, ""
+        for number in range(200):
+            edge = source.choice(sorted(edges)) if len(edges) > 25 and source.random() < 0.6 else (
+                source.randrange(self.NODES), source.randrange(self.NODES), source.choice([0, 0, 1, 2, 5, 9]))
+            code += f"{'retract ' if edge in edges else ''}Edge({edge[0]}, {edge[1]}, {edge[2]})\n"
+            edges ^= {edge}
+            short = self.ways(edges)
+            for node in source.sample(range(self.NODES), 4):
+                code += f"for r in Dist({node}, D)? {{ print(r.D) }}\nfor r in Rest({node}, D)? {{ print(r.D) }}\n"
+                answers += f"{short[node]}\n{99 - short[node]}\n" if node in short else ""
+            code += "print(len(Dist), len(Far), len(Lost))\n"
+            lost = {x for x, _, _ in edges if x not in short}
+            answers += f"{len(short)} {sum(d > 9 for d in short.values())} {len(lost)}\n"
+            if number % 10 == 0:
+                code += "print(sorted([(r.X, r.D) for r in Dist(X, D)?]))\n"
+                answers += str(sorted(short.items())) + "\n"
+        result = run_code(code)
+        self.assertEqual((result.out, result.err), (answers, ""), code)
+
+
 def renamed(program, source):
     """The same program with other names for relations and variables."""
     names = {name: f"Rel{number}{name}" for number, name in enumerate(program.relations)}

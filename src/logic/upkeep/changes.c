@@ -16,7 +16,7 @@ void relation_measure(Relation *relation) {
 void relation_compact(Relation *relation) {
     Table *table = relation->derived;
     uint32_t kept = 0;
-    for (uint32_t row = 0; row < table->count; row++)
+    for (uint32_t row = 0; row < relation->heights.count; row++)
         if (!table_is_dead(table, row))
             relation->heights.items[kept++] = relation->heights.items[row];
     relation->heights.count = kept;

@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+// The columns of best values, which a row of the head is asked for.
+static Columns relation_merged(const Relation *relation) {
+    return columns_all(relation->arity) & ~relation->key;
+}
+
 bool row_is_in(const Table *table, const Datum *values) {
     return table && table_find(table, values) != ROW_NONE;
 }
@@ -112,8 +117,36 @@ Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, uint32_t
                  Status (*found)(Run *)) {
     upkeep->run->done = false;
     if (!head_unify(rule->rule, values, upkeep->run->variables)) return STATUS_OK;
-    PlanStart from = {.goal = NO_POSITION};
+    PlanStart from = {.goal = NO_POSITION, .open = relation_merged(rule->rule->relation)};
     plan_prepare(upkeep, rule, &from, false, &rule->prove, &rule->prove_made);
     upkeep->run->below = below;
     return plan_go(upkeep, rule, &rule->prove, found);
+}
+
+void row_note(Table **table, const Relation *relation, const Datum *values) {
+    if (!*table) *table = table_new(relation->arity, columns_all(relation->arity));
+    if (table_find(*table, values) == ROW_NONE) table_append(*table, values);
+}
+
+Status heads_follow(Upkeep *upkeep, Direction direction, const Relation *relation,
+                    enum GoalKind kind, const Datum *values) {
+    for (size_t i = 0; i < upkeep->rules.count; i++) {
+        RuleUpkeep *rule = &upkeep->rules.items[i];
+        for (uint32_t goal = 0; !rule->groups && goal < rule->rule->goal_count; goal++)
+            if (rule->rule->goals[goal].relation == relation &&
+                rule->rule->goals[goal].kind == kind)
+                TRY(direction.from(upkeep, rule, goal, values, direction.found));
+    }
+    return STATUS_OK;
+}
+
+Status rows_follow(Upkeep *upkeep, Direction direction, const Relation *relation, const Table *rows,
+                   enum GoalKind kind) {
+    Datum values[ARITY_MAX];
+    for (uint32_t row = 0; rows && row < rows->count; row++) {
+        if (table_is_dead(rows, row)) continue;
+        table_read(rows, row, values);
+        TRY(heads_follow(upkeep, direction, relation, kind, values));
+    }
+    return STATUS_OK;
 }

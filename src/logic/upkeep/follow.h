@@ -40,6 +40,7 @@ typedef struct Upkeep {
     uint32_t height; // of the row that it begins with
     uint32_t best;
     Table *solutions; // of a group
+    DatumList heads;  // rows that runs have found, of best values
 } Upkeep;
 
 // follow.c
@@ -57,6 +58,27 @@ Status from_gained(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum 
                    Status (*found)(Run *)) MUST_USE;
 Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, uint32_t below,
                  Status (*found)(Run *)) MUST_USE;
+
+// How changed rows are followed to the heads whose proofs they may be in.
+typedef struct Direction {
+    Status (*from)(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *values,
+                   Status (*found)(Run *));
+    Status (*found)(Run *run);
+} Direction;
+// Every head that a proof with this row of `relation` may have; the same of each row of a table,
+// which may be NULL.
+Status heads_follow(Upkeep *upkeep, Direction direction, const Relation *relation,
+                    enum GoalKind kind, const Datum *values) MUST_USE;
+Status rows_follow(Upkeep *upkeep, Direction direction, const Relation *relation, const Table *rows,
+                   enum GoalKind kind) MUST_USE;
+// Notes a row in a table that is made when it is first needed.
+void row_note(Table **table, const Relation *relation, const Datum *values);
+void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation);
+void stratum_end(Upkeep *upkeep); // frees what a stratum needed
+
+// best.c: relations with a least or greatest value, each of a component of its own.
+bool best_can_follow(const Store *store, const Relation *relation);
+Status best_settle(Upkeep *upkeep, Relation *relation) MUST_USE;
 
 // groups.c: groups of aggregated rules; those that a change touches are aggregated anew.
 Status groups_find(Upkeep *upkeep) MUST_USE; // from what lower strata have lost and gained

@@ -170,6 +170,8 @@ static int facts_compare(const Relation *relation, uint32_t a, uint32_t b) {
 static int rows_compare(Ordering *ordering, Relation *relation, uint32_t a, uint32_t b) {
     if (a == b || ordering->gave_up) return 0;
     if (!relation_is_derived(relation) || !relation->unordered) return a < b ? -1 : 1;
+    ordering->gave_up |= relation->heights.count == 0; // of best values nobody knows the rounds
+    if (ordering->gave_up) return 0;
     uint32_t x = relation->heights.items[a], y = relation->heights.items[b];
     if (x != y) return x < y ? -1 : 1;
     if (x == 0) return facts_compare(relation, a, b);
@@ -236,7 +238,8 @@ Status relation_order(Store *store, Relation *relation) {
     Status status = STATUS_OK;
     if (relation->derived->dead > 0) relation_compact(relation);
     uint32_t count = relation->derived->count;
-    if (count <= ROWS_MAX) {
+    bool measured = relation->heights.count == count; // not those of best values
+    if (count <= ROWS_MAX && measured) {
         rows = memory_allocate((count + 1) * sizeof *rows);
         for (uint32_t i = 0; i < count; i++) rows[i] = i;
         status = rows_order(store, relation, rows, count, &done);

@@ -9,11 +9,6 @@
 
 // --- what has changed
 
-static void row_note(Table **table, const Relation *relation, const Datum *values) {
-    if (!*table) *table = table_new(relation->arity, columns_all(relation->arity));
-    if (table_find(*table, values) == ROW_NONE) table_append(*table, values);
-}
-
 // Of a relation without rules: facts that are there now and were not, and the other way round.
 static void facts_compare(Relation *relation) {
     Datum row[ARITY_MAX];
@@ -49,37 +44,6 @@ static Status head_may_fall(Run *run) {
     if (row == ROW_NONE || relation->heights.items[row] <= upkeep->height) return STATUS_OK;
     Entry entry = {relation->heights.items[row], upkeep->rule->relation, row};
     queue_push(&upkeep->queue, entry);
-    return STATUS_OK;
-}
-
-// How changed rows are followed to the heads whose proofs they may be in.
-typedef struct Direction {
-    Status (*from)(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *values,
-                   Status (*found)(Run *));
-    Status (*found)(Run *run);
-} Direction;
-
-// Every head that a proof with this row of `relation` may have.
-static Status heads_follow(Upkeep *upkeep, Direction direction, const Relation *relation,
-                           enum GoalKind kind, const Datum *values) {
-    for (size_t i = 0; i < upkeep->rules.count; i++) {
-        RuleUpkeep *rule = &upkeep->rules.items[i];
-        for (uint32_t goal = 0; !rule->groups && goal < rule->rule->goal_count; goal++)
-            if (rule->rule->goals[goal].relation == relation &&
-                rule->rule->goals[goal].kind == kind)
-                TRY(direction.from(upkeep, rule, goal, values, direction.found));
-    }
-    return STATUS_OK;
-}
-
-static Status rows_follow(Upkeep *upkeep, Direction direction, const Relation *relation,
-                          const Table *rows, enum GoalKind kind) {
-    Datum values[ARITY_MAX];
-    for (uint32_t row = 0; rows && row < rows->count; row++) {
-        if (table_is_dead(rows, row)) continue;
-        table_read(rows, row, values);
-        TRY(heads_follow(upkeep, direction, relation, kind, values));
-    }
     return STATUS_OK;
 }
 
@@ -283,7 +247,7 @@ static Status gains_follow(Upkeep *upkeep) {
 
 // --- one stratum
 
-static void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation) {
+void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation) {
     uint32_t goals = rule->goal_count + 1;
     RuleUpkeep upkept = {.rule = rule, .relation = relation};
     upkept.extents = memory_allocate_zeroed(goals, sizeof *upkept.extents);
@@ -309,7 +273,7 @@ static void rule_end(RuleUpkeep *rule) {
     free(rule->gain_made);
 }
 
-static void stratum_end(Upkeep *upkeep) {
+void stratum_end(Upkeep *upkeep) {
     for (size_t i = 0; i < upkeep->rules.count; i++) rule_end(&upkeep->rules.items[i]);
     for (size_t i = 0; i < upkeep->kept.count; i++) {
         table_free(upkeep->kept.items[i].offered);
@@ -352,8 +316,7 @@ static Status stratum_settle(Upkeep *upkeep, Relation *const *relations, size_t 
 
 // --- all of them
 
-// Best values cannot be followed.
-static bool is_opaque(const Relation *relation) {
+static bool is_best(const Relation *relation) {
     return relation->key != columns_all(relation->arity);
 }
 
@@ -369,6 +332,7 @@ static void reach_readers(Relation *relation, RelationList *reached) {
 static int compare_strata(const void *a, const void *b) {
     const Relation *x = *(Relation *const *)a, *y = *(Relation *const *)b;
     if (x->stratum != y->stratum) return x->stratum < y->stratum ? -1 : 1;
+    if (is_best(x) != is_best(y)) return is_best(x) ? 1 : -1; // they may read the others
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
@@ -387,7 +351,8 @@ static void reached_find(Store *store, RelationList *reached) {
     for (size_t i = 0; i < reached->count; i++) reach_readers(reached->items[i], reached);
     for (size_t i = 0; i < reached->count; i++) {
         reached->items[i]->wanted = false;
-        if (reached->items[i]->derived && is_opaque(reached->items[i]))
+        if (reached->items[i]->derived && is_best(reached->items[i]) &&
+            !best_can_follow(store, reached->items[i]))
             relation_changed(reached->items[i]);
     }
     size_t kept = 0;
@@ -407,10 +372,18 @@ static Status reached_settle(Store *store, const RelationList *reached) {
     Status status = STATUS_OK;
     for (size_t i = 0, next; i < reached->count && status == STATUS_OK; i = next) {
         for (next = i; next < reached->count; next++)
-            if (reached->items[next]->stratum != reached->items[i]->stratum) break;
-        status = stratum_settle(&upkeep, &reached->items[i], next - i);
+            if (reached->items[next]->stratum != reached->items[i]->stratum ||
+                is_best(reached->items[next]))
+                break;
+        if (next > i) {
+            status = stratum_settle(&upkeep, &reached->items[i], next - i);
+        } else {
+            status = best_settle(&upkeep, reached->items[i]);
+            next = i + 1;
+        }
     }
     free(upkeep.run);
+    VECTOR_FREE(&upkeep.heads);
     return status;
 }
 
