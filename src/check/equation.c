@@ -213,16 +213,25 @@ typedef struct Marking {
     Checker *checker;
     Names indexes;
     const Node *target; // or NULL
+    bool program;       // of a program block
 } Marking;
 
 static bool is_index(const Marking *marking, const Word *word) {
     return names_have(&marking->indexes, word);
 }
 
+// A program block may be asked when variables have values that come behind it in the text; as
+// names in brackets they are indexes all the same.
+static bool is_later(const Binding *binding, const Word *word) {
+    return binding->kind == BINDING_GLOBAL && binding->word.span.begin > word->span.begin;
+}
+
 static void note_index(void *context, Node *name) {
     Marking *marking = context;
-    if (!bound(marking->checker, &name->as.name.word))
-        names_add(marking->checker, &marking->indexes, &name->as.name.word);
+    const Word *word = &name->as.name.word;
+    const Binding *binding = bound(marking->checker, word);
+    if (!binding || (marking->program && is_later(binding, word)))
+        names_add(marking->checker, &marking->indexes, word);
 }
 
 static void note_indexes(void *context, Node *index) {
@@ -311,7 +320,8 @@ static void mark_indexes(Checker *checker, Node *node) {
     Sides sides = read_sides(checker, node);
     Marking marking = {.checker = checker,
                        .indexes = sides.unbound,
-                       .target = target->kind == NODE_INDEX ? target : NULL};
+                       .target = target->kind == NODE_INDEX ? target : NULL,
+                       .program = node->as.assign.program};
     for (size_t i = 0; node->as.assign.arrow && i < sides.taken.count; i++)
         names_add(checker, &marking.indexes, &sides.taken.items[i]);
     Visitor notes = {.index = note_indexes, .context = &marking};
