@@ -46,6 +46,8 @@ struct Binding {
     struct Relation *relation; // RELATION: the engine's, of the check and then of the evaluator
 };
 
+bool binding_is_entity_type(const Binding *binding);
+
 // A setting of a learn block; NULL when it is not given.
 const Setting *learn_setting(const Node *node, SettingId id);
 

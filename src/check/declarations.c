@@ -1,6 +1,7 @@
 // Declarations: functions, structs, impls, and the order in which a file's names come to exist.
 #include "check/equation_plan.h"
 #include "check/logic_checker.h"
+#include "check/types.h"
 
 void report_twice(Checker *checker, const char *what, const Word *word, const Word *first) {
     ReportExtra extra = {.note = "the first is here", .note_span = first->span};
@@ -49,11 +50,45 @@ static void frame_leave(Checker *checker, const FrameState *state) {
     checker->slot_max = state->slot_max;
 }
 
+// In the last place of a function with a result `x = e` and `x := e` give the value, so that either
+// may define x.
+static void define_results(Node *node) {
+    if (!node) return;
+    switch (node->kind) {
+    case NODE_ASSIGN:
+        node->as.assign.result =
+            node->op == OPERATOR_NONE && node->as.assign.target->kind == NODE_NAME;
+        break;
+    case NODE_EXPRESSION_STATEMENT: define_results(node->as.expression.value); break;
+    case NODE_BLOCK:
+        if (node->as.block.statements.count > 0)
+            define_results(node->as.block.statements.items[node->as.block.statements.count - 1]);
+        break;
+    case NODE_IF:
+        define_results(node->as.branch.then_branch);
+        define_results(node->as.branch.else_branch);
+        break;
+    case NODE_MATCH:
+        for (size_t i = 0; i < node->as.match.count; i++)
+            define_results(node->as.match.arms[i].body);
+        break;
+    default: break;
+    }
+}
+
+static bool has_result(const FunctionNode *function) {
+    TypeWord word;
+    const TypeNode *result = function->result;
+    return result && !(result->kind == TYPE_NAMED && type_word_find(result->name.text, &word) &&
+                       word == TYPE_WORD_NONE);
+}
+
 static void check_body(Checker *checker, FunctionNode *function, Place place) {
     FrameState state = frame_enter(checker, function, place);
     Scope scope = {0};
     scope_push(checker, &scope);
     check_parameters(checker, function);
+    if (has_result(function)) define_results(function->body);
     check_expression(checker, function->body);
     if (place == PLACE_FUNCTION) query_use_value(function->body);
     scope_pop(checker);

@@ -176,6 +176,10 @@ void logic_declare_constants(Checker *checker) {
     walk_node(&(Walker){.context = checker, .node = note_ahead}, checker->program->top);
 }
 
+bool binding_is_entity_type(const Binding *binding) {
+    return binding->kind == BINDING_RELATION && binding->declaration->kind == NODE_ENTITY;
+}
+
 // --- columns
 
 static const struct {
@@ -217,9 +221,7 @@ static void check_column(Checker *checker, TypeNode *type) {
         return;
     }
     Binding *binding = type->kind == TYPE_NAMED ? name_resolve(checker, &type->name) : NULL;
-    bool entities =
-        binding && binding->kind == BINDING_RELATION && binding->declaration->kind == NODE_ENTITY;
-    if (entities) {
+    if (binding && binding_is_entity_type(binding)) {
         type->binding = binding;
         binding->used = true;
     } else if (!is_column_word(type)) {

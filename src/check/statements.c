@@ -103,7 +103,7 @@ static void check_tensor(Checker *checker, Node *node) {
 }
 
 static bool may_define(const Checker *checker, const Node *node) {
-    return node->as.assign.define || checker->place != PLACE_FUNCTION;
+    return node->as.assign.define || node->as.assign.result || checker->place != PLACE_FUNCTION;
 }
 
 // The first value of a variable is converted where it is assigned, perhaps in another function than

@@ -33,6 +33,8 @@ static const struct {
     {"Tokenizer", TYPE_WORD_TOKENIZER},
     {"KVCache", TYPE_WORD_CACHE},
     {"TensorBuffer", TYPE_WORD_BUFFER},
+    {"entity", TYPE_WORD_ENTITY},
+    {"concept", TYPE_WORD_ENTITY},
 };
 
 bool type_word_find(const char *name, TypeWord *out) {
@@ -110,7 +112,8 @@ static void check_named(Checker *checker, TypeNode *type, FunctionNode *symbols)
     DType dtype;
     Binding *binding = type->module ? struct_resolve(checker, type->module, &type->name)
                                     : name_resolve(checker, &type->name);
-    if (binding && binding->kind == BINDING_STRUCT) {
+    bool values = binding && (binding->kind == BINDING_STRUCT || binding_is_entity_type(binding));
+    if (values) {
         type->binding = binding;
         binding->used = true;
     } else if (!type->module && !type_word_find(type->name.text, &word) &&

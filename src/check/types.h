@@ -21,6 +21,7 @@ typedef enum TypeWord {
     TYPE_WORD_TOKENIZER,
     TYPE_WORD_CACHE,
     TYPE_WORD_BUFFER,
+    TYPE_WORD_ENTITY, // the name of an entity of any type
     TYPE_WORD_STRUCT, // any struct: its name is resolved by check/
 } TypeWord;
 

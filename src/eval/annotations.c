@@ -18,13 +18,20 @@ typedef struct DimensionCode {
 } DimensionCode;
 
 struct Annotation {
-    enum { ANNOTATION_WORD, ANNOTATION_TENSOR, ANNOTATION_STRUCT, ANNOTATION_TUPLE } kind;
+    enum {
+        ANNOTATION_WORD,
+        ANNOTATION_TENSOR,
+        ANNOTATION_STRUCT,
+        ANNOTATION_ENTITY,
+        ANNOTATION_TUPLE
+    } kind;
     TypeWord word;
     bool optional, any_dtype;
     DType dtype;
     int rank;
     DimensionCode dimensions[RANK_MAX];
     const StructCode *structure;
+    const struct Relation *entities; // ENTITY
     const Annotation **members;
     size_t member_count;
     const char *text; // as written
@@ -52,7 +59,10 @@ static void lower_dimension(Lowering *lowering, Annotation *annotation, const Ty
 }
 
 static void lower_named(Lowering *lowering, Annotation *annotation, const TypeNode *type) {
-    if (type->binding) {
+    if (type->binding && binding_is_entity_type(type->binding)) {
+        annotation->kind = ANNOTATION_ENTITY;
+        annotation->entities = type->binding->relation;
+    } else if (type->binding) {
         annotation->kind = ANNOTATION_STRUCT;
         annotation->structure = struct_of_binding(lowering, type->binding);
     } else if (!type_word_find(type->name.text, &annotation->word)) {
@@ -225,6 +235,7 @@ static bool is_handle(Value value, const char *name) {
 
 static bool word_accepts(TypeWord word, Value value) {
     switch (word) {
+    case TYPE_WORD_ENTITY:
     case TYPE_WORD_STRING: return value.kind == VALUE_STRING;
     case TYPE_WORD_TENSOR: return value.kind == VALUE_TENSOR || value_is_number(value);
     case TYPE_WORD_LIST: return value.kind == VALUE_LIST || value.kind == VALUE_TENSOR;
@@ -284,6 +295,10 @@ Status annotation_check(Frame *frame, const Annotation *annotation, Value *value
         if (value->kind == VALUE_STRUCT && value->as.instance->type == &annotation->structure->type)
             return STATUS_OK;
         return fail_type(annotation, *value, what);
+    case ANNOTATION_ENTITY:
+        if (value->kind == VALUE_STRING && entity_fits(annotation->entities, value->as.string))
+            return STATUS_OK;
+        return fail_type(annotation, *value, what);
     }
     return STATUS_OK;
 }
@@ -305,6 +320,8 @@ static bool plain_fit(const Annotation *annotation, Value value) {
     if (annotation->kind == ANNOTATION_STRUCT)
         return value.kind == VALUE_STRUCT &&
                value.as.instance->type == &annotation->structure->type;
+    if (annotation->kind == ANNOTATION_ENTITY)
+        return value.kind == VALUE_STRING && entity_fits(annotation->entities, value.as.string);
     if (annotation->kind == ANNOTATION_TUPLE) return value.kind == VALUE_TUPLE;
     switch (annotation->word) {
     case TYPE_WORD_INT: return value.kind == VALUE_INT;

@@ -465,9 +465,9 @@ static const Code *lower_compound_name(Lowering *lowering, const Node *node) {
     return lower_store(lowering, binding, combined, node->span);
 }
 
-const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value) {
+const Code *lower_assign(Lowering *lowering, const Node *node) {
     const Node *target = node->as.assign.target;
-    bool name = target->kind == NODE_NAME;
+    bool name = target->kind == NODE_NAME, give_value = node->as.assign.result;
     bool parameter = name && target->as.name.parameter;
     if (name && node->op != OPERATOR_NONE && !parameter) return lower_compound_name(lowering, node);
     if (name && !give_value && !target->as.name.awaits && !parameter)

@@ -157,8 +157,7 @@ static Value eval_with(Frame *frame, const Code *code) {
 static bool names_entity_type(const Node *argument) {
     if (!argument || argument->kind != NODE_NAME) return false;
     const Binding *binding = argument->as.name.binding;
-    return binding && binding->kind == BINDING_RELATION &&
-           binding->declaration->kind == NODE_ENTITY;
+    return binding && binding_is_entity_type(binding);
 }
 
 const Code *lower_with(Lowering *lowering, const Node *node) {

@@ -193,7 +193,7 @@ const Code *lower_jump(Lowering *lowering, const Node *node);
 const Code *lower_with(Lowering *lowering, const Node *node);
 
 // assign.c
-const Code *lower_assign(Lowering *lowering, const Node *node, bool give_value);
+const Code *lower_assign(Lowering *lowering, const Node *node);
 // Goes on with an assignment whose value is evaluated; takes it.
 Value assign_evaluated(Frame *frame, const Code *code, Value value);
 
@@ -222,6 +222,8 @@ const Code *lower_retract(Lowering *lowering, const Node *node);
 const Code *lower_ask(Lowering *lowering, const Node *node);
 const Code *lower_query(Lowering *lowering, const Node *node);
 const Code *lower_with_entity(Lowering *lowering, const Node *node); // with Person { ... }
+// Whether a parameter of that entity type takes the name: an open type takes any.
+bool entity_fits(const struct Relation *type, const String *name);
 const Code *lower_infer(Lowering *lowering, const Node *node);
 
 // learn/learn.c, learn_run.c, learn_report.c

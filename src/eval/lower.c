@@ -98,10 +98,6 @@ static const Code *lower_block_value(Lowering *lowering, const Node *node) {
     return lower_block(lowering, node, false);
 }
 
-static const Code *lower_assign_statement(Lowering *lowering, const Node *node) {
-    return lower_assign(lowering, node, false);
-}
-
 static const Code *lower_expression_statement(Lowering *lowering, const Node *node) {
     return lower(lowering, node->as.expression.value);
 }
@@ -155,7 +151,7 @@ static const Lower lowerings[] = {
     [NODE_BLOCK] = lower_block_value,
     [NODE_LET] = lower_let,
     [NODE_TENSOR_DECLARATION] = lower_tensor,
-    [NODE_ASSIGN] = lower_assign_statement,
+    [NODE_ASSIGN] = lower_assign,
     [NODE_EXPRESSION_STATEMENT] = lower_expression_statement,
     [NODE_WHILE] = lower_loop,
     [NODE_LOOP] = lower_loop,
@@ -195,13 +191,6 @@ const Code **lower_list(Lowering *lowering, const NodeList *list) {
     return codes;
 }
 
-// `return` with a value in the last place, or an assignment whose value is the function's.
-static bool gives_value(const Lowering *lowering, const Node *node) {
-    return node->kind == NODE_ASSIGN && node->op == OPERATOR_NONE &&
-           node->as.assign.target->kind == NODE_NAME && lowering->code && lowering->code->result &&
-           !annotation_is_void(lowering->code->result);
-}
-
 const Code *lower_tail(Lowering *lowering, const Node *node) {
     switch (node->kind) {
     case NODE_RETURN:
@@ -211,9 +200,7 @@ const Code *lower_tail(Lowering *lowering, const Node *node) {
     case NODE_BLOCK: return lower_block(lowering, node, true);
     case NODE_IF: return lower_if(lowering, node, true);
     case NODE_MATCH: return lower_match(lowering, node, true);
-    default:
-        return gives_value(lowering, node) ? lower_assign(lowering, node, true)
-                                           : lower(lowering, node);
+    default: return lower(lowering, node);
     }
 }
 

@@ -446,6 +446,7 @@ struct Node {
             Node *target, *value;
             bool define, arrow;
             Projection projection;
+            bool result;  // filled by check: its value is the function's
             bool program; // filled by check: of a program block over this semiring
             Semiring semiring;
         } assign;

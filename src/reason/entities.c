@@ -1,9 +1,17 @@
-// `with Person { ... }`: the block runs as any other, and what it added to the type is told.
+// Entity types as annotations, and `with Person { ... }`: the block runs as any other, and what it
+// added to the type is told.
 #include <stdio.h>
 
 #include "base/output.h"
 #include "reason/reason.h"
 #include "value/output.h"
+
+bool entity_fits(const Relation *type, const String *name) {
+    if (!type->closed) return true;
+    const Store *store = reasoner_get(interp_running())->store;
+    Datum value = constant_find_text(&store->constants, name->bytes, name->length);
+    return value != CONSTANT_NONE && table_find(type->facts, &value) != ROW_NONE;
+}
 
 typedef struct WithEntityCode {
     Code head;

@@ -170,6 +170,7 @@ static bool word_accepts(TypeWord word, const Fact *fact) {
     case TYPE_WORD_INT:
     case TYPE_WORD_FLOAT: return number;
     case TYPE_WORD_BOOL: return fact->kind == FACT_BOOL || (tensor && !array);
+    case TYPE_WORD_ENTITY:
     case TYPE_WORD_STRING: return fact->kind == FACT_STRING;
     case TYPE_WORD_TENSOR: return tensor || number;
     case TYPE_WORD_LIST: return fact->kind == FACT_LIST || tensor;
@@ -190,7 +191,8 @@ static FactKind word_kind(TypeWord word) {
     static const FactKind kinds[] = {
         [TYPE_WORD_STRING] = FACT_STRING, [TYPE_WORD_TUPLE] = FACT_TUPLE,
         [TYPE_WORD_DICT] = FACT_DICT,     [TYPE_WORD_RANGE] = FACT_RANGE,
-        [TYPE_WORD_INT] = FACT_INT,       [TYPE_WORD_STRUCT] = FACT_ANY};
+        [TYPE_WORD_INT] = FACT_INT,       [TYPE_WORD_ENTITY] = FACT_STRING,
+        [TYPE_WORD_STRUCT] = FACT_ANY};
     return kinds[word];
 }
 
@@ -224,7 +226,20 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
     return misfit_of_kind(in, checked);
 }
 
-// A struct or a tuple.
+// What a name that the program declares stands for.
+static const Fact *fact_of_binding(Inference *in, Binding *binding) {
+    if (binding_is_entity_type(binding)) return fact_kind(&in->arena, FACT_STRING);
+    Fact *instance = fact_new(&in->arena, FACT_STRUCT);
+    instance->as.structure.binding = binding;
+    return instance;
+}
+
+static bool fact_fits_binding(const Fact *fact, const Binding *binding) {
+    if (binding_is_entity_type(binding)) return fact->kind == FACT_STRING;
+    return fact->kind == FACT_STRUCT && fact->as.structure.binding == binding;
+}
+
+// A struct, an entity type or a tuple.
 static const Fact *refine_other(Inference *in, const Checked *checked) {
     const Fact *fact = checked->fact;
     const TypeNode *type = checked->type;
@@ -232,7 +247,7 @@ static const Fact *refine_other(Inference *in, const Checked *checked) {
     bool fits = type->kind == TYPE_TUPLE
                     ? fact->kind == FACT_TUPLE &&
                           (!fact->known || fact->as.list.count == type->argument_count)
-                    : fact->kind == FACT_STRUCT && fact->as.structure.binding == type->binding;
+                    : fact_fits_binding(fact, type->binding);
     return fits ? fact : misfit_of_kind(in, checked);
 }
 
@@ -241,11 +256,8 @@ const Fact *annotation_refine(Inference *in, const TypeNode *type, const Fact *f
     if (!type || type->optional) return fact;
     Checked checked = {type, fact, what, span};
     if (type->kind == TYPE_TENSOR) return refine_tensor(in, &checked);
-    if (type->kind == TYPE_NAMED && type->binding && fact->kind == FACT_ANY) {
-        Fact *instance = fact_new(&in->arena, FACT_STRUCT);
-        instance->as.structure.binding = type->binding;
-        return instance;
-    }
+    if (type->kind == TYPE_NAMED && type->binding && fact->kind == FACT_ANY)
+        return fact_of_binding(in, type->binding);
     if (type->kind == TYPE_NAMED && !type->binding) return refine_word(in, &checked, false);
     return refine_other(in, &checked);
 }
