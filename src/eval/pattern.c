@@ -191,12 +191,21 @@ typedef struct ArmCode {
     int first_slot, slot_count;
 } ArmCode;
 
+// Where arms take ints by their value: the first arm that may take each of those from `first` on,
+// and the first that may take any other.
+typedef struct IntTable {
+    uint64_t first, count; // count 0: there is no table
+    uint8_t *arms;
+    uint8_t other;
+} IntTable;
+
 typedef struct MatchCode {
     Code head;
     const Code *subject;
     Place place; // of the subject
     ArmCode *arms;
     size_t count;
+    IntTable ints;
 } MatchCode;
 
 // 1: the arm was taken and *result is its value; 0: it does not fit; -1: failed.
@@ -209,6 +218,13 @@ static inline int arm_try(Frame *frame, const ArmCode *arm, Value subject, Value
     return taken;
 }
 
+// The arms before it certainly do not take the subject.
+static inline const ArmCode *first_arm(const MatchCode *match, Value subject) {
+    if (subject.kind != VALUE_INT || match->ints.count == 0) return match->arms;
+    uint64_t at = (uint64_t)subject.as.integer - match->ints.first;
+    return match->arms + (at < match->ints.count ? match->ints.arms[at] : match->ints.other);
+}
+
 static Value eval_match(Frame *frame, const Code *code) {
     const MatchCode *match = (const MatchCode *)code;
     Value subject = match->place.local ? *place_find(frame, &match->place) : value_absent();
@@ -218,7 +234,7 @@ static Value eval_match(Frame *frame, const Code *code) {
     }
     Value result = value_fail();
     int fits = 0;
-    const ArmCode *arm = match->arms, *end = arm + match->count;
+    const ArmCode *arm = first_arm(match, subject), *end = match->arms + match->count;
     for (; arm < end && fits == 0; arm++) fits = arm_try(frame, arm, subject, &result);
     if (fits == 0) {
         fail(STATUS_MATCH, "no arm of this match fits %s", value_shown(subject).text);
@@ -227,6 +243,68 @@ static Value eval_match(Frame *frame, const Code *code) {
     }
     value_release(subject);
     return result;
+}
+
+static const PatternCode *const *alternatives(const PatternCode *const *pattern, size_t *count) {
+    bool several = (*pattern)->kind == PATTERN_OR;
+    *count = several ? (*pattern)->part_count : 1;
+    return several ? (const PatternCode *const *)(*pattern)->parts : pattern;
+}
+
+static bool takes_no_int(const PatternCode *pattern) {
+    return pattern->kind == PATTERN_LITERAL && pattern->fixed.kind == VALUE_STRING;
+}
+
+// Whether the pattern may take ints other than those of its intervals.
+static bool takes_others(const PatternCode *pattern) {
+    size_t count;
+    const PatternCode *const *parts = alternatives(&pattern, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!parts[i]->interval && !takes_no_int(parts[i])) return true;
+    return false;
+}
+
+static bool may_take(const PatternCode *pattern, uint64_t number) {
+    size_t count;
+    const PatternCode *const *parts = alternatives(&pattern, &count);
+    for (size_t i = 0; i < count; i++)
+        if (parts[i]->interval && number - parts[i]->first <= parts[i]->width) return true;
+    return takes_others(pattern);
+}
+
+// From the least to the largest int that an arm takes by its value, as far as that is not too many.
+static void find_bounds(const MatchCode *match, IntTable *table) {
+    enum { TABLE_MAX = 256 };
+    bool found = false;
+    int64_t low = 0, high = 0;
+    for (size_t i = 0; i < match->count; i++) {
+        size_t count;
+        const PatternCode *const *parts = alternatives(&match->arms[i].pattern, &count);
+        for (size_t j = 0; j < count; j++) {
+            if (!parts[j]->interval) continue;
+            int64_t first = (int64_t)parts[j]->first;
+            int64_t last = (int64_t)(parts[j]->first + parts[j]->width);
+            low = !found || first < low ? first : low;
+            high = !found || last > high ? last : high;
+            found = true;
+        }
+    }
+    uint64_t count = (uint64_t)high - (uint64_t)low;
+    bool fits = found && count < TABLE_MAX && match->count < UINT8_MAX;
+    *table = (IntTable){.first = (uint64_t)low, .count = fits ? count + 1 : 0};
+}
+
+static void make_table(Lowering *lowering, MatchCode *match) {
+    IntTable *table = &match->ints;
+    find_bounds(match, table);
+    if (table->count == 0) return;
+    table->arms = lower_array(lowering, table->count, sizeof *table->arms);
+    for (uint64_t i = 0; i < table->count; i++)
+        while (table->arms[i] < match->count &&
+               !may_take(match->arms[table->arms[i]].pattern, table->first + i))
+            table->arms[i]++;
+    while (table->other < match->count && !takes_others(match->arms[table->other].pattern))
+        table->other++;
 }
 
 const Code *lower_match(Lowering *lowering, const Node *node, bool tail) {
@@ -244,5 +322,6 @@ const Code *lower_match(Lowering *lowering, const Node *node, bool tail) {
         target->first_slot = arm->first_slot;
         target->slot_count = arm->slot_count;
     }
+    make_table(lowering, code);
     return &code->head;
 }
