@@ -127,6 +127,14 @@ int catalog_parameter(const Signature *signature, const char *name) {
     return index;
 }
 
+int catalog_sizes_parameter(const Signature *signature) {
+    for (int i = 0; i < signature->count; i++) {
+        const Param *param = &signature->params[i];
+        if (!param->rest && (param->kind == PARAM_SHAPE || param->kind == PARAM_INTS)) return i;
+    }
+    return -1;
+}
+
 void catalog_aliases(const Builtin *row, Text *out) {
     const char *separator = "";
     for (size_t i = 0; i < ALIAS_COUNT; i++) {

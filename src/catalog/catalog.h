@@ -108,6 +108,8 @@ const Constant *catalog_constants(size_t *count);
 const Constant *catalog_constant(const char *name, size_t length); // NULL: there is none
 // The index of the parameter of a name or of an older spelling of it; -1 when there is none.
 int catalog_parameter(const Signature *signature, const char *name);
+// The index of the parameter that takes sizes or dimensions as one list; -1 when there is none.
+int catalog_sizes_parameter(const Signature *signature);
 // Whether a call with so many arguments, all by place, gives none for the optional shape of what is
 // made: zeros(), normal(0, 1).
 bool catalog_lacks_shape(const Builtin *row, size_t count);

@@ -118,6 +118,19 @@ static bool signature_fits(const Signature *signature, const Arguments *argument
     return rest || (arguments->count <= most && arguments->count >= required);
 }
 
+// permute(x, 2, 0, 1): what was written in several arguments where one list is wanted.
+static void suggest_list(const Arguments *arguments, const Builtin *row, Text *help) {
+    int at = catalog_sizes_parameter(&row->signature);
+    if (at < 0 || arguments->count != arguments->positional) return;
+    if (arguments->count < (size_t)at + 2) return;
+    size_t length;
+    Span sizes = {arguments->items[at].value->span.begin,
+                  arguments->items[arguments->count - 1].value->span.end};
+    const char *text = source_text(sizes, &length);
+    text_format(help, "; `%s` is one argument: [%.*s]", row->signature.params[at].name, (int)length,
+                text);
+}
+
 static void check_against_builtin(Checker *checker, const Arguments *arguments,
                                   const Builtin *row) {
     Text help = {0};
@@ -136,6 +149,7 @@ static void check_against_builtin(Checker *checker, const Arguments *arguments,
             known |= catalog_parameter(&overload->signature, arguments->items[i].name.text) >= 0;
         if (!known) unknown = &arguments->items[i];
     }
+    suggest_list(arguments, row, &help);
     ReportExtra extra = {.help = text_get(&help)};
     if (unknown)
         report(checker, STATUS_ARITY, unknown->name.span, &extra, "%s has no parameter `%s`",

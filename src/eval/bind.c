@@ -175,6 +175,20 @@ static void fail_too_many(const Signature *signature, const BuiltinArguments *a)
     text_free(&names);
 }
 
+// zeros(n, m), x.expand(2, 3): integers in several arguments where one list is wanted.
+static bool suggest_list(const Signature *signature, const Value *values, size_t count) {
+    int at = catalog_sizes_parameter(signature);
+    if (at < 0) return false;
+    Text list = {0};
+    for (size_t i = (size_t)at; i < count && values[i].kind == VALUE_INT; i++)
+        text_format(&list, list.length ? ", %lld" : "%lld", (long long)values[i].as.integer);
+    bool several = strchr(text_get(&list), ',') != NULL;
+    if (several)
+        fail_help("`%s` is one argument: [%s]", signature->params[at].name, text_get(&list));
+    text_free(&list);
+    return several;
+}
+
 static void fail_place(const Builtin *row, const BuiltinArguments *a, PlaceResult result,
                        size_t at) {
     const Signature *signature = &row->signature;
@@ -192,6 +206,7 @@ static void fail_place(const Builtin *row, const BuiltinArguments *a, PlaceResul
         nearest = catalog_nearest(a->names[at], names, (size_t)signature->count);
         fail(STATUS_ARITY, "%s has no parameter `%s`", signature->name, a->names[at]);
     }
+    if (result == PLACE_TOO_MANY && suggest_list(signature, a->positional, a->count)) return;
     if (nearest)
         fail_help("did you mean `%s`? %s", nearest, row->signature_text);
     else
@@ -209,7 +224,9 @@ static void fail_misfit(const Builtin *row, const Placement *placed, int index) 
     char what[80];
     snprintf(what, sizeof what, "%s: %s", signature->name, param->name);
     fail_kind(what, acceptance[param->kind].wanted, value);
-    fail_help("%s", row->signature_text);
+    bool later = index > catalog_sizes_parameter(signature);
+    if (!later || !suggest_list(signature, placed->values, (size_t)signature->count))
+        fail_help("%s", row->signature_text);
 }
 
 // None of several forms takes these arguments: says what was given and shows the forms.

@@ -119,15 +119,28 @@ static Answer form_accepts(const RuleCall *call, bool exact, const Operand **mis
     return answer;
 }
 
-static void report_misfit(Inference *in, const Builtin *row, Span span, const Operand *misfit,
-                          int param) {
+// zeros(2, 3): integers in several arguments where one list is wanted.
+static bool suggest_list(const Signature *signature, const InferArguments *a, int param) {
+    int at = catalog_sizes_parameter(signature), end = at;
+    if (at < 0 || at >= param) return false;
+    while (end < (int)a->positional && a->items[end].fact->kind == FACT_INT) end++;
+    if (end < at + 2 || !a->items[at].node || !a->items[end - 1].node) return false;
+    size_t length;
+    Span span = {a->items[at].node->span.begin, a->items[end - 1].node->span.end};
+    const char *text = source_text(span, &length);
+    fail_help("`%s` is one argument: [%.*s]", signature->params[at].name, (int)length, text);
+    return true;
+}
+
+static void report_misfit(Inference *in, const Builtin *row, Span span, const InferArguments *a,
+                          const Operand *misfit, int param) {
     const Signature *signature = &row->signature;
     Text text = {0};
     fact_describe(misfit->fact, &text);
     fail(STATUS_TYPE, "%s: %s must be %s, but it is %s", signature->name,
          signature->params[param].name, acceptance[signature->params[param].kind].wanted,
          text_get(&text));
-    fail_help("%s", row->signature_text);
+    if (!suggest_list(signature, a, param)) fail_help("%s", row->signature_text);
     text_free(&text);
     infer_report(in, span, misfit, 1);
 }
@@ -155,7 +168,7 @@ static const Builtin *choose(RuleCall *call, const Builtin *row, const InferArgu
             if (answer == ANSWER_MAYBE) return forms == 1 ? form : NULL;
         }
     }
-    if (placed == 1 && misfit) report_misfit(call->in, only, span, misfit, param);
+    if (placed == 1 && misfit) report_misfit(call->in, only, span, a, misfit, param);
     return NULL;
 }
 
