@@ -82,6 +82,7 @@ static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
     if (pattern->kind == PATTERN_LITERAL && value.kind == VALUE_STRING &&
         pattern->fixed.kind == VALUE_STRING)
         return string_equals(pattern->fixed.as.string, value.as.string);
+    if (pattern->kind == PATTERN_ANY) return 1;
     return pattern_match(frame, pattern, value);
 }
 

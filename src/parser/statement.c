@@ -288,6 +288,20 @@ static bool is_shorthand(const Parser *parser) {
            (after == TOKEN_RIGHT_BRACE || after == TOKEN_COMMA);
 }
 
+// `elif x` and `elif (x) {`: the word that was meant as a keyword, or NULL. *before: what follows
+// it.
+static const Word *misused_word(Parser *parser, const Node *value, const char **before) {
+    const Token *token = parser_peek(parser);
+    if (!value || token->newline_before) return NULL;
+    *before = parser_describe(parser, token);
+    if (value->kind == NODE_NAME) return &value->as.name.word;
+    bool head = value->kind == NODE_CALL && value->as.call.callee->kind == NODE_NAME &&
+                token->kind == TOKEN_LEFT_BRACE;
+    if (!head) return NULL;
+    *before = "`(`";
+    return &value->as.call.callee->as.name.word;
+}
+
 static Node *fail_unfinished(Parser *parser, const Node *node) {
     const Token *token = parser_peek(parser);
     const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : NULL;
@@ -295,14 +309,15 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
         return FAIL(parser, .span = token->span, .message = "`else` without `if`");
     if (token->kind == TOKEN_CATCH)
         return FAIL(parser, .span = token->span, .message = "`catch` without `try`");
-    if (value && value->kind == NODE_NAME && !token->newline_before) {
-        const Word *word = &value->as.name.word;
+    const char *before;
+    const Word *word = misused_word(parser, value, &before);
+    if (word) {
         const char *meant = keyword_suggest(word->text, word->length);
         const char *form = written_form(word->text);
         if (meant)
             return FAIL(parser, .span = word->span,
-                        .message = parser_say(parser, "unexpected `%s` before %s", word->text,
-                                              parser_describe(parser, token)),
+                        .message =
+                            parser_say(parser, "unexpected `%s` before %s", word->text, before),
                         .help = form ? parser_say(parser, "this form is written %s", form)
                                      : parser_say(parser, "did you mean `%s`?", meant));
     }
