@@ -91,9 +91,7 @@ static int match_literal(Frame *frame, const PatternCode *pattern, Value value) 
     if (failed(literal)) return -1;
     int fits = 0;
     bool equal;
-    if (value_read_number(&value) != STATUS_OK)
-        fits = -1;
-    else if (value.kind != VALUE_TENSOR)
+    if (value.kind != VALUE_TENSOR || tensor_rank(value.as.tensor) == 0)
         fits = value_equals(value, literal, &equal) == STATUS_OK ? equal : -1;
     value_release(literal);
     return fits;

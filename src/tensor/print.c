@@ -22,7 +22,7 @@ typedef struct Layout {
     int before, after;   // columns up to the point, and from it on
 } Layout;
 
-static NumberWidth number_width(DType dtype) {
+NumberWidth float_width(DType dtype) {
     switch (dtype) {
     case DTYPE_FLOAT16: return NUMBER_HALF;
     case DTYPE_BFLOAT16: return NUMBER_BFLOAT;
@@ -252,7 +252,7 @@ static Status print_number(Tensor *x, Text *out) {
     Scalar number;
     char text[NUMBER_TEXT_MAX];
     TRY(tensor_read_scalar(x, &number));
-    NumberWidth width = number_width(x->view.dtype);
+    NumberWidth width = float_width(x->view.dtype);
     if (number.dtype != DTYPE_FLOAT64) {
         text_append(out, text, (size_t)format_integer(x->view.dtype, number.as.i, text));
         return STATUS_OK;
@@ -275,7 +275,7 @@ static Status print_whole(Tensor *x, Text *out) {
         return STATUS_OK;
     }
     Printer printer = {.out = out};
-    printer.layout = (Layout){.dtype = x->view.dtype, .width = number_width(x->view.dtype)};
+    printer.layout = (Layout){.dtype = x->view.dtype, .width = float_width(x->view.dtype)};
     if (count <= ELEMENTS_MAX) return print_shown(x, &printer);
     Tensor *shown = NULL;
     TRY(elide(x, printer.elided, &shown));

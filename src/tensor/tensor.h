@@ -4,6 +4,7 @@
 #define TENSOR_TENSOR_H
 
 #include "base/counted.h"
+#include "base/number.h"
 #include "device/kernel.h"
 
 // Numbers of a literal, kept exactly on the host until an operation needs them on a device.
@@ -63,6 +64,8 @@ Status tensor_read_bools(Tensor *tensor, uint8_t *out) MUST_USE;    // of a bool
 // The one number of a tensor with one element (any rank).
 Status tensor_read_scalar(Tensor *tensor, Scalar *out) MUST_USE;
 
+// What numbers of a floating dtype keep; float32 where quantised ones are read.
+NumberWidth float_width(DType dtype);
 // Appends as LANGUAGE.md section 7 prints; quantised types print their dequantised values.
 Status tensor_print(Tensor *tensor, Text *out) MUST_USE;
 // "float32[2, 3]"

@@ -199,6 +199,22 @@ static bool is_sequence(Value value) {
     return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
 }
 
+// Next to an element of a tensor a plain number has the tensor's dtype, as in operations on
+// tensors: x[0] == 0.1 and 0.1 in x agree.
+static Value meet_element(Value number, Value element) {
+    bool plain = number.kind == VALUE_INT || number.kind == VALUE_FLOAT;
+    if (!plain || element.kind != VALUE_TENSOR) return number;
+    DType dtype = tensor_dtype(element.as.tensor);
+    if (dtype_kind(dtype) != DTYPE_KIND_FLOAT || dtype == DTYPE_FLOAT64) return number;
+    double value = number.kind == VALUE_INT ? (double)number.as.integer : number.as.number;
+    return value_float(number_round(value, float_width(dtype)));
+}
+
+static bool numbers_equal(Value a, Value b) {
+    int order;
+    return value_order_numbers(a, b, &order) && order == 0;
+}
+
 static Status equal_nested(Value a, Value b, int depth, bool *out) {
     if (depth > NESTING_COMPARED_MAX)
         return fail(STATUS_DEPTH,
@@ -211,16 +227,15 @@ static Status equal_nested(Value a, Value b, int depth, bool *out) {
         return list_equals_tensor(a, b.as.tensor, out);
     if (is_sequence(b) && a.kind == VALUE_TENSOR && tensor_rank(a.as.tensor))
         return list_equals_tensor(b, a.as.tensor, out);
+    Value met = meet_element(a, b);
+    b = meet_element(b, a);
+    a = met;
     TRY(value_read_number(&a));
     TRY(value_read_number(&b));
     bool numbers = (a.kind == VALUE_INT || a.kind == VALUE_FLOAT) &&
                    (b.kind == VALUE_INT || b.kind == VALUE_FLOAT);
-    if (numbers) {
-        int order;
-        *out = value_order_numbers(a, b, &order) && order == 0;
-        return STATUS_OK;
-    }
-    *out = false;
+    *out = numbers && numbers_equal(a, b);
+    if (numbers) return STATUS_OK;
     if (a.kind == VALUE_DTYPE && b.kind == VALUE_STRING) return equal_nested(b, a, depth + 1, out);
     if (a.kind == VALUE_STRING && b.kind == VALUE_DTYPE) {
         *out = strcmp(string_end(a.as.string)->bytes, dtype_name((DType)b.as.integer)) == 0;
