@@ -44,7 +44,10 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
         warn_uncalled_main(program);
         if (diagnostics->error_count == errors) check_logic_programs(&table);
         const Module *module = program->module;
-        if (warnings && diagnostics->error_count == errors) warn_unused(module->checker);
+        if (warnings && diagnostics->error_count == errors) {
+            warn_unused(module->checker);
+            warn_replaced_globals(module->checker);
+        }
     }
     module_table_free(&table);
     if (diagnostics->error_count == errors && !getenv("TL_TEST_UNCHECKED"))

@@ -187,6 +187,7 @@ void check_top(Checker *checker);
 
 // unused.c: values that are lost and code that is never reached, once names are resolved.
 void warn_unused(Checker *checker);
+void warn_replaced_globals(Checker *checker); // replaced.c
 
 // imports.c
 // Loads what the program imports, and what that imports, each file once and none that the table has

@@ -10,6 +10,7 @@ from tl import ROOT, TL
 LOST = "this value is not used, and computing it changes nothing"
 LEFT = "this is never reached: the statement above leaves the block"
 ARM = "this arm is never reached"
+REPLACED = "this replaces `%s`, whose value was never used"
 
 # A comment says what is warned of in its line; nothing else may be.
 WARNED = {
@@ -40,6 +41,32 @@ let cache = KVCache::new(1)
 cache.append(0, ones([1, 2]), ones([1, 2]))
 bench sums { sum(ones([10])) }
 print(if len(xs) > 1 { "many" } else { "few" })""",
+    "replaced": f"""let x = 5
+let x = 6 // {REPLACED % "x"}
+let read = 1
+let read = read + 1
+let read = [read, 2]
+let called = 1
+call()
+let called = 2
+fn call() {{ print(called) }}
+let held = 1
+let later = fn() {{ held }}
+let held = later()
+let held = 3
+let n = 2
+let sized: float32[n] = zeros([n])
+let n = 3
+let later = ""
+let shown = 1
+print(f"{{shown}} {{sized}} {{read}} {{x}} {{n}}")
+let shown = 2
+let given: int
+let given = 3
+let last = 4
+main {{ let last = 5; print(last, given, shown, later, held) }}
+let last = 6 // {REPLACED % "last"}
+print(last)""",
     "left": f"""fn f(x) {{
     if x {{ return 1 }}
     return 2
