@@ -205,18 +205,24 @@ static void mark_once(Checker *checker, Node *node) {
     }
 }
 
-// Parameters in files go by the variables that hold them.
-static void list_visible(Checker *checker, Node *node) {
-    if (!learn_setting(node, SETTING_save) && !learn_setting(node, SETTING_resume)) return;
+static void list_visible_of(Checker *checker, Node *node, BindingKind kind) {
     const char **names;
     size_t count = symbol_visible(checker, binding_is_variable, &names);
     for (size_t i = 0; i < count; i++) {
         Word word = {names[i], (uint32_t)strlen(names[i]), node->span};
         Binding *binding = scope_find_variable(checker, &word);
-        if (!binding) continue;
+        if (!binding || binding->kind != kind) continue;
         binding_use(checker, binding);
         ARENA_PUSH(checker->arena, &node->as.learn.visible, binding);
     }
+}
+
+// Parameters in files go by the variables that hold them, those of the function before those of the
+// top level: which of these it was called with is another thing at the next call.
+static void list_visible(Checker *checker, Node *node) {
+    if (!learn_setting(node, SETTING_save) && !learn_setting(node, SETTING_resume)) return;
+    list_visible_of(checker, node, BINDING_LOCAL);
+    list_visible_of(checker, node, BINDING_GLOBAL);
 }
 
 static void check_body(Checker *checker, Node *node) {

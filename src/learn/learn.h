@@ -104,6 +104,7 @@ typedef struct LearnRun {
     Gathered gathered;
     TensorArray reached;    // of the step that is made: by backward, and to be moved
     TensorArray trained;    // parameters that were reached, in order of declaration; counted
+    size_t restored;        // how many of them a file had, until the first step after it
     Tensor **best_contents; // of each, when patience is set
     size_t best_count;
     Tensor **averages; // of each, when ema is set

@@ -130,9 +130,21 @@ static Status for_roots(LearnRun *run, Archive *archive, IsRoot is_root, UseRoot
     return STATUS_OK;
 }
 
+// Whether a variable before it holds the very same thing, which is saved under that name.
+static bool is_alias(const LearnRun *run, const char *name, Value value) {
+    const VariableList *visible = &run->code->visible;
+    for (size_t i = 0; i < visible->count; i++) {
+        if (strcmp(variable_name(visible->items[i]), name) == 0) return false;
+        const Value *earlier = variable_peek(run->frame, visible->items[i]);
+        bool counted = earlier && earlier->kind == value.kind && value_is_counted(value);
+        if (counted && earlier->as.counted == value.as.counted) return true;
+    }
+    return false;
+}
+
 static bool is_saved(const LearnRun *run, const Archive *archive, const char *name, Value value) {
     (void)archive;
-    return holds_trained(run, name, value);
+    return !is_alias(run, name, value) && holds_trained(run, name, value);
 }
 
 static Status check_named(const LearnRun *run, const Archive *archive) {
@@ -310,6 +322,7 @@ static Status take_trained(LearnRun *run, Archive *archive) {
         else
             tensor_release(average);
     }
+    run->restored = run->trained.count;
     return STATUS_OK;
 }
 

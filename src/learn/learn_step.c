@@ -163,6 +163,26 @@ static void note_scale(LearnRun *run) {
     run->scaled_steps = 0;
 }
 
+// At the first step after a file was read: what it trained is trained here too, or its names are
+// those of other parameters.
+static Status check_restored(LearnRun *run) {
+    size_t restored = run->restored, missing = 0;
+    run->restored = 0;
+    for (size_t i = 0; i < restored; i++) {
+        bool reached = false;
+        for (size_t j = 0; j < run->reached.count; j++)
+            reached |= run->reached.items[j] == run->trained.items[i];
+        missing += !reached;
+    }
+    if (missing == 0 || run->trained.count == restored) return STATUS_OK;
+    (void)fail(
+        STATUS_NAME,
+        "resume: %s has no parameter %s that is trained here, and %zu that %s not trained here",
+        run->resume_path.as.string->bytes, tensor_type_name(run->trained.items[restored]).text,
+        missing, missing == 1 ? "is" : "are");
+    return fail_help("parameters go by the variables that hold them, such as net.w");
+}
+
 Status learn_apply(LearnRun *run) {
     double norm, loss = run->gathered.loss / run->gathered.rows;
     TRY(clip(run, &norm));
@@ -173,6 +193,7 @@ Status learn_apply(LearnRun *run) {
     if (!isfinite(norm)) return fail_diverged(run, true, norm);
     size_t known = run->trained.count;
     note_trained(run, &run->reached);
+    TRY(check_restored(run));
     if (run->trained.count > known) TRY(learn_check_names(run));
     TRY(keep_if_best(run, loss));
     TRY(learn_begin_averages(run));

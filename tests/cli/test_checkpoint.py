@@ -101,6 +101,42 @@ class Checkpoint(unittest.TestCase):
                               options=["--quiet", "--memory-check=strict"])
             self.assertEqual((result.out, result.status), ("equal\n" * 3, 0), result.err)
 
+    def test_resume_in_a_function(self):
+        result = run_code("""
+            let x = ones([4, 2])
+            fn train(p, epochs, save, resume) {
+                learn {
+                    objective: mean((x @ p.w - 1.0) ** 2), optimizer: adam(lr: 0.1),
+                    epochs: epochs, save: save, resume: resume, progress: false
+                }
+            }
+            fn fresh() { ({"w": learnable(zeros([2, 1]))}) }
+            let a = fresh()
+            let whole = train(a, 10, none, none)
+            let b = fresh()
+            train(b, 4, "half.safetensors", none)
+            print([t.name for t in load_model("half.safetensors").tensors() if not starts_with(t.name, "learn")])
+            let c = fresh()
+            let rest = train(c, 10, none, "half.safetensors")
+            print(rest.losses == whole.losses, all(a.w == c.w))
+            fn other(q, w) {
+                learn {
+                    objective: mean((x @ q - 1.0) ** 2), optimizer: adam(lr: 0.1),
+                    epochs: 10, resume: "w.safetensors"
+                }
+            }
+            fn first(w) {
+                learn { objective: mean((x @ w) ** 2), optimizer: adam(), epochs: 1, save: "w.safetensors", progress: false }
+            }
+            let w = learnable(ones([2, 1]))
+            first(w)
+            let v = learnable(zeros([2, 1]))
+            print(try { other(v, w) } catch e { e.message }, v)
+        """)
+        self.assertEqual(result.out, '["p.w"]\ntrue true\n'
+                         "resume: w.safetensors has no parameter float32[2, 1] that is trained here, and 1 that is not trained "
+                         "here [[0.]\n [0.]]\n", result.err)
+
     def test_plain_values(self):
         for ending in ("safetensors", "npz", "gguf"):
             result = run_code("""
