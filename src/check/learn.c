@@ -2,6 +2,7 @@
 // the block has. What the body declares belongs to the scope around it.
 #include "catalog/settings.h"
 #include "check/checker.h"
+#include "check/logic_checker.h"
 
 const Setting *learn_setting(const Node *node, SettingId id) {
     for (size_t i = 0; id < SETTING_COUNT && i < node->as.learn.count; i++)
@@ -99,12 +100,19 @@ static void name_scheduler(Checker *checker, Node *value) {
     text_free(&full);
 }
 
+// `distribute: data` names what is distributed.
+static void name_distributed(Node *value) {
+    if (value->kind == NODE_NAME && strcmp(value->as.name.word.text, "data") == 0)
+        node_make_string(value);
+}
+
 static void check_settings(Checker *checker, const Node *node, SettingPlace place) {
     for (size_t i = 0; i < node->as.learn.count; i++) {
         const Setting *setting = &node->as.learn.settings[i];
         SettingId id = setting_find(setting->name.text);
         if (id == SETTING_COUNT || setting_rows[id].place != place) continue;
         if (id == SETTING_scheduler) name_scheduler(checker, setting->value);
+        if (id == SETTING_distribute) name_distributed(setting->value);
         check_expression(checker, setting->value);
         check_expression(checker, setting->of);
     }

@@ -155,6 +155,7 @@ static void watch_failure(LearnRun *run) {
 
 static Value run_block(LearnRun *run) {
     Status status = learn_resume(run);
+    if (status == STATUS_OK && run->pieces > 0) status = learn_begin_distributed(run);
     if (status == STATUS_OK) status = learn_set_rate(run);
     if (status != STATUS_OK) return fail_at(run->code->head.span);
     learn_report_begin(run);

@@ -68,6 +68,7 @@ typedef struct LearnRun {
     // gradients it makes infinite are left out.
     double loss_scale, scaled_steps;
     int64_t batch_size, accumulate;
+    int64_t pieces; // that a batch is cut into, which ranks share; 0: it is not distributed
     bool shuffle, silent;
     Value save_path, resume_path, watch_path; // ABSENT where not given
     int64_t save_every;                       // epochs; 0: only at the end

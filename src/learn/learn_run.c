@@ -70,7 +70,7 @@ static Status rows_of(Tensor *whole, Tensor *order, int64_t first, int64_t count
     return status;
 }
 
-static Status set_batch(LearnRun *run, Tensor *order, int64_t first, int64_t count) {
+Status learn_set_batch(LearnRun *run, Tensor *order, int64_t first, int64_t count) {
     for (size_t i = 0; i < run->code->batch_count; i++) {
         Tensor *part;
         TRY(rows_of(run->whole[i], order, first, count, &part));
@@ -97,9 +97,7 @@ static Value eval_objective(LearnRun *run) {
     return EVAL(run->frame, run->code->settings[SETTING_objective]);
 }
 
-// The body and the objective on what the block's names mean now; with the last part of a step the
-// parameters move.
-static Value run_part(LearnRun *run, int64_t rows, double share, bool last) {
+Value learn_run_part(LearnRun *run, int64_t rows, double share, bool last) {
     TapeMark mark = tape_mark();
     Value loss = eval_objective(run);
     if (failed(loss)) return loss;
@@ -122,12 +120,14 @@ static Value run_step(LearnRun *run, Tensor *order) {
     if (run->batch_size <= (run->rows - run->row) / run->accumulate)
         end = run->row + run->batch_size * run->accumulate;
     step_rows = end - run->row;
-    Value value = value_none();
-    for (int64_t first = run->row; first < end && !failed(value); first += run->batch_size) {
+    Value value = run->pieces > 0 ? learn_run_pieces(run, order, end) : value_none();
+    int64_t begin = run->pieces > 0 ? end : run->row;
+    for (int64_t first = begin; first < end && !failed(value); first += run->batch_size) {
         int64_t count = least(run->batch_size, end - first);
         run->random = random_mark();
-        if (set_batch(run, order, first, count) != STATUS_OK) return fail_at(run->code->head.span);
-        value = run_part(run, count, (double)count / (double)step_rows, first + count == end);
+        if (learn_set_batch(run, order, first, count) != STATUS_OK)
+            return fail_at(run->code->head.span);
+        value = learn_run_part(run, count, (double)count / (double)step_rows, first + count == end);
     }
     if (!failed(value)) run->row = end;
     return value;
@@ -179,7 +179,7 @@ static Value run_epoch(LearnRun *run) {
     if (run->batch_size > 0) {
         value = run_batches(run);
     } else if (run->row == 0) {
-        value = run_part(run, 1, 1, true);
+        value = learn_run_part(run, 1, 1, true);
         run->row = !failed(value);
         run->safe = random_mark();
     }

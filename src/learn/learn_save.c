@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "learn/learn_run.h"
+#include "ranks/ranks.h"
 #include "tensor/compose.h"
 #include "value/archive.h"
 
@@ -187,8 +188,7 @@ static Status fill(LearnRun *run, Archive *archive) {
     return add_progress(archive, run);
 }
 
-Status learn_save(LearnRun *run) {
-    if (run->save_path.kind == VALUE_ABSENT) return STATUS_OK;
+static Status save(LearnRun *run) {
     const TensorFormat *format = NULL;
     Archive archive = {.path = run->save_path.as.string->bytes};
     TRY(named_format(archive.path, &format));
@@ -196,6 +196,13 @@ Status learn_save(LearnRun *run) {
     if (status == STATUS_OK) status = format->write(archive.path, &archive.tensors);
     archive_free(&archive);
     return status;
+}
+
+// No rank goes on before the file is there.
+Status learn_save(LearnRun *run) {
+    if (run->save_path.kind == VALUE_ABSENT) return STATUS_OK;
+    if (learn_writes_files(run)) TRY(save(run));
+    return run->pieces > 0 ? ranks_barrier() : STATUS_OK;
 }
 
 // --- back

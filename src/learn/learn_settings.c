@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/learn_run.h"
+#include "ranks/ranks.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/handles.h"
@@ -231,6 +232,35 @@ static bool setting_schedule_per(LearnRun *run) {
     return known;
 }
 
+// --- ranks
+
+// A batch is cut into more pieces than there are ranks, so that other numbers of ranks make the
+// same sums.
+static bool setting_distribute(LearnRun *run) {
+    enum { PIECES = 8 };
+    const LearnCode *code = run->code;
+    Value value = setting_eval(run, code->settings[SETTING_distribute]);
+    if (value.kind == VALUE_ABSENT) return true;
+    if (failed(value)) return false;
+    bool data = value.kind == VALUE_STRING && strcmp(value.as.string->bytes, "data") == 0;
+    Status status = STATUS_OK;
+    if (!data)
+        status = fail(STATUS_VALUE, "distribute is %s; it must be data", value_text(value).text);
+    else if (code->once.count > 0)
+        status = fail(STATUS_GRADIENT,
+                      "distribute: parameters are made in front of the block, but "
+                      "`%s` is made in its body",
+                      variable_name(code->once.items[0]));
+    value_release(value);
+    if (status != STATUS_OK) {
+        error_place(code->settings[SETTING_distribute]->span);
+        return false;
+    }
+    run->pieces = PIECES;
+    while (run->pieces < ranks_count()) run->pieces *= 2;
+    return setting_int(run, SETTING_pieces, 1, &run->pieces);
+}
+
 static int64_t divided_up(int64_t count, int64_t size) {
     return count / size + (count % size != 0);
 }
@@ -253,7 +283,7 @@ bool learn_read_settings(LearnRun *run, RandomTraining *training) {
     run->accumulate = 1;
     if (!setting_parameters(run, SETTING_train, &run->train) ||
         !setting_parameters(run, SETTING_freeze, &run->freeze) || !setting_groups(run) ||
-        !setting_int(run, SETTING_accumulate, 1, &run->accumulate) ||
+        !setting_int(run, SETTING_accumulate, 1, &run->accumulate) || !setting_distribute(run) ||
         !setting_double(run, SETTING_clip_grad_value, &run->clip_value) || !setting_ema(run) ||
         !setting_schedule_per(run) || !setting_precision(run) ||
         !setting_path(run, SETTING_save, &run->save_path) ||

@@ -4,7 +4,7 @@
 
 #include "base/file_replace.h"
 #include "base/memory.h"
-#include "learn/learn.h"
+#include "learn/learn_run.h"
 #include "plot/plot.h"
 
 static const double again_s = 0.5; // a page that few see must not cost many epochs
@@ -88,7 +88,7 @@ static Status write_page(FILE *stream, void *context) {
 }
 
 Status learn_watch(LearnRun *run, const char *ending) {
-    if (run->watch_path.kind == VALUE_ABSENT) return STATUS_OK;
+    if (run->watch_path.kind == VALUE_ABSENT || !learn_writes_files(run)) return STATUS_OK;
     double now = learn_now_s();
     if (!ending && run->done > 1 && now - run->progress.shown_s < again_s) return STATUS_OK;
     run->progress.shown_s = now;

@@ -10,7 +10,7 @@
 #include "tensor/view.h"
 
 // The elements of a tensor on the host, in row-major order.
-static Status bytes_of(Tensor *x, char **out, size_t *bytes) {
+Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) {
     Tensor *whole;
     TRY(tensor_materialize(x));
     TRY(tensor_contiguous(x, &whole));
@@ -24,10 +24,9 @@ static Status bytes_of(Tensor *x, char **out, size_t *bytes) {
     return status;
 }
 
-static Status tensor_of(const char *data, Device *device, DType dtype, const Shape *shape,
-                        Tensor **out) {
-    TRY(tensor_new(device, dtype, shape, out));
-    size_t bytes = (size_t)tensor_count(*out) * dtype_size(dtype);
+Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape, Tensor **out) {
+    TRY(tensor_new(like->device, tensor_dtype(like), shape, out));
+    size_t bytes = (size_t)tensor_count(*out) * dtype_size(tensor_dtype(like));
     Status status = bytes == 0 ? STATUS_OK : buffer_upload((*out)->view.buffer, 0, data, bytes);
     if (status != STATUS_OK) tensor_release(*out);
     return status;
@@ -70,8 +69,7 @@ static Status reduce_rows(RanksReduction reduction, Tensor *rows, Tensor **out) 
     return status;
 }
 
-// How many bytes of an element go to each rank when a tensor is cut into parts of whole elements.
-static void cut(int64_t count, size_t element, size_t *bytes) {
+void ranks_cut(int64_t count, size_t element, size_t *bytes) {
     int n = ranks_count();
     for (int i = 0; i < n; i++) bytes[i] = (size_t)(count * (i + 1) / n - count * i / n) * element;
 }
@@ -82,8 +80,8 @@ static Status reduce_part(const RanksRequest *request, Tensor *x, char **out, si
     DType dtype = tensor_dtype(x);
     char *own;
     size_t bytes;
-    TRY(bytes_of(x, &own, &bytes));
-    cut(tensor_count(x), dtype_size(dtype), parts);
+    TRY(ranks_bytes_of(x, &own, &bytes));
+    ranks_cut(tensor_count(x), dtype_size(dtype), parts);
     size_t part = parts[ranks_own()];
     size_t *incoming = memory_allocate((size_t)n * sizeof *incoming);
     for (int i = 0; i < n; i++) incoming[i] = part;
@@ -93,40 +91,43 @@ static Status reduce_part(const RanksRequest *request, Tensor *x, char **out, si
     free(incoming);
     Shape shape = {.rank = 2, .dims = {n, (int64_t)(part / dtype_size(dtype))}};
     Tensor *tensor = NULL, *reduced = NULL;
-    if (status == STATUS_OK) status = tensor_of(rows, x->device, dtype, &shape, &tensor);
+    if (status == STATUS_OK) status = ranks_tensor_of(rows, x, &shape, &tensor);
     free(rows);
     if (status == STATUS_OK) status = reduce_rows(request->reduction, tensor, &reduced);
-    if (status == STATUS_OK) status = bytes_of(reduced, out, &bytes);
+    if (status == STATUS_OK) status = ranks_bytes_of(reduced, out, &bytes);
     tensor_release(tensor);
     tensor_release(reduced);
     return status;
 }
 
-static Status all_reduce(const RanksRequest *request, Tensor *x, Tensor **out) {
+Status ranks_share_parts(const char *part, const size_t *parts, char *whole) {
     int n = ranks_count();
-    size_t *parts = memory_allocate((size_t)n * sizeof *parts);
+    size_t own = parts[ranks_own()];
     size_t *same = memory_allocate((size_t)n * sizeof *same);
+    char *copies = memory_allocate(own * (size_t)n + 1);
+    for (int i = 0; i < n; i++) {
+        memcpy(copies + own * (size_t)i, part, own);
+        same[i] = own;
+    }
+    Status status = ranks_check(ranks_plugin()->all_to_all(copies, same, whole, parts));
+    free(copies);
+    free(same);
+    return status;
+}
+
+static Status all_reduce(const RanksRequest *request, Tensor *x, Tensor **out) {
+    size_t *parts = memory_allocate((size_t)ranks_count() * sizeof *parts);
     char *part = NULL;
     Status status = reduce_part(request, x, &part, parts);
     if (status == STATUS_OK) {
-        // The same part goes to everybody.
-        size_t own = parts[ranks_own()], whole = 0;
-        char *copies = memory_allocate(own * (size_t)n + 1);
-        for (int i = 0; i < n; i++) {
-            memcpy(copies + own * (size_t)i, part, own);
-            same[i] = own;
-            whole += parts[i];
-        }
-        char *all = memory_allocate(whole + 1);
-        status = ranks_check(ranks_plugin()->all_to_all(copies, same, all, parts));
+        char *all = memory_allocate((size_t)tensor_count(x) * dtype_size(tensor_dtype(x)) + 1);
         Shape shape = tensor_shape(x);
-        if (status == STATUS_OK) status = tensor_of(all, x->device, tensor_dtype(x), &shape, out);
+        status = ranks_share_parts(part, parts, all);
+        if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
         free(all);
-        free(copies);
         free(part);
     }
     free(parts);
-    free(same);
     return status;
 }
 
@@ -145,7 +146,7 @@ static Status reduce_scatter(const RanksRequest *request, Tensor *x, Tensor **ou
     Status status = reduce_part(request, x, &part, parts);
     free(parts);
     if (status != STATUS_OK) return status;
-    status = tensor_of(part, x->device, tensor_dtype(x), &shape, out);
+    status = ranks_tensor_of(part, x, &shape, out);
     free(part);
     return status;
 }
@@ -155,13 +156,13 @@ static Status reduce_scatter(const RanksRequest *request, Tensor *x, Tensor **ou
 static Status all_gather(Tensor *x, Tensor **out) {
     char *own;
     size_t bytes;
-    TRY(bytes_of(x, &own, &bytes));
+    TRY(ranks_bytes_of(x, &own, &bytes));
     char *all = memory_allocate(bytes * (size_t)ranks_count() + 1);
     Status status = ranks_check(ranks_plugin()->all_gather(own, all, bytes));
     Shape shape = tensor_shape(x);
     if (shape.rank == 0) shape = (Shape){.rank = 1, .dims = {1}};
     shape.dims[0] *= ranks_count();
-    if (status == STATUS_OK) status = tensor_of(all, x->device, tensor_dtype(x), &shape, out);
+    if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
     free(own);
     free(all);
     return status;
@@ -170,10 +171,10 @@ static Status all_gather(Tensor *x, Tensor **out) {
 static Status broadcast(const RanksRequest *request, Tensor *x, Tensor **out) {
     char *data;
     size_t bytes;
-    TRY(bytes_of(x, &data, &bytes));
+    TRY(ranks_bytes_of(x, &data, &bytes));
     Status status = ranks_check(ranks_plugin()->broadcast(data, bytes, request->root));
     Shape shape = tensor_shape(x);
-    if (status == STATUS_OK) status = tensor_of(data, x->device, tensor_dtype(x), &shape, out);
+    if (status == STATUS_OK) status = ranks_tensor_of(data, x, &shape, out);
     free(data);
     return status;
 }
@@ -182,13 +183,13 @@ static Status all_to_all(Tensor *x, Tensor **out) {
     int n = ranks_count();
     char *data;
     size_t bytes;
-    TRY(bytes_of(x, &data, &bytes));
+    TRY(ranks_bytes_of(x, &data, &bytes));
     size_t *parts = memory_allocate((size_t)n * sizeof *parts);
     for (int i = 0; i < n; i++) parts[i] = bytes / (size_t)n;
     char *all = memory_allocate(bytes + 1);
     Status status = ranks_check(ranks_plugin()->all_to_all(data, parts, all, parts));
     Shape shape = tensor_shape(x);
-    if (status == STATUS_OK) status = tensor_of(all, x->device, tensor_dtype(x), &shape, out);
+    if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
     free(parts);
     free(data);
     free(all);
@@ -327,7 +328,7 @@ Status ranks_send(Tensor *x, int to, int tag) {
     for (int d = 0; d < parcel.rank; d++) parcel.dims[d] = x->view.dims[d];
     char *data;
     size_t bytes;
-    TRY(bytes_of(x, &data, &bytes));
+    TRY(ranks_bytes_of(x, &data, &bytes));
     Status status = ranks_check(ranks_plugin()->send(&parcel, sizeof parcel, to, tag));
     if (status == STATUS_OK) status = ranks_check(ranks_plugin()->send(data, bytes, to, tag));
     free(data);

@@ -37,7 +37,7 @@ const RanksPlugin *ranks_plugin(void) {
 const char *ranks_call_name(RanksCall call) {
     static const char *const names[RANKS_CALL_COUNT] = {
         "all_reduce", "all_gather", "reduce_scatter", "broadcast",
-        "all_to_all", "barrier",    "the end"};
+        "all_to_all", "barrier",    "a step",         "the end"};
     return names[call];
 }
 
@@ -109,7 +109,7 @@ enum { PLACE_BYTES = 160 };
 // What a rank is about to do, in bytes that are equal where ranks agree; then where it says so.
 typedef struct Intent {
     int32_t call, reduction, root, dtype, rank;
-    int64_t dims[RANK_MAX];
+    int64_t dims[RANK_MAX], elements, pieces;
     char place[PLACE_BYTES];
 } Intent;
 
@@ -119,6 +119,8 @@ static Intent intent_of(const RanksRequest *request, const Tensor *x) {
     intent.call = (int32_t)request->call;
     intent.reduction = (int32_t)request->reduction;
     intent.root = (int32_t)request->root;
+    intent.elements = request->elements;
+    intent.pieces = request->pieces;
     intent.dtype = x ? (int32_t)tensor_dtype(x) : -1;
     intent.rank = x ? tensor_rank(x) : -1;
     for (int d = 0; x && d < tensor_rank(x); d++) intent.dims[d] = x->view.dims[d];
@@ -135,7 +137,11 @@ static void describe(Text *out, int rank, const Intent *intent) {
         return;
     }
     bool reduces = intent->call == RANKS_ALL_REDUCE || intent->call == RANKS_REDUCE_SCATTER;
-    text_format(out, "calls %s", ranks_call_name((RanksCall)intent->call));
+    bool steps = intent->call == RANKS_STEP;
+    text_format(out, "%s %s", steps ? "makes" : "calls", ranks_call_name((RanksCall)intent->call));
+    if (steps)
+        text_format(out, " of %lld parameter values in %lld pieces", (long long)intent->elements,
+                    (long long)intent->pieces);
     if (reduces) text_format(out, "(\"%s\")", reductions[intent->reduction]);
     if (intent->rank >= 0) {
         text_format(out, " of %s[", dtype_name((DType)intent->dtype));

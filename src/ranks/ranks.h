@@ -29,6 +29,7 @@ typedef enum RanksCall {
     RANKS_BROADCAST,
     RANKS_ALL_TO_ALL,
     RANKS_BARRIER,
+    RANKS_STEP,
     RANKS_END,
     RANKS_CALL_COUNT
 } RanksCall;
@@ -50,6 +51,7 @@ typedef struct RanksRequest {
     RanksCall call;
     RanksReduction reduction; // of ALL_REDUCE and REDUCE_SCATTER
     int root;                 // of BROADCAST
+    int64_t elements, pieces; // of STEP: of the tensors that are added up, and how many these are
 } RanksRequest;
 
 // A new reference. Shapes: ALL_REDUCE, BROADCAST x's own; ALL_GATHER x of all ranks one after the

@@ -1,4 +1,5 @@
 """One program on several processes: collectives, their gradients, disagreement, and how all of them end."""
+import contextlib
 import os
 import re
 import shutil
@@ -116,12 +117,32 @@ print([round(v, 4) for v in to_list(all_gather(grad(first.w).T).sum(0))])
 """
 
 
-def ranks(n, code, *options, timeout=100, **env):
+# Dropout, an order of rows, batches that make a step together, a last one that is smaller, two dtypes.
+DISTRIBUTED = """
+seed(rank() * SPREAD + 1)
+let x = arange(500).reshape([100, 5]) % 7 / 3.5 - 1.0
+let y = x @ [[1.0], [-2.0], [0.5], [3.0], [0.0]] + 0.25
+let w = learnable(randn([5, 16])); let b = learnable(tensor(zeros([16]), float64)); let v = learnable(randn([16, 1]) * 0.1)
+let apart = learnable([7.0])
+let r = learn {
+    let hidden = dropout(tanh(x @ w + (b as float32))) @ v
+    objective: mean((hidden - y) ** 2), optimizer: adam(lr: 0.02), epochs: EPOCHS, batch: 22 of (x, y), shuffle: true
+    dropout: 0.1, accumulate: 2, clip_grad_norm: 1.0, ema: 0.9, progress: false, validate: mean((tanh(x @ w) @ v - y) ** 2)
+    distribute: data, pieces: PIECES, save: "run.safetensors", resume: "run.safetensors"
+}
+for p in list(w, b, v) { if to_list(broadcast(p)) != to_list(p) { error("the ranks have different parameters") } }
+print(r.losses, r.validations, r.grad_norms)
+print(to_list(w), to_list(b), to_list(v), apart)
+"""
+
+
+def ranks(n, code, *options, timeout=100, folder=None, **env):
     if not shutil.which("mpirun") or not PLUGIN.exists():
         if os.environ.get("CI") == "true":
             raise AssertionError("mpirun or libtl_mpi.so is missing")
         raise unittest.SkipTest("Open MPI is missing")
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as stack:
+        folder = folder or stack.enter_context(tempfile.TemporaryDirectory())
         Path(folder, "program.tl").write_text(code)
         environment = {**os.environ, "NO_COLOR": "1", "TL_MEMORY_CHECK": "strict", "TL_DEVICE": "cpu",
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TL_PATH": str(ROOT / "std"),
@@ -155,6 +176,43 @@ class Ranks(unittest.TestCase):
         self.assertEqual(alone, "[ 1.  -2.   0.5] 0.25\n")
         self.assertEqual(self.ends_well(2, TRAINING), alone)
         self.assertEqual(self.ends_well(4, TRAINING), alone)
+
+    def distributed(self, n, pieces=8, epochs=5, spread=0, folder=None):
+        code = DISTRIBUTED.replace("PIECES", str(pieces)).replace("EPOCHS", str(epochs)).replace("SPREAD", str(spread))
+        return self.ends_well(n, code, folder=folder)
+
+    def test_distributed_training_has_the_bits_of_one_rank(self):
+        alone = self.distributed(1)
+        self.assertEqual(alone.count("\n"), 2)
+        self.assertTrue(alone.endswith("[7.]\n"), alone)  # what the objective does not reach stays
+        for n in (2, 3, 4):
+            self.assertEqual(self.distributed(n), alone)
+        # Parameters and random numbers are those of the first rank, whatever the others began with.
+        self.assertEqual(self.distributed(2, spread=5), alone)
+
+    def test_more_ranks_than_pieces(self):
+        self.assertEqual(self.distributed(3, pieces=2), self.distributed(1, pieces=2))
+        self.assertEqual(self.distributed(2, pieces=7), self.distributed(1, pieces=7))
+
+    def test_distributed_training_goes_on_with_other_ranks(self):
+        whole = self.distributed(1)
+        with tempfile.TemporaryDirectory() as folder:
+            self.distributed(2, epochs=2, folder=folder)
+            self.distributed(3, epochs=4, folder=folder)
+            self.assertEqual(self.distributed(1, folder=folder), whole)
+
+    def test_ranks_that_train_differently(self):
+        code = """let w = learnable(ones([3]))
+let other = learnable(ones([2 + OTHER]))
+let x = ones([8, 3])
+learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, distribute: data, pieces: PIECES }
+"""
+        self.disagree(code.replace("OTHER", "rank()").replace("PIECES", "8"),
+                      "rank 0 makes a step of 5 parameter values in 8 pieces at program.tl:4, "
+                      "rank 1 makes a step of 6 parameter values in 8 pieces at program.tl:4")
+        self.disagree(code.replace("OTHER", "0").replace("PIECES", "4 + rank()"),
+                      "rank 0 makes a step of 5 parameter values in 4 pieces at program.tl:4, "
+                      "rank 1 makes a step of 5 parameter values in 5 pieces at program.tl:4")
 
     def test_layers_in_parts(self):
         alone = self.ends_well(1, PARTS).splitlines()
@@ -224,6 +282,24 @@ if rank() == 0 {
 
 
 class Mistakes(unittest.TestCase):
+    def test_distribute(self):
+        cases = [('distribute: "model"', 'distribute is "model"; it must be data'),
+                 ("distribute: data, pieces: 0", "pieces is 0; it must be at least 1"),
+                 ("pieces: 4", "`pieces` needs `distribute`"),
+                 ("distribute: data", "distribute: parameters are made in front of the block, but `v` is made in its body")]
+        for setting, words in cases:
+            made = "let v = learnable([1.0])" if setting == "distribute: data" else "let v = [1.0]"
+            code = f"""let w = learnable([1.0]); let x = ones([4, 1])
+learn {{
+    {made}
+    objective: mean(x * w * v), optimizer: sgd(), epochs: 1, batch: 2 of x, {setting}
+}}"""
+            result = run_code(code)
+            self.assertEqual(result.status, 1, setting)
+            self.assertIn(words, result.err)
+        result = run_code("let w = learnable([1.0])\nlearn { objective: sum(w), optimizer: sgd(), epochs: 1, distribute: data }")
+        self.assertIn("`distribute` needs `batch`", result.err)
+
     def test_messages(self):
         cases = [('all_reduce(1, "median")', 'all_reduce: op must be sum, mean, prod, max or min, but it is "median"'),
                  ("all_reduce([true])", "all_reduce: x is bool[1]; convert it to numbers first"),
