@@ -45,6 +45,20 @@ class Package(unittest.TestCase):
                      'CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "tl (= 0.1.0)"'):
             self.assertIn(line, config)
 
+    @unittest.skipUnless(shutil.which("cpack") and shutil.which("dpkg-shlibdeps"), "no tools for Debian packages")
+    def test_packages_are_made(self):
+        made = self.prefix / "packages"
+        result = subprocess.run(["cpack", "-G", "DEB", "-B", made], cwd=BUILD, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        names = {path.name.split("_")[0] for path in made.glob("*.deb")}
+        self.assertLessEqual({"tl", "tl-dev"}, names)
+        package = next(made.glob("tl_*.deb"))
+        subprocess.run(["dpkg", "-x", package, made / "root"], check=True)
+        program = made / "root" / "usr" / "bin" / "tl"
+        example = made / "root" / "usr" / "share" / "doc" / "tl" / "examples" / "06_story.tl"
+        result = subprocess.run([program, "run", example], cwd="/", capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_recommends_a_driver(self):
         config = (BUILD / "CPackConfig.cmake").read_text()
         self.assertIn('CPACK_DEBIAN_PACKAGE_RECOMMENDS "libvulkan1, mesa-vulkan-drivers | vulkan-icd"', config)
