@@ -236,6 +236,7 @@ static void append_note(Text *out, const Snippet *around, const DiagnosticNote *
 }
 
 void diagnostic_render(Text *out, const Diagnostic *diagnostic, bool color) {
+    ASSERT(diagnostic->severity <= SEVERITY_NOTE);
     static const char *const words[] = {"error", "warning", "note"};
     Style severity = style_of((StyleName)diagnostic->severity, color);
     text_append_string(out, severity.start);
@@ -284,6 +285,7 @@ static char *copy_or_null(const char *string) {
 }
 
 void diagnostic_list_add(DiagnosticList *list, const Diagnostic *diagnostic) {
+    ASSERT(diagnostic->span.begin <= diagnostic->span.end);
     Diagnostic copy = *diagnostic;
     copy.kind = copy_or_null(diagnostic->kind);
     copy.message = copy_or_null(diagnostic->message);
@@ -302,6 +304,7 @@ void diagnostic_list_add(DiagnosticList *list, const Diagnostic *diagnostic) {
 }
 
 void diagnostic_list_sort(DiagnosticList *list, size_t from) {
+    ASSERT(from <= list->count);
     for (size_t i = from + 1; i < list->count; i++) {
         Diagnostic item = list->items[i];
         size_t at = i;

@@ -147,12 +147,16 @@ Status file_map_open(const char *path, FileMap **out) {
 }
 
 FileMap *file_map_retain(FileMap *map) {
-    atomic_fetch_add_explicit(&map->refs, 1, memory_order_relaxed);
+    int before = atomic_fetch_add_explicit(&map->refs, 1, memory_order_relaxed);
+    ASSERT(before > 0);
     return map;
 }
 
 void file_map_release(FileMap *map) {
-    if (!map || atomic_fetch_sub_explicit(&map->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!map) return;
+    int before = atomic_fetch_sub_explicit(&map->refs, 1, memory_order_acq_rel);
+    ASSERT(before > 0);
+    if (before > 1) return;
     leave(map);
     if (map->bytes) munmap(map->bytes, map->length);
     close(map->descriptor);

@@ -127,6 +127,7 @@ struct ArenaBlock {
 
 void *arena_allocate(Arena *arena, size_t bytes) {
     bytes = (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+    ASSERT(bytes <= SIZE_MAX - ARENA_ALIGNMENT);
     ArenaBlock *block = arena->blocks;
     if (!block || block->size - block->used < bytes) {
         size_t size = bytes > ARENA_BLOCK_BYTES ? bytes : ARENA_BLOCK_BYTES;
@@ -135,6 +136,7 @@ void *arena_allocate(Arena *arena, size_t bytes) {
         arena->blocks = block;
     }
     void *pointer = block->bytes + block->used;
+    ASSERT(bytes <= block->size - block->used);
     block->used += bytes;
     return memset(pointer, 0, bytes);
 }

@@ -30,6 +30,7 @@ static double read_back(const char *text, NumberWidth width) {
 
 // The shortest digits d.ddd and the decimal exponent of a finite, positive value.
 static int shortest_digits(double value, NumberWidth width, char digits[20], int *exponent) {
+    ASSERT(value > 0 && isfinite(value));
     char text[NUMBER_TEXT_MAX];
     for (int count = 1;; count++) {
         snprintf(text, sizeof text, "%.*e", count - 1, value);
@@ -77,6 +78,7 @@ int number_format_float(double value, NumberWidth width, char out[NUMBER_TEXT_MA
     if (exponent >= -4 && exponent < 16) {
         at += put_fixed(out + at, digits, length, exponent);
         out[at] = '\0';
+        ASSERT(at < NUMBER_TEXT_MAX);
         return at;
     }
     out[at++] = digits[0];
@@ -102,12 +104,14 @@ int number_format_fixed(double value, NumberWidth width, int decimals, char out[
         while (out[at - 1] == '0') at--;
     else
         out[at++] = '.';
+    ASSERT(at < NUMBER_TEXT_MAX);
     out[at] = '\0';
     return at;
 }
 
 int number_format_mantissa(double value, NumberWidth width, int decimals_min, int decimals,
                            int *exponent, char out[NUMBER_TEXT_MAX]) {
+    ASSERT(decimals_min <= 17);
     ASSERT(isfinite(value) && decimals <= 17);
     int at = 0;
     if (signbit(value)) out[at++] = '-';
@@ -127,6 +131,7 @@ int number_format_mantissa(double value, NumberWidth width, int decimals_min, in
     out[at++] = digits[0];
     out[at++] = '.';
     for (int i = 1; i < length || i <= decimals_min; i++) out[at++] = i < length ? digits[i] : '0';
+    ASSERT(at < NUMBER_TEXT_MAX);
     out[at] = '\0';
     return at;
 }

@@ -54,6 +54,7 @@ static SourcePos next_base(const Sources *sources) {
 Status source_add(const char *name, const char *text, size_t length, const SourceFile **out) {
     Sources *sources = runtime_current->sources;
     SourcePos base = next_base(sources);
+    ASSERT(base > 0); // 0 is no place
     if (length >= UINT32_MAX - base - 1)
         return fail(STATUS_VALUE, "cannot load %s: %zu bytes of source are too many, %u are left",
                     name, length, UINT32_MAX - base - 1);
@@ -112,6 +113,7 @@ static Entry *find_entry(SourcePos position) {
 }
 
 static void index_lines(Entry *entry) {
+    ASSERT(entry->line_starts.count == 0);
     VECTOR_PUSH(&entry->line_starts, 0);
     const char *text = entry->file.text, *end = text + entry->file.length;
     for (const char *at = text; (at = memchr(at, '\n', (size_t)(end - at))) != NULL;) {
@@ -135,6 +137,7 @@ SourcePlace source_find(SourcePos position) {
             high = middle;
     }
     uint32_t start = entry->line_starts.items[low];
+    ASSERT(start <= offset && offset <= file->length);
     bool last = low + 1 == entry->line_starts.count;
     uint32_t end = last ? file->length : entry->line_starts.items[low + 1] - 1;
     if (end > start && file->text[end - 1] == '\r') end--;
@@ -169,6 +172,7 @@ void source_append_comment(SourcePos at, Text *out) {
     while (begin < place.line_text) {
         const char *words = begin + strspn(begin, " \t") + 2;
         const char *end = memchr(words, '\n', (size_t)(place.line_text - words));
+        ASSERT(end != NULL); // a line of the text above, which ends
         words += *words == ' ';
         text_append(out, words, (size_t)(end - words) + 1);
         begin = end + 1;

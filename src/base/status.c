@@ -17,6 +17,7 @@ static const char *const words[STATUS_COUNT] = {
 };
 
 const char *status_word(Status code) {
+    ASSERT((unsigned)code < STATUS_COUNT);
     return words[code];
 }
 
@@ -32,6 +33,7 @@ static void write_field(char *field, size_t size, const char *format, va_list ar
 // The arguments may point into the record itself (a layer that says more about an error below), so
 // the new message is made before the old one goes.
 Status fail(Status code, const char *format, ...) {
+    ASSERT(code > STATUS_OK && code < STATUS_COUNT);
     char message[ERROR_TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
@@ -45,6 +47,7 @@ Status fail(Status code, const char *format, ...) {
 }
 
 Status fail_label(const char *format, ...) {
+    ASSERT(record.code != STATUS_OK);
     va_list arguments;
     va_start(arguments, format);
     write_field(record.label, sizeof record.label, format, arguments);
@@ -53,6 +56,7 @@ Status fail_label(const char *format, ...) {
 }
 
 Status fail_help(const char *format, ...) {
+    ASSERT(record.code != STATUS_OK);
     va_list arguments;
     va_start(arguments, format);
     write_field(record.help, sizeof record.help, format, arguments);

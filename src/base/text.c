@@ -13,6 +13,7 @@ static bool reserve(Text *text, size_t extra) {
     size_t needed = text->length + extra + 1;
     ASSERT(needed > extra);
     if (needed <= text->capacity) return true;
+    ASSERT(text->capacity == 0 || text->length < text->capacity);
     size_t grown = text->capacity < 64 ? 64 : text->capacity * 2;
     size_t capacity = grown < needed ? needed : grown;
     char *bytes = memory_try_resize(text->bytes, capacity);
@@ -99,6 +100,7 @@ const char *text_get(const Text *text) {
 }
 
 char *text_take(Text *text) {
+    ASSERT(text->capacity == 0 || text->length < text->capacity);
     if (!text->bytes) text->bytes = memory_allocate(1);
     text->bytes[text->length] = '\0';
     char *bytes = text->bytes;

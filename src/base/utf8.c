@@ -3,6 +3,8 @@
 
 #include <utf8proc.h>
 
+#include "base/status.h"
+
 static bool is_continuation(char byte) {
     return ((unsigned char)byte & 0xC0u) == 0x80u;
 }
@@ -30,6 +32,7 @@ size_t utf8_encode(uint32_t codepoint, char out[4]) {
         out[0] = (char)codepoint;
         return 1;
     }
+    ASSERT(codepoint <= 0x10FFFF && (codepoint < 0xD800 || codepoint > 0xDFFF));
     size_t size = codepoint < 0x800 ? 2 : codepoint < 0x10000 ? 3 : 4;
     for (size_t i = size - 1; i > 0; i--) {
         out[i] = (char)(0x80u | (codepoint & 0x3Fu));

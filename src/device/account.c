@@ -35,6 +35,7 @@ static void grow(PoolAccounts *accounts) {
 
 PoolOrigin *account_find(PoolAccounts *accounts, Origin origin) {
     if (UNLIKELY(accounts->used * 2 >= accounts->slot_count)) grow(accounts);
+    ASSERT(accounts->used < accounts->slot_count); // or the search for a free slot had no end
     PoolOrigin **slot = find_slot(accounts, origin);
     if (UNLIKELY(!*slot)) {
         *slot = memory_allocate_zeroed(1, sizeof **slot);

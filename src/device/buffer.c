@@ -40,6 +40,7 @@ Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer
         pthread_mutex_unlock(&pool->lock);
         return status;
     }
+    ASSERT(buffer->capacity >= bytes && !buffer->companion && !buffer->purged);
     atomic_store_explicit(&buffer->refs, 1, memory_order_relaxed);
     buffer->bytes = bytes;
     buffer->origin = origin_current;
@@ -94,7 +95,8 @@ Status buffer_import(Device *device, const HostMemory *memory, const BufferLabel
 }
 
 Buffer *buffer_retain(Buffer *buffer) {
-    atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+    int before = atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+    ASSERT(before > 0);
     return buffer;
 }
 
@@ -159,8 +161,8 @@ void buffer_leak(Buffer *buffer) {
 }
 
 Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) {
+    if (bytes == 0) return STATUS_OK; // an empty view may begin anywhere
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
-    if (bytes == 0) return STATUS_OK;
     Pool *pool = buffer->device->pool;
     count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
     TRY(buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes));
@@ -168,8 +170,8 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
 }
 
 Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes) {
+    if (bytes == 0) return STATUS_OK; // an empty view may begin anywhere
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
-    if (bytes == 0) return STATUS_OK;
     Pool *pool = buffer->device->pool;
     count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
     TRY(buffer->device->backend->download(buffer->device, buffer, offset, target, bytes));

@@ -18,7 +18,8 @@ Devices *devices_new(void) {
 
 void devices_free(Devices *devices) {
     if (devices->by_default) device_close(devices->by_default);
-    while (devices->named_count > 0) device_close(devices->named[--devices->named_count]);
+    while (devices->named.count > 0) device_close(devices->named.items[--devices->named.count]);
+    VECTOR_FREE(&devices->named);
     foretelling_free(devices->foretelling);
     for (size_t i = 0; i < devices->choices.count; i++) free(devices->choices.items[i].value);
     VECTOR_FREE(&devices->choices);
@@ -78,6 +79,7 @@ Status device_open(const char *name, Device **out) {
         free(device);
         return status;
     }
+    ASSERT(device->backend != NULL && device->alignment >= 64);
     if (settings.device_bytes > 0) device->memory_limit = (size_t)settings.device_bytes;
     device->pool = pool_new(device, &settings);
     *out = device;
@@ -133,13 +135,12 @@ Status device_named(const char *name, Device **out) {
     *out = devices->by_default;
     if (is_called(*out, name) || strcmp(name, "auto") == 0 || strcmp(name, "default") == 0)
         return STATUS_OK;
-    for (int i = 0; i < devices->named_count; i++) {
-        *out = devices->named[i];
+    for (size_t i = 0; i < devices->named.count; i++) {
+        *out = devices->named.items[i];
         if (is_called(*out, name)) return STATUS_OK;
     }
     TRY(device_open(name, out));
-    ASSERT(devices->named_count < DEVICES_NAMED_MAX);
-    devices->named[devices->named_count++] = *out;
+    VECTOR_PUSH(&devices->named, *out);
     return STATUS_OK;
 }
 

@@ -74,7 +74,9 @@ static void free_buffer(Pool *pool, Buffer *buffer) {
 }
 
 static void evict(Pool *pool, int list) {
+    ASSERT(list >= 0); // bytes are counted as cached, so something is
     Buffer *buffer = pool->cached[list].oldest;
+    ASSERT(buffer != NULL);
     cache_remove(pool, list, buffer);
     pool->statistics.evictions++;
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "evict", buffer);
@@ -102,6 +104,7 @@ void pool_return(Pool *pool, Buffer *buffer) {
     uint64_t limit = pool->settings.buffer_max_bytes;
     size_t capacity;
     int list = class_list(buffer->capacity, &capacity);
+    ASSERT(capacity == buffer->capacity); // whoever takes it next goes by the list
     if (UNLIKELY(buffer->capacity > limit)) {
         pool->statistics.evictions++;
         if (pool->settings.debug_memory) pool_debug(pool, "evict", buffer);
@@ -125,6 +128,7 @@ static Buffer *take_cached(Pool *pool, int list, size_t capacity) {
     if (list == POOL_LARGE)
         while (buffer && buffer->capacity != capacity) buffer = buffer->next;
     if (buffer) cache_remove(pool, list, buffer);
+    ASSERT(!buffer || buffer->capacity == capacity);
     return buffer;
 }
 
@@ -174,6 +178,7 @@ Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer *
         return report_refusal(pool, bytes, label);
     size_t capacity;
     int list = class_list(bytes, &capacity);
+    ASSERT(capacity >= bytes && list >= 0 && list < POOL_LISTS);
     Buffer *buffer = take_cached(pool, list, capacity);
     if (LIKELY(buffer != NULL)) {
         pool->statistics.reuses++;
@@ -220,6 +225,7 @@ void pool_enter_live(Pool *pool, Buffer *buffer) {
     pool->live_capacity += buffer->capacity;
     statistics->live_buffers++;
     statistics->live_bytes += buffer->bytes;
+    ASSERT(statistics->live_bytes <= pool->live_capacity);
     if (statistics->live_bytes > statistics->peak_bytes) {
         statistics->peak_bytes = statistics->live_bytes;
         statistics->peak_origin = buffer->origin;
@@ -282,6 +288,8 @@ Pool *pool_new(Device *device, const DeviceSettings *settings) {
 
 void pool_destroy(Pool *pool) {
     pool_purge(pool);
+    ASSERT(pool->statistics.live_buffers == 0 && pool->statistics.live_bytes == 0);
+    ASSERT(pool->live_capacity == 0 && pool->statistics.mapped_bytes == 0);
     for (int list = 0; list < POOL_LISTS; list++) {
         while (pool->cached[list].newest) {
             Buffer *buffer = pool->cached[list].newest;
@@ -289,6 +297,7 @@ void pool_destroy(Pool *pool) {
             free_buffer(pool, buffer);
         }
     }
+    ASSERT(pool->statistics.cached_buffers == 0 && pool->statistics.cached_bytes == 0);
     while (pool->purged) {
         Buffer *next = pool->purged->next;
         free(pool->purged);

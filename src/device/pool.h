@@ -51,8 +51,6 @@ struct Pool {
     PoolAccounts accounts;
 };
 
-enum { DEVICES_NAMED_MAX = 8 };
-
 // A variable to which the runtime gives another value than the environment.
 typedef struct SettingChoice {
     const char *variable; // its row of variables.def
@@ -63,9 +61,8 @@ typedef struct SettingChoice {
 struct Devices {
     Device *by_default;
     Device *replacement; // of the default, within `with device(...)`; NULL outside
-    Device *named[DEVICES_NAMED_MAX];
+    VECTOR(Device *) named;
     struct Foretelling *foretelling; // foretell.c; NULL: devices are real
-    int named_count;
     void (*collect)(void);
     void (*describe_origin)(Text *out, Origin origin);
     VECTOR(SettingChoice) choices; // settings.c

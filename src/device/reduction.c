@@ -27,6 +27,7 @@ static double neutral(Fold fold) {
 }
 
 double reduction_of_nothing(ReduceOp op) {
+    ASSERT((unsigned)op < REDUCE_COUNT);
     const ReductionPlan *plan = &reduction_plans[op];
     double s = neutral(plan->second), p = plan->first == FOLD_NONE ? 0 : neutral(plan->first);
     const double n = 0, c = 0;
@@ -42,6 +43,7 @@ double reduction_of_nothing(ReduceOp op) {
 }
 
 int64_t reduction_limit(DType dtype, bool largest) {
+    ASSERT(!dtype_is_float(dtype) && !dtype_is_quant(dtype));
     if (dtype == DTYPE_BOOL) return largest;
     if (dtype == DTYPE_UINT8) return largest ? UINT8_MAX : 0;
     int64_t top = (int64_t)(UINT64_MAX >> (65 - 8 * dtype_size(dtype)));

@@ -90,6 +90,7 @@ static Holders collect_holders(const Pool *pool, bool at_peak) {
         uint64_t bytes = at_peak ? account_peak_bytes(accounts, account) : account->live_bytes;
         if (bytes > 0) holders.items[holders.count++] = (Holder){account->origin.at, bytes};
     }
+    ASSERT(holders.count <= accounts->used);
     qsort(holders.items, holders.count, sizeof(Holder), compare_places);
     size_t kept = 0;
     for (size_t i = 1; i < holders.count; i++) {
@@ -294,6 +295,7 @@ static void append_leaked_buffers(const Pool *pool, Leaks leaks, Text *out) {
     size_t count = 0;
     for (const Buffer *buffer = pool->live; buffer; buffer = buffer->next)
         buffers[count++] = buffer;
+    ASSERT(count > 0 && count == leaks.buffers);
     qsort(buffers, count, sizeof *buffers, compare_buffers);
     int width = snprintf(NULL, 0, "%.2f", megabytes(buffers[0]->bytes));
     for (size_t i = 0; i < count && i < LEAKS_SHOWN; i++) {
@@ -323,6 +325,7 @@ uint64_t memory_check(Device *device, Text *out) {
     Pool *pool = device->pool;
     pthread_mutex_lock(&pool->lock);
     Leaks leaks = count_leaks(pool);
+    ASSERT(leaks.buffers >= pool->statistics.live_buffers); // and those that are imported
     if (leaks.buffers > 0) append_leak_warning(pool, leaks, out);
     Text report = {0};
     if (pool->settings.memory_check != MEMORY_CHECK_OFF) append_report(pool, "after", &report);

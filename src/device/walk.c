@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "device/buffer.h"
+
 int64_t view_count(const TensorView *view) {
     int64_t count = 1;
     for (int d = 0; d < view->rank; d++) count *= view->dims[d];
@@ -19,8 +21,23 @@ bool view_is_contiguous(const TensorView *view) {
     return true;
 }
 
+bool view_fits(const TensorView *view) {
+    int64_t low = 0, high = 1; // elements from the offset on
+    for (int d = 0; d < view->rank; d++) {
+        if (view->dims[d] <= 0) return view->dims[d] == 0; // an empty one reads nothing
+        *(view->strides[d] < 0 ? &low : &high) += (view->dims[d] - 1) * view->strides[d];
+    }
+    const DTypeInfo *info = &dtype_info[view->dtype];
+    int64_t before = -low / info->block_elements * info->block_bytes;
+    int64_t after = (high + info->block_elements - 1) / info->block_elements * info->block_bytes;
+    size_t bytes = view->buffer->bytes;
+    return (size_t)before <= view->offset && view->offset <= bytes &&
+           (size_t)after <= bytes - view->offset;
+}
+
 void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out) {
     int missing = to->rank - x->rank;
+    ASSERT(missing >= 0);
     out->buffer = x->buffer;
     out->offset = x->offset;
     out->dtype = x->dtype;
@@ -34,6 +51,7 @@ void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out) 
 
 void walk_collect(Walk *walk, int n_views, const TensorView *const *views, int first, int rank) {
     ASSERT(n_views > 0 && n_views <= WALK_VIEWS_MAX && views[0]);
+    ASSERT(first >= 0 && rank <= RANK_MAX);
     walk->n_views = n_views;
     walk->rank = 0;
     walk->count = 1;
@@ -82,6 +100,7 @@ static bool can_merge(const Walk *walk, int outer, int inner) {
 
 void walk_merge(Walk *walk) {
     int kept = 0;
+    ASSERT(walk->rank > 0);
     for (int d = 1; d < walk->rank; d++) {
         if (can_merge(walk, kept, d))
             walk->dims[kept] *= walk->dims[d];

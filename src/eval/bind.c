@@ -117,6 +117,7 @@ static void place_rest(const Signature *signature, const BuiltinArguments *a, in
 // *at: the parameter or the argument that the result is about.
 static PlaceResult place(const Signature *signature, const BuiltinArguments *a, Placement *out,
                          size_t *at) {
+    ASSERT(signature->count >= 0 && signature->count <= PARAMETERS_MAX);
     out->rest = NULL;
     out->rest_count = 0;
     for (int i = 0; i < signature->count; i++) out->values[i] = value_absent();
@@ -214,6 +215,7 @@ static void fail_place(const Builtin *row, const BuiltinArguments *a, PlaceResul
 }
 
 static void fail_misfit(const Builtin *row, const Placement *placed, int index) {
+    ASSERT(index >= 0); // choose found no other reason
     const Signature *signature = &row->signature;
     const Param *param = &signature->params[index];
     Value value = placed->values[index];
@@ -376,6 +378,7 @@ static bool bind_plain(const Builtin *row, const BuiltinArguments *a, BuiltinCal
 }
 
 Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
+    ASSERT(row->id >= 0 && row->id < (row->kind == ROW_OP ? (int)OP_COUNT : (int)FUNCTION_COUNT));
     Value result;
     BuiltinCall call;
     if (bind_plain(row, arguments, &call)) {

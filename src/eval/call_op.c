@@ -29,6 +29,7 @@ Status op_input_from_value(Value value, const char *what, OpInput *out, Tensor *
 }
 
 static Value take_results(const OpRow *op, Tensor **outputs) {
+    ASSERT(op->outputs > 0 && op->outputs <= OP_OUTPUTS_MAX && outputs[0] != NULL);
     if (op->outputs == 1) return value_tensor(outputs[0]);
     Value tuple = value_tuple((size_t)op->outputs);
     for (int i = 0; i < op->outputs; i++) list_push(tuple.as.list, value_tensor(outputs[i]));
@@ -91,6 +92,7 @@ static const char *parameter_name(const Builtin *row, int index) {
     char text[80], *none = NULL;
     int length = snprintf(text, sizeof text, "%s: %s", row->signature.name,
                           row->signature.params[index].name);
+    ASSERT(length < (int)sizeof text);
     name = memory_copy_string(text, (size_t)length);
     if (atomic_compare_exchange_strong(&known[row->id][index], &none, name)) return name;
     free(name); // another thread was faster
@@ -112,6 +114,7 @@ static AttributeId attribute_of(const Builtin *row, int index) {
 }
 
 static Status set_ints(Preparation *p, Value value, IntList *field) {
+    ASSERT(p->n_ints < PARAMETERS_MAX);
     int64_t *items;
     size_t count;
     TRY(value_to_ints(value, p->what, &items, &count));
@@ -128,6 +131,7 @@ static Status set_string(Preparation *p, Value value, const char **field) {
 }
 
 static Status set_attribute(Preparation *p, AttributeId id, Value value) {
+    ASSERT(id < ATTRIBUTE_COUNT);
     const AttributeInfo *info = &attribute_table[id];
     void *field = (char *)&p->attributes + info->offset;
     if (UNLIKELY(value_needs_gradient(value))) {
@@ -230,6 +234,7 @@ static bool all_direct(const Builtin *row, const Value *values) {
 }
 
 static void add_direct_input(Preparation *p, Value value, bool donated) {
+    ASSERT(p->call.n_inputs < OP_INPUTS_MAX);
     OpInput *input = &p->call.inputs[p->call.n_inputs++];
     if (value.kind == VALUE_TENSOR) {
         input->tensor = value.as.tensor;
@@ -304,6 +309,7 @@ bool op_invoke_plain(const Builtin *row, const BuiltinArguments *arguments, Valu
 static Status add_input(Preparation *p, Value value, bool donated) {
     OpCall *call = &p->call;
     ASSERT(call->n_inputs < OP_INPUTS_MAX);
+    ASSERT(p->n_temporaries < PARAMETERS_MAX);
     OpInput *input = &call->inputs[call->n_inputs++];
     Tensor *temporary;
     bool list = value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;

@@ -94,6 +94,7 @@ static void function_places_clear(Evaluation *evaluation) {
 }
 
 void evaluation_free(Evaluation *evaluation) {
+    ASSERT(!evaluation->running);
     function_places_clear(evaluation);
     free(evaluation);
 }
@@ -330,6 +331,7 @@ static const char *own_stack_limit(void) {
 }
 
 Status interp_enter_here(Interp *interp, void (*fn)(void *context), void *context) {
+    ASSERT(runtime_current == interp->runtime);
     const char *limit = on_large_stack ? interp->stack_limit : own_stack_limit();
     if (!limit) return interp_enter(interp, fn, context);
     const char *outer = interp->stack_limit;
@@ -430,6 +432,7 @@ static void clear(Task *task) {
 int interp_free(Interp *interp, int status) {
     Task task = {.interp = interp, .run = clear};
     Runtime *runtime = interp->runtime, *before = runtime_enter(runtime);
+    ASSERT(runtime->evaluation->running == interp);
     atomic_store(&runtime->interrupts, 0); // drops run; memory_exhausted still knows
     interp->exit_requested = false;
     ErrorRecord *saved = memory_allocate(sizeof *saved);

@@ -100,6 +100,7 @@ Status iterator_start(Iterator *iterator, Value iterable, bool two_names) {
 
 static Value next_codepoint(Iterator *iterator) {
     const String *string = iterator->source.as.string;
+    ASSERT(iterator->left <= string->length);
     size_t at = string->length - iterator->left;
     uint32_t codepoint;
     size_t size = utf8_decode(string->bytes + at, string->length - at, &codepoint);

@@ -161,6 +161,7 @@ void modules_clear(Interp *interp, size_t first) {
 }
 
 void modules_free(Interp *interp, size_t first) {
+    ASSERT(first <= interp->modules.count);
     while (interp->modules.count > first)
         heap_free(interp->modules.items[--interp->modules.count]->globals);
     if (first == 0) VECTOR_FREE(&interp->modules);

@@ -69,6 +69,7 @@ static void places_clear(Session *session, size_t first) {
 }
 
 static void places_forget(Session *session, size_t first) {
+    ASSERT(first <= session->places.count);
     while (session->places.count > first) heap_free(session->places.items[--session->places.count]);
 }
 
@@ -199,6 +200,8 @@ Status session_run(Line *line, Value *value) {
         status = error_current()->code;
     }
     if (failed(*value)) *value = value_none();
+    if (status != STATUS_OK && !snapshot_is_whole(line->snapshot))
+        fail_help("what the line changed stays: there was no memory to note what was before it");
     return status;
 }
 
@@ -324,6 +327,7 @@ void session_drop(Line *line) {
     Session *session = line->session;
     Interp *interp = session->interp;
     ErrorRecord *error = memory_allocate(sizeof *error);
+    ASSERT(interp->modules.count >= line->modules_before);
     *error = *error_current();
     atomic_store(&interp->runtime->interrupts, 0); // drops run
     reasoner_undo(interp);
@@ -403,6 +407,7 @@ Status session_define(Session *session, const char *name, Value value) {
         binding->lowered = place;
     }
     Value *place = binding->lowered, old = *place;
+    ASSERT(place != NULL && old.kind != VALUE_FAIL);
     *place = value;
     value_release(old);
     return STATUS_OK;

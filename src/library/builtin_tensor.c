@@ -119,9 +119,16 @@ static Value next_number(NumberStream *stream) {
 
 static Value nest(NumberStream *stream, const Shape *shape, int dim) {
     if (dim == shape->rank) return next_number(stream);
-    Value list = value_list((size_t)shape->dims[dim]);
-    for (int64_t i = 0; i < shape->dims[dim]; i++)
-        list_push(list.as.list, nest(stream, shape, dim + 1));
+    Value list = value_list_of((size_t)shape->dims[dim]);
+    for (int64_t i = 0; list.kind != VALUE_FAIL && i < shape->dims[dim]; i++) {
+        Value item = nest(stream, shape, dim + 1);
+        if (item.kind != VALUE_FAIL) {
+            list_push(list.as.list, item);
+        } else {
+            value_release(list);
+            list = item;
+        }
+    }
     return list;
 }
 

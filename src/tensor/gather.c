@@ -6,6 +6,7 @@
 
 // Rows of a table by integers: index [n] along dim.
 static Status gather_kernel(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+    ASSERT(dim >= 0 && dim < tensor_rank(x));
     TRY(view_refuse_blocks(x, dim));
     TRY(compose_check_indexes(index, x, dim));
     Shape shape = tensor_shape(x);
@@ -216,6 +217,7 @@ Status op_run_nonzero(const OpCall *call, Tensor **results) {
     TRY(tensor_read_integers(number, &count));
     foretell_ignore_reads(ignored);
     foretell_most(&number->view, tensor_count(x), &count);
+    ASSERT(count >= 0 && count <= tensor_count(x));
     Shape shape = {.rank = 2, .dims = {count, tensor_rank(x)}};
     TRY(tensor_new(x->device, DTYPE_INT64, &shape, &result));
     KernelOptions options = {0};

@@ -32,6 +32,7 @@ static Status index_tensor(Device *device, const int64_t *numbers, int64_t count
 static Status move_block(Tensor **x, int from, int to, int count) {
     if (from == to || count == 0) return STATUS_OK;
     int rank = (*x)->view.rank;
+    ASSERT(from >= 0 && from + count <= rank && to >= 0 && to + count <= rank);
     Shape order = {.rank = rank};
     int others = 0;
     for (int i = 0; i < rank; i++) {
@@ -50,6 +51,7 @@ static Status move_block(Tensor **x, int from, int to, int count) {
 // Dimension `dim` of *x, whose size is the product of `dims`, is cut into them.
 static Status unfold(Tensor **x, int dim, const Shape *dims) {
     const TensorView *view = &(*x)->view;
+    ASSERT(dim >= 0 && dim < view->rank);
     if (view->rank - 1 + dims->rank > RANK_MAX)
         return step(x,
                     fail(STATUS_INDEX, "the result of the index would have more than %d dimensions",
@@ -69,6 +71,7 @@ static Status unfold(Tensor **x, int dim, const Shape *dims) {
 static Status gather(Tensor *x, int dim, Tensor *positions, Tensor **out) {
     TRY(view_refuse_blocks(x, dim));
     const TensorView *view = &x->view;
+    ASSERT(dim >= 0 && dim < view->rank && tensor_rank(positions) == 1);
     Shape shape = {.rank = view->rank};
     for (int i = 0; i < view->rank; i++) shape.dims[i] = view->dims[i];
     shape.dims[dim] = tensor_count(positions);
@@ -143,6 +146,7 @@ static Status fold_picked(Tensor *x, const IndexPlan *plan, const Items *items, 
         order.dims[order.rank++] = i;
         folded.dims[folded.rank++] = plan->view.dims[i];
     }
+    ASSERT(order.rank == plan->view.rank);
     Tensor *whole, *permuted = NULL, *result = NULL;
     TRY(plan_part(x, plan, items, &whole));
     Status status = tensor_permute(whole, &order, &permuted);
@@ -427,6 +431,7 @@ static void release_items(void *kept) {
 }
 
 Status index_set(Tensor **target, const IndexItem *items, int count, OpInput value, bool unique) {
+    ASSERT(count >= 0 && count <= INDEX_ITEMS_MAX);
     if (LIKELY(!tape_is_recording())) return set_plain(target, items, count, value, unique);
     IndexItems kept = {.count = count};
     for (int i = 0; i < count && i < INDEX_ITEMS_MAX; i++) {

@@ -47,6 +47,7 @@ static void note_other_item(Walk *walk) {
 }
 
 static Status insert_axis(Walk *walk) {
+    ASSERT(walk->at <= walk->plan->view.rank);
     TensorView *view = &walk->plan->view;
     if (view->rank == RANK_MAX)
         return fail(STATUS_INDEX, "a new axis would give %s more than %d dimensions",
@@ -63,6 +64,7 @@ static Status insert_axis(Walk *walk) {
 }
 
 static Picked *add_picked(Walk *walk) {
+    ASSERT(walk->plan->picked_count < RANK_MAX && walk->source < walk->x->view.rank);
     Picked *picked = &walk->plan->picked[walk->plan->picked_count++];
     *picked = (Picked){.dim = walk->at};
     walk->at++;
@@ -182,6 +184,7 @@ static Status count_dims(Walk *walk, const IndexItem *items, int count) {
     TensorType type = tensor_type(walk->x);
     TRY(shape_index_rank(&type, taken));
     walk->ellipsis_dims = rank - taken;
+    ASSERT(walk->ellipsis_dims >= 0);
     return STATUS_OK;
 }
 
@@ -196,6 +199,7 @@ static Status broadcast_picked(IndexPlan *plan) {
 }
 
 Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *out) {
+    ASSERT(count >= 0 && count <= INDEX_ITEMS_MAX);
     *out = (IndexPlan){.picked_count = 0};
     Walk walk = {.x = x, .plan = out};
     TRY(count_dims(&walk, items, count));
@@ -217,6 +221,7 @@ int64_t *index_plan_combine(const IndexPlan *plan, const int64_t *strides) {
     for (int p = 0; p < plan->picked_count; p++) {
         const Picked *picked = &plan->picked[p];
         int missing = joint->rank - picked->shape.rank;
+        ASSERT(missing >= 0);
         for (int64_t i = 0; i < count; i++) {
             int64_t rest = i, position = 0, step = 1;
             for (int d = joint->rank - 1; d >= missing; d--) {

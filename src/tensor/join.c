@@ -10,8 +10,11 @@
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 
+enum { PIECES_MAX = 1 << 28 };
+
 // Copies x into the part of `out` that starts at `start` along dim and is as long as x.
 static Status copy_into(Tensor *x, Tensor *out, int dim, int64_t start) {
+    ASSERT(start >= 0 && x->view.dims[dim] <= out->view.dims[dim] - start); // a slice is clamped
     Tensor *part;
     TRY(tensor_slice(out, dim, start, start + x->view.dims[dim], 1, &part));
     Status status = op_copy(x, part);
@@ -45,6 +48,7 @@ static Status concat_pieces(Tensor *const *tensors, size_t count, int dim, Tenso
         TRY(copy_into(tensors[i], result, dim, start));
         start += tensors[i]->view.dims[dim];
     }
+    ASSERT(start == result->view.dims[dim]);
     return STATUS_OK;
 }
 
@@ -100,6 +104,7 @@ static Status cut_pieces(Tensor *x, int dim, const int64_t *starts, size_t count
                          TensorArray *out) {
     TensorArray array = {.items = memory_allocate(count * sizeof *array.items)};
     for (size_t i = 0; i < count; i++) {
+        ASSERT(starts[i] <= starts[i + 1]);
         Status status = tensor_slice(x, dim, starts[i], starts[i + 1], 1, &array.items[i]);
         if (status != STATUS_OK) {
             tensor_array_release(&array);
@@ -117,6 +122,8 @@ static Status split_evenly(Tensor *x, int dim, int64_t size, TensorArray *out) {
         return fail(STATUS_VALUE, "split: the size of a piece must be positive, not %" PRId64,
                     size);
     size_t count = total == 0 ? 1 : (size_t)((total - 1) / size + 1);
+    if (count > PIECES_MAX)
+        return fail(STATUS_VALUE, "split: %zu pieces are more than %d", count, PIECES_MAX);
     int64_t *starts = memory_allocate((count + 1) * sizeof *starts);
     for (size_t i = 0; i < count; i++) starts[i] = (int64_t)i * size;
     starts[count] = total;
@@ -184,6 +191,7 @@ Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) {
     Shape shape = tensor_shape(x);
     int64_t size = shape.dims[dim];
     int64_t start = size ? ((-(shift % size)) % size + size) % size : 0; // what becomes the first
+    ASSERT(start >= 0 && start <= size);
     Tensor *tail, *head = NULL;
     TRY(tensor_slice(x, dim, start, size, 1, &tail));
     Status status = tensor_slice(x, dim, 0, start, 1, &head);
@@ -203,6 +211,7 @@ static Status fill(Tensor *out, Scalar value) {
 static Status copy_inside(Tensor *x, Tensor *out, const int64_t *before) {
     TensorView view = out->view;
     for (int i = 0; i < x->view.rank; i++) {
+        ASSERT(before[i] >= 0 && x->view.dims[i] <= out->view.dims[i] - before[i]);
         ResolvedSlice slice = {before[i], 1, x->view.dims[i]};
         TRY(view_slice(out, i, &view, i, &slice));
     }

@@ -98,6 +98,7 @@ static Status broadcast_inputs(const OpRow *op, const OpInput *inputs, int n, Sh
         warn_broadcast(op->name, &result.shape, &type.shape, &joint);
         result.shape = joint;
     }
+    ASSERT(result.dtype != DTYPE_COUNT); // one of them at least is a tensor
     *out = result.shape;
     return STATUS_OK;
 }
@@ -197,6 +198,7 @@ static Status where_apply(const OpRow *op, const OpInput *inputs, const Shape *s
 }
 
 Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) {
+    ASSERT(op->run == NULL && n > 0 && n <= 3);
     const Tensor *first = NULL;
     bool same = true;
     for (int i = 0; i < n; i++) {

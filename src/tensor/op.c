@@ -68,6 +68,7 @@ static Status check_input(const OpRow *op, Tensor *tensor, const Tensor **first)
 }
 
 static Status number_tensor(Scalar scalar, Tensor **out) {
+    ASSERT(scalar.dtype != DTYPE_COUNT); // of an input that was not given there is no tensor
     Shape shape = {.rank = 0};
     if (scalar.dtype == DTYPE_FLOAT64)
         TRY(tensor_from_floats(&scalar.as.f, &shape, DTYPE_FLOAT32, out));
@@ -111,6 +112,7 @@ static Status run_with_numbers(const OpCall *call, Tensor **outputs) {
 
 static Status apply_plain(const OpCall *call, Tensor **outputs) {
     const OpRow *op = call->op;
+    ASSERT(call->n_inputs >= 0 && call->n_inputs <= OP_INPUTS_MAX && call->n_many >= 0);
     if (LIKELY(op->run == NULL)) return map_apply(op, call->inputs, call->n_inputs, outputs);
     const Tensor *first = NULL;
     bool has_numbers = false;
@@ -137,6 +139,7 @@ static Status apply_composed(const OpCall *call, Tensor **outputs) {
 }
 
 static Status apply_recorded(const OpCall *call, Tensor **outputs) {
+    ASSERT(call->op >= op_rows && call->op < op_rows + OP_COUNT);
     const GradientInfo *info = &gradient_table[call->op - op_rows];
     if (!tape_call_needs_gradient(call)) return apply_plain(call, outputs);
     if (info->kind == GRADIENT_COMPOSED) return apply_composed(call, outputs);
@@ -208,6 +211,7 @@ Status op_run_kernel(const KernelCall *kernel) {
 }
 
 Status op_copy(Tensor *x, Tensor *out) {
+    ASSERT(x->device == out->device && out->view.buffer != NULL);
     TRY(tensor_materialize(x));
     TensorView source;
     view_broadcast(&x->view, &out->view, &source);

@@ -124,6 +124,7 @@ static Status check_number(const OptimizerSettings *settings, size_t index, doub
 }
 
 Status optimizer_new(const OptimizerSettings *settings, Optimizer **out) {
+    ASSERT((unsigned)settings->id < OPTIMIZER_COUNT);
     for (size_t i = 0; i < NUMBER_COUNT; i++)
         TRY(check_number(settings, i, number_get(settings, i)));
     if (settings->nesterov && (settings->momentum == 0 || settings->dampening != 0)) {
@@ -186,6 +187,7 @@ static bool has_copy(const Tensor *parameter) {
 
 // Row `row` of a state, in the shape of the parameter.
 static TensorView state_row(const Tensor *state, const Tensor *parameter, int row) {
+    ASSERT(row >= 0 && row < state->view.dims[0]);
     TensorView view = parameter->view;
     int64_t stride = 1;
     for (int i = view.rank - 1; i >= 0; i--) {
@@ -250,10 +252,12 @@ size_t optimizer_group_count(const Optimizer *optimizer) {
 }
 
 double optimizer_group_rate(const Optimizer *optimizer, size_t group) {
+    ASSERT(group < optimizer->groups.count);
     return optimizer->groups.items[group].lr;
 }
 
 void optimizer_set_group_rate(Optimizer *optimizer, size_t group, double lr) {
+    ASSERT(group < optimizer->groups.count);
     optimizer->groups.items[group].lr = lr;
 }
 
@@ -288,11 +292,13 @@ static bool keeps_means(OptimizerId id) {
 
 static Status run_step(const Optimizer *optimizer, const Slot *slot, const TensorView *target,
                        const TensorView *gradient) {
+    ASSERT(slot->steps > 0);
     const OptimizerSettings settings = settings_of(optimizer, slot->parameter), *s = &settings;
     const double given[] = {
         s->lr,      s->weight_decay, s->beta1,    s->id == OPTIMIZER_rmsprop ? s->alpha : s->beta2,
         s->epsilon, s->momentum,     s->dampening};
     bool means = keeps_means(s->id), rows = rules[s->id].rows(s) > 0;
+    ASSERT(!rows || slot->state != NULL);
     KernelCall kernel = {.kernel = KERNEL_OPTIMIZER,
                          .n_inputs = 1 + (int)(sizeof given / sizeof *given),
                          .n_outputs = rows ? 2 : 1,
@@ -326,6 +332,7 @@ static Status prepare(Optimizer *optimizer, Tensor *parameter, Tensor *gradient,
 
 static Status step_slot(const Optimizer *optimizer, Slot *slot, Tensor *gradient) {
     Tensor *parameter = slot->parameter;
+    ASSERT(tensor_count(gradient) == tensor_count(parameter));
     slot->steps++;
     if (!has_copy(parameter)) return run_step(optimizer, slot, &parameter->view, &gradient->view);
     int last = (int)slot->state->view.dims[0] - 1;
@@ -385,6 +392,7 @@ size_t optimizer_count(const Optimizer *optimizer) {
 }
 
 OptimizerState optimizer_state(const Optimizer *optimizer, size_t index) {
+    ASSERT(index < optimizer->slots.count);
     const Slot *slot = &optimizer->slots.items[index];
     return (OptimizerState){slot->parameter, slot->state, slot->steps};
 }

@@ -47,6 +47,7 @@ void tape_parameters(TensorArray *out) {
     out->count = count;
     for (TapeNode *node = tape_newest(); node; node = node->next)
         if (node->parameter) out->items[--count] = tensor_retain(node->parameter);
+    ASSERT(count == 0);
 }
 
 uint64_t tape_parameter_number(const Tensor *parameter) {
@@ -77,6 +78,8 @@ void tape_zero_gradients(void) {
 
 // The parameter sees `contents`; its own go with that tensor.
 static void exchange_contents(Tensor *parameter, Tensor *contents) {
+    ASSERT(parameter->view.dtype == contents->view.dtype);
+    ASSERT(tensor_count(parameter) == tensor_count(contents));
     TensorView view = parameter->view;
     parameter->view = contents->view;
     contents->view = view;
@@ -84,6 +87,7 @@ static void exchange_contents(Tensor *parameter, Tensor *contents) {
 
 Status tape_parameter_unshare(Tensor *parameter) {
     Buffer *buffer = parameter->view.buffer;
+    ASSERT(buffer != NULL);
     if (buffer_is_unique(buffer) && !buffer->import.owner && tensor_is_contiguous(parameter))
         return STATUS_OK;
     bool enabled = tape_set_enabled(false);

@@ -38,6 +38,7 @@ static Status download_elements(Tensor *tensor, void **out, DType *dtype) {
     tensor_release(plain);
     TRY(status);
     *dtype = contiguous->view.dtype;
+    ASSERT(!dtype_is_quant(*dtype));
     size_t bytes = (size_t)tensor_count(contiguous) * dtype_size(*dtype);
     *out = memory_allocate(bytes);
     if (bytes)
@@ -105,6 +106,7 @@ Status tensor_read_scalar(Tensor *tensor, Scalar *out) {
         return tensor_read_integers(tensor, &out->as.i);
     }
     _Alignas(8) char bytes[8];
+    ASSERT(dtype_size(dtype) <= sizeof bytes);
     TRY(buffer_download(tensor->view.buffer, tensor->view.offset, bytes, dtype_size(dtype)));
     if (dtype_is_float(dtype)) {
         *out = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = load_float(bytes, dtype, 0)};

@@ -37,6 +37,7 @@ static Status plan_marked(const OpCall *call, const Tensor *x, const bool *gone,
         }
         if (pass == 0) plan->count = rank - kept;
     }
+    ASSERT(kept == rank);
     for (int i = 0; i < rank; i++) {
         if (gone[i]) plan->reduced *= x->view.dims[i];
         if (!gone[i] || keepdim)
@@ -67,6 +68,7 @@ static Status plan_reduction(const OpCall *call, const Tensor *x, ReducePlan *pl
 
 static Status reduce_run(const OpCall *call, const ReducePlan *plan, KernelOptions options,
                          Tensor *out) {
+    ASSERT(plan->count >= 0 && plan->count <= plan->input.rank);
     TensorView output = out->view;
     output.rank = plan->input.rank - plan->count;
     for (int i = output.rank - 1; i >= 0; i--) {

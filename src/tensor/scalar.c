@@ -67,6 +67,7 @@ bool scalar_order(Scalar x, Scalar y, int *out) {
 static Scalar compare(const OpCall *call) {
     int order = 0;
     bool ordered = scalar_order(call->inputs[0].scalar, call->inputs[1].scalar, &order);
+    ASSERT(scalar_integer_formulas[call->op->map] && scalar_float_formulas[call->op->map]);
     bool holds = ordered ? scalar_integer_formulas[call->op->map](order, 0, 0) != 0
                          : scalar_float_formulas[call->op->map](NAN, 0, 0) != 0;
     return (Scalar){.dtype = DTYPE_BOOL, .as.i = holds};
@@ -88,6 +89,7 @@ static Status apply_integers(const OpCall *call, DType result, Scalar *out) {
         fail(STATUS_VALUE, "%" PRId64 " ** %" PRId64 " is not an integer", x, y);
         return fail_help("with a float base it is a float: %" PRId64 ".0 ** %" PRId64, x, y);
     }
+    ASSERT(scalar_integer_formulas[op->map] != NULL);
     WideInteger number = scalar_integer_formulas[op->map](x, y, operands[2]);
     if (number < INT64_MIN || number > INT64_MAX) {
         if (call->n_inputs == 1)
@@ -122,6 +124,7 @@ Status op_apply_scalars(const OpCall *call, Scalar *out) {
     if (!types.in_floats) return apply_integers(call, types.result, out);
     double operands[3] = {0};
     for (int i = 0; i < call->n_inputs; i++) operands[i] = scalar_double(call->inputs[i].scalar);
+    ASSERT(scalar_float_formulas[op->map] != NULL);
     double number = scalar_float_formulas[op->map](operands[0], operands[1], operands[2]);
     if (types.result == DTYPE_BOOL)
         *out = (Scalar){.dtype = DTYPE_BOOL, .as.i = number != 0};

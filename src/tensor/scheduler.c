@@ -93,6 +93,7 @@ void scheduler_begin(Scheduler *scheduler, int64_t epochs) {
 }
 
 void scheduler_note(Scheduler *scheduler, double loss) {
+    ASSERT(scheduler->begun);
     scheduler->done++;
     // The threshold is relative, as a fraction of the size of the best so far.
     double margin = isinf(scheduler->best) ? 0 : fabs(scheduler->best) * scheduler->threshold;
@@ -106,6 +107,7 @@ void scheduler_note(Scheduler *scheduler, double loss) {
 }
 
 double scheduler_rate(const Scheduler *scheduler, double base) {
+    ASSERT(scheduler->begun && (unsigned)scheduler->id < SCHEDULER_COUNT);
     return rules[scheduler->id].rate(scheduler, base, scheduler->done);
 }
 

@@ -1,4 +1,5 @@
 // Making, sharing and releasing tensors. Knows no operation.
+#include "device/walk.h"
 #include "tensor/map.h"
 
 #include <stdlib.h>
@@ -47,6 +48,7 @@ static Tensor *tensor_allocate(void) {
 // Sizes of 0 do not excuse the others: their strides must exist as well.
 static bool view_lay_out(TensorView *view, DType dtype, const Shape *shape, size_t *bytes) {
     const DTypeInfo *info = &dtype_info[dtype];
+    ASSERT(shape->rank >= 0 && shape->rank <= RANK_MAX);
     int64_t stride = 1, total;
     bool empty = false;
     view->dtype = dtype;
@@ -148,6 +150,7 @@ Tensor *tensor_view_of(Tensor *source, const TensorView *view) {
     tensor->view = *view;
     tensor->view.buffer = buffer_retain(buffer);
     tensor->device = source->device;
+    ASSERT(tensor->view.rank <= RANK_MAX && view_fits(&tensor->view));
     return tensor;
 }
 
@@ -163,12 +166,13 @@ Tensor *tensor_from_buffer(Buffer *buffer, size_t offset, DType dtype, const Sha
 }
 
 Tensor *tensor_retain(Tensor *tensor) {
+    ASSERT(tensor->counted.refs > 0);
     tensor->counted.refs++;
     return tensor;
 }
 
 void tensor_release(Tensor *tensor) {
-    if (tensor && --tensor->counted.refs == 0) tensor_destroy(tensor);
+    if (tensor && --tensor->counted.refs <= 0) tensor_destroy(tensor);
 }
 
 static void forget_host(Tensor *tensor) {
@@ -177,6 +181,7 @@ static void forget_host(Tensor *tensor) {
 }
 
 void tensor_destroy(Tensor *tensor) {
+    ASSERT(tensor->counted.refs == 0); // -1: released once more than retained
     if (UNLIKELY(tensor->host != NULL)) forget_host(tensor);
     if (UNLIKELY(tensor->node != NULL)) tape_leave(tensor);
     buffer_release(tensor->view.buffer);
@@ -245,6 +250,7 @@ Status tensor_materialize(Tensor *tensor) {
 Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) {
     Shape shape = tensor_shape(literal);
     const HostNumbers *host = literal->host;
+    ASSERT(host != NULL);
     Tensor *converted;
     TRY(host->is_float ? tensor_from_floats(host->as.floats, &shape, dtype, &converted)
                        : tensor_from_integers(host->as.integers, &shape, dtype, &converted));

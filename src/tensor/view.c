@@ -25,7 +25,9 @@ static Status give_reshaped(Tensor *x, const TensorView *view, Tensor **out) {
 // Moves the first element by a number of elements of the buffer.
 static void advance(TensorView *view, int64_t elements) {
     const DTypeInfo *info = &dtype_info[view->dtype];
+    ASSERT(elements % info->block_elements == 0);
     int64_t bytes = elements / info->block_elements * info->block_bytes;
+    ASSERT(bytes >= 0 || (size_t)-bytes <= view->offset);
     view->offset = (size_t)((int64_t)view->offset + bytes);
 }
 
@@ -172,6 +174,7 @@ Status tensor_broadcast_to(Tensor *x, const Shape *wanted, Tensor **out) {
     TRY(shape_broadcast_to(&type, wanted, &shape));
     TensorView view = x->view;
     int missing = shape.rank - view.rank;
+    ASSERT(missing >= 0);
     view.rank = shape.rank;
     for (int i = 0; i < shape.rank; i++) {
         bool own = i >= missing && x->view.dims[i - missing] == shape.dims[i];
@@ -185,6 +188,7 @@ Status tensor_broadcast_to(Tensor *x, const Shape *wanted, Tensor **out) {
 }
 
 static void remove_dim(TensorView *view, int dim) {
+    ASSERT(dim >= 0 && dim < view->rank);
     for (int i = dim; i + 1 < view->rank; i++) {
         view->dims[i] = view->dims[i + 1];
         view->strides[i] = view->strides[i + 1];
@@ -214,6 +218,7 @@ Status tensor_unsqueeze(Tensor *x, int64_t dim, Tensor **out) {
     int at, rank = x->view.rank;
     TRY(shape_unsqueeze(&type, dim, &at));
     TRY(tensor_materialize(x));
+    ASSERT(rank < RANK_MAX && at >= 0 && at <= rank);
     TensorView view = x->view;
     for (int i = rank; i > at; i--) {
         view.dims[i] = view.dims[i - 1];
@@ -266,6 +271,7 @@ Status slice_resolve(const SliceBounds *bounds, int64_t size, ResolvedSlice *out
     out->start = start;
     out->step = step;
     out->count = distance > 0 ? (distance + stride - 1) / stride : 0;
+    ASSERT(out->count <= size && (out->count == 0 || (start >= 0 && start < size)));
     return STATUS_OK;
 }
 
@@ -323,6 +329,7 @@ Status tensor_select(Tensor *x, int64_t dim, int64_t index, Tensor **out) {
 }
 
 static void view_diagonal(TensorView *view, int a, int b) {
+    ASSERT(a != b && view->rank >= 2);
     int64_t size = view->dims[a] < view->dims[b] ? view->dims[a] : view->dims[b];
     int64_t stride = view->strides[a] + view->strides[b];
     remove_dim(view, a > b ? a : b);

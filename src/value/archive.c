@@ -54,6 +54,7 @@ static Status fail_unnamed(const char *name, const Tensor *parameter) {
 }
 
 static Status add_state(Archive *archive, const char *name, const OptimizerState *state) {
+    ASSERT(state->parameter != NULL && state->steps >= 0); // a file says -1 where it has none
     const char *parameter = parameters_name(&archive->parameters, state->parameter);
     if (!parameter) return fail_unnamed(name, state->parameter);
     Text text = {0};
@@ -106,6 +107,7 @@ static Status add_scheduler(Archive *archive, const char *name, const Scheduler 
 // Numbers so that they come back exactly.
 static void add_plain(Archive *archive, const char *name, Value value) {
     char text[NUMBER_TEXT_MAX];
+    ASSERT(value.kind <= VALUE_STRING); // is_plain
     switch ((ValueKind)value.kind) {
     case VALUE_STRING:
         named_tensors_add_text(&archive->tensors, name, value.as.string->bytes);
@@ -315,7 +317,11 @@ static Status prepare_part(void *context, const char *name, Value *part) {
         status = ready_scheduler(archive, name, *part, &ready);
     else if (is_plain(*part))
         status = ready_plain(archive, name, *part, &ready);
-    list_push(archive->ready.as.list, ready);
+    List *list = archive->ready.as.list;
+    size_t before = list->count;
+    list_push(list, ready);
+    // Without memory for it nothing is given: the walk that gives counts on one for each part.
+    if (status == STATUS_OK && list->count == before) status = memory_exhausted();
     return status;
 }
 
@@ -329,8 +335,11 @@ Status archive_prepare(Archive *archive, const char *name, Value value) {
 static Status give_part(void *context, const char *name, Value *part) {
     Archive *archive = context;
     (void)name;
+    ASSERT(archive->taken < archive->ready.as.list->count);
     Value ready = archive->ready.as.list->items[archive->taken++];
     if (ready.kind == VALUE_ABSENT) return STATUS_OK;
+    ASSERT(ready.kind != VALUE_HANDLE || part->kind == VALUE_HANDLE); // the walk that prepared it
+    ASSERT((ready.kind == VALUE_TENSOR) == (part->kind == VALUE_TENSOR));
     if (is_handle(ready, &handle_optimizer)) {
         optimizer_exchange(part->as.handle->payload, ready.as.handle->payload);
     } else if (is_handle(ready, &handle_scheduler)) {

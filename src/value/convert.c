@@ -25,6 +25,7 @@ bool value_is_number(Value value) {
 
 Value value_from_scalar(Scalar scalar) {
     if (scalar.dtype == DTYPE_FLOAT64) return value_float(scalar.as.f);
+    ASSERT(scalar.dtype == DTYPE_BOOL || scalar.dtype == DTYPE_INT64);
     return scalar.dtype == DTYPE_BOOL ? value_bool(scalar.as.i != 0) : value_int(scalar.as.i);
 }
 
@@ -181,12 +182,14 @@ static Status note_size(Numbers *numbers, int depth, int64_t size, const char *w
         return fail(STATUS_SHAPE, "%s is ragged: one row has %lld elements, another %lld", what,
                     (long long)numbers->shape.dims[depth], (long long)size);
     }
+    ASSERT(depth == numbers->shape.rank); // lists are noted from outside in
     numbers->shape.dims[depth] = size;
     numbers->shape.rank = depth + 1;
     return STATUS_OK;
 }
 
 static Status note_number(Numbers *numbers, int depth, const char *what) {
+    ASSERT(depth <= numbers->shape.rank);
     if (numbers->depth_max < 0 && depth == numbers->shape.rank) numbers->depth_max = depth;
     if (depth == numbers->depth_max) return STATUS_OK;
     return fail(STATUS_SHAPE, "%s is ragged: a number stands where other rows have a list", what);

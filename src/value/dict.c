@@ -74,6 +74,7 @@ static void table_insert(Dict *dict, uint64_t hash, uint32_t number) {
 // Closes the holes and rebuilds the table for `capacity` entries. False when there is no memory for
 // them: the dictionary stays as it is.
 static bool rebuild(Dict *dict, size_t capacity) {
+    ASSERT(capacity >= dict->count);
     Entry *entries = capacity <= CAPACITY_MAX
                          ? heap_try_resize(NULL, capacity * sizeof *entries)
                          : heap_try_resize(NULL, SIZE_MAX / 2); // more than there can be
@@ -83,6 +84,7 @@ static bool rebuild(Dict *dict, size_t capacity) {
     for (size_t i = 0; i < dict->used; i++) {
         if (dict->entries[i].key.kind != VALUE_ABSENT) entries[used++] = dict->entries[i];
     }
+    ASSERT(used == dict->count); // `used` counts the holes too, and nothing else
     heap_free(dict->entries);
     heap_free(dict->table);
     dict->entries = entries;
@@ -117,6 +119,8 @@ Value *dict_find(Dict *dict, Value key) {
 }
 
 void dict_set(Dict *dict, Value key, Value item) {
+    ASSERT(key.kind == VALUE_STRING || key.kind == VALUE_INT || key.kind == VALUE_BOOL);
+    ASSERT(item.kind != VALUE_FAIL);
     uint64_t hash = hash_key(key);
     Entry *entry = find(dict, key, hash);
     if (entry) {
@@ -133,6 +137,7 @@ void dict_set(Dict *dict, Value key, Value item) {
             return;
         }
     }
+    ASSERT(dict->used < dict->capacity && dict->count <= dict->used);
     if (key.kind == VALUE_STRING) string_end(key.as.string);
     dict->entries[dict->used] = (Entry){key, item};
     table_insert(dict, hash, (uint32_t)dict->used++);
@@ -151,6 +156,7 @@ bool dict_remove(Dict *dict, Value key, Value *removed) {
 
 void dict_clear(Dict *dict) {
     Dict taken = *dict;
+    ASSERT(taken.count <= taken.used && taken.used <= taken.capacity);
     dict->entries = NULL;
     dict->table = NULL;
     dict->count = dict->used = dict->capacity = dict->table_size = 0;
@@ -167,6 +173,7 @@ static size_t entry_number(const Dict *dict, size_t index) {
 }
 
 void dict_entry(const Dict *dict, size_t index, Value *key, Value *item) {
+    ASSERT(index < dict->count);
     // Closing the holes changes nothing that can be seen, so a reader may do it.
     if (dict->used != dict->count && !rebuild((Dict *)dict, dict->capacity))
         index = entry_number(dict, index);

@@ -151,6 +151,7 @@ static void format_float(const Spec *spec, double value, Text *out) {
         number_format_float(magnitude, NUMBER_DOUBLE, shortest);
         snprintf(digits, sizeof digits, "%s", shortest);
     }
+    ASSERT(strlen(digits) < sizeof digits - 1); // nothing was cut off
     append_digits(spec, negative, digits, out);
 }
 
@@ -232,6 +233,7 @@ Status format_value(Value value, const char *spec_text, Text *out) {
 }
 
 static Status format_placeholder(const char *text, size_t size, Value value, Text *out) {
+    ASSERT(size >= 2 && text[0] == '{' && text[size - 1] == '}');
     char spec[64] = "";
     size_t length = size == 2 ? 0 : size - 3;
     if (length >= sizeof spec)
@@ -249,6 +251,7 @@ Status format_values(const String *text, const Value *values, size_t count, Text
         bool twice = i + 1 < length && bytes[i + 1] == bytes[i];
         size_t size = bytes[i] == '{' && !twice ? placeholder_length(bytes + i, length - i) : 0;
         if (size) {
+            ASSERT(used < count); // placeholders_check counted the same ones
             TRY(format_placeholder(bytes + i, size, values[used++], out));
             i += size - 1;
             continue;

@@ -188,6 +188,7 @@ static void link_live(Heap *heap, Header *header) {
 }
 
 static void unlink_live(Heap *heap, Header *header) {
+    ASSERT(heap->object_count > 0 && header->next->previous == header);
     header->previous->next = header->next;
     header->next->previous = header->previous;
     header->previous = header->next = NULL;
@@ -196,6 +197,7 @@ static void unlink_live(Heap *heap, Header *header) {
 }
 
 static void add_spare(Heap *heap, Header *header, size_t bytes) {
+    ASSERT(bytes <= SPARE_BYTES_MAX);
     Spares *list = &heap->spares[bytes / SPARE_UNIT];
     header->bytes = (uint16_t)bytes;
     header->next = list->first;
@@ -228,6 +230,7 @@ static Header *allocate_object(Heap *heap, size_t bytes) {
 
 // What waits is empty, so that it keeps nothing alive.
 static void free_object(Heap *heap, Header *header) {
+    ASSERT(object_of(header)->refs == 0);
     if (header->bytes == 0 || heap->spares[header->bytes / SPARE_UNIT].count >= SPARES_MAX) {
         heap_free(header);
         return;
@@ -238,6 +241,7 @@ static void free_object(Heap *heap, Header *header) {
 }
 
 Counted *heap_new_object(ValueKind kind, size_t bytes) {
+    ASSERT(kind > VALUE_TENSOR && kind <= VALUE_CELL);
     Heap *heap = own_heap();
     size_t added = heap->object_count - heap->object_count_least;
     if (UNLIKELY(added >= CYCLES_MIN && added >= heap->object_count_least)) heap_collect_cycles();
@@ -245,6 +249,7 @@ Counted *heap_new_object(ValueKind kind, size_t bytes) {
     header->kind = (uint32_t)kind;
     link_live(heap, header);
     Counted *object = object_of(header);
+    ASSERT(object->refs == 0); // nobody has held on to what waited to be used again
     object->refs = 1;
     return object;
 }
@@ -376,8 +381,10 @@ void value_release_counted(Value value) {
         tensor_destroy(value.as.tensor);
         return;
     }
+    ASSERT(value.as.counted->refs == 0); // -1: released once more than retained
     Heap *heap = own_heap();
     Header *header = header_of(value.as.counted);
+    ASSERT(header->kind == value.kind);
     unlink_live(heap, header);
     if (heap->active_queue) {
         if (heap->active_queue->last)
@@ -424,6 +431,7 @@ static Header *find_unreached(Heap *heap) {
     for (Header *h = heap->live.next; h != &heap->live; h = h->next)
         visit_contents(h, count_internal);
     for (Header *h = heap->live.next; h != &heap->live; h = h->next) {
+        ASSERT(h->external >= 0); // as many hold an object as its count says
         if (h->external == 0 || h->reached) continue;
         h->reached = true;
         h->work = NULL;
@@ -449,6 +457,7 @@ static void release_chain(Header *chain) {
     while (chain) {
         Header *next = chain->work;
         empty_object(chain);
+        ASSERT(object_of(chain)->refs > 0);
         value_release((Value){.kind = chain->kind, .as.counted = object_of(chain)});
         chain = next;
     }

@@ -14,6 +14,7 @@
 enum { NESTING_COMPARED_MAX = 5000, ITEMS_MAX = 1 << 28 };
 
 Value tensor_element(Tensor *tensor, int64_t index) {
+    ASSERT(tensor_rank(tensor) > 0 && index >= 0 && index < tensor->view.dims[0]);
     Tensor *element;
     if (tensor_select(tensor, 0, index, &element) != STATUS_OK) return value_fail();
     if (tensor_rank(element) > 0 || dtype_is_float(tensor_dtype(element)))
@@ -30,7 +31,8 @@ static Value items_of_tensor(Tensor *tensor, const char *what) {
         return value_fail();
     }
     int64_t count = tensor_shape(tensor).dims[0];
-    Value list = value_list((size_t)count);
+    Value list = value_list_of((size_t)count);
+    if (list.kind == VALUE_FAIL) return list;
     bool numbers = tensor_rank(tensor) == 1 && !dtype_is_float(tensor_dtype(tensor));
     if (numbers && !dtype_is_quant(tensor_dtype(tensor))) {
         int64_t *items = memory_allocate_zeroed((size_t)count, sizeof *items);
@@ -61,7 +63,8 @@ static Value items_of_range(const Range *range, const char *what) {
              (unsigned long long)count);
         return value_fail();
     }
-    Value list = value_list((size_t)count);
+    Value list = value_list_of((size_t)count);
+    if (list.kind == VALUE_FAIL) return list;
     for (uint64_t i = 0; i < count; i++) {
         int64_t number = (int64_t)((uint64_t)range->start + i * (uint64_t)range->step);
         list_push(list.as.list, value_int(number));

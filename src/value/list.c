@@ -14,6 +14,14 @@ Value value_list(size_t capacity) {
     return new_list(VALUE_LIST, capacity);
 }
 
+Value value_list_of(size_t count) {
+    Value list = value_list(count);
+    if (LIKELY(list.as.list->capacity >= count)) return list;
+    value_release(list);
+    (void)fail(STATUS_MEMORY, "out of memory: there is none for a list of %zu values", count);
+    return value_fail();
+}
+
 Value value_tuple(size_t capacity) {
     return new_list(VALUE_TUPLE, capacity);
 }
@@ -31,12 +39,14 @@ bool list_reserve(List *list, size_t capacity) {
 // False when there is no memory: the item goes, and the program with the next statement.
 static bool make_room(List *list, Value item) {
     if (LIKELY(list->count < list->capacity)) return true;
+    ASSERT(list->count == list->capacity);
     if (list_reserve(list, list->capacity ? list->capacity * 2 : 4)) return true;
     value_release(item);
     return false;
 }
 
 void list_push(List *list, Value item) {
+    ASSERT(item.kind != VALUE_FAIL);
     if (make_room(list, item)) list->items[list->count++] = item;
 }
 

@@ -6,6 +6,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "value/heap.h"
 
 // Something whose contents were noted: `count` values of the list from `first` on.
@@ -19,7 +20,8 @@ typedef struct Record {
 struct Snapshot {
     List *values;
     VECTOR(Record *) records;
-    Record *seen; // by object
+    Record *seen;    // by object
+    bool incomplete; // there was no memory for all of it
 };
 
 Snapshot *snapshot_new(void) {
@@ -38,7 +40,16 @@ static Record *record_new(Snapshot *snapshot, ValueKind kind, void *object) {
 }
 
 static void note(Snapshot *snapshot, Value value) {
+    if (snapshot->incomplete) return;
+    size_t before = snapshot->values->count;
+    int pending = runtime_interrupts(runtime_current) & INTERRUPT_MEMORY;
     list_push(snapshot->values, value_retain(value));
+    if (LIKELY(snapshot->values->count > before)) return;
+    // The refusal is not the program's, which may be about to let go of memory.
+    snapshot->incomplete = true;
+    if (pending) return;
+    (void)runtime_take_interrupts(runtime_current, INTERRUPT_MEMORY);
+    if (memory_exhausted() != STATUS_OK) error_clear();
 }
 
 void snapshot_add(Snapshot *snapshot, Value *place) {
@@ -83,7 +94,7 @@ static bool has_contents(Value value) {
 }
 
 void snapshot_take(Snapshot *snapshot) {
-    for (size_t i = 0; i < snapshot->values->count; i++) {
+    for (size_t i = 0; i < snapshot->values->count && !snapshot->incomplete; i++) {
         Value value = snapshot->values->items[i];
         if (!has_contents(value)) continue;
         Record *seen;
@@ -106,6 +117,10 @@ static void restore_list(List *list, const Value *items, size_t count) {
     List taken = *list;
     list->items = NULL;
     list->count = list->capacity = 0;
+    if (!list_reserve(list, count)) { // it stays as the line left it
+        *list = taken;
+        return;
+    }
     for (size_t i = 0; i < count; i++) list_push(list, value_retain(items[i]));
     for (size_t i = 0; i < taken.count; i++) value_release(taken.items[i]);
     heap_free(taken.items);
@@ -113,6 +128,7 @@ static void restore_list(List *list, const Value *items, size_t count) {
 
 static void restore_dict(Dict *dict, const Value *items, size_t count) {
     dict_clear(dict);
+    ASSERT(count % 2 == 0); // keys and items
     for (size_t i = 0; i + 1 < count; i += 2)
         dict_set(dict, value_retain(items[i]), value_retain(items[i + 1]));
 }
@@ -123,6 +139,7 @@ static void restore_record(const Record *record, const Value *items) {
     case VALUE_LIST: restore_list(record->object, items, record->count); break;
     case VALUE_DICT: restore_dict(record->object, items, record->count); break;
     case VALUE_STRUCT:
+        ASSERT(record->count == ((const Instance *)record->object)->type->field_count);
         for (size_t i = 0; i < record->count; i++)
             restore_place(&((Instance *)record->object)->fields[i], items[i]);
         break;
@@ -131,9 +148,16 @@ static void restore_record(const Record *record, const Value *items) {
     }
 }
 
+bool snapshot_is_whole(const Snapshot *snapshot) {
+    return !snapshot->incomplete;
+}
+
 void snapshot_restore(Snapshot *snapshot) {
+    if (snapshot->incomplete) return;
     for (size_t i = 0; i < snapshot->records.count; i++) {
         const Record *record = snapshot->records.items[i];
+        ASSERT(record->first <= snapshot->values->count);
+        ASSERT(record->count <= snapshot->values->count - record->first);
         restore_record(record, snapshot->values->items + record->first);
     }
 }

@@ -13,7 +13,10 @@ Snapshot *snapshot_new(void);
 void snapshot_add(Snapshot *snapshot, Value *place);
 // Follows what was added. Afterwards nothing may be added.
 void snapshot_take(Snapshot *snapshot);
-// Everything is again as it was taken. Drops may run.
+// Whether there was memory to note everything.
+bool snapshot_is_whole(const Snapshot *snapshot);
+// Everything is again as it was taken, unless it is not whole: then all stays as it is. Drops may
+// run.
 void snapshot_restore(Snapshot *snapshot);
 void snapshot_free(Snapshot *snapshot);
 

@@ -44,6 +44,7 @@ static String *short_string(size_t length) {
 }
 
 static Value store_string(Store *store, size_t length) {
+    ASSERT(length == store->used); // the longest of those that share it
     LongString *string = heap_allocate(sizeof *string);
     string->head = (String){.length = length, .codepoints = -1, .bytes = store->bytes};
     string->store = store;
@@ -51,6 +52,7 @@ static Value store_string(Store *store, size_t length) {
 }
 
 static void store_append(Store *store, const char *bytes, size_t length) {
+    ASSERT(store->used <= store->capacity && length <= store->capacity - store->used);
     memcpy(store->bytes + store->used, bytes, length);
     store->used += length;
     store->bytes[store->used] = '\0';
@@ -84,6 +86,7 @@ const String *string_end(const String *string) {
     // A reader cannot tell that it has bytes of its own now.
     if (LIKELY(string->bytes[string->length] == '\0')) return string;
     LongString *shared = long_string(string);
+    ASSERT(shared != NULL); // a short one ends with NUL
     Store *own = store_new(string->bytes, string->length, string->length);
     if (UNLIKELY(!own)) {
         static const char nothing[] = "";
@@ -157,12 +160,14 @@ static size_t byte_of(const String *string, int64_t index) {
 
 Value string_slice(const String *string, int64_t start, int64_t count) {
     bool ascii = string_length(string) == (int64_t)string->length;
+    ASSERT(start >= 0 && count >= 0 && count <= string->codepoints - start);
     size_t first = ascii ? (size_t)start : byte_of(string, start);
     if (count == 1)
         return string_character(string->bytes + first, ascii ? 1 : character_size(string, first));
     size_t end = ascii                ? first + (size_t)count
                  : count <= MARK_STEP ? skip(string, first, count)
                                       : byte_of(string, start + count);
+    ASSERT(end >= first && end <= string->length);
     return value_string(string->bytes + first, end - first);
 }
 

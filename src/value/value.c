@@ -63,6 +63,7 @@ int struct_find_field_near(const StructType *type, const char *name, size_t leng
 }
 
 Value value_cell(Value content) {
+    ASSERT(content.kind != VALUE_CELL); // a variable holds values, never places
     Cell *cell = (Cell *)heap_new_object(VALUE_CELL, sizeof(Cell));
     cell->value = content;
     return (Value){.kind = VALUE_CELL, .as.cell = cell};
@@ -87,6 +88,7 @@ const char *value_kind_name(Value value) {
         [VALUE_HANDLE] = "handle",    [VALUE_CELL] = "variable", [VALUE_ABSENT] = "nothing",
         [VALUE_FAIL] = "error",
     };
+    ASSERT(value.kind <= VALUE_CELL);
     if (value.kind == VALUE_STRUCT) return value.as.instance->type->name;
     if (value.kind == VALUE_HANDLE) return value.as.handle->type->name;
     return names[value.kind];

@@ -55,6 +55,23 @@ class Refusals(unittest.TestCase):
         result = run_code(code, env={"TL_FAIL_ALLOCATION_BYTES": "1000000"})
         self.assertEqual(result.out, "memory list: memory [1, 2, 0, 1]\n", result.err)
 
+    def test_a_line_that_cannot_be_undone(self):
+        """The session's note of what was before needs memory too: without it nothing is lost."""
+        lines = ("let a = list(); let b = list()\nfor i in 0..30000 { a.push(i); b.push(i) }\n"
+                 "a.push(1); error(\"no\")\nprint(len(a), len(b))\nb = none\nb\n")
+        result = run("repl", stdin=lines.encode(), env={"TL_FAIL_ALLOCATION_BYTES": "800000"})
+        self.assertEqual(result.out.strip(), "30001 30000", result.err)
+        self.assertIn("error[error]: no\n", result.err)
+        self.assertIn("= help: what the line changed stays: there was no memory to note what was before it\n",
+                      result.err)
+
+    def test_lists_longer_than_memory(self):
+        for code in ("sorted(x)", "x.to_list()", "zip(x, x)"):
+            result = run_code(f"let x = zeros([1099511627776, 0])\nprint({code})\n")
+            self.assertEqual((result.status, result.out), (1, ""), result.err)
+            self.assertIn("error[memory]: out of memory: there is none for a list of 1099511627776 values\n",
+                          result.err)
+
     def test_other_commands(self):
         for arguments in (["check", "-"], ["fmt", "-"], ["help", "relu"]):
             with self.subTest(arguments[0]):

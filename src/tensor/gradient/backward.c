@@ -125,6 +125,7 @@ static Status arrive(Tensor **slot, Tensor *gradient) {
         *slot = gradient;
         return STATUS_OK;
     }
+    ASSERT(tensor_count(*slot) == tensor_count(gradient));
     Tensor *sum = NULL;
     Status status = op_binary(OP_add, op_donated(*slot), op_tensor(gradient), &sum);
     tensor_release(gradient);
@@ -187,6 +188,7 @@ static Status add_part(TapeNode *node) {
 static Status accumulate(TapeNode *leaf) {
     Tensor *gradient = NULL;
     TRY(tensor_contiguous(leaf->incoming[0], &gradient));
+    ASSERT(!leaf->parameter || tensor_count(gradient) == tensor_count(leaf->parameter));
     leaf->reached = true;
     return arrive(&leaf->gradient, gradient);
 }
@@ -226,6 +228,7 @@ static Status run(Walk *walk) {
 
 static void finish(Walk *walk) {
     for (size_t i = 0; i < walk->count; i++) {
+        ASSERT(walk->nodes[i]->walks > 0);
         drop_incoming(walk->nodes[i]);
         walk->nodes[i]->walks--;
     }

@@ -9,6 +9,7 @@
 #include "tensor/map.h"
 
 Status gradient_run(TapeNode *node, Tensor **results) {
+    ASSERT(node->info->rule != NULL && !node->spent);
     Gradient g;
     g.status = STATUS_OK;
     g.node = node;
@@ -47,6 +48,7 @@ static Term new_term(Gradient *g, TermKind kind) {
 }
 
 static TermSlot *slot_of(Gradient *g, Term term) {
+    ASSERT(term.slot > 0 && term.slot < g->n_terms);
     return &g->terms[term.slot];
 }
 
@@ -96,16 +98,19 @@ bool gradient_wants(const Gradient *g, int input) {
 }
 
 Term gradient_up(Gradient *g) {
+    ASSERT(g->incoming[0] != NULL);
     return term_own(g, tensor_retain(g->incoming[0]));
 }
 
 Term gradient_input(Gradient *g, int input) {
+    ASSERT(input >= 0 && input < g->n_inputs);
     const GradientInput *in = &g->inputs[input];
     if (!in->is_tensor) return scalar_term(g, in->number);
     return saved_term(g, in->saved, in->producer, in->output);
 }
 
 Term gradient_saved_output(Gradient *g, int output) {
+    ASSERT(output >= 0 && output < g->node->n_outputs && g->node->saved_outputs[output]);
     Tensor *saved = g->node->saved_outputs[output];
     bool is_float = dtype_is_float(tensor_dtype(saved));
     return saved_term(g, saved, is_float ? g->node : NULL, output);
@@ -116,10 +121,12 @@ Term gradient_result(Gradient *g) {
 }
 
 Shape gradient_shape(const Gradient *g, int input) {
+    ASSERT(input >= 0 && input < g->n_inputs);
     return g->inputs[input].shape;
 }
 
 DType gradient_dtype(const Gradient *g, int input) {
+    ASSERT(input >= 0 && input < g->n_inputs);
     return g->inputs[input].dtype;
 }
 
@@ -244,10 +251,13 @@ static bool check_operands(Gradient *g, MapProgram *program) {
 }
 
 static uint8_t final_register(const MapProgram *program, uint8_t number) {
+    ASSERT(number < STEP_BASE ? number < program->n_operands
+                              : number - STEP_BASE < program->n_steps);
     return number < STEP_BASE ? number : (uint8_t)(number - STEP_BASE + program->n_operands);
 }
 
 static Status run_program(Gradient *g, MapProgram *program, Tensor **out) {
+    ASSERT(program->n_steps > 0 && program->device != NULL);
     SCOPED_TENSOR(result);
     TRY(tensor_new(program->device, program->dtype, &program->shape, &result));
     TensorView views[KERNEL_INPUTS_MAX];
@@ -316,6 +326,7 @@ Tensor *term_tensor(Gradient *g, Term term) {
 
 Term term_op(Gradient *g, OpId op, const Term *inputs, int n_inputs,
              const OpAttributes *attributes) {
+    ASSERT(n_inputs >= 0 && n_inputs <= OP_INPUTS_MAX);
     Tensor *tensors[OP_INPUTS_MAX] = {NULL}, *result = NULL;
     for (int i = 0; i < n_inputs; i++)
         tensors[i] = inputs[i].slot ? term_tensor(g, inputs[i]) : NULL;
@@ -359,6 +370,7 @@ static Status run_fused(Gradient *g, const FusedCall *fused, Tensor *const *term
 }
 
 void term_fused_all(Gradient *g, const FusedCall *call) {
+    ASSERT(call->n_inputs <= KERNEL_INPUTS_MAX && call->n_outputs <= KERNEL_OUTPUTS_MAX);
     Tensor *tensors[KERNEL_INPUTS_MAX], *results[KERNEL_OUTPUTS_MAX] = {NULL};
     DType dtype = DTYPE_FLOAT32;
     for (int i = 0; i < call->n_inputs; i++) {
@@ -409,6 +421,7 @@ Term term_transposed(Gradient *g, Term x) {
 Term term_with_dim(Gradient *g, Term x, int behind) {
     Shape shape = term_shape(g, x), wide = {.rank = shape.rank + 1};
     int at = shape.rank - behind;
+    ASSERT(g->status != STATUS_OK || (at >= 0 && wide.rank <= RANK_MAX));
     for (int i = 0; i < wide.rank; i++) wide.dims[i] = i == at ? 1 : shape.dims[i < at ? i : i - 1];
     return term_reshape(g, x, &wide);
 }
@@ -416,11 +429,13 @@ Term term_with_dim(Gradient *g, Term x, int behind) {
 Term term_without_dim(Gradient *g, Term x, int behind) {
     Shape shape = term_shape(g, x), narrow = {.rank = shape.rank - 1};
     int gone = shape.rank - 1 - behind;
+    ASSERT(g->status != STATUS_OK || gone >= 0);
     for (int i = 0; i < narrow.rank; i++) narrow.dims[i] = shape.dims[i < gone ? i : i + 1];
     return term_reshape(g, x, &narrow);
 }
 
 Term term_joined(Gradient *g, const Term *pieces, int count) {
+    ASSERT(count <= OP_INPUTS_MAX);
     OpInput many[OP_INPUTS_MAX];
     OpAttributes attributes;
     attributes.given = ATTRIBUTE_BIT(dim);
@@ -490,6 +505,7 @@ static Term fit(Gradient *g, Term x, const Shape *wanted) {
         shape = wide;
     }
     int extra = shape.rank - wanted->rank;
+    ASSERT(extra >= 0);
     for (int i = 0; i < shape.rank; i++) {
         gone[i] = i < extra || (wanted->dims[i - extra] == 1 && shape.dims[i] != 1);
         any = any || gone[i];
@@ -509,6 +525,8 @@ void gradient_give(Gradient *g, int input, Term term) {
     if (!gradient_wants(g, input)) return;
     Tensor *tensor = term_tensor(g, fit(g, term, &g->inputs[input].shape));
     if (!tensor) return;
+    Shape shape = tensor_shape(tensor);
+    ASSERT(same_shape(&shape, &g->inputs[input].shape));
     tensor_release(g->results[input]);
     g->results[input] = NULL;
     gradient_fail(g, tensor_cast(tensor, g->inputs[input].dtype, &g->results[input]));

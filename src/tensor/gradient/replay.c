@@ -55,6 +55,7 @@ static void release_kept(void *data) {
 }
 
 void tape_record_replay(const TapeReplay *replay, TapeMark mark, Tensor **results, int count) {
+    ASSERT(count > 0 && count <= TAPE_REPLAY_RESULTS);
     static const GradientInfo info = {.name = "checkpoint", .rule = rule_replay};
     TapeEnds ends = {0};
     tape_find_ends(results, count, mark, &ends);

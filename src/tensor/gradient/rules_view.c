@@ -176,6 +176,7 @@ static Status rule_concat(Gradient *g) {
         }
         start = stop;
     }
+    ASSERT(start == g->incoming[0]->view.dims[dim]);
     return g->status;
 }
 const GradientInfo gradient_concat = {.name = "concat", .rule = rule_concat};
@@ -207,6 +208,7 @@ const GradientInfo gradient_device = {.name = "to", .rule = rule_device};
 
 static Status rule_custom(Gradient *g) {
     const TapeCustom *custom = g->kept;
+    ASSERT(g->n_inputs <= TAPE_CUSTOM_INPUTS);
     Tensor *inputs[TAPE_CUSTOM_INPUTS], *gradients[TAPE_CUSTOM_INPUTS] = {NULL};
     for (int i = 0; i < g->n_inputs; i++) inputs[i] = term_tensor(g, gradient_input(g, i));
     Tensor *up = term_tensor(g, gradient_up(g));

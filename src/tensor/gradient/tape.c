@@ -14,6 +14,7 @@ Tape *tape_new(void) {
 }
 
 void tape_free(Tape *tape) {
+    ASSERT(tape->pauses == 0 && !tape->waiting);
     free(tape);
 }
 
@@ -33,6 +34,7 @@ bool tape_set_enabled(bool enabled) {
 
 static TapeNode *node_new(const GradientInfo *info, int n_inputs) {
     size_t bytes = sizeof(TapeNode) + (size_t)n_inputs * sizeof(GradientInput);
+    ASSERT(n_inputs >= 0);
     TapeNode *node = memory_allocate_zeroed(1, bytes);
     node->counted.refs = 1;
     node->info = info;
@@ -57,6 +59,7 @@ TapeNode *tape_newest(void) {
 }
 
 TapeNode *tape_node_retain(TapeNode *node) {
+    ASSERT(node->counted.refs > 0);
     node->counted.refs++;
     return node;
 }
@@ -85,6 +88,7 @@ void tape_node_spend(TapeNode *node) {
 }
 
 static void unlink_node(Tape *tape, TapeNode *node) {
+    ASSERT(node->previous ? node->previous->next == node : tape->newest == node);
     if (node->previous)
         node->previous->next = node->next;
     else
@@ -154,6 +158,7 @@ Tensor *tape_alias(Tensor *x) {
 }
 
 void tape_attach(Tensor *tensor, TapeNode *node, int output) {
+    ASSERT(output >= 0 && output < OP_OUTPUTS_MAX);
     tape_forget(tensor);
     tensor->node = node;
     tensor->node_output = output;
@@ -219,6 +224,7 @@ static OpAttributes *copy_attributes(const OpAttributes *attributes) {
             at += (length + 7) / 8 * 8;
         }
     }
+    ASSERT(at == (char *)copy + bytes);
     return copy;
 }
 
@@ -237,6 +243,7 @@ static void note_input(TapeNode *node, int index, Tensor *x) {
     input->shape = tensor_shape(x);
     if (flows_into(node->info, index, x)) {
         input->producer = tape_node_retain(x->node);
+        ASSERT(x->node->number < node->number);
         input->output = x->node_output;
     }
 }
@@ -332,6 +339,7 @@ TapeRecord tape_begin_ends(const GradientInfo *info, const TapeEnds *ends) {
 
 void tape_keep_copy(TapeRecord *record, const void *data, size_t bytes, void (*release)(void *)) {
     TapeNode *node = record->node;
+    ASSERT(!node->kept);
     node->kept = memory_allocate(bytes);
     memcpy(node->kept, data, bytes);
     node->release_kept = release;
@@ -344,6 +352,7 @@ Status tape_end_node(TapeRecord *record, Status status, Tensor **outputs, int n_
     tape->pauses--;
     update_recording(tape);
     if (!node) return status;
+    ASSERT(n_outputs > 0 && n_outputs <= OP_OUTPUTS_MAX);
     bool save_result = wanted_saves(node) & SAVE_RESULT;
     for (int i = 0; status == STATUS_OK && i < n_outputs; i++) {
         if (outputs[i]->node || outputs[i]->learnable) { // the input itself
