@@ -50,6 +50,7 @@ size_t symbol_visible(Checker *checker, bool (*fits)(const Binding *), const cha
         if (symbol->top && entry_is_visible(checker, symbol->top) &&
             (!fits || fits(symbol->top->binding)))
             names[count++] = symbol->text;
+    ASSERT(count <= HASH_COUNT(checker->symbols));
     *out = names;
     return count;
 }
@@ -70,6 +71,7 @@ void scope_push(Checker *checker, Scope *scope) {
 int scope_pop(Checker *checker) {
     Scope *scope = checker->scope;
     int slots = checker->slot_next - scope->first_slot;
+    ASSERT(slots >= 0);
     for (Entry *entry = scope->entries; entry; entry = entry->next_in_scope)
         entry->symbol->top = entry->outer;
     if (!scope->outer || !scope->outer->hoists) checker->slot_next = scope->first_slot;
@@ -211,6 +213,7 @@ void binding_use(Checker *checker, Binding *binding) {
     binding->used = true;
     if (binding->kind != BINDING_LOCAL && binding->kind != BINDING_DIMENSION) return;
     for (FunctionNode *inner = checker->function; inner != binding->owner; inner = inner->outer) {
+        ASSERT(inner != NULL); // the owner is one of those around
         binding->captured = true;
         if (captures_have(inner, binding)) break;
         ARENA_PUSH(checker->arena, &inner->captures, binding);

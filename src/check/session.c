@@ -37,6 +37,7 @@ static ptrdiff_t name_index(const CheckSession *session, const Word *word, bool 
 }
 
 static void names_remove(CheckSession *session, size_t index) {
+    ASSERT(index < session->names.count);
     Binding **items = session->names.items;
     ASSERT(session->names.count > 0);
     session->names.count--;
@@ -135,6 +136,7 @@ void check_session_drop(CheckSession *session, Program *program) {
     for (size_t i = 0; i < program->imported.count; i++) forget_impls(program->imported.items[i]);
     symbols_free(line_take(session, program));
     ModuleVector *modules = &session->table.modules;
+    ASSERT(modules->count >= session->files_before);
     while (modules->count > session->files_before)
         symbols_free(modules->items[--modules->count]->checker);
 }
@@ -150,6 +152,7 @@ size_t check_session_count(const CheckSession *session) {
 }
 
 Binding *check_session_name(const CheckSession *session, size_t index) {
+    ASSERT(index < session->names.count);
     return session->names.items[index];
 }
 

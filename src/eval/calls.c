@@ -460,6 +460,7 @@ static Cell *frame_cell(Frame *frame, int slot) {
 
 static Cell *capture(Frame *frame, CaptureCode capture) {
     if (capture.from == CAPTURE_SLOT) return frame_cell(frame, capture.index);
+    ASSERT(frame->closure && (size_t)capture.index < frame->closure->cell_count);
     Cell *cell = frame->closure->cells[capture.index];
     if (cell) {
         cell->counted.refs++;

@@ -23,6 +23,7 @@ void arguments_release(Value *values, size_t count) {
 static Status prepare_parameter(Frame *frame, const FunctionCode *code, int index) {
     const ParameterCode *parameter = &code->parameters[index];
     Value *slot = &frame->slots[index];
+    ASSERT(slot->kind != VALUE_FAIL);
     if (slot->kind == VALUE_ABSENT && parameter->fallback) {
         Value value = EVAL(frame, parameter->fallback);
         if (failed(value)) return error_current()->code;
@@ -103,6 +104,7 @@ static Status place_arguments(const FunctionCode *code, CallArguments *arguments
         status = place_named(code, name, arguments->values[placed], slots);
         if (status == STATUS_OK) placed++;
     }
+    ASSERT(status != STATUS_OK || placed == arguments->count);
     for (size_t i = placed; i < arguments->count; i++) value_release(arguments->values[i]);
     for (int i = 0; status == STATUS_OK && i < code->required_count; i++) {
         if (slots[i].kind != VALUE_ABSENT || code->parameters[i].fallback) continue;
@@ -116,6 +118,7 @@ static Status place_arguments(const FunctionCode *code, CallArguments *arguments
 
 Value call_function(Interp *interp, const FunctionCode *code, Function *closure,
                     CallArguments *arguments) {
+    ASSERT(code->slot_count >= code->parameter_count);
     if (stack_is_low(interp)) {
         arguments_release(arguments->values, arguments->count);
         fail_depth(code);
@@ -155,6 +158,7 @@ static void label_arguments(const CallArguments *arguments) {
 }
 
 Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments) {
+    ASSERT(arguments->positional <= arguments->count);
     BuiltinArguments call = {.positional = arguments->values,
                              .count = arguments->positional,
                              .names = arguments->names,

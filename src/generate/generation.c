@@ -41,6 +41,7 @@ static void state_free(GenerationState *state) {
 
 // How many tokens there is room for: the last one need not be read.
 static int64_t room(const Network *network, size_t prompt) {
+    ASSERT(network->context > 0 && (int64_t)prompt <= network->context);
     return network->context - (int64_t)prompt + 1;
 }
 
@@ -146,6 +147,7 @@ static Status make_room(Generation *generation) {
     if (context == 0 || state->all.count <= context) return STATUS_OK;
     bool marked = network->tokenizer && state->all.items[0] == tokenizer_bos(network->tokenizer);
     size_t keep = marked ? 1 : 0, tail = context / 2;
+    ASSERT(tail <= state->all.count);
     if (keep + tail > context) keep = 0;
     memmove(state->all.items + keep, state->all.items + state->all.count - tail,
             tail * sizeof *state->all.items);
@@ -163,6 +165,7 @@ static Status plan(Generation *generation, Step *out) {
     TRY(make_room(generation));
     guess(generation);
     Sequence *sequence = generation->sequence;
+    ASSERT(sequence->count < state->all.count); // the last id is still to be read
     size_t fresh = state->all.count - sequence->count, drafts = state->drafts.count;
     int64_t *ids = memory_allocate((fresh + drafts) * sizeof *ids);
     memcpy(ids, state->all.items + sequence->count, fresh * sizeof *ids);
@@ -176,6 +179,7 @@ static Status hand_out(Generation *const *generations, size_t count, Tensor *log
     for (size_t i = 0; i < count; i++) {
         if (!waits(generations[i])) continue;
         GenerationState *state = generations[i]->state;
+        ASSERT(!state->rows);
         int64_t rows = (int64_t)state->drafts.count + 1;
         state->row = 0;
         TRY(tensor_slice(logits, 0, at, at + rows, 1, &state->rows));
@@ -202,6 +206,7 @@ static Status compute(Generation *const *generations, size_t count) {
 
 // What was guessed wrongly, or computed for nothing, goes out of the sequence.
 static Status settle(Generation *generation, bool guessed) {
+    ASSERT(generation->state->rows != NULL);
     GenerationState *state = generation->state;
     if (guessed) {
         state->row++;
@@ -215,6 +220,7 @@ static Status settle(Generation *generation, bool guessed) {
 }
 
 static Status take(Generation *generation, int64_t id) {
+    ASSERT(id >= 0);
     GenerationState *state = generation->state;
     bool stopped = false;
     generation->ids = memory_resize(generation->ids, (generation->count + 1) * sizeof id);
@@ -232,6 +238,7 @@ static Status choose(Generation *generation) {
     GenerationState *state = generation->state;
     SCOPED_TENSOR(logits);
     int64_t id = -1;
+    ASSERT(state->rows != NULL && state->row >= 0);
     if (interp_interrupts()) {
         (void)interp_fail_interrupted((Span){origin_current.at, origin_current.at});
         return error_current()->code;

@@ -234,6 +234,19 @@ static bool kept_is_whole(const Kept *kept) {
     return strcmp(text, said) == 0;
 }
 
+// The rows of each layer, as many as there are ids: another page, with fewer layers, may have
+// written it, and anybody may have put it there.
+static bool kept_has_rows(const Kept *kept, const Network *network) {
+    bool has = true;
+    for (int64_t i = 0; i < 2 * network->layers && has; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%c.%lld", i % 2 ? 'v' : 'k', (long long)(i / 2));
+        const Tensor *rows = named_tensors_find(&kept->tensors, name);
+        has = rows && tensor_rank(rows) > 0 && rows->view.dims[0] == (int64_t)kept->count;
+    }
+    return has;
+}
+
 static size_t common(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count) {
     size_t shared = 0;
     while (shared < a_count && shared < b_count && a[shared] == b[shared]) shared++;
@@ -293,7 +306,7 @@ static Status load_side(const Kept *kept, char side, int64_t layer, size_t rows,
     char name[32];
     snprintf(name, sizeof name, "%c.%lld", side, (long long)layer);
     Tensor *tensor = named_tensors_find(&kept->tensors, name);
-    ASSERT(tensor); // the file is whole, and this program's
+    ASSERT(tensor && tensor->view.dims[0] >= (int64_t)rows); // kept_has_rows
     return tensor_slice(tensor, 0, 0, (int64_t)rows, 1, out);
 }
 
@@ -330,7 +343,7 @@ Status prompt_cache_find(const PromptCache *cache, const int64_t *ids, size_t co
         Kept kept;
         each_path(cache, look_at, &search);
         bool found = search.served > 0 && kept_read(text_get(&search.path), &kept);
-        bool whole = found && kept_is_whole(&kept);
+        bool whole = found && kept_is_whole(&kept) && kept_has_rows(&kept, cache->network);
         Status status = whole ? load(cache, &kept, search.served, out) : STATUS_OK;
         if (found && !whole) unlink(text_get(&search.path));
         if (found) kept_free(&kept);

@@ -42,8 +42,12 @@ static void read_fields(Network *network) {
     const Instance *instance = opened.as.instance;
     int cache = struct_find_field(instance->type, "cache", strlen("cache"));
     if (cache >= 0 && instance->fields[cache].kind == VALUE_HANDLE &&
-        instance->fields[cache].as.handle->type == &handle_cache)
+        instance->fields[cache].as.handle->type == &handle_cache) {
+        const KvCache *like = instance->fields[cache].as.handle->payload;
         network->cache_field = cache;
+        network->layers = kv_cache_layers(like);
+        network->dtype = kv_cache_dtype(like);
+    }
     int boundary = struct_find_field(instance->type, "boundary", strlen("boundary"));
     if (boundary >= 0 && instance->fields[boundary].kind == VALUE_INT)
         network->boundary = instance->fields[boundary].as.integer;
@@ -85,6 +89,7 @@ Status network_open(Interp *interp, Value model, Network **out) {
 }
 
 Network *network_retain(Network *network) {
+    ASSERT(network->refs > 0);
     network->refs++;
     return network;
 }
@@ -110,17 +115,9 @@ static Sequence *sequence_of(Network *network, KvCache *cache) {
     return sequence;
 }
 
-static KvCache *page_cache(const Network *network) {
-    return network->values[OPENED].as.instance->fields[network->cache_field].as.handle->payload;
-}
-
 Status sequence_new(Network *network, Sequence **out) {
     KvCache *cache = NULL;
-    if (network->cache_field >= 0) {
-        // After a step of several texts the page's cache is those of all of them.
-        const KvCache *like = kv_cache_part(page_cache(network), 0, 0).cache;
-        TRY(kv_cache_new(kv_cache_layers(like), 0, kv_cache_dtype(like), &cache));
-    }
+    if (network->cache_field >= 0) TRY(kv_cache_new(network->layers, 0, network->dtype, &cache));
     *out = sequence_of(network, cache);
     return STATUS_OK;
 }
@@ -142,6 +139,7 @@ static Status need_cache(const Sequence *sequence) {
 }
 
 void sequence_take(Sequence *sequence, const int64_t *ids, size_t count) {
+    ASSERT(sequence->count <= sequence->capacity);
     if (sequence->count + count > sequence->capacity) {
         sequence->capacity = 2 * (sequence->count + count);
         sequence->ids = memory_resize(sequence->ids, sequence->capacity * sizeof *ids);
@@ -185,6 +183,7 @@ static void set_cache(const Network *network, KvCache *cache) {
 }
 
 static KvCache *cache_of_steps(const Step *steps, size_t count) {
+    ASSERT(count > 0 && steps[0].sequence->cache != NULL);
     if (count == 1) return kv_cache_retain(steps[0].sequence->cache);
     KvPart *parts = memory_allocate(count * sizeof *parts);
     for (size_t i = 0; i < count; i++)
@@ -240,6 +239,7 @@ static void release_all(Tensor **parts, size_t count) {
 
 // Pages that treat long texts differently, or keep their text to themselves, take one at a time.
 Status sequences_hidden(const Step *steps, size_t count, Tensor **out) {
+    ASSERT(count > 0);
     const Network *network = steps[0].sequence->network;
     if (count == 1 || (network->cache_field >= 0 && network->boundary == 0))
         return forward(steps, count, out);
@@ -255,6 +255,7 @@ Status sequences_hidden(const Step *steps, size_t count, Tensor **out) {
 // A long text goes through in parts: no operation takes long, and none needs much memory. What is
 // left ends with the ids that are asked about.
 static Status advance_long(const Step *step, Step *rest) {
+    ASSERT(step->rows > 0 && step->rows <= step->count);
     *rest = *step;
     while (rest->count > ROWS_MAX && rest->count > rest->rows) {
         size_t most = rest->count - rest->rows;
@@ -273,6 +274,7 @@ static Status last_rows(Tensor *hidden, const Step *steps, size_t count, Tensor 
     int64_t end = 0;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         end += (int64_t)steps[i].count;
+        ASSERT(steps[i].rows > 0 && steps[i].rows <= steps[i].count);
         status = tensor_slice(hidden, 0, end - (int64_t)steps[i].rows, end, 1, &parts[i]);
     }
     if (status == STATUS_OK) status = join(parts, count, out);

@@ -13,6 +13,8 @@ typedef struct Network {
     Interp *interp;
     Value *values;        // rooted: what the page opened, and the model
     int cache_field;      // of the opened struct; -1: the page keeps its text to itself
+    int64_t layers;       // of the cache that it opened,
+    DType dtype;          // which the page may replace by anything
     int64_t context;      // how many ids fit; 0 when the model does not say
     int64_t boundary;     // a text that grows past so many ids is computed anew; 0: none
     Tokenizer *tokenizer; // borrowed from the model; NULL when its file has none

@@ -8,6 +8,7 @@
 
 // A place for each parameter that is trained; new ones are NULL.
 static void grow(Tensor ***contents, size_t *count, size_t wanted) {
+    ASSERT(*count <= wanted);
     *contents = memory_resize(*contents, (wanted + 1) * sizeof **contents);
     while (*count < wanted) (*contents)[(*count)++] = NULL;
 }
@@ -57,6 +58,7 @@ static Status average_one(const LearnRun *run, Tensor *parameter, Tensor **avera
 }
 
 Status learn_average(LearnRun *run) {
+    ASSERT(run->average_count <= run->trained.count);
     bool enabled = tape_set_enabled(false);
     Status status = STATUS_OK;
     for (size_t i = 0; i < run->average_count && status == STATUS_OK; i++)
@@ -66,6 +68,7 @@ Status learn_average(LearnRun *run) {
 }
 
 Status learn_show_averages(LearnRun *run, TensorArray *before) {
+    ASSERT(run->average_count <= run->trained.count);
     *before = (TensorArray){memory_allocate((run->average_count + 1) * sizeof(Tensor *)), 0};
     for (size_t i = 0; i < run->average_count; i++) {
         TRY(tape_detach(run->trained.items[i], &before->items[i]));
@@ -76,6 +79,7 @@ Status learn_show_averages(LearnRun *run, TensorArray *before) {
 }
 
 void learn_hide_averages(LearnRun *run, TensorArray *before) {
+    ASSERT(before->count <= run->average_count);
     for (size_t i = 0; i < before->count; i++) {
         Status status = tape_parameter_assign(run->trained.items[i], before->items[i]);
         ASSERT(status == STATUS_OK); // its own contents, as they were
@@ -84,6 +88,7 @@ void learn_hide_averages(LearnRun *run, TensorArray *before) {
 }
 
 static Status assign_all(LearnRun *run, Tensor **contents, size_t count) {
+    ASSERT(count <= run->trained.count);
     for (size_t i = 0; i < count; i++)
         if (contents[i]) TRY(tape_parameter_assign(run->trained.items[i], contents[i]));
     return STATUS_OK;

@@ -44,6 +44,7 @@ void learn_release_whole(LearnRun *run) {
 }
 
 void learn_show_whole(LearnRun *run) {
+    ASSERT(run->whole != NULL || run->code->batch_count == 0);
     for (size_t i = 0; i < run->code->batch_count; i++)
         variable_set(run->frame, run->code->batches[i].variable,
                      value_tensor(tensor_retain(run->whole[i])));
@@ -61,6 +62,7 @@ static Status shuffled(const LearnRun *run, Tensor **out) {
 }
 
 static Status rows_of(Tensor *whole, Tensor *order, int64_t first, int64_t count, Tensor **out) {
+    ASSERT(first >= 0 && count > 0);
     if (!order) return tensor_slice(whole, 0, first, first + count, 1, out);
     Tensor *ids;
     TRY(tensor_slice(order, 0, first, first + count, 1, &ids));
@@ -116,10 +118,12 @@ static int64_t least(int64_t a, int64_t b) {
 
 // The batches of one step, from run->row on.
 static Value run_step(LearnRun *run, Tensor *order) {
+    ASSERT(run->batch_size > 0 && run->accumulate > 0 && run->row < run->rows);
     int64_t end = run->rows, step_rows;
     if (run->batch_size <= (run->rows - run->row) / run->accumulate)
         end = run->row + run->batch_size * run->accumulate;
     step_rows = end - run->row;
+    ASSERT(step_rows > 0 && end <= run->rows);
     Value value = run->pieces > 0 ? learn_run_pieces(run, order, end) : value_none();
     int64_t begin = run->pieces > 0 ? end : run->row;
     for (int64_t first = begin; first < end && !failed(value); first += run->batch_size) {
@@ -154,6 +158,7 @@ static Value run_batches(LearnRun *run) {
         value = run_step(run, order);
         if (!failed(value)) run->safe = random_mark();
     }
+    ASSERT(failed(value) || run->row == run->rows);
     tensor_release(order);
     return value;
 }

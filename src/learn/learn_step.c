@@ -103,6 +103,7 @@ Status learn_gather(LearnRun *run, Value value, int64_t rows, double share) {
 }
 
 static Status unscale(const LearnRun *run) {
+    ASSERT(run->loss_scale > 0);
     bool enabled = tape_set_enabled(false);
     Status status = STATUS_OK;
     for (size_t i = 0; i < run->reached.count && status == STATUS_OK; i++) {
@@ -184,6 +185,7 @@ static Status check_restored(LearnRun *run) {
 }
 
 Status learn_apply(LearnRun *run) {
+    ASSERT(run->gathered.rows > 0); // learn_gather came before
     double norm, loss = run->gathered.loss / run->gathered.rows;
     TRY(clip(run, &norm));
     if (!isfinite(norm) && run->loss_scale > 1) {

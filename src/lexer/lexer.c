@@ -17,6 +17,7 @@ static const char *const spellings[TOKEN_KIND_COUNT] = {
 };
 
 const char *token_spelling(TokenKind kind) {
+    ASSERT((unsigned)kind < TOKEN_KIND_COUNT);
     return spellings[kind];
 }
 
@@ -25,10 +26,12 @@ bool token_is_word(const Token *token) {
 }
 
 SourcePos lexer_position(const Lexer *lexer, const char *at) {
+    ASSERT(at >= lexer->file->text && at <= lexer->file->text + lexer->file->length);
     return lexer->file->base + (SourcePos)(at - lexer->file->text);
 }
 
 Token *lexer_add(Lexer *lexer, TokenKind kind, const char *begin) {
+    ASSERT(begin <= lexer->at && (unsigned)kind < TOKEN_KIND_COUNT);
     Token token = {.kind = (uint8_t)kind,
                    .newline_before = lexer->newline_before,
                    .space_before = lexer->space_before,
@@ -169,6 +172,7 @@ static bool is_odd_quote(uint32_t codepoint) {
 // Moves behind the mistake: a run of one character, a text in quotes of another kind (up to the
 // next such quote in the line), or the line that a `#` was meant to comment out.
 static void skip_mistake(Lexer *lexer, uint32_t codepoint, size_t size) {
+    ASSERT(size > 0 && size <= (size_t)(lexer->end - lexer->at));
     const char *begin = lexer->at;
     if (codepoint == '#') {
         skip_line_comment(lexer);
@@ -234,6 +238,7 @@ static void note_bracket(Lexer *lexer, TokenKind kind) {
         VECTOR_PUSH(&lexer->brackets, open);
     } else if (lexer->brackets.count > 0) {
         OpenBracket open = lexer->brackets.items[lexer->brackets.count - 1];
+        ASSERT(open.token < token);
         if (closer_of(open.kind) != kind) return;
         lexer->tokens.items[open.token].value.partner = token;
         lexer->brackets.count--;

@@ -11,6 +11,7 @@ void collector_begin_round(Collector *collector) {
 }
 
 void collector_begin_rule(Collector *collector, bool keyed, uint32_t width) {
+    ASSERT(collector->settled <= collector->table->count);
     collector->segment = collector->table->count;
     collector->keyed = keyed;
     collector->width = width;
@@ -23,6 +24,8 @@ static void key_push(Collector *collector, const uint32_t *path) {
 }
 
 static uint32_t *key_of(Collector *collector, uint32_t row) {
+    ASSERT(row >= collector->segment &&
+           (size_t)(row - collector->segment + 1) * collector->width <= collector->keys.count);
     return collector->keys.items + (size_t)(row - collector->segment) * collector->width;
 }
 
@@ -55,6 +58,7 @@ static Datum merge_values(Store *store, Merge merge, Datum old, Datum new) {
 static void row_merge(Collector *collector, Store *store, uint32_t row, const Datum *values,
                       const uint32_t *path) {
     Table *table = collector->table;
+    ASSERT(row < table->count && collector->columns);
     Datum merged[ARITY_MAX];
     bool better = false;
     for (uint32_t i = 0; i < table->arity; i++) {
@@ -126,6 +130,7 @@ static int compare_rows(const void *a, const void *b, void *context) {
 void collector_end_rule(Collector *collector) {
     uint32_t first = collector->segment, count = collector->table->count - first;
     if (!collector->keyed || count < 2) return;
+    ASSERT(collector->keys.count == (size_t)count * collector->width); // a key for each row
     uint32_t *order = memory_allocate(count * sizeof *order);
     for (uint32_t i = 0; i < count; i++) order[i] = first + i;
     Sorting sorting = {collector->keys.items, first, collector->width};

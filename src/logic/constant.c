@@ -51,6 +51,7 @@ static size_t slot_of(const ConstantTable *table, const ConstantEntry *wanted) {
 static void slots_grow(ConstantTable *table) {
     free(table->slots);
     table->slot_count = table->slot_count ? table->slot_count * 2 : SLOTS_FIRST;
+    ASSERT(table->slot_count > table->entries.count);
     table->slots = memory_allocate_zeroed(table->slot_count, sizeof *table->slots);
     for (size_t i = 1; i < table->entries.count; i++)
         table->slots[slot_of(table, &table->entries.items[i])] = (uint32_t)i;
@@ -124,6 +125,7 @@ Datum constant_find_text(const ConstantTable *table, const char *text, size_t le
 
 static Datum intern_items(ConstantTable *table, ConstantKind kind, const Datum *items,
                           size_t count) {
+    ASSERT(kind >= CONSTANT_TUPLE && count <= UINT32_MAX);
     bool added;
     ConstantEntry entry = {.kind = (uint8_t)kind, .length = (uint32_t)count};
     entry.as.items = (Datum *)(uintptr_t)items;
@@ -196,6 +198,7 @@ bool constant_number(const ConstantTable *table, Datum constant, double *out) {
 }
 
 void constant_set_known(ConstantTable *table, Datum constant) {
+    ASSERT(constant_is_small(constant) || constant < table->entries.count);
     if (!constant_is_small(constant)) table->entries.items[constant].known = true;
 }
 
@@ -285,6 +288,7 @@ void constant_print(const ConstantTable *table, Datum constant, Text *out) {
 }
 
 const char *constant_kind_name(ConstantKind kind) {
+    ASSERT((unsigned)kind <= CONSTANT_SET);
     static const char *const names[] = {"int", "float", "bool", "string", "tuple", "set"};
     return names[kind];
 }

@@ -41,6 +41,7 @@ static bool is_along(const Group *group, const Relation *relation) {
 
 // Rows that the relation has after `round` rounds.
 static uint32_t rows_after(const Relation *relation, uint32_t round) {
+    ASSERT(relation->rounds.count > 0);
     size_t last = relation->rounds.count - 1;
     return relation->rounds.items[round < last ? round : last];
 }
@@ -62,6 +63,7 @@ static void extents_set(const Group *group, RuleWork *work, uint32_t delta) {
         const Goal *goal = &work->rule->goals[i];
         if (!goal->relation) continue;
         work->extents[i] = extent_whole(group, goal->relation);
+        ASSERT(work->extents[i].low <= work->extents[i].high);
         if (delta == NO_GOAL || goal->kind != GOAL_ATOM || !is_along(group, goal->relation))
             continue;
         uint32_t before = rows_after(goal->relation, group->round - 2);
@@ -90,6 +92,7 @@ static Status solution_found(Run *run) {
 }
 
 static bool variant_is_active(const Group *group, const RuleWork *work, const Variant *variant) {
+    ASSERT(variant->goal == NO_GOAL || variant->goal < work->rule->goal_count);
     if (variant->goal == NO_GOAL) return group->round == 1;
     return group->round > 1 && has_new(group, work->rule->goals[variant->goal].relation);
 }
@@ -145,6 +148,7 @@ static Status variants_run(Group *group, RuleWork *work, Collector *collector, b
 // All solutions first, in their order; then the groups.
 static Status aggregate_run(Group *group, RuleWork *work, Collector *collector) {
     uint32_t count = work->rule->variable_count;
+    ASSERT(work->rule->aggregates && count <= ARITY_MAX);
     if (group->round > 1) return STATUS_OK;
     Collector solutions = {.table = table_new(count, columns_all(count))};
     collector_begin_round(&solutions);
@@ -171,6 +175,7 @@ static Status round_run(Group *group) {
     for (uint32_t i = 0; i < group->work_count; i++) {
         RuleWork *work = &group->works[i];
         Collector *collector = collector_of(group, work->rule->relation);
+        ASSERT(collector != NULL); // every rule's relation is in the group
         TRY(work->rule->aggregates ? aggregate_run(group, work, collector)
                                    : variants_run(group, work, collector, false));
     }
@@ -197,6 +202,7 @@ static bool goes_on(const Group *group) {
 
 static void relation_begin(Group *group, size_t number) {
     Relation *relation = group->relations.items[number];
+    ASSERT(!relation->derived && relation->rounds.count == 0);
     relation->derived = table_new(relation->arity, relation->key);
     Collector *collector = &group->collectors[number];
     bool merges = relation->key != columns_all(relation->arity);
@@ -215,6 +221,7 @@ static void relation_begin(Group *group, size_t number) {
 }
 
 static void work_begin(const Group *group, RuleWork *work, const Rule *rule) {
+    ASSERT(rule->relation->stratum == group->stratum);
     work->rule = rule;
     work->extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *work->extents);
     work->variants = memory_allocate_zeroed(rule->goal_count + 1, sizeof *work->variants);
@@ -281,6 +288,7 @@ static Status group_run(Group *group) {
 static void relations_describe(const RelationList *relations, Text *out) {
     for (size_t i = 0; i < relations->count; i++) {
         const Relation *relation = relations->items[i];
+        ASSERT(relation->derived && relation->rounds.count > 0);
         uint32_t rows = table_live(relation->derived);
         size_t rounds = relation->rounds.count - 1;
         text_format(out, "%s%s: %u tuple%s, %zu bytes, %zu round%s", i > 0 ? "; " : "",

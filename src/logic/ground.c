@@ -92,6 +92,7 @@ static void find_uncertain(Grounding *grounding) {
 }
 
 static bool is_uncertain(const Grounding *grounding, const Relation *relation) {
+    ASSERT(relation->number < grounding->uncertain.count);
     return grounding->uncertain.relations[relation->number];
 }
 
@@ -156,6 +157,7 @@ static RulePlan *rule_plan_make(const Grounding *grounding, const Rule *rule,
         made->negated[i] = goal_negated(grounding, goal);
         if (!goal->relation) continue;
         Table *table = relation_table(goal->relation);
+        ASSERT(table != NULL);
         made->extents[i] = (Extent){.table = table, .high = table->count};
     }
     plan_make(rule, made->extents, initial, &made->plan);
@@ -180,6 +182,7 @@ static uint32_t node_get(Grounding *grounding, const Relation *relation, uint32_
     Ground *ground = grounding->ground;
     Datum key[] = {relation->number, row};
     uint32_t found = table_find(grounding->index, key);
+    ASSERT(found == ROW_NONE || ground->answers + found < ground->nodes.count);
     if (found != ROW_NONE) return ground->answers + found;
     GroundNode node = {.relation = relation, .row = row, .leaf = NO_LEAF};
     VECTOR_PUSH(&ground->nodes, node);
@@ -188,6 +191,7 @@ static uint32_t node_get(Grounding *grounding, const Relation *relation, uint32_
 
 static uint32_t leaf_of(Ground *ground, int64_t weight) {
     if (weight < 0) return NO_LEAF;
+    ASSERT(weight <= UINT32_MAX);
     VECTOR_PUSH(&ground->leaves, (uint32_t)weight);
     return (uint32_t)ground->leaves.count - 1;
 }
@@ -203,6 +207,7 @@ static void add_literal(Grounding *grounding, const Relation *relation, uint32_t
 // Every row that a negated atom speaks of must not hold.
 static void add_negated(Grounding *grounding, const Goal *goal, const Datum *variables) {
     Table *table = relation_table(goal->relation);
+    ASSERT(table != NULL);
     Datum values[ARITY_MAX];
     Columns bound = 0;
     for (uint32_t i = 0; i < goal->relation->arity; i++) {
@@ -271,6 +276,7 @@ static Status fail_not_plain(const Relation *relation) {
 
 static Status expand_row(Grounding *grounding, uint32_t number) {
     Ground *ground = grounding->ground;
+    ASSERT(number >= ground->answers && number < ground->nodes.count);
     const GroundWeights *weights = grounding->weights;
     const Relation *relation = ground->nodes.items[number].relation;
     uint32_t row = ground->nodes.items[number].row, first = (uint32_t)ground->instances.count;
@@ -283,6 +289,7 @@ static Status expand_row(Grounding *grounding, uint32_t number) {
     for (size_t i = 0; plain && i < relation->rules.count; i++) {
         const Rule *rule = relation->rules.items[i];
         if (!head_unify(rule, values, initial)) continue;
+        ASSERT(rule->number < grounding->store->rules.count);
         RulePlan **plan = &grounding->plans[rule->number];
         if (!*plan) *plan = rule_plan_make(grounding, rule, initial);
         TRY(find_ways(grounding, *plan, initial));
@@ -306,6 +313,7 @@ static Status expand_answers(Grounding *grounding, const Rule *query, const Datu
     Status status = STATUS_OK;
     for (uint32_t row = 0; row < answers->count && status == STATUS_OK; row++) {
         memcpy(bound, initial, query->variable_count * sizeof *bound);
+        ASSERT(row < ground->answers);
         for (uint32_t i = 0; i < query->arity; i++)
             if (query->head[i].kind == TERM_VARIABLE)
                 bound[query->head[i].value] = table_at(answers, row, i);
@@ -409,6 +417,7 @@ static void order_from(Ground *ground, uint32_t root, uint8_t *state) {
             continue;
         }
         uint32_t next = ground->literals.items[instance->first + visit->literal++].node;
+        ASSERT(next < ground->nodes.count);
         ground->cyclic |= state[next] == OPEN;
         if (state[next] != NEW) continue;
         state[next] = OPEN;

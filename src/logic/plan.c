@@ -23,6 +23,7 @@ static Columns columns_bound(const Goal *goal, const VariableSet *bound) {
 
 // How many rows an atom gives: those of a key of the index, or of the columns' different values.
 static double rows_expected(const Goal *goal, const Extent *extent, const VariableSet *bound) {
+    ASSERT(extent->low <= extent->high && extent->high <= extent->table->count);
     double rows = extent->high - extent->low;
     Columns columns = columns_bound(goal, bound);
     if (columns == 0 || rows == 0) return rows;
@@ -53,6 +54,7 @@ static void take_ready(const Rule *rule, bool *taken, VariableSet *bound, Order 
             if (taken[i] || goes_through_rows(goal)) continue;
             if (goal_missing(goal, arity_of(goal), bound) >= 0) continue;
             goal_bind(goal, arity_of(goal), bound);
+            ASSERT(order->count < rule->goal_count);
             order->goals[order->count++] = i;
             taken[i] = going = true;
         }
@@ -73,6 +75,7 @@ static uint32_t choose(const Rule *rule, const Extent *extents, const bool *take
         const Goal *goal = &rule->goals[i];
         if (taken[i] || !goes_through_rows(goal)) continue;
         if (goal_missing(goal, arity_of(goal), bound) >= 0) continue;
+        ASSERT(goal->kind != GOAL_ATOM || extents[i].table);
         double rows = expected(goal, &extents[i], bound);
         if (rows < fewest) {
             best = i;
@@ -115,6 +118,7 @@ static Order order_find(const Rule *rule, const Extent *extents, const PlanStart
 }
 
 static void step_columns(Step *step, const VariableSet *bound) {
+    ASSERT(step->bound == 0 && step->binds == 0 && step->repeats == 0);
     const Goal *goal = step->goal;
     VariableSet here = {0};
     step->bound = columns_bound(goal, bound);
@@ -176,6 +180,7 @@ static void steps_make(Plan *plan, const Order *order, VariableSet bound) {
         Step *step = &plan->steps[plan->count++];
         step->goal = &rule->goals[order->goals[i]];
         step->position = positions[order->goals[i]];
+        ASSERT(goes_through_rows(step->goal) == (step->position != NO_POSITION));
         step->tests = step->goal->kind == GOAL_BIND && variables_have(&bound, step->goal->variable);
         step_columns(step, &bound);
         goal_bind(step->goal, arity_of(step->goal), &bound);
@@ -220,6 +225,7 @@ void plan_make_in_order(const Rule *rule, const Extent *extents, const Datum *in
 void plan_make_from(const Rule *rule, const Extent *extents, const PlanStart *start, Plan *plan) {
     VariableSet bound = {0};
     bool head = start->goal == NO_POSITION;
+    ASSERT(head || (start->goal < rule->goal_count && rule->goals[start->goal].relation));
     const Term *terms = head ? rule->head : rule->goals[start->goal].terms;
     uint32_t arity = head ? rule->arity : rule->goals[start->goal].relation->arity;
     for (uint32_t i = 0; i < arity; i++) {
@@ -241,6 +247,7 @@ static bool terms_unify(const Rule *rule, const Term *terms, const Aggregate *ag
         bool open = values[i] == CONSTANT_NONE || term->kind == TERM_ANY ||
                     (aggregates && aggregates[i] != AGGREGATE_NONE);
         if (open) continue;
+        ASSERT(term->kind != TERM_VARIABLE || term->value < rule->variable_count);
         Datum *variable = term->kind == TERM_VARIABLE ? &variables[term->value] : NULL;
         Datum has = variable ? *variable : term->value;
         if (has != CONSTANT_NONE && has != values[i]) return false;
@@ -254,6 +261,7 @@ bool head_unify(const Rule *rule, const Datum *values, Datum *variables) {
 }
 
 bool goal_unify(const Rule *rule, const Goal *goal, const Datum *values, Datum *variables) {
+    ASSERT(goal->relation != NULL);
     return terms_unify(rule, goal->terms, NULL, goal->relation->arity, values, variables);
 }
 
@@ -267,6 +275,8 @@ void plan_set(Plan *plan, const Extent *extents) {
         Step *step = &plan->steps[i];
         if (!step->goal->relation) continue;
         const Extent *extent = &extents[step->goal - plan->rule->goals];
+        ASSERT(extent->table && extent->low <= extent->high &&
+               extent->high <= extent->table->count);
         step->table = extent->table;
         step->low = extent->low;
         step->high = extent->high;

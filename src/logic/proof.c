@@ -24,10 +24,12 @@ void atom_print(const Store *store, const Relation *relation, const Datum *value
 
 // What was there before `round` of the rule's stratum.
 static void extents_before(const Rule *rule, uint32_t round, Extent *extents) {
+    ASSERT(round > 0); // facts follow from nothing
     for (uint32_t i = 0; i < rule->goal_count; i++) {
         const Relation *relation = rule->goals[i].relation;
         if (!relation) continue;
         extents[i] = (Extent){.table = relation_table(relation)};
+        ASSERT(extents[i].table != NULL);
         extents[i].high = extents[i].table->count;
         bool along = relation_is_derived(relation) && rule->relation &&
                      relation->stratum == rule->relation->stratum;
@@ -70,6 +72,7 @@ typedef struct Proof {
 } Proof;
 
 static uint32_t round_of(const Relation *relation, uint32_t row) {
+    ASSERT(relation->rounds.count > 0);
     uint32_t low = 0, high = (uint32_t)relation->rounds.count - 1;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -82,6 +85,7 @@ static uint32_t round_of(const Relation *relation, uint32_t row) {
 }
 
 static void goal_values(const Goal *goal, const Datum *variables, Datum *values) {
+    ASSERT(goal->relation->arity <= ARITY_MAX);
     for (uint32_t i = 0; i < goal->relation->arity; i++) {
         const Term *term = &goal->terms[i];
         values[i] = term->kind == TERM_CONSTANT   ? term->value
@@ -129,6 +133,7 @@ static void push_goals(Proof *proof, const Rule *rule, const Run *run, uint32_t 
         const Goal *goal = &rule->goals[i];
         Line line = {.indent = indent};
         if (goal->kind == GOAL_ATOM) {
+            ASSERT(position < POSITIONS_MAX);
             line.relation = goal->relation;
             line.row = run->path[position];
         } else {
@@ -277,6 +282,7 @@ static void extents_reach(const Rule *rule, Demand *const *demands, Extent *exte
         Relation *relation = rule->goals[i].relation;
         if (!relation) continue;
         extents[i].table = relation_table(demands[i] ? demand_relation(demands[i]) : relation);
+        ASSERT(extents[i].table != NULL);
         extents[i].high = extents[i].table->count;
     }
 }
@@ -290,6 +296,7 @@ static Status goals_refute(Store *store, const Rule *rule, const Extent *extents
     run->store = store;
     uint32_t solved;
     Status status = steps_solved(run, &plan, initial, &solved);
+    ASSERT(status != STATUS_OK || solved <= plan.count);
     if (status == STATUS_OK && solved < plan.count) {
         text_append_string(out, ": nothing satisfies ");
         goal_print(store, plan.steps[solved].goal, run->variables, out);

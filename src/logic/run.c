@@ -95,6 +95,7 @@ static Status rows_run(Run *run, uint32_t at, const Table *table, const Index *i
 
 static Status atom_run(Run *run, uint32_t at) {
     const Step *step = &run->plan->steps[at];
+    ASSERT(step->table != NULL && step->high <= step->table->count);
     TRY(rows_run(run, at, step->table, step->index, step->low, step->high));
     if (LIKELY(!step->extra)) return STATUS_OK;
     return rows_run(run, at, step->extra, step->extra_index, 0, step->extra->count);
@@ -118,6 +119,7 @@ static bool any_row(const Run *run, const Step *step) {
 
 static Status bind_run(Run *run, uint32_t at) {
     const Step *step = &run->plan->steps[at];
+    ASSERT(step->goal->variable < run->plan->rule->variable_count);
     Datum value;
     TRY(expression_value(run->store, step->goal->left, run->variables, &value));
     if (!step->tests) {
@@ -134,6 +136,7 @@ static Status bind_run(Run *run, uint32_t at) {
 static Status members_run(Run *run, uint32_t at) {
     const Step *step = &run->plan->steps[at];
     uint32_t variable = step->goal->variable;
+    ASSERT(variable < run->plan->rule->variable_count);
     DatumList list = {0};
     Status status = expression_members(run->store, step->goal->left, run->variables, &list);
     Datum wanted = run->variables[variable];
@@ -184,12 +187,14 @@ static Status step_run(Run *run, uint32_t at) {
 }
 
 Status plan_run(Run *run) {
+    ASSERT(run->store && run->found && run->plan->positions <= POSITIONS_MAX);
     if (run->costs) run->since = profile_clock();
     return step_run(run, 0);
 }
 
 void run_head(const Run *run, Datum *values) {
     const Rule *rule = run->plan->rule;
+    ASSERT(rule->arity <= ARITY_MAX);
     for (uint32_t i = 0; i < rule->arity; i++)
         values[i] =
             rule->head[i].kind == TERM_ANY ? CONSTANT_NONE : term_value(run, &rule->head[i]);

@@ -65,6 +65,7 @@ static Columns key_of(const Column *columns, uint32_t arity) {
 }
 
 Relation *relation_make(const char *name, const Column *columns, uint32_t arity) {
+    ASSERT(arity <= ARITY_MAX);
     Relation *relation = memory_allocate_zeroed(1, sizeof *relation);
     relation->name = memory_copy_string(name, strlen(name));
     relation->arity = arity;
@@ -110,6 +111,7 @@ static bool readers_have(const Relation *relation, const Relation *reader) {
 }
 
 void store_add_rule(Store *store, Rule *rule) {
+    ASSERT(rule->relation && rule->arity == rule->relation->arity);
     relation_changed(rule->relation);
     store->version++;
     rule->number = (uint32_t)store->rules.count;
@@ -173,6 +175,7 @@ static Status fail_column(Store *store, const Relation *relation, uint32_t colum
 }
 
 Status column_fit(Store *store, const Relation *relation, uint32_t column, Datum *value) {
+    ASSERT(column < relation->arity);
     const Column *wanted = &relation->columns[column];
     ConstantKind kind = constant_kind(&store->constants, *value);
     if (wanted->kind == COLUMN_FLOAT && kind == CONSTANT_INT) {
@@ -193,6 +196,7 @@ static void facts_save(const Store *store, Relation *relation) {
 }
 
 static bool fact_add_one(Store *store, Relation *relation, const Datum *values) {
+    ASSERT(!store->marked || store->rules_marked <= store->rules.count);
     for (uint32_t i = 0; i < relation->arity; i++) constant_set_known(&store->constants, values[i]);
     if (table_find(relation->facts, values) != ROW_NONE) return false;
     facts_save(store, relation);

@@ -33,6 +33,7 @@ static bool row_has(const Table *table, uint32_t row, const Datum *values, Colum
 
 Table *table_new(uint32_t arity, Columns key) {
     ASSERT(arity <= ARITY_MAX);
+    ASSERT((key & ~columns_all(arity)) == 0);
     Table *table = memory_allocate_zeroed(1, sizeof *table);
     table->arity = arity;
     table->key = key;
@@ -84,6 +85,8 @@ Table *table_copy(const Table *table) {
 
 // Where a key is, or the place for it.
 static size_t slot_find(const Table *table, const Datum *values) {
+    ASSERT((table->slot_count & (table->slot_count - 1)) == 0 &&
+           table->slots_used < table->slot_count);
     size_t mask = table->slot_count - 1, at = hash_values(values, table->key) & mask;
     size_t place = SIZE_MAX;
     for (;; at = (at + 1) & mask) {
@@ -99,6 +102,7 @@ static size_t slot_find(const Table *table, const Datum *values) {
 static void slots_insert(Table *table, uint32_t row) {
     size_t mask = table->slot_count - 1, at = hash_row(table, row, table->key) & mask;
     while (table->slots[at]) at = (at + 1) & mask;
+    ASSERT(row < table->count);
     table->slots[at] = row + 1;
 }
 
@@ -108,6 +112,7 @@ static bool row_is_current(const Table *table, uint32_t row) {
 
 static void slots_rebuild(Table *table, size_t least) {
     size_t wanted = least;
+    ASSERT(table->dead <= table->count);
     while (wanted < (size_t)table_live(table) * 2 + 2 && wanted) wanted *= 2;
     free(table->slots);
     table->slots = wanted ? memory_allocate_zeroed(wanted, sizeof *table->slots) : NULL;
@@ -140,13 +145,16 @@ static void rows_grow(Table *table) {
 
 static uint32_t row_write(Table *table, const Datum *values) {
     if (table->count == table->capacity) rows_grow(table);
+    ASSERT(table->count < table->capacity);
     for (uint32_t i = 0; i < table->arity; i++) table->columns[i][table->count] = values[i];
     return table->count++;
 }
 
 uint32_t table_append(Table *table, const Datum *values) {
     if (table->slots_used * 4 >= table->slot_count * 3) slots_rebuild(table, SLOTS_FIRST);
+    ASSERT(table->slots_used < table->slot_count); // the search for a key ends
     size_t slot = slot_find(table, values);
+    ASSERT(table->slots[slot] == 0 || table->slots[slot] == ROW_NONE); // a new key
     table->slots_used += table->slots[slot] == 0;
     uint32_t row = row_write(table, values);
     table->slots[slot] = row + 1;
@@ -162,19 +170,23 @@ uint32_t table_supersede(Table *table, uint32_t row, const Datum *values) {
 }
 
 void table_bury(Table *table, uint32_t row) {
+    ASSERT(row < table->count && !table_is_dead(table, row));
     if (!table->gone)
         table->gone = memory_allocate_zeroed((table->capacity + 63) / 64, sizeof *table->gone);
     table->gone[row / 64] |= (uint64_t)1 << row % 64;
     table->dead++;
+    ASSERT(table->dead <= table->count);
 }
 
 void table_read(const Table *table, uint32_t row, Datum *values) {
+    ASSERT(row < table->count);
     for (uint32_t i = 0; i < table->arity; i++) values[i] = table->columns[i][row];
 }
 
 void table_remove(Table *table, uint32_t row) {
     Datum values[ARITY_MAX];
     table_read(table, row, values);
+    ASSERT(table_find(table, values) == row);
     table->slots[slot_find(table, values)] = ROW_NONE;
     table_bury(table, row);
 }
@@ -203,6 +215,7 @@ void table_compact(Table *table) {
             table->columns[i][kept] = table->columns[i][row];
         kept++;
     }
+    ASSERT(kept == table_live(table));
     table->count = kept;
     table->dead = 0;
     free(table->gone);
@@ -221,6 +234,7 @@ static size_t slot_of_row(const Table *table, uint32_t row) {
 }
 
 void table_permute(Table *table, uint32_t first, const uint32_t *order) {
+    ASSERT(first <= table->count);
     uint32_t count = table->count - first;
     if (count == 0) return;
     Datum *moved = memory_allocate((count + 1) * sizeof *moved);
@@ -245,6 +259,7 @@ static size_t index_slot(const Table *table, const Index *index, const Datum *va
 }
 
 uint32_t index_first(const Table *table, const Index *index, const Datum *values) {
+    ASSERT(index->covered <= table->count);
     if (index->groups == 0) return ROW_NONE;
     uint32_t slot = index->slots[index_slot(table, index, values)];
     return slot == 0 ? ROW_NONE : index->next[slot - 1];
@@ -265,6 +280,7 @@ static void index_grow_slots(const Table *table, Index *index) {
 }
 
 static void index_extend(const Table *table, Index *index, uint32_t limit) {
+    ASSERT(limit <= table->count);
     if (index->capacity < limit) {
         index->capacity = table->capacity;
         index->next = memory_resize(index->next, index->capacity * sizeof *index->next);
@@ -276,6 +292,7 @@ static void index_extend(const Table *table, Index *index, uint32_t limit) {
         if ((uint64_t)index->groups * 4 >= index->slot_count * 3) index_grow_slots(table, index);
         table_read(table, row, values);
         size_t slot = index_slot(table, index, values);
+        ASSERT(index->slots[slot] == 0 || index->slots[slot] <= row); // in ascending order
         uint32_t last = index->slots[slot] ? index->slots[slot] - 1 : row;
         index->groups += index->slots[slot] == 0;
         index->next[row] = last == row ? row : index->next[last];
@@ -285,6 +302,7 @@ static void index_extend(const Table *table, Index *index, uint32_t limit) {
 }
 
 Index *table_index(Table *table, Columns columns, uint32_t limit) {
+    ASSERT((columns & ~columns_all(table->arity)) == 0);
     Index *index = NULL;
     for (size_t i = 0; i < table->indexes.count && !index; i++)
         if (table->indexes.items[i]->columns == columns) index = table->indexes.items[i];

@@ -36,6 +36,7 @@ typedef struct Sums {
 } Sums;
 
 static double leaf_weight(const Sums *sums, uint32_t leaf) {
+    ASSERT(leaf == NO_LEAF || leaf < sums->ground->leaves.count);
     if (leaf == NO_LEAF || sums->algebra.ignores) return sums->algebra.one;
     return sums->weighing->weights[leaf];
 }
@@ -106,6 +107,7 @@ static Status fail_circles(const Sums *sums) {
 // The values where `not` reads what is given.
 static Status sum_up(Sums *sums) {
     const Ground *ground = sums->ground;
+    ASSERT(ground->order.count <= ground->nodes.count);
     for (size_t i = 0; i < ground->nodes.count; i++) {
         sums->values[i] = sums->algebra.zero;
         sums->best[i] = 0;

@@ -66,6 +66,7 @@ static Status truncated(const Cursor *cursor, const char *what) {
 }
 
 static Status read_bytes(Cursor *cursor, size_t count, const char *what, const uint8_t **out) {
+    ASSERT(cursor->at <= cursor->length);
     if (count > cursor->length - cursor->at) return truncated(cursor, what);
     *out = cursor->bytes + cursor->at;
     cursor->at += count;
@@ -136,6 +137,7 @@ static Status read_array(Cursor *cursor, MetaValue *out) {
 }
 
 static Status read_value(Cursor *cursor, MetaType type, MetaValue *out) {
+    ASSERT((unsigned)type < META_TYPE_COUNT);
     *out = (MetaValue){.type = type};
     if (type == META_STRING)
         return read_string(cursor, "a string", &out->as.string.bytes, &out->as.string.length);

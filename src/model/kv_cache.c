@@ -52,6 +52,7 @@ Status kv_cache_new(int64_t layers, int64_t capacity, DType dtype, KvCache **out
 }
 
 KvCache *kv_cache_retain(KvCache *cache) {
+    ASSERT(cache->refs > 0);
     cache->refs++;
     return cache;
 }
@@ -100,6 +101,7 @@ static Status check_layer(const KvCache *cache, int64_t layer) {
 
 // Rows [begin, begin + rows) of a storage.
 static Tensor *row_view(Tensor *storage, int64_t begin, int64_t rows) {
+    ASSERT(begin >= 0 && rows >= 0 && begin <= storage->view.dims[0] - rows);
     TensorView view = storage->view;
     view.offset += (size_t)(begin * view.strides[0]) * dtype_size(view.dtype);
     view.dims[0] = rows;
@@ -116,6 +118,7 @@ static Status copy_rows(Tensor *source, Tensor *storage, int64_t begin, int64_t 
 
 // New storage for `capacity` rows with the present rows copied into it.
 static Status move_side(CacheSide *side, const Tensor *like, DType dtype, int64_t capacity) {
+    ASSERT(capacity >= side->rows);
     Shape shape = tensor_shape(like);
     shape.dims[0] = capacity;
     Tensor *storage;
@@ -163,6 +166,8 @@ static Status check_rows(const CacheSide *side, const Tensor *rows, const char *
 }
 
 static Status append_side(KvCache *cache, CacheSide *side, Tensor *rows) {
+    ASSERT(side->rows <= side->written &&
+           (!side->storage || side->written <= side->storage->view.dims[0]));
     int64_t count = rows->view.dims[0], needed;
     if (__builtin_add_overflow(side->rows, count, &needed))
         return fail(STATUS_SHAPE, "a KV cache cannot hold that many rows");
@@ -182,6 +187,7 @@ Status kv_cache_append(KvCache *cache, int64_t layer, Tensor *k, Tensor *v) {
     if (k->view.dims[0] != v->view.dims[0])
         return fail(STATUS_SHAPE, "keys %s and values %s differ in rows", tensor_type_name(k).text,
                     tensor_type_name(v).text);
+    ASSERT(sides->keys.rows == sides->values.rows);
     int64_t before = sides->keys.rows;
     TRY(append_side(cache, &sides->keys, k));
     Status status = append_side(cache, &sides->values, v);
@@ -236,6 +242,7 @@ Status kv_cache_truncate(KvCache *cache, int64_t rows) {
 }
 
 void kv_cache_cut(KvCache *cache, int64_t rows) {
+    ASSERT(rows >= 0);
     for (int64_t i = 0; i < cache->layer_count; i++) {
         CacheLayer *layer = &cache->layers[i];
         if (layer->keys.rows > rows) layer->keys.rows = rows;
@@ -280,6 +287,7 @@ const int64_t *kv_cache_ids(const KvCache *cache, size_t *count) {
 }
 
 KvCache *kv_cache_batch(const KvPart *parts, size_t count) {
+    ASSERT(count > 1);
     KvCache *batch = memory_allocate_zeroed(1, sizeof *batch);
     batch->refs = 1;
     batch->dtype = parts[0].cache->dtype;
@@ -297,5 +305,6 @@ size_t kv_cache_part_count(const KvCache *cache) {
 }
 
 KvPart kv_cache_part(KvCache *cache, size_t index, int64_t rows) {
+    ASSERT(index < kv_cache_part_count(cache));
     return cache->parts ? cache->parts[index] : (KvPart){cache, rows};
 }

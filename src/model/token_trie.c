@@ -29,6 +29,7 @@ static void read_bytes(const Tokenizer *tokenizer, TokenTrie *trie) {
         else
             tokenizer_token_bytes(tokenizer, id, &all);
     }
+    ASSERT((int64_t)trie->end_count <= trie->size);
     trie->starts[trie->size] = all.length;
     trie->bytes = text_take(&all);
 }
@@ -53,6 +54,7 @@ typedef struct Builder {
 static void close_nodes(Builder *builder, size_t depth) {
     while (builder->open.count > depth) {
         uint32_t node = builder->open.items[--builder->open.count];
+        ASSERT(node < builder->nodes.count);
         builder->nodes.items[node].next = (uint32_t)builder->nodes.count;
     }
 }
@@ -75,11 +77,13 @@ static void build(TokenTrie *trie, const Entry *entries, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t shared = i > 0 ? common_prefix(&entries[i - 1], &entries[i]) : 0;
         close_nodes(&builder, shared + 1);
+        ASSERT(builder.open.count == shared + 1); // the way to what both share
         for (size_t at = shared; at < entries[i].length; at++)
             open_node(&builder, (uint8_t)entries[i].bytes[at], i);
         trie->tokens[i] = entries[i].id;
     }
     close_nodes(&builder, 0);
+    ASSERT(builder.open.count == 0);
     trie->node_count = builder.nodes.count;
     VECTOR_PUSH(&builder.nodes, ((TrieNode){.tokens = (uint32_t)count}));
     trie->nodes = builder.nodes.items;

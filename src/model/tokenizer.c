@@ -56,6 +56,7 @@ Tokenizer *tokenizer_new(void) {
 }
 
 Tokenizer *tokenizer_retain(Tokenizer *tokenizer) {
+    ASSERT(tokenizer->refs > 0);
     tokenizer->refs++;
     return tokenizer;
 }
@@ -158,6 +159,7 @@ Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t le
         }
         bool before = special->edges & EDGE_BLANKS_BEFORE;
         size_t end = before ? tokenizer_blanks_begin(bytes, begin, at) : at;
+        ASSERT(special->length > 0 && end >= begin && end <= at);
         TRY(encode_segment(tokenizer, bytes + begin, end - begin, begin == 0, out));
         tokenizer_push_id(out, special - tokenizer->pieces);
         at += special->length;
@@ -300,6 +302,7 @@ Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, in
         size_t length = utf8_decode(raw.bytes + at, raw.length - at, &codepoint);
         if (length == 0 && unfinished(raw.bytes + at, raw.length - at)) {
             stream->pending_length = raw.length - at;
+            ASSERT(stream->pending_length < sizeof stream->pending);
             memcpy(stream->pending, raw.bytes + at, stream->pending_length);
             break;
         }

@@ -50,6 +50,7 @@ static void heap_push(Merger *merger, Bigram bigram) {
 }
 
 static Bigram heap_pop(Merger *merger) {
+    ASSERT(merger->heap.count > 0);
     Bigram *heap = merger->heap.items;
     Bigram top = heap[0];
     heap[0] = heap[--merger->heap.count];
@@ -86,6 +87,7 @@ static bool find_joined(const Merger *merger, const Symbol *left, const Symbol *
 static void try_bigram(Merger *merger, int64_t left, int64_t right) {
     if (left < 0 || right < 0) return;
     const Symbol *one = &merger->symbols.items[left], *other = &merger->symbols.items[right];
+    ASSERT(one->begin + one->length == other->begin);
     Bigram bigram = {.left = left, .right = right, .length = one->length + other->length};
     if (find_joined(merger, one, other, &bigram)) heap_push(merger, bigram);
 }
@@ -98,6 +100,7 @@ static Status merge_all(Merger *merger) {
         Symbol *right = &merger->symbols.items[bigram.right];
         if (!left->length || !right->length || left->length + right->length != bigram.length)
             continue;
+        ASSERT(left->next == bigram.right);
         left->length = bigram.length;
         left->piece = bigram.joined;
         right->length = 0;
@@ -218,6 +221,7 @@ Status tokenizer_encode_longest(const Tokenizer *tokenizer, const char *bytes, s
         while (at < length) {
             const Piece *piece = longest_piece(tokenizer, bytes + at, length - at, at > 0);
             if (!piece) break;
+            ASSERT(piece->length > (at > 0 ? strlen(tokenizer->continuation) : 0));
             tokenizer_push_id(out, piece - tokenizer->pieces);
             at += piece->length - (at > 0 ? strlen(tokenizer->continuation) : 0);
         }
@@ -273,6 +277,7 @@ Status tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes,
         cuts[count++] = end;
     for (size_t i = count; i-- > 0;) {
         const Best *last = &best[cuts[i]];
+        ASSERT(last->begin < cuts[i]);
         push_piece(tokenizer, last->piece, bytes + last->begin, cuts[i] - last->begin, out);
     }
     free(cuts);

@@ -15,6 +15,7 @@ void *parser_grow(Parser *parser, void *items, size_t count, size_t item_bytes) 
 }
 
 const Token *parser_ahead(const Parser *parser, size_t count) {
+    ASSERT(parser->at < parser->tokens.count);
     size_t last = parser->tokens.count - 1;
     return &parser->tokens.items[last - parser->at < count ? last : parser->at + count];
 }
@@ -81,6 +82,8 @@ SourcePos parser_end(const Parser *parser) {
 Word parser_word(Parser *parser, const Token *token) {
     size_t length = token->span.end - token->span.begin;
     const char *text = parser->file->text + (token->span.begin - parser->file->base);
+    ASSERT(token->span.begin >= parser->file->base &&
+           token->span.end - parser->file->base <= parser->file->length);
     return (Word){.text = arena_copy_string(parser->arena, text, length),
                   .length = (uint32_t)length,
                   .span = token->span};
@@ -146,8 +149,11 @@ static const char *closing_help(const Parser *parser, const Token *token) {
 }
 
 bool parser_close_bracket(Parser *parser, const Context *outer, const char *what) {
+    ASSERT(parser->open.count > 0);
     const Token *opener = &parser->tokens.items[parser->open.items[parser->open.count - 1]];
     TokenKind closer = (TokenKind)(opener->kind + 1); // tokens.def lists them in pairs
+    ASSERT(closer == TOKEN_RIGHT_PAREN || closer == TOKEN_RIGHT_BRACKET ||
+           closer == TOKEN_RIGHT_BRACE);
     if (!parser_is(parser, closer)) {
         const Token *token = parser_peek(parser);
         bool separated = !parser_at_closer(parser) && !token_begins_statement(token);
@@ -192,6 +198,7 @@ Node *node_new(Parser *parser, NodeKind kind, SourcePos begin) {
 }
 
 bool node_adopt(Parser *parser, Node *parent, const Node *child) {
+    ASSERT(parent->height > 0);
     if (child && child->height >= parent->height) parent->height = child->height + 1;
     if (parent->height <= TREE_HEIGHT_MAX) return true;
     parser_stop(parser, parent->span,

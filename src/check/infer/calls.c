@@ -153,6 +153,7 @@ const Fact *infer_call_function(Inference *in, FunctionNode *function, const cha
     // A conditional exit makes doubtful what follows; a body that cannot end stops its caller.
     bool stopped = !activation.result;
     in->left = (uint8_t)(left | (in->left & LEFT_PROGRAM));
+    ASSERT(in->activation == &activation);
     in->activation = (Activation *)(uintptr_t)activation.outer;
     infer_undo(in, mark);
     in->dead = stopped;
@@ -180,6 +181,7 @@ void infer_function_apart(Inference *in, FunctionNode *function) {
     function->inferred = true;
     bind_parameters(in, function, NULL, activation.title, function->head);
     run_body(in, function, &activation);
+    ASSERT(in->activation == &activation);
     in->activation = (Activation *)(uintptr_t)activation.outer;
     ASSERT(in->doubt > 0);
     in->doubt--;
@@ -340,6 +342,7 @@ static void fail_method(Inference *in, const Node *node, const Operand *receiver
 
 // Point.new(...): the last of what a struct's own functions can be called by.
 static const Fact *call_associated(Inference *in, Node *node, const InferArguments *arguments) {
+    ASSERT(arguments->count > 0 && arguments->positional > 0); // the type itself
     Binding *type = arguments->items[0].fact->as.structure.binding;
     const char *name = node->as.method.name.text;
     bool several;
@@ -363,6 +366,7 @@ static bool has_plain_methods(const Fact *fact) {
 }
 
 static const Fact *method_call(Inference *in, Node *node, const InferArguments *arguments) {
+    ASSERT(arguments->count > 0); // the receiver
     const Fact *receiver = arguments->items[0].fact;
     const Word *name = &node->as.method.name;
     if (receiver->kind == FACT_STRUCT) {

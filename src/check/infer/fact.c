@@ -14,6 +14,7 @@ Fact *fact_new(Arena *arena, FactKind kind) {
 }
 
 const Fact *fact_kind(Arena *arena, FactKind kind) {
+    ASSERT((unsigned)kind < FACT_KINDS);
     if (kind == FACT_ANY) return &fact_any;
     if (kind == FACT_NONE) return &fact_none;
     Fact *fact = fact_new(arena, kind);
@@ -38,6 +39,7 @@ const Fact *fact_bool(Arena *arena, bool value) {
 }
 
 const Fact *fact_tensor(Arena *arena, DType dtype, const Shape *shape) {
+    ASSERT(!shape || (shape->rank >= 0 && shape->rank <= RANK_MAX));
     Fact *fact = fact_new(arena, FACT_TENSOR);
     fact->as.tensor.type.dtype = dtype;
     if (shape) {
@@ -172,6 +174,7 @@ static const char *const kind_names[FACT_KINDS] = {
 };
 
 const char *fact_kind_name(const Fact *fact) {
+    ASSERT((unsigned)fact->kind < FACT_KINDS);
     if (fact->kind == FACT_STRUCT) return fact->as.structure.binding->word.text;
     return kind_names[fact->kind];
 }
@@ -190,6 +193,7 @@ static void describe_known(const Fact *fact, Text *out) {
         return;
     }
     default:
+        ASSERT(fact->kind == FACT_TENSOR);
         text_append_string(out,
                            type_name(fact->as.tensor.type.dtype, &fact->as.tensor.type.shape).text);
     }

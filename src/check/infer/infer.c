@@ -29,6 +29,7 @@ const Fact *infer_read(const Inference *in, const Binding *binding) {
 }
 
 void infer_write(Inference *in, Binding *binding, const Fact *fact) {
+    ASSERT(fact != NULL);
     if (!binding || binding->fact == fact) return;
     VECTOR_PUSH(&in->trail, ((Change){binding, binding->fact}));
     if (in->logging) VECTOR_PUSH(&in->log, binding);
@@ -47,6 +48,7 @@ bool infer_members_known(const Inference *in, const Fact *fact) {
 }
 
 void infer_undo(Inference *in, size_t mark) {
+    ASSERT(mark <= in->trail.count);
     while (in->trail.count > mark) {
         Change change = in->trail.items[--in->trail.count];
         if (change.binding->kind == BINDING_GLOBAL || change.binding->captured) in->version++;
@@ -63,6 +65,7 @@ void ways_begin(Inference *in, Ways *ways) {
 
 // What the way wrote goes into `merged`; the variables are as before.
 void way_end(Inference *in, Ways *ways, const Fact *result) {
+    ASSERT(ways->mark <= in->trail.count && in->doubt > 0);
     for (size_t i = ways->mark; i < in->trail.count && !in->dead; i++) {
         Binding *binding = in->trail.items[i].binding;
         VECTOR_PUSH(&ways->merged, ((Way){binding, binding->fact, ways->live}));
@@ -95,11 +98,13 @@ static const Fact *way_join(Inference *in, const Ways *ways, const Way *first, s
         joined = fact_join(&in->arena, joined, fact_or_any(first[i].fact));
         writers += first[i].number != first[i - 1].number;
     }
+    ASSERT(writers <= ways->live);
     if (ways->covered && writers == ways->live) return joined;
     return fact_join(&in->arena, fact_or_any(first->binding->fact), joined);
 }
 
 const Fact *ways_end(Inference *in, Ways *ways) {
+    ASSERT(in->trail.count == ways->mark); // the last way was undone
     ASSERT(in->doubt > 0);
     in->doubt--;
     Way *items = ways->merged.items;
@@ -174,6 +179,7 @@ void infer_program(Program *program, DiagnosticList *diagnostics, bool warnings)
         walk_node(&walker, program->top);
     }
     ASSERT(in.doubt == 0 && in.silent == 0 && in.logging == 0); // each way in was left again
+    ASSERT(in.activation == &top && !in.loop);
     infer_undo(&in, 0);
     for (size_t i = 0; i < in.found.count; i++)
         diagnostic_list_add(diagnostics, &in.found.items[i]);

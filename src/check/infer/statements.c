@@ -204,6 +204,7 @@ const Fact *infer_element(Inference *in, const Fact *fact, bool *some) {
     }
     if (!fact_is_array(fact)) return &fact_any;
     TensorType type = fact->as.tensor.type;
+    ASSERT(type.shape.rank > 0 && type.shape.rank <= RANK_MAX);
     *some = size_is_known(type.shape.dims[0]) && type.shape.dims[0] > 0;
     for (int i = 1; i < type.shape.rank; i++) type.shape.dims[i - 1] = type.shape.dims[i];
     type.shape.rank--;
@@ -219,6 +220,7 @@ const Fact *infer_element(Inference *in, const Fact *fact, bool *some) {
 static void infer_return(Inference *in, Node *node) {
     const Fact *fact = infer_expression(in, node->as.returned.value);
     Activation *activation = in->activation;
+    ASSERT(activation != NULL);
     activation->result =
         activation->result ? fact_join(&in->arena, activation->result, fact) : fact;
     in->left |= LEFT_CALL;

@@ -56,6 +56,7 @@ typedef struct Ready {
 
 static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready) {
     const VulkanDispatch *dispatch = ready->dispatch;
+    ASSERT(ready->part.offset + ready->part.bytes <= dispatch->groups[ready->axis]);
     use_memories(vulkan, batch, dispatch);
     if (ready->program.imported) {
         import_launch(vulkan, batch->commands, ready->program.imported, dispatch, ready->push);
@@ -140,6 +141,7 @@ static Status hold(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
     held.dispatch.arguments = NULL;
     bool adjacent = stream->held_count == 1 && is_apart(&stream->held[0].dispatch, dispatch);
     if (!adjacent) TRY(stream_begin(vulkan, &batch));
+    ASSERT((size_t)stream->held_count < sizeof stream->held / sizeof *stream->held);
     stream->held[stream->held_count] = held;
     stream->held_programs[stream->held_count++] = program;
     keep_memories(vulkan, dispatch);
@@ -164,6 +166,7 @@ void held_record(VulkanDevice *vulkan) {
 }
 
 static Status join(VulkanDevice *vulkan, const VulkanHeld *joined, int count) {
+    ASSERT(count > 0 && count <= vulkan->stream.held_count);
     VulkanStream *stream = &vulkan->stream;
     VulkanProgram program;
     TRY(pipeline_find(vulkan, &joined->dispatch, &program));
@@ -190,6 +193,8 @@ bool vulkan_join(Device *device, VulkanJoiner joiner, const void *context, Statu
 // --- dispatch ------------------------------------------------------------------------------------
 
 Status vulkan_dispatch(Device *device, const VulkanDispatch *dispatch) {
+    ASSERT(dispatch->n_reads <= VULKAN_READS_MAX && dispatch->n_writes <= VULKAN_WRITES_MAX);
+    ASSERT((unsigned)dispatch->shader < VULKAN_SHADER_COUNT);
     VulkanDevice *vulkan = vulkan_of(device);
     for (int i = 0; i < 3; i++) {
         if (dispatch->groups[i] == 0) return STATUS_OK;

@@ -43,10 +43,12 @@ void vulkan_writes(VulkanDispatch *dispatch, const TensorView *view) {
 
 void vulkan_groups_for(Device *device, VulkanDispatch *dispatch, uint64_t count,
                        uint64_t per_group) {
+    ASSERT(per_group > 0);
     vulkan_spread_groups(device, (count + per_group - 1) / per_group, dispatch->groups);
 }
 
 Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *out) {
+    ASSERT(count >= 0);
     *out = (TensorView){.dtype = dtype, .rank = 1, .dims = {count}, .strides = {1}};
     BufferLabel label = {.dtype = dtype, .rank = 1, .dims = {count}};
     return buffer_new(device, (size_t)count * dtype_size(dtype), &label, &out->buffer);

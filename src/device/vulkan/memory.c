@@ -126,10 +126,12 @@ Status block_new_mapped(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
 void block_free(VulkanDevice *vulkan, VulkanBlock *block) {
     if (block->buffer) {
         vulkan->call.DestroyBuffer(vulkan->handle, block->buffer, NULL);
+        ASSERT(vulkan->ledger[OBJECT_BUFFER] > 0);
         vulkan->ledger[OBJECT_BUFFER]--;
     }
     if (block->memory) {
         vulkan->call.FreeMemory(vulkan->handle, block->memory, NULL);
+        ASSERT(vulkan->ledger[OBJECT_MEMORY] > 0);
         vulkan->ledger[OBJECT_MEMORY]--;
     }
     VECTOR_FREE(&block->free);
@@ -149,6 +151,7 @@ static bool take_range(VulkanBlock *block, VkDeviceSize bytes, VkDeviceSize *off
     if (best == block->free.count) return false;
     VulkanRange *range = &block->free.items[best];
     *offset = range->offset;
+    ASSERT(range->offset + range->bytes <= block->bytes);
     range->offset += bytes;
     range->bytes -= bytes;
     if (range->bytes == 0) {
@@ -159,9 +162,12 @@ static bool take_range(VulkanBlock *block, VkDeviceSize bytes, VkDeviceSize *off
 }
 
 static void return_range(VulkanBlock *block, VulkanRange range) {
+    ASSERT(range.bytes > 0 && range.offset + range.bytes <= block->bytes);
     size_t at = 0;
     while (at < block->free.count && block->free.items[at].offset < range.offset) at++;
     VulkanRange *items = block->free.items;
+    ASSERT(at == block->free.count || range.offset + range.bytes <= items[at].offset);
+    ASSERT(at == 0 || items[at - 1].offset + items[at - 1].bytes <= range.offset);
     bool joins_before = at > 0 && items[at - 1].offset + items[at - 1].bytes == range.offset;
     bool joins_after = at < block->free.count && range.offset + range.bytes == items[at].offset;
     if (joins_before && joins_after) {
@@ -248,6 +254,7 @@ Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
         return status;
     }
     memory->address = memory->block->address + memory->offset;
+    ASSERT(memory->offset + memory->bytes <= memory->block->bytes);
     *out = memory;
     return STATUS_OK;
 }
@@ -264,6 +271,7 @@ static void free_memory(VulkanDevice *vulkan, VulkanMemory *memory) {
 }
 
 void memory_release(VulkanDevice *vulkan, VulkanMemory *memory) {
+    ASSERT(memory->block != NULL);
     if (memory->last_use <= vulkan->stream.completed) {
         free_memory(vulkan, memory);
         return;

@@ -39,6 +39,7 @@ Status timeline_new(VulkanDevice *vulkan, VkSemaphore *out) {
 void timeline_free(VulkanDevice *vulkan, VkSemaphore timeline) {
     if (!timeline) return;
     vulkan->call.DestroySemaphore(vulkan->handle, timeline, NULL);
+    ASSERT(vulkan->ledger[OBJECT_SEMAPHORE] > 0);
     vulkan->ledger[OBJECT_SEMAPHORE]--;
 }
 
@@ -65,6 +66,7 @@ static Status commands_new(VulkanDevice *vulkan, VkCommandPool *pool, VkCommandB
 static void commands_free(VulkanDevice *vulkan, VkCommandPool pool) {
     if (!pool) return;
     vulkan->call.DestroyCommandPool(vulkan->handle, pool, NULL);
+    ASSERT(vulkan->ledger[OBJECT_COMMAND_POOL] > 0);
     vulkan->ledger[OBJECT_COMMAND_POOL]--;
 }
 
@@ -177,6 +179,7 @@ Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
         TRY(stream_submit_full(vulkan, &stream->batches[stream->serial % VULKAN_BATCHES]));
     }
     VulkanBatch *batch = &stream->batches[stream->serial % VULKAN_BATCHES];
+    ASSERT(batch->serial <= stream->serial);
     *out = batch;
     if (UNLIKELY(vulkan->lost)) return vulkan_refuse_lost(vulkan);
     if (LIKELY(stream->open)) return STATUS_OK;
@@ -230,6 +233,7 @@ Status stream_submit(VulkanDevice *vulkan) {
     if (!stream->open) return STATUS_OK;
     held_record(vulkan);
     VulkanBatch *batch = &stream->batches[stream->serial % VULKAN_BATCHES];
+    ASSERT(batch->serial == stream->serial && stream->completed < stream->serial);
     VkResult result = vulkan->call.EndCommandBuffer(batch->commands);
     if (vulkan->lose_after > 0 && stream->serial >= vulkan->lose_after)
         result = VK_ERROR_DEVICE_LOST;
