@@ -54,7 +54,7 @@ static SourcePos next_base(const Sources *sources) {
 Status source_add(const char *name, const char *text, size_t length, const SourceFile **out) {
     Sources *sources = runtime_current->sources;
     SourcePos base = next_base(sources);
-    ASSERT(base > 0); // 0 is no place
+    ASSERT(base > 0); // 0 stands for an unknown place
     if (length >= UINT32_MAX - base - 1)
         return fail(STATUS_VALUE, "cannot load %s: %zu bytes of source are too many, %u are left",
                     name, length, UINT32_MAX - base - 1);

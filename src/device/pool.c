@@ -128,7 +128,6 @@ static Buffer *take_cached(Pool *pool, int list, size_t capacity) {
     if (list == POOL_LARGE)
         while (buffer && buffer->capacity != capacity) buffer = buffer->next;
     if (buffer) cache_remove(pool, list, buffer);
-    ASSERT(!buffer || buffer->capacity == capacity);
     return buffer;
 }
 
@@ -178,7 +177,6 @@ Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer *
         return report_refusal(pool, bytes, label);
     size_t capacity;
     int list = class_list(bytes, &capacity);
-    ASSERT(capacity >= bytes && list >= 0 && list < POOL_LISTS);
     Buffer *buffer = take_cached(pool, list, capacity);
     if (LIKELY(buffer != NULL)) {
         pool->statistics.reuses++;

@@ -378,10 +378,10 @@ static bool bind_plain(const Builtin *row, const BuiltinArguments *a, BuiltinCal
 }
 
 Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
-    ASSERT(row->id >= 0 && row->id < (row->kind == ROW_OP ? (int)OP_COUNT : (int)FUNCTION_COUNT));
     Value result;
     BuiltinCall call;
     if (bind_plain(row, arguments, &call)) {
+        ASSERT((unsigned)row->id < FUNCTION_COUNT);
         call.interp = interp;
         call.first_is_literal = arguments->first_is_literal;
         return functions[row->id](&call);

@@ -119,8 +119,6 @@ Value *dict_find(Dict *dict, Value key) {
 }
 
 void dict_set(Dict *dict, Value key, Value item) {
-    ASSERT(key.kind == VALUE_STRING || key.kind == VALUE_INT || key.kind == VALUE_BOOL);
-    ASSERT(item.kind != VALUE_FAIL);
     uint64_t hash = hash_key(key);
     Entry *entry = find(dict, key, hash);
     if (entry) {
@@ -137,7 +135,8 @@ void dict_set(Dict *dict, Value key, Value item) {
             return;
         }
     }
-    ASSERT(dict->used < dict->capacity && dict->count <= dict->used);
+    ASSERT(key.kind == VALUE_STRING || key.kind == VALUE_INT || key.kind == VALUE_BOOL);
+    ASSERT(item.kind != VALUE_FAIL && dict->used < dict->capacity);
     if (key.kind == VALUE_STRING) string_end(key.as.string);
     dict->entries[dict->used] = (Entry){key, item};
     table_insert(dict, hash, (uint32_t)dict->used++);

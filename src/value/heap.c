@@ -188,7 +188,7 @@ static void link_live(Heap *heap, Header *header) {
 }
 
 static void unlink_live(Heap *heap, Header *header) {
-    ASSERT(heap->object_count > 0 && header->next->previous == header);
+    ASSERT(heap->object_count > 0);
     header->previous->next = header->next;
     header->next->previous = header->previous;
     header->previous = header->next = NULL;
@@ -197,7 +197,6 @@ static void unlink_live(Heap *heap, Header *header) {
 }
 
 static void add_spare(Heap *heap, Header *header, size_t bytes) {
-    ASSERT(bytes <= SPARE_BYTES_MAX);
     Spares *list = &heap->spares[bytes / SPARE_UNIT];
     header->bytes = (uint16_t)bytes;
     header->next = list->first;
@@ -230,7 +229,6 @@ static Header *allocate_object(Heap *heap, size_t bytes) {
 
 // What waits is empty, so that it keeps nothing alive.
 static void free_object(Heap *heap, Header *header) {
-    ASSERT(object_of(header)->refs == 0);
     if (header->bytes == 0 || heap->spares[header->bytes / SPARE_UNIT].count >= SPARES_MAX) {
         heap_free(header);
         return;
@@ -241,7 +239,6 @@ static void free_object(Heap *heap, Header *header) {
 }
 
 Counted *heap_new_object(ValueKind kind, size_t bytes) {
-    ASSERT(kind > VALUE_TENSOR && kind <= VALUE_CELL);
     Heap *heap = own_heap();
     size_t added = heap->object_count - heap->object_count_least;
     if (UNLIKELY(added >= CYCLES_MIN && added >= heap->object_count_least)) heap_collect_cycles();

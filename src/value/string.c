@@ -160,10 +160,11 @@ static size_t byte_of(const String *string, int64_t index) {
 
 Value string_slice(const String *string, int64_t start, int64_t count) {
     bool ascii = string_length(string) == (int64_t)string->length;
-    ASSERT(start >= 0 && count >= 0 && count <= string->codepoints - start);
     size_t first = ascii ? (size_t)start : byte_of(string, start);
+    ASSERT(count != 1 || first < string->length);
     if (count == 1)
         return string_character(string->bytes + first, ascii ? 1 : character_size(string, first));
+    ASSERT(start >= 0 && count >= 0 && count <= string->codepoints - start);
     size_t end = ascii                ? first + (size_t)count
                  : count <= MARK_STEP ? skip(string, first, count)
                                       : byte_of(string, start + count);
