@@ -73,7 +73,6 @@ static void count(const KernelCall *call, DeviceWork *counted) {
 
 Status device_run(const KernelCall *call) {
     ASSERT(call->n_outputs > 0 && call->n_outputs <= KERNEL_OUTPUTS_MAX);
-    ASSERT((unsigned)call->n_inputs <= KERNEL_INPUTS_MAX);
     DeviceWork *counted = runtime_current->work->counted;
     if (UNLIKELY(counted != NULL)) count(call, counted);
     Device *device = call->outputs[0]->buffer->device;

@@ -45,6 +45,7 @@ void tl_release(tl_value *value) {
         Value held = value->value;
         heap_free(value);
         value_release(held);
+        ASSERT(owner->references > 0 && owner->values > 0);
         owner->references--;
         owner->values--;
     }

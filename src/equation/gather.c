@@ -39,6 +39,7 @@ static Status read_places(const Position *position, const EquationSizes *sizes, 
 
 // The places in row-major order of the indexes.
 static Status places_tensor(const Places *places, Tensor **out) {
+    ASSERT(places->divisor != 0 && places->count <= RANK_MAX);
     Shape shape = {.rank = 1, .dims = {1}};
     for (int i = 0; i < places->count; i++)
         shape.dims[0] = size_multiply(shape.dims[0], places->sizes[i]);
@@ -59,6 +60,7 @@ static Status places_tensor(const Places *places, Tensor **out) {
 Status named_gather(Named *named, int dim, const Position *position, const EquationSizes *sizes,
                     Tensor **out) {
     Places places;
+    ASSERT(named->value.kind == VALUE_TENSOR && dim >= 0 && dim < named->count);
     TRY(read_places(position, sizes, &places));
     Tensor *x = named->value.as.tensor;
     Shape shape = {.rank = x->view.rank - 1 + places.count};

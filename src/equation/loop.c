@@ -52,6 +52,7 @@ static Status first_states(Loop *loop) {
     const EquationLoop *plan = &loop->run->plan->loop;
     if (plan->start < 0) return zero_state(loop);
     Value start = loop->run->values[plan->start];
+    ASSERT(!plan->kept || start.kind == VALUE_TENSOR);
     loop->run->at = loop->run->plan->left[plan->dim].span;
     for (int i = 0; i < plan->rows; i++) {
         if (!plan->kept) {
@@ -78,6 +79,7 @@ static Status step_term(Loop *loop, size_t t, Named *out) {
         value_retain(out->value);
         return STATUS_OK;
     }
+    ASSERT(term->lag > 0 && term->lag <= loop->count);
     *out = (Named){.value = value_retain(loop->history[loop->count - term->lag])};
     for (size_t i = 0; i < term->count; i++) {
         const Position *position = &term->positions[i];
@@ -88,6 +90,7 @@ static Status step_term(Loop *loop, size_t t, Named *out) {
 }
 
 static Status check_state(Loop *loop, const Named *value) {
+    ASSERT(loop->history[0].kind == VALUE_TENSOR && value->value.kind == VALUE_TENSOR);
     const Tensor *before = loop->history[0].as.tensor, *after = value->value.as.tensor;
     Shape first = tensor_shape(before), next = tensor_shape(after);
     bool same = first.rank == next.rank;
@@ -100,6 +103,7 @@ static Status check_state(Loop *loop, const Named *value) {
 
 static Status take_step(Loop *loop) {
     EquationRun *run = loop->run;
+    ASSERT(loop->count > 0);
     const Equation *plan = run->plan;
     Status status = STATUS_OK;
     Named terms[plan->term_count + 1], value = {.value = value_none()};
@@ -133,6 +137,7 @@ static Status take_step(Loop *loop) {
 // All values as one tensor, or the last.
 static Status collect(Loop *loop, Named *out) {
     const Equation *plan = loop->run->plan;
+    ASSERT(loop->count > 0);
     *out = (Named){0};
     for (size_t i = 0; i < plan->left_count; i++) {
         if (plan->left[i].kind == POSITION_INDEX)

@@ -65,6 +65,7 @@ static bool same_witness(Value before, Value now) {
 static Value read_inputs(ProgramHandle *program, const Part *part) {
     Value given = interp_call(program->interp, part->inputs, NULL, 0);
     if (failed(given)) return given;
+    ASSERT(given.kind == VALUE_LIST || given.kind == VALUE_TUPLE);
     Value seen = value_tuple(given.as.list->count);
     for (size_t i = 0; i < given.as.list->count; i++)
         list_push(seen.as.list, witness_of(given.as.list->items[i]));
@@ -81,6 +82,7 @@ static Status read_component(ProgramHandle *program, int component, Value *seen,
     *same = true;
     for (int i = 0; i < program->part_count; i++) {
         const Part *part = &program->parts[i];
+        ASSERT(part->target >= 0 && part->target < program->name_count);
         const Made *made = &program->names[part->target];
         if (made->component != component) continue;
         seen[i] = read_inputs(program, part);
@@ -307,6 +309,7 @@ static Status ensure_needed(ProgramHandle *program, int component) {
 }
 
 static Status ensure_component(ProgramHandle *program, int component) {
+    ASSERT(component >= 0 && component < program->name_count);
     int count = program->part_count;
     Value seen[count + 1];
     bool same;

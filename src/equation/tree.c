@@ -28,6 +28,7 @@ static Named order_of(const EquationRun *run, IndexSet indexes, bool dotted_last
         if (left >> i & 1 && order.count < RANK_MAX) order.indexes[order.count++] = i;
     if (dotted >= 0 && indexes >> dotted & 1 && order.count < RANK_MAX)
         order.indexes[order.count++] = dotted;
+    ASSERT(order.count <= RANK_MAX);
     return order;
 }
 
@@ -100,6 +101,7 @@ static Status combine(EquationRun *run, Operator op, Named *left, Named *right, 
 
 // The parts one after the other, without sums.
 static Status fold(EquationRun *run, const EquationNode *node, Named *parts, Named *out) {
+    ASSERT(node->count > 0);
     Status status = STATUS_OK;
     *out = parts[0];
     parts[0].value = value_none();
@@ -284,6 +286,7 @@ static Status evaluate_concat(EquationRun *run, const EquationNode *node, Named 
         out->indexes[out->count++] = order.indexes[order.count++] = part.indexes[i];
         shape.dims[shape.rank++] = run->sizes.sizes[part.indexes[i]];
     }
+    ASSERT(out->count < RANK_MAX && shape.rank < RANK_MAX);
     out->indexes[out->count++] = node->number;
     shape.dims[shape.rank++] = 1;
     for (int i = 0; i < part.count; i++) {

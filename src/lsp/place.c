@@ -47,6 +47,7 @@ static json_t *position_json(SourcePos position) {
     SourcePlace place = source_find(position);
     if (!place.file) return json_pack("{s:i, s:i}", "line", 0, "character", 0);
     const char *end = place.file->text + (position - place.file->base);
+    ASSERT(end >= place.line_text);
     size_t units = 0;
     uint32_t codepoint;
     for (const char *at = place.line_text; at < end; at += step(at, end, &codepoint)) {
@@ -57,6 +58,7 @@ static json_t *position_json(SourcePos position) {
 }
 
 json_t *place_range(Span span) {
+    ASSERT(span.begin <= span.end);
     return json_pack("{s:o, s:o}", "start", position_json(span.begin), "end",
                      position_json(span.end));
 }

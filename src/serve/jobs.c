@@ -91,6 +91,7 @@ static Status tell(void *context, const char *bytes, size_t length, int64_t id) 
     Choice *choice = context;
     Job *job = choice->job;
     const Generation *generation = choice->generation;
+    ASSERT(choice->scored_told <= generation->count);
     RequestKind kind = job->head.kind;
     json_t *logprobs = job->logprobs >= 0
                            ? answer_logprobs(kind, generation, job->logprobs, choice->scored_told)
@@ -225,6 +226,7 @@ static json_t *usage_of(const Job *job) {
     size_t prompt = 0, cached = 0, said = 0;
     for (size_t i = 0; i < job->count; i++) {
         const Generation *generation = job->choices[i].generation;
+        ASSERT(generation != NULL);
         prompt += generation->prompt_tokens;
         cached += generation->cached_tokens;
         said += generation->count;
@@ -305,6 +307,7 @@ static void settle(Server *server) {
 
 void jobs_step(Server *server) {
     size_t batch = server->options->batch, count = 0;
+    ASSERT(batch > 0);
     Generation **generations = memory_allocate_zeroed(batch, sizeof(Generation *));
     const Job *job;
     DL_FOREACH(server->jobs, job)

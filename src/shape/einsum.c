@@ -6,6 +6,7 @@
 #include <string.h>
 
 char einsum_letter(int label) {
+    ASSERT(label >= 0 && label < LABELS_MAX);
     if (label >= LETTERS) return '.';
     return (char)(label < 26 ? 'a' + label : 'A' + label - 26);
 }
@@ -49,6 +50,7 @@ static Status read_term(const EinsumPlan *sum, const char **text, int dots, Labe
 
 // Records the size of a label; a size of 1 stretches.
 static Status note_size(EinsumPlan *sum, int label, int term, int64_t size) {
+    ASSERT(label >= 0 && label < LABELS_MAX && term < OPERANDS_MAX);
     int64_t *known = &sum->sizes[label];
     bool told = size_is_known(size) && size != 1;
     if (*known == -1 || (told && (*known == 1 || !size_is_known(*known)))) {
@@ -119,6 +121,7 @@ static Status explicit_output(EinsumPlan *sum, const char *text) {
 }
 
 Status einsum_parse(EinsumPlan *sum) {
+    ASSERT(sum->n_terms > 0 && sum->n_terms <= OPERANDS_MAX);
     const char *text = sum->equation;
     for (int i = 0; i < LABELS_MAX; i++) sum->sizes[i] = -1;
     for (int i = 0; i < sum->n_terms; i++) {
@@ -138,6 +141,7 @@ Status einsum_parse(EinsumPlan *sum) {
 
 Shape einsum_shape(const EinsumPlan *plan) {
     Shape shape = {.rank = plan->output.count};
+    ASSERT(shape.rank <= RANK_MAX);
     for (int i = 0; i < shape.rank; i++) shape.dims[i] = plan->sizes[plan->output.items[i]];
     return shape;
 }

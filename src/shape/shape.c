@@ -7,6 +7,7 @@
 
 // The address of the name, so far down that no number of a script is there.
 int64_t size_named(const char *name) {
+    ASSERT(name != NULL); // that is SIZE_UNKNOWN
     return SIZE_UNKNOWN + (int64_t)(intptr_t)name;
 }
 
@@ -65,6 +66,7 @@ static void write_shape(char *out, size_t space, const Shape *shape) {
         at += (size_t)snprintf(out + at, space - at, "%s", i ? ", " : "");
         at += (size_t)write_size(out + at, space - at, shape->dims[i]);
     }
+    ASSERT(at < space);
     snprintf(out + at, space - at, "]");
 }
 
@@ -111,6 +113,7 @@ static void help_unsqueeze(const TensorType *x, const TensorType *y) {
     for (int dim = large->shape.rank - 2; dim >= 0; dim--) {
         if (!sizes_equal(large->shape.dims[dim], size)) continue;
         Shape wanted = {.rank = large->shape.rank - dim};
+        ASSERT(wanted.rank >= 2 && wanted.rank <= RANK_MAX);
         wanted.dims[0] = size;
         for (int i = 1; i < wanted.rank; i++) wanted.dims[i] = 1;
         char words[sizeof(TypeName)];
@@ -124,6 +127,7 @@ static void help_unsqueeze(const TensorType *x, const TensorType *y) {
 
 static Status fail_broadcast(const char *op_name, const TensorType *x, const TensorType *y,
                              int from_end) {
+    ASSERT(from_end > 0 && from_end <= x->shape.rank && from_end <= y->shape.rank);
     const char *verb = "apply", *joint = "and", *what = op_name, *to = " to ";
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(verbs[i].op_name, op_name) == 0)
@@ -149,6 +153,7 @@ static int64_t size_joint(int64_t a, int64_t b) {
 Status shape_broadcast(const char *op_name, const TensorType *x, const TensorType *y, Shape *out) {
     int rank = x->shape.rank > y->shape.rank ? x->shape.rank : y->shape.rank;
     Shape result = {.rank = rank};
+    ASSERT(rank >= 0 && rank <= RANK_MAX);
     for (int from_end = 1; from_end <= rank; from_end++) {
         int64_t a = from_end <= x->shape.rank ? x->shape.dims[x->shape.rank - from_end] : 1;
         int64_t b = from_end <= y->shape.rank ? y->shape.dims[y->shape.rank - from_end] : 1;

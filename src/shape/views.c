@@ -113,6 +113,7 @@ Status shape_unsqueeze(const TensorType *x, int64_t dim, int *at) {
 }
 
 Status shape_select(const TensorType *x, int dim, int64_t index) {
+    ASSERT(dim >= 0 && dim < x->shape.rank);
     int64_t size = x->shape.dims[dim];
     if (!size_is_known(size) || (index >= -size && index < size)) return STATUS_OK;
     return fail(STATUS_INDEX,
@@ -142,6 +143,7 @@ Status shape_stack(const TensorType *first, const TensorType *x) {
 }
 
 Status shape_split(const TensorType *x, int dim, const int64_t *sizes, size_t count) {
+    ASSERT(dim >= 0 && dim < x->shape.rank);
     int64_t total = 0;
     bool valid = true;
     for (size_t i = 0; i < count && valid; i++)

@@ -198,7 +198,6 @@ static Status where_apply(const OpRow *op, const OpInput *inputs, const Shape *s
 }
 
 Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) {
-    ASSERT(op->run == NULL && n <= 3);
     const Tensor *first = NULL;
     bool same = true;
     for (int i = 0; i < n; i++) {

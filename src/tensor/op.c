@@ -112,7 +112,6 @@ static Status run_with_numbers(const OpCall *call, Tensor **outputs) {
 
 static Status apply_plain(const OpCall *call, Tensor **outputs) {
     const OpRow *op = call->op;
-    ASSERT(call->n_inputs >= 0 && call->n_inputs <= OP_INPUTS_MAX && call->n_many >= 0);
     if (LIKELY(op->run == NULL)) return map_apply(op, call->inputs, call->n_inputs, outputs);
     const Tensor *first = NULL;
     bool has_numbers = false;

@@ -44,7 +44,6 @@ static String *short_string(size_t length) {
 }
 
 static Value store_string(Store *store, size_t length) {
-    ASSERT(length == store->used); // the longest of those that share it
     LongString *string = heap_allocate(sizeof *string);
     string->head = (String){.length = length, .codepoints = -1, .bytes = store->bytes};
     string->store = store;
@@ -52,7 +51,7 @@ static Value store_string(Store *store, size_t length) {
 }
 
 static void store_append(Store *store, const char *bytes, size_t length) {
-    ASSERT(store->used <= store->capacity && length <= store->capacity - store->used);
+    ASSERT(length <= store->capacity - store->used);
     memcpy(store->bytes + store->used, bytes, length);
     store->used += length;
     store->bytes[store->used] = '\0';
@@ -161,7 +160,6 @@ static size_t byte_of(const String *string, int64_t index) {
 Value string_slice(const String *string, int64_t start, int64_t count) {
     bool ascii = string_length(string) == (int64_t)string->length;
     size_t first = ascii ? (size_t)start : byte_of(string, start);
-    ASSERT(count != 1 || first < string->length);
     if (count == 1)
         return string_character(string->bytes + first, ascii ? 1 : character_size(string, first));
     ASSERT(start >= 0 && count >= 0 && count <= string->codepoints - start);
