@@ -139,6 +139,7 @@ Status index_items(const SubscriptValue *subscripts, int count, IndexItem *items
 }
 
 void index_items_release(const SubscriptValue *subscripts, IndexItem *items, int count) {
+    ASSERT(count <= INDEX_ITEMS_MAX);
     for (int i = 0; i < count; i++) {
         bool made =
             subscripts[i].kind == SUBSCRIPT_INDEX &&
@@ -171,11 +172,12 @@ Status sequence_position(Value index, size_t count, const char *what, size_t *ou
     if (index.kind == VALUE_BOOL)
         return fail(STATUS_TYPE, "%s cannot be an index", value_text(index).text);
     TRY(value_to_int(index, "the index", &position));
-    int64_t from_start = position < 0 ? position + (int64_t)count : position;
-    if (from_start < 0 || from_start >= (int64_t)count)
+    // A range may have more elements than an int64 counts.
+    uint64_t back = 0 - (uint64_t)position;
+    if (position < 0 ? back > count : (uint64_t)position >= count)
         return fail(STATUS_INDEX, "index %lld is out of range for a %s of length %zu",
                     (long long)position, what, count);
-    *out = (size_t)from_start;
+    *out = position < 0 ? count - back : (size_t)position;
     return STATUS_OK;
 }
 
@@ -203,6 +205,7 @@ static SliceRun slice_run(const IndexItem *item, int64_t count) {
                                      : (start > stop ? (uint64_t)(start - stop) : 0);
     uint64_t stride = run.step > 0 ? (uint64_t)run.step : 0 - (uint64_t)run.step;
     run.count = distance ? (int64_t)((distance - 1) / stride + 1) : 0;
+    ASSERT(run.count <= count && (run.count == 0 || (run.first >= 0 && run.first < count)));
     return run;
 }
 
@@ -230,6 +233,7 @@ static Value items_for(const List *target, Value value) {
 // Replaced items go to `removed`: releasing one may run a drop that sees the list.
 static void replace_run(List *list, SliceRun run, const List *items, List *removed) {
     int64_t given = (int64_t)items->count, both = given < run.count ? given : run.count;
+    ASSERT(run.step == 1 || given == run.count);
     for (int64_t i = 0; i < both; i++) {
         Value *place = &list->items[run.first + i * run.step];
         list_push(removed, *place);

@@ -108,6 +108,7 @@ Status cpu_kernel_ATTENTION_GRADIENT(const KernelCall *call) {
     const TensorView *q = call->inputs[0].view, *k = call->inputs[1].view;
     const TensorView *v = call->inputs[2].view;
     int rank = q->rank;
+    ASSERT(rank >= 3 && view_is_contiguous(q) && view_is_contiguous(k) && view_is_contiguous(v));
     TRY(blas_load());
     if (q->dtype != DTYPE_FLOAT32 && q->dtype != DTYPE_FLOAT64)
         return fail(STATUS_DTYPE, "%s has no gradient kernel on the cpu for %s", call->op_name,

@@ -85,6 +85,7 @@ static void spread_blocks(void *context, int64_t begin, int64_t end) {
 Status cpu_kernel_CONV2D_IMAGE(const KernelCall *call) {
     const TensorView *up = call->inputs[0].view, *weight = call->inputs[1].view;
     const TensorView *image = call->outputs[0];
+    ASSERT(image->rank == 4 && weight->rank == 4 && view_is_contiguous(image));
     TRY(check_types(call));
     if (view_count(image) == 0) return STATUS_OK;
     if (view_count(up) == 0 || view_count(weight) == 0) {
@@ -156,6 +157,7 @@ static void sum_parts(void *context, int64_t begin, int64_t end) {
 Status cpu_kernel_CONV2D_WINDOW(const KernelCall *call) {
     const TensorView *image = call->inputs[0].view, *up = call->inputs[1].view;
     const TensorView *weight = call->outputs[0];
+    ASSERT(weight->rank == 4 && image->rank == 4 && view_is_contiguous(weight));
     int64_t numbers = view_count(weight), images = image->dims[0];
     TRY(check_types(call));
     if (numbers == 0) return STATUS_OK;

@@ -48,6 +48,7 @@ static Status copy_blocks(const KernelCall *call, const TensorView *out, const T
 
 Status cpu_kernel_COPY(const KernelCall *call) {
     const TensorView *out = call->outputs[0], *in = call->inputs[0].view;
+    ASSERT(out->rank == in->rank);
     if (dtype_is_quant(out->dtype)) return copy_blocks(call, out, in);
     if (dtype_is_quant(in->dtype)) {
         copy_quantised(out, in);
@@ -96,6 +97,7 @@ static void arange_integers(void *context, int64_t begin, int64_t end) {
 
 Status cpu_kernel_ARANGE(const KernelCall *call) {
     const TensorView *out = call->outputs[0];
+    ASSERT(out->rank == 1);
     if (dtype_is_quant(out->dtype))
         return fail(STATUS_DTYPE, "%s cannot write %s", call->op_name, dtype_name(out->dtype));
     KernelCall copy = *call;

@@ -129,6 +129,7 @@ bool cpu_interrupted(void) {
 }
 
 static Status run_cpu(Device *device, const KernelCall *call) {
+    ASSERT((unsigned)call->kernel < KERNEL_COUNT);
     (void)device;
     atomic_bool *left = &runtime_current->work->left;
     atomic_store_explicit(left, false, memory_order_relaxed);

@@ -63,6 +63,7 @@ static void make_gradients(void *context, int64_t begin, int64_t end) {
 
 static Status run(const KernelCall *call, bool gradient) {
     const TensorView *logits = call->inputs[0].view, *classes = call->inputs[1].view;
+    ASSERT(view_is_contiguous(logits) && view_is_contiguous(classes));
     if ((logits->dtype != DTYPE_FLOAT32 && logits->dtype != DTYPE_FLOAT64) ||
         classes->dtype != DTYPE_INT64)
         return fail(STATUS_DTYPE, "%s has no kernel on the cpu for %s and classes of %s",

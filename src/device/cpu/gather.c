@@ -149,6 +149,7 @@ Status cpu_kernel_GATHER(const KernelCall *call) {
     const TensorView *out = call->outputs[0], *index = call->inputs[1].view;
     TensorView in = *call->inputs[0].view;
     int dim = call->options.dim;
+    ASSERT(dim >= 0 && dim < in.rank);
     atomic_bool out_of_range = false;
     IndexedDim indexed = {in.dims[dim], in.strides[dim] * (int64_t)dtype_size(in.dtype),
                           index->dtype, &out_of_range};

@@ -189,6 +189,7 @@ static Status prepare_steps(const KernelCall *call, MapRun *run) {
 }
 
 static Status prepare_inputs(const KernelCall *call, const ConvertTable *convert, MapRun *run) {
+    ASSERT((unsigned)call->n_inputs <= KERNEL_INPUTS_MAX);
     DType native = compute_dtype(run->compute);
     run->n_inputs = call->n_inputs;
     for (int k = 0; k < call->n_inputs; k++) {

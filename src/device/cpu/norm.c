@@ -71,6 +71,7 @@ static Status run_norm(const KernelCall *call, bool centred) {
                     dtype_name(in->dtype));
     CpuCompute compute = compute_of(in->dtype);
     int trailing = call->options.count;
+    ASSERT(trailing > 0 && trailing <= in->rank);
     Norm norm = {.folds = cpu_fold(compute), .eps = call->options.scalars[0], .centred = centred};
     if (view_count(out) == 0) return STATUS_OK;
     RowsJob job = {.make = make_row, .context = &norm};

@@ -1,5 +1,6 @@
 // The OPTIMIZER kernel: one pass over a parameter, its gradient and its state.
 #include "device/cpu/optimizer.h"
+#include "device/walk.h"
 
 enum { TASK_ELEMENTS = 1 << 14 };
 
@@ -17,6 +18,7 @@ Status cpu_kernel_OPTIMIZER(const KernelCall *call) {
     const TensorView *parameter = call->outputs[0];
     int64_t elements = 1;
     for (int i = 0; i < parameter->rank; i++) elements *= parameter->dims[i];
+    ASSERT(view_is_contiguous(parameter) && elements == view_count(call->inputs[0].view));
     bool wide = parameter->dtype == DTYPE_FLOAT64;
     OptimizerJob job = {
         .update = CPU_CHOOSE(optimizer_choose)((OptimizerId)call->options.op, wide),
