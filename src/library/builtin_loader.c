@@ -219,6 +219,8 @@ static Status take_rows(Tensor *x, const int64_t *rows, int64_t count, Tensor **
     return op_with(OP_index_select, inputs, 2, &attributes, out);
 }
 
+static Status count_rows(Value source, int depth, int64_t *count);
+
 static Value rows_of(Value source, const int64_t *rows, int64_t count) {
     if (source.kind == VALUE_TENSOR) {
         Tensor *taken;
@@ -262,6 +264,8 @@ static Value next_batch(Handle *handle) {
     if (size == 0) return value_absent();
     const int64_t *rows = pass->order + pass->next;
     pass->next += size;
+    int64_t count; // a program may have put something else into its dictionary
+    TRY_VALUE(count_rows(loader->source, 0, &count));
     return mapped(loader, rows_of(loader->source, rows, size));
 }
 
@@ -299,11 +303,9 @@ static const HandleType loader_type = {
 
 // --- arguments
 
-static Status count_rows(Value source, int64_t *count);
-
-static Status same_rows(Value part, int64_t *count) {
+static Status same_rows(Value part, int depth, int64_t *count) {
     int64_t own = -1;
-    TRY(count_rows(part, &own));
+    TRY(count_rows(part, depth, &own));
     if (*count >= 0 && own != *count)
         return fail(STATUS_SHAPE, "loader: one part has %lld rows, another %lld", (long long)*count,
                     (long long)own);
@@ -311,8 +313,11 @@ static Status same_rows(Value part, int64_t *count) {
     return STATUS_OK;
 }
 
-static Status count_rows(Value source, int64_t *count) {
+static Status count_rows(Value source, int depth, int64_t *count) {
+    enum { NESTING_MAX = 64 };
     bool dict = source.kind == VALUE_DICT;
+    if (depth == NESTING_MAX)
+        return fail(STATUS_DEPTH, "this is nested too deeply: it may contain itself");
     *count = -1;
     if (is_on_disk(source)) return source_length(source.as.handle, count);
     if (source.kind == VALUE_TENSOR && tensor_rank(source.as.tensor) > 0) {
@@ -325,7 +330,7 @@ static Status count_rows(Value source, int64_t *count) {
         Value key, part = dict ? value_none() : source.as.list->items[i];
         if (dict) dict_entry(source.as.dict, i, &key, &part);
         if (is_on_disk(part)) return fail_kind("a part of the loader's source", "a tensor", part);
-        TRY(same_rows(part, count));
+        TRY(same_rows(part, depth + 1, count));
     }
     if (*count >= 0) return STATUS_OK;
     return fail_kind("loader: source",
@@ -350,7 +355,7 @@ static Status read_rows(Loader *loader, Value rows) {
 static Status read_options(BuiltinCall *call, Loader *loader) {
     enum { BATCH = 1, SHUFFLE, SEED, DROP_LAST, MAP_, PREFETCH, ROWS, AHEAD_MAX = 1000 };
     int64_t ahead, seed = 0;
-    TRY(count_rows(call->arguments[0], &loader->count));
+    TRY(count_rows(call->arguments[0], 0, &loader->count));
     TRY(value_to_int(call->arguments[BATCH], "batch", &loader->batch));
     TRY(value_to_bool(call->arguments[SHUFFLE], "shuffle", &loader->shuffle));
     TRY(value_to_bool(call->arguments[DROP_LAST], "drop_last", &loader->drop_last));

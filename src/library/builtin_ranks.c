@@ -24,11 +24,14 @@ static Value collect_tensor(const RanksRequest *request, Value x) {
 }
 
 // A tensor or number, or a list of them one by one: a literal of numbers is a tensor already.
-static Value collect(const RanksRequest *request, Value x) {
+static Value collect_nested(const RanksRequest *request, Value x, int depth) {
+    enum { NESTING_MAX = 64 };
     if (x.kind != VALUE_LIST) return collect_tensor(request, x);
+    if (depth == NESTING_MAX)
+        TRY_VALUE(fail(STATUS_DEPTH, "this is nested too deeply: it may contain itself"));
     Value list = value_list(x.as.list->count);
     for (size_t i = 0; i < x.as.list->count; i++) {
-        Value item = collect(request, x.as.list->items[i]);
+        Value item = collect_nested(request, x.as.list->items[i], depth + 1);
         if (item.kind == VALUE_FAIL) {
             value_release(list);
             return item;
@@ -36,6 +39,10 @@ static Value collect(const RanksRequest *request, Value x) {
         list_push(list.as.list, item);
     }
     return list;
+}
+
+static Value collect(const RanksRequest *request, Value x) {
+    return collect_nested(request, x, 0);
 }
 
 static Status reduction_of(const BuiltinCall *call, RanksRequest *request) {

@@ -20,7 +20,15 @@ typedef struct Steps {
     const char *name;
     const Value *items;
     size_t count;
+    int depth; // of containers around them
 } Steps;
+
+enum { NESTING_MAX = 64 };
+
+static Status check_depth(int depth) {
+    if (depth < NESTING_MAX) return STATUS_OK;
+    return fail(STATUS_DEPTH, "this is nested too deeply: it may contain itself");
+}
 
 static Value stack_steps(const Steps *steps);
 
@@ -79,7 +87,8 @@ static Value stack_part(const Steps *steps, Value key, size_t index) {
         bool there = parts[i].kind != VALUE_ABSENT;
         if (!there && fail_unlike(steps, steps->items[i]) != STATUS_OK) result = value_fail();
     }
-    if (!failed(result)) result = stack_steps(&(Steps){steps->name, parts, steps->count});
+    if (!failed(result))
+        result = stack_steps(&(Steps){steps->name, parts, steps->count, steps->depth + 1});
     heap_free(parts);
     return result;
 }
@@ -108,6 +117,7 @@ static void put_part(Value whole, Value key, size_t index, Value part) {
 
 static Value stack_containers(const Steps *steps) {
     Value first = steps->items[0];
+    TRY_VALUE(check_depth(steps->depth));
     for (size_t i = 1; i < steps->count; i++)
         if (!is_alike(first, steps->items[i])) TRY_VALUE(fail_unlike(steps, steps->items[i]));
     size_t count = part_count(first);
@@ -149,11 +159,18 @@ static void release_values(Value *values, size_t count) {
 
 // --- scan
 
-static Status steps_of(Value xs, int64_t *count);
+static Status fail_steps(Value xs) {
+    return fail_kind("scan: xs",
+                     "a tensor of rank 1 or more, a list of steps, or a tuple or dictionary "
+                     "of them",
+                     xs);
+}
 
-static Status same_steps(Value part, int64_t *count) {
+static Status steps_of(Value xs, int depth, int64_t *count);
+
+static Status same_steps(Value part, int depth, int64_t *count) {
     int64_t own;
-    TRY(steps_of(part, &own));
+    TRY(steps_of(part, depth, &own));
     if (*count >= 0 && own != *count)
         return fail(STATUS_SHAPE, "scan: one part of xs has %lld steps, another %lld",
                     (long long)*count, (long long)own);
@@ -161,39 +178,42 @@ static Status same_steps(Value part, int64_t *count) {
     return STATUS_OK;
 }
 
-static Status steps_of_parts(Value xs, int64_t *count) {
+static Status steps_of_parts(Value xs, int depth, int64_t *count) {
     *count = -1;
+    TRY(check_depth(depth));
     for (size_t i = 0; i < part_count(xs); i++) {
         Value key = value_none(), item;
         if (xs.kind == VALUE_DICT) dict_entry(xs.as.dict, i, &key, &item);
-        TRY(same_steps(part_at(xs, key, i), count));
+        TRY(same_steps(part_at(xs, key, i), depth + 1, count));
     }
     return *count >= 0 ? STATUS_OK : fail(STATUS_VALUE, "scan: xs has no parts");
 }
 
-static Status steps_of(Value xs, int64_t *count) {
-    if (xs.kind == VALUE_TUPLE || xs.kind == VALUE_DICT) return steps_of_parts(xs, count);
+static Status steps_of(Value xs, int depth, int64_t *count) {
+    if (xs.kind == VALUE_TUPLE || xs.kind == VALUE_DICT) return steps_of_parts(xs, depth, count);
     bool tensor = xs.kind == VALUE_TENSOR && tensor_rank(xs.as.tensor) > 0;
-    if (xs.kind != VALUE_LIST && !tensor)
-        return fail_kind("scan: xs",
-                         "a tensor of rank 1 or more, a list of steps, or a tuple or dictionary "
-                         "of them",
-                         xs);
-    return value_length(xs, count);
+    return xs.kind == VALUE_LIST || tensor ? value_length(xs, count) : fail_steps(xs);
 }
 
-static Value step_at(Value xs, int64_t index) {
-    if (xs.kind == VALUE_TENSOR) return tensor_element(xs.as.tensor, index);
+static Value step_at(Value xs, int depth, int64_t index) {
+    if (xs.kind == VALUE_TENSOR) {
+        const TensorView *view = &xs.as.tensor->view;
+        bool there = view->rank > 0 && index < view->dims[0];
+        return there ? tensor_element(xs.as.tensor, index) : value_none();
+    }
     if (xs.kind == VALUE_LIST) {
         bool there = (uint64_t)index < xs.as.list->count;
         return there ? value_retain(xs.as.list->items[index]) : value_none();
     }
+    // What f does may have put something else there.
+    if (xs.kind != VALUE_TUPLE && xs.kind != VALUE_DICT) TRY_VALUE(fail_steps(xs));
+    TRY_VALUE(check_depth(depth));
     size_t count = part_count(xs);
     Value step = empty_like(xs, count);
     for (size_t i = 0; i < count; i++) {
         Value key = value_none(), item;
         if (xs.kind == VALUE_DICT) dict_entry(xs.as.dict, i, &key, &item);
-        Value part = step_at(part_at(xs, key, i), index);
+        Value part = step_at(part_at(xs, key, i), depth + 1, index);
         if (failed(part)) {
             value_release(step);
             return part;
@@ -205,7 +225,7 @@ static Value step_at(Value xs, int64_t index) {
 
 // Calls f(state, x), which replaces the state; the result comes back.
 static Value run_step(const BuiltinCall *call, Value *state, int64_t index) {
-    Value x = step_at(call->arguments[2], index);
+    Value x = step_at(call->arguments[2], 0, index);
     if (failed(x)) return x;
     Value arguments[2] = {*state, x};
     Value pair = interp_call(call->interp, call->arguments[0], arguments, 2);
@@ -225,7 +245,7 @@ static Value run_step(const BuiltinCall *call, Value *state, int64_t index) {
 
 Value builtin_scan(BuiltinCall *call) {
     int64_t count;
-    TRY_VALUE(steps_of(call->arguments[2], &count));
+    TRY_VALUE(steps_of(call->arguments[2], 0, &count));
     Value *results = heap_allocate_rooted(((size_t)count + 1) * sizeof *results);
     Value state = value_retain(call->arguments[1]), stacked = value_none();
     size_t made = 0;
@@ -237,7 +257,7 @@ Value builtin_scan(BuiltinCall *call) {
             results[made++] = result;
     }
     if (!failed(stacked))
-        stacked = made ? stack_steps(&(Steps){"scan", results, made}) : value_list(0);
+        stacked = made ? stack_steps(&(Steps){"scan", results, made, 0}) : value_list(0);
     release_values(results, made);
     if (failed(stacked)) {
         value_release(state);
@@ -332,7 +352,7 @@ static Value call_mapped(Interp *interp, Handle *handle, const Value *arguments,
         else
             results[made++] = result;
     }
-    if (!failed(stacked)) stacked = stack_steps(&(Steps){"vmap", results, made});
+    if (!failed(stacked)) stacked = stack_steps(&(Steps){"vmap", results, made, 0});
     release_values(results, made);
     return stacked;
 }
