@@ -2,12 +2,14 @@
 // width.
 #include "base/number.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/half.h"
+#include "base/memory.h"
 
 // Digits that always suffice for a width.
 static const int digits_max[] = {
@@ -156,4 +158,76 @@ void number_append_float(Text *text, double value) {
 void number_append_integer(Text *text, int64_t value) {
     char digits[NUMBER_TEXT_MAX];
     text_append(text, digits, (size_t)number_format_integer(value, digits));
+}
+
+// --- reading
+
+enum { DIGITS_MAX = 18, POWERS = 23 };
+
+// Decimal digits, perhaps a point: an integer, or a float that one division rounds correctly.
+static NumberKind read_short(const char *bytes, size_t length, int64_t *integer, double *number) {
+    static const double powers[POWERS] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                          1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *at = bytes, *end = bytes + length;
+    bool negative = at < end && *at == '-', point = false;
+    if (at < end && (*at == '-' || *at == '+')) at++;
+    int64_t digits = 0;
+    int count = 0, decimals = 0;
+    for (; at < end; at++) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        if (digit < 10) {
+            digits = digits * 10 + digit;
+            decimals += point;
+            if (++count > DIGITS_MAX) return NUMBER_NONE;
+        } else if (*at == '.' && !point) {
+            point = true;
+        } else {
+            return NUMBER_NONE;
+        }
+    }
+    if (count == 0) return NUMBER_NONE;
+    *integer = negative ? -digits : digits;
+    if (!point) return NUMBER_IS_INTEGER;
+    if (digits > (int64_t)1 << 53) return NUMBER_NONE;
+    double magnitude = (double)digits / powers[decimals];
+    *number = negative ? -magnitude : magnitude;
+    return NUMBER_IS_FLOAT;
+}
+
+static NumberKind read_terminated(const char *text, int64_t *integer, double *number) {
+    char *end;
+    errno = 0;
+    long long whole = strtoll(text, &end, 10);
+    *integer = whole;
+    if (!*end && errno == 0) return NUMBER_IS_INTEGER;
+    *number = strtod(text, &end);
+    return *end ? NUMBER_NONE : NUMBER_IS_FLOAT;
+}
+
+static NumberKind read_word(const char *bytes, size_t length, double *number) {
+    bool negative = length == 4 && *bytes == '-';
+    if (length == 3 && memcmp(bytes, "nan", 3) == 0)
+        *number = (double)NAN;
+    else if (length == 3u + negative && memcmp(bytes + negative, "inf", 3) == 0)
+        *number = negative ? -(double)INFINITY : (double)INFINITY;
+    else
+        return NUMBER_NONE;
+    return NUMBER_IS_FLOAT;
+}
+
+NumberKind number_read(const char *bytes, size_t length, int64_t *integer, double *number) {
+    NumberKind kind = read_short(bytes, length, integer, number);
+    if (LIKELY(kind != NUMBER_NONE)) return kind;
+    bool digits = false;
+    for (size_t i = 0; i < length; i++) {
+        if (!strchr("0123456789+-.eE", bytes[i]) || !bytes[i])
+            return read_word(bytes, length, number);
+        digits = digits || (bytes[i] >= '0' && bytes[i] <= '9');
+    }
+    if (!digits) return NUMBER_NONE;
+    char *text = memory_copy_string(bytes, length);
+    kind = read_terminated(text, integer, number);
+    free(text);
+    return kind;
 }

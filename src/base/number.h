@@ -35,4 +35,10 @@ int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]);
 void number_append_float(Text *text, double value); // a plain float: NUMBER_DOUBLE
 void number_append_integer(Text *text, int64_t value);
 
+// What a text of `length` bytes is when the whole of it reads as a decimal number or is inf, -inf
+// or nan, as numbers are printed; nothing else may stand in it. An integer beyond 64 bits is a
+// float.
+typedef enum NumberKind { NUMBER_NONE, NUMBER_IS_INTEGER, NUMBER_IS_FLOAT } NumberKind;
+NumberKind number_read(const char *bytes, size_t length, int64_t *integer, double *number);
+
 #endif

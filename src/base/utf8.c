@@ -1,6 +1,7 @@
 // UTF-8 by hand; categories and widths from utf8proc.
 #include "base/utf8.h"
 
+#include <string.h>
 #include <utf8proc.h>
 
 #include "base/status.h"
@@ -56,6 +57,14 @@ size_t utf8_count(const char *bytes, size_t length) {
 bool utf8_valid(const char *bytes, size_t length, size_t *first_bad) {
     uint32_t codepoint;
     for (size_t i = 0; i < length;) {
+        uint64_t eight;
+        if (i + sizeof eight <= length) { // most texts are ASCII for long stretches
+            memcpy(&eight, bytes + i, sizeof eight);
+            if (!(eight & 0x8080808080808080u)) {
+                i += sizeof eight;
+                continue;
+            }
+        }
         size_t size = utf8_decode(bytes + i, length - i, &codepoint);
         if (size == 0) {
             if (first_bad) *first_bad = i;

@@ -1,9 +1,8 @@
 // Files of separated values: quoted fields as RFC 4180 has them, numbers read as numbers.
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+#include "library/columns.h"
 #include "library/text_file.h"
 #include "value/convert.h"
 #include "value/format.h"
@@ -12,8 +11,14 @@ typedef struct CsvReader {
     const char *path, *at, *end;
     char separator;
     int line; // of the present row, from 1
-    Text field;
+    Text unquoted;
 } CsvReader;
+
+typedef struct Field {
+    const char *bytes; // of the file, or of the reader's `unquoted` until the next field
+    size_t length;
+    bool quoted, last;
+} Field;
 
 static Status separator_of(Value value, char *out) {
     const String *separator;
@@ -29,19 +34,15 @@ static Status separator_of(Value value, char *out) {
 
 // An int or float when the whole field reads as one in decimal or is inf, -inf or nan, as numbers
 // are printed, else the text.
-static Value field_value(const Text *field) {
-    const char *text = text_get(field);
-    char *end;
-    bool numeric = field->length > 0 && strspn(text, "0123456789+-.eE") == field->length &&
-                   strpbrk(text, "0123456789");
-    if (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0 || strcmp(text, "nan") == 0)
-        numeric = field->length == strlen(text);
-    if (!numeric) return value_string(text, field->length);
-    errno = 0;
-    long long whole = strtoll(text, &end, 10);
-    if (!*end && errno == 0) return value_int(whole);
-    double number = strtod(text, &end);
-    return *end ? value_string(text, field->length) : value_float(number);
+static Value field_value(const Field *field) {
+    int64_t integer;
+    double number;
+    if (!field->quoted) {
+        NumberKind kind = number_read(field->bytes, field->length, &integer, &number);
+        if (kind == NUMBER_IS_INTEGER) return value_int(integer);
+        if (kind == NUMBER_IS_FLOAT) return value_float(number);
+    }
+    return value_string(field->bytes, field->length);
 }
 
 // Reads the inside of a quoted field up to its closing quote; `""` is one quote.
@@ -55,91 +56,219 @@ static Status read_quoted(CsvReader *reader) {
             reader->at++;
             if (!twice) return STATUS_OK;
         }
-        text_append_char(&reader->field, c);
+        text_append_char(&reader->unquoted, c);
     }
     return fail(STATUS_FORMAT, "%s: the quote opened in line %d is never closed", reader->path,
                 opened);
 }
 
-// One row as a list of fields; the reader stands behind its line end.
-static Status read_row(CsvReader *reader, List *row) {
-    for (;;) {
-        text_clear(&reader->field);
-        bool quoted = reader->at < reader->end && *reader->at == '"';
-        if (quoted) TRY(read_quoted(reader));
-        while (reader->at < reader->end && *reader->at != reader->separator && *reader->at != '\n')
-            text_append_char(&reader->field, *reader->at++);
-        bool more = reader->at < reader->end && *reader->at == reader->separator;
-        Text *field = &reader->field;
-        if (!more && field->length && field->bytes[field->length - 1] == '\r')
-            field->bytes[--field->length] = '\0';
-        list_push(row, quoted ? value_string(text_get(field), field->length) : field_value(field));
-        if (reader->at < reader->end) reader->at++;
-        if (!more) break;
+// The next field; the reader stands behind the separator or line end after it.
+static Status read_field(CsvReader *reader, Field *out) {
+    const char *at = reader->at, *end = reader->end;
+    out->quoted = at < end && *at == '"';
+    if (out->quoted) {
+        text_clear(&reader->unquoted);
+        TRY(read_quoted(reader));
+        at = reader->at;
     }
-    reader->line++;
+    const char *begin = at;
+    while (at < end && *at != reader->separator && *at != '\n') at++;
+    out->bytes = begin;
+    out->length = (size_t)(at - begin);
+    out->last = at == end || *at == '\n';
+    if (out->quoted) { // what follows the closing quote belongs to it
+        text_append(&reader->unquoted, begin, out->length);
+        out->bytes = text_get(&reader->unquoted);
+        out->length = reader->unquoted.length;
+    }
+    if (out->last && out->length && out->bytes[out->length - 1] == '\r') out->length--;
+    reader->at = at + (at < end);
+    reader->line += out->last;
+    return STATUS_OK;
+}
+
+// The first field of the next row that is not blank; false at the end of the file.
+static Status begin_row(CsvReader *reader, Field *first, bool *found) {
+    for (*found = false; !*found && reader->at < reader->end;) {
+        TRY(read_field(reader, first));
+        *found = first->quoted || first->length > 0 || !first->last;
+    }
+    return STATUS_OK;
+}
+
+static Status fail_count(const CsvReader *reader, size_t count, size_t wanted, bool named) {
+    return fail(STATUS_FORMAT, "%s: line %d has %zu field%s, the %s has %zu", reader->path,
+                reader->line - 1, count, count == 1 ? "" : "s", named ? "header" : "first row",
+                wanted);
+}
+
+// --- rows
+
+static Status read_row(CsvReader *reader, Field *field, List *row) {
+    list_push(row, field_value(field));
+    while (!field->last) {
+        TRY(read_field(reader, field));
+        list_push(row, field_value(field));
+    }
+    return STATUS_OK;
+}
+
+// The first row as strings.
+static Status read_names(CsvReader *reader, Value *out) {
+    Field field;
+    bool found;
+    *out = value_list(0);
+    TRY(begin_row(reader, &field, &found));
+    if (found) list_push(out->as.list, value_string(field.bytes, field.length));
+    while (found && !field.last) {
+        TRY(read_field(reader, &field));
+        list_push(out->as.list, value_string(field.bytes, field.length));
+    }
     return STATUS_OK;
 }
 
 // The row as a dictionary under the header's names.
-static Status name_fields(const CsvReader *reader, const List *header, const List *row,
-                          Value *out) {
-    if (row->count != header->count)
-        return fail(STATUS_FORMAT, "%s: line %d has %zu field%s, the header has %zu", reader->path,
-                    reader->line - 1, row->count, row->count == 1 ? "" : "s", header->count);
+static Status name_fields(const CsvReader *reader, const List *names, const List *row, Value *out) {
+    if (row->count != names->count) return fail_count(reader, row->count, names->count, true);
     *out = value_dict();
-    for (size_t i = 0; i < row->count; i++) {
-        Text name = {0};
-        Status status = value_print(header->items[i], false, &name);
-        if (status == STATUS_OK)
-            dict_set_word(out->as.dict, text_get(&name), value_retain(row->items[i]));
-        text_free(&name);
-        TRY(status);
+    for (size_t i = 0; i < row->count; i++)
+        dict_set(out->as.dict, names->items[i], value_retain(row->items[i]));
+    return STATUS_OK;
+}
+
+static Status add_row(CsvReader *reader, Field *first, const List *names, List *rows) {
+    size_t width = rows->count && !names ? rows->items[rows->count - 1].as.list->count : 0;
+    Value row = value_list(width), named;
+    Status status = read_row(reader, first, row.as.list);
+    if (status == STATUS_OK && !names) {
+        list_push(rows, row);
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK) status = name_fields(reader, names, row.as.list, &named);
+    if (status == STATUS_OK) list_push(rows, named);
+    value_release(row);
+    return status;
+}
+
+static Status read_rows(CsvReader *reader, const List *names, Value *out) {
+    *out = value_list(0);
+    for (;;) {
+        Field first;
+        bool found;
+        TRY(begin_row(reader, &first, &found));
+        if (!found) return STATUS_OK;
+        TRY(add_row(reader, &first, names, out->as.list));
+    }
+}
+
+// --- columns
+
+static void add_cell(Column *column, const Field *field) {
+    int64_t integer;
+    double number;
+    NumberKind kind = NUMBER_NONE;
+    if (!field->quoted) kind = number_read(field->bytes, field->length, &integer, &number);
+    if (kind == NUMBER_IS_INTEGER)
+        column_add_integer(column, integer);
+    else if (kind == NUMBER_IS_FLOAT)
+        column_add_float(column, number);
+    else if (field->length == 0 && !field->quoted)
+        column_add_missing(column);
+    else
+        column_add_value(column, value_string(field->bytes, field->length));
+}
+
+static Status read_cells(CsvReader *reader, Column *columns, size_t count, bool named) {
+    for (;;) {
+        Field field;
+        bool found;
+        size_t at = 1;
+        TRY(begin_row(reader, &field, &found));
+        if (!found) return STATUS_OK;
+        add_cell(column_of(columns, 0), &field);
+        for (; !field.last; at++) {
+            TRY(read_field(reader, &field));
+            if (LIKELY(at < count)) add_cell(column_of(columns, at), &field);
+        }
+        if (UNLIKELY(at != count)) return fail_count(reader, at, count, named);
+    }
+}
+
+static Status check_names(const CsvReader *reader, const List *names) {
+    Value seen = value_dict();
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < names->count && status == STATUS_OK; i++) {
+        if (dict_get(seen.as.dict, names->items[i]).kind != VALUE_ABSENT)
+            status = fail(STATUS_FORMAT, "%s: two columns are called \"%.80s\"", reader->path,
+                          names->items[i].as.string->bytes);
+        dict_set(seen.as.dict, names->items[i], value_none());
+    }
+    value_release(seen);
+    return status;
+}
+
+// The columns under the header's names, or without one in order.
+static Status take_columns(Column *columns, const List *names, size_t count, Value *out) {
+    *out = names ? value_dict() : value_list(count);
+    for (size_t i = 0; i < count; i++) {
+        Value taken;
+        TRY(column_take(column_of(columns, i), &taken));
+        if (names)
+            dict_set(out->as.dict, names->items[i], taken);
+        else
+            list_push(out->as.list, taken);
     }
     return STATUS_OK;
 }
 
-static Status read_rows(CsvReader *reader, bool has_header, List *rows, Value *header) {
-    while (reader->at < reader->end) {
-        const char *begin = reader->at;
-        Value row = value_list(0), named = value_absent();
-        Status status = read_row(reader, row.as.list);
-        bool blank = row.as.list->count == 1 && *begin != '"' &&
-                     row.as.list->items[0].kind == VALUE_STRING &&
-                     row.as.list->items[0].as.string->length == 0;
-        bool is_header = has_header && header->kind == VALUE_ABSENT;
-        if (status == STATUS_OK && has_header && !is_header && !blank)
-            status = name_fields(reader, header->as.list, row.as.list, &named);
-        if (status != STATUS_OK || blank || named.kind != VALUE_ABSENT)
-            value_release(row);
-        else if (is_header)
-            *header = row;
-        else
-            list_push(rows, row);
-        if (status != STATUS_OK) {
-            value_release(named);
-            return status;
-        }
-        if (named.kind != VALUE_ABSENT) list_push(rows, named);
+static Status read_columns(CsvReader *reader, const List *names, Value *out) {
+    if (names) TRY(check_names(reader, names));
+    size_t count = names ? names->count : 0;
+    if (!names) { // the first row says how many
+        CsvReader again = *reader;
+        Value first;
+        Status status = read_names(reader, &first);
+        count = first.as.list->count;
+        value_release(first);
+        again.unquoted = reader->unquoted;
+        *reader = again;
+        TRY(status);
     }
-    return STATUS_OK;
+    Column *columns = columns_new(count, value_string("", 0));
+    Status status = count ? read_cells(reader, columns, count, names) : STATUS_OK;
+    if (status == STATUS_OK) status = take_columns(columns, names, count, out);
+    columns_free(columns, count);
+    return status;
+}
+
+// The arguments of read_csv after the path.
+enum { CSV_SEPARATOR = 1, CSV_HEADER, CSV_COLUMNS };
+
+static Status read_text(CsvReader *reader, const BuiltinCall *call, Value *out) {
+    Value names = value_none();
+    Status status = STATUS_OK;
+    if (call->arguments[CSV_HEADER].as.boolean) status = read_names(reader, &names);
+    const List *header = names.kind == VALUE_LIST ? names.as.list : NULL;
+    if (status == STATUS_OK)
+        status = call->arguments[CSV_COLUMNS].as.boolean ? read_columns(reader, header, out)
+                                                         : read_rows(reader, header, out);
+    value_release(names);
+    return status;
 }
 
 Value builtin_read_csv(BuiltinCall *call) {
     CsvReader reader = {.path = call->arguments[0].as.string->bytes, .line = 1};
-    TRY_VALUE(separator_of(call->arguments[1], &reader.separator));
+    TRY_VALUE(separator_of(call->arguments[CSV_SEPARATOR], &reader.separator));
     Text text = {0};
-    Value rows = value_list(0), header = value_absent();
+    Value out = value_none();
     Status status = text_file_read(reader.path, &text);
     reader.at = text_get(&text);
     reader.end = reader.at + text.length;
-    if (status == STATUS_OK)
-        status = read_rows(&reader, call->arguments[2].as.boolean, rows.as.list, &header);
-    text_free(&reader.field);
+    if (status == STATUS_OK) status = read_text(&reader, call, &out);
+    text_free(&reader.unquoted);
     text_free(&text);
-    value_release(header);
-    if (status == STATUS_OK) return rows;
-    value_release(rows);
+    if (status == STATUS_OK) return out;
+    value_release(out);
     return value_fail();
 }
 
@@ -151,8 +280,8 @@ static Status write_field(Value value, char separator, Text *out) {
     const char *text = text_get(&field);
     bool quote = strchr(text, separator) || strpbrk(text, "\"\r\n");
     // A string that would read back as a number keeps its kind through quotes.
-    if (value.kind == VALUE_STRING && field.length && field_value(&field).kind != VALUE_STRING)
-        quote = true;
+    Field plain = {text, field.length, false, true};
+    if (value.kind == VALUE_STRING && field_value(&plain).kind != VALUE_STRING) quote = true;
     if (quote) text_append_char(out, '"');
     for (size_t i = 0; i < field.length; i++) {
         if (text[i] == '"') text_append_char(out, '"');

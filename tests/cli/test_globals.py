@@ -25,6 +25,8 @@ ALLOWED = {
     "data/image_png.c": ("library png_library", "a loaded library"),
     "data/image_jpeg.c": ("jpeg_library library", "a loaded library"),
     "data/image_webp.c": ("library webp_library", "a loaded library"),
+    "data/audio_file.c": ("library reader sound_library", "a loaded library; reader: its callbacks, never changed"),
+    "library/builtin_sql.c": ("library sql_library", "a loaded library"),
     "device/vulkan/library.c": ("library library_lock loader", "a loaded library and its one instance"),
     "device/vulkan/vulkan.c": ("abandoned", "devices that are lost, kept until the process ends"),
     "device/vulkan/modules.c": ("lock modules", "shaders, unpacked once, never changed"),

@@ -17,6 +17,8 @@ HOMES = {
     r"<microhttpd\.h>|\bMHD_\w+": ["src/serve/http.c", "src/serve/http_library"],
     r"<cairo\.h>|\bcairo_\w+": ["src/plot/painter_png.c", "src/plot/cairo_library"],
     r"<png\.h>|\bpng_\w+|\bsetjmp\b|\blongjmp\b": ["src/data/image_png.c"],
+    r"<sndfile\.h>|\bsf_\w+|\bSFM_\w+": ["src/data/audio_file.c"],
+    r"<sqlite3\.h>|\bsqlite3_\w+": ["src/library/builtin_sql.c"],
     r"<turbojpeg\.h>|\btj[A-Z]\w+|\bTJ\w+": ["src/data/image_jpeg.c"],
     r"<webp/|\bWebP\w+\(": ["src/data/image_webp.c"],
     r"\bstdout\b|\bstderr\b": ["src/base/", "src/repl/", "src/main/"],  # runs write where base/output.h says

@@ -7,6 +7,7 @@ value, never the end of the process, a hang or a leak.
 import os
 import random
 import re
+import sqlite3
 import struct
 import tempfile
 import unittest
@@ -66,7 +67,22 @@ fn use(t) {
   attempt(fn() { save_image(load_image(path, 3, [4, 5]), "copy.bmp"); assert_eq(load_image("copy.bmp").shape, [3, 4, 5]) })
 }
 """,
+    "audio": """fn each(path) {
+  let (x, rate) = load_audio(path)
+  attempt(fn() { str(x) }); attempt(fn() { load_audio(path, 3, 4) })
+  for format in list("wav", "flac", "ogg") { attempt(fn() { save_audio(x, "copy." + format, rate) }) }
+}
+""",
+    "db": """fn each(path) {
+  for columns in list(true, false) {
+    attempt(fn() { str(read_sql(path, "SELECT * FROM t ORDER BY a DESC", columns: columns)) })
+    attempt(fn() { str(read_sql(path, "SELECT * FROM v JOIN t USING (a) LIMIT 100", columns: columns)) })
+  }
+  attempt(fn() { str(read_sql(path, "SELECT * FROM sqlite_master")) })
+}
+""",
     "csv": """fn each(path) {
+  attempt(fn() { str(read_csv(path, columns: true)) }); attempt(fn() { str(read_csv(path, header: true, columns: true)) })
   for header in list(true, false) { attempt(fn() {
     let rows = read_csv(path, header: header)
     str(rows); write_csv("copy.csv", rows); assert_eq(str(read_csv("copy.csv", header: header)), str(rows))
@@ -116,6 +132,28 @@ def make_images(folder):
 }""", cwd=folder)
     for path in list(Path(folder).iterdir()):
         path.rename(f"{path}.image")
+
+
+def make_sounds(folder):
+    run("-e", """for format in list("wav", "flac", "ogg", "opus", "mp3", "aiff", "au") {
+  save_audio(sin(arange(600) as float32 * 0.1), "1." + format, 8000)
+  save_audio((rand([2, 300]) * 30000.0) as int16, "2." + format, 48000)
+}""", cwd=folder)
+    for path in list(Path(folder).iterdir()):
+        path.rename(f"{path}.audio")
+
+
+def make_databases(folder):
+    base = sqlite3.connect(Path(folder, "1.db"))
+    base.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT, c REAL, d BLOB)")
+    base.execute("CREATE INDEX i ON t (b)")
+    base.execute("CREATE VIEW v AS SELECT a, upper(b) AS u FROM t WHERE c > 1")
+    base.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [(n, f"row {n}" * (n % 9), n / 3, bytes(n)) for n in range(60)])
+    base.commit()
+    base.close()
+
+
+MAKERS = {"image": make_images, "audio": make_sounds, "db": make_databases}
 
 
 def mutate(draw, data, others):
@@ -179,10 +217,7 @@ class RandomFiles(unittest.TestCase):
 
     def use_all(self, kind):
         with tempfile.TemporaryDirectory() as folder:
-            if kind == "image":
-                make_images(folder)
-            else:
-                make_models(folder)
+            MAKERS.get(kind, make_models)(folder)
             bases = self.bases(kind, folder)
             for number in range((FILES + EACH - 1) // EACH):
                 with self.subTest(kind=kind, seed=SEED * 100000 + number):
@@ -208,6 +243,12 @@ class RandomFiles(unittest.TestCase):
 
     def test_image(self):
         self.use_all("image")
+
+    def test_audio(self):
+        self.use_all("audio")
+
+    def test_db(self):
+        self.use_all("db")
 
     def test_csv(self):
         self.use_all("csv")

@@ -28,35 +28,35 @@ syntax keyword tlBuiltin grad gradcheck grammar graph_attention group_norm gru_c
 syntax keyword tlBuiltin has_tensor help here hessian hook huber_loss image_folder index_of
 syntax keyword tlBuiltin index_select inf input insert int_to_tokenids inv is_empty is_training
 syntax keyword tlBuiltin isfinite isinf isnan jacobian join json_schema jvp keys kl_div layer_norm
-syntax keyword tlBuiltin le leaky_relu len linear linspace lion list_dir load load_facts load_image
-syntax keyword tlBuiltin load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
-syntax keyword tlBuiltin load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
-syntax keyword tlBuiltin loader local_rank log log10 log1p log2 log_sigmoid log_softmax logical_and
-syntax keyword tlBuiltin logical_not logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
-syntax keyword tlBuiltin masked_fill masked_select match_regex matmul max max_pool2d maximum
-syntax keyword tlBuiltin mean median memory memory_report meta min min_p minimum mish mod mse_loss
-syntax keyword tlBuiltin mul multinomial nan ndim ne neg new_tensor_buffer nll_loss nonzero
-syntax keyword tlBuiltin norm normal normalize_features numel one_hot ones ones_like ord outer
-syntax keyword tlBuiltin pad padding_mask panic parameters parse_json parts permute pi plot
-syntax keyword tlBuiltin pop positional_encoding pow precompute_rope_cos precompute_rope_sin
-syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
-syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe print print_top_k prod push
-syntax keyword tlBuiltin qr rand rand_like randint randn random_normal range_i rank read_csv
-syntax keyword tlBuiltin read_file read_lines recv reduce reduce_scatter regex relational_aggregate
-syntax keyword tlBuiltin relu rem remove repeat repeat_kv repetition_penalty replace replace_regex
-syntax keyword tlBuiltin reset_peak_memory reshape reversed rms_norm rmsprop rng_state roll
-syntax keyword tlBuiltin rope rotate_score round rsqrt sample save save_facts save_image save_model
-syntax keyword tlBuiltin scan scatter scatter_add script_path seed send serve set set_lr set_values
-syntax keyword tlBuiltin sgd sgd_step shape shift_left shift_right sigmoid sign silu sin sinh
-syntax keyword tlBuiltin sleep slice slice_last softmax softplus solve sort sorted split spmm
-syntax keyword tlBuiltin sqrt square squeeze stack starts_with std step stop_gradient string_length
-syntax keyword tlBuiltin string_substring sub sum svd swiglu synchronize take tan tanh tap
-syntax keyword tlBuiltin temperature temperature_sample tensors text_windows tile time to to_float
-syntax keyword tlBuiltin to_int to_json to_list tokenize top_k top_k_sample top_p top_p_sample
-syntax keyword tlBuiltin topk trace transe_score transpose tril trim triu trunc type typical_p
-syntax keyword tlBuiltin uniform unique unsqueeze upper value_and_grad values var vjp vmap
-syntax keyword tlBuiltin where world_size write_csv write_file zero zero_grad zeros zeros_like
-syntax keyword tlBuiltin zip
+syntax keyword tlBuiltin le leaky_relu len linear linspace lion list_dir load load_audio load_facts
+syntax keyword tlBuiltin load_image load_model load_model_f16 load_model_f32 load_tokenizer
+syntax keyword tlBuiltin load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
+syntax keyword tlBuiltin load_weight_cache_gguf_f32 loader local_rank log log10 log1p log2
+syntax keyword tlBuiltin log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
+syntax keyword tlBuiltin lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill masked_select
+syntax keyword tlBuiltin match_regex matmul max max_pool2d maximum mean median memory memory_report
+syntax keyword tlBuiltin meta min min_p minimum mish mod mse_loss mul multinomial nan ndim
+syntax keyword tlBuiltin ne neg new_tensor_buffer nll_loss nonzero norm normal normalize_features
+syntax keyword tlBuiltin numel one_hot ones ones_like ord outer pad padding_mask panic parameters
+syntax keyword tlBuiltin parse_json parts permute pi plot pop positional_encoding pow precompute_rope_cos
+syntax keyword tlBuiltin precompute_rope_sin predict_head_complex predict_head_distmult predict_head_transe
+syntax keyword tlBuiltin predict_tail_complex predict_tail_distmult predict_tail_transe print
+syntax keyword tlBuiltin print_top_k prod push qr rand rand_like randint randn random_normal
+syntax keyword tlBuiltin range_i rank read_csv read_file read_lines read_sql recv reduce reduce_scatter
+syntax keyword tlBuiltin regex relational_aggregate relu rem remove repeat repeat_kv repetition_penalty
+syntax keyword tlBuiltin replace replace_regex reset_peak_memory reshape reversed rms_norm
+syntax keyword tlBuiltin rmsprop rng_state roll rope rotate_score round rsqrt sample save save_audio
+syntax keyword tlBuiltin save_facts save_image save_model scan scatter scatter_add script_path
+syntax keyword tlBuiltin seed send serve set set_lr set_values sgd sgd_step shape shift_left
+syntax keyword tlBuiltin shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
+syntax keyword tlBuiltin softplus solve sort sorted split spmm sqrt square squeeze stack starts_with
+syntax keyword tlBuiltin std step stop_gradient string_length string_substring sub sum svd
+syntax keyword tlBuiltin swiglu synchronize take tan tanh tap temperature temperature_sample
+syntax keyword tlBuiltin tensors text_windows tile time to to_float to_int to_json to_list
+syntax keyword tlBuiltin tokenize top_k top_k_sample top_p top_p_sample topk trace transe_score
+syntax keyword tlBuiltin transpose tril trim triu trunc type typical_p uniform unique unsqueeze
+syntax keyword tlBuiltin upper value_and_grad values var vjp vmap where world_size write_csv
+syntax keyword tlBuiltin write_file zero zero_grad zeros zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string
