@@ -3,7 +3,7 @@ _tl() {
     local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words='run repl check test bench generate chat serve models quantize fmt lsp mcp devices help version'
+        words='run repl check test bench generate chat serve models quantize fmt lsp mcp notebook-kernel devices help version'
     elif [[ $command == help ]]; then
         words='KVCache.append KVCache.attend KVCache.fork KVCache.get_k KVCache.get_v KVCache.len KVCache.note
              KVCache.rows KVCache.set KVCache.truncate abs acos adagrad adam adam_step adamw

@@ -116,6 +116,14 @@ void tl_on_output(tl_runtime *runtime, tl_write write, void *context);
 typedef void (*tl_progress)(void *context, int64_t epoch, int64_t epochs, double loss);
 void tl_on_progress(tl_runtime *runtime, tl_progress progress, void *context);
 
+/* Given the picture of each plot that has no path, an <svg> element, which is drawn in characters
+ * otherwise. It must not call into the runtime; NULL: pictures are drawn in characters again. */
+typedef void (*tl_picture)(void *context, const char *svg, size_t length);
+void tl_on_picture(tl_runtime *runtime, tl_picture picture, void *context);
+/* The names that a program may use now, a list of strings: those of programs before it, then
+ * builtins, constants and dtypes. */
+tl_status tl_names(tl_runtime *runtime, tl_value **names);
+
 /* --- values */
 
 tl_value *tl_retain(tl_value *value); /* another reference; returns its argument */
@@ -143,11 +151,11 @@ tl_status tl_to_int(tl_value *value, int64_t *integer);
 tl_status tl_to_float(tl_value *value, double *number);
 /* Text with a NUL behind it, borrowed from the value. */
 tl_status tl_to_string(tl_value *value, const char **bytes, size_t *length);
-/* The items of a list, tuple or dictionary. */
+/* The items of a list, tuple or dictionary, or the fields of a struct. */
 tl_status tl_count(tl_value *value, size_t *count);
 /* One of them, from 0; of a dictionary, by order of insertion. "index" when there is none. */
 tl_status tl_item(tl_value *value, size_t index, tl_value **item);
-/* The name of that entry of a dictionary, as a value. */
+/* The name of that entry of a dictionary or struct, as a value. */
 tl_status tl_key(tl_value *value, size_t index, tl_value **key);
 /* What a dictionary has under a name, or the field of a struct. "key" when there is none. */
 tl_status tl_member(tl_value *value, const char *name, tl_value **member);

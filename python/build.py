@@ -156,6 +156,7 @@ extern "Python" {
     void host_release(void *);
     void host_write(void *, int, const char *, size_t);
     void host_progress(void *, int64_t, int64_t, double);
+    void host_picture(void *, const char *, size_t);
 }
 """
 

@@ -7,6 +7,7 @@ from ._tl import ffi, lib
 
 NULL, NOTHING = ffi.NULL, lib.nothing()
 call = lib.call
+VERSION = ffi.string(lib.tl_version()).decode()
 
 
 class Error(Exception):
@@ -190,7 +191,8 @@ class Runtime:
         if runtime == NULL:
             raise Error(error[0])
         self._handle = ffi.gc(runtime, lib.tl_runtime_free)
-        self._modules, self._questions, self._write, self._progress = 0, {}, None, None
+        self._modules, self._questions = 0, {}
+        self._write = self._progress = self._picture = None
         if seed is not None:
             lib.tl_seed(runtime, seed)
 
@@ -316,6 +318,16 @@ class Runtime:
         with Giving(self, [value]) as given:
             self._check(lib.tl_set(self._handle, name.encode(), given[0]))
 
+    def names(self):
+        """The names that a program may use now, its own before those of the language."""
+        found = ffi.new("tl_value **")
+        self._check(lib.tl_names(self._handle, found))
+        return self._take(found[0])
+
+    def fields(self, value):
+        """The fields of a struct by name."""
+        return self._take_dict(value._value)
+
     def seed(self, seed):
         lib.tl_seed(self._handle, seed)
 
@@ -337,6 +349,11 @@ class Runtime:
         """progress(epoch, epochs, loss) is told of every epoch; None: nobody is."""
         self._progress = ffi.new_handle(progress) if progress else None
         lib.tl_on_progress(self._handle, lib.host_progress if progress else NULL, self._progress or NULL)
+
+    def on_picture(self, picture):
+        """picture(svg) gets each plot that has no path; None: plots are drawn in characters."""
+        self._picture = ffi.new_handle(picture) if picture else None
+        lib.tl_on_picture(self._handle, lib.host_picture if picture else NULL, self._picture or NULL)
 
 
 def take_text(runtime, value):
@@ -405,6 +422,11 @@ def host_write(context, is_error, chars, length):
 @ffi.def_extern()
 def host_progress(context, epoch, epochs, loss):
     ffi.from_handle(context)(epoch, epochs, loss)
+
+
+@ffi.def_extern()
+def host_picture(context, chars, length):
+    ffi.from_handle(context)(ffi.buffer(chars, length)[:].decode())
 
 
 if threading.current_thread() is threading.main_thread():

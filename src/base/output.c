@@ -14,6 +14,8 @@ struct Output {
     FILE *stream, *errors;
     int reason; // of the first flush that failed
     bool line_is_open;
+    PictureShow show; // NULL: nobody shows pictures
+    void *show_context;
 };
 
 Output *output_new(void) {
@@ -51,6 +53,20 @@ void output_flush_open(void) {
     int descriptor = fileno(output_stream());
     if (descriptor < 0 || !output_line_is_open()) return;
     if (fstat(descriptor, &about) == 0 && !S_ISREG(about.st_mode)) output_flush();
+}
+
+void output_show_pictures(PictureShow show, void *context) {
+    runtime_current->output->show = show;
+    runtime_current->output->show_context = context;
+}
+
+bool output_shows_pictures(void) {
+    return runtime_current->output->show != NULL;
+}
+
+void output_picture(const char *svg, size_t length) {
+    output_flush(); // what was printed before it is seen before it
+    runtime_current->output->show(runtime_current->output->show_context, svg, length);
 }
 
 Status output_finish(void) {

@@ -22,6 +22,11 @@ void output_flush(void);
 void output_flush_open(void);
 // The same as output_flush at the end of the program. STATUS_IO when anything was ever lost.
 Status output_finish(void) MUST_USE;
+// Who shows pictures, as a notebook does: `show` is given the <svg> element of each. NULL: nobody.
+typedef void (*PictureShow)(void *context, const char *svg, size_t length);
+void output_show_pictures(PictureShow show, void *context);
+bool output_shows_pictures(void);
+void output_picture(const char *svg, size_t length); // where somebody shows them
 // What a program printed last: whether its line is still open, as after print("a", end: "").
 void output_note(const char *bytes, size_t length);
 bool output_line_is_open(void);

@@ -302,9 +302,16 @@ void tl_on_output(tl_runtime *runtime, tl_write write, void *context) {
         runtime->out = fopencookie(runtime, "w", (cookie_io_functions_t){.write = write_out});
         runtime->errors = fopencookie(runtime, "w", (cookie_io_functions_t){.write = write_errors});
         if (!runtime->out || !runtime->errors) memory_end(sizeof(FILE));
+        setvbuf(runtime->out, NULL, _IOLBF, BUFSIZ); // whoever reads along sees each line at once
         setvbuf(runtime->errors, NULL, _IONBF, 0);
         output_redirect(runtime->out, runtime->errors);
     }
+    embed_leave(entry);
+}
+
+void tl_on_picture(tl_runtime *runtime, tl_picture picture, void *context) {
+    Entry entry = embed_enter(runtime);
+    output_show_pictures(picture, context);
     embed_leave(entry);
 }
 

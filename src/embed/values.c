@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "catalog/catalog.h"
 #include "embed/embed.h"
 #include "value/convert.h"
 #include "value/heap.h"
@@ -121,6 +122,26 @@ tl_value *tl_from_list(tl_runtime *runtime, tl_value *const *items, size_t count
     return give(entry, list);
 }
 
+static void add_name(List *names, const char *name) {
+    if (name[0] != '_' && !strpbrk(name, ".:")) list_push(names, value_cstring(name));
+}
+
+tl_status tl_names(tl_runtime *runtime, tl_value **names) {
+    Entry entry = embed_enter(runtime);
+    Value list = value_list(0);
+    size_t count;
+    for (size_t i = 0; i < session_name_count(runtime->session); i++)
+        add_name(list.as.list, session_name(runtime->session, i).name);
+    for (size_t i = 0; i < catalog_count(); i++)
+        add_name(list.as.list, catalog_get(i)->signature.name);
+    const Constant *constants = catalog_constants(&count);
+    for (size_t i = 0; i < count; i++) add_name(list.as.list, constants[i].name);
+    for (int dtype = 0; dtype < DTYPE_COUNT; dtype++)
+        add_name(list.as.list, dtype_name((DType)dtype));
+    *names = give(entry, list);
+    return TL_OK;
+}
+
 tl_value *tl_from_dict(tl_runtime *runtime, const char *const *names, tl_value *const *items,
                        size_t count) {
     Entry entry = embed_enter(runtime);
@@ -175,9 +196,14 @@ static bool is_row(Value value) {
 }
 
 static Status count_items(Value value, size_t *count) {
-    if (!is_row(value) && value.kind != VALUE_DICT)
-        return fail_kind("the value", "a list, tuple or dict", value);
-    *count = value.kind == VALUE_DICT ? dict_count(value.as.dict) : value.as.list->count;
+    if (value.kind == VALUE_STRUCT)
+        *count = value.as.instance->type->field_count;
+    else if (value.kind == VALUE_DICT)
+        *count = dict_count(value.as.dict);
+    else if (is_row(value))
+        *count = value.as.list->count;
+    else
+        return fail_kind("the value", "a list, tuple, dict or struct", value);
     return STATUS_OK;
 }
 
@@ -187,10 +213,16 @@ static Status find_entry(Value value, size_t index, Value *key, Value *item) {
     if (index >= count)
         return fail(STATUS_INDEX, "index %zu is out of range: there are %zu items", index, count);
     *key = value_none();
-    if (value.kind == VALUE_DICT)
+    if (value.kind == VALUE_DICT) {
         dict_entry(value.as.dict, index, key, item);
-    else
+    } else if (value.kind == VALUE_STRUCT) {
+        const Instance *instance = value.as.instance;
+        bool set = instance->fields[index].kind != VALUE_ABSENT;
+        *key = value_cstring(instance->type->field_names[index]);
+        *item = set ? instance->fields[index] : value_none();
+    } else {
         *item = value.as.list->items[index];
+    }
     return STATUS_OK;
 }
 
@@ -210,9 +242,9 @@ tl_status tl_item(tl_value *value, size_t index, tl_value **item) {
 tl_status tl_key(tl_value *value, size_t index, tl_value **key) {
     Entry entry = embed_enter(value->owner);
     Value found, item;
-    Status status = value->value.kind == VALUE_DICT
-                        ? find_entry(value->value, index, &found, &item)
-                        : fail_kind("the value", "a dict", value->value);
+    bool named = value->value.kind == VALUE_DICT || value->value.kind == VALUE_STRUCT;
+    Status status = named ? find_entry(value->value, index, &found, &item)
+                          : fail_kind("the value", "a dict or struct", value->value);
     if (status == STATUS_OK) *key = embed_give(value->owner, value_retain(found));
     return embed_finish(entry, status);
 }

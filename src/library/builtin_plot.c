@@ -225,11 +225,28 @@ static Status print(const Plot *plot) {
     return status;
 }
 
+static Status show(const Plot *plot) {
+    char *svg = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&svg, &length);
+    if (!stream) memory_end(sizeof(FILE));
+    Status status = plot_draw(plot, stream);
+    (void)fclose(stream);
+    if (status == STATUS_OK) output_picture(svg, length);
+    free(svg);
+    return status;
+}
+
+static Status draw(const Plot *plot, const char *path) {
+    if (path) return plot_write(plot, path);
+    return output_shows_pictures() ? show(plot) : print(plot);
+}
+
 static Value plot(const Value *x, Value values, const Value *options) {
     Request request = {0};
     const char *path = words_of(options[OPTION_PATH]);
     Status status = read_request(&request, x, values, options);
-    if (status == STATUS_OK) status = path ? plot_write(&request.plot, path) : print(&request.plot);
+    if (status == STATUS_OK) status = draw(&request.plot, path);
     request_free(&request);
     return status == STATUS_OK ? value_none() : value_fail();
 }

@@ -76,6 +76,7 @@ void option_append_head(Text *out, const OptionHelp *option); // "--seed N"
 int help_show_command(const Command *command);
 
 int command_run(const Command *command, int count, char **arguments);
+int command_notebook_kernel(const Command *command, int count, char **arguments);
 int command_check(const Command *command, int count, char **arguments);
 // tl check --memory (foretell.c).
 int check_memory(const Command *command, int count, char **arguments);

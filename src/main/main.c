@@ -29,6 +29,8 @@ const Command commands[] = {
     {"fmt", "tl fmt [--check] [FILE|FOLDER...]", "indent and space programs", command_format},
     {"lsp", "tl lsp", "serve an editor over standard input and output", command_lsp},
     {"mcp", "tl mcp", "serve a tool that writes tl, over standard input and output", command_mcp},
+    {"notebook-kernel", "tl notebook-kernel install", "tell Jupyter of tl, for notebooks",
+     command_notebook_kernel},
     {"devices", "tl devices", "list the devices", command_devices},
     {"help", "tl help [NAME]", "this overview, or the page of a name", command_help},
     {"version", "tl version", "the version and what it was built with", command_version},
