@@ -443,7 +443,7 @@ static void test_containers(void **state) {
     must_fail(tl, tl_key(list, 0, &item), "type",
               "the value must be a dict or struct, but it is a list of 2 values");
     must_fail(tl, tl_count(items[0], &count), "type",
-              "the value must be a list, tuple or dict, but it is 1");
+              "the value must be a list, tuple, dict or struct, but it is 1");
     tl_value *point = run(tl, "struct Point { x: int, y: int }\nPoint { x: 3, y: 4 }");
     assert_int_equal(tl_kind_of(point), TL_STRUCT);
     must(tl, tl_member(point, "y", &item));

@@ -94,6 +94,33 @@ class Programs(unittest.TestCase):
         runtime.on_output(None)
         runtime.on_progress(None)
 
+    def test_lines_come_at_once(self):
+        runtime, seen = tl.Runtime(), []
+        runtime.on_output(lambda text, is_error: seen.append(text))
+        runtime.set("look", lambda: seen.append(None))
+        runtime.run('print("a")\nlook()\nprint("b")')
+        runtime.on_output(None)
+        self.assertEqual(seen, ["a\n", None, "b\n"])
+
+    def test_pictures(self):
+        runtime, told = tl.Runtime(), []
+        runtime.on_output(lambda text, is_error: told.append(text))
+        runtime.on_picture(told.append)
+        runtime.run('print("a"); plot([1, 2])')
+        self.assertEqual((told[0], told[1][:5], len(told)), ("a\n", "<svg ", 2))
+        runtime.on_picture(None)
+        runtime.run("plot([1, 2])")
+        self.assertIn("1", "".join(told[2:]))
+        runtime.on_output(None)
+
+    def test_names_and_fields(self):
+        runtime = tl.Runtime()
+        runtime.run("let mine = 1\nstruct P { x: float, y: any }")
+        names = runtime.names()
+        self.assertEqual(names[0], "mine")
+        self.assertLessEqual({"mine", "P", "softmax", "pi", "float32"}, {*names})
+        self.assertEqual(runtime.fields(runtime.eval("P { x: 1.5, y: none }")), {"x": 1.5, "y": None})
+
 
 class Functions(unittest.TestCase):
     def test_both_ways(self):
