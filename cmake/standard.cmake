@@ -11,10 +11,12 @@ endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/standard/base/standard_files.def CONTENT "${rows}" @ONLY)
 target_include_directories(tl_base PRIVATE ${CMAKE_BINARY_DIR}/standard)
 
-# The page of servers likewise.
-set(page ${CMAKE_SOURCE_DIR}/src/serve/page.html)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
-file(READ ${page} bytes HEX)
-string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/standard/serve/page.def CONTENT "${bytes}\n" @ONLY)
+# The pages of servers and of profiles likewise.
+foreach(name serve/page main/profile)
+    set(page ${CMAKE_SOURCE_DIR}/src/${name}.html)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
+    file(READ ${page} bytes HEX)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/standard/${name}.def CONTENT "${bytes}\n" @ONLY)
+endforeach()
 target_include_directories(tl_serve PRIVATE ${CMAKE_BINARY_DIR}/standard)

@@ -3,7 +3,7 @@ _tl() {
     local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words='run repl check test bench generate chat serve models quantize fmt lsp mcp notebook-kernel devices help version'
+        words='run repl check test bench profile generate chat serve models quantize fmt lsp mcp notebook-kernel devices help version'
     elif [[ $command == help ]]; then
         words='KVCache.append KVCache.attend KVCache.fork KVCache.get_k KVCache.get_v KVCache.len KVCache.note
              KVCache.rows KVCache.set KVCache.truncate abs acos adagrad adam adam_step adamw
@@ -62,6 +62,7 @@ _tl() {
         check) words='--device --json --memory' ;;
         test) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
         bench) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
+        profile) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
         generate) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop' ;;
         chat) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop --system' ;;
         serve) words='--device --memory-check --host --port --key --name --batch --queue --body-limit' ;;

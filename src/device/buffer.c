@@ -8,6 +8,7 @@
 #include "base/file_map.h"
 #include "base/memory.h"
 #include "device/pool.h"
+#include "device/timeline.h"
 
 enum { POISON_BYTES = 4096 };
 
@@ -160,12 +161,27 @@ void buffer_leak(Buffer *buffer) {
     buffer_retain(buffer);
 }
 
+typedef struct Transfer {
+    TimelineTotal what;
+    uint64_t begin;
+} Transfer;
+
+static Transfer transfer_begin(const Timeline *timeline, TimelineKind kind, size_t bytes) {
+    if (LIKELY(!timeline)) return (Transfer){0};
+    const char *name = kind == TIMELINE_UPLOAD ? "upload" : "download";
+    return (Transfer){{.kind = kind, .name = name, .origin = origin_current, .bytes = bytes},
+                      timeline_now()};
+}
+
 Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) {
     if (bytes == 0) return STATUS_OK; // an empty view may begin anywhere
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
     count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
+    Timeline *timeline = timeline_current();
+    Transfer transfer = transfer_begin(timeline, TIMELINE_UPLOAD, bytes);
     TRY(buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes));
+    if (UNLIKELY(timeline != NULL)) timeline_add(timeline, &transfer.what, transfer.begin);
     return file_map_faults();
 }
 
@@ -174,6 +190,9 @@ Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
     count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
+    Timeline *timeline = timeline_current();
+    Transfer transfer = transfer_begin(timeline, TIMELINE_DOWNLOAD, bytes);
     TRY(buffer->device->backend->download(buffer->device, buffer, offset, target, bytes));
+    if (UNLIKELY(timeline != NULL)) timeline_add(timeline, &transfer.what, transfer.begin);
     return file_map_faults();
 }

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "device/foretell.h"
+#include "device/timeline.h"
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
 
@@ -211,6 +212,11 @@ static void unlink_live(Pool *pool, Buffer *buffer) {
     if (buffer->next) buffer->next->previous = buffer->previous;
 }
 
+static void tell_timeline(const PoolOrigin *account) {
+    Timeline *timeline = timeline_current();
+    if (UNLIKELY(timeline != NULL)) timeline_hold(timeline, account->origin, account->live_bytes);
+}
+
 void pool_enter_live(Pool *pool, Buffer *buffer) {
     PoolStatistics *statistics = &pool->statistics;
     link_live(pool, buffer);
@@ -220,6 +226,7 @@ void pool_enter_live(Pool *pool, Buffer *buffer) {
     }
     buffer->held = account_find(&pool->accounts, buffer->origin);
     account_add(&pool->accounts, buffer->held, buffer->bytes);
+    tell_timeline(buffer->held);
     pool->live_capacity += buffer->capacity;
     statistics->live_buffers++;
     statistics->live_bytes += buffer->bytes;
@@ -239,6 +246,7 @@ void pool_leave_live(Pool *pool, Buffer *buffer) {
         return;
     }
     account_subtract(&pool->accounts, buffer->held, buffer->bytes);
+    tell_timeline(buffer->held);
     ASSERT(pool->live_capacity >= buffer->capacity);
     pool->live_capacity -= buffer->capacity;
     ASSERT(pool->statistics.live_buffers > 0);

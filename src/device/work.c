@@ -6,6 +6,7 @@
 #include "base/file_map.h"
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "device/timeline.h"
 
 Work *work_new(void) {
     return memory_allocate_zeroed(1, sizeof(Work));
@@ -71,13 +72,33 @@ static void count(const KernelCall *call, DeviceWork *counted) {
     counted->flops += flops(call);
 }
 
+// A queued kernel is waited for: its time is that until it was done.
+static Status run_timed(Device *device, const KernelCall *call, Timeline *timeline) {
+    DeviceWork done = {0};
+    count(call, &done);
+    TimelineTotal what = {.kind = TIMELINE_KERNEL,
+                          .kernel = call->kernel,
+                          .name = call->op_name,
+                          .origin = origin_current,
+                          .bytes = done.bytes,
+                          .flops = done.flops};
+    uint64_t begin = timeline_now();
+    Status status = device->backend->run(device, call);
+    if (status == STATUS_OK) status = device->backend->wait(device);
+    timeline_add(timeline, &what, begin);
+    return status;
+}
+
 Status device_run(const KernelCall *call) {
     ASSERT(call->n_outputs > 0 && call->n_outputs <= KERNEL_OUTPUTS_MAX);
-    DeviceWork *counted = runtime_current->work->counted;
-    if (UNLIKELY(counted != NULL)) count(call, counted);
+    const Work *work = runtime_current->work;
+    if (UNLIKELY(work->counted != NULL)) count(call, work->counted);
     Device *device = call->outputs[0]->buffer->device;
     ASSERT(device->runtime == runtime_current);
-    TRY(device->backend->run(device, call));
+    if (UNLIKELY(work->timeline != NULL))
+        TRY(run_timed(device, call, work->timeline));
+    else
+        TRY(device->backend->run(device, call));
     return file_map_faults();
 }
 
@@ -85,9 +106,19 @@ bool device_has(const Device *device, KernelId kernel) {
     return device->backend->fused >> kernel & 1u;
 }
 
+Status device_wait(Device *device) {
+    Timeline *timeline = timeline_current();
+    if (LIKELY(!timeline)) return device->backend->wait(device);
+    TimelineTotal what = {.kind = TIMELINE_WAIT, .name = "wait", .origin = origin_current};
+    uint64_t begin = timeline_now();
+    Status status = device->backend->wait(device);
+    timeline_add(timeline, &what, begin);
+    return status;
+}
+
 Status device_finish(void) {
     Device *device = device_default_opened();
-    return device ? device->backend->wait(device) : STATUS_OK;
+    return device ? device_wait(device) : STATUS_OK;
 }
 
 void device_set_interrupted(bool (*interrupted)(void)) {

@@ -15,6 +15,7 @@ typedef struct DeviceWork {
 // What a runtime's kernels look at while they run.
 typedef struct Work {
     DeviceWork *counted;
+    struct Timeline *timeline; // device/timeline.h; NULL: nobody profiles
     bool (*interrupted)(void);
     bool interrupts_held;
     atomic_bool left; // cpu/: the rest of a kernel's work, because the user interrupted
@@ -26,7 +27,8 @@ void work_free(Work *work);
 Status device_run(const KernelCall *call) MUST_USE;
 // Whether the device has a FUSED row of kernels.def.
 bool device_has(const Device *device, KernelId kernel);
-// Waits until the default device, when one is open, has done everything.
+// Waits until the device has done everything; of the default device, when one is open.
+Status device_wait(Device *device) MUST_USE;
 Status device_finish(void) MUST_USE;
 // Asked now and then while the host waits for a device: where it says true the wait ends with
 // STATUS_INTERRUPT. NULL: nobody asks.

@@ -10,6 +10,7 @@
 #include "check/help.h"
 #include "device/buffer.h"
 #include "device/foretell.h"
+#include "device/work.h"
 #include "eval/state.h"
 #include "reason/reason.h"
 #include "tensor/random.h"
@@ -219,7 +220,7 @@ Value builtin_synchronize(BuiltinCall *call) {
     (void)call;
     Device *device;
     TRY_VALUE(device_default(&device));
-    TRY_VALUE(device->backend->wait(device));
+    TRY_VALUE(device_wait(device));
     return value_none();
 }
 

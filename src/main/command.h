@@ -43,10 +43,11 @@ typedef struct CommandLine {
     const char *code; // of -e
     RunMode mode;
     bool json;
-    bool memory;          // of check
-    const char *filter;   // of --filter
-    bool all_ranks_speak; // --ranks all: print of every rank is seen
-    bool is_command;      // the program is a command's: its places mean nothing to the user
+    bool memory;               // of check
+    const char *filter;        // of --filter
+    bool all_ranks_speak;      // --ranks all: print of every rank is seen
+    bool is_command;           // the program is a command's: its places mean nothing to the user
+    struct Timeline *timeline; // NULL: the run is not profiled
     Limits limits;
     InterpOptions interp;
 } CommandLine;
@@ -76,6 +77,7 @@ void option_append_head(Text *out, const OptionHelp *option); // "--seed N"
 int help_show_command(const Command *command);
 
 int command_run(const Command *command, int count, char **arguments);
+int command_profile(const Command *command, int count, char **arguments);
 int command_notebook_kernel(const Command *command, int count, char **arguments);
 int command_check(const Command *command, int count, char **arguments);
 // tl check --memory (foretell.c).

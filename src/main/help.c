@@ -8,7 +8,7 @@
 #include "check/help.h"
 #include "main/command.h"
 
-#define RUNNERS "run repl test bench"
+#define RUNNERS "run repl test bench profile"
 #define TALKERS "generate chat"
 #define MODELS " models quantize serve " TALKERS
 

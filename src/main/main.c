@@ -19,6 +19,8 @@ const Command commands[] = {
      "find mistakes without running", command_check},
     {"test", "tl test [--filter TEXT] [FILE|FOLDER...]", "run the test blocks", command_test},
     {"bench", "tl bench FILE", "run the bench blocks", command_test},
+    {"profile", "tl profile FILE [arguments...]", "run a program and show where time and memory go",
+     command_profile},
     {"generate", "tl generate MODEL [PROMPT]", "go on with a text, or with standard input",
      command_standard},
     {"chat", "tl chat MODEL", "talk with a model", command_standard},

@@ -8,6 +8,7 @@
 #include "check/check.h"
 #include "device/buffer.h"
 #include "device/settings.h"
+#include "device/timeline.h"
 #include "main/command.h"
 #include "parser/parser.h"
 #include "ranks/ranks.h"
@@ -126,10 +127,12 @@ typedef struct ProgramRun {
 static void run_and_clear(void *context) {
     ProgramRun *run = context;
     Status status = limits_apply(&run->line->limits);
+    if (status == STATUS_OK && run->line->timeline) timeline_begin(run->line->timeline);
     if (status == STATUS_OK && run->line->mode == RUN_PROGRAM)
         status = interp_run(run->interp, run->program);
     else if (status == STATUS_OK)
         sections_run(run->line, run->interp, run->program, run->tally);
+    if (timeline_current()) timeline_end();
     limits_stop_clock();
     run->outcome = run_outcome(run->line, run->interp, status);
     int ended = interp_free(run->interp, run->outcome);

@@ -61,7 +61,7 @@ syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string
 syntax keyword tlType str String Tensor list List tuple dict Dict function range void model
-syntax keyword tlType Model tokenizer Tokenizer KVCache TensorBuffer
+syntax keyword tlType Model tokenizer Tokenizer KVCache TensorBuffer concept
 syntax keyword tlKeyword fn let return
 syntax keyword tlConditional if else match
 syntax keyword tlRepeat for in while loop break continue

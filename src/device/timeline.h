@@ -1,0 +1,65 @@
+// What a run does with its devices, written down while somebody profiles it: kernels, transfers,
+// waits, and who holds memory when. Knows places only as numbers.
+#ifndef DEVICE_TIMELINE_H
+#define DEVICE_TIMELINE_H
+
+#include "base/memory.h"
+#include "base/origin.h"
+#include "device/work.h"
+
+typedef enum TimelineKind {
+    TIMELINE_KERNEL,
+    TIMELINE_UPLOAD,
+    TIMELINE_DOWNLOAD,
+    TIMELINE_WAIT,
+} TimelineKind;
+
+// All that was done for one operation at one place, by one kernel.
+typedef struct TimelineTotal {
+    TimelineKind kind;
+    KernelId kernel;  // of TIMELINE_KERNEL
+    const char *name; // the user's word; static
+    Origin origin;
+    uint64_t count, ns, bytes, flops;
+} TimelineTotal;
+
+typedef struct TimelineEvent {
+    uint64_t begin, end; // ns since it began
+    uint32_t total;      // whose part it is
+} TimelineEvent;
+
+// From then on what was made at a place holds so many bytes.
+typedef struct TimelineHolding {
+    uint64_t at; // ns
+    Origin origin;
+    uint64_t bytes;
+} TimelineHolding;
+
+enum { TIMELINE_EVENTS_MAX = 1 << 18 }; // of each kind; what comes later is in the totals only
+
+typedef struct Timeline {
+    VECTOR(TimelineTotal) totals;
+    VECTOR(TimelineEvent) events;
+    VECTOR(TimelineHolding) holdings;
+    uint32_t *slots; // a table of totals by what they are of; number + 1, 0: free
+    size_t slot_count;
+    uint64_t last;      // the latest time that was taken, ns since it began
+    uint64_t begun, ns; // ns: how long it took, after timeline_end
+    bool cut;           // there were more events or holdings
+} Timeline;
+
+// From now on everything that the runtime of this thread does goes into the timeline, until
+// timeline_end. Where kernels are queued each is waited for, so that its time is known.
+void timeline_begin(Timeline *timeline);
+void timeline_end(void);
+void timeline_free(Timeline *timeline);
+
+// --- for those who do it
+
+uint64_t timeline_now(void); // ns
+void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin);
+void timeline_hold(Timeline *timeline, Origin origin, uint64_t bytes);
+// The timeline of this thread's runtime; NULL mostly.
+Timeline *timeline_current(void);
+
+#endif
