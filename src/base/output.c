@@ -65,6 +65,7 @@ bool output_shows_pictures(void) {
 }
 
 void output_picture(const char *svg, size_t length) {
+    ASSERT(output_shows_pictures());
     output_flush(); // what was printed before it is seen before it
     runtime_current->output->show(runtime_current->output->show_context, svg, length);
 }

@@ -113,6 +113,7 @@ static Status read_sound(SNDFILE *sound, const SF_INFO *info, const char *path, 
 }
 
 Status audio_read(const char *path, int64_t start, int64_t count, Audio *out) {
+    ASSERT(start >= 0);
     static SF_VIRTUAL_IO reader = {stream_length, stream_seek, stream_read, stream_write_nothing,
                                    stream_tell};
     TRY(library_load(&library));
@@ -192,6 +193,7 @@ static Status write_part(const char *part, void *context) {
 }
 
 Status audio_write(const char *path, const Audio *audio, bool short_samples) {
+    ASSERT(audio->channels >= 1 && audio->rate >= 1);
     TRY(library_load(&library));
     const SoundFormat *format = format_named(path);
     if (!format)

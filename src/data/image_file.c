@@ -37,6 +37,8 @@ static Status fail_room(const char *path, int64_t height, int64_t width) {
 }
 
 Status pixels_new(const char *path, Pixels *pixels) {
+    ASSERT(pixels->channels >= 1 && pixels->channels <= 4);
+    ASSERT(pixels->most >= 1 && pixels->most <= UINT16_MAX);
     if (pixels->height < 1 || pixels->width < 1)
         return fail(STATUS_FORMAT, "%s: a picture of %lld x %lld pixels has none", path,
                     (long long)pixels->height, (long long)pixels->width);
@@ -160,6 +162,7 @@ static void fit_pixel(const float *in, int64_t from, float *out, int64_t to) {
 }
 
 static Status fit_channels(Image *image, int64_t channels) {
+    ASSERT(channels >= 1 && channels <= 4);
     if (image->channels == channels) return STATUS_OK;
     Image other = {channels, image->height, image->width, NULL};
     TRY(image_new("the picture", &other));

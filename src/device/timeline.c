@@ -20,6 +20,7 @@ Timeline *timeline_current(void) {
 }
 
 void timeline_begin(Timeline *timeline) {
+    ASSERT(timeline_current() == NULL); // they do not nest
     *timeline = (Timeline){.begun = timeline_now(), .slot_count = FIRST_SLOTS};
     timeline->slots = memory_allocate_zeroed(FIRST_SLOTS, sizeof *timeline->slots);
     runtime_current->work->timeline = timeline;
@@ -27,6 +28,7 @@ void timeline_begin(Timeline *timeline) {
 
 void timeline_end(void) {
     Timeline *timeline = timeline_current();
+    ASSERT(timeline != NULL);
     timeline->ns = timeline_now() - timeline->begun;
     runtime_current->work->timeline = NULL;
 }
@@ -44,6 +46,7 @@ static bool same(const TimelineTotal *a, const TimelineTotal *b) {
 }
 
 static uint32_t *slot_of(const Timeline *timeline, const TimelineTotal *what) {
+    ASSERT(timeline->totals.count < timeline->slot_count); // so that the search ends
     uint64_t key = (uint64_t)what->origin.at << 32 | what->origin.called_from;
     key = (key ^ (uintptr_t)what->name ^ (uint64_t)what->kernel << 8 ^ (uint64_t)what->kind) *
           0x9E3779B97F4A7C15u;
@@ -63,6 +66,7 @@ static void grow(Timeline *timeline) {
 
 void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin) {
     uint64_t end = timeline_now();
+    ASSERT(begin >= timeline->begun && begin <= end);
     timeline->last = end - timeline->begun;
     uint32_t *slot = slot_of(timeline, what);
     if (UNLIKELY(!*slot)) {
@@ -75,6 +79,7 @@ void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin)
             slot = slot_of(timeline, what);
         }
     }
+    ASSERT(*slot > 0 && *slot <= timeline->totals.count);
     TimelineTotal *total = &timeline->totals.items[*slot - 1];
     total->count++;
     total->ns += end - begin;

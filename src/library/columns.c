@@ -37,6 +37,7 @@ static bool is_missing(double number) {
 }
 
 Column *columns_new(size_t count, Value missing) {
+    ASSERT(!value_is_counted(missing));
     Column *columns = heap_allocate_rooted((count + 1) * sizeof *columns);
     for (size_t i = 0; i < count; i++) columns[i].missing = missing;
     return columns;
@@ -116,6 +117,7 @@ void column_add_value(Column *column, Value value) {
 }
 
 static Status make_tensor(const Column *column, Value *out) {
+    ASSERT(column->kind != COLUMN_VALUES);
     Shape shape = {.rank = 1, .dims = {(int64_t)column->count}};
     size_t bytes = column->count * sizeof *column->cells;
     Device *device;

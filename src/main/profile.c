@@ -78,6 +78,7 @@ static Account *account_of(Report *report, Origin origin) {
 static void apply(Report *report, size_t index) {
     const TimelineHolding *holding = &report->timeline->holdings.items[index];
     Account *account = account_of(report, holding->origin);
+    ASSERT(account->line < report->lines.count);
     Line *line = &report->lines.items[account->line];
     line->live += holding->bytes - account->bytes;
     account->bytes = holding->bytes;
@@ -202,6 +203,7 @@ static Status write_page(FILE *stream, void *context) {
     Text data = {0};
     append_report(context, &data);
     const char *at = strstr(page_html, mark);
+    ASSERT(at != NULL);
     Status status = stream_write(stream, page_html, (size_t)(at - page_html));
     for (size_t i = 0; i < data.length && status == STATUS_OK; i++) // no `</script>` in a script
         status = data.bytes[i] == '<' ? stream_write(stream, "\\u003c", 6)
