@@ -100,8 +100,12 @@ static double product_seconds(Device *device, DType dtype, int64_t rows, double 
 }
 
 int main(int argc, char **argv) {
-    static const DType types[] = {DTYPE_FLOAT16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1, DTYPE_Q5_0,
-                                  DTYPE_Q5_1,    DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K, DTYPE_IQ4_NL};
+    static const DType types[] = {
+        DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_Q8_0,    DTYPE_Q4_0,
+        DTYPE_Q4_1,    DTYPE_Q5_0,     DTYPE_Q5_1,    DTYPE_Q2_K,    DTYPE_Q3_K,
+        DTYPE_Q4_K,    DTYPE_Q5_K,     DTYPE_Q6_K,    DTYPE_IQ4_NL,  DTYPE_IQ4_XS,
+        DTYPE_TQ1_0,   DTYPE_TQ2_0,    DTYPE_MXFP4,   DTYPE_IQ2_XXS, DTYPE_IQ2_XS,
+        DTYPE_IQ2_S,   DTYPE_IQ3_XXS,  DTYPE_IQ3_S,   DTYPE_IQ1_S,   DTYPE_IQ1_M};
     Device *device;
     check(device_open("cpu", &device));
     static char *defaults[] = {"", "1", "64", "512"};

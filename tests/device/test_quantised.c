@@ -5,7 +5,7 @@
 #include "device/cpu/repacked.h"
 #include "tests/device/arrays.h"
 
-// Where a block holds its float16 factors; -1: it has one only.
+// Where a block holds its float16 factors; -1: it has one only. That of MXFP4 is an exponent.
 typedef struct Type {
     DType dtype;
     int factor, second;
@@ -16,6 +16,7 @@ static const Type types[] = {
     {DTYPE_Q4_K, 0, 2},    {DTYPE_Q5_K, 0, 2},     {DTYPE_IQ4_NL, 0, -1},  {DTYPE_IQ4_XS, 0, -1},
     {DTYPE_TQ1_0, 52, -1}, {DTYPE_TQ2_0, 64, -1},  {DTYPE_IQ2_XXS, 0, -1}, {DTYPE_IQ2_XS, 0, -1},
     {DTYPE_IQ2_S, 0, -1},  {DTYPE_IQ3_XXS, 0, -1}, {DTYPE_IQ3_S, 0, -1},   {DTYPE_IQ1_S, 0, -1},
+    {DTYPE_MXFP4, 0, -1},
 };
 enum { TYPE_COUNT = sizeof types / sizeof *types, TYPES_WITH_DEFINITION = 3 };
 
@@ -44,6 +45,10 @@ static uint8_t *make_blocks(const Type *type, int64_t rows, int64_t k) {
     uint8_t *bytes = malloc((size_t)(blocks * info->block_bytes) + 1);
     for (int64_t i = 0; i < blocks * info->block_bytes; i++) bytes[i] = (uint8_t)array_random();
     for (int64_t i = 0; i < blocks; i++) {
+        if (type->dtype == DTYPE_MXFP4) {
+            bytes[i * info->block_bytes] = (uint8_t)(115 + array_random() % 9);
+            continue;
+        }
         uint16_t factor = half_from_float((float)array_random_real() * 0.01f);
         memcpy(bytes + i * info->block_bytes + type->factor, &factor, 2);
         if (type->second >= 0) memcpy(bytes + i * info->block_bytes + type->second, &factor, 2);

@@ -49,6 +49,12 @@ static void take_q4_0(const uint8_t *block, int group, GroupRow *out) {
 
 #define take_iq4_nl take_q4_0
 
+static void take_mxfp4(const uint8_t *block, int group, GroupRow *out) {
+    (void)group;
+    out->bytes[0] = block[0];
+    take_nibbles(block + 1, out->lines);
+}
+
 static void take_q4_1(const uint8_t *block, int group, GroupRow *out) {
     (void)group;
     memcpy(out->halves, block, 4);
@@ -67,6 +73,48 @@ static void take_q5_1(const uint8_t *block, int group, GroupRow *out) {
     memcpy(out->halves, block, 4);
     take_fifth_bits(block + 4, out);
     take_nibbles(block + 8, out->lines + 1);
+}
+
+// Of 2-bit codes: `low` and `high` have weights 4l + j and 16 + 4l + j in byte j of dword l.
+static void put_pairs(const uint32_t *low, const uint32_t *high, uint32_t *lines) {
+    for (int l = 0; l < 2; l++)
+        lines[l] = low[2 * l] | high[2 * l] << 2 | low[2 * l + 1] << 4 | high[2 * l + 1] << 6;
+}
+
+// The pairs of bits of a group, a quarter of each of 32 bytes.
+static void take_pairs(const uint8_t *bytes, int group, uint32_t *lines) {
+    const uint8_t *half = bytes + group / 4 * 32;
+    uint32_t dwords[QUADS];
+    for (int d = 0; d < QUADS; d++) dwords[d] = dword_at(half, d) >> group % 4 * 2 & 0x03030303u;
+    put_pairs(dwords, dwords + 4, lines);
+}
+
+// Byte i of 32 has the high bit of weight i at `group`; bit l + 4 * half of the line's byte takes
+// it.
+static uint32_t high_bits(const uint8_t *bytes, int group) {
+    uint32_t line = 0;
+    for (int d = 0; d < QUADS; d++) line |= (dword_at(bytes, d) >> group & 0x01010101u) << d;
+    return line;
+}
+
+static void take_q2_k(const uint8_t *block, int group, GroupRow *out) {
+    memcpy(out->halves, block + 80, 4);
+    memcpy(out->bytes, block + 2 * group, 2);
+    take_pairs(block + 16, group, out->lines);
+}
+
+// 16 scales of 6 bits: 8 bytes of low nibbles, then 4 bytes of high pairs.
+static void take_q3_k(const uint8_t *block, int group, GroupRow *out) {
+    const uint8_t *scales = block + 96;
+    memcpy(out->halves, block + 108, 2);
+    for (int i = 0; i < 2; i++) {
+        int which = group * 2 + i;
+        int low = scales[which % 8] >> which / 8 * 4 & 15;
+        int high = scales[8 + which % 4] >> which / 4 * 2 & 3;
+        out->bytes[i] = (uint8_t)((low | high << 4) - 32);
+    }
+    out->lines[0] = high_bits(block, group);
+    take_pairs(block + 32, group, out->lines + 1);
 }
 
 // Scale and minimum of a group of Q4_K and Q5_K: 6 bits each, packed in 12 bytes.
@@ -90,11 +138,7 @@ static void take_q5_k(const uint8_t *block, int group, GroupRow *out) {
     memcpy(out->halves, block, 4);
     take_scale_and_minimum(block + 4, group, out);
     take_half_bytes(block + 48 + group / 2 * 32, group % 2 * 4, out->lines + 1);
-    // Byte i of 32 has the bit of weight i at `group`; bit l + 4 * half of the line's byte takes
-    // it.
-    out->lines[0] = 0;
-    for (int d = 0; d < 8; d++)
-        out->lines[0] |= (dword_at(block + 16, d) >> group & 0x01010101u) << d;
+    out->lines[0] = high_bits(block + 16, group);
 }
 
 static void take_q6_k(const uint8_t *block, int group, GroupRow *out) {
@@ -110,11 +154,49 @@ static void take_q6_k(const uint8_t *block, int group, GroupRow *out) {
     }
 }
 
+static void take_iq4_xs(const uint8_t *block, int group, GroupRow *out) {
+    memcpy(out->halves, block, 2);
+    int low = block[4 + group / 2] >> group % 2 * 4 & 15;
+    int high = block[2 + group / 4] >> group % 4 * 2 & 3;
+    out->bytes[0] = (uint8_t)((low | high << 4) - 32);
+    take_nibbles(block + 8 + group * 16, out->lines);
+}
+
+// Five digits of base 3 in a byte: 32 bytes hold groups 0 to 4, 16 bytes groups 5 and 6 and half of
+// 7, 4 bytes of four digits the rest.
+static void take_tq1_0(const uint8_t *block, int group, GroupRow *out) {
+    static const uint8_t powers[5] = {1, 3, 9, 27, 81};
+    uint8_t codes[GROUP_WEIGHTS];
+    for (int i = 0; i < GROUP_WEIGHTS; i++) {
+        int weight = group * GROUP_WEIGHTS + i, digit = group;
+        const uint8_t *byte = block + i;
+        if (weight >= 240) {
+            digit = (weight - 240) / 4;
+            byte = block + 48 + i % 4;
+        } else if (weight >= 160) {
+            digit = (weight - 160) / 16;
+            byte = block + 32 + i % 16;
+        }
+        codes[i] = (uint8_t)((*byte * powers[digit] & 255) * 3 >> 8);
+    }
+    uint32_t dwords[QUADS];
+    memcpy(dwords, codes, sizeof dwords);
+    memcpy(out->halves, block + 52, 2);
+    put_pairs(dwords, dwords + 4, out->lines);
+}
+
+static void take_tq2_0(const uint8_t *block, int group, GroupRow *out) {
+    memcpy(out->halves, block + 64, 2);
+    take_pairs(block, group, out->lines);
+}
+
 typedef void (*TakeGroup)(const uint8_t *block, int group, GroupRow *out);
 static const TakeGroup take_table[DTYPE_COUNT] = {
-    [DTYPE_Q8_0] = take_q8_0, [DTYPE_Q4_0] = take_q4_0, [DTYPE_IQ4_NL] = take_iq4_nl,
-    [DTYPE_Q4_1] = take_q4_1, [DTYPE_Q5_0] = take_q5_0, [DTYPE_Q5_1] = take_q5_1,
-    [DTYPE_Q4_K] = take_q4_k, [DTYPE_Q5_K] = take_q5_k, [DTYPE_Q6_K] = take_q6_k,
+    [DTYPE_Q8_0] = take_q8_0,     [DTYPE_Q4_0] = take_q4_0,   [DTYPE_IQ4_NL] = take_iq4_nl,
+    [DTYPE_MXFP4] = take_mxfp4,   [DTYPE_Q4_1] = take_q4_1,   [DTYPE_Q5_0] = take_q5_0,
+    [DTYPE_Q5_1] = take_q5_1,     [DTYPE_Q2_K] = take_q2_k,   [DTYPE_Q3_K] = take_q3_k,
+    [DTYPE_Q4_K] = take_q4_k,     [DTYPE_Q5_K] = take_q5_k,   [DTYPE_Q6_K] = take_q6_k,
+    [DTYPE_IQ4_XS] = take_iq4_xs, [DTYPE_TQ1_0] = take_tq1_0, [DTYPE_TQ2_0] = take_tq2_0,
 };
 
 static const RepackedForm forms[DTYPE_COUNT] = {
@@ -124,29 +206,24 @@ static const RepackedForm forms[DTYPE_COUNT] = {
 };
 
 const RepackedForm *repacked_form(DType dtype) {
-    return forms[dtype].group_bytes ? &forms[dtype] : NULL;
+    return forms[dtype].lines ? &forms[dtype] : NULL;
 }
 
 size_t repacked_strip_bytes(const RepackedForm *form, int64_t columns) {
     int64_t blocks = form->header_bytes ? columns / SUPERBLOCK_WEIGHTS : 0;
-    return (size_t)(columns / GROUP_WEIGHTS * form->group_bytes + blocks * form->header_bytes);
+    return (size_t)(columns / GROUP_WEIGHTS * repacked_group_bytes(form) +
+                    blocks * form->header_bytes);
 }
 
 static void put_group(const RepackedForm *form, const GroupRow *from, int row, char *group) {
-    int scale_bytes = 32;
-    if (form->header_bytes) {
-        group[row] = (char)from->bytes[0];
-        group[STRIP_ROWS + row] = (char)from->bytes[1];
-    } else {
-        memcpy(group + 2 * row, from->halves, 2);
-        if (form->scales == SCALE_MINIMUM) {
-            memcpy(group + 32 + 2 * row, from->halves + 2, 2);
-            scale_bytes = 64;
-        }
-    }
-    int lines = (form->group_bytes - scale_bytes) / LINE_BYTES;
-    for (int l = 0; l < lines; l++)
-        memcpy(group + scale_bytes + l * LINE_BYTES + 4 * row, &from->lines[l], 4);
+    if (form->scales == SCALE_ZERO || form->scales == SCALE_MINIMUM)
+        for (int at = 0; at < form->scale_bytes; at += 32)
+            memcpy(group + at + 2 * row, from->halves + at / 16, 2);
+    else
+        for (int at = 0; at < form->scale_bytes; at += STRIP_ROWS)
+            group[at + row] = (char)from->bytes[at / STRIP_ROWS];
+    for (int l = 0; l < form->lines; l++)
+        memcpy(group + form->scale_bytes + l * LINE_BYTES + 4 * row, &from->lines[l], 4);
 }
 
 static void repack_row(DType dtype, const char *blocks, int64_t columns, int row, char *strip) {
@@ -157,12 +234,12 @@ static void repack_row(DType dtype, const char *blocks, int64_t columns, int row
         char *header = strip;
         strip += form->header_bytes;
         GroupRow group;
-        for (int g = 0; g < per_block; g++, strip += form->group_bytes) {
+        for (int g = 0; g < per_block; g++, strip += repacked_group_bytes(form)) {
             take((const uint8_t *)blocks, g, &group);
             put_group(form, &group, row, strip);
         }
-        if (form->header_bytes) memcpy(header + 2 * row, group.halves, 2);
-        if (form->scales == SCALE_SUPERBLOCK) memcpy(header + 32 + 2 * row, group.halves + 2, 2);
+        for (int at = 0; at < form->header_bytes; at += 32)
+            memcpy(header + at + 2 * row, group.halves + at / 16, 2);
         blocks += form->block_bytes;
     }
 }

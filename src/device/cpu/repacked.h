@@ -3,9 +3,9 @@
 // A strip is 16 consecutive rows of a weight. For each group of 32 weights it holds the rows'
 // scales and then lines of 64 bytes in which 4 bytes belong to each row: a lane of a vector owns a
 // row, so a product needs no sum across lanes. A line of 8-bit codes holds weights 4l to 4l + 3 of
-// every row; of 4-bit codes weights 4l + j below and 16 + 4l + j above. High bits of 5- and 6-bit
-// codes stand in lines before the others. Codes are unsigned: the weight is
-// scale * (code - zero), or scale * code + minimum.
+// every row; of 4-bit codes weights 4l + j below and 16 + 4l + j above; of 2-bit codes those of two
+// lines of 4 bits. High bits of 3-, 5- and 6-bit codes stand in lines before the others. Codes are
+// unsigned: the weight is scale * (code - zero), or scale * code + minimum.
 //
 // Activations are rounded to 16 bits per group of 32, in units of a power of two: the largest of
 // the group is 16256 to 32639 of them. Sums of a group are exact in int32 and results depend
@@ -33,14 +33,29 @@ enum {
 #define ACTIVATION_MOST 0x1p64f
 
 // How the codes of a group are stored, and what turns them into weights.
-typedef enum CodeForm { CODES_4, CODES_4_TABLE, CODES_5, CODES_6, CODES_8 } CodeForm;
+typedef enum CodeForm {
+    CODES_2,
+    CODES_3,
+    CODES_4,
+    CODES_4_IQ4,   // nibbles number the values of the IQ4 types
+    CODES_4_MXFP4, // or those of MXFP4
+    CODES_5,
+    CODES_6,
+    CODES_8,
+} CodeForm;
 typedef enum ScaleForm {
     SCALE_ZERO,       // float16 scale a row; group: [16 scales][codes]
     SCALE_MINIMUM,    // float16 scale and minimum a row; group: [16 scales][16 minima][codes]
+    SCALE_POWER,      // the exponent of a power of two a row; group: [16 uint8 exponents][codes]
     SCALE_SUPERBLOCK, // of 8 groups: [16 float16 d][16 float16 dmin], then groups of
                       // [16 uint8 scales][16 uint8 minima][codes]; weight = d*s*code - dmin*m
+    SCALE_GROUPS,     // of 8 groups: [16 float16 d], then groups of [16 int8 scales][codes]
+    SCALE_WHOLE,      // of 8 groups: [16 float16 d], then groups of [codes]
     SCALE_HALVES,     // of 8 groups: [16 float16 d], then groups of
                       // [16 int8 scales of weights 0..15][16 of 16..31][codes]
+    SCALE_HALVES_MINIMUM, // of 8 groups: [16 float16 d][16 float16 dmin], then groups of
+                          // [16 bytes of weights 0..15][16 of 16..31][codes]; a byte has the scale
+                          // below and the minimum above
 } ScaleForm;
 
 typedef struct RepackedForm {
@@ -48,9 +63,15 @@ typedef struct RepackedForm {
     ScaleForm scales;
     int zero;
     int block_bytes;  // of GGUF
-    int header_bytes; // of a superblock of the strip
-    int group_bytes;
+    int header_bytes; // of a superblock of the strip; 0: it has none
+    int scale_bytes;  // of a group, before its lines
+    int lines;        // of a group
 } RepackedForm;
+
+static inline int repacked_group_bytes(const RepackedForm *form) {
+    return form->scale_bytes + form->lines * LINE_BYTES;
+}
+
 // NULL: the dtype has no interleaved layout.
 const RepackedForm *repacked_form(DType dtype);
 // Bytes of a strip with this many columns.

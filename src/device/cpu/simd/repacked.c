@@ -127,20 +127,15 @@ SIMD_INLINE Floats bytes_at(const char *source, bool is_signed) {
     return floats_of(is_signed ? ints_of_signed_bytes(bytes) : ints_of_bytes(bytes));
 }
 
-// IQ4_NL's table plus 128.
-SIMD_INLINE Ints table_codes(Ints nibbles) {
-#if defined(TL_ISA_avx512) || defined(TL_ISA_avx2)
-    const __m128i table =
-        _mm_setr_epi8(1, 24, 45, 63, 79, 93, 106, 118, (char)129, (char)141, (char)153, (char)166,
-                      (char)181, (char)197, (char)217, (char)241);
-#endif
+// Entries of a table of 16 bytes for the nibbles of every byte.
+SIMD_INLINE Ints table_codes(Ints nibbles, const uint8_t *numbers) {
 #if defined(TL_ISA_avx512)
+    __m128i table = _mm_loadu_si128((const __m128i *)numbers);
     return (Ints)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), (__m512i)nibbles);
 #elif defined(TL_ISA_avx2)
+    __m128i table = _mm_loadu_si128((const __m128i *)numbers);
     return (Ints)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), (__m256i)nibbles);
 #else
-    static const uint8_t numbers[16] = {1,   24,  45,  63,  79,  93,  106, 118,
-                                        129, 141, 153, 166, 181, 197, 217, 241};
     uint8_t bytes[sizeof nibbles];
     memcpy(bytes, &nibbles, sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = numbers[bytes[i]];
@@ -148,6 +143,11 @@ SIMD_INLINE Ints table_codes(Ints nibbles) {
     return nibbles;
 #endif
 }
+
+// The values of the IQ4 types plus 128, and those of MXFP4 plus 12.
+static const uint8_t iq4_codes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                      129, 141, 153, 166, 181, 197, 217, 241};
+static const uint8_t mxfp4_codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
 typedef struct CodePair {
     Ints low, high; // of weights 4l.. and 16 + 4l..
@@ -157,24 +157,45 @@ SIMD_INLINE Words every_byte(uint32_t byte) {
     return (Words){0} + byte * 0x01010101u;
 }
 
-// Line l of a group whose codes begin at `lines`, for the rows of this part.
+// Bits `begin` to `begin` + count - 1 of every byte, moved to bit `place`.
+SIMD_INLINE Words bits_at(Words line, int begin, int count, int place) {
+    Words moved = begin < place ? line << (place - begin) : line >> (begin - place);
+    return moved & every_byte(((1u << count) - 1) << place);
+}
+
+// Codes l of a group whose lines begin at `lines`, for the rows of this part. High bits have a line
+// in which bit l of a byte belongs to the low weight and bit l + 4 to the high one; pairs of them
+// a line for the low weights with bits 2l and 2l + 1, and one for the high.
 SIMD_INLINE CodePair codes_at(CodeForm form, const char *lines, int l) {
     if (form == CODES_8)
         return (CodePair){line_at(lines + l * LINE_BYTES), line_at(lines + (l + 4) * LINE_BYTES)};
-    const int high_lines = form == CODES_5 ? 1 : form == CODES_6 ? 2 : 0;
-    Words both = (Words)line_at(lines + (high_lines + l) * LINE_BYTES);
-    Words low = both & every_byte(15), high = both >> 4 & every_byte(15);
-    if (form == CODES_4_TABLE) return (CodePair){table_codes((Ints)low), table_codes((Ints)high)};
-    if (form == CODES_5) { // bit l of a byte belongs to the low weight, bit l + 4 to the high one
-        Words bits = (Words)line_at(lines);
-        low |= (bits << 4 >> l) & every_byte(16);
-        high |= (bits >> l) & every_byte(16);
+    const int high_lines = form == CODES_6 ? 2 : form == CODES_5 || form == CODES_3 ? 1 : 0;
+    Words first = (Words)line_at(lines), low, high;
+    const char *rest = lines + high_lines * LINE_BYTES;
+    if (form == CODES_2 || form == CODES_3) {
+        Words four = (Words)line_at(rest + l / 2 * LINE_BYTES);
+        low = bits_at(four, l % 2 * 4, 2, 0);
+        high = bits_at(four, l % 2 * 4 + 2, 2, 0);
+        if (form == CODES_3) {
+            low |= bits_at(first, l, 1, 2);
+            high |= bits_at(first, l + 4, 1, 2);
+        }
+        return (CodePair){(Ints)low, (Ints)high};
     }
-    if (form == CODES_6) { // bits 2l and 2l + 1 of a line for the low weights, and one for the high
-        Words lows = (Words)line_at(lines);
-        Words highs = (Words)line_at(lines + LINE_BYTES);
-        low |= (l < 2 ? lows << (4 - 2 * l) : lows >> (2 * l - 4)) & every_byte(48);
-        high |= (l < 2 ? highs << (4 - 2 * l) : highs >> (2 * l - 4)) & every_byte(48);
+    Words both = (Words)line_at(rest + l * LINE_BYTES);
+    low = bits_at(both, 0, 4, 0);
+    high = bits_at(both, 4, 4, 0);
+    if (form == CODES_4_IQ4 || form == CODES_4_MXFP4) {
+        const uint8_t *table = form == CODES_4_IQ4 ? iq4_codes : mxfp4_codes;
+        return (CodePair){table_codes((Ints)low, table), table_codes((Ints)high, table)};
+    }
+    if (form == CODES_5) {
+        low |= bits_at(first, l, 1, 4);
+        high |= bits_at(first, l + 4, 1, 4);
+    }
+    if (form == CODES_6) {
+        low |= bits_at(first, 2 * l, 2, 4);
+        high |= bits_at((Words)line_at(lines + LINE_BYTES), 2 * l, 2, 4);
     }
     return (CodePair){(Ints)low, (Ints)high};
 }
@@ -194,7 +215,7 @@ typedef struct Group {
 // The exact sums of a group for each token: of weights 0..15 in halves[0], of the others in
 // halves[1]; where these are not wanted apart, all in halves[0].
 SIMD_INLINE void group_sums(const RepackedForm *form, const char *lines, int tokens, Group *group) {
-    const bool apart = form->scales == SCALE_HALVES;
+    const bool apart = form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM;
     Sum sums[REPACKED_TOKENS_MAX][2];
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; t++) sums[t][0] = sums[t][1] = (Sum){0};
@@ -253,6 +274,60 @@ SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *p
     }
 }
 
+SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, PartSums *part) {
+    const uint8_t *bytes = (const uint8_t *)group->at + row;
+    Ints first = ints_of_bytes(bytes), second = ints_of_bytes(bytes + STRIP_ROWS);
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) {
+        const ActivationGroup *activations = group->activations[t];
+        Ints sum = group->halves[t][0] * (first & 15) + group->halves[t][1] * (second & 15);
+        Ints least = (first >> 4) * activations->half +
+                     (second >> 4) * (activations->sum - activations->half);
+        Floats scale = broadcast(activations->scale);
+        part->sums[t] = multiply_add(floats_of(sum), scale, part->sums[t]);
+        part->minima[t] = multiply_add(floats_of(least), scale, part->minima[t]);
+    }
+}
+
+// A superblock without minima: one scale a group (NULL: none), as factors of its sums.
+SIMD_INLINE void add_group(const Group *group, const Floats *scale, int tokens, Floats *sums) {
+#pragma GCC unroll 8
+    for (int t = 0; t < tokens; t++) {
+        Floats factor = broadcast(group->activations[t]->scale);
+        if (scale) factor *= *scale;
+        sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, sums[t]);
+    }
+}
+
+// 2 to the bytes less 128, which may be less than the smallest normal number.
+SIMD_INLINE Floats powers_at(const char *source) {
+    Words exponents = (Words)ints_of_bytes((const uint8_t *)source);
+    Words normal = (exponents - 1) << 23, small = ((Words){0} + 0x200000u) << (exponents & 1);
+    Words is_small = (Words)(exponents < 2);
+    return (Floats)((normal & ~is_small) | (small & is_small));
+}
+
+SIMD_INLINE void add_form(const RepackedForm *form, const Group *group, int row, int tokens,
+                          PartSums *part) {
+    Floats scale;
+    switch (form->scales) {
+    case SCALE_ZERO: add_scaled(group, false, row, tokens, part); break;
+    case SCALE_MINIMUM: add_scaled(group, true, row, tokens, part); break;
+    case SCALE_POWER:
+        scale = powers_at(group->at + row);
+        add_group(group, &scale, tokens, part->totals);
+        break;
+    case SCALE_SUPERBLOCK: add_superblock(group, row, tokens, part); break;
+    case SCALE_GROUPS:
+        scale = bytes_at(group->at + row, true);
+        add_group(group, &scale, tokens, part->sums);
+        break;
+    case SCALE_WHOLE: add_group(group, NULL, tokens, part->sums); break;
+    case SCALE_HALVES: add_halves(group, row, tokens, part); break;
+    case SCALE_HALVES_MINIMUM: add_halves_minimum(group, row, tokens, part); break;
+    }
+}
+
 // The factors of a superblock, which stand at its head.
 SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row, int tokens,
                                   PartSums *part) {
@@ -270,9 +345,8 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
 // constants where this is inlined.
 SIMD_INLINE void part_product(const StripProduct *product, const RepackedForm *form, int tokens,
                               int row) {
-    const bool halves = form->scales == SCALE_HALVES, super = form->scales == SCALE_SUPERBLOCK;
-    const bool minimum = form->scales == SCALE_MINIMUM;
-    const int per_block = halves || super ? SUPERBLOCK_WEIGHTS / GROUP_WEIGHTS : 1;
+    const int per_block = form->header_bytes ? SUPERBLOCK_WEIGHTS / GROUP_WEIGHTS : 1;
+    const bool minimum = form->header_bytes == 2 * STRIP_ROWS * 2; // of a superblock
     PartSums part;
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; t++) part.totals[t] = part.sums[t] = part.minima[t] = (Floats){0};
@@ -280,20 +354,15 @@ SIMD_INLINE void part_product(const StripProduct *product, const RepackedForm *f
     for (int64_t block = 0; block < product->groups; block += per_block) {
         const char *header = at;
         at += form->header_bytes;
-        for (int g = 0; g < per_block; g++, at += form->group_bytes) {
+        for (int g = 0; g < per_block; g++, at += repacked_group_bytes(form)) {
             Group group = {.at = at};
 #pragma GCC unroll 8
             for (int t = 0; t < tokens; t++)
                 group.activations[t] = product->activations + t * product->groups + block + g;
-            group_sums(form, at + (minimum ? 64 : 32) + row * 4, tokens, &group);
-            if (halves)
-                add_halves(&group, row, tokens, &part);
-            else if (super)
-                add_superblock(&group, row, tokens, &part);
-            else
-                add_scaled(&group, minimum, row, tokens, &part);
+            group_sums(form, at + form->scale_bytes + row * 4, tokens, &group);
+            add_form(form, &group, row, tokens, &part);
         }
-        if (halves || super) close_superblock(header, super, row, tokens, &part);
+        if (form->header_bytes) close_superblock(header, minimum, row, tokens, &part);
     }
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; t++)
@@ -308,7 +377,8 @@ enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 2 };
 #endif
 
 SIMD_INLINE void strip_product(const StripProduct *product, const RepackedForm *form) {
-    const int many = form->scales == SCALE_HALVES ? TOKENS_OF_HALVES : TOKENS_MANY;
+    const bool halves = form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM;
+    const int many = halves ? TOKENS_OF_HALVES : TOKENS_MANY;
     for (int row = 0; row < STRIP_ROWS; row += LANES) {
         StripProduct rest = *product;
         while (rest.tokens > 0) {
@@ -324,9 +394,9 @@ SIMD_INLINE void strip_product(const StripProduct *product, const RepackedForm *
     }
 }
 
-#define REPACKED(code, codes, scales, zero, block_bytes, header_bytes, group_bytes)                \
+#define REPACKED(code, ...)                                                                        \
     static void product_##code(const StripProduct *product) {                                      \
-        const RepackedForm form = {codes, scales, zero, block_bytes, header_bytes, group_bytes};   \
+        const RepackedForm form = {__VA_ARGS__};                                                   \
         strip_product(product, &form);                                                             \
     }
 #include "device/cpu/repacked.def"
