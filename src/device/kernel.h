@@ -96,6 +96,7 @@ typedef struct KernelOptions {
     int dim;
     int count;           // trailing dimensions that are reduced or normalised; k of top-k
     bool flag;           // log softmax, causal, descending, half-style rope
+    bool fast;           // products with quantised weights may round activations to 8 bits
     double scalars[4];   // eps, scale, base, ...
     int64_t integers[8]; // seed, counter, offset; stride/padding/dilation of convolutions
 } KernelOptions;

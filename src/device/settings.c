@@ -158,6 +158,7 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_switch("TL_DEBUG_MEMORY", &out->debug_memory));
     TRY(read_switch("TL_BUFFER_STATS", &out->buffer_stats));
     TRY(read_switch("TL_VULKAN_PTX", &out->vulkan_ptx));
+    TRY(read_switch("TL_FAST", &out->fast));
     TRY(read_repack(&out->repack));
     TRY(read_test_settings(out));
     return read_memory_check(&out->memory_check);

@@ -154,6 +154,8 @@ static Status find_key(const Network *network, uint64_t *out) {
     Sum sum = {0};
     sum_add(&sum, TL_VERSION, strlen(TL_VERSION));
     sum_metadata(&reader->metadata, &sum);
+    bool fast = model_is_fast(model);
+    sum_add(&sum, &fast, sizeof fast);
     TRY(sum_device(&sum));
     TRY(sum_adapters(value, &sum));
     for (size_t i = 0; i < reader->tensors.count; i++)

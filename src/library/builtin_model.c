@@ -97,8 +97,10 @@ static Value load(BuiltinCall *call, const ModelOptions *options) {
 
 Value builtin_load_model(BuiltinCall *call) {
     Value dtype = call->arguments[1];
-    if (dtype.kind == VALUE_ABSENT) return load(call, NULL);
-    ModelOptions options = {.convert = true, .dtype = (DType)dtype.as.integer};
+    ModelOptions options = {.fast = call->arguments[2].as.integer != 0};
+    if (dtype.kind == VALUE_ABSENT) return load(call, &options);
+    options.convert = true;
+    options.dtype = (DType)dtype.as.integer;
     if (!dtype_is_float(options.dtype)) {
         fail(STATUS_DTYPE, "a model's tensors can be converted to float types, not to %s",
              dtype_name(options.dtype));

@@ -30,6 +30,7 @@ typedef struct Adapter {
 
 typedef struct LinearPart {
     Tensor *weight, *bias; // the bias may be NULL
+    bool fast;             // the model's
     Adapter *adapters;
     size_t adapter_count;
 } LinearPart;
@@ -67,7 +68,10 @@ static Status add_adapter(const Adapter *adapter, Tensor *x, Tensor **y) {
 static Status project(const LinearPart *projection, Tensor *x, Tensor **out) {
     SCOPED_TENSOR(y);
     Tensor *inputs[3] = {x, projection->weight, projection->bias};
-    TRY(op_with(OP_linear, inputs, projection->bias ? 3 : 2, &by_row, &y));
+    OpAttributes attributes = by_row;
+    attributes.given |= ATTRIBUTE_BIT(fast);
+    attributes.fast = projection->fast;
+    TRY(op_with(OP_linear, inputs, projection->bias ? 3 : 2, &attributes, &y));
     for (size_t i = 0; i < projection->adapter_count; i++)
         TRY(add_adapter(&projection->adapters[i], x, &y));
     return compose_give(&y, out);
@@ -111,6 +115,7 @@ static Status take_adapter(void *context, const char *name, Value parts, double 
 static Status read_projection(BuiltinCall *call, const char *name, LinearPart *out) {
     const Handle *handle = call->arguments[0].as.handle;
     Text tensor = {0};
+    out->fast = model_is_fast(handle->payload);
     text_format(&tensor, "%s.weight", name);
     Status status = model_tensor(handle->payload, text_get(&tensor), &out->weight);
     text_clear(&tensor);
@@ -133,6 +138,10 @@ Value builtin_model_projection(BuiltinCall *call) {
     }
     Value hooks = attached_hooks(call->arguments[0].as.handle->attached, name);
     return value_handle_with(&handle_projection, projection, hooks);
+}
+
+Value builtin_model_fast(BuiltinCall *call) {
+    return value_bool(model_is_fast(call->arguments[0].as.handle->payload));
 }
 
 // --- norms and activations

@@ -104,10 +104,11 @@ static Status check_size(const Reader *reader, const char *path) {
                 (double)bytes / 1048576.0, device->name, (double)device->memory_limit / 1048576.0);
 }
 
-// Under TL_REPACK=load the matrices that products will read get their layout now.
-static Status announce_weights(Model *model) {
+// TL_FAST; and under TL_REPACK=load the matrices that products will read get their layout now.
+static Status apply_settings(Model *model) {
     DeviceSettings settings;
     TRY(device_settings_read(&settings));
+    model->options.fast |= settings.fast;
     if (settings.repack != REPACK_LOAD) return STATUS_OK;
     Device *device;
     TRY(device_default(&device));
@@ -135,7 +136,7 @@ Status model_open(const char *path, const ModelOptions *options, Model **out) {
     *model = (Model){.refs = 1, .reader = reader, .path = memory_copy_string(path, strlen(path))};
     if (options) model->options = *options;
     index_names(model);
-    status = announce_weights(model);
+    status = apply_settings(model);
     if (status == STATUS_OK)
         *out = model;
     else
@@ -170,6 +171,10 @@ void model_release(Model *model) {
     reader_close(model->reader);
     free(model->path);
     free(model);
+}
+
+bool model_is_fast(const Model *model) {
+    return model->options.fast;
 }
 
 const Reader *model_reader(const Model *model) {

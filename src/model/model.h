@@ -18,12 +18,14 @@ typedef struct ModelEntry ModelEntry;
 typedef struct ModelOptions {
     bool convert;
     DType dtype;
+    bool fast; // projections round activations to 8 bits; TL_FAST says so for every model
 } ModelOptions;
 Status model_open(const char *path, const ModelOptions *options, Model **out) MUST_USE;
 Model *model_retain(Model *model);
 void model_release(Model *model);
 const Reader *model_reader(const Model *model);
 const char *model_path(const Model *model);
+bool model_is_fast(const Model *model);
 bool model_has_tokenizer(const Model *model);
 // The tokenizer that the file carries, or the folder has, made at the first call. Borrowed.
 Status model_tokenizer(Model *model, Tokenizer **out) MUST_USE;

@@ -109,7 +109,8 @@ static Status product_run(const OpCall *call, const Product *product, Tensor **o
                          .n_outputs = 1,
                          .inputs = {{.view = &left}, {.view = &right}},
                          .outputs = {&target},
-                         .options = {.flag = ATTRIBUTE_OR(call, by_row, false)},
+                         .options = {.flag = ATTRIBUTE_OR(call, by_row, false),
+                                     .fast = ATTRIBUTE_OR(call, fast, false)},
                          .op_name = call->op->name};
     TRY(op_run_kernel(&kernel));
     if (!product->drop_row && !product->drop_column) return compose_give(&result, out);
@@ -218,6 +219,7 @@ static Status linear_direct(const OpCall *call, Tensor *x, Tensor *weight, const
     kernel.outputs[0] = &target;
     kernel.op_name = call->op->name;
     kernel.options.flag = ATTRIBUTE_OR(call, by_row, false);
+    kernel.options.fast = ATTRIBUTE_OR(call, fast, false);
     TRY(op_run_kernel(&kernel));
     return compose_give(&result, out);
 }

@@ -324,6 +324,71 @@ static void test_kept(void **state) {
     device_close(device);
 }
 
+// What fast products make of a row: integers of at most 127 per group of 32, exactly.
+static void round_fast(const float *row, int64_t k, double *out) {
+    for (int64_t group = 0; group < k; group += GROUP_WEIGHTS) {
+        float largest = 0;
+        for (int64_t t = group; t < group + GROUP_WEIGHTS; t++)
+            largest = fabsf(row[t]) > largest ? fabsf(row[t]) : largest;
+        for (int64_t t = group; t < group + GROUP_WEIGHTS; t++)
+            out[t] =
+                largest > 0 ? (double)rintf(row[t] * (127 / largest)) * (double)(largest / 127) : 0;
+    }
+}
+
+enum { FAST_ROWS = 11, FAST_COLUMNS = 37, FAST_DEPTH = 1536 };
+
+static void multiply_fast(const float *numbers, uint8_t *blocks, DType dtype, int64_t m,
+                          float *results) {
+    Buffer a_buffer = {.handle = (void *)(uintptr_t)numbers}, out_buffer = {.handle = results};
+    Buffer weight = {.handle = blocks};
+    TensorView a = {&a_buffer, 0, DTYPE_FLOAT32, 2, {m, FAST_DEPTH}, {FAST_DEPTH, 1}};
+    TensorView b = {&weight, 0, dtype, 2, {FAST_DEPTH, FAST_COLUMNS}, {1, FAST_DEPTH}};
+    TensorView out = {&out_buffer, 0, DTYPE_FLOAT32, 2, {m, FAST_COLUMNS}, {FAST_COLUMNS, 1}};
+    KernelCall call = {.n_inputs = 2, .n_outputs = 1, .op_name = "matmul", .options.fast = true};
+    call.inputs[0].view = &a;
+    call.inputs[1].view = &b;
+    call.outputs[0] = &out;
+    assert_int_equal(run_kernel(KERNEL_MATMUL, &call), STATUS_OK);
+}
+
+// As near to the sums of the rounded numbers as float32 allows; rows alone or together, the same.
+static void check_fast(const Type *type) {
+    uint8_t *blocks = make_blocks(type, FAST_COLUMNS, FAST_DEPTH);
+    static float weights[FAST_COLUMNS * FAST_DEPTH], numbers[FAST_ROWS * FAST_DEPTH];
+    static float results[FAST_ROWS * FAST_COLUMNS], alone[FAST_COLUMNS];
+    quant_dequantize(type->dtype, blocks, weights, FAST_COLUMNS * FAST_DEPTH);
+    for (int i = 0; i < FAST_ROWS * FAST_DEPTH; i++) {
+        numbers[i] = (float)array_random_real() * (i % 97 == 0 ? 50.0f : 1.0f);
+        if (i / GROUP_WEIGHTS % 7 == 3) numbers[i] = 0;
+    }
+    multiply_fast(numbers, blocks, type->dtype, FAST_ROWS, results);
+    for (int64_t row = 0; row < FAST_ROWS; row++) {
+        double rounded[FAST_DEPTH];
+        round_fast(numbers + row * FAST_DEPTH, FAST_DEPTH, rounded);
+        for (int64_t column = 0; column < FAST_COLUMNS; column++) {
+            double want = 0, size = 0, found = (double)results[row * FAST_COLUMNS + column];
+            for (int64_t t = 0; t < FAST_DEPTH; t++) {
+                double term = rounded[t] * (double)weights[column * FAST_DEPTH + t];
+                want += term;
+                size += fabs(term);
+            }
+            if (fabs(found - want) > 4 * 0x1p-24 * sqrt(FAST_DEPTH) * size)
+                fail_msg("%s: row %ld, column %ld is %.9g, not %.9g", dtype_name(type->dtype),
+                         (long)row, (long)column, found, want);
+        }
+        multiply_fast(numbers + row * FAST_DEPTH, blocks, type->dtype, 1, alone);
+        assert_memory_equal(alone, results + row * FAST_COLUMNS, sizeof alone);
+    }
+    free(blocks);
+}
+
+static void test_fast(void **state) {
+    (void)state;
+    for (int t = 0; t < TYPE_COUNT && on_cpu(); t++)
+        if (repacked_form(types[t].dtype)) check_fast(&types[t]);
+}
+
 static void test_sizes(void **state) {
     (void)state;
     static const int64_t rows[] = {1, 2, 3, 40};
@@ -334,10 +399,10 @@ static void test_sizes(void **state) {
 }
 
 static int suite(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dequantize),
-                                       cmocka_unit_test(test_products),
-                                       cmocka_unit_test(test_sizes), cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_large_products)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dequantize), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_fast),       cmocka_unit_test(test_large_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/runtime.h"
 #include "device/foretell.h"
+#include "device/settings.h"
 #include "device/work.h"
 
 enum {
@@ -66,6 +67,16 @@ CpuIsa cpu_isa(void) {
     isa = requested < widest ? (int)requested : (int)widest;
     atomic_store_explicit(&decided, isa, memory_order_relaxed);
     return (CpuIsa)isa;
+}
+
+bool cpu_is_fast(void) {
+    static atomic_int decided = -1;
+    int fast = atomic_load_explicit(&decided, memory_order_relaxed);
+    if (LIKELY(fast >= 0)) return fast;
+    DeviceSettings settings; // a malformed value was reported when the device was opened
+    fast = device_settings_read(&settings) == STATUS_OK && settings.fast;
+    atomic_store_explicit(&decided, fast, memory_order_relaxed);
+    return fast;
 }
 
 // Large memory is mapped on a huge-page boundary: fewer page faults when it is first touched, and

@@ -157,6 +157,7 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
     product->out_row_stride = product->b.columns;
     product->out_column_stride = 1;
     product->by_row = call->options.flag;
+    product->fast = call->options.fast || cpu_is_fast();
     ASSERT(product->a.columns == product->b.rows);
     if (product->b.columns == 1 && dtype_is_quant(b->dtype))
         product->b.column_stride = product->b.rows; // of one column any stride would do

@@ -101,7 +101,8 @@ typedef struct MatrixProduct {
     DType out_dtype;
     char *out;
     int64_t out_row_stride, out_column_stride; // elements
-    bool by_row; // each row of a gives the bits that it gives alone
+    bool by_row;                               // each row of a gives the bits that it gives alone
+    bool fast;                                 // b's quantised rows may take activations of 8 bits
 } MatrixProduct;
 // Any strides and dtypes that convert to the compute type F32 or F64, in tiles of bounded size.
 void matrix_product_blocked(const MatrixProduct *product);

@@ -159,6 +159,7 @@ void cpu_weight_loaded(const TensorView *weight) {
 
 typedef struct RowsProduct {
     const MatrixProduct *product;
+    ActivationForm form;
     void (*kernel)(const StripProduct *strip);
     ActivationGroup *activations; // [rows, groups]
     bool *finite;                 // of each row
@@ -174,8 +175,8 @@ static void round_rows(void *context, int64_t begin, int64_t end) {
     float *numbers = scratch_take((size_t)a->columns * sizeof(float));
     for (int64_t row = begin; row < end; row++) {
         matrix_load(a, COMPUTE_F32, row, row + 1, numbers);
-        rows->finite[row] =
-            repacked_simd()->round(numbers, rows->groups, rows->activations + row * rows->groups);
+        rows->finite[row] = repacked_simd()->round[rows->form](
+            numbers, rows->groups, rows->activations + row * rows->groups);
     }
     scratch_give(numbers);
 }
@@ -269,7 +270,8 @@ bool matrix_suits_repacked(const MatrixProduct *product) {
 void matrix_product_repacked(const MatrixProduct *product) {
     RowsProduct rows = {.product = product, .rows = product->a.rows, .first_strip = -1};
     const DType dtype = product->b.dtype;
-    rows.kernel = repacked_simd()->product[dtype];
+    rows.form = product->fast ? ACTIVATIONS_8 : ACTIVATIONS_16;
+    rows.kernel = repacked_simd()->product[rows.form][dtype];
     rows.groups = product->b.rows / GROUP_WEIGHTS;
     rows.strip_bytes = repacked_strip_bytes(repacked_form(dtype), product->b.rows);
     rows.row_bytes = (int64_t)row_bytes_of(dtype, product->b.column_stride);

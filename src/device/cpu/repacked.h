@@ -8,9 +8,9 @@
 // unsigned: the weight is scale * (code - zero), or scale * code + minimum.
 //
 // Activations are rounded to 16 bits per group of 32, in units of a power of two: the largest of
-// the group is 16256 to 32639 of them. Sums of a group are exact in int32 and results depend
-// neither on how many rows are multiplied at once nor on threads; numbers of few digits lose
-// nothing.
+// the group is 16256 to 32639 of them; numbers of few digits lose nothing. Fast products round to
+// 8 bits, the largest being 127 units. Sums of a group are exact in int32 and results depend
+// neither on how many rows are multiplied at once nor on threads.
 #ifndef DEVICE_CPU_REPACKED_H
 #define DEVICE_CPU_REPACKED_H
 
@@ -24,6 +24,7 @@ enum {
     LINE_BYTES = 64,
     REPACKED_TOKENS_MAX = 8, // rows of activations that one pass over a strip serves
     ACTIVATION_UNITS = 1 << 14,
+    FAST_UNITS = 127,
 };
 // Integers of two signed digits of base 256 end at 32639: largest numbers above that share of their
 // power of two take the next one.
@@ -78,7 +79,7 @@ const RepackedForm *repacked_form(DType dtype);
 size_t repacked_strip_bytes(const RepackedForm *form, int64_t columns);
 
 // A group of 32 activations as the kernels read it. The digits of four activations take 8 bytes; in
-// which form is the instruction set's matter.
+// which form is the instruction set's matter, which may leave some of fast products unset.
 typedef struct ActivationGroup {
     float scale;
     float scaled_sum;  // scale * sum
@@ -96,10 +97,12 @@ typedef struct StripProduct {
     int64_t out_stride;
 } StripProduct;
 
+typedef enum ActivationForm { ACTIVATIONS_16, ACTIVATIONS_8, ACTIVATION_FORMS } ActivationForm;
 typedef struct RepackedSimd {
-    void (*product[DTYPE_COUNT])(const StripProduct *product); // NULL: no interleaved layout
+    // NULL: no interleaved layout.
+    void (*product[ACTIVATION_FORMS][DTYPE_COUNT])(const StripProduct *product);
     // False, and *out undefined, when a number is above ACTIVATION_MOST or not a number.
-    bool (*round)(const float *numbers, int64_t groups, ActivationGroup *out);
+    bool (*round[ACTIVATION_FORMS])(const float *numbers, int64_t groups, ActivationGroup *out);
 } RepackedSimd;
 extern const RepackedSimd repacked_simd_base, repacked_simd_avx2, repacked_simd_avxvnni,
     repacked_simd_avx512vnni;

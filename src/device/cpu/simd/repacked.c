@@ -5,8 +5,10 @@
 #include "device/cpu/simd/blocks.h"
 
 // Lanes are rows; a strip is worked through in parts of LANES rows. `Sum` gathers the products of
-// one group: with 8-bit dot products two digits of the activations apart, else 16-bit pairs.
+// one group: with 8-bit dot products two digits of the activations apart, the high ones of fast
+// products being zero; else 16-bit pairs.
 #if defined(TL_ISA_avx512vnni) || defined(TL_ISA_avxvnni)
+#define HAS_FAST
 
 typedef struct Sum {
     Ints high, low;
@@ -22,13 +24,14 @@ SIMD_INLINE Ints dot_bytes(Ints sum, Ints codes, const int8_t *digits) {
 #endif
 }
 
-SIMD_INLINE void sum_add(Sum *sum, Ints codes, const int8_t *quad) {
-    sum->high = dot_bytes(sum->high, codes, quad);
+// Both digits, or the one of a fast product, which is the low one.
+SIMD_INLINE void sum_add(ActivationForm activations, Sum *sum, Ints codes, const int8_t *quad) {
     sum->low = dot_bytes(sum->low, codes, quad + 4);
+    if (activations == ACTIVATIONS_16) sum->high = dot_bytes(sum->high, codes, quad);
 }
 
-SIMD_INLINE Ints sum_total(const Sum *sum) {
-    return (sum->high << 8) + sum->low;
+SIMD_INLINE Ints sum_total(ActivationForm activations, const Sum *sum) {
+    return activations == ACTIVATIONS_16 ? (sum->high << 8) + sum->low : sum->low;
 }
 
 // a = 256 * high + low, both signed bytes; four of the high ones, then four of the low ones.
@@ -53,12 +56,14 @@ SIMD_INLINE Ints dot_pairs(Ints pairs, const int8_t *digits) {
     return (Ints)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi32(two));
 }
 
-SIMD_INLINE void sum_add(Sum *sum, Ints codes, const int8_t *quad) {
+SIMD_INLINE void sum_add(ActivationForm activations, Sum *sum, Ints codes, const int8_t *quad) {
+    (void)activations;
     Ints even = codes & 0x00FF00FF, odd = (Ints)((Words)codes >> 8) & 0x00FF00FF;
     sum->total += dot_pairs(even, quad) + dot_pairs(odd, quad + 4);
 }
 
-SIMD_INLINE Ints sum_total(const Sum *sum) {
+SIMD_INLINE Ints sum_total(ActivationForm activations, const Sum *sum) {
+    (void)activations;
     return sum->total;
 }
 
@@ -77,14 +82,16 @@ typedef struct Sum {
     Ints total;
 } Sum;
 
-SIMD_INLINE void sum_add(Sum *sum, Ints codes, const int8_t *quad) {
+SIMD_INLINE void sum_add(ActivationForm activations, Sum *sum, Ints codes, const int8_t *quad) {
+    (void)activations;
     int16_t four[4];
     memcpy(four, quad, sizeof four);
     for (int j = 0; j < 4; j++)
         sum->total += (Ints)((Words)codes >> (8 * j) & 255u) * (int32_t)four[j];
 }
 
-SIMD_INLINE Ints sum_total(const Sum *sum) {
+SIMD_INLINE Ints sum_total(ActivationForm activations, const Sum *sum) {
+    (void)activations;
     return sum->total;
 }
 
@@ -206,6 +213,12 @@ typedef struct PartSums {
     Floats totals[REPACKED_TOKENS_MAX], sums[REPACKED_TOKENS_MAX], minima[REPACKED_TOKENS_MAX];
 } PartSums;
 
+// What is constant where products are inlined.
+typedef struct Form {
+    RepackedForm weights;
+    ActivationForm activations;
+} Form;
+
 typedef struct Group {
     const char *at; // the group's scales for the rows of this part; bytes_at steps by row
     const ActivationGroup *activations[REPACKED_TOKENS_MAX];
@@ -214,7 +227,9 @@ typedef struct Group {
 
 // The exact sums of a group for each token: of weights 0..15 in halves[0], of the others in
 // halves[1]; where these are not wanted apart, all in halves[0].
-SIMD_INLINE void group_sums(const RepackedForm *form, const char *lines, int tokens, Group *group) {
+SIMD_INLINE void group_sums(const Form *kind, const char *lines, int tokens, Group *group) {
+    const RepackedForm *form = &kind->weights;
+    const ActivationForm activations = kind->activations;
     const bool apart = form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM;
     Sum sums[REPACKED_TOKENS_MAX][2];
 #pragma GCC unroll 8
@@ -224,17 +239,18 @@ SIMD_INLINE void group_sums(const RepackedForm *form, const char *lines, int tok
         CodePair codes = codes_at(form->codes, lines, l);
 #pragma GCC unroll 8
         for (int t = 0; t < tokens; t++) {
-            sum_add(&sums[t][0], codes.low, group->activations[t]->digits + 8 * l);
-            sum_add(&sums[t][apart ? 1 : 0], codes.high,
-                    group->activations[t]->digits + 8 * (l + 4));
+            const int8_t *digits = group->activations[t]->digits;
+            sum_add(activations, &sums[t][0], codes.low, digits + 8 * l);
+            sum_add(activations, &sums[t][apart ? 1 : 0], codes.high, digits + 8 * (l + 4));
         }
     }
 #pragma GCC unroll 8
     for (int t = 0; t < tokens; t++) {
         int32_t sum = group->activations[t]->sum;
         int32_t first = apart ? group->activations[t]->half : sum;
-        group->halves[t][0] = sum_total(&sums[t][0]) - form->zero * first;
-        if (apart) group->halves[t][1] = sum_total(&sums[t][1]) - form->zero * (sum - first);
+        group->halves[t][0] = sum_total(activations, &sums[t][0]) - form->zero * first;
+        if (apart)
+            group->halves[t][1] = sum_total(activations, &sums[t][1]) - form->zero * (sum - first);
     }
 }
 
@@ -341,10 +357,10 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
     }
 }
 
-// The rows from `row` on of a strip by `tokens` rows of activations. `form` and `tokens` are
+// The rows from `row` on of a strip by `tokens` rows of activations. `kind` and `tokens` are
 // constants where this is inlined.
-SIMD_INLINE void part_product(const StripProduct *product, const RepackedForm *form, int tokens,
-                              int row) {
+SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, int tokens, int row) {
+    const RepackedForm *form = &kind->weights;
     const int per_block = form->header_bytes ? SUPERBLOCK_WEIGHTS / GROUP_WEIGHTS : 1;
     const bool minimum = form->header_bytes == 2 * STRIP_ROWS * 2; // of a superblock
     PartSums part;
@@ -359,7 +375,7 @@ SIMD_INLINE void part_product(const StripProduct *product, const RepackedForm *f
 #pragma GCC unroll 8
             for (int t = 0; t < tokens; t++)
                 group.activations[t] = product->activations + t * product->groups + block + g;
-            group_sums(form, at + form->scale_bytes + row * 4, tokens, &group);
+            group_sums(kind, at + form->scale_bytes + row * 4, tokens, &group);
             add_form(form, &group, row, tokens, &part);
         }
         if (form->header_bytes) close_superblock(header, minimum, row, tokens, &part);
@@ -376,7 +392,8 @@ enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4 };
 enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 2 };
 #endif
 
-SIMD_INLINE void strip_product(const StripProduct *product, const RepackedForm *form) {
+SIMD_INLINE void strip_product(const StripProduct *product, const Form *kind) {
+    const RepackedForm *form = &kind->weights;
     const bool halves = form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM;
     const int many = halves ? TOKENS_OF_HALVES : TOKENS_MANY;
     for (int row = 0; row < STRIP_ROWS; row += LANES) {
@@ -384,9 +401,9 @@ SIMD_INLINE void strip_product(const StripProduct *product, const RepackedForm *
         while (rest.tokens > 0) {
             int tokens = rest.tokens >= many ? many : 1;
             if (tokens == many)
-                part_product(&rest, form, many, row);
+                part_product(&rest, kind, many, row);
             else
-                part_product(&rest, form, 1, row);
+                part_product(&rest, kind, 1, row);
             rest.tokens -= tokens;
             rest.activations += tokens * rest.groups;
             rest.out += tokens * rest.out_stride;
@@ -394,13 +411,19 @@ SIMD_INLINE void strip_product(const StripProduct *product, const RepackedForm *
     }
 }
 
-#define REPACKED(code, ...)                                                                        \
-    static void product_##code(const StripProduct *product) {                                      \
-        const RepackedForm form = {__VA_ARGS__};                                                   \
-        strip_product(product, &form);                                                             \
+#define STRIP_PRODUCT(name, form, ...)                                                             \
+    static void name(const StripProduct *product) {                                                \
+        const Form kind = {{__VA_ARGS__}, form};                                                   \
+        strip_product(product, &kind);                                                             \
     }
+#define REPACKED(code, ...) STRIP_PRODUCT(product_##code, ACTIVATIONS_16, __VA_ARGS__)
 #include "device/cpu/repacked.def"
 #undef REPACKED
+#if defined(HAS_FAST)
+#define REPACKED(code, ...) STRIP_PRODUCT(fast_##code, ACTIVATIONS_8, __VA_ARGS__)
+#include "device/cpu/repacked.def"
+#undef REPACKED
+#endif
 
 // The largest magnitude as bits, which order like the numbers; infinities and NaN lie above.
 static uint32_t largest_bits(const float *numbers) {
@@ -413,47 +436,75 @@ static uint32_t largest_bits(const float *numbers) {
     return largest;
 }
 
+static float float_of_bits(uint32_t bits) {
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
 // The largest power of two that is not above a positive normal number.
 static float power_of_two(float number) {
     uint32_t bits;
     memcpy(&bits, &number, sizeof bits);
-    bits &= 0x7F800000u;
-    memcpy(&number, &bits, sizeof bits);
-    return number;
+    return float_of_bits(bits & 0x7F800000u);
+}
+
+// Integers of the group in units of 1 / factor, which are `scale`.
+SIMD_INLINE void round_group(const float *numbers, float factor, float scale,
+                             ActivationGroup *out) {
+    int32_t integers[GROUP_WEIGHTS], first = 0, second = 0;
+    for (int i = 0; i < GROUP_WEIGHTS; i++)
+        integers[i] = (int32_t)__builtin_rintf(numbers[i] * factor);
+    for (int i = 0; i < GROUP_WEIGHTS / 2; i++) {
+        first += integers[i];
+        second += integers[GROUP_WEIGHTS / 2 + i];
+    }
+    out->scale = scale;
+    out->half = first;
+    out->sum = first + second;
+    out->scaled_sum = scale * (float)out->sum;
+    digits_store(integers, out->digits);
 }
 
 static bool round_groups(const float *numbers, int64_t groups, ActivationGroup *out) {
     for (int64_t g = 0; g < groups; g++, numbers += GROUP_WEIGHTS) {
-        uint32_t bits = largest_bits(numbers);
-        float largest;
-        memcpy(&largest, &bits, sizeof largest);
+        float largest = float_of_bits(largest_bits(numbers));
         if (!(largest <= ACTIVATION_MOST)) return false;
         // A power of two: numbers of few digits stay exact. 16256 to 32639 integers cover the
         // largest.
         float power = largest < ACTIVATION_LEAST ? 0 : power_of_two(largest * ACTIVATION_MARGIN);
-        float factor = power > 0 ? ACTIVATION_UNITS / power : 0;
-        int32_t integers[GROUP_WEIGHTS], first = 0, second = 0;
-        for (int i = 0; i < GROUP_WEIGHTS; i++)
-            integers[i] = (int32_t)__builtin_rintf(numbers[i] * factor);
-        for (int i = 0; i < GROUP_WEIGHTS / 2; i++) {
-            first += integers[i];
-            second += integers[GROUP_WEIGHTS / 2 + i];
-        }
-        out[g].scale = power / ACTIVATION_UNITS;
-        out[g].half = first;
-        out[g].sum = first + second;
-        out[g].scaled_sum = out[g].scale * (float)out[g].sum;
-        digits_store(integers, out[g].digits);
+        round_group(numbers, power > 0 ? ACTIVATION_UNITS / power : 0, power / ACTIVATION_UNITS,
+                    &out[g]);
+    }
+    return true;
+}
+
+static bool round_groups_fast(const float *numbers, int64_t groups, ActivationGroup *out) {
+    for (int64_t g = 0; g < groups; g++, numbers += GROUP_WEIGHTS) {
+        float largest = float_of_bits(largest_bits(numbers));
+        if (!(largest <= ACTIVATION_MOST)) return false;
+        if (largest < ACTIVATION_LEAST) largest = 0;
+        round_group(numbers, largest > 0 ? FAST_UNITS / largest : 0, largest / FAST_UNITS, &out[g]);
     }
     return true;
 }
 
 const RepackedSimd ISA(repacked_simd) = {
-    .product =
+    .product[ACTIVATIONS_16] =
         {
 #define REPACKED(code, ...) [DTYPE_##code] = product_##code,
 #include "device/cpu/repacked.def"
 #undef REPACKED
         },
-    .round = round_groups,
+    .product[ACTIVATIONS_8] =
+        {
+#if defined(HAS_FAST)
+#define REPACKED(code, ...) [DTYPE_##code] = fast_##code,
+#else // the integers of fast products in 16 bits
+#define REPACKED(code, ...) [DTYPE_##code] = product_##code,
+#endif
+#include "device/cpu/repacked.def"
+#undef REPACKED
+        },
+    .round = {[ACTIVATIONS_16] = round_groups, [ACTIVATIONS_8] = round_groups_fast},
 };
