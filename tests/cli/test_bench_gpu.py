@@ -1,12 +1,16 @@
-"""tests/bench/gpu: its synthetic models run, and its table says shares and wants."""
+"""tests/bench/gpu and models.py: their synthetic models run, and the tables say rates, shares and wants."""
 import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import subprocess
+import sys
 import unittest
 from pathlib import Path
 
 from tl import ROOT, TL
+
+sys.path.insert(0, str(ROOT / "tests" / "bench"))  # what the script imports
 
 
 def load_script():
@@ -25,6 +29,20 @@ class GpuBench(unittest.TestCase):
         # A block of 32 weights has 18, 34 and 64 bytes; the norms are small.
         self.assertAlmostEqual(rows[0][2] / rows[2][2], 18 / 64, delta=0.01)
         self.assertAlmostEqual(rows[1][2] / rows[2][2], 34 / 64, delta=0.01)
+
+    def test_models_beside_peers(self):
+        peer = f'mine={TL} run {ROOT / "tests" / "bench" / "models.tl"}'  # refuses the options of peers
+        options = ["--build", Path(TL).parent, "--small", "--tokens", "3", "--times", "1", "--rounds", "1"]
+        command = [sys.executable, ROOT / "tests" / "bench" / "models.py", *options, "--types"]
+        for what in ("decode", "prompt"):
+            out = subprocess.run([*command, "mxfp4", "q4_k_m", "--what", what], capture_output=True, text=True, check=True).stdout
+            heading, *rows = out.splitlines()
+            self.assertTrue(heading.startswith(f"{what}, 3 tokens, threads 1, load "), out)
+            for row, name in zip(rows, ("mxfp4", "q4_k_m"), strict=True):
+                self.assertRegex(row, rf"^{name} +tl \S+ \(\S+\)  tl, fast \S+ \(\S+\)  tokens/s")
+        result = subprocess.run([*command, "f16", "--peer", peer], capture_output=True, text=True)
+        self.assertIn("models.tl", result.stderr)
+        self.assertNotEqual(result.returncode, 0)
 
     def test_table(self):
         rows = [("copy", "float32", 100.0, "GB/s"), ("map", "add", 90.0, "GB/s"),

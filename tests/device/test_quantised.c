@@ -324,15 +324,21 @@ static void test_kept(void **state) {
     device_close(device);
 }
 
-// What fast products make of a row: integers of at most 127 per group of 32, exactly.
+// What fast products make of a row: integers of at most 127 per group of 32, and the scale that
+// fits them best.
 static void round_fast(const float *row, int64_t k, double *out) {
     for (int64_t group = 0; group < k; group += GROUP_WEIGHTS) {
+        double products = 0, squares = 0;
         float largest = 0;
         for (int64_t t = group; t < group + GROUP_WEIGHTS; t++)
             largest = fabsf(row[t]) > largest ? fabsf(row[t]) : largest;
+        for (int64_t t = group; t < group + GROUP_WEIGHTS; t++) {
+            out[t] = largest > 0 ? (double)rintf(row[t] * (127 / largest)) : 0;
+            products += out[t] * (double)row[t];
+            squares += out[t] * out[t];
+        }
         for (int64_t t = group; t < group + GROUP_WEIGHTS; t++)
-            out[t] =
-                largest > 0 ? (double)rintf(row[t] * (127 / largest)) * (double)(largest / 127) : 0;
+            out[t] *= squares > 0 ? products / squares : 0;
     }
 }
 

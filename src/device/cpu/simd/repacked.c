@@ -449,12 +449,13 @@ static float power_of_two(float number) {
     return float_of_bits(bits & 0x7F800000u);
 }
 
-// Integers of the group in units of 1 / factor, which are `scale`.
-SIMD_INLINE void round_group(const float *numbers, float factor, float scale,
-                             ActivationGroup *out) {
-    int32_t integers[GROUP_WEIGHTS], first = 0, second = 0;
+SIMD_INLINE void round_numbers(const float *numbers, float factor, int32_t *integers) {
     for (int i = 0; i < GROUP_WEIGHTS; i++)
         integers[i] = (int32_t)__builtin_rintf(numbers[i] * factor);
+}
+
+SIMD_INLINE void group_store(const int32_t *integers, float scale, ActivationGroup *out) {
+    int32_t first = 0, second = 0;
     for (int i = 0; i < GROUP_WEIGHTS / 2; i++) {
         first += integers[i];
         second += integers[GROUP_WEIGHTS / 2 + i];
@@ -473,18 +474,36 @@ static bool round_groups(const float *numbers, int64_t groups, ActivationGroup *
         // A power of two: numbers of few digits stay exact. 16256 to 32639 integers cover the
         // largest.
         float power = largest < ACTIVATION_LEAST ? 0 : power_of_two(largest * ACTIVATION_MARGIN);
-        round_group(numbers, power > 0 ? ACTIVATION_UNITS / power : 0, power / ACTIVATION_UNITS,
-                    &out[g]);
+        int32_t integers[GROUP_WEIGHTS];
+        round_numbers(numbers, power > 0 ? ACTIVATION_UNITS / power : 0, integers);
+        group_store(integers, power / ACTIVATION_UNITS, &out[g]);
     }
     return true;
+}
+
+// The scale with which the integers are nearest to the numbers, by the method of least squares.
+SIMD_INLINE float fitted_scale(const float *numbers, const int32_t *integers) {
+    Floats products = {0}, squares = {0};
+    for (int i = 0; i < GROUP_WEIGHTS; i += LANES) {
+        Floats lanes = floats_of(line_at((const char *)(integers + i)));
+        products += floats_of_float32((const char *)(numbers + i)) * lanes;
+        squares += lanes * lanes;
+    }
+    float product = 0, square = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+        product += products[lane];
+        square += squares[lane];
+    }
+    return square > 0 ? product / square : 0;
 }
 
 static bool round_groups_fast(const float *numbers, int64_t groups, ActivationGroup *out) {
     for (int64_t g = 0; g < groups; g++, numbers += GROUP_WEIGHTS) {
         float largest = float_of_bits(largest_bits(numbers));
         if (!(largest <= ACTIVATION_MOST)) return false;
-        if (largest < ACTIVATION_LEAST) largest = 0;
-        round_group(numbers, largest > 0 ? FAST_UNITS / largest : 0, largest / FAST_UNITS, &out[g]);
+        int32_t integers[GROUP_WEIGHTS];
+        round_numbers(numbers, largest < ACTIVATION_LEAST ? 0 : FAST_UNITS / largest, integers);
+        group_store(integers, fitted_scale(numbers, integers), &out[g]);
     }
     return true;
 }
