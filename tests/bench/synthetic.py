@@ -72,12 +72,10 @@ def _pattern(name):
 
 
 def _kind(name, tensor, layer, layers):
-    """The type of a tensor in a file of the type `name`, as llama.cpp mixes them."""
+    """The type of a tensor in a file of the type `name`; in one of q4_k_m as llama.cpp mixes them."""
     if name == "q4_k_m":
         more = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
         return "q6_k" if tensor == "output" or (tensor in ("attn_v", "ffn_down") and more) else "q4_k"
-    if tensor == "output" and name not in ("f16", "bf16", "q8_0"):
-        return "q6_k"
     return name
 
 

@@ -8,9 +8,9 @@
 // unsigned: the weight is scale * (code - zero), or scale * code + minimum.
 //
 // Activations are rounded to 16 bits per group of 32, in units of a power of two: the largest of
-// the group is 16256 to 32639 of them; numbers of few digits lose nothing. Fast products round to
-// 8 bits, the largest to 127, with the scale that fits best. Sums of a group are exact in int32 and results depend
-// neither on how many rows are multiplied at once nor on threads.
+// the group is 16256 to 32639 of them; numbers of few digits lose nothing. Fast products round to 8
+// bits, the largest to 127, with the scale that fits best. Sums of a group are exact in int32 and
+// results depend neither on how many rows are multiplied at once nor on threads.
 #ifndef DEVICE_CPU_REPACKED_H
 #define DEVICE_CPU_REPACKED_H
 
