@@ -311,8 +311,8 @@ void stream_name_op(const char *name);
 // The device counts as lost from now on: it did `what` wrong. STATUS_DEVICE.
 Status stream_lose(VulkanDevice *vulkan, const char *what) MUST_USE;
 
-Status timeline_new(VulkanDevice *vulkan, VkSemaphore *out) MUST_USE;
-void timeline_free(VulkanDevice *vulkan, VkSemaphore timeline);
+Status timeline_semaphore_new(VulkanDevice *vulkan, VkSemaphore *out) MUST_USE;
+void timeline_semaphore_free(VulkanDevice *vulkan, VkSemaphore timeline);
 
 Status gate_open(VulkanDevice *vulkan, int delay_ms) MUST_USE;
 // In this order at the end, with the stream finishing between them.

@@ -47,7 +47,7 @@ static void *keep_gate(void *context) {
 Status gate_open(VulkanDevice *vulkan, int delay_ms) {
     VulkanGate *gate = &vulkan->gate;
     if (delay_ms == 0) return STATUS_OK;
-    TRY(timeline_new(vulkan, &gate->semaphore));
+    TRY(timeline_semaphore_new(vulkan, &gate->semaphore));
     gate->delay_ms = delay_ms;
     pthread_mutex_init(&gate->lock, NULL);
     pthread_cond_init(&gate->changed, NULL);
@@ -79,5 +79,5 @@ void gate_close(VulkanDevice *vulkan) {
     if (!gate->semaphore) return;
     pthread_cond_destroy(&gate->changed);
     pthread_mutex_destroy(&gate->lock);
-    timeline_free(vulkan, gate->semaphore);
+    timeline_semaphore_free(vulkan, gate->semaphore);
 }

@@ -24,7 +24,7 @@ void stream_name_op(const char *name) {
 
 // --- timelines and command buffers ---------------------------------------------------------------
 
-Status timeline_new(VulkanDevice *vulkan, VkSemaphore *out) {
+Status timeline_semaphore_new(VulkanDevice *vulkan, VkSemaphore *out) {
     VkSemaphoreTypeCreateInfo type = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
         .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
@@ -36,7 +36,7 @@ Status timeline_new(VulkanDevice *vulkan, VkSemaphore *out) {
     return STATUS_OK;
 }
 
-void timeline_free(VulkanDevice *vulkan, VkSemaphore timeline) {
+void timeline_semaphore_free(VulkanDevice *vulkan, VkSemaphore timeline) {
     if (!timeline) return;
     vulkan->call.DestroySemaphore(vulkan->handle, timeline, NULL);
     ASSERT(vulkan->ledger[OBJECT_SEMAPHORE] > 0);
@@ -89,8 +89,8 @@ Status stream_open(VulkanDevice *vulkan, int kernels_max) {
     vulkan->call.GetDeviceQueue(vulkan->handle, family, 0, &stream->queue);
     vulkan->call.GetDeviceQueue(vulkan->handle, family, vulkan->physical.queues - 1,
                                 &stream->read_queue);
-    TRY(timeline_new(vulkan, &stream->timeline));
-    TRY(timeline_new(vulkan, &stream->read_timeline));
+    TRY(timeline_semaphore_new(vulkan, &stream->timeline));
+    TRY(timeline_semaphore_new(vulkan, &stream->read_timeline));
     for (int i = 0; i < VULKAN_BATCHES; i++)
         TRY(commands_new(vulkan, &stream->batches[i].pool, &stream->batches[i].commands));
     return commands_new(vulkan, &stream->read_pool, &stream->read_commands);
@@ -357,6 +357,6 @@ void stream_close(VulkanDevice *vulkan) {
     for (int i = 0; i < VULKAN_BATCHES; i++) commands_free(vulkan, stream->batches[i].pool);
     commands_free(vulkan, stream->read_pool);
     if (stream->read_block) block_free(vulkan, stream->read_block);
-    timeline_free(vulkan, stream->timeline);
-    timeline_free(vulkan, stream->read_timeline);
+    timeline_semaphore_free(vulkan, stream->timeline);
+    timeline_semaphore_free(vulkan, stream->read_timeline);
 }
