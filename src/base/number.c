@@ -177,9 +177,9 @@ static NumberKind read_short(const char *bytes, size_t length, int64_t *integer,
     for (; at < end; at++) {
         unsigned digit = (unsigned)(unsigned char)*at - '0';
         if (digit < 10) {
+            if (++count > DIGITS_MAX) return NUMBER_NONE;
             digits = digits * 10 + digit;
             decimals += point;
-            if (++count > DIGITS_MAX) return NUMBER_NONE;
         } else if (*at == '.' && !point) {
             point = true;
         } else {
