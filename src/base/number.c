@@ -111,31 +111,30 @@ int number_format_fixed(double value, NumberWidth width, int decimals, char out[
     return at;
 }
 
-int number_format_mantissa(double value, NumberWidth width, int decimals_min, int decimals,
-                           int *exponent, char out[NUMBER_TEXT_MAX]) {
+Mantissa number_mantissa(double value, NumberWidth width, int decimals_min, int decimals) {
     ASSERT(decimals_min <= 17);
     ASSERT(isfinite(value) && decimals <= 17);
-    int at = 0;
-    if (signbit(value)) out[at++] = '-';
+    Mantissa out = {.exponent = 0};
+    if (signbit(value)) out.text[out.length++] = '-';
     value = fabs(value);
     char digits[20] = "0";
-    *exponent = 0;
-    int length = value == 0 ? 1 : shortest_digits(value, width, digits, exponent);
+    int length = value == 0 ? 1 : shortest_digits(value, width, digits, &out.exponent);
     if (length > decimals + 1) {
         char text[NUMBER_TEXT_MAX];
         snprintf(text, sizeof text, "%.*e", decimals, value);
-        *exponent = atoi(strchr(text, 'e') + 1);
+        out.exponent = atoi(strchr(text, 'e') + 1);
         length = 0;
         for (const char *c = text; *c != 'e'; c++)
             if (*c != '.') digits[length++] = *c;
         while (length > 1 && digits[length - 1] == '0') length--;
     }
-    out[at++] = digits[0];
-    out[at++] = '.';
-    for (int i = 1; i < length || i <= decimals_min; i++) out[at++] = i < length ? digits[i] : '0';
-    ASSERT(at < NUMBER_TEXT_MAX);
-    out[at] = '\0';
-    return at;
+    out.text[out.length++] = digits[0];
+    out.text[out.length++] = '.';
+    for (int i = 1; i < length || i <= decimals_min; i++)
+        out.text[out.length++] = i < length ? digits[i] : '0';
+    ASSERT(out.length < NUMBER_TEXT_MAX);
+    out.text[out.length] = '\0';
+    return out;
 }
 
 int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]) {

@@ -27,10 +27,13 @@ int number_format_float(double value, NumberWidth width, char out[NUMBER_TEXT_MA
 // Positional, at most `decimals` digits after the point, without trailing zeros: "4.", "2.5",
 // "-0.". For finite magnitudes below 1e17.
 int number_format_fixed(double value, NumberWidth width, int decimals, char out[NUMBER_TEXT_MAX]);
-// The digits of scientific form: "1.5", "-1." and the decimal exponent; at most `decimals` digits
-// after the point, at least `decimals_min`. For finite values.
-int number_format_mantissa(double value, NumberWidth width, int decimals_min, int decimals,
-                           int *exponent, char out[NUMBER_TEXT_MAX]);
+// Scientific form: "1.5", "-1." and the decimal exponent.
+typedef struct Mantissa {
+    char text[NUMBER_TEXT_MAX];
+    int length, exponent;
+} Mantissa;
+// At most `decimals` digits after the point, at least `decimals_min`. For finite values.
+Mantissa number_mantissa(double value, NumberWidth width, int decimals_min, int decimals);
 int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]);
 void number_append_float(Text *text, double value); // a plain float: NUMBER_DOUBLE
 void number_append_integer(Text *text, int64_t value);

@@ -67,12 +67,13 @@ static Reach reach_of(const EquationSizes *sizes, const Position *position) {
     return reach;
 }
 
-static Status fail_outside(EquationSizes *sizes, int term, const Position *position, int64_t low,
-                           int64_t high, int64_t size) {
+static Status fail_outside(EquationSizes *sizes, int term, const Position *position,
+                           const Reach *reach, int64_t size) {
     char text[TEXT_MAX], whole[TEXT_MAX];
     sizes->failed = term;
     return fail(STATUS_INDEX, "%s reaches from %lld to %lld, but its dimension in %s has size %lld",
-                equation_text(position->span, text, sizeof text), (long long)low, (long long)high,
+                equation_text(position->span, text, sizeof text), (long long)reach->low,
+                (long long)reach->high,
                 equation_text(sizes->equation->terms[term].span, whole, sizeof whole),
                 (long long)size);
 }
@@ -93,15 +94,17 @@ static Status solve(EquationSizes *sizes, int term, const Position *position, in
         int64_t room = reach.factor > 0 ? last - reach.high : reach.low;
         int64_t step = reach.factor > 0 ? reach.factor : -reach.factor;
         int64_t size = room < 0 ? 0 : room / step + 1;
-        if (size == 0) return fail_outside(sizes, term, position, reach.low, reach.high, dim);
+        if (size == 0) return fail_outside(sizes, term, position, &reach, dim);
         sizes->sizes[reach.but] = size;
         sizes->from[reach.but] = term;
         *progress = true;
         reach = reach_of(sizes, position);
     }
     bool inside = reach.low >= 0 && reach.high <= last;
-    int64_t low = reach.low < 0 ? (reach.low - divisor + 1) / divisor : reach.low / divisor;
-    return inside ? STATUS_OK : fail_outside(sizes, term, position, low, reach.high / divisor, dim);
+    if (inside) return STATUS_OK;
+    reach.low = reach.low < 0 ? (reach.low - divisor + 1) / divisor : reach.low / divisor;
+    reach.high /= divisor;
+    return fail_outside(sizes, term, position, &reach, dim);
 }
 
 static Status solve_all(EquationSizes *sizes, bool *progress) {

@@ -5,9 +5,7 @@
 
 #include "check/checker.h"
 
-static void add(Checker *checker, Severity severity, const char *kind, Span span,
-                const ReportExtra *extra, const char *message) {
-    Diagnostic diagnostic = {.severity = severity, .kind = kind, .message = message, .span = span};
+static void add_diagnostic(Checker *checker, Diagnostic diagnostic, const ReportExtra *extra) {
     if (extra) {
         diagnostic.label = extra->label;
         diagnostic.help = extra->help;
@@ -16,14 +14,18 @@ static void add(Checker *checker, Severity severity, const char *kind, Span span
     diagnostic_list_add(checker->diagnostics, &diagnostic);
 }
 
-#define REPORT(severity, kind)                                                                     \
+#define REPORT(level, word)                                                                        \
     do {                                                                                           \
         Text message = {0};                                                                        \
         va_list arguments;                                                                         \
         va_start(arguments, format);                                                               \
         text_format_v(&message, format, arguments);                                                \
         va_end(arguments);                                                                         \
-        add(checker, severity, kind, span, extra, text_get(&message));                             \
+        add_diagnostic(                                                                            \
+            checker,                                                                               \
+            (Diagnostic){                                                                          \
+                .severity = level, .kind = word, .message = text_get(&message), .span = span},     \
+            extra);                                                                                \
         text_free(&message);                                                                       \
     } while (0)
 

@@ -111,15 +111,14 @@ void walk_merge(Walk *walk) {
     walk->rank = kept + 1;
 }
 
-void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, int first, int rank,
-                       bool ordered) {
-    walk_collect(walk, n_views, views, first, rank);
+void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, WalkDims dims) {
+    walk_collect(walk, n_views, views, dims.first, dims.rank);
     if (walk->count == 0) walk->rank = 0;
     if (walk->rank == 0) return;
-    if (!ordered) walk_sort(walk);
+    if (!dims.ordered) walk_sort(walk);
     walk_merge(walk);
 }
 
 void walk_prepare(Walk *walk, int n_views, const TensorView *const *views, int rank) {
-    walk_prepare_part(walk, n_views, views, 0, rank, false);
+    walk_prepare_part(walk, n_views, views, (WalkDims){.rank = rank});
 }

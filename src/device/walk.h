@@ -26,9 +26,12 @@ void walk_merge(Walk *walk);
 
 // All of that over the leading `rank` dims: rank 0 is one element, or none.
 void walk_prepare(Walk *walk, int n_views, const TensorView *const *views, int rank);
-// The same from dim `first` on; `ordered`: without changing the order of dims.
-void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, int first, int rank,
-                       bool ordered);
+// The same over dims `first` up to `rank`; `ordered`: without changing their order.
+typedef struct WalkDims {
+    int first, rank;
+    bool ordered;
+} WalkDims;
+void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, WalkDims dims);
 
 // Elements of a view; 1 for rank 0.
 int64_t view_count(const TensorView *view);

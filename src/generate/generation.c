@@ -15,15 +15,14 @@ static char *copy(const char *text) {
     return memory_copy_string(text, strlen(text));
 }
 
-static GenerationState *state_new(const GenerationOptions *options, const int64_t *ids,
-                                  size_t count) {
+static GenerationState *state_new(const GenerationOptions *options, const TokenIds *prompt) {
     GenerationState *state = memory_allocate_zeroed(1, sizeof *state);
     state->options = *options;
     state->stops = memory_allocate_zeroed(options->stop_count + 1, sizeof *state->stops);
     for (size_t i = 0; i < options->stop_count; i++) state->stops[i] = copy(options->stops[i]);
     state->trigger = options->trigger ? copy(options->trigger) : NULL;
     if (options->constraint) constraint_retain(options->constraint);
-    for (size_t i = 0; i < count; i++) VECTOR_PUSH(&state->all, ids[i]);
+    for (size_t i = 0; i < prompt->count; i++) VECTOR_PUSH(&state->all, prompt->ids[i]);
     return state;
 }
 
@@ -85,12 +84,12 @@ static Status begin_constraint(const Network *network, GenerationState *state) {
                 (long long)shortest, (long long)state->max_tokens);
 }
 
-Status generation_new(Network *network, const GenerationOptions *options, const int64_t *ids,
-                      size_t count, Sequence *sequence, Generation **out) {
+Status generation_new(Network *network, const GenerationOptions *options, const TokenIds *prompt,
+                      Sequence *sequence, Generation **out) {
     Generation *generation = memory_allocate_zeroed(1, sizeof *generation);
-    generation->state = state_new(options, ids, count);
+    generation->state = state_new(options, prompt);
     generation->sequence = sequence;
-    generation->prompt_tokens = count;
+    generation->prompt_tokens = prompt->count;
     Status status = sequence ? STATUS_OK : sequence_new(network, &generation->sequence);
     if (status == STATUS_OK) status = resolve_length(network, generation->state);
     if (status == STATUS_OK) status = begin_constraint(network, generation->state);
@@ -182,7 +181,7 @@ static Status hand_out(Generation *const *generations, size_t count, Tensor *log
         ASSERT(!state->rows);
         int64_t rows = (int64_t)state->drafts.count + 1;
         state->row = 0;
-        TRY(tensor_slice(logits, 0, at, at + rows, 1, &state->rows));
+        TRY(tensor_slice(logits, 0, at, at + rows, &state->rows));
         at += rows;
     }
     return STATUS_OK;
@@ -269,12 +268,8 @@ Status generations_step(Generation *const *generations, size_t count) {
 }
 
 Status network_encode(const Network *network, const char *text, size_t length, bool begins,
-                      int64_t **ids, size_t *count) {
+                      TokenIds *out) {
     Tokenizer *tokenizer = network->tokenizer;
     if (!tokenizer) TRY(model_tokenizer(network_model(network).as.handle->payload, &tokenizer));
-    TokenList tokens = {0};
-    Status status = tokenizer_encode(tokenizer, text, length, begins, &tokens);
-    *ids = tokens.ids;
-    *count = tokens.count;
-    return status;
+    return tokenizer_encode(tokenizer, text, length, begins, out);
 }

@@ -4,7 +4,7 @@
 // function.
 //
 //     Network *network;   network_open(interp, model, &network)
-//     Generation *one;    TRY(generation_new(network, &options, ids, count, NULL, &one));
+//     Generation *one;    TRY(generation_new(network, &options, &prompt, NULL, &one));
 //     while (!one->finish) TRY(generations_step(&one, 1));
 //     text_get(&one->text); one->ids, one->count; generation_free(one); network_release(network)
 #ifndef GENERATE_GENERATION_H
@@ -57,14 +57,14 @@ typedef struct Generation {
 
 // Of a prompt, whose ids are copied; `sequence` (taken; NULL: a new one) holds the first of them
 // already, but not all.
-Status generation_new(Network *network, const GenerationOptions *options, const int64_t *ids,
-                      size_t count, Sequence *sequence, Generation **out) MUST_USE;
+Status generation_new(Network *network, const GenerationOptions *options, const TokenIds *prompt,
+                      Sequence *sequence, Generation **out) MUST_USE;
 void generation_free(Generation *generation); // NULL is allowed
 // One more token for each that has not finished. A failure leaves no generation usable.
 Status generations_step(Generation *const *generations, size_t count) MUST_USE;
 
 // The ids of a text, as the beginning of one (with the token for it) or not.
 Status network_encode(const Network *network, const char *text, size_t length, bool begins,
-                      int64_t **ids, size_t *count) MUST_USE;
+                      TokenIds *out) MUST_USE;
 
 #endif

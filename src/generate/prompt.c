@@ -17,15 +17,15 @@ static bool is_begun(const Tokenizer *tokenizer, const Text *text) {
     return begun;
 }
 
-Status network_encode_chat(const Network *network, Value messages, int64_t **ids, size_t *count) {
+Status network_encode_chat(const Network *network, Value messages, TokenIds *out) {
     Model *model = network_model(network).as.handle->payload;
     Tokenizer *tokenizer;
     Text text = {0};
     TRY(model_tokenizer(model, &tokenizer));
     Status status = chat_prompt(model, tokenizer, messages, true, &text);
     if (status == STATUS_OK)
-        status = network_encode(network, text_get(&text), text.length, !is_begun(tokenizer, &text),
-                                ids, count);
+        status =
+            network_encode(network, text_get(&text), text.length, !is_begun(tokenizer, &text), out);
     text_free(&text);
     return status;
 }

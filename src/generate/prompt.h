@@ -5,7 +5,6 @@
 #include "generate/sequence.h"
 
 // The ids of a chat, by the template in the model's file, up to where the answer begins.
-Status network_encode_chat(const Network *network, Value messages, int64_t **ids,
-                           size_t *count) MUST_USE;
+Status network_encode_chat(const Network *network, Value messages, TokenIds *out) MUST_USE;
 
 #endif

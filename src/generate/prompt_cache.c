@@ -309,7 +309,7 @@ static Status load_side(const Kept *kept, char side, int64_t layer, size_t rows,
     snprintf(name, sizeof name, "%c.%lld", side, (long long)layer);
     Tensor *tensor = named_tensors_find(&kept->tensors, name);
     ASSERT(tensor && tensor->view.dims[0] >= (int64_t)rows); // kept_has_rows
-    return tensor_slice(tensor, 0, 0, (int64_t)rows, 1, out);
+    return tensor_slice(tensor, 0, 0, (int64_t)rows, out);
 }
 
 static Status load_layer(const Kept *kept, int64_t layer, size_t rows, KvCache *cache) {

@@ -275,7 +275,7 @@ static Status last_rows(Tensor *hidden, const Step *steps, size_t count, Tensor 
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         end += (int64_t)steps[i].count;
         ASSERT(steps[i].rows > 0 && steps[i].rows <= steps[i].count);
-        status = tensor_slice(hidden, 0, end - (int64_t)steps[i].rows, end, 1, &parts[i]);
+        status = tensor_slice(hidden, 0, end - (int64_t)steps[i].rows, end, &parts[i]);
     }
     if (status == STATUS_OK) status = join(parts, count, out);
     release_all(parts, count);

@@ -63,9 +63,9 @@ static Status shuffled(const LearnRun *run, Tensor **out) {
 
 static Status rows_of(Tensor *whole, Tensor *order, int64_t first, int64_t count, Tensor **out) {
     ASSERT(first >= 0 && count > 0);
-    if (!order) return tensor_slice(whole, 0, first, first + count, 1, out);
+    if (!order) return tensor_slice(whole, 0, first, first + count, out);
     Tensor *ids;
-    TRY(tensor_slice(order, 0, first, first + count, 1, &ids));
+    TRY(tensor_slice(order, 0, first, first + count, &ids));
     IndexItem item = {.kind = INDEX_TENSOR, .tensor = ids};
     Status status = index_get(whole, &item, 1, out);
     tensor_release(ids);

@@ -42,25 +42,23 @@ static Status add_hidden(Vectors *vectors, Tensor *hidden, bool mean) {
 }
 
 static Status embed_one(Network *network, Value text, bool mean, Vectors *vectors) {
-    int64_t *ids = NULL;
-    size_t count = 0;
+    TokenIds ids = {0};
     Sequence *sequence = NULL;
     SCOPED_TENSOR(hidden);
-    Status status = text.kind == VALUE_STRING
-                        ? network_encode(network, text.as.string->bytes, text.as.string->length,
-                                         true, &ids, &count)
-                        : fail_kind("each of texts", "a string", text);
-    if (status == STATUS_OK && count == 0)
+    Status status = text.kind == VALUE_STRING ? network_encode(network, text.as.string->bytes,
+                                                               text.as.string->length, true, &ids)
+                                              : fail_kind("each of texts", "a string", text);
+    if (status == STATUS_OK && ids.count == 0)
         status = fail(STATUS_VALUE, "a text without tokens has no embedding");
-    if (status == STATUS_OK && network->context > 0 && (int64_t)count > network->context)
+    if (status == STATUS_OK && network->context > 0 && (int64_t)ids.count > network->context)
         status = fail(STATUS_VALUE, "a text of %zu tokens does not fit the model's context of %lld",
-                      count, (long long)network->context);
+                      ids.count, (long long)network->context);
     if (status == STATUS_OK) status = sequence_new(network, &sequence);
-    Step step = {sequence, ids, count, 1};
+    Step step = {sequence, ids.ids, ids.count, 1};
     if (status == STATUS_OK) status = sequences_hidden(&step, 1, &hidden);
     if (status == STATUS_OK) status = add_hidden(vectors, hidden, mean);
     sequence_free(sequence);
-    free(ids);
+    free(ids.ids);
     return status;
 }
 

@@ -158,11 +158,11 @@ static Status read_options(Request *request) {
 
 // --- prompts
 
-static Status read_prompt(const Request *request, Value prompt, int64_t **ids, size_t *count) {
-    if (request->chats) return network_encode_chat(request->network, prompt, ids, count);
-    if (prompt.kind != VALUE_STRING) return value_to_ints(prompt, "prompt", ids, count);
+static Status read_prompt(const Request *request, Value prompt, TokenIds *out) {
+    if (request->chats) return network_encode_chat(request->network, prompt, out);
+    if (prompt.kind != VALUE_STRING) return value_to_ints(prompt, "prompt", &out->ids, &out->count);
     return network_encode(request->network, prompt.as.string->bytes, prompt.as.string->length, true,
-                          ids, count);
+                          out);
 }
 
 // A list whose first item is a text or a list of ids itself.
@@ -175,19 +175,18 @@ static bool is_many(Value prompt) {
 }
 
 static Status begin(Request *request, size_t index, Value prompt) {
-    int64_t *ids = NULL;
-    size_t count = 0;
+    TokenIds ids = {0};
     GenerationOptions options = request->options;
     request->tellers[index] = (Teller){request, index};
     options.context = &request->tellers[index];
-    Status status = read_prompt(request, prompt, &ids, &count);
+    Status status = read_prompt(request, prompt, &ids);
     Sequence *known = NULL;
-    if (status == STATUS_OK && request->cache && count > 0)
-        status = prompt_cache_find(request->cache, ids, count, &known);
+    if (status == STATUS_OK && request->cache && ids.count > 0)
+        status = prompt_cache_find(request->cache, ids.ids, ids.count, &known);
     if (status == STATUS_OK)
-        status = generation_new(request->network, &options, ids, count, known,
-                                &request->generations[index]);
-    free(ids);
+        status =
+            generation_new(request->network, &options, &ids, known, &request->generations[index]);
+    free(ids.ids);
     return status;
 }
 

@@ -261,9 +261,9 @@ static Status attend(const Rows *rows, KvCache *cache, Tensor **out) {
 
 static Status slice_rows(const Rows *all, int64_t begin, int64_t count, Rows *out) {
     *out = (Rows){.call = all->call, .layer = all->layer};
-    TRY(tensor_slice(all->q, 0, begin, begin + count, 1, &out->q));
-    TRY(tensor_slice(all->k, 0, begin, begin + count, 1, &out->k));
-    return tensor_slice(all->v, 0, begin, begin + count, 1, &out->v);
+    TRY(tensor_slice(all->q, 0, begin, begin + count, &out->q));
+    TRY(tensor_slice(all->k, 0, begin, begin + count, &out->k));
+    return tensor_slice(all->v, 0, begin, begin + count, &out->v);
 }
 
 static void release_rows(Rows *rows) {
@@ -359,7 +359,7 @@ Value builtin_cache_rows(BuiltinCall *call) {
     if (kv_cache_part_count(cache) > 1)
         TRY_VALUE(gather_positions(cache, table, &rows));
     else
-        TRY_VALUE(tensor_slice(table, 0, begin, begin + count, 1, &rows));
+        TRY_VALUE(tensor_slice(table, 0, begin, begin + count, &rows));
     return value_tensor(rows);
 }
 

@@ -76,7 +76,7 @@ static Value ids_tensor(const int64_t *ids, size_t count) {
 
 Value builtin_tokenize(BuiltinCall *call) {
     const String *text = call->arguments[1].as.string;
-    TokenList tokens = {0};
+    TokenIds tokens = {0};
     Status status = tokenizer_encode(payload_of(call)->tokenizer, text->bytes, text->length,
                                      call->arguments[2].as.integer != 0, &tokens);
     Value result = status == STATUS_OK ? ids_tensor(tokens.ids, tokens.count) : value_fail();

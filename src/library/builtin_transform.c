@@ -274,10 +274,13 @@ Value builtin_scan(BuiltinCall *call) {
 typedef struct Mapping {
     bool mapped[PARAMETERS_MAX];
     int64_t dims[PARAMETERS_MAX];
-    int64_t count; // places; -1: not known yet
+    const Value *arguments;
+    size_t count;
+    int64_t places; // -1: not known yet
 } Mapping;
 
-static Status map_argument(Mapping *mapping, size_t index, Value argument, Value dim) {
+static Status map_argument(Mapping *mapping, size_t index, Value dim) {
+    Value argument = mapping->arguments[index];
     int at;
     mapping->mapped[index] = dim.kind != VALUE_NONE;
     if (dim.kind == VALUE_NONE) return STATUS_OK;
@@ -289,16 +292,17 @@ static Status map_argument(Mapping *mapping, size_t index, Value argument, Value
     }
     TRY(op_dim(argument.as.tensor, mapping->dims[index], &at));
     int64_t size = argument.as.tensor->view.dims[at];
-    if (mapping->count >= 0 && size != mapping->count)
+    if (mapping->places >= 0 && size != mapping->places)
         return fail(STATUS_SHAPE, "vmap: argument %zu has %lld places, an earlier one %lld",
-                    index + 1, (long long)size, (long long)mapping->count);
-    mapping->count = size;
+                    index + 1, (long long)size, (long long)mapping->places);
+    mapping->places = size;
     return STATUS_OK;
 }
 
-static Status read_mapping(Value dims, const Value *arguments, size_t count, Mapping *mapping) {
+static Status read_mapping(Value dims, Mapping *mapping) {
+    size_t count = mapping->count;
     bool each = dims.kind != VALUE_NONE && !value_is_number(dims);
-    mapping->count = -1;
+    mapping->places = -1;
     Value items = each ? value_to_items(dims, "vmap: dims") : value_none();
     if (failed(items)) return error_current()->code;
     Status status = STATUS_OK;
@@ -309,22 +313,22 @@ static Status read_mapping(Value dims, const Value *arguments, size_t count, Map
         status = fail(STATUS_ARITY, "vmap: dims has %zu items for %zu argument%s",
                       items.as.list->count, count, count == 1 ? "" : "s");
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = map_argument(mapping, i, arguments[i], each ? items.as.list->items[i] : dims);
-    if (status == STATUS_OK && mapping->count < 0)
+        status = map_argument(mapping, i, each ? items.as.list->items[i] : dims);
+    if (status == STATUS_OK && mapping->places < 0)
         status = fail(STATUS_ARITY, "vmap goes along a dimension of one argument at least");
-    if (status == STATUS_OK && mapping->count == 0)
+    if (status == STATUS_OK && mapping->places == 0)
         status = fail(STATUS_SHAPE, "vmap: there is no place along the dimension, so nothing says "
                                     "what the function gives");
     if (each) value_release(items);
     return status;
 }
 
-static Value run_place(Interp *interp, Value function, const Value *arguments, size_t count,
-                       const Mapping *mapping, int64_t place) {
+static Value run_place(Interp *interp, Value function, const Mapping *mapping, int64_t place) {
+    const Value *arguments = mapping->arguments;
     Value given[PARAMETERS_MAX];
     Status status = STATUS_OK;
     size_t made = 0;
-    for (; made < count && status == STATUS_OK; made++) {
+    for (; made < mapping->count && status == STATUS_OK; made++) {
         Tensor *part = NULL;
         given[made] = value_none();
         if (mapping->mapped[made])
@@ -332,21 +336,20 @@ static Value run_place(Interp *interp, Value function, const Value *arguments, s
         if (status == STATUS_OK)
             given[made] = part ? value_tensor(part) : value_retain(arguments[made]);
     }
-    Value result = status == STATUS_OK ? interp_call(interp, function, given, count) : value_fail();
+    Value result = status == STATUS_OK ? interp_call(interp, function, given, made) : value_fail();
     while (made > 0) value_release(given[--made]);
     return result;
 }
 
 static Value call_mapped(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
     const Callable *callable = handle->payload;
-    Mapping mapping;
-    TRY_VALUE(read_mapping(callable->second, arguments, count, &mapping));
-    Value *results = heap_allocate_rooted((size_t)mapping.count * sizeof *results);
+    Mapping mapping = {.arguments = arguments, .count = count};
+    TRY_VALUE(read_mapping(callable->second, &mapping));
+    Value *results = heap_allocate_rooted((size_t)mapping.places * sizeof *results);
     Value stacked = value_none();
     size_t made = 0;
-    while (made < (size_t)mapping.count && !failed(stacked)) {
-        Value result =
-            run_place(interp, callable->first, arguments, count, &mapping, (int64_t)made);
+    while (made < (size_t)mapping.places && !failed(stacked)) {
+        Value result = run_place(interp, callable->first, &mapping, (int64_t)made);
         if (failed(result))
             stacked = result;
         else

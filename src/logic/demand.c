@@ -129,19 +129,27 @@ static Rule *rule_like(Demand *demand, const Rule *original, Relation *head, uin
     return rule;
 }
 
-// What is asked of `goal` when the head is asked and the goals taken before are satisfied.
-static void questions_add(Demand *demand, size_t from, const Rule *original, const Goal *goal,
-                          const Goal *before, uint32_t count, size_t to) {
+// A rule whose head is asked, up to one of its goals.
+typedef struct Prefix {
+    const Rule *rule;
+    size_t asked; // of the head
+    Goal *goals;  // in the order in which they are taken
+    uint32_t count;
+} Prefix;
+
+// What is asked of the last goal when the head is asked and the goals before it are satisfied.
+static void questions_add(Demand *demand, const Prefix *prefix, size_t to) {
     Term asked[ARITY_MAX], head[ARITY_MAX];
-    const Asked *source = &demand->asked.items[from], *target = &demand->asked.items[to];
-    uint32_t arity = terms_select(goal->terms, target->bound, asked);
-    terms_select(original->head, source->bound, head);
-    bool same = from == to && memcmp(asked, head, arity * sizeof *head) == 0;
+    const Asked *source = &demand->asked.items[prefix->asked], *target = &demand->asked.items[to];
+    uint32_t before = prefix->count - 1;
+    uint32_t arity = terms_select(prefix->goals[before].terms, target->bound, asked);
+    terms_select(prefix->rule->head, source->bound, head);
+    bool same = prefix->asked == to && memcmp(asked, head, arity * sizeof *head) == 0;
     if (same) return; // it asks what is asked
-    Rule *rule = rule_like(demand, original, target->questions, count + 1);
+    Rule *rule = rule_like(demand, prefix->rule, target->questions, before + 1);
     memcpy(rule->head, asked, arity * sizeof *asked);
-    memcpy(rule->goals, before, count * sizeof *before);
-    goal_set(rule, count, source->questions, head);
+    memcpy(rule->goals, prefix->goals, before * sizeof *prefix->goals);
+    goal_set(rule, before, source->questions, head);
 }
 
 // The rule for what is asked of its head; the goals that are asked in turn get their questions.
@@ -149,7 +157,8 @@ static void rule_ask(Demand *demand, size_t number, const Rule *original) {
     Columns head_bound = demand->asked.items[number].bound;
     VariableSet bound = {0};
     bool *taken = memory_allocate_zeroed(original->goal_count + 1, sizeof *taken);
-    Goal *before = memory_allocate((original->goal_count + 1) * sizeof *before);
+    Prefix prefix = {original, number, NULL, 0};
+    prefix.goals = memory_allocate((original->goal_count + 1) * sizeof *prefix.goals);
     Rule *rule =
         rule_like(demand, original, demand->asked.items[number].answers, original->goal_count + 1);
     memcpy(rule->head, original->head, original->arity * sizeof *rule->head);
@@ -158,17 +167,18 @@ static void rule_ask(Demand *demand, size_t number, const Rule *original) {
         const Term *term = &original->head[__builtin_ctz(left)];
         if (term->kind == TERM_VARIABLE) variables_add(&bound, term->value);
     }
-    for (uint32_t count = 0; count < original->goal_count; count++) {
+    while (prefix.count < original->goal_count) {
         int chosen = goal_choose(demand, original, taken, &bound);
         ASSERT(chosen >= 0); // rule_check_safe
         const Goal *goal = &original->goals[chosen];
-        before[count] = *goal;
+        Goal *taken_goal = &prefix.goals[prefix.count++];
+        *taken_goal = *goal;
         if (is_asked(demand, goal)) {
             Columns given = columns_given(goal, &bound);
             if (given == 0) demand->open = true;
             size_t to = asked_find(demand, goal->relation, given);
-            questions_add(demand, number, original, goal, before, count, to);
-            rule->goals[chosen].relation = before[count].relation = demand->asked.items[to].answers;
+            questions_add(demand, &prefix, to);
+            rule->goals[chosen].relation = taken_goal->relation = demand->asked.items[to].answers;
         }
         taken[chosen] = true;
         goal_bind(goal, arity_of(goal), &bound);
@@ -177,7 +187,7 @@ static void rule_ask(Demand *demand, size_t number, const Rule *original) {
     terms_select(original->head, head_bound, head);
     goal_set(rule, original->goal_count, demand->asked.items[number].questions, head);
     free(taken);
-    free(before);
+    free(prefix.goals);
 }
 
 // --- evaluation

@@ -465,16 +465,15 @@ static Status ground_rows(Grounding *grounding, Rule *query, const Datum *initia
     return STATUS_OK;
 }
 
-Status ground_query(Store *store, Rule *query, const Datum *initial, const GroundWeights *weights,
-                    Table **answers, Ground *out) {
+Status ground_query(Store *store, const GroundQuery *query, Table **answers, Ground *out) {
     *out = (Ground){0};
     *answers = NULL;
-    Grounding grounding = {.store = store, .weights = weights, .ground = out};
+    Grounding grounding = {.store = store, .weights = &query->weights, .ground = out};
     find_uncertain(&grounding);
-    lift(&grounding, query);
+    lift(&grounding, query->rule);
     grounding.index = table_new(2, columns_all(2));
     grounding.plans = memory_allocate_zeroed(store->rules.count + 1, sizeof *grounding.plans);
-    Status status = ground_rows(&grounding, query, initial, answers);
+    Status status = ground_rows(&grounding, query->rule, query->initial, answers);
     for (size_t i = 0; i < store->rules.count; i++) rule_plan_free(grounding.plans[i]);
     free(grounding.plans);
     table_free(grounding.index);

@@ -56,10 +56,15 @@ typedef struct GroundWeights {
     } certain;
 } GroundWeights;
 
+typedef struct GroundQuery {
+    Rule *rule;
+    const Datum *initial; // of its variables
+    GroundWeights weights;
+} GroundQuery;
+
 // The answers in canonical order and what they rest on. A row that holds in some world is there,
 // whatever `not` says of it.
-Status ground_query(Store *store, Rule *query, const Datum *initial, const GroundWeights *weights,
-                    Table **answers, Ground *out) MUST_USE;
+Status ground_query(Store *store, const GroundQuery *query, Table **answers, Ground *out) MUST_USE;
 void ground_free(Ground *ground);
 
 #endif

@@ -238,14 +238,19 @@ void plan_make_from(const Rule *rule, const Extent *extents, const PlanStart *st
     free(best.goals);
 }
 
+typedef struct Pattern {
+    const Term *terms;
+    const Aggregate *aggregates; // of the terms; NULL: none has one
+    uint32_t arity;
+} Pattern;
+
 // What is not plain stays open.
-static bool terms_unify(const Rule *rule, const Term *terms, const Aggregate *aggregates,
-                        uint32_t arity, const Datum *values, Datum *variables) {
+static bool terms_unify(const Rule *rule, Pattern pattern, const Datum *values, Datum *variables) {
     memset(variables, 0, rule->variable_count * sizeof *variables);
-    for (uint32_t i = 0; i < arity; i++) {
-        const Term *term = &terms[i];
+    for (uint32_t i = 0; i < pattern.arity; i++) {
+        const Term *term = &pattern.terms[i];
         bool open = values[i] == CONSTANT_NONE || term->kind == TERM_ANY ||
-                    (aggregates && aggregates[i] != AGGREGATE_NONE);
+                    (pattern.aggregates && pattern.aggregates[i] != AGGREGATE_NONE);
         if (open) continue;
         ASSERT(term->kind != TERM_VARIABLE || term->value < rule->variable_count);
         Datum *variable = term->kind == TERM_VARIABLE ? &variables[term->value] : NULL;
@@ -257,12 +262,14 @@ static bool terms_unify(const Rule *rule, const Term *terms, const Aggregate *ag
 }
 
 bool head_unify(const Rule *rule, const Datum *values, Datum *variables) {
-    return terms_unify(rule, rule->head, rule->aggregates, rule->arity, values, variables);
+    Pattern head = {rule->head, rule->aggregates, rule->arity};
+    return terms_unify(rule, head, values, variables);
 }
 
 bool goal_unify(const Rule *rule, const Goal *goal, const Datum *values, Datum *variables) {
     ASSERT(goal->relation != NULL);
-    return terms_unify(rule, goal->terms, NULL, goal->relation->arity, values, variables);
+    Pattern atom = {goal->terms, NULL, goal->relation->arity};
+    return terms_unify(rule, atom, values, variables);
 }
 
 static Index *index_for(const Step *step, Table *table, uint32_t high) {

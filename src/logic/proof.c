@@ -155,13 +155,18 @@ static void push_goals(Proof *proof, const Rule *rule, const Run *run, uint32_t 
     }
 }
 
-static Status rule_derive(Proof *proof, const Rule *rule, const Datum *values, uint32_t round,
-                          uint32_t indent, bool *found) {
+// A row of the head of rules, as a line of the proof.
+typedef struct Derived {
+    Datum values[ARITY_MAX];
+    uint32_t round, indent;
+} Derived;
+
+static Status rule_derive(Proof *proof, const Rule *rule, const Derived *row, bool *found) {
     *found = false;
     Datum initial[VARIABLES_MAX];
-    if (!head_unify(rule, values, initial)) return STATUS_OK;
+    if (!head_unify(rule, row->values, initial)) return STATUS_OK;
     Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
-    extents_before(rule, round, extents);
+    extents_before(rule, row->round, extents);
     Plan plan;
     plan_make(rule, extents, initial, &plan);
     plan_set(&plan, extents);
@@ -170,7 +175,7 @@ static Status rule_derive(Proof *proof, const Rule *rule, const Datum *values, u
     Status status = solution_find(run, &plan, plan.count, initial, found);
     if (*found)
         text_append_string(proof->out, rule->aggregates ? "   of all its solutions\n" : "\n");
-    if (*found && !rule->aggregates) push_goals(proof, rule, run, indent + 1);
+    if (*found && !rule->aggregates) push_goals(proof, rule, run, row->indent + 1);
     free(run);
     plan_free(&plan);
     free(extents);
@@ -178,11 +183,11 @@ static Status rule_derive(Proof *proof, const Rule *rule, const Datum *values, u
 }
 
 static Status row_prove(Proof *proof, const Line *line) {
-    Datum values[ARITY_MAX];
     const Relation *relation = line->relation;
-    table_read(relation_table(relation), line->row, values);
-    atom_print(proof->store, relation, values, proof->out);
     uint32_t round = relation_is_derived(relation) ? round_of(relation, line->row) : 0;
+    Derived row = {.round = round, .indent = line->indent};
+    table_read(relation_table(relation), line->row, row.values);
+    atom_print(proof->store, relation, row.values, proof->out);
     Datum key[] = {relation->number, line->row};
     bool shown = table_find(proof->shown, key) != ROW_NONE;
     bool found = false;
@@ -190,7 +195,7 @@ static Status row_prove(Proof *proof, const Line *line) {
     if (round > 0 && shown) text_append_string(proof->out, "   as above");
     if (round == 0) text_append_string(proof->out, "   fact");
     for (size_t i = 0; round > 0 && !shown && i < relation->rules.count && !found; i++)
-        TRY(rule_derive(proof, relation->rules.items[i], values, round, line->indent, &found));
+        TRY(rule_derive(proof, relation->rules.items[i], &row, &found));
     if (!found) text_append_char(proof->out, '\n');
     return STATUS_OK;
 }

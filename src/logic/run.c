@@ -54,12 +54,19 @@ static inline bool is_high(const Run *run, const Step *step, const Table *table,
     return step->heights && table == step->table && step->heights[row] >= run->below;
 }
 
-static Status rows_scan(Run *run, uint32_t at, const Table *table, uint32_t low, uint32_t high) {
+// Rows of a table that a step goes through, and the index that finds them by their bound columns.
+typedef struct RowRange {
+    const Table *table;
+    const Index *index;
+    uint32_t low, high;
+} RowRange;
+
+static Status rows_scan(Run *run, uint32_t at, const RowRange *rows) {
     const Step *step = &run->plan->steps[at];
-    for (uint32_t row = low; row < high && !run->done; row++) {
+    for (uint32_t row = rows->low; row < rows->high && !run->done; row++) {
         bool taken;
-        if (is_high(run, step, table, row)) continue;
-        TRY(row_enter(run, at, table, row, &taken));
+        if (is_high(run, step, rows->table, row)) continue;
+        TRY(row_enter(run, at, rows->table, row, &taken));
         if (taken && step->once) break;
     }
     return STATUS_OK;
@@ -71,34 +78,33 @@ static uint32_t row_find(const Run *run, const Step *step, const Table *table, c
     return index ? index_first(table, index, values) : table_find(table, values);
 }
 
-static Status rows_follow(Run *run, uint32_t at, const Table *table, const Index *index,
-                          uint32_t low, uint32_t high) {
+static Status rows_find(Run *run, uint32_t at, const RowRange *rows) {
     const Step *step = &run->plan->steps[at];
-    uint32_t row = row_find(run, step, table, index);
-    while (row < high && !run->done) { // ROW_NONE is beyond every row
+    uint32_t row = row_find(run, step, rows->table, rows->index);
+    while (row < rows->high && !run->done) { // ROW_NONE is beyond every row
         bool taken = false;
-        if (row >= low && !is_high(run, step, table, row))
-            TRY(row_enter(run, at, table, row, &taken));
-        if ((taken && step->once) || !index) break;
-        row = index_next(index, row);
+        if (row >= rows->low && !is_high(run, step, rows->table, row))
+            TRY(row_enter(run, at, rows->table, row, &taken));
+        if ((taken && step->once) || !rows->index) break;
+        row = index_next(rows->index, row);
     }
     return STATUS_OK;
 }
 
-static Status rows_run(Run *run, uint32_t at, const Table *table, const Index *index, uint32_t low,
-                       uint32_t high) {
-    if (low >= high) return STATUS_OK;
-    bool scan = !run->plan->steps[at].bound && table->arity > 0;
-    return scan ? rows_scan(run, at, table, low, high)
-                : rows_follow(run, at, table, index, low, high);
+static Status rows_run(Run *run, uint32_t at, const RowRange *rows) {
+    if (rows->low >= rows->high) return STATUS_OK;
+    bool scan = !run->plan->steps[at].bound && rows->table->arity > 0;
+    return scan ? rows_scan(run, at, rows) : rows_find(run, at, rows);
 }
 
 static Status atom_run(Run *run, uint32_t at) {
     const Step *step = &run->plan->steps[at];
     ASSERT(step->table != NULL && step->high <= step->table->count);
-    TRY(rows_run(run, at, step->table, step->index, step->low, step->high));
+    RowRange own = {step->table, step->index, step->low, step->high};
+    TRY(rows_run(run, at, &own));
     if (LIKELY(!step->extra)) return STATUS_OK;
-    return rows_run(run, at, step->extra, step->extra_index, 0, step->extra->count);
+    RowRange extra = {step->extra, step->extra_index, 0, step->extra->count};
+    return rows_run(run, at, &extra);
 }
 
 static bool any_row(const Run *run, const Step *step) {

@@ -111,13 +111,13 @@ const Piece *tokenizer_find(const Tokenizer *tokenizer, const char *bytes, size_
 
 // --- encoding
 
-void tokenizer_push_id(TokenList *out, int64_t id) {
+void tokenizer_push_id(TokenIds *out, int64_t id) {
     if (out->count == out->capacity)
         out->ids = vector_grow(out->ids, &out->capacity, sizeof *out->ids);
     out->ids[out->count++] = id;
 }
 
-static void push_ids(TokenList *out, const int64_t *ids, size_t count) {
+static void push_ids(TokenIds *out, const int64_t *ids, size_t count) {
     for (size_t i = 0; i < count; i++) tokenizer_push_id(out, ids[i]);
 }
 
@@ -128,7 +128,7 @@ static Status run_steps(const TextSteps *steps, Words *words) {
 
 // Text between special tokens.
 static Status encode_segment(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                             bool at_start, TokenList *out) {
+                             bool at_start, TokenIds *out) {
     if (length == 0) return STATUS_OK;
     Words words = {.at_start = at_start};
     Text text = {0};
@@ -148,7 +148,7 @@ static Status encode_segment(const Tokenizer *tokenizer, const char *bytes, size
 }
 
 Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                        bool add_special, TokenList *out) {
+                        bool add_special, TokenIds *out) {
     if (add_special) push_ids(out, tokenizer->before.items, tokenizer->before.count);
     size_t begin = 0;
     for (size_t at = 0; at < length;) {

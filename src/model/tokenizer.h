@@ -12,10 +12,10 @@
 typedef struct Tokenizer Tokenizer;
 struct GgufWriter;
 
-typedef struct TokenList {
+typedef struct TokenIds {
     int64_t *ids; // free() them
     size_t count, capacity;
-} TokenList;
+} TokenIds;
 
 // From the metadata of a GGUF file, called `name`; copies what it needs. STATUS_FORMAT when it has
 // no vocabulary of a kind that tl reads.
@@ -35,7 +35,7 @@ void tokenizer_release(Tokenizer *tokenizer);
 // Appends the ids of a text. `add_special`: the beginning-of-sequence token first, where the model
 // has one. Special tokens written in the text ("</s>") are recognised.
 Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                        bool add_special, TokenList *out) MUST_USE;
+                        bool add_special, TokenIds *out) MUST_USE;
 // Appends the text of ids, without the space that encoding put in front. Bytes that are not UTF-8
 // become U+FFFD. STATUS_INDEX for an id outside the vocabulary.
 Status tokenizer_decode(const Tokenizer *tokenizer, const int64_t *ids, size_t count,

@@ -87,7 +87,7 @@ struct Tokenizer {
 
     TextSteps normalizers, splitters;
     Status (*encode_word)(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                          TokenList *out);
+                          TokenIds *out);
     MergePair *pairs, *pairs_by_ids; // NULL: pieces are joined by the scores of what they make
     size_t pair_count;
     bool byte_fallback;  // a character without a piece becomes its bytes, else the unknown token
@@ -110,7 +110,7 @@ struct Tokenizer {
 Tokenizer *tokenizer_new(void);
 // Fills by_text, the specials and byte_ids from the pieces.
 void tokenizer_index(Tokenizer *tokenizer);
-void tokenizer_push_id(TokenList *out, int64_t id);
+void tokenizer_push_id(TokenIds *out, int64_t id);
 // Fails when the user has asked to stop; every few thousand of a count that grows by one.
 static inline Status tokenizer_go_on(size_t count) {
     bool stop = count % 4096 == 0 && device_is_interrupted();
@@ -123,11 +123,11 @@ int tokenizer_byte_value(const Piece *piece); // of "<0x41>"; -1 when it is none
 
 // tokenizer_word.c: the models.
 Status tokenizer_encode_merging(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                                TokenList *out);
+                                TokenIds *out);
 Status tokenizer_encode_longest(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                                TokenList *out);
+                                TokenIds *out);
 Status tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                                  TokenList *out);
+                                  TokenIds *out);
 
 // tokenizer_special.c: special tokens.
 void tokenizer_index_specials(Tokenizer *tokenizer);

@@ -112,7 +112,7 @@ static Status merge_all(Merger *merger) {
     return STATUS_OK;
 }
 
-static void push_unknown(const Tokenizer *tokenizer, TokenList *out) {
+static void push_unknown(const Tokenizer *tokenizer, TokenIds *out) {
     bool again = out->count > 0 && out->ids[out->count - 1] == tokenizer->unknown;
     if (tokenizer->unknown >= 0 && !(tokenizer->fuse_unknown && again))
         tokenizer_push_id(out, tokenizer->unknown);
@@ -120,7 +120,7 @@ static void push_unknown(const Tokenizer *tokenizer, TokenList *out) {
 
 // What is not a piece becomes its bytes, or the unknown token.
 static void push_piece(const Tokenizer *tokenizer, const Piece *piece, const char *bytes,
-                       size_t length, TokenList *out) {
+                       size_t length, TokenIds *out) {
     if (piece) {
         tokenizer_push_id(out, piece - tokenizer->pieces);
     } else if (!tokenizer->byte_fallback) {
@@ -156,7 +156,7 @@ static size_t next_marks(const char *bytes, size_t length, size_t at) {
     return length;
 }
 
-static Status merge_word(Merger *merger, const char *bytes, size_t length, TokenList *out) {
+static Status merge_word(Merger *merger, const char *bytes, size_t length, TokenIds *out) {
     const Tokenizer *tokenizer = merger->tokenizer;
     merger->text = bytes;
     merger->symbols.count = merger->heap.count = 0;
@@ -180,7 +180,7 @@ static Status merge_word(Merger *merger, const char *bytes, size_t length, Token
 }
 
 Status tokenizer_encode_merging(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                                TokenList *out) {
+                                TokenIds *out) {
     const Piece *whole = tokenizer->whole_words ? tokenizer_find(tokenizer, bytes, length) : NULL;
     if (whole) {
         tokenizer_push_id(out, whole - tokenizer->pieces);
@@ -215,7 +215,7 @@ static const Piece *longest_piece(const Tokenizer *tokenizer, const char *bytes,
 }
 
 Status tokenizer_encode_longest(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                                TokenList *out) {
+                                TokenIds *out) {
     size_t begin = out->count, at = 0;
     if (utf8_count(bytes, length) <= tokenizer->word_max) {
         while (at < length) {
@@ -269,7 +269,7 @@ static Status find_best(const Tokenizer *tokenizer, const char *bytes, size_t le
 }
 
 Status tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, size_t length,
-                                  TokenList *out) {
+                                  TokenIds *out) {
     Best *best = memory_allocate((length + 1) * sizeof *best);
     size_t *cuts = memory_allocate((length + 1) * sizeof *cuts), count = 0;
     Status status = find_best(tokenizer, bytes, length, best);

@@ -19,6 +19,6 @@ Status embedding_of_type(Reasoner *reasoner, const Relation *relation, const Rel
 
 // soft.c: the answers that embeddings give and a list of their scores.
 Status query_soften(Reasoner *reasoner, const Rule *rule, const Datum *initial, double temperature,
-                    Table **answers, Value *scores) MUST_USE;
+                    Found *out) MUST_USE;
 
 #endif

@@ -93,13 +93,6 @@ static Status query_answer(const QueryCode *query, const Datum *initial, Table *
     return store_query(store, query->rule, initial, out);
 }
 
-// What a query gives.
-typedef struct Found {
-    Table *answers;
-    Value scores;    // of a program block: a list; else ABSENT
-    Text *explained; // how they are found, of `explain`, or the best ways to them; else NULL
-} Found;
-
 static Status query_find(Frame *frame, const QueryCode *query, const Datum *initial, Found *found) {
     Reasoner *reasoner = query->reasoner;
     if (found->explained && !query->program)
@@ -107,10 +100,9 @@ static Status query_find(Frame *frame, const QueryCode *query, const Datum *init
     if (!query->program) return query_answer(query, initial, &found->answers);
     Value program = EVAL(frame, query->program);
     if (failed(program)) return error_current()->code;
-    Status status =
-        found->explained
-            ? query_best(reasoner, query->rule, initial, program, found->explained)
-            : query_weigh(reasoner, query->rule, initial, program, &found->answers, &found->scores);
+    Status status = found->explained
+                        ? query_best(reasoner, query->rule, initial, program, found->explained)
+                        : query_weigh(reasoner, query->rule, initial, program, found);
     value_release(program);
     return status;
 }
@@ -140,8 +132,7 @@ static Status query_softly(Frame *frame, const QueryCode *query, const Datum *in
     if (!(temperature >= 0))
         return fail(STATUS_VALUE, "a temperature is not negative, but this one is %g", temperature);
     if (temperature == 0) return query_exactly(query, initial, found);
-    return query_soften(query->reasoner, query->rule, initial, temperature, &found->answers,
-                        &found->scores);
+    return query_soften(query->reasoner, query->rule, initial, temperature, found);
 }
 
 static Status query_run(Frame *frame, const QueryCode *query, const Datum *initial, Found *found) {

@@ -88,9 +88,16 @@ int64_t weight_of_rule(void *reasoner, const Rule *rule);
 uint64_t weight_group(void *reasoner, uint32_t number);
 uint64_t weight_group_new(Reasoner *reasoner);
 
+// What a query gives.
+typedef struct Found {
+    Table *answers;
+    Value scores;    // of a program block: a list; else ABSENT
+    Text *explained; // how they are found, of `explain`, or the best ways to them; else NULL
+} Found;
+
 // weighed.c: the answers to a query and a list of what they weigh by a program block.
 Status query_weigh(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program,
-                   Table **answers, Value *scores) MUST_USE;
+                   Found *out) MUST_USE;
 
 // Why the answers hold: of each the best way in words.
 Status query_best(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program,

@@ -113,20 +113,21 @@ static Status collect_answers(Soft *soft, const Rule *rule, Table *answers, List
 }
 
 Status query_soften(Reasoner *reasoner, const Rule *rule, const Datum *initial, double temperature,
-                    Table **answers, Value *scores) {
+                    Found *out) {
     Soft soft = {.reasoner = reasoner, .goal = &rule->goals[0]};
     Status status = find_places(&soft, initial);
     if (status == STATUS_OK) status = make_readings(&soft, temperature);
-    *answers = table_new(rule->arity, columns_all(rule->arity));
-    *scores = value_list(0);
-    if (status == STATUS_OK) status = collect_answers(&soft, rule, *answers, scores->as.list);
+    out->answers = table_new(rule->arity, columns_all(rule->arity));
+    out->scores = value_list(0);
+    if (status == STATUS_OK)
+        status = collect_answers(&soft, rule, out->answers, out->scores.as.list);
     free(soft.numbers);
     tensor_release(soft.scores);
     tensor_release(soft.readings);
     if (status == STATUS_OK) return STATUS_OK;
-    table_free(*answers);
-    *answers = NULL;
-    value_release(*scores);
-    *scores = value_absent();
+    table_free(out->answers);
+    out->answers = NULL;
+    value_release(out->scores);
+    out->scores = value_absent();
     return status;
 }

@@ -271,7 +271,8 @@ static Status weighed_make(Weighed *weighed, Rule *rule, const Datum *initial, e
                            Table **answers) {
     Reasoner *reasoner = weighed->reasoner;
     GroundWeights weights = {reasoner, weight_of_fact, weight_of_rule, weight_group, certain};
-    TRY(ground_query(reasoner->store, rule, initial, &weights, answers, &weighed->ground));
+    GroundQuery query = {rule, initial, weights};
+    TRY(ground_query(reasoner->store, &query, answers, &weighed->ground));
     return weigh(weighed);
 }
 
@@ -283,25 +284,26 @@ static void weighed_free(Weighed *weighed) {
 }
 
 Status query_weigh(Reasoner *reasoner, Rule *rule, const Datum *initial, Value program,
-                   Table **answers, Value *scores) {
+                   Found *out) {
     void *payload;
-    *scores = value_absent();
-    *answers = NULL;
+    out->scores = value_absent();
+    out->answers = NULL;
     TRY(value_to_handle(program, &handle_program, "what stands before the relation", &payload));
     Weighed weighed = {.reasoner = reasoner, .program = payload};
     bool probabilities = are_probabilities(weighed.program->semiring);
-    Status status = weighed_make(&weighed, rule, initial,
-                                 probabilities ? CERTAIN_LEFT_OUT : CERTAIN_EXPLAINED, answers);
+    Status status =
+        weighed_make(&weighed, rule, initial, probabilities ? CERTAIN_LEFT_OUT : CERTAIN_EXPLAINED,
+                     &out->answers);
     if (status == STATUS_OK) {
-        *scores = value_list(weighed.ground.answers);
-        status = take_scores(&weighed, scores->as.list);
+        out->scores = value_list(weighed.ground.answers);
+        status = take_scores(&weighed, out->scores.as.list);
     }
     weighed_free(&weighed);
     if (status == STATUS_OK) return STATUS_OK;
-    table_free(*answers);
-    *answers = NULL;
-    value_release(*scores);
-    *scores = value_absent();
+    table_free(out->answers);
+    out->answers = NULL;
+    value_release(out->scores);
+    out->scores = value_absent();
     return status;
 }
 

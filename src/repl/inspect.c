@@ -55,7 +55,7 @@ static Status summary_pass(Tensor *flat, Summary *summary,
     for (int64_t i = 0; i < count && status == STATUS_OK; i += CHUNK) {
         int64_t stop = i + CHUNK < count ? i + CHUNK : count;
         Tensor *piece;
-        status = tensor_slice(flat, 0, i, stop, 1, &piece);
+        status = tensor_slice(flat, 0, i, stop, &piece);
         if (status != STATUS_OK) break;
         status = tensor_read_floats(piece, numbers);
         tensor_release(piece);

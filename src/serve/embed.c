@@ -26,21 +26,21 @@ static void average(const double *rows, size_t count, size_t width, float *out) 
     free(mean);
 }
 
-static Status compute(const Server *server, const int64_t *ids, size_t count, float **out,
-                      size_t *width) {
+static Status compute(const Server *server, const TokenIds *input, float **out, size_t *width) {
     Sequence *sequence;
     Tensor *hidden = NULL;
     TRY(sequence_new(server->network, &sequence));
-    Status status = sequences_hidden(&(Step){sequence, ids, count, count}, 1, &hidden);
+    Status status =
+        sequences_hidden(&(Step){sequence, input->ids, input->count, input->count}, 1, &hidden);
     sequence_free(sequence);
     TRY(status);
     size_t numbers = (size_t)tensor_count(hidden);
-    *width = numbers / count;
+    *width = numbers / input->count;
     double *rows = memory_allocate((numbers + 1) * sizeof *rows);
     status = tensor_read_floats(hidden, rows);
     tensor_release(hidden);
     *out = memory_allocate((*width + 1) * sizeof **out);
-    if (status == STATUS_OK) average(rows, count, *width, *out);
+    if (status == STATUS_OK) average(rows, input->count, *width, *out);
     free(rows);
     return status;
 }
@@ -72,21 +72,21 @@ static json_t *vector_json(const float *numbers, size_t width, bool base64) {
 
 static Status embed(const Server *server, const json_t *input, bool base64, json_t *rows,
                     size_t *tokens) {
-    int64_t *ids = NULL;
-    size_t count = 0, width = 0;
+    TokenIds ids = {0};
+    size_t width = 0;
     float *numbers = NULL;
-    Status status = server_encode(server, input, &ids, &count);
-    if (status == STATUS_OK) status = check_length(server, count);
-    if (status == STATUS_OK) status = compute(server, ids, count, &numbers, &width);
+    Status status = server_encode(server, input, &ids);
+    if (status == STATUS_OK) status = check_length(server, ids.count);
+    if (status == STATUS_OK) status = compute(server, &ids, &numbers, &width);
     if (status == STATUS_OK) {
         json_t *vector = vector_json(numbers, width, base64);
         json_array_append_new(rows,
                               json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
                                         (json_int_t)json_array_size(rows), "embedding", vector));
-        *tokens += count;
+        *tokens += ids.count;
     }
     free(numbers);
-    free(ids);
+    free(ids.ids);
     return status;
 }
 

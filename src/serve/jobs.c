@@ -25,23 +25,23 @@ void answer_failure(HttpExchange *exchange, const char *field) {
     text_free(&message);
 }
 
-static Status read_ids(const json_t *list, int64_t **ids, size_t *count) {
-    *count = json_array_size(list);
-    *ids = memory_allocate((*count + 1) * sizeof **ids);
-    for (size_t i = 0; i < *count; i++) {
+static Status read_ids(const json_t *list, TokenIds *out) {
+    out->count = json_array_size(list);
+    out->ids = memory_allocate((out->count + 1) * sizeof *out->ids);
+    for (size_t i = 0; i < out->count; i++) {
         const json_t *id = json_array_get(list, i);
         if (!json_is_integer(id))
             return fail(STATUS_VALUE, "a prompt is a string or a list of token ids");
-        (*ids)[i] = json_integer_value(id);
+        out->ids[i] = json_integer_value(id);
     }
     return STATUS_OK;
 }
 
-Status server_encode(const Server *server, const json_t *prompt, int64_t **ids, size_t *count) {
+Status server_encode(const Server *server, const json_t *prompt, TokenIds *out) {
     if (json_is_string(prompt))
         return network_encode(server->network, json_string_value(prompt),
-                              json_string_length(prompt), true, ids, count);
-    if (json_is_array(prompt)) return read_ids(prompt, ids, count);
+                              json_string_length(prompt), true, out);
+    if (json_is_array(prompt)) return read_ids(prompt, out);
     return fail(STATUS_VALUE, "a prompt is a string or a list of token ids");
 }
 
@@ -70,15 +70,14 @@ static Status join_parts(json_t *message) {
     return STATUS_OK;
 }
 
-static Status encode_messages(const Server *server, const json_t *messages, int64_t **ids,
-                              size_t *count) {
+static Status encode_messages(const Server *server, const json_t *messages, TokenIds *out) {
     size_t i;
     json_t *message;
     if (json_array_size(messages) == 0)
         return fail(STATUS_VALUE, "messages must be a list of at least one message");
     json_array_foreach(messages, i, message) TRY(join_parts(message));
     Value value = value_from_json(messages);
-    Status status = network_encode_chat(server->network, value, ids, count);
+    Status status = network_encode_chat(server->network, value, out);
     value_release(value);
     return status;
 }
@@ -137,20 +136,19 @@ static Status compile_format(const ServeRequest *request, Constraint **out) {
 
 static Status begin_choice(Server *server, Choice *choice, const ServeRequest *request,
                            const json_t *prompt) {
-    int64_t *ids = NULL;
-    size_t count = 0;
+    TokenIds ids = {0};
     GenerationOptions options;
     fill_options(server, request, &options);
     options.context = choice;
-    Status status = request->kind == REQUEST_CHAT ? encode_messages(server, prompt, &ids, &count)
-                                                  : server_encode(server, prompt, &ids, &count);
+    Status status = request->kind == REQUEST_CHAT ? encode_messages(server, prompt, &ids)
+                                                  : server_encode(server, prompt, &ids);
     Sequence *kept = NULL;
     if (status == STATUS_OK) status = compile_format(request, &options.constraint);
-    if (status == STATUS_OK) status = kept_take(server, ids, count, &kept);
+    if (status == STATUS_OK) status = kept_take(server, ids.ids, ids.count, &kept);
     if (status == STATUS_OK)
-        status = generation_new(server->network, &options, ids, count, kept, &choice->generation);
+        status = generation_new(server->network, &options, &ids, kept, &choice->generation);
     constraint_release(options.constraint);
-    free(ids);
+    free(ids.ids);
     return status;
 }
 

@@ -54,8 +54,7 @@ void embed_answer(Server *server, HttpExchange *exchange, const ServeRequest *re
 // Answers with the current error: the client's where its words are about what it asked.
 void answer_failure(HttpExchange *exchange, const char *field);
 // The ids of one text or list of ids.
-Status server_encode(const Server *server, const json_t *prompt, int64_t **ids,
-                     size_t *count) MUST_USE;
+Status server_encode(const Server *server, const json_t *prompt, TokenIds *out) MUST_USE;
 // Whether a prompt is a list of prompts.
 bool server_has_many(const json_t *prompt);
 

@@ -114,9 +114,10 @@ static Status dilated(const char *op, int64_t size, int64_t dilation, int64_t *o
     return STATUS_OK;
 }
 
-Status shape_convolve(const char *op, const TensorType *x, const TensorType *weight,
-                      const TensorType *bias, const Convolution *options, Shape *out) {
-    TRY(check_channels(op, x, weight, bias, options->groups));
+Status shape_convolve(const char *op, const Convolved *operands, const Convolution *options,
+                      Shape *out) {
+    const TensorType *x = operands->x, *weight = operands->weight;
+    TRY(check_channels(op, x, weight, operands->bias, options->groups));
     const int64_t *window = &weight->shape.dims[2];
     int64_t window_h, window_w;
     TRY(dilated(op, window[0], options->dilation.h, &window_h));

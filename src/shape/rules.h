@@ -63,9 +63,13 @@ Status shape_gates(const char *op, const char *name, const TensorType *gates,
 // Ranks of a convolution's operands; `line`: one dimension instead of two.
 Status shape_convolution_ranks(const char *op, bool line, const TensorType *x,
                                const TensorType *weight) MUST_USE;
-// x [N, C, H, W], weight [O, C / groups, KH, KW], bias NULL or [O]; *out [N, O, H', W'].
-Status shape_convolve(const char *op, const TensorType *x, const TensorType *weight,
-                      const TensorType *bias, const Convolution *options, Shape *out) MUST_USE;
+// x [N, C, H, W], weight [O, C / groups, KH, KW], bias NULL or [O].
+typedef struct Convolved {
+    const TensorType *x, *weight, *bias;
+} Convolved;
+// *out [N, O, H', W'].
+Status shape_convolve(const char *op, const Convolved *operands, const Convolution *options,
+                      Shape *out) MUST_USE;
 // x [N, C, H, W].
 Status shape_pool(const char *op, const TensorType *x, const Pooling *options, Shape *out) MUST_USE;
 

@@ -57,7 +57,7 @@ static Status rope_run(const OpCall *call, const Rope *rope, Tensor *const *inpu
     KernelOptions options = {.flag = rope->half,
                              .scalars = {rope->base, rope->scale},
                              .integers = {rope->offset, rope->rotary}};
-    TRY(compose_kernel(call, KERNEL_ROPE, &options, inputs, n_inputs, result));
+    TRY(compose_kernel(call, KERNEL_ROPE, &options, (TensorSpan){inputs, n_inputs}, result));
     return compose_give(&result, out);
 }
 
@@ -96,8 +96,8 @@ static Status rope_table(const Tensor *x, const Rope *rope, Tensor *table, Tenso
     DType dtype = tensor_dtype(x) == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
     TRY(tensor_cast(table, dtype, &same));
     if (width == pairs) return compose_give(&same, out);
-    if (rope->half) return tensor_slice(same, 1, 0, pairs, 1, out);
-    return tensor_slice(same, 1, 0, width, 2, out);
+    if (rope->half) return tensor_slice(same, 1, 0, pairs, out);
+    return tensor_slice_by(same, 1, &(SliceBounds){true, true, true, 0, width, 2}, out);
 }
 
 Status op_run_rope_tables(const OpCall *call, Tensor **results) {

@@ -140,14 +140,14 @@ Shape compose_shape(int rank, const int64_t *dims) {
 }
 
 Status compose_kernel(const OpCall *call, KernelId kernel, const KernelOptions *options,
-                      Tensor *const *inputs, int n_inputs, Tensor *out) {
+                      TensorSpan inputs, Tensor *out) {
     KernelCall request = {.kernel = kernel,
-                          .n_inputs = n_inputs,
+                          .n_inputs = inputs.count,
                           .n_outputs = 1,
                           .outputs = {&out->view},
                           .options = *options,
                           .op_name = call->op->name};
-    for (int i = 0; i < n_inputs; i++) request.inputs[i] = compose_operand(inputs[i]);
+    for (int i = 0; i < inputs.count; i++) request.inputs[i] = compose_operand(inputs.items[i]);
     return op_run_kernel(&request);
 }
 

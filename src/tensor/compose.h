@@ -57,9 +57,14 @@ TensorView compose_broadcast_leading(const TensorView *view, const Shape *leadin
 int64_t compose_product(const int64_t *dims, int first, int last);
 Shape compose_shape(int rank, const int64_t *dims);
 
+// Some tensors, borrowed.
+typedef struct TensorSpan {
+    Tensor *const *items;
+    int count;
+} TensorSpan;
 // One kernel from tensors to one tensor.
 Status compose_kernel(const OpCall *call, KernelId kernel, const KernelOptions *options,
-                      Tensor *const *inputs, int n_inputs, Tensor *out) MUST_USE;
+                      TensorSpan inputs, Tensor *out) MUST_USE;
 // Every element of `view` becomes the number.
 Status compose_fill(const OpCall *call, const TensorView *view, Scalar value) MUST_USE;
 // x op number, the number taking no part in the dtype.

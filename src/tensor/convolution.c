@@ -36,13 +36,15 @@ static Status convolve(const OpCall *call, Tensor *const *inputs, const Convolut
     TensorType x = tensor_type(inputs[0]), weight = tensor_type(inputs[1]), bias;
     if (inputs[2]) bias = tensor_type(inputs[2]);
     Shape shape;
-    TRY(shape_convolve(call->op->name, &x, &weight, inputs[2] ? &bias : NULL, options, &shape));
+    Convolved operands = {&x, &weight, inputs[2] ? &bias : NULL};
+    TRY(shape_convolve(call->op->name, &operands, options, &shape));
     SCOPED_TENSOR(result);
     TRY(tensor_new(inputs[0]->device, x.dtype, &shape, &result));
     KernelOptions kernel = {.integers = {options->stride.h, options->stride.w, options->padding.h,
                                          options->padding.w, options->dilation.h,
                                          options->dilation.w, options->groups}};
-    TRY(compose_kernel(call, KERNEL_CONV2D, &kernel, inputs, inputs[2] ? 3 : 2, result));
+    TRY(compose_kernel(call, KERNEL_CONV2D, &kernel, (TensorSpan){inputs, inputs[2] ? 3 : 2},
+                       result));
     return compose_give(&result, out);
 }
 
@@ -115,7 +117,7 @@ static Status pool_kernel(const OpCall *call, PoolKind kind, Tensor *image, cons
     TRY(tensor_new(image->device, tensor_dtype(image), &shape, &result));
     KernelOptions options = {
         .op = (int)kind, .integers = {size.h, size.w, stride.h, stride.w, padding.h, padding.w}};
-    TRY(compose_kernel(call, KERNEL_POOL2D, &options, &image, 1, result));
+    TRY(compose_kernel(call, KERNEL_POOL2D, &options, (TensorSpan){&image, 1}, result));
     return compose_give(&result, out);
 }
 

@@ -157,7 +157,7 @@ static Status create_progression(const OpCall *call, const Progression *numbers,
     TRY(tensor_new(target->device, natural, &shape, &result));
     KernelOptions options = {.scalars = {numbers->first, numbers->stride},
                              .integers = {numbers->start, numbers->step}};
-    TRY(compose_kernel(call, KERNEL_ARANGE, &options, NULL, 0, result));
+    TRY(compose_kernel(call, KERNEL_ARANGE, &options, (TensorSpan){0}, result));
     return tensor_cast(result, target->dtype, out);
 }
 

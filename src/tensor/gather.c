@@ -16,7 +16,7 @@ static Status gather_kernel(const OpCall *call, Tensor *x, int dim, Tensor *inde
     TRY(tensor_new(x->device, dtype, &shape, &result));
     KernelOptions options = {.op = 0, .dim = dim};
     Tensor *inputs[2] = {x, index};
-    TRY(compose_kernel(call, KERNEL_GATHER, &options, inputs, 2, result));
+    TRY(compose_kernel(call, KERNEL_GATHER, &options, (TensorSpan){inputs, 2}, result));
     return compose_give(&result, out);
 }
 
@@ -66,7 +66,7 @@ Status op_run_gather(const OpCall *call, Tensor **results) {
     TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
     KernelOptions options = {.op = 1, .dim = dim};
     Tensor *inputs[2] = {x, index};
-    TRY(compose_kernel(call, KERNEL_GATHER, &options, inputs, 2, result));
+    TRY(compose_kernel(call, KERNEL_GATHER, &options, (TensorSpan){inputs, 2}, result));
     return compose_give(&result, results);
 }
 
@@ -154,7 +154,7 @@ static Status scatter(const OpCall *call, int op, Tensor **out) {
     TRY(tensor_clone(x, &result));
     KernelOptions options = {.op = op, .dim = plan.dim, .integers = {plan.slices}};
     Tensor *inputs[2] = {source, index};
-    TRY(compose_kernel(call, KERNEL_SCATTER, &options, inputs, 2, result));
+    TRY(compose_kernel(call, KERNEL_SCATTER, &options, (TensorSpan){inputs, 2}, result));
     if (tensor_rank(call->inputs[0].tensor) > 0) return compose_give(&result, out);
     return tensor_squeeze(result, 0, out);
 }
@@ -221,6 +221,6 @@ Status op_run_nonzero(const OpCall *call, Tensor **results) {
     Shape shape = {.rank = 2, .dims = {count, tensor_rank(x)}};
     TRY(tensor_new(x->device, DTYPE_INT64, &shape, &result));
     KernelOptions options = {0};
-    TRY(compose_kernel(call, KERNEL_NONZERO, &options, &x, 1, result));
+    TRY(compose_kernel(call, KERNEL_NONZERO, &options, (TensorSpan){&x, 1}, result));
     return compose_give(&result, results);
 }

@@ -161,7 +161,7 @@ Status op_run_aggregate_neighbors(const OpCall *call, Tensor **results) {
         return fail(STATUS_VALUE, "aggregate_neighbors: n is %lld, but x is %s", (long long)n,
                     tensor_type_name(x).text);
     SCOPED_TENSOR(counted);
-    TRY(tensor_slice(x, 0, 0, n, 1, &counted));
+    TRY(tensor_slice(x, 0, 0, n, &counted));
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
     // Without neighbours there is no message, rather than a message of nan.
     return op_with(mean && n > 0 ? OP_mean : OP_sum, &counted, 1, &attributes, results);

@@ -16,7 +16,7 @@ enum { PIECES_MAX = 1 << 28 };
 static Status copy_into(Tensor *x, Tensor *out, int dim, int64_t start) {
     ASSERT(start >= 0 && x->view.dims[dim] <= out->view.dims[dim] - start); // a slice is clamped
     Tensor *part;
-    TRY(tensor_slice(out, dim, start, start + x->view.dims[dim], 1, &part));
+    TRY(tensor_slice(out, dim, start, start + x->view.dims[dim], &part));
     Status status = op_copy(x, part);
     tensor_release(part);
     return status;
@@ -105,7 +105,7 @@ static Status cut_pieces(Tensor *x, int dim, const int64_t *starts, size_t count
     TensorArray array = {.items = memory_allocate(count * sizeof *array.items)};
     for (size_t i = 0; i < count; i++) {
         ASSERT(starts[i] <= starts[i + 1]);
-        Status status = tensor_slice(x, dim, starts[i], starts[i + 1], 1, &array.items[i]);
+        Status status = tensor_slice(x, dim, starts[i], starts[i + 1], &array.items[i]);
         if (status != STATUS_OK) {
             tensor_array_release(&array);
             return status;
@@ -193,8 +193,8 @@ Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) {
     int64_t start = size ? ((-(shift % size)) % size + size) % size : 0; // what becomes the first
     ASSERT(start >= 0 && start <= size);
     Tensor *tail, *head = NULL;
-    TRY(tensor_slice(x, dim, start, size, 1, &tail));
-    Status status = tensor_slice(x, dim, 0, start, 1, &head);
+    TRY(tensor_slice(x, dim, start, size, &tail));
+    Status status = tensor_slice(x, dim, 0, start, &head);
     if (status == STATUS_OK) status = tensor_concat((Tensor *const[]){tail, head}, 2, dim, out);
     tensor_release(tail);
     tensor_release(head);

@@ -23,15 +23,14 @@ static Status as_square(const OpCall *call, Tensor *x, Tensor **out) {
     return compose_give(&matrix, out);
 }
 
-static Status linalg_run(const OpCall *call, LinalgOp op, Tensor *const *inputs, int n_inputs,
-                         Tensor *const *outputs, int n_outputs) {
+static Status linalg_run(const OpCall *call, LinalgOp op, TensorSpan inputs, TensorSpan outputs) {
     KernelCall kernel = {.kernel = KERNEL_LINALG,
-                         .n_inputs = n_inputs,
-                         .n_outputs = n_outputs,
+                         .n_inputs = inputs.count,
+                         .n_outputs = outputs.count,
                          .options = {.op = (int)op},
                          .op_name = call->op->name};
-    for (int i = 0; i < n_inputs; i++) kernel.inputs[i] = compose_operand(inputs[i]);
-    for (int i = 0; i < n_outputs; i++) kernel.outputs[i] = &outputs[i]->view;
+    for (int i = 0; i < inputs.count; i++) kernel.inputs[i] = compose_operand(inputs.items[i]);
+    for (int i = 0; i < outputs.count; i++) kernel.outputs[i] = &outputs.items[i]->view;
     return op_run_kernel(&kernel);
 }
 
@@ -51,7 +50,7 @@ static Status from_square(const OpCall *call, LinalgOp op, int rank, Tensor **ou
     TRY(as_square(call, call->inputs[0].tensor, &x));
     int64_t n = x->view.dims[tensor_rank(x) - 1];
     TRY(new_result(x, rank, n, n, &result));
-    TRY(linalg_run(call, op, &x, 1, &result, 1));
+    TRY(linalg_run(call, op, (TensorSpan){&x, 1}, (TensorSpan){&result, 1}));
     return compose_give(&result, out);
 }
 
@@ -109,7 +108,7 @@ Status op_run_solve(const OpCall *call, Tensor **results) {
     TRY(new_result(sides, 2, sides->view.dims[leading.rank], sides->view.dims[leading.rank + 1],
                    &result));
     Tensor *inputs[2] = {matrices, sides};
-    TRY(linalg_run(call, LINALG_SOLVE, inputs, 2, &result, 1));
+    TRY(linalg_run(call, LINALG_SOLVE, (TensorSpan){inputs, 2}, (TensorSpan){&result, 1}));
     if (tensor_rank(call->inputs[1].tensor) == 1) return tensor_squeeze(result, -1, results);
     return compose_give(&result, results);
 }
@@ -124,7 +123,7 @@ Status op_run_qr(const OpCall *call, Tensor **results) {
     TRY(new_result(x, 2, m, k, &q));
     TRY(new_result(x, 2, k, n, &r));
     Tensor *outputs[2] = {q, r};
-    TRY(linalg_run(call, LINALG_QR, &x, 1, outputs, 2));
+    TRY(linalg_run(call, LINALG_QR, (TensorSpan){&x, 1}, (TensorSpan){outputs, 2}));
     (void)compose_give(&q, &results[0]);
     return compose_give(&r, &results[1]);
 }
@@ -141,7 +140,7 @@ Status op_run_svd(const OpCall *call, Tensor **results) {
     TRY(new_result(x, 1, k, 0, &s));
     TRY(new_result(x, 2, k, n, &vt));
     Tensor *outputs[3] = {u, s, vt};
-    TRY(linalg_run(call, LINALG_SVD, &x, 1, outputs, 3));
+    TRY(linalg_run(call, LINALG_SVD, (TensorSpan){&x, 1}, (TensorSpan){outputs, 3}));
     (void)compose_give(&u, &results[0]);
     (void)compose_give(&s, &results[1]);
     return compose_give(&vt, &results[2]);
@@ -156,7 +155,7 @@ Status op_run_eigh(const OpCall *call, Tensor **results) {
     TRY(new_result(x, 1, n, 0, &values));
     TRY(new_result(x, 2, n, n, &vectors));
     Tensor *outputs[2] = {values, vectors};
-    TRY(linalg_run(call, LINALG_EIGH, &x, 1, outputs, 2));
+    TRY(linalg_run(call, LINALG_EIGH, (TensorSpan){&x, 1}, (TensorSpan){outputs, 2}));
     (void)compose_give(&values, &results[0]);
     return compose_give(&vectors, &results[1]);
 }

@@ -268,7 +268,7 @@ static Status select_at_once(const OpCall *call, Tensor *logits, Tensor *target,
     TRY(tensor_new(dense->device, tensor_dtype(dense), &shape, &rows));
     KernelOptions options = {0};
     Tensor *inputs[2] = {dense, classes};
-    TRY(compose_kernel(call, KERNEL_CROSS_ENTROPY, &options, inputs, 2, rows));
+    TRY(compose_kernel(call, KERNEL_CROSS_ENTROPY, &options, (TensorSpan){inputs, 2}, rows));
     TRY(op_unary(OP_mean, rows, &mean));
     return tensor_cast(mean, tensor_dtype(floats), out);
 }

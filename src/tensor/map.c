@@ -149,12 +149,17 @@ static Status run_map_kernel(const OpRow *op, const OpInput *inputs, int n, DTyp
     return device_run(&kernel);
 }
 
+typedef struct MapResult {
+    Shape shape;
+    Device *device;
+} MapResult;
+
 // Everything is known but where the result goes.
-static Status map_into(const OpRow *op, const OpInput *inputs, int n, const Shape *shape,
-                       Device *device, Tensor **out) {
+static Status map_into(const OpRow *op, const OpInput *inputs, int n, const MapResult *type,
+                       Tensor **out) {
     MapTypes types = {DTYPE_COUNT, DTYPE_COUNT};
     TRY(map_types(op, inputs, n, &types));
-    Tensor *result = find_donated(inputs, n, shape, types.result);
+    Tensor *result = find_donated(inputs, n, &type->shape, types.result);
     if (result) {
         TensorView target = result->view;
         target.dtype = types.result;
@@ -166,7 +171,7 @@ static Status map_into(const OpRow *op, const OpInput *inputs, int n, const Shap
         *out = tensor_retain(result);
         return STATUS_OK;
     }
-    TRY(tensor_new(device, types.result, shape, &result));
+    TRY(tensor_new(type->device, types.result, &type->shape, &result));
     Status status = run_map_kernel(op, inputs, n, types.compute, &result->view);
     if (UNLIKELY(status != STATUS_OK)) {
         tensor_release(result);
@@ -177,8 +182,8 @@ static Status map_into(const OpRow *op, const OpInput *inputs, int n, const Shap
 }
 
 // The condition of `where` as 0 or 1, so that it may be read in any compute type.
-static Status where_apply(const OpRow *op, const OpInput *inputs, const Shape *shape,
-                          Device *device, Tensor **out) {
+static Status where_apply(const OpRow *op, const OpInput *inputs, const MapResult *type,
+                          Tensor **out) {
     OpInput converted[3] = {inputs[0], inputs[1], inputs[2]};
     Tensor *condition = NULL;
     if (inputs[0].tensor) {
@@ -192,7 +197,7 @@ static Status where_apply(const OpRow *op, const OpInput *inputs, const Shape *s
     } else {
         converted[0] = op_int(scalar_double(inputs[0].scalar) != 0);
     }
-    Status status = map_into(op, converted, 3, shape, device, out);
+    Status status = map_into(op, converted, 3, type, out);
     tensor_release(condition);
     return status;
 }
@@ -214,23 +219,22 @@ Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) {
             return op_fail_devices(op->name, first, tensor);
         same = same && same_dims(&first->view, &tensor->view);
     }
-    Shape shape;
-    shape.rank = 0;
-    Device *device;
+    MapResult type;
+    type.shape.rank = 0;
     if (LIKELY(first != NULL)) {
-        device = first->device;
+        type.device = first->device;
         if (LIKELY(same)) {
-            shape.rank = first->view.rank;
-            for (int i = 0; i < shape.rank; i++) shape.dims[i] = first->view.dims[i];
+            type.shape.rank = first->view.rank;
+            for (int i = 0; i < type.shape.rank; i++) type.shape.dims[i] = first->view.dims[i];
         } else {
-            TRY(broadcast_inputs(op, inputs, n, &shape));
+            TRY(broadcast_inputs(op, inputs, n, &type.shape));
         }
     } else {
-        TRY(device_default(&device));
+        TRY(device_default(&type.device));
     }
     // The opposite of a bool is the other one, not the complement of its bits.
     if (UNLIKELY(op->map == MAP_BIT_NOT) && first && first->view.dtype == DTYPE_BOOL)
         op = &op_rows[OP_logical_not];
-    if (UNLIKELY(op->rule == MAP_RULE_WHERE)) return where_apply(op, inputs, &shape, device, out);
-    return map_into(op, inputs, n, &shape, device, out);
+    if (UNLIKELY(op->rule == MAP_RULE_WHERE)) return where_apply(op, inputs, &type, out);
+    return map_into(op, inputs, n, &type, out);
 }

@@ -68,7 +68,8 @@ Status op_run_rms_norm(const OpCall *call, Tensor **results) {
     TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
     KernelOptions options = {.count = count, .scalars = {eps}};
     Tensor *inputs[2] = {x, weight};
-    TRY(compose_kernel(call, KERNEL_RMS_NORM, &options, inputs, weight ? 2 : 1, result));
+    TRY(compose_kernel(call, KERNEL_RMS_NORM, &options, (TensorSpan){inputs, weight ? 2 : 1},
+                       result));
     return compose_give(&result, results);
 }
 
@@ -149,7 +150,7 @@ static Status layer_norm_kernel(const OpCall *call, Tensor *const *inputs, doubl
     TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
     KernelOptions options = {.count = count, .scalars = {eps}};
     int n_inputs = inputs[2] ? 3 : (inputs[1] ? 2 : 1);
-    TRY(compose_kernel(call, KERNEL_LAYER_NORM, &options, inputs, n_inputs, result));
+    TRY(compose_kernel(call, KERNEL_LAYER_NORM, &options, (TensorSpan){inputs, n_inputs}, result));
     return compose_give(&result, out);
 }
 

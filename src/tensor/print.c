@@ -52,15 +52,13 @@ static int exponent_length(int exponent) {
 }
 
 static void measure_scientific(Layout *layout, const double *values, size_t count) {
-    char text[NUMBER_TEXT_MAX];
-    int exponent;
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(values[i])) continue;
-        int length = number_format_mantissa(values[i], layout->width, 0, DECIMALS, &exponent, text);
-        int whole = (int)(strchr(text, '.') - text);
+        Mantissa digits = number_mantissa(values[i], layout->width, 0, DECIMALS);
+        int whole = (int)(strchr(digits.text, '.') - digits.text);
         layout->before = larger(layout->before, whole);
-        layout->decimals = larger(layout->decimals, length - whole - 1);
-        layout->exponent_digits = larger(layout->exponent_digits, exponent_length(exponent));
+        layout->decimals = larger(layout->decimals, digits.length - whole - 1);
+        layout->exponent_digits = larger(layout->exponent_digits, exponent_length(digits.exponent));
     }
     layout->after = 1 + layout->decimals + 2 + layout->exponent_digits;
 }
@@ -94,24 +92,30 @@ static void append_padded(Text *out, const char *text, int length, int width) {
     text_append(out, text, (size_t)length);
 }
 
-static void append_float(const Layout *layout, double value, Text *out) {
+static void append_scientific(const Layout *layout, double value, Text *out) {
+    Mantissa digits = number_mantissa(value, layout->width, layout->decimals, layout->decimals);
+    int whole = (int)(strchr(digits.text, '.') - digits.text);
+    append_padded(out, digits.text, digits.length, layout->before + digits.length - whole);
+    text_format(out, "e%c%0*d", digits.exponent < 0 ? '-' : '+', layout->exponent_digits,
+                abs(digits.exponent));
+}
+
+static void append_fixed(const Layout *layout, double value, Text *out) {
     char text[NUMBER_TEXT_MAX];
-    if (!isfinite(value)) {
-        int length = number_format_float(value, layout->width, text);
-        append_padded(out, text, length, layout->before + layout->after);
-        return;
-    }
-    int exponent = 0;
-    int length = layout->scientific ? number_format_mantissa(value, layout->width, layout->decimals,
-                                                             layout->decimals, &exponent, text)
-                                    : number_format_fixed(value, layout->width, DECIMALS, text);
+    int length = number_format_fixed(value, layout->width, DECIMALS, text);
     int whole = (int)(strchr(text, '.') - text);
     append_padded(out, text, length, layout->before + length - whole);
-    if (layout->scientific)
-        text_format(out, "e%c%0*d", exponent < 0 ? '-' : '+', layout->exponent_digits,
-                    abs(exponent));
-    else
-        text_append_repeated(out, ' ', (size_t)(layout->after - (length - whole)));
+    text_append_repeated(out, ' ', (size_t)(layout->after - (length - whole)));
+}
+
+static void append_float(const Layout *layout, double value, Text *out) {
+    if (isfinite(value)) {
+        (layout->scientific ? append_scientific : append_fixed)(layout, value, out);
+        return;
+    }
+    char text[NUMBER_TEXT_MAX];
+    int length = number_format_float(value, layout->width, text);
+    append_padded(out, text, length, layout->before + layout->after);
 }
 
 // The elements that are shown, in row-major order: floats, or integers.
@@ -174,9 +178,8 @@ static Status keep_edges(Tensor *x, int dim, Tensor **out) {
     Tensor *pieces[2] = {NULL, NULL}, *plain[2] = {NULL, NULL};
     int64_t size = x->view.dims[dim];
     DType dtype = dtype_is_quant(x->view.dtype) ? DTYPE_FLOAT32 : x->view.dtype;
-    Status status = tensor_slice(x, dim, 0, EDGE_ELEMENTS, 1, &pieces[0]);
-    if (status == STATUS_OK)
-        status = tensor_slice(x, dim, size - EDGE_ELEMENTS, size, 1, &pieces[1]);
+    Status status = tensor_slice(x, dim, 0, EDGE_ELEMENTS, &pieces[0]);
+    if (status == STATUS_OK) status = tensor_slice(x, dim, size - EDGE_ELEMENTS, size, &pieces[1]);
     for (int i = 0; i < 2 && status == STATUS_OK; i++)
         status = tensor_cast(pieces[i], dtype, &plain[i]);
     if (status == STATUS_OK) status = tensor_concat(plain, 2, dim, out);

@@ -65,7 +65,7 @@ static Status draw(const OpCall *call, const CreateTarget *target, const Shape *
     RandomStream stream = random_take(call, tensor_count(result));
     options->integers[0] = (int64_t)stream.key;
     options->integers[1] = (int64_t)stream.counter;
-    TRY(compose_kernel(call, KERNEL_RANDOM, options, NULL, 0, result));
+    TRY(compose_kernel(call, KERNEL_RANDOM, options, (TensorSpan){0}, result));
     return compose_give(&result, out);
 }
 

@@ -281,9 +281,17 @@ Status op_run_cumprod(const OpCall *call, Tensor **results) {
     return scan(call, 1, results);
 }
 
-// The first `count` of each sorted row along dim: outputs[0] values, outputs[1] int64 indices.
-static Status sort_kernel(const OpCall *call, Tensor *x, int dim, int64_t count, bool descending,
-                          Tensor **outputs) {
+// The first `count` of each sorted row along dim.
+typedef struct Sorting {
+    int dim;
+    int64_t count;
+    bool descending;
+} Sorting;
+
+// outputs[0] values, outputs[1] int64 indices.
+static Status sort_kernel(const OpCall *call, Tensor *x, const Sorting *sorting, Tensor **outputs) {
+    int dim = sorting->dim;
+    int64_t count = sorting->count;
     if (count > INT32_MAX)
         return fail(STATUS_SHAPE, "%s: %s is too long along dimension %d", call->op->name,
                     tensor_type_name(x).text, dim);
@@ -301,18 +309,17 @@ static Status sort_kernel(const OpCall *call, Tensor *x, int dim, int64_t count,
                          .n_outputs = 2,
                          .inputs = {{.view = &input}},
                          .outputs = {&value_view, &index_view},
-                         .options = {.count = (int)count, .flag = descending},
+                         .options = {.count = (int)count, .flag = sorting->descending},
                          .op_name = call->op->name};
     TRY(op_run_kernel(&kernel));
     (void)compose_give(&values, &outputs[0]);
     return compose_give(&indexes, &outputs[1]);
 }
 
-static Status sort_rows(const OpCall *call, Tensor *x, int dim, int64_t count, bool descending,
-                        Tensor **outputs) {
+static Status sort_rows(const OpCall *call, Tensor *x, const Sorting *sorting, Tensor **outputs) {
     TapeRecord record = tape_begin(&gradient_sort, &x, 1);
-    tape_keep(&record, &dim, sizeof dim);
-    Status status = sort_kernel(call, x, dim, count, descending, outputs);
+    tape_keep(&record, &sorting->dim, sizeof sorting->dim);
+    Status status = sort_kernel(call, x, sorting, outputs);
     return record.resume ? tape_end_node(&record, status, outputs, 2) : status;
 }
 
@@ -323,7 +330,8 @@ static Status sort_all(const OpCall *call, int which, Tensor **out) {
     int dim;
     TRY(along(call, true, ATTRIBUTE_OR(call, dim, -1), &x, &dim));
     Tensor *sorted[2] = {NULL, NULL};
-    TRY(sort_rows(call, x, dim, x->view.dims[dim], ATTRIBUTE_OR(call, descending, false), sorted));
+    Sorting sorting = {dim, x->view.dims[dim], ATTRIBUTE_OR(call, descending, false)};
+    TRY(sort_rows(call, x, &sorting, sorted));
     values = sorted[0];
     indexes = sorted[1];
     Shape shape = tensor_shape(call->inputs[0].tensor);
@@ -345,7 +353,7 @@ Status op_run_topk(const OpCall *call, Tensor **results) {
     if (k < 0 || k > x->view.dims[dim])
         return fail(STATUS_VALUE, "topk: k is %lld, but dimension %d of %s has %lld elements",
                     (long long)k, dim, tensor_type_name(x).text, (long long)x->view.dims[dim]);
-    return sort_rows(call, x, dim, k, true, results);
+    return sort_rows(call, x, &(Sorting){dim, k, .descending = true}, results);
 }
 
 // sorted: [.., n] along its last dimension, n > 0. Even counts give the mean of the middle two.
@@ -387,8 +395,8 @@ Status op_run_median(const OpCall *call, Tensor **results) {
     Tensor *sorted[2] = {NULL, NULL};
     SCOPED_TENSOR(values);
     SCOPED_TENSOR(indexes);
-    TRY(sort_rows(call, rows, tensor_rank(rows) - 1, rows->view.dims[tensor_rank(rows) - 1], false,
-                  sorted));
+    int last = tensor_rank(rows) - 1;
+    TRY(sort_rows(call, rows, &(Sorting){last, rows->view.dims[last], false}, sorted));
     values = sorted[0];
     indexes = sorted[1];
     if (tensor_count(values) == 0) {
@@ -410,11 +418,11 @@ static Status drop_repeated(Tensor *sorted, int64_t n, Tensor **out) {
     SCOPED_TENSOR(changes);
     SCOPED_TENSOR(first);
     SCOPED_TENSOR(mask);
-    TRY(tensor_slice(sorted, 0, 0, n - 1, 1, &left));
-    TRY(tensor_slice(sorted, 0, 1, n, 1, &right));
+    TRY(tensor_slice(sorted, 0, 0, n - 1, &left));
+    TRY(tensor_slice(sorted, 0, 1, n, &right));
     TRY(op_binary(OP_ne, op_tensor(right), op_tensor(left), &changes));
     SCOPED_TENSOR(start);
-    TRY(tensor_slice(sorted, 0, 0, 1, 1, &start));
+    TRY(tensor_slice(sorted, 0, 0, 1, &start));
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dtype), .dtype = DTYPE_BOOL};
     TRY(op_with(OP_ones_like, &start, 1, &attributes, &first));
     Tensor *parts[2] = {first, changes};
@@ -431,7 +439,7 @@ Status op_run_unique(const OpCall *call, Tensor **results) {
     Tensor *sorted[2] = {NULL, NULL};
     SCOPED_TENSOR(values);
     SCOPED_TENSOR(indexes);
-    TRY(sort_rows(call, x, 0, n, false, sorted));
+    TRY(sort_rows(call, x, &(Sorting){.dim = 0, .count = n}, sorted));
     values = sorted[0];
     indexes = sorted[1];
     if (n == 0) return compose_give(&values, results);

@@ -262,21 +262,23 @@ Status op_run_slice(const OpCall *call, Tensor **results) {
     TRY(shape_slice_row(&type));
     TRY(tensor_select(x, 0, attributes->row, &row));
     Status status = tensor_slice(row, 0, scalar_integer(attributes->start),
-                                 scalar_integer(attributes->stop), 1, results);
+                                 scalar_integer(attributes->stop), results);
     tensor_release(row);
     return status;
 }
 
 Status op_run_slice_first(const OpCall *call, Tensor **results) {
     return tensor_slice(first_input(call), 0, scalar_integer(call->attributes->start),
-                        scalar_integer(call->attributes->stop), 1, results);
+                        scalar_integer(call->attributes->stop), results);
 }
 
 Status op_run_slice_along(const OpCall *call, Tensor **results) {
     const OpAttributes *attributes = call->attributes;
     int64_t step = op_has(call, ATTRIBUTE_step) ? scalar_integer(attributes->step) : 1;
-    return tensor_slice(first_input(call), attributes->dim, scalar_integer(attributes->start),
-                        scalar_integer(attributes->stop), step, results);
+    return tensor_slice_by(first_input(call), attributes->dim,
+                           &(SliceBounds){true, true, true, scalar_integer(attributes->start),
+                                          scalar_integer(attributes->stop), step},
+                           results);
 }
 
 Status op_run_slice_last(const OpCall *call, Tensor **results) {

@@ -284,14 +284,12 @@ Status view_slice(Tensor *x, int source, TensorView *view, int dim, const Resolv
     return STATUS_OK;
 }
 
-Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step,
-                    Tensor **out) {
+Status tensor_slice_by(Tensor *x, int64_t dim, const SliceBounds *bounds, Tensor **out) {
     int at;
     TRY(op_dim(x, dim, &at));
     TRY(tensor_materialize(x));
     ResolvedSlice slice;
-    SliceBounds bounds = {true, true, true, start, stop, step};
-    TRY(slice_resolve(&bounds, x->view.dims[at], &slice));
+    TRY(slice_resolve(bounds, x->view.dims[at], &slice));
     TensorView view = x->view;
     TRY(view_slice(x, at, &view, at, &slice));
     *out = tensor_view_of(x, &view);
@@ -300,6 +298,11 @@ Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t
     TRY(view_slice(x, at, &part, at, &slice));
     tape_record_part(x, &part, *out);
     return STATUS_OK;
+}
+
+Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, Tensor **out) {
+    SliceBounds bounds = {.has_start = true, .has_stop = true, .start = start, .stop = stop};
+    return tensor_slice_by(x, dim, &bounds, out);
 }
 
 Status view_select(Tensor *x, int source, TensorView *view, int dim, int64_t index) {

@@ -48,8 +48,9 @@ Status tensor_unsqueeze(Tensor *x, int64_t dim, Tensor **out) MUST_USE;
 // Dimensions start..stop (included) become one.
 Status tensor_flatten(Tensor *x, int64_t start, int64_t stop, Tensor **out) MUST_USE;
 // Python's slice: bounds count from the end when negative and are clamped; step may be negative.
-Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, int64_t step,
-                    Tensor **out) MUST_USE;
+Status tensor_slice_by(Tensor *x, int64_t dim, const SliceBounds *bounds, Tensor **out) MUST_USE;
+// From start to stop by steps of 1.
+Status tensor_slice(Tensor *x, int64_t dim, int64_t start, int64_t stop, Tensor **out) MUST_USE;
 // One index along dim, which disappears. STATUS_INDEX with index, dimension and size.
 Status tensor_select(Tensor *x, int64_t dim, int64_t index, Tensor **out) MUST_USE;
 // The diagonal of two dimensions as a new last dimension (a view).

@@ -96,7 +96,6 @@ static void test_everything_reads_back(void **state) {
 static void test_parts_for_columns(void **state) {
     (void)state;
     char text[NUMBER_TEXT_MAX];
-    int exponent;
     assert_int_equal(number_format_fixed(2.5, NUMBER_FLOAT, 4, text), 3);
     assert_string_equal(text, "2.5");
     number_format_fixed(4, NUMBER_FLOAT, 4, text);
@@ -107,14 +106,15 @@ static void test_parts_for_columns(void **state) {
     assert_string_equal(text, "1.");
     number_format_fixed(1234567, NUMBER_HALF, 4, text);
     assert_string_equal(text, "1234600.");
-    number_format_mantissa(9.99999e9, NUMBER_DOUBLE, 0, 4, &exponent, text);
-    assert_string_equal(text, "1.");
-    assert_int_equal(exponent, 10);
-    number_format_mantissa(-1.5, NUMBER_DOUBLE, 3, 4, &exponent, text);
-    assert_string_equal(text, "-1.500");
-    number_format_mantissa(0, NUMBER_DOUBLE, 2, 4, &exponent, text);
-    assert_string_equal(text, "0.00");
-    assert_int_equal(exponent, 0);
+    Mantissa digits = number_mantissa(9.99999e9, NUMBER_DOUBLE, 0, 4);
+    assert_string_equal(digits.text, "1.");
+    assert_int_equal(digits.exponent, 10);
+    digits = number_mantissa(-1.5, NUMBER_DOUBLE, 3, 4);
+    assert_string_equal(digits.text, "-1.500");
+    assert_int_equal(digits.length, 6);
+    digits = number_mantissa(0, NUMBER_DOUBLE, 2, 4);
+    assert_string_equal(digits.text, "0.00");
+    assert_int_equal(digits.exponent, 0);
 }
 
 static void test_integers(void **state) {

@@ -5,11 +5,13 @@ import unittest
 
 from tl import ROOT
 
-FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX = 70, 620, 100
+FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX, PARAMETERS_MAX = 70, 620, 100, 5
 LINES_PER_ASSERTION_MAX = 220
 # Words of CONTRIBUTING's table that are not to be used; "there is no" is plain English.
 BANNED = re.compile(r"\bbeside\b|\bturns? of (?:a|the|its) loop\b|\btruths?\b|\bwhole numbers?\b|\bwhich tl has not\b"
                     r"|(?<!here )\bis no (?!longer\b|better\b|worse\b|larger\b|smaller\b|more\b|less\b|other\b)[a-z]", re.I)
+# Parameters whose number a library sets: functions that it calls.
+CALLBACKS = {"src/serve/http.c": "on_request"}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 FILE_NAME = re.compile(r"(?<![\w./<-])((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:c|h|def|comp|glsl))\b")
@@ -24,6 +26,25 @@ def functions(text):
     """Name and lines of each function defined in a C file."""
     for found in re.finditer(r"^(?!static const|typedef|#)[A-Za-z_][^;{}=]*?\b(\w+)\(([^;{}]*)\) \{\n(.*?)^\}", text, re.M | re.S):
         yield found[1], found[0].count("\n") + 1
+
+
+# A name, or a macro that makes one, and what a call, a declaration or a definition has in parentheses behind it; a
+# pointer to a function, or its type.
+NAMED = re.compile(r"\b(\w+(?:##\w+)*(?:\(\w[\w#]*\))?|\(\*(?:const )?\w*(?:\[\w*\])?\))\(((?:[^(){};]|\((?:[^(){};]|\([^(){};]*\))*\))*)\)")
+PARAMETER = re.compile(r"(?:const |unsigned |struct |enum |restrict )*[A-Za-z_]\w*(?:\(\w+\))?(?: const)?[\s*]+(?:const |restrict |\*)*\w*"
+                       r"(?:\[[^\]]*\])*$|[\w\s*]+\(\*", re.S)
+
+
+def parameters(text):
+    """Name and parameters of each list of them: of functions declared or defined, of macros that define them, of types."""
+    for found in NAMED.finditer(re.sub(r"\\\n", " \n", STRING.sub('""', COMMENT.sub("", text)))):
+        listed, depth = [""], 0
+        for c in found[2]:
+            depth += (c in "([") - (c in ")]")
+            listed = listed + [""] if c == "," and depth == 0 else listed[:-1] + [listed[-1] + c]
+        listed = [part.strip() for part in listed if part.strip() not in ("", "...")]
+        if listed and all(PARAMETER.match(part) and " " in part for part in listed):
+            yield found[1], listed
 
 
 @unittest.skipUnless((ROOT / ".git").exists(), "this is not a clone")
@@ -47,6 +68,14 @@ class Style(unittest.TestCase):
         assertions = sum(len(re.findall(r"^\s*(?:if \(.*\) )?ASSERT\(", text, re.M)) for text in texts)
         lines = sum(text.count("\n") for text in texts)
         self.assertLessEqual(lines / assertions, LINES_PER_ASSERTION_MAX)
+
+    def test_parameters(self):
+        wrong = []
+        for path in files("src/*.c", "src/*.h", "include/*.h"):
+            name = str(path.relative_to(ROOT))
+            wrong += [f"{name}: {function} has {len(listed)} parameters" for function, listed in parameters(path.read_text())
+                      if len(listed) > PARAMETERS_MAX and CALLBACKS.get(name) != function]
+        self.assertEqual(wrong, [])
 
     def test_words(self):
         wrong = []

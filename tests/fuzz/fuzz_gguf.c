@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     Tokenizer *tokenizer;
     if (tokenizer_from_metadata(&file.metadata, "input", &tokenizer) == STATUS_OK) {
         static const char text[] = "Once upon a time, <s>\xF0\x9F\xA6\x99</s>";
-        TokenList tokens = {0};
+        TokenIds tokens = {0};
         Text decoded = {0};
         if (tokenizer_encode(tokenizer, text, sizeof text - 1, true, &tokens) != STATUS_OK ||
             tokenizer_decode(tokenizer, tokens.ids, tokens.count, false, &decoded) != STATUS_OK)

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (tokenizer_from_json(bytes, length, "input", &tokenizer) != STATUS_OK) return 0;
     static const char text[] =
         "Unaffable ab  abc, 12 it's <s>\xF0\x9F\xA6\x99\xFF caf\xC3\xA9</s>\n";
-    TokenList tokens = {0};
+    TokenIds tokens = {0};
     Text decoded = {0};
     TokenStream stream = {0};
     // A pattern of the file may need too many steps; whatever ids there are can be decoded.

@@ -27,7 +27,7 @@ static void test_ids_equal_the_reference(void **state) {
     json_array_foreach(cases, index, item) {
         const char *prompt = json_string_value(json_object_get(item, "prompt"));
         json_t *ids = json_object_get(item, "tokens"), *id;
-        TokenList tokens = {0};
+        TokenIds tokens = {0};
         assert_int_equal(tokenizer_encode(tokenizer, prompt, strlen(prompt), true, &tokens),
                          STATUS_OK);
         assert_int_equal(tokens.count, json_array_size(ids));
@@ -52,7 +52,7 @@ static void test_round_trips(void **state) {
                                         "tab\tand \x01 control"};
     Tokenizer *tokenizer = open_tokenizer();
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        TokenList tokens = {0};
+        TokenIds tokens = {0};
         Text text = {0};
         assert_int_equal(tokenizer_encode(tokenizer, texts[i], strlen(texts[i]), true, &tokens),
                          STATUS_OK);
@@ -69,7 +69,7 @@ static void test_round_trips(void **state) {
 static void test_unfinished_characters_wait(void **state) {
     (void)state;
     Tokenizer *tokenizer = open_tokenizer();
-    TokenList tokens = {0};
+    TokenIds tokens = {0};
     assert_int_equal(tokenizer_encode(tokenizer, "\xF0\x9F\xA6\x99", 4, false, &tokens), STATUS_OK);
     assert_int_equal(tokens.count, 5); // the space in front, then four bytes
     Text text = {0}, other = {0};
@@ -99,7 +99,7 @@ static void test_unfinished_characters_wait(void **state) {
 static void test_special_tokens_in_text(void **state) {
     (void)state;
     Tokenizer *tokenizer = open_tokenizer();
-    TokenList tokens = {0};
+    TokenIds tokens = {0};
     assert_int_equal(tokenizer_encode(tokenizer, "</s>", 4, false, &tokens), STATUS_OK);
     assert_int_equal(tokens.count, 1);
     assert_int_equal(tokens.ids[0], tokenizer_eos(tokenizer));
@@ -143,7 +143,7 @@ static Status encode_interrupted(const char *json) {
     Tokenizer *tokenizer;
     assert_int_equal(tokenizer_from_json((const uint8_t *)json, strlen(json), "t", &tokenizer),
                      STATUS_OK);
-    TokenList tokens = {0};
+    TokenIds tokens = {0};
     device_set_interrupted(always);
     Status status = tokenizer_encode(tokenizer, "aaaa bbbb", 9, true, &tokens);
     device_set_interrupted(NULL);

@@ -98,7 +98,8 @@ static inline Tensor *lay_out_as(Tensor *x, TestLayout layout) {
         break;
     case SLICED: // every other element of something twice as wide
         OK(tensor_repeat_dim(x, last, 2, true, &a));
-        OK(tensor_slice(a, last, 0, 2 * shape.dims[last], 2, &c));
+        OK(tensor_slice_by(a, last, &(SliceBounds){true, true, true, 0, 2 * shape.dims[last], 2},
+                           &c));
         tensor_release(a);
         break;
     case REVERSED:
@@ -110,7 +111,7 @@ static inline Tensor *lay_out_as(Tensor *x, TestLayout layout) {
         break;
     case OFFSET:
         OK(tensor_concat((Tensor *const[]){x, x}, 2, 0, &a));
-        OK(tensor_slice(a, 0, shape.dims[0], 2 * shape.dims[0], 1, &c));
+        OK(tensor_slice(a, 0, shape.dims[0], 2 * shape.dims[0], &c));
         tensor_release(a);
         break;
     default: return x;

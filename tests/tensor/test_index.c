@@ -253,11 +253,11 @@ static void test_copy_on_write(void **state) {
     OK(index_set(&x, ITEMS(INT_ITEM(1)), op_int(9), false));
     assert_ptr_not_equal(x, second);
     assert_is(second, "float32[4]", NUMBERS(9, 1, 2, 3));
-    OK(tensor_slice(x, 0, 0, 2, 1, &view));
+    OK(tensor_slice(x, 0, 0, 2, &view));
     OK(index_set(&x, ITEMS(INT_ITEM(0)), op_int(5), true)); // a view holds the buffer
     assert_is(view, "float32[2]", NUMBERS(9, 9));
     // x[1:] = x[:-1]: the value is a view of the target.
-    OK(tensor_slice(x, 0, 0, 3, 1, &view));
+    OK(tensor_slice(x, 0, 0, 3, &view));
     OK(index_set(&x, ITEMS(SLICE(1, 4)), op_tensor(view), true));
     assert_is(tensor_retain(x), "float32[4]", NUMBERS(5, 5, 9, 2));
     tensor_release(view);

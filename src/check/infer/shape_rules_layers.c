@@ -218,7 +218,8 @@ static Status convolution(const RuleCall *call, bool line, const Fact **out) {
     if (line) insert_dim(&image.shape, 2);
     if (line) insert_dim(&window.shape, 2);
     Shape shape;
-    TRY(shape_convolve(call->name, &image, &window, bias_given ? &bias : NULL, &options, &shape));
+    Convolved operands = {&image, &window, bias_given ? &bias : NULL};
+    TRY(shape_convolve(call->name, &operands, &options, &shape));
     if (line) remove_dim(&shape, 2);
     if (single) remove_dim(&shape, 0);
     return rule_give(call, rule_floating(promoted(x.dtype, weight.dtype)), &shape, out);

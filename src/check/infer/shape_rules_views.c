@@ -441,8 +441,8 @@ Status shape_rule_stack(const RuleCall *call, const Fact **out) {
     return join(call, true, out);
 }
 
-static Status give_list(const RuleCall *call, const TensorType *x, int at, const int64_t *sizes,
-                        size_t count, const Fact **out) {
+static const Fact *list_of_parts(const RuleCall *call, const TensorType *x, int at,
+                                 const int64_t *sizes, size_t count) {
     Fact *list = fact_new(&call->in->arena, FACT_LIST);
     list->known = true;
     list->epoch = call->in->epoch;
@@ -453,8 +453,7 @@ static Status give_list(const RuleCall *call, const TensorType *x, int at, const
         shape.dims[at] = sizes[i];
         list->as.list.items[i] = fact_tensor(&call->in->arena, x->dtype, &shape);
     }
-    *out = list;
-    return STATUS_OK;
+    return list;
 }
 
 enum { PIECES_MAX = 64 };
@@ -467,7 +466,8 @@ static Status give_evenly(const RuleCall *call, const TensorType *x, int at, int
     if (count > PIECES_MAX) return STATUS_OK;
     for (int64_t i = 0; i < count; i++)
         sizes[i] = total - i * size < size ? total - i * size : size;
-    return give_list(call, x, at, sizes, (size_t)count, out);
+    *out = list_of_parts(call, x, at, sizes, (size_t)count);
+    return STATUS_OK;
 }
 
 Status shape_rule_split(const RuleCall *call, const Fact **out) {
@@ -481,7 +481,8 @@ Status shape_rule_split(const RuleCall *call, const Fact **out) {
         return STATUS_OK;
     if (sizes.rank == 1) return give_evenly(call, &x, at, sizes.dims[0], out);
     TRY(shape_split(&x, at, sizes.dims, (size_t)sizes.rank));
-    return give_list(call, &x, at, sizes.dims, (size_t)sizes.rank, out);
+    *out = list_of_parts(call, &x, at, sizes.dims, (size_t)sizes.rank);
+    return STATUS_OK;
 }
 
 Status shape_rule_chunk(const RuleCall *call, const Fact **out) {

@@ -23,22 +23,25 @@ typedef struct AttentionGradient {
     double scale;
 } AttentionGradient;
 
-// The rows of one head, which lie `heads * columns` apart.
-static Matrix head_rows(const AttentionGradient *job, const char *base, int64_t row, int64_t rows,
-                        int64_t head, int64_t heads, int64_t columns) {
-    size_t at = (size_t)((row * heads + head) * columns) * compute_bytes(job->compute);
-    return (Matrix){compute_dtype(job->compute), base + at, rows, columns, heads * columns, 1};
+// Rows of `heads` heads of `columns` numbers each.
+typedef struct HeadRows {
+    int64_t heads, columns;
+} HeadRows;
+
+static size_t head_offset(const AttentionGradient *job, HeadRows in, int64_t row, int64_t head) {
+    return (size_t)((row * in.heads + head) * in.columns) * compute_bytes(job->compute);
 }
 
-static void multiply(const AttentionGradient *job, Matrix a, Matrix b, void *out,
-                     int64_t out_stride, bool accumulate) {
-    if (a.columns == 0 || a.rows == 0 || b.columns == 0) return;
-    blas_product(&(BlasProduct){.compute = job->compute,
-                                .a = a,
-                                .b = b,
-                                .c = out,
-                                .c_stride = out_stride,
-                                .accumulate = accumulate});
+// One head of the rows, of which the first begins at `first`.
+static Matrix head_matrix(const AttentionGradient *job, HeadRows in, const char *first,
+                          int64_t rows) {
+    return (Matrix){compute_dtype(job->compute), first, rows, in.columns, in.heads * in.columns, 1};
+}
+
+static void multiply(const AttentionGradient *job, BlasProduct product) {
+    if (product.a.columns == 0 || product.a.rows == 0 || product.b.columns == 0) return;
+    product.compute = job->compute;
+    blas_product(&product);
 }
 
 // How many keys the query in this row sees.
@@ -60,31 +63,51 @@ static void make_shares(const AttentionGradient *job, char *row, int64_t seen, i
     job->folds->scale_row(row, row, seen, 0, 1 / sum);
 }
 
-// Queries [first, first + rows) of a head: `shares` and `slopes` have room for rows * sk numbers.
-static void run_block(const AttentionGradient *job, int64_t batch, int64_t head, int64_t first,
-                      int64_t rows, char *shares, char *slopes) {
-    int64_t group = head / (job->hq / job->groups), row = batch * job->sq + first;
-    int64_t count = keys_seen(job, first + rows - 1), key = batch * job->sk;
+// Queries [first, first + rows) of a head.
+typedef struct QueryBlock {
+    int64_t batch, head, first, rows;
+} QueryBlock;
+
+// `shares` and `slopes` have room for rows * sk numbers.
+static void run_block(const AttentionGradient *job, const QueryBlock *block, char *shares,
+                      char *slopes) {
+    int64_t first = block->first, rows = block->rows, head = block->head;
+    int64_t group = head / (job->hq / job->groups), row = block->batch * job->sq + first;
+    int64_t count = keys_seen(job, first + rows - 1), key = block->batch * job->sk;
     DType dtype = compute_dtype(job->compute);
     size_t real = compute_bytes(job->compute);
-    Matrix q = head_rows(job, job->q, row, rows, head, job->hq, job->d);
-    Matrix k = head_rows(job, job->k, key, count, group, job->groups, job->d);
-    Matrix v = head_rows(job, job->v, key, count, group, job->groups, job->dv);
-    Matrix up = head_rows(job, job->up, row, rows, head, job->hq, job->dv);
-    char *q_out = job->q_out + (size_t)((row * job->hq + head) * job->d) * real;
-    char *k_out = job->k_out + (size_t)((key * job->groups + group) * job->d) * real;
-    char *v_out = job->v_out + (size_t)((key * job->groups + group) * job->dv) * real;
-    multiply(job, q, matrix_transpose(k), shares, count, false);
+    HeadRows q_rows = {job->hq, job->d}, up_rows = {job->hq, job->dv};
+    HeadRows k_rows = {job->groups, job->d}, v_rows = {job->groups, job->dv};
+    size_t q_at = head_offset(job, q_rows, row, head), up_at = head_offset(job, up_rows, row, head);
+    size_t k_at = head_offset(job, k_rows, key, group);
+    size_t v_at = head_offset(job, v_rows, key, group);
+    Matrix q = head_matrix(job, q_rows, job->q + q_at, rows);
+    Matrix k = head_matrix(job, k_rows, job->k + k_at, count);
+    Matrix v = head_matrix(job, v_rows, job->v + v_at, count);
+    Matrix up = head_matrix(job, up_rows, job->up + up_at, rows);
+    multiply(job, (BlasProduct){.a = q, .b = matrix_transpose(k), .c = shares, .c_stride = count});
     for (int64_t i = 0; i < rows; i++)
         make_shares(job, shares + (size_t)(i * count) * real, keys_seen(job, first + i), count);
     Matrix p = {dtype, shares, rows, count, count, 1}, s = {dtype, slopes, rows, count, count, 1};
-    multiply(job, matrix_transpose(p), up, v_out, job->groups * job->dv, true);
-    multiply(job, up, matrix_transpose(v), slopes, count, false);
+    multiply(job, (BlasProduct){.a = matrix_transpose(p),
+                                .b = up,
+                                .c = job->v_out + v_at,
+                                .c_stride = job->groups * job->dv,
+                                .accumulate = true});
+    multiply(job, (BlasProduct){.a = up, .b = matrix_transpose(v), .c = slopes, .c_stride = count});
     for (int64_t i = 0; i < rows; i++) CPU_CHOOSE(attention_slopes)
     (job->compute, shares + (size_t)(i * count) * real, slopes + (size_t)(i * count) * real, count,
      job->scale);
-    multiply(job, s, k, q_out, job->hq * job->d, true);
-    multiply(job, matrix_transpose(s), q, k_out, job->groups * job->d, true);
+    multiply(job, (BlasProduct){.a = s,
+                                .b = k,
+                                .c = job->q_out + q_at,
+                                .c_stride = job->hq * job->d,
+                                .accumulate = true});
+    multiply(job, (BlasProduct){.a = matrix_transpose(s),
+                                .b = q,
+                                .c = job->k_out + k_at,
+                                .c_stride = job->groups * job->d,
+                                .accumulate = true});
 }
 
 // One group of heads of one member of the batch, whose keys and values are nobody else's.
@@ -97,9 +120,12 @@ static void run_groups(void *context, int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end && !cpu_interrupted(); task++)
         for (int64_t i = 0; i < each; i++)
             for (int64_t first = 0; first < job->sq; first += block) {
-                int64_t left = job->sq - first, rows = left < block ? left : block;
-                run_block(job, task / job->groups, task % job->groups * each + i, first, rows,
-                          scratch, scratch + bytes);
+                int64_t left = job->sq - first;
+                QueryBlock queries = {.batch = task / job->groups,
+                                      .head = task % job->groups * each + i,
+                                      .first = first,
+                                      .rows = left < block ? left : block};
+                run_block(job, &queries, scratch, scratch + bytes);
             }
     scratch_give(scratch);
 }

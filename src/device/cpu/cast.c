@@ -15,22 +15,22 @@ static CpuCompute cast_by(CastRow cast) {
     return cast.from == DTYPE_INT32 ? COMPUTE_F64 : COMPUTE_F32;
 }
 
-void cast_row(CastRow cast, void *to, int64_t to_stride, const void *from, int64_t from_stride,
-              int64_t count) {
+void cast_row(CastRow cast, const RowCopy *copy) {
     size_t to_size = dtype_size(cast.to), from_size = dtype_size(cast.from);
     if (cast.from == cast.to) {
-        move_row(to_size, to, to_stride, from, from_stride, count);
+        move_row(to_size, copy);
         return;
     }
     CpuCompute compute = cast_by(cast);
     ConvertLoad load = cpu_convert()->load[compute][cast.from];
     ConvertStore store = cpu_convert()->store[compute][cast.to];
-    int64_t to_step = to_stride / (int64_t)to_size, from_step = from_stride / (int64_t)from_size;
+    int64_t to_step = copy->to_stride / (int64_t)to_size;
+    int64_t from_step = copy->from_stride / (int64_t)from_size;
     int64_t numbers[CAST_CHUNK];
-    for (int64_t at = 0; at < count; at += CAST_CHUNK) {
-        int64_t n = count - at < CAST_CHUNK ? count - at : CAST_CHUNK;
-        load(numbers, (const char *)from + at * from_stride, from_step, n);
-        store((char *)to + at * to_stride, to_step, numbers, n);
+    for (int64_t at = 0; at < copy->count; at += CAST_CHUNK) {
+        int64_t left = copy->count - at, n = left < CAST_CHUNK ? left : CAST_CHUNK;
+        load(numbers, (const char *)copy->from + at * copy->from_stride, from_step, n);
+        store((char *)copy->to + at * copy->to_stride, to_step, numbers, n);
     }
 }
 
@@ -38,8 +38,10 @@ void cast_row(CastRow cast, void *to, int64_t to_stride, const void *from, int64
     for (int64_t i = 0; i < count; i++)                                                            \
     *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
 
-void move_row(size_t size, char *to, int64_t to_stride, const char *from, int64_t from_stride,
-              int64_t count) {
+void move_row(size_t size, const RowCopy *copy) {
+    char *to = copy->to;
+    const char *from = copy->from;
+    int64_t to_stride = copy->to_stride, from_stride = copy->from_stride, count = copy->count;
     if (to_stride == (int64_t)size && from_stride == (int64_t)size)
         memcpy(to, from, (size_t)count * size);
     else if (size == 1)
@@ -113,7 +115,7 @@ static void dequantise_row(const QuantRows *rows, const char *from, char *to) {
         int64_t n = count - at < CAST_CHUNK ? count - at : CAST_CHUNK;
         quant_dequantize(rows->in->dtype, from + at / info->block_elements * info->block_bytes,
                          numbers, n);
-        cast_row(cast, to + at * stride, stride, numbers, sizeof(float), n);
+        cast_row(cast, &(RowCopy){to + at * stride, stride, numbers, sizeof(float), n});
     }
 }
 

@@ -72,9 +72,10 @@ typedef struct Run {
     int64_t image_y, image_x; // what that one reads
 } Run;
 
-static Run run_at(const Windows *windows, int64_t window_y, int64_t window_x, int64_t y, int64_t x,
+static Run run_at(const Windows *windows, const int64_t *window, int64_t y, int64_t x,
                   int64_t count) {
-    const WindowPlace *row = &windows->places[0][window_y], *column = &windows->places[1][window_x];
+    const WindowPlace *row = &windows->places[0][window[0]];
+    const WindowPlace *column = &windows->places[1][window[1]];
     Run run = {.x = x, .count = count, .begin = clamp(column->begin, x, x + count)};
     run.inside = clamp(column->end, run.begin, x + count) - run.begin;
     if (y < row->begin || y >= row->end) run.inside = 0;
@@ -105,12 +106,11 @@ static void fill_run(const Convolution *conv, int64_t plane, const Run *run, cha
     if (after > 0) memset(target + (size_t)run->inside * real, 0, (size_t)after * real);
 }
 
-static void fill_runs(const Convolution *conv, int64_t plane, const int64_t *window, int64_t first,
-                      int64_t count, char *target) {
-    int64_t width = conv->windows.out[1], y = first / width, x = first % width;
-    for (int64_t done = 0; done < count; y++, x = 0) {
-        Run run =
-            run_at(&conv->windows, window[0], window[1], y, x, minimum(width - x, count - done));
+static void fill_runs(const Convolution *conv, int64_t plane, const int64_t *window,
+                      Positions outputs, char *target) {
+    int64_t width = conv->windows.out[1], y = outputs.first / width, x = outputs.first % width;
+    for (int64_t done = 0; done < outputs.count; y++, x = 0) {
+        Run run = run_at(&conv->windows, window, y, x, minimum(width - x, outputs.count - done));
         fill_run(conv, plane, &run, target);
         target += (size_t)run.count * compute_bytes(conv->compute);
         done += run.count;
@@ -126,10 +126,10 @@ typedef struct Moved {
     int64_t source;          // what that one reads
 } Moved;
 
-static bool rows_are_moved(const Convolution *conv, int64_t first, int64_t count) {
+static bool rows_are_moved(const Convolution *conv, Positions outputs) {
     const Windows *w = &conv->windows;
     return w->stride[0] == 1 && w->stride[1] == 1 && w->out[1] == w->image[1] &&
-           first % w->out[1] == 0 && count % w->out[1] == 0;
+           outputs.first % w->out[1] == 0 && outputs.count % w->out[1] == 0;
 }
 
 static bool image_is_dense(const Convolution *conv) {
@@ -138,11 +138,11 @@ static bool image_is_dense(const Convolution *conv) {
            image->strides[2] == image->dims[3];
 }
 
-static Moved moved_at(const Convolution *conv, const int64_t *window, int64_t first,
-                      int64_t count) {
+static Moved moved_at(const Convolution *conv, const int64_t *window, Positions outputs) {
     const Windows *w = &conv->windows;
     const WindowPlace *row = &w->places[0][window[0]], *column = &w->places[1][window[1]];
-    int64_t width = w->out[1], y = first / width, y_end = (first + count) / width;
+    int64_t width = w->out[1], y = outputs.first / width;
+    int64_t y_end = (outputs.first + outputs.count) / width;
     int64_t y_first = clamp(row->begin, y, y_end), y_last = clamp(row->end, y_first, y_end);
     Moved moved = {.rows = y_last - y_first,
                    .first_row = y_first - y,
@@ -166,44 +166,44 @@ static void clear_border(const Convolution *conv, const Moved *moved, char *targ
     }
 }
 
-static void fill_moved(const Convolution *conv, int64_t plane, const int64_t *window, int64_t first,
-                       int64_t count, char *target) {
+static void fill_moved(const Convolution *conv, int64_t plane, const int64_t *window,
+                       Positions outputs, char *target) {
     size_t real = compute_bytes(conv->compute), width = (size_t)conv->windows.out[1];
-    Moved moved = moved_at(conv, window, first, count);
+    Moved moved = moved_at(conv, window, outputs);
     size_t before = (size_t)moved.first_row * width, rows = (size_t)moved.rows * width;
     if (moved.rows == 0) {
-        memset(target, 0, (size_t)count * real);
+        memset(target, 0, (size_t)outputs.count * real);
         return;
     }
     memset(target, 0, before * real);
-    memset(target + (before + rows) * real, 0, ((size_t)count - before - rows) * real);
+    memset(target + (before + rows) * real, 0, ((size_t)outputs.count - before - rows) * real);
     memcpy(target + (size_t)moved.begin * real, view_at(conv->image, plane + moved.source),
            (size_t)moved.count * real);
     clear_border(conv, &moved, target);
 }
 
-void convolution_fill(const Convolution *conv, int64_t n, int64_t group, int64_t first,
-                      int64_t count, void *columns) {
+void convolution_fill(const Convolution *conv, int64_t n, int64_t group, Positions outputs,
+                      void *columns) {
     const int64_t *strides = conv->image->strides, *size = conv->windows.size;
-    bool moved = rows_are_moved(conv, first, count) && image_is_dense(conv);
+    bool moved = rows_are_moved(conv, outputs) && image_is_dense(conv);
     char *target = columns;
     for (int64_t c = 0; c < conv->channels; c++) {
         int64_t plane = n * strides[0] + (group * conv->channels + c) * strides[1];
         for (int64_t i = 0; i < size[0] * size[1]; i++) {
             int64_t window[2] = {i / size[1], i % size[1]};
-            (moved ? fill_moved : fill_runs)(conv, plane, window, first, count, target);
-            target += (size_t)count * compute_bytes(conv->compute);
+            (moved ? fill_moved : fill_runs)(conv, plane, window, outputs, target);
+            target += (size_t)outputs.count * compute_bytes(conv->compute);
         }
     }
 }
 
-static void spread_runs(const Convolution *conv, const int64_t *window, int64_t first,
-                        int64_t count, char *source, char *plane) {
+static void spread_runs(const Convolution *conv, const int64_t *window, Positions outputs,
+                        char *source, char *plane) {
     const Windows *windows = &conv->windows;
-    int64_t width = windows->out[1], y = first / width, x = first % width;
+    int64_t width = windows->out[1], y = outputs.first / width, x = outputs.first % width;
     size_t real = compute_bytes(conv->compute);
-    for (int64_t done = 0; done < count; y++, x = 0) {
-        Run run = run_at(windows, window[0], window[1], y, x, minimum(width - x, count - done));
+    for (int64_t done = 0; done < outputs.count; y++, x = 0) {
+        Run run = run_at(windows, window, y, x, minimum(width - x, outputs.count - done));
         int64_t at = run.image_y * windows->image[1] + run.image_x;
         if (run.inside > 0)
             conv->rows->scatter_add(plane + at * (int64_t)real,
@@ -214,28 +214,28 @@ static void spread_runs(const Convolution *conv, const int64_t *window, int64_t 
     }
 }
 
-static void spread_moved(const Convolution *conv, const int64_t *window, int64_t first,
-                         int64_t count, char *source, char *plane) {
+static void spread_moved(const Convolution *conv, const int64_t *window, Positions outputs,
+                         char *source, char *plane) {
     int64_t real = (int64_t)compute_bytes(conv->compute);
-    Moved moved = moved_at(conv, window, first, count);
+    Moved moved = moved_at(conv, window, outputs);
     if (moved.rows == 0) return;
     clear_border(conv, &moved, source);
     conv->rows->scatter_add(plane + moved.source * real, source + moved.begin * real, 1,
                             moved.count);
 }
 
-void convolution_spread(const Convolution *conv, int64_t channels, int64_t first, int64_t count,
-                        void *columns, void *planes) {
+void convolution_spread(const Convolution *conv, int64_t channels, Positions outputs, void *columns,
+                        void *planes) {
     const int64_t *size = conv->windows.size;
     int64_t plane_numbers = conv->windows.image[0] * conv->windows.image[1];
     size_t real = compute_bytes(conv->compute);
-    bool moved = rows_are_moved(conv, first, count);
+    bool moved = rows_are_moved(conv, outputs);
     char *source = columns, *plane = planes;
     for (int64_t c = 0; c < channels; c++, plane += (size_t)plane_numbers * real)
         for (int64_t i = 0; i < size[0] * size[1]; i++) {
             int64_t window[2] = {i / size[1], i % size[1]};
-            (moved ? spread_moved : spread_runs)(conv, window, first, count, source, plane);
-            source += (size_t)count * real;
+            (moved ? spread_moved : spread_runs)(conv, window, outputs, source, plane);
+            source += (size_t)outputs.count * real;
         }
 }
 
@@ -278,16 +278,16 @@ static void add_bias(const Forward *forward, int64_t first_out, int64_t count, c
                                bias_of(forward, first_out + o), count);
 }
 
-static void store_tile(const Forward *forward, int64_t n, int64_t first_out, int64_t first,
-                       int64_t count, const char *products) {
+static void store_tile(const Forward *forward, int64_t n, int64_t first_out, Positions tile,
+                       const char *products) {
     const TensorView *out = forward->out;
     size_t real = compute_bytes(forward->conv.compute);
     ConvertStore store = cpu_convert()->store[forward->conv.compute][out->dtype];
     for (int64_t o = 0; o < forward->conv.outs; o++) {
-        const char *row = products + (size_t)(o * count) * real;
-        for (int64_t done = 0; done < count;) {
-            int64_t y = (first + done) / out->dims[3], x = (first + done) % out->dims[3];
-            int64_t run = minimum(out->dims[3] - x, count - done);
+        const char *row = products + (size_t)(o * tile.count) * real;
+        for (int64_t done = 0; done < tile.count;) {
+            int64_t at = tile.first + done, y = at / out->dims[3], x = at % out->dims[3];
+            int64_t run = minimum(out->dims[3] - x, tile.count - done);
             int64_t offset = n * out->strides[0] + (first_out + o) * out->strides[1] +
                              y * out->strides[2] + x * out->strides[3];
             store(view_at(out, offset), out->strides[3], row + (size_t)done * real, run);
@@ -304,7 +304,8 @@ static void run_tile(const Forward *forward, int64_t task, char *columns, char *
     int64_t group = task / conv->tiles % conv->groups, n = task / conv->tiles / conv->groups;
     int64_t count = minimum(conv->tile, conv->positions - first);
     first_out = group * conv->outs;
-    convolution_fill(conv, n, group, first, count, columns);
+    Positions tile = {first, count};
+    convolution_fill(conv, n, group, tile, columns);
     int64_t stride = forward->direct ? conv->positions : count;
     if (forward->direct)
         products = view_at(forward->out, (n * forward->out->dims[1] + first_out) * stride + first);
@@ -320,7 +321,7 @@ static void run_tile(const Forward *forward, int64_t task, char *columns, char *
             .c_stride = stride,
         });
     add_bias(forward, first_out, count, products, stride);
-    if (!forward->direct) store_tile(forward, n, first_out, first, count, products);
+    if (!forward->direct) store_tile(forward, n, first_out, tile, products);
 }
 
 static void run_tiles(void *context, int64_t begin, int64_t end) {

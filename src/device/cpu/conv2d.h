@@ -20,14 +20,17 @@ typedef struct Convolution {
 void convolution_prepare(const KernelCall *call, const TensorView *image, const TensorView *weight,
                          const TensorView *out, Convolution *convolution);
 void convolution_free(Convolution *convolution);
-// columns[depth, count]: what the windows of outputs [first, first + count) see of image n, group
-// g.
-void convolution_fill(const Convolution *convolution, int64_t n, int64_t group, int64_t first,
-                      int64_t count, void *columns);
+// Neighbouring positions of an output plane.
+typedef struct Positions {
+    int64_t first, count;
+} Positions;
+// columns[depth, count]: what the windows of these outputs see of image n, group g.
+void convolution_fill(const Convolution *convolution, int64_t n, int64_t group, Positions outputs,
+                      void *columns);
 // The reverse over `channels` channels: adds columns [channels * window, count], which it may
 // spoil, to the planes of an image [.., H, W] of the compute type, contiguous, of which the first
 // is `planes`.
-void convolution_spread(const Convolution *convolution, int64_t channels, int64_t first,
-                        int64_t count, void *columns, void *planes);
+void convolution_spread(const Convolution *convolution, int64_t channels, Positions outputs,
+                        void *columns, void *planes);
 
 #endif

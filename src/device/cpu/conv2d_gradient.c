@@ -66,7 +66,7 @@ static void spread_block(const ImageGradient *gradient, int64_t task, char *colu
             .c = columns,
             .c_stride = count,
         });
-        convolution_spread(conv, channels, first, count, columns, planes);
+        convolution_spread(conv, channels, (Positions){first, count}, columns, planes);
     }
 }
 
@@ -131,7 +131,7 @@ static void sum_part(const WindowGradient *gradient, int64_t task, char *columns
             int64_t count = minimum(conv->tile, conv->positions - first);
             const char *up =
                 gradient->up + (size_t)((n * all_outs + out) * conv->positions + first) * real;
-            convolution_fill(conv, n, group, first, count, columns);
+            convolution_fill(conv, n, group, (Positions){first, count}, columns);
             blas_product(&(BlasProduct){
                 .compute = conv->compute,
                 .a = {dtype, up, conv->outs, count, conv->positions, 1},

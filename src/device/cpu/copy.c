@@ -30,7 +30,7 @@ Status cpu_kernel_FILL(const KernelCall *call) {
 
 static void copy_rows(void *context, char *const *pointers, const int64_t *strides, int64_t count) {
     const CastRow *cast = context;
-    cast_row(*cast, pointers[0], strides[0], pointers[1], strides[1], count);
+    cast_row(*cast, &(RowCopy){pointers[0], strides[0], pointers[1], strides[1], count});
 }
 
 // Blocks as they are, which needs no idea of what is in them.

@@ -50,8 +50,8 @@ static void gather_row(void *context, char *const *pointers, const int64_t *stri
     int64_t places[CAST_CHUNK];
     if (strides[2] == 0) {
         index_read(indexed, pointers[2], 0, 1, places);
-        cast_row(gather->cast, pointers[0], strides[0], pointers[1] + places[0] * indexed->stride,
-                 strides[1], count);
+        const char *from = pointers[1] + places[0] * indexed->stride;
+        cast_row(gather->cast, &(RowCopy){pointers[0], strides[0], from, strides[1], count});
         return;
     }
     for (int64_t at = 0; at < count; at += CAST_CHUNK) {
@@ -60,8 +60,9 @@ static void gather_row(void *context, char *const *pointers, const int64_t *stri
         char *to = pointers[0] + at * strides[0];
         const char *from = pointers[1] + at * strides[1];
         for (int64_t i = 0; i < n; i++)
-            cast_row(gather->cast, to + i * strides[0], strides[0],
-                     from + i * strides[1] + places[i] * indexed->stride, strides[1], 1);
+            cast_row(gather->cast, &(RowCopy){to + i * strides[0], strides[0],
+                                              from + i * strides[1] + places[i] * indexed->stride,
+                                              strides[1], 1});
     }
 }
 

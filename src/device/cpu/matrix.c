@@ -122,15 +122,19 @@ typedef struct TileScratch {
     char *a, *b, *sums;
 } TileScratch;
 
-static void store_tile(const MatrixProduct *product, int64_t row, int64_t rows, int64_t column,
-                       int64_t columns, const char *sums) {
+typedef struct Tile {
+    int64_t row, column, rows, columns;
+} Tile;
+
+static void store_tile(const MatrixProduct *product, const Tile *tile, const char *sums) {
     ConvertStore store = cpu_convert()->store[product->compute][product->out_dtype];
     int64_t item = (int64_t)dtype_size(product->out_dtype);
-    int64_t row_bytes = columns * (int64_t)compute_bytes(product->compute);
-    for (int64_t i = 0; i < rows; i++) {
-        int64_t offset = (row + i) * product->out_row_stride + column * product->out_column_stride;
+    int64_t row_bytes = tile->columns * (int64_t)compute_bytes(product->compute);
+    for (int64_t i = 0; i < tile->rows; i++) {
+        int64_t offset =
+            (tile->row + i) * product->out_row_stride + tile->column * product->out_column_stride;
         store(product->out + offset * item, product->out_column_stride, sums + i * row_bytes,
-              columns);
+              tile->columns);
     }
 }
 
@@ -154,7 +158,7 @@ static void run_tile(const Tiles *tiles, int64_t row, int64_t column, const Tile
             .accumulate = k > 0,
         });
     }
-    if (!tiles->direct) store_tile(product, row, rows, column, columns, scratch->sums);
+    if (!tiles->direct) store_tile(product, &(Tile){row, column, rows, columns}, scratch->sums);
 }
 
 static void run_tiles(void *context, int64_t begin, int64_t end) {

@@ -92,19 +92,31 @@ static Wide finish(const Reduction *r, Wide s, Wide p) {
     return s;
 }
 
-static void fold_row(const Reduction *r, Fold fold, const char *base, int64_t begin, int64_t end,
-                     Wide parameter, Wide *state) {
+// Elements [begin, end) of each result, folded.
+typedef struct Pass {
+    Fold fold;
+    int64_t begin, end;
+} Pass;
+
+static const char *group_numbers(const Reduction *r, Group group) {
+    return r->kept.pointers[1] + rows_offset(&r->kept, 1, group.index);
+}
+
+static void fold_row(const Reduction *r, Pass pass, Group group, Wide parameter, Wide *state) {
     double buffer[ROW_PIECE];
-    for (int64_t first = begin; first < end; first += ROW_PIECE) {
-        int64_t count = end - first < ROW_PIECE ? end - first : ROW_PIECE;
-        r->folds->row[fold](state, row_read(&r->row, base, first, count, buffer), count, parameter);
+    const char *base = group_numbers(r, group);
+    for (int64_t first = pass.begin; first < pass.end; first += ROW_PIECE) {
+        int64_t count = pass.end - first < ROW_PIECE ? pass.end - first : ROW_PIECE;
+        const void *numbers = row_read(&r->row, base, first, count, buffer);
+        r->folds->row[pass.fold](state, numbers, count, parameter);
     }
 }
 
-static void fold_columns(const Reduction *r, Fold fold, const char *base, int64_t begin,
-                         int64_t end, const Wide *parameters, Wide *states, int64_t count) {
+static void fold_columns(const Reduction *r, Pass pass, Group group, const Wide *parameters,
+                         Wide *states) {
     double buffer[COLUMNS];
-    for (int64_t element = begin; element < end; element++) {
+    const char *base = group_numbers(r, group);
+    for (int64_t element = pass.begin; element < pass.end; element++) {
         int64_t offset = 0, left = element;
         for (int d = r->row.rank - 1; d > 0; d--) {
             offset += left % r->row.dims[d] * r->row.strides[d];
@@ -112,22 +124,20 @@ static void fold_columns(const Reduction *r, Fold fold, const char *base, int64_
         }
         const void *numbers = base + (offset + left * r->row.strides[0]) * r->row.size;
         if (!r->columns_direct) {
-            r->row.load(buffer, numbers, r->column_stride, count);
+            r->row.load(buffer, numbers, r->column_stride, group.count);
             numbers = buffer;
         }
-        r->folds->columns[fold](states, numbers, count, parameters);
+        r->folds->columns[pass.fold](states, numbers, group.count, parameters);
     }
 }
 
-// Folds elements [begin, end) of each result of a group.
-static void fold_group(const Reduction *r, Fold fold, Group group, int64_t begin, int64_t end,
-                       const Wide *parameters, Wide *states) {
-    const char *base = r->kept.pointers[1] + rows_offset(&r->kept, 1, group.index);
-    for (int64_t i = 0; i < group.count; i++) states[i] = r->folds->identity[fold];
+static void fold_group(const Reduction *r, Pass pass, Group group, const Wide *parameters,
+                       Wide *states) {
+    for (int64_t i = 0; i < group.count; i++) states[i] = r->folds->identity[pass.fold];
     if (r->columns == 1)
-        fold_row(r, fold, base, begin, end, parameters[0], states);
+        fold_row(r, pass, group, parameters[0], states);
     else
-        fold_columns(r, fold, base, begin, end, parameters, states, group.count);
+        fold_columns(r, pass, group, parameters, states);
 }
 
 static void store_group(const Reduction *r, Group group, Wide *states, const Wide *parameters) {
@@ -144,10 +154,10 @@ static void reduce_groups(void *context, int64_t begin, int64_t end) {
         Group group = group_of(r, number);
         for (int64_t i = 0; i < group.count; i++) parameters[i] = (Wide){0};
         if (r->plan.first != FOLD_NONE) {
-            fold_group(r, r->plan.first, group, 0, r->row.count, parameters, states);
+            fold_group(r, (Pass){r->plan.first, 0, r->row.count}, group, parameters, states);
             for (int64_t i = 0; i < group.count; i++) parameters[i] = parameter_of(r, states[i]);
         }
-        fold_group(r, r->plan.second, group, 0, r->row.count, parameters, states);
+        fold_group(r, (Pass){r->plan.second, 0, r->row.count}, group, parameters, states);
         store_group(r, group, states, parameters);
     }
 }
@@ -159,7 +169,7 @@ static void fold_parts(void *context, int64_t begin, int64_t end) {
         Group group = group_of(r, number / r->parts);
         int64_t part = number % r->parts, first = part * r->part, last = first + r->part;
         if (last > r->row.count) last = r->row.count;
-        fold_group(r, r->fold, group, first, last, r->parameters + group.index, states);
+        fold_group(r, (Pass){r->fold, first, last}, group, r->parameters + group.index, states);
         for (int64_t i = 0; i < group.count; i++)
             r->partials[(group.index + i) * r->parts + part] = states[i];
     }

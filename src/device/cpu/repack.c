@@ -244,9 +244,9 @@ static void repack_row(DType dtype, const char *blocks, int64_t columns, int row
     }
 }
 
-void repack_strip(DType dtype, const char *rows, int64_t row_bytes, int row_count, int64_t columns,
-                  char *strip) {
-    if (row_count < STRIP_ROWS) memset(strip, 0, repacked_strip_bytes(&forms[dtype], columns));
-    for (int row = 0; row < row_count; row++)
-        repack_row(dtype, rows + row * row_bytes, columns, row, strip);
+void repack_strip(const WeightRows *rows, char *strip) {
+    if (rows->count < STRIP_ROWS)
+        memset(strip, 0, repacked_strip_bytes(&forms[rows->dtype], rows->columns));
+    for (int row = 0; row < rows->count; row++)
+        repack_row(rows->dtype, rows->first + row * rows->row_bytes, rows->columns, row, strip);
 }

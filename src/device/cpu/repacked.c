@@ -123,9 +123,10 @@ static const char *weight_strip(RepackedWeight *weight, const Buffer *buffer, in
     if (!atomic_compare_exchange_strong(&weight->states[index], &state, STRIP_TAKEN))
         return state == STRIP_REPACKED ? strip : NULL;
     int64_t rows = (int64_t)(buffer->bytes / weight->row_bytes), row = index * STRIP_ROWS;
-    repack_strip(weight->dtype, (const char *)buffer->handle + (size_t)row * weight->row_bytes,
-                 (int64_t)weight->row_bytes,
-                 rows - row < STRIP_ROWS ? (int)(rows - row) : STRIP_ROWS, weight->columns, strip);
+    const char *first = (const char *)buffer->handle + (size_t)row * weight->row_bytes;
+    WeightRows stored = {weight->dtype, first, (int64_t)weight->row_bytes, weight->columns,
+                         rows - row < STRIP_ROWS ? (int)(rows - row) : STRIP_ROWS};
+    repack_strip(&stored, strip);
     if (UNLIKELY(file_map_faulted())) { // zeros in place of weights, with which the product fails
         atomic_store(&weight->states[index], STRIP_STORED);
         return strip;
@@ -190,8 +191,9 @@ static const char *find_strip(const RowsProduct *rows, int64_t index, char *scra
         if (kept) return kept;
     }
     int64_t row = index * STRIP_ROWS, left = product->b.columns - row;
-    repack_strip(product->b.dtype, product->b.data + row * rows->row_bytes, rows->row_bytes,
-                 left < STRIP_ROWS ? (int)left : STRIP_ROWS, product->b.rows, scratch);
+    WeightRows stored = {product->b.dtype, product->b.data + row * rows->row_bytes, rows->row_bytes,
+                         product->b.rows, left < STRIP_ROWS ? (int)left : STRIP_ROWS};
+    repack_strip(&stored, scratch);
     return scratch;
 }
 

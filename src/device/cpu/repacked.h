@@ -108,8 +108,14 @@ extern const RepackedSimd repacked_simd_base, repacked_simd_avx2, repacked_simd_
     repacked_simd_avx512vnni;
 const RepackedSimd *repacked_simd(void);
 
-// Interleaves 16 rows of `columns` weights, row_bytes apart; those at and after row_count are zero.
-void repack_strip(DType dtype, const char *rows, int64_t row_bytes, int row_count, int64_t columns,
-                  char *strip);
+// Up to 16 rows of `columns` weights, row_bytes apart.
+typedef struct WeightRows {
+    DType dtype;
+    const char *first;
+    int64_t row_bytes, columns;
+    int count;
+} WeightRows;
+// Interleaves 16 rows; those at and after rows->count are zero.
+void repack_strip(const WeightRows *rows, char *strip);
 
 #endif

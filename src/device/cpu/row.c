@@ -62,19 +62,22 @@ Status row_prepare_unordered(const TensorView *view, int trailing, CpuCompute co
     return finish(view, compute, op_name, out);
 }
 
+typedef struct Piece {
+    int64_t first, count;
+} Piece;
+
 // One call of load or store per run of the last dim that the piece touches.
-static void walk_piece(const Row *row, char *base, int64_t first, int64_t count, char *numbers,
-                       bool storing) {
+static void walk_piece(const Row *row, char *base, Piece piece, char *numbers, bool storing) {
     int last = row->rank - 1;
     int64_t length = row->dims[last], stride = row->strides[last];
-    for (int64_t done = 0; done < count;) {
-        int64_t inside = (first + done) % length, index = (first + done) / length;
+    for (int64_t done = 0; done < piece.count;) {
+        int64_t at = piece.first + done, inside = at % length, index = at / length;
         int64_t offset = inside * stride;
         for (int d = last - 1; d >= 0; d--) {
             offset += index % row->dims[d] * row->strides[d];
             index /= row->dims[d];
         }
-        int64_t run = length - inside < count - done ? length - inside : count - done;
+        int64_t left = piece.count - done, run = length - inside < left ? length - inside : left;
         char *stored = base + offset * row->size, *number = numbers + done * row->number_size;
         if (storing)
             row->store(stored, stride, number, run);
@@ -86,7 +89,7 @@ static void walk_piece(const Row *row, char *base, int64_t first, int64_t count,
 
 const void *row_read(const Row *row, const char *base, int64_t first, int64_t count, void *buffer) {
     if (row->direct) return base + first * row->size;
-    walk_piece(row, (char *)base, first, count, buffer, false);
+    walk_piece(row, (char *)base, (Piece){first, count}, buffer, false);
     return buffer;
 }
 
@@ -95,7 +98,7 @@ void *row_target(const Row *row, char *base, int64_t first, void *buffer) {
 }
 
 void row_write(const Row *row, char *base, int64_t first, int64_t count, const void *buffer) {
-    if (!row->direct) walk_piece(row, base, first, count, (void *)buffer, true);
+    if (!row->direct) walk_piece(row, base, (Piece){first, count}, (void *)buffer, true);
 }
 
 void rows_prepare(Iteration *iteration, int n_views, const TensorView *const *views, int leading) {

@@ -11,8 +11,14 @@ enum { LOOK_STEPS = 1 << 12 }; // along the dim, until one looks for an interrup
 typedef struct Scatter Scatter;
 // Numbers of out's dtype to `count` places: place i is to + i * to_stride + places[i] * stride, or
 // without the last part when `places` is NULL.
-typedef void (*ScatterElements)(const Scatter *scatter, char *to, int64_t to_stride,
-                                const char *from, const int64_t *places, int64_t count);
+typedef struct ScatterPiece {
+    char *to;
+    int64_t to_stride;
+    const char *from;
+    const int64_t *places;
+    int64_t count;
+} ScatterPiece;
+typedef void (*ScatterElements)(const Scatter *scatter, const ScatterPiece *piece);
 
 struct Scatter {
     IndexedDim indexed;
@@ -23,10 +29,12 @@ struct Scatter {
 };
 
 #define SCATTER_ELEMENTS(name, T, statement)                                                       \
-    static void name##_##T(const Scatter *scatter, char *to, int64_t to_stride, const char *from,  \
-                           const int64_t *places, int64_t count) {                                 \
-        const T *source = (const T *)(const void *)from;                                           \
-        int64_t stride = scatter->indexed.stride;                                                  \
+    static void name##_##T(const Scatter *scatter, const ScatterPiece *piece) {                    \
+        const T *source = (const T *)(const void *)piece->from;                                    \
+        const int64_t *places = piece->places;                                                     \
+        int64_t stride = scatter->indexed.stride, to_stride = piece->to_stride;                    \
+        int64_t count = piece->count;                                                              \
+        char *to = piece->to;                                                                      \
         if (!places && to_stride == (int64_t)sizeof(T)) {                                          \
             T *target = (T *)(void *)to;                                                           \
             for (int64_t i = 0; i < count; i++, target++) statement;                               \
@@ -91,11 +99,12 @@ static void scatter_step(const Scatter *scatter, const ScatterRow *row) {
                        places);
         const char *from = row->from + at * row->strides[1];
         if (scatter->cast.from != scatter->cast.to || row->strides[1] != size) {
-            cast_row(scatter->cast, numbers, size, from, row->strides[1], n);
+            cast_row(scatter->cast, &(RowCopy){numbers, size, from, row->strides[1], n});
             from = (const char *)numbers;
         }
-        scatter->elements(scatter, to + at * row->strides[0], row->strides[0], from,
-                          is_slice(row) ? NULL : places, n);
+        ScatterPiece piece = {to + at * row->strides[0], row->strides[0], from,
+                              is_slice(row) ? NULL : places, n};
+        scatter->elements(scatter, &piece);
     }
 }
 

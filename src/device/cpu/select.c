@@ -51,7 +51,8 @@ static void put_row(void *context, char *const *pointers, const int64_t *strides
         PutTarget target = {pointers[0] + at * strides[0], strides[0],
                             pointers[1] + at * strides[1], strides[1]};
         if (pointers[2])
-            cast_row(put->cast, numbers, size, pointers[2] + at * strides[2], strides[2], n);
+            cast_row(put->cast,
+                     &(RowCopy){numbers, size, pointers[2] + at * strides[2], strides[2], n});
         put_chosen(put->size, target, numbers, n);
     }
 }
@@ -99,8 +100,8 @@ static void read_truth(const Nonzero *nonzero, int64_t position, int64_t count, 
     }
     const char *from = cpu_pointer(in);
     CastRow cast = {in->dtype, DTYPE_BOOL};
-    cast_row(cast, boolean, 1, from + place * (int64_t)dtype_size(in->dtype), nonzero->stride,
-             count);
+    from += place * (int64_t)dtype_size(in->dtype);
+    cast_row(cast, &(RowCopy){boolean, 1, from, nonzero->stride, count});
 }
 
 static void write_position(const Nonzero *nonzero, int64_t row, int64_t position) {

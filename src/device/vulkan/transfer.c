@@ -182,13 +182,12 @@ static Status copy(VulkanDevice *vulkan, Buffer *source, Buffer *target,
     return stream_count(vulkan, batch, region.size);
 }
 
-Status vulkan_copy(Device *device, Buffer *source, size_t source_offset, Buffer *target,
-                   size_t target_offset, size_t bytes) {
+Status vulkan_copy(Device *device, VulkanPlace source, VulkanPlace target, size_t bytes) {
     if (bytes == 0 || device->foretold) return STATUS_OK;
     VulkanDevice *vulkan = vulkan_of(device);
-    VkBufferCopy offsets = {source_offset, target_offset, bytes};
+    VkBufferCopy offsets = {source.offset, target.offset, bytes};
     pthread_mutex_lock(&vulkan->lock);
-    Status status = copy(vulkan, source, target, &offsets);
+    Status status = copy(vulkan, source.buffer, target.buffer, &offsets);
     pthread_mutex_unlock(&vulkan->lock);
     return status;
 }

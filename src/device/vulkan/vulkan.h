@@ -110,8 +110,11 @@ bool vulkan_join(Device *device, VulkanJoiner joiner, const void *context, Statu
 void vulkan_spread_groups(const Device *device, uint64_t count, uint32_t groups[3]);
 
 // Bytes from one buffer to another, or within one where the ranges do not overlap.
-Status vulkan_copy(Device *device, Buffer *source, size_t source_offset, Buffer *target,
-                   size_t target_offset, size_t bytes) MUST_USE;
+typedef struct VulkanPlace {
+    Buffer *buffer;
+    size_t offset;
+} VulkanPlace;
+Status vulkan_copy(Device *device, VulkanPlace source, VulkanPlace target, size_t bytes) MUST_USE;
 // Repeats a 32-bit word; offset and bytes are multiples of 4.
 Status vulkan_fill(Device *device, Buffer *buffer, size_t offset, size_t bytes,
                    uint32_t word) MUST_USE;

@@ -68,11 +68,12 @@ static void plan_look_everywhere(const Upkeep *upkeep, Plan *plan) {
 }
 
 static void plan_prepare(Upkeep *upkeep, const RuleUpkeep *rule, const PlanStart *start, bool old,
-                         Plan *plan, bool *made) {
+                         Plan *plan) {
     extents_set(upkeep, rule, old);
-    if (!*made) plan_make_from(rule->rule, rule->extents, start, plan);
-    if (!*made) plan_look_everywhere(upkeep, plan);
-    *made = true;
+    if (!plan->steps) {
+        plan_make_from(rule->rule, rule->extents, start, plan);
+        plan_look_everywhere(upkeep, plan);
+    }
     plan_set(plan, rule->extents);
 }
 
@@ -98,7 +99,7 @@ Status from_lost(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *v
     const Goal *start = &rule->rule->goals[goal];
     if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
     PlanStart from = {.goal = goal, .positive = true};
-    plan_prepare(upkeep, rule, &from, true, &rule->lose[goal], &rule->lose_made[goal]);
+    plan_prepare(upkeep, rule, &from, true, &rule->lose[goal]);
     upkeep->run->below = UINT32_MAX;
     return plan_go(upkeep, rule, &rule->lose[goal], found);
 }
@@ -108,7 +109,7 @@ Status from_gained(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum 
     const Goal *start = &rule->rule->goals[goal];
     if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
     PlanStart from = {.goal = goal};
-    plan_prepare(upkeep, rule, &from, false, &rule->gain[goal], &rule->gain_made[goal]);
+    plan_prepare(upkeep, rule, &from, false, &rule->gain[goal]);
     upkeep->run->below = UINT32_MAX;
     return plan_go(upkeep, rule, &rule->gain[goal], found);
 }
@@ -118,7 +119,7 @@ Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, uint32_t
     upkeep->run->done = false;
     if (!head_unify(rule->rule, values, upkeep->run->variables)) return STATUS_OK;
     PlanStart from = {.goal = NO_POSITION, .open = relation_merged(rule->rule->relation)};
-    plan_prepare(upkeep, rule, &from, false, &rule->prove, &rule->prove_made);
+    plan_prepare(upkeep, rule, &from, false, &rule->prove);
     upkeep->run->below = below;
     return plan_go(upkeep, rule, &rule->prove, found);
 }

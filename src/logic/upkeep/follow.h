@@ -15,10 +15,10 @@ typedef struct RuleUpkeep {
     const Rule *rule;
     uint32_t relation; // the head's number among the relations of the stratum
     Extent *extents;   // one a goal
+    // Without steps until they are used.
     Plan *lose, *gain; // one a goal: from a row that it loses or gains
     Plan prove;        // from a row of the head
-    bool *lose_made, *gain_made, prove_made;
-    Table *groups; // of an aggregated rule: plain columns whose solutions have changed
+    Table *groups;     // of an aggregated rule: plain columns whose solutions have changed
 } RuleUpkeep;
 
 typedef struct Kept { // a relation of the stratum

@@ -253,8 +253,6 @@ void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation) {
     upkept.extents = memory_allocate_zeroed(goals, sizeof *upkept.extents);
     upkept.lose = memory_allocate_zeroed(goals, sizeof *upkept.lose);
     upkept.gain = memory_allocate_zeroed(goals, sizeof *upkept.gain);
-    upkept.lose_made = memory_allocate_zeroed(goals, sizeof *upkept.lose_made);
-    upkept.gain_made = memory_allocate_zeroed(goals, sizeof *upkept.gain_made);
     if (rule->aggregates) upkept.groups = table_new(rule->arity, columns_all(rule->arity));
     VECTOR_PUSH(&upkeep->rules, upkept);
 }
@@ -268,9 +266,7 @@ static void rule_end(RuleUpkeep *rule) {
     free(rule->extents);
     free(rule->lose);
     free(rule->gain);
-    free(rule->lose_made);
     table_free(rule->groups);
-    free(rule->gain_made);
 }
 
 void stratum_end(Upkeep *upkeep) {

@@ -110,21 +110,32 @@ static int receive(void *data, size_t bytes, int from, int tag) {
     return MPI_SUCCESS;
 }
 
+typedef struct Outgoing {
+    const char *data;
+    size_t bytes;
+    int to;
+} Outgoing;
+
+typedef struct Incoming {
+    char *data;
+    size_t bytes;
+    int from;
+} Incoming;
+
 // Between two ranks in both directions at once, piece by piece.
-static int exchange(const char *in, size_t in_bytes, int to, char *out, size_t out_bytes,
-                    int from) {
+static int exchange(Outgoing in, Incoming out) {
     enum { TAG = 1 << 14 };
     size_t sent = 0, got = 0;
-    while (sent < in_bytes || got < out_bytes) {
-        size_t next_out = out_bytes - got < PIECE_BYTES ? out_bytes - got : PIECE_BYTES;
-        size_t next_in = in_bytes - sent < PIECE_BYTES ? in_bytes - sent : PIECE_BYTES;
+    while (sent < in.bytes || got < out.bytes) {
+        size_t next_out = out.bytes - got < PIECE_BYTES ? out.bytes - got : PIECE_BYTES;
+        size_t next_in = in.bytes - sent < PIECE_BYTES ? in.bytes - sent : PIECE_BYTES;
         MPI_Request receiving = MPI_REQUEST_NULL, sending = MPI_REQUEST_NULL;
         if (next_out)
-            TRY_MPI(MPI_Irecv(out + got, (int)next_out, MPI_BYTE, from, TAG, MPI_COMM_WORLD,
-                              &receiving));
+            TRY_MPI(MPI_Irecv(out.data + got, (int)next_out, MPI_BYTE, out.from, TAG,
+                              MPI_COMM_WORLD, &receiving));
         if (next_in)
-            TRY_MPI(
-                MPI_Isend(in + sent, (int)next_in, MPI_BYTE, to, TAG, MPI_COMM_WORLD, &sending));
+            TRY_MPI(MPI_Isend(in.data + sent, (int)next_in, MPI_BYTE, in.to, TAG, MPI_COMM_WORLD,
+                              &sending));
         if (next_out) TRY_MPI(wait_for(&receiving));
         if (next_in) TRY_MPI(wait_for(&sending));
         got += next_out;
@@ -148,7 +159,8 @@ static int all_to_all(const void *in, const size_t *in_bytes, void *out, const s
         if (step == 0)
             memcpy(target, source, in_bytes[to]);
         else
-            TRY_MPI(exchange(source, in_bytes[to], to, target, out_bytes[from], from));
+            TRY_MPI(exchange((Outgoing){source, in_bytes[to], to},
+                             (Incoming){target, out_bytes[from], from}));
     }
     return MPI_SUCCESS;
 }

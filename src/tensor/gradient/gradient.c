@@ -387,10 +387,10 @@ void term_fused_all(Gradient *g, const FusedCall *call) {
     }
 }
 
-Term term_fused(Gradient *g, KernelId kernel, const KernelOptions *options, int input,
-                const Term *terms, int count) {
+Term term_fused(Gradient *g, FusedCall call) {
     Term result = {0};
-    FusedCall call = {kernel, options, terms, count, input, &result, 1};
+    call.outputs = &result;
+    call.n_outputs = 1;
     term_fused_all(g, &call);
     return result;
 }

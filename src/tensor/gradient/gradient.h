@@ -92,9 +92,8 @@ typedef struct FusedCall {
     int n_outputs;
 } FusedCall;
 void term_fused_all(Gradient *g, const FusedCall *call);
-// The same for one result.
-Term term_fused(Gradient *g, KernelId kernel, const KernelOptions *options, int input,
-                const Term *terms, int count);
+// The same for one result, which the call need not name.
+Term term_fused(Gradient *g, FusedCall call);
 
 static inline Term add(Gradient *g, Term x, Term y) {
     return term_map(g, OP_add, x, y, (Term){0});

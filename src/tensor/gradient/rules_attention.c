@@ -22,7 +22,10 @@ static Term turned_part(Gradient *g, Term x, const Rope *rope, int which) {
     int64_t pairs = rope->rotary / 2, first = rope->half ? which * pairs : which;
     int64_t last = rope->half ? first + pairs : rope->rotary, step = rope->half ? 1 : 2;
     int dim = tensor_rank(tensor) - 1;
-    return term_take(g, tensor_slice(tensor, dim, first, last, step, &result), &result);
+    return term_take(
+        g,
+        tensor_slice_by(tensor, dim, &(SliceBounds){true, true, true, first, last, step}, &result),
+        &result);
 }
 
 // [.., seq, heads, pairs] summed to [seq, pairs], at the rows of a table that were read.

@@ -213,7 +213,7 @@ RULE(svd) {
 static Term columns_of(Gradient *g, Term x, int64_t first, int64_t last) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    return term_take(g, tensor_slice(tensor, tensor_rank(tensor) - 1, first, last, 1, &result),
+    return term_take(g, tensor_slice(tensor, tensor_rank(tensor) - 1, first, last, &result),
                      &result);
 }
 

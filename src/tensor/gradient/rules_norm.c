@@ -96,7 +96,8 @@ static void classes_rule(Gradient *g, Term share) {
     if (gradient_has(g, KERNEL_CROSS_ENTROPY_LOGITS)) {
         Term at_once[3] = {logits, target, share};
         KernelOptions options = {0};
-        gradient_give(g, 0, term_fused(g, KERNEL_CROSS_ENTROPY_LOGITS, &options, 0, at_once, 3));
+        FusedCall call = {KERNEL_CROSS_ENTROPY_LOGITS, &options, at_once, .n_inputs = 3};
+        gradient_give(g, 0, term_fused(g, call));
         return;
     }
     Shape column = gradient_shape(g, 1);

@@ -7,7 +7,7 @@
 static Term gate(Gradient *g, Term gates, int index, int64_t n) {
     Tensor *x = term_tensor(g, gates), *part = NULL;
     if (!x) return (Term){0};
-    return term_take(g, tensor_slice(x, -1, index * n, (index + 1) * n, 1, &part), &part);
+    return term_take(g, tensor_slice(x, -1, index * n, (index + 1) * n, &part), &part);
 }
 
 static Term computed(Gradient *g, Term x) {

@@ -167,7 +167,7 @@ static Status rule_concat(Gradient *g) {
         int64_t stop = start + gradient_shape(g, i).dims[dim];
         if (gradient_wants(g, i)) {
             Tensor *piece = NULL;
-            Status status = tensor_slice(g->incoming[0], dim, start, stop, 1, &piece);
+            Status status = tensor_slice(g->incoming[0], dim, start, stop, &piece);
             g->n_terms = 1; // each piece is given away before the next one
             Term term = term_take(g, status, &piece);
             gradient_give(g, i, term);

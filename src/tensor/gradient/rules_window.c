@@ -4,16 +4,16 @@
 #include "shape/rules.h"
 #include "tensor/gradient/rules.h"
 
-static Term convolve(Gradient *g, Term x, Term weight, Pair stride, Pair padding, Pair dilation,
-                     int64_t groups) {
-    int64_t numbers[6] = {stride.h, stride.w, padding.h, padding.w, dilation.h, dilation.w};
+static Term convolve(Gradient *g, Term x, Term weight, const Convolution *c) {
+    int64_t numbers[6] = {c->stride.h,  c->stride.w,   c->padding.h,
+                          c->padding.w, c->dilation.h, c->dilation.w};
     OpAttributes attributes;
     attributes.given = ATTRIBUTE_BIT(stride) | ATTRIBUTE_BIT(padding) | ATTRIBUTE_BIT(dilation) |
                        ATTRIBUTE_BIT(groups);
     attributes.stride = (IntList){&numbers[0], 2};
     attributes.padding = (IntList){&numbers[2], 2};
     attributes.dilation = (IntList){&numbers[4], 2};
-    attributes.groups = groups;
+    attributes.groups = c->groups;
     Term inputs[2] = {x, weight};
     return term_op(g, OP_conv2d, inputs, 2, &attributes);
 }
@@ -26,11 +26,16 @@ static Term padded(Gradient *g, Term x, Pair before, Pair after, double value) {
     return term_take(g, tensor_pad(tensor, first, last, number, &result), &result);
 }
 
-static Term cut(Gradient *g, Term x, int dim, int64_t start, int64_t count, int64_t step) {
+static Term cut_by(Gradient *g, Term x, int dim, ResolvedSlice slice) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
-    int64_t stop = count > 0 ? start + (count - 1) * step + 1 : start;
-    return term_take(g, tensor_slice(tensor, dim, start, stop, step, &result), &result);
+    int64_t reach = slice.count > 0 ? (slice.count - 1) * slice.step + 1 : 0;
+    SliceBounds bounds = {true, true, true, slice.start, slice.start + reach, slice.step};
+    return term_take(g, tensor_slice_by(tensor, dim, &bounds, &result), &result);
+}
+
+static Term cut(Gradient *g, Term x, int dim, int64_t start, int64_t count) {
+    return cut_by(g, x, dim, (ResolvedSlice){start, 1, count});
 }
 
 static Term folded(Gradient *g, Term x, int dim) {
@@ -68,7 +73,7 @@ static Term spread(Gradient *g, Term x, Pair stride) {
     flat.dims[2] *= stride.h;
     flat.dims[3] *= stride.w;
     all = term_reshape(g, all, &flat);
-    return cut(g, cut(g, all, 2, 0, wide.dims[2], 1), 3, 0, wide.dims[3], 1);
+    return cut(g, cut(g, all, 2, 0, wide.dims[2]), 3, 0, wide.dims[3]);
 }
 
 static Term flipped(Gradient *g, Term x) {
@@ -91,10 +96,10 @@ static Term image_gradient(Gradient *g, const Convolution *c) {
     Shape have = term_shape(g, up);
     Pair after = {shape.dims[2] + 2 * c->padding.h - have.dims[2],
                   shape.dims[3] + 2 * c->padding.w - have.dims[3]};
-    Term whole = convolve(g, padded(g, up, reach, after, 0), turned, (Pair){1, 1}, (Pair){0, 0},
-                          c->dilation, c->groups);
-    Term rows = cut(g, whole, 2, c->padding.h, shape.dims[2], 1);
-    return cut(g, rows, 3, c->padding.w, shape.dims[3], 1);
+    Convolution reverse = {.stride = {1, 1}, .dilation = c->dilation, .groups = c->groups};
+    Term whole = convolve(g, padded(g, up, reach, after, 0), turned, &reverse);
+    Term rows = cut(g, whole, 2, c->padding.h, shape.dims[2]);
+    return cut(g, rows, 3, c->padding.w, shape.dims[3]);
 }
 
 // The image convolved with up: batch and channels change places, stride and dilation as well.
@@ -112,8 +117,9 @@ static Term window_gradient(Gradient *g, const Convolution *c) {
     wide.dims[4] = shape.dims[3];
     Term images = folded(g, term_permute(g, term_reshape(g, x, &wide), &image_order), 1);
     Term windows = term_permute(g, up, &exchange); // [out, n, ..]
-    Term all = convolve(g, images, windows, c->dilation, c->padding, c->stride, c->groups);
-    Term fitting = cut(g, cut(g, all, 2, 0, window.dims[2], 1), 3, 0, window.dims[3], 1);
+    Convolution exchanged_steps = {c->dilation, c->padding, c->stride, c->groups};
+    Term all = convolve(g, images, windows, &exchanged_steps);
+    Term fitting = cut(g, cut(g, all, 2, 0, window.dims[2]), 3, 0, window.dims[3]);
     return term_permute(g, fitting, &exchange); // [out, each, ..]
 }
 
@@ -122,7 +128,7 @@ static Term convolve_fused(Gradient *g, KernelId kernel, const Convolution *c, i
                            const Term *terms) {
     KernelOptions options = {.integers = {c->stride.h, c->stride.w, c->padding.h, c->padding.w,
                                           c->dilation.h, c->dilation.w, c->groups}};
-    return term_fused(g, kernel, &options, input, terms, 2);
+    return term_fused(g, (FusedCall){kernel, &options, terms, .n_inputs = 2, .first = input});
 }
 
 static void give_image(Gradient *g, const Convolution *c) {
@@ -186,14 +192,14 @@ static Term covered_image(Gradient *g, const Windows *w, Term x, double border) 
     Pair before = w->pooling->padding;
     Pair after = {not_negative(w->after.h), not_negative(w->after.w)};
     Term wide = padded(g, x, before, after, border);
-    return cut(g, cut(g, wide, 2, 0, w->covered.h, 1), 3, 0, w->covered.w, 1);
+    return cut(g, cut(g, wide, 2, 0, w->covered.h), 3, 0, w->covered.w);
 }
 
 // What each window sees at its place (i, j).
 static Term seen_at(Gradient *g, const Windows *w, Term covered, int64_t i, int64_t j) {
     const Pooling *p = w->pooling;
-    Term rows = cut(g, covered, 2, i, w->result.dims[2], p->stride.h);
-    return cut(g, rows, 3, j, w->result.dims[3], p->stride.w);
+    Term rows = cut_by(g, covered, 2, (ResolvedSlice){i, p->stride.h, w->result.dims[2]});
+    return cut_by(g, rows, 3, (ResolvedSlice){j, p->stride.w, w->result.dims[3]});
 }
 
 // The reverse: an image that has x at the places (i, j) of its windows.
@@ -206,8 +212,8 @@ static Term put_at(Gradient *g, const Windows *w, Term x, int64_t i, int64_t j) 
     Term covered = padded(g, wide, before, after, 0);
     Pair rest = {not_negative(-w->after.h), not_negative(-w->after.w)};
     Term whole = padded(g, covered, (Pair){0, 0}, rest, 0);
-    Term rows = cut(g, whole, 2, p->padding.h, w->image.dims[2], 1);
-    return cut(g, rows, 3, p->padding.w, w->image.dims[3], 1);
+    Term rows = cut(g, whole, 2, p->padding.h, w->image.dims[2]);
+    return cut(g, rows, 3, p->padding.w, w->image.dims[3]);
 }
 
 // Keeps the rule's terms from growing with the window: only the sum stays.
@@ -225,7 +231,8 @@ static Status pool_fused(Gradient *g, int op, const Term *terms, int count) {
     KernelOptions options = {
         .op = op,
         .integers = {p->size.h, p->size.w, p->stride.h, p->stride.w, p->padding.h, p->padding.w}};
-    gradient_give(g, 0, term_fused(g, KERNEL_POOL2D_IMAGE, &options, 0, terms, count));
+    FusedCall call = {KERNEL_POOL2D_IMAGE, &options, terms, .n_inputs = count};
+    gradient_give(g, 0, term_fused(g, call));
     return g->status;
 }
 

@@ -132,7 +132,8 @@ static void test_parts_of_buffers(void **state) {
     upload(buffer, guard, sizeof guard);
     upload(other, guard, sizeof guard);
     assert_int_equal(buffer_upload(buffer, 13, "seven..", 7), STATUS_OK);
-    assert_int_equal(vulkan_copy(device, buffer, 11, other, 33, 9), STATUS_OK);
+    VulkanPlace from = {buffer, 11}, to = {other, 33};
+    assert_int_equal(vulkan_copy(device, from, to, 9), STATUS_OK);
     assert_int_equal(vulkan_fill(device, other, 8, 4, 0x01020304), STATUS_OK);
     memset(expected, 0xA5, sizeof expected);
     memcpy(expected + 13, "seven..", 7);

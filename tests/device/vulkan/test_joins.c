@@ -229,7 +229,8 @@ static void test_copies_of_rotated_heads(void **state) {
         assert_int_equal(buffer_download(to, cases[i].offset, copied, bytes), STATUS_OK);
         assert_memory_equal(copied, rotated, bytes);
         fill_random(fixture, cases[i].to, ROWS_MAX, COLUMNS);
-        assert_int_equal(vulkan_copy(fixture->device, to, cases[i].offset + bytes, guard, 0, 4),
+        VulkanPlace behind = {to, cases[i].offset + bytes};
+        assert_int_equal(vulkan_copy(fixture->device, behind, (VulkanPlace){guard, 0}, 4),
                          STATUS_OK);
         assert_int_equal(buffer_download(guard, 0, &after, 4), STATUS_OK);
         run_rope(fixture, HEADS);

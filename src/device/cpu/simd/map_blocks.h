@@ -4,8 +4,13 @@
 
 enum { BLOCK = MAP_BLOCK_BYTES / sizeof(real) };
 
+typedef struct Formula {
+    MapLoop loop;
+    int arity;
+} Formula;
+
 // The elements after the last whole block, in a block filled up with ones.
-static __attribute__((noinline)) void run_rest(MapLoop loop, int arity, real *out,
+static __attribute__((noinline)) void run_rest(const Formula *formula, real *out,
                                                const void *const *in, unsigned scalars,
                                                int64_t count) {
     _Alignas(MAP_BLOCK_BYTES) real padded[MAP_ARITY_MAX][BLOCK];
@@ -15,7 +20,7 @@ static __attribute__((noinline)) void run_rest(MapLoop loop, int arity, real *ou
     __mmask64 mask = (1ull << (size_t)rest * sizeof(real)) - 1;
     const __m512i ones = ONES;
 #endif
-    for (int k = 0; k < arity; k++) {
+    for (int k = 0; k < formula->arity; k++) {
         operands[k] = in[k];
         if ((scalars >> k & 1u) != 0) continue;
         const real *from = (const real *)in[k] + done;
@@ -27,7 +32,7 @@ static __attribute__((noinline)) void run_rest(MapLoop loop, int arity, real *ou
         for (int64_t i = rest; i < BLOCK; i++) padded[k][i] = C(1);
 #endif
     }
-    loop(padded[0], operands, scalars, BLOCK);
+    formula->loop(padded[0], operands, scalars, BLOCK);
 #if defined(__AVX512BW__)
     _mm512_mask_storeu_epi8(out + done, mask, _mm512_load_si512(padded[0]));
 #else
@@ -42,7 +47,8 @@ static __attribute__((noinline)) void run_rest(MapLoop loop, int arity, real *ou
     }
 #define AT(operand) operand[block + lane]
 #define REST(code, arity)                                                                          \
-    if (count % BLOCK != 0) run_rest(loop_##code, arity, out, in, scalars, count);
+    static const Formula formula_##code = {loop_##code, arity};                                    \
+    if (count % BLOCK != 0) run_rest(&formula_##code, out, in, scalars, count);
 #define UNUSED __attribute__((unused))
 #define SIGNATURE(code)                                                                            \
     static void loop_##code(void *to, const void *const *in, unsigned scalars, int64_t count)

@@ -15,6 +15,11 @@ enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2 };
 enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
 #endif
 
+typedef struct ThinRows { // of a or of b
+    int64_t first;
+    int count;
+} ThinRows;
+
 #define REAL float
 #define VECTOR Floats
 #define WIDTH LANES

@@ -139,42 +139,44 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int
 }
 
 // One vector of columns at `offset` of the strip: four rows of b a time.
-SIMD_INLINE void NAME(strip_step)(const ThinProduct *product, int64_t k, int depth, int64_t offset,
+SIMD_INLINE void NAME(strip_step)(const ThinProduct *product, ThinRows k, int64_t offset,
                                   const VECTOR *weights, REAL *sums) {
     const REAL *a = product->a;
     for (int i = 0; i < product->rows; i++) {
         REAL *sum = sums + i * (STRIP_COLUMNS_MAX + WIDTH) + offset;
         VECTOR total = NAME(vector_at)(sum);
-        for (int d = 0; d < depth; d++) total += weights[d] * a[i * product->a_stride + k + d];
+        for (int d = 0; d < k.count; d++)
+            total += weights[d] * a[i * product->a_stride + k.first + d];
         NAME(vector_to)(sum, total);
     }
 }
 
-SIMD_INLINE void NAME(strip_rows)(const ThinProduct *product, int64_t k, int depth,
-                                  NAME(VectorLoad) load, int64_t item_bytes, REAL *sums) {
-    const char *b = product->b + k * product->b_stride_bytes;
+SIMD_INLINE void NAME(strip_rows)(const ThinProduct *product, ThinRows k, NAME(VectorLoad) load,
+                                  int64_t item_bytes, REAL *sums) {
+    const char *b = product->b + k.first * product->b_stride_bytes;
     VECTOR weights[4];
     int64_t j = 0;
     for (; j + WIDTH <= product->n; j += WIDTH) {
-        for (int d = 0; d < depth; d++)
+        for (int d = 0; d < k.count; d++)
             weights[d] = load(b + d * product->b_stride_bytes + j * item_bytes);
-        NAME(strip_step)(product, k, depth, j, weights, sums);
+        NAME(strip_step)(product, k, j, weights, sums);
     }
     if (j == product->n) return;
-    for (int d = 0; d < depth; d++) {
+    for (int d = 0; d < k.count; d++) {
         char rest[WIDTH * sizeof(double)] = {0};
         memcpy(rest, b + d * product->b_stride_bytes + j * item_bytes,
                (size_t)((product->n - j) * item_bytes));
         weights[d] = load(rest);
     }
-    NAME(strip_step)(product, k, depth, j, weights, sums);
+    NAME(strip_step)(product, k, j, weights, sums);
 }
 
-// `rows` rows of a, a constant where this is inlined, by one vector of columns: the sums stay in
-// registers. What is read beyond the last column lies within b or is filled up.
-SIMD_INLINE void NAME(strip_tile)(const ThinProduct *product, int row, int rows, int64_t column,
+// Rows of a, their number a constant where this is inlined, by one vector of columns: the sums stay
+// in registers. What is read beyond the last column lies within b or is filled up.
+SIMD_INLINE void NAME(strip_tile)(const ThinProduct *product, ThinRows of_a, int64_t column,
                                   NAME(VectorLoad) load, int64_t item_bytes) {
-    const REAL *a = (const REAL *)product->a + row * product->a_stride;
+    const int rows = of_a.count;
+    const REAL *a = (const REAL *)product->a + of_a.first * product->a_stride;
     const char *b = product->b + column * item_bytes;
     int64_t width = product->n - column < WIDTH ? product->n - column : WIDTH, k = 0;
     int64_t beyond = (WIDTH - width) * item_bytes, stride = product->b_stride_bytes;
@@ -197,7 +199,7 @@ SIMD_INLINE void NAME(strip_tile)(const ThinProduct *product, int row, int rows,
     }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++) {
-        REAL *out = (REAL *)product->out + (row + i) * product->out_row_stride;
+        REAL *out = (REAL *)product->out + (of_a.first + i) * product->out_row_stride;
         VECTOR total = sums[i][0] + sums[i][1];
         for (int64_t j = 0; j < width; j++)
             out[(column + j) * product->out_column_stride] = total[j];
@@ -212,11 +214,11 @@ SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
         for (int64_t column = 0; column < product->n; column += WIDTH) {
             int row = 0;
             for (; row + 4 <= product->rows; row += 4)
-                NAME(strip_tile)(product, row, 4, column, load, item_bytes);
+                NAME(strip_tile)(product, (ThinRows){row, 4}, column, load, item_bytes);
             for (; row + 2 <= product->rows; row += 2)
-                NAME(strip_tile)(product, row, 2, column, load, item_bytes);
+                NAME(strip_tile)(product, (ThinRows){row, 2}, column, load, item_bytes);
             for (; row < product->rows; row++)
-                NAME(strip_tile)(product, row, 1, column, load, item_bytes);
+                NAME(strip_tile)(product, (ThinRows){row, 1}, column, load, item_bytes);
         }
         return;
     }
@@ -225,8 +227,9 @@ SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
         for (int64_t j = 0; j < product->n; j += WIDTH)
             NAME(vector_to)(sums + i * (STRIP_COLUMNS_MAX + WIDTH) + j, (VECTOR){0});
     int64_t k = 0;
-    for (; k + 4 <= product->k; k += 4) NAME(strip_rows)(product, k, 4, load, item_bytes, sums);
-    for (; k < product->k; k++) NAME(strip_rows)(product, k, 1, load, item_bytes, sums);
+    for (; k + 4 <= product->k; k += 4)
+        NAME(strip_rows)(product, (ThinRows){k, 4}, load, item_bytes, sums);
+    for (; k < product->k; k++) NAME(strip_rows)(product, (ThinRows){k, 1}, load, item_bytes, sums);
     REAL *out = product->out;
     for (int i = 0; i < product->rows; i++)
         for (int64_t j = 0; j < product->n; j++)

@@ -220,17 +220,24 @@ Status vulkan_kernel_CONV2D_IMAGE(Device *device, const KernelCall *call) {
 
 enum { COLUMNS = 128, GROUPS_ENOUGH = 1024, PART_PIXELS_LEAST = 256 };
 
+// How the pixels of a result are shared.
+typedef struct WindowParts {
+    uint32_t groups[3];
+    uint64_t pixels; // of a part
+} WindowParts;
+
 // `to`: [parts, the weights' dims], contiguous.
 static Status gather_window(Device *device, const Convolution *c, const TensorView *up,
-                            const TensorView *to, const uint32_t groups[3], uint64_t part_pixels) {
+                            const TensorView *to, const WindowParts *parts) {
+    const uint32_t *groups = parts->groups;
     ConvolutionPush push = {.image_address = vulkan_address(c->image),
                             .weight_address = vulkan_address(up),
                             .out_address = vulkan_address(to),
-                            .count = part_pixels};
+                            .count = parts->pixels};
     VulkanDispatch dispatch = dispatch_of(c, SHADER_CONVOLUTION_WINDOW_F32, &push);
     VULKAN_SET_CONSTANTS(&dispatch, convolution, .DTYPES = dtypes_of(c, up->dtype));
     memcpy(dispatch.groups, groups, sizeof dispatch.groups);
-    dispatch.cost = (uint64_t)groups[0] * groups[1] * groups[2] * TILE * COLUMNS * part_pixels;
+    dispatch.cost = (uint64_t)groups[0] * groups[1] * groups[2] * TILE * COLUMNS * parts->pixels;
     vulkan_reads(&dispatch, c->image);
     vulkan_reads(&dispatch, up);
     vulkan_writes(&dispatch, to);
@@ -250,11 +257,11 @@ static Status gather_in_parts(Device *device, const Convolution *c, const Tensor
     if (tiles > features->groups_max[0] || (uint64_t)c->groups > features->groups_max[1])
         return fail(STATUS_DEVICE, "%s: too many channels or groups for %s", c->call->op_name,
                     device->name);
-    const uint32_t groups[3] = {(uint32_t)tiles, (uint32_t)c->groups, (uint32_t)parts};
-    if (parts == 1) return gather_window(device, c, up, c->out, groups, part_pixels);
+    WindowParts cut = {{(uint32_t)tiles, (uint32_t)c->groups, (uint32_t)parts}, part_pixels};
+    if (parts == 1) return gather_window(device, c, up, c->out, &cut);
     TensorView sums;
     TRY(vulkan_scratch(device, c->out->dtype, view_count(c->out) * (int64_t)parts, &sums));
-    Status status = gather_window(device, c, up, &sums, groups, part_pixels);
+    Status status = gather_window(device, c, up, &sums, &cut);
     if (status == STATUS_OK) status = vulkan_add_parts(device, c->call, &sums, c->out);
     buffer_release(sums.buffer);
     return status;

@@ -272,7 +272,8 @@ static Status copy_bytes(Device *device, const TensorView *out, const TensorView
     uint64_t bytes = bytes_of(in);
     if (bytes == 0) return STATUS_OK;
     if ((bytes | in->offset | out->offset) % LINE != 0)
-        return vulkan_copy(device, in->buffer, in->offset, out->buffer, out->offset, bytes);
+        return vulkan_copy(device, (VulkanPlace){in->buffer, in->offset},
+                           (VulkanPlace){out->buffer, out->offset}, bytes);
     CopyPush push = {.out_address = vulkan_address(out),
                      .in_address = vulkan_address(in),
                      .count = bytes / LINE};

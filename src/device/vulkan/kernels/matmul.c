@@ -371,15 +371,20 @@ typedef struct ImportPush {
 } ImportPush;
 
 // How an operand lies for it: batches behind each other at one distance, or the same one for all.
+typedef struct OperandPlace {
+    uint64_t far, next; // bytes
+    uint32_t batches;
+} OperandPlace;
+
 static bool place_operand(const Product *product, const int64_t strides[], int64_t far,
-                          uint64_t *far_bytes, uint64_t *next_bytes, uint32_t *batches) {
+                          OperandPlace *out) {
     int last = product->batch_rank - 1;
     int64_t next = last < 0 ? 0 : strides[last];
     for (int d = last - 1; d >= 0; d--)
         if (strides[d] != strides[d + 1] * (int64_t)product->batches.dims[d + 1]) return false;
-    *far_bytes = (uint64_t)far * sizeof(uint16_t);
-    *next_bytes = (uint64_t)(next > 0 ? next : far) * sizeof(uint16_t);
-    *batches = next > 0 ? (uint32_t)product->count : 1;
+    out->far = (uint64_t)far * sizeof(uint16_t);
+    out->next = (uint64_t)(next > 0 ? next : far) * sizeof(uint16_t);
+    out->batches = next > 0 ? (uint32_t)product->count : 1;
     return far > 0 && next >= 0;
 }
 
@@ -406,20 +411,27 @@ static uint32_t choose_columns(const Product *product) {
 static bool describe_import(const Product *product, const int across[2], ImportPush *out) {
     const ProductPush *push = &product->push;
     DType dtype = product->a->dtype, to = product->out->dtype;
+    int64_t a_far = across[0] ? push->a_column : push->a_row;
+    int64_t b_far = across[1] ? push->b_row : push->b_column;
+    OperandPlace a, b;
+    if ((to != dtype && to != DTYPE_FLOAT32) ||
+        !place_operand(product, product->batches.a_strides, a_far, &a) ||
+        !place_operand(product, product->batches.b_strides, b_far, &b))
+        return false;
     *out = (ImportPush){.a = push->a_address,
                         .b = push->b_address,
                         .out = push->out_address,
+                        .a_far = a.far,
+                        .b_far = b.far,
+                        .a_next = a.next,
+                        .b_next = b.next,
                         .m = push->m,
                         .n = push->n,
                         .k = push->k,
-                        .count = (uint32_t)product->count};
-    int64_t a_far = across[0] ? push->a_column : push->a_row;
-    int64_t b_far = across[1] ? push->b_row : push->b_column;
-    return (to == dtype || to == DTYPE_FLOAT32) &&
-           place_operand(product, product->batches.a_strides, a_far, &out->a_far, &out->a_next,
-                         &out->a_batches) &&
-           place_operand(product, product->batches.b_strides, b_far, &out->b_far, &out->b_next,
-                         &out->b_batches);
+                        .count = (uint32_t)product->count,
+                        .a_batches = a.batches,
+                        .b_batches = b.batches};
+    return true;
 }
 
 // Where the device has a program for this product. A workgroup takes tile after tile.

@@ -28,15 +28,14 @@ static const TensorView *first_view(const TensorView *const *views, int n) {
 }
 
 // Walks need a first view; one that is missing stands aside and gets strides of 0.
-static void walk_some(Walk *walk, int n, const TensorView *const *views, int first, int rank,
-                      bool ordered) {
+static void walk_some(Walk *walk, int n, const TensorView *const *views, WalkDims dims) {
     const TensorView *list[ROW_VIEWS + 1] = {first_view(views, n)};
     if (views[0]) {
-        walk_prepare_part(walk, n, views, first, rank, ordered);
+        walk_prepare_part(walk, n, views, dims);
         return;
     }
     memcpy(list + 1, views, (size_t)n * sizeof *views);
-    walk_prepare_part(walk, n + 1, list, first, rank, ordered);
+    walk_prepare_part(walk, n + 1, list, dims);
     memmove(walk->strides, walk->strides + 1, (size_t)n * sizeof *walk->strides);
 }
 
@@ -51,8 +50,9 @@ static bool is_vector(const VulkanRows *rows, int view, const TensorView *stored
 }
 
 void vulkan_rows_prepare(const RowViews *views, VulkanRows *rows) {
-    walk_some(&rows->kept, 2, views->kept, 0, views->kept_rank, false);
-    walk_some(&rows->row, ROW_VIEWS, views->row, views->row_first, views->row_rank, views->ordered);
+    walk_some(&rows->kept, 2, views->kept, (WalkDims){.rank = views->kept_rank});
+    walk_some(&rows->row, ROW_VIEWS, views->row,
+              (WalkDims){views->row_first, views->row_rank, views->ordered});
     RowStrides *out = &rows->arguments;
     for (int d = 0; d < rows->kept.rank; d++) {
         out->kept_dims[d] = (uint32_t)rows->kept.dims[d];
@@ -202,10 +202,11 @@ Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
 typedef struct ScanShare {
     uint32_t lanes;
     uint64_t parts, part_count;
+    const TensorView *totals; // of the parts; NULL: there is one a row
 } ScanShare;
 
 static ScanShare share_scan(const VulkanRows *rows) {
-    ScanShare share = {vulkan_rows_in_columns(rows) ? 1 : SCAN_LANES_FEW, 1, 0};
+    ScanShare share = {.lanes = vulkan_rows_in_columns(rows) ? 1 : SCAN_LANES_FEW, .parts = 1};
     if (share.lanes > 1 && rows->count > share.lanes * SCAN_EACH) share.lanes = SCAN_LANES_SOME;
     if (share.lanes > 1 && rows->count > share.lanes * SCAN_EACH) share.lanes = GROUP;
     uint64_t threads = rows->results * share.lanes, step = share.lanes * SCAN_EACH;
@@ -218,7 +219,7 @@ static ScanShare share_scan(const VulkanRows *rows) {
 }
 
 static Status run_scan(Device *device, const KernelCall *call, const VulkanRows *rows,
-                       ScanShare share, const TensorView *totals, uint32_t step) {
+                       ScanShare share, uint32_t step) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
     VulkanReal real = vulkan_real_of(in->dtype);
     if (real == REAL_F32 && out->dtype == DTYPE_FLOAT64) real = REAL_F64;
@@ -228,9 +229,9 @@ static Status run_scan(Device *device, const KernelCall *call, const VulkanRows 
                          .DTYPES = (uint32_t)in->dtype | (uint32_t)out->dtype << 4,
                          .PRODUCT = call->options.op == 1, .LANES = share.lanes, .STEP = step);
     ScanPush push = {ROWS_PUSHED(call, rows), .parts = share.parts, .part_count = share.part_count};
-    if (totals) {
-        push.totals = vulkan_address(totals);
-        vulkan_writes(&dispatch, totals);
+    if (share.totals) {
+        push.totals = vulkan_address(share.totals);
+        vulkan_writes(&dispatch, share.totals);
     }
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
@@ -253,13 +254,14 @@ Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {
                         &rows);
     TRY(vulkan_rows_check(device, call, &rows));
     ScanShare share = share_scan(&rows);
-    if (share.parts == 1) return run_scan(device, call, &rows, share, NULL, SCAN_ROWS);
+    if (share.parts == 1) return run_scan(device, call, &rows, share, SCAN_ROWS);
     TensorView totals;
     TRY(vulkan_scratch(device, DTYPE_INT64, (int64_t)(rows.results * share.parts), &totals));
+    share.totals = &totals;
     Status status = STATUS_OK;
     static const uint32_t steps[] = {SCAN_TOTALS, SCAN_RUNNING, SCAN_ROWS};
     for (int i = 0; i < 3 && status == STATUS_OK; i++)
-        status = run_scan(device, call, &rows, share, &totals, steps[i]);
+        status = run_scan(device, call, &rows, share, steps[i]);
     buffer_release(totals.buffer);
     return status;
 }
