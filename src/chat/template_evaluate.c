@@ -1,9 +1,14 @@
 // What the expressions of a template amount to. Results are new references.
 #include <string.h>
 
+#include "chat/template_evaluate.h"
+#include "chat/template_operators.h"
 #include "chat/template_render.h"
+#include "eval/access.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 enum { STEPS_MAX = 1000000, STEP_BYTES = 256 };
 

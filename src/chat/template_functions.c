@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "chat/template_calls.h"
+#include "chat/template_operators.h"
 
 static Status call_range(const TemplateArguments *arguments, Value *out) {
     int64_t bounds[3] = {0, 0, 1};

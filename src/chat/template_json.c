@@ -6,8 +6,10 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "chat/template_calls.h"
+#include "chat/template_operators.h"
 #include "value/format.h"
 #include "value/object.h"
+#include "value/print.h"
 
 enum { DEPTH_MAX = 100, INDENT_MAX = 32 };
 

@@ -2,10 +2,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "chat/template_operators.h"
 #include "chat/template_values.h"
+#include "eval/access.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/object.h"
+#include "value/print.h"
 
 static bool is_string(Value value) {
     return value.kind == VALUE_STRING;

@@ -2,9 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chat/template_evaluate.h"
+#include "chat/template_operators.h"
 #include "chat/template_render.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 static Status run(TemplateRender *render, TemplateScope *scope, const TemplateNode *node);
 

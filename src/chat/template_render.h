@@ -33,14 +33,6 @@ typedef struct TemplateRender {
     const TemplateMacro *caller; // of the innermost {% call %}
 } TemplateRender;
 
-Status template_fail(int line, const char *what);
-// Fails when a template goes on for too long; long texts count as many steps.
-Status template_count_steps(TemplateRender *render, int line, Value value) MUST_USE;
-Value template_look_up(const TemplateScope *scope, const char *name);
-Status template_evaluate(TemplateRender *render, TemplateScope *scope, const TemplateExpr *expr,
-                         Value *out) MUST_USE;
-// The macro of a name; false when there is none.
-bool template_find_macro(TemplateScope *scope, const char *name, TemplateMacro *out);
 // The text that a macro makes; `caller` may be NULL.
 Status template_call_macro(TemplateRender *render, const TemplateMacro *macro,
                            const TemplateMacro *caller, const TemplateArguments *arguments,

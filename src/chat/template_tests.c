@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "chat/template_calls.h"
+#include "chat/template_operators.h"
 
 static bool is_number(Value value) {
     return value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL;

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "chat/template_calls.h"
+#include "chat/template_operators.h"
 
 // A place in a text after which characters are looked at one by one.
 typedef struct Bytes {

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "chat/template_calls.h"
+#include "chat/template_operators.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 Status template_fail_at(const TemplateArguments *arguments, const char *what, const char *name) {
     return fail(STATUS_FORMAT, "line %d of the template: %s `%s`", arguments->line, what, name);

@@ -1,5 +1,5 @@
 // Declarations: functions, structs, impls, and the order in which a file's names come to exist.
-#include "check/equation_plan.h"
+#include "check/equation_checker.h"
 #include "check/logic_checker.h"
 #include "check/types.h"
 

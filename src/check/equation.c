@@ -1,7 +1,7 @@
 // Tensor equations: which assignments are equations, and which of their names are indexes. An
 // equation becomes an assignment to the name on its left (or, where that has constants and slices,
 // to those elements) of a NODE_EQUATION.
-#include "check/equation_plan.h"
+#include "check/equation_checker.h"
 #include "check/logic_checker.h"
 
 typedef struct Names {

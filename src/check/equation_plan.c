@@ -1,6 +1,6 @@
 // From the text of an equation to its plan: terms, values, the tree of what is done with them, and
 // where sums stand.
-#include "check/equation_plan.h"
+#include "check/equation_checker.h"
 
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "check/logic_checker.h"
+#include "logic/analyse.h"
 
 // --- declarations
 

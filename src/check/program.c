@@ -3,7 +3,7 @@
 // and again when those have changed.
 #include <stdlib.h>
 
-#include "check/equation_plan.h"
+#include "check/equation_checker.h"
 #include "check/logic_checker.h"
 #include "parser/walk.h"
 

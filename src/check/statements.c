@@ -1,5 +1,5 @@
 // Statements: what declares a name, what assigns one, and where statements may stand.
-#include "check/equation_plan.h"
+#include "check/equation_checker.h"
 #include "check/logic_checker.h"
 
 // Functions of a block may be used above their text, within the block.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/account.h"
 #include "device/pool.h"
 
 enum { FIRST_SLOTS = 64 };

@@ -8,6 +8,7 @@
 #include "base/file_map.h"
 #include "base/memory.h"
 #include "device/pool.h"
+#include "device/report.h"
 #include "device/timeline.h"
 
 enum { POISON_BYTES = 4096 };

@@ -71,37 +71,7 @@ static inline bool buffer_is_unique(const Buffer *buffer) {
 Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) MUST_USE;
 Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes) MUST_USE;
 
-typedef struct PoolStatistics {
-    uint64_t live_bytes, live_buffers, mapped_bytes;
-    uint64_t repacked_bytes; // of the live ones: weights in the layout of kernels
-    uint64_t peak_bytes;
-    Origin peak_origin;
-    uint64_t cached_bytes, cached_buffers;
-    uint64_t allocations, reuses, evictions;
-    uint64_t bytes_uploaded, bytes_downloaded, waits;
-} PoolStatistics;
-
-// The size class that serves a request: see MEMORY in ARCHITECTURE.md.
-size_t pool_class_bytes(size_t bytes);
-PoolStatistics pool_statistics(const Device *device);
-void pool_clear_cache(Device *device);
-void pool_reset_peak(Device *device);
-// Called once when the device refuses memory, after the cache is trimmed: the interpreter's
-// collector.
-void pool_set_collector(void (*collect)(void));
 // The holes of the deliberate leak test: adds a reference that nobody will release.
 void buffer_leak(Buffer *buffer);
-
-// How an origin is shown ("model.tl:12:9   in fn load, called from model.tl:30"); by default only
-// the place. The interpreter, which knows functions, installs its own.
-void pool_set_origin_describer(void (*describe)(Text *out, Origin origin));
-
-// The report of MEMORY.md section 4, as it stands now.
-void memory_report(Device *device, Text *out);
-// The end of every program. Call when everything was released: reports a leak (always), purges it,
-// appends the report when TL_MEMORY_CHECK asks and the statistics when TL_BUFFER_STATS does.
-// Returns how many buffers were leaked; the exit status is 3 when there are any and TL_MEMORY_CHECK
-// is strict.
-uint64_t memory_check(Device *device, Text *out);
 
 #endif

@@ -6,7 +6,10 @@
 
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "device/account.h"
 #include "device/foretell.h"
+#include "device/report.h"
+#include "device/statistics.h"
 #include "device/timeline.h"
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "base/memory.h"
+#include "device/account.h"
 #include "device/buffer.h"
 #include "device/settings.h"
 
@@ -17,21 +18,6 @@ enum {
     POOL_CACHED_BUFFERS_MAX = 4096,
     POOL_IDLE_MISSES_MAX = 64,
 };
-
-// Bytes held by what one expression made, called from one place. `peak_bytes` is what it held at
-// the pool's peak, written when the account changes for the first time after that peak.
-typedef struct PoolOrigin {
-    Origin origin;
-    uint64_t live_bytes, live_buffers;
-    uint64_t peak_bytes, peak_epoch;
-} PoolOrigin;
-
-// Open addressing; accounts never move or go, because buffers point to theirs.
-typedef struct PoolAccounts {
-    PoolOrigin **slots; // NULL: free
-    size_t slot_count, used;
-    uint64_t peak_epoch; // counts the peaks
-} PoolAccounts;
 
 typedef struct PoolList {
     Buffer *newest, *oldest;
@@ -88,21 +74,5 @@ uint64_t pool_purge(Pool *pool);
 void pool_count_wait(Pool *pool);
 // Gives an imported buffer's memory back to its owner.
 void pool_release_import(Pool *pool, Buffer *buffer);
-// One line on standard error under TL_DEBUG_MEMORY.
-void pool_debug(const Pool *pool, const char *event, const Buffer *buffer);
-
-PoolOrigin *account_find(PoolAccounts *accounts, Origin origin);
-void account_add(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes);
-void account_subtract(PoolAccounts *accounts, PoolOrigin *account, uint64_t bytes);
-uint64_t account_peak_bytes(const PoolAccounts *accounts, const PoolOrigin *account);
-void account_free(PoolAccounts *accounts);
-
-// What the pool knows of a forecast: the peak and its holders, and what is cached. Forecast is
-// foretell.h's.
-struct Forecast;
-void report_forecast(const Device *device, struct Forecast *out);
-
-// The error of a request that the device cannot serve. With the lock held.
-Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) MUST_USE;
 
 #endif

@@ -8,8 +8,11 @@
 #include "base/output.h"
 #include "base/runtime.h"
 #include "base/source.h"
+#include "device/account.h"
 #include "device/foretell.h"
 #include "device/pool.h"
+#include "device/report.h"
+#include "device/statistics.h"
 
 enum { HOLDERS_SHOWN = 5, LEAKS_SHOWN = 20 };
 

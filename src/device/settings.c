@@ -9,6 +9,7 @@
 #include "base/runtime.h"
 #include "device/cpu/cpu.h"
 #include "device/pool.h"
+#include "device/statistics.h"
 
 enum { DEVICE_INDEX_MAX = 63 };
 

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "catalog/variables.h"
+#include "device/statistics.h"
 
 typedef enum MemoryCheck {
     MEMORY_CHECK_OFF,

@@ -6,6 +6,7 @@
 #include "base/source.h"
 #include "embed/embed.h"
 #include "eval/state.h"
+#include "eval/trace.h"
 
 void failed_free(Failed *failed) {
     free(failed->file);

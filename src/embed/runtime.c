@@ -9,6 +9,7 @@
 #include "device/buffer.h"
 #include "device/settings.h"
 #include "embed/embed.h"
+#include "eval/invoke.h"
 #include "eval/state.h"
 #include "learn/learn.h"
 #include "tensor/random.h"

@@ -7,6 +7,7 @@
 #include "value/convert.h"
 #include "value/heap.h"
 #include "value/object.h"
+#include "value/print.h"
 
 tl_value *embed_give(tl_runtime *owner, Value value) {
     tl_value *given = heap_allocate_rooted(sizeof *given);

@@ -2,9 +2,11 @@
 // their indexes and these their sizes; then the right side is gone through.
 #include <stdlib.h>
 
+#include "equation/gather.h"
 #include "equation/run.h"
 #include "equation/semiring.h"
 #include "eval/subscripts.h"
+#include "eval/upper.h"
 #include "tensor/op.h"
 #include "value/convert.h"
 

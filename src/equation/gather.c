@@ -2,6 +2,7 @@
 // here, one gather fetches them, and its dimension falls into one for each index.
 #include <stdlib.h>
 
+#include "equation/gather.h"
 #include "equation/named.h"
 #include "tensor/compose.h"
 

@@ -35,10 +35,4 @@ Status named_select(const Named *named, int index, int64_t place, Named *out) MU
 // An index that stands twice becomes one dimension, the diagonal of the two.
 Status named_diagonal(Named *named) MUST_USE;
 
-// gather.c
-// The dimension at `dim` read at the places of a sum of indexes, which it is replaced by. `sizes`
-// are complete.
-Status named_gather(Named *named, int dim, const Position *position, const EquationSizes *sizes,
-                    Tensor **out) MUST_USE;
-
 #endif

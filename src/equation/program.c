@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "equation/semiring.h"
+#include "eval/invoke.h"
 #include "tensor/compose.h"
 #include "value/convert.h"
 #include "value/format.h"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "equation/program.h"
+#include "eval/upper.h"
 #include "value/convert.h"
 
 enum { ITERATIONS_DEFAULT = 1000 };

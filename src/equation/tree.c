@@ -2,6 +2,7 @@
 // indexes and does with them what the same text would do with plain tensors.
 #include "equation/run.h"
 #include "equation/semiring.h"
+#include "value/print.h"
 
 #include "eval/invoke.h"
 #include "tensor/op.h"

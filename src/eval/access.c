@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "eval/access.h"
 #include "eval/bind.h"
 #include "tensor/view.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/object.h"
+#include "value/print.h"
 
 Status value_to_index(Value index, int64_t count, const char *of, int64_t *out) {
     int64_t i;

@@ -7,6 +7,7 @@
 #include "tensor/view.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 typedef struct DimensionCode {
     int64_t number;               // -1: any, or a symbol

@@ -3,6 +3,7 @@
 #include "device/foretell.h"
 #include "eval/code.h"
 #include "value/format.h"
+#include "value/print.h"
 
 typedef struct AssertedCode {
     Code head;

@@ -2,15 +2,19 @@
 // evaluated once, from left to right; then the innermost tensor is replaced where it is held.
 #include <stdlib.h>
 
+#include "eval/access.h"
 #include "eval/annotations.h"
 #include "eval/code.h"
+#include "eval/handle_tensor.h"
 #include "eval/parameter.h"
 #include "eval/structs.h"
 #include "eval/subscripts.h"
 #include "tensor/gradient/tape.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/object.h"
+#include "value/print.h"
 
 typedef struct TargetCode {
     const VariableCode *variable; // the name at the root; NULL: any other expression

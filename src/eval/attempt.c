@@ -1,12 +1,14 @@
 // try and catch, and blocks that run with something: a buffer, a device, without gradients.
 #include "base/source.h"
 #include "eval/code.h"
+#include "eval/upper.h"
 #include "model/tensor_buffer.h"
 #include "tensor/gradient/tape.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/handles.h"
 #include "value/object.h"
+#include "value/print.h"
 
 typedef struct TryCode {
     Code head;

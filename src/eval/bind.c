@@ -8,6 +8,7 @@
 #include "eval/numbers.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 static const BuiltinFunction functions[FUNCTION_COUNT] = {
 #define FUNCTION(id, signature, section, doc) [FUNCTION_##id] = builtin_##id,

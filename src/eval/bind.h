@@ -20,13 +20,7 @@ typedef struct BuiltinArguments {
 // `f32::zeros(...)` is a call with a named argument "dtype".
 Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments);
 
-// The method `name` that the receiver's kind has of its own ("append" of a list is not the function
-// append), or NULL: then a builtin function of that name may serve. Call it with the receiver
-// first.
-const Builtin *builtin_find_method(Value receiver, const char *name, size_t length);
-// A property that is not a call: x.shape x.dtype x.T x.ndim of tensors, `d.key` of dictionaries,
-// fields of handles and structs. ABSENT when the value has no such property; otherwise a new
-// reference or VALUE_FAIL.
-Value value_get_property(Value object, const char *name, size_t length);
+// Calls a builtin row with borrowed positional arguments (ops included).
+Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments, size_t count);
 
 #endif

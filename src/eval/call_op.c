@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tensor/scalar.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 
 Status op_input_from_value(Value value, const char *what, OpInput *out, Tensor **temporary) {
     *temporary = NULL;

@@ -3,14 +3,17 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "eval/access.h"
 #include "eval/bind.h"
 #include "eval/code.h"
 #include "eval/invoke.h"
+#include "eval/methods.h"
 #include "eval/structs.h"
 #include "eval/subscripts.h"
 #include "tensor/op.h"
 #include "value/format.h"
 #include "value/object.h"
+#include "value/print.h"
 
 // The arguments as written: positional ones first.
 typedef struct ArgumentsCode {

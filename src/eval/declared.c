@@ -4,6 +4,7 @@
 
 #include "eval/bind.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/parameter.h"
 
 typedef struct ShapedCode {
     Code head;

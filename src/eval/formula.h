@@ -16,11 +16,4 @@ const Code *lower_formula_branch(Lowering *lowering, const Code *condition,
 // What a formula was made from; any other code is itself.
 const Code *formula_general(const Code *code);
 
-// An operator and its operands, of what lower_scalar_binary made.
-typedef struct ScalarParts {
-    Operator op;
-    const Code *left, *right;
-} ScalarParts;
-bool scalar_parts(const Code *code, ScalarParts *out); // scalar.c
-
 #endif

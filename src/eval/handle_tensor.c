@@ -1,5 +1,6 @@
 // x[...] of a handle that is a tensor: names become places, and of the tensor only that part is
 // made which the places leave open.
+#include "eval/handle_tensor.h"
 #include "eval/subscripts.h"
 #include "tensor/compose.h"
 #include "value/convert.h"

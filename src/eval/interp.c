@@ -16,7 +16,9 @@
 #include "eval/modules.h"
 #include "eval/page.h"
 #include "eval/structs.h"
+#include "eval/upper.h"
 #include "logic/rule.h"
+#include "tensor/map.h"
 #include "tensor/random.h"
 
 enum {

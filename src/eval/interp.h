@@ -46,15 +46,18 @@ Status interp_enter(Interp *interp, void (*fn)(void *context), void *context) MU
 // very small, on the large one.
 Status interp_enter_here(Interp *interp, void (*fn)(void *context), void *context) MUST_USE;
 bool interp_exit_requested(const Interp *interp, int *status);
-// The trace of the last failure, innermost first; borrowed.
-const TraceFrame *interp_trace(const Interp *interp, size_t *count);
-// The last failure with its trace, on standard error.
-void failure_show(const Interp *interp);
 // Clears every variable in reverse order, releases everything; buffers rescued from reference
 // cycles are counted and said. Afterwards live device bytes are what they were before interp_new.
 // Returns `status`, or that of an exit(n) which a drop called meanwhile.
 int interp_free(Interp *interp, int status);
 // Async-signal-safe: the next statement or kernel boundary stops with STATUS_INTERRUPT.
 void interp_interrupt(Interp *interp);
+
+// Asks for the end of the program (exit(n)). Returns VALUE_FAIL, which no `catch` receives.
+Value interp_request_exit(Interp *interp, int status);
+// What args() gives: the words after the script's name.
+char *const *interp_script_arguments(const Interp *interp, int *count);
+// What script_path() gives; never NULL.
+const char *interp_script_path(const Interp *interp);
 
 #endif

@@ -3,11 +3,13 @@
 
 #include "eval/annotations.h"
 #include "eval/bind.h"
+#include "eval/methods.h"
 #include "eval/structs.h"
 #include "tensor/op.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/object.h"
+#include "value/print.h"
 
 Value fail_depth(const FunctionCode *function) {
     fail(STATUS_DEPTH, "the calls are nested too deeply: %s calls itself without end, or almost",

@@ -61,4 +61,7 @@ Value call_function(Interp *interp, const FunctionCode *code, Function *closure,
 Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments);
 void arguments_release(Value *values, size_t count);
 
+// Calls a function value with borrowed arguments; the result is a new reference or VALUE_FAIL.
+Value interp_call(Interp *interp, Value function, const Value *arguments, size_t count);
+
 #endif

@@ -4,6 +4,8 @@
 #include "base/utf8.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 Status iterator_start_range(Iterator *iterator, Value low, Value high, bool inclusive) {
     int64_t start, stop;

@@ -1,7 +1,9 @@
 // Literals: lists that become tensors, tuples, dictionaries, ranges, interpolated strings, casts.
 #include <stdlib.h>
 
+#include "eval/access.h"
 #include "eval/annotations.h"
+#include "eval/bind.h"
 #include "eval/code.h"
 #include "tensor/op.h"
 #include "value/convert.h"

@@ -2,6 +2,7 @@
 #include "eval/code.h"
 #include "eval/iterate.h"
 #include "eval/pattern.h"
+#include "eval/upper.h"
 
 typedef struct LoopCode {
     Code head;

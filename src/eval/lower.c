@@ -4,6 +4,7 @@
 
 #include "eval/annotations.h"
 #include "eval/code.h"
+#include "eval/upper.h"
 
 void *lower_new(Lowering *lowering, size_t bytes, Eval eval, Span span) {
     Code *code = arena_allocate(lowering->arena, bytes);

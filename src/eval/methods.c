@@ -1,5 +1,6 @@
 // The functions of impls, and which one a value takes: the one whose impl says most of its fields
 // and still fits them.
+#include "eval/methods.h"
 #include "base/source.h"
 #include "eval/annotations.h"
 #include "eval/structs.h"

@@ -5,6 +5,7 @@
 
 #include "eval/annotations.h"
 #include "eval/structs.h"
+#include "eval/upper.h"
 #include "value/object.h"
 
 static Lowering lowering_of(Interp *interp, Program *program) {

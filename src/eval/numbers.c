@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "tensor/op.h"
 #include "value/convert.h"
+#include "value/items.h"
 
 typedef struct Numbers {
     const Value *items;

@@ -6,10 +6,13 @@
 
 #include "base/source.h"
 #include "check/operator_words.h"
+#include "eval/access.h"
 #include "eval/code.h"
 #include "tensor/op.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 // Looked up once in a process: the catalog never changes.
 static const OpRow *operator_row(Operator op) {

@@ -6,12 +6,14 @@
 
 #include "base/standard.h"
 #include "eval/invoke.h"
+#include "eval/methods.h"
 #include "eval/modules.h"
 #include "eval/structs.h"
 #include "model/model.h"
 #include "parser/parser.h"
 #include "value/builtin.h"
 #include "value/format.h"
+#include "value/print.h"
 
 static const char folder[] = "std/models/";
 

@@ -4,6 +4,7 @@
 #include "eval/parameter.h"
 
 #include "tensor/gradient/tape.h"
+#include "tensor/parameter.h"
 #include "value/convert.h"
 
 bool value_is_parameter(Value value) {

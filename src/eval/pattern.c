@@ -4,6 +4,8 @@
 #include "eval/structs.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 struct PatternCode {
     int kind; // of Pattern

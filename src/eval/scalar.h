@@ -74,4 +74,11 @@ static inline bool remain_ints(int64_t left, int64_t right, int64_t *out) {
 #define TIMES(x, y) ((x) * (y))
 #define OVER(x, y) ((x) / (y))
 
+// An operator and its operands, of what lower_scalar_binary made.
+typedef struct ScalarParts {
+    Operator op;
+    const Code *left, *right;
+} ScalarParts;
+bool scalar_parts(const Code *code, ScalarParts *out);
+
 #endif

@@ -8,6 +8,7 @@
 #include "check/logic.h"
 #include "eval/modules.h"
 #include "eval/structs.h"
+#include "eval/upper.h"
 #include "parser/parser.h"
 #include "value/object.h"
 #include "value/snapshot.h"

@@ -110,10 +110,6 @@ void interp_note_function(const FunctionNode *function);
 // Memory from heap_allocate_rooted that goes with the code being made.
 void interp_keep_rooted(Interp *interp, void *memory);
 void interp_keep_rule(Interp *interp, struct Rule *rule); // the same of a query's rule
-// reason/: the end of the logic program; what a line of a session has said stays, or is undone.
-void reasoner_free(Interp *interp);
-void reasoner_keep(Interp *interp);
-void reasoner_undo(Interp *interp);
 // Runs a lowered file: its top level, then its main. The value of the last statement, NONE after a
 // main.
 Value interp_run_module(Interp *interp, ModuleState *module);

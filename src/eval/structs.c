@@ -9,6 +9,7 @@
 #include "eval/annotations.h"
 #include "eval/declared.h"
 #include "eval/invoke.h"
+#include "eval/methods.h"
 
 void struct_renew(StructCode *code) {
     code->type.id = ++runtime_current->evaluation->types_made;

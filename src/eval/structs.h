@@ -37,17 +37,6 @@ typedef struct StructCode {
 StructCode *struct_of_binding(Lowering *lowering, Binding *binding);
 // Gives the type another id: what codes remember of it does not hold any more.
 void struct_renew(StructCode *code);
-// Declares the functions of an impl.
-void struct_add_impl(Lowering *lowering, const Node *impl);
-// Whether any impl has a function of that name.
-bool struct_has_method(const StructType *type, const char *name);
-// The method of that name whose impl fits the instance most closely. NULL: there is none; unclear:
-// none fits, or two fit equally.
-const FunctionCode *struct_find_method(const Instance *instance, const char *name, bool *unclear);
-// A function of the type itself; `path`, which may be NULL, says its types: Box<int>::new. NULL and
-// unclear as above.
-const FunctionCode *struct_find_function(const StructType *type, const char *name, const Node *path,
-                                         bool *unclear);
 // Converts a value (taken) as the field's annotation says.
 Value struct_convert_field(const StructType *type, int field, Value value);
 bool struct_field_learns(const StructType *type, int field); // declared as learnable

@@ -4,11 +4,16 @@
 
 #include <stdlib.h>
 
+#include "eval/access.h"
 #include "eval/bind.h"
+#include "eval/handle_tensor.h"
 #include "eval/structs.h"
+#include "eval/upper.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/object.h"
+#include "value/print.h"
 
 void lower_step(Lowering *lowering, const Node *node, StepCode *out) {
     *out = (StepCode){.span = node->span};

@@ -33,12 +33,6 @@ void subscripts_release(SubscriptValue *subscripts, int count);
 // object[subscripts]; borrows. The result is a new reference or VALUE_FAIL.
 Value value_index(Value object, const SubscriptValue *subscripts, int count);
 Value tensor_index(Tensor *tensor, const SubscriptValue *subscripts, int count);
-// The same of a handle that is a tensor, and the store of a part of it. handle_tensor.c
-Value handle_tensor_index(Handle *handle, const SubscriptValue *subscripts, int count);
-Status handle_tensor_set(Handle *handle, const SubscriptValue *subscripts, int count,
-                         OpInput value) MUST_USE;
-// reason/: the place of an entity in its type; STATUS_NAME where no type or several ones have it.
-Status entity_position(const String *name, int64_t *out) MUST_USE;
 // list[a:b] = items, with as many items as there may be; with a step as many as it selects.
 Status list_assign_slice(List *list, const SubscriptValue *subscript, Value value) MUST_USE;
 // object.name

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "eval/state.h"
+#include "eval/trace.h"
 
 void trace_clear(Interp *interp) {
     interp->trace.count = 0;

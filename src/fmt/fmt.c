@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "fmt/layout.h"
 #include "fmt/pieces.h"
 #include "parser/dump.h"
 #include "parser/parser.h"

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "fmt/layout.h"
 #include "fmt/pieces.h"
+#include "fmt/spacing.h"
 
 enum { STEP = 4 };
 

@@ -8,10 +8,10 @@
 
 typedef enum Role {
     ROLE_PLAIN,
-    ROLE_BINARY,   // an operator between two operands
-    ROLE_CALL,     // the parenthesis of a call's arguments
-    ROLE_NAMED,    // the `=` behind an argument's name
-    ROLE_ARROW,    // the `<` of `<-`
+    ROLE_BINARY,    // an operator between two operands
+    ROLE_CALL,      // the parenthesis of a call's arguments
+    ROLE_NAMED,     // the `=` behind an argument's name
+    ROLE_ARROW,     // the `<` of `<-`
     ROLE_ARROW_END, // and its `-`
     ROLE_PROJECTION // the word of `max=`
 } Role;
@@ -52,12 +52,5 @@ static inline bool piece_closes(const Piece *piece) {
 static inline bool piece_is_symbol(const Piece *piece) {
     return piece->kind == PIECE_TOKEN && piece->token >= TOKEN_ELLIPSIS;
 }
-
-// Whether a space stands between two pieces of one line. `before` is the piece before `left` or
-// NULL, `bracket` the innermost open bracket's opener, TOKEN_END outside all.
-bool space_between(const Piece *before, const Piece *left, const Piece *right, TokenKind bracket);
-
-// Lines, indentation and comments.
-void pieces_lay_out(const PieceList *pieces, Text *out);
 
 #endif

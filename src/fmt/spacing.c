@@ -1,5 +1,6 @@
 // Where a space stands between two pieces of a line. Where the tree says too little to know better,
 // the author's space is kept.
+#include "fmt/spacing.h"
 #include "fmt/pieces.h"
 
 static bool ends_with_point(const Piece *piece) {

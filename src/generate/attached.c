@@ -5,11 +5,13 @@
 
 #include "base/memory.h"
 #include "catalog/catalog.h"
+#include "eval/invoke.h"
 #include "model/model.h"
 #include "tensor/tensor.h"
 #include "value/builtin.h"
 #include "value/format.h"
 #include "value/handles.h"
+#include "value/print.h"
 
 static const List *entries(Value attached, const char *kind) {
     static const List none = {0};

@@ -45,7 +45,6 @@ Rule grammar_hole(Grammar *grammar, uint32_t hole);
 Status constraint_from_gbnf(const char *text, size_t length, Filler *filler,
                             Constraint **out) MUST_USE;
 Status constraint_from_regex(const char *text, size_t length, Constraint **out) MUST_USE;
-Status constraint_from_schema(const char *json, size_t length, Constraint **out) MUST_USE;
 // A regular expression as a rule. In a JSON string its characters are written with escapes, and it
 // may match anywhere, as schemas mean it.
 Status grammar_regex(Grammar *grammar, const char *text, size_t length, bool in_string,

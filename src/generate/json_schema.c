@@ -2,6 +2,7 @@
 // by name, never left out.
 #include <string.h>
 
+#include "generate/json_schema.h"
 #include "generate/json_schema_internal.h"
 
 enum { NESTING_MAX = 100 };

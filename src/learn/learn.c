@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "eval/upper.h"
 #include "learn/learn_run.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 #include "tensor/precision.h"
 #include "value/convert.h"
 #include "value/handles.h"

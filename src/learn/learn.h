@@ -212,4 +212,11 @@ Value learn_fail_diverged(LearnRun *run, LearnBody body, int64_t steps, Span spa
 // gradients where those are what is searched. The loss is borrowed.
 Status learn_search_backward(LearnRun *run, Value loss) MUST_USE;
 
+// Losses, validation, rate and report of the epoch that has run; false after a failure.
+bool learn_end_epoch(LearnRun *run);
+// learn_settings.c; false after a failure.
+bool learn_read_settings(LearnRun *run, RandomTraining *training);
+// The rates of the next epoch or step.
+Status learn_set_rate(LearnRun *run) MUST_USE;
+
 #endif

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "learn/learn.h"
 #include "tensor/compose.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 
 // A place for each parameter that is trained; new ones are NULL.
 static void grow(Tensor ***contents, size_t *count, size_t wanted) {

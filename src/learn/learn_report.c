@@ -8,7 +8,10 @@
 
 #include "base/number.h"
 #include "base/output.h"
+#include "eval/upper.h"
 #include "learn/learn.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 
 enum { BAR_CELLS = 24, USUAL_COLUMNS = 80 };
 static const double redraw_s = 0.1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "eval/upper.h"
 #include "tensor/index.h"
 #include "tensor/view.h"
 #include "value/convert.h"

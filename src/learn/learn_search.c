@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 #include "learn/learn.h"
+#include "tensor/gradient/backward.h"
+#include "tensor/parameter.h"
 
 static bool holds_it(Tensor *tensor) {
     const LearnSearch *search = &learn_state()->search;

@@ -7,6 +7,8 @@
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/handles.h"
+#include "value/items.h"
+#include "value/print.h"
 #include "value/walk.h"
 
 enum { LOSS_SCALE_FIRST = 1 << 16 };

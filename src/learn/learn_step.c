@@ -8,7 +8,11 @@
 #include "device/work.h"
 #include "learn/learn_run.h"
 #include "tensor/compose.h"
+#include "tensor/gradient/backward.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 #include "value/format.h"
+#include "value/print.h"
 
 // The parameters are in order of declaration; those that are new go where their numbers put them.
 static void note_trained(LearnRun *run, const TensorArray *reached) {

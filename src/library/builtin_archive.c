@@ -8,6 +8,7 @@
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/handles.h"
+#include "value/print.h"
 
 static Status check_container(Value value) {
     if (value.kind == VALUE_DICT || value.kind == VALUE_STRUCT) return STATUS_OK;

@@ -1,4 +1,5 @@
 // Tensor buffers: arenas that a script makes its tensors in.
+#include "eval/bind.h"
 #include "model/tensor_buffer.h"
 #include "tensor/op.h"
 #include "value/convert.h"

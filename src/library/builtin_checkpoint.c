@@ -1,6 +1,8 @@
 // checkpoint(f): what f computes on the way is not kept for backward but computed again.
 #include "eval/code.h"
+#include "eval/invoke.h"
 #include "library/callable.h"
+#include "tensor/gradient/replay.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/precision.h"
 #include "tensor/random.h"

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "eval/bind.h"
 #include "generate/grammar.h"
+#include "generate/json_schema.h"
 #include "library/constraint_handle.h"
 #include "value/builtin.h"
 #include "value/convert.h"

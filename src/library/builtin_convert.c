@@ -5,10 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/access.h"
+#include "eval/bind.h"
+#include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/object.h"
+#include "value/print.h"
 
 Value builtin_str(BuiltinCall *call) {
     if (call->arguments[0].kind == VALUE_STRING) return call->arguments[0];

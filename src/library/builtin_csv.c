@@ -6,6 +6,8 @@
 #include "library/text_file.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 typedef struct CsvReader {
     const char *path, *at, *end;

@@ -3,9 +3,13 @@
 
 #include "base/memory.h"
 #include "eval/code.h"
+#include "eval/invoke.h"
 #include "tensor/compose.h"
+#include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/index.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 #include "value/convert.h"
 
 // f at x: x under an identity of its own, and f's result as a tensor of floats.

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/bind.h"
 #include "logic/archive.h"
+#include "logic/evaluate.h"
 #include "reason/reason.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 static Status relation_argument(Value value, Relation **out) {
     void *payload;

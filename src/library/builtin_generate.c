@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "chat/chat.h"
+#include "eval/invoke.h"
 #include "generate/generation.h"
 #include "generate/prompt.h"
 #include "generate/prompt_cache.h"

@@ -7,12 +7,18 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "eval/code.h"
+#include "eval/invoke.h"
 #include "library/callable.h"
 #include "tensor/create.h"
+#include "tensor/gradient/backward.h"
+#include "tensor/gradient/custom.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/parameter.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/heap.h"
+#include "value/items.h"
+#include "value/print.h"
 
 // --- what is differentiated: arguments, under identities that the tape follows
 

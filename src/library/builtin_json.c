@@ -8,8 +8,10 @@
 #include "base/number.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/json.h"
 #include "value/object.h"
+#include "value/print.h"
 
 enum { NESTING_WRITTEN_MAX = 1000, INDENT_MAX = 32 };
 

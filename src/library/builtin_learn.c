@@ -4,7 +4,9 @@
 
 #include "base/memory.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
 #include "tensor/optimizer.h"
+#include "tensor/parameter.h"
 #include "tensor/scheduler.h"
 #include "value/convert.h"
 #include "value/handles.h"

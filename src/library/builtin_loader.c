@@ -5,11 +5,13 @@
 #include "base/memory.h"
 #include "data/prefetch.h"
 #include "eval/code.h"
+#include "eval/invoke.h"
 #include "tensor/compose.h"
 #include "tensor/random.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/heap.h"
+#include "value/print.h"
 
 // --- sources on disk
 

@@ -14,11 +14,13 @@
 #include "device/foretell.h"
 #include "eval/state.h"
 #include "learn/learn.h"
+#include "learn/output.h"
 #include "library/state.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/object.h"
-#include "value/output.h"
+#include "value/print.h"
 
 // The values with a separator between them, or the first as a format of the others.
 static Status print_values(const BuiltinCall *call, const char *separator, Text *out) {
@@ -32,19 +34,6 @@ static Status print_values(const BuiltinCall *call, const char *separator, Text 
         TRY(value_print(values[i], false, out));
     }
     return STATUS_OK;
-}
-
-Status output_write(FILE *stream, const Text *text) {
-    if (learn_state()->muted) return STATUS_OK;
-    learn_progress_clear();
-    if (stream == output_errors()) output_flush();
-    output_note(text_get(text), text->length);
-    errno = 0;
-    bool written = fwrite(text_get(text), 1, text->length, stream) == text->length;
-    if (written && stream == output_stream()) output_flush_open();
-    if (written && !ferror(stream)) return STATUS_OK;
-    clearerr(stream);
-    return fail(STATUS_IO, "cannot write the output: %s", strerror(errno ? errno : EIO));
 }
 
 static Value print_to(FILE *stream, const BuiltinCall *call) {

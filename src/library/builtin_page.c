@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "eval/invoke.h"
 #include "eval/state.h"
 #include "generate/attached.h"
 #include "model/kv_cache.h"

@@ -7,9 +7,9 @@
 #include "base/output.h"
 #include "device/foretell.h"
 #include "learn/learn.h"
+#include "learn/output.h"
 #include "plot/plot.h"
 #include "value/convert.h"
-#include "value/output.h"
 
 // The places of what both rows of the catalog take after their values.
 typedef enum Option {

@@ -2,11 +2,14 @@
 #include <string.h>
 
 #include "device/work.h"
+#include "eval/bind.h"
+#include "eval/invoke.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/heap.h"
+#include "value/items.h"
 
 static Value map_items(Interp *interp, Value function, Value x) {
     Value items = value_to_items(x, "map: x");

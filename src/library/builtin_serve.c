@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/foretell.h"
+#include "eval/invoke.h"
 #include "model/model.h"
 #include "serve/server.h"
 #include "value/builtin.h"

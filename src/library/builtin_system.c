@@ -10,13 +10,15 @@
 #include "check/help.h"
 #include "device/buffer.h"
 #include "device/foretell.h"
+#include "device/statistics.h"
 #include "device/work.h"
 #include "eval/state.h"
+#include "learn/output.h"
 #include "reason/reason.h"
 #include "tensor/random.h"
 #include "value/convert.h"
 #include "value/format.h"
-#include "value/output.h"
+#include "value/print.h"
 
 Value builtin_env(BuiltinCall *call) {
     const char *value = getenv(call->arguments[0].as.string->bytes);

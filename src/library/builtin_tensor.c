@@ -4,12 +4,16 @@
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "eval/access.h"
 #include "ranks/ranks.h"
+#include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 
 // Replaces *tensor (a reference) by the result of a conversion of it.
 static Status replace_tensor(Tensor **tensor, Status status, Tensor *converted) {
@@ -101,49 +105,6 @@ Value builtin_device(BuiltinCall *call) {
 }
 
 // --- to lists
-
-// The numbers of a tensor in row-major order, and how far they have been handed out.
-typedef struct NumberStream {
-    const void *items; // doubles or int64
-    DTypeKind kind;
-    size_t at;
-} NumberStream;
-
-static Value next_number(NumberStream *stream) {
-    size_t i = stream->at++;
-    if (stream->kind == DTYPE_KIND_INT) return value_int(((const int64_t *)stream->items)[i]);
-    if (stream->kind == DTYPE_KIND_BOOL)
-        return value_bool(((const int64_t *)stream->items)[i] != 0);
-    return value_float(((const double *)stream->items)[i]);
-}
-
-static Value nest(NumberStream *stream, const Shape *shape, int dim) {
-    if (dim == shape->rank) return next_number(stream);
-    Value list = value_list_of((size_t)shape->dims[dim]);
-    for (int64_t i = 0; list.kind != VALUE_FAIL && i < shape->dims[dim]; i++) {
-        Value item = nest(stream, shape, dim + 1);
-        if (item.kind != VALUE_FAIL) {
-            list_push(list.as.list, item);
-        } else {
-            value_release(list);
-            list = item;
-        }
-    }
-    return list;
-}
-
-Value tensor_to_list(Tensor *tensor) {
-    NumberStream stream = {.kind = dtype_kind(tensor_dtype(tensor))};
-    bool integers = stream.kind == DTYPE_KIND_INT || stream.kind == DTYPE_KIND_BOOL;
-    void *items = memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
-    Status status =
-        integers ? tensor_read_integers(tensor, items) : tensor_read_floats(tensor, items);
-    Shape shape = tensor_shape(tensor);
-    stream.items = items;
-    Value result = status == STATUS_OK ? nest(&stream, &shape, 0) : value_fail();
-    free(items);
-    return result;
-}
 
 Value builtin_to_list(BuiltinCall *call) {
     Value x = call->arguments[0];

@@ -6,6 +6,8 @@
 #include "base/utf8.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 static const String *string_of(const BuiltinCall *call, int index) {
     return call->arguments[index].as.string;

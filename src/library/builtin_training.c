@@ -6,10 +6,14 @@
 #include "eval/parameter.h"
 #include "learn/learn.h"
 #include "tensor/create.h"
+#include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 #include "tensor/random.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 Value builtin_learnable(BuiltinCall *call) {
     Tensor *x, *parameter;

@@ -3,15 +3,20 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "eval/access.h"
 #include "eval/code.h"
+#include "eval/invoke.h"
 #include "library/callable.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
 #include "tensor/precision.h"
 #include "tensor/random.h"
 #include "tensor/view.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/heap.h"
+#include "value/items.h"
+#include "value/print.h"
 
 // --- results, stacked part by part
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "eval/invoke.h"
 #include "model/gguf_write.h"
+#include "model/quantise.h"
 #include "model/tensor_write.h"
 #include "model/tokenizer.h"
 #include "tensor/op.h"
@@ -13,6 +15,7 @@
 #include "value/format.h"
 #include "value/handles.h"
 #include "value/object.h"
+#include "value/print.h"
 
 typedef struct MetaValues {
     MetaType type;

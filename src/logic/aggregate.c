@@ -2,6 +2,7 @@
 // `count` counts different values; the others take every solution into account.
 #include <stdlib.h>
 
+#include "logic/aggregate.h"
 #include "logic/collect.h"
 #include "logic/expression.h"
 

@@ -3,6 +3,7 @@
 // aggregated or kept as best values is complete in a lower stratum than its readers.
 #include <stdlib.h>
 
+#include "logic/analyse.h"
 #include "logic/store.h"
 
 // --- safety

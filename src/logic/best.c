@@ -3,6 +3,7 @@
 
 #include "logic/proof.h"
 #include "logic/weigh.h"
+#include "logic/weighers.h"
 
 enum { INDENT = 2 };
 

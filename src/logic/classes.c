@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "logic/evaluate.h"
+
 enum { LAWS = 3 }; // the rules of relation_make_equivalence
 
 struct Classes {

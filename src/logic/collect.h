@@ -25,9 +25,4 @@ void collector_end_rule(Collector *collector);
 void collector_end_round(Collector *collector);
 void collector_free(Collector *collector);
 
-// aggregate.c: the rows that an aggregated rule gives for solutions in their order, each the values
-// of all variables.
-Status aggregate_rows(Store *store, const Rule *rule, const Table *solutions,
-                      Collector *into) MUST_USE;
-
 #endif

@@ -3,9 +3,12 @@
 // complete already takes part by its rounds, as if it were evaluated along.
 #include <stdlib.h>
 
+#include "logic/aggregate.h"
+#include "logic/analyse.h"
 #include "logic/collect.h"
 #include "logic/evaluate.h"
 #include "logic/profile.h"
+#include "logic/run.h"
 #include "logic/upkeep/order.h"
 #include "logic/upkeep/upkeep.h"
 

@@ -6,4 +6,13 @@
 
 Status relations_evaluate(Store *store, const RelationList *relations, uint32_t stratum) MUST_USE;
 
+// The rules are analysed, the error placed, and changes of facts followed; all rows of
+// a relation are made.
+Status store_prepare(Store *store) MUST_USE;
+Status store_complete(Store *store, Relation *relation) MUST_USE;
+// The same, but the rows need not be in order.
+Status store_gather(Store *store, Relation *relation) MUST_USE;
+// What the relation's rules read and is there is in order, or forgotten.
+Status store_order_inputs(Store *store, Relation *relation) MUST_USE;
+
 #endif

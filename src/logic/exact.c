@@ -4,6 +4,7 @@
 
 #include "logic/diagram.h"
 #include "logic/weigh.h"
+#include "logic/weighers.h"
 
 enum { DECISIONS_MAX = 1 << 20, VARIABLES_LIMIT = 1 << 15 };
 

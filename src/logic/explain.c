@@ -1,5 +1,7 @@
 // A query made anew with a profile: what it needs is forgotten first.
+#include "logic/explain.h"
 #include "logic/profile.h"
+#include "logic/query.h"
 
 static void forget(Relation *relation) {
     if (relation->wanted) return;

@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include "logic/evaluate.h"
 #include "logic/plan.h"
+#include "logic/query.h"
+#include "logic/run.h"
 
 // The relations that a weight has a part in, by number.
 typedef struct Uncertain {

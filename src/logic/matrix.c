@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "logic/evaluate.h"
+
 enum { TILE = 64, MATRICES = 6, LINKS_MAX = 16 };
 
 typedef struct Link { // a goal of a chain

@@ -23,7 +23,4 @@ void profile_name_section(Profile *profile, size_t section, const char *format, 
 StepCost *profile_plan(Profile *profile, const Store *store, const Plan *plan, const Goal *delta);
 void profile_print(const Profile *profile, Text *out);
 
-// explain.c: evaluates anew what the query needs and says how that went.
-Status store_explain(Store *store, Rule *query, const Datum *initial, Text *out) MUST_USE;
-
 #endif

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "logic/demand.h"
+#include "logic/evaluate.h"
 #include "logic/plan.h"
+#include "logic/run.h"
 
 enum { INDENT = 2 };
 

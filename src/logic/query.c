@@ -1,13 +1,17 @@
 // Queries: the rows that they need are made, then their goals are gone through once.
 #include <stdlib.h>
 
+#include "logic/analyse.h"
 #include "logic/classes.h"
 #include "logic/closure.h"
 #include "logic/collect.h"
 #include "logic/demand.h"
+#include "logic/evaluate.h"
 #include "logic/matrix.h"
 #include "logic/profile.h"
+#include "logic/query.h"
 #include "logic/reach.h"
+#include "logic/run.h"
 #include "logic/upkeep/order.h"
 
 static Status row_found(Run *run) {

@@ -3,6 +3,7 @@
 
 #include "logic/expression.h"
 #include "logic/profile.h"
+#include "logic/run.h"
 
 enum { TICKS = 1 << 14 }; // rows between two looks at the host
 

@@ -124,29 +124,6 @@ void store_add_rule(Store *store, Rule *rule);
 // Forgets the results of a relation and of everything that depends on it.
 void relation_changed(Relation *relation);
 
-// analyse.c: variables without values, cycles through `not`, best values used in ways that are not
-// monotone. On failure the span is where it shows.
-Status store_analyse(Store *store, Span *span) MUST_USE;
-Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) MUST_USE;
-
-// evaluate.c: the rules are analysed, the error placed, and changes of facts followed; all rows of
-// a relation are made.
-Status store_prepare(Store *store) MUST_USE;
-Status store_complete(Store *store, Relation *relation) MUST_USE;
-// The same, but the rows need not be in order.
-Status store_gather(Store *store, Relation *relation) MUST_USE;
-// What the relation's rules read and is there is in order, or forgotten.
-Status store_order_inputs(Store *store, Relation *relation) MUST_USE;
-
-// query.c: how many rows a relation has; those of a closure are counted without being made.
-Status store_count(Store *store, Relation *relation, uint64_t *out) MUST_USE;
-// Whether a row is in a relation, of which only what it rests on is made.
-Status store_has(Store *store, Relation *relation, const Datum *values, bool *out) MUST_USE;
-
-// The answers to a rule without a relation: a row of its head's variables each. The
-// initial values of variables that have one; CONSTANT_NONE for the others. Free with table_free.
-Status store_query(Store *store, Rule *query, const Datum *initial, Table **out) MUST_USE;
-
 size_t relation_bytes(const Relation *relation); // of its rows and indexes
 size_t store_bytes(const Store *store);          // of all relations and constants
 

@@ -5,6 +5,7 @@
 
 #include "logic/diagram.h"
 #include "logic/weigh.h"
+#include "logic/weighers.h"
 
 enum { DECISIONS_MAX = 1 << 20 };
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "logic/weighers.h"
+
 static const double settled = 1e-12; // a change that counts as none
 
 typedef struct Algebra {

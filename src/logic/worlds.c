@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "logic/weigh.h"
+#include "logic/weighers.h"
 
 typedef struct World {
     const Ground *ground;

@@ -9,6 +9,7 @@
 #include "device/buffer.h"
 #include "device/settings.h"
 #include "device/timeline.h"
+#include "eval/trace.h"
 #include "main/command.h"
 #include "parser/parser.h"
 #include "ranks/ranks.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "eval/trace.h"
 #include "main/command.h"
 
 static void report_section(void *context, const char *name, Status status, Timing *timing) {

@@ -5,6 +5,7 @@
 
 #include "base/file_replace.h"
 #include "model/named_tensors.h"
+#include "model/quantise.h"
 #include "tensor/op.h"
 
 size_t tensor_stored_bytes(const Shape *shape, DType dtype) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plot/axis.h"
 #include "plot/chart.h"
 
 // Beyond these a number is written with an exponent.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "plot/axis.h"
 
 static const char *const kind_words[PLOT_KIND_COUNT] = {
     [PLOT_LINE] = "line",

@@ -52,9 +52,5 @@ typedef struct AxisWish {
     double margin; // empty space at both ends, of the range
     int ticks;
 } AxisWish;
-Status axis_new(const AxisWish *wish, Axis *out) MUST_USE;
-double axis_position(const Axis *axis, double value); // 0..1 from left or bottom
-// A number with as many digits as tell it from its neighbours at distance `step`.
-void axis_text(double value, double step, double magnitude, char out[TICK_TEXT_MAX]);
 
 #endif

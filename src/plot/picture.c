@@ -4,6 +4,7 @@
 
 #include "base/file_replace.h"
 #include "base/memory.h"
+#include "plot/axis.h"
 #include "plot/chart.h"
 #include "plot/colors.h"
 

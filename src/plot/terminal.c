@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "plot/axis.h"
 #include "plot/canvas.h"
 #include "plot/chart.h"
 #include "plot/colors.h"

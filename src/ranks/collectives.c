@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "ranks/internal.h"
+#include "tensor/gradient/custom.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/op.h"
 #include "tensor/view.h"

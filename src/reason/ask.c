@@ -1,7 +1,9 @@
 // Y[2, :]? asks for a value of an equation: where nothing uses it, it is printed.
 #include "base/output.h"
+#include "eval/upper.h"
+#include "learn/output.h"
 #include "reason/reason.h"
-#include "value/output.h"
+#include "value/print.h"
 
 typedef struct AskCode {
     Code head;

@@ -4,6 +4,7 @@
 #include "reason/reason.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 static Status constant_of_items(Reasoner *reasoner, const List *list, const char *what,
                                 Datum *out) {

@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include "eval/invoke.h"
+#include "eval/upper.h"
+#include "logic/analyse.h"
 #include "reason/embedding.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 
 // --- the host
 

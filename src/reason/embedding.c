@@ -7,6 +7,7 @@
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/index.h"
+#include "tensor/parameter.h"
 #include "value/convert.h"
 #include "value/format.h"
 

@@ -17,8 +17,4 @@ void relation_embed(Reasoner *reasoner, Relation *relation, int64_t dimension, b
 Status embedding_of_type(Reasoner *reasoner, const Relation *relation, const Relation *type,
                          Tensor **out) MUST_USE;
 
-// soft.c: the answers that embeddings give and a list of their scores.
-Status query_soften(Reasoner *reasoner, const Rule *rule, const Datum *initial, double temperature,
-                    Found *out) MUST_USE;
-
 #endif

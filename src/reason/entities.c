@@ -3,8 +3,9 @@
 #include <stdio.h>
 
 #include "base/output.h"
+#include "eval/upper.h"
+#include "learn/output.h"
 #include "reason/reason.h"
-#include "value/output.h"
 
 bool entity_fits(const Relation *type, const String *name) {
     if (!type->closed) return true;

@@ -1,6 +1,7 @@
 // Facts and retractions: statements whose arguments are constants or values of the program.
 #include <stdlib.h>
 
+#include "eval/upper.h"
 #include "reason/reason.h"
 
 typedef struct FactCode {

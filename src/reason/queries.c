@@ -3,11 +3,17 @@
 #include <stdlib.h>
 
 #include "base/output.h"
+#include "eval/upper.h"
+#include "learn/output.h"
+#include "logic/evaluate.h"
+#include "logic/explain.h"
 #include "logic/profile.h"
 #include "logic/proof.h"
+#include "logic/query.h"
 #include "reason/embedding.h"
+#include "reason/soft.h"
 #include "value/convert.h"
-#include "value/output.h"
+#include "value/print.h"
 
 // A variable of the query that may have a value before it runs.
 typedef struct InitialCode {

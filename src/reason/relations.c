@@ -1,7 +1,10 @@
 // A relation as a value: its length, its rows, whether a row is in it.
+#include "logic/evaluate.h"
+#include "logic/query.h"
 #include "reason/reason.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 static Status relation_length(Handle *handle, int64_t *out) {
     Reasoner *reasoner = reasoner_get(interp_running());

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "reason/embedding.h"
+#include "reason/soft.h"
 #include "tensor/compose.h"
 #include "tensor/index.h"
 

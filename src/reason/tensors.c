@@ -3,6 +3,8 @@
 // rows that hold, and written by facts.
 #include <stdlib.h>
 
+#include "eval/upper.h"
+#include "logic/evaluate.h"
 #include "reason/reason.h"
 #include "tensor/compose.h"
 #include "tensor/index.h"

@@ -5,10 +5,12 @@
 #include "equation/named.h"
 #include "equation/program.h"
 #include "logic/weigh.h"
+#include "logic/weighers.h"
 #include "reason/reason.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/index.h"
+#include "tensor/parameter.h"
 #include "tensor/random.h"
 #include "value/convert.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/timing.h"
 #include "device/buffer.h"
+#include "device/statistics.h"
 #include "device/work.h"
 #include "repl/internal.h"
 

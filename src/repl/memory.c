@@ -4,6 +4,7 @@
 #include <uthash.h>
 
 #include "device/buffer.h"
+#include "device/statistics.h"
 #include "repl/internal.h"
 #include "value/object.h"
 

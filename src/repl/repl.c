@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "eval/trace.h"
 #include "repl/internal.h"
+#include "tensor/op.h"
 #include "tensor/view.h"
+#include "value/print.h"
 
 // --- showing
 

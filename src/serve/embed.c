@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "serve/embed.h"
 #include "serve/jobs.h"
 #include "tensor/op.h"
 

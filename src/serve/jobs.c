@@ -7,7 +7,9 @@
 
 #include "base/memory.h"
 #include "generate/grammar.h"
+#include "generate/json_schema.h"
 #include "generate/prompt.h"
+#include "serve/kept.h"
 #include "value/json.h"
 
 enum { TOKENS_CHAT = 512, TOKENS_COMPLETION = 16 }; // where it is not said how many

@@ -43,13 +43,6 @@ void job_free(Server *server, Job *job);
 // A token for each of the first texts, and answers for those that are finished.
 void jobs_step(Server *server);
 size_t jobs_waiting(const Server *server); // texts that are not finished
-// A text that was finished, which is taken; the oldest of too many is forgotten.
-void kept_add(Server *server, Sequence *sequence);
-// The one that begins most like these ids, cut to what is alike; NULL when none does.
-Status kept_take(Server *server, const int64_t *ids, size_t count, Sequence **out) MUST_USE;
-void kept_clear(Server *server);
-// Vectors of texts, answered at once.
-void embed_answer(Server *server, HttpExchange *exchange, const ServeRequest *request);
 
 // Answers with the current error: the client's where its words are about what it asked.
 void answer_failure(HttpExchange *exchange, const char *field);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "serve/jobs.h"
+#include "serve/kept.h"
 
 enum { COMMON_LEAST = 8 }; // fewer ids are computed again as quickly
 

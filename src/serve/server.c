@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "device/buffer.h"
+#include "device/statistics.h"
+#include "serve/embed.h"
 #include "serve/jobs.h"
+#include "serve/kept.h"
 #include "serve/page.h"
 
 enum { WAIT_MILLISECONDS = 250 }; // how soon an interrupt is noticed while nobody asks

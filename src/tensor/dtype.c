@@ -1,4 +1,5 @@
 // Which dtype an operation has of its inputs.
+#include "tensor/dtype.h"
 #include "tensor/op.h"
 
 DType dtype_compute(DType dtype) {

@@ -9,6 +9,7 @@
 #include "tensor/gradient/tape_node.h"
 #include "tensor/index_plan.h"
 #include "tensor/map.h"
+#include "tensor/parameter.h"
 #include "tensor/view.h"
 
 // Takes a reference when a step made another tensor of it.

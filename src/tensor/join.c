@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "shape/rules.h"
 #include "tensor/gradient/gradient.h"
+#include "tensor/join.h"
 #include "tensor/map.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"

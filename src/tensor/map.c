@@ -6,6 +6,7 @@
 
 #include "device/walk.h"
 #include "device/work.h"
+#include "tensor/dtype.h"
 #include "tensor/gradient/record.h"
 #include "tensor/scalar.h"
 #include "tensor/state.h"

@@ -8,10 +8,8 @@
 // input is donated. Inputs are materialised here.
 Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) MUST_USE;
 
-// A literal's numbers in another dtype, no longer a literal.
-Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) MUST_USE;
-
-Status op_fail_quantised(const char *op_name, const Tensor *x) MUST_USE;
-Status op_fail_devices(const char *op_name, const Tensor *x, const Tensor *y) MUST_USE;
+// Called when a binary operation between [n] and [n, 1] (or batched forms) made something larger
+// than both; the interpreter warns once per source line. NULL: nobody wants to know.
+void op_set_broadcast_warning(void (*warn)(const char *op_name, const Shape *x, const Shape *y));
 
 #endif

@@ -108,8 +108,6 @@ extern const OpRow op_rows[OP_COUNT];
 #define OP_REDUCE(id, ...)
 #include "catalog/ops.def"
 
-Status op_run_reduction(const OpCall *call, Tensor **results); // of every OP_REDUCE row
-
 // Only the first n_inputs inputs need to be set; attributes may be NULL when none has a value.
 struct OpCall {
     const OpRow *op;
@@ -126,9 +124,6 @@ static inline bool op_has(const OpCall *call, AttributeId attribute) {
 
 // Runs an operation: the only way that tensors are computed. The inputs stay the caller's.
 Status op_apply(const OpCall *call, Tensor **outputs) MUST_USE;
-// A map whose inputs are all plain numbers, on the host: ints trap on overflow and division by
-// zero.
-Status op_apply_scalars(const OpCall *call, Scalar *out) MUST_USE;
 
 // Called after every operation with its results while something learns; NULL: nobody is.
 void op_set_watch(void (*watch)(const OpCall *call, Tensor *const *outputs));
@@ -163,23 +158,8 @@ static inline bool op_is_absent(const OpInput *input) {
     return !input->tensor && input->scalar.dtype == DTYPE_COUNT;
 }
 
-// Called when a binary operation between [n] and [n, 1] (or batched forms) made something larger
-// than both; the interpreter warns once per source line. NULL: nobody wants to know.
-void op_set_broadcast_warning(void (*warn)(const char *op_name, const Shape *x, const Shape *y));
-
 // --- for the files that implement rows -----------------------------------------------------------
 
-// The promoted dtype of n inputs (absent ones are skipped) with the rules for plain numbers and
-// rank 0.
-DType op_promote(const OpInput *inputs, int n);
-// FLOAT32, FLOAT64 or INT64: the type that maps on `dtype` are evaluated in.
-DType dtype_compute(DType dtype);
-
-// shape_dim of a tensor.
-Status op_dim(const Tensor *x, int64_t dim, int *out) MUST_USE;
-// What messages say of an operand.
-TensorType tensor_type(const Tensor *tensor);
-TypeName tensor_type_name(const Tensor *tensor);
 // A failure for a quantised operand where only floats will do, in words.
 Status op_refuse_quantised(const OpCall *call) MUST_USE;
 
@@ -194,5 +174,11 @@ Status op_copy(Tensor *x, Tensor *out) MUST_USE;
 Status tensor_cast(Tensor *x, DType dtype, Tensor **out) MUST_USE;
 // A contiguous tensor of the same contents (x itself when it is one already).
 Status tensor_contiguous(Tensor *x, Tensor **out) MUST_USE;
+
+Status op_fail_quantised(const char *op_name, const Tensor *x) MUST_USE;
+Status op_fail_devices(const char *op_name, const Tensor *x, const Tensor *y) MUST_USE;
+
+// A copy of the contents in a buffer of its own, contiguous.
+Status tensor_clone(Tensor *x, Tensor **out) MUST_USE;
 
 #endif

@@ -9,6 +9,8 @@
 #include "device/work.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 
 // What an optimizer keeps for one parameter.
 typedef struct Slot {

@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 #include "tensor/gradient/tape_node.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 
 Status tape_parameter_new(Tensor *x, Tensor **out) {
     if (x->learnable) {

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "device/foretell.h"
+#include "tensor/join.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 

@@ -1,6 +1,7 @@
 // Cells of recurrent layers: what follows the products, as programs of the map kernel.
 #include "shape/rules.h"
 #include "tensor/compose.h"
+#include "tensor/dtype.h"
 
 // The n numbers of a gate in the last dimension.
 static TensorView gate(const Tensor *gates, int index, int64_t n) {

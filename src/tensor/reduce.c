@@ -4,6 +4,8 @@
 #include "tensor/create.h"
 #include "tensor/gradient/gradient.h"
 #include "tensor/index.h"
+#include "tensor/join.h"
+#include "tensor/reduce.h"
 
 static DType result_dtype(ReduceResult result, DType input) {
     switch (result) {

@@ -3,6 +3,7 @@
 #define TENSOR_SCALAR_H
 
 #include "device/kernel.h"
+#include "tensor/op.h"
 
 // Toward zero; saturates, NaN becomes 0: what the copy kernel does with floats.
 static inline int64_t integer_from_double(double value) {
@@ -29,5 +30,9 @@ typedef __int128 WideInteger;
 typedef WideInteger (*IntegerFormula)(WideInteger x, WideInteger y, WideInteger z);
 extern const FloatFormula scalar_float_formulas[MAP_COUNT];
 extern const IntegerFormula scalar_integer_formulas[MAP_COUNT];
+
+// A map whose inputs are all plain numbers, on the host: ints trap on overflow and division by
+// zero.
+Status op_apply_scalars(const OpCall *call, Scalar *out) MUST_USE;
 
 #endif

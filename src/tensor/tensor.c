@@ -10,6 +10,7 @@
 #include "tensor/gradient/record.h"
 #include "tensor/scalar.h"
 #include "tensor/state.h"
+#include "tensor/tensor.h"
 
 Tensors *tensors_new(void) {
     Tensors *tensors = memory_allocate_zeroed(1, sizeof *tensors);

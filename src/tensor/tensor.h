@@ -71,4 +71,13 @@ Status tensor_print(Tensor *tensor, Text *out) MUST_USE;
 // "float32[2, 3]"
 void tensor_describe(const Tensor *tensor, Text *out);
 
+// shape_dim of a tensor.
+Status op_dim(const Tensor *x, int64_t dim, int *out) MUST_USE;
+// What messages say of an operand.
+TensorType tensor_type(const Tensor *tensor);
+TypeName tensor_type_name(const Tensor *tensor);
+
+// A literal's numbers in another dtype, no longer a literal.
+Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) MUST_USE;
+
 #endif

@@ -11,9 +11,11 @@
 #include "tensor/gradient/tape.h"
 #include "tensor/op.h"
 #include "tensor/optimizer.h"
+#include "tensor/parameter.h"
 #include "tensor/scheduler.h"
 #include "value/format.h"
 #include "value/handles.h"
+#include "value/print.h"
 
 static bool is_handle(Value value, const HandleType *type) {
     return value.kind == VALUE_HANDLE && value.as.handle->type == type;

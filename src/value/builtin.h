@@ -52,18 +52,5 @@ bool value_is_number(Value value); // int, float, or a tensor with rank 0
 // A handle of this type, or a failure in words.
 Status value_to_handle(Value value, const HandleType *type, const char *what,
                        void **payload) MUST_USE;
-// Equality as `==` on values that are not tensors of rank > 0.
-Status value_equals(Value a, Value b, bool *out) MUST_USE;
-
-// Calls a function value with borrowed arguments; the result is a new reference or VALUE_FAIL.
-Value interp_call(Interp *interp, Value function, const Value *arguments, size_t count);
-// Asks for the end of the program (exit(n)). Returns VALUE_FAIL, which no `catch` receives.
-Value interp_request_exit(Interp *interp, int status);
-// What args() gives: the words after the script's name.
-char *const *interp_script_arguments(const Interp *interp, int *count);
-// What script_path() gives; never NULL.
-const char *interp_script_path(const Interp *interp);
-// Calls a builtin row with borrowed positional arguments (ops included).
-Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments, size_t count);
 
 #endif

@@ -10,9 +10,11 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
 #include "tensor/op.h"
 #include "value/format.h"
 #include "value/object.h"
+#include "value/print.h"
 
 Status fail_kind(const char *what, const char *wanted, Value value) {
     return fail(STATUS_TYPE, "%s must be %s, but it is %s", what, wanted, value_text(value).text);

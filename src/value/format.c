@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "device/foretell.h"
 #include "value/builtin.h"
+#include "value/print.h"
 
 enum { WIDTH_MAX = 10000, PRECISION_MAX = 100 };
 

@@ -13,15 +13,4 @@ Status format_value(Value value, const char *spec, Text *out) MUST_USE;
 // for itself. STATUS_FORMAT when there are too few or too many values.
 Status format_values(const String *text, const Value *values, size_t count, Text *out) MUST_USE;
 
-// What messages say of a value: `5`, `"abc"`, `float32[2, 3]`, `a list of 3 values`. Never fails,
-// never long, does not wait for the device.
-void value_describe(Value value, Text *out);
-// The same in a buffer of the caller's.
-typedef struct ValueText {
-    char text[96];
-} ValueText;
-ValueText value_text(Value value);
-// The value itself as print shows it inside a list, when that is one short line; else value_text.
-ValueText value_shown(Value value);
-
 #endif

@@ -9,9 +9,54 @@
 #include "tensor/view.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 #include "value/object.h"
+#include "value/print.h"
 
 enum { NESTING_COMPARED_MAX = 5000, ITEMS_MAX = 1 << 28 };
+
+// The numbers of a tensor in row-major order, and how far they have been handed out.
+typedef struct NumberStream {
+    const void *items; // doubles or int64
+    DTypeKind kind;
+    size_t at;
+} NumberStream;
+
+static Value next_number(NumberStream *stream) {
+    size_t i = stream->at++;
+    if (stream->kind == DTYPE_KIND_INT) return value_int(((const int64_t *)stream->items)[i]);
+    if (stream->kind == DTYPE_KIND_BOOL)
+        return value_bool(((const int64_t *)stream->items)[i] != 0);
+    return value_float(((const double *)stream->items)[i]);
+}
+
+static Value nest(NumberStream *stream, const Shape *shape, int dim) {
+    if (dim == shape->rank) return next_number(stream);
+    Value list = value_list_of((size_t)shape->dims[dim]);
+    for (int64_t i = 0; list.kind != VALUE_FAIL && i < shape->dims[dim]; i++) {
+        Value item = nest(stream, shape, dim + 1);
+        if (item.kind != VALUE_FAIL) {
+            list_push(list.as.list, item);
+        } else {
+            value_release(list);
+            list = item;
+        }
+    }
+    return list;
+}
+
+Value tensor_to_list(Tensor *tensor) {
+    NumberStream stream = {.kind = dtype_kind(tensor_dtype(tensor))};
+    bool integers = stream.kind == DTYPE_KIND_INT || stream.kind == DTYPE_KIND_BOOL;
+    void *items = memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
+    Status status =
+        integers ? tensor_read_integers(tensor, items) : tensor_read_floats(tensor, items);
+    Shape shape = tensor_shape(tensor);
+    stream.items = items;
+    Value result = status == STATUS_OK ? nest(&stream, &shape, 0) : value_fail();
+    free(items);
+    return result;
+}
 
 Value tensor_element(Tensor *tensor, int64_t index) {
     ASSERT(tensor_rank(tensor) > 0 && index >= 0 && index < tensor->view.dims[0]);

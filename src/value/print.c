@@ -7,6 +7,7 @@
 #include "catalog/catalog.h"
 #include "value/format.h"
 #include "value/object.h"
+#include "value/print.h"
 
 enum { NESTING_SHOWN_MAX = 200 };
 

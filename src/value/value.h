@@ -209,7 +209,5 @@ static inline void value_release(Value value) {
 const char *value_kind_name(Value value);
 // Number of values a range runs through.
 uint64_t range_count(const Range *range);
-// As print shows it; `quoted`: strings in quotes, as inside containers.
-Status value_print(Value value, bool quoted, Text *out) MUST_USE;
 
 #endif

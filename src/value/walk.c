@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tensor/join.h"
 #include "value/format.h"
 #include "value/object.h"
+#include "value/print.h"
 
 enum { DEPTH_MAX = 64 };
 

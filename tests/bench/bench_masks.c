@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "generate/grammar.h"
+#include "generate/json_schema.h"
 #include "model/reader.h"
 
 enum { STEPS_MAX = 200, STEPS_FREE = 60, WALKS = 3 };

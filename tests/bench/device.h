@@ -11,6 +11,7 @@
 
 #include "device/buffer.h"
 #include "device/kernel.h"
+#include "device/statistics.h"
 
 enum { ROUNDS = 3, VIEWS_MAX = 5 };
 static const double round_seconds = 0.03, wake_seconds = 0.3;

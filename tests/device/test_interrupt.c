@@ -4,6 +4,7 @@
 
 #include "device/buffer.h"
 #include "device/cpu/apart.h"
+#include "device/statistics.h"
 #include "device/work.h"
 
 static Device *device;

@@ -10,6 +10,7 @@
 
 #include "base/source.h"
 #include "device/buffer.h"
+#include "device/statistics.h"
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
 
@@ -192,8 +193,7 @@ static void test_import(void **state) {
     owners_released = 0;
     HostMemory memory = {file, sizeof file, &owner, release_owner, NULL};
     Buffer *buffer;
-    assert_int_equal(buffer_import(device, &memory, NULL, &buffer),
-                     STATUS_OK);
+    assert_int_equal(buffer_import(device, &memory, NULL, &buffer), STATUS_OK);
     assert_ptr_equal(buffer->handle, file);
     assert_int_equal(pool_statistics(device).live_bytes, 0);
     assert_int_equal(pool_statistics(device).mapped_bytes, MEGABYTE);
@@ -210,8 +210,7 @@ static void test_import(void **state) {
 
     // Forgotten, it is a leak like any other.
     origin_current.at = first_line;
-    assert_int_equal(buffer_import(device, &memory, NULL, &buffer),
-                     STATUS_OK);
+    assert_int_equal(buffer_import(device, &memory, NULL, &buffer), STATUS_OK);
     assert_int_equal(memory_check(device, &text), 1);
     assert_non_null(strstr(text_get(&text), "  1.00 MB  1048576 bytes  mapped at model.tl:1:9\n"));
     assert_non_null(strstr(text_get(&text), "purged: 1.00 MB returned to the device"));

@@ -2,7 +2,9 @@
 // (the blocks of a fixture test the other formats, in tests/cli/test_quantised.py), and products
 // against float64 loops over the dequantised numbers.
 #include "device/cpu/quant.h"
+#include "device/cpu/repack.h"
 #include "device/cpu/repacked.h"
+#include "device/statistics.h"
 #include "tests/device/arrays.h"
 
 // Where a block holds its float16 factors; -1: it has one only. That of MXFP4 is an exponent.

@@ -1,6 +1,7 @@
 // SORT against qsort of places: order, stability, NaN, first few, every dtype and layout.
 #include "arrays.h"
 #include "device/cpu/iterate.h"
+#include "device/statistics.h"
 
 static const DType dtypes[] = {DTYPE_BOOL,    DTYPE_UINT8,  DTYPE_INT8,    DTYPE_INT16,
                                DTYPE_INT32,   DTYPE_INT64,  DTYPE_FLOAT16, DTYPE_BFLOAT16,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "generate/grammar.h"
+#include "generate/json_schema.h"
 
 enum { LENGTH_MAX = 2000, STEPS_MAX = 100 };
 

@@ -16,8 +16,10 @@
 #define FAIL_TEST(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
 
 #include "device/buffer.h"
+#include "device/statistics.h"
 #include "eval/bind.h"
 #include "value/heap.h"
+#include "value/print.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define VALUES(...)                                                                                \

@@ -1,6 +1,7 @@
 // Arguments bound to signatures, overloads, operations called with values, and the errors.
 #include "tests/library/calling.h"
 
+#include "eval/access.h"
 #include "tensor/op.h"
 
 static Value invoke(const char *name, const Value *positional, size_t count,

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/quant.h"
+#include "device/statistics.h"
 #include "model/gguf.h"
 #include "model/model.h"
 #include "tensor/op.h"

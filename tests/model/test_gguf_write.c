@@ -7,8 +7,10 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "device/cpu/quant.h"
+#include "device/statistics.h"
 #include "model/gguf_write.h"
 #include "model/model.h"
+#include "model/quantise.h"
 #include "model/tensor_write.h"
 #include "tensor/op.h"
 

@@ -2,6 +2,7 @@
 #include "tests/support/fixtures.h"
 
 #include "base/memory.h"
+#include "device/statistics.h"
 #include "model/kv_cache.h"
 #include "tensor/op.h"
 

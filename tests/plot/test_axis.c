@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "plot/axis.h"
 #include "plot/chart.h"
 
 static void expect_ticks(const AxisWish *wish, const char *expected) {

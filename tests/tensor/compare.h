@@ -3,6 +3,7 @@
 #ifndef TESTS_TENSOR_COMPARE_H
 #define TESTS_TENSOR_COMPARE_H
 
+#include "device/statistics.h"
 #include "tensors.h"
 
 static inline Tensor *laid_out(DType dtype, Shape shape, const double *values, TestLayout layout) {

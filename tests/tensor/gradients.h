@@ -5,7 +5,9 @@
 
 #include "tensors.h"
 
+#include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/parameter.h"
 
 typedef void (*SetAttributes)(OpAttributes *attributes);
 enum { INPUTS_MAX = 6, ELEMENTS_MAX = 256 };

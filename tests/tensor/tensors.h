@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/statistics.h"
 #include "tensor/index.h"
+#include "tensor/join.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 

@@ -1,7 +1,9 @@
 // The tape: what it holds and lets go of, parameters, order, ties, zeros, subscripts, errors.
 #include "tensors.h"
 
+#include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/parameter.h"
 
 static Tensor *parameter_of(Shape shape, const double *values) {
     Tensor *x = make_tensor(DTYPE_FLOAT64, shape, values), *parameter;

@@ -1,5 +1,7 @@
 // Elementwise operations: dtypes, broadcasting, layouts, donation, plain numbers, errors; results
 // against loops over doubles.
+#include "tensor/map.h"
+#include "tensor/scalar.h"
 #include "tests/tensor/tensors.h"
 
 static double wrap(DType dtype, int64_t value) {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "value/convert.h"
+#include "value/items.h"
 
 static Value floats(const double *numbers, int64_t count) {
     Tensor *tensor;

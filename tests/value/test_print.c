@@ -3,6 +3,7 @@
 
 #include "base/placeholder.h"
 #include "value/format.h"
+#include "value/print.h"
 
 static void test_values_print(void **state) {
     (void)state;

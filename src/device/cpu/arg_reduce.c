@@ -2,6 +2,7 @@
 // place.
 #include "device/cpu/fold.h"
 #include "device/cpu/row.h"
+#include "device/cpu/rows.h"
 
 enum { TASK_ELEMENTS = 1 << 14 };
 

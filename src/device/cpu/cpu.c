@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
+#include "device/cpu/repacked.h"
 #include "device/foretell.h"
 #include "device/settings.h"
 #include "device/work.h"

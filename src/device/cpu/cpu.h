@@ -15,9 +15,6 @@ void cpu_open(Device *device);
 #include "device/kernels.def"
 #undef KERNEL
 
-// DeviceBackend.weight_loaded (repacked.c).
-void cpu_weight_loaded(const TensorView *weight);
-
 // Address of the first element of a view.
 static inline void *cpu_pointer(const TensorView *view) {
     return (char *)view->buffer->handle + view->offset;

@@ -4,6 +4,7 @@
 #include "device/cpu/blas.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/matrix.h"
+#include "device/cpu/repacked.h"
 
 typedef void (*ProductPath)(const MatrixProduct *product);
 

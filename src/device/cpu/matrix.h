@@ -88,9 +88,6 @@ void blas_product(const BlasProduct *product);
 
 // A weight's interleaved strips, kept with its buffer (repacked.c).
 typedef struct RepackedWeight RepackedWeight;
-// That of a view [.., columns, rows] whose numbers lie in a mapped file, made if there is room;
-// NULL where none is kept.
-RepackedWeight *repacked_weight(const TensorView *view);
 
 // out[m, n] = a @ b. Only b may be quantised, and then float.
 typedef struct MatrixProduct {
@@ -110,9 +107,6 @@ void matrix_product_blocked(const MatrixProduct *product);
 // products that suit it.
 bool matrix_suits_thin(const MatrixProduct *product);
 void matrix_product_thin(const MatrixProduct *product);
-// Quantised b whose blocks products keep interleaved, contiguous along k, by rows of any dtype.
-bool matrix_suits_repacked(const MatrixProduct *product);
-void matrix_product_repacked(const MatrixProduct *product);
 // Compute type I64: wrapping integers.
 void matrix_product_integer(const MatrixProduct *product);
 

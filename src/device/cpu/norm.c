@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "device/cpu/fold.h"
 #include "device/cpu/row.h"
+#include "device/cpu/rows.h"
 
 enum { TASK_ELEMENTS = 1 << 14 };
 

@@ -1,6 +1,7 @@
 // Blocks of GGUF to strips of 16 interleaved rows. Knows no arithmetic of products.
 #include <string.h>
 
+#include "device/cpu/repack.h"
 #include "device/cpu/repacked.h"
 
 // One row's share of a group: a dword of each line, and its scales.

@@ -12,8 +12,10 @@
 #include "base/file_map.h"
 #include "base/memory.h"
 #include "device/cpu/matrix.h"
+#include "device/cpu/repack.h"
 #include "device/cpu/scratch.h"
 #include "device/pool.h"
+#include "device/statistics.h"
 
 enum {
     PIECE_PRODUCTS = 1 << 17, // multiplications that are worth a thread

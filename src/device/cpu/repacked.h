@@ -73,11 +73,6 @@ static inline int repacked_group_bytes(const RepackedForm *form) {
     return form->scale_bytes + form->lines * LINE_BYTES;
 }
 
-// NULL: the dtype has no interleaved layout.
-const RepackedForm *repacked_form(DType dtype);
-// Bytes of a strip with this many columns.
-size_t repacked_strip_bytes(const RepackedForm *form, int64_t columns);
-
 // A group of 32 activations as the kernels read it. The digits of four activations take 8 bytes; in
 // which form is the instruction set's matter, which may leave some of fast products unset.
 typedef struct ActivationGroup {
@@ -108,14 +103,14 @@ extern const RepackedSimd repacked_simd_base, repacked_simd_avx2, repacked_simd_
     repacked_simd_avx512vnni;
 const RepackedSimd *repacked_simd(void);
 
-// Up to 16 rows of `columns` weights, row_bytes apart.
-typedef struct WeightRows {
-    DType dtype;
-    const char *first;
-    int64_t row_bytes, columns;
-    int count;
-} WeightRows;
-// Interleaves 16 rows; those at and after rows->count are zero.
-void repack_strip(const WeightRows *rows, char *strip);
+// DeviceBackend.weight_loaded.
+void cpu_weight_loaded(const TensorView *weight);
+
+// That of a view [.., columns, rows] whose numbers lie in a mapped file, made if there is room;
+// NULL where none is kept.
+RepackedWeight *repacked_weight(const TensorView *view);
+// Quantised b whose blocks products keep interleaved, contiguous along k, by rows of any dtype.
+bool matrix_suits_repacked(const MatrixProduct *product);
+void matrix_product_repacked(const MatrixProduct *product);
 
 #endif

@@ -37,19 +37,4 @@ void rows_prepare(Iteration *iteration, int n_views, const TensorView *const *vi
 // Bytes from the first row of view `v` to row `index`.
 int64_t rows_offset(const Iteration *iteration, int v, int64_t index);
 
-// A kernel that makes something of one row after another.
-typedef struct RowsJob {
-    Iteration rows; // of the output (view 0) and the input (view 1)
-    Row in, out;
-    bool reduces; // the output is one element per row, which `make` stores itself
-    // From the row at `from` to the one at `to`, which are laid out as the given rows say: not
-    // always as `in` and `out`. They may be the same memory.
-    void (*make)(const void *context, const Row *in, const char *from, const Row *out, char *to);
-    const void *context;
-} RowsJob;
-
-// Makes all rows, in tasks of about `task_elements`. Rows that are nearer to each other than their
-// own elements are brought together in scratch memory, so that cache lines are used whole.
-void rows_make(const RowsJob *job, int64_t task_elements);
-
 #endif

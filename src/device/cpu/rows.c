@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/row.h"
+#include "device/cpu/rows.h"
 
 enum {
     BAND_ROWS = 16,       // as many as a cache line has float32 numbers

@@ -1,5 +1,6 @@
 // The SCAN kernel: running sums and products along the last dim, in doubles or wrapping integers.
 #include "device/cpu/row.h"
+#include "device/cpu/rows.h"
 
 enum { TASK_ELEMENTS = 1 << 14 };
 

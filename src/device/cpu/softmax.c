@@ -4,6 +4,7 @@
 
 #include "device/cpu/fold.h"
 #include "device/cpu/row.h"
+#include "device/cpu/rows.h"
 
 enum {
     SHORT_NUMBERS = 4096,    // a row that a buffer on the stack holds

@@ -2,6 +2,7 @@
 // range by the way they were made need not be read before they are used.
 #include <string.h>
 
+#include "device/vulkan/bounds.h"
 #include "device/vulkan/core.h"
 #include "device/vulkan/kernels/kernels.h"
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "device/vulkan/core.h"
+#include "device/vulkan/spirv/spirv.h"
 
 // --- the table -----------------------------------------------------------------------------------
 

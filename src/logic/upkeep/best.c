@@ -3,7 +3,9 @@
 // best that is left, and what is better than before is followed to what it makes better in turn.
 #include <stdlib.h>
 
+#include "logic/upkeep/best.h"
 #include "logic/upkeep/follow.h"
+#include "logic/upkeep/stratum.h"
 
 typedef struct Best {
     Upkeep *upkeep;

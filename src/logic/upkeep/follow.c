@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "logic/run.h"
+
 // The columns of best values, which a row of the head is asked for.
 static Columns relation_merged(const Relation *relation) {
     return columns_all(relation->arity) & ~relation->key;

@@ -4,6 +4,7 @@
 #define LOGIC_FOLLOW_H
 
 #include "logic/collect.h"
+#include "logic/run.h"
 
 typedef struct Entry { // of a queue
     uint32_t height, relation, row;
@@ -73,17 +74,4 @@ Status rows_follow(Upkeep *upkeep, Direction direction, const Relation *relation
                    enum GoalKind kind) MUST_USE;
 // Notes a row in a table that is made when it is first needed.
 void row_note(Table **table, const Relation *relation, const Datum *values);
-void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation);
-void stratum_end(Upkeep *upkeep); // frees what a stratum needed
-
-// best.c: relations with a least or greatest value, each of a component of its own.
-bool best_can_follow(const Store *store, const Relation *relation);
-Status best_settle(Upkeep *upkeep, Relation *relation) MUST_USE;
-
-// groups.c: groups of aggregated rules; those that a change touches are aggregated anew.
-Status groups_find(Upkeep *upkeep) MUST_USE; // from what lower strata have lost and gained
-void groups_fall(Upkeep *upkeep);            // the rows that they had are looked at again
-// The row of a group as it is now, if there is one, in a table of its own.
-Status group_row(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, Table **out) MUST_USE;
-
 #endif

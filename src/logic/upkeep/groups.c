@@ -1,4 +1,7 @@
 // A change touches the groups of the solutions that it adds or takes away.
+#include "logic/upkeep/groups.h"
+#include "logic/aggregate.h"
+#include "logic/run.h"
 #include "logic/upkeep/follow.h"
 
 static Status group_found(Run *run) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "logic/plan.h"
+#include "logic/run.h"
 #include "logic/upkeep/upkeep.h"
 
 enum { DEPTH_MAX = 500 };

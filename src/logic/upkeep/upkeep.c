@@ -5,7 +5,11 @@
 
 #include <stdlib.h>
 
+#include "logic/run.h"
+#include "logic/upkeep/best.h"
 #include "logic/upkeep/follow.h"
+#include "logic/upkeep/groups.h"
+#include "logic/upkeep/stratum.h"
 
 // --- what has changed
 

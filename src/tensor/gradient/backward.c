@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/source.h"
+#include "tensor/gradient/backward.h"
 #include "tensor/gradient/record.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/state.h"

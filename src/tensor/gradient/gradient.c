@@ -5,6 +5,7 @@
 
 #include "device/walk.h"
 #include "device/work.h"
+#include "tensor/dtype.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/map.h"
 

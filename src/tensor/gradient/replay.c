@@ -1,6 +1,7 @@
 // Parts of a program that are not kept on the tape but run again in backward.
 #include <stdlib.h>
 
+#include "tensor/gradient/replay.h"
 #include "tensor/gradient/rules.h"
 #include "tensor/gradient/tape_node.h"
 

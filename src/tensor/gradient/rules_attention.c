@@ -1,5 +1,6 @@
 // Gradient rules of attention and rotary positions.
 #include "tensor/gradient/rules.h"
+#include "tensor/join.h"
 #include "tensor/rope.h"
 
 #define RULE(name) Status rule_##name(Gradient *g)

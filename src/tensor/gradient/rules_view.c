@@ -1,8 +1,11 @@
 // Gradient rules of views and copies: what reads a part of a tensor gives its gradient to that
 // part.
+#include "tensor/dtype.h"
+#include "tensor/gradient/custom.h"
 #include "tensor/gradient/rules.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/index.h"
+#include "tensor/join.h"
 
 static Status rule_same(Gradient *g) {
     gradient_give(g, 0, gradient_up(g));

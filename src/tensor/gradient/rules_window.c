@@ -3,6 +3,7 @@
 
 #include "shape/rules.h"
 #include "tensor/gradient/rules.h"
+#include "tensor/join.h"
 
 static Term convolve(Gradient *g, Term x, Term weight, const Convolution *c) {
     int64_t numbers[6] = {c->stride.h,  c->stride.w,   c->padding.h,

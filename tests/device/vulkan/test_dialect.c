@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "device/vulkan/spirv/spirv.h"
+
 // What a module says, read word by word.
 typedef struct Found {
     int loads, stores, multiplications, types, old_words;

@@ -2,7 +2,8 @@
 // out is a module still, for every shader there is.
 #include "device/reduction.h"
 #include "device/vulkan/spirv/differences.h"
-#include "device/vulkan/spirv/prune.h"
+#include "device/vulkan/spirv/fold.h"
+#include "device/vulkan/spirv/spirv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "device/vulkan/spirv/spirv.h"
+
 enum { HEADER_WORDS = 5, ADDED_WORDS = 12 };
 
 // Whether this is one of the instructions that are added.

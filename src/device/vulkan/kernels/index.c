@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/cpu/cast.h"
+#include "device/vulkan/bounds.h"
 #include "device/vulkan/kernels/kernels.h"
 
 enum {

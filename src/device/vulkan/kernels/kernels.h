@@ -28,12 +28,6 @@ void vulkan_writes(VulkanDispatch *dispatch, const TensorView *view);
 void vulkan_groups_for(Device *device, VulkanDispatch *dispatch, uint64_t count,
                        uint64_t per_group);
 
-// Notes that the integers of a view just written lie in [least, most]; nothing is noted unless
-// the view fills its buffer. Whether that, or more, is known of a view.
-void vulkan_bound(const TensorView *view, int64_t least, int64_t most);
-void vulkan_bound_as(const TensorView *view, const TensorView *source); // of which it is a copy
-bool vulkan_is_bound(const TensorView *view, int64_t least, int64_t most);
-
 // A contiguous buffer of a kernel's own, as a view of rank 1; release it with buffer_release.
 Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *out) MUST_USE;
 // Dispatches an imported program that makes maps of its operands in `bytes` of scratch, whose

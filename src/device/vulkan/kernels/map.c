@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "device/cpu/cast.h"
+#include "device/vulkan/bounds.h"
 #include "device/vulkan/kernels/kernels.h"
 
 _Static_assert((int)MAP_COUNT <= 128, "shaders/map.comp has a bit for each row of maps.def");

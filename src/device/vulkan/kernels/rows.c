@@ -1,6 +1,7 @@
 // Kernels that work on rows: ARG_REDUCE, SCAN, SOFTMAX and the norms; and rows as shaders see them.
 #include <string.h>
 
+#include "device/vulkan/bounds.h"
 #include "device/vulkan/kernels/kernels.h"
 
 enum {

@@ -1,4 +1,5 @@
 // SORT: numbers become keys, keys are sorted with their places, and places become values.
+#include "device/vulkan/bounds.h"
 #include "device/vulkan/kernels/kernels.h"
 
 enum { GROUP = 256 };

@@ -5,6 +5,7 @@
 // columns, each a specialization constant of its own.
 #include "device/vulkan/core.h"
 #include "device/vulkan/spirv/module.h"
+#include "device/vulkan/spirv/spirv.h"
 
 enum { ADDED_WORDS = 64 }; // at most, beyond one for each type
 static const char nv_extension[] = "SPV_NV_cooperative_matrix";

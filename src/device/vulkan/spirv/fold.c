@@ -1,5 +1,5 @@
 // What instructions of SPIR-V make of integers and booleans that are known.
-#include "device/vulkan/spirv/prune.h"
+#include "device/vulkan/spirv/fold.h"
 
 // What each makes of a, b (the same with their signs: x, y); `ok` says where that is defined.
 #define FOLDS(FOLD)                                                                                \

@@ -9,7 +9,8 @@
 // something names stay as blocks that nothing reaches.
 #include <stdlib.h>
 
-#include "device/vulkan/spirv/prune.h"
+#include "device/vulkan/spirv/fold.h"
+#include "device/vulkan/spirv/spirv.h"
 
 typedef enum Knowledge { UNSEEN, KNOWN, VARIES } Knowledge; // it only rises
 

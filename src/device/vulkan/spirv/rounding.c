@@ -3,6 +3,7 @@
 // a pipeline is made.
 #include "device/vulkan/core.h"
 #include "device/vulkan/spirv/module.h"
+#include "device/vulkan/spirv/spirv.h"
 
 enum { HALF_BITS = 16, ADDED_WORDS = 12 };
 

@@ -1,6 +1,6 @@
-// Between prune.c, which follows a module of SPIR-V, and fold.c, which knows its arithmetic.
-#ifndef VULKAN_SPIRV_PRUNE_H
-#define VULKAN_SPIRV_PRUNE_H
+// The arithmetic of SPIR-V on constants.
+#ifndef VULKAN_SPIRV_FOLD_H
+#define VULKAN_SPIRV_FOLD_H
 
 #include "device/vulkan/core.h"
 #include "device/vulkan/spirv/module.h"

@@ -1,7 +1,7 @@
 // Checking tensor equations. check_statement asks whether an assignment is one; check_equation
 // makes it an assignment of a NODE_EQUATION, whose target is then checked as any other.
-#ifndef CHECK_EQUATION_PLAN_H
-#define CHECK_EQUATION_PLAN_H
+#ifndef CHECK_EQUATION_CHECKER_H
+#define CHECK_EQUATION_CHECKER_H
 
 #include "check/checker.h"
 #include "check/equation.h"

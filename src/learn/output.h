@@ -1,6 +1,6 @@
 // Where print and its like write.
-#ifndef VALUE_OUTPUT_H
-#define VALUE_OUTPUT_H
+#ifndef LEARN_OUTPUT_H
+#define LEARN_OUTPUT_H
 
 #include <stdio.h>
 
