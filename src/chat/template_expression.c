@@ -128,7 +128,7 @@ static Status parse_parenthesis(TemplateParser *parser, TemplateExpr **out) {
     return template_expect(parser, ")", "`)`");
 }
 
-static Status parse_primary(TemplateParser *parser, TemplateExpr **out) {
+static Status template_parse_primary(TemplateParser *parser, TemplateExpr **out) {
     if (template_token_is(parser, "(")) return parse_parenthesis(parser, out);
     bool list = template_token_is(parser, "[");
     if (list || template_token_is(parser, "{")) {
@@ -216,7 +216,7 @@ static Status parse_filter(TemplateParser *parser, TemplateExpr **out) {
     return template_token_is(parser, "(") ? parse_arguments(parser, expr) : STATUS_OK;
 }
 
-static Status parse_postfix(TemplateParser *parser, TemplateExpr **out);
+static Status template_parse_postfix(TemplateParser *parser, TemplateExpr **out);
 
 // Whether the argument of a test begins here, without parentheses around it.
 static bool begins_argument(const TemplateParser *parser) {
@@ -232,8 +232,8 @@ static bool begins_argument(const TemplateParser *parser) {
 
 static Status parse_test_argument(TemplateParser *parser, TemplateExpr *test) {
     TemplateExpr *argument;
-    TRY(parse_primary(parser, &argument));
-    TRY(parse_postfix(parser, &argument));
+    TRY(template_parse_primary(parser, &argument));
+    TRY(template_parse_postfix(parser, &argument));
     add_part(test, argument);
     return STATUS_OK;
 }
@@ -252,20 +252,20 @@ static Status parse_test(TemplateParser *parser, TemplateExpr **out) {
     return STATUS_OK;
 }
 
-static Status parse_call(TemplateParser *parser, TemplateExpr **out) {
+static Status template_parse_call(TemplateParser *parser, TemplateExpr **out) {
     *out = new_expr(parser, TEMPLATE_EXPR_CALL, *out);
     return parse_arguments(parser, *out);
 }
 
 // Fields, elements and calls of what has been read.
-static Status parse_postfix(TemplateParser *parser, TemplateExpr **out) {
+static Status template_parse_postfix(TemplateParser *parser, TemplateExpr **out) {
     for (;;) {
         if (template_token_is(parser, "."))
             TRY(parse_field(parser, out));
         else if (template_token_is(parser, "["))
             TRY(parse_index(parser, out));
         else if (template_token_is(parser, "("))
-            TRY(parse_call(parser, out));
+            TRY(template_parse_call(parser, out));
         else
             return STATUS_OK;
     }
@@ -280,7 +280,7 @@ Status template_filters(TemplateParser *parser, TemplateExpr **out) {
         else if (template_token_is(parser, "is"))
             TRY(parse_test(parser, out));
         else if (template_token_is(parser, ".") || template_token_is(parser, "["))
-            TRY(parse_postfix(parser, out));
+            TRY(template_parse_postfix(parser, out));
         else
             return STATUS_OK;
     }
@@ -297,8 +297,8 @@ static Status parse_signed(TemplateParser *parser, TemplateExpr **out) {
     TRY(template_take(parser, "-", &minus));
     if (!minus) TRY(template_take(parser, "+", &plus));
     if (!minus && !plus) {
-        TRY(parse_primary(parser, out));
-        return parse_postfix(parser, out);
+        TRY(template_parse_primary(parser, out));
+        return template_parse_postfix(parser, out);
     }
     if (++parser->depth >= TEMPLATE_NESTING_MAX)
         return template_wrong(parser, "this is nested too deeply");

@@ -137,10 +137,6 @@ static Status joined(Value left, Value right, int line, Value *out) {
     return status;
 }
 
-static bool is_listed(Value value) {
-    return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
-}
-
 static Status list_sum(Value left, Value right, int line, Value *out) {
     size_t count = left.as.list->count + right.as.list->count;
     TRY(template_check_size(count, TEMPLATE_ITEMS_MAX, line));
@@ -272,7 +268,7 @@ Status template_operator(const char *sign, Value left, Value right, int line, Va
     if (*sign == '<' || *sign == '>') return compare(sign, left, right, line, out);
     if (*sign == '~' || (*sign == '+' && is_string(left) && is_string(right)))
         return joined(left, right, line, out);
-    if (*sign == '+' && is_listed(left) && left.kind == right.kind)
+    if (*sign == '+' && value_is_sequence(left) && left.kind == right.kind)
         return list_sum(left, right, line, out);
     if (strcmp(sign, "*") == 0 && is_string(left) && right.kind == VALUE_INT)
         return repeated(left.as.string, right.as.integer, line, out);

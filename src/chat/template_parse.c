@@ -79,7 +79,7 @@ static Status parse_whole_body(TemplateParser *parser, const Ends *ends, Templat
 }
 
 // The tag that ended a body: its word is the token.
-static Status parse_if(TemplateParser *parser, TemplateNode **out) {
+static Status template_parse_if(TemplateParser *parser, TemplateNode **out) {
     TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_IF);
     TRY(template_expression(parser, &node->value));
     TRY(close_tag(parser, '%'));
@@ -89,7 +89,7 @@ static Status parse_if(TemplateParser *parser, TemplateNode **out) {
     if (again) {
         if (++parser->depth >= TEMPLATE_NESTING_MAX)
             return template_wrong(parser, "this is nested too deeply");
-        TRY(parse_if(parser, &node->otherwise));
+        TRY(template_parse_if(parser, &node->otherwise));
         ASSERT(parser->depth > 0);
         parser->depth--;
         return STATUS_OK;
@@ -124,7 +124,7 @@ static Status parse_for_head(TemplateParser *parser, TemplateNode *node) {
     return close_tag(parser, '%');
 }
 
-static Status parse_for(TemplateParser *parser, TemplateNode **out) {
+static Status template_parse_for(TemplateParser *parser, TemplateNode **out) {
     TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_FOR);
     TRY(parse_for_head(parser, node));
     parser->loops++;
@@ -182,7 +182,7 @@ static Status parse_filter(TemplateParser *parser, TemplateNode **out) {
 }
 
 // {% with a = 1, b = 2 %} ... {% endwith %}
-static Status parse_with(TemplateParser *parser, TemplateNode **out) {
+static Status template_parse_with(TemplateParser *parser, TemplateNode **out) {
     TemplateNode *node = *out = new_node(parser, TEMPLATE_NODE_WITH);
     bool more = parser->token.kind != TEMPLATE_TOKEN_CLOSE;
     for (TemplateName **link = &node->names; more; link = &(*link)->next) {
@@ -294,16 +294,15 @@ static Status parse_mark(TemplateParser *parser, TemplateNode **out) {
 static const struct {
     const char *word;
     Status (*parse)(TemplateParser *parser, TemplateNode **out);
-} statements[] = {{"if", parse_if},           {"for", parse_for},
-                  {"set", parse_set},         {"macro", parse_macro},
-                  {"call", parse_call_block}, {"filter", parse_filter},
-                  {"with", parse_with},       {"raw", parse_raw},
-                  {"include", parse_foreign}, {"import", parse_foreign},
-                  {"from", parse_foreign},    {"extends", parse_foreign},
-                  {"break", parse_break},     {"continue", parse_continue},
-                  {"generation", parse_mark}, {"endgeneration", parse_mark}};
+} statements[] = {
+    {"if", template_parse_if},     {"for", template_parse_for},  {"set", parse_set},
+    {"macro", parse_macro},        {"call", parse_call_block},   {"filter", parse_filter},
+    {"with", template_parse_with}, {"raw", parse_raw},           {"include", parse_foreign},
+    {"import", parse_foreign},     {"from", parse_foreign},      {"extends", parse_foreign},
+    {"break", parse_break},        {"continue", parse_continue}, {"generation", parse_mark},
+    {"endgeneration", parse_mark}};
 
-static Status parse_statement(TemplateParser *parser, TemplateNode **out) {
+static Status template_parse_statement(TemplateParser *parser, TemplateNode **out) {
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         if (template_token_is(parser, statements[i].word)) {
             TRY(template_advance(parser));
@@ -366,7 +365,7 @@ static Status parse_tag(TemplateParser *parser, const Ends *ends, TemplateNode *
     if (kind == '{') return parse_output(parser, out);
     TRY(template_advance(parser));
     *ended = is_end(parser, ends);
-    return *ended ? STATUS_OK : parse_statement(parser, out);
+    return *ended ? STATUS_OK : template_parse_statement(parser, out);
 }
 
 static Status missing_end(const TemplateParser *parser, const Ends *ends) {

@@ -4,10 +4,6 @@
 #include "chat/template_calls.h"
 #include "chat/template_operators.h"
 
-static bool is_number(Value value) {
-    return value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL;
-}
-
 static bool is_iterable(Value value) {
     uint64_t kind = value.kind;
     return kind == VALUE_STRING || kind == VALUE_LIST || kind == VALUE_TUPLE ||
@@ -27,7 +23,7 @@ TEST(none, value.kind == VALUE_NONE)
 TEST(string, value.kind == VALUE_STRING)
 TEST(mapping, value.kind == VALUE_DICT)
 TEST(iterable, is_iterable(value))
-TEST(number, is_number(value))
+TEST(number, value_is_plain_number(value))
 TEST(integer, value.kind == VALUE_INT)
 TEST(float, value.kind == VALUE_FLOAT)
 TEST(boolean, value.kind == VALUE_BOOL)

@@ -184,7 +184,7 @@ typedef struct Place {
     float share;
 } Place;
 
-static Place place_of(int64_t at, int64_t size, int64_t from) {
+static Place sampled_place(int64_t at, int64_t size, int64_t from) {
     float x = ((float)at + 0.5f) * (float)from / (float)size - 0.5f;
     if (x < 0) x = 0;
     int64_t first = (int64_t)x;
@@ -196,12 +196,12 @@ static Status fit_size(Image *image, int64_t height, int64_t width) {
     Image other = {image->channels, height, width, NULL};
     TRY(image_new("the picture", &other));
     for (int64_t row = 0; row < image->channels * height; row++) {
-        Place y = place_of(row % height, height, image->height);
+        Place y = sampled_place(row % height, height, image->height);
         const float *plane = image->numbers + row / height * image->height * image->width;
         const float *above = plane + y.first * image->width;
         const float *below = plane + y.second * image->width;
         for (int64_t column = 0; column < width; column++) {
-            Place x = place_of(column, width, image->width);
+            Place x = sampled_place(column, width, image->width);
             float top = above[x.first] + (above[x.second] - above[x.first]) * x.share;
             float bottom = below[x.first] + (below[x.second] - below[x.first]) * x.share;
             other.numbers[row * width + column] = top + (bottom - top) * y.share;

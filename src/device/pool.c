@@ -43,7 +43,7 @@ size_t pool_class_bytes(size_t bytes) {
 
 // --- lists ---------------------------------------------------------------------------------------
 
-static void list_remove(PoolList *list, Buffer *buffer) {
+static void pool_list_remove(PoolList *list, Buffer *buffer) {
     if (buffer->previous)
         buffer->previous->next = buffer->next;
     else
@@ -54,7 +54,7 @@ static void list_remove(PoolList *list, Buffer *buffer) {
         list->oldest = buffer->previous;
 }
 
-static void list_push(PoolList *list, Buffer *buffer) {
+static void pool_list_push(PoolList *list, Buffer *buffer) {
     buffer->previous = NULL;
     buffer->next = list->newest;
     if (list->newest)
@@ -65,7 +65,7 @@ static void list_push(PoolList *list, Buffer *buffer) {
 }
 
 static void cache_remove(Pool *pool, int list, Buffer *buffer) {
-    list_remove(&pool->cached[list], buffer);
+    pool_list_remove(&pool->cached[list], buffer);
     ASSERT(pool->statistics.cached_bytes >= buffer->capacity);
     pool->statistics.cached_bytes -= buffer->capacity;
     ASSERT(pool->statistics.cached_buffers > 0);
@@ -120,7 +120,7 @@ void pool_return(Pool *pool, Buffer *buffer) {
         evict(pool, oldest_list(pool));
     buffer->stamp = pool->stamp++;
     buffer->idle_since = pool->misses;
-    list_push(&pool->cached[list], buffer);
+    pool_list_push(&pool->cached[list], buffer);
     pool->statistics.cached_bytes += buffer->capacity;
     pool->statistics.cached_buffers++;
 }

@@ -192,16 +192,12 @@ tl_status tl_to_string(tl_value *value, const char **bytes, size_t *length) {
     return embed_finish(entry, status);
 }
 
-static bool is_row(Value value) {
-    return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
-}
-
 static Status count_items(Value value, size_t *count) {
     if (value.kind == VALUE_STRUCT)
         *count = value.as.instance->type->field_count;
     else if (value.kind == VALUE_DICT)
         *count = dict_count(value.as.dict);
-    else if (is_row(value))
+    else if (value_is_sequence(value))
         *count = value.as.list->count;
     else
         return fail_kind("the value", "a list, tuple, dict or struct", value);

@@ -54,7 +54,7 @@ static inline Value *near_at(const Frame *frame, const Near *near) {
 
 static inline const Value *element_of(const Frame *frame, const Step *step, const Value *object) {
     const Value *index = near_at(frame, &step->as.index);
-    if (!LIKELY(is_sequence(object) && index->kind == VALUE_INT)) return &place_absent;
+    if (!LIKELY(value_is_sequence(*object) && index->kind == VALUE_INT)) return &place_absent;
     const Value *item = list_find(object->as.list, index->as.integer);
     return LIKELY(item != NULL) ? item : &place_absent;
 }
@@ -235,7 +235,7 @@ DEFINE_FIND(find_capture, captured(frame, step))
             if (UNLIKELY(ints(left->as.integer, right->as.integer, &integer))) LEAVE;              \
             NEXT_INT(integer);                                                                     \
         }                                                                                          \
-        if (!is_number(left) || !is_number(right)) LEAVE;                                          \
+        if (!is_int_or_float(left) || !is_int_or_float(right)) LEAVE;                              \
         NEXT_FLOAT(floats(read_float(left), read_float(right)));                                   \
     }
 
@@ -375,7 +375,7 @@ static bool near_of(Builder *builder, const Code *code, Near *out) {
     }
     const Value *fixed = code_global(code);
     if (!fixed) {
-        if (!code_constant(code, &constant) || !is_number(&constant)) return false;
+        if (!code_constant(code, &constant) || !is_int_or_float(&constant)) return false;
         Value *own = lower_array(builder->lowering, 1, sizeof *own);
         *own = constant;
         fixed = own;

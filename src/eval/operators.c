@@ -97,10 +97,6 @@ static Value operator_float(Operator op, double left, double right) {
     }
 }
 
-static bool is_plain_number(Value value) {
-    return value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL;
-}
-
 // By exact values: an int beyond 2^53 is not rounded to be compared with a float.
 static Value compare_numbers(Operator op, Value left, Value right) {
     int order;
@@ -253,7 +249,7 @@ static Value sequence_repeat(Value sequence, int64_t times) {
     return list_repeat(sequence.as.list, times, sequence.kind);
 }
 
-static bool is_sequence(Value value) {
+static bool is_list_or_text(Value value) {
     return value.kind == VALUE_STRING || value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
 }
 
@@ -277,15 +273,16 @@ static Value sequences_apply(Operator op, Value left, Value right) {
     if (op == OPERATOR_ADD && ((left.kind == VALUE_LIST && is_array(right)) ||
                                (right.kind == VALUE_LIST && is_array(left))))
         return list_join_tensor(left, right);
-    if (!is_sequence(left) && !is_sequence(right)) return value_absent();
+    if (!is_list_or_text(left) && !is_list_or_text(right)) return value_absent();
     if (value_read_number(&left) != STATUS_OK || value_read_number(&right) != STATUS_OK)
         return value_fail();
     if (op == OPERATOR_ADD && left.kind == right.kind && left.kind == VALUE_STRING)
         return string_concat(left.as.string, right.as.string);
-    if (op == OPERATOR_ADD && left.kind == right.kind && is_sequence(left))
+    if (op == OPERATOR_ADD && left.kind == right.kind && is_list_or_text(left))
         return lists_join(left.as.list, right.as.list, left.kind);
     if (op != OPERATOR_MUL) return value_absent();
-    Value sequence = is_sequence(left) ? left : right, times = is_sequence(left) ? right : left;
+    Value sequence = is_list_or_text(left) ? left : right,
+          times = is_list_or_text(left) ? right : left;
     if (!value_is_number(times)) return value_absent();
     int64_t count;
     if (value_to_int(times, "the count of a repetition", &count) != STATUS_OK) return value_fail();
@@ -293,7 +290,7 @@ static Value sequences_apply(Operator op, Value left, Value right) {
 }
 
 static Value order_apply(Operator op, Value left, Value right) {
-    bool ordered = left.kind == right.kind && is_sequence(left);
+    bool ordered = left.kind == right.kind && is_list_or_text(left);
     if (!ordered) return value_absent();
     int order;
     if (value_compare(left, right, &order) != STATUS_OK) return value_fail();
@@ -338,7 +335,8 @@ static Value apply_any(Operator op, const Operands *operands) {
     if (result.kind != VALUE_ABSENT) return result;
     if (tensor || op == OPERATOR_MATMUL || op == OPERATOR_OUTER)
         result = tensors_apply(op, operands);
-    else if (is_plain_number(left) && is_plain_number(right) && !unlike(op, left, right))
+    else if (value_is_plain_number(left) && value_is_plain_number(right) &&
+             !unlike(op, left, right))
         result = numbers_apply(op, left, right);
     else if (op >= OPERATOR_LT && op <= OPERATOR_GE)
         result = order_apply(op, left, right);

@@ -45,7 +45,7 @@ static At at_of(const StepCode *step) {
 
 // A new reference, or ABSENT.
 static inline Value element_read(const Value *object, Value at) {
-    if (LIKELY(is_sequence(object) && at.kind == VALUE_INT)) {
+    if (LIKELY(value_is_sequence(*object) && at.kind == VALUE_INT)) {
         const Value *item = list_find(object->as.list, at.as.integer);
         return item ? value_retain(*item) : value_absent();
     }
@@ -88,7 +88,7 @@ static const Value *find_element(Frame *frame, const Code *code) {
     const IndexCode *index = (const IndexCode *)code;
     Value at = *slot_at(frame, index->at.offset);
     const Value *object = place_find(frame, &index->place);
-    if (!is_sequence(object) || at.kind != VALUE_INT) return &place_absent;
+    if (!value_is_sequence(*object) || at.kind != VALUE_INT) return &place_absent;
     const Value *item = list_find(object->as.list, at.as.integer);
     return item ? item : &place_absent;
 }

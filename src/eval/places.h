@@ -19,10 +19,6 @@ typedef struct PlaceParts {
 // False when the code is neither an element by one index nor a field.
 bool place_parts(const Code *code, PlaceParts *out);
 
-static inline bool is_sequence(const Value *object) {
-    return object->kind == VALUE_LIST || object->kind == VALUE_TUPLE;
-}
-
 // NULL: out of range.
 static inline Value *list_find(const List *list, int64_t index) {
     uint64_t position = (uint64_t)(index < 0 ? index + (int64_t)list->count : index);

@@ -58,7 +58,7 @@ static inline const Value *operand_constant(const Frame *frame, const Operand *o
                    put_int(out, result);                                                           \
         if (are_floats(left, right))                                                               \
             return put_float(out, floats(left->as.number, right->as.number));                      \
-        return is_number(left) && is_number(right) &&                                              \
+        return is_int_or_float(left) && is_int_or_float(right) &&                                  \
                put_float(out, floats(read_float(left), read_float(right)));                        \
     }
 
@@ -156,7 +156,7 @@ static __attribute__((noinline)) Value store_slow(Value *target, Value value) {
 #define RIGHT_FORM(name)                                                                           \
     FORM(name, right) {                                                                            \
         Value left = *operand_any(frame, &code->left);                                             \
-        if (UNLIKELY(!is_number(&left))) {                                                         \
+        if (UNLIKELY(!is_int_or_float(&left))) {                                                   \
             Value value = scalar_slow(frame, code);                                                \
             return stores ? store_slow(target, value) : value;                                     \
         }                                                                                          \

@@ -13,7 +13,7 @@ static inline bool are_ints(const Value *left, const Value *right) {
     return left->kind == VALUE_INT && right->kind == VALUE_INT;
 }
 
-static inline bool is_number(const Value *value) {
+static inline bool is_int_or_float(const Value *value) {
     return value->kind == VALUE_INT || value->kind == VALUE_FLOAT;
 }
 

@@ -118,7 +118,7 @@ static void reader_begin_line(Reader *reader, const char *at) {
 }
 
 // Adds the piece that reaches from the reading position to `end`.
-static Piece *reader_add(Reader *reader, PieceKind kind, const char *end) {
+static Piece *piece_add(Reader *reader, PieceKind kind, const char *end) {
     Piece piece = {.kind = kind,
                    .space_before = reader->space || reader->newlines > 0,
                    .newlines_before = reader->newlines < 2 ? reader->newlines : 2,
@@ -137,7 +137,7 @@ static void read_line_comment(Reader *reader) {
     const char *end = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
     if (!end) end = reader->end;
     while (end > reader->at && end[-1] == '\r') end--;
-    reader_add(reader, PIECE_LINE_COMMENT, end);
+    piece_add(reader, PIECE_LINE_COMMENT, end);
 }
 
 static void read_block_comment(Reader *reader) {
@@ -151,7 +151,7 @@ static void read_block_comment(Reader *reader) {
         else
             at++;
     } while (depth > 0);
-    reader_add(reader, PIECE_BLOCK_COMMENT, at);
+    piece_add(reader, PIECE_BLOCK_COMMENT, at);
 }
 
 // Reads white space and comments up to a token.
@@ -190,7 +190,7 @@ static void read_tokens(Reader *reader, const SourceFile *file, const Marks *mar
         read_gap(reader, file->text + (items[first].span.begin - file->base));
         if (items[i].kind == TOKEN_FORMAT_STRING) i = format_string_end(marks->tokens, i);
         const char *end = file->text + (items[i].span.end - file->base);
-        Piece *piece = reader_add(reader, PIECE_TOKEN, end);
+        Piece *piece = piece_add(reader, PIECE_TOKEN, end);
         piece->token = (TokenKind)items[first].kind;
         piece->role = (Role)marks->roles[first];
         piece->dictionary = marks->dictionary[first];

@@ -143,7 +143,7 @@ static void rows_grow(Table *table) {
     table->capacity = capacity;
 }
 
-static uint32_t row_write(Table *table, const Datum *values) {
+static uint32_t row_put(Table *table, const Datum *values) {
     if (table->count == table->capacity) rows_grow(table);
     ASSERT(table->count < table->capacity);
     for (uint32_t i = 0; i < table->arity; i++) table->columns[i][table->count] = values[i];
@@ -156,7 +156,7 @@ uint32_t table_append(Table *table, const Datum *values) {
     size_t slot = slot_find(table, values);
     ASSERT(table->slots[slot] == 0 || table->slots[slot] == ROW_NONE); // a new key
     table->slots_used += table->slots[slot] == 0;
-    uint32_t row = row_write(table, values);
+    uint32_t row = row_put(table, values);
     table->slots[slot] = row + 1;
     return row;
 }
@@ -164,7 +164,7 @@ uint32_t table_append(Table *table, const Datum *values) {
 uint32_t table_supersede(Table *table, uint32_t row, const Datum *values) {
     size_t slot = slot_find(table, values);
     ASSERT(table->slots[slot] == row + 1);
-    uint32_t added = row_write(table, values);
+    uint32_t added = row_put(table, values);
     table->slots[slot] = added + 1;
     return added;
 }

@@ -243,10 +243,6 @@ static Status list_equals_tensor(Value list, Tensor *tensor, bool *out) {
     return status;
 }
 
-static bool is_sequence(Value value) {
-    return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
-}
-
 // Next to an element of a tensor a plain number has the tensor's dtype, as in operations on
 // tensors: x[0] == 0.1 and 0.1 in x agree.
 static Value meet_element(Value number, Value element) {
@@ -271,9 +267,9 @@ static Status equal_nested(Value a, Value b, int depth, bool *out) {
     bool tensors = a.kind == VALUE_TENSOR && b.kind == VALUE_TENSOR;
     if (tensors && (tensor_rank(a.as.tensor) || tensor_rank(b.as.tensor)))
         return tensors_equal(a.as.tensor, b.as.tensor, out);
-    if (is_sequence(a) && b.kind == VALUE_TENSOR && tensor_rank(b.as.tensor))
+    if (value_is_sequence(a) && b.kind == VALUE_TENSOR && tensor_rank(b.as.tensor))
         return list_equals_tensor(a, b.as.tensor, out);
-    if (is_sequence(b) && a.kind == VALUE_TENSOR && tensor_rank(a.as.tensor))
+    if (value_is_sequence(b) && a.kind == VALUE_TENSOR && tensor_rank(a.as.tensor))
         return list_equals_tensor(b, a.as.tensor, out);
     Value met = meet_element(a, b);
     b = meet_element(b, a);

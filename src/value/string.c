@@ -58,7 +58,7 @@ static void store_append(Store *store, const char *bytes, size_t length) {
 }
 
 // NULL when there is no memory for it: then the program fails with the next statement.
-static Store *store_new(const char *bytes, size_t length, size_t capacity) {
+static Store *store_of(const char *bytes, size_t length, size_t capacity) {
     ASSERT(capacity >= length && capacity < SIZE_MAX / 2);
     Store *store = heap_try_allocate_bytes(sizeof *store + capacity + 1);
     if (UNLIKELY(!store)) return NULL;
@@ -69,7 +69,7 @@ static Store *store_new(const char *bytes, size_t length, size_t capacity) {
 
 Value value_string(const char *bytes, size_t length) {
     if (length >= LONG_MIN_BYTES) {
-        Store *store = store_new(bytes, length, length);
+        Store *store = store_of(bytes, length, length);
         return store ? store_string(store, length) : string_value(short_string(0));
     }
     String *string = short_string(length);
@@ -86,7 +86,7 @@ const String *string_end(const String *string) {
     if (LIKELY(string->bytes[string->length] == '\0')) return string;
     LongString *shared = long_string(string);
     ASSERT(shared != NULL); // a short one ends with NUL
-    Store *own = store_new(string->bytes, string->length, string->length);
+    Store *own = store_of(string->bytes, string->length, string->length);
     if (UNLIKELY(!own)) {
         static const char nothing[] = "";
         shared->head = (String){.codepoints = 0, .bytes = nothing};
@@ -191,7 +191,7 @@ static Value concat_long(const String *a, const String *b, size_t length) {
     if (!store) {
         // What grows by little is likely to grow again.
         size_t spare = b->length < a->length ? length : 0;
-        store = store_new(a->bytes, a->length, length + spare);
+        store = store_of(a->bytes, a->length, length + spare);
     }
     if (UNLIKELY(!store)) return value_refused();
     store_append(store, b->bytes, b->length);

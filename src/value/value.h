@@ -192,6 +192,15 @@ static inline bool string_equals(const String *a, const String *b) {
 }
 int string_compare(const String *a, const String *b); // by code points, as memcmp orders UTF-8
 
+static inline bool value_is_sequence(Value value) {
+    return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
+}
+
+// A number that is not a tensor; a bool is one.
+static inline bool value_is_plain_number(Value value) {
+    return value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL;
+}
+
 static inline bool value_is_counted(Value v) {
     return v.kind >= VALUE_COUNTED_FIRST;
 }

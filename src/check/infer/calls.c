@@ -208,8 +208,8 @@ static FunctionNode *only_function(const Binding *type, const char *name) {
     return several ? NULL : function;
 }
 
-static const Fact *call_value(Inference *in, const Fact *callee, Span span,
-                              const InferArguments *arguments) {
+static const Fact *infer_call_value(Inference *in, const Fact *callee, Span span,
+                                    const InferArguments *arguments) {
     switch (callee->kind) {
     case FACT_FUNCTION:
         if (!closure_is_here(in, callee)) return call_unknown(in);
@@ -258,7 +258,8 @@ static const Fact *call_path(Inference *in, const Node *node, InferArguments *ar
                                               node->span, arguments)
                         : call_unknown(in);
     }
-    if (binding) return call_value(in, infer_binding_value(in, binding), node->span, arguments);
+    if (binding)
+        return infer_call_value(in, infer_binding_value(in, binding), node->span, arguments);
     DType dtype;
     const Builtin *row = catalog_find(name->text, name->length);
     if (!row || !dtype_find(type->text, type->length, &dtype)) return call_unknown(in);
@@ -293,7 +294,7 @@ const Fact *infer_call(Inference *in, Node *node) {
         text_free(&text);
         infer_report(in, node->span, &(Operand){.fact = wrong, .span = callee->span}, 1);
     }
-    return called ? call_value(in, called, node->span, &arguments) : call_unknown(in);
+    return called ? infer_call_value(in, called, node->span, &arguments) : call_unknown(in);
 }
 
 // --- methods
@@ -385,7 +386,7 @@ static const Fact *method_call(Inference *in, Node *node, const InferArguments *
     const Fact *wrong = NULL, *callee = NULL;
     if (candidates) {
         callee = find_callee(in, candidates->binding, candidates->next, &wrong);
-        if (callee) return call_value(in, callee, node->span, arguments);
+        if (callee) return infer_call_value(in, callee, node->span, arguments);
         if (!wrong) return call_unknown(in);
     }
     const Builtin *row = catalog_find(name->text, name->length);
@@ -400,8 +401,8 @@ const Fact *infer_method_call(Inference *in, Node *node) {
     if (node->as.method.member) {
         arguments_add(in, &arguments, node->as.method.arguments, node->as.method.count);
         if (in->dead) return &fact_any;
-        return call_value(in, infer_binding_value(in, node->as.method.member), node->span,
-                          &arguments);
+        return infer_call_value(in, infer_binding_value(in, node->as.method.member), node->span,
+                                &arguments);
     }
     Node *receiver = node->as.method.receiver;
     arguments.items[0] = (Operand){infer_expression(in, receiver), receiver->span, receiver};

@@ -168,7 +168,7 @@ static const Fact *index_tensor(Inference *in, const Node *node, const Operand *
 
 // --- other values
 
-static const Fact *index_items(Inference *in, const Node *node, const Operand *object) {
+static const Fact *index_sequence(Inference *in, const Node *node, const Operand *object) {
     const Fact *fact = object->fact;
     if (node->as.index.count != 1 || node->as.index.subscripts[0].kind != SUBSCRIPT_INDEX)
         return index_unknown(in, node);
@@ -190,7 +190,7 @@ const Fact *infer_index(Inference *in, Node *node) {
     case FACT_TENSOR:
         return object.fact->known ? index_tensor(in, node, &object) : index_unknown(in, node);
     case FACT_LIST:
-    case FACT_TUPLE: return index_items(in, node, &object);
+    case FACT_TUPLE: return index_sequence(in, node, &object);
     case FACT_STRING: index_unknown(in, node); return fact_kind(&in->arena, FACT_STRING);
     case FACT_INT:
     case FACT_FLOAT:

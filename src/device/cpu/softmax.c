@@ -18,8 +18,8 @@ typedef struct Softmax {
     bool log;
 } Softmax;
 
-static double fold_numbers(const Softmax *s, Fold fold, const Row *in, const char *base,
-                           double parameter) {
+static double fold_whole(const Softmax *s, Fold fold, const Row *in, const char *base,
+                         double parameter) {
     double buffer[ROW_PIECE];
     Wide state = s->folds->identity[fold];
     for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
@@ -63,8 +63,8 @@ static void make_whole(const Softmax *s, const void *numbers, void *work, int64_
 static void make_in_pieces(const Softmax *s, const Row *in, const char *from, const Row *out,
                            char *to) {
     double buffer[ROW_PIECE];
-    double max = fold_numbers(s, FOLD_MAX, in, from, 0);
-    double sum = fold_numbers(s, FOLD_SUM_EXP, in, from, max);
+    double max = fold_whole(s, FOLD_MAX, in, from, 0);
+    double sum = fold_whole(s, FOLD_SUM_EXP, in, from, max);
     for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
         int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
         const void *numbers = row_read(in, from, first, count, buffer);

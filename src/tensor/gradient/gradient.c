@@ -152,7 +152,7 @@ static Status apply_single(Gradient *g, TermSlot *slot) {
 }
 
 // Plain numbers among themselves stay exact, on the host.
-static bool fold_numbers(Gradient *g, TermSlot *slot) {
+static bool apply_numbers(Gradient *g, TermSlot *slot) {
     OpCall call = {.op = &op_rows[slot->op]};
     for (int i = 0; i < 3 && slot->operands[i].slot; i++) {
         const TermSlot *operand_slot = slot_of(g, slot->operands[i]);
@@ -179,7 +179,7 @@ Term term_map(Gradient *g, OpId op, Term x, Term y, Term z) {
     slot->operands[0] = x;
     slot->operands[1] = y;
     slot->operands[2] = z;
-    if (!fold_numbers(g, slot) && tape_is_recording()) gradient_fail(g, apply_single(g, slot));
+    if (!apply_numbers(g, slot) && tape_is_recording()) gradient_fail(g, apply_single(g, slot));
     return term;
 }
 

@@ -95,33 +95,33 @@ void term_fused_all(Gradient *g, const FusedCall *call);
 // The same for one result, which the call need not name.
 Term term_fused(Gradient *g, FusedCall call);
 
-static inline Term add(Gradient *g, Term x, Term y) {
+static inline Term term_add(Gradient *g, Term x, Term y) {
     return term_map(g, OP_add, x, y, (Term){0});
 }
-static inline Term sub(Gradient *g, Term x, Term y) {
+static inline Term term_sub(Gradient *g, Term x, Term y) {
     return term_map(g, OP_sub, x, y, (Term){0});
 }
-static inline Term mul(Gradient *g, Term x, Term y) {
+static inline Term term_mul(Gradient *g, Term x, Term y) {
     return term_map(g, OP_mul, x, y, (Term){0});
 }
-static inline Term quotient(Gradient *g, Term x, Term y) {
+static inline Term term_div(Gradient *g, Term x, Term y) {
     return term_map(g, OP_div, x, y, (Term){0});
 }
-static inline Term unary(Gradient *g, OpId op, Term x) {
+static inline Term term_unary(Gradient *g, OpId op, Term x) {
     return term_map(g, op, x, (Term){0}, (Term){0});
 }
-static inline Term binary(Gradient *g, OpId op, Term x, Term y) {
+static inline Term term_binary(Gradient *g, OpId op, Term x, Term y) {
     return term_map(g, op, x, y, (Term){0});
 }
-static inline Term where(Gradient *g, Term condition, Term x, Term y) {
+static inline Term term_where(Gradient *g, Term condition, Term x, Term y) {
     return term_map(g, OP_where, condition, x, y);
 }
-static inline Term product(Gradient *g, Term a, Term b) {
+static inline Term term_matmul(Gradient *g, Term a, Term b) {
     Term inputs[2] = {a, b};
     return term_op(g, OP_matmul, inputs, 2, NULL);
 }
-static inline Term scaled(Gradient *g, Term x, double factor) {
-    return mul(g, x, term_number(g, factor));
+static inline Term term_scaled(Gradient *g, Term x, double factor) {
+    return term_mul(g, x, term_number(g, factor));
 }
 
 // Rules below the level of rows.

@@ -57,15 +57,17 @@ static Status rule_rope_tables(Gradient *g) {
         attributes.style = rope->half ? "half" : "interleaved";
         attributes.offset = rope->offset;
         attributes.rotary = rope->rotary;
-        Term inputs[3] = {up, gradient_input(g, 1), unary(g, OP_neg, gradient_input(g, 2))};
+        Term inputs[3] = {up, gradient_input(g, 1), term_unary(g, OP_neg, gradient_input(g, 2))};
         gradient_give(g, 0, term_op(g, OP_rope_tables, inputs, 3, &attributes));
     }
     if (!gradient_wants(g, 1) && !gradient_wants(g, 2)) return g->status;
     Term x = gradient_input(g, 0);
     Term a = turned_part(g, x, rope, 0), b = turned_part(g, x, rope, 1);
     Term up_a = turned_part(g, up, rope, 0), up_b = turned_part(g, up, rope, 1);
-    if (gradient_wants(g, 1)) give_table(g, 1, rope, add(g, mul(g, up_a, a), mul(g, up_b, b)));
-    if (gradient_wants(g, 2)) give_table(g, 2, rope, sub(g, mul(g, up_b, a), mul(g, up_a, b)));
+    if (gradient_wants(g, 1))
+        give_table(g, 1, rope, term_add(g, term_mul(g, up_a, a), term_mul(g, up_b, b)));
+    if (gradient_wants(g, 2))
+        give_table(g, 2, rope, term_sub(g, term_mul(g, up_b, a), term_mul(g, up_a, b)));
     return g->status;
 }
 const GradientInfo gradient_rope_tables = {
@@ -159,17 +161,17 @@ static Term grouped_mask(Gradient *g, const Scores *s, Term mask) {
 
 // The shares that softmax gives each key; a query that sees nothing has none.
 static Term shares_of(Gradient *g, const Scores *s, Term q, Term k) {
-    Term scores = scaled(g, product(g, q, term_transposed(g, k)), s->scale);
+    Term scores = term_scaled(g, term_matmul(g, q, term_transposed(g, k)), s->scale);
     Term masks[2], zero = term_number(g, 0), lowest = term_number(g, -3.0e38);
     int count = 0;
     if (s->causal) masks[count++] = grouped_mask(g, s, causal_mask(g, s));
     if (g->n_inputs > 3 && g->inputs[3].is_tensor)
         masks[count++] = grouped_mask(g, s, gradient_input(g, 3));
     for (int i = 0; i < count; i++)
-        scores = where(g, binary(g, OP_ne, masks[i], zero), scores, lowest);
+        scores = term_where(g, term_binary(g, OP_ne, masks[i], zero), scores, lowest);
     Term shares = term_op(g, OP_softmax, &scores, 1, NULL);
     for (int i = 0; i < count; i++)
-        shares = where(g, binary(g, OP_ne, masks[i], zero), shares, zero);
+        shares = term_where(g, term_binary(g, OP_ne, masks[i], zero), shares, zero);
     return shares;
 }
 
@@ -217,14 +219,14 @@ static Status rule_attention(Gradient *g) {
     Term up = to_groups(g, wide(g, gradient_up(g)), s.groups);
     Term shares = shares_of(g, &s, q, k);
     if (gradient_wants(g, 2))
-        gradient_give(g, 2, from_groups(g, product(g, term_transposed(g, shares), up), s.sk));
+        gradient_give(g, 2, from_groups(g, term_matmul(g, term_transposed(g, shares), up), s.sk));
     if (!gradient_wants(g, 0) && !gradient_wants(g, 1)) return g->status;
-    Term slopes = product(g, up, term_transposed(g, v));
-    Term along = term_sum_last(g, mul(g, slopes, shares));
-    Term scores = scaled(g, mul(g, shares, sub(g, slopes, along)), s.scale);
-    if (gradient_wants(g, 0)) gradient_give(g, 0, from_groups(g, product(g, scores, k), s.sq));
+    Term slopes = term_matmul(g, up, term_transposed(g, v));
+    Term along = term_sum_last(g, term_mul(g, slopes, shares));
+    Term scores = term_scaled(g, term_mul(g, shares, term_sub(g, slopes, along)), s.scale);
+    if (gradient_wants(g, 0)) gradient_give(g, 0, from_groups(g, term_matmul(g, scores, k), s.sq));
     if (gradient_wants(g, 1))
-        gradient_give(g, 1, from_groups(g, product(g, term_transposed(g, scores), q), s.sk));
+        gradient_give(g, 1, from_groups(g, term_matmul(g, term_transposed(g, scores), q), s.sk));
     return g->status;
 }
 const GradientInfo gradient_attention = {.name = "attention",

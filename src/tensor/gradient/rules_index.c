@@ -62,7 +62,7 @@ static Term of_those_that_stayed(Gradient *g, Term part, Term index,
     Term writing[3] = {blank_board(g), index, own};
     Term reading[2] = {term_op(g, OP_scatter, writing, 3, attributes), index};
     Term found = term_op(g, OP_gather, reading, 2, attributes);
-    return where(g, binary(g, OP_eq, found, own), part, term_number(g, 0));
+    return term_where(g, term_binary(g, OP_eq, found, own), part, term_number(g, 0));
 }
 
 RULE(scatter) {
@@ -120,7 +120,7 @@ static Term of_the_last(Gradient *g, Term part, const IndexItems *items) {
     if (!numbers) return (Term){0};
     Term written = with_part(g, term_tensor(g, board), items, op_tensor(numbers));
     Term found = read_part(g, term_tensor(g, written), items);
-    return where(g, binary(g, OP_eq, found, own), part, term_number(g, 0));
+    return term_where(g, term_binary(g, OP_eq, found, own), part, term_number(g, 0));
 }
 
 static Status rule_assignment(Gradient *g) {

@@ -9,8 +9,8 @@
 // -transpose(y) @ up @ transpose(y)
 RULE(inv) {
     Term turned = term_transposed(g, gradient_result(g));
-    Term inner = product(g, turned, gradient_up(g));
-    gradient_give(g, 0, unary(g, OP_neg, product(g, inner, turned)));
+    Term inner = term_matmul(g, turned, gradient_up(g));
+    gradient_give(g, 0, term_unary(g, OP_neg, term_matmul(g, inner, turned)));
     return g->status;
 }
 
@@ -23,8 +23,8 @@ static Term products_of_others(Gradient *g, Term s) {
     attributes.n = shape.dims[shape.rank - 1];
     attributes.device = g->incoming[0]->device;
     Term diagonal = term_op(g, OP_eye, NULL, 0, &attributes);
-    Term others = where(g, binary(g, OP_gt, diagonal, term_number(g, 0)), term_number(g, 1),
-                        term_with_dim(g, s, 1));
+    Term others = term_where(g, term_binary(g, OP_gt, diagonal, term_number(g, 0)),
+                             term_number(g, 1), term_with_dim(g, s, 1));
     attributes.given = ATTRIBUTE_BIT(dims) | ATTRIBUTE_BIT(keepdim);
     attributes.dims = (Shape){.rank = 1, .dims = {-1}};
     attributes.keepdim = false;
@@ -39,9 +39,9 @@ static Term cofactors(Gradient *g, Term x) {
     Term terms[3];
     for (int i = 0; i < 3; i++) terms[i] = term_take(g, status, &parts[i]);
     Term u = terms[0], vt = terms[2];
-    Term sign = mul(g, term_op(g, OP_det, &u, 1, NULL), term_op(g, OP_det, &vt, 1, NULL));
-    Term scale = mul(g, products_of_others(g, terms[1]), term_with_dim(g, sign, 0));
-    return product(g, mul(g, u, term_with_dim(g, scale, 1)), vt);
+    Term sign = term_mul(g, term_op(g, OP_det, &u, 1, NULL), term_op(g, OP_det, &vt, 1, NULL));
+    Term scale = term_mul(g, products_of_others(g, terms[1]), term_with_dim(g, sign, 0));
+    return term_matmul(g, term_mul(g, u, term_with_dim(g, scale, 1)), vt);
 }
 
 // up * det * transpose(inv(x)), where there is an inverse
@@ -52,12 +52,13 @@ RULE(det) {
     Status status = op_with(OP_inv, &matrix, 1, NULL, &inverse);
     if (status == STATUS_VALUE) {
         error_clear();
-        gradient_give(g, 0, mul(g, term_with_dim(g, term_with_dim(g, up, 0), 0), cofactors(g, x)));
+        gradient_give(g, 0,
+                      term_mul(g, term_with_dim(g, term_with_dim(g, up, 0), 0), cofactors(g, x)));
         return g->status;
     }
     Term turned = term_transposed(g, term_take(g, status, &inverse));
-    Term factor = term_with_dim(g, term_with_dim(g, mul(g, up, gradient_result(g)), 0), 0);
-    gradient_give(g, 0, mul(g, factor, turned));
+    Term factor = term_with_dim(g, term_with_dim(g, term_mul(g, up, gradient_result(g)), 0), 0);
+    gradient_give(g, 0, term_mul(g, factor, turned));
     return g->status;
 }
 
@@ -71,7 +72,7 @@ RULE(solve) {
     if (gradient_wants(g, 0)) {
         Term y = gradient_result(g);
         if (vector) y = term_with_dim(g, y, 0);
-        gradient_give(g, 0, unary(g, OP_neg, product(g, w, term_transposed(g, y))));
+        gradient_give(g, 0, term_unary(g, OP_neg, term_matmul(g, w, term_transposed(g, y))));
     }
     if (gradient_wants(g, 1)) gradient_give(g, 1, vector ? term_without_dim(g, w, 0) : w);
     return g->status;
@@ -94,7 +95,7 @@ static Term solved_from_right(Gradient *g, Term b, Term a) {
 }
 
 // The triangle below diagonal k and on it.
-static Term lower(Gradient *g, Term x, int64_t k) {
+static Term lower_triangle(Gradient *g, Term x, int64_t k) {
     OpAttributes attributes;
     attributes.given = ATTRIBUTE_BIT(k);
     attributes.k = k;
@@ -139,18 +140,18 @@ static Term last_sizes(Gradient *g, Term x, int64_t *rows, int64_t *columns) {
 RULE(cholesky) {
     int64_t n, columns;
     Term l = last_sizes(g, gradient_result(g), &n, &columns);
-    Term inner = lower(g, product(g, turned(g, l), gradient_up(g)), 0);
-    Term halved = where(g, diagonal_mask(g, n), scaled(g, inner, 0.5), inner);
+    Term inner = lower_triangle(g, term_matmul(g, turned(g, l), gradient_up(g)), 0);
+    Term halved = term_where(g, diagonal_mask(g, n), term_scaled(g, inner, 0.5), inner);
     Term whole = solved_from_right(g, solved(g, turned(g, l), halved), l);
-    gradient_give(g, 0, scaled(g, add(g, whole, turned(g, whole)), 0.5));
+    gradient_give(g, 0, term_scaled(g, term_add(g, whole, turned(g, whole)), 0.5));
     return g->status;
 }
 
 // x / (value_j - value_i) off the diagonal, 0 on it.
 static Term by_gaps(Gradient *g, Term x, Term values, int64_t n) {
-    Term gaps = sub(g, as_row(g, values), as_column(g, values)), mask = diagonal_mask(g, n);
-    Term safe = where(g, mask, term_number(g, 1), gaps);
-    return where(g, mask, term_number(g, 0), quotient(g, x, safe));
+    Term gaps = term_sub(g, as_row(g, values), as_column(g, values)), mask = diagonal_mask(g, n);
+    Term safe = term_where(g, mask, term_number(g, 1), gaps);
+    return term_where(g, mask, term_number(g, 0), term_div(g, x, safe));
 }
 
 // V (diag(up_values) + (transpose(V) @ up_vectors) / gaps) transpose(V)
@@ -158,24 +159,25 @@ RULE(eigh) {
     int64_t n, columns;
     Term vectors = last_sizes(g, gradient_saved_output(g, 1), &n, &columns), inner = {0};
     if (arrived(g, 1))
-        inner =
-            by_gaps(g, product(g, turned(g, vectors), up_of(g, 1)), gradient_saved_output(g, 0), n);
+        inner = by_gaps(g, term_matmul(g, turned(g, vectors), up_of(g, 1)),
+                        gradient_saved_output(g, 0), n);
     if (arrived(g, 0)) {
-        Term diagonal = where(g, diagonal_mask(g, n), as_row(g, up_of(g, 0)), term_number(g, 0));
-        inner = inner.slot ? add(g, inner, diagonal) : diagonal;
+        Term diagonal =
+            term_where(g, diagonal_mask(g, n), as_row(g, up_of(g, 0)), term_number(g, 0));
+        inner = inner.slot ? term_add(g, inner, diagonal) : diagonal;
     }
-    Term whole = product(g, product(g, vectors, inner), turned(g, vectors));
-    gradient_give(g, 0, scaled(g, add(g, whole, turned(g, whole)), 0.5));
+    Term whole = term_matmul(g, term_matmul(g, vectors, inner), turned(g, vectors));
+    gradient_give(g, 0, term_scaled(g, term_add(g, whole, turned(g, whole)), 0.5));
     return g->status;
 }
 
 // x - basis @ transpose(basis) @ x: what lies outside the columns of an orthonormal basis.
 static Term outside(Gradient *g, Term basis, Term x) {
-    return sub(g, x, product(g, basis, product(g, turned(g, basis), x)));
+    return term_sub(g, x, term_matmul(g, basis, term_matmul(g, turned(g, basis), x)));
 }
 
 static Term skew(Gradient *g, Term x) {
-    return sub(g, x, turned(g, x));
+    return term_sub(g, x, turned(g, x));
 }
 
 // With F / G the skew parts of transpose(U) @ up_U and transpose(V) @ up_V over the gaps of the
@@ -185,28 +187,29 @@ RULE(svd) {
     Term u = last_sizes(g, gradient_saved_output(g, 0), &m, &k);
     Term s = gradient_saved_output(g, 1);
     Term vt = last_sizes(g, gradient_saved_output(g, 2), &k, &n), v = turned(g, vt);
-    Term squares = unary(g, OP_square, s), inner = {0}, more = {0};
+    Term squares = term_unary(g, OP_square, s), inner = {0}, more = {0};
     if (arrived(g, 1))
-        inner = where(g, diagonal_mask(g, k), as_row(g, up_of(g, 1)), term_number(g, 0));
+        inner = term_where(g, diagonal_mask(g, k), as_row(g, up_of(g, 1)), term_number(g, 0));
     if (arrived(g, 0)) {
-        Term up = up_of(g, 0), turn = by_gaps(g, skew(g, product(g, turned(g, u), up)), squares, k);
-        Term part = mul(g, turn, as_row(g, s));
-        inner = inner.slot ? add(g, inner, part) : part;
-        if (m > k) more = product(g, quotient(g, outside(g, u, up), as_row(g, s)), vt);
+        Term up = up_of(g, 0),
+             turn = by_gaps(g, skew(g, term_matmul(g, turned(g, u), up)), squares, k);
+        Term part = term_mul(g, turn, as_row(g, s));
+        inner = inner.slot ? term_add(g, inner, part) : part;
+        if (m > k) more = term_matmul(g, term_div(g, outside(g, u, up), as_row(g, s)), vt);
     }
     if (arrived(g, 2)) {
         Term up = turned(g, up_of(g, 2));
-        Term turn = by_gaps(g, skew(g, product(g, vt, up)), squares, k);
-        Term part = mul(g, turn, as_column(g, s));
-        inner = inner.slot ? add(g, inner, part) : part;
+        Term turn = by_gaps(g, skew(g, term_matmul(g, vt, up)), squares, k);
+        Term part = term_mul(g, turn, as_column(g, s));
+        inner = inner.slot ? term_add(g, inner, part) : part;
         if (n > k) {
-            Term rest = quotient(g, outside(g, v, up), as_row(g, s)); // [n, k]
-            Term part_outside = product(g, u, turned(g, rest));
-            more = more.slot ? add(g, more, part_outside) : part_outside;
+            Term rest = term_div(g, outside(g, v, up), as_row(g, s)); // [n, k]
+            Term part_outside = term_matmul(g, u, turned(g, rest));
+            more = more.slot ? term_add(g, more, part_outside) : part_outside;
         }
     }
-    Term result = product(g, product(g, u, inner), vt);
-    gradient_give(g, 0, more.slot ? add(g, result, more) : result);
+    Term result = term_matmul(g, term_matmul(g, u, inner), vt);
+    gradient_give(g, 0, more.slot ? term_add(g, result, more) : result);
     return g->status;
 }
 
@@ -221,14 +224,15 @@ static Term columns_of(Gradient *g, Term x, int64_t first, int64_t last) {
 // lower triangle, (up_Q + Q M) inverse(transpose(R)). Terms without a slot are zeros.
 static Term qr_tall(Gradient *g, Term q, Term r, Term up_q, Term up_r) {
     Term inner = {0};
-    if (up_r.slot) inner = product(g, r, turned(g, up_r));
+    if (up_r.slot) inner = term_matmul(g, r, turned(g, up_r));
     if (up_q.slot) {
-        Term part = product(g, turned(g, up_q), q);
-        inner = inner.slot ? sub(g, inner, part) : unary(g, OP_neg, part);
+        Term part = term_matmul(g, turned(g, up_q), q);
+        inner = inner.slot ? term_sub(g, inner, part) : term_unary(g, OP_neg, part);
     }
-    Term mirrored = add(g, lower(g, inner, 0), turned(g, lower(g, inner, -1)));
-    Term along = product(g, q, mirrored);
-    return solved_from_right(g, up_q.slot ? add(g, up_q, along) : along, turned(g, r));
+    Term mirrored =
+        term_add(g, lower_triangle(g, inner, 0), turned(g, lower_triangle(g, inner, -1)));
+    Term along = term_matmul(g, q, mirrored);
+    return solved_from_right(g, up_q.slot ? term_add(g, up_q, along) : along, turned(g, r));
 }
 
 // A wide matrix [X, Y] has Q of X and R = [U, transpose(Q) Y].
@@ -246,10 +250,10 @@ RULE(qr) {
     if (up_r.slot) {
         Term up_right = columns_of(g, up_r, m, n);
         Term y = columns_of(g, gradient_input(g, 0), m, n);
-        Term part = product(g, y, turned(g, up_right));
-        up_q = up_q.slot ? add(g, up_q, part) : part;
+        Term part = term_matmul(g, y, turned(g, up_right));
+        up_q = up_q.slot ? term_add(g, up_q, part) : part;
         up_r = columns_of(g, up_r, 0, m);
-        right = product(g, q, up_right);
+        right = term_matmul(g, q, up_right);
     }
     Term pieces[2] = {qr_tall(g, q, square, up_q, up_r), right};
     if (!right.slot) pieces[1] = columns_of(g, term_filled(g, 0, 0), m, n);

@@ -19,8 +19,8 @@ static Term right_gradient(Gradient *g, Term a, Term up, const Tensor *b) {
         a = as_rows(g, a);
         up = as_rows(g, up);
     }
-    if (lies_transposed) return term_transposed(g, product(g, term_transposed(g, up), a));
-    return product(g, term_transposed(g, a), up);
+    if (lies_transposed) return term_transposed(g, term_matmul(g, term_transposed(g, up), a));
+    return term_matmul(g, term_transposed(g, a), up);
 }
 
 static Status rule_matmul(Gradient *g) {
@@ -31,7 +31,7 @@ static Status rule_matmul(Gradient *g) {
     if (gradient_wants(g, 0)) {
         Term b = gradient_input(g, 1);
         if (right.rank == 1) b = term_with_dim(g, b, 0);
-        Term result = product(g, up, term_transposed(g, b));
+        Term result = term_matmul(g, up, term_transposed(g, b));
         gradient_give(g, 0, left.rank == 1 ? term_without_dim(g, result, 1) : result);
     }
     if (gradient_wants(g, 1)) {

@@ -15,8 +15,8 @@ RULE(softmax) {
     bool gone[RANK_MAX] = {false};
     mark_dim(g, gone);
     Term up = gradient_up(g), y = gradient_result(g);
-    Term weighed = term_sum_kept(g, mul(g, up, y), gone);
-    gradient_give(g, 0, mul(g, y, sub(g, up, weighed)));
+    Term weighed = term_sum_kept(g, term_mul(g, up, y), gone);
+    gradient_give(g, 0, term_mul(g, y, term_sub(g, up, weighed)));
     return g->status;
 }
 
@@ -24,8 +24,8 @@ RULE(softmax) {
 RULE(log_softmax) {
     bool gone[RANK_MAX] = {false};
     mark_dim(g, gone);
-    Term up = gradient_up(g), shares = unary(g, OP_exp, gradient_result(g));
-    gradient_give(g, 0, sub(g, up, mul(g, shares, term_sum_kept(g, up, gone))));
+    Term up = gradient_up(g), shares = term_unary(g, OP_exp, gradient_result(g));
+    gradient_give(g, 0, term_sub(g, up, term_mul(g, shares, term_sum_kept(g, up, gone))));
     return g->status;
 }
 
@@ -38,7 +38,7 @@ static Term mean_kept(Gradient *g, Term x, const bool *gone) {
     double count = 1;
     for (int i = 0; i < shape.rank; i++)
         if (gone[i]) count *= (double)shape.dims[i];
-    return scaled(g, term_sum_kept(g, x, gone), count > 0 ? 1 / count : 0);
+    return term_scaled(g, term_sum_kept(g, x, gone), count > 0 ? 1 / count : 0);
 }
 
 // y = x r w with r = 1 / sqrt(mean(x^2) + eps).
@@ -49,14 +49,15 @@ RULE(rms_norm) {
         g->attributes && (g->attributes->given & ATTRIBUTE_BIT(eps)) ? g->attributes->eps : 1e-6;
     mark_trailing(rank, has_weight ? gradient_shape(g, 1).rank : 1, gone);
     Term up = gradient_up(g), x = gradient_input(g, 0);
-    Term squares = mean_kept(g, unary(g, OP_square, x), gone);
-    Term r = unary(g, OP_rsqrt, add(g, squares, term_number(g, eps)));
+    Term squares = mean_kept(g, term_unary(g, OP_square, x), gone);
+    Term r = term_unary(g, OP_rsqrt, term_add(g, squares, term_number(g, eps)));
     (void)term_tensor(g, r); // one number a row: computed once, not in every element
-    if (gradient_wants(g, 1)) gradient_give(g, 1, mul(g, mul(g, up, x), r));
+    if (gradient_wants(g, 1)) gradient_give(g, 1, term_mul(g, term_mul(g, up, x), r));
     if (gradient_wants(g, 0)) {
-        Term inner = has_weight ? mul(g, up, gradient_input(g, 1)) : up;
-        Term share = mul(g, mean_kept(g, mul(g, inner, x), gone), unary(g, OP_square, r));
-        gradient_give(g, 0, mul(g, r, sub(g, inner, mul(g, x, share))));
+        Term inner = has_weight ? term_mul(g, up, gradient_input(g, 1)) : up;
+        Term share =
+            term_mul(g, mean_kept(g, term_mul(g, inner, x), gone), term_unary(g, OP_square, r));
+        gradient_give(g, 0, term_mul(g, r, term_sub(g, inner, term_mul(g, x, share))));
     }
     return g->status;
 }
@@ -69,18 +70,18 @@ static Status rule_layer_norm(Gradient *g) {
     Term up = gradient_up(g);
     gradient_give(g, 2, up);
     if (!gradient_wants(g, 0) && !gradient_wants(g, 1)) return g->status;
-    Term x = gradient_input(g, 0), centred = sub(g, x, mean_kept(g, x, gone));
-    Term variance = mean_kept(g, unary(g, OP_square, centred), gone);
-    Term r = unary(g, OP_rsqrt, add(g, variance, term_number(g, kept[1])));
+    Term x = gradient_input(g, 0), centred = term_sub(g, x, mean_kept(g, x, gone));
+    Term variance = mean_kept(g, term_unary(g, OP_square, centred), gone);
+    Term r = term_unary(g, OP_rsqrt, term_add(g, variance, term_number(g, kept[1])));
     (void)term_tensor(g, r);
-    Term normal = mul(g, centred, r);
-    if (gradient_wants(g, 1)) gradient_give(g, 1, mul(g, up, normal));
+    Term normal = term_mul(g, centred, r);
+    if (gradient_wants(g, 1)) gradient_give(g, 1, term_mul(g, up, normal));
     if (gradient_wants(g, 0)) {
         bool has_weight = g->inputs[1].is_tensor;
-        Term inner = has_weight ? mul(g, up, gradient_input(g, 1)) : up;
-        Term along = mul(g, normal, mean_kept(g, mul(g, inner, normal), gone));
-        Term rest = sub(g, sub(g, inner, mean_kept(g, inner, gone)), along);
-        gradient_give(g, 0, mul(g, r, rest));
+        Term inner = has_weight ? term_mul(g, up, gradient_input(g, 1)) : up;
+        Term along = term_mul(g, normal, mean_kept(g, term_mul(g, inner, normal), gone));
+        Term rest = term_sub(g, term_sub(g, inner, mean_kept(g, inner, gone)), along);
+        gradient_give(g, 0, term_mul(g, r, rest));
     }
     return g->status;
 }
@@ -104,25 +105,26 @@ static void classes_rule(Gradient *g, Term share) {
     column.dims[column.rank++] = 1;
     Term inputs[3] = {term_op(g, OP_softmax, &logits, 1, &attributes),
                       term_reshape(g, target, &column), term_number(g, -1)};
-    gradient_give(g, 0, mul(g, term_op(g, OP_scatter_add, inputs, 3, &attributes), share));
+    gradient_give(g, 0, term_mul(g, term_op(g, OP_scatter_add, inputs, 3, &attributes), share));
 }
 
 static Status rule_cross_entropy(Gradient *g) {
     Shape shape = gradient_shape(g, 0), target = gradient_shape(g, 1);
     double rows = (double)compose_product(shape.dims, 0, shape.rank - 1);
-    Term share = scaled(g, gradient_up(g), rows > 0 ? 1 / rows : 0);
+    Term share = term_scaled(g, gradient_up(g), rows > 0 ? 1 / rows : 0);
     if (target.rank < shape.rank) {
         classes_rule(g, share);
         return g->status;
     }
     Term logits = gradient_input(g, 0), weights = gradient_input(g, 1);
     if (gradient_wants(g, 0)) {
-        Term expected = mul(g, term_op(g, OP_softmax, &logits, 1, NULL), term_sum_last(g, weights));
-        gradient_give(g, 0, mul(g, sub(g, expected, weights), share));
+        Term expected =
+            term_mul(g, term_op(g, OP_softmax, &logits, 1, NULL), term_sum_last(g, weights));
+        gradient_give(g, 0, term_mul(g, term_sub(g, expected, weights), share));
     }
     if (gradient_wants(g, 1)) {
         Term logs = term_op(g, OP_log_softmax, &logits, 1, NULL);
-        gradient_give(g, 1, unary(g, OP_neg, mul(g, logs, share)));
+        gradient_give(g, 1, term_unary(g, OP_neg, term_mul(g, logs, share)));
     }
     return g->status;
 }

@@ -43,7 +43,8 @@ static Status give(Gradient *g, Term term) {
 }
 
 static Term centred(Gradient *g, const ReducedDims *r, Term x) {
-    return sub(g, x, scaled(g, term_sum_kept(g, x, r->gone), r->count > 0 ? 1 / r->count : 0));
+    return term_sub(g, x,
+                    term_scaled(g, term_sum_kept(g, x, r->gone), r->count > 0 ? 1 / r->count : 0));
 }
 
 static double freedom(const Gradient *g, const ReducedDims *r) {
@@ -54,16 +55,16 @@ static double freedom(const Gradient *g, const ReducedDims *r) {
 RULE(std) {
     ReducedDims r = gradient_reduced(g);
     Term deviation = result_kept(g, &r), distance = centred(g, &r, gradient_input(g, 0));
-    Term share = quotient(g, up_kept(g, &r), scaled(g, deviation, freedom(g, &r)));
-    Term is_zero = binary(g, OP_eq, deviation, term_number(g, 0));
-    return give(g, where(g, is_zero, term_number(g, 0), mul(g, share, distance)));
+    Term share = term_div(g, up_kept(g, &r), term_scaled(g, deviation, freedom(g, &r)));
+    Term is_zero = term_binary(g, OP_eq, deviation, term_number(g, 0));
+    return give(g, term_where(g, is_zero, term_number(g, 0), term_mul(g, share, distance)));
 }
 
 // Equal extremes share evenly where all elements are reduced.
 static Term share_extreme(Gradient *g, const ReducedDims *r, Term x, Term extreme) {
-    Term is_extreme = binary(g, OP_eq, x, extreme);
-    Term ones = where(g, is_extreme, term_filled(g, 0, 1), term_number(g, 0));
-    return quotient(g, ones, term_sum_kept(g, ones, r->gone));
+    Term is_extreme = term_binary(g, OP_eq, x, extreme);
+    Term ones = term_where(g, is_extreme, term_filled(g, 0, 1), term_number(g, 0));
+    return term_div(g, ones, term_sum_kept(g, ones, r->gone));
 }
 
 // The first of equal ones along a dimension takes all.
@@ -84,31 +85,31 @@ RULE(extreme) {
     if (given(g, ATTRIBUTE_dim) && r.kept.rank > 0)
         return first_extreme(g, &r, plain_dim(g, g->attributes->dim));
     if (given(g, ATTRIBUTE_dim)) { // of two numbers, of which the other is a plain one
-        Term is_chosen = binary(g, OP_eq, gradient_input(g, 0), gradient_result(g));
-        return give(g, where(g, is_chosen, gradient_up(g), term_number(g, 0)));
+        Term is_chosen = term_binary(g, OP_eq, gradient_input(g, 0), gradient_result(g));
+        return give(g, term_where(g, is_chosen, gradient_up(g), term_number(g, 0)));
     }
     Term share = share_extreme(g, &r, gradient_input(g, 0), result_kept(g, &r));
-    return give(g, mul(g, up_kept(g, &r), share));
+    return give(g, term_mul(g, up_kept(g, &r), share));
 }
 
 // |x|^(p-1) sign(x) / norm^(p-1); where the norm is 0 its slope counts as 0.
 static Term norm_slope(Gradient *g, const ReducedDims *r, double p) {
     Term x = gradient_input(g, 0), norm = result_kept(g, r), zero = term_number(g, 0);
-    Term is_zero = binary(g, OP_eq, norm, zero), sign = unary(g, OP_sign, x);
+    Term is_zero = term_binary(g, OP_eq, norm, zero), sign = term_unary(g, OP_sign, x);
     if (p == 1) return sign;
-    if (p == 2) return where(g, is_zero, zero, quotient(g, x, norm));
-    Term magnitude = unary(g, OP_abs, x);
-    if (isinf(p)) return mul(g, sign, share_extreme(g, r, magnitude, norm));
-    Term power = binary(g, OP_pow, quotient(g, magnitude, norm), term_number(g, p - 1));
-    Term outside = binary(g, OP_logical_or, is_zero, binary(g, OP_eq, x, zero));
-    return where(g, outside, zero, mul(g, sign, power));
+    if (p == 2) return term_where(g, is_zero, zero, term_div(g, x, norm));
+    Term magnitude = term_unary(g, OP_abs, x);
+    if (isinf(p)) return term_mul(g, sign, share_extreme(g, r, magnitude, norm));
+    Term power = term_binary(g, OP_pow, term_div(g, magnitude, norm), term_number(g, p - 1));
+    Term outside = term_binary(g, OP_logical_or, is_zero, term_binary(g, OP_eq, x, zero));
+    return term_where(g, outside, zero, term_mul(g, sign, power));
 }
 
 RULE(norm) {
     ReducedDims r = gradient_reduced(g);
     double p = given(g, ATTRIBUTE_p) ? g->attributes->p : 2;
     if (p == 0) return give(g, term_filled(g, 0, 0)); // counts: constant almost everywhere
-    return give(g, mul(g, up_kept(g, &r), norm_slope(g, &r, p)));
+    return give(g, term_mul(g, up_kept(g, &r), norm_slope(g, &r, p)));
 }
 
 // --- products and running sums: rows are [outer, n] with the elements that belong together last
@@ -143,7 +144,7 @@ static Term from_rows(Gradient *g, const Rows *rows, Term x) {
 }
 
 static bool has_zero(Gradient *g, Term x) {
-    Term tests[1] = {binary(g, OP_eq, x, term_number(g, 0))};
+    Term tests[1] = {term_binary(g, OP_eq, x, term_number(g, 0))};
     Tensor *any = term_tensor(g, term_op(g, OP_any, tests, 1, NULL));
     uint8_t boolean = 0;
     if (any) gradient_fail(g, tensor_read_bools(any, &boolean));
@@ -162,7 +163,7 @@ static Term rows_without_one(Gradient *g, Term rows) {
     attributes.dtype = DTYPE_BOOL;
     attributes.device = g->incoming[0]->device;
     Term diagonal = term_op(g, OP_eye, NULL, 0, &attributes);
-    return where(g, diagonal, term_number(g, 1), term_reshape(g, rows, &wide));
+    return term_where(g, diagonal, term_number(g, 1), term_reshape(g, rows, &wide));
 }
 
 static Term along_last(Gradient *g, OpId op, Term x) {
@@ -176,10 +177,10 @@ static Term along_last(Gradient *g, OpId op, Term x) {
 RULE(prod) {
     ReducedDims r = gradient_reduced(g);
     Term x = gradient_input(g, 0), up = up_kept(g, &r);
-    if (!has_zero(g, x)) return give(g, mul(g, up, quotient(g, result_kept(g, &r), x)));
+    if (!has_zero(g, x)) return give(g, term_mul(g, up, term_div(g, result_kept(g, &r), x)));
     Rows rows = rows_of(&g->inputs[0].shape, r.gone);
     Term others = along_last(g, OP_prod, rows_without_one(g, to_rows(g, &rows, x)));
-    return give(g, mul(g, up, from_rows(g, &rows, others)));
+    return give(g, term_mul(g, up, from_rows(g, &rows, others)));
 }
 
 static Term reversed(Gradient *g, Term x) {
@@ -228,7 +229,7 @@ static Term cumprod_with_zeros(Gradient *g, Term x, Term up) {
     wide.dims[0] = shape.dims[0];
     wide.dims[1] = 1;
     wide.dims[2] = shape.dims[1];
-    Term weighed = mul(g, products, term_reshape(g, up, &wide));
+    Term weighed = term_mul(g, products, term_reshape(g, up, &wide));
     return along_last(g, OP_sum, term_op(g, OP_triu, &weighed, 1, NULL));
 }
 
@@ -239,7 +240,7 @@ RULE(cumprod) {
     Term up = scan_rows(g, &rows, &shape, gradient_up(g));
     if (has_zero(g, x)) return give_scanned(g, &rows, cumprod_with_zeros(g, x, up));
     Term result = scan_rows(g, &rows, &shape, gradient_result(g));
-    return give_scanned(g, &rows, quotient(g, sum_from_here(g, mul(g, up, result)), x));
+    return give_scanned(g, &rows, term_div(g, sum_from_here(g, term_mul(g, up, result)), x));
 }
 
 // Results: values and where they were; kept: the dimension.

@@ -219,7 +219,7 @@ static Term put_at(Gradient *g, const Windows *w, Term x, int64_t i, int64_t j) 
 
 // Keeps the rule's terms from growing with the window: only the sum stays.
 static Term accumulate(Gradient *g, int mark, Term sum, Term more) {
-    Tensor *total = term_tensor(g, sum.slot ? add(g, sum, more) : more);
+    Tensor *total = term_tensor(g, sum.slot ? term_add(g, sum, more) : more);
     if (!total) return (Term){0};
     (void)tensor_retain(total);
     for (int i = mark; i < g->n_terms; i++) tensor_release(g->terms[i].tensor);
@@ -249,10 +249,10 @@ static Status rule_max_pool(Gradient *g) {
     int mark = g->n_terms;
     for (int64_t i = 0; i < w.pooling->size.h; i++)
         for (int64_t j = 0; j < w.pooling->size.w; j++) {
-            Term hit = binary(g, OP_eq, seen_at(g, &w, image, i, j), best);
+            Term hit = term_binary(g, OP_eq, seen_at(g, &w, image, i, j), best);
             if (taken) {
                 Term before = term_own(g, tensor_retain(taken));
-                hit = binary(g, OP_gt, hit, before);
+                hit = term_binary(g, OP_gt, hit, before);
             }
             Tensor *now = term_tensor(g, hit), *next = NULL;
             if (now && taken)
@@ -261,7 +261,7 @@ static Status rule_max_pool(Gradient *g) {
                 next = tensor_retain(now);
             tensor_release(taken);
             taken = next;
-            Term share = where(g, hit, up, term_number(g, 0));
+            Term share = term_where(g, hit, up, term_number(g, 0));
             sum = accumulate(g, mark, sum, put_at(g, &w, share, i, j));
         }
     tensor_release(taken);
@@ -284,7 +284,7 @@ static Term window_counts(Gradient *g, const Windows *w) {
 static Status rule_average_pool(Gradient *g) {
     if (gradient_has(g, KERNEL_POOL2D_IMAGE)) return pool_fused(g, 1, (Term[]){gradient_up(g)}, 1);
     Windows w = windows_of(g);
-    Term share = quotient(g, gradient_up(g), window_counts(g, &w)), sum = {0};
+    Term share = term_div(g, gradient_up(g), window_counts(g, &w)), sum = {0};
     (void)term_tensor(g, share);
     int mark = g->n_terms;
     for (int64_t i = 0; i < w.pooling->size.h; i++)

@@ -32,7 +32,7 @@ bool tape_set_enabled(bool enabled) {
 
 // --- nodes
 
-static TapeNode *node_new(const GradientInfo *info, int n_inputs) {
+static TapeNode *tape_node_new(const GradientInfo *info, int n_inputs) {
     size_t bytes = sizeof(TapeNode) + (size_t)n_inputs * sizeof(GradientInput);
     ASSERT(n_inputs >= 0);
     TapeNode *node = memory_allocate_zeroed(1, bytes);
@@ -51,7 +51,7 @@ static TapeNode *node_new(const GradientInfo *info, int n_inputs) {
 TapeNode *tape_leaf_new(void) {
     runtime_current->tape->leaf_count++;
     update_recording(runtime_current->tape);
-    return node_new(NULL, 0);
+    return tape_node_new(NULL, 0);
 }
 
 TapeNode *tape_newest(void) {
@@ -294,7 +294,7 @@ TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
         runtime_current->tape->last_cut = (TapeCut){info, origin_current};
         return paused(NULL);
     }
-    TapeNode *node = node_new(info, call->n_inputs);
+    TapeNode *node = tape_node_new(info, call->n_inputs);
     for (int i = 0; i < call->n_inputs; i++) {
         node->inputs[i].number = call->inputs[i].scalar;
         if (inputs[i]) note_input(node, i, inputs[i]);
@@ -319,7 +319,7 @@ TapeRecord tape_begin_inputs(const GradientInfo *info, Tensor *const *inputs, in
     bool needed = false;
     for (int i = 0; i < n_inputs; i++) needed = needed || flows_into(info, i, inputs[i]);
     if (!needed) return paused(NULL);
-    TapeNode *node = node_new(info, n_inputs);
+    TapeNode *node = tape_node_new(info, n_inputs);
     for (int i = 0; i < n_inputs; i++) {
         node->inputs[i].number.dtype = DTYPE_COUNT;
         if (inputs[i]) note_input(node, i, inputs[i]);
@@ -329,7 +329,7 @@ TapeRecord tape_begin_inputs(const GradientInfo *info, Tensor *const *inputs, in
 }
 
 TapeRecord tape_begin_ends(const GradientInfo *info, const TapeEnds *ends) {
-    TapeNode *node = node_new(info, (int)ends->count);
+    TapeNode *node = tape_node_new(info, (int)ends->count);
     for (size_t i = 0; i < ends->count; i++) {
         node->inputs[i] = ends->items[i];
         tape_node_retain(node->inputs[i].producer);

@@ -188,7 +188,7 @@ static bool decides(uint32_t op, const Id *operand) {
     return (op == SpvOpLogicalAnd || op == SpvOpBitwiseAnd) && operand->value == 0;
 }
 
-static Id learn_number(const Pruner *p, uint32_t op, int bits, const uint32_t *operands,
+static Id number_after(const Pruner *p, uint32_t op, int bits, const uint32_t *operands,
                        uint32_t n) {
     Id found = {.knowledge = VARIES};
     if (op == SpvOpSelect) {
@@ -217,7 +217,7 @@ static bool learn(Pruner *p, const Block *block, const uint32_t *word) {
     uint32_t op = spirv_op(word), first = 3;
     if (op == SpvOpSpecConstantOp) op = word[first++];
     Id found = op == SpvOpPhi ? learn_phi(p, block, word)
-                              : learn_number(p, op, p->ids[word[1]].bits, word + first,
+                              : number_after(p, op, p->ids[word[1]].bits, word + first,
                                              spirv_length(word) - first);
     if (found.knowledge == id->knowledge && (found.knowledge != KNOWN || found.value == id->value))
         return false;
