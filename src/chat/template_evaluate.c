@@ -130,7 +130,8 @@ static TemplateArguments arguments_of(const TemplateExpr *expr, const Parts *par
     return arguments;
 }
 
-bool template_find_macro(TemplateScope *scope, const char *name, TemplateMacro *out) {
+// The macro of a name; false when there is none.
+static bool template_find_macro(TemplateScope *scope, const char *name, TemplateMacro *out) {
     for (; scope; scope = scope->outer) {
         for (size_t i = scope->macros.count; i-- > 0;)
             if (strcmp(scope->macros.items[i]->text, name) == 0) {

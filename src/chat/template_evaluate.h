@@ -8,8 +8,6 @@ Status template_evaluate(TemplateRender *render, TemplateScope *scope, const Tem
                          Value *out) MUST_USE;
 Status template_fail(int line, const char *what);
 Value template_look_up(const TemplateScope *scope, const char *name);
-// The macro of a name; false when there is none.
-bool template_find_macro(TemplateScope *scope, const char *name, TemplateMacro *out);
 // Fails when a template goes on for too long; long texts count as many steps.
 Status template_count_steps(TemplateRender *render, int line, Value value) MUST_USE;
 

@@ -109,7 +109,7 @@ static void append_quoted(Value value, int depth, Text *out) {
         template_append(value, out);
 }
 
-void template_append_quoted(Value value, Text *out) {
+static void template_append_quoted(Value value, Text *out) {
     append_quoted(value, 0, out);
 }
 

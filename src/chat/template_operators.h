@@ -10,7 +10,6 @@ Status template_check_size(size_t size, size_t size_max, int line) MUST_USE;
 Value template_member(Value object, const char *name);
 // An undefined value is ABSENT: it is false and prints as nothing.
 bool template_is_true(Value value);
-void template_append_quoted(Value value, Text *out);
 // As Python prints a value, and as it shows one within a list: strings in quotes.
 void template_append(Value value, Text *out);
 // Results are new references; failures name the line, and may leave what was made so far in *out,

@@ -105,7 +105,6 @@ typedef enum Wanted {
 void report_unknown(Checker *checker, const Word *word, Wanted wanted);
 
 // scope.c
-Symbol *symbol_get(Checker *checker, const Word *word);
 const Entry *symbol_top(Checker *checker, const Word *word);   // NULL when the name means nothing
 bool symbol_mark_reported(Checker *checker, const Word *word); // false: it was already
 // The names in scope whose nearest meaning fits (NULL: all); arena memory.
@@ -145,9 +144,8 @@ void report_member(Checker *checker, const Program *program, const Word *import,
 Binding *struct_resolve(Checker *checker, Node *module, const Word *name);
 
 // expressions.c
-void check_expression(Checker *checker, Node *node); // NULL is allowed
-void check_receiver(Checker *checker, Node *node);   // what stands before a `.`: imports too
-void check_expressions(Checker *checker, const NodeList *list);
+void check_expression(Checker *checker, Node *node);    // NULL is allowed
+void check_receiver(Checker *checker, Node *node);      // what stands before a `.`: imports too
 void check_pattern(Checker *checker, Pattern *pattern); // declares what it binds
 
 // calls.c
@@ -168,9 +166,7 @@ void check_learn(Checker *checker, Node *node);
 // `symbols`: where dimension names are bound; NULL: they mean variables or anything.
 void check_type(Checker *checker, TypeNode *type, FunctionNode *symbols);
 void check_function(Checker *checker, FunctionNode *function);
-void declare_struct(Checker *checker, Node *node);
 void check_struct(Checker *checker, Node *node);
-void check_impl(Checker *checker, Node *node);
 // Sets the type parameters to those of an impl; the caller resets their count.
 void impl_parameters(Checker *checker, Node *node);
 void report_twice(Checker *checker, const char *what, const Word *name, const Word *first);

@@ -117,7 +117,7 @@ static const Binding *declared_first(Checker *checker, const Word *name, Binding
     return NULL;
 }
 
-void declare_struct(Checker *checker, Node *node) {
+static void declare_struct(Checker *checker, Node *node) {
     const Word *name = &node->as.structure.name;
     const Binding *first = declared_first(checker, name, BINDING_STRUCT);
     if (first) report_twice(checker, "struct", name, &first->word);
@@ -165,7 +165,7 @@ static void check_drop(Checker *checker, const Node *node) {
     report(checker, STATUS_TYPE, node->span, &extra, "an impl of Drop needs `fn drop(self)`");
 }
 
-void check_impl(Checker *checker, Node *node) {
+static void check_impl(Checker *checker, Node *node) {
     const Word *trait = &node->as.impl.trait;
     if (trait->text && strcmp(trait->text, "Drop") != 0)
         report(checker, STATUS_NAME, trait->span, NULL, "unknown trait `%s`: the only one is Drop",

@@ -3,7 +3,7 @@
 
 #include "check/logic_checker.h"
 
-void check_expressions(Checker *checker, const NodeList *list) {
+static void check_expressions(Checker *checker, const NodeList *list) {
     for (size_t i = 0; i < list->count; i++) check_expression(checker, list->items[i]);
 }
 

@@ -19,7 +19,6 @@ Rule *rule_of_clause(Store *store, const Clause *clause, Span span);
 Rule *rule_of_query(Store *store, const Node *node);
 // What a term that needs no evaluation is: a CONSTANT.
 Datum constant_of_term(Store *store, const TermNode *term);
-Datum constant_of_literal(Store *store, const Node *node); // CONSTANT_NONE: it is not a literal
 // The number of the clause's variable of that name, or -1.
 int clause_variable(const Clause *clause, const Word *word);
 

@@ -62,7 +62,6 @@ void check_atom(ClauseCheck *check, AtomNode *atom, bool head);
 int term_kind_of(ClauseCheck *check, const Word *word);
 size_t relation_columns(const Node *declaration);              // how many
 int clause_variable_get(ClauseCheck *check, const Word *word); // makes it when it is new
-int clause_variable_hidden(ClauseCheck *check);
 
 // logic_rules.c: variables without values, cycles through `not`, what is not monotone, in all rules
 // of the files.

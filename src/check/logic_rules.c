@@ -55,7 +55,7 @@ Relation *relation_of_declaration(Store *store, const Binding *binding) {
 
 // --- terms
 
-Datum constant_of_literal(Store *store, const Node *node) {
+static Datum constant_of_literal(Store *store, const Node *node) {
     ConstantTable *constants = &store->constants;
     bool negative = node->kind == NODE_UNARY;
     if (negative) node = node->as.binary.left;

@@ -21,7 +21,7 @@ void *checker_grow(Arena *arena, void *items, size_t *capacity, size_t item_byte
     return bytes;
 }
 
-Symbol *symbol_get(Checker *checker, const Word *word) {
+static Symbol *symbol_get(Checker *checker, const Word *word) {
     Symbol *symbol;
     HASH_FIND(hh, checker->symbols, word->text, word->length, symbol);
     if (symbol) return symbol;

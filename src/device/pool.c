@@ -98,7 +98,8 @@ static int oldest_list(const Pool *pool) {
     return found;
 }
 
-void pool_trim(Pool *pool, uint64_t bytes) {
+// With the lock held: evicts the least recently used until at most `bytes` are cached.
+static void pool_trim(Pool *pool, uint64_t bytes) {
     while (pool->statistics.cached_bytes > bytes) evict(pool, oldest_list(pool));
 }
 

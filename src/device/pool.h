@@ -63,8 +63,6 @@ void pool_destroy(Pool *pool);
 Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
 // With the lock held: a buffer that is on no list goes into the cache, or back to the device.
 void pool_return(Pool *pool, Buffer *buffer);
-// With the lock held: evicts the least recently used until at most `bytes` are cached.
-void pool_trim(Pool *pool, uint64_t bytes);
 // With the lock held: onto and off the list of live buffers, with all accounts.
 void pool_enter_live(Pool *pool, Buffer *buffer);
 void pool_leave_live(Pool *pool, Buffer *buffer);

@@ -48,7 +48,6 @@ void embed_leave(Entry entry);
 // What the current error amounts to becomes the runtime's, when status is not STATUS_OK; then out.
 tl_status embed_finish(Entry entry, Status status);
 void embed_set_failed(tl_runtime *owner, const DiagnosticList *diagnostics);
-void embed_end(tl_runtime *owner); // nobody refers to it any more
 void failed_free(Failed *failed);
 
 // A new reference over a value, which it takes. Inside.

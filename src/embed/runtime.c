@@ -15,6 +15,8 @@
 #include "tensor/random.h"
 #include "value/heap.h"
 
+static void embed_end(tl_runtime *owner);
+
 const char *tl_version(void) {
     return TL_VERSION;
 }
@@ -110,7 +112,7 @@ static void close_streams(tl_runtime *owner) {
     owner->out = owner->errors = NULL;
 }
 
-void embed_end(tl_runtime *owner) {
+static void embed_end(tl_runtime *owner) {
     Runtime *before = runtime_enter(owner->runtime);
     heap_start();
     if (interp_enter(owner->interp, end_session, owner) != STATUS_OK) end_session(owner);

@@ -13,7 +13,9 @@
 #include "value/format.h"
 #include "value/items.h"
 
-Status op_input_from_value(Value value, const char *what, OpInput *out, Tensor **temporary) {
+// A value of a kind that a tensor parameter takes, as an operation's input. *temporary: the tensor
+// made for it, to be released after the call, or NULL.
+static Status op_input_from_value(Value value, const char *what, OpInput *out, Tensor **temporary) {
     *temporary = NULL;
     switch ((ValueKind)value.kind) {
     case VALUE_TENSOR: *out = op_tensor(value.as.tensor); return STATUS_OK;

@@ -11,9 +11,5 @@ Value op_invoke(const BuiltinCall *call, uint32_t donated);
 // The short way for calls whose arguments are what the parameters want, without a conversion or a
 // choice among forms: false when the call is not of that kind.
 bool op_invoke_plain(const Builtin *row, const BuiltinArguments *arguments, Value *result);
-// A value of a kind that a tensor parameter takes, as an operation's input. *temporary: the tensor
-// made for it, to be released after the call, or NULL.
-Status op_input_from_value(Value value, const char *what, OpInput *out,
-                           Tensor **temporary) MUST_USE;
 
 #endif

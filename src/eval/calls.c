@@ -15,6 +15,8 @@
 #include "value/object.h"
 #include "value/print.h"
 
+static const Code *lower_path_call(Lowering *lowering, const Node *node);
+
 // The arguments as written: positional ones first.
 typedef struct ArgumentsCode {
     const Code **values;
@@ -50,8 +52,8 @@ static bool is_string_literal(const Node *node) {
     return node->kind == NODE_STRING;
 }
 
-static void lower_arguments(Lowering *lowering, const Argument *arguments, size_t count,
-                            ArgumentsCode *out) {
+static void lower_call_arguments(Lowering *lowering, const Argument *arguments, size_t count,
+                                 ArgumentsCode *out) {
     out->count = count;
     out->values = lower_array(lowering, count, sizeof *out->values);
     while (out->positional < count && !arguments[out->positional].name.text) out->positional++;
@@ -230,7 +232,7 @@ const Code *lower_call(Lowering *lowering, const Node *node) {
         lowering->steps = true;
     if (callee->kind == NODE_PATH) return lower_path_call(lowering, node);
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_call_value, node->span);
-    lower_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
+    lower_call_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
     code->arguments.span = node->span;
     if (callee->kind == NODE_NAME) {
         bool known = lower_known(code, callee->as.name.binding);
@@ -430,7 +432,8 @@ static Value eval_method(Frame *frame, const Code *code) {
 
 const Code *lower_method_call(Lowering *lowering, const Node *node) {
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_method, node->span);
-    lower_arguments(lowering, node->as.method.arguments, node->as.method.count, &code->arguments);
+    lower_call_arguments(lowering, node->as.method.arguments, node->as.method.count,
+                         &code->arguments);
     code->arguments.span = node->span;
     Binding *member = node->as.method.member;
     if (member) {
@@ -549,9 +552,9 @@ static void lower_path_target(Lowering *lowering, CallCode *code, const Node *pa
     }
 }
 
-const Code *lower_path_call(Lowering *lowering, const Node *node) {
+static const Code *lower_path_call(Lowering *lowering, const Node *node) {
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_fail_path, node->span);
-    lower_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
+    lower_call_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
     code->arguments.span = node->span;
     lower_path_target(lowering, code, node->as.call.callee);
     return &code->head;

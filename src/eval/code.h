@@ -162,7 +162,6 @@ typedef struct Operands {
     Span span;
 } Operands;
 Value operator_apply(Frame *frame, Operator op, const Operands *operands);
-Value operator_int(Operator op, int64_t left, int64_t right); // fails on overflow, division by zero
 // "x is float32[2, 3] (from line 4)": the operand's text if it is short, and where it was made.
 void operand_describe(Text *out, Value value, const Code *code);
 // A condition as a boolean, -1 when it unwinds. condition_eval evaluates the code; condition_read
@@ -181,7 +180,6 @@ typedef struct Body {
     int first_slot, slot_count;
 } Body;
 Body body_of(const Code *const *code); // keeps the place of the code
-const Code *lower_statement(Lowering *lowering, const Node *node);
 const Code *lower_let(Lowering *lowering, const Node *node);
 // A declaration that does nothing while its variable has a value.
 const Code *lower_once(Lowering *lowering, Binding *binding, const Code *declaration);
@@ -201,7 +199,6 @@ Value assign_evaluated(Frame *frame, const Code *code, Value value);
 const Code *lower_call(Lowering *lowering, const Node *node);
 const Code *lower_method_call(Lowering *lowering, const Node *node);
 const Code *lower_path(Lowering *lowering, const Node *node);
-const Code *lower_path_call(Lowering *lowering, const Node *node);
 // The condition of an assert; `plain` is what it is lowered to elsewhere.
 const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain);
 // The row of a call like sqrt(x), and x: one that makes a float of a float, by its formula alone.

@@ -53,11 +53,6 @@ static int previous(const StructCode *code, const char *name, size_t before) {
     return -1;
 }
 
-bool struct_has_method(const StructType *type, const char *name) {
-    const StructCode *code = type->definition;
-    return code && previous(code, name, code->method_count) >= 0;
-}
-
 // -1: a field is not what the impl says; else the more, the more the impl says.
 static int method_fit(const StructCode *code, const MethodCode *method, const Instance *instance) {
     int fit = 0;

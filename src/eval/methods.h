@@ -6,8 +6,6 @@
 
 // Declares the functions of an impl.
 void struct_add_impl(Lowering *lowering, const Node *impl);
-// Whether any impl has a function of that name.
-bool struct_has_method(const StructType *type, const char *name);
 // The method of that name whose impl fits the instance most closely. NULL: there is none; unclear:
 // none fits, or two fit equally.
 const FunctionCode *struct_find_method(const Instance *instance, const char *name, bool *unclear);

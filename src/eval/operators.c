@@ -51,7 +51,7 @@ static Value int_power(int64_t base, int64_t exponent) {
     return value_int(result);
 }
 
-Value operator_int(Operator op, int64_t left, int64_t right) {
+static Value operator_int(Operator op, int64_t left, int64_t right) {
     int64_t result;
     switch (op) {
     case OPERATOR_ADD:

@@ -7,6 +7,8 @@
 #include "value/items.h"
 #include "value/print.h"
 
+static int pattern_match(Frame *frame, const PatternCode *pattern, Value value);
+
 struct PatternCode {
     int kind; // of Pattern
     const VariableCode *variable;
@@ -150,7 +152,8 @@ static int match_struct(Frame *frame, const PatternCode *pattern, Value value) {
     return 1;
 }
 
-int pattern_match(Frame *frame, const PatternCode *pattern, Value value) {
+// 1: fits (and its names are bound), 0: does not, -1: failed.
+static int pattern_match(Frame *frame, const PatternCode *pattern, Value value) {
     switch (pattern->kind) {
     case PATTERN_BIND: variable_set(frame, pattern->variable, value_retain(value)); return 1;
     case PATTERN_LITERAL: return match_literal(frame, pattern, value);

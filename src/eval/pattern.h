@@ -14,8 +14,6 @@ Status pattern_bind(Frame *frame, const PatternCode *pattern, Value value) MUST_
 bool pattern_is_pair(const PatternCode *pattern);
 Status pattern_bind_pair(Frame *frame, const PatternCode *pattern, Value first,
                          Value second) MUST_USE;
-// 1: fits (and its names are bound), 0: does not, -1: failed.
-int pattern_match(Frame *frame, const PatternCode *pattern, Value value);
 
 // Whether the shape of the pattern, names and tuples of them, fits the value.
 bool pattern_takes(const PatternCode *pattern, Value value);

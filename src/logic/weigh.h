@@ -29,4 +29,6 @@ typedef struct BestWay {
     const uint32_t *ways;
 } BestWay;
 typedef Status BestWayFound(void *context, const BestWay *way);
+// Calls `found` for each answer in its order. STATUS_VALUE where the semiring prefers no way.
+Status weigh_best(Weighing *weighing, BestWayFound *found, void *context) MUST_USE;
 #endif

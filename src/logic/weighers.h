@@ -10,10 +10,7 @@ Status weigh_exact(Weighing *weighing) MUST_USE;
 Status weigh_topk(Weighing *weighing) MUST_USE;
 // worlds.c: drawn worlds.
 Status weigh_sample(Weighing *weighing) MUST_USE;
-// best.c: calls `found` for each answer in its order. STATUS_VALUE where the semiring prefers no
-// way.
-Status weigh_best(Weighing *weighing, BestWayFound *found, void *context) MUST_USE;
-// topk.c: the same by worlds.
+// topk.c: weigh_best by worlds.
 Status weigh_best_worlds(Weighing *weighing, BestWayFound *found, void *context) MUST_USE;
 // best.c: the rows on the way, each above those that it rests on.
 void way_print(const Store *store, const BestWay *way, const double *weights, Text *out);

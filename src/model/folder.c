@@ -32,7 +32,7 @@ static const FolderFamily families[] = {
     {.model_type = "stablelm", .architecture = "stablelm"},
 };
 
-const FolderFamily *folder_family(const char *model_type) {
+static const FolderFamily *folder_family(const char *model_type) {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (strcmp(families[i].model_type, model_type) == 0) return &families[i];
     return NULL;

@@ -29,7 +29,6 @@ Status folder_tokenizer(const char *path, Tokenizer **out) MUST_USE;
 
 // The JSON of a file of the folder; NULL in *out when there is none and it is not `required`.
 Status folder_json(const char *folder, const char *name, bool required, json_t **out) MUST_USE;
-const FolderFamily *folder_family(const char *model_type); // one without differences when unknown
 // The metadata that config.json and its neighbours say, as GGUF files have it.
 Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
                        Metadata *out) MUST_USE;

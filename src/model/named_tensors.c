@@ -88,16 +88,6 @@ Status named_tensors_fail_unread(const char *path, const char *name, const char 
                 path, type);
 }
 
-void named_tensors_append(NamedTensors *tensors, NamedTensors *from) {
-    for (size_t i = 0; i < from->count; i++)
-        named_tensors_add(tensors, from->items[i].name, tensor_retain(from->items[i].tensor));
-    for (size_t i = 0; i < from->texts.count; i++)
-        add_text(&tensors->texts, from->texts.items[i].key, from->texts.items[i].text);
-    for (size_t i = 0; i < from->unread.count; i++)
-        add_text(&tensors->unread, from->unread.items[i].key, from->unread.items[i].text);
-    named_tensors_free(from);
-}
-
 void named_tensors_free(NamedTensors *tensors) {
     free_texts(&tensors->texts);
     free_texts(&tensors->unread);

@@ -35,8 +35,6 @@ const char *named_tensors_text(const NamedTensors *tensors, const char *key);
 void named_tensors_add_unread(NamedTensors *tensors, const char *name, const char *type);
 const char *named_tensors_unread(const NamedTensors *tensors, const char *name);
 Status named_tensors_fail_unread(const char *path, const char *name, const char *type);
-// Moves all of `from` to the end of another one.
-void named_tensors_append(NamedTensors *tensors, NamedTensors *from);
 void named_tensors_free(NamedTensors *tensors);
 
 // The bytes that a shape takes; false when they are too many to count.

@@ -18,7 +18,8 @@ void canvas_free(Canvas *canvas) {
     free(canvas->cells);
 }
 
-void canvas_dot(Canvas *canvas, int x, int y, size_t series) {
+// Dots are counted from the top left corner; all must be inside.
+static void canvas_dot(Canvas *canvas, int x, int y, size_t series) {
     static const uint8_t bits[DOTS_DOWN][DOTS_ACROSS] = {
         {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     CanvasCell *cell = &canvas->cells[y / DOTS_DOWN * canvas->columns + x / DOTS_ACROSS];

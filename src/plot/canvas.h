@@ -21,8 +21,6 @@ enum { DOTS_ACROSS = 2, DOTS_DOWN = 4 };
 
 void canvas_new(int columns, int rows, Canvas *out);
 void canvas_free(Canvas *canvas);
-// Dots are counted from the top left corner; all must be inside.
-void canvas_dot(Canvas *canvas, int x, int y, size_t series);
 void canvas_line(Canvas *canvas, const int from[2], const int to[2], size_t series);
 // Appends a row without blanks at its end.
 void canvas_row(const Canvas *canvas, int row, Text *out);

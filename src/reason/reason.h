@@ -109,7 +109,6 @@ extern const HandleTensor relation_tensor;
 Relation *column_type(const Relation *relation, uint32_t column);
 // The members of a type, each in the row of its place. The engine is entered.
 Status type_members(Store *store, Relation *type, Table **out) MUST_USE;
-Status type_place(Reasoner *reasoner, Relation *type, const String *name, int64_t *out) MUST_USE;
 
 // describe.c: relation Parent(x, y), 3 facts, ...
 void relation_describe(const Relation *relation, Text *out);

@@ -294,7 +294,7 @@ static Status fail_no_member(const Relation *type, const String *name) {
     return fail(STATUS_NAME, "`%.*s` is not a %s", (int)name->length, name->bytes, type->name);
 }
 
-Status type_place(Reasoner *reasoner, Relation *type, const String *name, int64_t *out) {
+static Status type_place(Reasoner *reasoner, Relation *type, const String *name, int64_t *out) {
     Table *members;
     TRY(type_members(reasoner->store, type, &members));
     Datum value = constant_find_text(&reasoner->store->constants, name->bytes, name->length);

@@ -28,11 +28,8 @@ typedef struct Repl {
 // Runs a text as one line of the session and shows its value. False when it failed, which was
 // shown.
 bool repl_run_source(Repl *repl, const SourceFile *source);
-void repl_show_value(const Repl *repl, Value value);
 // "error: ..." of error_current() on standard error.
 void repl_show_error(void);
-void repl_begin_dim(const Repl *repl); // faint text on standard output, where colours are wanted
-void repl_end_dim(const Repl *repl);
 
 void repl_show_failure(const Repl *repl, Status status);
 

@@ -15,11 +15,11 @@
 
 // --- showing
 
-void repl_begin_dim(const Repl *repl) {
+static void repl_begin_dim(const Repl *repl) {
     if (repl->color) fputs("\033[2m", stdout);
 }
 
-void repl_end_dim(const Repl *repl) {
+static void repl_end_dim(const Repl *repl) {
     if (repl->color) fputs("\033[0m", stdout);
 }
 
@@ -33,7 +33,7 @@ void repl_show_error(void) {
     error_clear();
 }
 
-void repl_show_value(const Repl *repl, Value value) {
+static void repl_show_value(const Repl *repl, Value value) {
     Text text = {0};
     if (value.kind == VALUE_TENSOR) {
         repl_begin_dim(repl);

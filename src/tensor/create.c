@@ -215,7 +215,8 @@ Status op_run_clone(const OpCall *call, Tensor **results) {
     return tensor_clone(call->inputs[0].tensor, results);
 }
 
-Status create_indexes(const OpCall *call, int64_t count, Device *device, Tensor **out) {
+// int64 [count]: 0, 1, 2, ...
+static Status create_indexes(const OpCall *call, int64_t count, Device *device, Tensor **out) {
     Progression numbers = {.step = 1, .stride = 1, .count = count};
     CreateTarget target = {.device = device, .dtype = DTYPE_INT64};
     return create_progression(call, &numbers, &target, out);

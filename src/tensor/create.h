@@ -15,7 +15,5 @@ Status create_target(const OpCall *call, DType fallback, CreateTarget *out) MUST
 Status create_like(const OpCall *call, const Tensor *x, CreateTarget *out) MUST_USE;
 // The call's `shape:`, which must be given and must not be negative anywhere.
 Status create_shape(const OpCall *call, Shape *out) MUST_USE;
-// int64 [count]: 0, 1, 2, ...
-Status create_indexes(const OpCall *call, int64_t count, Device *device, Tensor **out) MUST_USE;
 
 #endif

@@ -163,13 +163,6 @@ Status op_apply(const OpCall *call, Tensor **outputs) {
     return apply_plain(call, outputs);
 }
 
-Status op_refuse_quantised(const OpCall *call) {
-    for (int i = 0; i < call->n_inputs; i++)
-        if (call->inputs[i].tensor && dtype_is_quant(call->inputs[i].tensor->view.dtype))
-            return op_fail_quantised(call->op->name, call->inputs[i].tensor);
-    return STATUS_OK;
-}
-
 static Status apply_inputs(OpId op, const OpInput *inputs, int n_inputs, Tensor **out) {
     if (LIKELY(op_rows[op].run == NULL && !tape_is_recording()))
         return map_apply(&op_rows[op], inputs, n_inputs, out);

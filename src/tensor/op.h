@@ -160,9 +160,6 @@ static inline bool op_is_absent(const OpInput *input) {
 
 // --- for the files that implement rows -----------------------------------------------------------
 
-// A failure for a quantised operand where only floats will do, in words.
-Status op_refuse_quantised(const OpCall *call) MUST_USE;
-
 // An input as a materialised tensor: a new reference; plain numbers become rank-0 tensors. For the
 // inputs of `many`, which op_apply leaves as they are.
 Status op_input_tensor(const OpInput *input, Tensor **out) MUST_USE;

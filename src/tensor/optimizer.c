@@ -249,15 +249,6 @@ void optimizer_add_group(Optimizer *optimizer, const OptimizerGroup *group) {
     VECTOR_PUSH(&optimizer->groups, *group);
 }
 
-size_t optimizer_group_count(const Optimizer *optimizer) {
-    return optimizer->groups.count;
-}
-
-double optimizer_group_rate(const Optimizer *optimizer, size_t group) {
-    ASSERT(group < optimizer->groups.count);
-    return optimizer->groups.items[group].lr;
-}
-
 void optimizer_set_group_rate(Optimizer *optimizer, size_t group, double lr) {
     ASSERT(group < optimizer->groups.count);
     optimizer->groups.items[group].lr = lr;

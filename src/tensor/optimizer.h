@@ -38,9 +38,6 @@ typedef struct OptimizerGroup {
     double lr, weight_decay; // nan: the optimizer's
 } OptimizerGroup;
 void optimizer_add_group(Optimizer *optimizer, const OptimizerGroup *group); // takes the array
-size_t optimizer_group_count(const Optimizer *optimizer);
-// Its own rate, or nan.
-double optimizer_group_rate(const Optimizer *optimizer, size_t group);
 void optimizer_set_group_rate(Optimizer *optimizer, size_t group, double lr);
 void optimizer_clear_groups(Optimizer *optimizer);
 

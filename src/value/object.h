@@ -25,8 +25,6 @@ struct Instance {
 Value value_struct(const StructType *type); // every field is ABSENT
 // Index of a field, or -1.
 int struct_find_field(const StructType *type, const char *name, size_t length);
-// The same, looking first at an index where it was found before (-1: none).
-int struct_find_field_near(const StructType *type, const char *name, size_t length, int hint);
 
 // A variable that an inner function captured lives in a cell, so that both see assignments.
 typedef struct Cell {

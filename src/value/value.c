@@ -55,13 +55,6 @@ int struct_find_field(const StructType *type, const char *name, size_t length) {
     return -1;
 }
 
-int struct_find_field_near(const StructType *type, const char *name, size_t length, int hint) {
-    bool there = hint >= 0 && (size_t)hint < type->field_count;
-    return there && is_field(type, (size_t)hint, name, length)
-               ? hint
-               : struct_find_field(type, name, length);
-}
-
 Value value_cell(Value content) {
     ASSERT(content.kind != VALUE_CELL); // a variable holds values, never places
     Cell *cell = (Cell *)heap_new_object(VALUE_CELL, sizeof(Cell));

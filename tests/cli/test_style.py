@@ -47,6 +47,96 @@ def parameters(text):
             yield found[1], listed
 
 
+def plain(text):
+    """C without comments, the insides of strings, and lines of the preprocessor."""
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', '""', COMMENT.sub("", text))
+    return re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", "", text, flags=re.M)
+
+
+HEAD = re.compile(r"(?:__attribute__\(\(\w+\)\)\s*)?(static )?[A-Za-z_][\w\s*]*?\b(\w+)\s*\(")
+
+
+def named_functions(text):
+    """Each function of a C file: its name, whether it is static, whether it is defined there."""
+    text, depth, start = plain(text), 0, 0
+    for found in re.finditer(r"[{};]", text):
+        if found[0] == "{":
+            if depth == 0:
+                head = text[start:found.start()]
+            depth += 1
+        elif found[0] == "}":
+            depth -= 1
+            if depth == 0 and head.rstrip().endswith(")"):
+                name = HEAD.match(head.strip())
+                start = found.end()
+                if name:
+                    yield name[2], bool(name[1]), True
+        elif depth == 0:
+            head = text[start:found.start()].strip()
+            start = found.end()
+            name = HEAD.match(head)
+            if name and not head.startswith("typedef") and "=" not in head.split("(")[0]:
+                yield name[2], bool(name[1]), False
+
+
+def is_declared_well(file, header):
+    """A file's functions are in its own header; or in that of the file that it is a part of by its name
+    (learn_save.c: learn.h), of its folder (value/value.h), or in one of its folder that belongs to no file (state.h).
+    Or what a folder calls of those above it: its upper.h."""
+    if header.stem == "upper":
+        return header.parent != file.parent
+    if header.parent != file.parent:
+        return False
+    if header.stem in (file.stem, header.parent.name) or not header.with_suffix(".c").exists():
+        return True
+    return not file.with_suffix(".h").exists() and file.stem.startswith(header.stem + "_")
+
+
+@unittest.skipUnless((ROOT / ".git").exists(), "this is not a clone")
+class Functions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.defined, cls.static, cls.headers = {}, [], {}  # name: file; (name, file); name: headers
+        # The loops in simd/ are compiled once an instruction set; their files include each other's text.
+        for path in files("src/*.c", "src/*.h"):
+            if path.parent.name == "simd":
+                continue
+            for name, static, has_body in named_functions(path.read_text()):
+                if path.suffix == ".h":
+                    cls.headers.setdefault(name, set()).add(path)
+                elif static:
+                    cls.static.append((name, path))
+                elif has_body:
+                    cls.defined[name] = path
+
+    def test_are_declared_in_the_header_of_their_file(self):
+        self.assertGreater(len(self.defined), 2000, "no functions were read")
+        wrong = [f"{name} of {file.relative_to(ROOT)} is declared in {header.relative_to(ROOT)}"
+                 for name, file in self.defined.items() for header in self.headers.get(name, ())
+                 if not is_declared_well(file, header)]
+        self.assertEqual(sorted(wrong), [])
+
+    def test_no_static_one_has_the_name_of_another(self):
+        wrong = {f"{name} in {file.relative_to(ROOT)} is also declared in {header.relative_to(ROOT)}"
+                 for name, file in self.static for header in self.headers.get(name, ())
+                 if header != file.with_suffix(".h")}
+        self.assertEqual(sorted(wrong), [])
+
+    def test_each_is_used_beyond_its_file(self):
+        """Where a function with a declaration is named: another file, its header's inline functions and macros, a test."""
+        words = {}
+        for path in files("src", "tests", "include", "python"):
+            if path.suffix in (".c", ".h", ".def"):
+                for word in re.findall(r"\b[A-Za-z_]\w+\b", STRING.sub("", COMMENT.sub("", path.read_text()))):
+                    words.setdefault(word, []).append(path)
+        wrong = [f"{name} of {file.relative_to(ROOT)}: let it be static, or go" for name, file in self.defined.items()
+                 if self.headers.get(name) and not [path for path in words[name] if path != file][len(self.headers[name]):]]
+        self.assertEqual(sorted(wrong), [])
+        gone = [f"{name} in {header.relative_to(ROOT)}" for name, headers in self.headers.items() for header in headers
+                if name not in self.defined and len(words[name]) == 1]
+        self.assertEqual(sorted(gone), [], "declared, but defined nowhere")
+
+
 @unittest.skipUnless((ROOT / ".git").exists(), "this is not a clone")
 class Style(unittest.TestCase):
     def test_lengths(self):

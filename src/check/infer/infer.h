@@ -112,8 +112,6 @@ void infer_free_found(Inference *in);
 const Fact *infer_expression(Inference *in, Node *node); // NULL gives none
 const Fact *infer_block(Inference *in, Node *block);
 const Fact *infer_statement(Inference *in, Node *node);
-const Fact *infer_initial(Inference *in, Node *value, const TypeNode *type);
-void infer_declare(Inference *in, Binding *binding, const Fact *fact);
 const Fact *infer_if(Inference *in, Node *node);
 const Fact *infer_match(Inference *in, Node *node);
 void infer_loop(Inference *in, Node *node); // while, loop, for
@@ -146,14 +144,10 @@ typedef struct InferArguments {
 } InferArguments;
 const Fact *infer_call(Inference *in, Node *node);
 const Fact *infer_method_call(Inference *in, Node *node);
-// A call of a function of the program; `receiver` counts among the arguments.
-const Fact *infer_call_function(Inference *in, FunctionNode *function, const char *title, Span span,
-                                const InferArguments *arguments);
 // The body with parameters as declared, for functions that nothing calls.
 void infer_function_apart(Inference *in, FunctionNode *function);
 const Fact *infer_call_builtin(Inference *in, const Builtin *row, Span span,
                                const InferArguments *arguments);
-const char *function_title(Inference *in, const FunctionNode *function);
 
 // --- annotations (annotations.c)
 // Checks a parameter or result; `what` is "parameter x of fn f". The fact with what the annotation

@@ -2,6 +2,10 @@
 #include "check/infer/infer.h"
 #include "check/operator_words.h"
 
+static const Fact *infer_initial(Inference *in, Node *value, const TypeNode *type);
+
+static void infer_declare(Inference *in, Binding *binding, const Fact *fact);
+
 // --- values taken apart
 
 static const Fact *member_fact(const Inference *in, const Fact *fact, size_t index) {
@@ -44,7 +48,7 @@ static void infer_let(Inference *in, Node *node) {
 // --- initial values
 
 // zeros() and the like take the declared shape.
-const Fact *infer_initial(Inference *in, Node *value, const TypeNode *type) {
+static const Fact *infer_initial(Inference *in, Node *value, const TypeNode *type) {
     TensorType declared;
     bool call = value && value->kind == NODE_CALL && value->as.call.callee->kind == NODE_NAME;
     const Binding *binding = call ? value->as.call.callee->as.name.binding : NULL;
@@ -57,7 +61,7 @@ const Fact *infer_initial(Inference *in, Node *value, const TypeNode *type) {
 }
 
 // The first value of a variable is also what an editor shows of it.
-void infer_declare(Inference *in, Binding *binding, const Fact *fact) {
+static void infer_declare(Inference *in, Binding *binding, const Fact *fact) {
     if (binding && !binding->inferred && fact->kind != FACT_ANY && in->silent == 0) {
         Text text = {0};
         if (fact_has_shape(fact))

@@ -8,6 +8,8 @@
 #include "device/cpu/iterate.h"
 #include "device/cpu/quant.h"
 
+static void move_row(size_t size, const RowCopy *copy);
+
 // Every number of `from` is exact in the type; and it is the one that vectorises best.
 static CpuCompute cast_by(CastRow cast) {
     if (!dtype_is_float(cast.to) || dtype_is_float(cast.from)) return compute_of(cast.from);
@@ -38,7 +40,8 @@ void cast_row(CastRow cast, const RowCopy *copy) {
     for (int64_t i = 0; i < count; i++)                                                            \
     *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
 
-void move_row(size_t size, const RowCopy *copy) {
+// Elements of `size` bytes (1, 2, 4 or 8) as they are.
+static void move_row(size_t size, const RowCopy *copy) {
     char *to = copy->to;
     const char *from = copy->from;
     int64_t to_stride = copy->to_stride, from_stride = copy->from_stride, count = copy->count;

@@ -21,8 +21,6 @@ typedef struct RowCopy {
 
 // Numbers between dtypes that are not quantised.
 void cast_row(CastRow cast, const RowCopy *copy);
-// Elements of `size` bytes (1, 2, 4 or 8) as they are.
-void move_row(size_t size, const RowCopy *copy);
 // `count` times the element of `size` bytes at `value`.
 void fill_row(size_t size, char *to, int64_t to_stride, const void *value, int64_t count);
 // A plain number as one element of a dtype; `out` has room for 8 bytes.

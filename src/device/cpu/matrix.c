@@ -54,7 +54,8 @@ static bool suits_blas(int64_t rows, int64_t columns, int64_t row_stride, int64_
     return inner && outer;
 }
 
-bool matrix_suits_blas(const Matrix *matrix) {
+// Whether BLAS reads it in place: one stride 1, the other at least the length of a row or column.
+static bool matrix_suits_blas(const Matrix *matrix) {
     if (matrix->rows > INT_MAX || matrix->columns > INT_MAX) return false;
     return suits_blas(matrix->rows, matrix->columns, matrix->row_stride, matrix->column_stride) ||
            suits_blas(matrix->columns, matrix->rows, matrix->column_stride, matrix->row_stride);

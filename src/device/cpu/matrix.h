@@ -16,8 +16,6 @@ typedef struct Matrix {
 Matrix matrix_transpose(Matrix matrix);
 // The part that begins at (row, column); for a quantised matrix column is a multiple of the block.
 Matrix matrix_part(Matrix matrix, int64_t row, int64_t column, int64_t rows, int64_t columns);
-// Whether BLAS reads it in place: one stride 1, the other at least the length of a row or column.
-bool matrix_suits_blas(const Matrix *matrix);
 // Loads rows [begin, end) as contiguous numbers of the compute type (quantised: COMPUTE_F32).
 void matrix_load(const Matrix *matrix, CpuCompute compute, int64_t begin, int64_t end, void *out);
 // The matrix as BLAS can read it: itself, or converted into `scratch`, which has room for it.

@@ -268,8 +268,6 @@ Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_U
 void memory_release(VulkanDevice *vulkan, VulkanMemory *memory);
 // Gives back what is no longer used.
 void memories_collect(VulkanDevice *vulkan);
-// Memory of tensors.
-Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, VulkanBlock **out) MUST_USE;
 // Memory of this type where the host sees it.
 Status block_new_mapped(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
                         VulkanBlock **out) MUST_USE;
@@ -308,8 +306,6 @@ Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) MUS
 uint64_t stream_pieces(uint64_t cost);
 // The operation whose kernels this thread records, for errors.
 void stream_name_op(const char *name);
-// The device counts as lost from now on: it did `what` wrong. STATUS_DEVICE.
-Status stream_lose(VulkanDevice *vulkan, const char *what) MUST_USE;
 
 Status timeline_semaphore_new(VulkanDevice *vulkan, VkSemaphore *out) MUST_USE;
 void timeline_semaphore_free(VulkanDevice *vulkan, VkSemaphore timeline);

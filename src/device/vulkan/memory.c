@@ -114,7 +114,8 @@ static Status new_block(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
     return STATUS_OK;
 }
 
-Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, VulkanBlock **out) {
+// Memory of tensors.
+static Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, VulkanBlock **out) {
     return new_block(vulkan, bytes, vulkan->memories.type, false, out);
 }
 

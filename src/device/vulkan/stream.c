@@ -105,7 +105,8 @@ static const VulkanBatch *suspect(const VulkanStream *stream) {
     return &stream->batches[serial % VULKAN_BATCHES];
 }
 
-Status stream_lose(VulkanDevice *vulkan, const char *what) {
+// The device counts as lost from now on: it did `what` wrong. STATUS_DEVICE.
+static Status stream_lose(VulkanDevice *vulkan, const char *what) {
     Text words = {0};
     text_format(&words, "%s %s", vulkan->device->name, what);
     const VulkanBatch *batch = suspect(&vulkan->stream);

@@ -126,11 +126,6 @@ Shape gradient_shape(const Gradient *g, int input) {
     return g->inputs[input].shape;
 }
 
-DType gradient_dtype(const Gradient *g, int input) {
-    ASSERT(input >= 0 && input < g->n_inputs);
-    return g->inputs[input].dtype;
-}
-
 // --- maps
 
 static OpInput operand(Gradient *g, Term term) {

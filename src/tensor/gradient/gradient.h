@@ -52,7 +52,6 @@ Term gradient_input(Gradient *g, int input);
 Term gradient_result(Gradient *g);
 Term gradient_saved_output(Gradient *g, int output);
 Shape gradient_shape(const Gradient *g, int input);
-DType gradient_dtype(const Gradient *g, int input);
 // The gradient of an input: summed over what was broadcast, converted to the input's dtype.
 void gradient_give(Gradient *g, int input, Term term);
 void gradient_fail(Gradient *g, Status status);

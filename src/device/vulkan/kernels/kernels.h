@@ -9,9 +9,6 @@
 typedef enum VulkanReal { REAL_F32, REAL_F64, REAL_I64 } VulkanReal;
 // What numbers of a dtype are computed in: int64 for whole ones, float64 for itself, else float32.
 VulkanReal vulkan_real_of(DType dtype);
-static inline VulkanReal vulkan_real_wider(VulkanReal a, VulkanReal b) {
-    return a > b ? a : b;
-}
 
 // How much faster imported programs on matrix units are than what costs are counted for.
 enum { VULKAN_IMPORT_SPEED = 16 };
