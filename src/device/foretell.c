@@ -10,6 +10,7 @@
 #include "device/cpu/cast.h"
 #include "device/cpu/cpu.h"
 #include "device/pool.h"
+#include "device/report.h"
 #include "device/walk.h"
 
 enum {

@@ -91,6 +91,7 @@ void *lower_new(Lowering *lowering, size_t bytes, Eval eval, Span span);
     ((Type *)lower_new((lowering), sizeof(Type), (function), (span)))
 void *lower_array(Lowering *lowering, size_t count, size_t item_bytes);
 const Code *lower(Lowering *lowering, const Node *node); // NULL gives NULL
+const Code *lower_nothing(Lowering *lowering, const Node *node);
 const Code **lower_list(Lowering *lowering, const NodeList *list);
 // The value of a body in a function's last place: `return e` there is just e.
 const Code *lower_tail(Lowering *lowering, const Node *node);

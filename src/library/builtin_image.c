@@ -8,6 +8,7 @@
 #include "tensor/tensor.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 enum { SIDE_MAX = 1 << 16 };
 

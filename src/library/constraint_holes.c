@@ -1,11 +1,14 @@
 // The holes of a grammar as values: what fills them is asked of the program.
 #include <stdlib.h>
 
+#include "eval/invoke.h"
 #include "library/constraint_handle.h"
 #include "reason/reason.h"
 #include "value/builtin.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
+#include "value/print.h"
 
 // What fills the holes of a grammar: relations of one column, or functions that give lists.
 typedef struct ValueFiller {

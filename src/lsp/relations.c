@@ -2,7 +2,9 @@
 // and how they would be kept. What only a run knows is left out.
 #include "base/timing.h"
 #include "check/logic.h"
+#include "logic/analyse.h"
 #include "logic/closure.h"
+#include "logic/query.h"
 #include "lsp/features.h"
 #include "parser/walk.h"
 

@@ -1,8 +1,10 @@
 // Digit(i, d) ~ P[i, d]: a fact for each element of a tensor, which is its weight. Those that
 // differ in the last index alone exclude each other.
+#include "eval/upper.h"
 #include "reason/reason.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/print.h"
 
 typedef struct DrawnCode {
     Code head;

@@ -2,6 +2,7 @@
 // and what can stay in the mapped file does.
 #include "tests/support/fixtures.h"
 
+#include "device/statistics.h"
 #include "model/model.h"
 #include "model/tensor_file.h"
 #include "tensor/op.h"

@@ -117,9 +117,8 @@ static bool may_enter(const Inference *in, const FunctionNode *function) {
     return in->activation->depth < DEPTH_MAX && same < SAME_MAX && in->fuel > 0;
 }
 
-// A call of a function of the program; `receiver` counts among the arguments.
-static const Fact *infer_call_function(Inference *in, FunctionNode *function, const char *title,
-                                       Span span, const InferArguments *arguments) {
+const Fact *infer_call_function(Inference *in, FunctionNode *function, const char *title, Span span,
+                                const InferArguments *arguments) {
     const Fact **facts = place_arguments(in, function, arguments);
     if (!facts || !function->body || !may_enter(in, function)) return result_unknown(in, function);
     const Memo *known = memo_find(in, function, facts);

@@ -142,6 +142,9 @@ typedef struct InferArguments {
     const char **names; // NULL: positional
     size_t count, positional;
 } InferArguments;
+// A call of a function of the program; `receiver` counts among the arguments.
+const Fact *infer_call_function(Inference *in, FunctionNode *function, const char *title, Span span,
+                                const InferArguments *arguments);
 const Fact *infer_call(Inference *in, Node *node);
 const Fact *infer_method_call(Inference *in, Node *node);
 // The body with parameters as declared, for functions that nothing calls.
