@@ -30,7 +30,7 @@ def functions(text):
 
 # A name, or a macro that makes one, and what a call, a declaration or a definition has in parentheses behind it; a
 # pointer to a function, or its type.
-NAMED = re.compile(r"\b(\w+(?:##\w+)*(?:\(\w[\w#]*\))?|\(\*(?:const )?\w*(?:\[\w*\])?\))\(((?:[^(){};]|\((?:[^(){};]|\([^(){};]*\))*\))*)\)")
+NAMED = re.compile(r"(\b\w+(?:##\w+)*(?:\(\w[\w#]*\))?|\(\*(?:const )?\w*(?:\[\w*\])?\))\(((?:[^(){};]|\((?:[^(){};]|\([^(){};]*\))*\))*)\)")
 PARAMETER = re.compile(r"(?:const |unsigned |struct |enum |restrict )*[A-Za-z_]\w*(?:\(\w+\))?(?: const)?[\s*]+(?:const |restrict |\*)*\w*"
                        r"(?:\[[^\]]*\])*$|[\w\s*]+\(\*", re.S)
 
