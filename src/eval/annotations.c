@@ -3,6 +3,7 @@
 
 #include "check/types.h"
 #include "eval/structs.h"
+#include "eval/upper.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"

@@ -132,8 +132,9 @@ static bool suggest_list(const Signature *signature, const InferArguments *a, in
     return true;
 }
 
-static void report_misfit(Inference *in, const Builtin *row, Span span, const InferArguments *a,
-                          const Operand *misfit, int param) {
+// The argument for a parameter of the row, which cannot be that; records the failure.
+static void fail_misfit(const Builtin *row, const InferArguments *a, const Operand *misfit,
+                        int param) {
     const Signature *signature = &row->signature;
     Text text = {0};
     fact_describe(misfit->fact, &text);
@@ -142,7 +143,6 @@ static void report_misfit(Inference *in, const Builtin *row, Span span, const In
          text_get(&text));
     if (!suggest_list(signature, a, param)) fail_help("%s", row->signature_text);
     text_free(&text);
-    infer_report(in, span, misfit, 1);
 }
 
 // The form that is certainly taken; NULL where that cannot be told or none fits.
@@ -168,7 +168,10 @@ static const Builtin *choose(RuleCall *call, const Builtin *row, const InferArgu
             if (answer == ANSWER_MAYBE) return forms == 1 ? form : NULL;
         }
     }
-    if (placed == 1 && misfit) report_misfit(call->in, only, span, a, misfit, param);
+    if (placed == 1 && misfit) {
+        fail_misfit(only, a, misfit, param);
+        infer_report(call->in, span, misfit, 1);
+    }
     return NULL;
 }
 
