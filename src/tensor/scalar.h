@@ -3,7 +3,8 @@
 #define TENSOR_SCALAR_H
 
 #include "device/kernel.h"
-#include "tensor/op.h"
+
+typedef struct OpCall OpCall;
 
 // Toward zero; saturates, NaN becomes 0: what the copy kernel does with floats.
 static inline int64_t integer_from_double(double value) {
