@@ -219,4 +219,11 @@ bool learn_read_settings(LearnRun *run, RandomTraining *training);
 // The rates of the next epoch or step.
 Status learn_set_rate(LearnRun *run) MUST_USE;
 
+// Of ranks that train together only the first does.
+bool learn_writes_files(const LearnRun *run);
+// learn_distribute.c: parameters and random numbers become those of rank 0.
+Status learn_begin_distributed(LearnRun *run) MUST_USE;
+// One step on the rows from run->row to `end`: this rank's pieces, and the sums over all ranks.
+Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end);
+
 #endif

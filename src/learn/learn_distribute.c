@@ -10,6 +10,8 @@
 #include "learn/learn_run.h"
 #include "ranks/pieces.h"
 #include "tensor/compose.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
 
 bool learn_writes_files(const LearnRun *run) {
     return run->pieces == 0 || ranks_own() == 0;
@@ -108,7 +110,7 @@ static Status part_of(Tensor *flat, const Tensor *parameter, int64_t *at, Tensor
     SCOPED_TENSOR(part);
     Shape shape = tensor_shape(parameter);
     int64_t end = *at + tensor_count(parameter);
-    TRY(tensor_slice(flat, 0, *at, end, 1, &part));
+    TRY(tensor_slice(flat, 0, *at, end, &part));
     *at = end;
     return tensor_reshape(part, &shape, out);
 }

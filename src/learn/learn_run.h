@@ -13,12 +13,6 @@ Status learn_set_batch(LearnRun *run, Tensor *order, int64_t first, int64_t coun
 // The body and the objective on what the block's names mean now, `share` of a step's rows; with the
 // last part of a step the parameters move.
 Value learn_run_part(LearnRun *run, int64_t rows, double share, bool last);
-// learn_distribute.c: parameters and random numbers become those of rank 0.
-Status learn_begin_distributed(LearnRun *run) MUST_USE;
-// Of ranks that train together only the first does.
-bool learn_writes_files(const LearnRun *run);
-// One step on the rows from run->row to `end`: this rank's pieces, and the sums over all ranks.
-Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end);
 
 // The tensors that batches are taken from; false after a failure.
 bool learn_take_whole(LearnRun *run);
