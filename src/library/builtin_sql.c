@@ -10,6 +10,7 @@
 #include "library/columns.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/items.h"
 
 #define SQL_FUNCTIONS(F)                                                                           \
     F(open_v2)                                                                                     \
