@@ -57,12 +57,12 @@ _tl() {
              zero zero_grad zeros zeros_like zip'
     else
         case $command in
-        run) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
-        repl) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
+        run) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;
+        repl) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;
         check) words='--device --json --memory' ;;
-        test) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
-        bench) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox --filter' ;;
-        profile) words='--device --memory-check --seed --quiet --verbose --ranks --host-limit --time-limit --sandbox' ;;
+        test) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox --filter' ;;
+        bench) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox --filter' ;;
+        profile) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;
         generate) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop' ;;
         chat) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop --system' ;;
         serve) words='--device --memory-check --host --port --key --name --batch --queue --body-limit' ;;

@@ -46,6 +46,17 @@ static struct {
     struct sigaction before; // what SIGBUS did
 } maps = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+bool file_map_holds(const void *address) {
+    bool holds = false;
+    pthread_mutex_lock(&maps.lock);
+    for (const FileMap *map = maps.first; map && !holds; map = map->next) {
+        uintptr_t start = (uintptr_t)map->bytes, at = (uintptr_t)address;
+        holds = at >= start && at - start < map->length;
+    }
+    pthread_mutex_unlock(&maps.lock);
+    return holds;
+}
+
 // Puts zeros from the page of `address` to the end of the map that it lies in.
 static bool cover(const char *address) {
     bool covered = false;

@@ -21,6 +21,8 @@ size_t file_map_length(const FileMap *map);
 // Lets the system take the whole pages between two places of a mapping: they are read from the file
 // again when somebody looks at them.
 void file_map_evict(const void *begin, size_t bytes);
+// Whether an address lies in a file that is mapped now.
+bool file_map_holds(const void *address);
 const char *file_map_path(const FileMap *map);
 
 // STATUS_IO when the file is not as it was when it was mapped, or bytes were missing when they were

@@ -2,6 +2,8 @@
 #include "base/file_replace.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/aside.h"
 #include "base/sandbox.h"
@@ -11,14 +13,32 @@ static Status fail_write(const char *path) {
     return fail(STATUS_IO, "cannot write %s: %s", path, file_problem(errno));
 }
 
-Status file_replace(const char *path, FileWriter write, void *context) {
-    Text part = {0}, place = {0};
-    path = aside_written(path, &place);
-    text_format(&part, "%s.part", path);
+// Makes `target` anew by way of a part next to it, with the rights of what was there.
+static Status replace_regular(const char *target, const struct stat *before, FileWriter write,
+                              void *context) {
+    Text part = {0};
+    text_format(&part, "%s.part", target);
     Status status = write(text_get(&part), context);
-    if (status == STATUS_OK && rename(text_get(&part), path) != 0) status = fail_write(path);
+    bool moved =
+        status != STATUS_OK || ((!before || chmod(text_get(&part), before->st_mode & 07777) == 0) &&
+                                rename(text_get(&part), target) == 0);
+    if (!moved) status = fail_write(target);
     if (status != STATUS_OK) remove(text_get(&part));
     text_free(&part);
+    return status;
+}
+
+Status file_replace(const char *path, FileWriter write, void *context) {
+    Text place = {0};
+    struct stat before;
+    path = aside_written(path, &place);
+    char *target = realpath(path, NULL); // a link stays, and leads to what is new
+    bool exists = target && stat(target, &before) == 0;
+    Status status =
+        exists && !S_ISREG(before.st_mode)
+            ? write(path, context) // a device or a pipe takes what comes
+            : replace_regular(target ? target : path, exists ? &before : NULL, write, context);
+    free(target);
     text_free(&place);
     return status;
 }

@@ -7,9 +7,9 @@
 
 #include "base/status.h"
 
-// `write` makes the file `part`, which lies next to `path`; it then takes the place of `path`. When
-// something fails the part is removed and what was at `path` stays. STATUS_IO names path and
-// reason.
+// `write` makes the file `part`, which lies next to `path`; it then takes the place of `path`, or
+// of what a link there leads to, with its rights. When something fails the part is removed and what
+// was at `path` stays. A device or a pipe is written to as it is. STATUS_IO names path and reason.
 typedef Status (*FileWriter)(const char *part, void *context);
 Status file_replace(const char *path, FileWriter write, void *context) MUST_USE;
 // The same for a writer that wants a stream; it is closed after the call.

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/half.h"
 #include "base/memory.h"
@@ -229,4 +230,28 @@ NumberKind number_read(const char *bytes, size_t length, int64_t *integer, doubl
     kind = read_terminated(text, integer, number);
     free(text);
     return kind;
+}
+
+bool number_read_quantity(const char *text, const char *const units[], const double factors[],
+                          double *out) {
+    char *unit;
+    errno = 0;
+    double number = strtod(text, &unit);
+    if (unit == text || errno || !(number > 0)) return false;
+    while (*unit == ' ') unit++;
+    for (int i = 0; units[i]; i++) {
+        if (strcasecmp(unit, units[i]) != 0) continue;
+        *out = number * factors[i];
+        return *out < 1e18;
+    }
+    return false;
+}
+
+bool number_read_bytes(const char *text, uint64_t *out) {
+    static const char *const units[] = {"", "B", "KB", "MB", "GB", "TB", NULL};
+    static const double factors[] = {1, 1, 1024, 1024.0 * 1024, 0x1p30, 0x1p40};
+    double bytes;
+    if (!number_read_quantity(text, units, factors, &bytes)) return false;
+    *out = (uint64_t)bytes;
+    return *out > 0;
 }

@@ -9,6 +9,13 @@
 
 enum { NUMBER_TEXT_MAX = 40 };
 
+// "2GB", "500 MB", "4096" (bytes; units are powers of 1024). False for anything else.
+bool number_read_bytes(const char *text, uint64_t *out);
+// A number above 0 and one of these units (the last is NULL), with or without a space between, in
+// the first unit's.
+bool number_read_quantity(const char *text, const char *const units[], const double factors[],
+                          double *out);
+
 // For printf: nan without the sign that processors give it.
 static inline double number_shown(double value) {
     return isnan(value) ? (double)NAN : value;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "device/pool.h"
 #include "device/report.h"
+#include "device/spill.h"
 #include "device/timeline.h"
 
 enum { POISON_BYTES = 4096 };
@@ -46,6 +47,7 @@ Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer
     atomic_store_explicit(&buffer->refs, 1, memory_order_relaxed);
     buffer->bytes = bytes;
     buffer->origin = origin_current;
+    buffer->resident = false;
     set_label(buffer, label);
     pool_enter_live(pool, buffer);
     if (UNLIKELY(pool->settings.debug_memory))
@@ -137,13 +139,14 @@ static void retire(Buffer *buffer) {
     }
     pool_leave_live(pool, buffer);
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "release", buffer);
-    bool imported = buffer->import.release != NULL;
-    if (!imported) pool_return(pool, buffer);
+    bool imported = buffer->import.release != NULL, away = buffer->away;
+    if (away)
+        spill_forget(pool, buffer);
+    else if (!imported)
+        pool_return(pool, buffer);
     pthread_mutex_unlock(&pool->lock);
-    if (imported) {
-        pool_release_import(pool, buffer);
-        free(buffer);
-    }
+    if (imported) pool_release_import(pool, buffer);
+    if (imported || away) free(buffer);
 }
 
 void buffer_release(Buffer *buffer) {
@@ -156,6 +159,12 @@ void buffer_release(Buffer *buffer) {
     else if (atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
         return;
     retire(buffer);
+}
+
+Status buffer_hold(Buffer *buffer) {
+    if (buffer->away) TRY(spill_bring(buffer));
+    buffer->resident = true;
+    return STATUS_OK;
 }
 
 void buffer_leak(Buffer *buffer) {
@@ -178,6 +187,7 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
     if (bytes == 0) return STATUS_OK; // an empty view may begin anywhere
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
+    if (UNLIKELY(buffer->away)) TRY(spill_bring(buffer));
     count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
     Timeline *timeline = timeline_current();
     Transfer transfer = transfer_begin(timeline, TIMELINE_UPLOAD, bytes);
@@ -190,6 +200,7 @@ Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes
     if (bytes == 0) return STATUS_OK; // an empty view may begin anywhere
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
+    if (UNLIKELY(buffer->away)) TRY(spill_bring(buffer));
     count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
     Timeline *timeline = timeline_current();
     Transfer transfer = transfer_begin(timeline, TIMELINE_DOWNLOAD, bytes);

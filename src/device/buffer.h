@@ -48,6 +48,11 @@ struct Buffer {
     uint64_t stamp;          // when it entered the cache; larger is later
     uint64_t idle_since;     // how many allocations the cache could not serve until then
     bool purged;             // its bytes were taken back although someone holds it
+    bool resident;           // it is never moved out
+    bool away;               // moved out (spill.c): no handle until it is brought back
+    uint64_t away_at;        // where in the pool's file; or, of a device with memory of its own:
+    void *away_bytes;
+    uint64_t turn; // of the kernel that ran when it was handed out
 };
 
 // A buffer of at least `bytes` bytes (0 is allowed), contents undefined, one reference. Counts as
@@ -65,6 +70,9 @@ void buffer_set_companion(Buffer *buffer, void *companion, size_t bytes,
                           void (*release)(void *companion));
 Buffer *buffer_retain(Buffer *buffer);
 void buffer_release(Buffer *buffer); // NULL is allowed
+// Its address is known to others from here on: it is never moved out. STATUS_MEMORY when it was and
+// does not fit.
+Status buffer_hold(Buffer *buffer) MUST_USE;
 static inline bool buffer_is_unique(const Buffer *buffer) {
     return atomic_load_explicit(&buffer->refs, memory_order_acquire) == 1;
 }

@@ -81,6 +81,9 @@ Status device_open(const char *name, Device **out) {
     }
     ASSERT(device->backend != NULL && device->alignment >= 64);
     if (settings.device_bytes > 0) device->memory_limit = (size_t)settings.device_bytes;
+    size_t limit = (size_t)settings.limit_bytes;
+    if (limit > 0 && (device->memory_limit == 0 || limit < device->memory_limit))
+        device->memory_limit = limit;
     device->pool = pool_new(device, &settings);
     *out = device;
     return STATUS_OK;
@@ -115,6 +118,16 @@ Status device_default(Device **out) {
 
 Device *device_default_opened(void) {
     return runtime_current->devices->by_default;
+}
+
+size_t devices_named(Device **out, size_t most) {
+    const Devices *devices = runtime_current->devices;
+    size_t count = 0;
+    while (count < most && count < devices->named.count) {
+        out[count] = devices->named.items[count];
+        count++;
+    }
+    return count;
 }
 
 void device_default_close(void) {

@@ -79,6 +79,8 @@ Status device_default(Device **out) MUST_USE;
 // runtime's own).
 Device *device_default_replace(Device *device);
 Device *device_default_opened(void); // NULL when nothing has opened it yet
+// Those that a program has named, but the default one; returns how many, at most `most`.
+size_t devices_named(Device **out, size_t most);
 void device_default_close(void);
 // The default device where the name is its own, "auto" or "default"; else one that is opened at the
 // first use of its name and stays open as long as the runtime. Borrowed.

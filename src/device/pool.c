@@ -7,8 +7,10 @@
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "device/account.h"
+#include "device/cpu/cpu.h"
 #include "device/foretell.h"
 #include "device/report.h"
+#include "device/spill.h"
 #include "device/statistics.h"
 #include "device/timeline.h"
 
@@ -161,12 +163,27 @@ static void evict_idle(Pool *pool) {
         evict(pool, list);
 }
 
-// The device refused: its pending work may hold memory, then the cache does, then garbage.
+// What is used least recently leaves, and the queued work that still used it is waited for.
+static Status ask_after_moving(Pool *pool, size_t capacity, Buffer **out) {
+    if (pool->settings.device_bytes > 0) return STATUS_MEMORY;
+    TRY(spill_make_room(pool, capacity));
+    TRY(pool->device->backend->wait(pool->device));
+    return ask_device(pool, capacity, out);
+}
+
+// The device refused: its pending work may hold memory, then the cache does, then what may be moved
+// out, then garbage.
 static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     TRY(pool->device->backend->wait(pool->device));
     pool->statistics.waits++;
-    pool_trim(pool, 0);
+    if (pool->spill.active) { // it will refuse often: only as much of the cache as is needed
+        uint64_t limit = pool->device->memory_limit, wanted = pool->live_capacity + capacity;
+        pool_trim(pool, limit > wanted ? limit - wanted : 0);
+    } else {
+        pool_trim(pool, 0);
+    }
     Status status = ask_device(pool, capacity, out);
+    if (status == STATUS_MEMORY) status = ask_after_moving(pool, capacity, out);
     void (*collect)(void) = runtime_current->devices->collect;
     if (status != STATUS_MEMORY || !collect) return status;
     // Finalizers release buffers, which takes the lock.
@@ -174,7 +191,8 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     collect();
     pthread_mutex_lock(&pool->lock);
     pool_trim(pool, 0);
-    return ask_device(pool, capacity, out);
+    status = ask_device(pool, capacity, out);
+    return status == STATUS_MEMORY ? ask_after_moving(pool, capacity, out) : status;
 }
 
 Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) {
@@ -202,18 +220,27 @@ Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer *
 // --- live buffers --------------------------------------------------------------------------------
 
 static void link_live(Pool *pool, Buffer *buffer) {
+    Buffer **first = buffer->away ? &pool->away : &pool->live;
     buffer->previous = NULL;
-    buffer->next = pool->live;
-    if (pool->live) pool->live->previous = buffer;
-    pool->live = buffer;
+    buffer->next = *first;
+    if (*first)
+        (*first)->previous = buffer;
+    else if (!buffer->away)
+        pool->live_oldest = buffer;
+    *first = buffer;
 }
 
 static void unlink_live(Pool *pool, Buffer *buffer) {
     if (buffer->previous)
         buffer->previous->next = buffer->next;
+    else if (buffer->away)
+        pool->away = buffer->next;
     else
         pool->live = buffer->next;
-    if (buffer->next) buffer->next->previous = buffer->previous;
+    if (buffer->next)
+        buffer->next->previous = buffer->previous;
+    else if (!buffer->away)
+        pool->live_oldest = buffer->previous;
 }
 
 static void tell_timeline(const PoolOrigin *account) {
@@ -221,14 +248,8 @@ static void tell_timeline(const PoolOrigin *account) {
     if (UNLIKELY(timeline != NULL)) timeline_hold(timeline, account->origin, account->live_bytes);
 }
 
-void pool_enter_live(Pool *pool, Buffer *buffer) {
+static void count_live(Pool *pool, Buffer *buffer) {
     PoolStatistics *statistics = &pool->statistics;
-    link_live(pool, buffer);
-    if (buffer->import.release) {
-        statistics->mapped_bytes += buffer->bytes;
-        return;
-    }
-    buffer->held = account_find(&pool->accounts, buffer->origin);
     account_add(&pool->accounts, buffer->held, buffer->bytes);
     tell_timeline(buffer->held);
     pool->live_capacity += buffer->capacity;
@@ -242,13 +263,7 @@ void pool_enter_live(Pool *pool, Buffer *buffer) {
     }
 }
 
-void pool_leave_live(Pool *pool, Buffer *buffer) {
-    unlink_live(pool, buffer);
-    if (buffer->import.release) {
-        ASSERT(pool->statistics.mapped_bytes >= buffer->bytes);
-        pool->statistics.mapped_bytes -= buffer->bytes;
-        return;
-    }
+static void uncount_live(Pool *pool, Buffer *buffer) {
     account_subtract(&pool->accounts, buffer->held, buffer->bytes);
     tell_timeline(buffer->held);
     ASSERT(pool->live_capacity >= buffer->capacity);
@@ -257,6 +272,49 @@ void pool_leave_live(Pool *pool, Buffer *buffer) {
     pool->statistics.live_buffers--;
     ASSERT(pool->statistics.live_bytes >= buffer->bytes);
     pool->statistics.live_bytes -= buffer->bytes;
+}
+
+void pool_set_away(Pool *pool, Buffer *buffer, bool away) {
+    unlink_live(pool, buffer);
+    buffer->away = away;
+    link_live(pool, buffer);
+    if (away) {
+        uncount_live(pool, buffer);
+        pool->statistics.away_bytes += buffer->bytes;
+    } else {
+        ASSERT(pool->statistics.away_bytes >= buffer->bytes);
+        pool->statistics.away_bytes -= buffer->bytes;
+        count_live(pool, buffer);
+    }
+}
+
+void pool_touch(Pool *pool, Buffer *buffer) {
+    unlink_live(pool, buffer);
+    link_live(pool, buffer);
+}
+
+void pool_enter_live(Pool *pool, Buffer *buffer) {
+    buffer->turn = pool->spill.turn;
+    link_live(pool, buffer);
+    if (buffer->import.release) {
+        pool->statistics.mapped_bytes += buffer->bytes;
+        return;
+    }
+    buffer->held = account_find(&pool->accounts, buffer->origin);
+    count_live(pool, buffer);
+}
+
+void pool_leave_live(Pool *pool, Buffer *buffer) {
+    unlink_live(pool, buffer);
+    if (buffer->import.release) {
+        ASSERT(pool->statistics.mapped_bytes >= buffer->bytes);
+        pool->statistics.mapped_bytes -= buffer->bytes;
+        return;
+    }
+    if (UNLIKELY(buffer->away))
+        pool->statistics.away_bytes -= buffer->bytes;
+    else
+        uncount_live(pool, buffer);
 }
 
 void pool_release_import(Pool *pool, Buffer *buffer) {
@@ -268,13 +326,15 @@ void pool_release_import(Pool *pool, Buffer *buffer) {
 uint64_t pool_purge(Pool *pool) {
     uint64_t bytes = 0;
     pthread_mutex_lock(&pool->lock);
-    while (pool->live) {
-        Buffer *buffer = pool->live;
+    while (pool->live || pool->away) {
+        Buffer *buffer = pool->live ? pool->live : pool->away;
         pool_leave_live(pool, buffer);
         if (pool->settings.debug_memory) pool_debug(pool, "purge", buffer);
         bytes += buffer->bytes;
         if (buffer->import.release)
             pool_release_import(pool, buffer);
+        else if (buffer->away)
+            spill_forget(pool, buffer);
         else
             pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
         buffer->handle = NULL;
@@ -292,7 +352,12 @@ Pool *pool_new(Device *device, const DeviceSettings *settings) {
     Pool *pool = memory_allocate_zeroed(1, sizeof *pool);
     pool->device = device;
     pool->settings = *settings;
-    pthread_mutex_init(&pool->lock, NULL);
+    // Downloads of what is moved out count waits.
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&pool->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     return pool;
 }
 
@@ -314,6 +379,7 @@ void pool_destroy(Pool *pool) {
         pool->purged = next;
     }
     account_free(&pool->accounts);
+    spill_close(pool);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
@@ -324,6 +390,23 @@ PoolStatistics pool_statistics(const Device *device) {
     PoolStatistics statistics = pool->statistics;
     pthread_mutex_unlock(&pool->lock);
     return statistics;
+}
+
+static void add_memory(const Buffer *first, PoolMemory *out) {
+    for (const Buffer *buffer = first; buffer; buffer = buffer->next) {
+        bool large = buffer->capacity >= CPU_MAPPED_BYTES_MIN;
+        if (!buffer->import.release)
+            *(large ? &out->large_bytes : &out->small_bytes) += buffer->capacity;
+    }
+}
+
+void pool_memory(const Device *device, PoolMemory *out) {
+    Pool *pool = device->pool;
+    *out = (PoolMemory){0};
+    pthread_mutex_lock(&pool->lock);
+    add_memory(pool->live, out);
+    for (int list = 0; list < POOL_LISTS; list++) add_memory(pool->cached[list].newest, out);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_count_wait(Pool *pool) {

@@ -23,6 +23,21 @@ typedef struct PoolList {
     Buffer *newest, *oldest;
 } PoolList;
 
+// A free part of the pool's file.
+typedef struct SpillPlace {
+    uint64_t offset, bytes;
+} SpillPlace;
+
+// Live buffers that were moved out because the device refused memory (spill.c).
+typedef struct Spill {
+    bool active; // the device has refused: from then on the live list is in order of use
+    const KernelCall *running;
+    uint64_t turn; // counts kernels
+    int file;      // 0: none is open
+    uint64_t end;  // of what was ever used of it
+    VECTOR(SpillPlace) free;
+} Spill;
+
 struct Pool {
     Device *device;
     DeviceSettings settings;
@@ -31,8 +46,11 @@ struct Pool {
     uint64_t live_capacity; // bytes of the classes that live buffers occupy
     uint64_t stamp;         // counts returns to the cache
     uint64_t misses;        // counts allocations that the cache could not serve
-    Buffer *live;           // buffers in use, imported ones included
-    Buffer *purged;         // taken back while someone held them; their structs stay until the end
+    // Buffers in use, imported ones included, without those that are away; the newest first.
+    Buffer *live, *live_oldest;
+    Buffer *away;
+    Spill spill;
+    Buffer *purged; // taken back while someone held them; their structs stay until the end
     PoolList cached[POOL_LISTS];
     PoolAccounts accounts;
 };
@@ -66,6 +84,15 @@ void pool_return(Pool *pool, Buffer *buffer);
 // With the lock held: onto and off the list of live buffers, with all accounts.
 void pool_enter_live(Pool *pool, Buffer *buffer);
 void pool_leave_live(Pool *pool, Buffer *buffer);
+// The bytes of a pool's classes, live and cached: of memory from malloc, and straight from the
+// system.
+typedef struct PoolMemory {
+    uint64_t small_bytes, large_bytes;
+} PoolMemory;
+void pool_memory(const Device *device, PoolMemory *out);
+// With the lock held: from one of the lists of live buffers to the other; to the front of its list.
+void pool_set_away(Pool *pool, Buffer *buffer, bool away);
+void pool_touch(Pool *pool, Buffer *buffer);
 // Takes back the memory of everything that is still alive. Returns the bytes.
 uint64_t pool_purge(Pool *pool);
 // Counts a download that had to wait for the device. Without the lock held.

@@ -138,7 +138,9 @@ Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) 
     Text what = {0}, help = {0}, limit = {0};
     describe_label(&what, label ? label : &no_label, bytes);
     describe_holders(pool, &help);
-    if (device->memory_limit > 0)
+    if (device->memory_limit > 0 && device->memory_limit == pool->settings.limit_bytes)
+        text_format(&limit, "the limit is %.2f MB", megabytes(device->memory_limit));
+    else if (device->memory_limit > 0)
         text_format(&limit, "the device has %.2f MB", megabytes(device->memory_limit));
     else
         text_append_string(&limit, "the device states no limit");
@@ -246,6 +248,12 @@ static void append_report(const Pool *pool, const char *now, Text *out) {
                     megabytes(statistics->mapped_bytes));
     append_holders(pool, out);
     append_pool_line(statistics, out);
+    if (statistics->moves_out > 0)
+        text_format(out,
+                    "limit: %.2f MB · %.2f MB moved out in %llu part%s, %.2f MB brought back\n",
+                    megabytes(pool->device->memory_limit), megabytes(statistics->moved_out_bytes),
+                    (unsigned long long)statistics->moves_out, plural(statistics->moves_out),
+                    megabytes(statistics->moved_in_bytes));
 }
 
 void memory_report(Device *device, Text *out) {
@@ -277,11 +285,13 @@ typedef struct Leaks {
 } Leaks;
 
 static Leaks count_leaks(const Pool *pool) {
+    const Buffer *lists[] = {pool->live, pool->away};
     Leaks leaks = {0, 0};
-    for (const Buffer *buffer = pool->live; buffer; buffer = buffer->next) {
-        leaks.buffers++;
-        leaks.bytes += buffer->bytes;
-    }
+    for (int i = 0; i < 2; i++)
+        for (const Buffer *buffer = lists[i]; buffer; buffer = buffer->next) {
+            leaks.buffers++;
+            leaks.bytes += buffer->bytes;
+        }
     return leaks;
 }
 
@@ -296,8 +306,10 @@ static int compare_buffers(const void *x, const void *y) {
 static void append_leaked_buffers(const Pool *pool, Leaks leaks, Text *out) {
     const Buffer **buffers = memory_allocate_zeroed(leaks.buffers, sizeof(Buffer *));
     size_t count = 0;
-    for (const Buffer *buffer = pool->live; buffer; buffer = buffer->next)
-        buffers[count++] = buffer;
+    const Buffer *lists[] = {pool->live, pool->away};
+    for (int i = 0; i < 2; i++)
+        for (const Buffer *buffer = lists[i]; buffer; buffer = buffer->next)
+            buffers[count++] = buffer;
     ASSERT(count > 0 && count == leaks.buffers);
     qsort(buffers, count, sizeof *buffers, compare_buffers);
     int width = snprintf(NULL, 0, "%.2f", megabytes(buffers[0]->bytes));

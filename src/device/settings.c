@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/runtime.h"
 #include "device/cpu/cpu.h"
 #include "device/pool.h"
@@ -66,6 +67,14 @@ static Status read_number(VariableId id, uint64_t *out) {
                      (unsigned long long)row->minimum, (unsigned long long)row->maximum);
 }
 
+static Status read_bytes(const char *variable, uint64_t *out) {
+    const char *text = setting_text(variable);
+    *out = 0;
+    if (!text || number_read_bytes(text, out)) return STATUS_OK;
+    fail(STATUS_SETTING, "%s is \"%s\", which is not a size", variable, text);
+    return fail_help("set it to a size such as 500MB or 2GB, or unset it");
+}
+
 // *out: what the variable says; it stays where the variable is unset.
 static Status read_switch(const char *variable, bool *out) {
     const char *text = setting_text(variable);
@@ -83,11 +92,14 @@ static Status read_memory_check(MemoryCheck *out) {
     if (!text || strcmp(text, "0") == 0) return STATUS_OK;
     if (strcmp(text, "1") == 0) {
         *out = MEMORY_CHECK_REPORT;
+    } else if (strcmp(text, "all") == 0) {
+        *out = MEMORY_CHECK_ALL;
     } else if (strcmp(text, "strict") == 0) {
         *out = MEMORY_CHECK_STRICT;
     } else {
-        fail(STATUS_SETTING, "TL_MEMORY_CHECK is \"%s\", which is neither 1 nor strict", text);
-        return fail_help("1 prints a report at exit; strict also exits with status 3 on a leak");
+        fail(STATUS_SETTING, "TL_MEMORY_CHECK is \"%s\", which is not 1, all or strict", text);
+        return fail_help("1 prints a report at exit, all one of the host's memory too; strict "
+                         "exits with status 3 on a leak");
     }
     return STATUS_OK;
 }
@@ -149,6 +161,7 @@ Status device_settings_read(DeviceSettings *out) {
     out->buffer_max_bytes = megabytes << 20;
     TRY(read_number(VARIABLE_TL_DEVICE_MEMORY_MB, &megabytes));
     out->device_bytes = megabytes << 20;
+    TRY(read_bytes("TL_MEMORY_LIMIT", &out->limit_bytes));
     TRY(read_number(VARIABLE_TL_THREADS, &number));
     out->threads = (int)number;
     TRY(read_number(VARIABLE_TL_COMPUTE_PER_BUFFER, &number));

@@ -10,6 +10,7 @@
 typedef enum MemoryCheck {
     MEMORY_CHECK_OFF,
     MEMORY_CHECK_REPORT, // TL_MEMORY_CHECK=1: the report at exit
+    MEMORY_CHECK_ALL,    // TL_MEMORY_CHECK=all: and the host's memory
     MEMORY_CHECK_STRICT, // TL_MEMORY_CHECK=strict: and exit status 3 on a leak
 } MemoryCheck;
 
@@ -23,7 +24,8 @@ typedef enum RepackSetting {
 typedef struct DeviceSettings {
     char device[24];           // TL_DEVICE, "auto" when unset; checked to be a name of a device
     uint64_t buffer_max_bytes; // TL_BUFFER_MAX_MB
-    uint64_t device_bytes;     // TL_DEVICE_MEMORY_MB; 0: what the device has
+    uint64_t device_bytes;     // TL_DEVICE_MEMORY_MB, without moving out; 0: what the device has
+    uint64_t limit_bytes;      // TL_MEMORY_LIMIT; 0: none
     int threads;               // TL_THREADS; 0: as many as the process may use
     int compute_per_buffer;    // TL_COMPUTE_PER_BUFFER: kernels per submission
     bool has_seed;

@@ -13,6 +13,8 @@ typedef struct PoolStatistics {
     Origin peak_origin;
     uint64_t cached_bytes, cached_buffers;
     uint64_t allocations, reuses, evictions;
+    // Under a limit (spill.c): what is away now, and what was moved in all.
+    uint64_t away_bytes, moves_out, moved_out_bytes, moved_in_bytes;
     uint64_t bytes_uploaded, bytes_downloaded, waits;
 } PoolStatistics;
 

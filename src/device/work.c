@@ -6,6 +6,8 @@
 #include "base/file_map.h"
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "device/pool.h"
+#include "device/spill.h"
 #include "device/timeline.h"
 
 Work *work_new(void) {
@@ -95,10 +97,15 @@ Status device_run(const KernelCall *call) {
     if (UNLIKELY(work->counted != NULL)) count(call, work->counted);
     Device *device = call->outputs[0]->buffer->device;
     ASSERT(device->runtime == runtime_current);
-    if (UNLIKELY(work->timeline != NULL))
-        TRY(run_timed(device, call, work->timeline));
-    else
-        TRY(device->backend->run(device, call));
+    Spill *spill = &device->pool->spill;
+    spill->running = call;
+    spill->turn++;
+    Status status = UNLIKELY(spill->active) ? spill_prepare(device->pool, call) : STATUS_OK;
+    if (LIKELY(status == STATUS_OK))
+        status = UNLIKELY(work->timeline != NULL) ? run_timed(device, call, work->timeline)
+                                                  : device->backend->run(device, call);
+    spill->running = NULL;
+    TRY(status);
     return file_map_faults();
 }
 

@@ -107,6 +107,7 @@ static Status look(const tl_value *value, tl_tensor *out) {
                    tensor->device->name);
         return fail_help("tl_copy copies it");
     }
+    TRY(buffer_hold(view->buffer));
     *out = (tl_tensor){.dtype = info->name, .rank = view->rank};
     memcpy(out->shape, view->dims, sizeof out->shape);
     memcpy(out->strides, view->strides, sizeof out->strides);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/aside.h"
+#include "base/file_replace.h"
 #include "base/memory.h"
 #include "base/sandbox.h"
 #include "base/utf8.h"
@@ -65,18 +66,31 @@ Status text_file_read(const char *path, Text *out) {
     return status;
 }
 
-Status text_file_write(const char *path, const char *bytes, size_t length, bool append) {
-    Text place = {0};
-    FILE *file = fopen(aside_written(path, &place), append ? "ab" : "wb");
-    text_free(&place);
-    if (!file) return fail_path("write", path, errno);
-    bool whole = fwrite(bytes, 1, length, file) == length;
+typedef struct WriteJob {
+    const char *path, *mode, *bytes;
+    size_t length;
+} WriteJob;
+
+static Status write_bytes(const char *target, void *context) {
+    const WriteJob *job = context;
+    FILE *file = fopen(target, job->mode);
+    if (!file) return fail_path("write", job->path, errno);
+    bool whole = fwrite(job->bytes, 1, job->length, file) == job->length;
     int error = errno;
     if (fclose(file) != 0) {
         whole = false;
         error = errno;
     }
-    return whole ? STATUS_OK : fail_path("write", path, error);
+    return whole ? STATUS_OK : fail_path("write", job->path, error);
+}
+
+Status text_file_write(const char *path, const char *bytes, size_t length, bool append) {
+    WriteJob job = {path, append ? "ab" : "wb", bytes, length};
+    if (!append) return file_replace(path, write_bytes, &job);
+    Text place = {0};
+    Status status = write_bytes(aside_written(path, &place), &job);
+    text_free(&place);
+    return status;
 }
 
 static const char *path_of(const BuiltinCall *call) {

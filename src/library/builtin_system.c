@@ -10,6 +10,7 @@
 #include "check/help.h"
 #include "device/buffer.h"
 #include "device/foretell.h"
+#include "device/host.h"
 #include "device/statistics.h"
 #include "device/work.h"
 #include "eval/state.h"
@@ -18,6 +19,7 @@
 #include "tensor/random.h"
 #include "value/convert.h"
 #include "value/format.h"
+#include "value/heap.h"
 #include "value/print.h"
 
 Value builtin_env(BuiltinCall *call) {
@@ -160,6 +162,22 @@ static double reuse_rate(const PoolStatistics *pool) {
     return all ? (double)pool->reuses / (double)all : 0.0;
 }
 
+static Value host_dict(const Device *device) {
+    HostStatement host;
+    host_state(device, heap_bytes(), &host);
+    Value dict = value_dict();
+    set_count(dict.as.dict, "resident", host.resident);
+    set_count(dict.as.dict, "values", host.values);
+    set_count(dict.as.dict, "tables", host.tables);
+    set_count(dict.as.dict, "kept", host.kept);
+    set_count(dict.as.dict, "buffers", host.buffers);
+    set_count(dict.as.dict, "mapped", host.mapped);
+    set_count(dict.as.dict, "code", host.code);
+    set_count(dict.as.dict, "stacks", host.stacks);
+    set_count(dict.as.dict, "other", host.other);
+    return dict;
+}
+
 Value builtin_memory(BuiltinCall *call) {
     Device *device;
     TRY_VALUE(device_default(&device));
@@ -175,6 +193,8 @@ Value builtin_memory(BuiltinCall *call) {
     set_count(dict.as.dict, "waits", pool.waits);
     const Reasoner *reasoner = call->interp ? call->interp->reasoner : NULL; // C tests have none
     set_count(dict.as.dict, "relations", reasoner ? store_bytes(reasoner->store) : 0);
+    set_count(dict.as.dict, "away", pool.away_bytes);
+    dict_set_word(dict.as.dict, "host", host_dict(device));
     return dict;
 }
 

@@ -19,14 +19,12 @@ typedef enum RunMode { RUN_PROGRAM, RUN_TESTS, RUN_BENCHES } RunMode;
 
 // What a program may use of this process; 0 and NULL: no limit.
 typedef struct Limits {
-    size_t host_bytes;   // --host-limit: all memory of the process that is not a mapped file
+    uint64_t host_bytes; // --host-limit: all memory of the process that is not a mapped file
     double seconds;      // --time-limit
     const char *sandbox; // --sandbox: the only folder whose files it may touch
 } Limits;
 
-// "2GB", "500 MB", "4096" (bytes; units are powers of 1024) and "2", "1.5s", "500ms", "3m". False
-// for anything else.
-bool limit_bytes_read(const char *text, size_t *out);
+// "2", "1.5s", "500ms", "3m". False for anything else.
 bool limit_seconds_read(const char *text, double *out);
 // On the thread that runs programs, before the first of them: for the rest of its life; later calls
 // only start the clock anew. STATUS_IO and STATUS_SETTING of sandbox_enter.
@@ -44,6 +42,7 @@ typedef struct CommandLine {
     RunMode mode;
     bool json;
     bool memory;               // of check
+    uint64_t memory_limit;     // 0: none is given
     const char *filter;        // of --filter
     bool all_ranks_speak;      // --ranks all: print of every rank is seen
     bool is_command;           // the program is a command's: its places mean nothing to the user
@@ -82,6 +81,9 @@ int command_notebook_kernel(const Command *command, int count, char **arguments)
 int command_check(const Command *command, int count, char **arguments);
 // tl check --memory (foretell.c).
 int check_memory(const Command *command, int count, char **arguments);
+// Whether one of its operations takes more than --memory-limit, which is then shown. Takes two
+// seconds at most.
+bool foretell_refuses(const CommandLine *line);
 int command_test(const Command *command, int count, char **arguments);
 int command_repl(const Command *command, int count, char **arguments);
 int command_format(const Command *command, int count, char **arguments);

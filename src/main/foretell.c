@@ -1,14 +1,18 @@
 // tl check --memory: what a program will hold on its device, without running it. The program runs
 // on a foretold device (device/foretell.h), its output goes nowhere and its files are put aside.
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "base/aside.h"
 #include "base/output.h"
 #include "device/buffer.h"
 #include "device/foretell.h"
+#include "device/settings.h"
+#include "device/statistics.h"
 #include "main/command.h"
 #include "parser/parser.h"
 #include "runtime/runtime.h"
@@ -19,6 +23,9 @@ typedef struct Pass {
     Program *program;
     json_t *found; // what the report shows
     Forecast forecast;
+    bool silent;    // mistakes of the program were shown, or will be
+    uint64_t limit; // 0: none; else to be refused above it
+    bool refused;
 } Pass;
 
 static json_t *place_json(SourcePos position) {
@@ -61,6 +68,21 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
         places_json(forecast->loose, forecast->loose_count), "failure");
 }
 
+// The other devices that the program has named, each with its peak.
+static json_t *others_json(void) {
+    enum { OTHERS_MAX = 8 };
+    Device *devices[OTHERS_MAX];
+    json_t *array = json_array();
+    size_t count = devices_named(devices, OTHERS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        PoolStatistics statistics = pool_statistics(devices[i]);
+        json_array_append_new(array, json_pack("{s:s, s:I, s:o}", "device", devices[i]->name,
+                                               "peak", (json_int_t)statistics.peak_bytes, "at",
+                                               place_json(statistics.peak_origin.at)));
+    }
+    return array;
+}
+
 static void take_failure(json_t *found, Status status) {
     if (status == STATUS_OK) return;
     const ErrorRecord *error = error_current();
@@ -82,9 +104,23 @@ static void run_and_clear(void *context) {
     if (device_default(&device) == STATUS_OK) {
         foretelling_report(device, &pass->forecast);
         pass->found = found_json(device, &pass->forecast);
+        json_object_set_new(pass->found, "others", others_json());
         json_object_update(pass->found, failure);
     }
     json_decref(failure);
+}
+
+// What one operation reads and makes must be on the device together; everything else may move out.
+static void refuse(Pass *pass) {
+    const Forecast *forecast = &pass->forecast;
+    pass->refused = pass->limit > 0 && pass->found && forecast->loose_count == 0 &&
+                    forecast->operation_bytes > pass->limit;
+    if (!pass->refused) return;
+    fail(STATUS_MEMORY, "this operation takes %.2f MB at once, and --memory-limit is %.2f MB",
+         (double)forecast->operation_bytes / 0x1p20, (double)pass->limit / 0x1p20);
+    fail_help("raise the limit, or work in smaller pieces; nothing has run");
+    error_place((Span){forecast->operation_at, forecast->operation_at});
+    (void)report_current_error();
 }
 
 static Status run_pass(Pass *pass, FILE *nowhere) {
@@ -97,16 +133,38 @@ static Status run_pass(Pass *pass, FILE *nowhere) {
     return status == STATUS_OK && !pass->found ? error_current()->code : status;
 }
 
+// A program that is about to run is foretold for so long; then it just runs.
+enum { PATIENCE_SECONDS = 2 };
+static Runtime *impatient;
+
+static void on_alarm(int number) {
+    (void)number;
+    runtime_interrupt(impatient, INTERRUPT_SIGNAL);
+}
+
+static void start_patience(Runtime *runtime) {
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    impatient = runtime;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_sec = PATIENCE_SECONDS}}, NULL);
+}
+
 // A runtime of its own for each pass: nothing of the first one is left for the second.
 static bool foretell_once(const CommandLine *line, ForetellGuess guess, Pass *pass) {
     const char *chosen = device_setting_choice(VARIABLE_TL_DEVICE);
     Runtime *runtime = runtime_new(), *before = runtime_enter(runtime);
     if (chosen) device_setting_choose(VARIABLE_TL_DEVICE, chosen);
     FILE *nowhere = fopen("/dev/null", "we");
-    *pass = (Pass){.line = line};
+    pass->line = line;
     foretelling_begin(guess);
+    if (pass->limit > 0) start_patience(runtime);
+    if (pass->silent) output_redirect(nowhere, nowhere);
     pass->program = program_load(line->file, line->code);
-    if (pass->program && run_pass(pass, nowhere) != STATUS_OK) (void)report_current_error();
+    Status status = pass->program ? run_pass(pass, nowhere) : STATUS_OK;
+    if (status != STATUS_OK && !pass->silent) (void)report_current_error();
+    refuse(pass);
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
     program_free(pass->program);
     source_reset();
     runtime_enter(before);
@@ -145,6 +203,17 @@ static void append_holders(Text *out, const json_t *found) {
         text_format(out, "%9.2f MB%7.1f %%   ", held, 100 * held / peak);
         append_place(out, json_object_get(holder, "at"));
         text_format(out, "    %s\n", json_string_value(json_object_get(holder, "expression")));
+    }
+}
+
+static void append_others(Text *out, const json_t *found) {
+    const json_t *other;
+    size_t i;
+    json_array_foreach(json_object_get(found, "others"), i, other) {
+        append_amount(out, json_string_value(json_object_get(other, "device")), other, "peak");
+        text_append_string(out, "   at ");
+        append_place(out, json_object_get(other, "at"));
+        text_append_char(out, '\n');
     }
 }
 
@@ -191,6 +260,7 @@ static void show_found(const json_t *found) {
         text_append_string(&text, "   of weights, in the layout of products\n");
     }
     append_holders(&text, found);
+    append_others(&text, found);
     append_doubts(&text, found);
     fputs(text_get(&text), stdout);
     text_free(&text);
@@ -204,7 +274,7 @@ static void show_json(const json_t *found) {
 
 int check_memory(const Command *command, int count, char **arguments) {
     CommandLine line = {0};
-    Pass passes[2] = {0};
+    Pass passes[2] = {{.silent = false}, {.silent = true}};
     command_line_read(&line, command, count, arguments);
     if (!freopen("/dev/null", "re", stdin)) return EXIT_FAILED;
     if (!foretell_once(&line, FORETELL_GUESS_TRUE, &passes[0])) return EXIT_FAILED;
@@ -214,4 +284,13 @@ int check_memory(const Command *command, int count, char **arguments) {
     (line.json ? show_json : show_found)(passes[second].found);
     for (int i = 0; i < 2; i++) json_decref(passes[i].found);
     return EXIT_SUCCESS_STATUS;
+}
+
+bool foretell_refuses(const CommandLine *line) {
+    bool repeatable = line->code || strcmp(line->file, "-") != 0;
+    if (line->memory_limit == 0 || line->mode != RUN_PROGRAM || !repeatable) return false;
+    Pass pass = {.limit = line->memory_limit, .silent = true};
+    (void)foretell_once(line, FORETELL_GUESS_TRUE, &pass);
+    json_decref(pass.found);
+    return pass.refused;
 }

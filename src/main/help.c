@@ -15,7 +15,8 @@
 const OptionHelp option_help[] = {
     {"--device", "NAME", RUNNERS " check" MODELS, "where new tensors are made"},
     {"--memory-check", "[=strict]", RUNNERS MODELS,
-     "print the memory report at exit; strict: exit status 3 on a leak"},
+     "print the memory report at exit; strict: exit status 3 on a leak; all: the host's memory "
+     "too"},
     {"--seed", "N", RUNNERS " " TALKERS, "begin the random numbers with N"},
     {"--max-tokens", "N", TALKERS, "say at most N tokens"},
     {"--temperature", "X", TALKERS, "0: always the likeliest token; 0.7 unless given"},
@@ -33,6 +34,8 @@ const OptionHelp option_help[] = {
     {"--quiet", "", RUNNERS, "fewer messages"},
     {"--verbose", "", RUNNERS, "say which seed a run uses"},
     {"--ranks", "WHO", RUNNERS, "under mpirun, whose output is seen: first, or all"},
+    {"--memory-limit", "SIZE", RUNNERS,
+     "at most SIZE (500MB, 2GB) of device memory: the rest is moved out and back"},
     {"--host-limit", "SIZE", RUNNERS " mcp",
      "at most SIZE (500MB, 2GB) of the process's own memory"},
     {"--time-limit", "TIME", RUNNERS " mcp", "end the program after TIME (500ms, 10s, 2m)"},

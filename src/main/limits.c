@@ -5,45 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/sandbox.h"
 #include "device/cpu/blas.h"
 #include "main/command.h"
 
-// A number from 0 and a unit, with or without a space between. False unless the unit is one of
-// those and the product is a finite number above 0.
-static bool quantity_read(const char *text, const char *const units[], const double factors[],
-                          double *out) {
-    char *unit;
-    errno = 0;
-    double number = strtod(text, &unit);
-    if (unit == text || errno || !(number > 0)) return false;
-    while (*unit == ' ') unit++;
-    for (int i = 0; units[i]; i++) {
-        if (strcasecmp(unit, units[i]) != 0) continue;
-        *out = number * factors[i];
-        return *out < 1e18;
-    }
-    return false;
-}
-
-bool limit_bytes_read(const char *text, size_t *out) {
-    static const char *const units[] = {"", "B", "KB", "MB", "GB", "TB", NULL};
-    static const double factors[] = {1, 1, 1024, 1024.0 * 1024, 0x1p30, 0x1p40};
-    double bytes;
-    if (!quantity_read(text, units, factors, &bytes)) return false;
-    *out = (size_t)bytes;
-    return *out > 0;
-}
-
 bool limit_seconds_read(const char *text, double *out) {
     static const char *const units[] = {"", "s", "ms", "m", "h", NULL};
     static const double factors[] = {1, 1, 1e-3, 60, 3600};
-    return quantity_read(text, units, factors, out) && *out >= 1e-3;
+    return number_read_quantity(text, units, factors, out) && *out >= 1e-3;
 }
 
 enum { TICK_MICROSECONDS = 100000, TICKS_MAX = 50 };

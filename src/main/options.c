@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "device/settings.h"
 #include "main/command.h"
 
@@ -82,8 +83,12 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
             bad_option("--ranks needs all or first, but it is \"%s\"", value);
         line->all_ranks_speak = strcmp(value, "all") == 0;
     } else if ((value = option_value("--host-limit", arguments, count, index))) {
-        if (!limit_bytes_read(value, &line->limits.host_bytes))
+        if (!number_read_bytes(value, &line->limits.host_bytes))
             bad_option("--host-limit needs a size such as 500MB or 2GB, but it is \"%s\"", value);
+    } else if ((value = option_value("--memory-limit", arguments, count, index))) {
+        if (!number_read_bytes(value, &line->memory_limit))
+            bad_option("--memory-limit needs a size such as 500MB or 2GB, but it is \"%s\"", value);
+        device_setting_choose(VARIABLE_TL_MEMORY_LIMIT, value);
     } else if ((value = option_value("--time-limit", arguments, count, index))) {
         if (!limit_seconds_read(value, &line->limits.seconds))
             bad_option("--time-limit needs a time such as 500ms, 10s or 2m, but it is \"%s\"",

@@ -7,12 +7,14 @@
 #include "base/output.h"
 #include "check/check.h"
 #include "device/buffer.h"
+#include "device/host.h"
 #include "device/settings.h"
 #include "device/timeline.h"
 #include "eval/trace.h"
 #include "main/command.h"
 #include "parser/parser.h"
 #include "ranks/ranks.h"
+#include "value/heap.h"
 
 static Program *load_source(const SourceFile *source) {
     DiagnosticList diagnostics = {0};
@@ -102,6 +104,11 @@ static int memory_account(int status) {
     if (!device) return status;
     Text text = {0};
     uint64_t leaked_buffers = memory_check(device, &text);
+    if (settings.memory_check == MEMORY_CHECK_ALL) {
+        HostStatement host;
+        host_state(device, heap_bytes(), &host);
+        host_report(&host, &text);
+    }
     output_flush();
     fputs(text_get(&text), stderr);
     text_free(&text);

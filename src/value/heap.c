@@ -251,6 +251,10 @@ Counted *heap_new_object(ValueKind kind, size_t bytes) {
     return object;
 }
 
+size_t heap_bytes(void) {
+    return GC_get_heap_size() - GC_get_unmapped_bytes();
+}
+
 size_t heap_object_count(void) {
     return own_heap() ? own_heap()->object_count : 0;
 }

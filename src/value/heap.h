@@ -28,6 +28,8 @@ void heap_free(void *pointer); // NULL is allowed; only for memory that nothing 
 // Released by value_release when its count becomes 0.
 Counted *heap_new_object(ValueKind kind, size_t bytes);
 size_t heap_object_count(void);
+// What the collector has from the system, for all runtimes of the process.
+size_t heap_bytes(void);
 
 // Runs fn(argument) on a thread of its own with a stack of that size which the collector knows, and
 // waits for it. STATUS_MEMORY when the system refuses the thread.

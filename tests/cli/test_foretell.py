@@ -152,10 +152,11 @@ class Scripts(unittest.TestCase):
                 if found is None:
                     self.assertNotEqual(result.status, 0)  # it is no program
                     continue
-                self.assertGreaterEqual(found["peak"], peak)
+                most = max(device["peak"] for device in [found, *found["others"]])
+                self.assertGreaterEqual(most, peak)
                 if path.name not in self.ESTIMATED:
-                    self.assertEqual(found["peak"], peak)
-                differing += found["peak"] != peak
+                    self.assertEqual(most, peak)
+                differing += most != peak
         self.assertLessEqual(differing * 20, len(paths) + 20)
 
 
@@ -235,7 +236,9 @@ class Words(unittest.TestCase):
         self.assertIn("usage: tl check", run("check", "--memory").err)
 
     def test_vulkan_needs_no_driver(self):
-        code = "let x = sort(randn([300, 300]), 1)\nprint(x)\n"
+        # Memory that had other numbers before is where a kernel would note that an index is out of range.
+        code = ("let x = sort(randn([300, 300]), 1)\nlet used = full([9], 7) as int32\nused = none\n"
+                "print(gather(x, 0, randint(0, 300, [1, 300])))\n")
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "program.tl").write_text(code)
             result = run("check", "--memory", "--device", "vulkan", "program.tl", cwd=folder,
@@ -243,6 +246,7 @@ class Words(unittest.TestCase):
         if "this build has no Vulkan device" in result.err:
             self.skipTest("built without Vulkan")
         self.assertIn("vulkan:0 a device without a driver here", result.out)
+        self.assertNotIn("error", result.out)
 
 
 if __name__ == "__main__":

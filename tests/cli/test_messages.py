@@ -37,6 +37,7 @@ UNREACHABLE = {
     "the system refused a thread with a stack of %zu MB: %s": SYSTEM,
     "cannot draw: %s": SYSTEM,
     "the other ranks cannot be reached: %s": SYSTEM,
+    "cannot read back what a limit has moved out: %s": SYSTEM,
     "it is incomplete": "for whoever writes a transport wrongly",
     "cannot confine files to %s: %s": SYSTEM,
     "--sandbox: %s": SYSTEM,

@@ -259,7 +259,7 @@ static void test_memory_numbers(void **state) {
     Value memory = call_named("memory", NULL, 0);
     expect_text(call_named("keys", &memory, 1), "[\"live\", \"peak\", \"cached\", \"buffers\", "
                                                 "\"allocations\", \"reuses\", \"reuse_rate\", "
-                                                "\"waits\", \"relations\"]");
+                                                "\"waits\", \"relations\", \"away\", \"host\"]");
     Value devices = call_named("devices", NULL, 0);
     assert_true(devices.as.list->count >= 2); // the CPU, and what there is of Vulkan or why not
     expect_text(value_retain(devices.as.list->items[0]), "\"cpu\"");

@@ -18,7 +18,6 @@
 enum {
     CPU_ALIGNMENT = 64,
     HUGE_PAGE_BYTES = 2 << 20,
-    MAPPED_BYTES_MIN = 4 << 20, // from here on memory comes straight from the system
 };
 
 static const char *const isa_names[CPU_ISA_COUNT] = {"base", "avx2", "avx512"};
@@ -98,7 +97,7 @@ static void *map_large(size_t bytes) {
 // `bytes` is a multiple of the page size when it is large: the pool asks for whole classes.
 static Status memory_allocate_cpu(Device *device, size_t bytes, void **handle) {
     void *memory =
-        bytes >= MAPPED_BYTES_MIN ? map_large(bytes) : aligned_alloc(CPU_ALIGNMENT, bytes);
+        bytes >= CPU_MAPPED_BYTES_MIN ? map_large(bytes) : aligned_alloc(CPU_ALIGNMENT, bytes);
     if (!memory)
         return fail(STATUS_MEMORY, "%s refused %.2f MB", device->name, (double)bytes / 0x1p20);
     *handle = memory;
@@ -107,7 +106,7 @@ static Status memory_allocate_cpu(Device *device, size_t bytes, void **handle) {
 
 static void memory_free_cpu(Device *device, void *handle, size_t bytes) {
     (void)device;
-    if (bytes >= MAPPED_BYTES_MIN)
+    if (bytes >= CPU_MAPPED_BYTES_MIN)
         munmap(handle, bytes);
     else
         free(handle);

@@ -4,6 +4,8 @@
 
 #include "device/kernel.h"
 
+enum { CPU_MAPPED_BYTES_MIN = 4 << 20 }; // from here on memory comes straight from the system
+
 extern const DeviceBackend cpu_backend;
 // For foretold devices.
 extern const struct ForetellPlanner cpu_planner;

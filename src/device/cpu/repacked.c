@@ -92,6 +92,7 @@ static RepackedWeight *weight_new(Buffer *buffer, DType dtype, int64_t columns) 
         free(weight);
         return NULL;
     }
+    weight->strips->resident = true; // products read it without its being an operand
     weight->dtype = dtype;
     weight->columns = columns;
     weight->strip_count = strips;

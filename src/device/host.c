@@ -1,0 +1,96 @@
+// Adds up what the system says of the process's memory (/proc/self/smaps), what malloc says and
+// what the pool holds. Knows no values.
+#include "device/host.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file_map.h"
+#include "device/pool.h"
+
+// Of one mapping of the process.
+typedef struct Mapping {
+    unsigned long long begin, end;
+    char path[256];
+} Mapping;
+
+// What the system has of each kind; `anonymous` is everything without a file or a name of its own.
+typedef struct Resident {
+    uint64_t anonymous, mapped, code, stacks;
+} Resident;
+
+static void add_mapping(const Mapping *mapping, uint64_t bytes, Resident *out) {
+    char here;
+    uintptr_t address = (uintptr_t)&here;
+    bool file = mapping->path[0] == '/';
+    if (strcmp(mapping->path, "[stack]") == 0 ||
+        (address >= mapping->begin && address < mapping->end))
+        out->stacks += bytes;
+    else if (file && file_map_holds((const void *)(uintptr_t)mapping->begin))
+        out->mapped += bytes;
+    else if (file || strcmp(mapping->path, "[vdso]") == 0 || strcmp(mapping->path, "[vvar]") == 0)
+        out->code += bytes;
+    else
+        out->anonymous += bytes;
+}
+
+static Resident read_mappings(void) {
+    Resident resident = {0};
+    Mapping mapping = {0};
+    char line[512];
+    FILE *file = fopen("/proc/self/smaps", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        unsigned long long kilobytes, begin, end;
+        char path[256] = "";
+        if (sscanf(line, "Rss: %llu kB", &kilobytes) == 1)
+            add_mapping(&mapping, kilobytes << 10, &resident);
+        else if (sscanf(line, "%llx-%llx %*s %*s %*s %*s %255[^\n]", &begin, &end, path) >= 2)
+            mapping = (Mapping){begin, end, {0}};
+        else
+            continue;
+        if (path[0]) memcpy(mapping.path, path, sizeof path);
+    }
+    if (file) fclose(file);
+    return resident;
+}
+
+void host_state(const Device *device, uint64_t values, HostStatement *out) {
+    Resident resident = read_mappings();
+    PoolMemory pool = {0};
+    if (device && device->backend->host_import) pool_memory(device, &pool);
+    struct mallinfo2 heap = mallinfo2();
+    uint64_t used = heap.uordblks + heap.hblkhd;
+    *out = (HostStatement){
+        .resident = resident.anonymous + resident.mapped + resident.code + resident.stacks,
+        .values = values,
+        .tables = used > pool.small_bytes ? used - pool.small_bytes : 0,
+        .kept = heap.fordblks,
+        .buffers = pool.small_bytes + pool.large_bytes,
+        .mapped = resident.mapped,
+        .code = resident.code,
+        .stacks = resident.stacks,
+    };
+    uint64_t known = out->values + out->tables + out->kept + out->buffers;
+    if (resident.anonymous > known) out->other = resident.anonymous - known;
+}
+
+void host_report(const HostStatement *statement, Text *out) {
+    const struct {
+        uint64_t bytes;
+        const char *what;
+    } rows[] = {
+        {statement->values, "values: strings, lists, dictionaries, syntax trees"},
+        {statement->tables, "tables of models, logic, the tape and libraries"},
+        {statement->kept, "free, kept by malloc"},
+        {statement->buffers, "buffers of devices, cached ones included"},
+        {statement->mapped, "files that are read in place"},
+        {statement->code, "the program and its libraries"},
+        {statement->stacks, "stacks"},
+        {statement->other, "other: work areas of BLAS and of drivers"},
+    };
+    text_format(out, "=== Host memory: %.2f MB resident ===\n",
+                (double)statement->resident / 0x1p20);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        text_format(out, "%9.2f MB   %s\n", (double)rows[i].bytes / 0x1p20, rows[i].what);
+}

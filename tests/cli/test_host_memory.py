@@ -1,0 +1,54 @@
+"""The statement of the host's memory: what it names is what the system says is resident."""
+import re
+import unittest
+
+from tl import run_code
+
+PARTS = ("values", "tables", "kept", "buffers", "mapped", "code", "stacks", "other")
+STATE = """
+let h = memory().host
+print(join([str(h[k]) for k in list("resident", "%s")], " "))
+""" % '", "'.join(PARTS)
+
+
+def statement(code):
+    result = run_code(code + STATE, env={"TL_DEVICE": "cpu"})
+    assert result.status == 0, result.err
+    resident, *parts = map(int, result.out.split())
+    return resident, dict(zip(PARTS, parts))
+
+
+class HostMemory(unittest.TestCase):
+    def explains(self, code):
+        resident, parts = statement(code)
+        slack = max(resident // 20, 20 << 20)
+        self.assertLess(parts["other"], slack, parts)
+        self.assertLess(abs(resident - sum(parts.values())), slack, parts)
+        return parts
+
+    def test_values(self):
+        few = self.explains("")
+        many = self.explains('let l = [str(i) + "abcdefgh" for i in 0..500000]\n')
+        self.assertGreater(many["values"] - few["values"], 500000 * 24)
+
+    def test_buffers(self):
+        parts = self.explains("let x = ones([4096, 4096])\nlet y = [ones([100, 100]) for i in 0..200]\n")
+        self.assertGreaterEqual(parts["buffers"], 4096 * 4096 * 4 + 200 * 40000)
+
+    def test_products_and_training(self):
+        self.explains("""
+            let w = learnable(randn([512, 512]))
+            let x = randn([256, 512])
+            learn { objective: mean(tanh(x @ w) ** 2), optimizer: adam(), epochs: 3, progress: false }
+        """)
+
+    def test_the_report(self):
+        result = run_code("let x = ones([1000])\n", options=["--memory-check=all"])
+        self.assertEqual(result.status, 0)
+        self.assertRegex(result.err, r"=== Host memory: [\d.]+ MB resident ===\n +[\d.]+ MB   values: strings")
+        self.assertEqual(len(re.findall(r"^ +[\d.]+ MB   [a-z]", result.err, re.M)), len(PARTS))
+        self.assertNotIn("Host memory", run_code("print(1)", options=["--memory-check"]).err)
+
+
+if __name__ == "__main__":
+    unittest.main()

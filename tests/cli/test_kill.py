@@ -1,0 +1,186 @@
+"""kill -9 at any moment leaves every file as it was or as it was to be; so does a full disk.
+
+`python3 tests/cli/test_kill.py --kills N` kills each program N times."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from tl import TL, run
+
+KILLS = 4
+SEED = int(os.environ.get("TL_TEST_SEED", 1))
+
+# Every number of a state is the same, so that a mixture of two is seen.
+SAVES = """
+let i = 0
+while true {{
+    save_model({{"a": full([300, 40], i), "b": full([7], i), "n": i}}, "state.{format}")
+    i += 1
+}}
+"""
+SAVED = """
+let m = load("state.{format}")
+assert(all(m["a"] == m["b"][0]) and all(m["b"] == m["b"][0]))
+print("whole")
+"""
+WRITES = """
+let i = 0
+while true {
+    write_file("state.txt", join([str(i) for j in 0..20000], " "))
+    i += 1
+}
+"""
+WRITTEN = """
+let words = read_file("state.txt").trim().split(" ")
+assert(len(words) == 20000 and all([w == words[0] for w in words]))
+print("whole")
+"""
+FACTS = """
+relation Number(n: int, round: int)
+let round = 0
+while true {
+    for n in 0..300 { Number(n, round) }
+    save_facts("state.tlf")
+    round += 1
+}
+"""
+FACTS_SAVED = """
+relation Number(n: int, round: int)
+load_facts("state.tlf")
+assert(len(Number) > 0 and len(Number) % 300 == 0)
+print("whole")
+"""
+TRAINING = """
+seed(1)
+let x = randn([64, 8])
+let y = sum(x, 1, true)
+let w = learnable(zeros([8, 1]))
+let v = learnable(ones([1, 1]))
+let r = learn {
+    objective: mean((dropout(x @ w, 0.1) @ v - y) ** 2), optimizer: adam(lr: 0.01),
+    batch: 16 of (x, y), epochs: 150, progress: false,
+    save: "run.safetensors", every: 1, resume: if exists("run.safetensors") { "run.safetensors" } else { none }
+}
+print(list(sum(w as float64 * 1e6), sum(v as float64 * 1e6)), len(r.losses))
+"""
+
+
+class Killed(unittest.TestCase):
+    def setUp(self):
+        self.random = random.Random(SEED)
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, **programs):
+        for name, code in programs.items():
+            Path(self.folder.name, f"{name}.tl").write_text(code)
+
+    def kill(self, program, low, high):
+        """Starts a program and kills it after a while; whether it had not ended before."""
+        with subprocess.Popen([TL, "run", "--quiet", program], cwd=self.folder.name, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) as process:
+            time.sleep(self.random.uniform(low, high))
+            ended = process.poll()
+            process.send_signal(signal.SIGKILL)
+            if ended is not None:
+                self.assertEqual(ended, 0, process.stderr.read().decode())
+            return ended is None
+
+    def survives(self, make, use, file):
+        self.write(make=make, use=use)
+        for _ in range(KILLS):
+            self.kill("make.tl", 0.05, 0.5)
+            if not Path(self.folder.name, file).exists():
+                continue  # it was killed before the first was there
+            result = run("run", "use.tl", cwd=self.folder.name)
+            self.assertEqual((result.status, result.out), (0, "whole\n"), result.err)
+
+    def test_saved_models(self):
+        for ending in ("safetensors", "npz", "gguf"):
+            with self.subTest(format=ending):
+                self.survives(SAVES.format(format=ending), SAVED.format(format=ending), f"state.{ending}")
+
+    def test_texts(self):
+        self.survives(WRITES, WRITTEN, "state.txt")
+
+    def test_facts(self):
+        self.survives(FACTS, FACTS_SAVED, "state.tlf")
+
+    def test_training_goes_on_as_if_nothing_had_been(self):
+        self.write(train=TRAINING)
+        whole = run("run", "--quiet", "train.tl", cwd=self.folder.name)
+        self.assertEqual(whole.status, 0, whole.err)
+        for _ in range(KILLS):
+            Path(self.folder.name, "run.safetensors").unlink(missing_ok=True)
+            kills = 0
+            while kills < 5 and self.kill("train.tl", 0.02, 0.25):
+                kills += 1
+            result = run("run", "--quiet", "train.tl", cwd=self.folder.name)
+            self.assertEqual((result.status, result.out), (0, whole.out), result.err)
+
+
+class FullDisk(unittest.TestCase):
+    """Stood for by a limit on the size of files, which refuses to write as a full disk does."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def refused(self, before, after, use):
+        folder = self.folder.name
+        result = run("run", "-e", before, cwd=folder)
+        self.assertEqual(result.status, 0, result.err)
+        names = sorted(os.listdir(folder))
+        code = Path(folder + ".tl")
+        code.write_text(after)
+        self.addCleanup(code.unlink, missing_ok=True)
+        limited = subprocess.run(["bash", "-c", f"trap '' XFSZ; ulimit -f 64; exec {TL} run {code}"], cwd=folder,
+                                 capture_output=True)
+        self.assertEqual(limited.returncode, 1, limited.stderr.decode())
+        self.assertIn("error[io]", limited.stderr.decode())
+        self.assertEqual(sorted(os.listdir(folder)), names)
+        result = run("run", "-e", use, cwd=folder)
+        self.assertEqual((result.status, result.out), (0, "old\n"), result.err)
+
+    def test_what_was_there_stays(self):
+        for ending in ("safetensors", "npz", "gguf"):
+            with self.subTest(format=ending):
+                self.refused(f'save_model({{"a": ones([3])}}, "s.{ending}")',
+                             f'save_model({{"a": ones([100000])}}, "s.{ending}")',
+                             f'assert(all(load("s.{ending}")["a"] == 1.0))\nprint("old")')
+        self.refused('write_file("s.txt", "small")', 'write_file("s.txt", join(["large" for i in 0..100000], ""))',
+                     'assert_eq(read_file("s.txt"), "small")\nprint("old")')
+        facts = "relation N(n: int)\n"
+        self.refused(facts + 'N(1)\nsave_facts("s.tlf")', facts + 'for n in 0..50000 { N(n) }\nsave_facts("s.tlf")',
+                     facts + 'load_facts("s.tlf")\nassert(len(N) == 1)\nprint("old")')
+
+    def test_a_link_and_the_rights_of_a_file_stay(self):
+        folder = Path(self.folder.name)
+        (folder / "real.txt").write_text("old")
+        (folder / "real.txt").chmod(0o640)
+        (folder / "link.txt").symlink_to("real.txt")
+        result = run("run", "-e", 'write_file("link.txt", "new")', cwd=folder)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertTrue((folder / "link.txt").is_symlink())
+        self.assertEqual((folder / "real.txt").read_text(), "new")
+        self.assertEqual((folder / "real.txt").stat().st_mode & 0o777, 0o640)
+
+    def test_a_device_is_written_to(self):
+        result = run("run", "-e", 'write_file("/dev/null", "x")\nwrite_file("/dev/full", "x")')
+        self.assertEqual(result.status, 1)
+        self.assertIn("No space left on device", result.err)
+        self.assertTrue(Path("/dev/full").is_char_device())
+
+
+if __name__ == "__main__":
+    if "--kills" in sys.argv:
+        at = sys.argv.index("--kills")
+        KILLS = int(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    unittest.main()
