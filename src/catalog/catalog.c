@@ -99,9 +99,9 @@ const Builtin *catalog_find(const char *name, size_t length) {
 }
 
 bool catalog_lacks_shape(const Builtin *row, size_t count) {
+    if (count >= (size_t)row->signature.count) return false;
     const Param *next = &row->signature.params[count];
-    return count < (size_t)row->signature.count && next->kind == PARAM_SHAPE &&
-           next->default_kind == DEFAULT_ABSENT;
+    return next->kind == PARAM_SHAPE && next->default_kind == DEFAULT_ABSENT;
 }
 
 size_t catalog_count(void) {

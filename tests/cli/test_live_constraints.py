@@ -119,11 +119,14 @@ class LiveConstraints(unittest.TestCase):
             ('generate(m, "a", 9, constraint: grammar("root ::= a", holes: {"a": fn() { 3.5 }}))', "what fills a hole"),
             ('generate(m, "a", 2, constraint: grammar("root ::= a", holes: {"a": list("xyz")}))',
              "the shortest text that the constraint allows has 3 bytes, but max_tokens is 2"),
-            ('generate(m, "a", 2, constraint: grammar("root ::= a", holes: {"a": fn() { list() }}))', "nothing fills"),
+            ('generate(m, "a", 2, constraint: grammar("root ::= a", holes: {"a": fn() { list() }}))', "nothing fills the holes of the constraint: no text can end"),
+            ('grammar("root ::= a", holes: {1: list("x")})', "the name of a hole must be a string, but it is 1"),
         ]:
             with self.subTest(body):
                 result = program(body)
                 self.assertIn(expected, result.err.splitlines()[0], body)
+                if "cannot be filled" in expected:
+                    self.assertIn("help: texts, numbers, and answers with one variable fill holes", result.err)
 
 
 if __name__ == "__main__":
