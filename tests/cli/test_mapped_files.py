@@ -5,6 +5,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import types
 import unittest
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tl import TL, run_code
 
 STRICT = {"TL_MEMORY_CHECK": "strict"}
 ROWS = 1024
+SHORTEN = "waits_until_the_file_is_short()"
 CHANGED = "was changed while it was in use: it had {} bytes and has {}"
 F32, I32, Q8_0 = 0, 26, 8
 # What reads the mapping, each in its own way: worker threads, BLAS, dequantising kernels, downloads, copies.
@@ -60,7 +62,26 @@ class MappedFiles(unittest.TestCase):
         self.length = self.path.stat().st_size
 
     def run_model(self, code):
-        return run_code(f'let m = load_model("{self.path}")\n' + code, env=STRICT)
+        return self.run_shortening(f'let m = load_model("{self.path}")\n' + code)
+
+    def run_shortening(self, code):
+        """Runs a program; the model is shortened where it says SHORTEN."""
+        if SHORTEN not in code:
+            return run_code(code, env=STRICT)
+        code = code.replace(SHORTEN, 'eprint("ready"); let answer = input()')
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            process = subprocess.Popen([TL, "run", "program.tl"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, env={**os.environ, **STRICT, "NO_COLOR": "1"})
+            with process:
+                line = process.stderr.readline()
+                self.assertEqual(line, b"ready\n")
+                self.path.write_text("x")
+                try:
+                    out, err = process.communicate(b"\n", timeout=60)
+                finally:
+                    process.kill()
+        return types.SimpleNamespace(status=process.returncode, out=out.decode(), err=err.decode())
 
     def run_around(self, before, action, after):
         """Runs a program, which waits between its two parts until `action` was done here."""
@@ -79,7 +100,7 @@ class MappedFiles(unittest.TestCase):
         return process.returncode, out.decode(), err.decode()
 
     def test_shortened_before_a_tensor_is_first_used(self):
-        result = self.run_model(f'print(m.i)\nwrite_file("{self.path}", "x")\nprint(m.i)\nprint(sum(m.f))')
+        result = self.run_model(f'print(m.i)\n{SHORTEN}\nprint(m.i)\nprint(sum(m.f))')
         self.assertEqual((result.status, result.out), (1, "[0 1 2 3 4 5 6 7]\n" * 2), result.err)
         self.assertIn(f"error[io]: {self.path} {CHANGED.format(self.length, 1)}\n --> program.tl:5:11\n", result.err)
         self.assertIn("= help: write a new version to another file and rename that: whoever has the old one open "
@@ -96,7 +117,7 @@ class MappedFiles(unittest.TestCase):
         for name, reader in READERS.items():
             with self.subTest(name):
                 self.path.write_bytes(large_model())
-                result = self.run_model(f'print(m.i)\nlet f = m.f\nlet q = m.q\nwrite_file("{self.path}", "x")\n'
+                result = self.run_model(f'print(m.i)\nlet f = m.f\nlet q = m.q\n{SHORTEN}\n'
                                         f"for i in 0..3 {{ try {{ {reader} }} catch e {{ print(e.kind, e.message) }} }}\n"
                                         "print(m.i)")
                 self.assertEqual((result.status, result.out), (0, "[0 1 2 3 4 5 6 7]\n".join(["", said * 3, ""])), result.err)
@@ -111,7 +132,7 @@ class MappedFiles(unittest.TestCase):
                 let l = list(zeros([1024, 1024]) + 2.0)
                 let cache = KVCache::new_f32(1)
                 cache.append(0, ones([1, 1024, 1024]), ones([1, 1024, 1024]))
-                write_file("{self.path}", "x")
+                {SHORTEN}
                 try {{
                     match k {{
                         0 => {{ x[:] = w }}
@@ -133,7 +154,7 @@ class MappedFiles(unittest.TestCase):
         for k in range(11):
             with self.subTest(k):
                 self.path.write_bytes(large_model())
-                result = run_code(f'let m = load_model("{self.path}")\n' + program, k, env=STRICT)
+                result = self.run_model(program.replace("int(args()[0])", str(k)))
                 self.assertEqual((result.status, result.out), (0, "io 2.0 2.0 2.0 2.0 2.0 2.0 1048576.0\n"), result.err)
 
     def test_shortened_while_kernels_run(self):

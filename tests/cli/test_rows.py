@@ -174,6 +174,7 @@ WORDS = {
     "src/check/program.c": "semirings: log sample topk",
     "src/check/report.c": "words of other languages: var",
     "src/check/types.c": "types: any",
+    "src/device/settings.c": "what TL_MEMORY_CHECK may say: all",
     "src/learn/learn_settings.c": "settings of learn: step",
     "src/library/builtin_embed.c": "ways of pooling: mean",
     "src/lsp/sums.c": "projections of equations: sum",
