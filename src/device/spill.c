@@ -14,7 +14,8 @@
 #include "device/report.h"
 
 // --- where bytes go ------------------------------------------------------------------------------
-// STATUS_MEMORY without words where there is no room: the pool refuses the request, with its own.
+// STATUS_MEMORY without a message where memory is short: the pool then refuses the request with its
+// own.
 
 static bool shares_host_memory(const Device *device) {
     return device->backend->host_import != NULL;

@@ -198,7 +198,7 @@ typedef struct ArmCode {
 // Where arms take ints by their value: the first arm that may take each of those from `first` on,
 // and the first that may take any other.
 typedef struct IntTable {
-    uint64_t first, count; // count 0: there is no table
+    uint64_t first, count; // count 0: the file has none
     uint8_t *arms;
     uint8_t other;
 } IntTable;

@@ -39,7 +39,7 @@ static Status push(PiecesNodes *nodes, PiecesNode node) {
     return STATUS_OK;
 }
 
-// What is left when the pieces are no power of two is added from the last to the first.
+// What remains when the number of pieces is not a power of two is added from the last to the first.
 static Status take_root(PiecesNodes *nodes, Tensor **out) {
     while (nodes->count > 1) {
         TRY(join(&nodes->items[nodes->count - 2], &nodes->items[nodes->count - 1]));

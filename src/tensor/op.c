@@ -70,7 +70,7 @@ static Status check_input(const OpRow *op, Tensor *tensor, const Tensor **first)
 }
 
 static Status number_tensor(Scalar scalar, Tensor **out) {
-    ASSERT(scalar.dtype != DTYPE_COUNT); // of an input that was not given there is no tensor
+    ASSERT(scalar.dtype != DTYPE_COUNT); // an input that was not given has no tensor
     Shape shape = {.rank = 0};
     if (scalar.dtype == DTYPE_FLOAT64)
         TRY(tensor_from_floats(&scalar.as.f, &shape, DTYPE_FLOAT32, out));

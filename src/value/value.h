@@ -150,7 +150,7 @@ static inline Value value_tensor(Tensor *t) {
 Value value_string(const char *bytes, size_t length); // copies onto the collector's heap
 Value value_cstring(const char *string);
 Value value_list(size_t capacity); // an empty list, one reference
-Value value_list_of(size_t count); // for so many items; VALUE_FAIL when there is no memory for them
+Value value_list_of(size_t count); // for so many items; VALUE_FAIL when memory is short
 Value value_tuple(size_t capacity);
 Value value_dict(void);
 Value value_range(int64_t start, int64_t stop, int64_t step);                   // step is not 0

@@ -1,31 +1,12 @@
 """load_audio and save_audio: sound of every format there and back, with the bits it has, and what mistakes say."""
 import struct
-import tempfile
 import unittest
 from pathlib import Path
 
-from tl import run
+from tl import InFolder
 
 
-class Audio(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_here(self, code, env=None):
-        (self.folder / "program.tl").write_text(code)
-        return run("run", "--quiet", "--memory-check=strict", "program.tl", cwd=self.folder, env=env)
-
-    def prints(self, code, *lines):
-        result = self.run_here(code)
-        self.assertEqual((result.out.splitlines(), result.status), (list(lines), 0), result.err)
-
-    def fails(self, code, text):
-        result = self.run_here(code)
-        self.assertEqual(result.status, 1, result.out)
-        self.assertIn(text, result.err)
-
+class Audio(InFolder):
     def test_there_and_back(self):
         self.prints("""
             let x = rand([2, 70000]) * 2.0 - 1.0

@@ -1,12 +1,10 @@
 """Loaders over tensors, CSV files, folders of pictures and texts: what batches hold, in which order, read ahead
 or not, and what mistakes in files say."""
 import struct
-import tempfile
 import unittest
 import zlib
-from pathlib import Path
 
-from tl import run
+from tl import InFolder
 
 
 def png(rows, colour, bits=8):
@@ -20,24 +18,8 @@ def png(rows, colour, bits=8):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
-class Data(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_here(self, code):
-        (self.folder / "program.tl").write_text(code)
-        return run("run", "--seed", "3", "--quiet", "--memory-check=strict", "program.tl", cwd=self.folder)
-
-    def prints(self, code, *lines):
-        result = self.run_here(code)
-        self.assertEqual((result.out.splitlines(), result.status), (list(lines), 0), result.err)
-
-    def fails(self, code, text):
-        result = self.run_here(code)
-        self.assertEqual(result.status, 1, result.out)
-        self.assertIn(text, result.err)
+class Data(InFolder):
+    options = ("--seed", "3")
 
     def test_tensors(self):
         self.prints("""

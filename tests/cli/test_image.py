@@ -4,7 +4,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tl import run
+from tl import InFolder
 from test_data import png
 
 
@@ -15,25 +15,7 @@ def bmp(bits, rows, width=2, compression=0, info=b"", header=40, colours=0, data
             + info + b"".join(rows))
 
 
-class Images(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_here(self, code, env=None):
-        (self.folder / "program.tl").write_text(code)
-        return run("run", "--quiet", "--memory-check=strict", "program.tl", cwd=self.folder, env=env)
-
-    def prints(self, code, *lines):
-        result = self.run_here(code)
-        self.assertEqual((result.out.splitlines(), result.status), (list(lines), 0), result.err)
-
-    def fails(self, code, text):
-        result = self.run_here(code)
-        self.assertEqual(result.status, 1, result.out)
-        self.assertIn(text, result.err)
-
+class Images(InFolder):
     def test_there_and_back(self):
         self.prints("""
             let bytes = (arange(3 * 5 * 7) * 7 % 256) as uint8

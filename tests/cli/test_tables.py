@@ -1,37 +1,18 @@
 """read_sql, and read_csv by columns: kinds of cells, parameters, what is missing, and what mistakes say."""
 import sqlite3
-import tempfile
 import unittest
 from pathlib import Path
 
-from tl import run
+from tl import InFolder
 
 
-class Tables(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+class Tables(InFolder):
     def make(self, *statements):
         base = sqlite3.connect(self.folder / "a.db")
         for statement in statements:
             base.execute(*statement if isinstance(statement, tuple) else (statement,))
         base.commit()
         base.close()
-
-    def run_here(self, code, env=None):
-        (self.folder / "program.tl").write_text(code)
-        return run("run", "--quiet", "--memory-check=strict", "program.tl", cwd=self.folder, env=env)
-
-    def prints(self, code, *lines):
-        result = self.run_here(code)
-        self.assertEqual((result.out.splitlines(), result.status), (list(lines), 0), result.err)
-
-    def fails(self, code, text):
-        result = self.run_here(code)
-        self.assertEqual(result.status, 1, result.out)
-        self.assertIn(text, result.err)
 
     def test_sql_rows(self):
         self.make("CREATE TABLE t (id INTEGER, name TEXT, x REAL, b BLOB)", ("INSERT INTO t VALUES (?, ?, ?, ?)", (1, "é", 0.5, b"\1\2")),

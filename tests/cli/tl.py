@@ -30,6 +30,29 @@ def run_code(code, *arguments, env=None, options=(), **more):
         return run("run", *options, "program.tl", *arguments, env=env, cwd=folder, **more)
 
 
+class InFolder(unittest.TestCase):
+    """Programs with files of their own: a folder a test, `options` in front of each program."""
+    options = ()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_here(self, code, env=None):
+        (self.folder / "program.tl").write_text(code)
+        return run("run", *self.options, "--quiet", "--memory-check=strict", "program.tl", cwd=self.folder, env=env)
+
+    def prints(self, code, *lines):
+        result = self.run_here(code)
+        self.assertEqual((result.out.splitlines(), result.status), (list(lines), 0), result.err)
+
+    def fails(self, code, text):
+        result = self.run_here(code)
+        self.assertEqual(result.status, 1, result.out)
+        self.assertIn(text, result.err)
+
+
 def fixture(case, name):
     """The path of a fixture; without it the test is skipped, or fails when CI=true."""
     path = FIXTURES / name
