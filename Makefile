@@ -5,7 +5,7 @@ TL := $(BUILD)/tl
 FIXTURES ?= ../shared
 export TL_FIXTURES := $(abspath $(FIXTURES))
 
-.PHONY: deps build run test bench asan clang fuzz reference format install package wheel clean
+.PHONY: deps build run test bench asan clang fuzz reference format install package wheel vscode clean
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
@@ -61,6 +61,10 @@ install: build
 # The Python package as a wheel in the build folder.
 wheel: build
 	@cmake --build $(BUILD) --target wheel
+
+# The extension for Visual Studio Code in build/PRESET/vscode; needs Node.js and npm.
+vscode: build
+	@cmake --build $(BUILD) --target vscode
 
 # Debian packages in the build folder.
 package: build

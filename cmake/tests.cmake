@@ -68,6 +68,10 @@ foreach(target ${targets})
     endif()
 endforeach()
 
+# Not a test: prints tokens, with which tests/cli/test_vscode.py compares the grammar of editors.
+add_executable(tokens tests/lexer/tokens.c $<TARGET_OBJECTS:tl_test_runtime>)
+target_link_libraries(tokens PRIVATE tl_testing)
+
 # Programs whose test is gone would be run all the same.
 get_property(test_programs DIRECTORY PROPERTY test_programs)
 file(GLOB built RELATIVE ${CMAKE_BINARY_DIR}/tests ${CMAKE_BINARY_DIR}/tests/*)

@@ -215,14 +215,32 @@ static void add_words(json_t *patterns, const char *name, const Text *words, con
     text_free(&match);
 }
 
+// What stands in a placeholder: code, whose braces are its own, then a format.
+static json_t *placeholder(void) {
+    const char *edge = "punctuation.section.embedded.tl";
+    return json_pack("{s:s, s:s, s:s, s:{s:{s:s}}, s:{s:{s:s}}, s:[{s:s}, {s:s, s:s}, {s:s}]}",
+                     "name", "meta.interpolation.tl", "begin", "\\{", "end", "\\}", "beginCaptures",
+                     "0", "name", edge, "endCaptures", "0", "name", edge, "patterns", "include",
+                     "#brackets", "name", "constant.other.placeholder.tl", "match",
+                     "(?<!:):(?!:)[^{}\"]*(?=\\})", "include", "$self");
+}
+
+static json_t *bracket_patterns(void) {
+    json_t *patterns = json_array();
+    static const char *const pairs[][2] = {{"\\{", "\\}"}, {"\\(", "\\)"}, {"\\[", "\\]"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        json_array_append_new(patterns, json_pack("{s:s, s:s, s:[{s:s}, {s:s}]}", "begin",
+                                                  pairs[i][0], "end", pairs[i][1], "patterns",
+                                                  "include", "#brackets", "include", "$self"));
+    return patterns;
+}
+
 static void add_strings(json_t *patterns) {
     static const char escape[] = "\\\\(?:[ntr0\"\\\\]|u[0-9A-Fa-f]{4}|u\\{[0-9A-Fa-f]{1,6}\\})";
     const char *escaped = "constant.character.escape.tl";
     json_t *inner = json_pack("[{s:s, s:s}]", "name", escaped, "match", escape);
-    json_t *holes = json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s, s:s, s:[{s:s}]}]", "name",
-                              escaped, "match", escape, "name", escaped, "match", "\\{\\{|\\}\\}",
-                              "name", "meta.interpolation.tl", "begin", "\\{", "end", "\\}",
-                              "patterns", "include", "$self");
+    json_t *holes = json_pack("[{s:s, s:s}, {s:s, s:s}, o]", "name", escaped, "match", escape,
+                              "name", escaped, "match", "\\{\\{|\\}\\}", placeholder());
     json_array_append_new(patterns,
                           json_pack("{s:s, s:s, s:s, s:o}", "name", "string.interpolated.tl",
                                     "begin", "\\bf\"", "end", "\"", "patterns", holes));
@@ -233,9 +251,20 @@ static void add_strings(json_t *patterns) {
                                     "begin", "\"", "end", "\"", "patterns", inner));
 }
 
+// Behind a name, a number or a closing bracket `.5` is an element; elsewhere it is a number.
+static void add_numbers(json_t *patterns) {
+    json_array_append_new(patterns, json_pack("{s:s, s:{s:{s:s}}}", "match",
+                                              "(?<=[\\p{L}\\p{N}_)\\]])\\.([0-9][0-9_]*)",
+                                              "captures", "1", "name", "constant.numeric.tl"));
+    add_match(patterns, "constant.numeric.tl",
+              "(?:\\b0[xX][0-9A-Fa-f_]+|\\b0[bB][01_]+|"
+              "(?:\\b[0-9][0-9_]*(?:\\.(?![.\\p{L}_])[0-9_]*)?|(?<!\\.)\\.[0-9][0-9_]*)"
+              "(?:[eE][-+]?[0-9]+)?)");
+}
+
 static json_t *comment_patterns(void) {
     return json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s, s:s, s:[{s:s}]}]", "name",
-                     "comment.line.shebang.tl", "match", "\\A#!.*$", "name",
+                     "comment.line.shebang.tl", "match", "\\A\\x{FEFF}?#!.*$", "name",
                      "comment.line.double-slash.tl", "match", "//.*$", "name", "comment.block.tl",
                      "begin", "/\\*", "end", "\\*/", "patterns", "include", "#comments");
 }
@@ -271,15 +300,14 @@ static void add_all_words(json_t *patterns) {
 void syntax_print_textmate(void) {
     json_t *patterns = json_pack("[{s:s}]", "include", "#comments");
     add_strings(patterns);
-    add_match(patterns, "constant.numeric.tl",
-              "\\b(?:0x[0-9A-Fa-f_]+|0b[01_]+|[0-9][0-9_]*(?:\\.(?![.\\p{L}_])[0-9_]*)?"
-              "(?:[eE][-+]?[0-9]+)?)\\b");
+    add_numbers(patterns);
     add_match(patterns, "entity.name.function.tl", "(?<=\\bfn )\\s*[\\p{L}_][\\p{L}\\p{N}_]*");
     add_all_words(patterns);
-    json_t *grammar = json_pack("{s:s, s:s, s:s, s:[s], s:o, s:{s:{s:o}}}", "comment",
-                                "Printed by `tl help --textmate`.", "name", "tl", "scopeName",
-                                "source.tl", "fileTypes", "tl", "patterns", patterns, "repository",
-                                "comments", "patterns", comment_patterns());
+    json_t *grammar =
+        json_pack("{s:s, s:s, s:s, s:[s], s:o, s:{s:{s:o}, s:{s:o}}}", "comment",
+                  "Printed by `tl help --textmate`.", "name", "tl", "scopeName", "source.tl",
+                  "fileTypes", "tl", "patterns", patterns, "repository", "comments", "patterns",
+                  comment_patterns(), "brackets", "patterns", bracket_patterns());
     ASSERT(grammar);
     char *text = json_dumps(grammar, JSON_INDENT(2));
     puts(text);

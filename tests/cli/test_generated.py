@@ -63,7 +63,7 @@ class Generated(unittest.TestCase):
         grammar = json.loads((ROOT / PRINTED["--textmate"]).read_text())
         found = {}
         for pattern in grammar["patterns"]:
-            if "match" in pattern:
+            if "match" in pattern and "name" in pattern:
                 python = pattern["match"].replace(r"\p{L}", "A-Za-z").replace(r"\p{N}", "0-9")
                 found[pattern["name"]] = re.compile(python)
         self.assertTrue(found["keyword.other.tl"].search("let x"))
