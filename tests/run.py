@@ -43,6 +43,14 @@ class Outcome:
     def __init__(self, name, passed, failed=0, skipped=0, detail=""):
         self.name, self.passed, self.failed = name, passed, failed
         self.skipped, self.detail = skipped, detail
+        self.seconds = 0.0
+
+
+def timed(run, *arguments):
+    begin = time.monotonic()
+    outcome = run(*arguments)
+    outcome.seconds = time.monotonic() - begin
+    return outcome
 
 
 def run_command(command, environment=None, stdin=None):
@@ -154,24 +162,25 @@ def is_wanted(name, patterns):
     return not patterns or any(pattern in name for pattern in patterns)
 
 
+def run_case_file(path, device):
+    """All cases of one file, in a process of their own."""
+    result = unittest.TestResult()
+    tests = [test for test in tests_of(unittest.TestLoader().loadTestsFromName(path.stem))
+             if device == "cpu" or getattr(test, "every_device", False)]
+    unittest.TestSuite(tests).run(result)
+    bad = result.failures + result.errors
+    failed = len({getattr(case, "test_case", case).id() for case, _ in bad})  # subtests count as one
+    skipped = len(result.skipped)
+    detail = "\n".join(f"{case}\n{text}" for case, text in bad)
+    return Outcome(name_on(path.name, device), result.testsRun - failed - skipped, failed, skipped, detail)
+
+
 def run_cases(tl, patterns, device):
     sys.path.insert(0, str(ROOT / "tests" / "cli"))
     os.environ.update(environment_of(device), TL=str(tl), TL_FIXTURES=str(FIXTURES))
-    loader = unittest.TestLoader()
-    outcomes = []
-    for path in sorted((ROOT / "tests" / "cli").glob("test_*.py")):
-        if not is_wanted(path.name, patterns):
-            continue
-        result = unittest.TestResult()
-        tests = [test for test in tests_of(loader.loadTestsFromName(path.stem))
-                 if device == "cpu" or getattr(test, "every_device", False)]
-        unittest.TestSuite(tests).run(result)
-        bad = result.failures + result.errors
-        failed = len({getattr(case, "test_case", case).id() for case, _ in bad})  # subtests count as one
-        skipped = len(result.skipped)
-        detail = "\n".join(f"{case}\n{text}" for case, text in bad)
-        outcomes.append(Outcome(name_on(path.name, device), result.testsRun - failed - skipped, failed, skipped, detail))
-    return outcomes
+    paths = [path for path in sorted((ROOT / "tests" / "cli").glob("test_*.py")) if is_wanted(path.name, patterns)]
+    with concurrent.futures.ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return list(pool.map(timed, [run_case_file] * len(paths), paths, [device] * len(paths)))
 
 
 def is_of_pass(program, device):
@@ -189,7 +198,7 @@ def run_pass(tl, device, kinds, patterns):
         scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))
         jobs += [(run_script, tl, p, device) for p in scripts if is_wanted(str(p), patterns)]
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        outcomes = list(pool.map(lambda job: job[0](*job[1:]), jobs))
+        outcomes = list(pool.map(lambda job: timed(*job), jobs))
     return outcomes + (run_cases(tl, patterns, device) if "cases" in kinds else [])
 
 
@@ -214,6 +223,7 @@ def main():
     parser.add_argument("--device", help="one pass, on this device: cpu, vulkan or vulkan:N")
     parser.add_argument("--only", choices=["unit", "scripts", "cases"], action="append")
     parser.add_argument("patterns", nargs="*", metavar="pattern", help="run what has one of these in its name")
+    parser.add_argument("--slowest", type=int, default=0, metavar="N", help="name the N that took longest")
     options = parser.parse_args()
     tl = (ROOT / options.build).resolve() / "tl"
     kinds = options.only or ["unit", "scripts", "cases"]
@@ -239,6 +249,8 @@ def main():
             print(f"FAILED {outcome.name}\n{outcome.detail}\n")
         elif outcome.skipped and outcome.detail:
             print(f"skipped {outcome.name}: {outcome.detail}")
+    for outcome in sorted(outcomes, key=lambda o: -o.seconds)[:options.slowest]:
+        print(f"{outcome.seconds:.1f} s {outcome.name}")
     passed = sum(o.passed for o in outcomes)
     failed = sum(o.failed for o in outcomes)
     skipped = sum(o.skipped for o in outcomes)

@@ -121,7 +121,8 @@ class Resume(unittest.TestCase):
                 out, err = process.communicate(timeout=60)
                 if process.returncode == 0:
                     break
-                self.assertEqual(process.returncode, 130, err)
+                # On a busy machine it may come before the program listens to it: then the signal itself ends it.
+                self.assertIn(process.returncode, (130, -signal.SIGINT), err)
                 interrupts += 1
                 self.assertLess(interrupts, 1000)
         return out.decode(), interrupts
