@@ -150,6 +150,8 @@ static Status read_test_settings(DeviceSettings *out) {
     out->test_slow_ms = (int)number;
     TRY(read_number(VARIABLE_TL_TEST_PATIENCE_MS, &number));
     out->test_patience_ms = (int)number;
+    TRY(read_number(VARIABLE_TL_TEST_REPRESENTATION, &number));
+    out->test_representation = (int)number;
     return read_number(VARIABLE_TL_TEST_LOSS, &out->test_loss);
 }
 

@@ -40,6 +40,7 @@ typedef struct DeviceSettings {
     // TL_TEST_PATIENCE_MS (two minutes when unset) the device counts as lost.
     int test_slow_ms, test_patience_ms;
     uint64_t test_loss;
+    int test_representation; // TL_TEST_REPRESENTATION: of relations (logic/cells.h); 0: any
 } DeviceSettings;
 
 // A runtime's own value of a variable, in place of the environment's; NULL: the environment's

@@ -100,7 +100,7 @@ static Status solution_add(Grouping *grouping, uint32_t row) {
             TRY(aggregate_one(grouping->store, aggregate, value, &group->values[i]));
         } else {
             Datum seen[] = {(Datum)(group - grouping->groups.items), i, value};
-            if (table_find(grouping->seen, seen) != ROW_NONE) continue;
+            if (table_has(grouping->seen, seen)) continue;
             table_append(grouping->seen, seen);
         }
         group->counts[i]++;

@@ -252,7 +252,7 @@ static Status find_relation(const Reading *reading, const char *name, size_t len
 
 static Status fit_value(const Reading *reading, Relation *relation, uint32_t column, Datum *value) {
     TRY(column_fit(reading->store, relation, column, value));
-    if (!relation->closed || table_find(relation->facts, value) != ROW_NONE) return STATUS_OK;
+    if (!relation->closed || table_has(relation->facts, value)) return STATUS_OK;
     Text text = {0};
     constant_print(&reading->store->constants, *value, &text);
     fail(STATUS_TYPE, "%s: %s is a closed type, and `%s` is not in it", reading->path,

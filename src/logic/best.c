@@ -35,7 +35,7 @@ static void append_weight(const WayText *text, const char *what, uint32_t leaf) 
 }
 
 static void print_fact(const WayText *text, const GroundNode *node, const Datum *values) {
-    bool stated = table_find(node->relation->facts, values) != ROW_NONE;
+    bool stated = table_has(node->relation->facts, values);
     append_weight(text, stated ? "fact" : "certain", node->leaf);
 }
 

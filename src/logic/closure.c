@@ -62,7 +62,7 @@ Relation *closure_base_of_set(const Relation *relation) {
 
 static void row_add(Table *rows, Datum from, Datum to) {
     Datum row[] = {from, to};
-    if (table_find(rows, row) == ROW_NONE) table_append(rows, row);
+    if (!table_has(rows, row)) table_append(rows, row);
 }
 
 static void follow(const Table *edges, const Index *index, Datum node, Datum from, Table *rows) {
@@ -107,7 +107,7 @@ static Status rows_to(Store *store, Table *edges, Datum to, Table *rows) {
             for (edge = index_first(edges, index, key); edge != ROW_NONE;
                  edge = index_next(index, edge)) {
                 Datum row[] = {table_at(edges, edge, 0), to};
-                if (table_find(rows, row) == ROW_NONE) VECTOR_PUSH(&level, edge);
+                if (!table_has(rows, row)) VECTOR_PUSH(&level, edge);
             }
         }
         status = store->host.interrupted(store->host.context);

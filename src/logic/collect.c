@@ -16,6 +16,7 @@ void collector_begin_rule(Collector *collector, bool keyed, uint32_t width) {
     collector->keyed = keyed;
     collector->width = width;
     collector->keys.count = 0;
+    table_begin_segment(collector->table, keyed);
 }
 
 static void key_push(Collector *collector, const uint32_t *path) {
@@ -36,7 +37,7 @@ static bool key_is_less(const uint32_t *a, const uint32_t *b, uint32_t width) {
 }
 
 static void key_improve(Collector *collector, uint32_t row, const uint32_t *path) {
-    if (!collector->keyed || row < collector->segment) return;
+    if (!collector->keyed || row < collector->segment || row == ROW_NONE) return;
     uint32_t *key = key_of(collector, row);
     if (key_is_less(path, key, collector->width)) memcpy(key, path, collector->width * sizeof *key);
 }
@@ -91,6 +92,15 @@ static void values_lift(Store *store, const Column *columns, uint32_t arity, Dat
             values[i] = constant_unite(&store->constants, values[i], values[i]);
 }
 
+// *row: its number, where rows are found by numbers or it is of this segment; else ROW_NONE.
+static bool row_is_there(const Collector *collector, const Datum *values, uint32_t *row) {
+    const Table *table = collector->table;
+    bool bits = table->cells;
+    if (bits && !cells_have(table->cells, values)) return false;
+    *row = bits && !collector->keyed ? ROW_NONE : table_find_recent(table, values);
+    return bits || *row != ROW_NONE;
+}
+
 void collector_add(Collector *collector, Store *store, const Datum *values, const uint32_t *path) {
     Table *table = collector->table;
     Datum lifted[ARITY_MAX];
@@ -99,8 +109,8 @@ void collector_add(Collector *collector, Store *store, const Datum *values, cons
         values_lift(store, collector->columns, table->arity, lifted);
         values = lifted;
     }
-    uint32_t row = table_find(table, values);
-    if (row == ROW_NONE) {
+    uint32_t row;
+    if (!row_is_there(collector, values, &row)) {
         table_append(table, values);
         key_push(collector, path);
         collector->changed = true;

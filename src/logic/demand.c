@@ -215,7 +215,7 @@ static void facts_select(Asked *asked) {
         table_read(facts, row, values);
         for (Columns left = asked->bound; left; left &= left - 1)
             key[count++] = values[__builtin_ctz(left)];
-        if (table_find(asked->questions->facts, key) != ROW_NONE) table_append(selected, values);
+        if (table_has(asked->questions->facts, key)) table_append(selected, values);
     }
     asked->answers->facts = selected;
 }

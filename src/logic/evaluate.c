@@ -207,6 +207,7 @@ static void relation_begin(Group *group, size_t number) {
     Relation *relation = group->relations.items[number];
     ASSERT(!relation->derived && relation->rounds.count == 0);
     relation->derived = table_new(relation->arity, relation->key);
+    table_give_room(relation->derived, &group->store->room);
     Collector *collector = &group->collectors[number];
     bool merges = relation->key != columns_all(relation->arity);
     *collector =
@@ -287,16 +288,18 @@ static Status group_run(Group *group) {
     return status;
 }
 
-// Ancestor: 12 tuples, 416 bytes, 3 rounds
+// Ancestor: 12 tuples, 416 bytes, 3 rounds; Path: 5000 tuples as dense bits, 41416 bytes, 9 rounds
 static void relations_describe(const RelationList *relations, Text *out) {
     for (size_t i = 0; i < relations->count; i++) {
         const Relation *relation = relations->items[i];
         ASSERT(relation->derived && relation->rounds.count > 0);
         uint32_t rows = table_live(relation->derived);
         size_t rounds = relation->rounds.count - 1;
-        text_format(out, "%s%s: %u tuple%s, %zu bytes, %zu round%s", i > 0 ? "; " : "",
-                    relation->name, rows, rows == 1 ? "" : "s", table_bytes(relation->derived),
-                    rounds, rounds == 1 ? "" : "s");
+        const Cells *cells = relation->derived->cells;
+        text_format(out, "%s%s: %u tuple%s%s%s, %zu bytes, %zu round%s", i > 0 ? "; " : "",
+                    relation->name, rows, rows == 1 ? "" : "s", cells ? " as " : "",
+                    cells ? cells_name(cells) : "", table_bytes(relation->derived), rounds,
+                    rounds == 1 ? "" : "s");
     }
 }
 

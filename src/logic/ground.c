@@ -288,7 +288,7 @@ static Status expand_row(Grounding *grounding, uint32_t number) {
     bool plain = is_plain(relation) &&
                  (weights->certain != CERTAIN_NAMED || is_uncertain(grounding, relation));
     if (!plain && is_uncertain(grounding, relation)) return fail_not_plain(relation);
-    bool fact = !plain || table_find(relation->facts, values) != ROW_NONE;
+    bool fact = !plain || table_has(relation->facts, values);
     for (size_t i = 0; plain && i < relation->rules.count; i++) {
         const Rule *rule = relation->rules.items[i];
         if (!head_unify(rule, values, initial)) continue;

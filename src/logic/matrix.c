@@ -353,7 +353,9 @@ static bool is_possible(const Product *product) {
     bool apart = false;
     for (size_t i = 0; i < product->chains.count; i++) apart |= product->chains.items[i].apart;
     double bytes = (double)product->size * (double)product->words * sizeof(uint64_t) * MATRICES;
-    return bytes <= (double)product->store->matrix_bytes && !(apart && has_floats(product));
+    const CellsRoom *room = &product->store->room;
+    if (room->wanted == REPRESENTATION_TUPLES || (apart && has_floats(product))) return false;
+    return bytes <= (double)(room->bytes_most - room->bytes);
 }
 
 Status matrix_count(Store *store, Relation *relation, uint64_t *out, bool *done) {

@@ -191,7 +191,7 @@ static Status row_prove(Proof *proof, const Line *line) {
     table_read(relation_table(relation), line->row, row.values);
     atom_print(proof->store, relation, row.values, proof->out);
     Datum key[] = {relation->number, line->row};
-    bool shown = table_find(proof->shown, key) != ROW_NONE;
+    bool shown = table_has(proof->shown, key);
     bool found = false;
     if (!shown) table_append(proof->shown, key);
     if (round > 0 && shown) text_append_string(proof->out, "   as above");

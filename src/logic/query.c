@@ -118,7 +118,7 @@ static Status answers_order(Store *store, Relation *relation, const Table *noted
         for (uint32_t at = index_first(noted, index, values); at != ROW_NONE;
              at = index_next(index, at)) {
             table_read(noted, at, values);
-            if (table_find(out, values) == ROW_NONE) table_append(out, values);
+            if (!table_has(out, values)) table_append(out, values);
         }
     }
     free(rows);
@@ -230,10 +230,11 @@ Status store_has(Store *store, Relation *relation, const Datum *values, bool *ou
         return classes_join(store, relation, values, out);
     TRY(goal_prepare(store, &goal, NULL, &demand));
     const Table *table = relation_table(goal.relation);
-    uint32_t row = table_find(table, values);
-    *out = row != ROW_NONE;
-    for (uint32_t i = 0; i < table->arity && *out; i++) // the key finds any best value
-        *out = table_at(table, row, i) == values[i];
+    *out = table_has(table, values);
+    if (*out && table->key != columns_all(table->arity)) { // the key finds any best value
+        uint32_t row = table_find(table, values);
+        for (uint32_t i = 0; i < table->arity; i++) *out &= table_at(table, row, i) == values[i];
+    }
     demand_free(demand);
     return STATUS_OK;
 }

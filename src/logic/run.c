@@ -108,9 +108,18 @@ static Status atom_run(Run *run, uint32_t at) {
     return rows_run(run, at, &extra);
 }
 
+// All columns are bound and all rows take part.
+static bool row_has(const Run *run, const Step *step) {
+    Datum values[ARITY_MAX];
+    values_gather(run, step, values);
+    return table_has(step->table, values);
+}
+
 static bool any_row(const Run *run, const Step *step) {
     if (step->low >= step->high) return false;
     bool scan = !step->bound && step->table->arity > 0;
+    bool whole = !scan && !step->index && step->low == 0 && step->high == step->table->count;
+    if (whole) return row_has(run, step);
     uint32_t row = scan ? step->low : row_find(run, step, step->table, step->index);
     while (row < step->high) {
         if (row >= step->low && !table_is_dead(step->table, row)) return true;

@@ -8,7 +8,7 @@
 #include "logic/upkeep/upkeep.h"
 
 // A quarter of the machine's memory, at most a GiB.
-static uint64_t matrix_bytes_most(void) {
+static uint64_t bits_bytes_most(void) {
     enum { SHARE = 4 };
     const uint64_t MOST = (uint64_t)1 << 30;
     uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / SHARE;
@@ -20,7 +20,7 @@ Store *store_new(const StoreHost *host) {
     store->host = *host;
     store->analysed = true;
     store->version = 1;
-    store->matrix_bytes = matrix_bytes_most();
+    store->room.bytes_most = bits_bytes_most();
     return store;
 }
 
@@ -83,6 +83,7 @@ Relation *relation_make(const char *name, const Column *columns, uint32_t arity)
 Relation *relation_new(Store *store, const char *name, const Column *columns, uint32_t arity) {
     Relation *relation = relation_make(name, columns, arity);
     relation->number = (uint32_t)store->relations.count;
+    table_give_room(relation->facts, &store->room);
     VECTOR_PUSH(&store->relations, relation);
     store->analysed = false;
     return relation;
@@ -186,7 +187,7 @@ Status column_fit(Store *store, const Relation *relation, uint32_t column, Datum
     if (wanted->merge == MERGE_UNION) return STATUS_OK; // a set of what it is
     if (!kind_fits(wanted->kind, kind)) return fail_column(store, relation, column, *value);
     bool closed = wanted->type && wanted->type->closed;
-    if (closed && table_find(wanted->type->facts, value) == ROW_NONE)
+    if (closed && !table_has(wanted->type->facts, value))
         return fail_column(store, relation, column, *value);
     return STATUS_OK;
 }
@@ -198,7 +199,7 @@ static void facts_save(const Store *store, Relation *relation) {
 static bool fact_add_one(Store *store, Relation *relation, const Datum *values) {
     ASSERT(!store->marked || store->rules_marked <= store->rules.count);
     for (uint32_t i = 0; i < relation->arity; i++) constant_set_known(&store->constants, values[i]);
-    if (table_find(relation->facts, values) != ROW_NONE) return false;
+    if (table_has(relation->facts, values)) return false;
     facts_save(store, relation);
     relation_touch(store, relation, values, false);
     table_append(relation->facts, values);

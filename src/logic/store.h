@@ -87,7 +87,7 @@ struct Store {
     bool unsettled;   // facts have changed that complete relations rest on
     bool marked;      // changes since the mark can be undone
     size_t rules_marked;
-    uint64_t matrix_bytes;   // that matrices of bits may take together (matrix.c)
+    CellsRoom room;          // that sets of bits may take together
     struct Profile *profile; // of the evaluation that runs; NULL: nobody asks
 };
 

@@ -1,5 +1,5 @@
-// Rows, their hash, and indexes. Everything grows by doubling; chains of an index are in ascending
-// order because rows are only ever added at the end.
+// Rows, their hash, and indexes. Everything grows by doubling, by less when it is large; chains of
+// an index are in ascending order because rows are only ever added at the end.
 #include "logic/table.h"
 
 #include <math.h>
@@ -7,7 +7,25 @@
 
 #include "logic/hash.h"
 
-enum { ROWS_FIRST = 8, SLOTS_FIRST = 16 };
+enum { ROWS_FIRST = 8, SLOTS_FIRST = 16, LARGE = 1 << 16, WEIGHED_FIRST = 4096 };
+
+static size_t rows_after(size_t capacity) {
+    if (capacity == 0) return ROWS_FIRST;
+    return capacity < LARGE ? capacity * 2 : capacity + capacity / 4;
+}
+
+static size_t slots_after(size_t count) {
+    return count < LARGE ? count * 2 : count + count / 2;
+}
+
+// Where the search in so many slots begins.
+static inline size_t slot_first(uint32_t hash, size_t count) {
+    return (size_t)((uint64_t)hash * count >> 32);
+}
+
+static inline size_t slot_next(size_t slot, size_t count) {
+    return slot + 1 == count ? 0 : slot + 1;
+}
 
 static uint32_t hash_values(const Datum *values, Columns columns) {
     uint32_t hash = hash_begin(1);
@@ -59,37 +77,18 @@ void table_free(Table *table) {
     free(table->gone);
     free(table->slots);
     free(table->distinct);
+    cells_free(table->cells);
     free(table);
-}
-
-static void *bytes_copy(const void *bytes, size_t count) {
-    if (!bytes) return NULL;
-    return memcpy(memory_allocate(count), bytes, count);
-}
-
-Table *table_copy(const Table *table) {
-    Table *copy = table_new(table->arity, table->key);
-    copy->count = table->count;
-    copy->dead = table->dead;
-    copy->capacity = table->capacity;
-    copy->slot_count = table->slot_count;
-    copy->slots_used = table->slots_used;
-    for (uint32_t i = 0; i < table->arity; i++)
-        copy->columns[i] = bytes_copy(table->columns[i], table->capacity * sizeof(Datum));
-    copy->gone = bytes_copy(table->gone, (table->capacity + 63) / 64 * sizeof *table->gone);
-    copy->slots = bytes_copy(table->slots, table->slot_count * sizeof *table->slots);
-    return copy;
 }
 
 // --- the hash over the key
 
 // Where a key is, or the place for it.
 static size_t slot_find(const Table *table, const Datum *values) {
-    ASSERT((table->slot_count & (table->slot_count - 1)) == 0 &&
-           table->slots_used < table->slot_count);
-    size_t mask = table->slot_count - 1, at = hash_values(values, table->key) & mask;
+    ASSERT(table->slots_used < table->slot_count);
+    size_t at = slot_first(hash_values(values, table->key), table->slot_count);
     size_t place = SIZE_MAX;
-    for (;; at = (at + 1) & mask) {
+    for (;; at = slot_next(at, table->slot_count)) {
         uint32_t slot = table->slots[at];
         if (slot == 0) return place == SIZE_MAX ? at : place;
         if (slot == ROW_NONE)
@@ -100,38 +99,109 @@ static size_t slot_find(const Table *table, const Datum *values) {
 }
 
 static void slots_insert(Table *table, uint32_t row) {
-    size_t mask = table->slot_count - 1, at = hash_row(table, row, table->key) & mask;
-    while (table->slots[at]) at = (at + 1) & mask;
+    size_t at = slot_first(hash_row(table, row, table->key), table->slot_count);
+    while (table->slots[at]) at = slot_next(at, table->slot_count);
     ASSERT(row < table->count);
     table->slots[at] = row + 1;
+    table->slots_used++;
 }
 
-static bool row_is_current(const Table *table, uint32_t row) {
-    return !table_is_dead(table, row);
-}
-
+// With every row from `hashed` on.
 static void slots_rebuild(Table *table, size_t least) {
+    size_t live = table->hashed ? table->count - table->hashed : table_live(table);
     size_t wanted = least;
-    ASSERT(table->dead <= table->count);
-    while (wanted < (size_t)table_live(table) * 2 + 2 && wanted) wanted *= 2;
+    while (wanted < live + live / 2 + 2 && wanted) wanted = slots_after(wanted);
     free(table->slots);
     table->slots = wanted ? memory_allocate_zeroed(wanted, sizeof *table->slots) : NULL;
     table->slot_count = wanted;
-    table->slots_used = table_live(table);
-    for (uint32_t row = 0; row < table->count; row++)
-        if (row_is_current(table, row)) slots_insert(table, row);
+    table->slots_used = 0;
+    for (uint32_t row = table->hashed; row < table->count; row++)
+        if (!table_is_dead(table, row)) slots_insert(table, row);
 }
 
-uint32_t table_find(const Table *table, const Datum *values) {
+static void slots_free(Table *table) {
+    free(table->slots);
+    table->slots = NULL;
+    table->slot_count = table->slots_used = 0;
+}
+
+uint32_t table_find_recent(const Table *table, const Datum *values) {
     if (table->slot_count == 0) return ROW_NONE;
     uint32_t slot = table->slots[slot_find(table, values)];
     return slot == 0 || slot == ROW_NONE ? ROW_NONE : slot - 1;
 }
 
+// The numbers of all rows, for those who ask; what is asked does not change.
+static void slots_complete(const Table *of) {
+    Table *table = (Table *)(uintptr_t)of;
+    table->numbered = true;
+    if (table->hashed == 0) return;
+    table->hashed = 0;
+    slots_rebuild(table, table->count ? SLOTS_FIRST : 0);
+}
+
+uint32_t table_find(const Table *table, const Datum *values) {
+    if (table->cells) {
+        if (!cells_have(table->cells, values)) return ROW_NONE;
+        slots_complete(table);
+    }
+    return table_find_recent(table, values);
+}
+
+bool table_has(const Table *table, const Datum *values) {
+    if (table->cells) return cells_have(table->cells, values);
+    return table_find_recent(table, values) != ROW_NONE;
+}
+
+// --- bits in the place of the hash
+
+// The hash knows the rows that it has to.
+static void slots_set(Table *table) {
+    uint32_t hashed = table->cells && !table->numbered ? table->segment : 0;
+    if (table->hashed == hashed && hashed != table->count) return;
+    table->hashed = hashed;
+    if (hashed == ROW_NONE)
+        slots_free(table);
+    else
+        slots_rebuild(table, table->count > hashed || hashed == 0 ? SLOTS_FIRST : 0);
+}
+
+// With bits rows are found without numbers, until somebody asks for these.
+static void slots_forget(Table *table) {
+    ASSERT(table->cells);
+    slots_free(table);
+    table->hashed = table->segment = ROW_NONE;
+}
+
+// Makes the choice anew, for the rows that there are and one that will come, or NULL.
+static void table_weigh(Table *table, const Datum *also) {
+    bool forced = table->room->wanted != REPRESENTATION_CHOSEN;
+    uint32_t twice = table->count < ROW_NONE / 2 ? table->count * 2 : ROW_NONE;
+    table->weigh_at = twice > WEIGHED_FIRST ? twice : WEIGHED_FIRST;
+    if (forced && table->count == 0) table->weigh_at = 1;
+    cells_free(table->cells);
+    table->cells = NULL;
+    if (forced ? table->count > 0 : table->count >= WEIGHED_FIRST)
+        table->cells = cells_make(table, table->room, also);
+    slots_set(table);
+}
+
+void table_give_room(Table *table, CellsRoom *room) {
+    if (table->key != columns_all(table->arity) || table->arity == 0) return;
+    table->room = room;
+    table->segment = ROW_NONE;
+    table_weigh(table, NULL);
+}
+
+void table_begin_segment(Table *table, bool numbers) {
+    table->segment = numbers ? table->count : ROW_NONE;
+    if (table->cells) slots_set(table);
+}
+
 // --- rows
 
 static void rows_grow(Table *table) {
-    size_t capacity = table->capacity ? table->capacity * 2 : ROWS_FIRST;
+    size_t capacity = rows_after(table->capacity);
     ASSERT(capacity < ROW_NONE);
     for (uint32_t i = 0; i < table->arity; i++)
         table->columns[i] = memory_resize(table->columns[i], capacity * sizeof(Datum));
@@ -151,17 +221,24 @@ static uint32_t row_put(Table *table, const Datum *values) {
 }
 
 uint32_t table_append(Table *table, const Datum *values) {
-    if (table->slots_used * 4 >= table->slot_count * 3) slots_rebuild(table, SLOTS_FIRST);
-    ASSERT(table->slots_used < table->slot_count); // the search for a key ends
-    size_t slot = slot_find(table, values);
-    ASSERT(table->slots[slot] == 0 || table->slots[slot] == ROW_NONE); // a new key
-    table->slots_used += table->slots[slot] == 0;
-    uint32_t row = row_put(table, values);
-    table->slots[slot] = row + 1;
-    return row;
+    if (table->cells && !cells_add(table->cells, values)) table_weigh(table, values);
+    if (table->cells) cells_add(table->cells, values);
+    if (table->hashed == ROW_NONE) {
+        row_put(table, values);
+    } else {
+        if (table->slots_used * 4 >= table->slot_count * 3) slots_rebuild(table, SLOTS_FIRST);
+        ASSERT(table->slots_used < table->slot_count); // the search for a key ends
+        size_t slot = slot_find(table, values);
+        ASSERT(table->slots[slot] == 0 || table->slots[slot] == ROW_NONE); // a new key
+        table->slots_used += table->slots[slot] == 0;
+        table->slots[slot] = row_put(table, values) + 1;
+    }
+    if (table->room && table->count >= table->weigh_at) table_weigh(table, NULL);
+    return table->count - 1;
 }
 
 uint32_t table_supersede(Table *table, uint32_t row, const Datum *values) {
+    ASSERT(!table->cells);
     size_t slot = slot_find(table, values);
     ASSERT(table->slots[slot] == row + 1);
     uint32_t added = row_put(table, values);
@@ -188,13 +265,14 @@ void table_remove(Table *table, uint32_t row) {
     table_read(table, row, values);
     ASSERT(table_find(table, values) == row);
     table->slots[slot_find(table, values)] = ROW_NONE;
+    if (table->cells) cells_remove(table->cells, values);
     table_bury(table, row);
 }
 
 // The room that as many rows would have been given.
 static void rows_shrink(Table *table) {
-    size_t capacity = table->count ? ROWS_FIRST : 0;
-    while (capacity < table->count) capacity *= 2;
+    size_t capacity = 0;
+    while (capacity < table->count) capacity = rows_after(capacity);
     if (capacity >= table->capacity) return;
     for (uint32_t i = 0; i < table->arity; i++) {
         if (capacity) {
@@ -224,24 +302,51 @@ void table_compact(Table *table) {
     free(table->distinct);
     table->distinct = NULL;
     rows_shrink(table);
+    table->hashed = 0;
+    table->numbered = false;
     slots_rebuild(table, table->count ? SLOTS_FIRST : 0);
+    if (table->room) table_weigh(table, NULL);
+}
+
+static void *bytes_copy(const void *bytes, size_t count) {
+    if (!bytes) return NULL;
+    return memcpy(memory_allocate(count), bytes, count);
+}
+
+Table *table_copy(const Table *table) {
+    Table *copy = table_new(table->arity, table->key);
+    copy->count = table->count;
+    copy->dead = table->dead;
+    copy->capacity = table->capacity;
+    for (uint32_t i = 0; i < table->arity; i++)
+        copy->columns[i] = bytes_copy(table->columns[i], table->capacity * sizeof(Datum));
+    copy->gone = bytes_copy(table->gone, (table->capacity + 63) / 64 * sizeof *table->gone);
+    slots_rebuild(copy, copy->count ? SLOTS_FIRST : 0);
+    if (table->room) table_give_room(copy, table->room);
+    return copy;
 }
 
 static size_t slot_of_row(const Table *table, uint32_t row) {
-    size_t mask = table->slot_count - 1, at = hash_row(table, row, table->key) & mask;
-    while (table->slots[at] != row + 1) at = (at + 1) & mask;
+    size_t at = slot_first(hash_row(table, row, table->key), table->slot_count);
+    while (table->slots[at] != row + 1) at = slot_next(at, table->slot_count);
     return at;
+}
+
+static void slots_permute(Table *table, uint32_t first, const uint32_t *order) {
+    uint32_t count = table->count - first;
+    size_t *slots = memory_allocate((count + 1) * sizeof *slots);
+    for (uint32_t j = 0; j < count; j++) slots[j] = slot_of_row(table, first + j);
+    for (uint32_t j = 0; j < count; j++) table->slots[slots[order[j] - first]] = first + j + 1;
+    free(slots);
 }
 
 void table_permute(Table *table, uint32_t first, const uint32_t *order) {
     ASSERT(first <= table->count);
     uint32_t count = table->count - first;
     if (count == 0) return;
+    if (table->hashed <= first) slots_permute(table, first, order);
+    if (table->hashed > first) slots_forget(table);
     Datum *moved = memory_allocate((count + 1) * sizeof *moved);
-    size_t *slots = memory_allocate((count + 1) * sizeof *slots);
-    for (uint32_t j = 0; j < count; j++) slots[j] = slot_of_row(table, first + j);
-    for (uint32_t j = 0; j < count; j++) table->slots[slots[order[j] - first]] = first + j + 1;
-    free(slots);
     for (uint32_t i = 0; i < table->arity; i++) {
         Datum *column = table->columns[i];
         for (uint32_t j = 0; j < count; j++) moved[j] = column[order[j]];
@@ -249,12 +354,13 @@ void table_permute(Table *table, uint32_t first, const uint32_t *order) {
     }
     free(moved);
 }
+
 // --- indexes
 
 static size_t index_slot(const Table *table, const Index *index, const Datum *values) {
-    size_t mask = index->slot_count - 1, at = hash_values(values, index->columns) & mask;
+    size_t at = slot_first(hash_values(values, index->columns), index->slot_count);
     while (index->slots[at] && !row_has(table, index->slots[at] - 1, values, index->columns))
-        at = (at + 1) & mask;
+        at = slot_next(at, index->slot_count);
     return at;
 }
 
@@ -266,12 +372,13 @@ uint32_t index_first(const Table *table, const Index *index, const Datum *values
 }
 
 static void index_grow_slots(const Table *table, Index *index) {
-    size_t count = index->slot_count ? index->slot_count * 2 : SLOTS_FIRST;
+    size_t count = index->slot_count ? slots_after(index->slot_count) : SLOTS_FIRST;
     uint32_t *slots = memory_allocate_zeroed(count, sizeof *slots);
     for (size_t i = 0; i < index->slot_count; i++) {
         if (index->slots[i] == 0) continue;
-        size_t at = hash_row(table, index->slots[i] - 1, index->columns) & (count - 1);
-        while (slots[at]) at = (at + 1) & (count - 1);
+        uint32_t hash = hash_row(table, index->slots[i] - 1, index->columns);
+        size_t at = slot_first(hash, count);
+        while (slots[at]) at = slot_next(at, count);
         slots[at] = index->slots[i];
     }
     free(index->slots);
@@ -355,6 +462,7 @@ size_t table_bytes(const Table *table) {
     size_t bytes = sizeof *table + table->capacity * table->arity * sizeof(Datum) +
                    table->slot_count * sizeof *table->slots;
     if (table->distinct) bytes += (table->arity + 1) * sizeof *table->distinct;
+    bytes += cells_bytes(table->cells);
     if (table->gone) bytes += (table->capacity + 63) / 64 * sizeof *table->gone;
     for (size_t i = 0; i < table->indexes.count; i++) {
         const Index *index = table->indexes.items[i];

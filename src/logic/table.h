@@ -3,7 +3,7 @@
 #ifndef LOGIC_TABLE_H
 #define LOGIC_TABLE_H
 
-#include "logic/constant.h"
+#include "logic/cells.h"
 
 enum { ARITY_MAX = 32, ROW_NONE = UINT32_MAX };
 
@@ -13,15 +13,15 @@ typedef uint32_t Columns; // a set of columns, as bits
 // the last row is known and leads to the first.
 typedef struct Index {
     Columns columns;
-    uint32_t covered;  // rows that it knows
-    uint32_t groups;   // different keys
-    uint32_t *slots;   // last row + 1 of each key's ring; 0: empty
-    size_t slot_count; // a power of two
-    uint32_t *next;    // by row: the next of its key
-    size_t capacity;   // of next
+    uint32_t covered; // rows that it knows
+    uint32_t groups;  // different keys
+    uint32_t *slots;  // last row + 1 of each key's ring; 0: empty
+    size_t slot_count;
+    uint32_t *next;  // by row: the next of its key
+    size_t capacity; // of next
 } Index;
 
-typedef struct Table {
+struct Table {
     uint32_t arity;
     Columns key;    // rows with equal key columns are the same row
     uint32_t count; // rows, dead ones included
@@ -31,10 +31,16 @@ typedef struct Table {
     uint64_t *gone;  // a bit a row: it is dead; NULL while there is none
     uint32_t *slots; // row + 1; 0: empty, ROW_NONE: removed
     size_t slot_count, slots_used;
+    CellsRoom *room;   // of the bits that may find rows instead of the hash; NULL: they may not
+    Cells *cells;      // NULL: the hash knows every row
+    uint32_t hashed;   // the first row that the hash knows; ROW_NONE: it knows none
+    uint32_t segment;  // with bits: the rows from here on are to be known; ROW_NONE: none
+    bool numbered;     // somebody has asked for the number of any row: all are to be known
+    uint32_t weigh_at; // how many rows there are when the choice is made again
     VECTOR(Index *) indexes;
     double *distinct; // different values of each column, guessed when there were `counted` rows
     uint32_t counted;
-} Table;
+};
 
 Table *table_new(uint32_t arity, Columns key);
 void table_free(Table *table);         // NULL is allowed
@@ -51,6 +57,14 @@ static inline bool table_is_dead(const Table *table, uint32_t row) {
 static inline uint32_t table_live(const Table *table) {
     return table->count - table->dead;
 }
+// From now on rows are found by what is predicted to cost least. Every column is of the key.
+void table_give_room(Table *table, CellsRoom *room);
+// Rows are put behind the present ones; `numbers`: those will be asked for by table_find_recent.
+void table_begin_segment(Table *table, bool numbers);
+// Whether a row with these values in the key columns is there.
+bool table_has(const Table *table, const Datum *values);
+// The same, of the segment's rows its number; ROW_NONE: it is none of them.
+uint32_t table_find_recent(const Table *table, const Datum *values);
 // The row with these values in the key columns, or ROW_NONE.
 uint32_t table_find(const Table *table, const Datum *values);
 // Adds a row that table_find does not find.

@@ -77,7 +77,8 @@ static void visit_programs(const Analysis *analysis, LogicVisit *visit, Trial *t
 static const char *kept_as(const Relation *relation) {
     if (relation->equivalence) return "classes";
     if (closure_base_of_set(relation)) return "a closure, counted by bits";
-    return "tuples";
+    const Table *table = relation_table(relation);
+    return cells_name(table ? table->cells : NULL);
 }
 
 static void append_rows(Text *out, Trial *trial, Relation *relation) {

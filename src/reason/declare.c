@@ -2,6 +2,7 @@
 // types, relations, rules. Functions that rules call are called from here.
 #include <stdlib.h>
 
+#include "device/settings.h"
 #include "eval/invoke.h"
 #include "eval/upper.h"
 #include "logic/analyse.h"
@@ -66,12 +67,22 @@ static Status host_interrupted(void *context) {
     return error_current()->code;
 }
 
+// Bits of relations take no more than the memory limit, either.
+static void room_set(CellsRoom *room) {
+    DeviceSettings settings; // malformed ones were reported when the program began
+    if (device_settings_read(&settings) != STATUS_OK) return;
+    if (settings.limit_bytes > 0 && settings.limit_bytes < room->bytes_most)
+        room->bytes_most = settings.limit_bytes;
+    room->wanted = (Representation)settings.test_representation;
+}
+
 Reasoner *reasoner_get(Interp *interp) {
     if (interp->reasoner) return interp->reasoner;
     Reasoner *reasoner = memory_allocate_zeroed(1, sizeof *reasoner);
     StoreHost host = {reasoner, host_evaluate, host_test, host_members, host_interrupted};
     reasoner->interp = interp;
     reasoner->store = store_new(&host);
+    room_set(&reasoner->store->room);
     interp->reasoner = reasoner;
     weights_start(reasoner);
     return reasoner;

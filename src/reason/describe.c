@@ -21,7 +21,7 @@ void relation_describe(const Relation *relation, Text *out) {
         return;
     }
     if (relation_is_derived(relation)) append_count(out, table_live(table), "row");
-    text_format(out, ", %zu bytes as tuples", relation_bytes(relation));
+    text_format(out, ", %zu bytes as %s", relation_bytes(relation), cells_name(table->cells));
 }
 
 // One fact a line; the first ones, and how many more there are.
@@ -64,6 +64,7 @@ void store_report(const Store *store, Text *out) {
         if (table)
             text_format(out, ", %zu index%s", table->indexes.count,
                         table->indexes.count == 1 ? "" : "es");
+        if (table && table->cells) text_format(out, ", %s", cells_name(table->cells));
         if (place.file)
             text_format(out, "   declared at %s:%d:%d", place.file->name, place.line, place.column);
         text_append_char(out, '\n');

@@ -206,7 +206,7 @@ static bool is_word(Value value, const char *word) {
 
 static void add_name(Embedding *embedding, const char *text, size_t length) {
     Datum name = constant_text(&embedding->reasoner->store->constants, text, length);
-    if (table_find(embedding->names, &name) == ROW_NONE) table_append(embedding->names, &name);
+    if (!table_has(embedding->names, &name)) table_append(embedding->names, &name);
 }
 
 static void add_relations(Embedding *embedding) {

@@ -11,7 +11,7 @@ bool entity_fits(const Relation *type, const String *name) {
     if (!type->closed) return true;
     const Store *store = reasoner_get(interp_running())->store;
     Datum value = constant_find_text(&store->constants, name->bytes, name->length);
-    return value != CONSTANT_NONE && table_find(type->facts, &value) != ROW_NONE;
+    return value != CONSTANT_NONE && table_has(type->facts, &value);
 }
 
 typedef struct WithEntityCode {
@@ -29,7 +29,7 @@ static Status names_show(const Store *store, const Relation *type, const Table *
     const char *separator = ", added ";
     for (uint32_t row = 0; row < facts->count; row++) {
         Datum name = table_at(facts, row, 0);
-        if (table_is_dead(facts, row) || table_find(before, &name) != ROW_NONE) continue;
+        if (table_is_dead(facts, row) || table_has(before, &name)) continue;
         text_append_string(&text, separator);
         constant_print(&store->constants, name, &text);
         separator = ", ";

@@ -88,7 +88,7 @@ static Status add_answer(const Soft *soft, const Rule *rule, const int64_t *plac
         *variable = value;
     }
     for (uint32_t i = 0; i < rule->arity; i++) row[i] = variables[rule->head[i].value];
-    if (table_find(answers, row) != ROW_NONE) return STATUS_OK; // of `_`
+    if (table_has(answers, row)) return STATUS_OK; // of `_`
     IndexItem items[] = {{.kind = INDEX_INTEGER, .integer = places[0]},
                          {.kind = INDEX_INTEGER, .integer = places[1]}};
     TRY(index_get(soft->scores, items, COLUMNS, &score));

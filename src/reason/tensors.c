@@ -254,7 +254,7 @@ static void find_changes(const Axes *axes, const uint8_t *wanted, Changes *out) 
             change.values[i] = place_value(axes, i, place);
         }
         const Table *now = change.add ? axes->rows : axes->relation->facts;
-        bool there = table_find(now, change.values) != ROW_NONE;
+        bool there = table_has(now, change.values);
         if (there != change.add) VECTOR_PUSH(out, change);
     }
 }

@@ -20,6 +20,12 @@ SEED = int(os.environ.get("TL_TEST_SEED", "1"))
 PROGRAMS = int(os.environ.get("TL_TEST_PROGRAMS", "150"))
 NAMES = ["ann", "bea", "cid", "dov"]
 VARIABLES = ["X", "Y", "Z", "W"]
+REPRESENTATIONS = [{}, *({"TL_TEST_REPRESENTATION": each} for each in "123")]  # as it chooses, tuples, sparse rows, dense bits
+
+
+def representations(number):
+    """Of relations in a program; all of them where many programs are asked for."""
+    return REPRESENTATIONS if PROGRAMS >= 1000 else [REPRESENTATIONS[number % len(REPRESENTATIONS)]]
 
 
 class Generator:
@@ -311,10 +317,30 @@ class Report(unittest.TestCase):
         code = ("relation Edge(a: int, b: int)\nfor n in 0..50000 { Edge(n, n % 7) }\nTwo(A, C) <- Edge(A, B), Edge(B, C)\n"
                 "let rows = [r for r in Two]\nmemory_report()\n")
         report = run_code(code).err
-        self.assertRegex(report, r"relations: +\d\.\d\d MB\n +\d\.\d\d MB   Edge, 50000 facts, 1 index   declared at program\.tl:1:10\n")
-        self.assertRegex(report, r" MB   Two, 0 facts, 50000 rows, 0 indexes   declared at program\.tl:3:1\n")
+        self.assertRegex(report, r"relations: +\d\.\d\d MB\n +\d\.\d\d MB   Edge, 50000 facts, 1 index, dense bits   declared at program\.tl:1:10\n")
+        self.assertRegex(report, r" MB   Two, 0 facts, 50000 rows, 0 indexes, dense bits   declared at program\.tl:3:1\n")
         self.assertNotIn("relations:", run_code("memory_report()\n").err)
 
+    def representation(self, values, **env):
+        """That of a relation with a row for each of 20 000 values of an expression of n, as three reports have it."""
+        code = (f"relation Edge(a: int, b: int)\nfor n in 0..20000 {{ Edge({values}) }}\nSame(A, B) <- Edge(A, B)\n"
+                "print(explain Same?)\nprint(len(Same), Same(3, 300)?)\nmemory_report()\n")
+        result = run_code(code, env=env)
+        kinds = {re.search(r"Same, 0 facts, 20000 rows, 0 indexes(, dense bits|, sparse rows)?   declared", result.err)[1] or "",
+                 ", " + re.search(r"Same: 20000 tuples(?: as ([a-z ]+))?, ", result.out).expand(r"\1") if " as " in result.out else ""}
+        self.assertEqual(len(kinds), 1, result.out + result.err)
+        self.assertTrue(result.out.endswith("20000 false\n"), result.out)
+        return kinds.pop()[2:]
+
+    def test_the_representation_that_costs_least(self):
+        self.assertEqual(self.representation("n % 200, n / 200"), "dense bits")
+        self.assertEqual(self.representation("n / 20, n / 20 * 1000 + n % 20"), "sparse rows")
+        self.assertEqual(self.representation("n * 7919 % 20011, n"), "")
+        self.assertEqual(self.representation("n % 200, n / 200", TL_MEMORY_LIMIT="2KB"), "")
+        for number, kind in ("1", ""), ("2", "sparse rows"), ("3", "dense bits"):
+            self.assertEqual(self.representation("n / 20, n / 20 * 1000 + n % 20", TL_TEST_REPRESENTATION=number), kind)
+        self.assertEqual(self.representation("n * 104729, n * 104729", TL_TEST_REPRESENTATION="3"), "", "more bits than there is room for")
+        self.assertIn("TL_TEST_REPRESENTATION is \"4\", which is not 1, 2 or 3", run_code("", env={"TL_TEST_REPRESENTATION": "4"}).err)
 
     def test_bytes_of_a_fact(self):
         """A million facts of two columns with both indexes take at most 32 bytes each."""
@@ -485,9 +511,10 @@ class RandomEdits(unittest.TestCase):
                     code += asking(program)
                     answers += expected(program, rows)
                 compared += 1
-            result = run_code(code)
-            with self.subTest(program=number):
-                self.assertEqual((result.out, result.err), (answers, ""), code)
+            for env in representations(number):
+                result = run_code(code, env=env)
+                with self.subTest(program=number, **env):
+                    self.assertEqual((result.out, result.err), (answers, ""), code)
         self.assertGreater(compared, PROGRAMS)
 
 
@@ -744,14 +771,15 @@ class RandomPrograms(unittest.TestCase):
             asked = list(patterns(program, source))
             source.shuffle(asked)
             code = program_text(program) + asking_patterns(asked) + asking(program)
-            result = run_code(code)
-            with self.subTest(program=number):
-                if rows is None:
-                    self.assertIn("depends on itself through", result.err, code)
-                    continue
-                compared += 1
-                answers = expected_patterns(asked, rows) + expected(program, rows)
-                self.assertEqual((result.out, result.err), (answers, ""), code)
+            if rows is None:
+                self.assertIn("depends on itself through", run_code(code).err, code)
+                continue
+            compared += 1
+            answers = expected_patterns(asked, rows) + expected(program, rows)
+            for env in representations(number):
+                result = run_code(code, env=env)
+                with self.subTest(program=number, **env):
+                    self.assertEqual((result.out, result.err), (answers, ""), code)
         self.assertGreater(compared, PROGRAMS // 3)
 
 

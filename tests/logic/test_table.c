@@ -60,17 +60,19 @@ static void test_order(void **state) {
 }
 
 // A table next to a plain list of rows, through additions, removals and compactions.
-static void test_rows(void **state) {
-    (void)state;
+static void rows_compare(CellsRoom *room) {
     enum { STEPS = 20000, RANGE = 60 };
     Table *table = table_new(2, columns_all(2));
+    table_give_room(table, room);
     bool have[RANGE][RANGE] = {{false}};
     uint32_t live = 0;
     srand(1);
     for (int step = 0; step < STEPS; step++) {
         Datum row[] = {(Datum)rand() % RANGE, (Datum)rand() % RANGE};
+        assert_int_equal(table_has(table, row), have[row[0]][row[1]]);
         uint32_t found = table_find(table, row);
         assert_int_equal(found != ROW_NONE, have[row[0]][row[1]]);
+        assert_true(room->bytes <= room->bytes_most);
         if (found == ROW_NONE)
             table_append(table, row);
         else
@@ -93,6 +95,48 @@ static void test_rows(void **state) {
         assert_int_equal(chain, expected);
     }
     table_free(table);
+    assert_int_equal(room->bytes, 0);
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    for (int wanted = REPRESENTATION_CHOSEN; wanted <= REPRESENTATION_BITS; wanted++)
+        for (uint64_t most = 0; most <= 1 << 20; most = most * 32 + 8)
+            rows_compare(&(CellsRoom){.wanted = (Representation)wanted, .bytes_most = most});
+}
+
+// Segments whose rows are known by their numbers, and others; values out of all ranges so far.
+static void segments_fill(CellsRoom *room, const char *name) {
+    enum { ROWS = 3000, SEGMENT = 100 };
+    Table *table = table_new(2, columns_all(2));
+    table_give_room(table, room);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        bool numbers = i / SEGMENT % 2 == 1;
+        if (i % SEGMENT == 0) table_begin_segment(table, numbers);
+        uint32_t place = i % 2 ? i : ROWS - i; // below and above what there is
+        Datum row[] = {place * 2 + 1, i % 3 + 1};
+        assert_false(table_has(table, row));
+        assert_int_equal(table_append(table, row), i);
+        assert_true(table_has(table, row));
+        if (numbers) assert_int_equal(table_find_recent(table, row), i);
+    }
+    assert_string_equal(cells_name(table->cells), name);
+    Table *copy = table_copy(table);
+    assert_string_equal(cells_name(copy->cells), name);
+    Datum row[] = {(ROWS - 2) * 2 + 1, 3};
+    assert_int_equal(table_find(copy, row), 2);
+    table_free(copy);
+    assert_int_equal(table_find(table, row), 2);
+    table_free(table);
+    assert_int_equal(room->bytes, 0);
+}
+
+static void test_segments(void **state) {
+    (void)state;
+    const char *const names[] = {"tuples", "tuples", "sparse rows", "dense bits"};
+    for (int wanted = REPRESENTATION_CHOSEN; wanted <= REPRESENTATION_BITS; wanted++)
+        segments_fill(&(CellsRoom){.wanted = (Representation)wanted, .bytes_most = 1 << 20},
+                      names[wanted]);
 }
 
 static void test_permute(void **state) {
@@ -116,6 +160,7 @@ int main(void) {
         cmocka_unit_test(test_constants),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_segments),
         cmocka_unit_test(test_permute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

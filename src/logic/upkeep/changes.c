@@ -45,6 +45,6 @@ void relation_touch(Store *store, Relation *relation, const Datum *values, bool 
     Datum row[ARITY_MAX];
     memcpy(row, values, arity * sizeof *row);
     row[arity] = was;
-    if (table_find(relation->touched, row) == ROW_NONE) table_append(relation->touched, row);
+    if (!table_has(relation->touched, row)) table_append(relation->touched, row);
     store->unsettled = true;
 }

@@ -11,7 +11,7 @@ static Columns relation_merged(const Relation *relation) {
 }
 
 bool row_is_in(const Table *table, const Datum *values) {
-    return table && table_find(table, values) != ROW_NONE;
+    return table && table_has(table, values);
 }
 
 // --- the queue: a binary heap, the lowest first
@@ -128,7 +128,7 @@ Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, uint32_t
 
 void row_note(Table **table, const Relation *relation, const Datum *values) {
     if (!*table) *table = table_new(relation->arity, columns_all(relation->arity));
-    if (table_find(*table, values) == ROW_NONE) table_append(*table, values);
+    if (!table_has(*table, values)) table_append(*table, values);
 }
 
 Status heads_follow(Upkeep *upkeep, Direction direction, const Relation *relation,

@@ -12,7 +12,7 @@ static Status group_found(Run *run) {
     upkeep->steps++;
     for (uint32_t i = 0; i < rule->arity; i++)
         if (rule->aggregates[i] != AGGREGATE_NONE) values[i] = CONSTANT_NONE;
-    if (table_find(upkeep->rule->groups, values) == ROW_NONE)
+    if (!table_has(upkeep->rule->groups, values))
         table_append(upkeep->rule->groups, values);
     return STATUS_OK;
 }
@@ -47,7 +47,7 @@ Status groups_find(Upkeep *upkeep) {
 static Status solution_found(Run *run) {
     Upkeep *upkeep = run->context;
     upkeep->steps++;
-    if (table_find(upkeep->solutions, run->variables) == ROW_NONE)
+    if (!table_has(upkeep->solutions, run->variables))
         table_append(upkeep->solutions, run->variables);
     return STATUS_OK;
 }

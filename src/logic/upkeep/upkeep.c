@@ -18,7 +18,7 @@ static void facts_compare(Relation *relation) {
     Datum row[ARITY_MAX];
     for (uint32_t i = 0; i < relation->touched->count; i++) {
         table_read(relation->touched, i, row);
-        bool was = row[relation->arity], is = table_find(relation->facts, row) != ROW_NONE;
+        bool was = row[relation->arity], is = table_has(relation->facts, row);
         if (was && !is) row_note(&relation->lost, relation, row);
         if (is && !was) row_note(&relation->gained, relation, row);
     }
