@@ -5,7 +5,7 @@ TL := $(BUILD)/tl
 FIXTURES ?= ../shared
 export TL_FIXTURES := $(abspath $(FIXTURES))
 
-.PHONY: deps build run test bench asan clang fuzz reference format install package wheel vscode clean
+.PHONY: deps build run test bench asan clang fuzz reference format install package wheel vscode site clean
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD)
@@ -65,6 +65,10 @@ wheel: build
 # The extension for Visual Studio Code in build/PRESET/vscode; needs Node.js and npm.
 vscode: build
 	@cmake --build $(BUILD) --target vscode
+
+# The documentation website in build/PRESET/site; needs python3-markdown and python3-pygments.
+site: build
+	@cmake --build $(BUILD) --target site
 
 # Debian packages in the build folder.
 package: build

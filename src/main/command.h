@@ -97,6 +97,7 @@ int command_version(const Command *command, int count, char **arguments);
 
 // What `tl help --...` prints for other programs; each file of the repository that is printed so is
 // compared by the suite.
+void listing_print(void);
 void syntax_print_vim(void);
 void syntax_print_textmate(void);
 void manual_print(void);

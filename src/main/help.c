@@ -132,12 +132,13 @@ static void reference(void) {
     show_older("Other names of parameters:", true);
 }
 
-// Files of the repository that come from the tables of the program.
+// What is printed from the tables of the program, most of it into files of the repository.
 static const struct {
     const char *option;
     void (*print)(void);
 } printed[] = {
     {"--reference", reference},
+    {"--json", listing_print},
     {"--vim-syntax", syntax_print_vim},
     {"--textmate", syntax_print_textmate},
     {"--man", manual_print},
