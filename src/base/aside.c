@@ -28,6 +28,7 @@ Status aside_begin(void) {
         return status;
     }
     Aside *aside = memory_allocate_zeroed(1, sizeof *aside);
+    ASSERT(made[0] != '\0' && runtime_current->aside == NULL);
     aside->folder = made;
     runtime_current->aside = aside;
     return STATUS_OK;
@@ -67,6 +68,7 @@ static void make_parents(char *path) {
 const char *aside_written(const char *path, Text *place) {
     if (!runtime_current || !runtime_current->aside) return path;
     append_place(path, place);
+    ASSERT(place->length > 0 && place->bytes[0] == '/');
     make_parents(place->bytes);
     return text_get(place);
 }

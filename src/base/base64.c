@@ -16,6 +16,7 @@ bool base64_decode(const char *text, size_t length, Text *out) {
     for (size_t at = 0; at < length; at += 4) {
         size_t kept = at + 4 == length ? 4 - padding : 4;
         uint32_t group = 0;
+        ASSERT(kept >= 2 && kept <= 4);
         for (size_t i = 0; i < 4; i++) {
             int value = i < kept ? value_of(text[at + i]) : 0;
             if (value < 0) return false;

@@ -34,6 +34,7 @@ typedef enum StyleName {
 static Style style_of(StyleName name, bool color) {
     static const char *const starts[] = {"\033[1;31m", "\033[1;33m", "\033[1;36m", "\033[1m",
                                          "\033[1;34m"};
+    ASSERT(name <= STYLE_GUTTER);
     return color ? (Style){starts[name], "\033[0m"} : (Style){"", ""};
 }
 
@@ -63,6 +64,7 @@ static bool must_escape(uint32_t codepoint) {
 }
 
 static Cell cell_read(const char *bytes, size_t length) {
+    ASSERT(length > 0);
     Cell cell = {.bytes = 1};
     uint32_t codepoint = 0;
     size_t size = utf8_decode(bytes, length, &codepoint);
@@ -71,6 +73,7 @@ static Cell cell_read(const char *bytes, size_t length) {
         cell.columns = (int)strlen(cell.shown);
         return cell;
     }
+    ASSERT(size <= length && size < sizeof cell.shown);
     cell.bytes = size;
     if (codepoint == '\t') {
         cell.columns = TAB_COLUMNS;
@@ -88,6 +91,7 @@ static Cell cell_read(const char *bytes, size_t length) {
 
 // The start of the cell that ends just before `at`.
 static size_t cell_before(const char *line, size_t at) {
+    ASSERT(at > 0);
     uint32_t codepoint;
     for (size_t size = 1; size <= 4 && size <= at; size++)
         if (utf8_decode(line + at - size, size, &codepoint) == size) return at - size;
@@ -116,6 +120,7 @@ static size_t window_end(const char *line, size_t length, size_t begin) {
 }
 
 static Window window_around(const char *line, size_t length, size_t focus) {
+    ASSERT(focus <= length);
     if (window_end(line, length, 0) == length) return (Window){0, length};
     size_t begin = focus;
     for (int columns = 0; begin > 0;) {
@@ -146,7 +151,9 @@ static void append_gutter(Text *out, const Snippet *snippet, const char *number,
 static void append_source_line(Text *out, const Snippet *snippet, const SourcePlace *place) {
     const char *line = place->line_text;
     size_t length = (size_t)place->line_length;
+    ASSERT(line >= place->file->text);
     size_t focus = snippet->span.begin - place->file->base - (size_t)(line - place->file->text);
+    ASSERT(snippet->span.begin <= snippet->span.end);
     size_t stop = focus + (snippet->span.end - snippet->span.begin);
     if (focus > length) focus = length;
     Window window = window_around(line, length, focus);
@@ -156,6 +163,7 @@ static void append_source_line(Text *out, const Snippet *snippet, const SourcePl
     if (window.begin > 0) text_append_string(out, "...");
     int before = window.begin > 0 ? 3 : 0, marked = 0;
     for (size_t at = window.begin; at < window.end;) {
+        ASSERT(window.end <= length);
         Cell cell = cell_read(line + at, length - at);
         text_append_string(out, cell.shown);
         if (at < focus)

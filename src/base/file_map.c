@@ -64,6 +64,7 @@ static bool cover(const char *address) {
     for (FileMap *map = maps.first; map && !covered; map = map->next) {
         uintptr_t start = (uintptr_t)map->bytes, at = (uintptr_t)address;
         if (at < start || at - start >= map->length) continue;
+        ASSERT(map->length > 0);
         uintptr_t page = at & ~(uintptr_t)(maps.page_bytes - 1);
         covered = mmap((void *)page, start + map->length - page, PROT_READ,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
@@ -95,6 +96,7 @@ static void start(void) {
 
 static void enter(FileMap *map) {
     pthread_mutex_lock(&maps.lock);
+    ASSERT(map->next == NULL && map->previous == NULL);
     map->next = maps.first;
     if (map->next) map->next->previous = map;
     maps.first = map;
@@ -103,6 +105,8 @@ static void enter(FileMap *map) {
 
 static void leave(FileMap *map) {
     pthread_mutex_lock(&maps.lock);
+    ASSERT(map->previous ? map->previous->next == map : maps.first == map);
+    ASSERT(!map->next || map->next->previous == map);
     *(map->previous ? &map->previous->next : &maps.first) = map->next;
     if (map->next) map->next->previous = map->previous;
     pthread_mutex_unlock(&maps.lock);
@@ -111,6 +115,7 @@ static void leave(FileMap *map) {
 // The file again in place of the zeros: who reads what is still missing faults again.
 static bool restore(FileMap *map) {
     bool faulted = map->faulted;
+    ASSERT(!faulted || map->length > 0);
     if (faulted)
         map->faulted = mmap(map->bytes, map->length, PROT_READ, MAP_PRIVATE | MAP_FIXED,
                             map->descriptor, 0) == MAP_FAILED;
@@ -184,6 +189,7 @@ size_t file_map_length(const FileMap *map) {
 }
 
 void file_map_evict(const void *begin, size_t bytes) {
+    ASSERT(bytes <= UINTPTR_MAX - (uintptr_t)begin);
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)begin;
     uintptr_t first = (start + page - 1) / page * page, end = (start + bytes) / page * page;
     if (end > first) madvise((void *)first, end - first, MADV_DONTNEED); // only advice

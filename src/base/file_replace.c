@@ -16,6 +16,7 @@ static Status fail_write(const char *path) {
 // Makes `target` anew by way of a part next to it, with the rights of what was there.
 static Status replace_regular(const char *target, const struct stat *before, FileWriter write,
                               void *context) {
+    ASSERT(write != NULL);
     Text part = {0};
     text_format(&part, "%s.part", target);
     Status status = write(text_get(&part), context);

@@ -11,6 +11,7 @@ static void note_problem(Library *library) {
 }
 
 static void open_library(Library *library) {
+    ASSERT(library->symbol_count > 0 && library->problem[0] == '\0');
     void *handle = dlopen(library->file, RTLD_LAZY | (library->global ? RTLD_GLOBAL : RTLD_LOCAL));
     if (!handle) {
         note_problem(library);
@@ -36,5 +37,6 @@ Status library_load(Library *library) {
     if (LIKELY(library->problem[0] == '\0')) return STATUS_OK;
     (void)fail(STATUS_DEVICE, "%s need the library %s, which cannot be loaded: %s",
                library->purpose, library->file, library->problem);
+    ASSERT(library->package != NULL);
     return fail_help("on Debian and Ubuntu: apt install %s", library->package);
 }

@@ -106,11 +106,13 @@ void *memory_resize(void *pointer, size_t bytes) {
 char *memory_copy_string(const char *string, size_t length) {
     char *copy = memory_allocate(length + 1);
     memcpy(copy, string, length);
+    ASSERT(string != NULL || length == 0);
     copy[length] = '\0';
     return copy;
 }
 
 void *vector_grow(void *items, size_t *capacity, size_t item_bytes) {
+    ASSERT(item_bytes > 0);
     size_t grown = *capacity ? *capacity * 2 : 8;
     ASSERT(grown <= SIZE_MAX / item_bytes);
     *capacity = grown;
@@ -130,6 +132,7 @@ void *arena_allocate(Arena *arena, size_t bytes) {
     ASSERT(bytes <= SIZE_MAX - ARENA_ALIGNMENT);
     ArenaBlock *block = arena->blocks;
     if (!block || block->size - block->used < bytes) {
+        ASSERT(!block || block->used <= block->size);
         size_t size = bytes > ARENA_BLOCK_BYTES ? bytes : ARENA_BLOCK_BYTES;
         block = memory_allocate(sizeof(ArenaBlock) + size);
         *block = (ArenaBlock){.next = arena->blocks, .size = size};

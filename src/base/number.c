@@ -40,15 +40,18 @@ static int shortest_digits(double value, NumberWidth width, char digits[20], int
         if (count >= digits_max[width] || read_back(text, width) == value) break;
     }
     const char *mark = strchr(text, 'e');
+    ASSERT(mark != NULL); // snprintf's %e writes one
     *exponent = atoi(mark + 1);
     int length = 0;
     for (const char *c = text; c < mark; c++)
         if (*c != '.') digits[length++] = *c;
+    ASSERT(length > 0 && length <= digits_max[width]);
     while (length > 1 && digits[length - 1] == '0') length--;
     return length;
 }
 
 static int put_fixed(char *out, const char *digits, int length, int exponent) {
+    ASSERT(length >= 0 && exponent > -NUMBER_TEXT_MAX);
     int at = 0;
     if (exponent < 0) {
         out[at++] = '0';
@@ -147,6 +150,7 @@ int number_format_integer(int64_t value, char out[NUMBER_TEXT_MAX]) {
     if (value < 0) out[length++] = '-';
     while (count > 0) out[length++] = digits[--count];
     out[length] = '\0';
+    ASSERT(length < NUMBER_TEXT_MAX);
     return length;
 }
 
@@ -190,6 +194,7 @@ static NumberKind read_short(const char *bytes, size_t length, int64_t *integer,
     *integer = negative ? -digits : digits;
     if (!point) return NUMBER_IS_INTEGER;
     if (digits > (int64_t)1 << 53) return NUMBER_NONE;
+    ASSERT(decimals >= 0 && decimals < POWERS);
     double magnitude = (double)digits / powers[decimals];
     *number = negative ? -magnitude : magnitude;
     return NUMBER_IS_FLOAT;
@@ -242,6 +247,7 @@ bool number_read_quantity(const char *text, const char *const units[], const dou
     for (int i = 0; units[i]; i++) {
         if (strcasecmp(unit, units[i]) != 0) continue;
         *out = number * factors[i];
+        ASSERT(factors[i] > 0);
         return *out < 1e18;
     }
     return false;

@@ -30,6 +30,7 @@ void output_free(Output *output) {
 }
 
 FILE *output_stream(void) {
+    ASSERT(runtime_current != NULL);
     return runtime_current->output->stream;
 }
 
@@ -44,6 +45,7 @@ void output_redirect(FILE *stream, FILE *errors) {
 }
 
 void output_flush(void) {
+    ASSERT(runtime_current->output != NULL);
     Output *output = runtime_current->output;
     if (fflush(output->stream) != 0 && output->reason == 0) output->reason = errno;
 }

@@ -6,6 +6,7 @@ bool placeholder_align(uint32_t character) {
 }
 
 size_t placeholder_length(const char *text, size_t length) {
+    ASSERT(length > 0 && text[0] == '{');
     if (length >= 2 && text[1] == '}') return 2;
     if (length < 3 || text[1] != ':') return 0;
     for (size_t i = 2; i < length && text[i] != '\n' && text[i] != '{'; i++) {
@@ -27,8 +28,10 @@ static size_t count_placeholders(const char *text, size_t length) {
         size_t size = placeholder_length(text + i, length - i);
         if (!size) continue;
         count++;
+        ASSERT(size <= length - i);
         i += size - 1;
     }
+    ASSERT(count <= length / 2);
     return count;
 }
 

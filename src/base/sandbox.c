@@ -63,6 +63,7 @@ static Status allow(int ruleset, const char *path, uint64_t rights) {
     struct stat about;
     if (fstat(file, &about) == 0 && !S_ISDIR(about.st_mode)) rights &= file_rights;
     struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = file};
+    ASSERT(ruleset >= 0 && rights != 0);
     long result = syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     int error = errno;
     close(file);
@@ -106,6 +107,7 @@ Status sandbox_enter(const char *folder) {
                                 syscall(SYS_landlock_restrict_self, ruleset, 0) != 0))
         status = fail(STATUS_SETTING, "--sandbox: %s", strerror(errno));
     close(ruleset);
+    ASSERT(sandbox_folder == NULL);
     if (status == STATUS_OK) sandbox_folder = folder;
     return status;
 }

@@ -28,6 +28,7 @@ struct Sources {
 
 static void clear(Sources *sources) {
     for (size_t i = 0; i < sources->entries.count; i++) {
+        ASSERT(sources->entries.items[i]->file.base > 0);
         free(sources->entries.items[i]->file.name);
         free(sources->entries.items[i]->file.text);
         VECTOR_FREE(&sources->entries.items[i]->line_starts);
@@ -63,6 +64,7 @@ Status source_add(const char *name, const char *text, size_t length, const Sourc
     entry->file.text = memory_copy_string(length ? text : "", length);
     entry->file.length = (uint32_t)length;
     entry->file.base = base;
+    ASSERT(entry->file.base + entry->file.length < UINT32_MAX);
     VECTOR_PUSH(&sources->entries, entry);
     *out = &entry->file;
     return STATUS_OK;
@@ -108,6 +110,7 @@ static Entry *find_entry(SourcePos position) {
             high = middle;
     }
     if (low == high || position == 0) return NULL;
+    ASSERT(low < sources->entries.count);
     const SourceFile *file = &sources->entries.items[low]->file;
     return position - file->base <= file->length ? sources->entries.items[low] : NULL;
 }
@@ -141,6 +144,7 @@ SourcePlace source_find(SourcePos position) {
     bool last = low + 1 == entry->line_starts.count;
     uint32_t end = last ? file->length : entry->line_starts.items[low + 1] - 1;
     if (end > start && file->text[end - 1] == '\r') end--;
+    ASSERT(start <= end);
     return (SourcePlace){.file = file,
                          .line = (int)low + 1,
                          .column = 1 + (int)utf8_count(file->text + start, offset - start),
@@ -154,6 +158,7 @@ const char *source_text(Span span, size_t *length) {
     if (!entry || span.end < span.begin) return "";
     uint32_t begin = span.begin - entry->file.base, end = span.end - entry->file.base;
     if (end > entry->file.length) end = entry->file.length;
+    ASSERT(begin <= entry->file.length);
     *length = end - begin;
     return entry->file.text + begin;
 }
@@ -175,6 +180,7 @@ void source_append_comment(SourcePos at, Text *out) {
         ASSERT(end != NULL); // a line of the text above, which ends
         words += *words == ' ';
         text_append(out, words, (size_t)(end - words) + 1);
+        ASSERT(end < place.line_text);
         begin = end + 1;
     }
 }
@@ -226,6 +232,7 @@ void source_append_expression(Text *out, SourcePos position) {
         length = EXPRESSION_BYTES_MAX;
         while (((unsigned char)text[length] & 0xC0) == 0x80) length--; // not inside a code point
     }
+    ASSERT(before + length <= (size_t)place.line_length);
     text_append(out, text, length);
     if (cut) text_append_string(out, "...");
 }

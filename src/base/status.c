@@ -25,6 +25,7 @@ const char *status_word(Status code) {
 static void write_field(char *field, size_t size, const char *format, va_list arguments) {
     int length = vsnprintf(field, size, format, arguments);
     if (length < 0 || (size_t)length < size) return;
+    ASSERT(size > 4);
     size_t end = size - 4;
     while (end > 0 && ((unsigned char)field[end] & 0xC0u) == 0x80u) end--;
     memcpy(field + end, "...", 4);

@@ -18,6 +18,7 @@ static bool reserve(Text *text, size_t extra) {
     size_t capacity = grown < needed ? needed : grown;
     char *bytes = memory_try_resize(text->bytes, capacity);
     if (!bytes) return false;
+    ASSERT(capacity > text->length);
     text->bytes = bytes;
     text->capacity = capacity;
     return true;
@@ -61,6 +62,7 @@ void text_append_quoted(Text *text, const char *bytes, size_t length) {
 
 void text_append_repeated(Text *text, char c, size_t count) {
     if (!reserve(text, count)) return;
+    ASSERT(text->length + count < text->capacity);
     memset(text->bytes + text->length, c, count);
     text->length += count;
     text->bytes[text->length] = '\0';

@@ -35,6 +35,7 @@ static int compare(const void *a, const void *b) {
 
 double timing_median(Timing *timing) {
     size_t middle = timing->count / 2;
+    ASSERT(timing->count <= timing->capacity);
     if (timing->count == 0) return 0;
     qsort(timing->seconds, timing->count, sizeof *timing->seconds, compare);
     return timing->count % 2 ? timing->seconds[middle]
@@ -54,6 +55,7 @@ void timing_describe(Timing *timing, Text *out) {
     if (timing->count == 0) return;
     append_seconds(out, timing_median(timing)); // sorts
     text_append_string(out, " (median; ");
+    ASSERT(timing->seconds[0] <= timing->seconds[timing->count - 1]);
     append_seconds(out, timing->seconds[0]);
     text_append_string(out, " to ");
     append_seconds(out, timing->seconds[timing->count - 1]);

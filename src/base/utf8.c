@@ -41,6 +41,7 @@ size_t utf8_encode(uint32_t codepoint, char out[4]) {
     }
     static const unsigned char lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
     out[0] = (char)(lead[size] | codepoint);
+    ASSERT(size > 1);
     return size;
 }
 

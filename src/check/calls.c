@@ -23,6 +23,7 @@ static void check_arguments(Checker *checker, const Arguments *arguments) {
 
 static Arguments arguments_of(const Argument *items, size_t count, Span span, const Word *callee) {
     Arguments arguments = {.items = items, .count = count, .span = span, .callee = callee};
+    ASSERT(count == 0 || items != NULL);
     while (arguments.positional < count && !items[arguments.positional].name.text)
         arguments.positional++;
     return arguments;
@@ -30,6 +31,7 @@ static Arguments arguments_of(const Argument *items, size_t count, Span span, co
 
 // Which parameter of the function an argument name means, or -1.
 static int parameter_find(const FunctionNode *function, const Word *name) {
+    ASSERT(name->text != NULL);
     for (size_t i = 0; i < function->parameter_count; i++)
         if (strcmp(function->parameters[i].name.text, name->text) == 0) return (int)i;
     return -1;
@@ -41,6 +43,7 @@ static const char *plural(size_t count) {
 
 static void report_count(Checker *checker, const Arguments *arguments,
                          const FunctionNode *function) {
+    ASSERT(function != NULL);
     size_t required = 0, most = function->parameter_count;
     for (size_t i = 0; i < most; i++) required += !function->parameters[i].fallback;
     ReportExtra extra = {.note = "the function is here", .note_span = function->head};
@@ -56,6 +59,7 @@ static void report_count(Checker *checker, const Arguments *arguments,
 
 static void report_parameter(Checker *checker, const Arguments *arguments, const Argument *argument,
                              const FunctionNode *function) {
+    ASSERT(argument->name.text != NULL);
     const char **names = arena_allocate(checker->arena, function->parameter_count * sizeof *names);
     for (size_t i = 0; i < function->parameter_count; i++)
         names[i] = function->parameters[i].name.text;
@@ -72,6 +76,7 @@ static void report_parameter(Checker *checker, const Arguments *arguments, const
 
 static void check_against_function(Checker *checker, const Arguments *arguments,
                                    const FunctionNode *function) {
+    ASSERT(arguments->positional <= arguments->count);
     if (arguments->positional > function->parameter_count) {
         report_count(checker, arguments, function);
         return;
@@ -161,6 +166,7 @@ static void check_against_builtin(Checker *checker, const Arguments *arguments,
 }
 
 static void check_against(Checker *checker, const Arguments *arguments, const Binding *binding) {
+    ASSERT(binding != NULL);
     if (binding->kind == BINDING_FUNCTION)
         check_against_function(checker, arguments, binding->declaration->as.function);
     else if (binding->kind == BINDING_BUILTIN)
@@ -181,6 +187,7 @@ static bool report_relation(Checker *checker, const Node *node) {
 }
 
 void check_call(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_CALL);
     Node *callee = node->as.call.callee;
     if (report_relation(checker, node)) return;
     static const Word value_called = {.text = "this function", .length = 13};
@@ -201,6 +208,7 @@ void check_call(Checker *checker, Node *node) {
 }
 
 void check_method_call(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_METHOD_CALL);
     Word *name = &node->as.method.name;
     Arguments arguments = arguments_of(node->as.method.arguments, node->as.method.count,
                                        node->as.method.arguments_span, name);

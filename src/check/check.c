@@ -11,6 +11,7 @@
 static void warn_uncalled_main(const Program *program) {
     const Module *module = program->module;
     const NodeList *statements = &program->top->as.block.statements;
+    ASSERT(module != NULL);
     for (size_t i = 0; i < statements->count; i++) {
         const Node *node = statements->items[i];
         if (node->kind != NODE_FUNCTION || strcmp(node->as.function->name.text, "main") != 0)

@@ -32,6 +32,7 @@ typedef struct FrameState {
 } FrameState;
 
 static FrameState frame_enter(Checker *checker, FunctionNode *function, Place place) {
+    ASSERT(checker->slot_next <= checker->slot_max);
     FrameState state = {checker->function, checker->place, checker->loop_depth, checker->slot_next,
                         checker->slot_max};
     function->outer = checker->function;
@@ -42,6 +43,7 @@ static FrameState frame_enter(Checker *checker, FunctionNode *function, Place pl
 }
 
 static void frame_leave(Checker *checker, const FrameState *state) {
+    ASSERT(checker->function != NULL && checker->slot_next <= checker->slot_max);
     checker->function->slot_count = checker->slot_max;
     checker->function = state->function;
     checker->place = state->place;
@@ -97,6 +99,7 @@ static void check_body(Checker *checker, FunctionNode *function, Place place) {
 
 // A function's type parameters stand next to those of the impl and the functions around it.
 void check_function(Checker *checker, FunctionNode *function) {
+    ASSERT(function->type_count == 0 || function->type_parameters != NULL);
     const Word *outer = checker->type_parameters;
     size_t outer_count = checker->type_parameter_count, count = outer_count + function->type_count;
     Word *all = arena_allocate(checker->arena, count * sizeof *all);
@@ -118,6 +121,7 @@ static const Binding *declared_first(Checker *checker, const Word *name, Binding
 }
 
 static void declare_struct(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_STRUCT);
     const Word *name = &node->as.structure.name;
     const Binding *first = declared_first(checker, name, BINDING_STRUCT);
     if (first) report_twice(checker, "struct", name, &first->word);
@@ -128,6 +132,7 @@ static void declare_struct(Checker *checker, Node *node) {
 }
 
 void check_struct(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_STRUCT);
     FunctionNode *frame = arena_allocate(checker->arena, sizeof *frame);
     node->as.structure.frame = frame;
     checker->type_parameters = node->as.structure.type_parameters;
@@ -147,6 +152,7 @@ void check_struct(Checker *checker, Node *node) {
 
 // `impl<T> Box<T>`: words among the type arguments that are not types are its parameters.
 void impl_parameters(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_IMPL);
     size_t count = node->as.impl.type_count;
     Word *names = arena_allocate(checker->arena, count * sizeof *names);
     checker->type_parameters = names;
@@ -157,6 +163,7 @@ void impl_parameters(Checker *checker, Node *node) {
 }
 
 static void check_drop(Checker *checker, const Node *node) {
+    ASSERT(node->kind == NODE_IMPL);
     for (size_t i = 0; i < node->as.impl.function_count; i++) {
         const FunctionNode *function = node->as.impl.functions[i]->as.function;
         if (strcmp(function->name.text, "drop") == 0 && function->parameter_count == 1) return;
@@ -166,6 +173,7 @@ static void check_drop(Checker *checker, const Node *node) {
 }
 
 static void check_impl(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_IMPL);
     const Word *trait = &node->as.impl.trait;
     if (trait->text && strcmp(trait->text, "Drop") != 0)
         report(checker, STATUS_NAME, trait->span, NULL, "unknown trait `%s`: the only one is Drop",
@@ -192,6 +200,7 @@ static bool hides_builtin(const Word *name) {
 }
 
 static void declare_function(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_FUNCTION);
     FunctionNode *function = node->as.function;
     const Binding *first = declared_first(checker, &function->name, BINDING_FUNCTION);
     if (first) report_twice(checker, "function", &function->name, &first->word);
@@ -213,12 +222,14 @@ static void declare_pending(Checker *checker, const Word *word, Node *declaratio
 }
 
 static void declare_pattern(Checker *checker, const Pattern *pattern, Node *declaration) {
+    ASSERT(pattern->part_count == 0 || pattern->parts != NULL);
     if (pattern->kind == PATTERN_BIND) declare_pending(checker, &pattern->name, declaration);
     for (size_t i = 0; i < pattern->part_count; i++)
         declare_pattern(checker, pattern->parts[i], declaration);
 }
 
 static void declare_module(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_IMPORT);
     if (!node->as.import.alias.text) return;
     Binding *binding = binding_new(checker, BINDING_MODULE, &node->as.import.alias);
     binding->program = node->as.import.program;
@@ -226,6 +237,7 @@ static void declare_module(Checker *checker, Node *node) {
 }
 
 static void declare_main(Checker *checker, const Node *node, const Node **first) {
+    ASSERT(node->kind == NODE_MAIN);
     if (!*first) {
         *first = node;
         return;
@@ -298,6 +310,7 @@ static bool is_deferred(NodeKind kind) {
 
 void check_top(Checker *checker) {
     NodeList *statements = &checker->program->top->as.block.statements;
+    ASSERT(checker->scope == checker->top);
     checker->place = PLACE_TOP;
     for (size_t i = 0; i < statements->count; i++) {
         Node *node = statements->items[i];

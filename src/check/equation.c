@@ -17,6 +17,7 @@ static bool names_have(const Names *names, const Word *word) {
 
 static void names_add(Checker *checker, Names *names, const Word *word) {
     if (names_have(names, word)) return;
+    ASSERT(word->text != NULL);
     Word *items = arena_allocate(checker->arena, (names->count + 1) * sizeof *items);
     if (names->count > 0) memcpy(items, names->items, names->count * sizeof *items);
     items[names->count++] = *word;
@@ -43,6 +44,7 @@ static void each_name(Node *node, NameVisit *visit, void *context) {
 // Names of entities are places, not indexes. The context begins with the checker.
 static void each_index_name(const Node *index, NameVisit *visit, void *context) {
     Checker *checker = *(Checker **)context;
+    ASSERT(index->kind == NODE_INDEX);
     for (size_t i = 0; i < index->as.index.count; i++) {
         Node *place = index->as.index.subscripts[i].index;
         if (!logic_is_place(checker, index->as.index.object, place))
@@ -142,6 +144,7 @@ static void take_atoms(Checker *checker, Node *node) {
 }
 
 static Sides read_sides(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN);
     Sides sides = {.checker = checker};
     Node *target = node->as.assign.target;
     take_atoms(checker, node->as.assign.value);
@@ -153,6 +156,7 @@ static Sides read_sides(Checker *checker, Node *node) {
 }
 
 static bool report_mixture(Checker *checker, const Node *node, const Sides *sides) {
+    ASSERT(sides->taken.count > 0 && sides->unbound.count > 0);
     const Word *with = &sides->taken.items[0], *without = &sides->unbound.items[0];
     const Binding *binding = bound(checker, with);
     Text help = {0};
@@ -262,6 +266,7 @@ static bool is_earlier(const Subscript *left, const Subscript *right) {
 }
 
 static void mark_index(void *context, Node *index) {
+    ASSERT(index->kind == NODE_INDEX);
     each_index_name(index, mark_name, context);
     const Marking *marking = context;
     const Node *target = marking->target, *object = index->as.index.object;
@@ -283,6 +288,7 @@ static void mark_callee(Node *callee) {
 }
 
 static Node *name_node(Checker *checker, const Node *like) {
+    ASSERT(like->kind == NODE_NAME || like->kind == NODE_POSITION);
     Node *node = arena_allocate(checker->arena, sizeof *node);
     *node = (Node){.kind = NODE_NAME, .span = like->span, .height = 1};
     node->as.name.word = like->as.name.word;
@@ -291,6 +297,7 @@ static Node *name_node(Checker *checker, const Node *like) {
 
 // Whether the left side names elements of a tensor that exists already, by numbers or slices.
 static bool stores_part(const Node *target) {
+    ASSERT(target->kind == NODE_INDEX);
     for (size_t i = 0; i < target->as.index.count; i++) {
         const Subscript *subscript = &target->as.index.subscripts[i];
         if (subscript->kind != SUBSCRIPT_INDEX || !has_position(subscript->index)) return true;
@@ -300,6 +307,7 @@ static bool stores_part(const Node *target) {
 
 // In the element store that an equation becomes, an index stands for its whole dimension.
 static Node *part_target(Checker *checker, const Node *target) {
+    ASSERT(target->kind == NODE_INDEX);
     Node *node = arena_allocate(checker->arena, sizeof *node);
     *node = *target;
     size_t count = target->as.index.count;
@@ -316,6 +324,7 @@ static Node *part_target(Checker *checker, const Node *target) {
 
 // Marks what is an index on both sides.
 static void mark_indexes(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN);
     Node *target = node->as.assign.target, *value = node->as.assign.value;
     Sides sides = read_sides(checker, node);
     Marking marking = {.checker = checker,
@@ -346,6 +355,7 @@ static bool sides_fit(Checker *checker, Node *node) {
 
 // The numbers of index arithmetic; elements and slices are checked as those of an element store.
 static void check_left(Checker *checker, const Node *target) {
+    ASSERT(target->kind == NODE_INDEX);
     for (size_t i = 0; i < target->as.index.count; i++) {
         Node *index = target->as.index.subscripts[i].index;
         if (index && has_position(index)) check_expression(checker, index);
@@ -353,6 +363,7 @@ static void check_left(Checker *checker, const Node *target) {
 }
 
 void check_equation(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN);
     Node *target = node->as.assign.target, *value = node->as.assign.value;
     bool fits = sides_fit(checker, node);
     if (fits) mark_indexes(checker, node);

@@ -23,6 +23,7 @@ static void plan_fail(Planner *planner, Span span, const char *help, const char 
 }
 
 const char *equation_text(Span span, char *buffer, size_t size) {
+    ASSERT(size > 3);
     size_t length;
     const char *text = source_text(span, &length);
     bool fits = length < size && !memchr(text, '\n', length);
@@ -32,6 +33,7 @@ const char *equation_text(Span span, char *buffer, size_t size) {
 
 static int add_index(Planner *planner, const Word *word, Span span) {
     Equation *equation = planner->equation;
+    ASSERT(equation->name_count <= INDEXES_MAX);
     for (int i = 0; word && i < equation->name_count; i++)
         if (equation->names[i].text && strcmp(equation->names[i].text, word->text) == 0) return i;
     if (equation->name_count == INDEXES_MAX) {
@@ -77,6 +79,7 @@ static bool has_index(const Node *node) {
 // --- positions
 
 static void add_part(Planner *planner, Position *position, IndexPart part) {
+    ASSERT(part.index < INDEXES_MAX);
     IndexPart *parts = plan_array(planner, position->count + 1, sizeof *parts);
     if (position->count > 0) memcpy(parts, position->parts, position->count * sizeof *parts);
     parts[position->count++] = part;
@@ -120,6 +123,7 @@ static void add_parts(Planner *planner, Position *position, Node *node, bool neg
 }
 
 static Position plan_position(Planner *planner, const Subscript *subscript, int *slices) {
+    ASSERT(subscript->kind <= SUBSCRIPT_ELLIPSIS);
     Position position = {.value = -1, .start = -1, .stop = -1, .step = -1, .divisor = -1};
     position.span = subscript->span;
     Node *node = subscript->index;
@@ -154,6 +158,7 @@ static Position plan_position(Planner *planner, const Subscript *subscript, int 
 }
 
 static IndexSet position_indexes(const Position *position) {
+    ASSERT(position->count == 0 || position->parts != NULL);
     IndexSet set = 0;
     if (position->kind == POSITION_STATE) return 0;
     if (position->kind == POSITION_INDEX || position->kind == POSITION_SLICE)
@@ -164,6 +169,7 @@ static IndexSet position_indexes(const Position *position) {
 }
 
 static Position *plan_positions(Planner *planner, const Node *node, IndexSet *indexes) {
+    ASSERT(node->kind == NODE_INDEX);
     size_t count = node->as.index.count;
     Position *positions = plan_array(planner, count, sizeof *positions);
     int slices = 0;
@@ -216,6 +222,7 @@ static bool read_offset(const Planner *planner, const Position *position, int *i
 static void plan_state(Planner *planner, EquationTerm *term) {
     const EquationLoop *loop = &planner->equation->loop;
     int index = -1, offset = 0;
+    ASSERT(term->count > 0 && loop->index >= 0);
     term->object = loop->start;
     bool same = term->count == planner->equation->left_count;
     Position *position = &term->positions[same ? loop->dim : 0];
@@ -255,6 +262,7 @@ static EquationNode *plan_term(Planner *planner, const Node *node) {
 }
 
 static void add_factor(Planner *planner, EquationNode *product, Node *node, bool divides) {
+    ASSERT(product->kind == EQUATION_PRODUCT);
     bool nested = node->kind == NODE_BINARY &&
                   (node->op == OPERATOR_MUL || (node->op == OPERATOR_DIV && !divides));
     if (nested && !divides && has_index(node)) {
@@ -275,6 +283,7 @@ static void add_factor(Planner *planner, EquationNode *product, Node *node, bool
 }
 
 static EquationNode *plan_operator(Planner *planner, Node *node) {
+    ASSERT(node->kind == NODE_BINARY || node->kind == NODE_UNARY);
     size_t count = node->kind == NODE_BINARY ? 2 : 1;
     EquationNode *result = node_of(planner, EQUATION_OPERATOR, node->span, count);
     result->op = node->op;
@@ -332,6 +341,7 @@ static EquationNode *plan_reduction(Planner *planner, Node *node) {
 
 // The one name of the left side that stands for all those joined.
 static EquationNode *plan_concat(Planner *planner, Node *node) {
+    ASSERT(node->as.call.count == 1);
     EquationNode *result = node_of(planner, EQUATION_CONCAT, node->span, 1);
     result->count = 1;
     EquationNode *part = result->parts[0] = plan_node(planner, node->as.call.arguments[0].value);
@@ -349,6 +359,7 @@ static EquationNode *plan_concat(Planner *planner, Node *node) {
 }
 
 static EquationNode *plan_call(Planner *planner, Node *node) {
+    ASSERT(node->kind == NODE_CALL);
     const Node *callee = node->as.call.callee;
     if (callee->kind == NODE_INDEX) return plan_reduction(planner, node);
     bool named = callee->kind == NODE_NAME;
@@ -402,6 +413,7 @@ static bool sums_inside(const EquationNode *base) {
 
 // Sums an index at the smallest product that holds all its occurrences in a term.
 static void place_sum(EquationNode *node, IndexSet index) {
+    ASSERT(index != 0);
     if (!(node->indexes & index)) return;
     node->indexes &= ~index;
     bool each =
@@ -447,6 +459,7 @@ static void place_sums(Planner *planner, Projection projection) {
 // What the left side of a loop is before it: a variable that has a value by then.
 static int plan_start(Planner *planner, const Node *target) {
     Checker *checker = planner->checker;
+    ASSERT(target->kind == NODE_INDEX);
     const Word *word = &target->as.index.object->as.name.word;
     if (planner->equation->program || !scope_find_variable(checker, word)) return -1;
     Node *name = plan_array(planner, 1, sizeof *name);
@@ -459,6 +472,7 @@ static int plan_start(Planner *planner, const Node *target) {
 // t+1 begins a loop; in x/2 several values fall on one place.
 static void plan_left_sum(Planner *planner, const Node *target, int dim) {
     Equation *equation = planner->equation;
+    ASSERT((size_t)dim < equation->left_count);
     Position *position = &equation->left[dim];
     const IndexPart *only = position->parts;
     bool group = position->kind == POSITION_SUM && position->count == 1 && position->divisor >= 0 &&
@@ -528,6 +542,7 @@ static bool has_call(const EquationNode *node) {
 }
 
 Equation *equation_plan(Checker *checker, const Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN);
     Equation *equation = arena_allocate(checker->arena, sizeof *equation);
     *equation = (Equation){.span = node->span,
                            .program = node->as.assign.program,

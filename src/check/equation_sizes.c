@@ -6,6 +6,7 @@ enum { TEXT_MAX = 40 };
 
 Status equation_rank(const EquationTerm *term, const TensorType *type) {
     char text[TEXT_MAX];
+    ASSERT(type->shape.rank >= 0 && type->shape.rank <= RANK_MAX);
     if ((size_t)type->shape.rank == term->rank) return STATUS_OK;
     return fail(STATUS_SHAPE, "%s has %zu ind%s, but the tensor is %s",
                 equation_text(term->span, text, sizeof text), term->rank,
@@ -15,6 +16,7 @@ Status equation_rank(const EquationTerm *term, const TensorType *type) {
 static Status bind_size(EquationSizes *sizes, int index, int64_t size, int term) {
     const Equation *equation = sizes->equation;
     char here[TEXT_MAX], there[TEXT_MAX];
+    ASSERT(index >= 0 && index < equation->name_count && (size_t)term < equation->term_count);
     if (!size_is_known(sizes->sizes[index])) {
         sizes->sizes[index] = size;
         sizes->from[index] = term;
@@ -46,6 +48,7 @@ static int64_t value_of(const EquationSizes *sizes, int value, int64_t otherwise
 
 static Reach reach_of(const EquationSizes *sizes, const Position *position) {
     Reach reach = {.but = -1, .known = true};
+    ASSERT(position->kind == POSITION_SUM);
     for (size_t i = 0; i < position->count; i++) {
         const IndexPart *part = &position->parts[i];
         int64_t factor = value_of(sizes, part->factor, 1);
@@ -70,6 +73,7 @@ static Reach reach_of(const EquationSizes *sizes, const Position *position) {
 static Status fail_outside(EquationSizes *sizes, int term, const Position *position,
                            const Reach *reach, int64_t size) {
     char text[TEXT_MAX], whole[TEXT_MAX];
+    ASSERT((size_t)term < sizes->equation->term_count);
     sizes->failed = term;
     return fail(STATUS_INDEX, "%s reaches from %lld to %lld, but its dimension in %s has size %lld",
                 equation_text(position->span, text, sizeof text), (long long)reach->low,
@@ -82,6 +86,7 @@ static Status fail_outside(EquationSizes *sizes, int term, const Position *posit
 static Status solve(EquationSizes *sizes, int term, const Position *position, int64_t dim,
                     bool *progress) {
     Reach reach = reach_of(sizes, position);
+    ASSERT(position->kind == POSITION_SUM);
     int64_t divisor = value_of(sizes, position->divisor, 1);
     if (!reach.known || !size_is_known(divisor) || !size_is_known(dim)) return STATUS_OK;
     if (divisor <= 0) {
@@ -120,6 +125,7 @@ static Status solve_all(EquationSizes *sizes, bool *progress) {
 
 Status equation_sizes(EquationSizes *sizes) {
     const Equation *equation = sizes->equation;
+    ASSERT(equation->name_count <= INDEXES_MAX);
     sizes->index = -1;
     for (int i = 0; i < INDEXES_MAX; i++) sizes->sizes[i] = SIZE_UNKNOWN;
     for (size_t t = 0; t < equation->term_count; t++)

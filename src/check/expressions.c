@@ -8,12 +8,14 @@ static void check_expressions(Checker *checker, const NodeList *list) {
 }
 
 static int struct_field_find(const Node *structure, const Word *field) {
+    ASSERT(structure->kind == NODE_STRUCT);
     for (size_t i = 0; i < structure->as.structure.field_count; i++)
         if (strcmp(structure->as.structure.fields[i].text, field->text) == 0) return (int)i;
     return -1;
 }
 
 static void check_struct_field(Checker *checker, const Binding *type, const Word *field) {
+    ASSERT(type->kind == BINDING_STRUCT);
     const Node *structure = type->declaration;
     if (struct_field_find(structure, field) >= 0) return;
     size_t count = structure->as.structure.field_count;
@@ -31,6 +33,7 @@ static void check_struct_field(Checker *checker, const Binding *type, const Word
 }
 
 static void check_struct_literal(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_STRUCT_LITERAL);
     Binding *type =
         struct_resolve(checker, node->as.struct_literal.module, &node->as.struct_literal.type);
     node->as.struct_literal.binding = type;
@@ -68,6 +71,7 @@ void check_pattern(Checker *checker, Pattern *pattern) {
 }
 
 static void check_match(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_MATCH);
     check_expression(checker, node->as.match.subject);
     for (size_t i = 0; i < node->as.match.count; i++) {
         MatchArm *arm = &node->as.match.arms[i];
@@ -82,6 +86,7 @@ static void check_match(Checker *checker, Node *node) {
 }
 
 static void check_try(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_TRY);
     check_expression(checker, node->as.attempt.body);
     Scope scope = {0};
     scope_push(checker, &scope);
@@ -99,6 +104,7 @@ static bool is_place(Checker *checker, const Node *object, const Node *place) {
 }
 
 static void check_index(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_INDEX);
     check_expression(checker, node->as.index.object);
     for (size_t i = 0; i < node->as.index.count; i++) {
         const Subscript *subscript = &node->as.index.subscripts[i];
@@ -140,6 +146,7 @@ static void take_members(Checker *checker, const Node *node) {
 
 // Operators chain to the left, as deep as the text is long: walked down in a loop.
 static void check_binary(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_BINARY || node->kind == NODE_LOGICAL);
     VECTOR(Node *) rights = {0};
     for (; node->kind == NODE_BINARY || node->kind == NODE_LOGICAL; node = node->as.binary.left) {
         take_members(checker, node);

@@ -94,6 +94,7 @@ Status help_page(const char *name, Text *out) {
     size_t before = out->length;
     Status status = catalog_help(name, out);
     append_library(name, out);
+    ASSERT(out->length >= before);
     if (out->length == before) return status;
     if (status != STATUS_OK) error_clear();
     return STATUS_OK;

@@ -13,6 +13,7 @@ static bool says_nothing(const TypeNode *type) {
 }
 
 static const TypeNode *argument_at(const Node *impl, size_t index) {
+    ASSERT(impl->kind == NODE_IMPL);
     if (index >= impl->as.impl.type_count) return NULL;
     const TypeNode *type = impl->as.impl.type_arguments[index];
     return says_nothing(type) ? NULL : type;
@@ -26,6 +27,7 @@ static bool same_text(Span a, Span b) {
 
 // Whether both hold for the same values.
 static bool same_values(const Node *one, const Node *other) {
+    ASSERT(one->kind == NODE_IMPL && other->kind == NODE_IMPL);
     size_t count = one->as.impl.type_count;
     if (other->as.impl.type_count > count) count = other->as.impl.type_count;
     for (size_t i = 0; i < count; i++) {
@@ -44,6 +46,7 @@ static const FunctionNode *find_in(const Node *impl, const char *name) {
 }
 
 FunctionNode *impl_function(const Binding *type, const char *name, bool *several) {
+    ASSERT(type->kind == BINDING_STRUCT);
     FunctionNode *found = NULL;
     if (several) *several = false;
     for (const Node *impl = type->impls; impl; impl = impl->as.impl.previous) {
@@ -65,6 +68,7 @@ static bool runs_with(const Program *program, SourcePos position) {
 // A later line of a session may replace what an earlier one said; within one program the same
 // function twice is a mistake.
 static void check_twice(Checker *checker, const Node *impl) {
+    ASSERT(checker->table->modules.count > 0);
     const Program *run = checker->table->modules.items[checker->table->modules.count - 1]->program;
     for (const Node *other = impl->as.impl.previous; other; other = other->as.impl.previous) {
         if (!runs_with(run, other->span.begin) || !same_values(impl, other)) continue;
@@ -95,6 +99,7 @@ void declare_impls(Checker *checker) {
 }
 
 void forget_impls(const Program *program) {
+    ASSERT(program->top->kind == NODE_BLOCK);
     NodeList *statements = &program->top->as.block.statements;
     for (size_t i = statements->count; i-- > 0;) {
         const Node *node = statements->items[i];
@@ -106,7 +111,9 @@ void forget_impls(const Program *program) {
 // --- paths
 
 static void report_function(Checker *checker, const Node *path) {
+    ASSERT(path->kind == NODE_PATH);
     const Binding *type = path->as.path.binding;
+    ASSERT(type->kind == BINDING_STRUCT);
     VECTOR(const char *) names = {0};
     for (const Node *impl = type->impls; impl; impl = impl->as.impl.previous)
         for (size_t i = 0; i < impl->as.impl.function_count; i++)
@@ -182,6 +189,7 @@ static void check_plain_path(Checker *checker, Node *node) {
 }
 
 void check_path(Checker *checker, Node *node) {
+    ASSERT(node->kind == NODE_PATH);
     const Word *type = &node->as.path.type;
     Binding *binding = node->as.path.module ? struct_resolve(checker, node->as.path.module, type)
                                             : name_resolve(checker, type);

@@ -18,6 +18,7 @@ void module_table_free(ModuleTable *table) {
 
 static Module *module_new(ModuleTable *table, Program *program, const char *path,
                           DiagnosticList *diagnostics) {
+    ASSERT(program != NULL);
     Arena *arena = &program->arena;
     Module *module = arena_allocate(arena, sizeof *module);
     Checker *checker = arena_allocate(arena, sizeof *checker);
@@ -47,6 +48,7 @@ static Module *module_find(const ModuleVector *modules, const char *path) {
 // Tries one place; appends it to what was tried when there is no file.
 static bool path_try(const char *directory, size_t length, const char *path, Text *found,
                      Text *tried) {
+    ASSERT(length == 0 || directory != NULL);
     text_clear(found);
     if (path[0] != '/' && length > 0) {
         text_append(found, directory, length);
@@ -91,6 +93,7 @@ static bool is_inside(const char *path) {
 
 // Next to a file in the program itself.
 static bool find_inside(const char *importer, const char *path, Text *found) {
+    ASSERT(is_inside(importer));
     text_clear(found);
     text_format(found, "%.*s%s", (int)(strrchr(importer, '/') + 1 - importer), importer, path);
     return standard_find(text_get(found) + strlen(inside)) != NULL;
@@ -122,7 +125,9 @@ bool imports_find_standard(const char *path, Text *found, Text *tried) {
 
 Status imports_load(const char *path, const SourceFile **out) {
     if (!is_inside(path)) return source_load(path, out);
+    ASSERT(is_inside(path));
     const StandardFile *file = standard_find(path + strlen(inside));
+    ASSERT(file != NULL); // imports_find has found it
     return source_add(path, (const char *)file->text, file->length, out);
 }
 
@@ -158,6 +163,7 @@ static Module *file_load(Loader *loader, Module *importer, const Node *node, con
 static void import_load(Loader *loader, Module *module, Node *node) {
     Text found = {0}, tried = {0};
     Module *imported = NULL;
+    ASSERT(node->kind == NODE_IMPORT);
     const Word *path = &node->as.import.path;
     if (strlen(path->text) < path->length)
         report(module->checker, STATUS_IO, path->span, NULL, "the name of a file has no \\0 in it");
@@ -186,6 +192,7 @@ static void module_load_imports(Loader *loader, Module *module) {
 void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnostics) {
     char canonical[PATH_MAX];
     const char *path = realpath(program->file->name, canonical);
+    ASSERT(program->file != NULL);
     Loader loader = {.table = table, .root = program, .diagnostics = diagnostics};
     for (size_t i = 0; i < table->modules.count; i++)
         VECTOR_PUSH(&loader.known, table->modules.items[i]);
@@ -198,6 +205,7 @@ void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnost
 static void names_add(Checker *checker, Module *from) {
     if (from->visited) return;
     from->visited = true;
+    ASSERT(from->checker->top != NULL);
     for (Entry *entry = from->checker->top->entries; entry; entry = entry->next_in_scope)
         scope_add_outermost(checker, checker->imported, &entry->binding->word, entry->binding);
     for (size_t i = from->imports.count; i-- > 0;) names_add(checker, from->imports.items[i]);

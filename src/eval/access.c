@@ -14,6 +14,7 @@
 #include "value/print.h"
 
 Status value_to_index(Value index, int64_t count, const char *of, int64_t *out) {
+    ASSERT(count >= 0);
     int64_t i;
     TRY(value_to_int(index, "an index", &i));
     *out = i < 0 ? i + count : i;
@@ -37,6 +38,7 @@ Status value_to_key(Value value, Value *out) {
 }
 
 static Status length_of_handle(Value value, int64_t *out) {
+    ASSERT(value.kind == VALUE_HANDLE);
     const HandleType *type = value.as.handle->type;
     if (type->length) return type->length(value.as.handle, out);
     const Builtin *method = builtin_find_method(value, "len", 3);
@@ -70,6 +72,7 @@ Status value_length(Value value, int64_t *out) {
 static Status range_contains(const Range *range, Value item, bool *out) {
     *out = false;
     TRY(value_read_number(&item));
+    ASSERT(range->step != 0);
     if (item.kind == VALUE_FLOAT && item.as.number == trunc(item.as.number) &&
         fabs(item.as.number) < 0x1p62)
         item = value_int((int64_t)item.as.number);
@@ -139,6 +142,7 @@ const Builtin *builtin_find_method(Value receiver, const char *name, size_t leng
 // --- properties
 
 static Value tensor_property_shape(Tensor *tensor) {
+    ASSERT(tensor != NULL);
     Shape shape = tensor_shape(tensor);
     Value list = value_list((size_t)shape.rank);
     for (int i = 0; i < shape.rank; i++) list_push(list.as.list, value_int(shape.dims[i]));

@@ -41,6 +41,7 @@ struct Annotation {
 
 static void lower_dimension(Lowering *lowering, Annotation *annotation, const TypeNode *type,
                             int index) {
+    ASSERT(index >= 0 && (size_t)index < type->dimension_count);
     const Dimension *dimension = &type->dimensions[index];
     DimensionCode *code = &annotation->dimensions[index];
     *code = (DimensionCode){.number = -1, .slot = -1, .same_as = -1};
@@ -61,6 +62,7 @@ static void lower_dimension(Lowering *lowering, Annotation *annotation, const Ty
 }
 
 static void lower_named(Lowering *lowering, Annotation *annotation, const TypeNode *type) {
+    ASSERT(type->kind == TYPE_NAMED);
     if (type->binding && binding_is_entity_type(type->binding)) {
         annotation->kind = ANNOTATION_ENTITY;
         annotation->entities = type->binding->relation;
@@ -73,6 +75,7 @@ static void lower_named(Lowering *lowering, Annotation *annotation, const TypeNo
 }
 
 static void lower_tensor_type(Lowering *lowering, Annotation *annotation, const TypeNode *type) {
+    ASSERT(type->kind == TYPE_TENSOR);
     annotation->kind = ANNOTATION_TENSOR;
     annotation->any_dtype = !dtype_find(type->name.text, type->name.length, &annotation->dtype);
     if (annotation->any_dtype) annotation->dtype = DTYPE_FLOAT32;
@@ -125,6 +128,7 @@ static Status fail_type(const Annotation *annotation, Value value, const char *w
 // The size that a dimension must have, or -1 when it may be anything so far.
 static int64_t dimension_wanted(Frame *frame, const Annotation *annotation, int index,
                                 const Shape *shape) {
+    ASSERT(index >= 0 && index < annotation->rank);
     const DimensionCode *dimension = &annotation->dimensions[index];
     if (dimension->number >= 0) return dimension->number;
     if (dimension->variable) {
@@ -139,6 +143,7 @@ static int64_t dimension_wanted(Frame *frame, const Annotation *annotation, int 
 }
 
 static void dimension_bind(Frame *frame, const DimensionCode *dimension, int64_t size) {
+    ASSERT(size >= 0);
     if (dimension->slot < 0) return;
     Value *slot = &frame->slots[dimension->slot];
     if (slot->kind != VALUE_ABSENT) return;
@@ -147,6 +152,7 @@ static void dimension_bind(Frame *frame, const DimensionCode *dimension, int64_t
 
 static Status fail_dimension(const Annotation *annotation, const Tensor *tensor, int index,
                              int64_t wanted, const char *what) {
+    ASSERT(index >= 0 && index < annotation->rank && index < tensor->view.rank);
     const DimensionCode *dimension = &annotation->dimensions[index];
     TypeName actual = tensor_type_name(tensor);
     if (dimension->name)
@@ -188,6 +194,7 @@ static bool same_family(DType declared, DType actual) {
 
 static Status check_tensor(Frame *frame, const Annotation *annotation, Value *value,
                            const char *what) {
+    ASSERT(annotation->kind == ANNOTATION_TENSOR);
     if (value->kind != VALUE_TENSOR) {
         if (annotation->rank != 0 || !value_is_number(*value))
             return fail_type(annotation, *value, what);
@@ -257,6 +264,7 @@ static bool word_accepts(TypeWord word, Value value) {
 }
 
 static Status check_word(const Annotation *annotation, Value *value, const char *what) {
+    ASSERT(annotation->kind == ANNOTATION_WORD);
     switch (annotation->word) {
     case TYPE_WORD_INT: return check_int(annotation, value, what);
     case TYPE_WORD_FLOAT: return check_float(annotation, value, what);
@@ -273,6 +281,7 @@ static Status check_word(const Annotation *annotation, Value *value, const char 
 
 static Status check_members(Frame *frame, const Annotation *annotation, Value *value,
                             const char *what) {
+    ASSERT(annotation->kind == ANNOTATION_TUPLE);
     if (value->kind != VALUE_TUPLE || value->as.list->count != annotation->member_count)
         return fail_type(annotation, *value, what);
     for (size_t i = 0; i < annotation->member_count; i++) {
@@ -306,6 +315,7 @@ Status annotation_check(Frame *frame, const Annotation *annotation, Value *value
 }
 
 static int tensor_fit(const Annotation *annotation, Value value) {
+    ASSERT(annotation->kind == ANNOTATION_TENSOR);
     if (value.kind != VALUE_TENSOR || tensor_rank(value.as.tensor) != annotation->rank) return -1;
     DType dtype = tensor_dtype(value.as.tensor);
     if (!annotation->any_dtype && !same_family(annotation->dtype, dtype)) return -1;
@@ -349,6 +359,7 @@ int annotation_fit(const Annotation *annotation, Value value) {
 // The declared shape where `?` and unbound names take the tensor's size (same rank), or its place.
 static bool shape_declared(Frame *frame, const Annotation *annotation, const Tensor *tensor,
                            Shape *out) {
+    ASSERT(annotation->kind == ANNOTATION_TENSOR);
     Shape actual = tensor_shape(tensor);
     *out = (Shape){.rank = annotation->rank};
     int64_t known = 1;
@@ -424,6 +435,7 @@ Value annotation_convert(Frame *frame, const Annotation *annotation, Value value
 
 Status annotation_shape(Frame *frame, const Annotation *annotation, const char *what, Shape *shape,
                         DType *dtype) {
+    ASSERT(annotation->kind == ANNOTATION_TENSOR);
     *shape = (Shape){.rank = annotation->rank};
     *dtype = annotation->dtype;
     for (int i = 0; i < annotation->rank; i++) {

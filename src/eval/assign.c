@@ -43,6 +43,7 @@ static void lower_chain(Lowering *lowering, const Node *node, TargetCode *out) {
         if (root->kind == NODE_FIELD && root->as.field.member) break;
         root = root->kind == NODE_FIELD ? root->as.field.object : root->as.index.object;
     }
+    ASSERT(out->step_count >= 0);
     out->steps = lower_array(lowering, (size_t)out->step_count, sizeof *out->steps);
     for (int i = out->step_count - 1; i >= 0; i--) {
         lower_step(lowering, node, &out->steps[i]);
@@ -174,6 +175,7 @@ static Status tensor_set(Value *place, const Walk *walk, Value value) {
 
 // x[i][j] = v on a tensor: the part x[i] is changed and put back.
 static Status part_assign(Value *place, const Walk *walk, Value value) {
+    ASSERT(place->kind == VALUE_TENSOR);
     if (walk_is_last(walk)) return tensor_set(place, walk, value);
     Value part = step_read(*place, walk);
     if (failed(part)) return error_current()->code;
@@ -185,6 +187,7 @@ static Status part_assign(Value *place, const Walk *walk, Value value) {
 }
 
 static Status tensor_assign(Value *place, const Walk *walk, Value value) {
+    ASSERT(place->kind == VALUE_TENSOR);
     if (!place->as.tensor->learnable) return part_assign(place, walk, value);
     TRY(parameter_prepare_write(place->as.tensor, &walk->chain->value));
     bool recording = tape_set_enabled(false);
@@ -208,6 +211,7 @@ static Status place_assign(Value *place, const Walk *walk, Value value) {
 // A field declared as learnable holds one parameter: numbers are set, and only another parameter
 // takes its place, so that two fields can share one.
 static bool sets_parameter(const Instance *instance, int field, Value value) {
+    ASSERT(field >= 0 && (size_t)field < instance->type->field_count);
     return struct_field_learns(instance->type, field) &&
            value_is_parameter(instance->fields[field]) && value.kind != VALUE_NONE &&
            !value_is_parameter(value);
@@ -381,6 +385,7 @@ static Value assign_target(Frame *frame, const AssignCode *assign, const TargetC
 
 static Value assign_members(Frame *frame, const AssignCode *assign, const TargetCode *target,
                             Value value) {
+    ASSERT(target->member_count > 0);
     bool sequence = value.kind == VALUE_TUPLE || value.kind == VALUE_LIST;
     Value items = sequence ? value_retain(value) : value_to_items(value, "the value");
     value_release(value);
@@ -405,6 +410,7 @@ static Value assign_members(Frame *frame, const AssignCode *assign, const Target
 // value.
 static Value assign_parameter(Frame *frame, const AssignCode *assign, const TargetCode *target,
                               Value value) {
+    ASSERT(target->parameter);
     const Value *place = variable_peek(frame, target->variable);
     Value held = place ? value_retain(*place) : value_absent();
     if (assign->op != OPERATOR_NONE && !place) {
@@ -462,6 +468,7 @@ static Value eval_assign_value(Frame *frame, const Code *code) {
 }
 
 static const Code *lower_compound_name(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN && node->op != OPERATOR_NONE);
     Binding *binding = node->as.assign.target->as.name.binding;
     const Code *read = lower_binding(lowering, binding, node->as.assign.target->span);
     const Code *value = lower(lowering, node->as.assign.value);
@@ -470,6 +477,7 @@ static const Code *lower_compound_name(Lowering *lowering, const Node *node) {
 }
 
 const Code *lower_assign(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN);
     const Node *target = node->as.assign.target;
     bool name = target->kind == NODE_NAME, give_value = node->as.assign.result;
     bool parameter = name && target->as.name.parameter;

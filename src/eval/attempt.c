@@ -26,6 +26,7 @@ bool value_is_error(Value value) {
 }
 
 static Value error_value(const ErrorRecord *record) {
+    ASSERT(record->code != STATUS_OK);
     SourcePlace place = source_find(record->span.begin);
     Value error = value_struct(&error_type);
     Value *fields = error.as.instance->fields;
@@ -77,6 +78,7 @@ static Value eval_try(Frame *frame, const Code *code) {
 }
 
 const Code *lower_try(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_TRY);
     TryCode *code = LOWER_NEW(lowering, TryCode, eval_try, node->span);
     code->body = lower(lowering, node->as.attempt.body);
     code->handler = node->as.attempt.handler ? lower(lowering, node->as.attempt.handler)
@@ -163,6 +165,7 @@ static bool names_entity_type(const Node *argument) {
 }
 
 const Code *lower_with(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_WITH);
     if (names_entity_type(node->as.with.argument)) return lower_with_entity(lowering, node);
     WithCode *code = LOWER_NEW(lowering, WithCode, eval_with, node->span);
     code->argument = node->as.with.argument ? lower(lowering, node->as.with.argument) : NULL;

@@ -102,6 +102,7 @@ typedef enum PlaceResult {
 
 static void place_rest(const Signature *signature, const BuiltinArguments *a, int index,
                        Placement *out) {
+    ASSERT(index >= 0 && index < signature->count && signature->params[index].rest);
     size_t first = (size_t)index;
     if (a->count <= first) return;
     out->rest = a->positional + first;
@@ -193,6 +194,7 @@ static bool suggest_list(const Signature *signature, const Value *values, size_t
 
 static void fail_place(const Builtin *row, const BuiltinArguments *a, PlaceResult result,
                        size_t at) {
+    ASSERT(result != PLACE_OK);
     const Signature *signature = &row->signature;
     const char *nearest = NULL;
     if (result == PLACE_TOO_MANY) fail_too_many(signature, a);
@@ -287,6 +289,7 @@ static Status choose(const Builtin *row, const BuiltinArguments *a, const Builti
 }
 
 static Value default_value(const Param *param) {
+    ASSERT(param->default_kind != DEFAULT_REQUIRED);
     switch (param->default_kind) {
     case DEFAULT_INT: return value_int(param->fallback.integer);
     case DEFAULT_FLOAT: return value_float(param->fallback.number);

@@ -64,6 +64,7 @@ static const Code *lower_statements(Lowering *lowering, const NodeList *statemen
                                     BlockCode *block, bool tail);
 
 static const Code *lower_guard(Lowering *lowering, const NodeList *statements, size_t at) {
+    ASSERT(at < statements->count);
     const Node *node = statements->items[at];
     if (node->kind == NODE_EXPRESSION_STATEMENT) node = node->as.expression.value;
     IfCode *code = LOWER_NEW(lowering, IfCode, eval_if, node->span);
@@ -77,6 +78,7 @@ static const Code *lower_guard(Lowering *lowering, const NodeList *statements, s
 // The statements from one on, into a block that may have some already; the code for all of them.
 static const Code *lower_statements(Lowering *lowering, const NodeList *statements, size_t from,
                                     BlockCode *block, bool tail) {
+    ASSERT(from <= statements->count);
     if (!block->statements)
         block->statements =
             lower_array(lowering, statements->count - from + 1, sizeof *block->statements);
@@ -98,6 +100,7 @@ static const Code *lower_statements(Lowering *lowering, const NodeList *statemen
 }
 
 static const Code *lower_block_slots(Lowering *lowering, const Node *node, bool tail, int slots) {
+    ASSERT(node->kind == NODE_BLOCK && slots >= 0);
     const NodeList *statements = &node->as.block.statements;
     BlockCode *block = LOWER_NEW(lowering, BlockCode, slots ? eval_scope : eval_block, node->span);
     block->statements = lower_array(lowering, statements->count + 1, sizeof *block->statements);
@@ -166,6 +169,7 @@ static Value eval_once(Frame *frame, const Code *code) {
 }
 
 const Code *lower_once(Lowering *lowering, Binding *binding, const Code *declaration) {
+    ASSERT(declaration != NULL);
     OnceCode *code = LOWER_NEW(lowering, OnceCode, eval_once, declaration->span);
     code->variable = lower_variable(lowering, binding, declaration->span);
     code->declaration = declaration;
@@ -173,6 +177,7 @@ const Code *lower_once(Lowering *lowering, Binding *binding, const Code *declara
 }
 
 static const Code *lower_let_each(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_LET);
     const Pattern *pattern = node->as.let.pattern;
     const Annotation *type = lower_annotation(lowering, node->as.let.type);
     bool plain = pattern->kind == PATTERN_BIND;
@@ -234,6 +239,7 @@ static Value eval_jump(Frame *frame, const Code *code) {
 }
 
 const Code *lower_jump(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_BREAK || node->kind == NODE_CONTINUE || node->kind == NODE_RETURN);
     JumpCode *code = LOWER_NEW(lowering, JumpCode, eval_jump, node->span);
     code->control = node->kind == NODE_BREAK      ? CONTROL_BREAK
                     : node->kind == NODE_CONTINUE ? CONTROL_CONTINUE

@@ -80,6 +80,7 @@ static void preparation_begin(Preparation *p, const Builtin *row) {
 }
 
 static void release_preparation(Preparation *p) {
+    ASSERT(p->n_ints <= PARAMETERS_MAX && p->n_temporaries <= PARAMETERS_MAX);
     for (int i = 0; i < p->n_temporaries; i++) tensor_release(p->temporaries[i]);
     for (int i = 0; i < p->n_ints; i++) free(p->ints[i]);
     for (int i = 0; p->many_temporaries && i < p->call.n_many; i++)
@@ -90,6 +91,7 @@ static void release_preparation(Preparation *p) {
 
 // "softmax: dim": made once per parameter and kept for the life of the process, as the catalog is.
 static const char *parameter_name(const Builtin *row, int index) {
+    ASSERT(index >= 0 && index < row->signature.count);
     static char *_Atomic known[OP_COUNT][PARAMETERS_MAX];
     char *name = atomic_load_explicit(&known[row->id][index], memory_order_acquire);
     if (LIKELY(name != NULL)) return name;
@@ -106,6 +108,7 @@ static const char *parameter_name(const Builtin *row, int index) {
 // Attribute ids by row and parameter, looked up once in a process; 0 is not looked up yet, else id
 // + 1.
 static AttributeId attribute_of(const Builtin *row, int index) {
+    ASSERT(index >= 0 && index < row->signature.count);
     static atomic_uchar known[OP_COUNT][PARAMETERS_MAX];
     unsigned char found = atomic_load_explicit(&known[row->id][index], memory_order_relaxed);
     if (UNLIKELY(found == 0)) {
@@ -390,6 +393,7 @@ static Status prepare(Preparation *p, const BuiltinCall *call, uint32_t donated)
 }
 
 Value op_invoke(const BuiltinCall *call, uint32_t donated) {
+    ASSERT(call->row->kind == ROW_OP);
     Preparation p;
     preparation_begin(&p, call->row);
     p.wide = strcmp(call->row->section, "Reductions") == 0;

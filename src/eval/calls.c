@@ -54,6 +54,7 @@ static bool is_string_literal(const Node *node) {
 
 static void lower_call_arguments(Lowering *lowering, const Argument *arguments, size_t count,
                                  ArgumentsCode *out) {
+    ASSERT(count == 0 || arguments != NULL);
     out->count = count;
     out->values = lower_array(lowering, count, sizeof *out->values);
     while (out->positional < count && !arguments[out->positional].name.text) out->positional++;
@@ -227,6 +228,7 @@ static bool lower_known(CallCode *code, const Binding *binding) {
 }
 
 const Code *lower_call(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_CALL);
     const Node *callee = node->as.call.callee;
     if (callee->kind == NODE_NAME && strcmp(callee->as.name.word.text, "backward") == 0)
         lowering->steps = true;
@@ -286,6 +288,7 @@ static const FunctionCode *find_struct_method(const Instance *instance, const Ca
 static Value find_method(Value receiver, const CallCode *call, const FunctionCode **function) {
     *function = NULL;
     if (receiver.kind == VALUE_STRUCT) {
+        ASSERT(receiver.kind == VALUE_STRUCT);
         const StructType *type = receiver.as.instance->type;
         bool unclear;
         *function = find_struct_method(receiver.as.instance, call, &unclear);
@@ -431,6 +434,7 @@ static Value eval_method(Frame *frame, const Code *code) {
 }
 
 const Code *lower_method_call(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_METHOD_CALL);
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_method, node->span);
     lower_call_arguments(lowering, node->as.method.arguments, node->as.method.count,
                          &code->arguments);
@@ -487,6 +491,7 @@ static Value eval_closure(Frame *frame, const Code *code) {
 }
 
 const Code *lower_closure(Lowering *lowering, const FunctionNode *node, Span span) {
+    ASSERT(node->body != NULL);
     FunctionCode *function = lower_function(lowering, node);
     lower_function_body(lowering, function, node);
     ClosureCode *code = LOWER_NEW(lowering, ClosureCode, eval_closure, span);
@@ -525,6 +530,7 @@ static const char *path_text(Lowering *lowering, const Node *path) {
 
 // A method of a struct, a member of a module, or a builtin of a namespace.
 static void lower_path_target(Lowering *lowering, CallCode *code, const Node *path) {
+    ASSERT(path->kind == NODE_PATH);
     Binding *binding = path->as.path.binding;
     const Word *type = &path->as.path.type, *name = &path->as.path.name;
     code->name = path_text(lowering, path);
@@ -553,6 +559,7 @@ static void lower_path_target(Lowering *lowering, CallCode *code, const Node *pa
 }
 
 static const Code *lower_path_call(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_CALL);
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_fail_path, node->span);
     lower_call_arguments(lowering, node->as.call.arguments, node->as.call.count, &code->arguments);
     code->arguments.span = node->span;
@@ -568,6 +575,7 @@ static Value eval_path_function(Frame *frame, const Code *code) {
 
 // Type::f without a call: the function as a value.
 const Code *lower_path(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_PATH);
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_fail_path, node->span);
     code->arguments.names = lower_array(lowering, 1, sizeof *code->arguments.names);
     lower_path_target(lowering, code, node);

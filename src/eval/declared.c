@@ -15,6 +15,7 @@ typedef struct ShapedCode {
 } ShapedCode;
 
 static Value shape_list(const Shape *shape) {
+    ASSERT(shape->rank >= 0 && shape->rank <= RANK_MAX);
     Value list = value_list((size_t)shape->rank);
     for (int i = 0; i < shape->rank; i++) list_push(list.as.list, value_int(shape->dims[i]));
     return list;
@@ -67,6 +68,7 @@ static const Code *lower_shaped(Lowering *lowering, const Node *node, const Buil
     ShapedCode *code = LOWER_NEW(lowering, ShapedCode, eval_shaped, span);
     code->row = row;
     code->type = type;
+    ASSERT(row != NULL && type != NULL);
     code->count = node ? node->as.call.count : 0;
     code->arguments = lower_array(lowering, code->count, sizeof *code->arguments);
     for (size_t i = 0; i < code->count; i++)
@@ -104,6 +106,7 @@ static Value eval_tensor(Frame *frame, const Code *code) {
 }
 
 Value tensor_make_parameter(Value value) {
+    ASSERT(value.kind == VALUE_TENSOR);
     Tensor *parameter;
     Status status = tape_parameter_new(value.as.tensor, &parameter);
     value_release(value);
@@ -111,6 +114,7 @@ Value tensor_make_parameter(Value value) {
 }
 
 const Code *lower_tensor(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_TENSOR_DECLARATION);
     const TypeNode *written = node->as.tensor.type;
     DeclareCode *code = LOWER_NEW(lowering, DeclareCode, eval_tensor, node->span);
     code->type = lower_annotation(lowering, written);

@@ -355,6 +355,7 @@ const Code *formula_general(const Code *code) {
 // False when there are too many.
 static bool add_step(Builder *builder, StepRuns run, Step step) {
     if (builder->count == STEPS_MAX) return false;
+    ASSERT(builder->count < STEPS_MAX);
     step.run = run;
     step.general = builder->general;
     builder->steps[builder->count++] = step;
@@ -505,6 +506,7 @@ static bool is_worthwhile(const Builder *builder) {
 }
 
 static const Code *finish(const Builder *builder) {
+    ASSERT(builder->count > 0 && builder->count <= STEPS_MAX);
     size_t bytes = sizeof(FormulaCode) + (size_t)builder->count * sizeof(Step);
     const Code *general = builder->general;
     FormulaCode *code = lower_new(builder->lowering, bytes, builder->eval, general->span);
@@ -525,6 +527,7 @@ const Code *lower_formula(Lowering *lowering, const Code *general) {
 
 // The last operator stores what it gives, or branches by it.
 static bool end_formula(Builder *builder) {
+    ASSERT(builder->count > 0);
     Step *last = &builder->steps[builder->count - 1];
     for (int op = 0; op < OPERATOR_NONE; op++) {
         const OperatorSteps *steps = &operator_steps[op];

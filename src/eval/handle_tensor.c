@@ -33,6 +33,7 @@ static Status select_parts(Handle *handle, const SubscriptValue *subscripts, int
     int rank = tensor->rank(handle);
     for (int i = 0; i < RANK_MAX; i++) out->at[i] = PLACE_ALL;
     out->open_count = 0;
+    ASSERT(rank >= 0 && rank <= RANK_MAX);
     if (count > INDEX_ITEMS_MAX || (plain && count > rank))
         return fail(STATUS_INDEX, "%d indexes are too many for a %s with %d dimension%s", count,
                     handle->type->name, rank, rank == 1 ? "" : "s");
@@ -54,6 +55,7 @@ static Status select_parts(Handle *handle, const SubscriptValue *subscripts, int
 }
 
 Value handle_tensor_index(Handle *handle, const SubscriptValue *subscripts, int count) {
+    ASSERT(handle->type->tensor != NULL);
     Selection selection;
     SCOPED_TENSOR(part);
     TRY_VALUE(select_parts(handle, subscripts, count, &selection));
@@ -63,6 +65,7 @@ Value handle_tensor_index(Handle *handle, const SubscriptValue *subscripts, int 
 
 Status handle_tensor_set(Handle *handle, const SubscriptValue *subscripts, int count,
                          OpInput value) {
+    ASSERT(handle->type->tensor != NULL);
     Selection selection;
     SCOPED_TENSOR(part);
     IndexItem items[INDEX_ITEMS_MAX];

@@ -103,6 +103,7 @@ void evaluation_free(Evaluation *evaluation) {
 
 void interp_note_function(const FunctionNode *function) {
     if (!function->name.text) return;
+    ASSERT(function->body != NULL);
     FunctionPlace place = {function->body->span,
                            memory_copy_string(function->name.text, function->name.length)};
     VECTOR_PUSH(&runtime_current->evaluation->function_places, place);
@@ -196,6 +197,7 @@ CodeStore *code_store_new(void) {
 }
 
 void code_store_release(CodeStore *store) {
+    ASSERT(store->roots != NULL && store->texts != NULL);
     value_release(*store->roots);
     *store->roots = value_none();
     value_release(*store->texts);
@@ -233,6 +235,7 @@ static _Thread_local bool on_large_stack;
 static void task_enter(void *argument) {
     Task *task = argument;
     const char *here = __builtin_frame_address(0);
+    ASSERT(task->run != NULL);
     task->interp->stack_limit = here - STACK_BYTES + STACK_RESERVE_BYTES;
     origin_current = (Origin){0, 0};
     on_large_stack = true;
@@ -269,9 +272,11 @@ static void end_trace(Interp *interp, const char *title) {
 
 static Value run_section(Interp *interp, const FunctionCode *code) {
     Value slots[code->slot_count + 1];
+    ASSERT(code->slot_count >= code->parameter_count);
     for (int i = 0; i < code->slot_count; i++) slots[i] = value_absent();
     Value value = function_run(interp, code, NULL, slots, (Span){0, 0});
     // A trace of one line would only repeat the place of the error.
+    ASSERT(!failed(value) || interp->trace.count > 0 || interp->exit_requested);
     if (failed(value) && interp->trace.count == 1) trace_clear(interp);
     value = settle(value, code->node->head);
     if (failed(value)) return value;
@@ -366,6 +371,7 @@ static Status run_bench(const Task *task, const FunctionCode *code, Timing *timi
 }
 
 static void run_one_section(Task *task, ModuleState *module, const Node *node) {
+    ASSERT(node->kind == NODE_TEST || node->kind == NODE_BENCH);
     const char *name = node->as.section.name.text ? node->as.section.name.text : "";
     if (task->filter && !strstr(name, task->filter)) return;
     const FunctionCode *code = module_section(task->interp, module, node);
@@ -401,6 +407,7 @@ static void run_sections(Task *task) {
 
 Status interp_run_sections(Interp *interp, Program *program, NodeKind kind, const char *filter,
                            const SectionReport *report) {
+    ASSERT(kind == NODE_TEST || kind == NODE_BENCH);
     Task task = {.interp = interp,
                  .run = run_sections,
                  .program = program,
@@ -420,6 +427,7 @@ static bool memory_check_wanted(void) {
 
 static void clear(Task *task) {
     modules_clear(task->interp, 0);
+    ASSERT(task->interp->runtime == runtime_current);
     pages_clear(task->interp);
     heap_collect_cycles(); // drops in cycles run while their code has its constants
     code_store_release(task->interp->store);

@@ -63,6 +63,7 @@ Value function_finish(Frame *frame, const FunctionCode *code, Value result) {
 
 Value function_invoke(Interp *interp, const FunctionCode *code, Function *closure,
                       const Value *arguments, size_t count) {
+    ASSERT(count == 0 || arguments != NULL);
     Value values[count + 1];
     for (size_t i = 0; i < count; i++) values[i] = value_retain(arguments[i]);
     CallArguments call = {.values = values,
@@ -95,6 +96,7 @@ static Status place_named(const FunctionCode *code, const char *name, Value valu
 // Moves the arguments into slots. On failure those not moved are released here, the others by the
 // caller with the slots.
 static Status place_arguments(const FunctionCode *code, CallArguments *arguments, Value *slots) {
+    ASSERT(arguments->positional <= arguments->count);
     size_t placed = 0;
     Status status = STATUS_OK;
     if (arguments->positional > (size_t)code->parameter_count)
@@ -202,6 +204,7 @@ static Value call_type(Interp *interp, const StructType *type, CallArguments *ar
 
 // float16(x) is x as float16.
 static Value call_dtype(DType dtype, CallArguments *arguments) {
+    ASSERT((unsigned)dtype < DTYPE_COUNT);
     Tensor *given = NULL, *cast = NULL;
     Status status = arguments->count == 1 && arguments->positional == 1
                         ? value_to_tensor(arguments->values[0], "x", &given)
@@ -244,6 +247,7 @@ Value call_value(Interp *interp, Value callee, CallArguments *arguments) {
 }
 
 Value interp_call(Interp *interp, Value function, const Value *arguments, size_t count) {
+    ASSERT(function.kind != VALUE_FAIL);
     Value values[count + 1];
     for (size_t i = 0; i < count; i++) values[i] = value_retain(arguments[i]);
     CallArguments call = {.values = values,

@@ -44,6 +44,7 @@ static Status fail_iterable(Value iterable) {
 }
 
 static Status start_pass(Iterator *iterator, Handle *handle) {
+    ASSERT(handle->type->begin != NULL);
     Value pass = handle->type->begin(handle);
     if (failed(pass)) return error_current()->code;
     value_release(iterator->source);
@@ -56,6 +57,7 @@ static Status start_pass(Iterator *iterator, Handle *handle) {
 
 // A relation: its rows when the loop begins.
 static Status start_handle(Iterator *iterator) {
+    ASSERT(iterator->source.kind == VALUE_HANDLE);
     Handle *handle = iterator->source.as.handle;
     if (handle->type->begin) return start_pass(iterator, handle);
     if (!handle->type->items) return fail_iterable(iterator->source);
@@ -113,6 +115,7 @@ static Value next_codepoint(Iterator *iterator) {
 }
 
 static Value next_entry(Iterator *iterator, size_t index) {
+    ASSERT(iterator->source.kind == VALUE_DICT);
     const Dict *dict = iterator->source.as.dict;
     if (index >= dict_count(dict)) return value_absent();
     Value key, item;

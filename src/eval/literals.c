@@ -62,6 +62,7 @@ typedef struct Numbers {
 // Notes the kinds and the shape; false when some element is not a number.
 static bool numbers_measure(const List *list, int depth, Numbers *numbers) {
     int64_t count = (int64_t)list->count;
+    ASSERT(depth >= 0);
     if (count == 0 || depth >= RANK_MAX) return false;
     if (numbers->shape.rank == depth) {
         numbers->shape.dims[numbers->shape.rank++] = count;
@@ -92,6 +93,7 @@ static bool numbers_measure(const List *list, int depth, Numbers *numbers) {
 
 // A number before nested lists fixes the rank: a list after it is ragged.
 static bool rank_agrees(const List *list, int depth, int rank) {
+    ASSERT(depth < rank);
     for (size_t i = 0; i < list->count; i++) {
         const List *inner = nested_list(list->items[i]);
         if ((inner != NULL) != (depth + 1 < rank)) return false;
@@ -153,6 +155,7 @@ static Value fail_ragged(const Numbers *numbers) {
 }
 
 Value literal_from_list(Value list, bool ragged_is_list) {
+    ASSERT(list.kind == VALUE_LIST);
     Numbers numbers = {0};
     bool numeric = numbers_measure(list.as.list, 0, &numbers);
     bool regular = numeric && !numbers.ragged && rank_agrees(list.as.list, 0, numbers.shape.rank);
@@ -231,6 +234,7 @@ static bool is_constant(const Code *code) {
 }
 
 const Code *lower_list_literal(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_LIST);
     ListCode *code = LOWER_NEW(lowering, ListCode, eval_list, node->span);
     code->items = lower_list(lowering, &node->as.list);
     code->count = node->as.list.count;
@@ -247,6 +251,7 @@ static Value eval_tuple(Frame *frame, const Code *code) {
 }
 
 const Code *lower_tuple(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_TUPLE);
     ListCode *code = LOWER_NEW(lowering, ListCode, eval_tuple, node->span);
     code->items = lower_list(lowering, &node->as.list);
     code->count = node->as.list.count;
@@ -284,9 +289,11 @@ static Value eval_dict(Frame *frame, const Code *code) {
 }
 
 const Code *lower_dict(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_DICT);
     DictCode *code = LOWER_NEW(lowering, DictCode, eval_dict, node->span);
     code->keys = lower_list(lowering, &node->as.dict.keys);
     code->values = lower_list(lowering, &node->as.dict.values);
+    ASSERT(node->as.dict.keys.count == node->as.dict.values.count);
     code->count = node->as.dict.keys.count;
     return &code->head;
 }
@@ -325,6 +332,7 @@ static Value eval_range(Frame *frame, const Code *code) {
 }
 
 const Code *lower_range(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_RANGE);
     RangeCode *code = LOWER_NEW(lowering, RangeCode, eval_range, node->span);
     code->low = lower(lowering, node->as.range.low);
     code->high = lower(lowering, node->as.range.high);
@@ -361,6 +369,7 @@ static Value eval_format(Frame *frame, const Code *code) {
 }
 
 const Code *lower_format_string(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_FORMAT_STRING);
     FormatCode *code = LOWER_NEW(lowering, FormatCode, eval_format, node->span);
     code->count = node->as.format_string.values.count;
     code->values = lower_list(lowering, &node->as.format_string.values);
@@ -432,6 +441,7 @@ static const struct {
 };
 
 const Code *lower_cast(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_CAST);
     const TypeNode *type = node->as.cast.type;
     CastCode *code = LOWER_NEW(lowering, CastCode, eval_cast, node->span);
     code->value = lower(lowering, node->as.cast.value);

@@ -36,6 +36,7 @@ static Value eval_while(Frame *frame, const Code *code) {
 }
 
 const Code *lower_loop(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_WHILE || node->kind == NODE_LOOP);
     LoopCode *code = LOWER_NEW(lowering, LoopCode, eval_while, node->span);
     code->condition = lower(lowering, node->as.loop.condition);
     code->whole = lower_loop_body(lowering, node->as.loop.body, node->as.loop.epochs);
@@ -116,6 +117,7 @@ static inline Value take_item(Frame *frame, const ForCode *loop, Iterator *itera
 
 // Ints without an index into a plain variable: the commonest loop.
 static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
+    ASSERT(loop->plain_slot >= 0);
     Value *slot = &frame->slots[loop->plain_slot], result = value_none();
     int64_t next = iterator->next;
     for (uint64_t left = iterator->left; left > 0; left--) {
@@ -217,6 +219,7 @@ static void lower_iterable(Lowering *lowering, ForCode *code, const Node *iterab
 
 // Loops and comprehensions.
 const Code *lower_for(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_FOR || node->kind == NODE_COMPREHENSION);
     Value (*eval)(Frame *, const Code *) = node->kind == NODE_FOR ? eval_for : eval_comprehension;
     ForCode *code = LOWER_NEW(lowering, ForCode, eval, node->span);
     const Pattern *pattern = node->as.for_loop.pattern;

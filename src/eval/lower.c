@@ -7,6 +7,7 @@
 #include "eval/upper.h"
 
 void *lower_new(Lowering *lowering, size_t bytes, Eval eval, Span span) {
+    ASSERT(bytes >= sizeof(Code));
     Code *code = arena_allocate(lowering->arena, bytes);
     code->eval = eval;
     code->span = span;
@@ -44,6 +45,7 @@ static Value eval_constant(Frame *frame, const Code *code) {
 }
 
 const Code *lower_constant(Lowering *lowering, Value value, Span span) {
+    ASSERT(value.kind != VALUE_FAIL);
     ConstantCode *code = LOWER_NEW(lowering, ConstantCode, eval_constant, span);
     code->value = value;
     // The arena is not a place where the collector looks.
@@ -76,6 +78,7 @@ static const Code *lower_none(Lowering *lowering, const Node *node) {
 
 // The same text is one string, so that comparing it with itself looks at no bytes.
 static const Code *lower_string(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_STRING);
     Value text = value_string(node->as.string.bytes, node->as.string.length);
     Dict *texts = lowering->interp->store->texts->as.dict;
     Value same = dict_get(texts, text);
@@ -109,6 +112,7 @@ static const Code *lower_bench(Lowering *lowering, const Node *node) {
 }
 
 static const Code *lower_function_statement(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_FUNCTION);
     const FunctionNode *function = node->as.function;
     const Code *closure = lower_closure(lowering, function, node->span);
     return lower_store(lowering, function->binding, closure, node->span);

@@ -7,6 +7,7 @@
 
 static void add_method(Lowering *lowering, StructCode *code, MethodCode method) {
     if (code->method_count == code->method_capacity) {
+        ASSERT(code->method_count <= code->method_capacity);
         size_t grown = code->method_capacity ? code->method_capacity * 2 : 8;
         MethodCode *methods = lower_array(lowering, grown, sizeof *methods);
         if (code->method_count)
@@ -25,6 +26,7 @@ static const Annotation *lower_argument(Lowering *lowering, const TypeNode *type
 }
 
 void struct_add_impl(Lowering *lowering, const Node *impl) {
+    ASSERT(impl->kind == NODE_IMPL);
     StructCode *code = struct_of_binding(lowering, impl->as.impl.binding);
     struct_renew(code);
     size_t count = impl->as.impl.type_count;
@@ -48,6 +50,7 @@ void struct_add_impl(Lowering *lowering, const Node *impl) {
 // The last of that name below `before`; -1: none. A later line of a session replaces an earlier
 // one's.
 static int previous(const StructCode *code, const char *name, size_t before) {
+    ASSERT(before <= code->method_count);
     for (size_t i = before; i-- > 0;)
         if (strcmp(code->methods[i].name, name) == 0) return (int)i;
     return -1;
@@ -55,6 +58,7 @@ static int previous(const StructCode *code, const char *name, size_t before) {
 
 // -1: a field is not what the impl says; else the more, the more the impl says.
 static int method_fit(const StructCode *code, const MethodCode *method, const Instance *instance) {
+    ASSERT(method->function != NULL);
     int fit = 0;
     for (size_t i = 0; i < code->type.field_count; i++) {
         int parameter = code->fields[i].parameter;

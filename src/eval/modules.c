@@ -16,6 +16,7 @@ static ModuleState *module_new(Interp *interp, Program *program) {
     ModuleState *module = arena_allocate(&interp->store->arena, sizeof *module);
     module->program = program;
     module->globals = heap_allocate_rooted((program->globals.count + 1) * sizeof(Value));
+    ASSERT(program->top != NULL);
     for (size_t i = 0; i < program->globals.count; i++) {
         module->globals[i] = value_absent();
         Binding *variable = program->globals.items[i];
@@ -97,6 +98,7 @@ ModuleState *modules_lower(Interp *interp, Program *program) {
 }
 
 const FunctionCode *module_section(Interp *interp, const ModuleState *module, const Node *section) {
+    ASSERT(section->kind == NODE_MAIN || section->kind == NODE_TEST || section->kind == NODE_BENCH);
     Lowering lowering = lowering_of(interp, module->program);
     const FunctionNode *node = section->as.section.function;
     FunctionCode *code = lower_function(&lowering, node);
@@ -112,6 +114,7 @@ Value module_run(Interp *interp, ModuleState *module) {
     if (module->started) return value_none();
     module->started = true;
     int slot_count = module->program->slot_count;
+    ASSERT(slot_count >= 0);
     Value slots[slot_count + 1], value = value_none();
     for (int i = 0; i < slot_count; i++) slots[i] = value_absent();
     Frame frame = {.slots = slots, .interp = interp};
@@ -142,6 +145,7 @@ static Value eval_import(Frame *frame, const Code *code) {
 }
 
 const Code *lower_import(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_IMPORT);
     ImportCode *code = LOWER_NEW(lowering, ImportCode, eval_import, node->span);
     for (size_t i = 0; i < lowering->interp->modules.count; i++) {
         ModuleState *module = lowering->interp->modules.items[i];

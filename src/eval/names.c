@@ -118,6 +118,7 @@ PlaceFind variable_find_of(const Code *code) {
 }
 
 static int capture_index(const FunctionNode *function, const Binding *binding) {
+    ASSERT(function->captures.count > 0);
     int index = 0;
     while (function->captures.items[index] != binding) index++;
     return index;
@@ -157,6 +158,7 @@ const Code *lower_binding(Lowering *lowering, Binding *binding, Span span) {
         return lower_local(lowering, binding, span);
     if (binding->kind == BINDING_GLOBAL) {
         GlobalCode *code = LOWER_NEW(lowering, GlobalCode, eval_global, span);
+        ASSERT(binding->lowered != NULL);
         code->place = binding->lowered;
         code->name = lower_word(lowering, &binding->word);
         return &code->head;

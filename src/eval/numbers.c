@@ -41,6 +41,7 @@ static double sum_floats(const Numbers *x) {
 
 static Value sum(const Numbers *x) {
     if (x->any_float) return value_float(sum_floats(x));
+    ASSERT(x->count == 0 || x->items != NULL);
     __int128 total = 0;
     for (size_t i = 0; i < x->count; i++) total += x->items[i].as.integer;
     if (total < INT64_MIN || total > INT64_MAX) return overflow(x, "sum");
@@ -74,6 +75,7 @@ static double variance(const Numbers *x) {
     double mean = mean_of(x), sum = 0;
     for (size_t i = 0; i < x->count; i++)
         sum += (number_at(x, i) - mean) * (number_at(x, i) - mean);
+    ASSERT(x->count > 0);
     int correction = catalog_parameter(&x->call->row->signature, "correction");
     double less = (double)x->call->arguments[correction].as.integer;
     return sum / fmax((double)x->count - less, 0);
@@ -89,6 +91,7 @@ static Value std(const Numbers *x) {
 
 // The first nan, else the first largest (sign 1) or smallest (sign -1).
 static size_t extreme(const Numbers *x, int sign) {
+    ASSERT(x->count > 0);
     size_t best = 0;
     for (size_t i = 0; i < x->count; i++) {
         int order;
@@ -163,6 +166,7 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 static Value median(const Numbers *x) {
+    ASSERT(x->count > 0);
     double *sorted = memory_allocate(x->count * sizeof *sorted);
     bool any_nan = false;
     for (size_t i = 0; i < x->count; i++) {
@@ -197,6 +201,7 @@ static bool wants_one(const BuiltinCall *call) {
     int dim = catalog_parameter(&call->row->signature, "dim");
     int keepdim = catalog_parameter(&call->row->signature, "keepdim");
     Value along = call->arguments[dim];
+    ASSERT(dim >= 0 && keepdim >= 0);
     bool only = along.kind == VALUE_ABSENT || along.as.integer == 0 || along.as.integer == -1;
     return only && !call->arguments[keepdim].as.boolean;
 }

@@ -17,6 +17,7 @@
 // Looked up once in a process: the catalog never changes.
 static const OpRow *operator_row(Operator op) {
     static const OpRow *_Atomic found[OPERATOR_NONE];
+    ASSERT((unsigned)op < OPERATOR_NONE);
     const char *name = operator_info[op].operation;
     const OpRow *row = atomic_load_explicit(&found[op], memory_order_relaxed);
     if (LIKELY(row != NULL) || !name) return row;
@@ -189,6 +190,7 @@ static bool operand_input(Value value, OpInput *out) {
 static Value tensors_apply(Operator op, const Operands *operands) {
     OpCall call;
     call.op = operator_row(op);
+    ASSERT(operands->left.kind != VALUE_FAIL && operands->right.kind != VALUE_FAIL);
     if (!call.op || !operand_input(operands->left, &call.inputs[0])) return value_absent();
     call.n_inputs = operands->right.kind == VALUE_ABSENT ? 1 : 2;
     if (call.n_inputs == 2 && !operand_input(operands->right, &call.inputs[1]))
@@ -205,6 +207,7 @@ static Value tensors_apply(Operator op, const Operands *operands) {
 }
 
 static Value lists_join(const List *left, const List *right, uint64_t kind) {
+    ASSERT(kind == VALUE_LIST || kind == VALUE_TUPLE);
     Value joined = kind == VALUE_LIST ? value_list(left->count + right->count)
                                       : value_tuple(left->count + right->count);
     for (size_t i = 0; i < left->count; i++)
@@ -231,6 +234,7 @@ static Value string_repeat(const String *string, int64_t times) {
 
 static Value list_repeat(const List *list, int64_t times, uint64_t kind) {
     enum { REPEATED_MAX = 1 << 26 };
+    ASSERT(kind == VALUE_LIST || kind == VALUE_TUPLE);
     if (times < 0) times = 0;
     if (list->count > 0 && (uint64_t)times > REPEATED_MAX / list->count) {
         fail(STATUS_VALUE, "a list of %zu values repeated %lld times is too long", list->count,
@@ -256,6 +260,7 @@ static bool is_list_or_text(Value value) {
 // A tensor of rank > 0 next to a list joins it with its elements: xs + [1, 2].
 static Value list_join_tensor(Value left, Value right) {
     bool first = left.kind == VALUE_LIST;
+    ASSERT(first ? right.kind == VALUE_TENSOR : right.kind == VALUE_LIST);
     Value elements = tensor_to_list(first ? right.as.tensor : left.as.tensor);
     if (elements.kind == VALUE_FAIL) return elements;
     Value joined = first ? lists_join(left.as.list, elements.as.list, VALUE_LIST)
@@ -301,12 +306,14 @@ static Value order_apply(Operator op, Value left, Value right) {
 }
 
 static Value equality_apply(Operator op, Value left, Value right) {
+    ASSERT(op == OPERATOR_EQ || op == OPERATOR_NE);
     bool equal;
     if (value_equals(left, right, &equal) != STATUS_OK) return value_fail();
     return value_bool(equal == (op == OPERATOR_EQ));
 }
 
 static Value containment_apply(Operator op, Value item, Value container) {
+    ASSERT(op == OPERATOR_IN || op == OPERATOR_NOT_IN);
     bool found;
     if (value_contains(container, item, &found) != STATUS_OK) return value_fail();
     return value_bool(found == (op == OPERATOR_IN));
@@ -385,6 +392,7 @@ typedef struct BinaryCode {
 } BinaryCode;
 
 const Code *lower_binary(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_BINARY);
     const Code *left = lower(lowering, node->as.binary.left);
     const Code *right = lower(lowering, node->as.binary.right);
     return lower_scalar_binary(lowering, node->op, left, right, node->span);
@@ -412,6 +420,7 @@ static Value eval_unary(Frame *frame, const Code *code) {
 }
 
 const Code *lower_unary(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_UNARY);
     const Code *operand = lower(lowering, node->as.binary.left);
     Value constant;
     if (node->op == OPERATOR_NEG && code_constant(operand, &constant)) {
@@ -472,6 +481,7 @@ static Value eval_or(Frame *frame, const Code *code) {
 }
 
 const Code *lower_logical(Lowering *lowering, const Node *node) {
+    ASSERT(node->kind == NODE_LOGICAL);
     Eval eval = node->op == OPERATOR_AND ? eval_and : eval_or;
     BinaryCode *code = LOWER_NEW(lowering, BinaryCode, eval, node->span);
     code->op = node->op;

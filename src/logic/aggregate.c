@@ -15,6 +15,7 @@ typedef struct Group {
 typedef VECTOR(Group) GroupList;
 
 static Datum head_value(const Rule *rule, const Table *solutions, uint32_t row, uint32_t column) {
+    ASSERT(column < rule->arity && row < solutions->count);
     const Term *term = &rule->head[column];
     if (term->kind == TERM_ANY) return row; // count(_): each solution is another
     return term->kind == TERM_CONSTANT ? term->value : table_at(solutions, row, term->value);
@@ -31,6 +32,7 @@ static Status fail_aggregate(Store *store, Aggregate aggregate, Datum value) {
 }
 
 static Status aggregate_one(Store *store, Aggregate aggregate, Datum value, Datum *so_far) {
+    ASSERT(aggregate != AGGREGATE_NONE);
     int order;
     double number;
     bool sums = aggregate == AGGREGATE_SUM || aggregate == AGGREGATE_AVG;
@@ -49,6 +51,7 @@ static Status aggregate_one(Store *store, Aggregate aggregate, Datum value, Datu
 
 // What stands for the group in the head.
 static Datum aggregate_result(Store *store, const Rule *rule, const Group *group, uint32_t column) {
+    ASSERT(rule->aggregates && column < rule->arity);
     Aggregate aggregate = rule->aggregates[column];
     if (aggregate == AGGREGATE_COUNT) return constant_int(&store->constants, group->counts[column]);
     if (aggregate != AGGREGATE_AVG) return group->values[column];
@@ -74,6 +77,7 @@ typedef struct Grouping {
 } Grouping;
 
 static Group *group_of(Grouping *grouping, uint32_t row) {
+    ASSERT(row < grouping->solutions->count);
     const Rule *rule = grouping->rule;
     Datum key[ARITY_MAX] = {0};
     for (uint32_t i = 0; i < rule->arity; i++)
@@ -109,6 +113,7 @@ static Status solution_add(Grouping *grouping, uint32_t row) {
 }
 
 Status aggregate_rows(Store *store, const Rule *rule, const Table *solutions, Collector *into) {
+    ASSERT(rule->aggregates && rule->arity <= ARITY_MAX);
     enum { SEEN_ARITY = 3 };
     Grouping grouping = {.store = store, .rule = rule, .solutions = solutions};
     grouping.index = table_new(rule->arity, plain_columns(rule));

@@ -78,6 +78,7 @@ typedef struct Walk {
 } Walk;
 
 static void visit_begin(Walk *walk, uint32_t relation) {
+    ASSERT(walk->number[relation] == 0 && !walk->open[relation]);
     walk->number[relation] = walk->low[relation] = ++walk->numbers;
     walk->open[relation] = true;
     VECTOR_PUSH(&walk->stack, relation);
@@ -85,6 +86,7 @@ static void visit_begin(Walk *walk, uint32_t relation) {
 }
 
 static void visit_end(Walk *walk, uint32_t relation) {
+    ASSERT(walk->number[relation] > 0 && walk->low[relation] <= walk->number[relation]);
     if (walk->low[relation] == walk->number[relation]) {
         uint32_t member;
         do {
@@ -104,6 +106,7 @@ static void visit_end(Walk *walk, uint32_t relation) {
 
 // The next relation that the visited one reads, or NULL.
 static const Relation *visit_next(Walk *walk, Visit *visit) {
+    ASSERT(visit->relation < walk->store->relations.count);
     const Relation *relation = walk->store->relations.items[visit->relation];
     for (; visit->rule < relation->rules.count; visit->rule++, visit->goal = 0) {
         const Rule *rule = relation->rules.items[visit->rule];
@@ -164,6 +167,7 @@ static bool rule_is_recursive(const Rule *rule) {
 // min(...) and max(...) in the head of a recursive rule declare the column so.
 static void rule_declare_merges(const Rule *rule) {
     Relation *relation = rule->relation;
+    ASSERT(relation->arity == rule->arity);
     bool recursive = rule->aggregates && rule_is_recursive(rule);
     for (uint32_t i = 0; recursive && i < rule->arity; i++) {
         Merge merge = aggregate_merge(rule->aggregates[i]);
@@ -219,6 +223,7 @@ static Trend expression_trend(const Expression *expression, const Trend *trends)
 // What best values of the rule's own component the variables hold: TREND_SAME for one, and for
 // what rises and falls with it. `merge` is that of the columns read.
 static const Goal *trends_find(const Rule *rule, Trend *trends, Merge *merge) {
+    ASSERT(rule->relation != NULL);
     for (uint32_t i = 0; i < rule->goal_count; i++) {
         const Goal *goal = &rule->goals[i];
         bool own = goal->relation && goal->relation->component == rule->relation->component;
@@ -243,6 +248,7 @@ static const Goal *trends_find(const Rule *rule, Trend *trends, Merge *merge) {
 
 // A comparison stays true while best values become better: those of min fall, those of max rise.
 static bool comparison_stays(const Goal *goal, const Trend *trends, Merge merge) {
+    ASSERT(goal->kind == GOAL_COMPARE);
     Trend left = expression_trend(goal->left, trends),
           right = expression_trend(goal->right, trends);
     Trend trend = trend_join(left, trend_flip(right));
@@ -296,6 +302,7 @@ static Status rule_check_monotone(const Rule *rule, Span *span) {
 
 // Whether the head may only be evaluated when what the goal reads is complete.
 static bool goal_wants_complete(const Rule *rule, const Goal *goal) {
+    ASSERT(goal->relation != NULL);
     if (goal->kind == GOAL_NOT || rule->aggregates) return true;
     const Relation *read = goal->relation;
     return read->component != rule->relation->component && read->key != columns_all(read->arity);
@@ -336,6 +343,7 @@ static void cycle_describe(const Store *store, const Rule *rule, const Goal *goa
 }
 
 static Status fail_cycle(const Store *store, const Rule *rule, const Goal *goal) {
+    ASSERT(rule->relation && goal->relation);
     Text cycle = {0};
     cycle_describe(store, rule, goal, &cycle);
     fail(STATUS_VALUE, "%s depends on itself through %s: %s", rule->relation->name,

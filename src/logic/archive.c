@@ -145,6 +145,7 @@ static Status fail_damaged(const Reading *reading) {
 }
 
 static Status take(Reading *reading, int bytes, uint64_t *out) {
+    ASSERT(bytes > 0 && bytes <= 8 && reading->at <= reading->end);
     *out = 0;
     if (reading->end - reading->at < bytes) return fail_damaged(reading);
     for (int i = 0; i < bytes; i++) *out |= (uint64_t)*reading->at++ << 8 * i;
@@ -304,6 +305,7 @@ static Status take_all(Reading *reading) {
 
 // The facts come in only when all could be read.
 static Status reading_end(Reading *reading, Status status, uint64_t *added) {
+    ASSERT(status != STATUS_OK || reading->at == reading->end);
     *added = 0;
     for (size_t i = 0; i < reading->blocks.count; i++) {
         const Block *block = &reading->blocks.items[i];

@@ -22,6 +22,7 @@ typedef struct WayText {
 } WayText;
 
 static void push_literals(WayText *text, const GroundInstance *instance, uint32_t indent) {
+    ASSERT(instance->first + instance->count <= text->way->ground->literals.count);
     for (uint32_t i = instance->count; i-- > 0;) {
         const GroundLiteral *literal = &text->way->ground->literals.items[instance->first + i];
         WayLine line = {literal->node, indent, literal->negated};
@@ -41,6 +42,7 @@ static void print_fact(const WayText *text, const GroundNode *node, const Datum 
 
 static void print_line(WayText *text, const WayLine *line) {
     const Ground *ground = text->way->ground;
+    ASSERT(line->node < ground->nodes.count);
     const GroundNode *node = &ground->nodes.items[line->node];
     uint32_t way = text->way->ways[line->node];
     const Datum *values = &ground->values.items[node->values];
@@ -66,6 +68,7 @@ static void print_line(WayText *text, const WayLine *line) {
 
 void way_print(const Store *store, const BestWay *way, const double *weights, Text *out) {
     const Ground *ground = way->ground;
+    ASSERT(way->answer < ground->nodes.count);
     const GroundNode *answer = &ground->nodes.items[way->answer];
     uint32_t number = way->ways[way->answer];
     if (number == NO_WAY || number == 0) return;

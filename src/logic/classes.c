@@ -26,6 +26,7 @@ bool classes_fit(const Relation *relation) {
 }
 
 static uint32_t member_of(Classes *classes, Datum value) {
+    ASSERT(classes->other.count == classes->members->count);
     uint32_t member = table_find(classes->members, &value);
     if (member != ROW_NONE) return member;
     VECTOR_PUSH(&classes->other, classes->members->count);
@@ -34,6 +35,7 @@ static uint32_t member_of(Classes *classes, Datum value) {
 
 // Ways become half as long while they are followed.
 static uint32_t class_of(Classes *classes, uint32_t member) {
+    ASSERT(member < classes->other.count);
     uint32_t *other = classes->other.items;
     for (; other[member] != member; member = other[member]) other[member] = other[other[member]];
     return member;
@@ -74,6 +76,7 @@ Status classes_count(Store *store, Relation *relation, uint64_t *out) {
 }
 
 Status classes_join(Store *store, Relation *relation, const Datum *values, bool *out) {
+    ASSERT(relation->arity == 2);
     Classes *classes;
     TRY(classes_find(store, relation, &classes));
     uint32_t a = table_find(classes->members, &values[0]);

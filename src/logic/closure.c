@@ -20,6 +20,7 @@ static bool head_is_pair(const Rule *rule) {
 
 // P(X, Z) <- E(X, Z)
 static Relation *base_of(const Rule *rule) {
+    ASSERT(rule->relation != NULL);
     if (rule->goal_count != 1 || !head_is_pair(rule)) return NULL;
     Relation *base = rule->goals[0].relation;
     bool fits = base && base != rule->relation && base->arity == 2 &&
@@ -66,6 +67,7 @@ static void row_add(Table *rows, Datum from, Datum to) {
 }
 
 static void follow(const Table *edges, const Index *index, Datum node, Datum from, Table *rows) {
+    ASSERT(edges->arity == 2);
     Datum key[] = {node, 0};
     uint32_t edge = index_first(edges, index, key);
     for (; edge != ROW_NONE; edge = index_next(index, edge))
@@ -117,6 +119,7 @@ static Status rows_to(Store *store, Table *edges, Datum to, Table *rows) {
 }
 
 Status closure_rows(Store *store, const Relation *base, const Datum *values, Table **out) {
+    ASSERT(base->arity == 2 && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE));
     Table *edges = relation_table(base), *rows = table_new(2, columns_all(2));
     Status status = values[0] != CONSTANT_NONE ? rows_from(store, edges, values[0], rows)
                                                : rows_to(store, edges, values[1], rows);

@@ -103,6 +103,7 @@ static bool row_is_there(const Collector *collector, const Datum *values, uint32
 
 void collector_add(Collector *collector, Store *store, const Datum *values, const uint32_t *path) {
     Table *table = collector->table;
+    ASSERT(table->arity <= ARITY_MAX);
     Datum lifted[ARITY_MAX];
     if (collector->columns) {
         memcpy(lifted, values, table->arity * sizeof *values);

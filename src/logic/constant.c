@@ -17,6 +17,7 @@ static uint32_t hash_words(uint32_t kind, const uint32_t *words, size_t count) {
 
 static uint32_t hash_bytes(uint32_t kind, const void *bytes, size_t length) {
     uint32_t hash = hash_begin(kind), word;
+    ASSERT(bytes != NULL || length == 0);
     const char *at = bytes;
     for (; length >= sizeof word; at += sizeof word, length -= sizeof word) {
         memcpy(&word, at, sizeof word);
@@ -42,6 +43,7 @@ static bool entry_is(const ConstantEntry *entry, const ConstantEntry *wanted) {
 }
 
 static size_t slot_of(const ConstantTable *table, const ConstantEntry *wanted) {
+    ASSERT(table->slot_count > 0 && (table->slot_count & (table->slot_count - 1)) == 0);
     size_t at = wanted->hash & (table->slot_count - 1);
     while (table->slots[at] && !entry_is(&table->entries.items[table->slots[at]], wanted))
         at = (at + 1) & (table->slot_count - 1);
@@ -76,6 +78,7 @@ static Datum intern(ConstantTable *table, const ConstantEntry *wanted, bool *add
 }
 
 static Datum intern_plain(ConstantTable *table, ConstantKind kind, int64_t bits) {
+    ASSERT(kind < CONSTANT_TEXT);
     bool added;
     ConstantEntry entry = {.kind = (uint8_t)kind, .as.integer = bits};
     entry.hash = hash_bytes(kind, &bits, sizeof bits);
@@ -102,6 +105,7 @@ Datum constant_bool(ConstantTable *table, bool value) {
 }
 
 static ConstantEntry text_entry(const char *text, size_t length) {
+    ASSERT(length <= UINT32_MAX);
     ConstantEntry entry = {.kind = CONSTANT_TEXT, .length = (uint32_t)length};
     entry.as.text = (char *)(uintptr_t)text;
     entry.hash = hash_bytes(CONSTANT_TEXT, text, length);
@@ -294,6 +298,7 @@ const char *constant_kind_name(ConstantKind kind) {
 }
 
 Status constants_fail_order(const ConstantTable *table, Datum a, Datum b) {
+    ASSERT(a != b);
     Text left = {0}, right = {0};
     constant_print(table, a, &left);
     constant_print(table, b, &right);

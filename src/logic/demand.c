@@ -29,6 +29,7 @@ Relation *demand_relation(const Demand *demand) {
 }
 
 static void asked_free(Asked *asked) {
+    ASSERT(asked->answers && asked->questions);
     bool borrowed = asked->answers->facts == asked->original->facts;
     if (borrowed) asked->answers->facts = NULL;
     relation_free(asked->answers);
@@ -79,6 +80,7 @@ static uint32_t terms_select(const Term *terms, Columns columns, Term *out) {
 }
 
 static Columns columns_given(const Goal *goal, const VariableSet *bound) {
+    ASSERT(goal->relation && goal->relation->arity <= ARITY_MAX);
     Columns columns = 0;
     for (uint32_t i = 0; i < goal->relation->arity; i++) {
         const Term *term = &goal->terms[i];
@@ -112,6 +114,7 @@ static int goal_choose(const Demand *demand, const Rule *rule, const bool *taken
 }
 
 static void goal_set(Rule *rule, uint32_t number, Relation *relation, const Term *terms) {
+    ASSERT(number < rule->goal_count);
     Goal *goal = &rule->goals[number];
     *goal = (Goal){.kind = GOAL_ATOM, .relation = relation, .span = rule->span};
     goal->terms = arena_allocate(&rule->arena, relation->arity * sizeof *terms);
@@ -119,6 +122,7 @@ static void goal_set(Rule *rule, uint32_t number, Relation *relation, const Term
 }
 
 static Rule *rule_like(Demand *demand, const Rule *original, Relation *head, uint32_t goals) {
+    ASSERT(original->variable_count <= VARIABLES_MAX);
     Rule *rule = rule_new(original->variable_count, head->arity, goals);
     rule->relation = head;
     rule->span = original->span;
@@ -140,6 +144,7 @@ typedef struct Prefix {
 // What is asked of the last goal when the head is asked and the goals before it are satisfied.
 static void questions_add(Demand *demand, const Prefix *prefix, size_t to) {
     Term asked[ARITY_MAX], head[ARITY_MAX];
+    ASSERT(to < demand->asked.count && prefix->count > 0);
     const Asked *source = &demand->asked.items[prefix->asked], *target = &demand->asked.items[to];
     uint32_t before = prefix->count - 1;
     uint32_t arity = terms_select(prefix->goals[before].terms, target->bound, asked);
@@ -154,6 +159,7 @@ static void questions_add(Demand *demand, const Prefix *prefix, size_t to) {
 
 // The rule for what is asked of its head; the goals that are asked in turn get their questions.
 static void rule_ask(Demand *demand, size_t number, const Rule *original) {
+    ASSERT(number < demand->asked.count);
     Columns head_bound = demand->asked.items[number].bound;
     VariableSet bound = {0};
     bool *taken = memory_allocate_zeroed(original->goal_count + 1, sizeof *taken);
@@ -208,6 +214,7 @@ static Status answers_evaluate(Demand *demand, bool with_questions) {
 static void facts_select(Asked *asked) {
     const Table *facts = asked->original->facts;
     Table *selected = table_new(facts->arity, facts->key);
+    ASSERT(facts->arity <= ARITY_MAX);
     Datum values[ARITY_MAX], key[ARITY_MAX];
     for (uint32_t row = 0; row < facts->count; row++) {
         if (table_is_dead(facts, row)) continue;
@@ -265,6 +272,7 @@ static bool can_ask(const Demand *demand) {
 
 static void demand_prepare(Demand *demand, Relation *relation, const Datum *values) {
     Columns bound = 0;
+    ASSERT(relation->arity <= ARITY_MAX);
     Datum first[ARITY_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; i < relation->arity; i++) {
@@ -301,6 +309,7 @@ static Status closure_evaluate(Demand *demand, Relation *relation, Relation *bas
 // One row, or none.
 static Status classes_evaluate(Demand *demand, Relation *relation, const Datum *values) {
     bool joined;
+    ASSERT(relation->arity == 2 && relation->equivalence);
     TRY(classes_join(demand->store, relation, values, &joined));
     size_t number = asked_find(demand, relation, columns_all(relation->arity));
     Table *rows = table_new(relation->arity, columns_all(relation->arity));
@@ -329,6 +338,7 @@ static Status rules_evaluate(Demand *demand, Relation *relation, const Datum *va
 }
 
 static Demand *demand_new(Store *store, const Relation *relation) {
+    ASSERT(relation_is_derived(relation));
     Demand *demand = memory_allocate_zeroed(1, sizeof *demand);
     demand->store = store;
     demand->stratum = relation->stratum;

@@ -20,6 +20,7 @@ void diagrams_init(Diagrams *diagrams, size_t limit) {
     diagrams->slots = memory_allocate_zeroed(SLOTS_FIRST, sizeof *diagrams->slots);
     diagrams->kept = memory_allocate_zeroed(KEPT_COUNT, sizeof *diagrams->kept);
     for (uint32_t i = 0; i < 2; i++) {
+        ASSERT(diagrams->decisions.count == i);
         Decision constant = {.variable = UINT32_MAX, .low = i, .high = i};
         VECTOR_PUSH(&diagrams->decisions, constant);
     }
@@ -41,6 +42,7 @@ static size_t hash_of(uint32_t a, uint32_t b, uint32_t c) {
 }
 
 static void slots_grow(Diagrams *diagrams) {
+    ASSERT((diagrams->slot_count & (diagrams->slot_count - 1)) == 0);
     size_t count = diagrams->slot_count * 2;
     uint32_t *slots = memory_allocate_zeroed(count, sizeof *slots);
     for (uint32_t i = 2; i < diagrams->decisions.count; i++) {
@@ -57,6 +59,7 @@ static void slots_grow(Diagrams *diagrams) {
 static uint32_t decide(Diagrams *diagrams, uint32_t variable, uint32_t low, uint32_t high) {
     if (low == DIAGRAM_FAIL || high == DIAGRAM_FAIL) return DIAGRAM_FAIL;
     if (low == high) return low;
+    ASSERT(low < diagrams->decisions.count && high < diagrams->decisions.count);
     if (diagrams->decisions.count * 2 >= diagrams->slot_count) slots_grow(diagrams);
     size_t slot = hash_of(variable, low, high) & (diagrams->slot_count - 1);
     for (; diagrams->slots[slot]; slot = (slot + 1) & (diagrams->slot_count - 1)) {
@@ -79,6 +82,7 @@ static uint32_t connect(Diagrams *diagrams, Connective connective, uint32_t x, u
 
 static uint32_t connect_decisions(Diagrams *diagrams, Connective connective, uint32_t x,
                                   uint32_t y) {
+    ASSERT(x < diagrams->decisions.count && y < diagrams->decisions.count);
     Decision left = diagrams->decisions.items[x], right = diagrams->decisions.items[y];
     uint32_t variable = left.variable < right.variable ? left.variable : right.variable;
     if (left.variable != variable) left.low = left.high = x;
@@ -125,6 +129,7 @@ uint32_t diagram_not(Diagrams *diagrams, uint32_t x) {
 
 // The decisions below x, each before those that it leads to.
 static void reach(const Diagrams *diagrams, uint32_t x, bool *reached) {
+    ASSERT(x < diagrams->decisions.count);
     reached[x] = true;
     for (uint32_t i = x + 1; i-- > 2;) { // decisions lead to earlier ones
         if (!reached[i]) continue;
@@ -161,6 +166,7 @@ static uint32_t choice_high(const Choice *choice) {
 }
 
 static void choice_next(Choice *choice) {
+    ASSERT(choice->at > DIAGRAM_TRUE);
     const Decision *decision = &choice->diagrams->decisions.items[choice->at];
     choice->rest -= choice->chances->weights[decision->variable];
     choice->at = decision->low;
@@ -192,6 +198,7 @@ static void choice_slopes(Choice choice, const double *values, double *ways, dou
 double diagram_probability(const Diagrams *diagrams, uint32_t x, const Chances *chances,
                            double *slopes) {
     if (x <= DIAGRAM_TRUE) return x;
+    ASSERT(x < diagrams->decisions.count);
     bool *reached = memory_allocate_zeroed((size_t)x + 1, sizeof *reached);
     double *values = memory_allocate_zeroed((size_t)x + 1, sizeof *values);
     double *ways = memory_allocate_zeroed((size_t)x + 1, sizeof *ways);

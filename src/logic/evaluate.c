@@ -102,6 +102,7 @@ static bool variant_is_active(const Group *group, const RuleWork *work, const Va
 
 // Sizes change: plans are made anew when the number of rounds has doubled.
 static void variant_prepare(const Group *group, RuleWork *work, Variant *variant) {
+    ASSERT(variant->goal == NO_GOAL || work->rule->goals[variant->goal].relation);
     extents_set(group, work, variant->goal);
     bool again = (group->round & (group->round - 1)) == 0;
     if (variant->planned && again) plan_free(&variant->plan);
@@ -204,6 +205,7 @@ static bool goes_on(const Group *group) {
 }
 
 static void relation_begin(Group *group, size_t number) {
+    ASSERT(number < group->relations.count);
     Relation *relation = group->relations.items[number];
     ASSERT(!relation->derived && relation->rounds.count == 0);
     relation->derived = table_new(relation->arity, relation->key);
@@ -244,6 +246,7 @@ static void group_begin(Group *group) {
     size_t rules = 0;
     group->collectors = memory_allocate_zeroed(group->relations.count + 1, sizeof(Collector));
     for (size_t i = 0; i < group->relations.count; i++) {
+        ASSERT(!group->relations.items[i]->derived);
         relation_begin(group, i);
         rules += group->relations.items[i]->rules.count;
     }

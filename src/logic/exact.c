@@ -32,6 +32,7 @@ static uint32_t instance_worlds(Worlds *worlds, const GroundInstance *instance) 
 }
 
 static uint32_t node_worlds(Worlds *worlds, uint32_t number) {
+    ASSERT(number < worlds->ground->nodes.count);
     const GroundNode *node = &worlds->ground->nodes.items[number];
     uint32_t any = node->fact ? leaf_worlds(worlds, node->leaf) : DIAGRAM_FALSE;
     for (uint32_t i = 0; i < node->count && any != DIAGRAM_TRUE; i++) {
@@ -71,6 +72,7 @@ static Status find_strata(Worlds *worlds) {
 
 Status weigh_exact(Weighing *weighing) {
     const Ground *ground = weighing->ground;
+    ASSERT(ground->answers <= ground->nodes.count);
     Worlds worlds = {.ground = ground};
     bool small = ground->leaves.count <= VARIABLES_LIMIT;
     diagrams_init(&worlds.diagrams, small ? DECISIONS_MAX : VARIABLES_LIMIT);

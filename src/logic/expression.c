@@ -143,6 +143,7 @@ Status expression_members(Store *store, const Expression *expression, const Datu
 Status comparison_holds(Store *store, const Goal *goal, const Datum *variables, bool *out) {
     Datum left, right;
     TRY(expression_value(store, goal->left, variables, &left));
+    ASSERT(goal->kind == GOAL_COMPARE);
     TRY(expression_value(store, goal->right, variables, &right));
     int order;
     bool ordered = constant_compare(&store->constants, left, right, &order);

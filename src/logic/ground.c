@@ -57,6 +57,7 @@ void ground_free(Ground *ground) {
 
 static bool has_weighted_fact(const GroundWeights *weights, const Relation *relation) {
     Datum values[ARITY_MAX];
+    ASSERT(relation->arity <= ARITY_MAX);
     const Table *facts = relation->facts;
     for (uint32_t row = 0; row < facts->count; row++) {
         if (table_is_dead(facts, row)) continue;
@@ -105,6 +106,7 @@ static void lift_rule(Grounding *grounding, const Rule *rule) {
     for (uint32_t i = 0; i < rule->goal_count; i++) {
         Goal *goal = &rule->goals[i];
         if (goal->kind != GOAL_NOT || !is_uncertain(grounding, goal->relation)) continue;
+        ASSERT(goal->relation->number < grounding->uncertain.count);
         VECTOR_PUSH(&grounding->lifted, ((Lifted){goal, *goal}));
         if (rule->relation) relation_changed(rule->relation);
         *goal = (Goal){.kind = GOAL_COMPARE,
@@ -147,6 +149,7 @@ static const Goal *goal_negated(const Grounding *grounding, const Goal *goal) {
 
 static RulePlan *rule_plan_make(const Grounding *grounding, const Rule *rule,
                                 const Datum *initial) {
+    ASSERT(rule->goal_count <= POSITIONS_MAX);
     RulePlan *made = memory_allocate_zeroed(1, sizeof *made);
     uint32_t position = 0;
     made->rule = rule;
@@ -213,6 +216,7 @@ static void add_negated(Grounding *grounding, const Goal *goal, const Datum *var
     ASSERT(table != NULL);
     Datum values[ARITY_MAX];
     Columns bound = 0;
+    ASSERT(goal->kind == GOAL_NOT || goal->kind == GOAL_ATOM);
     for (uint32_t i = 0; i < goal->relation->arity; i++) {
         const Term *term = &goal->terms[i];
         if (term->kind == TERM_ANY) continue;
@@ -229,6 +233,7 @@ static void add_negated(Grounding *grounding, const Goal *goal, const Datum *var
 
 static Status way_found(Run *run) {
     Grounding *grounding = run->context;
+    ASSERT(grounding->running != NULL);
     const RulePlan *running = grounding->running;
     const GroundWeights *weights = grounding->weights;
     Ground *ground = grounding->ground;
@@ -311,6 +316,7 @@ static Status expand_row(Grounding *grounding, uint32_t number) {
 static Status expand_answers(Grounding *grounding, const Rule *query, const Datum *initial,
                              const Table *answers) {
     Ground *ground = grounding->ground;
+    ASSERT(ground->answers == answers->count);
     Datum bound[VARIABLES_MAX];
     RulePlan *plan = NULL;
     Status status = STATUS_OK;
@@ -402,6 +408,7 @@ typedef struct Visit {
 static void order_from(Ground *ground, uint32_t root, uint8_t *state) {
     enum { NEW, OPEN, DONE };
     VECTOR(Visit) stack = {0};
+    ASSERT(root < ground->nodes.count);
     VECTOR_PUSH(&stack, ((Visit){root, 0, 0}));
     state[root] = OPEN;
     while (stack.count > 0) {
@@ -431,6 +438,7 @@ static void order_from(Ground *ground, uint32_t root, uint8_t *state) {
 
 static void order_nodes(Ground *ground) {
     uint8_t *state = memory_allocate_zeroed(ground->nodes.count + 1, 1);
+    ASSERT(ground->answers <= ground->nodes.count);
     for (uint32_t i = 0; i < ground->answers; i++)
         if (!state[i]) order_from(ground, i, state);
     free(state);

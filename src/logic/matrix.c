@@ -73,6 +73,7 @@ static int goal_with(const Rule *rule, const bool *passed, uint32_t variable) {
 }
 
 static bool chain_add(const Rule *rule, Chain *chain, const Goal *goal, bool back) {
+    ASSERT(goal->relation && goal->relation->arity == 2);
     bool self = goal->relation == rule->relation;
     bool fits = chain->count < LINKS_MAX && !(self && chain->self != UINT32_MAX) &&
                 (self || goal->relation->stratum < rule->relation->stratum);
@@ -129,6 +130,7 @@ static uint32_t node_of(Table *nodes, Datum value) {
 
 // Edges by where they begin come together, as they stand in the table.
 static void edges_read(Product *product, const Relation *relation, const Table *table) {
+    ASSERT(table->arity == 2);
     Edges edges = {.relation = relation};
     edges.from = memory_allocate((table->count + 1) * sizeof *edges.from);
     edges.to = memory_allocate((table->count + 1) * sizeof *edges.to);
@@ -195,6 +197,7 @@ static void matrix_clear(const Product *product, Matrix *matrix) {
 }
 
 static void row_add(const Product *product, Matrix *to, size_t row, const uint64_t *bits) {
+    ASSERT(row < product->size);
     uint64_t *into = to->bits + row * product->words;
     for (size_t i = 0; i < product->words; i++) into[i] |= bits[i];
     to->any[row] = true;
@@ -263,6 +266,7 @@ static void transpose(const Product *product, Matrix *matrix, Matrix *other) {
 // What a chain gives; `matrix` holds the relation's part, or nothing where the chain has none.
 static void chain_multiply(const Product *product, const Chain *chain, Matrix *matrix,
                            Matrix *other) {
+    ASSERT(chain->count > 0 && chain->count <= LINKS_MAX);
     bool has_self = chain->self < chain->count;
     uint32_t self = has_self ? chain->self : chain->count - 1;
     const Link *links = chain->links;
@@ -359,6 +363,7 @@ static bool is_possible(const Product *product) {
 }
 
 Status matrix_count(Store *store, Relation *relation, uint64_t *out, bool *done) {
+    ASSERT(relation->arity <= ARITY_MAX);
     Product product = {.store = store, .relation = relation, .nodes = table_new(1, 1)};
     *done = false;
     Status status = chains_find(&product) ? product_read(&product) : STATUS_OK;

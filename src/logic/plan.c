@@ -88,6 +88,7 @@ static uint32_t choose(const Rule *rule, const Extent *extents, const bool *take
 
 // Whether the plan does without the goal: it begins with a row of it, or leaves it out.
 static bool is_dropped(const Rule *rule, const PlanStart *start, uint32_t goal) {
+    ASSERT(goal < rule->goal_count);
     if (!start) return false;
     bool negated = rule->goals[goal].kind == GOAL_NOT;
     return negated ? start->positive : start->goal == goal;
@@ -199,6 +200,7 @@ static VariableSet variables_given(const Rule *rule, const Datum *initial) {
 }
 
 static void plan_build(const Rule *rule, const Order *order, VariableSet bound, Plan *plan) {
+    ASSERT(order->goals != NULL);
     *plan = (Plan){.rule = rule};
     plan->steps = memory_allocate_zeroed(rule->goal_count + 1, sizeof *plan->steps);
     steps_make(plan, order, bound);
@@ -224,6 +226,7 @@ void plan_make_in_order(const Rule *rule, const Extent *extents, const Datum *in
 
 void plan_make_from(const Rule *rule, const Extent *extents, const PlanStart *start, Plan *plan) {
     VariableSet bound = {0};
+    ASSERT(start->goal == NO_POSITION || start->goal < rule->goal_count);
     bool head = start->goal == NO_POSITION;
     ASSERT(head || (start->goal < rule->goal_count && rule->goals[start->goal].relation));
     const Term *terms = head ? rule->head : rule->goals[start->goal].terms;
@@ -246,6 +249,7 @@ typedef struct Pattern {
 
 // What is not plain stays open.
 static bool terms_unify(const Rule *rule, Pattern pattern, const Datum *values, Datum *variables) {
+    ASSERT(rule->variable_count <= VARIABLES_MAX);
     memset(variables, 0, rule->variable_count * sizeof *variables);
     for (uint32_t i = 0; i < pattern.arity; i++) {
         const Term *term = &pattern.terms[i];
@@ -278,6 +282,7 @@ static Index *index_for(const Step *step, Table *table, uint32_t high) {
 }
 
 void plan_set(Plan *plan, const Extent *extents) {
+    ASSERT(plan->count <= plan->rule->goal_count);
     for (uint32_t i = 0; i < plan->count; i++) {
         Step *step = &plan->steps[i];
         if (!step->goal->relation) continue;

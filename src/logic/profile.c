@@ -58,6 +58,7 @@ size_t profile_begin_section(Profile *profile) {
 }
 
 void profile_name_section(Profile *profile, size_t section, const char *format, ...) {
+    ASSERT(section < profile->entries.count);
     Text text = {0};
     va_list arguments;
     va_start(arguments, format);
@@ -76,6 +77,7 @@ static char *step_text(const Store *store, const Rule *rule, const Goal *goal) {
 }
 
 static void append_columns(Columns columns, Text *out) {
+    ASSERT(columns != 0);
     bool several = (columns & (columns - 1)) != 0;
     text_append_string(out, several ? "by columns " : "by column ");
     for (Columns left = columns; left; left &= left - 1)
@@ -112,6 +114,7 @@ static char *plan_title(const Rule *rule) {
 }
 
 static char *plan_occasion(const Goal *delta) {
+    ASSERT(!delta || delta->relation);
     Text text = {0};
     if (delta) text_format(&text, "for new rows of %s", delta->relation->name);
     return text_take(&text);
@@ -137,6 +140,7 @@ static bool plan_is_empty(const Plan *plan) {
 }
 
 StepCost *profile_plan(Profile *profile, const Store *store, const Plan *plan, const Goal *delta) {
+    ASSERT(plan->count <= plan->rule->goal_count);
     if (plan_is_empty(plan)) return NULL;
     Entry entry = {.title = plan_title(plan->rule), .occasion = plan_occasion(delta)};
     entry.count = plan->count;

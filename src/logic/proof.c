@@ -11,6 +11,7 @@
 enum { INDENT = 2 };
 
 void atom_print(const Store *store, const Relation *relation, const Datum *values, Text *out) {
+    ASSERT(relation->arity <= ARITY_MAX);
     text_format(out, "%s(", relation->name);
     for (uint32_t i = 0; i < relation->arity; i++) {
         if (i > 0) text_append_string(out, ", ");
@@ -49,6 +50,7 @@ static Status solution_found(Run *run) {
 static Status solution_find(Run *run, const Plan *plan, uint32_t steps, const Datum *initial,
                             bool *found) {
     Plan part = *plan;
+    ASSERT(steps <= plan->count);
     Store *store = run->store;
     part.count = steps;
     *run = (Run){.store = store, .plan = &part, .found = solution_found};
@@ -186,6 +188,7 @@ static Status rule_derive(Proof *proof, const Rule *rule, const Derived *row, bo
 
 static Status row_prove(Proof *proof, const Line *line) {
     const Relation *relation = line->relation;
+    ASSERT(relation && line->row < relation_table(relation)->count);
     uint32_t round = relation_is_derived(relation) ? round_of(relation, line->row) : 0;
     Derived row = {.round = round, .indent = line->indent};
     table_read(relation_table(relation), line->row, row.values);
@@ -243,6 +246,7 @@ Status store_prove(Store *store, Relation *relation, const Datum *values, const 
 
 // How many steps of the plan have a solution; the variables of the longest are left in the run.
 static Status steps_solved(Run *run, const Plan *plan, const Datum *initial, uint32_t *out) {
+    ASSERT(plan->rule->variable_count <= VARIABLES_MAX);
     Run *best = memory_allocate_zeroed(1, sizeof *best);
     memcpy(best->variables, initial, plan->rule->variable_count * sizeof *initial);
     Status status = STATUS_OK;
@@ -271,6 +275,7 @@ void rule_print(const Rule *rule, Text *out) {
 // mean to forget another, so they are gone through until all are there.
 static Status goals_reach(Store *store, const Rule *rule, const Datum *variables,
                           Demand **demands) {
+    ASSERT(rule->goal_count <= POSITIONS_MAX);
     Datum values[ARITY_MAX];
     for (uint32_t i = 0; i < rule->goal_count; i++) {
         Relation *relation = rule->goals[i].relation;
@@ -336,6 +341,7 @@ static Status rule_refute(Store *store, const Rule *rule, const Datum *values, T
 }
 
 Status store_refute(Store *store, Relation *relation, const Datum *values, Text *out) {
+    ASSERT(relation->rules.count == 0 || relation_is_derived(relation));
     if (!relation_is_derived(relation)) text_append_string(out, "  it is not among the facts\n");
     for (size_t i = 0; i < relation->rules.count; i++)
         TRY(rule_refute(store, relation->rules.items[i], values, out));

@@ -26,6 +26,7 @@ static void extents_set(const Rule *query, Extent *extents) {
     for (uint32_t i = 0; i < query->goal_count; i++) {
         if (!query->goals[i].relation) continue;
         extents[i].table = relation_table(query->goals[i].relation);
+        ASSERT(extents[i].table != NULL);
         extents[i].high = extents[i].table->count;
     }
 }
@@ -104,6 +105,7 @@ static int compare_numbers(const void *a, const void *b) {
 static Status answers_order(Store *store, Relation *relation, const Table *noted, Table *out,
                             bool *done) {
     uint32_t arity = out->arity, count = 0;
+    ASSERT(noted->arity == arity + 1);
     uint32_t *rows = memory_allocate((noted->count + 1) * sizeof *rows);
     if (noted->count > 0) memcpy(rows, noted->columns[arity], noted->count * sizeof *rows);
     qsort(rows, noted->count, sizeof *rows, compare_numbers);
@@ -127,6 +129,7 @@ static Status answers_order(Store *store, Relation *relation, const Table *noted
 
 static Status goals_sort(Store *store, const Rule *query, const Datum *initial, Table *out) {
     Relation *relation = unordered_relation(query);
+    ASSERT(query->arity <= ARITY_MAX);
     bool done = false;
     if (query->arity < ARITY_MAX) {
         Table *noted = table_new(query->arity + 1, columns_all(query->arity + 1));
@@ -144,6 +147,7 @@ static Status goals_sort(Store *store, const Rule *query, const Datum *initial, 
 
 // The values that the query's goal has before it is gone through.
 static void goal_values(const Goal *goal, const Datum *initial, Datum *values) {
+    ASSERT(goal->relation->arity <= ARITY_MAX);
     for (uint32_t i = 0; i < goal->relation->arity; i++) {
         const Term *term = &goal->terms[i];
         values[i] = term->kind == TERM_CONSTANT   ? term->value
@@ -155,6 +159,7 @@ static void goal_values(const Goal *goal, const Datum *initial, Datum *values) {
 // Whether a relation that is asked again and again should rather be complete: when all of its rows,
 // guessed from those that the questions so far have made, are not many.
 static bool is_worth_completing(const Store *store, Relation *relation) {
+    ASSERT(relation_is_derived(relation));
     enum { QUESTIONS_MIN = 64, ROWS_MAX = 4000000 };
     if (relation->asked_version != store->version) relation->asked = 0;
     if (relation->asked == 0) relation->asked_rows = 0;
@@ -220,6 +225,7 @@ Status store_query(Store *store, Rule *query, const Datum *initial, Table **out)
 }
 
 Status store_has(Store *store, Relation *relation, const Datum *values, bool *out) {
+    ASSERT(relation->arity <= ARITY_MAX);
     Term terms[ARITY_MAX];
     Goal goal = {.kind = GOAL_ATOM, .relation = relation, .terms = terms};
     Demand *demand;

@@ -23,6 +23,7 @@ static uint32_t node_of(Table *nodes, Datum value) {
 }
 
 static void graph_read(const Table *edges, Graph *graph) {
+    ASSERT(edges->arity == 2);
     Table *nodes = table_new(1, 1);
     uint32_t count = table_live(edges), at = 0;
     uint32_t *from = memory_allocate((count + 1) * sizeof *from);
@@ -53,6 +54,7 @@ typedef struct Walk {
 } Walk;
 
 static void node_begin(Walk *walk, uint32_t node) {
+    ASSERT(node < walk->graph->nodes);
     walk->number[node] = walk->low[node] = ++walk->numbers;
     walk->edge[node] = walk->graph->first[node];
     VECTOR_PUSH(&walk->open, node);
@@ -61,6 +63,7 @@ static void node_begin(Walk *walk, uint32_t node) {
 
 static void node_end(Walk *walk, uint32_t node) {
     Graph *graph = walk->graph;
+    ASSERT(node < graph->nodes);
     ASSERT(walk->path.count > 0);
     walk->path.count--;
     if (walk->low[node] == walk->number[node]) {
@@ -123,6 +126,7 @@ static void components_find(Graph *graph) {
 
 // Edges between different components, by the component that they leave.
 static void graph_condense(const Graph *graph, Graph *out) {
+    ASSERT(graph->component != NULL);
     *out = (Graph){.nodes = graph->components};
     out->first = memory_allocate_zeroed(graph->components + 2, sizeof *out->first);
     out->to = memory_allocate((graph->first[graph->nodes] + 1) * sizeof *out->to);
@@ -154,6 +158,7 @@ static uint64_t row_weight(const uint64_t *row, const uint32_t *size, uint32_t c
 
 // The sizes of these components; NULL: each is a single node.
 static const uint32_t *block_sizes(const Graph *graph, uint32_t low, uint32_t high) {
+    ASSERT(low <= high && high <= graph->components);
     for (uint32_t i = low; i < high; i++)
         if (graph->size[i] != 1) return graph->size + low;
     return NULL;
@@ -162,6 +167,7 @@ static const uint32_t *block_sizes(const Graph *graph, uint32_t low, uint32_t hi
 // Pairs whose second component is one of [low, high).
 static uint64_t block_count(const Graph *graph, const Graph *condensed, uint64_t *rows,
                             uint32_t low) {
+    ASSERT(low < graph->components);
     uint32_t high = low + BLOCK_BITS < graph->components ? low + BLOCK_BITS : graph->components;
     const uint32_t *sizes = block_sizes(graph, low, high);
     uint64_t pairs = 0;
@@ -192,6 +198,7 @@ static void graph_free(Graph *graph) {
 
 Status reach_count(Store *store, const Relation *base, uint64_t *out) {
     Graph graph = {0}, condensed;
+    ASSERT(base->arity == 2);
     graph_read(relation_table(base), &graph);
     components_find(&graph);
     graph_condense(&graph, &condensed);

@@ -64,6 +64,7 @@ typedef struct RowRange {
 
 static Status rows_scan(Run *run, uint32_t at, const RowRange *rows) {
     const Step *step = &run->plan->steps[at];
+    ASSERT(rows->high <= rows->table->count);
     for (uint32_t row = rows->low; row < rows->high && !run->done; row++) {
         bool taken;
         if (is_high(run, step, rows->table, row)) continue;
@@ -81,6 +82,7 @@ static uint32_t row_find(const Run *run, const Step *step, const Table *table, c
 
 static Status rows_find(Run *run, uint32_t at, const RowRange *rows) {
     const Step *step = &run->plan->steps[at];
+    ASSERT(rows->high <= rows->table->count);
     uint32_t row = row_find(run, step, rows->table, rows->index);
     while (row < rows->high && !run->done) { // ROW_NONE is beyond every row
         bool taken = false;
@@ -190,6 +192,7 @@ static void time_passes_to(Run *run, uint32_t at) {
 }
 
 static Status step_take_timed(Run *run, uint32_t at) {
+    ASSERT(at <= run->plan->count);
     uint32_t before = run->current;
     run->costs[at].calls++;
     time_passes_to(run, at);

@@ -100,6 +100,7 @@ Relation *entity_type_new(Store *store, const char *name, bool closed) {
 void relation_changed(Relation *relation) {
     bool nobody = relation_is_derived(relation) && !relation->derived;
     if (nobody) return; // has read what is not there
+    ASSERT(relation->facts != NULL);
     relation_forget(relation);
     for (size_t i = 0; i < relation->readers.count; i++)
         if (relation->readers.items[i]->derived) relation_changed(relation->readers.items[i]);
@@ -155,6 +156,7 @@ static void members_describe(Store *store, const Relation *type, Text *out) {
 }
 
 static Status fail_column(Store *store, const Relation *relation, uint32_t column, Datum value) {
+    ASSERT(column < relation->arity);
     const Column *wanted = &relation->columns[column];
     Text text = {0}, members = {0};
     constant_print(&store->constants, value, &text);
@@ -218,6 +220,7 @@ bool fact_add(Store *store, Relation *relation, const Datum *values) {
 bool fact_remove(Store *store, Relation *relation, const Datum *values) {
     enum { DEAD_MIN = 32 };
     Table *facts = relation->facts;
+    ASSERT(facts != NULL);
     uint32_t row = table_find(facts, values);
     if (row == ROW_NONE) return false;
     facts_save(store, relation);
@@ -239,9 +242,11 @@ void store_mark(Store *store) {
 }
 
 void store_undo(Store *store) {
+    ASSERT(store->rules_marked <= store->rules.count);
     store->version++;
     while (store->rules.count > store->rules_marked) {
         Rule *rule = store->rules.items[--store->rules.count];
+        ASSERT(rule->relation->rules.count > 0);
         relation_changed(rule->relation);
         rule->relation->rules.count--; // its rules are in the order of the store's
         rule_free(rule);
@@ -281,6 +286,7 @@ static Term variable(uint32_t number) {
 }
 
 static void goal_set(Rule *rule, uint32_t number, Relation *relation, const Term *terms) {
+    ASSERT(number < rule->goal_count);
     Goal *goal = &rule->goals[number];
     goal->kind = GOAL_ATOM;
     goal->relation = relation;
@@ -289,6 +295,7 @@ static void goal_set(Rule *rule, uint32_t number, Relation *relation, const Term
 }
 
 static Rule *pair_rule(Relation *relation, uint32_t variables, uint32_t second, uint32_t goals) {
+    ASSERT(second < variables);
     Rule *rule = rule_new(variables, 2, goals);
     rule->relation = relation;
     rule->head[0] = variable(0);
@@ -300,6 +307,7 @@ static Rule *pair_rule(Relation *relation, uint32_t variables, uint32_t second, 
 // are those of the columns' type, where they have one, else what occurs.
 void relation_make_equivalence(Store *store, Relation *relation) {
     enum { X, Y, Z };
+    ASSERT(relation->arity == 2);
     relation->equivalence = true;
     Relation *type = relation->columns[0].type;
     Rule *reflexive = pair_rule(relation, 1, X, 1);

@@ -12,6 +12,7 @@ static bool adopt_all(Parser *parser, Node *node, NodeList list) {
 // Behind `[element`: for x in xs if condition ]
 static Node *parse_comprehension(Parser *parser, Node *element, const Context *outer,
                                  SourcePos begin) {
+    ASSERT(parser_is(parser, TOKEN_FOR));
     parser_next(parser);
     Pattern *index, *pattern = parse_loop_names(parser, &index);
     if (!pattern) return NULL;
@@ -38,6 +39,7 @@ static Node *parse_comprehension(Parser *parser, Node *element, const Context *o
 }
 
 Node *parse_list(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_BRACKET));
     SourcePos begin = parser_begin(parser);
     NodeList list = {0};
     Context outer = parser_open_bracket(parser);
@@ -57,6 +59,7 @@ Node *parse_list(Parser *parser) {
 
 // (a) is a itself; (), (a,) and (a, b) are tuples.
 Node *parse_paren(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_PAREN));
     SourcePos begin = parser_begin(parser);
     NodeList list = {0};
     bool comma = false;
@@ -78,6 +81,7 @@ Node *parse_paren(Parser *parser) {
 // A dictionary is empty, or its first key is followed by a colon. Brackets inside the key are
 // stepped over, so every token is looked at once for the brace directly around it.
 bool parser_at_dictionary(const Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_BRACE));
     const Token *first = parser_ahead(parser, 1);
     if (first->kind == TOKEN_RIGHT_BRACE) return true;
     if (token_is_word(first) && parser_ahead(parser, 2)->kind == TOKEN_COLON) return true;
@@ -117,6 +121,7 @@ static Node *parse_key(Parser *parser) {
 }
 
 Node *parse_dictionary(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_BRACE));
     SourcePos begin = parser_begin(parser);
     NodeList keys = {0}, values = {0};
     Context outer = parser_open_bracket(parser);

@@ -16,6 +16,7 @@ static Node *parse_condition(Parser *parser, const char *after) {
 
 // The chain of else-ifs is read in a loop and put together from its end.
 Node *parse_if(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_IF));
     NodeList chain = {0};
     Node *last = NULL;
     for (;;) {
@@ -45,6 +46,7 @@ Node *parse_if(Parser *parser) {
 }
 
 Node *parse_try(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_TRY));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *body = parse_block(parser, "try block");
@@ -77,6 +79,7 @@ static Node *finish_loop(Parser *parser, NodeKind kind, SourcePos begin, Node *c
 }
 
 Node *parse_while(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_WHILE));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *condition = parse_condition(parser, "while");
@@ -84,6 +87,7 @@ Node *parse_while(Parser *parser) {
 }
 
 Node *parse_loop(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LOOP));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     return finish_loop(parser, NODE_LOOP, begin, NULL);
@@ -110,6 +114,7 @@ Pattern *parse_loop_names(Parser *parser, Pattern **index) {
 
 // for x in it { ... }, for i, x in it { ... }, for (a, b) in it { ... }
 Node *parse_for(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_FOR));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     if (parser_is(parser, TOKEN_LEFT_PAREN) && parser_ahead(parser, 1)->kind == TOKEN_LET)
@@ -154,6 +159,7 @@ Node *parse_with(Parser *parser) {
 }
 
 static bool parse_setting(Parser *parser, Setting *out) {
+    ASSERT(token_is_word(parser_peek(parser)) && parser_ahead(parser, 1)->kind == TOKEN_COLON);
     *out = (Setting){.name = parser_word(parser, parser_next(parser))};
     parser_next(parser);
     if (!(out->value = parse_expression(parser))) return false;
@@ -188,6 +194,7 @@ static bool parse_learn_items(Parser *parser, Node *node, NodeList *statements) 
 }
 
 Node *parse_learn(Parser *parser) {
+    ASSERT(parser_is_name(parser_peek(parser), "learn"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     if (!parser_enter(parser)) return NULL;

@@ -9,6 +9,7 @@ void *parser_grow(Parser *parser, void *items, size_t count, size_t item_bytes) 
     bool full = count == 0 || (count >= FIRST_CAPACITY && (count & (count - 1)) == 0);
     if (!full) return items;
     size_t capacity = count == 0 ? FIRST_CAPACITY : count * 2;
+    ASSERT(capacity > count);
     void *grown = arena_allocate(parser->arena, capacity * item_bytes);
     if (count > 0) memcpy(grown, items, count * item_bytes);
     return grown;
@@ -21,6 +22,7 @@ const Token *parser_ahead(const Parser *parser, size_t count) {
 }
 
 const Token *parser_next(Parser *parser) {
+    ASSERT(parser->at < parser->tokens.count);
     const Token *token = parser_peek(parser);
     if (token->kind != TOKEN_END) parser->at++;
     return token;
@@ -68,6 +70,7 @@ bool parser_at_statement_end(const Parser *parser) {
 
 bool parser_is_name(const Token *token, const char *word) {
     if (token->kind != TOKEN_NAME) return false;
+    ASSERT(token->span.begin <= token->span.end);
     size_t length;
     const char *text = source_text(token->span, &length);
     return strlen(word) == length && memcmp(word, text, length) == 0;
@@ -126,6 +129,8 @@ bool token_begins_statement(const Token *token) {
 
 Context parser_open_bracket(Parser *parser) {
     Context outer = parser->context;
+    ASSERT(parser_is(parser, TOKEN_LEFT_PAREN) || parser_is(parser, TOKEN_LEFT_BRACKET) ||
+           parser_is(parser, TOKEN_LEFT_BRACE));
     size_t token = parser->at;
     bool brace = parser_is(parser, TOKEN_LEFT_BRACE);
     VECTOR_PUSH(&parser->open, token);
@@ -201,6 +206,7 @@ Node *node_new(Parser *parser, NodeKind kind, SourcePos begin) {
 
 bool node_adopt(Parser *parser, Node *parent, const Node *child) {
     ASSERT(parent->height > 0);
+    ASSERT(!child || child->height > 0);
     if (child && child->height >= parent->height) parent->height = child->height + 1;
     if (parent->height <= TREE_HEIGHT_MAX) return true;
     parser_stop(parser, parent->span,

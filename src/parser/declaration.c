@@ -53,6 +53,7 @@ static Node *function_node(Parser *parser, NodeKind kind, FunctionNode *function
 }
 
 Node *parse_lambda(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_FN));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     if (parser_is(parser, TOKEN_NAME))
@@ -65,6 +66,7 @@ Node *parse_lambda(Parser *parser) {
 
 // A method is called behind a `.` or `::`, so any word may be its name.
 static Node *parse_function(Parser *parser, bool method) {
+    ASSERT(parser_is(parser, TOKEN_FN));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     FunctionNode *function = arena_allocate(parser->arena, sizeof *function);
@@ -100,6 +102,7 @@ static bool parse_field(Parser *parser, Node *node) {
 }
 
 static Node *parse_struct(Parser *parser) {
+    ASSERT(parser_is_name(parser_peek(parser), "struct"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *node = node_new(parser, NODE_STRUCT, begin);
@@ -124,6 +127,7 @@ static Node *parse_struct(Parser *parser) {
 
 // impl<T> Name<T> { fns }, impl Drop for Name { fns }
 static Node *parse_impl(Parser *parser) {
+    ASSERT(parser_is_name(parser_peek(parser), "impl"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *node = node_new(parser, NODE_IMPL, begin);
@@ -162,6 +166,7 @@ static Word string_word(const Token *token) {
 }
 
 static Node *parse_import(Parser *parser) {
+    ASSERT(parser_is_name(parser_peek(parser), "import"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *node = node_new(parser, NODE_IMPORT, begin);
@@ -175,6 +180,7 @@ static Node *parse_import(Parser *parser) {
 
 // test name { }, bench "name" { }, main { }
 static Node *parse_section(Parser *parser, NodeKind kind) {
+    ASSERT(parser_is(parser, TOKEN_NAME));
     SourcePos begin = parser_begin(parser);
     Word name = parser_word(parser, parser_next(parser));
     if (kind != NODE_MAIN) {

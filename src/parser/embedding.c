@@ -15,6 +15,7 @@ bool parser_at_embedding(const Parser *parser) {
 }
 
 static Node *string_of_word(Parser *parser, const Word *word) {
+    ASSERT(word->text != NULL);
     Node *node = node_new(parser, NODE_STRING, word->span.begin);
     node->as.string.bytes = word->text;
     node->as.string.length = word->length;
@@ -65,6 +66,7 @@ static Node *true_node(Parser *parser) {
 }
 
 static bool add_part(Parser *parser, EmbeddingParts *parts, Word name, Node *value) {
+    ASSERT(parts->call->kind == NODE_CALL);
     Argument argument = {.name = name, .value = value};
     if (!value || !node_adopt(parser, parts->call, value)) return false;
     LIST_PUSH(parser, parts->call->as.call.arguments, parts->call->as.call.count, argument);
@@ -107,12 +109,14 @@ static Node *call_node(Parser *parser, SourcePos begin) {
 
 static bool has_part(const Node *call, const char *name) {
     bool found = false;
+    ASSERT(call->kind == NODE_CALL);
     for (size_t i = 0; i < call->as.call.count; i++)
         found |= strcmp(call->as.call.arguments[i].name.text, name) == 0;
     return found;
 }
 
 Node *parse_embedding(Parser *parser) {
+    ASSERT(parser_at_embedding(parser));
     SourcePos begin = parser_begin(parser);
     EmbeddingParts parts = {.relations = parser_is_name(parser_next(parser), "relation_embedding")};
     Pattern *pattern = arena_allocate(parser->arena, sizeof *pattern);

@@ -45,6 +45,7 @@ bool parser_at_ask(const Parser *parser, const Node *left) {
 
 Node *parse_ask(Parser *parser, Node *value, SourcePos begin) {
     Node *node = node_new(parser, NODE_ASK, begin);
+    ASSERT(parser_is(parser, TOKEN_QUESTION));
     parser_next(parser);
     node->as.ask.value = value;
     node->span.end = parser_end(parser);
@@ -60,6 +61,7 @@ Node *parse_side(Parser *parser, const Node *target) {
 }
 
 Node *parse_equation(Parser *parser, Node *left, SourcePos begin) {
+    ASSERT(parser_at_equation(parser, left));
     Node *node = node_new(parser, NODE_ASSIGN, begin);
     node->as.assign.projection = projection_at(parser);
     node->as.assign.arrow = node->as.assign.projection == PROJECTION_NONE;
@@ -103,6 +105,7 @@ bool parser_at_dot(const Parser *parser) {
 }
 
 bool parser_take_primed(Parser *parser, const Token *token) {
+    ASSERT(token < parser_peek(parser) && token->span.end > parser->file->base);
     const char *end = parser->file->text + (token->span.end - parser->file->base);
     if (end[-1] != '\'' || parser->context.in_equation || parser->context.in_subscript) return true;
     FAIL(parser, .span = token->span, .message = "only an index of an equation can have a prime",

@@ -139,6 +139,7 @@ static Node *fail_chained(Parser *parser, const Node *left, const Infix *infix) 
 }
 
 static Node *parse_cast(Parser *parser, Node *left, SourcePos begin) {
+    ASSERT(parser_is(parser, TOKEN_AS));
     parser_next(parser);
     TypeNode *type = parse_cast_type(parser);
     if (!type) return NULL;
@@ -149,6 +150,7 @@ static Node *parse_cast(Parser *parser, Node *left, SourcePos begin) {
 }
 
 static Node *parse_range_end(Parser *parser, Node *left, SourcePos begin) {
+    ASSERT(parser_is(parser, TOKEN_DOT_DOT) || parser_is(parser, TOKEN_DOT_DOT_EQUAL));
     const Token *token = parser_next(parser);
     if (parser_is(parser, TOKEN_RIGHT_BRACKET) || parser_is(parser, TOKEN_COMMA))
         return FAIL(parser, .span = token->span, .message = "this range has no end",
@@ -164,6 +166,7 @@ static Node *parse_range_end(Parser *parser, Node *left, SourcePos begin) {
 }
 
 static Node *parse_binary(Parser *parser, const Infix *infix, Node *left, SourcePos begin) {
+    ASSERT(infix->level != LEVEL_NONE);
     SourcePos here = parser_begin(parser);
     Span op_span = infix == &adjacent ? (Span){here, here} : parser_next(parser)->span;
     if (infix->op == OPERATOR_NOT_IN) op_span.end = parser_next(parser)->span.end;
@@ -182,6 +185,7 @@ static Node *parse_binary(Parser *parser, const Infix *infix, Node *left, Source
 
 // Reads operators that bind at least as tightly as `level`.
 static Node *parse_level(Parser *parser, Level level) {
+    ASSERT(level > LEVEL_NONE);
     SourcePos begin = parser_begin(parser);
     Node *left = parse_operand(parser);
     Level ungrouped = LEVEL_NONE; // the level of the last operator when it cannot be chained
@@ -207,6 +211,7 @@ Node *parse_expression(Parser *parser) {
 
 // `Name { field: ...} {`: the brace of the body comes behind that of the literal.
 static bool at_literal_in_head(const Parser *parser) {
+    ASSERT(parser->at > 0);
     const Token *brace = parser_peek(parser);
     bool fields = brace->kind == TOKEN_LEFT_BRACE && token_is_word(parser_ahead(parser, 1)) &&
                   parser_ahead(parser, 2)->kind == TOKEN_COLON &&

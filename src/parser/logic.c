@@ -28,6 +28,7 @@ static bool is_arrow(const Token *token) {
 
 // entity Person = {alice, bob}, entity City
 static Node *parse_entity(Parser *parser) {
+    ASSERT(parser_is_name(parser_peek(parser), "entity"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *node = node_new(parser, NODE_ENTITY, begin);
@@ -84,6 +85,7 @@ static bool parse_column(Parser *parser, Node *node) {
 
 // embed float32[64] learnable
 static bool parse_embed(Parser *parser, Node *node) {
+    ASSERT(parser_is_name(parser_peek(parser), "embed"));
     parser_next(parser);
     TypeNode *type = parse_type(parser);
     if (!type) return false;
@@ -97,6 +99,7 @@ static bool parse_embed(Parser *parser, Node *node) {
 
 // relation Parent(x: Person, y: Person) equivalence
 static Node *parse_relation(Parser *parser) {
+    ASSERT(parser_is_name(parser_peek(parser), "relation"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *node = node_new(parser, NODE_RELATION, begin);
@@ -123,6 +126,7 @@ static Node *parse_relation(Parser *parser) {
 // --- clauses
 
 static Clause *clause_new(Parser *parser, Node *call) {
+    ASSERT(call->kind == NODE_CALL);
     Clause *clause = arena_allocate(parser->arena, sizeof *clause);
     clause->atom.call = call;
     return clause;
@@ -142,6 +146,7 @@ static Node *parse_atom(Parser *parser) {
 
 // The variable of `N = M + 1` may stand on either side.
 static bool parse_binding(Parser *parser, GoalNode *goal) {
+    ASSERT(goal->value != NULL);
     parser_next(parser);
     Node *right = parse_expression(parser);
     if (!right) return false;
@@ -187,6 +192,7 @@ static bool parse_goals(Parser *parser, Clause *clause, bool several) {
 }
 
 static Node *clause_node(Parser *parser, Node *node, const Clause *clause) {
+    ASSERT(clause->atom.call != NULL);
     node->span.end = parser_end(parser);
     bool fits = node_adopt(parser, node, clause->atom.call);
     for (size_t i = 0; i < clause->goal_count && fits; i++)
@@ -307,6 +313,7 @@ static Node *parse_retract(Parser *parser) {
 // --- queries
 
 Node *parse_query(Parser *parser, Node *call, SourcePos begin) {
+    ASSERT(call->kind == NODE_CALL && parser_is(parser, TOKEN_QUESTION));
     Node *node = node_new(parser, NODE_QUERY, begin);
     node->as.query.clause = clause_new(parser, call);
     parser_next(parser);
@@ -321,6 +328,7 @@ Node *parse_query(Parser *parser, Node *call, SourcePos begin) {
 
 // A call of a method that asks the program block which is its receiver.
 Node *parse_weighed_query(Parser *parser, Node *method, SourcePos begin) {
+    ASSERT(method->kind == NODE_METHOD_CALL);
     Node *callee = node_new(parser, NODE_NAME, method->as.method.name.span.begin);
     callee->as.name.word = method->as.method.name;
     callee->span.end = method->as.method.name.span.end;
@@ -358,6 +366,7 @@ static bool take_mode(Parser *parser, QueryKind *kind) {
 
 // `explain Name?` is about every row: a call without arguments, which check fills in.
 static Node *parse_bare_atom(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_NAME));
     SourcePos begin = parser_begin(parser);
     Node *callee = node_new(parser, NODE_NAME, begin);
     callee->as.name.word = parser_word(parser, parser_next(parser));
@@ -370,6 +379,7 @@ static Node *parse_bare_atom(Parser *parser) {
 
 // Name. of a program block that weighs what is asked.
 static Node *parse_program_name(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_NAME));
     Node *name = node_new(parser, NODE_NAME, parser_begin(parser));
     name->as.name.word = parser_word(parser, parser_next(parser));
     name->span.end = parser_end(parser);

@@ -11,6 +11,7 @@ static int compare_places(const void *a, const void *b) {
 }
 
 Program *parse_program(const SourceFile *file, DiagnosticList *diagnostics) {
+    ASSERT(file->base > 0);
     Program *program = memory_allocate_zeroed(1, sizeof *program);
     program->file = file;
     size_t before = diagnostics->count;
@@ -55,6 +56,7 @@ static bool token_wants_more(TokenKind kind) {
 }
 
 bool parse_is_incomplete(const char *text, size_t length) {
+    ASSERT(length < UINT32_MAX);
     SourceFile file = {.name = "", .text = (char *)text, .length = (uint32_t)length, .base = 1};
     Arena arena = {0};
     DiagnosticList ignored = {0};

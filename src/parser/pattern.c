@@ -21,6 +21,7 @@ static Pattern *parse_name_pattern(Parser *parser) {
 
 // (a, b, ...), with `part` reading each member. One member without a comma is that member.
 static Pattern *parse_tuple_pattern(Parser *parser, Pattern *(*part)(Parser *)) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_PAREN));
     SourcePos begin = parser_begin(parser);
     Pattern **parts = NULL;
     size_t count = 0;
@@ -90,6 +91,7 @@ static Pattern *parse_constant_pattern(Parser *parser) {
 
 // Name { field: pattern, field, .. }, of a module perhaps
 static Pattern *parse_struct_pattern(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_NAME));
     Pattern *pattern = pattern_new(parser, parser_begin(parser));
     pattern->kind = PATTERN_STRUCT;
     pattern->module = parse_module(parser);
@@ -172,6 +174,7 @@ static bool end_arm(Parser *parser, const MatchArm *arm) {
 }
 
 Node *parse_match(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_MATCH));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *subject = parse_head(parser);

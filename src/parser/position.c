@@ -24,6 +24,7 @@ static size_t offset_of(SourcePos position) {
 }
 
 static bool is_spelt(const Reader *reader, const Token *token, const char *word) {
+    ASSERT(token->span.begin <= token->span.end);
     size_t length = token->span.end - token->span.begin;
     return token->kind == TOKEN_NAME && strlen(word) == length &&
            memcmp(reader->text + offset_of(token->span.begin), word, length) == 0;

@@ -50,6 +50,7 @@ static bool adopt_arguments(Parser *parser, Node *node, const ArgumentList *argu
 }
 
 Node *parse_call(Parser *parser, Node *callee, SourcePos begin) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_PAREN));
     ArgumentList arguments;
     if (!parse_arguments(parser, &arguments)) return NULL;
     Node *node = node_new(parser, NODE_CALL, begin);
@@ -105,6 +106,7 @@ static bool parse_subscript(Parser *parser, Subscript *out) {
 }
 
 static Node *parse_index(Parser *parser, Node *object, SourcePos begin) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_BRACKET));
     Subscript *subscripts = NULL;
     size_t count = 0;
     Context outer = parser_open_bracket(parser);
@@ -135,6 +137,7 @@ static Node *parse_index(Parser *parser, Node *object, SourcePos begin) {
 
 // x.name, x.3, x.name(...)
 static Node *parse_member(Parser *parser, Node *object, SourcePos begin) {
+    ASSERT(parser_is(parser, TOKEN_DOT));
     parser_next(parser);
     const Token *token = parser_peek(parser);
     bool number = token->kind == TOKEN_INT && !token->space_before;

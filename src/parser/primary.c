@@ -8,6 +8,7 @@ Node *parse_number(Parser *parser, bool negative) {
     SourcePos begin = parser_begin(parser);
     if (negative) parser_next(parser);
     const Token *token = parser_next(parser);
+    ASSERT(token->kind == TOKEN_INT || token->kind == TOKEN_FLOAT);
     if (token->too_large && !negative)
         return FAIL(parser, .span = token->span,
                     .message = "the integer 9223372036854775808 does not fit in 64 bits; the "
@@ -26,6 +27,7 @@ Node *parse_number(Parser *parser, bool negative) {
 
 static Node *parse_string(Parser *parser) {
     const Token *token = parser_next(parser);
+    ASSERT(token->kind == TOKEN_STRING);
     Node *node = node_new(parser, NODE_STRING, token->span.begin);
     node->as.string.bytes = token->value.text;
     node->as.string.length = token->length;
@@ -53,6 +55,7 @@ static Node *parse_placeholder(Parser *parser, const char **spec) {
 }
 
 static Node *parse_format_string(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_FORMAT_STRING));
     SourcePos begin = parser_begin(parser);
     Context outer = parser->context;
     parser->context.newlines_free = true;
@@ -84,6 +87,7 @@ static Node *parse_format_string(Parser *parser) {
 
 static Node *parse_constant(Parser *parser) {
     const Token *token = parser_next(parser);
+    ASSERT(token->kind == TOKEN_NONE || token->kind == TOKEN_TRUE || token->kind == TOKEN_FALSE);
     Node *node =
         node_new(parser, token->kind == TOKEN_NONE ? NODE_NONE : NODE_BOOL, token->span.begin);
     node->as.boolean = token->kind == TOKEN_TRUE;
@@ -116,6 +120,7 @@ typedef struct TypeName { // Name or Name<types>, of a module perhaps
 } TypeName;
 
 static Node *parse_literal_fields(Parser *parser, const TypeName *type) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_BRACE));
     Word *names = NULL;
     Node **values = NULL;
     size_t name_count = 0, value_count = 0;
@@ -162,6 +167,7 @@ static bool at_path(const Parser *parser) {
 }
 
 static Node *parse_path(Parser *parser, const TypeName *type, SourcePos begin) {
+    ASSERT(parser_is(parser, TOKEN_COLON_COLON));
     parser_next(parser);
     Word name;
     if (!parser_take_word(parser, "a name after `::`", &name)) return NULL;
@@ -180,6 +186,7 @@ bool parser_at_qualified(const Parser *parser) {
 }
 
 Node *parse_qualified(Parser *parser, Node *module, const Word *name) {
+    ASSERT(module != NULL);
     TypeName type = {.module = module, .word = *name};
     if (parser_at_type_arguments(parser) &&
         !parse_type_arguments(parser, &type.arguments, &type.count))
@@ -207,6 +214,7 @@ static Node *parse_name(Parser *parser) {
 }
 
 static Node *parse_brace(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_BRACE));
     if (parser_at_dictionary(parser)) return parse_dictionary(parser);
     if (parser->context.in_head)
         return parser_fail_expected(parser, "an expression before the `{`");

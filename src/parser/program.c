@@ -13,6 +13,7 @@ static bool parse_semiring(Parser *parser, ProgramNode *program) {
 }
 
 static bool parse_program_setting(Parser *parser, ProgramNode *program) {
+    ASSERT(token_is_word(parser_peek(parser)) && parser_ahead(parser, 1)->kind == TOKEN_COLON);
     Setting setting = {.name = parser_word(parser, parser_next(parser))};
     parser_next(parser);
     if (!(setting.value = parse_expression(parser))) return false;
@@ -45,6 +46,7 @@ bool parser_at_program(const Parser *parser) {
 }
 
 Node *parse_program_block(Parser *parser) {
+    ASSERT(parser_at_program(parser));
     Node *node = node_new(parser, NODE_PROGRAM, parser_begin(parser));
     ProgramNode *program = arena_allocate(parser->arena, sizeof *program);
     *program = (ProgramNode){0};

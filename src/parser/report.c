@@ -6,6 +6,7 @@
 
 void *parser_fail(Parser *parser, const Diagnostic *diagnostic) {
     bool known = parser_is(parser, TOKEN_ERROR); // the lexer has said what is wrong here
+    ASSERT(parser->diagnostics->error_count <= parser->errors_max);
     bool enough = parser->diagnostics->error_count >= parser->errors_max;
     if (parser->stopped || known || enough) return NULL;
     Diagnostic reported = *diagnostic;
@@ -20,6 +21,7 @@ void *parser_fail(Parser *parser, const Diagnostic *diagnostic) {
 
 void *parser_stop(Parser *parser, Span span, const char *message) {
     FAIL(parser, .span = span, .message = message);
+    ASSERT(parser->tokens.items[parser->tokens.count - 1].kind == TOKEN_END);
     parser->stopped = true;
     parser->at = parser->tokens.count - 1;
     return NULL;
@@ -38,6 +40,7 @@ const char *parser_say(Parser *parser, const char *format, ...) {
 
 const char *parser_describe(Parser *parser, const Token *token) {
     enum { SHOWN_MAX = 40 };
+    ASSERT(token->span.begin <= token->span.end);
     size_t length = token->span.end - token->span.begin;
     if (token->kind == TOKEN_END) return "the end of the file";
     if (token->kind == TOKEN_STRING || token->kind == TOKEN_FORMAT_STRING) return "a string";
@@ -112,6 +115,7 @@ static int distance(const char *a, size_t a_length, const char *b, int most) {
 }
 
 const char *keyword_suggest(const char *word, size_t length) {
+    ASSERT(word != NULL || length == 0);
     int most = length <= 3 ? 1 : 2; // in a short word two changes make any other
     if (length <= 2) most = 0;
     const char *meant = NULL;

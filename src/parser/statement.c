@@ -27,6 +27,7 @@ static bool at_assignment(const Parser *parser, Operator *op) {
 }
 
 static Node *parse_let(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LET));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     const Token *token = parser_peek(parser);
@@ -54,6 +55,7 @@ static Node *parse_let(Parser *parser) {
 
 // tensor w: float16[3, n] learnable = expr
 static Node *parse_tensor(Parser *parser) {
+    ASSERT(parser_is_name(parser_peek(parser), "tensor"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *node = node_new(parser, NODE_TENSOR_DECLARATION, begin);
@@ -167,6 +169,7 @@ static Node *parse_targets(Parser *parser, Node *first, SourcePos begin) {
 // An unused value that begins a line with `-`, `(` or `[` was likely meant to continue the line
 // above. A call does something even when its value is not used.
 static bool looks_continued(const Parser *parser, size_t start, const Node *value) {
+    ASSERT(start < parser->tokens.count);
     const Token *token = &parser->tokens.items[start];
     if (!token->newline_before || start == 0 || value->kind == NODE_CALL ||
         value->kind == NODE_METHOD_CALL)
@@ -196,6 +199,8 @@ static Node *parse_expression_statement(Parser *parser, bool allow_targets) {
 
 static Node *parse_jump(Parser *parser, NodeKind kind) {
     const Token *token = parser_next(parser);
+    ASSERT(token->kind == TOKEN_BREAK || token->kind == TOKEN_CONTINUE ||
+           token->kind == TOKEN_RETURN);
     Node *node = node_new(parser, kind, token->span.begin);
     bool ends = parser_at_statement_end(parser) || parser_is(parser, TOKEN_COMMA) ||
                 parser_is(parser, TOKEN_RIGHT_PAREN);
@@ -283,6 +288,7 @@ static bool reads_as_key(const Parser *parser, const Node *value) {
 // P { x } and P { x, y }.
 static bool is_shorthand(const Parser *parser) {
     TokenKind after = (TokenKind)parser_ahead(parser, 2)->kind;
+    ASSERT(parser->at > 0);
     return parser->tokens.items[parser->at - 1].kind == TOKEN_NAME &&
            parser_ahead(parser, 1)->kind == TOKEN_NAME &&
            (after == TOKEN_RIGHT_BRACE || after == TOKEN_COMMA);
@@ -370,6 +376,7 @@ static bool end_statement(Parser *parser, const Node *node) {
 // statement's keyword ends the statement even inside ( and [ , unless a brace was passed over on
 // the way there.
 static void synchronise(Parser *parser, const Context *context, size_t start) {
+    ASSERT(parser->open.count >= context->open_count && start <= parser->at);
     size_t depth = parser->open.count - context->open_count, braces = 0;
     for (size_t i = context->open_count; i < parser->open.count; i++)
         braces += parser->tokens.items[parser->open.items[i]].kind == TOKEN_LEFT_BRACE;
@@ -408,6 +415,7 @@ static void synchronise(Parser *parser, const Context *context, size_t start) {
 // One statement with its end; NULL when it was given up.
 Node *parse_statement(Parser *parser) {
     Context context = parser->context;
+    ASSERT(parser->context.open_count <= parser->open.count);
     context.open_count = parser->open.count;
     size_t start = parser->at, outer_start = parser->statement_start;
     parser->statement_start = start;
@@ -423,6 +431,7 @@ Node *parse_statement(Parser *parser) {
 }
 
 static Node *fail_unclosed(Parser *parser, const Token *opener, const char *what) {
+    ASSERT(opener->kind == TOKEN_LEFT_BRACE);
     return FAIL(parser, .span = {parser_end(parser), parser_end(parser)}, .message = "missing `}`",
                 .notes[0].text = parser_say(parser, "this %s was opened here", what),
                 .notes[0].span = opener->span);

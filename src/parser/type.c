@@ -46,6 +46,7 @@ static bool parse_dimension(Parser *parser, Dimension *out) {
 }
 
 static bool parse_dimensions(Parser *parser, TypeNode *type) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_BRACKET));
     Context outer = parser_open_bracket(parser);
     while (!parser_at_closer(parser)) {
         Dimension dimension;
@@ -57,6 +58,7 @@ static bool parse_dimensions(Parser *parser, TypeNode *type) {
 }
 
 bool parse_type_arguments(Parser *parser, TypeNode ***types, size_t *count) {
+    ASSERT(parser_is(parser, TOKEN_LESS));
     parser_next(parser);
     while (!parser_is(parser, TOKEN_GREATER)) {
         TypeNode *type = parse_type(parser);
@@ -99,6 +101,7 @@ bool parser_at_type_arguments(const Parser *parser) {
 }
 
 static TypeNode *parse_tuple_type(Parser *parser) {
+    ASSERT(parser_is(parser, TOKEN_LEFT_PAREN));
     TypeNode *type = type_new(parser, parser_begin(parser));
     type->kind = TYPE_TUPLE;
     Context outer = parser_open_bracket(parser);

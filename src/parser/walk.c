@@ -50,6 +50,7 @@ static void walk_subscripts(const Walker *walker, const Node *node) {
 }
 
 static void walk_dictionary(const Walker *walker, const Node *node) {
+    ASSERT(node->as.dict.keys.count == node->as.dict.values.count);
     for (size_t i = 0; i < node->as.dict.keys.count; i++) {
         walk_node(walker, node->as.dict.keys.items[i]);
         walk_node(walker, node->as.dict.values.items[i]);
@@ -103,6 +104,7 @@ static void walk_impl(const Walker *walker, const Node *node) {
 }
 
 static void walk_clause(const Walker *walker, const Clause *clause) {
+    ASSERT(clause->atom.call != NULL);
     walk_node(walker, clause->weight);
     walk_node(walker, clause->atom.call);
     for (size_t i = 0; i < clause->goal_count; i++) {

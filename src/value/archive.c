@@ -22,6 +22,7 @@ static bool is_handle(Value value, const HandleType *type) {
 }
 
 static const char *part_name(Text *text, const char *name, const char *part) {
+    ASSERT(name[0] != '\0' && part[0] != '\0');
     text_clear(text);
     text_format(text, "%s.%s", name, part);
     return text_get(text);
@@ -236,6 +237,7 @@ static void read_settings(const Archive *archive, const char *name, OptimizerSet
 }
 
 static Status ready_optimizer(const Archive *archive, const char *name, Value given, Value *out) {
+    ASSERT(is_handle(given, &handle_optimizer));
     const Optimizer *optimizer = given.as.handle->payload;
     OptimizerSettings settings = *optimizer_settings(optimizer);
     Optimizer *like;
@@ -250,6 +252,7 @@ static Status ready_optimizer(const Archive *archive, const char *name, Value gi
 }
 
 static Status ready_scheduler(const Archive *archive, const char *name, Value given, Value *out) {
+    ASSERT(is_handle(given, &handle_scheduler));
     const Scheduler *scheduler = given.as.handle->payload;
     double place[SCHEDULER_PLACE];
     TRY(check_kind(archive, name, scheduler_name(scheduler)));

@@ -159,6 +159,7 @@ typedef struct Numbers {
 } Numbers;
 
 static void push_number(Numbers *numbers, Scalar scalar) {
+    ASSERT(numbers->count <= numbers->capacity);
     if (numbers->count == numbers->capacity) {
         size_t capacity = numbers->capacity;
         numbers->floats = vector_grow(numbers->floats, &capacity, sizeof(double));
@@ -174,6 +175,7 @@ static void push_number(Numbers *numbers, Scalar scalar) {
 
 // Notes that dimension `depth` has this many elements; every row must say the same.
 static Status note_size(Numbers *numbers, int depth, int64_t size, const char *what) {
+    ASSERT(depth >= 0 && size >= 0);
     if (depth >= RANK_MAX)
         return fail(STATUS_SHAPE, "%s is nested more than %d deep", what, RANK_MAX);
     if (numbers->depth_max >= 0 && depth >= numbers->depth_max)
@@ -265,6 +267,7 @@ static Status collect_numbers(Numbers *numbers, Value value, int depth, const ch
 }
 
 static Status numbers_to_tensor(const Numbers *numbers, DType floats, Tensor **out) {
+    ASSERT(numbers->count == 0 || numbers->shape.rank > 0 || numbers->count == 1);
     if (numbers->any_float)
         return tensor_from_floats(numbers->floats, &numbers->shape, floats, out);
     bool bools = numbers->any_bool && !numbers->any_int;
@@ -321,6 +324,7 @@ bool value_is_handle_tensor(Value value) {
 }
 
 static Status handle_to_tensor(Handle *handle, Tensor **out) {
+    ASSERT(handle->type->tensor != NULL);
     int64_t at[RANK_MAX];
     for (int i = 0; i < RANK_MAX; i++) at[i] = PLACE_ALL;
     return handle->type->tensor->read(handle, at, out);

@@ -74,6 +74,7 @@ static void table_insert(Dict *dict, uint64_t hash, uint32_t number) {
 // Closes the holes and rebuilds the table for `capacity` entries. False when there is no memory for
 // them: the dictionary stays as it is.
 static bool rebuild(Dict *dict, size_t capacity) {
+    ASSERT(dict->used >= dict->count);
     ASSERT(capacity >= dict->count);
     Entry *entries = capacity <= CAPACITY_MAX
                          ? heap_try_resize(NULL, capacity * sizeof *entries)
@@ -166,6 +167,7 @@ void dict_clear(Dict *dict) {
 
 // The number of the live entry at an index among holes.
 static size_t entry_number(const Dict *dict, size_t index) {
+    ASSERT(index < dict->count);
     size_t number = 0;
     while (dict->entries[number].key.kind == VALUE_ABSENT || index-- > 0) number++;
     return number;

@@ -28,6 +28,7 @@ typedef struct Spec {
 // Reads digits at *at into *number. STATUS_FORMAT when they pass `most`.
 static Status read_number(const char **at, int most, const Spec *spec, const char *what,
                           int *number) {
+    ASSERT(most > 0 && most < INT32_MAX / 10);
     *number = 0;
     for (; **at >= '0' && **at <= '9'; (*at)++) {
         *number = *number * 10 + (**at - '0');
@@ -96,6 +97,7 @@ static const char *base_prefix(const Spec *spec) {
 // The text of a number without sign, its digits grouped when asked, zeros filled in to the width.
 static void append_digits(const Spec *spec, bool negative, const char *digits, Text *out) {
     size_t begin = out->length, count = strlen(digits);
+    ASSERT(count > 0);
     size_t whole = strspn(digits, "0123456789abcdefABCDEF");
     if (spec->comma && strspn(digits, "0123456789") == 0) whole = 0;
     if (negative || spec->sign == '+' || spec->sign == ' ')
@@ -157,6 +159,7 @@ static void format_float(const Spec *spec, double value, Text *out) {
 }
 
 static void pad(const Spec *spec, bool number, const Text *body, Text *out) {
+    ASSERT(spec->width >= 0);
     size_t length = utf8_count(text_get(body), body->length);
     size_t missing = (size_t)spec->width > length ? (size_t)spec->width - length : 0;
     char align = spec->align ? spec->align : number ? '>' : '<';
@@ -245,6 +248,7 @@ static Status format_placeholder(const char *text, size_t size, Value value, Tex
 }
 
 Status format_values(const String *text, const Value *values, size_t count, Text *out) {
+    ASSERT(text->bytes[text->length] == '\0');
     const char *bytes = text->bytes;
     size_t length = text->length, used = 0;
     TRY(placeholders_check(bytes, length, count));

@@ -103,6 +103,7 @@ void heap_start(void) {
     register_thread();
     if (own_heap()) return;
     Heap *heap = heap_allocate_rooted(sizeof *heap);
+    ASSERT(runtime_current != NULL);
     heap->live.previous = heap->live.next = &heap->live;
     runtime_current->heap = heap;
     pool_set_collector(collect_for_pool);
@@ -197,6 +198,7 @@ static void unlink_live(Heap *heap, Header *header) {
 }
 
 static void add_spare(Heap *heap, Header *header, size_t bytes) {
+    ASSERT(bytes > 0 && bytes <= SPARE_BYTES_MAX && bytes % SPARE_UNIT == 0);
     Spares *list = &heap->spares[bytes / SPARE_UNIT];
     header->bytes = (uint16_t)bytes;
     header->next = list->first;
@@ -509,6 +511,7 @@ static Header *chain_of_all(Heap *heap) {
 size_t heap_clear_all(void) {
     Heap *heap = own_heap();
     heap_collect_cycles();
+    ASSERT(!heap->collecting);
     uint64_t before = live_buffers();
     Header *rest = chain_of_all(heap);
     while (rest && run_one_drop(heap, rest)) rest = chain_of_all(heap);
@@ -535,6 +538,7 @@ typedef struct StackJob {
 
 static void *run_job(void *pointer) {
     StackJob *job = pointer;
+    ASSERT(job->runtime != NULL);
     runtime_current = job->runtime;
     origin_current = job->origin;
     job->fn(job->argument);
@@ -555,6 +559,7 @@ static void wait_for(pthread_t thread) {
 
 Status heap_run_on_stack(size_t stack_bytes, void (*fn)(void *argument), void *argument) {
     heap_start();
+    ASSERT(stack_bytes > 0 && fn != NULL);
     StackJob *job = heap_allocate_rooted(sizeof *job);
     *job = (StackJob){
         .runtime = runtime_current, .fn = fn, .argument = argument, .origin = origin_current};

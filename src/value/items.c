@@ -31,6 +31,7 @@ static Value next_number(NumberStream *stream) {
 }
 
 static Value nest(NumberStream *stream, const Shape *shape, int dim) {
+    ASSERT(dim >= 0 && dim <= shape->rank);
     if (dim == shape->rank) return next_number(stream);
     Value list = value_list_of((size_t)shape->dims[dim]);
     for (int64_t i = 0; list.kind != VALUE_FAIL && i < shape->dims[dim]; i++) {
@@ -118,6 +119,7 @@ static Value items_of_range(const Range *range, const char *what) {
 }
 
 static Value items_of_string(const String *string) {
+    ASSERT(string->length == 0 || string->bytes != NULL);
     Value list = value_list((size_t)string_length(string));
     uint32_t codepoint;
     for (size_t at = 0; at < string->length;) {
@@ -164,6 +166,7 @@ Value value_to_items(Value value, const char *what) {
 static Status tensors_equal(Tensor *a, Tensor *b, bool *out) {
     *out = false;
     Shape shape = tensor_shape(a), other = tensor_shape(b);
+    ASSERT(shape.rank <= RANK_MAX && other.rank <= RANK_MAX);
     if (shape.rank != other.rank) return STATUS_OK;
     for (int i = 0; i < shape.rank; i++)
         if (shape.dims[i] != other.dims[i]) return STATUS_OK;

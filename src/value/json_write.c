@@ -7,6 +7,7 @@
 #include "value/object.h"
 
 static void write_codepoint(Text *out, uint32_t codepoint) {
+    ASSERT(codepoint <= 0x10FFFF);
     if (codepoint < 0x10000) {
         text_format(out, "\\u%04x", codepoint);
         return;
@@ -51,6 +52,7 @@ bool json_write_plain(JsonWriter *writer, Value value) {
 }
 
 static void new_line(JsonWriter *writer) {
+    ASSERT(writer->depth >= 0);
     if (writer->indent < 0) return;
     text_append_char(&writer->text, '\n');
     text_append_repeated(&writer->text, ' ', (size_t)(writer->indent * writer->depth));

@@ -29,6 +29,7 @@ static Status print_items(const List *list, const Outer *outer, Text *out) {
 }
 
 static Status print_list(Value value, const Outer *outer, Text *out) {
+    ASSERT(value.kind == VALUE_LIST || value.kind == VALUE_TUPLE);
     bool tuple = value.kind == VALUE_TUPLE;
     const List *list = value.as.list;
     text_append_char(out, tuple ? '(' : '[');
@@ -53,6 +54,7 @@ static Status print_dict(const Dict *dict, const Outer *outer, Text *out) {
 
 static Status print_struct(const Instance *instance, const Outer *outer, Text *out) {
     const StructType *type = instance->type;
+    ASSERT(type->field_count == 0 || type->field_names != NULL);
     text_append_string(out, type->name);
     text_append_string(out, type->field_count ? " { " : " {");
     for (size_t i = 0; i < type->field_count; i++) {

@@ -32,6 +32,7 @@ Snapshot *snapshot_new(void) {
 
 static Record *record_new(Snapshot *snapshot, ValueKind kind, void *object) {
     Record *record = memory_allocate_zeroed(1, sizeof *record);
+    ASSERT(snapshot->values != NULL);
     *record = (Record){.kind = kind, .object = object, .first = snapshot->values->count};
     size_t count = snapshot->records.count;
     ASSERT(count == 0 || snapshot->records.items[count - 1]->first <= record->first);
@@ -40,6 +41,7 @@ static Record *record_new(Snapshot *snapshot, ValueKind kind, void *object) {
 }
 
 static void note(Snapshot *snapshot, Value value) {
+    ASSERT(value.kind != VALUE_FAIL);
     if (snapshot->incomplete) return;
     size_t before = snapshot->values->count;
     int pending = runtime_interrupts(runtime_current) & INTERRUPT_MEMORY;
@@ -115,6 +117,7 @@ static void restore_place(Value *place, Value value) {
 
 static void restore_list(List *list, const Value *items, size_t count) {
     List taken = *list;
+    ASSERT(list->count <= list->capacity);
     list->items = NULL;
     list->count = list->capacity = 0;
     if (!list_reserve(list, count)) { // it stays as the line left it

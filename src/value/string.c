@@ -45,6 +45,7 @@ static String *short_string(size_t length) {
 
 static Value store_string(Store *store, size_t length) {
     LongString *string = heap_allocate(sizeof *string);
+    ASSERT(length <= store->used);
     string->head = (String){.length = length, .codepoints = -1, .bytes = store->bytes};
     string->store = store;
     return string_value(&string->head);
@@ -142,6 +143,7 @@ static const size_t *marks_of(LongString *string) {
     size_t count = (size_t)string_length(&string->head) / MARK_STEP + 1, at = 0;
     size_t *marks = heap_try_allocate_bytes(count * sizeof *marks);
     if (UNLIKELY(!marks)) return NULL;
+    ASSERT(at <= string->head.length);
     for (size_t i = 0; i < count; i++) {
         marks[i] = at;
         at = skip(&string->head, at, MARK_STEP);
@@ -152,6 +154,7 @@ static const size_t *marks_of(LongString *string) {
 // Where a code point begins; the string is not ASCII.
 static size_t byte_of(const String *string, int64_t index) {
     LongString *indexed = long_string(string);
+    ASSERT(index >= 0);
     const size_t *marks = indexed ? marks_of(indexed) : NULL;
     if (!marks) return skip(string, 0, index);
     return skip(string, marks[index / MARK_STEP], index % MARK_STEP);
@@ -175,6 +178,7 @@ Value string_slice(const String *string, int64_t start, int64_t count) {
 static Store *store_with_room(const String *a, size_t more) {
     LongString *begin = long_string(a);
     Store *store = begin ? begin->store : NULL;
+    ASSERT(!store || store->used <= store->capacity);
     return store && a->bytes == store->bytes && a->length == store->used &&
                    store->capacity - store->used >= more
                ? store

@@ -8,6 +8,7 @@
 // The size that a dimension must have; SIZE_UNKNOWN when it may be anything so far.
 static int64_t dimension_wanted(Inference *in, const TypeNode *type, size_t index,
                                 const Shape *actual) {
+    ASSERT(index < type->dimension_count);
     const Dimension *dimension = &type->dimensions[index];
     if (dimension->kind == DIMENSION_NUMBER) return dimension->number;
     if (dimension->kind == DIMENSION_ANY) return SIZE_UNKNOWN;
@@ -83,6 +84,8 @@ static const Fact *misfit_of_kind(Inference *in, const Checked *checked) {
 }
 
 static void fail_dimension(Inference *in, const Checked *checked, size_t index, int64_t wanted) {
+    ASSERT(index < checked->type->dimension_count);
+    ASSERT(checked->fact->kind == FACT_TENSOR);
     const Dimension *dimension = &checked->type->dimensions[index];
     const TensorType *actual = &checked->fact->as.tensor.type;
     Text why = {0};
@@ -97,6 +100,7 @@ static void fail_dimension(Inference *in, const Checked *checked, size_t index, 
 
 // A tensor where one of the type is wanted: rank, sizes, the family of the dtype.
 static const Fact *refine_shaped(Inference *in, const Checked *checked, DType dtype) {
+    ASSERT(fact_has_shape(checked->fact));
     const TypeNode *type = checked->type;
     const TensorType *actual = &checked->fact->as.tensor.type;
     int rank = actual->shape.rank;
@@ -228,6 +232,7 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
 
 // What a name that the program declares stands for.
 static const Fact *fact_of_binding(Inference *in, Binding *binding) {
+    ASSERT(binding_is_entity_type(binding) || binding->kind == BINDING_STRUCT);
     if (binding_is_entity_type(binding)) return fact_kind(&in->arena, FACT_STRING);
     Fact *instance = fact_new(&in->arena, FACT_STRUCT);
     instance->as.structure.binding = binding;
@@ -264,6 +269,7 @@ const Fact *annotation_refine(Inference *in, const TypeNode *type, const Fact *f
 
 // The declared shape, where what the annotation leaves open takes the value's size or its place.
 static bool shape_declared(Inference *in, const Checked *checked, Shape *out, bool *certain) {
+    ASSERT(checked->type->kind == TYPE_TENSOR && checked->type->dimension_count <= RANK_MAX);
     const TypeNode *type = checked->type;
     const Shape *actual = &checked->fact->as.tensor.type.shape;
     int64_t known = 1, count = shape_count(actual);

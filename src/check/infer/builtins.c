@@ -39,6 +39,7 @@ static const struct {
 };
 
 static Answer tensor_suits(const Param *param, const Fact *fact, bool exact) {
+    ASSERT(fact->kind == FACT_TENSOR);
     const TensorType *type = &fact->as.tensor.type;
     bool scalar =
         param->kind == PARAM_NUMBER || param->kind == PARAM_INT || param->kind == PARAM_BOOL;
@@ -63,6 +64,7 @@ static Answer accepts(const Param *param, const Fact *fact, bool exact) {
 
 // concat(a, b, 1): a plain int at the end is the whole-number parameter that follows.
 static void place_rest(RuleCall *call, const InferArguments *a, int index) {
+    ASSERT(index < call->row->signature.count);
     const Signature *signature = &call->row->signature;
     if (a->positional <= (size_t)index) return;
     call->rest = a->items + index;
@@ -76,6 +78,7 @@ static void place_rest(RuleCall *call, const InferArguments *a, int index) {
 }
 
 static bool place(RuleCall *call, const InferArguments *a) {
+    ASSERT(a->positional <= a->count);
     const Signature *signature = &call->row->signature;
     int fixed = 0;
     while (fixed < signature->count && !signature->params[fixed].rest) fixed++;
@@ -135,6 +138,7 @@ static bool suggest_list(const Signature *signature, const InferArguments *a, in
 // The argument for a parameter of the row, which cannot be that; records the failure.
 static void fail_misfit(const Builtin *row, const InferArguments *a, const Operand *misfit,
                         int param) {
+    ASSERT(param >= 0 && param < row->signature.count);
     const Signature *signature = &row->signature;
     Text text = {0};
     fact_describe(misfit->fact, &text);
@@ -265,6 +269,7 @@ static const Fact *list_of(Inference *in, const InferArguments *a) {
     list->known = true;
     list->epoch = in->epoch;
     list->as.list.count = a->positional;
+    ASSERT(list->as.list.count <= a->count);
     list->as.list.items = arena_allocate(&in->arena, (a->positional + 1) * sizeof(Fact *));
     for (size_t i = 0; i < a->positional; i++) list->as.list.items[i] = a->items[i].fact;
     return list;

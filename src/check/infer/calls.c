@@ -50,6 +50,7 @@ static const Fact **place_arguments(Inference *in, const FunctionNode *function,
     const Fact **facts = arena_allocate(&in->arena, (count + 1) * sizeof *facts);
     if (arguments->positional > count) return NULL;
     for (size_t i = 0; i < arguments->count; i++) {
+        ASSERT(arguments->positional <= arguments->count);
         size_t at = i;
         if (arguments->names[i])
             for (at = 0; at < count; at++)
@@ -113,6 +114,7 @@ static const Fact *result_unknown(Inference *in, const FunctionNode *function) {
 
 static bool may_enter(const Inference *in, const FunctionNode *function) {
     int same = 0;
+    ASSERT(in->activation != NULL);
     for (const Activation *a = in->activation; a; a = a->outer) same += a->function == function;
     return in->activation->depth < DEPTH_MAX && same < SAME_MAX && in->fuel > 0;
 }
@@ -203,6 +205,7 @@ static const Fact *call_unknown(Inference *in) {
 
 // The function of a struct; NULL where there is none, or a value's fields decide.
 static FunctionNode *only_function(const Binding *type, const char *name) {
+    ASSERT(type->kind == BINDING_STRUCT);
     bool several;
     FunctionNode *function = impl_function(type, name, &several);
     return several ? NULL : function;
@@ -249,6 +252,7 @@ static const Fact *find_callee(Inference *in, Binding *binding, const Candidate 
 }
 
 static const Fact *call_path(Inference *in, const Node *node, InferArguments *arguments) {
+    ASSERT(node->kind == NODE_CALL && node->as.call.callee->kind == NODE_PATH);
     const Node *path = node->as.call.callee;
     Binding *binding = path->as.path.binding;
     const Word *name = &path->as.path.name, *type = &path->as.path.type;
@@ -271,6 +275,7 @@ static const Fact *call_path(Inference *in, const Node *node, InferArguments *ar
 }
 
 const Fact *infer_call(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_CALL);
     Node *callee = node->as.call.callee;
     const Fact *called = NULL, *wrong = NULL;
     if (callee->kind != NODE_NAME && callee->kind != NODE_PATH)
@@ -301,6 +306,7 @@ const Fact *infer_call(Inference *in, Node *node) {
 
 static const Fact *method_of_struct(Inference *in, Node *node, const Fact *receiver,
                                     const InferArguments *arguments) {
+    ASSERT(receiver->kind == FACT_STRUCT);
     const Binding *type = receiver->as.structure.binding;
     bool several;
     FunctionNode *function = impl_function(type, node->as.method.name.text, &several);
@@ -397,6 +403,7 @@ static const Fact *method_call(Inference *in, Node *node, const InferArguments *
 }
 
 const Fact *infer_method_call(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_METHOD_CALL);
     InferArguments arguments = arguments_new(in, node->as.method.count + 1);
     if (node->as.method.member) {
         arguments_add(in, &arguments, node->as.method.arguments, node->as.method.count);
@@ -415,6 +422,7 @@ const Fact *infer_method_call(Inference *in, Node *node) {
 
 // Reports a field without a value.
 static bool struct_is_whole(Inference *in, const Node *node) {
+    ASSERT(node->kind == NODE_STRUCT_LITERAL && node->as.struct_literal.binding != NULL);
     const Node *structure = node->as.struct_literal.binding->declaration;
     for (size_t i = 0; i < structure->as.structure.field_count; i++) {
         const char *field = structure->as.structure.fields[i].text;
@@ -431,6 +439,7 @@ static bool struct_is_whole(Inference *in, const Node *node) {
 }
 
 const Fact *infer_struct_literal(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_STRUCT_LITERAL);
     const Binding *type = node->as.struct_literal.binding;
     const Node *structure = type ? type->declaration : NULL;
     size_t count = structure ? structure->as.structure.field_count : 0;

@@ -24,6 +24,7 @@ static void report_terms(const TermFacts *facts, const Span *spans, const int *t
 
 // The sizes of a term's dimensions; false where its tensor certainly does not fit.
 static bool read_term(const TermFacts *facts, int t) {
+    ASSERT((size_t)t < facts->plan->term_count);
     const EquationTerm *term = &facts->plan->terms[t];
     const Fact *fact = term->object < 0 ? &fact_any : facts->facts[term->object];
     Shape *dims = &facts->dims[t];
@@ -57,6 +58,7 @@ static const Fact *result_fact(Inference *in, const EquationSizes *sizes) {
 }
 
 const Fact *infer_equation(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_EQUATION);
     const Equation *plan = node->as.equation.plan;
     if (!plan) return &fact_any;
     size_t values = plan->values.count, terms = plan->term_count;

@@ -38,6 +38,7 @@ const Fact *infer_binding_value(Inference *in, Binding *binding) {
 }
 
 static const Fact *infer_string(Inference *in, const Node *node) {
+    ASSERT(node->kind == NODE_STRING);
     Fact *fact = fact_new(&in->arena, FACT_STRING);
     fact->known = true;
     fact->as.string.bytes = node->as.string.bytes;
@@ -80,6 +81,7 @@ static const int64_t *literal_values(Inference *in, const Literal *literal) {
 
 // The dtype of numbers next to each other; DTYPE_COUNT when it is not known.
 static DType literal_dtype(const Literal *literal) {
+    ASSERT(literal->count > 0);
     bool floats = false, bools = false, ints = false;
     for (size_t i = 0; i < literal->count; i++) {
         const Fact *item = literal->items[i];
@@ -101,6 +103,7 @@ static bool is_scalar(const Fact *fact) {
 }
 
 static const Fact *literal_nested(Inference *in, const Literal *literal) {
+    ASSERT(literal->count > 0 && literal->items[0]->kind == FACT_TENSOR);
     TensorType type = literal->items[0]->as.tensor.type;
     if (type.shape.rank == RANK_MAX) return &fact_any;
     for (size_t i = 1; i < literal->count; i++) {
@@ -118,6 +121,7 @@ static const Fact *literal_nested(Inference *in, const Literal *literal) {
 
 // Numbers make a tensor, nested literals of them one of higher rank, anything else a list.
 static const Fact *infer_list(Inference *in, const Node *node) {
+    ASSERT(node->kind == NODE_LIST);
     size_t count = node->as.list.count, scalars = 0, nested = 0, others = 0;
     Literal literal = {.node = node, .count = count};
     literal.items = arena_allocate(&in->arena, (count + 1) * sizeof *literal.items);
@@ -144,6 +148,7 @@ static const Fact *infer_list(Inference *in, const Node *node) {
 }
 
 static const Fact *infer_tuple(Inference *in, const Node *node) {
+    ASSERT(node->kind == NODE_TUPLE);
     size_t count = node->as.list.count;
     Fact *tuple = fact_new(&in->arena, FACT_TUPLE);
     tuple->known = true;
@@ -155,6 +160,7 @@ static const Fact *infer_tuple(Inference *in, const Node *node) {
 }
 
 static const Fact *infer_range(Inference *in, const Node *node) {
+    ASSERT(node->kind == NODE_RANGE);
     const Fact *low = infer_expression(in, node->as.range.low);
     const Fact *high = infer_expression(in, node->as.range.high);
     Fact *range = fact_new(&in->arena, FACT_RANGE);
@@ -185,6 +191,7 @@ static const Fact *infer_comprehension(Inference *in, Node *node) {
 
 // Chains lean to the left, as deep as the text is long: walked down in a loop.
 static const Fact *infer_binary(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_BINARY);
     VECTOR(Node *) chain = {0};
     Node *first = node;
     for (; first->kind == NODE_BINARY; first = first->as.binary.left) VECTOR_PUSH(&chain, first);
@@ -202,6 +209,7 @@ static const Fact *infer_binary(Inference *in, Node *node) {
 }
 
 static const Fact *infer_logical(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_LOGICAL);
     VECTOR(Node *) rights = {0};
     for (; node->kind == NODE_LOGICAL; node = node->as.binary.left)
         VECTOR_PUSH(&rights, node->as.binary.right);
@@ -216,6 +224,7 @@ static const Fact *infer_logical(Inference *in, Node *node) {
 }
 
 static const Fact *infer_cast(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_CAST);
     const Fact *fact = infer_expression(in, node->as.cast.value);
     const TypeNode *type = node->as.cast.type;
     DType dtype;
@@ -229,6 +238,7 @@ static const Fact *infer_cast(Inference *in, Node *node) {
 }
 
 static const Fact *infer_try(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_TRY);
     size_t first = in->log.count;
     in->silent++;
     in->doubt++;
@@ -276,6 +286,7 @@ static const Fact *infer_parts(Inference *in, Node *node) {
 }
 
 static const Fact *infer_unary(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_UNARY);
     Operand operand = {infer_expression(in, node->as.binary.left), node->as.binary.left->span,
                        node->as.binary.left};
     return infer_operator(in, node, node->op, &operand, NULL);
@@ -322,6 +333,7 @@ const Fact *infer_expression(Inference *in, Node *node) {
     if (!node) return &fact_none;
     if (in->dead || !infer_spend(in)) return &fact_any;
     const Fact *fact = infer_node(in, node);
+    ASSERT(fact != NULL);
     bool made = fact->kind == FACT_TENSOR && fact->made.begin == 0;
     return made ? fact_made(&in->arena, fact, node->span) : fact;
 }

@@ -8,6 +8,7 @@ const Fact fact_none = {.kind = FACT_NONE, .known = true};
 const Fact fact_unset = {.kind = FACT_ANY};
 
 Fact *fact_new(Arena *arena, FactKind kind) {
+    ASSERT((unsigned)kind < FACT_KINDS);
     Fact *fact = arena_allocate(arena, sizeof *fact);
     *fact = (Fact){.kind = kind};
     return fact;
@@ -60,6 +61,7 @@ const Fact *fact_made(Arena *arena, const Fact *fact, Span made) {
 // --- comparing
 
 static bool members_equal(const Fact *x, const Fact *y) {
+    ASSERT(x->kind == y->kind);
     if (x->as.list.count != y->as.list.count) return false;
     for (size_t i = 0; i < x->as.list.count; i++)
         if (!fact_equal(x->as.list.items[i], y->as.list.items[i])) return false;
@@ -67,6 +69,7 @@ static bool members_equal(const Fact *x, const Fact *y) {
 }
 
 static bool fields_equal(const Fact *x, const Fact *y) {
+    ASSERT(x->kind == FACT_STRUCT && y->kind == FACT_STRUCT);
     if (x->as.structure.binding != y->as.structure.binding) return false;
     if (!x->known) return true;
     size_t count = x->as.structure.binding->declaration->as.structure.field_count;
@@ -76,6 +79,7 @@ static bool fields_equal(const Fact *x, const Fact *y) {
 }
 
 static bool tensors_equal(const Fact *x, const Fact *y) {
+    ASSERT(x->kind == FACT_TENSOR && y->kind == FACT_TENSOR);
     const TensorType *a = &x->as.tensor.type, *b = &y->as.tensor.type;
     if (a->dtype != b->dtype) return false;
     if (!x->known) return true;
@@ -115,6 +119,7 @@ bool fact_equal(const Fact *x, const Fact *y) {
 // --- joining
 
 static const Fact *join_tensors(Arena *arena, const Fact *x, const Fact *y) {
+    ASSERT(x->kind == FACT_TENSOR && y->kind == FACT_TENSOR);
     const TensorType *a = &x->as.tensor.type, *b = &y->as.tensor.type;
     DType dtype = a->dtype == b->dtype ? a->dtype : DTYPE_COUNT;
     if (!x->known || !y->known || a->shape.rank != b->shape.rank)
@@ -126,6 +131,7 @@ static const Fact *join_tensors(Arena *arena, const Fact *x, const Fact *y) {
 }
 
 static const Fact *join_tuples(Arena *arena, const Fact *x, const Fact *y) {
+    ASSERT(x->kind == FACT_TUPLE && y->kind == FACT_TUPLE);
     size_t count = x->as.list.count;
     if (!x->known || !y->known || y->as.list.count != count) return fact_kind(arena, FACT_TUPLE);
     Fact *joined = fact_new(arena, FACT_TUPLE);
@@ -138,6 +144,7 @@ static const Fact *join_tuples(Arena *arena, const Fact *x, const Fact *y) {
 }
 
 static const Fact *join_structs(Arena *arena, const Fact *x, const Fact *y) {
+    ASSERT(x->kind == FACT_STRUCT && y->kind == FACT_STRUCT);
     if (x->as.structure.binding != y->as.structure.binding) return &fact_any;
     Fact *joined = fact_new(arena, FACT_STRUCT);
     joined->as.structure.binding = x->as.structure.binding;
@@ -181,6 +188,7 @@ const char *fact_kind_name(const Fact *fact) {
 
 static void describe_known(const Fact *fact, Text *out) {
     enum { SHOWN_MAX = 30 };
+    ASSERT(fact->known);
     switch (fact->kind) {
     case FACT_INT: size_append(out, fact->as.integer); return;
     case FACT_BOOL: text_append_string(out, fact->as.integer ? "true" : "false"); return;

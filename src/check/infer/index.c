@@ -59,6 +59,7 @@ static int64_t slice_size(Inference *in, const Subscript *subscript, int64_t siz
 }
 
 static void add_dim(Walk *walk, int64_t size) {
+    ASSERT(walk->result.rank <= RANK_MAX);
     if (walk->result.rank == RANK_MAX)
         walk->lost = true;
     else
@@ -66,6 +67,7 @@ static void add_dim(Walk *walk, int64_t size) {
 }
 
 static bool take_tensor(Walk *walk, const Fact *fact) {
+    ASSERT(fact->kind == FACT_TENSOR);
     const TensorType *index = &fact->as.tensor.type;
     if (index->dtype == DTYPE_BOOL) {
         if (!report_index(walk, shape_mask(walk->type, walk->at, index))) return false;
@@ -86,6 +88,7 @@ static bool take_tensor(Walk *walk, const Fact *fact) {
 
 // False when the subscript was reported.
 static bool take_subscript(Walk *walk, const Subscript *subscript, const Fact *fact) {
+    ASSERT(walk->at <= walk->type->shape.rank);
     if (subscript->kind == SUBSCRIPT_ELLIPSIS) {
         for (int i = 0; i < walk->ellipsis_dims; i++)
             add_dim(walk, walk->type->shape.dims[walk->at++]);
@@ -112,6 +115,7 @@ static bool take_subscript(Walk *walk, const Subscript *subscript, const Fact *f
 
 // One element: ints and bools are read, floats stay tensors of rank 0.
 static const Fact *element_fact(Inference *in, const Fact *object, int64_t at) {
+    ASSERT(fact_is_array(object));
     DType dtype = object->as.tensor.type.dtype;
     if (dtype == DTYPE_COUNT) return &fact_any;
     if (dtype == DTYPE_BOOL) return fact_kind(&in->arena, FACT_BOOL);
@@ -140,6 +144,7 @@ static const Fact *index_unknown(Inference *in, const Node *node) {
 
 // The part of a tensor that the subscripts of `node` name; ANY when it is not known.
 static const Fact *index_tensor(Inference *in, const Node *node, const Operand *object) {
+    ASSERT(fact_has_shape(object->fact));
     Walk walk = {.in = in, .node = node, .object = object, .type = &object->fact->as.tensor.type};
     const Fact *facts[2 * RANK_MAX];
     size_t count = node->as.index.count;
@@ -184,6 +189,7 @@ static const Fact *index_sequence(Inference *in, const Node *node, const Operand
 }
 
 const Fact *infer_index(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_INDEX);
     Node *place = node->as.index.object;
     Operand object = {infer_expression(in, place), place->span, place};
     switch (object.fact->kind) {
@@ -208,6 +214,7 @@ const Fact *infer_index(Inference *in, Node *node) {
 }
 
 void infer_assign_index(Inference *in, Node *target, Node *value_node, const Fact *value) {
+    ASSERT(target->kind == NODE_INDEX);
     Node *place = target->as.index.object;
     Operand object = {infer_expression(in, place), place->span, place};
     if (object.fact->kind != FACT_TENSOR) {
@@ -243,6 +250,7 @@ void infer_assign_index(Inference *in, Node *target, Node *value_node, const Fac
 // --- fields
 
 int struct_field_index(const Binding *type, const Word *name) {
+    ASSERT(type->kind == BINDING_STRUCT);
     const Node *structure = type->declaration;
     for (size_t i = 0; i < structure->as.structure.field_count; i++)
         if (strcmp(structure->as.structure.fields[i].text, name->text) == 0) return (int)i;
@@ -250,6 +258,7 @@ int struct_field_index(const Binding *type, const Word *name) {
 }
 
 static const Fact *shape_list(Inference *in, const Shape *shape) {
+    ASSERT(shape->rank >= 0 && shape->rank <= RANK_MAX);
     Fact *list = fact_new(&in->arena, FACT_LIST);
     list->known = true;
     list->epoch = in->epoch;
@@ -262,6 +271,7 @@ static const Fact *shape_list(Inference *in, const Shape *shape) {
 }
 
 const Fact *infer_property(Inference *in, const Fact *tensor, const char *name) {
+    ASSERT(tensor->kind == FACT_TENSOR);
     const TensorType *type = &tensor->as.tensor.type;
     if (strcmp(name, "dtype") == 0) {
         if (type->dtype == DTYPE_COUNT) return &fact_any;
@@ -286,6 +296,7 @@ const Fact *infer_property(Inference *in, const Fact *tensor, const char *name) 
 }
 
 static const Fact *struct_field(Inference *in, const Node *node, const Operand *object) {
+    ASSERT(object->fact->kind == FACT_STRUCT);
     const Binding *type = object->fact->as.structure.binding;
     const Word *name = &node->as.field.name;
     int index = struct_field_index(type, name);
@@ -308,6 +319,7 @@ static const Fact *struct_field(Inference *in, const Node *node, const Operand *
 }
 
 const Fact *infer_field(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_FIELD);
     if (node->as.field.member) return infer_binding_value(in, node->as.field.member);
     Node *place = node->as.field.object;
     Operand object = {infer_expression(in, place), place->span, place};

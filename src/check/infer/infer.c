@@ -126,6 +126,7 @@ static bool is_section(const Node *node) {
 }
 
 static void infer_section(Inference *in, Node *node, bool runs) {
+    ASSERT(in->activation != NULL);
     FunctionNode *function = node->as.section.function;
     Activation activation = {.function = function,
                              .title = node->kind == NODE_MAIN ? "main" : function->name.text,

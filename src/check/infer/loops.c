@@ -15,6 +15,7 @@ struct InferLoop {
 };
 
 void infer_leave_loop(Inference *in) {
+    ASSERT(!in->loop || in->loop->mark <= in->trail.count);
     InferLoop *loop = in->loop;
     if (loop) loop->left = true;
     for (size_t i = loop ? loop->mark : in->trail.count; i < in->trail.count; i++) {
@@ -27,6 +28,7 @@ void infer_leave_loop(Inference *in) {
 
 // The tensors of a batch: rows of those of the same name outside, how many is not known.
 static void bind_batch(Inference *in, const Node *node) {
+    ASSERT(node->kind == NODE_LEARN);
     const Setting *batch = learn_setting(node, SETTING_batch);
     if (!batch || !batch->of) return;
     bool tuple = batch->of->kind == NODE_TUPLE;
@@ -62,6 +64,7 @@ static void learn_turn(Inference *in, Node *node) {
 }
 
 static void loop_turn(Inference *in, const InferLoop *loop) {
+    ASSERT(loop->node != NULL);
     Node *node = loop->node;
     switch (node->kind) {
     case NODE_FOR:
@@ -101,6 +104,7 @@ static bool loop_widen(Inference *in, InferLoop *loop, bool give_up) {
     loop->mark = in->trail.count;
     loop->exits.count = 0;
     loop_turn(in, loop);
+    ASSERT(loop->mark <= in->trail.count);
     for (size_t i = loop->mark; i < in->trail.count && !in->dead; i++) {
         Binding *binding = in->trail.items[i].binding;
         VECTOR_PUSH(&loop->exits, ((Change){binding, binding->fact}));
@@ -119,6 +123,7 @@ static void keep_befores(Inference *in, InferLoop *loop) {
 // `some`: there certainly is an iteration. `endless`: only a break ends it.
 static void loop_run(Inference *in, InferLoop *loop, bool some, bool endless) {
     enum { PASSES = 4 };
+    ASSERT(in->doubt >= 0);
     uint8_t left = in->left;
     bool dead = false;
     loop->outer = in->loop;
@@ -168,6 +173,7 @@ static void name_elements(Inference *in, const Node *node, const Fact *items, co
 
 bool infer_elements(Inference *in, const Node *node, const Fact **element, const Fact **index) {
     bool some;
+    ASSERT(node->kind == NODE_FOR || node->kind == NODE_COMPREHENSION);
     Node *iterable = node->as.for_loop.iterable;
     const Fact *items = infer_expression(in, iterable);
     *element = infer_element(in, items, &some);
@@ -204,6 +210,7 @@ void infer_loop(Inference *in, Node *node) {
 }
 
 void infer_learn(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_LEARN);
     InferLoop loop = {.node = node};
     const Setting *epochs = learn_setting(node, SETTING_epochs);
     bool some = !learn_setting(node, SETTING_objective);

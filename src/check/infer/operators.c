@@ -10,6 +10,7 @@ static bool is_comparison(Operator op) {
 // --- plain numbers
 
 static const Fact *compare_ints(Inference *in, Operator op, int64_t x, int64_t y) {
+    ASSERT(is_comparison(op));
     bool boolean = op == OPERATOR_EQ   ? x == y
                    : op == OPERATOR_NE ? x != y
                    : op == OPERATOR_LT ? x < y

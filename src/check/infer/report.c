@@ -35,6 +35,7 @@ static void append_operand(Text *label, const Operand *operand) {
 
 // Advice calls the operands x and b: here they get the names that the program has.
 static void name_operands(const Operand *operands, size_t count) {
+    ASSERT(operands != NULL || count == 0);
     for (size_t i = 0; i < count && count == 2; i++) {
         size_t length = 0;
         const char *text = operand_source(&operands[i], &length);
@@ -64,6 +65,7 @@ static bool note_origin(Inference *in, const Operand *operand, Span span, Diagno
 }
 
 static size_t trace_calls(const Inference *in, Span span, TraceFrame *frames) {
+    ASSERT(in->activation != NULL);
     size_t count = 0;
     SourcePos at = span.begin;
     const Activation *activation = in->activation;
@@ -109,6 +111,7 @@ static bool is_reported(Inference *in, Span span, Severity severity) {
 
 // Whether an earlier operand has the same text and the same value.
 static bool is_repeated(const Operand *operands, size_t index) {
+    ASSERT(operands != NULL);
     size_t length = 0, other_length = 0;
     const char *text = operand_source(&operands[index], &length);
     for (size_t i = 0; text && i < index; i++) {
@@ -121,6 +124,7 @@ static bool is_repeated(const Operand *operands, size_t index) {
 }
 
 void infer_report(Inference *in, Span span, const Operand *operands, size_t count) {
+    ASSERT(operands != NULL || count == 0);
     Severity severity = infer_certain(in) ? SEVERITY_ERROR : SEVERITY_WARNING;
     if (in->silent || in->dead || in->fuel <= 0) return;
     if ((severity == SEVERITY_WARNING && !in->warnings) || is_reported(in, span, severity)) return;

@@ -4,6 +4,7 @@
 #include "shape/rules.h"
 
 const Fact *rule_argument(const RuleCall *call, const char *name) {
+    ASSERT(name != NULL);
     int index = catalog_parameter(&call->row->signature, name);
     const Operand *value = index < 0 ? NULL : call->values[index];
     return value && value->fact->kind != FACT_NONE ? value->fact : NULL;
@@ -47,6 +48,7 @@ int64_t rule_size(const RuleCall *call, const char *name, int64_t fallback) {
 
 static bool sizes_of_items(const Fact **items, size_t count, Shape *out) {
     if (count > RANK_MAX) return false;
+    ASSERT(count <= RANK_MAX);
     out->rank = (int)count;
     for (size_t i = 0; i < count; i++) out->dims[i] = fact_size(items[i]);
     return true;
@@ -115,6 +117,7 @@ static DTypeTier tier_of(const Fact *fact, const TensorType *type) {
 }
 
 static Status elementwise(const RuleCall *call, MapRule rule, const Fact **out) {
+    ASSERT(call->row != NULL);
     TensorType joint = {.dtype = DTYPE_COUNT};
     DTypePromotion promotion = DTYPE_PROMOTION_NONE;
     bool known = true, known_dtypes = true, plain = true, first = true;

@@ -87,6 +87,7 @@ Status shape_rule_einsum(const RuleCall *call, const Fact **out) {
 // x's leading dimensions, then those given (-1: none).
 static const Fact *matrices(const RuleCall *call, const TensorType *x, int64_t rows,
                             int64_t columns) {
+    ASSERT(x->shape.rank >= 2);
     Shape shape = x->shape;
     shape.rank -= 2;
     if (rows != -1) shape.dims[shape.rank++] = rows;
@@ -101,6 +102,7 @@ static int64_t size_smaller(int64_t x, int64_t y) {
 
 static Status give_tuple(const RuleCall *call, const Fact *const *items, size_t count,
                          const Fact **out) {
+    ASSERT(count > 0);
     Fact *tuple = fact_new(&call->in->arena, FACT_TUPLE);
     tuple->known = true;
     tuple->as.list.count = count;
@@ -153,6 +155,7 @@ Status shape_rule_solve(const RuleCall *call, const Fact **out) {
 Status shape_rule_qr(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     TRY(shape_needs_matrix(call->name, &x));
+    ASSERT(x.shape.rank >= 2);
     int64_t m = x.shape.dims[x.shape.rank - 2], n = x.shape.dims[x.shape.rank - 1];
     int64_t k = size_smaller(m, n);
     const Fact *parts[2] = {matrices(call, &x, m, k), matrices(call, &x, k, n)};
@@ -161,6 +164,7 @@ Status shape_rule_qr(const RuleCall *call, const Fact **out) {
 Status shape_rule_svd(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     TRY(shape_needs_matrix(call->name, &x));
+    ASSERT(x.shape.rank >= 2);
     int64_t m = x.shape.dims[x.shape.rank - 2], n = x.shape.dims[x.shape.rank - 1];
     int64_t k = size_smaller(m, n);
     const Fact *parts[3] = {matrices(call, &x, m, k), matrices(call, &x, k, -1),
@@ -170,6 +174,7 @@ Status shape_rule_svd(const RuleCall *call, const Fact **out) {
 Status shape_rule_eigh(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     TRY(shape_needs_square(call->name, &x));
+    ASSERT(x.shape.rank >= 2);
     int64_t n = x.shape.dims[x.shape.rank - 1];
     const Fact *parts[2] = {matrices(call, &x, n, -1), matrices(call, &x, n, n)};
     return give_tuple(call, parts, 2, out);
@@ -411,6 +416,7 @@ static Status shape_selected(const RuleCall *call, const TensorType *x, int at,
                              const TensorType *index, Shape *out) {
     *out = index->shape;
     if (index->shape.rank != 1) return shape_gather(call->name, x, at, index);
+    ASSERT(at >= 0 && at < x->shape.rank);
     *out = x->shape;
     out->dims[at] = index->shape.dims[0];
     return STATUS_OK;
@@ -447,6 +453,7 @@ Status shape_rule_scatter(const RuleCall *call, const Fact **out) {
 static Status select_shaped(const RuleCall *call, const TensorType *x, int at,
                             const TensorType *index, const Fact **out) {
     TRY(shape_gather_rank(call->name, x, index));
+    ASSERT(at >= 0 && at < x->shape.rank);
     Shape shape = {.rank = 0};
     for (int i = 0; i < x->shape.rank; i++) {
         if (i != at) shape.dims[shape.rank++] = x->shape.dims[i];

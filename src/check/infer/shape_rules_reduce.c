@@ -9,6 +9,7 @@
 
 // A number has a dimension 0 here.
 static Status dim_of(const TensorType *x, int64_t dim, int *out) {
+    ASSERT(x->shape.rank >= 0 && x->shape.rank <= RANK_MAX);
     *out = 0;
     if (x->shape.rank == 0 && (dim == 0 || dim == -1)) return STATUS_OK;
     return shape_dim(x, dim, out);

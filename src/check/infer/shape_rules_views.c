@@ -48,6 +48,7 @@ Status shape_rule_like_floating(const RuleCall *call, const Fact **out) {
 
 static Status give_sizes(const RuleCall *call, DType dtype, int64_t rows, int64_t columns,
                          const Fact **out) {
+    ASSERT(size_is_known(rows) || rows == SIZE_UNKNOWN);
     Shape shape = {.rank = 2, .dims = {rows, columns}};
     for (int i = 0; i < 2; i++)
         if (size_is_known(shape.dims[i]) && shape.dims[i] < 0) return STATUS_OK;
@@ -108,6 +109,7 @@ Status shape_rule_arange(const RuleCall *call, const Fact **out) {
 static Status add_last(const RuleCall *call, const TensorType *x, int64_t size, DType dtype,
                        const Fact **out) {
     Shape shape = x->shape;
+    ASSERT(shape.rank >= 0 && shape.rank <= RANK_MAX);
     if (shape.rank == RANK_MAX) return STATUS_OK;
     shape.dims[shape.rank++] = size;
     return rule_give(call, dtype, &shape, out);
@@ -427,6 +429,7 @@ static Status stack_one(const RuleCall *call, const TensorType *x, int64_t dim, 
     Shape shape = x->shape;
     int at;
     TRY(shape_dim(x, dim, &at));
+    ASSERT(at >= 0 && at < x->shape.rank);
     for (int i = 0; i < at; i++) shape.dims[i] = x->shape.dims[i + 1];
     shape.dims[at] = x->shape.dims[0];
     return rule_give(call, x->dtype, &shape, out);
@@ -443,6 +446,7 @@ Status shape_rule_stack(const RuleCall *call, const Fact **out) {
 
 static const Fact *list_of_parts(const RuleCall *call, const TensorType *x, int at,
                                  const int64_t *sizes, size_t count) {
+    ASSERT(at >= 0 && at < x->shape.rank);
     Fact *list = fact_new(&call->in->arena, FACT_LIST);
     list->known = true;
     list->epoch = call->in->epoch;
