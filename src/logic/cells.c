@@ -186,6 +186,7 @@ Cells *cells_make(const Table *table, CellsRoom *room, const Datum *also) {
     enum { HASH_BYTES = 8 }; // of a row, about
     const double CELLS_MOST = 0x1p62;
     Box box;
+    if (table_live(table) == 0 && !also) return NULL;
     box_of(table, also, &box);
     double count = box_cells(&box, table->arity);
     size_t most = (size_t)(table_live(table) + 1) * HASH_BYTES;

@@ -42,8 +42,7 @@ static void key_improve(Collector *collector, uint32_t row, const uint32_t *path
     if (key_is_less(path, key, collector->width)) memcpy(key, path, collector->width * sizeof *key);
 }
 
-// The value that two leave in a column.
-static Datum merge_values(Store *store, Merge merge, Datum old, Datum new) {
+Datum merge_values(Store *store, Merge merge, Datum old, Datum new) {
     int order;
     switch (merge) {
     case MERGE_UNION: return constant_unite(&store->constants, old, new);
@@ -85,8 +84,7 @@ static void row_merge(Collector *collector, Store *store, uint32_t row, const Da
     }
 }
 
-// A single value of a column that unites its values is a set of one.
-static void values_lift(Store *store, const Column *columns, uint32_t arity, Datum *values) {
+void values_lift(Store *store, const Column *columns, uint32_t arity, Datum *values) {
     for (uint32_t i = 0; i < arity; i++)
         if (columns[i].merge == MERGE_UNION)
             values[i] = constant_unite(&store->constants, values[i], values[i]);

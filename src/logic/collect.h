@@ -17,6 +17,10 @@ typedef struct Collector {
     bool changed;                // a row has come since the round began
 } Collector;
 
+// The value that two leave in a column.
+Datum merge_values(Store *store, Merge merge, Datum old, Datum new);
+// A single value of a column that unites its values becomes a set of one.
+void values_lift(Store *store, const Column *columns, uint32_t arity, Datum *values);
 void collector_begin_round(Collector *collector);
 void collector_begin_rule(Collector *collector, bool keyed, uint32_t width);
 // A row that a solution gives, with the rows at its positions.

@@ -98,9 +98,20 @@ static size_t slot_find(const Table *table, const Datum *values) {
     }
 }
 
+static bool row_has_key_of(const Table *table, uint32_t row, uint32_t other) {
+    for (Columns left = table->key; left; left &= left - 1) {
+        const Datum *column = table->columns[__builtin_ctz(left)];
+        if (column[row] != column[other]) return false;
+    }
+    return true;
+}
+
+// Of rows with the same key the first that comes stays: the others are superseded.
 static void slots_insert(Table *table, uint32_t row) {
+    bool several = table->key != columns_all(table->arity);
     size_t at = slot_first(hash_row(table, row, table->key), table->slot_count);
-    while (table->slots[at]) at = slot_next(at, table->slot_count);
+    for (; table->slots[at]; at = slot_next(at, table->slot_count))
+        if (several && row_has_key_of(table, table->slots[at] - 1, row)) return;
     ASSERT(row < table->count);
     table->slots[at] = row + 1;
     table->slots_used++;
@@ -115,7 +126,7 @@ static void slots_rebuild(Table *table, size_t least) {
     table->slots = wanted ? memory_allocate_zeroed(wanted, sizeof *table->slots) : NULL;
     table->slot_count = wanted;
     table->slots_used = 0;
-    for (uint32_t row = table->hashed; row < table->count; row++)
+    for (uint32_t row = table->count; row-- > table->hashed;)
         if (!table_is_dead(table, row)) slots_insert(table, row);
 }
 

@@ -4,6 +4,7 @@ beginning and after edits of facts.
 
     TL_TEST_SEED=N TL_TEST_PROGRAMS=10000 python3 tests/cli/test_logic.py     other and more programs
 """
+import heapq
 import os
 import random
 import re
@@ -565,6 +566,90 @@ Rest(0, 99)
             if number % 10 == 0:
                 code += "print(sorted([(r.X, r.D) for r in Dist(X, D)?]))\n"
                 answers += str(sorted(short.items())) + "\n"
+        result = run_code(code)
+        self.assertEqual((result.out, result.err), (answers, ""), code)
+
+
+class BestValuesTogether(unittest.TestCase):
+    """Best values that need each other, and sets: what comes on ways of even and odd length, while streets come and go."""
+
+    NODES = 8
+    PROGRAM = """
+relation Edge(x: int, y: int, w: int)
+relation Paint(x: int, c: int)
+relation Even(x: int, d: min int)
+relation Odd(x: int, d: min int)
+relation Near(x: int, c: union int)
+relation Far(x: int, c: union int)
+relation Range(x: int, low: min int, high: max int)
+Odd(Y, D + W) <- Even(X, D), Edge(X, Y, W)
+Even(Y, D + W) <- Odd(X, D), Edge(X, Y, W)
+Near(X, C) <- Paint(X, C)
+Far(Y, C) <- Near(X, C), Edge(X, Y, _)
+Near(Y, C) <- Far(X, C), Edge(X, Y, _)
+Range(X, C, C) <- Paint(X, C)
+Many(X) <- Near(X, C), len(C) > 1
+Even(0, 0)
+"""
+
+    def answers(self, edges, paint):
+        """(way even, node) -> length; the same -> colours."""
+        lengths, colours = {(0, 0): 0}, {}
+        for x, c in paint:
+            colours.setdefault((0, x), set()).add(c)
+        going = True
+        while going:
+            before = str((lengths, colours))
+            for x, y, w in edges:
+                for side in range(2):
+                    if (side, x) in lengths:
+                        way = lengths[side, x] + w
+                        lengths[1 - side, y] = min(way, lengths.get((1 - side, y), way))
+                    if (side, x) in colours:
+                        colours.setdefault((1 - side, y), set()).update(colours[side, x])
+            going = before != str((lengths, colours))
+        return lengths, colours
+
+    def test_many_in_one_round(self):
+        """Values that are made better while the hash of their rows grows."""
+        source = random.Random(f"many {SEED}")
+        edges = [(source.randrange(3000), source.randrange(3000), source.randrange(9)) for _ in range(12000)]
+        ways, queue, best = {}, [(0, 0, 0)], {}
+        for x, y, w in edges:
+            ways.setdefault(x, []).append((y, w))
+        while queue:
+            length, side, node = heapq.heappop(queue)
+            if (side, node) not in best:
+                best[side, node] = length
+                for y, w in ways.get(node, ()):
+                    heapq.heappush(queue, (length + w, 1 - side, y))
+        sums = [sum(length for (way, _), length in best.items() if way == side) for side in range(2)]
+        code = self.PROGRAM + "".join(f"Edge({x}, {y}, {w})\n" for x, y, w in edges)
+        result = run_code(code + "print(sum([r.D for r in Even(X, D)?]), sum([r.D for r in Odd(X, D)?]))\n")
+        self.assertEqual((result.out, result.err), (f"{sums[0]} {sums[1]}\n", ""))
+
+    def test_after_each_edit(self):
+        source = random.Random(f"together {SEED}")
+        rows, code, answers = {"Edge": set(), "Paint": set()}, self.PROGRAM, ""
+        for number in range(150):
+            name = "Edge" if source.random() < 0.7 else "Paint"
+            row = (source.randrange(self.NODES), source.randrange(self.NODES), source.choice([0, 0, 1, 4]))[:3 if name == "Edge" else 2]
+            if rows[name] and source.random() < (0.6 if len(rows[name]) > 10 else 0.3):
+                row = source.choice(sorted(rows[name]))
+            code += f"{'retract ' if row in rows[name] else ''}{name}({', '.join(map(str, row))})\n"
+            rows[name] ^= {row}
+            lengths, colours = self.answers(rows["Edge"], rows["Paint"])
+            painted = {x: [c for y, c in rows["Paint"] if y == x] for x, _ in rows["Paint"]}
+            code += "print(len(Even), len(Odd), len(Near), len(Far), len(Many), len(Range))\n"
+            answers += " ".join(map(str, ([side for side, _ in lengths].count(0), [side for side, _ in lengths].count(1),
+                                          [side for side, _ in colours].count(0), [side for side, _ in colours].count(1),
+                                          sum(side == 0 and len(found) > 1 for (side, _), found in colours.items()), len(painted)))) + "\n"
+            for node in source.sample(range(self.NODES), 3):
+                code += "".join(f"for r in {name}({node}, V)? {{ print(r.V) }}\n" for name in ("Even", "Odd", "Near", "Far"))
+                code += f"for r in Range({node}, L, H)? {{ print(r.L, r.H) }}\n"
+                answers += "".join(f"{lengths[side, node]}\n" for side in range(2) if (side, node) in lengths)
+                answers += "".join(f"{sorted(colours[side, node])}\n" for side in range(2) if (side, node) in colours)
+                answers += f"{min(painted[node])} {max(painted[node])}\n" if node in painted else ""
         result = run_code(code)
         self.assertEqual((result.out, result.err), (answers, ""), code)
 

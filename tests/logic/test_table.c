@@ -105,6 +105,40 @@ static void test_rows(void **state) {
             rows_compare(&(CellsRoom){.wanted = (Representation)wanted, .bytes_most = most});
 }
 
+// Of a key with an old and a new row the new one is found, also when the hash has grown.
+static void test_supersede(void **state) {
+    (void)state;
+    enum { KEYS = 3000 };
+    Table *table = table_new(2, 1);
+    uint32_t new[KEYS];
+    for (Datum key = 0; key < KEYS; key++) table_append(table, (Datum[]){key, 7});
+    for (Datum key = 0; key < KEYS; key++)
+        new[key] = table_supersede(table, key, (Datum[]){key, 6});
+    for (Datum key = KEYS; key < 2 * KEYS; key++) table_append(table, (Datum[]){key, 7});
+    for (Datum key = 0; key < KEYS; key++)
+        assert_int_equal(table_find(table, (Datum[]){key, 0}), new[key]);
+    for (uint32_t row = 0; row < KEYS; row++) table_bury(table, row);
+    for (Datum key = 0; key < KEYS; key++)
+        assert_int_equal(table_at(table, table_find(table, (Datum[]){key, 0}), 1), 6);
+    table_free(table);
+}
+
+// Bits of a table whose rows are all gone.
+static void test_no_rows(void **state) {
+    (void)state;
+    for (int wanted = REPRESENTATION_CHOSEN; wanted <= REPRESENTATION_BITS; wanted++) {
+        CellsRoom room = {.wanted = (Representation)wanted, .bytes_most = 1 << 20};
+        Table *table = table_new(1, 1);
+        for (Datum i = 1; i < 9000; i++) table_append(table, &i);
+        for (uint32_t row = 0; row < table->count; row++) table_remove(table, row);
+        table_give_room(table, &room);
+        assert_null(table->cells);
+        table_append(table, &(Datum){5});
+        assert_true(table_has(table, &(Datum){5}));
+        table_free(table);
+    }
+}
+
 // Segments whose rows are known by their numbers, and others; values out of all ranges so far.
 static void segments_fill(CellsRoom *room, const char *name) {
     enum { ROWS = 3000, SEGMENT = 100 };
@@ -157,10 +191,9 @@ static void test_permute(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_constants), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_supersede),
+        cmocka_unit_test(test_no_rows),   cmocka_unit_test(test_segments),
         cmocka_unit_test(test_permute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
-// Relations that keep the least or greatest value of a key. First every value goes whose proofs may
-// have rested on something that has gone, one after the other; then keys without a value take the
-// best that is left, and what is better than before is followed to what it makes better in turn.
+// Relations that keep one value of a key: the least, the greatest, the set of all. First every row
+// goes whose proofs may have rested on something that has gone, one after the other; then keys
+// without a row take what is left, and what is better than before, or a larger set, is followed to
+// what it makes better in turn.
 #include <stdlib.h>
 
 #include "logic/upkeep/best.h"
@@ -9,28 +10,32 @@
 
 typedef struct Best {
     Upkeep *upkeep;
-    Relation *relation;
-    uint32_t column; // of the value
+    Relation *const *relations; // of one component
+    uint32_t count;
 } Best;
 
-static uint32_t merged_column(const Relation *relation) {
-    return (uint32_t)__builtin_ctz(columns_all(relation->arity) & ~relation->key);
+static bool is_together(const Relation *a, const Relation *b) {
+    return a->stratum == b->stratum && a->component == b->component;
 }
 
-// One column with `min` or `max`, no aggregates, and no relation that needs it and that it needs.
+// Those that need each other all have best values, and none has aggregates.
 bool best_can_follow(const Store *store, const Relation *relation) {
-    Columns merged = columns_all(relation->arity) & ~relation->key;
-    if (__builtin_popcount(merged) != 1) return false;
-    Merge merge = relation->columns[merged_column(relation)].merge;
-    bool can = merge == MERGE_MIN || merge == MERGE_MAX;
-    for (size_t i = 0; i < relation->rules.count; i++)
-        can &= relation->rules.items[i]->aggregates == NULL;
+    bool can = true;
     for (size_t i = 0; i < store->relations.count && can; i++) {
         const Relation *other = store->relations.items[i];
-        can = other == relation || other->stratum != relation->stratum ||
-              other->component != relation->component;
+        if (!is_together(other, relation)) continue;
+        can = other->key != columns_all(other->arity);
+        for (size_t j = 0; j < other->rules.count; j++)
+            can &= other->rules.items[j]->aggregates == NULL;
     }
     return can;
+}
+
+// A row, behind the number of its relation.
+static void head_note(Upkeep *upkeep, uint32_t number, const Datum *values) {
+    uint32_t arity = upkeep->kept.items[number].relation->arity;
+    VECTOR_PUSH(&upkeep->heads, number);
+    for (uint32_t i = 0; i < arity; i++) VECTOR_PUSH(&upkeep->heads, values[i]);
 }
 
 static Status head_noted(Run *run) {
@@ -38,24 +43,21 @@ static Status head_noted(Run *run) {
     Datum values[ARITY_MAX];
     run_head(run, values);
     upkeep->steps++;
-    for (uint32_t i = 0; i < upkeep->rule->rule->arity; i++) VECTOR_PUSH(&upkeep->heads, values[i]);
+    head_note(upkeep, upkeep->rule->relation, values);
     return STATUS_OK;
 }
 
 static const Direction falling = {from_lost, head_noted}, rising = {from_gained, head_noted};
 
-static void head_note(const Best *best, const Datum *values) {
-    for (uint32_t i = 0; i < best->relation->arity; i++)
-        VECTOR_PUSH(&best->upkeep->heads, values[i]);
-}
-
-// Facts of the relation itself that have gone, or come.
+// Facts of the relations themselves that have gone, or come.
 static void note_facts(const Best *best, bool come) {
-    const Relation *relation = best->relation;
     Datum values[ARITY_MAX];
-    for (uint32_t i = 0; relation->touched && i < relation->touched->count; i++) {
-        table_read(relation->touched, i, values);
-        if (row_is_in(relation->facts, values) == come) head_note(best, values);
+    for (uint32_t number = 0; number < best->count; number++) {
+        const Relation *relation = best->relations[number];
+        for (uint32_t i = 0; relation->touched && i < relation->touched->count; i++) {
+            table_read(relation->touched, i, values);
+            if (row_is_in(relation->facts, values) == come) head_note(best->upkeep, number, values);
+        }
     }
 }
 
@@ -64,7 +66,8 @@ static Status note_changes(const Best *best, Direction direction, bool gains) {
     const RelationList *relations = &best->upkeep->store->relations;
     for (size_t i = 0; i < relations->count; i++) {
         const Relation *relation = relations->items[i];
-        if (relation == best->relation || relation->stratum > best->relation->stratum) continue;
+        const Relation *first = best->relations[0];
+        if (is_together(relation, first) || relation->stratum > first->stratum) continue;
         const Table *more = gains ? relation->gained : relation->lost;
         const Table *less = gains ? relation->lost : relation->gained;
         TRY(rows_follow(best->upkeep, direction, relation, more, GOAL_ATOM));
@@ -75,37 +78,43 @@ static Status note_changes(const Best *best, Direction direction, bool gains) {
 
 // --- what is lost
 
-static Status drop(const Best *best, const Datum *values) {
-    Relation *relation = best->relation;
+// Whether the row may rest on what gave these values: one of them is its best, or in its set.
+static bool may_rest_on(const Relation *relation, const Datum *row, const Datum *values) {
+    bool may = false;
+    for (uint32_t i = 0; i < relation->arity; i++)
+        may |= relation->columns[i].merge == MERGE_UNION ||
+               (relation->columns[i].merge != MERGE_NONE && row[i] == values[i]);
+    return may;
+}
+
+static Status drop(const Best *best, uint32_t number, const Datum *values) {
+    Relation *relation = best->relations[number];
+    Datum before[ARITY_MAX];
     uint32_t row = table_find(relation->derived, values);
-    if (row == ROW_NONE || table_at(relation->derived, row, best->column) != values[best->column])
-        return STATUS_OK;
+    if (row == ROW_NONE) return STATUS_OK;
+    table_read(relation->derived, row, before);
+    if (!may_rest_on(relation, before, values)) return STATUS_OK;
     table_remove(relation->derived, row);
-    row_note(&relation->lost, relation, values);
-    return heads_follow(best->upkeep, falling, relation, GOAL_ATOM, values);
+    row_note(&relation->lost, relation, before);
+    return heads_follow(best->upkeep, falling, relation, GOAL_ATOM, before);
 }
 
 // Goes through the heads, of which more come.
-static Status heads_take(const Best *best, Status (*take)(const Best *best, const Datum *values)) {
+static Status heads_take(const Best *best,
+                         Status (*take)(const Best *best, uint32_t number, const Datum *values)) {
     Datum values[ARITY_MAX];
     DatumList *heads = &best->upkeep->heads;
-    uint32_t arity = best->relation->arity;
-    for (size_t at = 0; at < heads->count; at += arity) {
-        memcpy(values, heads->items + at, arity * sizeof *values);
-        TRY(take(best, values));
+    for (size_t at = 0; at < heads->count;) {
+        uint32_t number = heads->items[at], arity = best->relations[number]->arity;
+        memcpy(values, heads->items + at + 1, arity * sizeof *values);
+        at += arity + 1;
+        TRY(take(best, number, values));
     }
     heads->count = 0;
     return STATUS_OK;
 }
 
 // --- what is gained
-
-static bool is_better(const Best *best, Datum value, Datum than) {
-    int order;
-    if (!constant_compare(&best->upkeep->store->constants, value, than, &order)) return false;
-    bool least = best->relation->columns[best->column].merge == MERGE_MIN;
-    return least ? order < 0 : order > 0;
-}
 
 static void note_gain(Relation *relation, const Datum *values) {
     if (row_is_in(relation->lost, values))
@@ -121,24 +130,32 @@ static void note_loss(Relation *relation, const Datum *values) {
         row_note(&relation->lost, relation, values);
 }
 
-static Status offer(const Best *best, const Datum *values) {
-    Relation *relation = best->relation;
-    Datum before[ARITY_MAX];
+static Status offer(const Best *best, uint32_t number, const Datum *values) {
+    Relation *relation = best->relations[number];
+    Store *store = best->upkeep->store;
+    Datum before[ARITY_MAX], now[ARITY_MAX];
     uint32_t row = table_find(relation->derived, values);
+    memcpy(now, values, relation->arity * sizeof *now);
+    values_lift(store, relation->columns, relation->arity, now);
     if (row != ROW_NONE) {
         table_read(relation->derived, row, before);
-        if (!is_better(best, values[best->column], before[best->column])) return STATUS_OK;
+        bool better = false;
+        for (uint32_t i = 0; i < relation->arity; i++) {
+            now[i] = merge_values(store, relation->columns[i].merge, before[i], now[i]);
+            better |= now[i] != before[i];
+        }
+        if (!better) return STATUS_OK;
         table_remove(relation->derived, row);
         note_loss(relation, before);
     }
-    table_append(relation->derived, values);
-    note_gain(relation, values);
-    return heads_follow(best->upkeep, rising, relation, GOAL_ATOM, values);
+    table_append(relation->derived, now);
+    note_gain(relation, now);
+    return heads_follow(best->upkeep, rising, relation, GOAL_ATOM, now);
 }
 
 // What facts and rules still give a key.
-static Status recover(const Best *best, Datum *values) {
-    const Relation *relation = best->relation;
+static Status recover(const Best *best, uint32_t number, Datum *values) {
+    const Relation *relation = best->relations[number];
     Table *facts = relation->facts;
     const Index *index = table_index(facts, relation->key, facts->count);
     Datum fact[ARITY_MAX];
@@ -146,21 +163,26 @@ static Status recover(const Best *best, Datum *values) {
          row = index_next(index, row)) {
         if (table_is_dead(facts, row)) continue;
         table_read(facts, row, fact);
-        head_note(best, fact);
+        head_note(best->upkeep, number, fact);
     }
-    values[best->column] = CONSTANT_NONE;
+    for (uint32_t i = 0; i < relation->arity; i++)
+        if (relation->columns[i].merge != MERGE_NONE) values[i] = CONSTANT_NONE;
     for (size_t i = 0; i < best->upkeep->rules.count; i++)
-        TRY(from_head(best->upkeep, &best->upkeep->rules.items[i], values, UINT32_MAX, head_noted));
+        if (best->upkeep->rules.items[i].relation == number)
+            TRY(from_head(best->upkeep, &best->upkeep->rules.items[i], values, UINT32_MAX,
+                          head_noted));
     return STATUS_OK;
 }
 
 static Status recover_all(const Best *best) {
-    const Table *lost = best->relation->lost;
     Datum values[ARITY_MAX];
-    for (uint32_t row = 0; lost && row < lost->count; row++) {
-        if (table_is_dead(lost, row)) continue;
-        table_read(lost, row, values);
-        TRY(recover(best, values));
+    for (uint32_t number = 0; number < best->count; number++) {
+        const Table *lost = best->relations[number]->lost;
+        for (uint32_t row = 0; lost && row < lost->count; row++) {
+            if (table_is_dead(lost, row)) continue;
+            table_read(lost, row, values);
+            TRY(recover(best, number, values));
+        }
     }
     return STATUS_OK;
 }
@@ -175,15 +197,19 @@ static Status follow(const Best *best) {
     return heads_take(best, offer);
 }
 
-Status best_settle(Upkeep *upkeep, Relation *relation) {
-    Best best = {upkeep, relation, merged_column(relation)};
-    upkeep->stratum = relation->stratum;
+Status best_settle(Upkeep *upkeep, Relation *const *relations, size_t count) {
+    Best best = {upkeep, relations, (uint32_t)count};
+    upkeep->stratum = relations[0]->stratum;
     upkeep->heads.count = 0;
-    relation->unordered = true;
-    VECTOR_FREE(&relation->rounds);
-    VECTOR_FREE(&relation->heights); // rows with best values have none
-    for (size_t i = 0; i < relation->rules.count; i++)
-        rule_begin(upkeep, relation->rules.items[i], 0);
+    for (uint32_t number = 0; number < count; number++) {
+        Relation *relation = relations[number];
+        relation->unordered = true;
+        VECTOR_FREE(&relation->rounds);
+        VECTOR_FREE(&relation->heights); // rows with best values have none
+        VECTOR_PUSH(&upkeep->kept, (Kept){.relation = relation});
+        for (size_t i = 0; i < relation->rules.count; i++)
+            rule_begin(upkeep, relation->rules.items[i], number);
+    }
     Status status = follow(&best);
     stratum_end(upkeep);
     return status;

@@ -1,10 +1,11 @@
-// Relations with a least or greatest value, each of a component of its own.
+// Relations with best values that need each other.
 #ifndef LOGIC_UPKEEP_BEST_H
 #define LOGIC_UPKEEP_BEST_H
 
 #include "logic/upkeep/follow.h"
 
 bool best_can_follow(const Store *store, const Relation *relation);
-Status best_settle(Upkeep *upkeep, Relation *relation) MUST_USE;
+// All relations of one component.
+Status best_settle(Upkeep *upkeep, Relation *const *relations, size_t count) MUST_USE;
 
 #endif

@@ -12,8 +12,7 @@ static Status group_found(Run *run) {
     upkeep->steps++;
     for (uint32_t i = 0; i < rule->arity; i++)
         if (rule->aggregates[i] != AGGREGATE_NONE) values[i] = CONSTANT_NONE;
-    if (!table_has(upkeep->rule->groups, values))
-        table_append(upkeep->rule->groups, values);
+    if (!table_has(upkeep->rule->groups, values)) table_append(upkeep->rule->groups, values);
     return STATUS_OK;
 }
 

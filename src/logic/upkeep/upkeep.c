@@ -333,6 +333,7 @@ static int compare_strata(const void *a, const void *b) {
     const Relation *x = *(Relation *const *)a, *y = *(Relation *const *)b;
     if (x->stratum != y->stratum) return x->stratum < y->stratum ? -1 : 1;
     if (is_best(x) != is_best(y)) return is_best(x) ? 1 : -1; // they may read the others
+    if (is_best(x) && x->component != y->component) return x->component < y->component ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
@@ -362,6 +363,11 @@ static void reached_find(Store *store, RelationList *reached) {
     if (kept) qsort(reached->items, kept, sizeof *reached->items, compare_strata);
 }
 
+static bool is_settled_with(const Relation *a, const Relation *b) {
+    return a->stratum == b->stratum && is_best(a) == is_best(b) &&
+           (!is_best(a) || a->component == b->component);
+}
+
 static Status reached_settle(Store *store, const RelationList *reached) {
     enum { STEPS_MIN = 10000 };
     Upkeep upkeep = {.store = store, .most = STEPS_MIN};
@@ -371,16 +377,11 @@ static Status reached_settle(Store *store, const RelationList *reached) {
     for (size_t i = 0; i < reached->count; i++) upkeep.most += reached->items[i]->derived->count;
     Status status = STATUS_OK;
     for (size_t i = 0, next; i < reached->count && status == STATUS_OK; i = next) {
-        for (next = i; next < reached->count; next++)
-            if (reached->items[next]->stratum != reached->items[i]->stratum ||
-                is_best(reached->items[next]))
-                break;
-        if (next > i) {
-            status = stratum_settle(&upkeep, &reached->items[i], next - i);
-        } else {
-            status = best_settle(&upkeep, reached->items[i]);
-            next = i + 1;
-        }
+        Relation *const *first = &reached->items[i];
+        for (next = i + 1; next < reached->count; next++)
+            if (!is_settled_with(reached->items[next], *first)) break;
+        status = is_best(*first) ? best_settle(&upkeep, first, next - i)
+                                 : stratum_settle(&upkeep, first, next - i);
     }
     free(upkeep.run);
     VECTOR_FREE(&upkeep.heads);
