@@ -119,6 +119,7 @@ static void slots_insert(Table *table, uint32_t row) {
 
 // With every row from `hashed` on.
 static void slots_rebuild(Table *table, size_t least) {
+    ASSERT(table->hashed <= table->count);
     size_t live = table->hashed ? table->count - table->hashed : table_live(table);
     size_t wanted = least;
     while (wanted < live + live / 2 + 2 && wanted) wanted = slots_after(wanted);
@@ -314,6 +315,7 @@ void table_compact(Table *table) {
     table->distinct = NULL;
     rows_shrink(table);
     table->hashed = 0;
+    table->segment = ROW_NONE; // the rows have new numbers
     table->numbered = false;
     slots_rebuild(table, table->count ? SLOTS_FIRST : 0);
     if (table->room) table_weigh(table, NULL);

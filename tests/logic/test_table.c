@@ -161,6 +161,11 @@ static void segments_fill(CellsRoom *room, const char *name) {
     assert_int_equal(table_find(copy, row), 2);
     table_free(copy);
     assert_int_equal(table_find(table, row), 2);
+    table_begin_segment(table, true);
+    for (uint32_t i = 0; i < ROWS; i++)
+        if (i != 2) table_remove(table, i);
+    table_compact(table);
+    assert_int_equal(table_find(table, row), 0);
     table_free(table);
     assert_int_equal(room->bytes, 0);
 }
