@@ -2,8 +2,11 @@
 #include "base/file_replace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/aside.h"
 #include "base/sandbox.h"
@@ -13,23 +16,52 @@ static Status fail_write(const char *path) {
     return fail(STATUS_IO, "cannot write %s: %s", path, file_problem(errno));
 }
 
+// Until what `path` names is on the disk. Systems of files that cannot say so are believed.
+static bool is_kept(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    bool kept = file >= 0 && (fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP);
+    if (file >= 0) close(file);
+    return kept;
+}
+
+// A replacement, and what it is for.
+typedef struct Replacement {
+    FileWriter write;
+    void *context;
+    bool kept; // a power cut must not undo it, nor leave a name without its bytes
+} Replacement;
+
+static void keep_name(const char *target) {
+    char *folder = strdup(target);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) slash[slash == folder] = 0;
+    (void)is_kept(slash ? folder : "."); // the file is there, whether its folder can be read or not
+    free(folder);
+}
+
+static bool move_onto(const char *part, const char *target, const struct stat *before, bool kept) {
+    bool given = !before || chmod(part, before->st_mode & 07777) == 0;
+    if (!given || (kept && !is_kept(part)) || rename(part, target) != 0) return false;
+    if (kept) keep_name(target);
+    return true;
+}
+
 // Makes `target` anew by way of a part next to it, with the rights of what was there.
-static Status replace_regular(const char *target, const struct stat *before, FileWriter write,
-                              void *context) {
-    ASSERT(write != NULL);
+static Status replace_regular(const char *target, const struct stat *before,
+                              const Replacement *replacement) {
+    ASSERT(replacement->write != NULL);
     Text part = {0};
     text_format(&part, "%s.part", target);
-    Status status = write(text_get(&part), context);
+    Status status = replacement->write(text_get(&part), replacement->context);
     bool moved =
-        status != STATUS_OK || ((!before || chmod(text_get(&part), before->st_mode & 07777) == 0) &&
-                                rename(text_get(&part), target) == 0);
+        status != STATUS_OK || move_onto(text_get(&part), target, before, replacement->kept);
     if (!moved) status = fail_write(target);
     if (status != STATUS_OK) remove(text_get(&part));
     text_free(&part);
     return status;
 }
 
-Status file_replace(const char *path, FileWriter write, void *context) {
+static Status replace(const char *path, const Replacement *replacement) {
     Text place = {0};
     struct stat before;
     path = aside_written(path, &place);
@@ -37,11 +69,19 @@ Status file_replace(const char *path, FileWriter write, void *context) {
     bool exists = target && stat(target, &before) == 0;
     Status status =
         exists && !S_ISREG(before.st_mode)
-            ? write(path, context) // a device or a pipe takes what comes
-            : replace_regular(target ? target : path, exists ? &before : NULL, write, context);
+            ? replacement->write(path, replacement->context) // takes what comes
+            : replace_regular(target ? target : path, exists ? &before : NULL, replacement);
     free(target);
     text_free(&place);
     return status;
+}
+
+Status file_replace(const char *path, FileWriter write, void *context) {
+    return replace(path, &(Replacement){write, context, false});
+}
+
+Status file_keep(const char *path, FileWriter write, void *context) {
+    return replace(path, &(Replacement){write, context, true});
 }
 
 typedef struct StreamJob {
@@ -62,6 +102,11 @@ static Status write_stream(const char *part, void *context) {
 Status file_replace_stream(const char *path, StreamWriter write, void *context) {
     StreamJob job = {.path = path, .write = write, .context = context};
     return file_replace(path, write_stream, &job);
+}
+
+Status file_keep_stream(const char *path, StreamWriter write, void *context) {
+    StreamJob job = {.path = path, .write = write, .context = context};
+    return file_keep(path, write_stream, &job);
 }
 
 Status stream_write(FILE *stream, const void *bytes, size_t length) {

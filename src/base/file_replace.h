@@ -15,6 +15,11 @@ Status file_replace(const char *path, FileWriter write, void *context) MUST_USE;
 // The same for a writer that wants a stream; it is closed after the call.
 typedef Status (*StreamWriter)(FILE *stream, void *context);
 Status file_replace_stream(const char *path, StreamWriter write, void *context) MUST_USE;
+// The same for what programs go on from (models, checkpoints, facts): on the disk, with its name,
+// before they return, so that a power cut leaves the old file or the new one too. This takes
+// milliseconds.
+Status file_keep(const char *path, FileWriter write, void *context) MUST_USE;
+Status file_keep_stream(const char *path, StreamWriter write, void *context) MUST_USE;
 // fwrite with words.
 Status stream_write(FILE *stream, const void *bytes, size_t length) MUST_USE;
 

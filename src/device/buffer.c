@@ -54,7 +54,8 @@ Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer
         pool_debug(pool, pool->statistics.reuses > reuses ? "reuse" : "allocate", buffer);
     pthread_mutex_unlock(&pool->lock);
     if (UNLIKELY(pool->settings.poison)) {
-        status = poison(buffer);
+        status = buffer->away ? spill_use(buffer) : STATUS_OK;
+        if (status == STATUS_OK) status = spill_leave(buffer, poison(buffer));
         if (status != STATUS_OK) {
             buffer_release(buffer);
             return status;
@@ -162,7 +163,7 @@ void buffer_release(Buffer *buffer) {
 }
 
 Status buffer_hold(Buffer *buffer) {
-    if (buffer->away) TRY(spill_bring(buffer));
+    if (buffer->away) TRY(spill_use(buffer));
     buffer->resident = true;
     return STATUS_OK;
 }
@@ -187,11 +188,13 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
     if (bytes == 0) return STATUS_OK; // an empty view may begin anywhere
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
-    if (UNLIKELY(buffer->away)) TRY(spill_bring(buffer));
+    if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
     count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
     Timeline *timeline = timeline_current();
     Transfer transfer = transfer_begin(timeline, TIMELINE_UPLOAD, bytes);
-    TRY(buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes));
+    Status status = buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes);
+    if (UNLIKELY(buffer->away)) status = spill_leave(buffer, status);
+    TRY(status);
     if (UNLIKELY(timeline != NULL)) timeline_add(timeline, &transfer.what, transfer.begin);
     return file_map_faults();
 }
@@ -200,11 +203,14 @@ Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes
     if (bytes == 0) return STATUS_OK; // an empty view may begin anywhere
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
-    if (UNLIKELY(buffer->away)) TRY(spill_bring(buffer));
+    if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
     count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
     Timeline *timeline = timeline_current();
     Transfer transfer = transfer_begin(timeline, TIMELINE_DOWNLOAD, bytes);
-    TRY(buffer->device->backend->download(buffer->device, buffer, offset, target, bytes));
+    Status status =
+        buffer->device->backend->download(buffer->device, buffer, offset, target, bytes);
+    if (UNLIKELY(buffer->away)) status = spill_leave(buffer, status);
+    TRY(status);
     if (UNLIKELY(timeline != NULL)) timeline_add(timeline, &transfer.what, transfer.begin);
     return file_map_faults();
 }

@@ -41,6 +41,9 @@ typedef struct DeviceBackend {
     // Optional (NULL): makes host memory usable in place, as a mapped file on the CPU.
     Status (*host_import)(Device *device, const void *memory, size_t bytes, void **handle);
     void (*host_release)(Device *device, void *handle);
+    // Of devices with memory of their own: memory of the host that kernels can use, slowly;
+    // memory_free takes it.
+    Status (*host_allocate)(Device *device, size_t bytes, void **handle);
     // Optional (NULL): brings a weight of a mapped file [rows, columns] into the layout of products
     // before the first of them.
     void (*weight_loaded)(const TensorView *weight);
@@ -55,7 +58,8 @@ struct Device {
     char name[24];           // "cpu", "vulkan:0": what TL_DEVICE takes and tensors print
     char description[128];   // "AMD EPYC, 2 threads, AVX-512"
     size_t alignment;        // of every buffer, at least 64
-    size_t memory_limit;     // bytes; 0 when the device states none
+    size_t own_bytes;        // of memory; 0 when the device states none
+    size_t memory_limit;     // the same, or what a setting limits it to
     bool foretold;           // it accounts for memory and computes little: foretell.h
     void *state;             // the backend's own
 };

@@ -11,6 +11,7 @@
 #include "device/cpu/cpu.h"
 #include "device/pool.h"
 #include "device/report.h"
+#include "device/spill.h"
 #include "device/walk.h"
 
 enum {
@@ -271,7 +272,7 @@ static Status compute(Foretelling *now, const KernelCall *call) {
     return now->computer->backend->run(now->computer, &shadowed);
 }
 
-// What the operands occupy together: the least that this operation can do with.
+// What the operands occupy together.
 static void note_operation(Foretelling *now, const KernelCall *call) {
     const Buffer *seen[VIEWS_MAX];
     int count = 0;
@@ -366,6 +367,7 @@ void foretelling_report(const Device *device, Forecast *out) {
     out->repacked_bytes = now->repacked_most;
     out->operation_bytes = now->operation_bytes;
     out->operation_at = now->operation_at;
+    out->away_room = spill_room(device);
     for (size_t i = 0; i < now->loose.count && i < FORETELL_LOOSE_MAX; i++)
         out->loose[out->loose_count++] = now->loose.items[i].at;
 }

@@ -62,6 +62,7 @@ typedef struct ForecastHolder {
 typedef struct Forecast {
     uint64_t peak_bytes, cached_bytes, cached_buffers;
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment
+    uint64_t away_room;                    // bytes that a limit can move out, at most
     uint64_t operation_bytes;              // of the largest operation: what it reads and makes
     SourcePos peak_at, operation_at;
     ForecastHolder holders[FORETELL_HOLDERS_MAX]; // at the peak, largest first

@@ -182,10 +182,11 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     } else {
         pool_trim(pool, 0);
     }
+    bool first = !pool->spill.active;
     Status status = ask_device(pool, capacity, out);
     if (status == STATUS_MEMORY) status = ask_after_moving(pool, capacity, out);
     void (*collect)(void) = runtime_current->devices->collect;
-    if (status != STATUS_MEMORY || !collect) return status;
+    if (status != STATUS_MEMORY || !collect || !first) return status;
     // Finalizers release buffers, which takes the lock.
     pthread_mutex_unlock(&pool->lock);
     collect();
@@ -195,9 +196,8 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     return status == STATUS_MEMORY ? ask_after_moving(pool, capacity, out) : status;
 }
 
-Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) {
-    if (UNLIKELY(bytes > PTRDIFF_MAX - CLASS_LARGE_STEP_BYTES))
-        return report_refusal(pool, bytes, label);
+Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
+    if (UNLIKELY(bytes > PTRDIFF_MAX - CLASS_LARGE_STEP_BYTES)) return STATUS_MEMORY;
     size_t capacity;
     int list = class_list(bytes, &capacity);
     Buffer *buffer = take_cached(pool, list, capacity);
@@ -209,12 +209,19 @@ Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer *
         Status status = memory_refuses(capacity) ? STATUS_OK : ask_device(pool, capacity, &buffer);
         if (status == STATUS_MEMORY) status = ask_again(pool, capacity, &buffer);
         if (status == STATUS_OK && !buffer) status = STATUS_MEMORY; // refused for a test
-        if (status == STATUS_MEMORY) return report_refusal(pool, bytes, label);
         if (status != STATUS_OK) return status;
         pool->statistics.allocations++;
     }
     *out = buffer;
     return STATUS_OK;
+}
+
+Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) {
+    Status status = pool_acquire_room(pool, bytes, out);
+    if (LIKELY(status != STATUS_MEMORY)) return status;
+    bool possible = pool->spill.active && bytes <= PTRDIFF_MAX - CLASS_LARGE_STEP_BYTES;
+    if (possible) status = spill_bear(pool, bytes, out);
+    return status == STATUS_MEMORY ? report_refusal(pool, bytes, label) : status;
 }
 
 // --- live buffers --------------------------------------------------------------------------------
@@ -301,7 +308,10 @@ void pool_enter_live(Pool *pool, Buffer *buffer) {
         return;
     }
     buffer->held = account_find(&pool->accounts, buffer->origin);
-    count_live(pool, buffer);
+    if (UNLIKELY(buffer->away))
+        pool->statistics.away_bytes += buffer->bytes;
+    else
+        count_live(pool, buffer);
 }
 
 void pool_leave_live(Pool *pool, Buffer *buffer) {

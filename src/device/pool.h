@@ -79,6 +79,8 @@ void pool_destroy(Pool *pool);
 // With the lock held: a buffer of the class that serves `bytes`, from the cache or the device. The
 // lock is let go while the collector runs. It is on no list when it is returned.
 Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
+// With the lock held: the same where there is room or can be made. STATUS_MEMORY without a message.
+Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
 // With the lock held: a buffer that is on no list goes into the cache, or back to the device.
 void pool_return(Pool *pool, Buffer *buffer);
 // With the lock held: onto and off the list of live buffers, with all accounts.

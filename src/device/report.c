@@ -228,6 +228,20 @@ static void append_statistics(const PoolStatistics *statistics, Text *out) {
 }
 
 // With the lock held. `now` is "now" in the middle of a run, "after" at the end of it.
+static void append_limit_line(const Pool *pool, Text *out) {
+    const PoolStatistics *statistics = &pool->statistics;
+    if (statistics->moves_out + statistics->lends == 0) return;
+    text_format(out, "limit: %.2f MB · %.2f MB moved out in %llu part%s, %.2f MB brought back",
+                megabytes(pool->device->memory_limit), megabytes(statistics->moved_out_bytes),
+                (unsigned long long)statistics->moves_out, plural(statistics->moves_out),
+                megabytes(statistics->moved_in_bytes));
+    if (statistics->lends > 0)
+        text_format(out, ", %.2f MB in %llu part%s used where they were",
+                    megabytes(statistics->lent_bytes), (unsigned long long)statistics->lends,
+                    plural(statistics->lends));
+    text_append_char(out, '\n');
+}
+
 static void append_report(const Pool *pool, const char *now, Text *out) {
     const PoolStatistics *statistics = &pool->statistics;
     double live = megabytes(statistics->live_bytes);
@@ -248,12 +262,7 @@ static void append_report(const Pool *pool, const char *now, Text *out) {
                     megabytes(statistics->mapped_bytes));
     append_holders(pool, out);
     append_pool_line(statistics, out);
-    if (statistics->moves_out > 0)
-        text_format(out,
-                    "limit: %.2f MB · %.2f MB moved out in %llu part%s, %.2f MB brought back\n",
-                    megabytes(pool->device->memory_limit), megabytes(statistics->moved_out_bytes),
-                    (unsigned long long)statistics->moves_out, plural(statistics->moves_out),
-                    megabytes(statistics->moved_in_bytes));
+    append_limit_line(pool, out);
 }
 
 void memory_report(Device *device, Text *out) {

@@ -1,6 +1,7 @@
 // What happens when live buffers do not fit on the device together: those that were used longest
 // ago are moved out, to the host's memory or, where that is the device's own, to a file without a
-// name, and come back before their next use. Knows neither classes nor the cache.
+// name, and come back before their next use. What does not fit even then, because a kernel needs
+// too much at once, is used where it is away. Knows neither classes nor the cache.
 #define _GNU_SOURCE // O_TMPFILE
 #include "device/spill.h"
 
@@ -8,10 +9,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "device/kernel.h"
 #include "device/report.h"
+
+// Of places in the file: what maps one begins at a page.
+enum { PLACE_STEP_BYTES = 64 << 10 };
 
 // --- where bytes go ------------------------------------------------------------------------------
 // STATUS_MEMORY without a message where memory is short: the pool then refuses the request with its
@@ -33,30 +40,47 @@ static int open_nameless(const char *folder) {
     return file;
 }
 
+static const char *first_folder(void) {
+    const char *given = getenv("TMPDIR");
+    return given && *given ? given : "/var/tmp";
+}
+
 static Status open_file(Spill *spill) {
     if (spill->file > 0) return STATUS_OK;
-    const char *given = getenv("TMPDIR");
-    const char *folders[] = {given && *given ? given : "/var/tmp", "/tmp", "."};
+    const char *folders[] = {first_folder(), "/tmp", "."};
     for (size_t i = 0; i < sizeof folders / sizeof *folders && spill->file <= 0; i++)
         spill->file = open_nameless(folders[i]);
     return spill->file > 0 ? STATUS_OK : STATUS_MEMORY;
 }
 
-// A place in the file that serves a buffer of this capacity.
-static uint64_t take_place(Spill *spill, uint64_t capacity) {
+uint64_t spill_room(const Device *device) {
+    if (!shares_host_memory(device))
+        return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    struct statvfs disk;
+    struct rlimit file;
+    uint64_t room = UINT64_MAX;
+    if (statvfs(first_folder(), &disk) == 0) room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < room ? file.rlim_cur : room;
+}
+
+static uint64_t place_bytes(const Buffer *buffer) {
+    return (buffer->capacity + PLACE_STEP_BYTES - 1) & ~(uint64_t)(PLACE_STEP_BYTES - 1);
+}
+
+static void take_place(Spill *spill, Buffer *buffer) {
+    uint64_t bytes = place_bytes(buffer);
     for (size_t i = 0; i < spill->free.count; i++) {
-        if (spill->free.items[i].bytes != capacity) continue;
-        uint64_t offset = spill->free.items[i].offset;
+        if (spill->free.items[i].bytes != bytes) continue;
+        buffer->away_at = spill->free.items[i].offset;
         spill->free.items[i] = spill->free.items[--spill->free.count];
-        return offset;
+        return;
     }
-    uint64_t offset = spill->end;
-    spill->end += capacity;
-    return offset;
+    buffer->away_at = spill->end;
+    spill->end += bytes;
 }
 
 static void give_place(Spill *spill, const Buffer *buffer) {
-    SpillPlace place = {buffer->away_at, buffer->capacity};
+    SpillPlace place = {buffer->away_at, place_bytes(buffer)};
     VECTOR_PUSH(&spill->free, place);
 }
 
@@ -77,22 +101,30 @@ static Status transfer_all(Transfer transfer, int file, const Buffer *buffer) {
     return STATUS_OK;
 }
 
-static Status store(Pool *pool, Buffer *buffer) {
-    const DeviceBackend *backend = pool->device->backend;
+static Status take_store(Pool *pool, Buffer *buffer) {
     if (shares_host_memory(pool->device)) {
         TRY(open_file(&pool->spill));
-        buffer->away_at = take_place(&pool->spill, buffer->capacity);
-        Status status = transfer_all(transfer_write, pool->spill.file, buffer);
-        if (status != STATUS_OK) give_place(&pool->spill, buffer);
-        return status;
+        take_place(&pool->spill, buffer);
+        return STATUS_OK;
     }
     buffer->away_bytes = malloc(buffer->bytes + 1);
-    if (!buffer->away_bytes) return STATUS_MEMORY;
-    Status status = STATUS_OK;
-    if (buffer->bytes > 0)
-        status = backend->download(pool->device, buffer, 0, buffer->away_bytes, buffer->bytes);
-    if (status != STATUS_OK) free(buffer->away_bytes);
-    return status;
+    return buffer->away_bytes ? STATUS_OK : STATUS_MEMORY;
+}
+
+static void drop_store(Pool *pool, Buffer *buffer) {
+    if (shares_host_memory(pool->device))
+        give_place(&pool->spill, buffer);
+    else
+        free(buffer->away_bytes);
+    buffer->away_bytes = NULL;
+}
+
+static Status store(Pool *pool, Buffer *buffer) {
+    if (buffer->bytes == 0) return STATUS_OK;
+    if (shares_host_memory(pool->device))
+        return transfer_all(transfer_write, pool->spill.file, buffer);
+    return pool->device->backend->download(pool->device, buffer, 0, buffer->away_bytes,
+                                           buffer->bytes);
 }
 
 static Status load(Pool *pool, Buffer *buffer) {
@@ -105,12 +137,54 @@ static Status load(Pool *pool, Buffer *buffer) {
                                          buffer->bytes);
 }
 
-static void drop_stored(Pool *pool, Buffer *buffer) {
+// --- use where it is
+// ------------------------------------------------------------------------------
+
+// Blocks of the disk are taken before: without them a full one would end the process.
+static Status map_place(Pool *pool, Buffer *buffer) {
+    const Spill *spill = &pool->spill;
+    off_t at = (off_t)buffer->away_at;
+    if (spill_room(pool->device) < buffer->capacity) return STATUS_MEMORY;
+    if (posix_fallocate(spill->file, at, (off_t)buffer->capacity) != 0) return STATUS_MEMORY;
+    void *mapped = mmap(NULL, buffer->capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                        spill->file, at);
+    if (mapped == MAP_FAILED) return STATUS_MEMORY;
+    buffer->handle = mapped;
+    return STATUS_OK;
+}
+
+// Kernels may use what is lent, slowly; it takes no memory of the device.
+static Status lend(Pool *pool, Buffer *buffer) {
+    const DeviceBackend *backend = pool->device->backend;
+    if (shares_host_memory(pool->device)) {
+        TRY(map_place(pool, buffer));
+    } else {
+        TRY(backend->host_allocate(pool->device, buffer->capacity, &buffer->handle));
+        TRY(load(pool, buffer));
+    }
+    pool->statistics.lends++;
+    pool->statistics.lent_bytes += buffer->bytes;
+    if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "lend", buffer);
+    return STATUS_OK;
+}
+
+static bool is_lent(const Buffer *buffer) {
+    return buffer->away && buffer->handle && !buffer->resident;
+}
+
+static void end_lending(Pool *pool, Buffer *buffer) {
     if (shares_host_memory(pool->device))
-        give_place(&pool->spill, buffer);
+        munmap(buffer->handle, buffer->capacity);
     else
-        free(buffer->away_bytes);
-    buffer->away_bytes = NULL;
+        pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
+    buffer->handle = NULL;
+}
+
+static Status take_back(Pool *pool, Buffer *buffer) {
+    bool written = !shares_host_memory(pool->device);
+    Status status = written ? store(pool, buffer) : STATUS_OK;
+    end_lending(pool, buffer);
+    return status;
 }
 
 // --- moving --------------------------------------------------------------------------------------
@@ -133,7 +207,12 @@ static bool may_leave(const Pool *pool, const Buffer *buffer) {
 
 static Status move_out(Pool *pool, Buffer *buffer) {
     ASSERT(buffer->handle != NULL && !buffer->away);
-    TRY(store(pool, buffer));
+    TRY(take_store(pool, buffer));
+    Status status = store(pool, buffer);
+    if (status != STATUS_OK) {
+        drop_store(pool, buffer);
+        return status;
+    }
     pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
     buffer->handle = NULL;
     pool_set_away(pool, buffer, true);
@@ -145,8 +224,8 @@ static Status move_out(Pool *pool, Buffer *buffer) {
 
 Status spill_make_room(Pool *pool, size_t capacity) {
     uint64_t limit = pool->device->memory_limit, freed = 0;
-    if (limit > 0 && capacity > limit) return STATUS_MEMORY;
     pool->spill.active = true;
+    if (limit > 0 && capacity > limit) return STATUS_MEMORY;
     Buffer *next = pool->live_oldest;
     for (;;) {
         uint64_t taken = pool->live_capacity + pool->statistics.cached_bytes;
@@ -161,49 +240,94 @@ Status spill_make_room(Pool *pool, size_t capacity) {
     }
 }
 
-Status spill_bring(Buffer *buffer) {
+Status spill_bear(Pool *pool, size_t bytes, Buffer **out) {
+    Buffer *buffer = memory_allocate_zeroed(1, sizeof *buffer);
+    buffer->device = pool->device;
+    buffer->bytes = bytes;
+    buffer->capacity = pool_class_bytes(bytes);
+    buffer->away = true;
+    uint64_t own_bytes = pool->device->own_bytes;
+    bool possible = own_bytes == 0 || buffer->capacity <= own_bytes;
+    Status status = possible ? take_store(pool, buffer) : STATUS_MEMORY;
+    // What a kernel takes for itself is used at once.
+    if (status == STATUS_OK && pool->spill.running) {
+        status = lend(pool, buffer);
+        if (status != STATUS_OK) drop_store(pool, buffer);
+    }
+    if (status == STATUS_OK)
+        *out = buffer;
+    else
+        free(buffer);
+    return status;
+}
+
+static Status bring(Pool *pool, Buffer *buffer) {
+    Buffer *taken;
+    TRY(pool_acquire_room(pool, buffer->capacity, &taken));
+    buffer->handle = taken->handle;
+    Status status = load(pool, buffer);
+    if (status != STATUS_OK) {
+        buffer->handle = NULL;
+        pool_return(pool, taken);
+        return status;
+    }
+    free(taken);
+    drop_store(pool, buffer);
+    pool_set_away(pool, buffer, false);
+    pool->statistics.moved_in_bytes += buffer->bytes;
+    if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "move in", buffer);
+    return STATUS_OK;
+}
+
+static Status bring_or_lend(Pool *pool, Buffer *buffer) {
+    if (!buffer->away) {
+        if (!buffer->import.release) pool_touch(pool, buffer);
+        return STATUS_OK;
+    }
+    if (buffer->handle) return STATUS_OK;
+    Status status = bring(pool, buffer);
+    if (status == STATUS_MEMORY) status = lend(pool, buffer);
+    return status == STATUS_MEMORY ? report_refusal(pool, buffer->bytes, &buffer->label) : status;
+}
+
+Status spill_use(Buffer *buffer) {
     Pool *pool = buffer->device->pool;
     pthread_mutex_lock(&pool->lock);
-    Status status = STATUS_OK;
-    Buffer *taken = NULL;
-    if (buffer->away) status = pool_acquire(pool, buffer->capacity, &buffer->label, &taken);
-    if (taken) {
-        buffer->handle = taken->handle;
-        status = load(pool, buffer);
-        if (status == STATUS_OK) {
-            free(taken);
-            drop_stored(pool, buffer);
-            pool_set_away(pool, buffer, false);
-            pool->statistics.moved_in_bytes += buffer->bytes;
-            if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "move in", buffer);
-        } else {
-            buffer->handle = NULL;
-            pool_return(pool, taken);
-        }
-    }
+    Status status = bring_or_lend(pool, buffer);
     pthread_mutex_unlock(&pool->lock);
     return status;
 }
 
-static Status bring_operand(Pool *pool, Buffer *buffer) {
-    if (buffer->away) return spill_bring(buffer);
-    if (!buffer->import.release) pool_touch(pool, buffer);
-    return STATUS_OK;
+Status spill_leave(Buffer *buffer, Status status) {
+    Pool *pool = buffer->device->pool;
+    pthread_mutex_lock(&pool->lock);
+    Status back = is_lent(buffer) && !pool->spill.running ? take_back(pool, buffer) : STATUS_OK;
+    pthread_mutex_unlock(&pool->lock);
+    return status == STATUS_OK ? back : status;
 }
 
-Status spill_prepare(Pool *pool, const KernelCall *call) {
-    pthread_mutex_lock(&pool->lock);
+static Buffer *operand(const KernelCall *call, int i) {
+    const TensorView *view =
+        i < call->n_inputs ? call->inputs[i].view : call->outputs[i - call->n_inputs];
+    return view ? view->buffer : NULL;
+}
+
+Status spill_prepare(const KernelCall *call) {
     Status status = STATUS_OK;
-    for (int i = 0; i < call->n_inputs && status == STATUS_OK; i++)
-        if (call->inputs[i].view) status = bring_operand(pool, call->inputs[i].view->buffer);
-    for (int i = 0; i < call->n_outputs && status == STATUS_OK; i++)
-        if (call->outputs[i]) status = bring_operand(pool, call->outputs[i]->buffer);
-    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < call->n_inputs + call->n_outputs && status == STATUS_OK; i++)
+        if (operand(call, i)) status = spill_use(operand(call, i));
+    return status;
+}
+
+Status spill_finish(const KernelCall *call, Status status) {
+    for (int i = 0; i < call->n_inputs + call->n_outputs; i++)
+        if (operand(call, i)) status = spill_leave(operand(call, i), status);
     return status;
 }
 
 void spill_forget(Pool *pool, Buffer *buffer) {
-    drop_stored(pool, buffer);
+    if (buffer->handle) end_lending(pool, buffer);
+    drop_store(pool, buffer);
 }
 
 void spill_close(Pool *pool) {

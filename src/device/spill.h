@@ -8,11 +8,21 @@
 // Moves out what was used longest ago until `capacity` more bytes fit. With the lock held.
 // STATUS_MEMORY when all that may leave has left.
 Status spill_make_room(Pool *pool, size_t capacity) MUST_USE;
-// Brings back what a kernel reads and writes; of the buffer alone. STATUS_MEMORY.
-Status spill_prepare(Pool *pool, const KernelCall *call) MUST_USE;
-Status spill_bring(Buffer *buffer) MUST_USE;
+// With the lock held: a buffer that is away from its birth, because the device has no room for it.
+// STATUS_MEMORY without a message where it cannot be away either.
+Status spill_bear(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
+// A buffer comes back or, where there is no room, may be used where it is away until it is left.
+// STATUS_MEMORY when neither is possible.
+Status spill_use(Buffer *buffer) MUST_USE;
+// `status`, or what went wrong with what is left.
+Status spill_leave(Buffer *buffer, Status status) MUST_USE;
+// The same for all that a kernel reads and writes.
+Status spill_prepare(const KernelCall *call) MUST_USE;
+Status spill_finish(const KernelCall *call, Status status) MUST_USE;
 // With the lock held: the bytes of a buffer that is away are wanted no more.
 void spill_forget(Pool *pool, Buffer *buffer);
+// How many bytes can be away, as far as one can know before.
+uint64_t spill_room(const Device *device);
 void spill_close(Pool *pool);
 
 #endif

@@ -13,8 +13,9 @@ typedef struct PoolStatistics {
     Origin peak_origin;
     uint64_t cached_bytes, cached_buffers;
     uint64_t allocations, reuses, evictions;
-    // Under a limit (spill.c): what is away now, and what was moved in all.
-    uint64_t away_bytes, moves_out, moved_out_bytes, moved_in_bytes;
+    // Under a limit (spill.c): what is away now, what was moved in
+    // all, and what kernels have used where it was.
+    uint64_t away_bytes, moves_out, moved_out_bytes, moved_in_bytes, lends, lent_bytes;
     uint64_t bytes_uploaded, bytes_downloaded, waits;
 } PoolStatistics;
 

@@ -115,7 +115,7 @@ Status store_save(const Store *store, const Relation *only, const char *path) {
     text_append(&body, text_get(&archive.constants), archive.constants.length);
     put(&body, archive.relation_count, 4);
     text_append(&body, text_get(&archive.relations), archive.relations.length);
-    Status status = file_replace_stream(path, archive_write, &body);
+    Status status = file_keep_stream(path, archive_write, &body);
     text_free(&body);
     text_free(&archive.constants);
     text_free(&archive.relations);

@@ -110,16 +110,20 @@ static void run_and_clear(void *context) {
     json_decref(failure);
 }
 
-// What one operation reads and makes must be on the device together; everything else may move out.
+// What is above the limit must have room where it moves to.
 static void refuse(Pass *pass) {
     const Forecast *forecast = &pass->forecast;
     pass->refused = pass->limit > 0 && pass->found && forecast->loose_count == 0 &&
-                    forecast->operation_bytes > pass->limit;
+                    forecast->peak_bytes > pass->limit &&
+                    forecast->peak_bytes - pass->limit > forecast->away_room;
     if (!pass->refused) return;
-    fail(STATUS_MEMORY, "this operation takes %.2f MB at once, and --memory-limit is %.2f MB",
-         (double)forecast->operation_bytes / 0x1p20, (double)pass->limit / 0x1p20);
-    fail_help("raise the limit, or work in smaller pieces; nothing has run");
-    error_place((Span){forecast->operation_at, forecast->operation_at});
+    fail(STATUS_MEMORY,
+         "the program holds %.2f MB here, --memory-limit is %.2f MB, and there is room for %.2f MB "
+         "of the rest",
+         (double)forecast->peak_bytes / 0x1p20, (double)pass->limit / 0x1p20,
+         (double)forecast->away_room / 0x1p20);
+    fail_help("raise the limit, or let TMPDIR name a folder with more room; nothing has run");
+    error_place((Span){forecast->peak_at, forecast->peak_at});
     (void)report_current_error();
 }
 
@@ -245,7 +249,7 @@ static void show_found(const json_t *found) {
         append_place(&text, json_object_get(found, "at"));
     }
     text_append_char(&text, '\n');
-    append_amount(&text, "at least", operation, "bytes");
+    append_amount(&text, "at once", operation, "bytes");
     text_append_string(&text, "   for the largest operation, at ");
     append_place(&text, json_object_get(operation, "at"));
     text_append_char(&text, '\n');

@@ -103,6 +103,8 @@ static int finish_output(int status) {
 int main(int argc, char **argv) {
     // A reader that has gone ends the program without a word, whatever the parent process ignores.
     signal(SIGPIPE, SIG_DFL);
+    // A file that has grown to its limit is an error of the call that writes it, as a full disk.
+    signal(SIGXFSZ, SIG_IGN);
     Runtime *runtime = runtime_new();
     runtime_enter(runtime);
     bool sound = device_settings_refusals() == STATUS_OK;

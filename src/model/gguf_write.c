@@ -283,5 +283,5 @@ static Status write_all(FILE *stream, void *context) {
 }
 
 Status gguf_writer_save(GgufWriter *writer, const char *path) {
-    return file_replace_stream(path, write_all, writer);
+    return file_keep_stream(path, write_all, writer);
 }

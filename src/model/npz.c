@@ -364,11 +364,11 @@ static Status write_with_texts(const char *path, const NamedTensors *tensors) {
 
 Status npz_write(const char *path, const NamedTensors *tensors) {
     if (tensors->texts.count > 0) return write_with_texts(path, tensors);
-    if (tensors->count == 0) return file_replace_stream(path, write_empty, NULL);
+    if (tensors->count == 0) return file_keep_stream(path, write_empty, NULL);
     TRY(zip_library_load());
     Writing writing = {.path = path, .tensors = tensors};
     writing.members = memory_allocate_zeroed(tensors->count, sizeof *writing.members);
-    Status status = file_replace(path, write_archive, &writing);
+    Status status = file_keep(path, write_archive, &writing);
     free(writing.members);
     return status;
 }

@@ -295,7 +295,7 @@ Status safetensors_write(const char *path, const NamedTensors *tensors) {
     char *header;
     TRY(make_header(tensors, &header));
     Writing writing = {.header = header, .tensors = tensors};
-    Status status = file_replace_stream(path, write_file, &writing);
+    Status status = file_keep_stream(path, write_file, &writing);
     free(header);
     return status;
 }

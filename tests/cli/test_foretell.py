@@ -197,7 +197,7 @@ class Words(unittest.TestCase):
         self.assertEqual((result.status, result.err), (0, ""))
         self.assertIn("=== Device memory foretold: cpu", result.out)
         self.assertIn("peak              8.00 MB   at program.tl:3:7\n", result.out)
-        self.assertIn("at least          8.00 MB   for the largest operation, at program.tl:2:9\n", result.out)
+        self.assertIn("at once           8.00 MB   for the largest operation, at program.tl:2:9\n", result.out)
         self.assertIn("     4.00 MB   50.0 %   program.tl:1:9    ones([1024, 1024])\n", result.out)
         self.assertNotIn("estimate", result.out)
 

@@ -127,6 +127,7 @@ struct VulkanMemory {
     uint64_t written, read;
     uint64_t producer, last_use;
     VulkanBounds bounds; // of what was written last
+    bool own_block;      // it shares its block with nothing
     VulkanMemory *next;  // in the list of memory that is given back when its last use is done
 };
 
@@ -264,6 +265,8 @@ void bounds_of_upload(VulkanMemory *memory, DType dtype, const void *source, siz
 Status memories_open(VulkanDevice *vulkan) MUST_USE;
 void memories_close(VulkanDevice *vulkan);
 Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_USE;
+// The same in the host's memory.
+Status memory_new_on_host(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_USE;
 // Gives the memory back when the work that uses it is done.
 void memory_release(VulkanDevice *vulkan, VulkanMemory *memory);
 // Gives back what is no longer used.

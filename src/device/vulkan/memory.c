@@ -114,11 +114,6 @@ static Status new_block(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
     return STATUS_OK;
 }
 
-// Memory of tensors.
-static Status block_new(VulkanDevice *vulkan, VkDeviceSize bytes, VulkanBlock **out) {
-    return new_block(vulkan, bytes, vulkan->memories.type, false, out);
-}
-
 Status block_new_mapped(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
                         VulkanBlock **out) {
     return new_block(vulkan, bytes, type, true, out);
@@ -221,7 +216,7 @@ static Status take_shared(VulkanDevice *vulkan, VulkanMemory *memory) {
         return STATUS_OK;
     }
     VulkanBlock *block;
-    TRY(block_new(vulkan, SHARED_BLOCK_BYTES, &block));
+    TRY(new_block(vulkan, SHARED_BLOCK_BYTES, vulkan->memories.type, false, &block));
     VulkanRange all = {0, block->bytes};
     VECTOR_PUSH(&block->free, all);
     link_block(&vulkan->memories, block);
@@ -240,7 +235,7 @@ static Status check_size(const VulkanDevice *vulkan, VkDeviceSize bytes) {
     return fail_help("cut the tensor in parts");
 }
 
-Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
+static Status new_memory(VulkanDevice *vulkan, size_t bytes, bool on_host, VulkanMemory **out) {
     VkDeviceSize rounded =
         ((VkDeviceSize)bytes + RANGE_ALIGNMENT - 1) & ~(VkDeviceSize)(RANGE_ALIGNMENT - 1);
     if (rounded == 0) rounded = RANGE_ALIGNMENT;
@@ -248,8 +243,10 @@ Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
     memories_collect(vulkan);
     VulkanMemory *memory = memory_allocate_zeroed(1, sizeof *memory);
     memory->bytes = rounded;
-    Status status = rounded <= SHARED_BYTES_MAX ? take_shared(vulkan, memory)
-                                                : block_new(vulkan, rounded, &memory->block);
+    memory->own_block = on_host || rounded > SHARED_BYTES_MAX;
+    uint32_t type = on_host ? vulkan->memories.read_type : vulkan->memories.type;
+    Status status = memory->own_block ? new_block(vulkan, rounded, type, false, &memory->block)
+                                      : take_shared(vulkan, memory);
     if (status != STATUS_OK) {
         free(memory);
         return status;
@@ -260,13 +257,21 @@ Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
     return STATUS_OK;
 }
 
+Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
+    return new_memory(vulkan, bytes, false, out);
+}
+
+Status memory_new_on_host(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
+    return new_memory(vulkan, bytes, true, out);
+}
+
 static void free_memory(VulkanDevice *vulkan, VulkanMemory *memory) {
     VulkanBlock *block = memory->block;
-    if (memory->bytes <= SHARED_BYTES_MAX) {
+    if (memory->own_block) {
+        block_free(vulkan, block);
+    } else {
         return_range(block, (VulkanRange){memory->offset, memory->bytes});
         drop_if_empty(vulkan, block);
-    } else {
-        block_free(vulkan, block);
     }
     free(memory);
 }

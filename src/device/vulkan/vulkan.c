@@ -14,14 +14,24 @@ enum { VULKAN_ALIGNMENT = 256 };
 
 // --- the backend ---------------------------------------------------------------------------------
 
-static Status allocate_vulkan(Device *device, size_t bytes, void **handle) {
+typedef Status (*NewMemory)(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out);
+
+static Status allocate_with(Device *device, NewMemory new_memory, size_t bytes, void **handle) {
     VulkanDevice *vulkan = vulkan_of(device);
     VulkanMemory *memory = NULL;
     pthread_mutex_lock(&vulkan->lock);
-    Status status = vulkan->lost ? vulkan_refuse_lost(vulkan) : memory_new(vulkan, bytes, &memory);
+    Status status = vulkan->lost ? vulkan_refuse_lost(vulkan) : new_memory(vulkan, bytes, &memory);
     pthread_mutex_unlock(&vulkan->lock);
     *handle = memory;
     return status;
+}
+
+static Status allocate_vulkan(Device *device, size_t bytes, void **handle) {
+    return allocate_with(device, memory_new, bytes, handle);
+}
+
+static Status allocate_on_host(Device *device, size_t bytes, void **handle) {
+    return allocate_with(device, memory_new_on_host, bytes, handle);
 }
 
 static void free_vulkan(Device *device, void *handle, size_t bytes) {
@@ -110,6 +120,7 @@ static const DeviceBackend vulkan_backend = {
     .run = run_vulkan,
     .submit = submit_vulkan,
     .wait = wait_vulkan,
+    .host_allocate = allocate_on_host,
     .destroy = destroy_vulkan,
 #define X(code) | 1ull << KERNEL_##code
     .fused = 0 VULKAN_FUSED(X),
