@@ -34,6 +34,7 @@ static Value pair(Value a, Value b) {
 
 // The model with `entry` (taken) as the last of its kind.
 static Value attach(Value model, const char *kind, Value entry) {
+    ASSERT(model.kind == VALUE_HANDLE);
     const Handle *handle = model.as.handle;
     Value attached = value_dict();
     dict_set_word(attached.as.dict, "hooks", copy_entries(handle->attached, "hooks"));
@@ -143,6 +144,7 @@ static Status fail_undeclared(const Interp *interp, char kind, const char *name)
 }
 
 Status attached_check(const Interp *interp, Value model) {
+    ASSERT(model.kind == VALUE_HANDLE);
     Value attached = model.as.handle->attached;
     const List *hooks = entries(attached, "hooks"), *adapters = entries(attached, "adapters");
     for (size_t i = 0; i < hooks->count; i++) {

@@ -88,6 +88,7 @@ Status generation_new(Network *network, const GenerationOptions *options, const 
                       Sequence *sequence, Generation **out) {
     Generation *generation = memory_allocate_zeroed(1, sizeof *generation);
     generation->state = state_new(options, prompt);
+    ASSERT(!sequence || sequence->network == network);
     generation->sequence = sequence;
     generation->prompt_tokens = prompt->count;
     Status status = sequence ? STATUS_OK : sequence_new(network, &generation->sequence);
@@ -174,6 +175,7 @@ static Status plan(Generation *generation, Step *out) {
 }
 
 static Status hand_out(Generation *const *generations, size_t count, Tensor *logits) {
+    ASSERT(count == 0 || generations != NULL);
     int64_t at = 0;
     for (size_t i = 0; i < count; i++) {
         if (!waits(generations[i])) continue;
@@ -269,6 +271,7 @@ Status generations_step(Generation *const *generations, size_t count) {
 
 Status network_encode(const Network *network, const char *text, size_t length, bool begins,
                       TokenIds *out) {
+    ASSERT(text != NULL || length == 0);
     Tokenizer *tokenizer = network->tokenizer;
     if (!tokenizer) TRY(model_tokenizer(network_model(network).as.handle->payload, &tokenizer));
     return tokenizer_encode(tokenizer, text, length, begins, out);

@@ -23,6 +23,7 @@ static void mask_clear(uint64_t *mask, int64_t id) {
 
 // Where the bytes after the trigger begin, when it ends in the last `added` bytes of the text.
 static bool trigger_ends(const Text *text, size_t added, const char *trigger, size_t *rest) {
+    ASSERT(added <= text->length);
     size_t length = strlen(trigger);
     size_t first = text->length - added;
     first = first >= length ? first - length + 1 : 0;
@@ -40,6 +41,7 @@ static bool lead(Generation *generation, int64_t id, ConstraintState *place, boo
     GenerationState *state = generation->state;
     Constraint *constraint = state->options.constraint;
     const TokenTrie *vocabulary = vocabulary_of(generation);
+    ASSERT(id >= 0 && id < vocabulary->size);
     const char *bytes = vocabulary->bytes + vocabulary->starts[id];
     size_t length = vocabulary->starts[id + 1] - vocabulary->starts[id], rest;
     *place = state->place;
@@ -63,6 +65,7 @@ static bool lead(Generation *generation, int64_t id, ConstraintState *place, boo
 }
 
 static void move_on(Generation *generation, int64_t id) {
+    ASSERT(id >= 0);
     GenerationState *state = generation->state;
     ConstraintState place;
     bool begun;

@@ -30,6 +30,7 @@ static bool find_stop(Generation *generation, size_t *held) {
 }
 
 static Status tell(Generation *generation, size_t end) {
+    ASSERT(end <= generation->text.length);
     GenerationState *state = generation->state;
     if (end <= state->told) return STATUS_OK;
     size_t begin = state->told;
@@ -40,6 +41,7 @@ static Status tell(Generation *generation, size_t end) {
 }
 
 Status generation_say(Generation *generation, int64_t id, bool *stopped) {
+    ASSERT(id >= 0);
     GenerationState *state = generation->state;
     const Tokenizer *tokenizer = generation->sequence->network->tokenizer;
     size_t held;

@@ -48,6 +48,7 @@ static uint32_t set_number(Grammar *grammar, const ByteSet *set) {
 }
 
 static void push_bytes(Grammar *grammar, uint8_t first, uint8_t last) {
+    ASSERT(first <= last);
     ByteSet set = {0};
     for (int byte = first; byte <= last; byte++) set.bits[byte / 64] |= 1ull << (byte % 64);
     push(grammar, ELEMENT_BYTES, set_number(grammar, &set));
@@ -62,6 +63,7 @@ Rule grammar_literal(Grammar *grammar, const char *bytes, size_t length) {
 }
 
 Rule grammar_sequence(Grammar *grammar, const Rule *rules, size_t count) {
+    ASSERT(count == 0 || rules != NULL);
     Rule rule = add_rule(grammar);
     begin_alternative(grammar, rule);
     for (size_t i = 0; i < count; i++) push(grammar, ELEMENT_RULE, rules[i]);
@@ -97,6 +99,7 @@ Rule grammar_declare(Grammar *grammar) {
 }
 
 void grammar_define(Grammar *grammar, Rule declared, Rule meaning) {
+    ASSERT(declared < grammar->rules.count && meaning < grammar->rules.count);
     begin_alternative(grammar, declared);
     push(grammar, ELEMENT_RULE, meaning);
     push(grammar, ELEMENT_END, 0);
@@ -115,6 +118,7 @@ static Rule optional(Grammar *grammar, Rule rule, const Rule *more) {
 }
 
 Rule grammar_repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
+    ASSERT(least >= 0 && (most < 0 || most >= least));
     Rule rest = most < 0 ? optional(grammar, rule, NULL) : grammar_literal(grammar, "", 0);
     for (int64_t i = least; i < most; i++) rest = optional(grammar, rule, &rest);
     Rule result = add_rule(grammar);
@@ -131,6 +135,7 @@ static size_t encode(uint32_t code, uint8_t *out) {
     Text text = {0};
     text_append_codepoint(&text, code);
     size_t length = text.length;
+    ASSERT(length >= 1 && length <= 4);
     memcpy(out, text.bytes, length);
     text_free(&text);
     return length;
@@ -139,6 +144,7 @@ static size_t encode(uint32_t code, uint8_t *out) {
 // An alternative for the codes from first to last, which are encoded in the same number of bytes:
 // cut where a byte but the last would not run through all of its values.
 static void add_codes(Grammar *grammar, Rule rule, uint32_t first, uint32_t last) {
+    ASSERT(first <= last);
     uint8_t low[4], high[4];
     size_t length = encode(first, low);
     (void)encode(last, high);
@@ -198,6 +204,7 @@ Rule grammar_class(Grammar *grammar, const CodeRange *ranges, size_t count, bool
 
 static int64_t rule_cost(const Grammar *grammar, Rule rule) {
     int64_t least = CONSTRAINT_NEVER;
+    ASSERT(rule < grammar->rules.count);
     const Alternatives *alternatives = &grammar->rules.items[rule];
     for (size_t i = 0; i < alternatives->count; i++)
         if (grammar->costs[alternatives->items[i]] < least)
@@ -206,6 +213,7 @@ static int64_t rule_cost(const Grammar *grammar, Rule rule) {
 }
 
 static int64_t element_cost(const Grammar *grammar, size_t index) {
+    ASSERT(index < grammar->elements.count);
     const Element *element = &grammar->elements.items[index];
     if (element->kind == ELEMENT_END) return 0;
     int64_t own = element->kind == ELEMENT_BYTES ? 1
@@ -258,6 +266,7 @@ static bool can_be_empty(const Grammar *grammar, const Element *element) {
 
 // The rules that an alternative of `rule` may enter before it reads anything.
 static void each_first(Search *search, Rule rule, VisitRule visit) {
+    ASSERT(rule < search->grammar->rules.count);
     const Grammar *grammar = search->grammar;
     const Alternatives *alternatives = &grammar->rules.items[rule];
     for (size_t i = 0; i < alternatives->count; i++)
@@ -268,6 +277,7 @@ static void each_first(Search *search, Rule rule, VisitRule visit) {
 }
 
 static void visit_any(Search *search, Rule rule, bool last) {
+    ASSERT(rule < search->grammar->rules.count);
     (void)last;
     if (search->seen[rule]) return;
     search->seen[rule] = 1;
@@ -298,6 +308,7 @@ static bool is_left_recursive(const Grammar *grammar) {
 }
 
 Status grammar_check(Grammar *grammar, Rule root, const char *what) {
+    ASSERT(root < grammar->rules.count);
     if (grammar->elements.count > GRAMMAR_ELEMENTS_MAX)
         return fail(STATUS_VALUE, "%s is too large: more than %d elements", what,
                     GRAMMAR_ELEMENTS_MAX);

@@ -39,6 +39,7 @@ static void texts_free(FillTexts *texts) {
 }
 
 static Begun *begun_new(Holes *holes, uint32_t hole) {
+    ASSERT(hole < holes->count);
     Begun *begun = memory_allocate_zeroed(1, sizeof *begun);
     begun->number = (uint32_t)holes->begun.count;
     begun->hole = hole;
@@ -95,6 +96,7 @@ static void texts_sort(FillTexts *texts) {
 // The first text from low to high whose byte at the depth is not below this one; those that end
 // there come first.
 static size_t first_from(const FillTexts *texts, const Begun *begun, int byte) {
+    ASSERT(begun->low <= begun->high && begun->high <= texts->count);
     size_t low = begun->low, high = begun->high;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -109,6 +111,7 @@ static size_t first_from(const FillTexts *texts, const Begun *begun, int byte) {
 }
 
 static void find_range(const Holes *holes, Begun *begun) {
+    ASSERT(begun->hole < holes->count);
     const FillTexts *texts = &holes->texts[begun->hole];
     if (begun->depth == 0) {
         begun->low = 0;
@@ -150,6 +153,7 @@ static Begun *begun_at(const Holes *holes, uint32_t place) {
 }
 
 uint32_t holes_step(Holes *holes, uint32_t place, uint8_t byte) {
+    ASSERT(place >= PLACE_BEGUN);
     const Begun *parent = begun_at(holes, place);
     Begun *next, key;
     if (parent->low == parent->high) return 0;

@@ -23,6 +23,7 @@ static Status fail_here(const Reader *reader, const char *what) {
 }
 
 static bool take(Reader *reader, const char *text) {
+    ASSERT(reader->at <= reader->end);
     size_t length = strlen(text);
     if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, text, length) != 0)
         return false;
@@ -65,6 +66,7 @@ static bool take_kind(Reader *reader, Ranges *ranges) {
 }
 
 static Status read_hex(Reader *reader, int count, uint32_t *out) {
+    ASSERT(count > 0 && count <= 8);
     *out = 0;
     for (int i = 0; i < count; i++, reader->at++) {
         char c = reader->at < reader->end ? *reader->at : '\0';
@@ -93,6 +95,7 @@ static Status read_escape(Reader *reader, uint32_t *out) {
 
 static Status read_character(Reader *reader, uint32_t *out) {
     if (take(reader, "\\")) return read_escape(reader, out);
+    ASSERT(reader->at <= reader->end);
     size_t length = utf8_decode(reader->at, (size_t)(reader->end - reader->at), out);
     if (length == 0) *out = 0xFFFD; // a byte that begins no character
     reader->at += length ? length : 1;
@@ -215,6 +218,7 @@ static Status read_atom(Reader *reader, Rule *out) {
 }
 
 static Status read_number(Reader *reader, int64_t *out) {
+    ASSERT(reader->at <= reader->end);
     const char *begin = reader->at;
     *out = 0;
     for (; reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9'; reader->at++)
@@ -285,6 +289,7 @@ static Status read_choice(Reader *reader, Rule *out) {
 
 Status grammar_regex(Grammar *grammar, const char *text, size_t length, bool in_string, Rule *out) {
     Reader reader = {grammar, text, text + length, text, in_string, 0};
+    ASSERT(text != NULL || length == 0);
     bool begins = take(&reader, "^");
     TRY(read_choice(&reader, out));
     bool ends = take(&reader, "$");

@@ -146,6 +146,7 @@ static int compare_numbers(const void *a, const void *b) {
 
 // The key of a state: its heads and then the two flags.
 static uint32_t *finish_key(Making *making, size_t *bytes) {
+    ASSERT(making->heads.count < UINT32_MAX);
     size_t count = making->heads.count;
     if (count > 1) qsort(making->heads.items, count, sizeof(uint32_t), compare_numbers);
     *bytes = (count + 1) * sizeof(uint32_t);
@@ -161,6 +162,7 @@ static void find_state_cost(const GrammarConstraint *c, State *state) {
 }
 
 static State *state_new(Making *making, const uint32_t *key, size_t bytes) {
+    ASSERT(bytes >= sizeof(uint32_t));
     GrammarConstraint *c = making->c;
     State *state = memory_allocate_zeroed(1, sizeof *state);
     state->number = (uint32_t)c->states.count;
@@ -191,6 +193,7 @@ static uint32_t finish(Making *making) {
 
 // A text of a hole goes on; where it is complete so does what is below.
 static void step_hole(Making *making, const Stack *stack, uint8_t byte) {
+    ASSERT(stack->key.place >= PLACE_BEGUN);
     Holes *holes = making->c->grammar->holes;
     uint32_t place = holes_step(holes, stack->key.place, byte), below = stack->key.below;
     if (place == 0) return;
@@ -201,6 +204,7 @@ static void step_hole(Making *making, const Stack *stack, uint8_t byte) {
 static uint32_t step_anew(GrammarConstraint *c, const State *state, uint8_t byte) {
     Making making = {.c = c};
     for (size_t i = 0; i < state->count; i++) {
+        ASSERT(state->heads[i] < c->stacks.count);
         const Stack *stack = c->stacks.items[state->heads[i]];
         if (stack->key.place >= PLACE_BEGUN) {
             step_hole(&making, stack, byte);
@@ -214,6 +218,7 @@ static uint32_t step_anew(GrammarConstraint *c, const State *state, uint8_t byte
 }
 
 static uint32_t step(GrammarConstraint *c, uint32_t number, uint8_t byte) {
+    ASSERT(number < c->states.count);
     State *state = c->states.items[number];
     if (number == DEAD) return DEAD;
     if (!state->next) {

@@ -24,6 +24,7 @@ static bool holds_function(const Binding *binding) {
 // What a name in call position means as far as the text tells: a variable that was not given a
 // function is passed over when something else has the name.
 static Binding *called_binding(const Node *name) {
+    ASSERT(name->kind == NODE_NAME);
     Binding *binding = name->as.name.binding;
     const Candidate *next = name->as.name.otherwise;
     for (; binding && next && is_variable(binding) && !holds_function(binding); next = next->next)
@@ -36,6 +37,7 @@ static void add_import(Analysis *analysis, const Node *node) {
 }
 
 static void add_struct(Analysis *analysis, const Node *node) {
+    ASSERT(node->kind == NODE_STRUCT);
     const Word *owner = &node->as.structure.name;
     add(analysis, owner->span, node->as.structure.binding, false);
     for (size_t i = 0; i < node->as.structure.field_count; i++) {
@@ -47,6 +49,7 @@ static void add_struct(Analysis *analysis, const Node *node) {
 }
 
 static void add_impl(Analysis *analysis, const Node *node) {
+    ASSERT(node->kind == NODE_IMPL);
     add(analysis, node->as.impl.name.span, node->as.impl.binding, false);
     for (size_t i = 0; i < node->as.impl.function_count; i++) {
         const FunctionNode *method = node->as.impl.functions[i]->as.function;
@@ -56,6 +59,7 @@ static void add_impl(Analysis *analysis, const Node *node) {
 }
 
 static void add_literal(Analysis *analysis, const Node *node) {
+    ASSERT(node->kind == NODE_STRUCT_LITERAL);
     add(analysis, node->as.struct_literal.type.span, node->as.struct_literal.binding, false);
     for (size_t i = 0; i < node->as.struct_literal.count; i++)
         add(analysis, node->as.struct_literal.names[i].span, NULL, true);
@@ -193,6 +197,7 @@ static void order_occurrences(Analysis *analysis) {
 }
 
 Analysis *analysis_new_beside(const char *path, const char *text, size_t length) {
+    ASSERT(text != NULL || length == 0);
     const SourceFile *file;
     if (source_add(path, text, length, &file) != STATUS_OK) return NULL;
     Analysis *analysis = memory_allocate_zeroed(1, sizeof *analysis);
@@ -232,6 +237,7 @@ void analysis_free(Analysis *analysis) {
 
 const Occurrence *analysis_at(const Analysis *analysis, size_t offset) {
     SourcePos at = analysis->file->base + (SourcePos)offset;
+    ASSERT(offset <= analysis->file->length);
     const Occurrence *touched = NULL;
     for (size_t i = 0; i < analysis->occurrences.count; i++) {
         const Occurrence *occurrence = &analysis->occurrences.items[i];

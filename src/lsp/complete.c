@@ -32,6 +32,7 @@ typedef struct Items {
 } Items;
 
 static void add_item(Items *items, const char *label, int kind, const char *detail) {
+    ASSERT(label != NULL);
     if (strncmp(label, items->word, items->length) != 0) return;
     if (json_object_get(items->seen, label)) return;
     if (json_array_size(items->list) >= ITEMS_MAX) {
@@ -88,6 +89,7 @@ static int item_kind(const Binding *binding) {
 
 static void add_binding(Items *items, const Binding *binding) {
     Text detail = {0};
+    ASSERT(binding->kind != BINDING_MODULE || binding->program);
     if (binding->kind == BINDING_FUNCTION)
         feature_append_head(&detail, binding->declaration->as.function);
     add_item(items, binding->word.text, item_kind(binding), text_get(&detail));
@@ -171,6 +173,7 @@ static void add_methods(Items *items, TypeWord type) {
 
 // What a file that was imported under a name declares.
 static void add_program(Items *items, const Analysis *analysis, const Program *program) {
+    ASSERT(program->file != NULL);
     const SourceFile *file = program->file;
     for (size_t i = 0; i < analysis->occurrences.count; i++) {
         const Binding *binding = analysis->occurrences.items[i].binding;
@@ -251,6 +254,7 @@ static bool add_program_items(Items *items, const Analysis *analysis, const char
 static Analysis *analyse_without(const SourceFile *file, const Position *position, bool cut) {
     bool known = position->receiver_end > 0;
     size_t begin = known ? position->receiver_end : position->word, end = position->word_end;
+    ASSERT(begin <= end && end <= file->length);
     Text text = {0};
     text_append(&text, file->text, begin);
     for (size_t i = begin; i < end; i++) text_append_char(&text, ' ');
@@ -264,6 +268,7 @@ static Analysis *analyse_without(const SourceFile *file, const Position *positio
 }
 
 static void add_behind(Items *items, const SourceFile *file, const Position *position) {
+    ASSERT(position->receiver <= position->receiver_end);
     const char *name = file->text + position->receiver;
     size_t length = position->receiver_end - position->receiver;
     Analysis *without = analyse_without(file, position, false);
@@ -289,6 +294,7 @@ static void add_behind(Items *items, const SourceFile *file, const Position *pos
 
 json_t *feature_completion(const Analysis *analysis, size_t offset) {
     const char *text = analysis->file->text;
+    ASSERT(offset <= analysis->file->length);
     Position position = position_find(text, offset);
     Items items = {.list = json_array(),
                    .seen = json_object(),
@@ -360,6 +366,7 @@ static void add_signature(json_t *list, const char *label, json_t *parameters, c
 
 static void add_function_signature(json_t *list, const FunctionNode *function, bool method) {
     json_t *parameters = json_array();
+    ASSERT(function->parameter_count >= method);
     for (size_t i = method; i < function->parameter_count; i++) {
         const char *name = function->parameters[i].name.text;
         json_array_append_new(parameters,
@@ -374,6 +381,7 @@ static void add_function_signature(json_t *list, const FunctionNode *function, b
 static void add_builtin_signatures(json_t *list, const Builtin *row, bool method) {
     for (; row; row = row->next_overload) {
         json_t *parameters = json_array();
+        ASSERT(row->signature.count >= method);
         for (int i = method; i < row->signature.count; i++)
             json_array_append_new(parameters,
                                   json_pack("{s:s}", "label", row->signature.params[i].name));

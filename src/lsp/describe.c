@@ -76,6 +76,7 @@ json_t *feature_formatting(const Analysis *analysis) {
 
 void feature_append_head(Text *out, const FunctionNode *function) {
     Span head = function->head;
+    ASSERT(head.begin <= head.end);
     if (function->result) head.end = function->result->span.end;
     size_t length;
     const char *text = source_text(head, &length);
@@ -140,6 +141,7 @@ typedef struct Clauses {
 
 static void count_clause(void *context, Node *node) {
     Clauses *clauses = context;
+    ASSERT(clauses->binding != NULL);
     bool clause = node->kind == NODE_FACT || node->kind == NODE_RULE;
     if (!clause || node->as.clause->atom.binding != clauses->binding) return;
     clauses->facts += node->kind == NODE_FACT;

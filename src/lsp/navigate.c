@@ -94,6 +94,7 @@ json_t *feature_prepare_rename(const Analysis *analysis, size_t offset) {
 static bool is_name(const char *text) {
     Arena arena = {0};
     DiagnosticList ignored = {0};
+    ASSERT(text != NULL);
     SourceFile file = {
         .name = "", .text = (char *)text, .length = (uint32_t)strlen(text), .base = 1};
     TokenList tokens = lexer_read(&file, &arena, &ignored, 0);
@@ -107,6 +108,7 @@ static bool is_name(const char *text) {
 // The text with every occurrence of a binding in this file spelt anew.
 static void rewrite(const Analysis *analysis, const Binding *binding, const char *name, Text *out) {
     const char *text = analysis->file->text;
+    ASSERT(binding != NULL);
     SourcePos at = analysis->file->base;
     for (size_t i = 0; i < analysis->occurrences.count; i++) {
         const Occurrence *each = &analysis->occurrences.items[i];
@@ -202,6 +204,7 @@ static json_t *symbol_new(const Word *name, int kind, Span span, json_t *childre
 }
 
 static json_t *struct_symbol(const Node *node) {
+    ASSERT(node->kind == NODE_STRUCT);
     json_t *fields = json_array();
     for (size_t i = 0; i < node->as.structure.field_count; i++) {
         const Word *field = &node->as.structure.fields[i];
@@ -212,6 +215,7 @@ static json_t *struct_symbol(const Node *node) {
 }
 
 static json_t *impl_symbol(const Node *node) {
+    ASSERT(node->kind == NODE_IMPL);
     json_t *methods = json_array();
     for (size_t i = 0; i < node->as.impl.function_count; i++) {
         const Node *method = node->as.impl.functions[i];
@@ -230,6 +234,7 @@ static void add_pattern_symbols(json_t *symbols, const Pattern *pattern, Span sp
 
 json_t *feature_symbols(const Analysis *analysis) {
     json_t *symbols = json_array();
+    ASSERT(analysis->program->top->kind == NODE_BLOCK);
     NodeList statements = analysis->program->top->as.block.statements;
     for (size_t i = 0; i < statements.count; i++) {
         const Node *node = statements.items[i];

@@ -15,6 +15,7 @@ static size_t units_of(uint32_t codepoint) {
 
 static size_t step(const char *at, const char *end, uint32_t *codepoint) {
     size_t size = utf8_decode(at, (size_t)(end - at), codepoint);
+    ASSERT(at < end);
     if (size > 0) return size;
     *codepoint = (unsigned char)*at;
     return 1;
@@ -28,6 +29,7 @@ static size_t member_size(const json_t *json, const char *name) {
 size_t place_offset(const json_t *json, const char *text, size_t length) {
     size_t line = member_size(json, "line"), units = member_size(json, "character");
     const char *at = text, *end = text + length;
+    ASSERT(text != NULL || length == 0);
     for (; line > 0; line--) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (!newline) return length;
@@ -80,6 +82,7 @@ static char *uri_of(const char *path) {
 
 json_t *place_location(Span span) {
     SourcePlace place = source_find(span.begin);
+    ASSERT(span.begin <= span.end);
     if (!place.file) return NULL;
     char *uri = uri_of(place.file->name);
     json_t *location =
@@ -94,6 +97,7 @@ static int hex_value(char c) {
 }
 
 char *place_path(const char *uri) {
+    ASSERT(uri != NULL);
     if (strncmp(uri, "file://", 7) != 0) return memory_copy_string(uri, strlen(uri));
     Text path = {0};
     for (const char *at = uri + 7; *at; at++) {

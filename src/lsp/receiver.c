@@ -44,6 +44,7 @@ static const Builtin *called_builtin(const Node *declaration) {
 }
 
 static void set_variable(Receiver *receiver, const Analysis *analysis, const Binding *binding) {
+    ASSERT(binding != NULL);
     const Node *declaration = binding->declaration;
     const Word *owner = owner_of_self(analysis, binding);
     const Builtin *builtin = called_builtin(declaration);

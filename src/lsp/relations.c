@@ -75,6 +75,7 @@ static void visit_programs(const Analysis *analysis, LogicVisit *visit, Trial *t
 }
 
 static const char *kept_as(const Relation *relation) {
+    ASSERT(relation != NULL);
     if (relation->equivalence) return "classes";
     if (closure_base_of_set(relation)) return "a closure, counted by bits";
     const Table *table = relation_table(relation);

@@ -47,6 +47,7 @@ bool folder_is(const char *path) {
 
 static bool has_file(const char *folder, const char *name) {
     Text path = {0};
+    ASSERT(folder != NULL && name != NULL);
     text_format(&path, "%s/%s", folder, name);
     bool there = access(text_get(&path), F_OK) == 0;
     text_free(&path);
@@ -71,6 +72,7 @@ static Status read_json(const char *path, json_t **out) {
 Status folder_json(const char *folder, const char *name, bool required, json_t **out) {
     *out = NULL;
     if (!required && !has_file(folder, name)) return STATUS_OK;
+    ASSERT(name[0] != '\0');
     Text path = {0};
     text_format(&path, "%s/%s", folder, name);
     Status status = read_json(text_get(&path), out);
@@ -98,6 +100,7 @@ static void name_of(void *context, const char *name, Text *out) {
 static TensorChange change_of(void *context, const char *name) {
     const Naming *naming = context;
     const FolderFamily *family = naming->family;
+    ASSERT(family != NULL);
     TensorChange change = {0};
     if (family->pairs && (strstr(name, ".attn_q.") || strstr(name, ".attn_k.")))
         change.heads = strstr(name, ".attn_q.") ? naming->heads : naming->heads_kv;

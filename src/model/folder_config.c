@@ -57,6 +57,7 @@ typedef struct Target {
 // Of several spellings the first counts.
 static void put(const Target *target, const char *word, const MetaValue *value) {
     Text key = {0};
+    ASSERT(target->architecture != NULL);
     text_format(&key, "%s.%s", target->architecture, word);
     if (!metadata_find(target->metadata, text_get(&key)))
         metadata_put(target->metadata, text_get(&key), value);
@@ -68,6 +69,7 @@ static void put_number(const Target *target, const char *word, double number) {
 }
 
 static void put_integer(const Target *target, const char *word, int64_t number) {
+    ASSERT(word[0] != '\0');
     bool narrow = number >= 0 && number <= UINT32_MAX;
     put(target, word,
         &(MetaValue){.type = narrow ? META_UINT32 : META_INT64, .as.integer = number});

@@ -67,6 +67,7 @@ static bool skip(const char **at, const char *word) {
 
 // Whether the first `length` bytes of `name` are the pattern; *number is where its number begins.
 static bool matches(const char *pattern, const char *name, size_t length, const char **number) {
+    ASSERT(name != NULL);
     const char *end = name + length;
     while (*pattern && name < end) {
         if (*pattern != '*') {
@@ -109,6 +110,7 @@ static bool append_of_layer(const FolderFamily *family, const char *name, size_t
 
 // The name without its last word, which is weight or bias.
 static bool append_known(const FolderFamily *family, const char *name, size_t length, Text *out) {
+    ASSERT(family != NULL);
     const char *at = name;
     (void)skip(&at, "language_model.");
     (void)(skip(&at, "model.") || skip(&at, "transformer."));

@@ -195,12 +195,14 @@ static Status read_dimensions(Cursor *cursor, StoredTensor *tensor, uint64_t *el
 }
 
 static void refuse(StoredTensor *tensor, Status code, Text *why, const char *help) {
+    ASSERT(code != STATUS_OK && !tensor->why);
     tensor->refusal = code;
     tensor->why = text_take(why);
     tensor->help = help ? memory_copy_string(help, strlen(help)) : NULL;
 }
 
 static void refuse_removed(StoredTensor *tensor) {
+    ASSERT(tensor->type_name != NULL);
     Text why = {0}, help = {0};
     text_format(&why, "is stored as %s, which was removed from GGUF", tensor->type_name);
     text_format(&help, "the original model can be written again, as %s for example",
@@ -216,6 +218,7 @@ static void refuse_unknown(StoredTensor *tensor, uint32_t type) {
 }
 
 static void refuse_rows(StoredTensor *tensor, uint64_t row, const BlockFormat *format) {
+    ASSERT(format->elements > 1);
     Text why = {0};
     text_format(&why, "has rows of %llu elements, not a multiple of the %d of a %s block",
                 (unsigned long long)row, format->elements, format->name);
@@ -277,6 +280,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 static Status check_order(const Cursor *cursor, StoredTensor **sorted, size_t count) {
+    ASSERT(count == 0 || sorted != NULL);
     qsort(sorted, count, sizeof *sorted, compare_offsets);
     for (size_t i = 1; i < count; i++)
         if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
@@ -306,6 +310,7 @@ static Status place_tensor(const Cursor *cursor, StoredTensor *tensor, uint64_t 
 // Makes offsets absolute and proves that every tensor lies inside the file and none overlap.
 static Status place_tensors(const Cursor *cursor, Reader *reader, uint64_t alignment,
                             size_t file_bytes) {
+    ASSERT(alignment > 0 && (alignment & (alignment - 1)) == 0);
     uint64_t data = (cursor->at + alignment - 1) / alignment * alignment;
     size_t count = reader->tensors.count;
     for (size_t i = 0; i < count; i++) {
@@ -359,6 +364,7 @@ static Status read_header(Cursor *cursor, Reader *reader, size_t file_bytes) {
 // a file may change while it is mapped.
 Status gguf_parse(Reader *reader, const uint8_t *bytes, size_t length, const char *name) {
     Cursor first = {.bytes = bytes, .length = length, .name = name};
+    ASSERT(bytes != NULL || length == 0);
     Reader ignored = {0};
     Status status = read_header(&first, &ignored, length);
     reader_clear(&ignored);

@@ -59,6 +59,7 @@ static Status open_part(const char *path, Reader *part) {
 }
 
 static Status add_part(Reader *whole, const char *first, int64_t index, int64_t count) {
+    ASSERT(index > 0 && index < count);
     Text path = {0};
     Reader part = {0};
     part_path(first, index, count, &path);

@@ -93,6 +93,7 @@ static const IntegerRange ranges[META_TYPE_COUNT] = {
 };
 
 static Status append_value(Text *out, const char *key, const MetaValue *value) {
+    ASSERT((unsigned)value->type < META_TYPE_COUNT && value->type != META_ARRAY);
     if (value->type == META_STRING) {
         append_string(out, value->as.string.bytes, value->as.string.length);
     } else if (value->type == META_FLOAT32) {
@@ -118,6 +119,7 @@ bool gguf_writer_has(const GgufWriter *writer, const char *key) {
 }
 
 static Status check_text(const char *what, const char *name, size_t length_max) {
+    ASSERT(length_max > 0);
     size_t length = strlen(name), bad;
     if (length > 0 && length <= length_max && utf8_valid(name, length, &bad)) return STATUS_OK;
     return fail(STATUS_VALUE, "\"%.80s\" is not a name of %s in a GGUF file: it is %s", name, what,
@@ -159,6 +161,7 @@ Status gguf_writer_put_array(GgufWriter *writer, const char *key, MetaType type,
     TRY(begin_pair(writer, key));
     append_u32(&writer->pairs, META_ARRAY);
     append_u32(&writer->pairs, type);
+    ASSERT(type != META_ARRAY && (unsigned)type < META_TYPE_COUNT);
     append_u64(&writer->pairs, count);
     for (size_t i = 0; i < count; i++) {
         ASSERT(values[i].type == type);
@@ -231,6 +234,7 @@ static size_t align_up(size_t offset, size_t alignment) {
 }
 
 static void append_tensor(Text *out, const TensorEntry *entry, size_t offset) {
+    ASSERT(offset % 8 == 0);
     Shape shape = tensor_shape(entry->tensor);
     append_string(out, entry->name, strlen(entry->name));
     append_u32(out, (uint32_t)shape.rank);
@@ -256,6 +260,7 @@ static void append_head(Text *out, const GgufWriter *writer) {
 
 // Zeros up to the next multiple of the alignment.
 static Status pad(FILE *stream, size_t written, size_t alignment) {
+    ASSERT(alignment > 0 && (alignment & (alignment - 1)) == 0);
     static const char zeros[64];
     for (size_t left = align_up(written, alignment) - written; left > 0;) {
         size_t step = left < sizeof zeros ? left : sizeof zeros;

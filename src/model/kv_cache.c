@@ -139,6 +139,7 @@ static Status move_side(CacheSide *side, const Tensor *like, DType dtype, int64_
 }
 
 static Status reserve_rows(KvCache *cache, CacheSide *side, const Tensor *like, int64_t needed) {
+    ASSERT(needed >= side->rows);
     int64_t capacity = side->storage ? side->storage->view.dims[0] : 0;
     bool shared = side->storage && !buffer_is_unique(side->storage->view.buffer);
     bool overwrites = shared && side->rows < side->written;
@@ -154,6 +155,7 @@ static Status check_rows(const CacheSide *side, const Tensor *rows, const char *
     if (rows->view.rank < 1)
         return fail(STATUS_SHAPE, "the %s of a KV cache have shape [rows, ...], not %s", what,
                     tensor_type_name(rows).text);
+    ASSERT(side->rows >= 0);
     if (!side->storage) return STATUS_OK;
     const TensorView *view = &side->storage->view;
     bool same = view->rank == rows->view.rank;
@@ -180,6 +182,7 @@ static Status append_side(KvCache *cache, CacheSide *side, Tensor *rows) {
 }
 
 Status kv_cache_append(KvCache *cache, int64_t layer, Tensor *k, Tensor *v) {
+    ASSERT(cache->refs > 0);
     TRY(check_layer(cache, layer));
     CacheLayer *sides = &cache->layers[layer];
     TRY(check_rows(&sides->keys, k, "keys"));
@@ -203,6 +206,7 @@ static void clear_side(CacheSide *side) {
 Status kv_cache_set(KvCache *cache, int64_t layer, Tensor *k, Tensor *v) {
     TRY(check_layer(cache, layer));
     // k and v may be views of the rows that are replaced: they keep the old storage alive.
+    ASSERT(layer >= 0 && layer < cache->layer_count);
     CacheLayer previous = cache->layers[layer];
     cache->layers[layer] = (CacheLayer){0};
     Status status = kv_cache_append(cache, layer, k, v);
@@ -255,11 +259,13 @@ void kv_cache_cut(KvCache *cache, int64_t rows) {
 // the original goes on in place, beyond what the fork can see.
 static void fork_side(CacheSide *side, const CacheSide *source) {
     *side = *source;
+    ASSERT(side->rows <= side->written);
     if (!side->storage) return;
     side->storage = row_view(source->storage, 0, source->rows);
 }
 
 KvCache *kv_cache_fork(const KvCache *cache) {
+    ASSERT(cache->refs > 0 && cache->parts == NULL);
     size_t bytes = sizeof *cache + (size_t)cache->layer_count * sizeof *cache->layers;
     KvCache *fork = memory_allocate_zeroed(1, bytes);
     memcpy(fork, cache, sizeof *cache);
@@ -276,6 +282,7 @@ KvCache *kv_cache_fork(const KvCache *cache) {
 
 void kv_cache_note(KvCache *cache, const int64_t *ids, size_t count) {
     if (count == 0) return;
+    ASSERT(ids != NULL);
     cache->ids = memory_resize(cache->ids, (cache->id_count + count) * sizeof *ids);
     memcpy(cache->ids + cache->id_count, ids, count * sizeof *ids);
     cache->id_count += count;
@@ -290,6 +297,7 @@ KvCache *kv_cache_batch(const KvPart *parts, size_t count) {
     ASSERT(count > 1);
     KvCache *batch = memory_allocate_zeroed(1, sizeof *batch);
     batch->refs = 1;
+    ASSERT(parts[0].cache->refs > 0);
     batch->dtype = parts[0].cache->dtype;
     batch->parts = memory_allocate(count * sizeof *parts);
     batch->part_count = count;

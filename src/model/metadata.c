@@ -10,6 +10,7 @@ const size_t meta_type_bytes[META_TYPE_COUNT] = {
 
 MetaValue meta_decode(MetaType type, const uint8_t *bytes) {
     MetaValue value = {.type = type};
+    ASSERT(type != META_ARRAY && type != META_STRING);
     union {
         uint8_t u8;
         int8_t i8;
@@ -84,6 +85,7 @@ void metadata_free(Metadata *metadata) {
 
 // Moves *at past a string.
 static MetaValue decode_string(const uint8_t **at, int length_bytes) {
+    ASSERT(length_bytes == 4 || length_bytes == 8);
     uint64_t length = 0;
     memcpy(&length, *at, (size_t)length_bytes);
     const char *bytes = (const char *)*at + length_bytes;
@@ -94,6 +96,7 @@ static MetaValue decode_string(const uint8_t **at, int length_bytes) {
 void meta_array_each(const MetaValue *array,
                      void (*visit)(void *context, size_t index, MetaValue value), void *context) {
     MetaType type = array->as.array.type;
+    ASSERT(array->type == META_ARRAY && type < META_TYPE_COUNT);
     const uint8_t *at = array->as.array.bytes;
     for (size_t i = 0; i < array->as.array.count; i++) {
         if (type == META_STRING) {

@@ -77,6 +77,7 @@ static bool word_number(const char *word, size_t *out) {
 }
 
 static void index_numbers(ModelEntry *parent) {
+    ASSERT(parent->numbered_count == 0);
     size_t number;
     for (ModelEntry *child = parent->children; child; child = child->hh_sibling.next)
         if (word_number(child->word, &number) && number >= parent->numbered_count)
@@ -243,6 +244,7 @@ static Status import_decoded(Device *device, const StoredTensor *tensor, const u
                              BufferLabel *label, Buffer **out) {
     enum { SUPERBLOCK = 256 };
     int64_t count = 1;
+    ASSERT(tensor->shape.rank <= RANK_MAX);
     for (int d = 0; d < tensor->shape.rank; d++) count *= tensor->shape.dims[d];
     size_t length = (size_t)count * sizeof(uint16_t);
     uint16_t *halves = memory_try_resize(NULL, length + 1); // as large as the file wants it
@@ -264,6 +266,7 @@ static Status import_decoded(Device *device, const StoredTensor *tensor, const u
 // The tensor over the mapped bytes.
 static Status import_tensor(const StoredTensor *tensor, Tensor **out) {
     Device *device;
+    ASSERT(tensor->usable);
     TRY(device_default(&device));
     BufferLabel label = {.dtype = tensor->dtype, .rank = tensor->shape.rank};
     memcpy(label.dims, tensor->shape.dims, sizeof label.dims);
@@ -317,6 +320,7 @@ static Status add_one(Tensor *x, Tensor **out) {
 }
 
 static Status change_tensor(const TensorChange *change, Tensor *stored, Tensor **out) {
+    ASSERT(stored != NULL);
     if (change->heads) return join_halves(stored, change->heads, out);
     if (change->plus_one) return add_one(stored, out);
     if (change->transpose) return tensor_transpose(stored, 0, 1, out);
@@ -341,6 +345,7 @@ static Status make_loaded(const Model *model, const StoredTensor *stored, Tensor
 }
 
 static Status load_tensor(const Model *model, ModelEntry *entry, Tensor **out) {
+    ASSERT(entry->stored != NULL);
     if (!entry->loaded) {
         TRY(make_loaded(model, entry->stored, &entry->loaded));
         tensor_release(entry->stored->tensor); // from now on it is the entry's
@@ -352,6 +357,7 @@ static Status load_tensor(const Model *model, ModelEntry *entry, Tensor **out) {
 
 Status model_tensor(Model *model, const char *name, Tensor **out) {
     ModelEntry *entry = find_name(model, name);
+    ASSERT(model->refs > 0);
     if (!entry || !entry->stored) return unknown_tensor(model, name);
     return load_tensor(model, entry, out);
 }
@@ -385,6 +391,7 @@ static Status unknown_step(const Model *model, const ModelEntry *from, const cha
 
 static Status enter(Model *model, ModelEntry *next, const ModelEntry **entry, Tensor **out) {
     *out = NULL;
+    ASSERT(next != NULL);
     *entry = next;
     return next->stored ? load_tensor(model, next, out) : STATUS_OK;
 }

@@ -100,6 +100,7 @@ void named_tensors_free(NamedTensors *tensors) {
 }
 
 bool stored_bytes(DType dtype, const Shape *shape, size_t *out) {
+    ASSERT((unsigned)dtype < DTYPE_COUNT && shape->rank <= RANK_MAX);
     size_t bytes = dtype_size(dtype);
     *out = 0;
     for (int i = 0; i < shape->rank; i++)

@@ -17,6 +17,7 @@ enum { MAGIC_BYTES = sizeof magic - 1 };
 // --- reading
 
 static void swap_elements(uint8_t *bytes, size_t length, size_t size) {
+    ASSERT(size > 0 && length % size == 0);
     for (size_t at = 0; at < length; at += size)
         for (size_t i = 0; i < size / 2; i++) {
             uint8_t other = bytes[at + i];
@@ -41,6 +42,7 @@ static Status upload(NpySource *source, const NpyHeader *header, size_t bytes, T
 }
 
 static Shape reversed(const Shape *shape) {
+    ASSERT(shape->rank >= 0 && shape->rank <= RANK_MAX);
     Shape result = {.rank = shape->rank};
     for (int i = 0; i < shape->rank; i++) result.dims[i] = shape->dims[shape->rank - 1 - i];
     return result;
@@ -48,6 +50,7 @@ static Shape reversed(const Shape *shape) {
 
 // Takes the reference: in Fortran order the first index runs fastest.
 static Tensor *turn(Tensor *stored) {
+    ASSERT(stored->view.rank >= 0 && stored->view.rank <= RANK_MAX);
     TensorView view = stored->view;
     for (int i = 0; i < view.rank; i++) {
         view.dims[i] = stored->view.dims[view.rank - 1 - i];

@@ -221,6 +221,7 @@ static zip_int64_t member_close(MemberWriter *member) {
 
 static size_t copy_part(MemberWriter *member, char *out, size_t length) {
     size_t before = member->header.length, left;
+    ASSERT(member->at <= before + member->bytes);
     const char *from;
     if (member->at < before) {
         from = text_get(&member->header) + member->at;
@@ -283,6 +284,7 @@ typedef struct Writing {
 enum { DOS_TIME = 0, DOS_DATE = 1 << 5 | 1 };
 
 static Status add_member(zip_t *zip, const NamedTensor *named, MemberWriter *member) {
+    ASSERT(member->numbers == NULL);
     member->tensor = named->tensor;
     Status status = npy_header(named->tensor, named->name, &member->header);
     if (status != STATUS_OK) {

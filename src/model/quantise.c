@@ -29,6 +29,7 @@ static BlockScale scale_symmetric(const float *x, int levels) {
 
 // q from 0 to `levels` spans the block's numbers.
 static BlockScale scale_affine(const float *x, int levels) {
+    ASSERT(levels > 0);
     float low = x[0], high = x[0];
     for (int i = 1; i < BLOCK; i++) {
         if (x[i] < low) low = x[i];
@@ -121,6 +122,7 @@ bool quantise_row(DType dtype, const float *numbers, int64_t count, uint8_t *blo
         if (!isfinite(numbers[i])) return false;
     bool fits = true;
     const DTypeInfo *info = &dtype_info[dtype];
+    ASSERT(count >= 0 && count % info->block_elements == 0);
     for (int64_t i = 0; i < count / info->block_elements; i++)
         fits &= formats[dtype](numbers + i * info->block_elements, blocks + i * info->block_bytes);
     return fits;

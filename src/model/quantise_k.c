@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/status.h"
 #include "model/quantise.h"
 
 enum { BLOCK = 256 };
@@ -277,6 +278,7 @@ bool quantise_q3_k(const float *x, uint8_t *out) {
 
 // Q4_K and Q5_K: eight groups, whose scales and minima of 6 bits share 12 bytes.
 static void pack_scales(int group, int scale, int minimum, uint8_t *packed) {
+    ASSERT(group >= 0 && group < 8);
     if (group < 4) {
         packed[group] = (uint8_t)scale;
         packed[group + 4] = (uint8_t)minimum;
@@ -289,6 +291,7 @@ static void pack_scales(int group, int scale, int minimum, uint8_t *packed) {
 
 static bool quantise_groups(const AffineRule *rule, const float *x, uint8_t *out, uint8_t *levels) {
     float scales[8], minima[8], weights[32], d, least;
+    ASSERT(rule->count == 32);
     for (int g = 0; g < 8; g++) {
         const float *group = x + g * 32;
         float squares = 0;

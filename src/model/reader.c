@@ -50,6 +50,7 @@ static Status open_file(Reader *reader, const char *path) {
 }
 
 Status reader_open(const char *path, Reader **out) {
+    ASSERT(path != NULL);
     Reader *reader = memory_allocate_zeroed(1, sizeof *reader);
     Status status = folder_is(path) ? folder_open(reader, path) : open_file(reader, path);
     if (status == STATUS_OK)
@@ -87,6 +88,7 @@ size_t reader_bytes(const Reader *reader) {
 }
 
 Status reader_fail_unusable(const StoredTensor *tensor, const char *path) {
+    ASSERT(!tensor->usable);
     if (!tensor->why) return named_tensors_fail_unread(path, tensor->name, tensor->type_name);
     (void)fail(tensor->refusal, "tensor %s of %s %s", tensor->name, path, tensor->why);
     return tensor->help ? fail_help("%s", tensor->help) : tensor->refusal;

@@ -10,6 +10,7 @@
 
 // The most negative number of a floating dtype that is not infinite.
 static double lowest_finite(DType dtype) {
+    ASSERT(dtype_is_float(dtype));
     if (dtype == DTYPE_FLOAT16) return -65504.0;
     if (dtype == DTYPE_BFLOAT16) return -0x1.fep127;
     return dtype == DTYPE_FLOAT64 ? -DBL_MAX : (double)-FLT_MAX;
@@ -52,6 +53,7 @@ static Status read_rope(const OpCall *call, const Tensor *x, Rope *rope) {
 static Status rope_run(const OpCall *call, const Rope *rope, Tensor *const *inputs, int n_inputs,
                        Tensor **out) {
     SCOPED_TENSOR(result);
+    ASSERT(n_inputs >= 1);
     Shape shape = tensor_shape(inputs[0]);
     TRY(tensor_new(inputs[0]->device, tensor_dtype(inputs[0]), &shape, &result));
     KernelOptions options = {.flag = rope->half,
@@ -91,6 +93,7 @@ Status op_run_cndl_rope_tables(const OpCall *call, Tensor **results) {
 static Status rope_table(const Tensor *x, const Rope *rope, Tensor *table, Tensor **out) {
     TensorType type = tensor_type(x), table_type = tensor_type(table);
     TRY(shape_rope_table(&type, &table_type, rope->rotary, rope->offset));
+    ASSERT(rope->rotary % 2 == 0);
     int64_t pairs = rope->rotary / 2, width = table->view.dims[1];
     SCOPED_TENSOR(same);
     DType dtype = tensor_dtype(x) == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
@@ -147,6 +150,7 @@ typedef struct Attention {
 static Status plan_attention(Attention *a) {
     TensorType q = tensor_type(a->q), k = tensor_type(a->k), v = tensor_type(a->v), mask;
     if (a->mask) mask = tensor_type(a->mask);
+    ASSERT(a->q && a->k && a->v);
     TRY(shape_attention(&q, &k, &v, a->mask ? &mask : NULL, &a->leading));
     a->sq = q.shape.dims[q.shape.rank - 3];
     a->hq = q.shape.dims[q.shape.rank - 2];
@@ -156,6 +160,7 @@ static Status plan_attention(Attention *a) {
 }
 
 static Status attention_mask(const Attention *a, Tensor **out) {
+    ASSERT(a->leading.rank + 3 <= RANK_MAX);
     Shape shape = a->leading;
     shape.dims[shape.rank++] = a->hq;
     shape.dims[shape.rank++] = a->sq;

@@ -82,6 +82,7 @@ Status compose_extremes(const Tensor *index, int64_t extremes[2]) {
 
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) {
     if (tensor_count(index) == 0) return STATUS_OK;
+    ASSERT(dim >= 0 && dim < tensor_rank(x));
     int64_t size = x->view.dims[dim], extremes[2] = {0, 0};
     TRY(compose_extremes(index, extremes));
     int64_t wrong = extremes[0] < -size ? extremes[0] : extremes[1];
@@ -104,6 +105,7 @@ Status compose_at_least_1d(Tensor *x, Tensor **out) {
 
 TensorView compose_dim_last(const Tensor *x, int dim) {
     TensorView view = x->view;
+    ASSERT(dim >= 0 && dim < x->view.rank);
     for (int i = dim; i + 1 < view.rank; i++) {
         view.dims[i] = x->view.dims[i + 1];
         view.strides[i] = x->view.strides[i + 1];
@@ -128,6 +130,7 @@ TensorView compose_broadcast_leading(const TensorView *view, const Shape *leadin
 }
 
 int64_t compose_product(const int64_t *dims, int first, int last) {
+    ASSERT(first >= 0 && first <= last && last <= RANK_MAX);
     int64_t product = 1;
     for (int i = first; i < last; i++) product *= dims[i];
     return product;
@@ -135,12 +138,14 @@ int64_t compose_product(const int64_t *dims, int first, int last) {
 
 Shape compose_shape(int rank, const int64_t *dims) {
     Shape shape = {.rank = rank};
+    ASSERT(rank >= 0 && rank <= RANK_MAX);
     for (int i = 0; i < rank; i++) shape.dims[i] = dims[i];
     return shape;
 }
 
 Status compose_kernel(const OpCall *call, KernelId kernel, const KernelOptions *options,
                       TensorSpan inputs, Tensor *out) {
+    ASSERT(inputs.count >= 0 && inputs.count <= KERNEL_INPUTS_MAX);
     KernelCall request = {.kernel = kernel,
                           .n_inputs = inputs.count,
                           .n_outputs = 1,

@@ -60,6 +60,7 @@ static Status convolution(const OpCall *call, int rank, Tensor **out) {
     Tensor *x = call->inputs[0].tensor, *weight = call->inputs[1].tensor;
     Tensor *bias = compose_input(call, 2);
     bool single = tensor_rank(x) == rank - 1, line = rank == 3;
+    ASSERT(rank == 3 || rank == 4);
     TensorType image_type = tensor_type(x), weight_type = tensor_type(weight);
     TRY(shape_convolution_ranks(call->op->name, line, &image_type, &weight_type));
     Convolution options;

@@ -131,6 +131,7 @@ static Status count_integers(const OpCall *call, int64_t start, int64_t stop, in
 
 static Status count_numbers(const OpCall *call, double start, double stop, double step,
                             int64_t *out) {
+    ASSERT(step != 0);
     double count = ceil((stop - start) / step);
     if (!isfinite(start) || !isfinite(stop) || !isfinite(step) || count > 9.0e18)
         return fail(STATUS_VALUE, "%s: from %g to %g by %g is not a range that ends",
@@ -152,6 +153,7 @@ static Status create_progression(const OpCall *call, const Progression *numbers,
     DType natural = dtype_is_float(target->dtype) ? target->dtype
                     : numbers->is_float           ? DTYPE_FLOAT64
                                                   : DTYPE_INT64;
+    ASSERT(numbers->count >= 0);
     Shape shape = {.rank = 1, .dims = {numbers->count}};
     SCOPED_TENSOR(result);
     TRY(tensor_new(target->device, natural, &shape, &result));
@@ -218,6 +220,7 @@ Status op_run_clone(const OpCall *call, Tensor **results) {
 // int64 [count]: 0, 1, 2, ...
 static Status create_indexes(const OpCall *call, int64_t count, Device *device, Tensor **out) {
     Progression numbers = {.step = 1, .stride = 1, .count = count};
+    ASSERT(count >= 0);
     CreateTarget target = {.device = device, .dtype = DTYPE_INT64};
     return create_progression(call, &numbers, &target, out);
 }
@@ -335,6 +338,7 @@ static Status create_table(const OpCall *call, const int64_t *size, double base,
     TRY(create_target(call, DTYPE_FLOAT32, &target));
     SCOPED_TENSOR(table);
     Shape shape = {.rank = 2, .dims = {size[0], size[1]}};
+    ASSERT(size[0] >= 0 && size[1] >= 0);
     TRY(tensor_new(target.device, DTYPE_FLOAT64, &shape, &table));
     size_t count = (size_t)tensor_count(table);
     double *values = memory_allocate_zeroed(count + 1, sizeof *values);

@@ -23,6 +23,7 @@ static void einsum_release(Einsum *sum) {
 }
 
 static bool labels_have(const Labels *labels, int label) {
+    ASSERT(labels->count >= 0 && labels->count <= RANK_MAX);
     for (int i = 0; i < labels->count; i++)
         if (labels->items[i] == label) return true;
     return false;
@@ -55,6 +56,7 @@ static Status take_diagonals(Term *term) {
 
 // Whether a label is still wanted by the output or by a term other than a and b.
 static bool label_is_needed(const Einsum *sum, int label, int a, int b) {
+    ASSERT(a >= 0 && a < sum->n_terms && b < sum->n_terms);
     if (labels_have(&sum->plan.output, label)) return true;
     for (int t = 0; t < sum->n_terms; t++)
         if (t != a && t != b && labels_have(&sum->terms[t].labels, label)) return true;
@@ -65,6 +67,7 @@ static bool label_is_needed(const Einsum *sum, int label, int a, int b) {
 static Status reduce_term(const Einsum *sum, Term *term, int a, int b) {
     Labels kept = {0};
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dims)};
+    ASSERT(a >= 0 && a < sum->n_terms && b < sum->n_terms);
     const Labels *partner = b >= 0 ? &sum->terms[term == &sum->terms[a] ? b : a].labels : NULL;
     Shape shape = tensor_shape(term->tensor);
     for (int i = 0; i < term->labels.count; i++) {
@@ -91,6 +94,7 @@ static Status reduce_term(const Einsum *sum, Term *term, int a, int b) {
 // The tensor with its dimensions in the order of `labels`; every label is one of its own.
 static Status permute_to(const Term *term, const Labels *labels, Tensor **out) {
     Shape order = {.rank = labels->count};
+    ASSERT(labels->count == term->labels.count);
     for (int i = 0; i < labels->count; i++)
         for (int j = 0; j < term->labels.count; j++)
             if (term->labels.items[j] == labels->items[i]) order.dims[i] = j;
@@ -103,6 +107,7 @@ typedef struct Roles {
 } Roles;
 
 static Roles find_roles(const Einsum *sum, int a, int b) {
+    ASSERT(a != b && a >= 0 && b >= 0);
     Roles roles = {0};
     const Labels *left = &sum->terms[a].labels, *right = &sum->terms[b].labels;
     for (int i = 0; i < left->count; i++) {
@@ -156,6 +161,7 @@ static Status join_labels(const Einsum *sum, const Roles *roles, Labels *out) {
 
 // Terms a and b become one in a's place; b's place is taken by the last term.
 static Status contract(Einsum *sum, int a, int b) {
+    ASSERT(a != b && a < sum->n_terms && b < sum->n_terms);
     TRY(reduce_term(sum, &sum->terms[a], a, b));
     TRY(reduce_term(sum, &sum->terms[b], a, b));
     Roles roles = find_roles(sum, a, b);
@@ -182,6 +188,7 @@ static Status contract(Einsum *sum, int a, int b) {
 
 // The pair whose product is smallest.
 static void choose_pair(const Einsum *sum, int *best_a, int *best_b) {
+    ASSERT(sum->n_terms >= 2);
     double best = INFINITY;
     *best_a = 0;
     *best_b = 1;

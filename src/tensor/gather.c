@@ -22,6 +22,7 @@ static Status gather_kernel(const OpCall *call, Tensor *x, int dim, Tensor *inde
 
 static Status gather_slices(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
     TapeRecord record = tape_begin(&gradient_gather_slices, (Tensor *const[]){x, index}, 2);
+    ASSERT(dim >= 0 && dim < tensor_rank(x));
     tape_keep(&record, &dim, sizeof dim);
     return tape_end(&record, gather_kernel(call, x, dim, index, out), out);
 }
@@ -29,6 +30,7 @@ static Status gather_slices(const OpCall *call, Tensor *x, int dim, Tensor *inde
 // The same for an index of any rank, whose dimensions stand in place of dim. A line is taken as it
 // is: of a literal the host knows the numbers.
 static Status gather_shaped(const OpCall *call, Tensor *x, int dim, Tensor *index, Tensor **out) {
+    ASSERT(dim >= 0 && dim < tensor_rank(x));
     if (tensor_rank(index) == 1) return gather_slices(call, x, dim, index, out);
     SCOPED_TENSOR(flat);
     SCOPED_TENSOR(slices);

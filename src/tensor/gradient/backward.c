@@ -30,12 +30,14 @@ typedef struct Walk {
 
 static void set_aside(Walk *walk, TapeNode *node) {
     OuterState state = {.node = node, .walk = node->walk, .wanted = node->wanted};
+    ASSERT(node->walks > 0);
     memcpy(state.incoming, node->incoming, sizeof state.incoming);
     memset(node->incoming, 0, sizeof node->incoming);
     VECTOR_PUSH(&walk->outer, state);
 }
 
 static void put_back(const OuterState *state) {
+    ASSERT(state->node != NULL);
     state->node->walk = state->walk;
     state->node->wanted = state->wanted;
     memcpy(state->node->incoming, state->incoming, sizeof state->incoming);
@@ -43,6 +45,7 @@ static void put_back(const OuterState *state) {
 
 static void push_node(Walk *walk, TapeNode *node) {
     if (node->walk == walk->number) return;
+    ASSERT(node->walks >= 0);
     if (node->walks++ > 0) set_aside(walk, node);
     node->walk = walk->number;
     node->wanted = false;
@@ -88,6 +91,7 @@ static uint64_t next_walk(void) {
 
 // Everything that the loss depends on, and what of it leads to a target.
 static Status collect(Walk *walk, Tensor *const *results, int count) {
+    ASSERT(count > 0);
     walk->number = next_walk();
     for (int i = 0; i < count; i++)
         if (results[i]->node) push_node(walk, results[i]->node);
@@ -122,6 +126,7 @@ static bool needs_second_order(const Walk *walk) {
 
 // Adds a gradient (taken) to those that have arrived.
 static Status arrive(Tensor **slot, Tensor *gradient) {
+    ASSERT(gradient != NULL);
     if (!*slot) {
         *slot = gradient;
         return STATUS_OK;
@@ -154,6 +159,7 @@ static void tell_watch(const TapeNode *node, Tensor *const *gradients, int count
 }
 
 static Status run_rule(TapeNode *node) {
+    ASSERT(!node->spent && node->info);
     Tensor *few[8] = {NULL}, **results = few;
     if (node->n_inputs > 8)
         results = memory_allocate_zeroed((size_t)node->n_inputs, sizeof *results);
@@ -175,6 +181,7 @@ static Status run_rule(TapeNode *node) {
 }
 
 static Status add_part(TapeNode *node) {
+    ASSERT(node->n_inputs > 0);
     if (!node->inputs[0].producer->wanted) return STATUS_OK;
     Origin caller = origin_current;
     origin_current = node->origin;
@@ -187,6 +194,7 @@ static Status add_part(TapeNode *node) {
 
 // The gradient of a parameter lies in memory as the parameter does.
 static Status accumulate(TapeNode *leaf) {
+    ASSERT(leaf->incoming[0] != NULL);
     Tensor *gradient = NULL;
     TRY(tensor_contiguous(leaf->incoming[0], &gradient));
     ASSERT(!leaf->parameter || tensor_count(gradient) == tensor_count(leaf->parameter));
@@ -209,6 +217,7 @@ static Status visit(Walk *walk, TapeNode *node) {
 }
 
 static Status seed(Tensor *result, Tensor *up) {
+    ASSERT(result != NULL);
     Tensor *start = up ? tensor_retain(up) : NULL;
     if (!result->node) {
         tensor_release(start);
@@ -344,6 +353,7 @@ static void release_gradients(Tensor **gradients, size_t count) {
 
 Status tape_gradients_along(Tensor *loss, Tensor *up, Tensor *const *inputs, size_t count,
                             Tensor **gradients) {
+    ASSERT(count == 0 || inputs != NULL);
     TapeEnd *ends = memory_allocate((count + 1) * sizeof *ends);
     for (size_t i = 0; i < count; i++) {
         gradients[i] = NULL;
@@ -396,6 +406,7 @@ static void add_end(TapeEnds *ends, TapeNode *node, int output, const Tensor *li
 }
 
 void tape_find_ends(Tensor *const *results, int count, TapeMark mark, TapeEnds *ends) {
+    ASSERT(count > 0);
     Walk walk = {.number = next_walk()};
     for (int i = 0; i < count; i++) {
         TapeNode *node = results[i]->node;

@@ -55,6 +55,7 @@ static TermSlot *slot_of(Gradient *g, Term term) {
 
 // Equal numbers, and maps of equal operands, are one term: rules may write a subexpression twice.
 static Term scalar_term(Gradient *g, Scalar number) {
+    ASSERT(g->n_terms <= GRADIENT_TERMS_MAX);
     for (int i = 1; i < g->n_terms; i++) {
         const TermSlot *slot = &g->terms[i];
         if (slot->kind == TERM_NUMBER && slot->number.dtype == number.dtype &&
@@ -135,6 +136,7 @@ static OpInput operand(Gradient *g, Term term) {
 
 // One operation by itself: where it is recorded, or the dtypes differ.
 static Status apply_single(Gradient *g, TermSlot *slot) {
+    ASSERT(slot->kind == TERM_MAP);
     OpCall call = {.op = &op_rows[slot->op]};
     for (int i = 0; i < 3 && slot->operands[i].slot; i++)
         call.inputs[call.n_inputs++] = operand(g, slot->operands[i]);
@@ -148,6 +150,7 @@ static Status apply_single(Gradient *g, TermSlot *slot) {
 
 // Plain numbers among themselves stay exact, on the host.
 static bool apply_numbers(Gradient *g, TermSlot *slot) {
+    ASSERT(slot->kind == TERM_MAP);
     OpCall call = {.op = &op_rows[slot->op]};
     for (int i = 0; i < 3 && slot->operands[i].slot; i++) {
         const TermSlot *operand_slot = slot_of(g, slot->operands[i]);
@@ -192,6 +195,7 @@ typedef struct MapProgram {
 } MapProgram;
 
 static int add_operand(MapProgram *program, Term term) {
+    ASSERT(program->n_operands <= KERNEL_INPUTS_MAX);
     for (int i = 0; i < program->n_operands; i++)
         if (program->operands[i].slot == term.slot) return i;
     if (program->n_operands == KERNEL_INPUTS_MAX) return -1;
@@ -231,6 +235,7 @@ static bool broadcasts(Shape *shape, const TensorView *view) {
 
 // All floating operands have one dtype, the others are booleans; shapes broadcast.
 static bool check_operands(Gradient *g, MapProgram *program) {
+    ASSERT(program->n_operands <= KERNEL_INPUTS_MAX);
     program->dtype = DTYPE_COUNT;
     for (int i = 0; i < program->n_operands; i++) {
         const Tensor *x = slot_of(g, program->operands[i])->tensor;
@@ -291,6 +296,7 @@ static bool gives_floats(OpId op) {
 
 static Status compute(Gradient *g, Term term) {
     TermSlot *slot = slot_of(g, term);
+    ASSERT(term.slot > 0 && term.slot < g->n_terms);
     for (int attempt = 0; attempt < 2; attempt++) {
         MapProgram program = {0};
         if (gives_floats(slot->op) && emit(g, &program, term) >= 0 && check_operands(g, &program)) {
@@ -309,6 +315,7 @@ static Status compute(Gradient *g, Term term) {
 Tensor *term_tensor(Gradient *g, Term term) {
     if (g->status != STATUS_OK) return NULL;
     TermSlot *slot = slot_of(g, term);
+    ASSERT(term.slot < g->n_terms);
     if (slot->kind == TERM_MAP) gradient_fail(g, compute(g, term));
     if (slot->kind == TERM_NUMBER) {
         OpInput input = op_scalar(slot->number);
@@ -344,6 +351,7 @@ static Status as_operand(Tensor *x, DType dtype, Tensor **out) {
 
 static Status run_fused(Gradient *g, const FusedCall *fused, Tensor *const *terms, DType dtype,
                         Tensor **results) {
+    ASSERT(fused->n_inputs <= KERNEL_INPUTS_MAX);
     KernelCall kernel = {.kernel = fused->kernel,
                          .n_inputs = fused->n_inputs,
                          .n_outputs = fused->n_outputs,
@@ -417,6 +425,7 @@ Term term_transposed(Gradient *g, Term x) {
 Term term_with_dim(Gradient *g, Term x, int behind) {
     Shape shape = term_shape(g, x), wide = {.rank = shape.rank + 1};
     int at = shape.rank - behind;
+    ASSERT(behind >= 0);
     ASSERT(g->status != STATUS_OK || (at >= 0 && wide.rank <= RANK_MAX));
     for (int i = 0; i < wide.rank; i++) wide.dims[i] = i == at ? 1 : shape.dims[i < at ? i : i - 1];
     return term_reshape(g, x, &wide);
@@ -425,6 +434,7 @@ Term term_with_dim(Gradient *g, Term x, int behind) {
 Term term_without_dim(Gradient *g, Term x, int behind) {
     Shape shape = term_shape(g, x), narrow = {.rank = shape.rank - 1};
     int gone = shape.rank - 1 - behind;
+    ASSERT(behind >= 0);
     ASSERT(g->status != STATUS_OK || gone >= 0);
     for (int i = 0; i < narrow.rank; i++) narrow.dims[i] = shape.dims[i < gone ? i : i + 1];
     return term_reshape(g, x, &narrow);
@@ -473,6 +483,7 @@ Term term_filled(Gradient *g, int input, double number) {
     OpAttributes attributes;
     attributes.given =
         ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(value) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(device);
+    ASSERT(input >= 0 && input < g->n_inputs);
     attributes.shape = g->inputs[input].shape;
     attributes.value = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = number};
     attributes.dtype = g->inputs[input].dtype;
@@ -491,6 +502,7 @@ static bool same_shape(const Shape *x, const Shape *y) {
 // Sums what was broadcast on the way in; what is smaller than the input is repeated.
 static Term fit(Gradient *g, Term x, const Shape *wanted) {
     Shape shape = term_shape(g, x);
+    ASSERT(wanted->rank <= RANK_MAX);
     if (same_shape(&shape, wanted)) return x;
     bool gone[RANK_MAX] = {false}, any = false;
     if (shape.rank < wanted->rank) {
@@ -520,6 +532,7 @@ static Term fit(Gradient *g, Term x, const Shape *wanted) {
 void gradient_give(Gradient *g, int input, Term term) {
     if (!gradient_wants(g, input)) return;
     Tensor *tensor = term_tensor(g, fit(g, term, &g->inputs[input].shape));
+    ASSERT(input < g->n_inputs);
     if (!tensor) return;
     Shape shape = tensor_shape(tensor);
     ASSERT(same_shape(&shape, &g->inputs[input].shape));

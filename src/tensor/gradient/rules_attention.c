@@ -21,6 +21,7 @@ static Term turned_part(Gradient *g, Term x, const Rope *rope, int which) {
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
     int64_t pairs = rope->rotary / 2, first = rope->half ? which * pairs : which;
+    ASSERT(rope->rotary % 2 == 0 && (which == 0 || which == 1));
     int64_t last = rope->half ? first + pairs : rope->rotary, step = rope->half ? 1 : 2;
     int dim = tensor_rank(tensor) - 1;
     return term_take(
@@ -32,6 +33,7 @@ static Term turned_part(Gradient *g, Term x, const Rope *rope, int which) {
 // [.., seq, heads, pairs] summed to [seq, pairs], at the rows of a table that were read.
 static void give_table(Gradient *g, int input, const Rope *rope, Term each) {
     Shape shape = term_shape(g, each), rows = {.rank = 2};
+    ASSERT(input > 0 && input < g->n_inputs);
     bool gone[RANK_MAX] = {false};
     if (shape.rank < 3) return; // after a failure
     for (int i = 0; i < shape.rank; i++) gone[i] = i != shape.rank - 3 && i != shape.rank - 1;
@@ -178,6 +180,7 @@ static Term shares_of(Gradient *g, const Scores *s, Term q, Term k) {
 // Whether one kernel makes all three gradients: no mask, and the same leading dimensions.
 static bool suits_kernel(const Gradient *g) {
     Shape q = gradient_shape(g, 0), k = gradient_shape(g, 1), v = gradient_shape(g, 2);
+    ASSERT(g->n_inputs >= 3);
     bool same = q.rank == k.rank && q.rank == v.rank;
     for (int i = 0; same && i < q.rank - 3; i++)
         same = q.dims[i] == k.dims[i] && q.dims[i] == v.dims[i];

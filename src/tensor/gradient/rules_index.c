@@ -33,6 +33,7 @@ const GradientInfo gradient_gather_slices = {
 // The numbers 0, 1, ... in a shape.
 static Term numbered(Gradient *g, const Shape *shape) {
     OpAttributes attributes;
+    ASSERT(shape->rank >= 0 && shape->rank <= RANK_MAX);
     int64_t count = 1;
     for (int i = 0; i < shape->rank; i++) count *= shape->dims[i];
     attributes.given = ATTRIBUTE_BIT(stop) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(device);
@@ -91,6 +92,7 @@ RULE(scatter_add) {
 // --- assignment to a part
 
 static bool picks_by_number(const IndexItems *items) {
+    ASSERT(items->count >= 0 && items->count <= INDEX_ITEMS_MAX);
     for (int i = 0; i < items->count; i++)
         if (items->items[i].kind == INDEX_TENSOR &&
             tensor_dtype(items->items[i].tensor) != DTYPE_BOOL)

@@ -105,6 +105,7 @@ static Term lower_triangle(Gradient *g, Term x, int64_t k) {
 // bool [n, n]
 static Term diagonal_mask(Gradient *g, int64_t n) {
     OpAttributes attributes;
+    ASSERT(n >= 0);
     attributes.given = ATTRIBUTE_BIT(n) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(device);
     attributes.n = n;
     attributes.dtype = DTYPE_BOOL;
@@ -214,6 +215,7 @@ RULE(svd) {
 }
 
 static Term columns_of(Gradient *g, Term x, int64_t first, int64_t last) {
+    ASSERT(first <= last);
     Tensor *tensor = term_tensor(g, x), *result = NULL;
     if (!tensor) return (Term){0};
     return term_take(g, tensor_slice(tensor, tensor_rank(tensor) - 1, first, last, &result),

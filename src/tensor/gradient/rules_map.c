@@ -103,6 +103,7 @@ Status rule_reduction(Gradient *g) {
 
 Status rule_map(Gradient *g) {
     Leaves leaves = find_leaves(g);
+    ASSERT(g->info >= gradient_table);
     MapOp map = op_rows[g->info - gradient_table].map;
     for (int i = 0; i < g->n_inputs; i++)
         if (gradient_wants(g, i)) gradient_give(g, i, derivatives[map][i](&leaves));

@@ -7,6 +7,7 @@ static void mark_dim(const Gradient *g, bool *gone) {
     int rank = gradient_shape(g, 0).rank;
     bool given = g->attributes && (g->attributes->given & ATTRIBUTE_BIT(dim));
     int64_t dim = given ? g->attributes->dim : -1;
+    ASSERT(rank <= 0 || (dim >= -rank && dim < rank));
     if (rank > 0) gone[dim < 0 ? dim + rank : dim] = true;
 }
 

@@ -7,6 +7,7 @@
 static Term gate(Gradient *g, Term gates, int index, int64_t n) {
     Tensor *x = term_tensor(g, gates), *part = NULL;
     if (!x) return (Term){0};
+    ASSERT(index >= 0 && n >= 0);
     return term_take(g, tensor_slice(x, -1, index * n, (index + 1) * n, &part), &part);
 }
 

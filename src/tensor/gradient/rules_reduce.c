@@ -69,6 +69,7 @@ static Term share_extreme(Gradient *g, const ReducedDims *r, Term x, Term extrem
 
 // The first of equal ones along a dimension takes all.
 static Status first_extreme(Gradient *g, const ReducedDims *r, int dim) {
+    ASSERT(dim >= 0 && dim < RANK_MAX);
     bool is_max = g->info == &gradient_table[OP_max_along];
     OpAttributes attributes;
     attributes.given = ATTRIBUTE_BIT(dim) | ATTRIBUTE_BIT(keepdim);
