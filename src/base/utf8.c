@@ -45,10 +45,24 @@ size_t utf8_encode(uint32_t codepoint, char out[4]) {
     return size;
 }
 
+// Most texts are ASCII for long stretches.
+enum { ASCII_STRETCH = sizeof(uint64_t) };
+static bool is_ascii_here(const char *bytes, size_t left) {
+    uint64_t eight;
+    if (left < sizeof eight) return false;
+    memcpy(&eight, bytes, sizeof eight);
+    return !(eight & 0x8080808080808080u);
+}
+
 size_t utf8_count(const char *bytes, size_t length) {
     size_t count = 0;
     uint32_t codepoint;
     for (size_t i = 0; i < length; count++) {
+        while (is_ascii_here(bytes + i, length - i)) {
+            i += ASCII_STRETCH;
+            count += ASCII_STRETCH;
+        }
+        if (i == length) break;
         size_t size = utf8_decode(bytes + i, length - i, &codepoint);
         i += size ? size : 1;
     }
@@ -58,13 +72,9 @@ size_t utf8_count(const char *bytes, size_t length) {
 bool utf8_valid(const char *bytes, size_t length, size_t *first_bad) {
     uint32_t codepoint;
     for (size_t i = 0; i < length;) {
-        uint64_t eight;
-        if (i + sizeof eight <= length) { // most texts are ASCII for long stretches
-            memcpy(&eight, bytes + i, sizeof eight);
-            if (!(eight & 0x8080808080808080u)) {
-                i += sizeof eight;
-                continue;
-            }
+        if (is_ascii_here(bytes + i, length - i)) {
+            i += ASCII_STRETCH;
+            continue;
         }
         size_t size = utf8_decode(bytes + i, length - i, &codepoint);
         if (size == 0) {

@@ -295,17 +295,26 @@ static Status check_members(Frame *frame, const Annotation *annotation, Value *v
     return STATUS_OK;
 }
 
+bool annotation_is_met(const Annotation *annotation, Value value) {
+    static const uint8_t kinds[TYPE_WORD_STRUCT + 1] = {
+        [TYPE_WORD_INT] = VALUE_INT,   [TYPE_WORD_FLOAT] = VALUE_FLOAT,
+        [TYPE_WORD_BOOL] = VALUE_BOOL, [TYPE_WORD_STRING] = VALUE_STRING,
+        [TYPE_WORD_LIST] = VALUE_LIST, [TYPE_WORD_DICT] = VALUE_DICT,
+    };
+    if (value.kind == VALUE_NONE) return annotation->optional;
+    if (annotation->kind == ANNOTATION_WORD) return value.kind == kinds[annotation->word];
+    return annotation->kind == ANNOTATION_STRUCT && value.kind == VALUE_STRUCT &&
+           value.as.instance->type == &annotation->structure->type;
+}
+
 Status annotation_check(Frame *frame, const Annotation *annotation, Value *value,
                         const char *what) {
-    if (annotation->optional && value->kind == VALUE_NONE) return STATUS_OK;
+    if (annotation_is_met(annotation, *value)) return STATUS_OK;
     switch (annotation->kind) {
     case ANNOTATION_WORD: return check_word(annotation, value, what);
     case ANNOTATION_TENSOR: return check_tensor(frame, annotation, value, what);
     case ANNOTATION_TUPLE: return check_members(frame, annotation, value, what);
-    case ANNOTATION_STRUCT:
-        if (value->kind == VALUE_STRUCT && value->as.instance->type == &annotation->structure->type)
-            return STATUS_OK;
-        return fail_type(annotation, *value, what);
+    case ANNOTATION_STRUCT: return fail_type(annotation, *value, what);
     case ANNOTATION_ENTITY:
         if (value->kind == VALUE_STRING && entity_fits(annotation->entities, value->as.string))
             return STATUS_OK;

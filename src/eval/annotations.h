@@ -10,6 +10,9 @@ bool annotation_is_void(const Annotation *annotation);
 // value (an int where a float is declared). `what` is "parameter x of fn f".
 Status annotation_check(Frame *frame, const Annotation *annotation, Value *value,
                         const char *what) MUST_USE;
+// What just has the kind or the struct type that is written, or is none where it may be: at once.
+// False: the others say.
+bool annotation_is_met(const Annotation *annotation, Value value);
 // Declarations: converts the dtype, and reshapes when the counts agree. Takes the value; the result
 // is a new reference or VALUE_FAIL.
 Value annotation_convert(Frame *frame, const Annotation *annotation, Value value, const char *what);

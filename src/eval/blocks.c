@@ -1,5 +1,7 @@
 // Blocks and the statements that are not loops: scopes that release their variables in reverse
 // order on every way out, declarations, if, return.
+#include <string.h>
+
 #include "eval/annotations.h"
 #include "eval/code.h"
 #include "eval/declared.h"
@@ -38,6 +40,7 @@ typedef struct IfCode {
     Code head;
     const Code *condition;
     const Code *branches[2]; // else (or NULL), then
+    bool leaves;             // its then ends in a jump: what follows it is its else
 } IfCode;
 
 static Value eval_if(Frame *frame, const Code *code) {
@@ -48,16 +51,52 @@ static Value eval_if(Frame *frame, const Code *code) {
     return branch->branches[0] ? EVAL(frame, branch->branches[0]) : value_none();
 }
 
+// The return, break or continue that a block ends in; NULL: none.
+static const Node *last_jump(const Node *body) {
+    if (body->kind != NODE_BLOCK || body->as.block.statements.count == 0) return NULL;
+    const NodeList *statements = &body->as.block.statements;
+    const Node *last = statements->items[statements->count - 1];
+    bool jumps =
+        last->kind == NODE_RETURN || last->kind == NODE_BREAK || last->kind == NODE_CONTINUE;
+    return jumps ? last : NULL;
+}
+
 // `if c { ...; return e }` in the block that gives a function's value: what follows it is its else,
 // and nothing has to unwind.
 static bool is_guard(const Node *node) {
     if (node->kind == NODE_EXPRESSION_STATEMENT) node = node->as.expression.value;
     if (node->kind != NODE_IF || node->as.branch.else_branch) return false;
-    const Node *body = node->as.branch.then_branch;
-    if (body->kind != NODE_BLOCK || body->as.block.statements.count == 0) return false;
-    const NodeList *statements = &body->as.block.statements;
-    const Node *last = statements->items[statements->count - 1];
-    return last->kind == NODE_RETURN && last->as.returned.value;
+    const Node *last = last_jump(node->as.branch.then_branch);
+    return last && last->kind == NODE_RETURN && last->as.returned.value;
+}
+
+// Makes a code go on to the statement after it when it is done; false: whoever ran it has to.
+static bool follow(Lowering *lowering, const Code *code, const Code *next) {
+    const Code *general = formula_general(code);
+    if (general->eval != eval_if)
+        return scalar_store_follow(code, next) || variable_store_follow(code, next) ||
+               formula_store_follow(lowering, code, next);
+    IfCode *branch = (IfCode *)(uintptr_t)general;
+    if (!branch->leaves) return false;
+    branch->branches[0] = next;
+    return true;
+}
+
+// Where the compiler makes no jumps of calls in last place, each statement that goes on to the next
+// takes stack.
+enum { FOLLOWING_MAX = 64 };
+
+static void link_statements(Lowering *lowering, BlockCode *block) {
+    size_t following = 0, kept = block->count;
+    for (size_t i = block->count; i-- > 0;) {
+        bool links = following < FOLLOWING_MAX && i + 1 < block->count &&
+                     follow(lowering, block->statements[i], block->statements[kept]);
+        following = links ? following + 1 : 0;
+        if (!links) kept--;
+        block->statements[kept] = block->statements[i];
+    }
+    block->count -= kept;
+    memmove(block->statements, block->statements + kept, block->count * sizeof *block->statements);
 }
 
 static const Code *lower_statements(Lowering *lowering, const NodeList *statements, size_t from,
@@ -96,6 +135,7 @@ static const Code *lower_statements(Lowering *lowering, const NodeList *statemen
             : last && tail ? lower_tail(lowering, statement)
                            : lower(lowering, statement);
     }
+    link_statements(lowering, block);
     return block->count == 1 && block->slot_count == 0 ? block->statements[0] : &block->head;
 }
 
@@ -116,7 +156,8 @@ static const Code *lower_block_slots(Lowering *lowering, const Node *node, bool 
 Body body_of(const Code *const *code) {
     if ((*code)->eval != eval_block && (*code)->eval != eval_scope) return (Body){code, 1, 0, 0};
     const BlockCode *block = (const BlockCode *)*code;
-    return (Body){block->statements, block->count, block->first_slot, block->slot_count};
+    return (Body){block->statements, block->count, slot_offset(block->first_slot),
+                  slot_offset(block->first_slot + block->slot_count)};
 }
 
 const Code *lower_block(Lowering *lowering, const Node *node, bool tail) {
@@ -215,6 +256,8 @@ const Code *lower_if(Lowering *lowering, const Node *node, bool tail) {
         IfCode *code = LOWER_NEW(lowering, IfCode, eval_if, node->span);
         code->condition = lower(lowering, node->as.branch.condition);
         code->branches[1] = lower_branch(lowering, node->as.branch.then_branch, tail);
+        code->leaves = !first && !tail && !node->as.branch.else_branch &&
+                       last_jump(node->as.branch.then_branch);
         *link = lower_formula_branch(lowering, code->condition, code->branches, &code->head);
         link = &code->branches[0];
     }

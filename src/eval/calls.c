@@ -20,6 +20,7 @@ static const Code *lower_path_call(Lowering *lowering, const Node *node);
 // The arguments as written: positional ones first.
 typedef struct ArgumentsCode {
     const Code **values;
+    OperandCode *operands; // the same
     const char **names;
     size_t count, positional;
     bool first_is_literal;
@@ -31,7 +32,7 @@ typedef struct CallCode {
     ArgumentsCode arguments;
     const FunctionCode *function; // known: a function of the program
     const Builtin *row;           // known: a builtin
-    const Code **candidates;      // else: what the callee may be, nearest first
+    OperandCode *candidates;      // else: what the callee may be, nearest first
     size_t candidate_count;
     const Code *receiver; // of methods
     const char *name;
@@ -59,8 +60,10 @@ static void lower_call_arguments(Lowering *lowering, const Argument *arguments, 
     out->values = lower_array(lowering, count, sizeof *out->values);
     while (out->positional < count && !arguments[out->positional].name.text) out->positional++;
     out->names = lower_array(lowering, count + 1, sizeof *out->names);
+    out->operands = lower_array(lowering, count, sizeof *out->operands);
     for (size_t i = 0; i < count; i++) {
         out->values[i] = lower(lowering, arguments[i].value);
+        out->operands[i] = operand_code(out->values[i]);
         if (i >= out->positional)
             out->names[i - out->positional] = lower_word(lowering, &arguments[i].name);
     }
@@ -96,33 +99,41 @@ static inline bool is_complete(const CallCode *call, const FunctionCode *functio
            arguments->count + before == (size_t)function->parameter_count;
 }
 
+static __attribute__((noinline)) Value
+fail_call_depth(const CallCode *call, const FunctionCode *function, Value receiver) {
+    value_release(receiver);
+    fail_depth(function);
+    return fail_at(call->head.span);
+}
+
+static __attribute__((noinline)) Value fail_arguments(Value *slots, const Value *failure) {
+    arguments_release(slots, (size_t)(failure - slots));
+    return value_fail();
+}
+
 // A function of the program with every argument by position: straight into its slots. `receiver`
 // (taken) is the first where it is not ABSENT.
 static inline __attribute__((always_inline)) Value call_direct(Frame *frame, const CallCode *call,
                                                                const FunctionCode *function,
                                                                Function *closure, Value receiver) {
-    Interp *interp = frame->interp;
-    if (stack_is_low(interp)) {
-        value_release(receiver);
-        fail_depth(function);
-        return fail_at(call->head.span);
+    if (stack_is_low(frame->interp)) return fail_call_depth(call, function, receiver);
+    Value slots[function->room], *next = slots;
+    if (receiver.kind != VALUE_ABSENT) *next++ = receiver;
+    const OperandCode *operand = call->arguments.operands, *end = operand + call->arguments.count;
+    for (; operand < end; operand++, next++) {
+        *next = eval_operand(frame, operand);
+        if (failed(*next)) return fail_arguments(slots, next);
     }
-    Value slots[function->slot_count + 1];
-    int before = receiver.kind != VALUE_ABSENT;
-    slots[0] = receiver;
-    Value outcome = eval_arguments(frame, &call->arguments, slots + before);
-    if (failed(outcome)) {
-        value_release(receiver);
-        return outcome;
-    }
-    for (int i = function->parameter_count; i < function->slot_count; i++)
-        slots[i] = value_absent();
-    return function_run(interp, function, closure, slots, call->head.span);
+    for (const Value *past = slots + function->slot_count; next < past; next++)
+        *next = value_absent();
+    return LIKELY(function->plain)
+               ? function_run_plain(frame->interp, function, closure, slots, call->head.span)
+               : function_run(frame->interp, function, closure, slots, call->head.span);
 }
 
 static Value eval_call_direct(Frame *frame, const Code *code) {
     const CallCode *call = (const CallCode *)code;
-    CHECK_INTERRUPT(code->span);
+    if (UNLIKELY(interp_interrupted(frame->interp))) return interp_fail_interrupted(code->span);
     return call_direct(frame, call, call->function, NULL, value_absent());
 }
 
@@ -149,7 +160,7 @@ static Value eval_call_builtin(Frame *frame, const Code *code) {
 static Value choose_callee(Frame *frame, const CallCode *call) {
     Value first = value_absent();
     for (size_t i = 0; i < call->candidate_count; i++) {
-        Value callee = EVAL(frame, call->candidates[i]);
+        Value callee = eval_operand(frame, &call->candidates[i]);
         bool certain = callee.kind == VALUE_FUNCTION && i == 0;
         if (certain || (failed(callee) && call->candidate_count == 1)) return callee;
         if (failed(callee)) continue;
@@ -201,15 +212,15 @@ const Builtin *code_map(const Code *code, const Code **argument) {
     return call->row;
 }
 
-static const Code **lower_candidates(Lowering *lowering, Binding *first, const Candidate *rest,
+static OperandCode *lower_candidates(Lowering *lowering, Binding *first, const Candidate *rest,
                                      Span span, size_t *count) {
     *count = first ? 1 : 0;
     for (const Candidate *next = rest; next; next = next->next) ++*count;
-    const Code **codes = lower_array(lowering, *count, sizeof *codes);
+    OperandCode *codes = lower_array(lowering, *count, sizeof *codes);
     size_t index = 0;
-    if (first) codes[index++] = lower_binding(lowering, first, span);
+    if (first) codes[index++] = operand_code(lower_binding(lowering, first, span));
     for (const Candidate *next = rest; next; next = next->next)
-        codes[index++] = lower_binding(lowering, next->binding, span);
+        codes[index++] = operand_code(lower_binding(lowering, next->binding, span));
     return codes;
 }
 
@@ -247,8 +258,8 @@ const Code *lower_call(Lowering *lowering, const Node *node) {
             lower_candidates(lowering, callee->as.name.binding, callee->as.name.otherwise,
                              callee->span, &code->candidate_count);
     } else {
-        const Code **single = lower_array(lowering, 1, sizeof *single);
-        single[0] = lower(lowering, callee);
+        OperandCode *single = lower_array(lowering, 1, sizeof *single);
+        single[0] = operand_code(lower(lowering, callee));
         code->candidates = single;
         code->candidate_count = 1;
     }
@@ -310,7 +321,7 @@ static Value find_method(Value receiver, const CallCode *call, const FunctionCod
 
 static Value find_function(Frame *frame, const CallCode *call) {
     for (size_t i = 0; i < call->candidate_count; i++) {
-        Value callee = EVAL(frame, call->candidates[i]);
+        Value callee = EVAL(frame, call->candidates[i].code);
         if (failed(callee)) continue;
         if (value_is_callable(callee)) return callee;
         value_release(callee);

@@ -45,6 +45,22 @@ static inline Value *slot_at(const Frame *frame, size_t offset) {
 
 #define EVAL(frame, code) ((code)->eval((frame), (code)))
 
+// The way out of a statement that goes on to the next by itself, where there is one.
+static inline Value code_go_on(Frame *frame, const Code *next) {
+    return next ? EVAL(frame, next) : value_none();
+}
+
+// A code that is read without a call where it is a plain local variable.
+typedef struct OperandCode {
+    const Code *code;
+    ptrdiff_t local; // the offset of its slot, else -1
+} OperandCode;
+static inline Value eval_operand(Frame *frame, const OperandCode *operand) {
+    if (operand->local < 0) return EVAL(frame, operand->code);
+    Value value = *slot_at(frame, (size_t)operand->local);
+    return LIKELY(value.kind != VALUE_ABSENT) ? value_retain(value) : EVAL(frame, operand->code);
+}
+
 typedef struct ParameterCode {
     const char *name, *what; // what: "parameter x of fn f"
     const Annotation *type;  // NULL when not annotated
@@ -66,7 +82,8 @@ struct FunctionCode {
     const char *result_what; // "the result of fn layer"
     const Code *body;
     int parameter_count, slot_count, required_count;
-    bool plain; // arguments need nothing: no annotations, no defaults, no captured parameters
+    unsigned room; // for a call's slots: as many, at least one
+    bool plain;    // no annotations, no defaults, no captured parameters
     ParameterCode *parameters;
     const Annotation *result; // NULL when nothing is declared
     CaptureCode *captures;
@@ -130,7 +147,8 @@ const Code *lower_place_store(Lowering *lowering, const Node *node, const Code *
 const Code *lower_binding(Lowering *lowering, Binding *binding, Span span);
 const Code *lower_name(Lowering *lowering, const Node *node);
 const Code *lower_store(Lowering *lowering, Binding *binding, const Code *value, Span span);
-bool code_is_local(const Code *code, int *slot);    // a plain local variable read
+bool code_is_local(const Code *code, int *slot); // a plain local variable read
+OperandCode operand_code(const Code *code);
 bool code_is_cell(const Code *code, int *slot);     // one that closures share, in its own function
 bool code_is_capture(const Code *code, int *index); // one of an outer function: the closure's cell
 PlaceFind variable_find_of(const Code *code);       // of any variable read, else NULL
@@ -155,6 +173,9 @@ const Code *lower_scalar_binary(Lowering *lowering, Operator op, const Code *lef
 // general way has to say.
 bool scalar_combine(Operator op, const Value *left, const Value *right, Value *out);
 bool code_is_arithmetic(const Code *code); // of local and global variables and constants alone
+// Makes a store go on to `next` when it is done, so that the block need not; false: it cannot.
+bool scalar_store_follow(const Code *store, const Code *next);
+bool variable_store_follow(const Code *store, const Code *next);
 // NULL when the value is not a quick form. The target is `global`, or where that is NULL the slot.
 const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value);
 typedef struct Operands {
@@ -178,7 +199,7 @@ const Code *lower_body(Lowering *lowering, const Node *node);
 typedef struct Body {
     const Code *const *statements;
     size_t count;
-    int first_slot, slot_count;
+    size_t begin, end; // the offsets of its slots
 } Body;
 Body body_of(const Code *const *code); // keeps the place of the code
 const Code *lower_let(Lowering *lowering, const Node *node);
@@ -237,12 +258,19 @@ static inline int condition_eval(Frame *frame, const Code *code) {
 }
 
 // The last one first. They are ABSENT afterwards.
-static inline void slots_release(Frame *frame, int first, int count) {
-    for (Value *slot = frame->slots + first + count; slot-- > frame->slots + first;) {
-        Value value = *slot;
-        slot->kind = VALUE_ABSENT;
+static inline void slots_between_release(Value *begin, Value *end) {
+    while (end > begin) {
+        Value value = {.kind = (--end)->kind};
+        end->kind = VALUE_ABSENT;
+        if (!value_is_counted(value)) continue;
+        value.as = end->as;
         value_release(value);
     }
+}
+
+static inline void slots_release(Frame *frame, int first, int count) {
+    Value *begin = frame->slots + first;
+    slots_between_release(begin, begin + count);
 }
 
 static inline bool failed(Value value) {
@@ -260,7 +288,7 @@ static inline Value body_run(Frame *frame, const Body *body) {
         value_release(value);
         value = value_none();
     }
-    slots_release(frame, body->first_slot, body->slot_count);
+    slots_between_release(slot_at(frame, body->begin), slot_at(frame, body->end));
     return value;
 }
 

@@ -38,11 +38,14 @@ struct Step {
         const Code *const *branches; // of comparisons that are an if's condition: else, then
     } to;
     const Code *general;
+    const Code *next; // of steps that store: the statement after them, or NULL
 };
 
 typedef struct FormulaCode {
     Code head;
     const Code *general;
+    int count;
+    bool stores;
     Step steps[];
 } FormulaCode;
 
@@ -91,13 +94,14 @@ static inline const Value *captured(const Frame *frame, const Step *step) {
 #define NEXT_INT(integer) return step[1].run.on_int(frame, step + 1, (integer), place, number)
 #define NEXT_FLOAT(number) return step[1].run.on_float(frame, step + 1, integer, place, (number))
 #define LEAVE return EVAL(frame, step->general)
+#define GO_ON return code_go_on(frame, step->next)
 
 #define STORE(put, number)                                                                         \
     do {                                                                                           \
         Value *target = near_at(frame, &step->to.target);                                          \
         if (UNLIKELY(value_is_counted(*target))) LEAVE;                                            \
         put(target, number);                                                                       \
-        return value_none();                                                                       \
+        GO_ON;                                                                                     \
     } while (0)
 #define STORE_INT(integer) STORE(put_int, integer)
 #define STORE_FLOAT(number) STORE(put_float, number)
@@ -171,12 +175,12 @@ STEP(give_float) {
     STEP(name##_int) {                                                                             \
         if (!LIKELY(fits(place->kind, VALUE_INT))) LEAVE;                                          \
         put_int((Value *)(uintptr_t)place, integer);                                               \
-        return value_none();                                                                       \
+        GO_ON;                                                                                     \
     }                                                                                              \
     STEP(name##_float) {                                                                           \
         if (!LIKELY(fits(place->kind, VALUE_FLOAT))) LEAVE;                                        \
         put_float((Value *)(uintptr_t)place, number);                                              \
-        return value_none();                                                                       \
+        GO_ON;                                                                                     \
     }
 DEFINE_PUT(set, IS_FREE)
 DEFINE_PUT(keep, IS_SAME) // fields convert values of other kinds
@@ -505,12 +509,14 @@ static bool is_worthwhile(const Builder *builder) {
     return builder->operators > 0 && builder->operators + (builder->places > 0) >= 2;
 }
 
-static const Code *finish(const Builder *builder) {
+static const Code *finish(const Builder *builder, bool stores) {
     ASSERT(builder->count > 0 && builder->count <= STEPS_MAX);
     size_t bytes = sizeof(FormulaCode) + (size_t)builder->count * sizeof(Step);
     const Code *general = builder->general;
     FormulaCode *code = lower_new(builder->lowering, bytes, builder->eval, general->span);
     code->general = general;
+    code->count = builder->count;
+    code->stores = stores;
     memcpy(code->steps, builder->steps, (size_t)builder->count * sizeof(Step));
     return &code->head;
 }
@@ -522,7 +528,13 @@ const Code *lower_formula(Lowering *lowering, const Code *general) {
     if (!steps || !add_operator(&builder, steps, &parts) || !is_worthwhile(&builder))
         return general;
     if (steps->eval && !add_step(&builder, give, (Step){0})) return general;
-    return finish(&builder);
+    return finish(&builder, false);
+}
+
+// An int or float written out.
+static bool is_number(const Code *code) {
+    Value constant;
+    return code_constant(code, &constant) && is_int_or_float(&constant);
 }
 
 // The last operator stores what it gives, or branches by it.
@@ -548,7 +560,10 @@ const Code *lower_formula_branch(Lowering *lowering, const Code *condition,
     const OperatorSteps *steps = operator_of(condition, &parts);
     if (!steps || steps->eval || !add_operator(&builder, steps, &parts)) return general;
     builder.steps[builder.count - 1].to.branches = branches;
-    return is_worthwhile(&builder) && end_formula(&builder) ? finish(&builder) : general;
+    // What is compared with a number is one as a rule.
+    bool numbers = is_number(parts.left) || is_number(parts.right);
+    return (numbers || is_worthwhile(&builder)) && end_formula(&builder) ? finish(&builder, false)
+                                                                         : general;
 }
 
 const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *target,
@@ -559,7 +574,7 @@ const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *tar
     if (!add_number(&builder, value)) return general;
     if (near_of(&builder, target, &step.near)) {
         builder.steps[builder.count - 1].to.target = step.near;
-        return is_worthwhile(&builder) && end_formula(&builder) ? finish(&builder) : general;
+        return is_worthwhile(&builder) && end_formula(&builder) ? finish(&builder, true) : general;
     }
     bool part = place_parts(target, &parts);
     bool found = part ? find_place(&builder, target, find_item, part_item)
@@ -571,5 +586,29 @@ const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *tar
         if (!steps->eval || !add_step(&builder, steps->reversed[MODE_PLACE], step)) return general;
     }
     if (!is_worthwhile(&builder)) return general;
-    return add_step(&builder, part && parts.memory ? keep : set, step) ? finish(&builder) : general;
+    return add_step(&builder, part && parts.memory ? keep : set, step) ? finish(&builder, true)
+                                                                       : general;
+}
+
+// The general code of a store, and what comes after it.
+typedef struct SequelCode {
+    Code head;
+    const Code *store, *next;
+} SequelCode;
+
+static Value eval_sequel(Frame *frame, const Code *code) {
+    const SequelCode *sequel = (const SequelCode *)code;
+    Value outcome = EVAL(frame, sequel->store);
+    return failed(outcome) ? outcome : code_go_on(frame, sequel->next);
+}
+
+bool formula_store_follow(Lowering *lowering, const Code *store, const Code *next) {
+    if (formula_general(store) == store || !((const FormulaCode *)store)->stores) return false;
+    FormulaCode *code = (FormulaCode *)(uintptr_t)store;
+    SequelCode *sequel = LOWER_NEW(lowering, SequelCode, eval_sequel, store->span);
+    sequel->store = code->general;
+    sequel->next = next;
+    for (int i = 0; i < code->count; i++) code->steps[i].general = &sequel->head;
+    code->steps[code->count - 1].next = next;
+    return true;
 }

@@ -13,6 +13,8 @@ const Code *lower_formula_store(Lowering *lowering, Operator op, const Code *tar
 // An if by a comparison; of the branches the first is for false, or NULL.
 const Code *lower_formula_branch(Lowering *lowering, const Code *condition,
                                  const Code *const *branches, const Code *general);
+// See lower_follow.
+bool formula_store_follow(Lowering *lowering, const Code *store, const Code *next);
 // What a formula was made from; any other code is itself.
 const Code *formula_general(const Code *code);
 

@@ -38,27 +38,52 @@ static Status prepare_parameter(Frame *frame, const FunctionCode *code, int inde
     return STATUS_OK;
 }
 
-bool function_prepare(Frame *frame, const FunctionCode *code, Span called_at) {
+// Defaults, annotations and cells of the parameters; false: it failed.
+static bool prepare(Frame *frame, const FunctionCode *code, Span called_at) {
     for (int i = 0; i < code->parameter_count; i++) {
         if (prepare_parameter(frame, code, i) == STATUS_OK) continue;
         error_place(called_at);
-        slots_release(frame, 0, code->slot_count);
         return false;
     }
     return true;
 }
 
-Value function_finish(Frame *frame, const FunctionCode *code, Value result) {
-    if (failed(result)) {
-        if (frame->control != CONTROL_RETURN) return result;
-        result = frame->result;
-    }
-    if (!code->result) return result;
-    if (annotation_check(frame, code->result, &result, code->result_what) == STATUS_OK)
+Value function_unwind(Frame *frame, const FunctionCode *code, Span called_at) {
+    if (frame->control == CONTROL_RETURN) return frame->result;
+    trace_add(frame->interp, code->title, called_at.begin);
+    return value_fail();
+}
+
+Value let_go_keeping(Value value, Value result) {
+    value_release_counted(value);
+    return result;
+}
+
+// Runs the body, and checks what it gives.
+static Value run_body(Frame *frame, const FunctionCode *code, Span called_at) {
+    Value result = EVAL(frame, code->body);
+    if (failed(result)) result = function_unwind(frame, code, called_at);
+    if (failed(result) || !code->result ||
+        annotation_check(frame, code->result, &result, code->result_what) == STATUS_OK)
         return result;
     error_place(code->node->head);
     value_release(result);
+    trace_add(frame->interp, code->title, called_at.begin);
     return value_fail();
+}
+
+Value function_run(Interp *interp, const FunctionCode *code, Function *closure, Value *slots,
+                   Span called_at) {
+    Frame frame = {.slots = slots, .interp = interp, .closure = closure};
+    Origin saved = origin_current;
+    Value result = value_fail();
+    if (prepare(&frame, code, called_at)) {
+        origin_current.called_from = called_at.begin;
+        result = run_body(&frame, code, called_at);
+    }
+    for (Value *slot = slots + code->slot_count; slot-- > slots;) value_release(*slot);
+    origin_current = saved;
+    return result;
 }
 
 Value function_invoke(Interp *interp, const FunctionCode *code, Function *closure,

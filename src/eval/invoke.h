@@ -10,32 +10,34 @@ static inline bool stack_is_low(const Interp *interp) {
 }
 Value fail_depth(const FunctionCode *function);
 
-// Defaults, annotations and cells of the parameters; false (failed): every slot is released.
-bool function_prepare(Frame *frame, const FunctionCode *code, Span called_at);
-// What the function gives when its body gave `result`: that of a return, and checked.
-Value function_finish(Frame *frame, const FunctionCode *code, Value result);
-
 // Runs a function whose arguments lie in the first slots (the others ABSENT); releases every slot.
 // `called_at` is the place of the call.
-static inline Value function_run(Interp *interp, const FunctionCode *code, Function *closure,
-                                 Value *slots, Span called_at) {
+Value function_run(Interp *interp, const FunctionCode *code, Function *closure, Value *slots,
+                   Span called_at);
+// What a body that unwinds gives its function: the value of a return, else the failure, in whose
+// trace the call then is.
+Value function_unwind(Frame *frame, const FunctionCode *code, Span called_at);
+// Frees a value whose last reference went, and gives the result back: what runs a function then
+// need not save it at each of its values.
+Value let_go_keeping(Value value, Value result);
+
+// The same as function_run for a plain function.
+static inline Value function_run_plain(Interp *interp, const FunctionCode *code, Function *closure,
+                                       Value *slots, Span called_at) {
     Frame frame;
     frame.slots = slots;
     frame.interp = interp;
     frame.closure = closure;
     frame.control = CONTROL_NONE;
     Origin saved = origin_current;
-    if (!LIKELY(code->plain) && !function_prepare(&frame, code, called_at)) {
-        origin_current = saved;
-        return value_fail();
-    }
     origin_current.called_from = called_at.begin;
     Value result = EVAL(&frame, code->body);
-    if (UNLIKELY(failed(result) || code->result)) result = function_finish(&frame, code, result);
+    if (failed(result)) result = function_unwind(&frame, code, called_at);
     // Nothing reads the slots any more, so that they keep what they hold.
-    for (Value *slot = slots + code->slot_count; slot-- > slots;) value_release(*slot);
+    for (Value *slot = slots + code->slot_count; slot-- > slots;)
+        if (value_is_counted(*slot) && --slot->as.counted->refs <= 0)
+            result = let_go_keeping(*slot, result);
     origin_current = saved;
-    if (failed(result)) trace_add(interp, code->title, called_at.begin);
     return result;
 }
 // With borrowed arguments by position.

@@ -119,15 +119,17 @@ static inline Value take_item(Frame *frame, const ForCode *loop, Iterator *itera
 static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
     ASSERT(loop->plain_slot >= 0);
     Value *slot = &frame->slots[loop->plain_slot], result = value_none();
+    const Runtime *runtime = frame->interp->runtime;
+    const uint64_t step = (uint64_t)iterator->step;
     int64_t next = iterator->next;
     for (uint64_t left = iterator->left; left > 0; left--) {
-        if (UNLIKELY(interp_interrupts())) {
+        if (UNLIKELY(runtime_interrupts(runtime))) {
             result = interp_fail_interrupted(loop->head.span);
             break;
         }
         value_release(*slot);
         *slot = value_int(next);
-        next = (int64_t)((uint64_t)next + (uint64_t)iterator->step);
+        next = (int64_t)((uint64_t)next + step);
         if (failed(body_run(frame, &loop->body)) && !loop_continues(frame)) {
             result = loop_leave(frame);
             break;

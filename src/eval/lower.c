@@ -235,6 +235,7 @@ FunctionCode *lower_function(Lowering *lowering, const FunctionNode *node) {
     code->title = code->name ? lower_text(lowering, "fn %s", code->name) : "a lambda";
     code->parameter_count = (int)node->parameter_count;
     code->slot_count = node->slot_count;
+    code->room = node->slot_count > 0 ? (unsigned)node->slot_count : 1;
     code->value = value_absent();
     lower_captures(lowering, code, node);
     interp_note_function(node);
@@ -257,6 +258,7 @@ static void lower_parameters(Lowering *lowering, FunctionCode *code, const Funct
         if (target->type || target->captured || target->fallback) code->plain = false;
     }
     code->result = lower_annotation(lowering, node->result);
+    if (code->result) code->plain = false;
     code->result_what = lower_text(lowering, "the result of %s", code->title);
 }
 

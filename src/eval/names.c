@@ -5,18 +5,18 @@
 #include "eval/structs.h"
 #include "value/object.h"
 
+typedef struct GlobalCode {
+    Code head;
+    Value *place;
+    const char *name;
+} GlobalCode;
+
 typedef struct SlotCode {
     Code head;
     int slot;
     size_t offset;
     const char *name;
 } SlotCode;
-
-typedef struct GlobalCode {
-    Code head;
-    Value *place;
-    const char *name;
-} GlobalCode;
 
 struct VariableCode {
     enum { VARIABLE_SLOT, VARIABLE_GLOBAL, VARIABLE_CELL_SLOT, VARIABLE_CAPTURE } kind;
@@ -75,6 +75,12 @@ static bool slot_of(const Code *code, Eval eval, int *slot) {
 
 bool code_is_local(const Code *code, int *slot) {
     return slot_of(code, eval_local, slot);
+}
+
+OperandCode operand_code(const Code *code) {
+    int slot;
+    bool local = code_is_local(code, &slot);
+    return (OperandCode){code, local ? (ptrdiff_t)slot_offset(slot) : -1};
 }
 
 bool code_is_cell(const Code *code, int *slot) {
@@ -235,6 +241,7 @@ typedef struct StoreCode {
     const Code *value;
     const VariableCode *variable;
     int slot;
+    const Code *next; // what it goes on to, or NULL
 } StoreCode;
 
 static Value eval_store_slot(Frame *frame, const Code *code) {
@@ -244,7 +251,7 @@ static Value eval_store_slot(Frame *frame, const Code *code) {
     Value old = frame->slots[store->slot];
     frame->slots[store->slot] = value;
     value_release(old);
-    return value_none();
+    return code_go_on(frame, store->next);
 }
 
 // A variable that a closure shares.
@@ -255,12 +262,12 @@ static Value eval_store_capture(Frame *frame, const Code *code) {
     Cell *cell = frame->closure->cells[store->variable->index];
     if (UNLIKELY(!cell)) {
         variable_set(frame, store->variable, value);
-        return value_none();
+        return code_go_on(frame, store->next);
     }
     Value old = cell->value;
     cell->value = value;
     value_release(old);
-    return value_none();
+    return code_go_on(frame, store->next);
 }
 
 static Value eval_store(Frame *frame, const Code *code) {
@@ -268,7 +275,15 @@ static Value eval_store(Frame *frame, const Code *code) {
     Value value = EVAL(frame, store->value);
     if (failed(value)) return value;
     variable_set(frame, store->variable, value);
-    return value_none();
+    return code_go_on(frame, store->next);
+}
+
+bool variable_store_follow(const Code *store, const Code *next) {
+    if (store->eval != eval_store_slot && store->eval != eval_store_capture &&
+        store->eval != eval_store)
+        return false;
+    ((StoreCode *)(uintptr_t)store)->next = next;
+    return true;
 }
 
 static const Code *lower_store_general(Lowering *lowering, Binding *binding, const Code *value,

@@ -391,11 +391,35 @@ typedef struct BinaryCode {
     const Code *left, *right;
 } BinaryCode;
 
+// `x == none` and `x != none`, where x lies somewhere.
+typedef struct NoneCode {
+    Code head;
+    const Code *general;
+    Place place;
+    bool wanted;
+} NoneCode;
+
+static Value eval_is_none(Frame *frame, const Code *code) {
+    const NoneCode *none = (const NoneCode *)code;
+    const Value *value = place_find(frame, &none->place);
+    if (value->kind == VALUE_ABSENT || value->kind == VALUE_TENSOR || value->kind == VALUE_HANDLE)
+        return EVAL(frame, none->general);
+    return value_bool((value->kind == VALUE_NONE) == none->wanted);
+}
+
 const Code *lower_binary(Lowering *lowering, const Node *node) {
     ASSERT(node->kind == NODE_BINARY);
     const Code *left = lower(lowering, node->as.binary.left);
     const Code *right = lower(lowering, node->as.binary.right);
-    return lower_scalar_binary(lowering, node->op, left, right, node->span);
+    const Code *general = lower_scalar_binary(lowering, node->op, left, right, node->span);
+    bool equality = node->op == OPERATOR_EQ || node->op == OPERATOR_NE;
+    Place place = place_of(left);
+    if (!equality || node->as.binary.right->kind != NODE_NONE || !place.exists) return general;
+    NoneCode *none = LOWER_NEW(lowering, NoneCode, eval_is_none, node->span);
+    none->general = general;
+    none->place = place;
+    none->wanted = node->op == OPERATOR_EQ;
+    return &none->head;
 }
 
 static Value eval_unary(Frame *frame, const Code *code) {

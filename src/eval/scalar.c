@@ -17,7 +17,8 @@ typedef struct ScalarCode {
     Operator op;
     Operand left, right;
     const Code *left_code, *right_code;
-    Operand target; // of stores
+    Operand target;   // of stores
+    const Code *next; // what a store goes on to, or NULL
 } ScalarCode;
 
 static bool operand_of(const Code *code, Operand *out) {
@@ -108,22 +109,30 @@ static __attribute__((noinline)) Value scalar_slow(Frame *frame, const ScalarCod
     return scalar_right(frame, code, EVAL(frame, code->left_code));
 }
 
-static __attribute__((noinline)) Value store_slow(Value *target, Value value) {
+static __attribute__((noinline)) Value store_value(Frame *frame, const ScalarCode *code,
+                                                   Value *target, Value value) {
     if (failed(value)) return value;
     Value old = *target;
     *target = value;
     value_release(old);
-    return value_none();
+    return code_go_on(frame, code->next);
+}
+
+static __attribute__((noinline)) Value store_slow(Frame *frame, const ScalarCode *code,
+                                                  Value *target) {
+    return store_value(frame, code, target, scalar_slow(frame, code));
 }
 
 // What the form of an operator gives: the result or, where there is a target, none, with the result
 // in it.
-#define GIVE(name, left, right, slow)                                                              \
+#define GIVE_OR(name, left, right, slow, slow_store)                                               \
     Value out;                                                                                     \
     if (!stores) return LIKELY(name##_numbers(left, right, &out)) ? out : (slow);                  \
     if (LIKELY(!value_is_counted(*target)) && LIKELY(name##_numbers(left, right, target)))         \
-        return value_none();                                                                       \
-    return store_slow(target, slow)
+        return code_go_on(frame, code->next);                                                      \
+    return slow_store
+#define GIVE(name, left, right, slow)                                                              \
+    GIVE_OR(name, left, right, slow, store_value(frame, code, target, slow))
 // name_form, and it as code: eval_ gives the value, store_ puts it into a variable.
 #define FORM(name, form)                                                                           \
     static inline __attribute__((always_inline))                                                   \
@@ -142,7 +151,8 @@ static __attribute__((noinline)) Value store_slow(Value *target, Value value) {
 #define READY_FORM(name, form, left_place, right_place)                                            \
     FORM(name, form) {                                                                             \
         const Value *left = left_place(frame, &code->left);                                        \
-        GIVE(name, left, right_place(frame, &code->right), scalar_slow(frame, code));              \
+        GIVE_OR(name, left, right_place(frame, &code->right), scalar_slow(frame, code),            \
+                store_slow(frame, code, target));                                                  \
     }                                                                                              \
     EVAL_FORM(name, form)
 // The left one is evaluated.
@@ -156,10 +166,8 @@ static __attribute__((noinline)) Value store_slow(Value *target, Value value) {
 #define RIGHT_FORM(name)                                                                           \
     FORM(name, right) {                                                                            \
         Value left = *operand_any(frame, &code->left);                                             \
-        if (UNLIKELY(!is_int_or_float(&left))) {                                                   \
-            Value value = scalar_slow(frame, code);                                                \
-            return stores ? store_slow(target, value) : value;                                     \
-        }                                                                                          \
+        if (UNLIKELY(!is_int_or_float(&left)))                                                     \
+            return stores ? store_slow(frame, code, target) : scalar_slow(frame, code);            \
         Value right = EVAL(frame, code->right_code);                                               \
         GIVE(name, &left, &right, scalar_apply(frame, code, left, right));                         \
     }                                                                                              \
@@ -314,6 +322,16 @@ bool scalar_parts(const Code *code, ScalarParts *out) {
     const ScalarCode *scalar = (const ScalarCode *)code;
     *out = (ScalarParts){scalar->op, scalar->left_code, scalar->right_code};
     return true;
+}
+
+bool scalar_store_follow(const Code *store, const Code *next) {
+    for (int op = 0; op < OPERATOR_NONE; op++)
+        for (int form = 0; form < FORM_COUNT; form++)
+            if (forms[op].store[form] && store->eval == forms[op].store[form]) {
+                ((ScalarCode *)(uintptr_t)store)->next = next;
+                return true;
+            }
+    return false;
 }
 
 bool code_is_arithmetic(const Code *code) {

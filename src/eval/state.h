@@ -81,6 +81,9 @@ void asserted_label(Interp *interp);
 
 // The interrupt has come, memory was refused, or a drop ends the program: records it.
 Value interp_fail_interrupted(Span span);
+static inline int interp_interrupted(const Interp *interp) {
+    return runtime_interrupts(interp->runtime);
+}
 #define CHECK_INTERRUPT(span)                                                                      \
     do {                                                                                           \
         if (UNLIKELY(interp_interrupts())) return interp_fail_interrupted(span);                   \

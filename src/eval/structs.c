@@ -98,7 +98,8 @@ bool struct_field_learns(const StructType *type, int field) {
 
 Value struct_convert_field(const StructType *type, int field, Value value) {
     const StructCode *code = type->definition;
-    if (!code || !code->fields[field].type) return value;
+    if (!code || !code->fields[field].type || annotation_is_met(code->fields[field].type, value))
+        return value;
     Frame frame = {0};
     const FieldCode *target = &code->fields[field];
     value = annotation_convert(&frame, target->type, value, target->what);

@@ -98,7 +98,8 @@ static const char *base_prefix(const Spec *spec) {
 static void append_digits(const Spec *spec, bool negative, const char *digits, Text *out) {
     size_t begin = out->length, count = strlen(digits);
     ASSERT(count > 0);
-    size_t whole = strspn(digits, "0123456789abcdefABCDEF");
+    bool grouped = spec->comma || spec->zero;
+    size_t whole = grouped ? strspn(digits, "0123456789abcdefABCDEF") : count;
     if (spec->comma && strspn(digits, "0123456789") == 0) whole = 0;
     if (negative || spec->sign == '+' || spec->sign == ' ')
         text_append_char(out, negative ? '-' : spec->sign);
