@@ -58,18 +58,24 @@ static Status proof_found(Run *run) {
     return STATUS_OK;
 }
 
+// Whether the row is that of its group.
+static Status group_proves(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, bool *out) {
+    Table *row;
+    TRY(group_row(upkeep, rule, values, &row));
+    *out = row_is_in(row, values);
+    table_free(row);
+    return STATUS_OK;
+}
+
 static Status row_is_proved(Upkeep *upkeep, uint32_t number, const Datum *values, uint32_t height,
                             bool *out) {
     *out = row_is_in(upkeep->kept.items[number].relation->facts, values);
     if (height == 0 || *out) return STATUS_OK;
     for (size_t i = 0; i < upkeep->rules.count && !*out; i++) {
         RuleUpkeep *rule = &upkeep->rules.items[i];
-        Table *row;
         if (rule->relation != number) continue;
         if (rule->groups) {
-            TRY(group_row(upkeep, rule, values, &row));
-            *out = row_is_in(row, values);
-            table_free(row);
+            TRY(group_proves(upkeep, rule, values, out));
         } else {
             TRY(from_head(upkeep, rule, values, height, proof_found));
             *out = upkeep->run->done;
@@ -167,13 +173,20 @@ static Status lower_proof_found(Run *run) {
     return STATUS_OK;
 }
 
-// What is lost may have other, higher proofs.
+// What is lost may have other, higher proofs: that of a group is as low as any but a fact's.
 static Status row_recover(Upkeep *upkeep, uint32_t number, const Datum *values) {
     upkeep->best = UINT32_MAX;
-    for (size_t i = 0; i < upkeep->rules.count; i++)
-        if (upkeep->rules.items[i].relation == number && !upkeep->rules.items[i].groups)
-            TRY(from_head(upkeep, &upkeep->rules.items[i], values, upkeep->best,
-                          lower_proof_found));
+    for (size_t i = 0; i < upkeep->rules.count; i++) {
+        RuleUpkeep *rule = &upkeep->rules.items[i];
+        if (rule->relation != number) continue;
+        if (!rule->groups) {
+            TRY(from_head(upkeep, rule, values, upkeep->best, lower_proof_found));
+            continue;
+        }
+        bool proved;
+        TRY(group_proves(upkeep, rule, values, &proved));
+        if (proved) upkeep->best = 0;
+    }
     if (upkeep->best != UINT32_MAX) row_offer(upkeep, number, values, upkeep->best + 1);
     return STATUS_OK;
 }
