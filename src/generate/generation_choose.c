@@ -144,7 +144,8 @@ static Status fail_dead(const Generation *generation) {
 
 static Status sample(Generation *generation, Tensor *logits, int64_t *out) {
     GenerationState *state = generation->state;
-    TextSoFar text = {state->all.items, state->all.count};
+    size_t all = state->all.count, said = generation->count;
+    TextSoFar text = {state->all.items, all, said < all ? said : all};
     return sampling_choose(&state->options.sampling, logits, text, out);
 }
 

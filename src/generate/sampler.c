@@ -128,7 +128,7 @@ static Status run_chain(const Sampling *sampling, TextSoFar text, Tensor **logit
     return STATUS_OK;
 }
 
-// --- the usual three, and the draw
+// --- the usual ones, and the draw
 
 static Status apply(OpId op, const OpAttributes *attributes, Tensor **logits) {
     Tensor *narrowed = NULL;
@@ -138,8 +138,25 @@ static Status apply(OpId op, const OpAttributes *attributes, Tensor **logits) {
     return STATUS_OK;
 }
 
+static Status penalise(const Sampling *sampling, TextSoFar text, Tensor **logits) {
+    bool wanted = sampling->presence != 0 || sampling->frequency != 0;
+    if (!wanted || text.said == 0) return STATUS_OK;
+    ASSERT(text.said <= text.count);
+    Shape shape = {.rank = 1, .dims = {(int64_t)text.said}};
+    OpAttributes presence = {.given = ATTRIBUTE_BIT(penalty), .penalty = sampling->presence};
+    OpAttributes frequency = {.given = ATTRIBUTE_BIT(penalty), .penalty = sampling->frequency};
+    SCOPED_TENSOR(ids);
+    SCOPED_TENSOR(present);
+    TRY(tensor_from_integers(text.ids + text.count - text.said, &shape, DTYPE_INT64, &ids));
+    TRY(op_with(OP_presence_penalty, (Tensor *[]){*logits, ids}, 2, &presence, &present));
+    tensor_release(*logits);
+    *logits = NULL;
+    return op_with(OP_frequency_penalty, (Tensor *[]){present, ids}, 2, &frequency, logits);
+}
+
 // The temperature shapes the probabilities before top_k and top_p choose among them.
-static Status narrow(const Sampling *sampling, Tensor **logits) {
+static Status narrow(const Sampling *sampling, TextSoFar text, Tensor **logits) {
+    TRY(penalise(sampling, text, logits));
     OpAttributes temperature = {.given = ATTRIBUTE_BIT(temperature),
                                 .temperature = sampling->temperature};
     OpAttributes top_k = {.given = ATTRIBUTE_BIT(k), .k = sampling->top_k};
@@ -163,7 +180,7 @@ static Status choose(const Sampling *sampling, Tensor *logits, TextSoFar text, i
     SCOPED_TENSOR(narrowed);
     narrowed = tensor_retain(logits);
     *out = -1;
-    TRY(sampling->chain.kind == VALUE_NONE ? narrow(sampling, &narrowed)
+    TRY(sampling->chain.kind == VALUE_NONE ? narrow(sampling, text, &narrowed)
                                            : run_chain(sampling, text, &narrowed, out));
     return *out < 0 ? draw(sampling, narrowed, out) : STATUS_OK;
 }

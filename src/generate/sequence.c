@@ -148,6 +148,13 @@ void sequence_take(Sequence *sequence, const int64_t *ids, size_t count) {
     sequence->count += count;
 }
 
+Status sequence_fork(const Sequence *sequence, Sequence **out) {
+    TRY(need_cache(sequence));
+    *out = sequence_of(sequence->network, kv_cache_fork(sequence->cache));
+    sequence_take(*out, sequence->ids, sequence->count);
+    return STATUS_OK;
+}
+
 Status sequence_truncate(Sequence *sequence, size_t count) {
     if (count >= sequence->count) return STATUS_OK;
     TRY(need_cache(sequence));

@@ -35,6 +35,8 @@ typedef struct Sequence {
 
 Status sequence_new(Network *network, Sequence **out) MUST_USE;
 void sequence_free(Sequence *sequence); // NULL is allowed
+// The same text once more, which goes on by itself; a text that can only go on has none.
+Status sequence_fork(const Sequence *sequence, Sequence **out) MUST_USE;
 // Adds ids whose rows the cache has already.
 void sequence_take(Sequence *sequence, const int64_t *ids, size_t count);
 // Keeps at most the first `count` ids; fewer where the page would compute those differently.

@@ -132,3 +132,9 @@ Value builtin_sampler_typical_p(BuiltinCall *call) {
 Value builtin_sampler_repetition_penalty(BuiltinCall *call) {
     return sampler_of(call);
 }
+Value builtin_sampler_presence_penalty(BuiltinCall *call) {
+    return sampler_of(call);
+}
+Value builtin_sampler_frequency_penalty(BuiltinCall *call) {
+    return sampler_of(call);
+}

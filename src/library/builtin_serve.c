@@ -1,15 +1,18 @@
 // serve: a model over HTTP.
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "device/foretell.h"
 #include "eval/invoke.h"
 #include "model/model.h"
 #include "serve/server.h"
 #include "value/builtin.h"
 #include "value/convert.h"
+#include "value/handles.h"
 
 // The arguments in the order of the signature.
-enum { MODEL, HOST, PORT, KEY, NAME, BATCH, QUEUE, BODY_LIMIT, ON_READY };
+enum { MODEL, VARIANTS, HOST, PORT, KEY, NAME, BATCH, QUEUE, BODY_LIMIT, ON_READY };
 
 static Status tell_port(void *context, int port) {
     const BuiltinCall *call = context;
@@ -38,6 +41,42 @@ static const char *own_name(const BuiltinCall *call) {
     return slash && slash[1] ? slash + 1 : path;
 }
 
+static size_t variant_count(const BuiltinCall *call) {
+    const Value *variants = &call->arguments[VARIANTS];
+    return variants->kind == VALUE_DICT ? dict_count(variants->as.dict) : 0;
+}
+
+// The model itself and its variants, in one list that is the caller's to free.
+static Status gather_models(const BuiltinCall *call, const char *name, ServedModel **out) {
+    size_t count = variant_count(call);
+    ServedModel *models = memory_allocate_zeroed(count + 1, sizeof *models);
+    models[0] = (ServedModel){name, call->arguments[MODEL]};
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        Value key, item;
+        dict_entry(call->arguments[VARIANTS].as.dict, i, &key, &item);
+        if (key.kind != VALUE_STRING)
+            status = fail_kind("a name of variants", "a string", key);
+        else if (item.kind != VALUE_HANDLE || item.as.handle->type != &handle_model)
+            status = fail_kind("each of variants", "a model", item);
+        else if (strcmp(key.as.string->bytes, name) == 0)
+            status = fail(STATUS_VALUE, "a variant has the name of the model itself, \"%s\"", name);
+        else
+            models[i + 1] = (ServedModel){key.as.string->bytes, item};
+    }
+    *out = models;
+    return status;
+}
+
+static Status serve_all(const BuiltinCall *call, const char *name, const ServeOptions *options) {
+    ServedModel *models;
+    Status status = gather_models(call, name, &models);
+    if (status == STATUS_OK && !foretelling()) // nobody asks a program that is foretold
+        status = serve_models(call->interp, models, variant_count(call) + 1, options);
+    free(models);
+    return status;
+}
+
 Value builtin_serve(BuiltinCall *call) {
     const Value *arguments = call->arguments;
     int64_t port, batch, queue, body_limit;
@@ -51,14 +90,12 @@ Value builtin_serve(BuiltinCall *call) {
         .host = arguments[HOST].as.string->bytes,
         .port = (int)port,
         .key = has_key ? arguments[KEY].as.string->bytes : NULL,
-        .name = named ? arguments[NAME].as.string->bytes : own_name(call),
         .batch = (size_t)batch,
         .queue = (size_t)queue,
         .body_limit = (size_t)body_limit,
         .ready = tell_port,
         .context = call,
     };
-    if (foretelling()) return value_none(); // nobody asks
-    TRY_VALUE(serve_model(call->interp, arguments[MODEL], &options));
+    TRY_VALUE(serve_all(call, named ? arguments[NAME].as.string->bytes : own_name(call), &options));
     return value_none();
 }

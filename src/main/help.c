@@ -26,6 +26,8 @@ const OptionHelp option_help[] = {
     {"--host", "ADDRESS", "serve", "where to listen; 127.0.0.1 unless given"},
     {"--port", "N", "serve", "8080 unless given; 0: any that is free"},
     {"--key", "TEXT", "serve", "what clients must send as a bearer token"},
+    {"--lora", "NAME=FILE", "serve",
+     "the model with this adapter, which clients choose as NAME; may be given several times"},
     {"--name", "TEXT", "serve", "how clients name the model; its file's name unless given"},
     {"--batch", "N", "serve", "texts that go on together; 8 unless given"},
     {"--queue", "N", "serve", "more texts that may wait; 64 unless given"},

@@ -8,8 +8,8 @@
 #include "serve/jobs.h"
 #include "tensor/op.h"
 
-static Status check_length(const Server *server, size_t count) {
-    int64_t context = server->network->context;
+static Status check_length(const Network *network, size_t count) {
+    int64_t context = network->context;
     if (count == 0) return fail(STATUS_VALUE, "an input has no tokens");
     if (context == 0 || (int64_t)count <= context) return STATUS_OK;
     return fail(STATUS_VALUE, "an input has %zu tokens, but the model's context is %lld", count,
@@ -27,10 +27,10 @@ static void average(const double *rows, size_t count, size_t width, float *out) 
     free(mean);
 }
 
-static Status compute(const Server *server, const TokenIds *input, float **out, size_t *width) {
+static Status compute(Network *network, const TokenIds *input, float **out, size_t *width) {
     Sequence *sequence;
     Tensor *hidden = NULL;
-    TRY(sequence_new(server->network, &sequence));
+    TRY(sequence_new(network, &sequence));
     Status status =
         sequences_hidden(&(Step){sequence, input->ids, input->count, input->count}, 1, &hidden);
     sequence_free(sequence);
@@ -71,14 +71,14 @@ static json_t *vector_json(const float *numbers, size_t width, bool base64) {
     return list;
 }
 
-static Status embed(const Server *server, const json_t *input, bool base64, json_t *rows,
+static Status embed(Network *network, const json_t *input, bool base64, json_t *rows,
                     size_t *tokens) {
     TokenIds ids = {0};
     size_t width = 0;
     float *numbers = NULL;
-    Status status = server_encode(server, input, &ids);
-    if (status == STATUS_OK) status = check_length(server, ids.count);
-    if (status == STATUS_OK) status = compute(server, &ids, &numbers, &width);
+    Status status = server_encode(network, input, &ids);
+    if (status == STATUS_OK) status = check_length(network, ids.count);
+    if (status == STATUS_OK) status = compute(network, &ids, &numbers, &width);
     if (status == STATUS_OK) {
         json_t *vector = vector_json(numbers, width, base64);
         json_array_append_new(rows,
@@ -91,19 +91,20 @@ static Status embed(const Server *server, const json_t *input, bool base64, json
     return status;
 }
 
-void embed_answer(Server *server, HttpExchange *exchange, const ServeRequest *request) {
+void embed_answer(const ServedNetwork *served, HttpExchange *exchange,
+                  const ServeRequest *request) {
     bool many = server_has_many(request->prompt);
     size_t count = many ? json_array_size(request->prompt) : 1, tokens = 0;
     json_t *rows = json_array();
     Status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = embed(server, many ? json_array_get(request->prompt, i) : request->prompt,
+        status = embed(served->network, many ? json_array_get(request->prompt, i) : request->prompt,
                        request->base64, rows, &tokens);
     if (status == STATUS_OK) {
         answer_json(exchange, 200,
                     json_pack("{s:s, s:O, s:s, s:{s:I, s:I}}", "object", "list", "data", rows,
-                              "model", server->options->name, "usage", "prompt_tokens",
-                              (json_int_t)tokens, "total_tokens", (json_int_t)tokens));
+                              "model", served->name, "usage", "prompt_tokens", (json_int_t)tokens,
+                              "total_tokens", (json_int_t)tokens));
     } else {
         answer_failure(exchange, "input");
     }

@@ -5,6 +5,6 @@
 #include "serve/jobs.h"
 
 // Vectors of texts, answered at once.
-void embed_answer(Server *server, HttpExchange *exchange, const ServeRequest *request);
+void embed_answer(const ServedNetwork *served, HttpExchange *exchange, const ServeRequest *request);
 
 #endif

@@ -12,9 +12,9 @@
     F(run_wait)                                                                                    \
     F(get_daemon_info)                                                                             \
     F(get_connection_info)                                                                         \
-    F(lookup_connection_value) F(queue_response) F(suspend_connection) F(resume_connection)        \
-        F(add_response_header) F(create_response_from_buffer) F(create_response_from_callback)     \
-            F(destroy_response)
+    F(lookup_connection_value)                                                                     \
+    F(queue_response) F(suspend_connection) F(resume_connection) F(add_response_header)            \
+        F(create_response_from_buffer) F(create_response_from_callback) F(destroy_response)
 
 typedef struct HttpLibrary {
 #define HTTP_FIELD(name) __typeof__(MHD_##name) *name;

@@ -39,10 +39,10 @@ static Status read_ids(const json_t *list, TokenIds *out) {
     return STATUS_OK;
 }
 
-Status server_encode(const Server *server, const json_t *prompt, TokenIds *out) {
+Status server_encode(const Network *network, const json_t *prompt, TokenIds *out) {
     if (json_is_string(prompt))
-        return network_encode(server->network, json_string_value(prompt),
-                              json_string_length(prompt), true, out);
+        return network_encode(network, json_string_value(prompt), json_string_length(prompt), true,
+                              out);
     if (json_is_array(prompt)) return read_ids(prompt, out);
     return fail(STATUS_VALUE, "a prompt is a string or a list of token ids");
 }
@@ -72,14 +72,14 @@ static Status join_parts(json_t *message) {
     return STATUS_OK;
 }
 
-static Status encode_messages(const Server *server, const json_t *messages, TokenIds *out) {
+static Status encode_messages(const Network *network, const json_t *messages, TokenIds *out) {
     size_t i;
     json_t *message;
     if (json_array_size(messages) == 0)
         return fail(STATUS_VALUE, "messages must be a list of at least one message");
     json_array_foreach(messages, i, message) TRY(join_parts(message));
     Value value = value_from_json(messages);
-    Status status = network_encode_chat(server->network, value, out);
+    Status status = network_encode_chat(network, value, out);
     value_release(value);
     return status;
 }
@@ -116,6 +116,8 @@ static void fill_options(const Server *server, const ServeRequest *request,
                      .temperature = request->temperature,
                      .top_k = request->top_k,
                      .top_p = request->top_p,
+                     .presence = request->presence,
+                     .frequency = request->frequency,
                      .has_seed = request->has_seed,
                      .random = {.key = (uint64_t)request->seed}},
         .stops = request->stops,
@@ -136,19 +138,49 @@ static Status compile_format(const ServeRequest *request, Constraint **out) {
     return status;
 }
 
-static Status begin_choice(Server *server, Choice *choice, const ServeRequest *request,
-                           const json_t *prompt) {
+// A first choice of a prompt, which may go on where a text that was finished ended.
+static Status begin_first(const Job *job, Choice *choice, const GenerationOptions *options,
+                          const TokenIds *ids) {
+    Sequence *kept = NULL;
+    TRY(kept_take(job->network, ids->ids, ids->count, &kept));
+    return generation_new(job->network->network, options, ids, kept, &choice->generation);
+}
+
+// The others of the same prompt: it is read once, the last id by each.
+static Status begin_copies(const Job *job, Choice *first, GenerationOptions *options,
+                           const TokenIds *ids) {
+    Sequence *sequence = first->generation->sequence;
+    size_t known = sequence->count;
+    bool forks = job->network->network->cache_field >= 0;
+    ASSERT(known < ids->count);
+    if (forks && known + 1 < ids->count) {
+        Tensor *logits;
+        Step step = {sequence, ids->ids + known, ids->count - known - 1, 1};
+        TRY(sequences_advance(&step, 1, &logits));
+        tensor_release(logits);
+    }
+    for (size_t i = 1; i < job->copies; i++) {
+        Sequence *copy = NULL;
+        if (forks) TRY(sequence_fork(sequence, &copy));
+        options->context = first + i;
+        options->sampling.random.key++;
+        TRY(generation_new(job->network->network, options, ids, copy, &first[i].generation));
+    }
+    return STATUS_OK;
+}
+
+static Status begin_choices(const Server *server, const Job *job, const ServeRequest *request,
+                            const json_t *prompt, Choice *first) {
     TokenIds ids = {0};
     GenerationOptions options;
     fill_options(server, request, &options);
-    options.context = choice;
-    Status status = request->kind == REQUEST_CHAT ? encode_messages(server, prompt, &ids)
-                                                  : server_encode(server, prompt, &ids);
-    Sequence *kept = NULL;
+    options.context = first;
+    const Network *network = job->network->network;
+    Status status = request->kind == REQUEST_CHAT ? encode_messages(network, prompt, &ids)
+                                                  : server_encode(network, prompt, &ids);
     if (status == STATUS_OK) status = compile_format(request, &options.constraint);
-    if (status == STATUS_OK) status = kept_take(server, ids.ids, ids.count, &kept);
-    if (status == STATUS_OK)
-        status = generation_new(server->network, &options, &ids, kept, &choice->generation);
+    if (status == STATUS_OK) status = begin_first(job, first, &options, &ids);
+    if (status == STATUS_OK && job->copies > 1) status = begin_copies(job, first, &options, &ids);
     constraint_release(options.constraint);
     free(ids.ids);
     return status;
@@ -156,16 +188,27 @@ static Status begin_choice(Server *server, Choice *choice, const ServeRequest *r
 
 // --- jobs
 
-static Job *job_new(Server *server, HttpExchange *exchange, const ServeRequest *request) {
+static bool has_many(const ServeRequest *request) {
+    return request->kind == REQUEST_COMPLETION && server_has_many(request->prompt);
+}
+
+static size_t choice_count(const ServeRequest *request) {
+    return (has_many(request) ? json_array_size(request->prompt) : 1) * (size_t)request->copies;
+}
+
+static Job *job_new(Server *server, ServedNetwork *network, HttpExchange *exchange,
+                    const ServeRequest *request) {
     Job *job = memory_allocate_zeroed(1, sizeof *job);
-    bool many = request->kind == REQUEST_COMPLETION && server_has_many(request->prompt);
     *job = (Job){.exchange = exchange,
-                 .head = {request->kind, ++server->number, time(NULL), server->options->name},
+                 .network = network,
+                 .head = {request->kind, ++server->number, time(NULL), network->name},
                  .stream = request->stream,
                  .usage = request->usage,
                  .logprobs = request->logprobs,
-                 .count = many ? json_array_size(request->prompt) : 1};
+                 .count = choice_count(request),
+                 .copies = (size_t)request->copies};
     job->choices = memory_allocate_zeroed(job->count, sizeof *job->choices);
+    for (size_t i = 0; i < job->count; i++) job->choices[i] = (Choice){.job = job, .index = i};
     DL_APPEND(server->jobs, job);
     http_set_data(exchange, job);
     return job;
@@ -187,13 +230,12 @@ size_t jobs_waiting(const Server *server) {
     return count;
 }
 
-static Status begin_choices(Server *server, Job *job, const ServeRequest *request) {
-    bool many = request->kind == REQUEST_COMPLETION && server_has_many(request->prompt);
-    for (size_t i = 0; i < job->count; i++) {
-        job->choices[i] = (Choice){.job = job, .index = i};
-        TRY(begin_choice(server, &job->choices[i], request,
-                         many ? json_array_get(request->prompt, i) : request->prompt));
-    }
+static Status begin_all(const Server *server, const Job *job, const ServeRequest *request) {
+    for (size_t i = 0; i < job->count; i += job->copies)
+        TRY(begin_choices(server, job, request,
+                          has_many(request) ? json_array_get(request->prompt, i / job->copies)
+                                            : request->prompt,
+                          &job->choices[i]));
     return STATUS_OK;
 }
 
@@ -203,16 +245,15 @@ static void begin_stream(const Job *job) {
         answer_event(job->exchange, &job->head, answer_piece(REQUEST_CHAT, i, NULL, 0, NULL));
 }
 
-void job_begin(Server *server, HttpExchange *exchange, const ServeRequest *request) {
-    size_t limit = server->options->batch + server->options->queue;
-    bool many = request->kind == REQUEST_COMPLETION && server_has_many(request->prompt);
-    size_t more = many ? json_array_size(request->prompt) : 1;
+void job_begin(Server *server, ServedNetwork *network, HttpExchange *exchange,
+               const ServeRequest *request) {
+    size_t limit = server->options->batch + server->options->queue, more = choice_count(request);
     if (more > limit || jobs_waiting(server) > limit - more) {
         answer_error(exchange, 503, "the queue is full: try again later", NULL, "queue_full");
         return;
     }
-    Job *job = job_new(server, exchange, request);
-    if (begin_choices(server, job, request) != STATUS_OK) {
+    Job *job = job_new(server, network, exchange, request);
+    if (begin_all(server, job, request) != STATUS_OK) {
         answer_failure(exchange, NULL);
         job_free(server, job);
         return;
@@ -227,8 +268,9 @@ static json_t *usage_of(const Job *job) {
     for (size_t i = 0; i < job->count; i++) {
         const Generation *generation = job->choices[i].generation;
         ASSERT(generation != NULL);
-        prompt += generation->prompt_tokens;
-        cached += generation->cached_tokens;
+        bool first = i % job->copies == 0;
+        prompt += first ? generation->prompt_tokens : 0;
+        cached += first ? generation->cached_tokens : 0;
         said += generation->count;
     }
     return answer_usage(prompt, cached, said);
@@ -242,9 +284,9 @@ static void finish_stream(const Job *job) {
     answer_done(job->exchange);
 }
 
-static void keep_texts(Server *server, Job *job) {
+static void keep_texts(const Job *job) {
     for (size_t i = 0; i < job->count; i++) {
-        kept_add(server, job->choices[i].generation->sequence);
+        kept_add(job->network, job->choices[i].generation->sequence);
         job->choices[i].generation->sequence = NULL;
     }
 }
@@ -257,12 +299,12 @@ static void finish_whole(const Job *job) {
     answer_json(job->exchange, 200, answer_whole(&job->head, choices, usage_of(job)));
 }
 
-static void finish(Server *server, Job *job) {
+static void finish(const Job *job) {
     if (job->stream)
         finish_stream(job);
     else
         finish_whole(job);
-    keep_texts(server, job);
+    keep_texts(job);
 }
 
 static bool is_finished(const Job *job) {
@@ -273,7 +315,7 @@ static bool is_finished(const Job *job) {
 
 // A step that failed leaves none of its texts usable.
 static void give_up(Server *server) {
-    kept_clear(server);
+    for (size_t i = 0; i < server->network_count; i++) kept_clear(&server->networks[i]);
     Job *job, *next;
     DL_FOREACH_SAFE(server->jobs, job, next) {
         if (job->stream)
@@ -300,21 +342,34 @@ static void settle(Server *server) {
         if (left)
             leave(job);
         else
-            finish(server, job);
+            finish(job);
         job_free(server, job);
     }
 }
 
+// A token for those of the choices that this network makes.
+static Status step_network(const ServedNetwork *network, Choice *const *choices, size_t count) {
+    Generation **own = memory_allocate_zeroed(count + 1, sizeof(Generation *));
+    size_t own_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (choices[i]->job->network == network) own[own_count++] = choices[i]->generation;
+    Status status = own_count > 0 ? generations_step(own, own_count) : STATUS_OK;
+    free(own);
+    return status;
+}
+
 void jobs_step(Server *server) {
     size_t batch = server->options->batch, count = 0;
-    ASSERT(batch > 0);
-    Generation **generations = memory_allocate_zeroed(batch, sizeof(Generation *));
+    ASSERT(batch > 0 && server->network_count > 0);
+    Choice **choices = memory_allocate_zeroed(batch, sizeof(Choice *));
     const Job *job;
     DL_FOREACH(server->jobs, job)
     for (size_t i = 0; i < job->count && count < batch; i++)
-        if (!job->choices[i].generation->finish) generations[count++] = job->choices[i].generation;
-    Status status = count > 0 ? generations_step(generations, count) : STATUS_OK;
-    free(generations);
+        if (!job->choices[i].generation->finish) choices[count++] = &job->choices[i];
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < server->network_count && status == STATUS_OK; i++)
+        status = step_network(&server->networks[i], choices, count);
+    free(choices);
     if (status != STATUS_OK)
         give_up(server);
     else

@@ -8,16 +8,16 @@
 
 enum { COMMON_LEAST = 8 }; // fewer ids are computed again as quickly
 
-void kept_add(Server *server, Sequence *sequence) {
-    if (server->network->cache_field < 0) {
+void kept_add(ServedNetwork *served, Sequence *sequence) {
+    if (served->network->cache_field < 0) {
         sequence_free(sequence);
         return;
     }
-    if (server->kept_count == KEPT_MAX) {
-        sequence_free(server->kept[0]);
-        memmove(server->kept, server->kept + 1, --server->kept_count * sizeof *server->kept);
+    if (served->kept_count == KEPT_MAX) {
+        sequence_free(served->kept[0]);
+        memmove(served->kept, served->kept + 1, --served->kept_count * sizeof *served->kept);
     }
-    server->kept[server->kept_count++] = sequence;
+    served->kept[served->kept_count++] = sequence;
 }
 
 static size_t common(const Sequence *sequence, const int64_t *ids, size_t count) {
@@ -27,20 +27,20 @@ static size_t common(const Sequence *sequence, const int64_t *ids, size_t count)
 }
 
 // The last id of a prompt is always computed: what follows is what is asked.
-Status kept_take(Server *server, const int64_t *ids, size_t count, Sequence **out) {
+Status kept_take(ServedNetwork *served, const int64_t *ids, size_t count, Sequence **out) {
     size_t best = 0, best_common = 0;
     *out = NULL;
-    for (size_t i = 0; i < server->kept_count; i++) {
-        size_t alike = common(server->kept[i], ids, count);
+    for (size_t i = 0; i < served->kept_count; i++) {
+        size_t alike = common(served->kept[i], ids, count);
         if (alike < best_common) continue;
         best = i;
         best_common = alike;
     }
     if (best_common == count && count > 0) best_common--;
     if (best_common < COMMON_LEAST) return STATUS_OK;
-    Sequence *sequence = server->kept[best];
-    memmove(server->kept + best, server->kept + best + 1,
-            (--server->kept_count - best) * sizeof *server->kept);
+    Sequence *sequence = served->kept[best];
+    memmove(served->kept + best, served->kept + best + 1,
+            (--served->kept_count - best) * sizeof *served->kept);
     Status status = sequence_truncate(sequence, best_common);
     if (status == STATUS_OK)
         *out = sequence;
@@ -49,6 +49,6 @@ Status kept_take(Server *server, const int64_t *ids, size_t count, Sequence **ou
     return status;
 }
 
-void kept_clear(Server *server) {
-    while (server->kept_count > 0) sequence_free(server->kept[--server->kept_count]);
+void kept_clear(ServedNetwork *served) {
+    while (served->kept_count > 0) sequence_free(served->kept[--served->kept_count]);
 }

@@ -45,10 +45,10 @@ static const Field fields[] = {
     {"top_k", CHAT | TEXT, FIELD_INTEGER, 1, TOKENS_MOST, AT(top_k)},
     {"seed", CHAT | TEXT, FIELD_SEED, 0, 0, 0},
     {"stop", CHAT | TEXT, FIELD_STOP, 0, 0, 0},
-    {"n", CHAT | TEXT, FIELD_INTEGER, 1, 1, 0},
+    {"n", CHAT | TEXT, FIELD_INTEGER, 1, CHOICES_MAX, AT(copies)},
     {"best_of", TEXT, FIELD_INTEGER, 1, 1, 0},
-    {"presence_penalty", CHAT | TEXT, FIELD_NUMBER, 0, 0, 0},
-    {"frequency_penalty", CHAT | TEXT, FIELD_NUMBER, 0, 0, 0},
+    {"presence_penalty", CHAT | TEXT, FIELD_NUMBER, -2, 2, AT(presence)},
+    {"frequency_penalty", CHAT | TEXT, FIELD_NUMBER, -2, 2, AT(frequency)},
     {"stream", CHAT | TEXT, FIELD_FLAG, 0, 0, AT(stream)},
     {"stream_options", CHAT | TEXT, FIELD_STREAM_OPTIONS, 0, 0, 0},
     {"echo", TEXT, FIELD_NEVER, 0, 0, 0},
@@ -192,8 +192,13 @@ static Status check_together(const json_t *json, const ServeRequest *request, co
 
 Status request_read(const json_t *json, RequestKind kind, ServeRequest *out, const char **field) {
     *field = NULL;
-    *out = (ServeRequest){
-        .kind = kind, .max_tokens = -1, .temperature = 1, .top_p = 1, .top_k = -1, .logprobs = -1};
+    *out = (ServeRequest){.kind = kind,
+                          .max_tokens = -1,
+                          .temperature = 1,
+                          .top_p = 1,
+                          .top_k = -1,
+                          .logprobs = -1,
+                          .copies = 1};
     if (!json_is_object(json)) return fail(STATUS_VALUE, "the body must be a JSON object");
     const char *name;
     json_t *value;

@@ -8,7 +8,7 @@
 
 typedef enum RequestKind { REQUEST_CHAT, REQUEST_COMPLETION, REQUEST_EMBEDDING } RequestKind;
 
-enum { STOPS_MAX = 16, LOGPROBS_MAX = 20 };
+enum { STOPS_MAX = 16, LOGPROBS_MAX = 20, CHOICES_MAX = 128 };
 
 // Borrowed from the JSON where it points.
 typedef struct ServeRequest {
@@ -16,7 +16,8 @@ typedef struct ServeRequest {
     const json_t *prompt; // messages, a prompt or an input
     const char *model;    // NULL: not named
     int64_t max_tokens;   // -1: not said
-    double temperature, top_p;
+    int64_t copies;       // answers to each prompt
+    double temperature, top_p, presence, frequency;
     int64_t top_k; // -1: not said
     int64_t seed;
     bool has_seed, stream, usage, base64;

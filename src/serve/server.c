@@ -1,7 +1,9 @@
 #include "serve/server.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "device/buffer.h"
 #include "device/statistics.h"
 #include "serve/embed.h"
@@ -33,7 +35,7 @@ static void show_health(Server *server, HttpExchange *exchange) {
     size_t waiting = jobs_waiting(server), batch = server->options->batch;
     answer_json(exchange, 200,
                 json_pack("{s:s, s:s, s:I, s:I, s:I, s:{s:s, s:I, s:I, s:I, s:I}}", "status", "ok",
-                          "model", server->options->name, "requests", (json_int_t)server->number,
+                          "model", server->networks[0].name, "requests", (json_int_t)server->number,
                           "active", (json_int_t)(waiting < batch ? waiting : batch), "waiting",
                           (json_int_t)(waiting < batch ? 0 : waiting - batch), "memory", "device",
                           device ? device->name : "none", "live_bytes",
@@ -43,17 +45,32 @@ static void show_health(Server *server, HttpExchange *exchange) {
                           (json_int_t)memory.repacked_bytes));
 }
 
-static json_t *model_json(const Server *server) {
-    return json_pack("{s:s, s:s, s:i, s:s}", "id", server->options->name, "object", "model",
-                     "created", 0, "owned_by", "tl");
-}
-
 static void show_models(Server *server, HttpExchange *exchange) {
-    answer_json(exchange, 200,
-                json_pack("{s:s, s:[o]}", "object", "list", "data", model_json(server)));
+    json_t *models = json_array();
+    for (size_t i = 0; i < server->network_count; i++)
+        json_array_append_new(models,
+                              json_pack("{s:s, s:s, s:i, s:s}", "id", server->networks[i].name,
+                                        "object", "model", "created", 0, "owned_by", "tl"));
+    answer_json(exchange, 200, json_pack("{s:s, s:o}", "object", "list", "data", models));
 }
 
 // --- requests with a body
+
+// The network of that name, the first where there is no name, or NULL.
+static ServedNetwork *find_network(const Server *server, const char *name) {
+    for (size_t i = 0; i < server->network_count; i++)
+        if (!name || strcmp(name, server->networks[i].name) == 0) return &server->networks[i];
+    return NULL;
+}
+
+static void answer_no_model(const Server *server, HttpExchange *exchange, const char *name) {
+    Text message = {0};
+    text_format(&message, "there is no model \"%.80s\" here, only", name);
+    for (size_t i = 0; i < server->network_count; i++)
+        text_format(&message, "%s \"%s\"", i > 0 ? "," : "", server->networks[i].name);
+    answer_error(exchange, 404, text_get(&message), "model", "model_not_found");
+    text_free(&message);
+}
 
 static void take_request(Server *server, HttpExchange *exchange, const json_t *json,
                          RequestKind kind) {
@@ -63,18 +80,13 @@ static void take_request(Server *server, HttpExchange *exchange, const json_t *j
         answer_failure(exchange, field);
         return;
     }
-    if (request.model && strcmp(request.model, server->options->name) != 0) {
-        Text message = {0};
-        text_format(&message, "there is no model \"%.80s\" here, only \"%s\"", request.model,
-                    server->options->name);
-        answer_error(exchange, 404, text_get(&message), "model", "model_not_found");
-        text_free(&message);
-        return;
-    }
-    if (kind == REQUEST_EMBEDDING)
-        embed_answer(server, exchange, &request);
+    ServedNetwork *network = find_network(server, request.model);
+    if (!network)
+        answer_no_model(server, exchange, request.model);
+    else if (kind == REQUEST_EMBEDDING)
+        embed_answer(network, exchange, &request);
     else
-        job_begin(server, exchange, &request);
+        job_begin(server, network, exchange, &request);
 }
 
 static void take_body(Server *server, HttpExchange *exchange, RequestKind kind) {
@@ -175,22 +187,38 @@ static Status serve(Server *server) {
     return STATUS_INTERRUPT;
 }
 
-Status serve_model(Interp *interp, Value model, const ServeOptions *options) {
-    Server server = {.options = options, .interp = interp};
-    TRY(network_open(interp, model, &server.network));
+static Status serve_networks(Server *server) {
+    const ServeOptions *options = server->options;
     HttpOptions http = {.host = options->host,
                         .port = options->port,
                         .body_limit = options->body_limit,
                         .arrived = arrived,
                         .gone = gone,
-                        .context = &server};
-    Status status = http_start(&http, &server.http);
-    if (status == STATUS_OK) {
-        status = serve(&server);
-        http_stop(server.http);
-        while (server.jobs) job_free(&server, server.jobs);
-        kept_clear(&server);
+                        .context = server};
+    TRY(http_start(&http, &server->http));
+    Status status = serve(server);
+    http_stop(server->http);
+    while (server->jobs) job_free(server, server->jobs);
+    return status;
+}
+
+Status serve_models(Interp *interp, const ServedModel *models, size_t count,
+                    const ServeOptions *options) {
+    ASSERT(count > 0);
+    Server server = {.options = options, .interp = interp};
+    server.networks = memory_allocate_zeroed(count, sizeof *server.networks);
+    Status status = STATUS_OK;
+    while (server.network_count < count && status == STATUS_OK) {
+        ServedNetwork *next = &server.networks[server.network_count];
+        next->name = models[server.network_count].name;
+        status = network_open(interp, models[server.network_count].model, &next->network);
+        if (status == STATUS_OK) server.network_count++;
     }
-    network_release(server.network);
+    if (status == STATUS_OK) status = serve_networks(&server);
+    for (size_t i = 0; i < server.network_count; i++) {
+        kept_clear(&server.networks[i]);
+        network_release(server.networks[i].network);
+    }
+    free(server.networks);
     return status;
 }

@@ -341,34 +341,71 @@ Status op_run_min_p(const OpCall *call, Tensor **results) {
     return tensor_cast(kept, tensor_dtype(x), results);
 }
 
+// --- penalties on the ids of a text
+
+// The scores x, the ids as a line, and the score at each of them.
+typedef struct Said {
+    Tensor *x, *ids, *chosen;
+} Said;
+
+static void said_release(Said *said) {
+    tensor_release(said->x);
+    tensor_release(said->ids);
+    tensor_release(said->chosen);
+}
+#define SCOPED_SAID(name) __attribute__((cleanup(said_release))) Said name = {0}
+
+static const OpAttributes at_last = {.given = ATTRIBUTE_BIT(dim), .dim = -1};
+
+static Status said_of(const OpCall *call, Said *out) {
+    SCOPED_TENSOR(ids);
+    TRY(scores_of(call, &out->x));
+    TRY(compose_whole(call, call->inputs[1].tensor, "ids", &ids));
+    Shape flat = {.rank = 1, .dims = {tensor_count(ids)}};
+    TRY(tensor_reshape(ids, &flat, &out->ids));
+    return op_with(OP_gather, (Tensor *[]){out->x, out->ids}, 2, &at_last, &out->chosen);
+}
+
+static Status said_put(const Said *said, OpId op, Tensor *scores, Tensor **out) {
+    return op_with(op, (Tensor *[]){said->x, said->ids, scores}, 3, &at_last, out);
+}
+
 // Every id once: positive scores are divided by the factor, negative ones multiplied.
 Status op_run_repetition_penalty(const OpCall *call, Tensor **results) {
     double factor = call->attributes->factor;
     if (!(factor > 0))
         return fail(STATUS_VALUE, "repetition_penalty: the factor is %g; it must be positive",
                     factor);
-    SCOPED_TENSOR(x);
-    SCOPED_TENSOR(ids);
-    SCOPED_TENSOR(line);
-    TRY(scores_of(call, &x));
-    TRY(compose_whole(call, call->inputs[1].tensor, "ids", &ids));
-    Shape flat = {.rank = 1, .dims = {tensor_count(ids)}};
-    TRY(tensor_reshape(ids, &flat, &line));
-    OpAttributes last = {.given = ATTRIBUTE_BIT(dim), .dim = -1};
-    SCOPED_TENSOR(chosen);
+    SCOPED_SAID(said);
     SCOPED_TENSOR(positive);
     SCOPED_TENSOR(divided);
     SCOPED_TENSOR(multiplied);
     SCOPED_TENSOR(punished);
-    Tensor *inputs[3] = {x, line, NULL};
-    TRY(op_with(OP_gather, inputs, 2, &last, &chosen));
-    TRY(op_binary(OP_gt, op_tensor(chosen), op_int(0), &positive));
-    TRY(compose_with_number(OP_div, chosen, factor, &divided));
-    TRY(compose_with_number(OP_mul, chosen, factor, &multiplied));
+    TRY(said_of(call, &said));
+    TRY(op_binary(OP_gt, op_tensor(said.chosen), op_int(0), &positive));
+    TRY(compose_with_number(OP_div, said.chosen, factor, &divided));
+    TRY(compose_with_number(OP_mul, said.chosen, factor, &multiplied));
     TRY(op_ternary(OP_where, op_tensor(positive), op_tensor(divided), op_tensor(multiplied),
                    &punished));
-    inputs[2] = punished;
-    return op_with(OP_scatter, inputs, 3, &last, results);
+    return said_put(&said, OP_scatter, punished, results);
+}
+
+Status op_run_presence_penalty(const OpCall *call, Tensor **results) {
+    SCOPED_SAID(said);
+    SCOPED_TENSOR(punished);
+    TRY(said_of(call, &said));
+    TRY(compose_with_number(OP_sub, said.chosen, call->attributes->penalty, &punished));
+    return said_put(&said, OP_scatter, punished, results);
+}
+
+Status op_run_frequency_penalty(const OpCall *call, Tensor **results) {
+    SCOPED_SAID(said);
+    SCOPED_TENSOR(ones);
+    SCOPED_TENSOR(each);
+    TRY(said_of(call, &said));
+    TRY(op_unary(OP_ones_like, said.chosen, &ones));
+    TRY(compose_with_number(OP_mul, ones, -call->attributes->penalty, &each));
+    return said_put(&said, OP_scatter_add, each, results);
 }
 
 // The count of draws, the row they come from and whether a class may be drawn twice.

@@ -117,6 +117,7 @@ CALLS |= {
     "top_k_sample": ["tensor([top_k_sample(v, 2, seed: 3)])"],
     "top_p_sample": ["tensor([top_p_sample(v, 0.7, seed: 3)])"],
     "repetition_penalty": ["repetition_penalty(v, i, 1.3)"],
+    "presence_penalty": ["presence_penalty(v, i, 0.3)"], "frequency_penalty": ["frequency_penalty(v, i, 0.3)"],
     "transe_score": ["transe_score(x, y, v)"], "distmult_score": ["distmult_score(x, y, v)"],
     "complex_score": ["complex_score(x, y, x, y, y, x)"], "rotate_score": ["rotate_score(x, y, x, y, y, x)"],
     "rotate_score_phase": ["rotate_score(x, y, v, y, x)"],

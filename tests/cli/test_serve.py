@@ -177,6 +177,93 @@ class Serve(unittest.TestCase):
         self.assertEqual(text(3), text(3))
         self.assertNotEqual(text(3), text(4))
 
+    def test_several_answers_to_a_prompt(self):
+        """Each is what its own seed says alone; the prompt counts once, and what was finished is gone on with."""
+        asked = {**ONCE, "temperature": 1.5, "seed": 3}
+        alone = [said(self.server.post("/v1/completions", {**asked, "seed": 3 + i})) for i in range(3)]
+        for _ in range(2):
+            status, answer = self.server.post("/v1/completions", {**asked, "n": 3})
+            self.assertEqual([choice["text"] for choice in answer["choices"]], alone)
+            self.assertEqual([choice["index"] for choice in answer["choices"]], [0, 1, 2])
+            self.assertEqual((answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]), (5, 36))
+        status, two = self.server.post("/v1/completions", {**asked, "n": 2, "prompt": ["Once upon a time", "Tom"]})
+        self.assertEqual([choice["text"] for choice in two["choices"]][:2], alone[:2])
+        self.assertEqual(len({choice["text"] for choice in two["choices"]}), 4)
+        streamed = ["", "", ""]
+        for event in self.server.events("/v1/completions", {**asked, "n": 3}):
+            for choice in event["choices"]:
+                streamed[choice["index"]] += choice["text"]
+        self.assertEqual(streamed, alone)
+        status, answer = self.server.post("/v1/completions", {**asked, "n": 100})
+        self.assertEqual((status, answer["error"]["code"]), (503, "queue_full"))
+
+    def test_penalties(self):
+        """On what was said, not on the prompt: as a loop over the logits in a script."""
+        code = """
+let m = load_model("chat.gguf")
+let (ids, said, options) = (tokenize(tokenizer(m), "Once upon a time").to_list(), list(), parse_json(args()[0]))
+while len(said) < 40 {
+    let logits = m.forward(tensor(ids))[-1]
+    if len(said) > 0 {
+        logits = presence_penalty(logits, said, options.get("presence_penalty", 0.0))
+        logits = frequency_penalty(logits, said, options.get("frequency_penalty", 0.0))
+    }
+    said.push(argmax(logits) as int)
+    ids.push(said[-1])
+}
+print(detokenize(tokenizer(m), said), end: "")
+"""
+        texts = set()
+        for options in ({}, {"presence_penalty": 2}, {"frequency_penalty": 1.5}, {"presence_penalty": -1.5, "frequency_penalty": 0.5}):
+            text = said(self.server.post("/v1/completions", {**ONCE, "max_tokens": 40, **options}))
+            self.assertEqual(text.strip(), self.tl(code, json.dumps(options)).strip(), options)
+            texts.add(text)
+        self.assertGreater(len(texts), 2)
+
+    def test_variants(self):
+        """Adapters and hooks by the name of a model, at the same time as the model itself."""
+        path = os.path.join(self.folder, "loud.safetensors")
+        self.tl("""
+import "std/lora.tl"
+seed(1)
+let lora = Lora::new(load_model("chat.gguf"), rank: 2, scale: 2.0)
+for name, pair in lora.parts { lora.parts[name] = (pair[0], randn(pair[1].shape)) }
+lora.save(args()[0])
+""", path)
+        adapted = self.tl("""
+import "std/lora.tl"
+print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a time", 12, temperature: 0), end: "")
+""", path)
+        server = Server(self.folder, "--lora=loud=" + path)
+        try:
+            self.assertEqual([model["id"] for model in server.ask("GET", "/v1/models")[1]["data"]], ["chat.gguf", "loud"])
+            plain, texts = said(server.post("/v1/completions", ONCE)), []
+            for name in ("loud", "chat.gguf", "loud"):
+                status, answer = server.post("/v1/completions", {**ONCE, "model": name})
+                self.assertEqual(answer["model"], name)
+                texts.append(said((status, answer)))
+            self.assertNotEqual(plain, texts[0])
+            self.assertEqual((texts, adapted), ([texts[0], plain, texts[0]], texts[0]))
+            waiting = [server.send("POST", "/v1/completions", {**ONCE, "model": name}) for name in ("loud", "chat.gguf") * 4]
+            for i, connection in enumerate(waiting):
+                self.assertEqual(said(answer_of(everything(connection))), texts[i % 2])
+                connection.close()
+            self.refused({**TOM, "model": "gpt-4"}, 'there is no model "gpt-4" here, only "chat.gguf", "loud"', "model", status=404,
+                         code="model_not_found", server=server)
+            plain, loud = (server.post("/v1/embeddings", {"input": "Tom", "model": name})[1] for name in ("chat.gguf", "loud"))
+            self.assertNotEqual(plain["data"], loud["data"])
+        finally:
+            server.stop()
+
+    def test_variants_that_are_not(self):
+        for variants, message in [("{1: m}", "error[type]: a name of variants must be a string, but it is 1"),
+                                  ("{\"a\": 1}", "error[type]: each of variants must be a model, but it is 1"),
+                                  ("{\"chat.gguf\": m}", 'error[value]: a variant has the name of the model itself, "chat.gguf"')]:
+            result = run("-e", f'let m = load_model("chat.gguf")\nserve(m, variants: {variants}, port: 0)', cwd=self.folder)
+            self.assertEqual((result.status, result.err.splitlines()[0]), (1, message))
+        for given in ("loud", "=x", "loud="):
+            self.assertEqual(self.fails("chat.gguf", "--lora", given), f"error[value]: --lora is NAME=FILE, not {given}\n")
+
     def test_a_talk_goes_on_where_it_was(self):
         """What was said before is not computed again, and what follows is what it would be alone."""
         server = Server(self.folder)
@@ -364,8 +451,8 @@ class Serve(unittest.TestCase):
             ({"max_tokens": -1}, "max_tokens must be from 0 to 1073741824", "max_tokens"),
             ({"temperature": "hot"}, "temperature must be a number", "temperature"),
             ({"temperature": 3}, "temperature must be from 0 to 2", "temperature"),
-            ({"n": 2}, "n must be 1: another value is not supported", "n"),
-            ({"presence_penalty": 1}, "presence_penalty must be 0: another value is not supported", "presence_penalty"),
+            ({"n": 0}, "n must be from 1 to 128", "n"),
+            ({"presence_penalty": 3}, "presence_penalty must be from -2 to 2", "presence_penalty"),
             ({"seed": "x"}, "seed must be an integer", "seed"),
             ({"stop": ""}, "stop must be a string that is not empty, or a list of them", "stop"),
             ({"stop": ["a"] * 17}, "stop must be at most 16 strings", "stop"),

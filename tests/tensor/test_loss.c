@@ -296,6 +296,7 @@ static void test_narrowing(void **state) {
     (void)state;
     double i = -INFINITY, x[] = {1, 3, 3, 2, 0, 4, 4, -1}, k2[] = {i, 3, 3, i, i, 4, 4, i};
     double k1[] = {i, 3, i, i, i, 4, i, i}, penalty[] = {1, 1.5, 3, 2, 0, 2, 4, -1};
+    double presence[] = {1, 2.5, 3, 2, 0, 3.5, 4, -1}, frequency[] = {1, 2, 3, 2, 0, 3, 4, -1};
     double logs[] = {log(0.5), log(0.3), log(0.15), log(0.05)}, p60[] = {log(0.5), log(0.3), i, i};
     double m30[] = {log(0.5), log(0.3), log(0.15), i}, typical[] = {i, log(0.3), i, i},
            ids[] = {1, 1};
@@ -305,7 +306,8 @@ static void test_narrowing(void **state) {
                           .k = 2,
                           .p = 0.6,
                           .temperature = 2,
-                          .factor = 2};
+                          .factor = 2,
+                          .penalty = 0.5};
         Tensor *t = laid_out(floats[d], SHAPE(2, 4), x, TRANSPOSED),
                *once = make_tensor(DTYPE_INT64, SHAPE(2), ids);
         Tensor *l = make_tensor(floats[d], SHAPE(4), logs);
@@ -320,6 +322,8 @@ static void test_narrowing(void **state) {
         expect(apply(OP_typical_p, &a, 1, l), floats[d], SHAPE(4), typical);
         expect(apply(OP_temperature, &a, 1, t), floats[d], SHAPE(2, 4), half);
         expect(apply(OP_repetition_penalty, &a, 2, t, once), floats[d], SHAPE(2, 4), penalty);
+        expect(apply(OP_presence_penalty, &a, 2, t, once), floats[d], SHAPE(2, 4), presence);
+        expect(apply(OP_frequency_penalty, &a, 2, t, once), floats[d], SHAPE(2, 4), frequency);
         tensor_release(t);
         tensor_release(l);
         tensor_release(once);
