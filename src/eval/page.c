@@ -18,7 +18,7 @@
 static const char folder[] = "std/models/";
 
 struct Page {
-    char *architecture;
+    char *name; // the architecture, or the path of a file of std/
     Program *program;
     CodeStore *store;
     VECTOR(ModuleState *) modules; // the page's own last
@@ -113,24 +113,17 @@ static void lower_page(Interp *interp, struct Page *page) {
     interp->modules.count = first;
 }
 
-static struct Page *page_find(const Interp *interp, const char *architecture) {
+static struct Page *page_find(const Interp *interp, const char *name) {
     for (size_t i = 0; i < interp->pages.count; i++)
-        if (strcmp(interp->pages.items[i]->architecture, architecture) == 0)
-            return interp->pages.items[i];
+        if (strcmp(interp->pages.items[i]->name, name) == 0) return interp->pages.items[i];
     return NULL;
 }
 
-static Status page_read(Interp *interp, const char *architecture, Value model, struct Page **out) {
-    Text path = {0};
-    Program *program = NULL;
-    *out = page_find(interp, architecture);
-    if (*out) return STATUS_OK;
-    Status status = find(interp, architecture, &path) ? read_program(text_get(&path), &program)
-                                                      : fail_unknown(model, architecture);
-    text_free(&path);
-    TRY(status);
+static Status page_read(Interp *interp, const char *name, const char *path, struct Page **out) {
+    Program *program;
+    TRY(read_program(path, &program));
     *out = memory_allocate_zeroed(1, sizeof **out);
-    (*out)->architecture = memory_copy_string(architecture, strlen(architecture));
+    (*out)->name = memory_copy_string(name, strlen(name));
     (*out)->program = program;
     lower_page(interp, *out);
     VECTOR_PUSH(&interp->pages, *out);
@@ -155,11 +148,7 @@ static const FunctionCode *find_open(const struct Page *page) {
     return NULL;
 }
 
-Status page_open(Interp *interp, const char *architecture, Value model, Value *out) {
-    struct Page *page;
-    *out = value_none();
-    text_clear(&interp->declared);
-    TRY(page_read(interp, architecture, model, &page));
+static Status page_run(Interp *interp, struct Page *page, Value argument, Value *out) {
     ModuleState *module = page->modules.items[page->modules.count - 1];
     Value top = module_run(interp, module);
     module->started = !failed(top);
@@ -169,10 +158,39 @@ Status page_open(Interp *interp, const char *architecture, Value model, Value *o
     if (!open)
         return fail(STATUS_NAME, "%s declares no function open(m: model)",
                     page->program->file->name);
-    Value opened = function_invoke(interp, open, NULL, &model, 1);
+    Value opened = function_invoke(interp, open, NULL, &argument, 1);
     TRY(status_of(opened));
     *out = opened;
     return STATUS_OK;
+}
+
+Status page_open(Interp *interp, const char *architecture, Value model, Value *out) {
+    struct Page *page = page_find(interp, architecture);
+    Text path = {0};
+    Status status = STATUS_OK;
+    *out = value_none();
+    text_clear(&interp->declared);
+    if (!page)
+        status = find(interp, architecture, &path)
+                     ? page_read(interp, architecture, text_get(&path), &page)
+                     : fail_unknown(model, architecture);
+    text_free(&path);
+    return status == STATUS_OK ? page_run(interp, page, model, out) : status;
+}
+
+Status page_open_standard(Interp *interp, const char *path, Value argument, Value *out) {
+    struct Page *page = page_find(interp, path);
+    Text found = {0}, tried = {0};
+    Status status = STATUS_OK;
+    *out = value_none();
+    if (!page) {
+        bool there = imports_find_standard(path, &found, &tried);
+        ASSERT(there);
+        status = page_read(interp, path, text_get(&found), &page);
+    }
+    text_free(&found);
+    text_free(&tried);
+    return status == STATUS_OK ? page_run(interp, page, argument, out) : status;
 }
 
 Status page_call(Interp *interp, Value opened, const char *method, Value argument, Tensor **out) {
@@ -212,7 +230,7 @@ void pages_free(Interp *interp) {
         VECTOR_FREE(&page->modules);
         code_store_free(page->store);
         program_free(page->program);
-        free(page->architecture);
+        free(page->name);
         free(page);
     }
     VECTOR_FREE(&interp->pages);

@@ -9,6 +9,8 @@
 // What the page's `open` gives for the model, a new reference. The page is looked for as imports
 // are, from the script on, then among those of std/. STATUS_VALUE lists the known architectures.
 Status page_open(Interp *interp, const char *architecture, Value model, Value *out) MUST_USE;
+// The same with a file of std/ ("std/onnx.tl") and any value.
+Status page_open_standard(Interp *interp, const char *path, Value argument, Value *out) MUST_USE;
 // Calls a method of what page_open gave with one argument (borrowed); the tensor is a new
 // reference.
 Status page_call(Interp *interp, Value opened, const char *method, Value argument,
