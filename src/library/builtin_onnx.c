@@ -127,8 +127,8 @@ static Status read_nodes(const OnnxReading *reading, Value list) {
 static Status read_sizes(const OnnxReading *reading, const OnnxSizes *sizes, Value list) {
     for (size_t i = 0; i < sizes->dims_count; i++) {
         const OnnxDimension *dim = sizes->dims[i];
-        Value size = value_int(dim->size);
-        if (dim->name || dim->size < 0) TRY(read_name(reading, dim->name ? dim->name : "?", &size));
+        Value size = value_int(dim->sizes_count > 0 ? dim->sizes[0] : 0);
+        if (dim->sizes_count == 0) TRY(read_name(reading, dim->name ? dim->name : "?", &size));
         list_push(list.as.list, size);
     }
     return STATUS_OK;
@@ -197,8 +197,7 @@ static Status read_file(const char *path, Value dict) {
     Status status = onnx_parse(file_map_bytes(map), file_map_length(map), path, &model);
     if (status == STATUS_OK) status = file_map_check(map);
     file_map_release(map);
-    if (status == STATUS_OK)
-        status = read_model(&(OnnxReading){path, model->graph}, model, dict);
+    if (status == STATUS_OK) status = read_model(&(OnnxReading){path, model->graph}, model, dict);
     onnx_free(model);
     return status;
 }

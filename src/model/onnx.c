@@ -47,7 +47,10 @@ static Library library = {.file = "libprotobuf-c.so.1",
 
 #define RANGE(message, number, field, ...) {number, FIELD_##message##_##field},
 #define MESSAGE(message) static const ProtobufCIntRange ranges_##message[] = {
-#define END(message) {0, FIELDS_##message}};
+#define END(message)                                                                               \
+    { 0, FIELDS_##message }                                                                        \
+    }                                                                                              \
+    ;
 #define ONE RANGE
 #define MANY RANGE
 #define ONE_OF RANGE
@@ -60,22 +63,14 @@ static Library library = {.file = "libprotobuf-c.so.1",
 #undef ONE_OF
 #undef MANY_OF
 
-static const int64_t missing = -1; // an integer that is not there
-
-#define DEFAULT_INT32 NULL
-#define DEFAULT_INT64 &missing
-#define DEFAULT_FLOAT NULL
-#define DEFAULT_STRING NULL
-#define DEFAULT_BYTES NULL
-#define FIELD(message, number, field, kind, many, count, part, fallback)                           \
+#define FIELD(message, number, field, kind, many, count, part)                                     \
     {.name = #field,                                                                               \
      .id = number,                                                                                 \
      .label = PROTOBUF_C_LABEL_##many,                                                             \
      .type = PROTOBUF_C_TYPE_##kind,                                                               \
      .quantifier_offset = count,                                                                   \
      .offset = offsetof(Onnx##message, field),                                                     \
-     .descriptor = part,                                                                           \
-     .default_value = fallback},
+     .descriptor = part},
 #define MESSAGE(message) static const ProtobufCFieldDescriptor fields_##message[] = {
 #define END(message)                                                                               \
     }                                                                                              \
@@ -88,15 +83,14 @@ static const int64_t missing = -1; // an integer that is not there
         .fields = fields_##message,                                                                \
         .n_field_ranges = FIELDS_##message,                                                        \
         .field_ranges = ranges_##message};
-#define ONE(message, number, field, type)                                                          \
-    FIELD(message, number, field, type, OPTIONAL, 0, NULL, DEFAULT_##type)
+#define ONE(message, number, field, type) FIELD(message, number, field, type, OPTIONAL, 0, NULL)
 #define MANY(message, number, field, type)                                                         \
-    FIELD(message, number, field, type, REPEATED, offsetof(Onnx##message, field##_count), NULL, NULL)
+    FIELD(message, number, field, type, REPEATED, offsetof(Onnx##message, field##_count), NULL)
 #define ONE_OF(message, number, field, part)                                                       \
-    FIELD(message, number, field, MESSAGE, OPTIONAL, 0, &message_##part, NULL)
+    FIELD(message, number, field, MESSAGE, OPTIONAL, 0, &message_##part)
 #define MANY_OF(message, number, field, part)                                                      \
     FIELD(message, number, field, MESSAGE, REPEATED, offsetof(Onnx##message, field##_count),       \
-          &message_##part, NULL)
+          &message_##part)
 #include "model/onnx.def"
 #undef MESSAGE
 #undef END
@@ -118,7 +112,8 @@ Status onnx_parse(const uint8_t *bytes, size_t length, const char *name, OnnxMod
     TRY(library_load(&library));
     bool refused = false;
     ProtobufCAllocator allocator = {allocate, release, &refused};
-    OnnxModel *model = (OnnxModel *)protobuf_library.unpack(&message_Model, &allocator, length, bytes);
+    OnnxModel *model =
+        (OnnxModel *)protobuf_library.unpack(&message_Model, &allocator, length, bytes);
     if (refused) {
         onnx_free(model);
         return fail(STATUS_MEMORY, "%s: there is not enough memory to read its %zu bytes", name,
@@ -223,9 +218,8 @@ static Status upload(const Reading *reading, const void *bytes, Tensor **out) {
     Device *device;
     TRY(device_default(&device));
     TRY(tensor_new(device, reading->dtype, &reading->shape, out));
-    Status status = reading->bytes
-                        ? buffer_upload((*out)->view.buffer, 0, bytes, reading->bytes)
-                        : STATUS_OK;
+    Status status =
+        reading->bytes ? buffer_upload((*out)->view.buffer, 0, bytes, reading->bytes) : STATUS_OK;
     if (status != STATUS_OK) tensor_release(*out);
     return status;
 }
@@ -249,7 +243,8 @@ static Status upload_items(const Reading *reading, const TypeRow *type, Tensor *
     memcpy(&items, numbers + type->items_offset, sizeof items);
     if (count != reading->bytes / size) return fail_length(reading, count, "numbers");
     uint8_t *packed = memory_try_resize(NULL, reading->bytes + 1);
-    if (!packed) return fail(STATUS_MEMORY, "there is not enough memory for `%.80s`", reading->name);
+    if (!packed)
+        return fail(STATUS_MEMORY, "there is not enough memory for `%.80s`", reading->name);
     for (size_t i = 0; i < count; i++)
         memcpy(packed + i * size, items + i * type->item_bytes, size);
     Status status = upload_raw(reading, packed, out);
@@ -292,20 +287,20 @@ static Status find_inside(const Reading *reading, const char *location, char fou
     Text path = {0};
     const char *slash = strrchr(reading->path, '/');
     size_t length = slash ? (size_t)(slash - reading->path) + 1 : 0;
-    text_format(&path, "%.*s%s", (int)length, reading->path, location);
-    bool there = realpath(text_get(&path), found) != NULL;
-    text_clear(&path);
     text_format(&path, "%.*s.", (int)length, reading->path);
-    there = realpath(text_get(&path), folder) && there;
+    bool there = realpath(text_get(&path), folder) != NULL;
+    text_clear(&path);
+    text_format(&path, "%.*s%s", (int)length, reading->path, location);
+    there = there && realpath(text_get(&path), found);
     text_free(&path);
-    if (!there)
-        return fail(STATUS_IO, "%s: tensor `%.80s` lies in the file \"%.200s\", which is not there",
+    size_t inside = there && folder[1] ? strlen(folder) : 0; // of "/" nothing
+    bool outside = there && (strncmp(found, folder, inside) != 0 || found[inside] != '/');
+    if (location[0] == '/' || outside)
+        return fail(STATUS_VALUE,
+                    "%s: tensor `%.80s` lies in \"%.200s\", outside of the folder of the model",
                     reading->path, reading->name, location);
-    size_t inside = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
-    if (location[0] != '/' && strncmp(found, folder, inside) == 0 && found[inside] == '/')
-        return STATUS_OK;
-    return fail(STATUS_VALUE,
-                "%s: tensor `%.80s` lies in \"%.200s\", outside of the folder of the model",
+    if (there) return STATUS_OK;
+    return fail(STATUS_IO, "%s: tensor `%.80s` lies in the file \"%.200s\", which is not there",
                 reading->path, reading->name, location);
 }
 

@@ -1,6 +1,6 @@
-// The .onnx files of models: messages in the encoding of protocol buffers, which libprotobuf-c takes
-// apart; it is loaded at its first use. Knows what such a file says, not what an operator computes
-// (std/onnx.tl does).
+// The .onnx files of models: messages in the encoding of protocol buffers, which libprotobuf-c
+// takes apart; it is loaded at its first use. Knows what such a file says, not what an operator
+// computes (std/onnx.tl does).
 #ifndef MODEL_ONNX_H
 #define MODEL_ONNX_H
 
@@ -8,9 +8,9 @@
 
 #include "tensor/tensor.h"
 
-// A struct OnnxNAME for each message of onnx.def. A string that is not there is NULL, and any may be
-// something else than UTF-8; a count NAME_count stands next to the items of NAME, none of which is
-// NULL.
+// A struct OnnxNAME for each message of onnx.def. A string that is not there is NULL, and any may
+// be something else than UTF-8; a count NAME_count stands next to the items of NAME, none of which
+// is NULL.
 #define ONNX_INT32 int32_t
 #define ONNX_INT64 int64_t
 #define ONNX_FLOAT float
@@ -59,8 +59,8 @@ void onnx_free(OnnxModel *model);
 // Of a type of numbers: "float32", "complex64", "unknown".
 const char *onnx_type_name(int32_t data_type);
 // The numbers of a model in the file at `path` on the default device, a new tensor. Those that lie
-// in a file of their own are read from the folder of `path` or one within it. STATUS_DTYPE for types
-// that tl has not, STATUS_FORMAT, STATUS_IO.
+// in a file of their own are read from the folder of `path` or one within it. STATUS_DTYPE for
+// types that tl has not, STATUS_FORMAT, STATUS_IO.
 Status onnx_tensor(const OnnxNumbers *numbers, const char *path, Tensor **out) MUST_USE;
 
 #endif

@@ -21,6 +21,7 @@ ALLOWED = {
     "catalog/catalog.c": ("once rows slots", "the catalog, parsed once, never changed"),
     "device/cpu/blas.c": ("blas blas_library done lapack lapack_library lock prepared", "a loaded library; done: of a thread"),
     "model/zip_library.c": ("library zip_library", "a loaded library"),
+    "model/onnx.c": ("library protobuf_library", "a loaded library"),
     "serve/http_library.c": ("http_library library", "a loaded library"),
     "plot/cairo_library.c": ("cairo_library library", "a loaded library"),
     "data/image_png.c": ("library png_library", "a loaded library"),

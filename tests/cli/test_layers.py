@@ -19,6 +19,7 @@ HOMES = {
     r"<png\.h>|\bpng_\w+|\bsetjmp\b|\blongjmp\b": ["src/data/image_png.c"],
     r"<sndfile\.h>|\bsf_\w+|\bSFM_\w+": ["src/data/audio_file.c"],
     r"<sqlite3\.h>|\bsqlite3_\w+": ["src/library/builtin_sql.c"],
+    r"<protobuf-c/|\bprotobuf_c_\w+|\bPROTOBUF_C_\w+": ["src/model/onnx."],
     r"<turbojpeg\.h>|\btj[A-Z]\w+|\bTJ\w+": ["src/data/image_jpeg.c"],
     r"<webp/|\bWebP\w+\(": ["src/data/image_webp.c"],
     r"\bstdout\b|\bstderr\b": ["src/base/", "src/repl/", "src/main/"],  # runs write where base/output.h says

@@ -45,7 +45,8 @@ class Libraries(unittest.TestCase):
 class StandardFiles(unittest.TestCase):
     def test_a_program_that_was_copied_alone_has_them(self):
         files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "std").glob("*.tl"))
-        files += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "std" / "models").glob("*.tl"))
+        for folder in ("models", "onnx"):
+            files += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "std" / folder).glob("*.tl"))
         with tempfile.TemporaryDirectory() as folder:
             program = shutil.copy(TL, folder)
             for file in files:

@@ -10,6 +10,12 @@ from tl import run
 
 DATA = Path("/usr/share/libonnx-testdata/data/node")
 FLOATS = {1, 10, 11, 16}
+REFUSED = re.compile(r"the operator \w+ is not supported|operators of the domain `[\w.]+` are not supported|"
+                     r"is (string|uint16|uint32|uint64|not a tensor), which is not supported|"
+                     r"has the type (string|uint16) \(\d+\), which is not supported|the reduction \"mul\" is not supported")
+# Other random numbers; and a size that is rounded down before corners are aligned, as other runtimes do.
+DIFFERENT = {"test_training_dropout", "test_training_dropout_default", "test_training_dropout_default_mask", "test_training_dropout_mask",
+             "test_resize_downsample_scales_cubic_align_corners", "test_resize_downsample_scales_linear_align_corners"}
 
 # The inputs and outputs of a test come as the weights of a model that has no nodes.
 PROGRAM = """
@@ -29,10 +35,8 @@ for test in parse_json(read_file("tests.json")) {
         let got = network.forward(given)
         if type(got) != "dict" { got = {"0": got} }
         let wrong = list()
-        for i, name in got.keys() {
-            if not same(got[name], data[f"output_{i}"]) { wrong.push(f"output {i}: {got[name].dtype}{got[name].shape}, wanted {data[f"output_{i}"].dtype}{data[f"output_{i}"].shape}") }
-        }
-        if len(wrong) == 0 { "same" } else { "different: " + join(wrong, "; ") }
+        for i, name in got.keys() { if not same(got[name], data[f"output_{i}"]) { wrong.push(i) } }
+        if len(wrong) == 0 { "same" } else { f"different: outputs {wrong}" }
     } catch e { f"{e.kind}: {e.message}" }
     print(test["name"], outcome)
 }
@@ -66,7 +70,7 @@ class Nodes(unittest.TestCase):
             tests = []
             for path in sorted(DATA.iterdir()):
                 model = path / "model.onnx"
-                if not __import__("os").environ.get("ALL") and FLOATS.isdisjoint(kinds(model.read_bytes())):
+                if FLOATS.isdisjoint(kinds(model.read_bytes())):
                     continue
                 message, inputs = data_model(path / "test_data_set_0")
                 Path(folder, path.name + ".onnx").write_bytes(message)
@@ -77,13 +81,13 @@ class Nodes(unittest.TestCase):
             self.assertEqual(result.status, 0, result.err)
             self.assertNotIn("warning", result.err)
             self.assertIn("no leak: every buffer was released", result.err)
-            self.outcomes = dict(line.split(" ", 1) for line in result.out.splitlines())
-        same = [name for name, outcome in self.outcomes.items() if outcome == "same"]
-        import os
-        if os.environ.get("SHOW"):
-            for n, o in self.outcomes.items():
-                if o != "same": print(n, o)
-            print(len(same), len(tests))
+        outcomes = dict(line.split(" ", 1) for line in result.out.splitlines())
+        same = [name for name, outcome in outcomes.items() if outcome == "same"]
+        refused = [name for name, outcome in outcomes.items() if REFUSED.search(outcome)]
+        others = {name: outcome for name, outcome in outcomes.items() if name not in same + refused}
+        self.assertEqual(len(outcomes), len(tests))
+        self.assertLessEqual(set(others), DIFFERENT, others)
+        self.assertGreaterEqual(len(same), 0.85 * len(tests), f"{len(same)} of {len(tests)}: {outcomes}")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,19 @@ fn use(t) {
   for i in 0..4 { attempt(fn() { apply_chat_template(m, said[:i], add_generation_prompt: i < 2) }) }
 }
 """,
+    "onnx": """fn each(path) {
+  let m = load_onnx(path)
+  for name, w in m.weights { use(w) }
+  attempt(fn() { str(m) })
+  for size in list(1, 2, 4, 6) { for learnable in list(false, true) { attempt(fn() {
+    let given = {}
+    for input in m.inputs { given[input.name] = ones([if type(n) == "int" { n } else { size } for n in (if type(input.shape) == "none" { list(size) } else { input.shape })].to_list()) }
+    let net = load_onnx(path, learnable: learnable)
+    let y = net.forward(given)
+    str(y); attempt(fn() { backward(sum(y)) })
+  }) } }
+}
+""",
     "image": """fn each(path) {
   let x = load_image(path)
   for format in list("png", "jpg", "webp", "bmp", "ppm") { attempt(fn() { save_image(x, "copy." + format) }) }
@@ -103,7 +116,7 @@ for path in args() {
   try { each(path) } catch e { if e.kind == "assert" { print("WRONG", path, e.message) } }
 }
 """
-BASES = {"npz": "npz/*", "npy": "npy/*", "safetensors": "safetensors/*", "gguf": "gguf/*", "tokenizer": "tokenizer/*", "template": "template/*"}
+BASES = {"onnx": "onnx/*", "npz": "npz/*", "npy": "npy/*", "safetensors": "safetensors/*", "gguf": "gguf/*", "tokenizer": "tokenizer/*", "template": "template/*"}
 TEXTS = {
     "csv": [b'a,b,c\n1,2.5,x\n-3,1e300,"y, ""z"""\n,inf,nan\n', b'"1",true,none\r\n\xc3\xa9,"a\nb",0x10\r\n', b"1;2\n\n3;4", b""],
     "json": [b'{"a": [1, 2.5, -3e2, true, false, null], "b": {"c": "\\u00e9\\ud83e\\udd99\\n"}, "": ""}', b"[[1, 2], [3, 4]]", b'"x"', b"[{}, [], 0.1]"],
@@ -240,6 +253,9 @@ class RandomFiles(unittest.TestCase):
 
     def test_template(self):
         self.use_all("template")
+
+    def test_onnx(self):
+        self.use_all("onnx")
 
     def test_image(self):
         self.use_all("image")
