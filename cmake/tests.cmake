@@ -52,6 +52,9 @@ endif()
 
 # Fuzz targets: tests/fuzz/fuzz_<name>.c. Each also runs over tests/fuzz/corpus/<name>/ as a test.
 file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+if(NOT PROTOBUF_C_FOUND OR NOT TL_ONNX)
+    list(FILTER targets EXCLUDE REGEX "fuzz_onnx")
+endif()
 foreach(target ${targets})
     get_filename_component(program ${target} NAME_WE)
     string(REPLACE fuzz_ "" name ${program})

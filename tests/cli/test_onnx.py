@@ -40,6 +40,7 @@ keep("encoder", net, (torch.randint(0, 20, (2, 7)), torch.tensor([[False] * 7, [
 """
 
 
+@unittest.skipIf("built without" in run("-e", 'load_onnx("none.onnx")').err, "tl was built without load_onnx (libprotobuf-c-dev)")
 class Onnx(InFolder):
     def write(self, name="a.onnx", **parts):
         (self.folder / name).write_bytes(model(**parts))

@@ -63,6 +63,7 @@ def data_model(folder):
     return model(weights=weights), sum(path.stem.startswith("input") for path in paths)
 
 
+@unittest.skipIf("built without" in run("-e", 'load_onnx("none.onnx")').err, "tl was built without load_onnx (libprotobuf-c-dev)")
 @unittest.skipUnless(DATA.is_dir(), "the node tests of ONNX are not installed (libonnx-testdata)")
 class Nodes(unittest.TestCase):
     def test_float_models(self):
