@@ -30,9 +30,9 @@ _tl() {
              inf input insert int int_to_tokenids inv is_empty is_training isfinite isinf isnan
              jacobian join json_schema jvp keys kl_div layer_norm le leaky_relu learnable len
              linear linspace lion list list.append list.reverse list.sort list_dir load load_audio
-             load_facts load_image load_model load_model_f16 load_model_f32 load_tokenizer load_weight_cache_f16
-             load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 loader
-             local_rank log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not
+             load_facts load_image load_model load_model_f16 load_model_f32 load_onnx load_tokenizer
+             load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16 load_weight_cache_gguf_f32
+             loader local_rank log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not
              logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill
              masked_select match_regex matmul max max_pool2d maximum mean median memory memory_report
              meta min min_p minimum mish mod model.activation model.fast model.norm model.projection

@@ -30,7 +30,7 @@ syntax keyword tlBuiltin image_folder index_of index_select inf input insert int
 syntax keyword tlBuiltin inv is_empty is_training isfinite isinf isnan jacobian join json_schema
 syntax keyword tlBuiltin jvp keys kl_div layer_norm le leaky_relu len linear linspace lion
 syntax keyword tlBuiltin list_dir load load_audio load_facts load_image load_model load_model_f16
-syntax keyword tlBuiltin load_model_f32 load_tokenizer load_weight_cache_f16 load_weight_cache_f32
+syntax keyword tlBuiltin load_model_f32 load_onnx load_tokenizer load_weight_cache_f16 load_weight_cache_f32
 syntax keyword tlBuiltin load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 loader local_rank
 syntax keyword tlBuiltin log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not
 syntax keyword tlBuiltin logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
