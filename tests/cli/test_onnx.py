@@ -1,5 +1,6 @@
 """load_onnx: models made here and by PyTorch, their gradients, files next to them, and what is refused."""
 import importlib.util
+import json
 import struct
 import subprocess
 import sys
@@ -187,6 +188,15 @@ print(memory()["peak"] / 4000000)""", "3")
         self.refused("a name or text in it is not UTF-8", nodes=[node("Relu", ["x"], ["y"]) + part(3, b"\xff")])
         (self.folder / "a.onnx").write_bytes(model() + part(7, part(15, b"")))
         self.fails('load_onnx("a.onnx")', "a.onnx has sparse weights, which are not supported")
+
+    def test_tl_models(self):
+        self.write(**LAYER)
+        result = run("models", "a.onnx", cwd=self.folder)
+        self.assertEqual(result.out.splitlines(), ["file          a.onnx", "architecture  ONNX, operators of version 13, by tests",
+                                                   "inputs        x float32[n, 2]", "outputs       y float32[n, 3]", "parameters    9",
+                                                   "  float32     9 in 2 tensors, 0.0 MB", "operators     1 Gemm, 1 Relu"], result.err)
+        about = json.loads(run("models", "--json", "a.onnx", cwd=self.folder).out)
+        self.assertEqual((about["operators"], about["bytes"], about["inputs"][0]["shape"]), ({"Gemm": 1, "Relu": 1}, 36, ["n", 2]))
 
     def test_other_files(self):
         self.fails('load_onnx("a.onnx")', 'cannot open a.onnx: No such file or directory')
