@@ -155,10 +155,14 @@ static Status call_named(TemplateRender *render, TemplateScope *scope, const Tem
     if (template_find_macro(scope, name, &macro))
         return template_call_macro(render, &macro, with_body ? render->caller : NULL, arguments,
                                    out);
-    return with_body ? fail(STATUS_FORMAT,
-                            "line %d of the template: there is no macro `%s` for {%% call %%}",
-                            call->line, name)
-                     : template_function(name, arguments, out);
+    if (with_body)
+        return fail(STATUS_FORMAT,
+                    "line %d of the template: there is no macro `%s` for {%% call %%}", call->line,
+                    name);
+    TRY(template_function(name, arguments, out));
+    if (strcmp(name, "namespace") == 0)
+        list_push(render->namespaces.as.list, value_retain(*out));
+    return STATUS_OK;
 }
 
 // object.method(...) and name(...): the callee is not evaluated, its object is.

@@ -87,6 +87,15 @@ static Status body_value(TemplateRender *render, TemplateScope *scope, const Tem
     return status;
 }
 
+// What the template made with namespace(); a dictionary of the messages is not the template's.
+static bool is_namespace(TemplateRender *render, Value object) {
+    const List *namespaces = render->namespaces.as.list;
+    if (object.kind != VALUE_DICT) return false;
+    for (size_t i = namespaces->count; i-- > 0; render->steps++)
+        if (namespaces->items[i].as.dict == object.as.dict) return true;
+    return false;
+}
+
 static Status assign(TemplateRender *render, TemplateScope *scope, const TemplateNode *node) {
     Value value;
     Status status = node->value ? template_evaluate(render, scope, node->value, &value)
@@ -96,7 +105,7 @@ static Status assign(TemplateRender *render, TemplateScope *scope, const Templat
         status = bind(scope, node, value);
     } else {
         Value object = template_look_up(scope, node->names->text);
-        if (object.kind == VALUE_DICT)
+        if (is_namespace(render, object))
             dict_set_word(object.as.dict, node->field, value_retain(value));
         else
             status = template_fail(node->line, "only a namespace has fields to set");
@@ -293,10 +302,11 @@ static Status run(TemplateRender *render, TemplateScope *scope, const TemplateNo
 }
 
 Status template_render(const Template *template, Value variables, Text *out) {
-    TemplateRender render = {.out = out};
+    TemplateRender render = {.out = out, .namespaces = value_list(0)};
     TemplateScope outer = {.variables = variables};
     TemplateScope inner = {.variables = value_dict(), .outer = &outer};
     Status status = run(&render, &inner, template->body);
     end_scope(&inner);
+    value_release(render.namespaces);
     return status;
 }

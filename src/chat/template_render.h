@@ -31,6 +31,7 @@ typedef struct TemplateRender {
     size_t steps;                // a measure of the work done
     TemplateFlow flow;           // of the innermost loop
     const TemplateMacro *caller; // of the innermost {% call %}
+    Value namespaces;            // a list: the dictionaries whose fields may be set
 } TemplateRender;
 
 // The text that a macro makes; `caller` may be NULL.

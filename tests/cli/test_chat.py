@@ -61,11 +61,19 @@ class Chat(unittest.TestCase):
             let m = load_model("t.gguf")
             print(apply_chat_template(m, "Hi"))
             print(apply_chat_template(m, list(Said { role: "system", content: "Be" }, {"role": "user", "content": "b"})))
+            let said = list({"role": "user", "content": "a"})
+            save_with("{% for m in messages %}{% set m.content = 'b' %}{% endfor %}")
+            print(try { apply_chat_template(load_model("t.gguf"), said) } catch e { e.message }, said)
+            save_with("{% macro f(n) %}{% set n.x = n.x + 1 %}{% endmacro %}"
+                    + "{% set a = namespace(x=1) %}{% set b = namespace(x=5) %}{{ f(a) }}{{ f(a) }}{{ a.x }}{{ b.x }}")
+            print(apply_chat_template(load_model("t.gguf"), said))
             save_with("{% set x = namespace() %}{% set x.x = x %}{{ x }}")
             print(len(apply_chat_template(load_model("t.gguf"), "Hi")) < 1000)
             print(m.apply_chat_template((Said { role: "user", content: "c" },)) == "user: c;")
         """)
-        self.assertEqual(result.out, "user: Hi;\nsystem: Be;user: b;\ntrue\ntrue\n", result.err)
+        self.assertEqual(result.out, "user: Hi;\nsystem: Be;user: b;\n"
+                         'line 1 of the template: only a namespace has fields to set [{"role": "user", "content": "a"}]\n'
+                         "35\ntrue\ntrue\n", result.err)
 
     def test_refusals(self):
         def of(template):
@@ -153,6 +161,7 @@ class Chat(unittest.TestCase):
              line % 1 + "there are 2 variables, but the value is 1"),
             ("{% set a, b = 1, 2, 3 %}", line % 1 + "there are 2 variables, but the value is a tuple of 3 values"),
             ("{% set x = 1 %}{% set x.a = 2 %}", line % 1 + "only a namespace has fields to set"),
+            ("{% set x = dict(a=1) %}{% set x.a = 2 %}", line % 1 + "only a namespace has fields to set"),
             ("{{ 1 + \"a\" }}", line % 1 + 'cannot compute 1 + "a"'),
             ("{{ 1 % 0 }}", line % 1 + "cannot compute 1 % 0"),
             ("{{ [1](2) }}", line % 1 + "only names and methods can be called"),
