@@ -30,12 +30,14 @@ typedef struct Ordering {
 typedef struct Solutions { // of one rule, for one row
     Ordering *ordering;
     uint32_t width;
+    bool any; // where no goal goes through rows, a path has no positions
     VECTOR(uint32_t) paths;
 } Solutions;
 
 static Status solution_found(Run *run) {
     Solutions *solutions = run->context;
     for (uint32_t i = 0; i < solutions->width; i++) VECTOR_PUSH(&solutions->paths, run->path[i]);
+    solutions->any = true;
     run->done = ++solutions->ordering->steps > solutions->ordering->most;
     return STATUS_OK;
 }
@@ -134,7 +136,7 @@ static uint32_t proof_of(Ordering *ordering, Relation *relation, uint32_t row) {
             solutions_find(ordering, rule, values, relation->heights.items[row], &solutions);
         if (status != STATUS_OK) ordering->status = status;
         ordering->gave_up |= status != STATUS_OK || ordering->steps > ordering->most;
-        bool found = solutions.paths.count > 0 && !ordering->gave_up;
+        bool found = solutions.any && !ordering->gave_up;
         if (found) proof_keep(ordering, rule, &solutions, key);
         VECTOR_FREE(&solutions.paths);
         if (found) return table_find(ordering->known, key);
