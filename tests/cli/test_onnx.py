@@ -163,9 +163,15 @@ print(memory()["peak"] / 4000000)""", "3")
                 ("Concat", {}, "the attribute `axis` is missing"),
                 ("Gelu", dict(approximate="fast"), 'the approximation "fast" is not supported'),
                 ("MaxPool", {}, "the attribute `kernel_shape` is missing"),
+                ("BatchNormalization", dict(spatial=0), "spatial: 0 is not supported"),
                 ("Softmax", dict(axis=5), "there is no dimension 5 in a tensor of 1 dimensions")):
             self.refused(f"a.onnx: node 0 `it` ({operator}): {text}", 'load_onnx("a.onnx").forward([1, 2])',
                          **self.one_node(operator, **attributes))
+
+    def test_windows_fit(self):
+        self.refused("node 0 `it` (AveragePool): a window of 5 does not fit 3 elements and their border",
+                     'load_onnx("a.onnx").forward(zeros([1, 1, 3]))', nodes=[node("AveragePool", ["x"], ["y"], "it", kernel_shape=[5])],
+                     inputs=[variable("x")], outputs=[variable("y")])
 
     def test_graphs_are_checked(self):
         self.refused("its operators are those of version 99; 1 to 21 are supported", **self.one_node("Relu", version=99))
