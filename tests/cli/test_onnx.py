@@ -175,6 +175,7 @@ print(memory()["peak"] / 4000000)""", "3")
 
     def test_graphs_are_checked(self):
         self.refused("its operators are those of version 99; 1 to 21 are supported", **self.one_node("Relu", version=99))
+        self.refused("node 0 `it` (PRelu): of the operator PRelu version 6 is not supported, from 7 on it is", **self.one_node("PRelu", version=6))
         self.refused("it names no version of ONNX's operators", domain="other")
         self.refused("node 0 `it` (Relu): nothing before it gives its input `q`", **self.one_node("Relu", ("q",)))
         self.refused("node 0 `it` (Relu): `x` is given twice", **self.one_node("Relu", outputs=("x",)))
