@@ -48,6 +48,8 @@ Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer
     buffer->bytes = bytes;
     buffer->origin = origin_current;
     buffer->resident = false;
+    buffer->purpose = PURPOSE_RESULT;
+    buffer->backward_uses = 0;
     set_label(buffer, label);
     pool_enter_live(pool, buffer);
     if (UNLIKELY(pool->settings.debug_memory))
@@ -166,6 +168,22 @@ Status buffer_hold(Buffer *buffer) {
     if (buffer->away) TRY(spill_use(buffer));
     buffer->resident = true;
     return STATUS_OK;
+}
+
+void buffer_note_purpose(Buffer *buffer, BufferPurpose purpose) {
+    if (LIKELY(!buffer->device->foretold) || buffer->import.release) return;
+    pthread_mutex_lock(&buffer->device->pool->lock);
+    pool_set_purpose(buffer->device->pool, buffer, purpose);
+    pthread_mutex_unlock(&buffer->device->pool->lock);
+}
+
+void buffer_note_backward(Buffer *buffer, bool holds) {
+    bool literal = !holds && buffer->backward_uses == 0; // it had no buffer when it was kept
+    if (LIKELY(!buffer->device->foretold) || literal) return;
+    buffer->backward_uses += holds ? 1 : UINT32_MAX;
+    bool taped = buffer->backward_uses > 0;
+    if (buffer->purpose == (taped ? PURPOSE_RESULT : PURPOSE_TAPE))
+        buffer_note_purpose(buffer, taped ? PURPOSE_TAPE : PURPOSE_RESULT);
 }
 
 void buffer_leak(Buffer *buffer) {

@@ -28,6 +28,16 @@ typedef struct HostMemory {
     void (*evict)(const void *begin, size_t bytes);
 } HostMemory;
 
+// What memory is for, as forecasts tell it apart.
+typedef enum BufferPurpose {
+    PURPOSE_RESULT,
+    PURPOSE_PARAMETER, // what is trained
+    PURPOSE_TAPE,      // results that backward will read
+    PURPOSE_OPTIMIZER, // states of optimizers
+    PURPOSE_CACHE,     // keys and values of texts
+    PURPOSE_COUNT
+} BufferPurpose;
+
 struct Buffer {
     atomic_int refs;
     Device *device;
@@ -52,7 +62,9 @@ struct Buffer {
     bool away;               // moved out (spill.c): no handle until it is brought back
     uint64_t away_at;        // where in the pool's file; or, of a device with memory of its own:
     void *away_bytes;
-    uint64_t turn; // of the kernel that ran when it was handed out
+    uint64_t turn;          // of the kernel that ran when it was handed out
+    BufferPurpose purpose;  // of foretold devices
+    uint32_t backward_uses; // how often the tape holds it
 };
 
 // A buffer of at least `bytes` bytes (0 is allowed), contents undefined, one reference. Counts as
@@ -76,6 +88,9 @@ Status buffer_hold(Buffer *buffer) MUST_USE;
 static inline bool buffer_is_unique(const Buffer *buffer) {
     return atomic_load_explicit(&buffer->refs, memory_order_acquire) == 1;
 }
+// Noted on foretold devices only. The tape says when it holds a result and when no longer.
+void buffer_note_purpose(Buffer *buffer, BufferPurpose purpose);
+void buffer_note_backward(Buffer *buffer, bool holds);
 Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) MUST_USE;
 Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes) MUST_USE;
 

@@ -61,6 +61,7 @@ typedef struct ForecastHolder {
 // What one pass has found of the default device.
 typedef struct Forecast {
     uint64_t peak_bytes, cached_bytes, cached_buffers;
+    uint64_t purposes[PURPOSE_COUNT];      // bytes of each at the peak
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment
     uint64_t away_room;                    // bytes that a limit can move out, at most
     uint64_t operation_bytes;              // of the largest operation: what it reads and makes

@@ -272,6 +272,8 @@ static void count_live(Pool *pool, Buffer *buffer) {
 
 static void uncount_live(Pool *pool, Buffer *buffer) {
     account_subtract(&pool->accounts, buffer->held, buffer->bytes);
+    if (UNLIKELY(buffer->purpose != PURPOSE_RESULT))
+        account_subtract(&pool->accounts, &pool->purposes[buffer->purpose], buffer->bytes);
     tell_timeline(buffer->held);
     ASSERT(pool->live_capacity >= buffer->capacity);
     pool->live_capacity -= buffer->capacity;
@@ -293,6 +295,15 @@ void pool_set_away(Pool *pool, Buffer *buffer, bool away) {
         pool->statistics.away_bytes -= buffer->bytes;
         count_live(pool, buffer);
     }
+}
+
+void pool_set_purpose(Pool *pool, Buffer *buffer, BufferPurpose purpose) {
+    ASSERT(!buffer->away); // a foretold device refuses nothing
+    if (buffer->purpose != PURPOSE_RESULT)
+        account_subtract(&pool->accounts, &pool->purposes[buffer->purpose], buffer->bytes);
+    if (purpose != PURPOSE_RESULT)
+        account_add(&pool->accounts, &pool->purposes[purpose], buffer->bytes);
+    buffer->purpose = purpose;
 }
 
 void pool_touch(Pool *pool, Buffer *buffer) {

@@ -53,6 +53,7 @@ struct Pool {
     Buffer *purged; // taken back while someone held them; their structs stay until the end
     PoolList cached[POOL_LISTS];
     PoolAccounts accounts;
+    PoolOrigin purposes[PURPOSE_COUNT]; // of foretold devices; results have none
 };
 
 // A variable to which the runtime gives another value than the environment.
@@ -95,6 +96,7 @@ void pool_memory(const Device *device, PoolMemory *out);
 // With the lock held: from one of the lists of live buffers to the other; to the front of its list.
 void pool_set_away(Pool *pool, Buffer *buffer, bool away);
 void pool_touch(Pool *pool, Buffer *buffer);
+void pool_set_purpose(Pool *pool, Buffer *buffer, BufferPurpose purpose);
 // Takes back the memory of everything that is still alive. Returns the bytes.
 uint64_t pool_purge(Pool *pool);
 // Counts a download that had to wait for the device. Without the lock held.

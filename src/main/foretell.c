@@ -55,10 +55,19 @@ static json_t *places_json(const SourcePos *positions, size_t count) {
     return array;
 }
 
+static const struct {
+    const char *key, *meaning;
+} purposes[PURPOSE_COUNT] = {
+    [PURPOSE_PARAMETER] = {"parameters", "of it for what is trained"},
+    [PURPOSE_TAPE] = {"tape", "of it for results that backward reads"},
+    [PURPOSE_OPTIMIZER] = {"optimizer", "of it for states of optimizers"},
+    [PURPOSE_CACHE] = {"kv cache", "of it for keys and values"},
+};
+
 static json_t *found_json(const Device *device, const Forecast *forecast) {
     json_t *operation = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->operation_bytes,
                                   "at", place_json(forecast->operation_at));
-    return json_pack(
+    json_t *found = json_pack(
         "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:n}", "device", device->name,
         "description", device->description, "exact", forecast->loose_count == 0, "peak",
         (json_int_t)forecast->peak_bytes, "at", place_json(forecast->peak_at), "holders",
@@ -66,6 +75,10 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
         (json_int_t)forecast->mapped_bytes, "repacked", (json_int_t)forecast->repacked_bytes,
         "limit", (json_int_t)device->memory_limit, "operation", operation, "loose",
         places_json(forecast->loose, forecast->loose_count), "failure");
+    for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++)
+        json_object_set_new(found, purposes[i].key,
+                            json_integer((json_int_t)forecast->purposes[i]));
+    return found;
 }
 
 // The other devices that the program has named, each with its peak.
@@ -249,6 +262,11 @@ static void show_found(const json_t *found) {
         append_place(&text, json_object_get(found, "at"));
     }
     text_append_char(&text, '\n');
+    for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++) {
+        if (megabytes(found, purposes[i].key) == 0) continue;
+        append_amount(&text, purposes[i].key, found, purposes[i].key);
+        text_format(&text, "   %s\n", purposes[i].meaning);
+    }
     append_amount(&text, "at once", operation, "bytes");
     text_append_string(&text, "   for the largest operation, at ");
     append_place(&text, json_object_get(operation, "at"));

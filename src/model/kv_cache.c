@@ -123,6 +123,7 @@ static Status move_side(CacheSide *side, const Tensor *like, DType dtype, int64_
     shape.dims[0] = capacity;
     Tensor *storage;
     TRY(tensor_new(like->device, dtype, &shape, &storage));
+    buffer_note_purpose(storage->view.buffer, PURPOSE_CACHE);
     if (side->rows > 0) {
         Tensor *present = row_view(side->storage, 0, side->rows);
         Status status = copy_rows(present, storage, 0, side->rows);

@@ -222,6 +222,7 @@ static Status state_new(const Optimizer *optimizer, Slot *slot) {
     Shape shape = {.rank = 2, .dims = {rows, tensor_count(parameter)}};
     SCOPED_TENSOR(state);
     TRY(tensor_new(parameter->device, working_dtype(parameter), &shape, &state));
+    buffer_note_purpose(state->view.buffer, PURPOSE_OPTIMIZER);
     KernelCall fill = {
         .kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "optimizer"};
     fill.inputs[0].scalar = (Scalar){DTYPE_FLOAT64, {.f = optimizer->settings.initial}};

@@ -30,6 +30,7 @@ Status tape_parameter_new(Tensor *x, Tensor **out) {
     TRY(status);
     TapeNode *leaf = tape_leaf_new();
     leaf->parameter = parameter;
+    buffer_note_purpose(parameter->view.buffer, PURPOSE_PARAMETER);
     tape_attach(parameter, leaf, 0);
     parameter->learnable = true;
     parameter->origin = origin_current;

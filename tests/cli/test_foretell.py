@@ -201,6 +201,19 @@ class Words(unittest.TestCase):
         self.assertIn("     4.00 MB   50.0 %   program.tl:1:9    ones([1024, 1024])\n", result.out)
         self.assertNotIn("estimate", result.out)
 
+    def test_what_memory_is_for(self):
+        code = ("let w = learnable(randn([64, 32]))\nlet x = randn([128, 64])\n"
+                "learn { objective: mean(tanh(x @ w) ** 2), optimizer: adam(lr: 0.01), "
+                "epochs: 2, progress: false }\n")
+        found = json.loads(self.check(code, "--json").out)
+        self.assertEqual((found["parameters"], found["optimizer"], found["kv cache"]), (64 * 32 * 4, 2 * 64 * 32 * 4, 0))
+        self.assertEqual(found["tape"], 128 * 32 * 4)  # tanh's result
+        out = self.check(code).out
+        self.assertIn("parameters        0.01 MB   of it for what is trained\n", out)
+        self.assertIn("tape              0.02 MB   of it for results that backward reads\n", out)
+        self.assertIn("optimizer         0.02 MB   of it for states of optimizers\n", out)
+        self.assertNotIn("kv cache", out)
+
     def test_numbers_of_a_run_make_an_estimate_and_the_larger_case_counts(self):
         result = self.check(ESTIMATE)
         self.assertIn("estimate: numbers that only a run knows are read at program.tl:5:8\n", result.out)

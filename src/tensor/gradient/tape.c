@@ -64,6 +64,11 @@ TapeNode *tape_node_retain(TapeNode *node) {
     return node;
 }
 
+static void release_saved(Tensor *saved) {
+    if (saved && saved->view.buffer) buffer_note_backward(saved->view.buffer, false);
+    tensor_release(saved);
+}
+
 void tape_node_spend(TapeNode *node) {
     node->spent = true;
     for (int i = 0; i < node->n_inputs; i++) {
@@ -72,11 +77,11 @@ void tape_node_spend(TapeNode *node) {
         TapeNode *producer = input->producer;
         input->saved = NULL;
         input->producer = NULL;
-        tensor_release(saved);
+        release_saved(saved);
         if (producer) tape_node_release(producer);
     }
     for (int i = 0; i < OP_OUTPUTS_MAX; i++) {
-        tensor_release(node->saved_outputs[i]);
+        release_saved(node->saved_outputs[i]);
         node->saved_outputs[i] = NULL;
     }
     if (node->release_kept) node->release_kept(node->kept);
@@ -260,11 +265,18 @@ static Tensor *save(Tensor *x) {
     return x->view.buffer ? tape_alias(x) : tensor_retain(x);
 }
 
+// Of what was recorded; other tensors are only read.
+static Tensor *save_recorded(Tensor *x) {
+    if (x->view.buffer) buffer_note_backward(x->view.buffer, true);
+    return save(x);
+}
+
 // What the rule will read of the inputs.
 static void save_inputs(TapeNode *node, Tensor *const *inputs) {
     unsigned saves = wanted_saves(node);
     for (int i = 0; i < node->n_inputs && 1 << i < SAVE_RESULT; i++)
-        if (saves >> i & 1u && inputs[i]) node->inputs[i].saved = save(inputs[i]);
+        if (saves >> i & 1u && inputs[i])
+            node->inputs[i].saved = inputs[i]->node ? save_recorded(inputs[i]) : save(inputs[i]);
 }
 
 static TapeRecord paused(TapeNode *node) {
@@ -360,7 +372,7 @@ Status tape_end_node(TapeRecord *record, Status status, Tensor **outputs, int n_
             tensor_release(outputs[i]);
             outputs[i] = alias;
         }
-        if (save_result) node->saved_outputs[i] = tape_alias(outputs[i]);
+        if (save_result) node->saved_outputs[i] = save_recorded(outputs[i]);
         if (dtype_is_float(tensor_dtype(outputs[i])))
             tape_attach(outputs[i], tape_node_retain(node), i);
     }
