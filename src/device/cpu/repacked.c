@@ -20,7 +20,8 @@
 enum {
     PIECE_PRODUCTS = 1 << 17, // multiplications that are worth a thread
     STRIPS_MANY = 8,          // strips and rows of activations that are worked on together
-    ROWS_MANY = 32,
+    ROWS_MANY = 24,
+    PANELS_BYTES = 1 << 19, // that stay in a second-level cache
 };
 
 typedef enum StripState { STRIP_STORED, STRIP_TAKEN, STRIP_REPACKED } StripState;
@@ -165,13 +166,21 @@ typedef struct RowsProduct {
     const MatrixProduct *product;
     ActivationForm form;
     void (*kernel)(const StripProduct *strip);
-    ActivationGroup *activations; // [rows, groups]
+    ActivationGroup *activations; // [blocks of rows, groups, rows of a block]
     bool *finite;                 // of each row
-    int64_t rows, groups;
-    int64_t row_bytes; // of b as it is stored
-    size_t strip_bytes;
+    int64_t rows, groups, block;  // block: rows of one
+    int64_t row_bytes;            // of b as it is stored
+    size_t strip_bytes, panel_bytes;
+    void (*widen)(const char *strip, int64_t groups, char *panel); // NULL: without panels
+    int64_t together;    // strips that are worked on together
     int64_t first_strip; // of the kept weight; -1: b begins inside one, or is not kept
 } RowsProduct;
+
+// The groups of row `row` are `block` apart.
+static ActivationGroup *row_activations(const RowsProduct *rows, int64_t row) {
+    int64_t first = row / rows->block * rows->block;
+    return rows->activations + first * rows->groups + row - first;
+}
 
 static void round_rows(void *context, int64_t begin, int64_t end) {
     RowsProduct *rows = context;
@@ -179,10 +188,15 @@ static void round_rows(void *context, int64_t begin, int64_t end) {
     float *numbers = scratch_take((size_t)a->columns * sizeof(float));
     for (int64_t row = begin; row < end; row++) {
         matrix_load(a, COMPUTE_F32, row, row + 1, numbers);
-        rows->finite[row] = repacked_simd()->round[rows->form](
-            numbers, rows->groups, rows->activations + row * rows->groups);
+        ActivationRow out = {row_activations(rows, row), rows->block};
+        rows->finite[row] = repacked_simd()->round[rows->form](numbers, rows->groups, out);
     }
     scratch_give(numbers);
+}
+
+// Bytes of scratch for a strip and its panel.
+static size_t working_bytes(const RowsProduct *rows) {
+    return (rows->strip_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES + rows->panel_bytes;
 }
 
 // Strip `index` of b, from the kept weight or interleaved into `scratch`.
@@ -198,6 +212,15 @@ static const char *find_strip(const RowsProduct *rows, int64_t index, char *scra
                          product->b.rows, left < STRIP_ROWS ? (int)left : STRIP_ROWS};
     repack_strip(&stored, scratch);
     return scratch;
+}
+
+// What the kernel reads of strip `index`.
+static const char *find_codes(const RowsProduct *rows, int64_t index, char *scratch) {
+    const char *strip = find_strip(rows, index, scratch);
+    if (!rows->widen) return strip;
+    char *panel = scratch + working_bytes(rows) - rows->panel_bytes;
+    rows->widen(strip, rows->groups, panel);
+    return panel;
 }
 
 typedef struct RowRange {
@@ -229,7 +252,8 @@ static void run_strip(const RowsProduct *rows, RowRange range, int64_t index, co
     rows->kernel(&(StripProduct){
         .strip = strip,
         .groups = rows->groups,
-        .activations = rows->activations + range.begin * rows->groups,
+        .activations = row_activations(rows, range.begin),
+        .activation_step = rows->block,
         .tokens = (int)range.count,
         .out = direct ? out : results,
         .out_stride = direct ? product->out_row_stride : STRIP_ROWS,
@@ -240,15 +264,16 @@ static void run_strip(const RowsProduct *rows, RowRange range, int64_t index, co
 // A few strips and some rows of activations stay in the second-level cache together.
 static void run_strips(void *context, int64_t begin, int64_t end) {
     const RowsProduct *rows = context;
-    char *scratch = scratch_take(rows->strip_bytes * STRIPS_MANY);
-    for (int64_t first = begin; first < end; first += STRIPS_MANY) {
+    const size_t bytes = working_bytes(rows);
+    char *scratch = scratch_take(bytes * (size_t)rows->together);
+    for (int64_t first = begin; first < end; first += rows->together) {
         const char *strips[STRIPS_MANY];
-        int64_t count = end - first < STRIPS_MANY ? end - first : STRIPS_MANY;
+        int64_t count = end - first < rows->together ? end - first : rows->together;
         for (int64_t i = 0; i < count; i++)
-            strips[i] = find_strip(rows, first + i, scratch + (size_t)i * rows->strip_bytes);
-        for (int64_t row = 0; row < rows->rows; row += ROWS_MANY) {
+            strips[i] = find_codes(rows, first + i, scratch + (size_t)i * bytes);
+        for (int64_t row = 0; row < rows->rows; row += rows->block) {
             int64_t left = rows->rows - row;
-            RowRange range = {row, left < ROWS_MANY ? left : ROWS_MANY};
+            RowRange range = {row, left < rows->block ? left : rows->block};
             for (int64_t i = 0; i < count; i++) run_strip(rows, range, first + i, strips[i]);
         }
     }
@@ -272,13 +297,39 @@ bool matrix_suits_repacked(const MatrixProduct *product) {
            product->b.row_stride == 1;
 }
 
+// From how many rows on panels pay: earlier for strips whose groups have two sums, of which
+// registers hold few, and never for those whose codes are bytes.
+static int64_t panel_rows(const RepackedForm *form) {
+    if (form->codes == CODES_8) return INT64_MAX;
+    return form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM ? 24 : 64;
+}
+
+// How strips are multiplied; rows->rows and rows->groups are known.
+static void choose_kernel(RowsProduct *rows) {
+    const RepackedSimd *simd = repacked_simd();
+    const DType dtype = rows->product->b.dtype;
+    const RepackedForm *form = repacked_form(dtype);
+    const int64_t columns = rows->product->b.rows;
+    const bool fast = rows->product->fast;
+    rows->form = fast ? ACTIVATIONS_8 : ACTIVATIONS_16;
+    rows->kernel = simd->product[rows->form][dtype];
+    rows->strip_bytes = repacked_strip_bytes(form, columns);
+    rows->together = STRIPS_MANY;
+    if (rows->rows < panel_rows(form) || (fast && simd->has_byte_products)) return;
+    const RepackedForm panel = repacked_panel_form(form);
+    rows->form |= ACTIVATIONS_PAIRS;
+    rows->kernel = simd->panel_product[form->scales];
+    rows->widen = simd->widen[dtype];
+    rows->panel_bytes = repacked_strip_bytes(&panel, columns);
+    int64_t most = (int64_t)(PANELS_BYTES / rows->panel_bytes);
+    if (most < STRIPS_MANY) rows->together = most > 0 ? most : 1;
+}
+
 void matrix_product_repacked(const MatrixProduct *product) {
     RowsProduct rows = {.product = product, .rows = product->a.rows, .first_strip = -1};
     const DType dtype = product->b.dtype;
-    rows.form = product->fast ? ACTIVATIONS_8 : ACTIVATIONS_16;
-    rows.kernel = repacked_simd()->product[rows.form][dtype];
     rows.groups = product->b.rows / GROUP_WEIGHTS;
-    rows.strip_bytes = repacked_strip_bytes(repacked_form(dtype), product->b.rows);
+    choose_kernel(&rows);
     rows.row_bytes = (int64_t)row_bytes_of(dtype, product->b.column_stride);
     if (product->weight) {
         int64_t offset = product->b.data - (const char *)product->weight_buffer->handle;
@@ -287,8 +338,9 @@ void matrix_product_repacked(const MatrixProduct *product) {
         if (aligned && product->b.column_stride == product->b.rows)
             rows.first_strip = row / STRIP_ROWS;
     }
-    rows.activations =
-        memory_allocate((size_t)(rows.rows * rows.groups) * sizeof *rows.activations);
+    rows.block = rows.rows < ROWS_MANY ? rows.rows : ROWS_MANY;
+    int64_t whole = (rows.rows + rows.block - 1) / rows.block * rows.block;
+    rows.activations = memory_allocate((size_t)(whole * rows.groups) * sizeof *rows.activations);
     rows.finite = memory_allocate((size_t)rows.rows);
     cpu_parallel(rows.rows, PIECE_PRODUCTS / (product->a.columns + 1) + 1, round_rows, &rows);
     int64_t strips = (product->b.columns + STRIP_ROWS - 1) / STRIP_ROWS;

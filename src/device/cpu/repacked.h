@@ -7,6 +7,10 @@
 // lines of 4 bits. High bits of 3-, 5- and 6-bit codes stand in lines before the others. Codes are
 // unsigned: the weight is scale * (code - zero), or scale * code + minimum.
 //
+// Many rows of activations go by panels: copies of a few strips in a processor's cache, in which
+// codes less their zero have 16 bits. A line holds two weights of every row: 4q and 4q + 2, the
+// next 4q + 1 and 4q + 3. The sums are the same integers, and so are the results.
+//
 // Activations are rounded to 16 bits per group of 32, in units of a power of two: the largest of
 // the group is 16256 to 32639 of them; numbers of few digits lose nothing. Fast products round to 8
 // bits, the largest to 127, with the scale that fits best. Sums of a group are exact in int32 and
@@ -22,7 +26,8 @@ enum {
     SUPERBLOCK_WEIGHTS = 256,
     QUADS = GROUP_WEIGHTS / 4,
     LINE_BYTES = 64,
-    REPACKED_TOKENS_MAX = 8, // rows of activations that one pass over a strip serves
+    REPACKED_TOKENS_MAX = 12, // rows of activations that one pass over a strip serves
+    PANEL_LINES = 16,         // of a group
     ACTIVATION_UNITS = 1 << 14,
     FAST_UNITS = 127,
 };
@@ -43,6 +48,7 @@ typedef enum CodeForm {
     CODES_5,
     CODES_6,
     CODES_8,
+    CODES_16, // of a panel
 } CodeForm;
 typedef enum ScaleForm {
     SCALE_ZERO,       // float16 scale a row; group: [16 scales][codes]
@@ -58,6 +64,7 @@ typedef enum ScaleForm {
                           // [16 bytes of weights 0..15][16 of 16..31][codes]; a byte has the scale
                           // below and the minimum above
 } ScaleForm;
+enum { SCALE_FORMS = SCALE_HALVES_MINIMUM + 1 };
 
 typedef struct RepackedForm {
     CodeForm codes;
@@ -73,6 +80,15 @@ static inline int repacked_group_bytes(const RepackedForm *form) {
     return form->scale_bytes + form->lines * LINE_BYTES;
 }
 
+// A panel's header and scales are those of its strip, filled up to lines.
+static inline RepackedForm repacked_panel_form(const RepackedForm *form) {
+    return (RepackedForm){.codes = CODES_16,
+                          .scales = form->scales,
+                          .header_bytes = form->header_bytes ? LINE_BYTES : 0,
+                          .scale_bytes = form->scale_bytes ? LINE_BYTES : 0,
+                          .lines = PANEL_LINES};
+}
+
 // A group of 32 activations as the kernels read it. The digits of four activations take 8 bytes; in
 // which form is the instruction set's matter, which may leave some of fast products unset.
 typedef struct ActivationGroup {
@@ -82,22 +98,38 @@ typedef struct ActivationGroup {
     int8_t digits[2 * GROUP_WEIGHTS];
 } ActivationGroup;
 
+// Where a row's groups go: every `step`th from the first on.
+typedef struct ActivationRow {
+    ActivationGroup *first;
+    int64_t step;
+} ActivationRow;
+
 // out[token, row] for the rows of one strip.
 typedef struct StripProduct {
     const char *strip;
     int64_t groups;                     // columns / 32
-    const ActivationGroup *activations; // [tokens, groups]
+    const ActivationGroup *activations; // [groups, tokens], groups activation_step apart
+    int64_t activation_step;
     int tokens;
     float *out; // 16 numbers a token, out_stride floats apart
     int64_t out_stride;
 } StripProduct;
 
-typedef enum ActivationForm { ACTIVATIONS_16, ACTIVATIONS_8, ACTIVATION_FORMS } ActivationForm;
+// Flags: 8 bits, not 16; digits for panels.
+typedef enum ActivationForm {
+    ACTIVATIONS_16 = 0,
+    ACTIVATIONS_8 = 1,
+    ACTIVATIONS_PAIRS = 2,
+    ACTIVATION_FORMS = 4
+} ActivationForm;
 typedef struct RepackedSimd {
-    // NULL: no interleaved layout.
-    void (*product[ACTIVATION_FORMS][DTYPE_COUNT])(const StripProduct *product);
+    // NULL: no interleaved layout. Of ACTIVATIONS_16 and ACTIVATIONS_8.
+    void (*product[2][DTYPE_COUNT])(const StripProduct *product);
+    void (*widen[DTYPE_COUNT])(const char *strip, int64_t groups, char *panel);
+    void (*panel_product[SCALE_FORMS])(const StripProduct *product);
+    bool has_byte_products; // with which fast products do better than with panels
     // False, and *out undefined, when a number is above ACTIVATION_MOST or not a number.
-    bool (*round[ACTIVATION_FORMS])(const float *numbers, int64_t groups, ActivationGroup *out);
+    bool (*round[ACTIVATION_FORMS])(const float *numbers, int64_t groups, ActivationRow out);
 } RepackedSimd;
 extern const RepackedSimd repacked_simd_base, repacked_simd_avx2, repacked_simd_avxvnni,
     repacked_simd_avx512vnni;

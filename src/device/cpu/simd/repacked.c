@@ -2,7 +2,40 @@
 // Layouts: device/cpu/repacked.h.
 #include "device/cpu/repacked.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "device/cpu/simd/blocks.h"
+#include "device/cpu/simd/round_groups.h"
+
+typedef uint16_t LanePairs __attribute__((vector_size(LANES * 4)));
+
+// A lane has two numbers of 16 bits; so have the digits.
+SIMD_INLINE Ints dot_pairs(Ints sum, Ints pairs, const int8_t *digits) {
+    int32_t two;
+    memcpy(&two, digits, sizeof two);
+#if defined(TL_ISA_avx512vnni)
+    return (Ints)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)pairs, _mm512_set1_epi32(two));
+#elif defined(TL_ISA_avxvnni)
+    return (Ints)_mm256_dpwssd_avx_epi32((__m256i)sum, (__m256i)pairs, _mm256_set1_epi32(two));
+#elif defined(TL_ISA_avx2)
+    return sum + (Ints)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi32(two));
+#elif defined(__SSE2__)
+    return sum + (Ints)_mm_madd_epi16((__m128i)pairs, _mm_set1_epi32(two));
+#else
+    return sum + ((Ints)((Words)pairs << 16) >> 16) * (int32_t)(int16_t)two +
+           (pairs >> 16) * (two >> 16);
+#endif
+}
+
+SIMD_INLINE Words even_bytes(Ints codes) {
+    return (Words)codes & 0x00FF00FFu;
+}
+
+SIMD_INLINE Words odd_bytes(Ints codes) {
+    return (Words)codes >> 8 & 0x00FF00FFu;
+}
 
 // Lanes are rows; a strip is worked through in parts of LANES rows. `Sum` gathers the products of
 // one group: with 8-bit dot products two digits of the activations apart, the high ones of fast
@@ -34,48 +67,6 @@ SIMD_INLINE Ints sum_total(ActivationForm activations, const Sum *sum) {
     return activations == ACTIVATIONS_16 ? (sum->high << 8) + sum->low : sum->low;
 }
 
-// a = 256 * high + low, both signed bytes; four of the high ones, then four of the low ones.
-SIMD_INLINE void digits_store(const int32_t *integers, int8_t *digits) {
-    for (int q = 0; q < QUADS; q++)
-        for (int j = 0; j < 4; j++) {
-            int32_t low = (int8_t)integers[4 * q + j];
-            digits[8 * q + 4 + j] = (int8_t)low;
-            digits[8 * q + j] = (int8_t)((integers[4 * q + j] - low) >> 8);
-        }
-}
-
-#elif defined(TL_ISA_avx2)
-
-typedef struct Sum {
-    Ints total;
-} Sum;
-
-SIMD_INLINE Ints dot_pairs(Ints pairs, const int8_t *digits) {
-    int32_t two;
-    memcpy(&two, digits, sizeof two);
-    return (Ints)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi32(two));
-}
-
-SIMD_INLINE void sum_add(ActivationForm activations, Sum *sum, Ints codes, const int8_t *quad) {
-    (void)activations;
-    Ints even = codes & 0x00FF00FF, odd = (Ints)((Words)codes >> 8) & 0x00FF00FF;
-    sum->total += dot_pairs(even, quad) + dot_pairs(odd, quad + 4);
-}
-
-SIMD_INLINE Ints sum_total(ActivationForm activations, const Sum *sum) {
-    (void)activations;
-    return sum->total;
-}
-
-// Activations 0 and 2 of four as a pair of 16 bits, then 1 and 3.
-SIMD_INLINE void digits_store(const int32_t *integers, int8_t *digits) {
-    for (int q = 0; q < QUADS; q++)
-        for (int j = 0; j < 4; j++) {
-            int16_t number = (int16_t)integers[4 * q + j];
-            memcpy(digits + 8 * q + (j & 1) * 4 + (j >> 1) * 2, &number, sizeof number);
-        }
-}
-
 #else
 
 typedef struct Sum {
@@ -84,22 +75,13 @@ typedef struct Sum {
 
 SIMD_INLINE void sum_add(ActivationForm activations, Sum *sum, Ints codes, const int8_t *quad) {
     (void)activations;
-    int16_t four[4];
-    memcpy(four, quad, sizeof four);
-    for (int j = 0; j < 4; j++)
-        sum->total += (Ints)((Words)codes >> (8 * j) & 255u) * (int32_t)four[j];
+    sum->total = dot_pairs(sum->total, (Ints)even_bytes(codes), quad);
+    sum->total = dot_pairs(sum->total, (Ints)odd_bytes(codes), quad + 4);
 }
 
 SIMD_INLINE Ints sum_total(ActivationForm activations, const Sum *sum) {
     (void)activations;
     return sum->total;
-}
-
-SIMD_INLINE void digits_store(const int32_t *integers, int8_t *digits) {
-    for (int i = 0; i < GROUP_WEIGHTS; i++) {
-        int16_t number = (int16_t)integers[i];
-        memcpy(digits + 2 * i, &number, sizeof number);
-    }
 }
 
 #endif
@@ -225,26 +207,30 @@ typedef struct Group {
     Ints halves[REPACKED_TOKENS_MAX][2];
 } Group;
 
+SIMD_INLINE bool has_halves(ScaleForm scales) {
+    return scales == SCALE_HALVES || scales == SCALE_HALVES_MINIMUM;
+}
+
 // The exact sums of a group for each token: of weights 0..15 in halves[0], of the others in
 // halves[1]; where these are not wanted apart, all in halves[0].
 SIMD_INLINE void group_sums(const Form *kind, const char *lines, int tokens, Group *group) {
     const RepackedForm *form = &kind->weights;
     const ActivationForm activations = kind->activations;
-    const bool apart = form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM;
+    const bool apart = has_halves(form->scales);
     Sum sums[REPACKED_TOKENS_MAX][2];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) sums[t][0] = sums[t][1] = (Sum){0};
 #pragma GCC unroll 4
     for (int l = 0; l < 4; l++) {
         CodePair codes = codes_at(form->codes, lines, l);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int t = 0; t < tokens; t++) {
             const int8_t *digits = group->activations[t]->digits;
             sum_add(activations, &sums[t][0], codes.low, digits + 8 * l);
             sum_add(activations, &sums[t][apart ? 1 : 0], codes.high, digits + 8 * (l + 4));
         }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
         int32_t sum = group->activations[t]->sum;
         int32_t first = apart ? group->activations[t]->half : sum;
@@ -254,11 +240,27 @@ SIMD_INLINE void group_sums(const Form *kind, const char *lines, int tokens, Gro
     }
 }
 
+// The same of a panel.
+SIMD_INLINE void panel_sums(const Form *kind, const char *lines, int tokens, Group *group) {
+    const bool apart = has_halves(kind->weights.scales);
+#pragma GCC unroll 16
+    for (int t = 0; t < tokens; t++) group->halves[t][0] = group->halves[t][1] = (Ints){0};
+#pragma GCC unroll 16
+    for (int l = 0; l < PANEL_LINES; l++) {
+        const int half = apart && l >= PANEL_LINES / 2;
+        Ints pairs = line_at(lines + l * LINE_BYTES);
+#pragma GCC unroll 16
+        for (int t = 0; t < tokens; t++)
+            group->halves[t][half] =
+                dot_pairs(group->halves[t][half], pairs, group->activations[t]->digits + 4 * l);
+    }
+}
+
 SIMD_INLINE void add_scaled(const Group *group, bool has_minimum, int row, int tokens,
                             PartSums *part) {
     Floats scale = floats_of_float16(group->at + row * 2);
     Floats minimum = has_minimum ? floats_of_float16(group->at + 32 + row * 2) : scale;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = group->activations[t];
         Floats factor = scale * broadcast(activations->scale);
@@ -271,7 +273,7 @@ SIMD_INLINE void add_scaled(const Group *group, bool has_minimum, int row, int t
 
 SIMD_INLINE void add_superblock(const Group *group, int row, int tokens, PartSums *part) {
     Floats scale = bytes_at(group->at + row, false), least = bytes_at(group->at + 16 + row, false);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = group->activations[t];
         Floats factor = scale * broadcast(activations->scale);
@@ -282,7 +284,7 @@ SIMD_INLINE void add_superblock(const Group *group, int row, int tokens, PartSum
 
 SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *part) {
     Floats first = bytes_at(group->at + row, true), second = bytes_at(group->at + 16 + row, true);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
         Floats sum = floats_of(group->halves[t][0]) * first;
         sum = multiply_add(floats_of(group->halves[t][1]), second, sum);
@@ -293,7 +295,7 @@ SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *p
 SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, PartSums *part) {
     const uint8_t *bytes = (const uint8_t *)group->at + row;
     Ints first = ints_of_bytes(bytes), second = ints_of_bytes(bytes + STRIP_ROWS);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = group->activations[t];
         Ints sum = group->halves[t][0] * (first & 15) + group->halves[t][1] * (second & 15);
@@ -307,7 +309,7 @@ SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, Par
 
 // A superblock without minima: one scale a group (NULL: none), as factors of its sums.
 SIMD_INLINE void add_group(const Group *group, const Floats *scale, int tokens, Floats *sums) {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
         Floats factor = broadcast(group->activations[t]->scale);
         if (scale) factor *= *scale;
@@ -349,7 +351,7 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
                                   PartSums *part) {
     Floats d = floats_of_float16(header + row * 2);
     Floats least = has_minimum ? -floats_of_float16(header + 32 + row * 2) : d;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
         part->totals[t] = multiply_add(d, part->sums[t], part->totals[t]);
         if (has_minimum) part->totals[t] = multiply_add(least, part->minima[t], part->totals[t]);
@@ -362,9 +364,10 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
 SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, int tokens, int row) {
     const RepackedForm *form = &kind->weights;
     const int per_block = form->header_bytes ? SUPERBLOCK_WEIGHTS / GROUP_WEIGHTS : 1;
-    const bool minimum = form->header_bytes == 2 * STRIP_ROWS * 2; // of a superblock
+    const bool minimum =
+        form->scales == SCALE_SUPERBLOCK || form->scales == SCALE_HALVES_MINIMUM; // of a superblock
     PartSums part;
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) part.totals[t] = part.sums[t] = part.minima[t] = (Floats){0};
     const char *at = product->strip;
     for (int64_t block = 0; block < product->groups; block += per_block) {
@@ -372,41 +375,85 @@ SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, int
         at += form->header_bytes;
         for (int g = 0; g < per_block; g++, at += repacked_group_bytes(form)) {
             Group group = {.at = at};
-#pragma GCC unroll 8
-            for (int t = 0; t < tokens; t++)
-                group.activations[t] = product->activations + t * product->groups + block + g;
-            group_sums(kind, at + form->scale_bytes + row * 4, tokens, &group);
+            const ActivationGroup *activations =
+                product->activations + (block + g) * product->activation_step;
+#pragma GCC unroll 16
+            for (int t = 0; t < tokens; t++) group.activations[t] = activations + t;
+            const char *lines = at + form->scale_bytes + row * 4;
+            if (form->codes == CODES_16)
+                panel_sums(kind, lines, tokens, &group);
+            else
+                group_sums(kind, lines, tokens, &group);
             add_form(form, &group, row, tokens, &part);
         }
         if (form->header_bytes) close_superblock(header, minimum, row, tokens, &part);
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int t = 0; t < tokens; t++)
         memcpy(product->out + t * product->out_stride + row, &part.totals[t], sizeof(Floats));
 }
 
 // How many tokens at once leave all sums in registers.
 #if defined(TL_ISA_avx512)
-enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4 };
+enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4, TOKENS_OF_PANEL = 12, TOKENS_OF_PANEL_HALVES = 8 };
 #else
-enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 2 };
+enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 2, TOKENS_OF_PANEL = 4, TOKENS_OF_PANEL_HALVES = 4 };
 #endif
 
 SIMD_INLINE void strip_product(const StripProduct *product, const Form *kind) {
-    const RepackedForm *form = &kind->weights;
-    const bool halves = form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM;
-    const int many = halves ? TOKENS_OF_HALVES : TOKENS_MANY;
+    const bool halves = has_halves(kind->weights.scales), panel = kind->weights.codes == CODES_16;
+    const int many = panel    ? (halves ? TOKENS_OF_PANEL_HALVES : TOKENS_OF_PANEL)
+                     : halves ? TOKENS_OF_HALVES
+                              : TOKENS_MANY;
+    const int some = panel ? 4 : 1;
     for (int row = 0; row < STRIP_ROWS; row += LANES) {
         StripProduct rest = *product;
         while (rest.tokens > 0) {
-            int tokens = rest.tokens >= many ? many : 1;
+            int tokens = rest.tokens >= many ? many : rest.tokens >= some ? some : 1;
             if (tokens == many)
                 part_product(&rest, kind, many, row);
+            else if (tokens == some)
+                part_product(&rest, kind, some, row);
             else
                 part_product(&rest, kind, 1, row);
             rest.tokens -= tokens;
-            rest.activations += tokens * rest.groups;
+            rest.activations += tokens;
             rest.out += tokens * rest.out_stride;
+        }
+    }
+}
+
+// The codes of a strip's group as those of a panel's.
+SIMD_INLINE void group_widen(const RepackedForm *form, const char *lines, char *panel) {
+    const Words zero = (Words){0} + (uint32_t)form->zero * 0x10001u;
+    for (int row = 0; row < STRIP_ROWS; row += LANES)
+#pragma GCC unroll 4
+        for (int l = 0; l < 4; l++) {
+            CodePair codes = codes_at(form->codes, lines + row * 4, l);
+            Words pairs[4] = {even_bytes(codes.low), odd_bytes(codes.low), even_bytes(codes.high),
+                              odd_bytes(codes.high)};
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++) {
+                Words numbers = (Words)((LanePairs)pairs[i] - (LanePairs)zero);
+                char *line = panel + (2 * l + i + (i >= 2 ? 6 : 0)) * LINE_BYTES;
+                memcpy(line + row * 4, &numbers, sizeof numbers);
+            }
+        }
+}
+
+SIMD_INLINE void strip_widen(const RepackedForm *form, const char *strip, int64_t groups,
+                             char *panel) {
+    const RepackedForm wide = repacked_panel_form(form);
+    const int per_block = form->header_bytes ? SUPERBLOCK_WEIGHTS / GROUP_WEIGHTS : 1;
+    for (int64_t block = 0; block < groups; block += per_block) {
+        memcpy(panel, strip, (size_t)form->header_bytes);
+        strip += form->header_bytes;
+        panel += wide.header_bytes;
+        for (int g = 0; g < per_block; g++) {
+            memcpy(panel, strip, (size_t)form->scale_bytes);
+            group_widen(form, strip + form->scale_bytes, panel + wide.scale_bytes);
+            strip += repacked_group_bytes(form);
+            panel += repacked_group_bytes(&wide);
         }
     }
 }
@@ -425,88 +472,33 @@ SIMD_INLINE void strip_product(const StripProduct *product, const Form *kind) {
 #undef REPACKED
 #endif
 
-// The largest magnitude as bits, which order like the numbers; infinities and NaN lie above.
-static uint32_t largest_bits(const float *numbers) {
-    uint32_t bits[GROUP_WEIGHTS], largest = 0;
-    memcpy(bits, numbers, sizeof bits);
-    for (int i = 0; i < GROUP_WEIGHTS; i++) {
-        uint32_t magnitude = bits[i] & 0x7FFFFFFFu;
-        largest = magnitude > largest ? magnitude : largest;
+#define REPACKED(code, ...)                                                                        \
+    static void widen_##code(const char *strip, int64_t groups, char *panel) {                     \
+        const RepackedForm form = {__VA_ARGS__};                                                   \
+        strip_widen(&form, strip, groups, panel);                                                  \
     }
-    return largest;
-}
+#include "device/cpu/repacked.def"
+#undef REPACKED
 
-static float float_of_bits(uint32_t bits) {
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-// The largest power of two that is not above a positive normal number.
-static float power_of_two(float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return float_of_bits(bits & 0x7F800000u);
-}
-
-SIMD_INLINE void round_numbers(const float *numbers, float factor, int32_t *integers) {
-    for (int i = 0; i < GROUP_WEIGHTS; i++)
-        integers[i] = (int32_t)__builtin_rintf(numbers[i] * factor);
-}
-
-SIMD_INLINE void group_store(const int32_t *integers, float scale, ActivationGroup *out) {
-    int32_t first = 0, second = 0;
-    for (int i = 0; i < GROUP_WEIGHTS / 2; i++) {
-        first += integers[i];
-        second += integers[GROUP_WEIGHTS / 2 + i];
+// Panels differ by their scales alone: whether there is a header, and scales in each group.
+#define PANELS                                                                                     \
+    PANEL(SCALE_ZERO, false, true)                                                                 \
+    PANEL(SCALE_MINIMUM, false, true)                                                              \
+    PANEL(SCALE_POWER, false, true)                                                                \
+    PANEL(SCALE_SUPERBLOCK, true, true)                                                            \
+    PANEL(SCALE_GROUPS, true, true)                                                                \
+    PANEL(SCALE_WHOLE, true, false)                                                                \
+    PANEL(SCALE_HALVES, true, true)                                                                \
+    PANEL(SCALE_HALVES_MINIMUM, true, true)
+#define PANEL(form, header, in_groups)                                                             \
+    static void panel_##form(const StripProduct *product) {                                        \
+        const RepackedForm strip = {                                                               \
+            .scales = form, .header_bytes = header, .scale_bytes = in_groups};                     \
+        const Form kind = {repacked_panel_form(&strip), ACTIVATIONS_16};                           \
+        strip_product(product, &kind);                                                             \
     }
-    out->scale = scale;
-    out->half = first;
-    out->sum = first + second;
-    out->scaled_sum = scale * (float)out->sum;
-    digits_store(integers, out->digits);
-}
-
-static bool round_groups(const float *numbers, int64_t groups, ActivationGroup *out) {
-    for (int64_t g = 0; g < groups; g++, numbers += GROUP_WEIGHTS) {
-        float largest = float_of_bits(largest_bits(numbers));
-        if (!(largest <= ACTIVATION_MOST)) return false;
-        // A power of two: numbers of few digits stay exact. 16256 to 32639 integers cover the
-        // largest.
-        float power = largest < ACTIVATION_LEAST ? 0 : power_of_two(largest * ACTIVATION_MARGIN);
-        int32_t integers[GROUP_WEIGHTS];
-        round_numbers(numbers, power > 0 ? ACTIVATION_UNITS / power : 0, integers);
-        group_store(integers, power / ACTIVATION_UNITS, &out[g]);
-    }
-    return true;
-}
-
-// The scale with which the integers are nearest to the numbers, by the method of least squares.
-SIMD_INLINE float fitted_scale(const float *numbers, const int32_t *integers) {
-    Floats products = {0}, squares = {0};
-    for (int i = 0; i < GROUP_WEIGHTS; i += LANES) {
-        Floats lanes = floats_of(line_at((const char *)(integers + i)));
-        products += floats_of_float32((const char *)(numbers + i)) * lanes;
-        squares += lanes * lanes;
-    }
-    float product = 0, square = 0;
-    for (int lane = 0; lane < LANES; lane++) {
-        product += products[lane];
-        square += squares[lane];
-    }
-    return square > 0 ? product / square : 0;
-}
-
-static bool round_groups_fast(const float *numbers, int64_t groups, ActivationGroup *out) {
-    for (int64_t g = 0; g < groups; g++, numbers += GROUP_WEIGHTS) {
-        float largest = float_of_bits(largest_bits(numbers));
-        if (!(largest <= ACTIVATION_MOST)) return false;
-        int32_t integers[GROUP_WEIGHTS];
-        round_numbers(numbers, largest < ACTIVATION_LEAST ? 0 : FAST_UNITS / largest, integers);
-        group_store(integers, fitted_scale(numbers, integers), &out[g]);
-    }
-    return true;
-}
+PANELS
+#undef PANEL
 
 const RepackedSimd ISA(repacked_simd) = {
     .product[ACTIVATIONS_16] =
@@ -525,5 +517,18 @@ const RepackedSimd ISA(repacked_simd) = {
 #include "device/cpu/repacked.def"
 #undef REPACKED
         },
-    .round = {[ACTIVATIONS_16] = round_groups, [ACTIVATIONS_8] = round_groups_fast},
+    .widen =
+        {
+#define REPACKED(code, ...) [DTYPE_##code] = widen_##code,
+#include "device/cpu/repacked.def"
+#undef REPACKED
+        },
+    .panel_product =
+        {
+#define PANEL(scales, ...) [scales] = panel_##scales,
+            PANELS},
+    .round = {round_16, round_8, round_16_pairs, round_8_pairs},
+#if defined(HAS_FAST)
+    .has_byte_products = true,
+#endif
 };
