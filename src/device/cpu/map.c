@@ -87,7 +87,7 @@ static void load_inputs(const MapRun *run, char *const *pointers, const int64_t 
 
 // Runs one step into `to`; false when its operands are all single, so that its result is too.
 static bool run_step(const Step *step, const Register *registers, void *to, int64_t count) {
-    const void *in[MAP_ARITY_MAX];
+    const void *in[MAP_ARITY_MAX] = {NULL}; // gcc -O3 cannot see that arity is above 0
     unsigned singles = 0;
     for (int k = 0; k < step->arity; k++) {
         const Register *operand = &registers[step->in[k]];
