@@ -6,7 +6,7 @@ import unittest
 from tl import ROOT
 
 FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX, PARAMETERS_MAX = 70, 620, 100, 5
-LINES_PER_ASSERTION_MAX = 220
+LINES_PER_ASSERTION_MAX = 100
 # Words of CONTRIBUTING's table that are not to be used; "there is no" is plain English.
 BANNED = re.compile(r"\bbeside\b|\bturns? of (?:a|the|its) loop\b|\btruths?\b|\bwhole numbers?\b|\bwhich tl has not\b"
                     r"|(?<!here )\bis no (?!longer\b|better\b|worse\b|larger\b|smaller\b|more\b|less\b|other\b)[a-z]", re.I)
