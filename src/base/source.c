@@ -163,6 +163,12 @@ const char *source_text(Span span, size_t *length) {
     return entry->file.text + begin;
 }
 
+bool source_same_text(Span a, Span b) {
+    size_t a_length, b_length;
+    const char *x = source_text(a, &a_length), *y = source_text(b, &b_length);
+    return a_length == b_length && memcmp(x, y, a_length) == 0;
+}
+
 void source_append_comment(SourcePos at, Text *out) {
     SourcePlace place = source_find(at);
     if (!place.file) return;

@@ -36,6 +36,7 @@ Status source_load(const char *path, const SourceFile **out) MUST_USE;
 SourcePlace source_find(SourcePos position);
 // The text of a span, borrowed, not NUL-terminated; length through out.
 const char *source_text(Span span, size_t *length);
+bool source_same_text(Span a, Span b);
 // The `//` lines directly above the line of a place, without the slashes.
 void source_append_comment(SourcePos at, Text *out);
 // The expression that starts at a place, as far as it goes on its line, cut when it is long.

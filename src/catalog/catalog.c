@@ -135,6 +135,12 @@ int catalog_sizes_parameter(const Signature *signature) {
     return -1;
 }
 
+const char *catalog_method_name(const char *row, const char *kind) {
+    size_t length = strlen(kind);
+    if (strncmp(row, kind, length) == 0 && row[length] == '.') return row + length + 1;
+    return strpbrk(row, ".:") ? NULL : row;
+}
+
 void catalog_aliases(const Builtin *row, Text *out) {
     const char *separator = "";
     for (size_t i = 0; i < ALIAS_COUNT; i++) {

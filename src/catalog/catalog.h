@@ -110,6 +110,9 @@ const Constant *catalog_constant(const char *name, size_t length); // NULL: ther
 int catalog_parameter(const Signature *signature, const char *name);
 // The index of the parameter that takes sizes or dimensions as one list; -1 when there is none.
 int catalog_sizes_parameter(const Signature *signature);
+// What a row is called on a value of a kind: push for the row list.push on a list, len for len;
+// NULL: it is the method of another kind.
+const char *catalog_method_name(const char *row, const char *kind);
 // Whether a call with so many arguments, all by place, gives none for the optional shape of what is
 // made: zeros(), normal(0, 1).
 bool catalog_lacks_shape(const Builtin *row, size_t count);

@@ -19,12 +19,6 @@ static const TypeNode *argument_at(const Node *impl, size_t index) {
     return says_nothing(type) ? NULL : type;
 }
 
-static bool same_text(Span a, Span b) {
-    size_t a_length, b_length;
-    const char *x = source_text(a, &a_length), *y = source_text(b, &b_length);
-    return a_length == b_length && memcmp(x, y, a_length) == 0;
-}
-
 // Whether both hold for the same values.
 static bool same_values(const Node *one, const Node *other) {
     ASSERT(one->kind == NODE_IMPL && other->kind == NODE_IMPL);
@@ -32,7 +26,7 @@ static bool same_values(const Node *one, const Node *other) {
     if (other->as.impl.type_count > count) count = other->as.impl.type_count;
     for (size_t i = 0; i < count; i++) {
         const TypeNode *x = argument_at(one, i), *y = argument_at(other, i);
-        if (!x != !y || (x && !same_text(x->span, y->span))) return false;
+        if (!x != !y || (x && !source_same_text(x->span, y->span))) return false;
     }
     return true;
 }

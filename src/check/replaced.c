@@ -58,10 +58,6 @@ static void read_function(void *context, FunctionNode *function) {
 }
 
 // main, tests and benches run after the top level: what they read is the last value.
-static bool is_section(const Node *node) {
-    return node->kind == NODE_MAIN || node->kind == NODE_TEST || node->kind == NODE_BENCH;
-}
-
 static void declare(Replaced *replaced, Checker *checker, const Node *let) {
     const Word *word = &let->as.let.pattern->name;
     Seen *seen = seen_get(replaced, word->text);
@@ -74,7 +70,7 @@ static void declare(Replaced *replaced, Checker *checker, const Node *let) {
 }
 
 static void pass_statement(Replaced *replaced, Checker *checker, Node *node) {
-    if (is_section(node) || node->kind == NODE_FUNCTION || node->kind == NODE_IMPL) return;
+    if (node_is_section(node) || node->kind == NODE_FUNCTION || node->kind == NODE_IMPL) return;
     read_all(replaced, node);
     bool gives =
         node->kind == NODE_LET && node->as.let.value && node->as.let.pattern->kind == PATTERN_BIND;
@@ -86,7 +82,7 @@ void warn_replaced_globals(Checker *checker) {
     const NodeList *statements = &checker->program->top->as.block.statements;
     Walker functions = {.context = &replaced, .function = read_function};
     for (size_t i = 0; i < statements->count; i++)
-        if (!is_section(statements->items[i])) walk_node(&functions, statements->items[i]);
+        if (!node_is_section(statements->items[i])) walk_node(&functions, statements->items[i]);
     replaced.in_functions = false;
     for (size_t i = 0; i < statements->count; i++)
         pass_statement(&replaced, checker, statements->items[i]);

@@ -149,12 +149,6 @@ static bool takes_all(const Pattern *pattern) {
     return all;
 }
 
-static bool same_text(Span a, Span b) {
-    size_t a_length, b_length;
-    const char *x = source_text(a, &a_length), *y = source_text(b, &b_length);
-    return a_length == b_length && memcmp(x, y, a_length) == 0;
-}
-
 static bool lies_within(const Pattern *pattern, const Pattern *range) {
     bool ints = pattern->kind == PATTERN_LITERAL && range->kind == PATTERN_RANGE &&
                 pattern->low->kind == NODE_INT && range->low->kind == NODE_INT &&
@@ -177,7 +171,7 @@ static bool is_covered(const Pattern *pattern, const Pattern *above) {
     }
     for (size_t i = 0; above->kind == PATTERN_OR && i < above->part_count; i++)
         if (is_covered(pattern, above->parts[i])) return true;
-    return same_text(pattern->span, above->span) || lies_within(pattern, above);
+    return source_same_text(pattern->span, above->span) || lies_within(pattern, above);
 }
 
 // The patterns above an arm: literals by their text, of which there may be very many, and others.

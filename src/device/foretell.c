@@ -209,11 +209,6 @@ void foretell_most(const TensorView *source, int64_t most, int64_t *count) {
 
 // --- kernels -------------------------------------------------------------------------------------
 
-static bool fills_buffer(const TensorView *view) {
-    return view->offset == 0 && view_is_contiguous(view) &&
-           (size_t)view_count(view) * dtype_size(view->dtype) == view->buffer->bytes;
-}
-
 // Kernels that change what is there already.
 static bool changes_in_place(KernelId kernel) {
     return kernel == KERNEL_SCATTER || kernel == KERNEL_INDEX_PUT || kernel == KERNEL_OPTIMIZER;
@@ -306,7 +301,7 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     if (computed) TRY(compute(now, call));
     for (int i = 0; i < call->n_outputs; i++) {
         Foretold *memory = memory_of(call->outputs[i]);
-        bool replaced = fills_buffer(call->outputs[i]) && !changes_in_place(call->kernel);
+        bool replaced = view_fills_buffer(call->outputs[i]) && !changes_in_place(call->kernel);
         memory->known = computed && (memory->known || replaced);
     }
     return STATUS_OK;

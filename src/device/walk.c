@@ -21,6 +21,11 @@ bool view_is_contiguous(const TensorView *view) {
     return true;
 }
 
+bool view_fills_buffer(const TensorView *view) {
+    return view->offset == 0 && view_is_contiguous(view) &&
+           (size_t)view_count(view) * dtype_size(view->dtype) == view->buffer->bytes;
+}
+
 bool view_fits(const TensorView *view) {
     int64_t low = 0, high = 1; // elements from the offset on
     for (int d = 0; d < view->rank; d++) {

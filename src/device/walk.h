@@ -36,6 +36,7 @@ void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, 
 // Elements of a view; 1 for rank 0.
 int64_t view_count(const TensorView *view);
 bool view_is_contiguous(const TensorView *view);
+bool view_fills_buffer(const TensorView *view); // it is contiguous, and all of its buffer
 // Whether every element that the view shows lies in its buffer.
 bool view_fits(const TensorView *view);
 // x seen with the dims of `to`, which it broadcasts to: stride 0 where it repeats.

@@ -329,23 +329,15 @@ static Value find_function(Frame *frame, const CallCode *call) {
     return value_absent();
 }
 
-// What can be called on a value, borrowed; NULL: this row cannot. A row "list.push" is a method of
-// one kind, others are functions that take the value first.
-static const char *method_of_kind(const char *name, const char *kind) {
-    size_t length = strlen(kind);
-    if (strncmp(name, kind, length) == 0 && name[length] == '.') return name + length + 1;
-    return strpbrk(name, ".:") ? NULL : name;
-}
-
 static const char *nearest_method(Value receiver, const char *name) {
     bool structure = receiver.kind == VALUE_STRUCT;
     const StructCode *code = structure ? receiver.as.instance->type->definition : NULL;
     size_t most = structure ? (code ? code->method_count : 0) : catalog_count(), count = 0;
     const char **names = memory_allocate((most + 1) * sizeof *names);
     for (size_t i = 0; i < most; i++) {
-        names[count] =
-            structure ? code->methods[i].name
-                      : method_of_kind(catalog_get(i)->signature.name, value_kind_name(receiver));
+        names[count] = structure ? code->methods[i].name
+                                 : catalog_method_name(catalog_get(i)->signature.name,
+                                                       value_kind_name(receiver));
         if (names[count]) count++;
     }
     const char *near = catalog_nearest(name, names, count);

@@ -56,7 +56,7 @@ static void sampler_print(Handle *handle, Text *out) {
     text_format(out, "<sampler %s(%g)>", sampler->op->signature.name, sampler->argument);
 }
 
-const HandleType handle_sampler = {
+static const HandleType handle_sampler = {
     .name = "sampler", .release = sampler_release, .print = sampler_print, .call = sampler_call};
 
 Value sampler_new(const Builtin *op, Value argument) {

@@ -28,7 +28,6 @@ typedef struct Sampling {
 Status sampling_choose(Sampling *sampling, Tensor *logits, TextSoFar text, int64_t *out) MUST_USE;
 
 // temperature(0.8), top_k(40) ...: an operation on logits with its one argument, as a function.
-extern const HandleType handle_sampler; // payload: Sampler
 Value sampler_new(const Builtin *op, Value argument);
 
 #endif

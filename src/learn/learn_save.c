@@ -169,13 +169,6 @@ Status learn_check_names(LearnRun *run) {
     return status;
 }
 
-static Status named_format(const char *path, const TensorFormat **out) {
-    TRY(tensor_format_find(path, out));
-    if ((*out)->lone_name) return STATUS_OK;
-    return fail(STATUS_VALUE, "%s: a %s file holds one tensor, without a name", path,
-                (*out)->ending);
-}
-
 static Status fill(LearnRun *run, Archive *archive) {
     TRY(for_roots(run, archive, is_saved, archive_add_parameters));
     TRY(check_named(run, archive));
@@ -191,7 +184,7 @@ static Status fill(LearnRun *run, Archive *archive) {
 static Status save(LearnRun *run) {
     const TensorFormat *format = NULL;
     Archive archive = {.path = run->save_path.as.string->bytes};
-    TRY(named_format(archive.path, &format));
+    TRY(tensor_format_find_named(archive.path, &format));
     Status status = fill(run, &archive);
     if (status == STATUS_OK) status = format->write(archive.path, &archive.tensors);
     archive_free(&archive);
@@ -373,7 +366,7 @@ Status learn_resume(LearnRun *run) {
     const TensorFormat *format = NULL;
     LearnRun saved = {0};
     if (begins_anew(run, archive.path)) return STATUS_OK;
-    TRY(named_format(archive.path, &format));
+    TRY(tensor_format_find_named(archive.path, &format));
     TRY(format->read(archive.path, &archive.tensors));
     Status status = prepare(run, &archive, &saved);
     if (status == STATUS_OK) status = give(run, &archive, &saved);

@@ -21,18 +21,10 @@ static Status add_all(Archive *archive, Value value) {
     return archive_add(archive, "", value);
 }
 
-// A format that holds tensors with names.
-static Status named_format(const char *path, const TensorFormat **out) {
-    TRY(tensor_format_find(path, out));
-    if ((*out)->lone_name) return STATUS_OK;
-    return fail(STATUS_VALUE, "%s: a %s file holds one tensor, without a name", path,
-                (*out)->ending);
-}
-
 // A dictionary or a struct, with the optimizers in it.
 static Status save_all(Value value, const char *path) {
     const TensorFormat *format = NULL;
-    TRY(named_format(path, &format));
+    TRY(tensor_format_find_named(path, &format));
     Archive archive = {.path = path};
     Status status = add_all(&archive, value);
     if (status == STATUS_OK) status = format->write(path, &archive.tensors);
@@ -117,7 +109,7 @@ Value builtin_save_model(BuiltinCall *call) {
     Value model = call->arguments[0];
     const TensorFormat *format = NULL;
     Archive archive = {.path = path};
-    Status status = named_format(path, &format);
+    Status status = tensor_format_find_named(path, &format);
     if (status == STATUS_OK && !format->describes) status = check_described(call, path);
     if (status == STATUS_OK && model.kind == VALUE_HANDLE && model.as.handle->type == &handle_model)
         status = model_add_tensors(model.as.handle->payload, &archive.tensors);

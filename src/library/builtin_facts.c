@@ -24,17 +24,12 @@ static bool ends_with(const char *path, const char *ending) {
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
-static bool is_word(Value field, const char *word) {
-    return field.kind == VALUE_STRING && field.as.string->length == strlen(word) &&
-           memcmp(field.as.string->bytes, word, strlen(word)) == 0;
-}
-
 // A field that reads as a number is text where the column holds text.
 static Status field_datum(Reasoner *reasoner, const Relation *relation, uint32_t column,
                           Value field, Datum *out) {
     ColumnKind kind = relation->columns[column].kind;
-    if (kind == COLUMN_BOOL && (is_word(field, "true") || is_word(field, "false")))
-        field = value_bool(is_word(field, "true"));
+    if (kind == COLUMN_BOOL && (value_is_text(field, "true") || value_is_text(field, "false")))
+        field = value_bool(value_is_text(field, "true"));
     bool text = (kind == COLUMN_ENTITY || kind == COLUMN_STRING) && field.kind != VALUE_STRING;
     if (!text) {
         TRY(constant_of_value(reasoner, field, relation->name, out));

@@ -21,6 +21,8 @@ static void path_release(void *payload) {
     model_release(model_entry_model(payload));
 }
 
+static const HandleType handle_model_path; // m.blk, m.blk[3]: the beginning of tensor names
+
 // The tensor that a step came to, or the path that goes on from there.
 static Value arrive(Model *model, const ModelEntry *entry, Tensor *tensor) {
     if (tensor) return value_tensor(tensor);
@@ -80,11 +82,11 @@ const HandleType handle_model = {.name = "model",
                                  .get_field = model_get_field,
                                  .get_index = model_get_index,
                                  .print = model_print};
-const HandleType handle_model_path = {.name = "model path",
-                                      .release = path_release,
-                                      .get_field = path_get_field,
-                                      .get_index = path_get_index,
-                                      .print = path_print};
+static const HandleType handle_model_path = {.name = "model path",
+                                             .release = path_release,
+                                             .get_field = path_get_field,
+                                             .get_index = path_get_index,
+                                             .print = path_print};
 
 static Value load(BuiltinCall *call, const ModelOptions *options) {
     const String *path;

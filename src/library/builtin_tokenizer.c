@@ -41,10 +41,10 @@ static void tokenizer_print(Handle *handle, Text *out) {
     text_format(out, "<tokenizer, %lld tokens>", (long long)tokenizer_size(payload->tokenizer));
 }
 
-const HandleType handle_tokenizer = {.name = "tokenizer",
-                                     .release = tokenizer_payload_release,
-                                     .get_field = tokenizer_get_field,
-                                     .print = tokenizer_print};
+static const HandleType handle_tokenizer = {.name = "tokenizer",
+                                            .release = tokenizer_payload_release,
+                                            .get_field = tokenizer_get_field,
+                                            .print = tokenizer_print};
 
 // Takes the reference.
 static Value tokenizer_value(Tokenizer *tokenizer) {

@@ -60,7 +60,7 @@ static Datum aggregate_result(Store *store, const Rule *rule, const Group *group
     return constant_float(&store->constants, sum / (double)group->counts[column]);
 }
 
-static Columns plain_columns(const Rule *rule) {
+Columns aggregate_plain_columns(const Rule *rule) {
     Columns plain = 0;
     for (uint32_t i = 0; i < rule->arity; i++)
         if (rule->aggregates[i] == AGGREGATE_NONE) plain |= 1u << i;
@@ -116,7 +116,7 @@ Status aggregate_rows(Store *store, const Rule *rule, const Table *solutions, Co
     ASSERT(rule->aggregates && rule->arity <= ARITY_MAX);
     enum { SEEN_ARITY = 3 };
     Grouping grouping = {.store = store, .rule = rule, .solutions = solutions};
-    grouping.index = table_new(rule->arity, plain_columns(rule));
+    grouping.index = table_new(rule->arity, aggregate_plain_columns(rule));
     grouping.seen = table_new(SEEN_ARITY, columns_all(SEEN_ARITY));
     Status status = STATUS_OK;
     for (uint32_t row = 0; row < solutions->count && status == STATUS_OK; row++)

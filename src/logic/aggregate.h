@@ -4,6 +4,8 @@
 
 #include "logic/collect.h"
 
+// The columns of a head that are not aggregates: what solutions are grouped by.
+Columns aggregate_plain_columns(const Rule *rule);
 // The rows that an aggregated rule gives for solutions in their order, each the values
 // of all variables.
 Status aggregate_rows(Store *store, const Rule *rule, const Table *solutions,

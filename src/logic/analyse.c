@@ -15,10 +15,6 @@ static int head_missing(const Rule *rule, const VariableSet *bound) {
     return -1;
 }
 
-static uint32_t arity_of(const Goal *goal) {
-    return goal->relation ? goal->relation->arity : 0;
-}
-
 // Takes goals whose variables have values, as often as that gives others theirs.
 static const Goal *goals_settle(const Rule *rule, VariableSet *bound, int *missing) {
     bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
@@ -29,9 +25,9 @@ static const Goal *goals_settle(const Rule *rule, VariableSet *bound, int *missi
         for (uint32_t i = 0; i < rule->goal_count; i++) {
             const Goal *goal = &rule->goals[i];
             if (taken[i]) continue;
-            int lacks = goal_missing(goal, arity_of(goal), bound);
+            int lacks = goal_missing(goal, goal_arity(goal), bound);
             if (lacks < 0) {
-                goal_bind(goal, arity_of(goal), bound);
+                goal_bind(goal, goal_arity(goal), bound);
                 taken[i] = going = true;
             } else if (!stuck) {
                 stuck = goal;

@@ -91,10 +91,6 @@ static Columns columns_given(const Goal *goal, const VariableSet *bound) {
     return columns;
 }
 
-static uint32_t arity_of(const Goal *goal) {
-    return goal->relation ? goal->relation->arity : 0;
-}
-
 // The goal to take next: a test that can be made; the atom with the most values, of these one whose
 // rows are there already; -1: none is left.
 static int goal_choose(const Demand *demand, const Rule *rule, const bool *taken,
@@ -102,7 +98,7 @@ static int goal_choose(const Demand *demand, const Rule *rule, const bool *taken
     int best = -1, best_rank = -1;
     for (uint32_t i = 0; i < rule->goal_count; i++) {
         const Goal *goal = &rule->goals[i];
-        if (taken[i] || goal_missing(goal, arity_of(goal), bound) >= 0) continue;
+        if (taken[i] || goal_missing(goal, goal_arity(goal), bound) >= 0) continue;
         if (goal->kind != GOAL_ATOM) return (int)i;
         int given = __builtin_popcount(columns_given(goal, bound));
         int rank = given * 2 + (given > 0 && !is_asked(demand, goal));
@@ -187,7 +183,7 @@ static void rule_ask(Demand *demand, size_t number, const Rule *original) {
             rule->goals[chosen].relation = taken_goal->relation = demand->asked.items[to].answers;
         }
         taken[chosen] = true;
-        goal_bind(goal, arity_of(goal), &bound);
+        goal_bind(goal, goal_arity(goal), &bound);
     }
     Term head[ARITY_MAX];
     terms_select(original->head, head_bound, head);

@@ -123,11 +123,6 @@ static bool chains_find(Product *product) {
 
 // --- nodes and edges
 
-static uint32_t node_of(Table *nodes, Datum value) {
-    uint32_t node = table_find(nodes, &value);
-    return node == ROW_NONE ? table_append(nodes, &value) : node;
-}
-
 // Edges by where they begin come together, as they stand in the table.
 static void edges_read(Product *product, const Relation *relation, const Table *table) {
     ASSERT(table->arity == 2);
@@ -136,8 +131,8 @@ static void edges_read(Product *product, const Relation *relation, const Table *
     edges.to = memory_allocate((table->count + 1) * sizeof *edges.to);
     for (uint32_t row = 0; row < table->count; row++) {
         if (table_is_dead(table, row)) continue;
-        edges.from[edges.count] = node_of(product->nodes, table_at(table, row, 0));
-        edges.to[edges.count++] = node_of(product->nodes, table_at(table, row, 1));
+        edges.from[edges.count] = table_number(product->nodes, table_at(table, row, 0));
+        edges.to[edges.count++] = table_number(product->nodes, table_at(table, row, 1));
     }
     VECTOR_PUSH(&product->edges, edges);
 }

@@ -6,13 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-static uint32_t arity_of(const Goal *goal) {
-    return goal->relation ? goal->relation->arity : 0;
-}
-
 static Columns columns_bound(const Goal *goal, const VariableSet *bound) {
     Columns columns = 0;
-    for (uint32_t i = 0; i < arity_of(goal); i++) {
+    for (uint32_t i = 0; i < goal_arity(goal); i++) {
         const Term *term = &goal->terms[i];
         bool has = term->kind == TERM_CONSTANT ||
                    (term->kind == TERM_VARIABLE && variables_have(bound, term->value));
@@ -52,8 +48,8 @@ static void take_ready(const Rule *rule, bool *taken, VariableSet *bound, Order 
         for (uint32_t i = 0; i < rule->goal_count; i++) {
             const Goal *goal = &rule->goals[i];
             if (taken[i] || goes_through_rows(goal)) continue;
-            if (goal_missing(goal, arity_of(goal), bound) >= 0) continue;
-            goal_bind(goal, arity_of(goal), bound);
+            if (goal_missing(goal, goal_arity(goal), bound) >= 0) continue;
+            goal_bind(goal, goal_arity(goal), bound);
             ASSERT(order->count < rule->goal_count);
             order->goals[order->count++] = i;
             taken[i] = going = true;
@@ -74,7 +70,7 @@ static uint32_t choose(const Rule *rule, const Extent *extents, const bool *take
     for (uint32_t i = 0; i < rule->goal_count; i++) {
         const Goal *goal = &rule->goals[i];
         if (taken[i] || !goes_through_rows(goal)) continue;
-        if (goal_missing(goal, arity_of(goal), bound) >= 0) continue;
+        if (goal_missing(goal, goal_arity(goal), bound) >= 0) continue;
         ASSERT(goal->kind != GOAL_ATOM || extents[i].table);
         double rows = expected(goal, &extents[i], bound);
         if (rows < fewest) {
@@ -110,7 +106,7 @@ static Order order_find(const Rule *rule, const Extent *extents, const PlanStart
         order.cost += rows;
         taken[next] = true;
         order.goals[order.count++] = next;
-        goal_bind(&rule->goals[next], arity_of(&rule->goals[next]), &bound);
+        goal_bind(&rule->goals[next], goal_arity(&rule->goals[next]), &bound);
         take_ready(rule, taken, &bound, &order);
     }
     ASSERT(order.count + dropped == rule->goal_count); // rule_check_safe
@@ -123,7 +119,7 @@ static void step_columns(Step *step, const VariableSet *bound) {
     const Goal *goal = step->goal;
     VariableSet here = {0};
     step->bound = columns_bound(goal, bound);
-    for (uint32_t i = 0; i < arity_of(goal); i++) {
+    for (uint32_t i = 0; i < goal_arity(goal); i++) {
         const Term *term = &goal->terms[i];
         if (term->kind != TERM_VARIABLE || step->bound >> i & 1) continue;
         if (variables_have(&here, term->value))
@@ -155,12 +151,12 @@ static void steps_find_once(Plan *plan) {
         Step *step = &plan->steps[at];
         const Goal *goal = step->goal;
         step->once = goal->kind == GOAL_ATOM;
-        for (uint32_t i = 0; i < arity_of(goal); i++) {
+        for (uint32_t i = 0; i < goal_arity(goal); i++) {
             if (goal->terms[i].kind != TERM_VARIABLE) continue;
             if (step->binds >> i & 1 && variables_have(&later, goal->terms[i].value))
                 step->once = false;
         }
-        for (uint32_t i = 0; i < arity_of(goal); i++)
+        for (uint32_t i = 0; i < goal_arity(goal); i++)
             if (goal->terms[i].kind == TERM_VARIABLE) variables_add(&later, goal->terms[i].value);
         expression_reads(goal->left, &later);
         expression_reads(goal->right, &later);
@@ -184,7 +180,7 @@ static void steps_make(Plan *plan, const Order *order, VariableSet bound) {
         ASSERT(goes_through_rows(step->goal) == (step->position != NO_POSITION));
         step->tests = step->goal->kind == GOAL_BIND && variables_have(&bound, step->goal->variable);
         step_columns(step, &bound);
-        goal_bind(step->goal, arity_of(step->goal), &bound);
+        goal_bind(step->goal, goal_arity(step->goal), &bound);
         if (step->position == NO_POSITION) continue;
         plan->ordered &= step->position >= last;
         last = step->position;

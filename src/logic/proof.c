@@ -88,16 +88,6 @@ static uint32_t round_of(const Relation *relation, uint32_t row) {
     return low;
 }
 
-static void goal_values(const Goal *goal, const Datum *variables, Datum *values) {
-    ASSERT(goal->relation->arity <= ARITY_MAX);
-    for (uint32_t i = 0; i < goal->relation->arity; i++) {
-        const Term *term = &goal->terms[i];
-        values[i] = term->kind == TERM_CONSTANT   ? term->value
-                    : term->kind == TERM_VARIABLE ? variables[term->value]
-                                                  : CONSTANT_NONE;
-    }
-}
-
 static void goal_print(const Store *store, const Goal *goal, const Datum *variables, Text *out) {
     Datum values[ARITY_MAX];
     size_t length;

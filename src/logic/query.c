@@ -145,17 +145,6 @@ static Status goals_sort(Store *store, const Rule *query, const Datum *initial, 
     return goals_run(store, query, initial, out);
 }
 
-// The values that the query's goal has before it is gone through.
-static void goal_values(const Goal *goal, const Datum *initial, Datum *values) {
-    ASSERT(goal->relation->arity <= ARITY_MAX);
-    for (uint32_t i = 0; i < goal->relation->arity; i++) {
-        const Term *term = &goal->terms[i];
-        values[i] = term->kind == TERM_CONSTANT   ? term->value
-                    : term->kind == TERM_VARIABLE ? initial[term->value]
-                                                  : CONSTANT_NONE;
-    }
-}
-
 // Whether a relation that is asked again and again should rather be complete: when all of its rows,
 // guessed from those that the questions so far have made, are not many.
 static bool is_worth_completing(const Store *store, Relation *relation) {

@@ -17,11 +17,6 @@ typedef struct Graph {
 
 // --- nodes and edges
 
-static uint32_t node_of(Table *nodes, Datum value) {
-    uint32_t node = table_find(nodes, &value);
-    return node == ROW_NONE ? table_append(nodes, &value) : node;
-}
-
 static void graph_read(const Table *edges, Graph *graph) {
     ASSERT(edges->arity == 2);
     Table *nodes = table_new(1, 1);
@@ -30,8 +25,8 @@ static void graph_read(const Table *edges, Graph *graph) {
     uint32_t *to = memory_allocate((count + 1) * sizeof *to);
     for (uint32_t row = 0; row < edges->count; row++) {
         if (table_is_dead(edges, row)) continue;
-        from[at] = node_of(nodes, table_at(edges, row, 0));
-        to[at++] = node_of(nodes, table_at(edges, row, 1));
+        from[at] = table_number(nodes, table_at(edges, row, 0));
+        to[at++] = table_number(nodes, table_at(edges, row, 1));
     }
     graph->nodes = nodes->count;
     graph->first = memory_allocate_zeroed(graph->nodes + 2, sizeof *graph->first);

@@ -294,6 +294,16 @@ static void goal_set(Rule *rule, uint32_t number, Relation *relation, const Term
     memcpy(goal->terms, terms, relation->arity * sizeof *terms);
 }
 
+void goal_values(const Goal *goal, const Datum *variables, Datum *values) {
+    ASSERT(goal->relation->arity <= ARITY_MAX);
+    for (uint32_t i = 0; i < goal->relation->arity; i++) {
+        const Term *term = &goal->terms[i];
+        values[i] = term->kind == TERM_CONSTANT   ? term->value
+                    : term->kind == TERM_VARIABLE ? variables[term->value]
+                                                  : CONSTANT_NONE;
+    }
+}
+
 static Rule *pair_rule(Relation *relation, uint32_t variables, uint32_t second, uint32_t goals) {
     ASSERT(second < variables);
     Rule *rule = rule_new(variables, 2, goals);

@@ -119,6 +119,12 @@ static inline bool relation_is_derived(const Relation *relation) {
 static inline Table *relation_table(const Relation *relation) {
     return relation_is_derived(relation) ? relation->derived : relation->facts;
 }
+// Of its relation; 0: it has none.
+static inline uint32_t goal_arity(const Goal *goal) {
+    return goal->relation ? goal->relation->arity : 0;
+}
+// The columns of an atom, CONSTANT_NONE where they are open.
+void goal_values(const Goal *goal, const Datum *variables, Datum *values);
 // Takes the rule; what it does not allow (analyse.c) is found by store_analyse.
 void store_add_rule(Store *store, Rule *rule);
 // Forgets the results of a relation and of everything that depends on it.

@@ -249,6 +249,12 @@ uint32_t table_append(Table *table, const Datum *values) {
     return table->count - 1;
 }
 
+uint32_t table_number(Table *table, Datum value) {
+    ASSERT(table->arity == 1);
+    uint32_t row = table_find(table, &value);
+    return row == ROW_NONE ? table_append(table, &value) : row;
+}
+
 uint32_t table_supersede(Table *table, uint32_t row, const Datum *values) {
     ASSERT(!table->cells);
     size_t slot = slot_find(table, values);

@@ -69,6 +69,8 @@ uint32_t table_find_recent(const Table *table, const Datum *values);
 uint32_t table_find(const Table *table, const Datum *values);
 // Adds a row that table_find does not find.
 uint32_t table_append(Table *table, const Datum *values);
+// The row of a value in a table of one column, added when it is new.
+uint32_t table_number(Table *table, Datum value);
 // Adds a row in the place of another with the same key, which stays visible until it is buried.
 uint32_t table_supersede(Table *table, uint32_t row, const Datum *values);
 void table_bury(Table *table, uint32_t row);

@@ -12,16 +12,9 @@ static bool declared_somewhere(const Occurrence *occurrence) {
            occurrence->binding->kind != BINDING_CONSTANT;
 }
 
-// A member's own name says which it is: every struct's field or method of that name may be meant.
-static bool same_text(Span a, Span b) {
-    size_t a_length, b_length;
-    const char *left = source_text(a, &a_length), *right = source_text(b, &b_length);
-    return a_length == b_length && memcmp(left, right, a_length) == 0;
-}
-
 static bool is_same_name(const Occurrence *one, const Occurrence *other) {
     if (one->binding || other->binding) return one->binding == other->binding;
-    return one->member && other->member && same_text(one->span, other->span);
+    return one->member && other->member && source_same_text(one->span, other->span);
 }
 
 json_t *feature_definition(const Analysis *analysis, size_t offset) {
@@ -30,7 +23,8 @@ json_t *feature_definition(const Analysis *analysis, size_t offset) {
     json_t *places = json_array();
     for (size_t i = 0; occurrence->member && i < analysis->members.count; i++) {
         Span span = analysis->members.items[i].name->span;
-        if (same_text(span, occurrence->span)) json_array_append_new(places, place_location(span));
+        if (source_same_text(span, occurrence->span))
+            json_array_append_new(places, place_location(span));
     }
     if (json_array_size(places) == 0 && declared_somewhere(occurrence))
         json_array_append_new(places, place_location(occurrence->binding->word.span));
@@ -78,7 +72,7 @@ static const Occurrence *renamed_at(const Analysis *analysis, size_t offset) {
         fail(STATUS_NAME, "this name is not declared in a program");
     } else if (!analysis_has(analysis, occurrence->binding->word.span.begin)) {
         fail(STATUS_NAME, "this name is declared in another file; rename it there");
-    } else if (!same_text(occurrence->span, occurrence->binding->word.span)) {
+    } else if (!source_same_text(occurrence->span, occurrence->binding->word.span)) {
         fail(STATUS_NAME, "this name cannot be renamed");
     } else {
         return occurrence;

@@ -275,10 +275,6 @@ static int compare_offsets(const void *a, const void *b) {
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp((*(StoredTensor *const *)a)->name, (*(StoredTensor *const *)b)->name);
-}
-
 static Status check_order(const Cursor *cursor, StoredTensor **sorted, size_t count) {
     ASSERT(count == 0 || sorted != NULL);
     qsort(sorted, count, sizeof *sorted, compare_offsets);
@@ -286,7 +282,7 @@ static Status check_order(const Cursor *cursor, StoredTensor **sorted, size_t co
         if (sorted[i - 1]->offset + sorted[i - 1]->bytes > sorted[i]->offset)
             return fail(STATUS_FORMAT, "%s: tensors %s and %s overlap in the file", cursor->name,
                         sorted[i - 1]->name, sorted[i]->name);
-    qsort(sorted, count, sizeof *sorted, compare_names);
+    qsort(sorted, count, sizeof *sorted, reader_compare_names);
     for (size_t i = 1; i < count; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
             return fail(STATUS_FORMAT, "%s: two tensors are called %s", cursor->name,

@@ -74,15 +74,11 @@ static Status add_part(Reader *whole, const char *first, int64_t index, int64_t 
     return status;
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp((*(StoredTensor *const *)a)->name, (*(StoredTensor *const *)b)->name);
-}
-
 static Status check_names(const Reader *whole, const char *path) {
     size_t count = whole->tensors.count;
     StoredTensor **sorted = memory_allocate((count + 1) * sizeof *sorted);
     for (size_t i = 0; i < count; i++) sorted[i] = &whole->tensors.items[i];
-    qsort(sorted, count, sizeof *sorted, compare_names);
+    qsort(sorted, count, sizeof *sorted, reader_compare_names);
     Status status = STATUS_OK;
     for (size_t i = 1; i < count && status == STATUS_OK; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)

@@ -101,6 +101,10 @@ StoredTensor *reader_add(Reader *reader, const char *name, const char *type_name
     return &reader->tensors.items[reader->tensors.count - 1];
 }
 
+int reader_compare_names(const void *a, const void *b) {
+    return strcmp((*(StoredTensor *const *)a)->name, (*(StoredTensor *const *)b)->name);
+}
+
 void reader_add_tensor(Reader *reader, const char *name, Tensor *tensor) {
     StoredTensor *stored = reader_add(reader, name, dtype_name(tensor_dtype(tensor)));
     stored->shape = tensor_shape(tensor);

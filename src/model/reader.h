@@ -54,6 +54,7 @@ typedef Status ReaderOpen(Reader *reader, FileMap *map);
 ReaderOpen gguf_open, safetensors_open, safetensors_open_index, npz_open;
 // A row with copies of both and nothing else said; it is good until the next is added.
 StoredTensor *reader_add(Reader *reader, const char *name, const char *type_name);
+int reader_compare_names(const void *a, const void *b); // of StoredTensor *, for qsort
 // A tensor that was read; keeps a reference.
 void reader_add_tensor(Reader *reader, const char *name, Tensor *tensor);
 // The strings of a file that has no other metadata.

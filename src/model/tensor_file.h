@@ -16,5 +16,7 @@ typedef struct TensorFormat {
 // The format of a path's ending; STATUS_VALUE names the endings that there are. A .npy file holds
 // exactly one tensor: its format has no lone_name, reads one tensor called "", and writes one.
 Status tensor_format_find(const char *path, const TensorFormat **out) MUST_USE;
+// One that holds tensors with names.
+Status tensor_format_find_named(const char *path, const TensorFormat **out) MUST_USE;
 
 #endif

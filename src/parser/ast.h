@@ -577,4 +577,9 @@ struct Program {
     void *module;               // check/'s own, in the arena
 };
 
+// main, a test or a bench: it runs after the top level.
+static inline bool node_is_section(const Node *node) {
+    return node->kind == NODE_MAIN || node->kind == NODE_TEST || node->kind == NODE_BENCH;
+}
+
 #endif

@@ -94,6 +94,10 @@ Word parser_word(Parser *parser, const Token *token) {
                   .span = token->span};
 }
 
+Word parser_string_word(const Token *token) {
+    return (Word){.text = token->value.text, .length = token->length, .span = token->span};
+}
+
 bool parser_take_name(Parser *parser, const char *what, Word *out) {
     const Token *token = parser_peek(parser);
     if (token->kind != TOKEN_NAME && token_is_word(token) && !parser_at_new_line(parser)) {

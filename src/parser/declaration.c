@@ -161,16 +161,12 @@ static Node *parse_impl(Parser *parser) {
     return node;
 }
 
-static Word string_word(const Token *token) {
-    return (Word){.text = token->value.text, .length = token->length, .span = token->span};
-}
-
 static Node *parse_import(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "import"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
     Node *node = node_new(parser, NODE_IMPORT, begin);
-    node->as.import.path = string_word(parser_next(parser));
+    node->as.import.path = parser_string_word(parser_next(parser));
     if (parser_accept(parser, TOKEN_AS) &&
         !parser_take_name(parser, "a name for the module", &node->as.import.alias))
         return NULL;
@@ -186,7 +182,7 @@ static Node *parse_section(Parser *parser, NodeKind kind) {
     if (kind != NODE_MAIN) {
         bool string = parser_is(parser, TOKEN_STRING);
         const Token *token = parser_next(parser);
-        name = string ? string_word(token) : parser_word(parser, token);
+        name = string ? parser_string_word(token) : parser_word(parser, token);
     }
     FunctionNode *function = arena_allocate(parser->arena, sizeof *function);
     function->name = name;

@@ -34,10 +34,6 @@ static Node *parse_string(Parser *parser) {
     return node;
 }
 
-static Word text_word(const Token *token) {
-    return (Word){.text = token->value.text, .length = token->length, .span = token->span};
-}
-
 // One placeholder's expression and spec, up to the text behind it.
 static Node *parse_placeholder(Parser *parser, const char **spec) {
     *spec = NULL;
@@ -65,7 +61,7 @@ static Node *parse_format_string(Parser *parser) {
     const char **specs = NULL;
     size_t text_count = 0, value_count = 0, spec_count = 0;
     const Token *text = parser_next(parser);
-    LIST_PUSH(parser, texts, text_count, text_word(text));
+    LIST_PUSH(parser, texts, text_count, parser_string_word(text));
     while (!text->last) {
         const char *spec;
         Node *value = parse_placeholder(parser, &spec);
@@ -73,7 +69,7 @@ static Node *parse_format_string(Parser *parser) {
         LIST_PUSH(parser, values, value_count, value);
         LIST_PUSH(parser, specs, spec_count, spec);
         text = parser_next(parser);
-        LIST_PUSH(parser, texts, text_count, text_word(text));
+        LIST_PUSH(parser, texts, text_count, parser_string_word(text));
     }
     parser->context = outer;
     Node *node = node_new(parser, NODE_FORMAT_STRING, begin);

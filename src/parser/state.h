@@ -60,6 +60,7 @@ bool parser_is_name(const Token *token, const char *word); // a name spelt so, n
 SourcePos parser_begin(const Parser *parser);              // of the token at the cursor
 SourcePos parser_end(const Parser *parser);                // of the token before it
 Word parser_word(Parser *parser, const Token *token);
+Word parser_string_word(const Token *token); // what a string token says
 // A name at the cursor; `what` completes "expected ...".
 bool parser_take_name(Parser *parser, const char *what, Word *out);
 // Any word, reserved or not: after `.` and `::` and before `:`.

@@ -199,11 +199,6 @@ static Status read_init(const String *word, Init *out) {
     return fail_help("there are xavier, random, he, zeros and ones");
 }
 
-static bool is_word(Value value, const char *word) {
-    return value.kind == VALUE_STRING && value.as.string->length == strlen(word) &&
-           memcmp(value.as.string->bytes, word, strlen(word)) == 0;
-}
-
 static void add_name(Embedding *embedding, const char *text, size_t length) {
     Datum name = constant_text(&embedding->reasoner->store->constants, text, length);
     if (!table_has(embedding->names, &name)) table_append(embedding->names, &name);
@@ -226,9 +221,9 @@ static Status read_entities(Embedding *embedding, Value entities) {
         return STATUS_OK;
     }
     embedding->names = table_new(1, columns_all(1));
-    embedding->grows = is_word(entities, "auto");
-    if (is_word(entities, "all")) add_relations(embedding);
-    if (embedding->grows || is_word(entities, "all")) return STATUS_OK;
+    embedding->grows = value_is_text(entities, "auto");
+    if (value_is_text(entities, "all")) add_relations(embedding);
+    if (embedding->grows || value_is_text(entities, "all")) return STATUS_OK;
     bool names = entities.kind == VALUE_LIST && entities.as.list->count > 0;
     for (size_t i = 0; names && i < entities.as.list->count; i++) {
         Value name = entities.as.list->items[i];

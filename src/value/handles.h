@@ -10,12 +10,10 @@ typedef struct TokenizerHandle {
     TokenStream stream;   // of detokenize_single
 } TokenizerHandle;
 
-extern const HandleType handle_model;      // payload: Model
-extern const HandleType handle_model_path; // m.blk, m.blk[3]: the beginning of tensor names
-extern const HandleType handle_tokenizer;  // payload: TokenizerHandle, from malloc
-extern const HandleType handle_cache;      // payload: KvCache
-extern const HandleType handle_buffer;     // payload: TensorBuffer
-extern const HandleType handle_optimizer;  // payload: Optimizer
-extern const HandleType handle_scheduler;  // payload: Scheduler, from malloc
+extern const HandleType handle_model;     // payload: Model
+extern const HandleType handle_cache;     // payload: KvCache
+extern const HandleType handle_buffer;    // payload: TensorBuffer
+extern const HandleType handle_optimizer; // payload: Optimizer
+extern const HandleType handle_scheduler; // payload: Scheduler, from malloc
 
 #endif

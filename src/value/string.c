@@ -217,3 +217,9 @@ int string_compare(const String *a, const String *b) {
     if (order != 0) return order < 0 ? -1 : 1;
     return a->length < b->length ? -1 : a->length > b->length;
 }
+
+bool value_is_text(Value value, const char *text) {
+    size_t length = strlen(text);
+    return value.kind == VALUE_STRING && value.as.string->length == length &&
+           memcmp(value.as.string->bytes, text, length) == 0;
+}

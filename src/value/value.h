@@ -190,6 +190,7 @@ static inline bool string_equals(const String *a, const String *b) {
                       (a->length == 0 ||
                        (a->bytes[0] == b->bytes[0] && memcmp(a->bytes, b->bytes, a->length) == 0)));
 }
+bool value_is_text(Value value, const char *text);    // a string of these bytes
 int string_compare(const String *a, const String *b); // by code points, as memcmp orders UTF-8
 
 static inline bool value_is_sequence(Value value) {

@@ -316,13 +316,6 @@ static const Fact *method_of_struct(Inference *in, Node *node, const Fact *recei
     return infer_call_function(in, function, title, node->span, arguments);
 }
 
-// A row "list.push" is a method of one kind, others are functions that take the value first.
-static const char *method_of_kind(const char *name, const char *kind) {
-    size_t length = strlen(kind);
-    if (strncmp(name, kind, length) == 0 && name[length] == '.') return name + length + 1;
-    return strpbrk(name, ".:") ? NULL : name;
-}
-
 static const char *nearest_method(Inference *in, const Fact *fact, const char *name) {
     bool structure = fact->kind == FACT_STRUCT;
     size_t most = structure ? 0 : catalog_count(), count = 0;
@@ -334,7 +327,7 @@ static const char *nearest_method(Inference *in, const Fact *fact, const char *n
         for (size_t i = 0; i < impl->as.impl.function_count; i++)
             names[count++] = impl->as.impl.functions[i]->as.function->name.text;
     for (size_t i = 0; !structure && i < most; i++) {
-        names[count] = method_of_kind(catalog_get(i)->signature.name, fact_kind_name(fact));
+        names[count] = catalog_method_name(catalog_get(i)->signature.name, fact_kind_name(fact));
         if (names[count]) count++;
     }
     return catalog_nearest(name, names, count);

@@ -121,10 +121,6 @@ const Fact *ways_end(Inference *in, Ways *ways) {
 
 // --- the order of a program
 
-static bool is_section(const Node *node) {
-    return node->kind == NODE_MAIN || node->kind == NODE_TEST || node->kind == NODE_BENCH;
-}
-
 static void infer_section(Inference *in, Node *node, bool runs) {
     ASSERT(in->activation != NULL);
     FunctionNode *function = node->as.section.function;
@@ -151,11 +147,11 @@ static void infer_top(Inference *in, Program *program, bool own) {
     in->left &= LEFT_PROGRAM;
     in->dead = false;
     for (size_t i = 0; i < statements.count && !in->dead; i++)
-        if (!is_section(statements.items[i])) infer_statement(in, statements.items[i]);
+        if (!node_is_section(statements.items[i])) infer_statement(in, statements.items[i]);
     if (in->dead) in->left |= LEFT_PROGRAM;
     for (size_t i = 0; i < statements.count && own; i++) {
         Node *node = statements.items[i];
-        if (is_section(node) && (node->kind == NODE_MAIN || in->warnings))
+        if (node_is_section(node) && (node->kind == NODE_MAIN || in->warnings))
             infer_section(in, node, node->kind == NODE_MAIN);
     }
 }

@@ -47,4 +47,9 @@ ShapeRule shape_rule_find(const Builtin *row);
 #include "catalog/shapes.def"
 #undef SHAPE_FUNCTION
 
+static inline void shape_remove_dim(Shape *shape, int dim) {
+    for (int i = dim; i + 1 < shape->rank; i++) shape->dims[i] = shape->dims[i + 1];
+    shape->rank--;
+}
+
 #endif

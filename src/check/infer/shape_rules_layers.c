@@ -198,11 +198,6 @@ static void insert_dim(Shape *shape, int at) {
     shape->dims[at] = 1;
 }
 
-static void remove_dim(Shape *shape, int at) {
-    for (int i = at; i + 1 < shape->rank; i++) shape->dims[i] = shape->dims[i + 1];
-    shape->rank--;
-}
-
 static Status convolution(const RuleCall *call, bool line, const Fact **out) {
     GIVEN_X(x);
     GIVEN_X(weight);
@@ -225,8 +220,8 @@ static Status convolution(const RuleCall *call, bool line, const Fact **out) {
     Shape shape;
     Convolved operands = {&image, &window, bias_given ? &bias : NULL};
     TRY(shape_convolve(call->name, &operands, &options, &shape));
-    if (line) remove_dim(&shape, 2);
-    if (single) remove_dim(&shape, 0);
+    if (line) shape_remove_dim(&shape, 2);
+    if (single) shape_remove_dim(&shape, 0);
     return rule_give(call, rule_floating(promoted(x.dtype, weight.dtype)), &shape, out);
 }
 
@@ -252,7 +247,7 @@ Status shape_rule_pool(const RuleCall *call, const Fact **out) {
     if (single) insert_dim(&x.shape, 0);
     Shape shape;
     TRY(shape_pool(call->name, &x, &options, &shape));
-    if (single) remove_dim(&shape, 0);
+    if (single) shape_remove_dim(&shape, 0);
     return rule_give(call, rule_floating(x.dtype), &shape, out);
 }
 

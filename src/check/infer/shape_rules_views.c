@@ -207,11 +207,6 @@ Status shape_rule_flatten(const RuleCall *call, const Fact **out) {
     return rule_give(call, x.dtype, &shape, out);
 }
 
-static void remove_dim(Shape *shape, int dim) {
-    for (int i = dim; i + 1 < shape->rank; i++) shape->dims[i] = shape->dims[i + 1];
-    shape->rank--;
-}
-
 Status shape_rule_squeeze(const RuleCall *call, const Fact **out) {
     GIVEN_X(x);
     bool one = rule_argument(call, "dim") != NULL;
@@ -223,7 +218,7 @@ Status shape_rule_squeeze(const RuleCall *call, const Fact **out) {
     for (int i = shape.rank - 1; i >= 0; i--) {
         if (one && i != at) continue;
         if (!size_is_known(shape.dims[i])) return STATUS_OK;
-        if (shape.dims[i] == 1) remove_dim(&shape, i);
+        if (shape.dims[i] == 1) shape_remove_dim(&shape, i);
     }
     return rule_give(call, x.dtype, &shape, out);
 }
@@ -314,7 +309,7 @@ Status shape_rule_slice_last(const RuleCall *call, const Fact **out) {
     if (!size_is_known(dim)) return STATUS_OK;
     TRY(shape_dim(&x, dim, &at));
     TRY(shape_select(&x, at, -1));
-    remove_dim(&x.shape, at);
+    shape_remove_dim(&x.shape, at);
     return rule_give(call, x.dtype, &x.shape, out);
 }
 

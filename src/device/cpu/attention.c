@@ -47,10 +47,6 @@ static int64_t batch_offset(const TensorView *view, int64_t batch) {
     return offset;
 }
 
-static char *view_at(const TensorView *view, int64_t elements) {
-    return (char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
-}
-
 // The offset of (query, head) for the row of a block; `sequence` and `head` are strides.
 static int64_t row_offset(const Block *block, int64_t row, int64_t sequence, int64_t head) {
     int64_t group = block->attention->group, index = block->first + row;
@@ -60,7 +56,7 @@ static int64_t row_offset(const Block *block, int64_t row, int64_t sequence, int
 static Matrix head_matrix(const TensorView *view, const Block *block) {
     int last = view->rank - 1;
     int64_t offset = batch_offset(view, block->batch) + block->key_head * view->strides[last - 1];
-    return (Matrix){view->dtype,      view_at(view, offset),   view->dims[last - 2],
+    return (Matrix){view->dtype,      cpu_at(view, offset),    view->dims[last - 2],
                     view->dims[last], view->strides[last - 2], view->strides[last]};
 }
 

@@ -9,7 +9,7 @@ static void NAME(load_queries)(const Block *block) {
     for (int64_t row = 0; row < block->rows; row++) {
         int64_t offset = row_offset(block, row, q->strides[last - 2], q->strides[last - 1]);
         REAL *target = (REAL *)(void *)block->q + row * width;
-        cpu_convert()->load[attention->compute][q->dtype](target, view_at(q, start + offset),
+        cpu_convert()->load[attention->compute][q->dtype](target, cpu_at(q, start + offset),
                                                           q->strides[last], width);
         for (int64_t i = 0; i < width; i++) target[i] *= (REAL)attention->scale;
     }
@@ -26,7 +26,7 @@ static void NAME(mask_row)(const Block *block, int64_t row, int64_t first, int64
     int64_t offset = batch_offset(mask, block->batch) + first * mask->strides[last] +
                      row_offset(block, row, mask->strides[last - 1], mask->strides[last - 2]);
     double *allowed = (double *)(void *)block->mask;
-    cpu_convert()->load[COMPUTE_F64][mask->dtype](allowed, view_at(mask, offset),
+    cpu_convert()->load[COMPUTE_F64][mask->dtype](allowed, cpu_at(mask, offset),
                                                   mask->strides[last], count);
     for (int64_t i = 0; i < count; i++)
         if (allowed[i] == 0) scores[i] = -(REAL)INFINITY;
@@ -64,7 +64,7 @@ static void NAME(store_rows)(const Block *block) {
         REAL total = ((REAL *)(void *)block->totals)[row];
         for (int64_t i = 0; i < width; i++) sums[i] = total == 0 ? 0 : sums[i] / total;
         int64_t offset = row_offset(block, row, out->strides[last - 2], out->strides[last - 1]);
-        cpu_convert()->store[attention->compute][out->dtype](view_at(out, start + offset),
+        cpu_convert()->store[attention->compute][out->dtype](cpu_at(out, start + offset),
                                                              out->strides[last], sums, width);
     }
 }

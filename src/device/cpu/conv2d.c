@@ -26,10 +26,6 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
-static char *view_at(const TensorView *view, int64_t elements) {
-    return (char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
-}
-
 // --- windows as columns
 
 void convolution_prepare(const KernelCall *call, const TensorView *image, const TensorView *weight,
@@ -99,9 +95,9 @@ static void fill_run(const Convolution *conv, int64_t plane, const Run *run, cha
     int64_t offset = plane + run->image_y * image->strides[2] + run->image_x * image->strides[3];
     int64_t step = image->strides[3] * conv->windows.stride[1];
     if (image->dtype == compute_dtype(conv->compute))
-        conv->rows->copy(target, view_at(image, offset), step, run->inside);
+        conv->rows->copy(target, cpu_at(image, offset), step, run->inside);
     else
-        cpu_convert()->load[conv->compute][image->dtype](target, view_at(image, offset), step,
+        cpu_convert()->load[conv->compute][image->dtype](target, cpu_at(image, offset), step,
                                                          run->inside);
     if (after > 0) memset(target + (size_t)run->inside * real, 0, (size_t)after * real);
 }
@@ -177,7 +173,7 @@ static void fill_moved(const Convolution *conv, int64_t plane, const int64_t *wi
     }
     memset(target, 0, before * real);
     memset(target + (before + rows) * real, 0, ((size_t)outputs.count - before - rows) * real);
-    memcpy(target + (size_t)moved.begin * real, view_at(conv->image, plane + moved.source),
+    memcpy(target + (size_t)moved.begin * real, cpu_at(conv->image, plane + moved.source),
            (size_t)moved.count * real);
     clear_border(conv, &moved, target);
 }
@@ -257,7 +253,7 @@ static void pack_weight(const Forward *forward, char *target) {
             for (int64_t y = 0; y < weight->dims[2]; y++) {
                 const int64_t *strides = weight->strides;
                 int64_t offset = o * strides[0] + c * strides[1] + y * strides[2];
-                load(target, view_at(weight, offset), strides[3], weight->dims[3]);
+                load(target, cpu_at(weight, offset), strides[3], weight->dims[3]);
                 target += (size_t)weight->dims[3] * compute_bytes(compute);
             }
 }
@@ -265,8 +261,8 @@ static void pack_weight(const Forward *forward, char *target) {
 static double bias_of(const Forward *forward, int64_t out_channel) {
     double value;
     int64_t offset = out_channel * forward->bias->strides[0];
-    cpu_convert()->load[COMPUTE_F64][forward->bias->dtype](&value, view_at(forward->bias, offset),
-                                                           1, 1);
+    cpu_convert()->load[COMPUTE_F64][forward->bias->dtype](&value, cpu_at(forward->bias, offset), 1,
+                                                           1);
     return value;
 }
 
@@ -290,7 +286,7 @@ static void store_tile(const Forward *forward, int64_t n, int64_t first_out, Pos
             int64_t run = minimum(out->dims[3] - x, tile.count - done);
             int64_t offset = n * out->strides[0] + (first_out + o) * out->strides[1] +
                              y * out->strides[2] + x * out->strides[3];
-            store(view_at(out, offset), out->strides[3], row + (size_t)done * real, run);
+            store(cpu_at(out, offset), out->strides[3], row + (size_t)done * real, run);
             done += run;
         }
     }
@@ -308,7 +304,7 @@ static void run_tile(const Forward *forward, int64_t task, char *columns, char *
     convolution_fill(conv, n, group, tile, columns);
     int64_t stride = forward->direct ? conv->positions : count;
     if (forward->direct)
-        products = view_at(forward->out, (n * forward->out->dims[1] + first_out) * stride + first);
+        products = cpu_at(forward->out, (n * forward->out->dims[1] + first_out) * stride + first);
     const char *weight = forward->packed + (size_t)(first_out * conv->depth) * real;
     for (int64_t o = 0; conv->depth == 0 && o < conv->outs; o++)
         memset(products + (size_t)(o * stride) * real, 0, (size_t)count * real);

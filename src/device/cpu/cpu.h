@@ -21,6 +21,10 @@ void cpu_open(Device *device);
 static inline void *cpu_pointer(const TensorView *view) {
     return (char *)view->buffer->handle + view->offset;
 }
+// Behind so many elements.
+static inline char *cpu_at(const TensorView *view, int64_t elements) {
+    return (char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
+}
 
 // A kernel that takes memory of its own then leaves the rest: what it writes is only accounted for.
 static inline bool cpu_is_foretold(const TensorView *out) {

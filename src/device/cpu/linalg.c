@@ -65,10 +65,6 @@ static int64_t batch_offset(const TensorView *view, int own, int64_t batch) {
     return offset;
 }
 
-static char *view_at(const TensorView *view, int64_t elements) {
-    return (char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
-}
-
 // [rows, columns] of the batch to contiguous columns.
 static void read_matrix(const Problem *problem, const TensorView *view, void *out) {
     int last = view->rank - 1;
@@ -76,7 +72,7 @@ static void read_matrix(const Problem *problem, const TensorView *view, void *ou
     ConvertLoad load = cpu_convert()->load[problem->compute][view->dtype];
     for (int64_t column = 0; column < view->dims[last] && !device_is_interrupted(); column++)
         load((char *)out + (size_t)(column * rows) * compute_bytes(problem->compute),
-             view_at(view, start + column * view->strides[last]), view->strides[last - 1], rows);
+             cpu_at(view, start + column * view->strides[last]), view->strides[last - 1], rows);
 }
 
 // How an output's part of one matrix lies: a matrix, a vector or one number.
@@ -113,7 +109,7 @@ static void store_results(const Problem *problem) {
         ConvertStore store = cpu_convert()->store[problem->compute][view->dtype];
         size_t column_bytes = (size_t)part.rows * compute_bytes(problem->compute);
         for (int64_t column = 0; column < part.columns; column++)
-            store(view_at(view, start + column * part.column_stride), part.row_stride,
+            store(cpu_at(view, start + column * part.column_stride), part.row_stride,
                   (const char *)problem->results[output] + (size_t)column * column_bytes,
                   part.rows);
     }

@@ -19,10 +19,6 @@ typedef struct Pooling {
     char *gradient; // POOL2D_IMAGE: of the image, contiguous
 } Pooling;
 
-static char *view_at(const TensorView *view, int64_t elements) {
-    return (char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
-}
-
 static void prepare(const KernelCall *call, const TensorView *image, const TensorView *out,
                     Pooling *pooling) {
     const int64_t *integers = call->options.integers;
@@ -120,11 +116,11 @@ static const char *read_plane(const Pooling *p, int64_t at, char *scratch) {
     int64_t height = image->dims[2], width = image->dims[3];
     if (image->dtype == compute_dtype(p->compute) && image->strides[3] == 1 &&
         image->strides[2] == width)
-        return view_at(image, at);
+        return cpu_at(image, at);
     ConvertLoad load = cpu_convert()->load[p->compute][image->dtype];
     for (int64_t y = 0; y < height; y++)
         load(scratch + (size_t)(y * width) * compute_bytes(p->compute),
-             view_at(image, at + y * image->strides[2]), image->strides[3], width);
+             cpu_at(image, at + y * image->strides[2]), image->strides[3], width);
     return scratch;
 }
 
@@ -143,7 +139,7 @@ static void pool_planes(void *context, int64_t begin, int64_t end) {
         visit.plane = read_plane(p, n * image->strides[0] + c * image->strides[1], plane);
         for (int64_t y = 0; y < out->dims[2]; y++) {
             make_row(&visit, y);
-            store(view_at(out, to + y * out->strides[2]), out->strides[3], visit.row, out->dims[3]);
+            store(cpu_at(out, to + y * out->strides[2]), out->strides[3], visit.row, out->dims[3]);
         }
     }
     free(plane);
@@ -223,10 +219,10 @@ static void share_planes(void *context, int64_t begin, int64_t end) {
                    .share.left = memory_allocate((size_t)width * real)};
     for (int64_t task = begin; task < end; task++) {
         visit.row = p->gradient + (size_t)(task * plane) * real;
-        visit.plane = p->average ? NULL : view_at(p->image, task * plane);
+        visit.plane = p->average ? NULL : cpu_at(p->image, task * plane);
         memset(visit.row, 0, (size_t)plane * real);
         for (int64_t y = 0; y < up->dims[2]; y++)
-            share_row(&visit, y, view_at(up, (task * up->dims[2] + y) * width), best);
+            share_row(&visit, y, cpu_at(up, (task * up->dims[2] + y) * width), best);
     }
     free(best);
     free(visit.counts);

@@ -16,10 +16,6 @@ typedef struct Rope {
     bool half_style;
 } Rope;
 
-static const char *view_at(const TensorView *view, int64_t elements) {
-    return (const char *)cpu_pointer(view) + elements * (int64_t)dtype_size(view->dtype);
-}
-
 // Cosines and sines of one row, as numbers of the compute type.
 static void row_angles(const Rope *rope, int64_t row, void *cosines, void *sines) {
     int64_t count = rope->rotary / 2;
@@ -27,9 +23,9 @@ static void row_angles(const Rope *rope, int64_t row, void *cosines, void *sines
         const ConvertTable *convert = cpu_convert();
         const TensorView *c = rope->cosines, *s = rope->sines;
         int64_t at = row + rope->offset;
-        convert->load[rope->compute][c->dtype](cosines, view_at(c, at * c->strides[0]),
+        convert->load[rope->compute][c->dtype](cosines, cpu_at(c, at * c->strides[0]),
                                                c->strides[1], count);
-        convert->load[rope->compute][s->dtype](sines, view_at(s, at * s->strides[0]), s->strides[1],
+        convert->load[rope->compute][s->dtype](sines, cpu_at(s, at * s->strides[0]), s->strides[1],
                                                count);
         return;
     }
@@ -67,7 +63,7 @@ static void rotate_head(const Rope *rope, int64_t in_offset, int64_t out_offset,
     size_t real = compute_bytes(rope->compute);
     char *cosines = scratch, *sines = scratch + (size_t)count * real,
          *x = sines + (size_t)count * real;
-    cpu_convert()->load[rope->compute][in->dtype](x, view_at(in, in_offset), in->strides[last],
+    cpu_convert()->load[rope->compute][in->dtype](x, cpu_at(in, in_offset), in->strides[last],
                                                   width);
     if (rope->compute == COMPUTE_F32)
         rotate_float((float *)(void *)x, (const float *)(void *)cosines,

@@ -8,13 +8,8 @@
 
 enum { LOOKED_AT_BYTES_MAX = 64 << 10 };
 
-static bool fills_buffer(const TensorView *view) {
-    return view->offset == 0 && view_is_contiguous(view) &&
-           (size_t)view_count(view) * dtype_size(view->dtype) == view->buffer->bytes;
-}
-
 void vulkan_bound(const TensorView *view, int64_t least, int64_t most) {
-    if (!fills_buffer(view)) return;
+    if (!view_fills_buffer(view)) return;
     VulkanDevice *vulkan = vulkan_of(view->buffer->device);
     VulkanMemory *memory = view->buffer->handle;
     pthread_mutex_lock(&vulkan->lock);

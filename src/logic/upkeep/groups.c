@@ -81,13 +81,6 @@ Status group_row(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, Table **
     return status;
 }
 
-static Columns plain_columns(const Rule *rule) {
-    Columns plain = 0;
-    for (uint32_t i = 0; i < rule->arity; i++)
-        if (rule->aggregates[i] == AGGREGATE_NONE) plain |= 1u << i;
-    return plain;
-}
-
 // The rows that changed groups had.
 void groups_fall(Upkeep *upkeep) {
     Datum values[ARITY_MAX];
@@ -96,7 +89,7 @@ void groups_fall(Upkeep *upkeep) {
         Relation *relation = rule->rule->relation;
         Table *derived = relation->derived;
         for (uint32_t group = 0; rule->groups && group < rule->groups->count; group++) {
-            Columns plain = plain_columns(rule->rule);
+            Columns plain = aggregate_plain_columns(rule->rule);
             const Index *index = plain ? table_index(derived, plain, derived->count) : NULL;
             table_read(rule->groups, group, values);
             uint32_t row = index ? index_first(derived, index, values) : 0;
