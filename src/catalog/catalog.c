@@ -136,6 +136,7 @@ int catalog_sizes_parameter(const Signature *signature) {
 }
 
 const char *catalog_method_name(const char *row, const char *kind) {
+    ASSERT(row[0] != '\0' && kind[0] != '\0');
     size_t length = strlen(kind);
     if (strncmp(row, kind, length) == 0 && row[length] == '.') return row + length + 1;
     return strpbrk(row, ".:") ? NULL : row;

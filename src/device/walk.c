@@ -22,6 +22,7 @@ bool view_is_contiguous(const TensorView *view) {
 }
 
 bool view_fills_buffer(const TensorView *view) {
+    ASSERT(view->buffer != NULL);
     return view->offset == 0 && view_is_contiguous(view) &&
            (size_t)view_count(view) * dtype_size(view->dtype) == view->buffer->bytes;
 }

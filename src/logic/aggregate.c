@@ -61,6 +61,7 @@ static Datum aggregate_result(Store *store, const Rule *rule, const Group *group
 }
 
 Columns aggregate_plain_columns(const Rule *rule) {
+    ASSERT(rule->aggregates != NULL);
     Columns plain = 0;
     for (uint32_t i = 0; i < rule->arity; i++)
         if (rule->aggregates[i] == AGGREGATE_NONE) plain |= 1u << i;

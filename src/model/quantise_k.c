@@ -37,6 +37,7 @@ typedef struct AffineFit {
 } AffineFit;
 
 static float weighted_error(const AffineFit *fit, const uint8_t *levels, float scale, float low) {
+    ASSERT(fit->rule->count <= 32);
     float sum = 0;
     for (int i = 0; i < fit->rule->count; i++) {
         float difference = scale * (float)levels[i] + low - fit->x[i];
@@ -49,6 +50,7 @@ static float weighted_error(const AffineFit *fit, const uint8_t *levels, float s
 // The levels by one candidate, and the best scale and minimum for them. False when there is none.
 static bool try_candidate(const AffineFit *fit, float inverse, uint8_t *levels, float *scale,
                           float *low) {
+    ASSERT(fit->rule->levels > 0);
     float sum_l = 0, sum_ll = 0, sum_xl = 0;
     for (int i = 0; i < fit->rule->count; i++) {
         levels[i] = (uint8_t)clamped(inverse * (fit->x[i] - fit->low), 0, fit->rule->levels);
@@ -69,6 +71,7 @@ static bool try_candidate(const AffineFit *fit, float inverse, uint8_t *levels, 
 }
 
 static void search_affine(AffineFit *fit, float high) {
+    ASSERT(fit->rule->count <= 32);
     const AffineRule *rule = fit->rule;
     float best = weighted_error(fit, fit->levels, fit->scale, fit->low);
     for (int step = 0; step <= rule->steps; step++) {
@@ -89,6 +92,7 @@ static void search_affine(AffineFit *fit, float high) {
 // Returns the scale; *minimum is what is taken away.
 static float fit_affine(const AffineRule *rule, const float *x, const float *weights,
                         uint8_t *levels, float *minimum) {
+    ASSERT(rule->count > 0 && rule->count <= 32);
     AffineFit fit = {.rule = rule, .x = x, .weights = weights, .low = x[0], .levels = levels};
     float high = x[0];
     for (int i = 0; i < rule->count; i++) {
@@ -114,6 +118,7 @@ static float fit_affine(const AffineRule *rule, const float *x, const float *wei
 // --- a scale alone: x is about scale * level, levels from -reach to reach - 1
 
 static float largest(const float *x, int count) {
+    ASSERT(count > 0);
     float best = 0;
     for (int i = 0; i < count; i++)
         if (fabsf(x[i]) > fabsf(best)) best = x[i];
@@ -139,6 +144,7 @@ static void set_levels(const float *x, float inverse, int reach, int8_t *levels)
 
 // The best of 19 candidates, a tenth of a level apart.
 static float fit_symmetric(const float *x, int reach, int8_t *levels) {
+    ASSERT(reach > 0);
     float extreme = largest(x, GROUP), sum_xl, sum_ll;
     memset(levels, 0, GROUP);
     if (fabsf(extreme) < NOTHING) return 0;
@@ -160,6 +166,7 @@ static float fit_symmetric(const float *x, int reach, int8_t *levels) {
 
 // One number after another to the level that is best for the scale of the others, five times.
 static float fit_one_by_one(const float *x, int reach, int8_t *levels) {
+    ASSERT(reach > 0);
     float extreme = largest(x, GROUP), sum_xl, sum_ll;
     memset(levels, 0, GROUP);
     if (fabsf(extreme) < NOTHING) return 0;
@@ -200,6 +207,7 @@ static bool put_half(uint8_t *out, float value, float *stored) {
 }
 
 static float maximum_of(const float *x, int count) {
+    ASSERT(count > 0);
     float best = 0;
     for (int i = 0; i < count; i++)
         if (x[i] > best) best = x[i];
@@ -209,12 +217,14 @@ static float maximum_of(const float *x, int count) {
 // Levels of a group whose scale and minimum were rounded; those of a scale of 0 stay.
 static void level_again(const AffineRule *rule, const float *x, float scale, float minimum,
                         uint8_t *levels) {
+    ASSERT(rule->count > 0);
     if (scale == 0) return;
     for (int i = 0; i < rule->count; i++)
         levels[i] = (uint8_t)clamped((x[i] + minimum) / scale, 0, rule->levels);
 }
 
 static void level_again_signed(const float *x, float scale, int reach, int8_t *levels) {
+    ASSERT(reach > 0);
     if (scale == 0) return;
     for (int i = 0; i < GROUP; i++)
         levels[i] = (int8_t)(clamped(x[i] / scale, -reach, reach - 1) + reach);
@@ -222,6 +232,7 @@ static void level_again_signed(const float *x, float scale, int reach, int8_t *l
 
 // Two bits of each: of 128 numbers the groups of 32 take the bits from the lowest up.
 static void pack_pairs(const uint8_t *levels, int shift, uint8_t *out) {
+    ASSERT(shift >= 0 && shift <= 6);
     for (int i = 0; i < BLOCK / 4; i++) {
         const uint8_t *first = levels + i / 32 * 128 + i % 32;
         unsigned byte = 0;

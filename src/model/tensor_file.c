@@ -84,6 +84,7 @@ Status tensor_format_find(const char *path, const TensorFormat **out) {
 
 Status tensor_format_find_named(const char *path, const TensorFormat **out) {
     TRY(tensor_format_find(path, out));
+    ASSERT(*out != NULL);
     if ((*out)->lone_name) return STATUS_OK;
     return fail(STATUS_VALUE, "%s: a %s file holds one tensor, without a name", path,
                 (*out)->ending);

@@ -95,6 +95,7 @@ Word parser_word(Parser *parser, const Token *token) {
 }
 
 Word parser_string_word(const Token *token) {
+    ASSERT(token->value.text != NULL);
     return (Word){.text = token->value.text, .length = token->length, .span = token->span};
 }
 

@@ -29,6 +29,7 @@ void axis_text(double value, double step, double magnitude, char out[TICK_TEXT_M
 }
 
 static void add_tick(Axis *axis, double value, double step) {
+    ASSERT(axis->tick_count <= TICKS_MAX);
     if (axis->tick_count == TICKS_MAX) return;
     Tick *tick = &axis->ticks[axis->tick_count++];
     tick->value = value;

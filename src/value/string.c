@@ -219,6 +219,7 @@ int string_compare(const String *a, const String *b) {
 }
 
 bool value_is_text(Value value, const char *text) {
+    ASSERT(text != NULL);
     size_t length = strlen(text);
     return value.kind == VALUE_STRING && value.as.string->length == length &&
            memcmp(value.as.string->bytes, text, length) == 0;

@@ -48,6 +48,7 @@ ShapeRule shape_rule_find(const Builtin *row);
 #undef SHAPE_FUNCTION
 
 static inline void shape_remove_dim(Shape *shape, int dim) {
+    ASSERT(dim >= 0 && dim < shape->rank);
     for (int i = dim; i + 1 < shape->rank; i++) shape->dims[i] = shape->dims[i + 1];
     shape->rank--;
 }
