@@ -13,6 +13,7 @@ typedef struct PoolOrigin {
     Origin origin;
     uint64_t live_bytes, live_buffers;
     uint64_t peak_bytes, peak_epoch;
+    uint64_t told_bytes, told_at; // what a timeline was told of it last, and when
 } PoolOrigin;
 
 // Open addressing; accounts never move or go, because buffers point to theirs.

@@ -61,6 +61,7 @@ struct Device {
     size_t own_bytes;        // of memory; 0 when the device states none
     size_t memory_limit;     // the same, or what a setting limits it to
     bool foretold;           // it accounts for memory and computes little: foretell.h
+    bool times_itself;       // it tells a timeline when what is queued ran: timeline.h
     void *state;             // the backend's own
 };
 

@@ -15,6 +15,7 @@
 #include "device/timeline.h"
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
+enum { UNTOLD_BYTES = 16384 };
 
 void pool_set_collector(void (*collect)(void)) {
     runtime_current->devices->collect = collect;
@@ -250,9 +251,24 @@ static void unlink_live(Pool *pool, Buffer *buffer) {
         pool->live_oldest = buffer->previous;
 }
 
-static void tell_timeline(const PoolOrigin *account) {
+// Between two moments that a timeline knows, small changes are not told apart.
+static void tell_timeline(PoolOrigin *account) {
     Timeline *timeline = timeline_current();
-    if (UNLIKELY(timeline != NULL)) timeline_hold(timeline, account->origin, account->live_bytes);
+    if (LIKELY(!timeline)) return;
+    uint64_t more = account->live_bytes - account->told_bytes;
+    if (account->told_at == timeline->last && more + UNTOLD_BYTES < 2 * UNTOLD_BYTES) return;
+    timeline_hold(timeline, account->origin, account->live_bytes);
+    account->told_bytes = account->live_bytes;
+    account->told_at = timeline->last;
+}
+
+void pool_tell_timeline(Pool *pool) {
+    for (size_t i = 0; i < pool->accounts.slot_count; i++) {
+        PoolOrigin *account = pool->accounts.slots[i];
+        if (!account || account->live_bytes == account->told_bytes) continue;
+        timeline_hold(timeline_current(), account->origin, account->live_bytes);
+        account->told_bytes = account->live_bytes;
+    }
 }
 
 static void count_live(Pool *pool, Buffer *buffer) {

@@ -101,6 +101,8 @@ void pool_set_purpose(Pool *pool, Buffer *buffer, BufferPurpose purpose);
 uint64_t pool_purge(Pool *pool);
 // Counts a download that had to wait for the device. Without the lock held.
 void pool_count_wait(Pool *pool);
+// The timeline hears what every account holds that it does not know of.
+void pool_tell_timeline(Pool *pool);
 // Gives an imported buffer's memory back to its owner.
 void pool_release_import(Pool *pool, Buffer *buffer);
 

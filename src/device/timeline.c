@@ -6,8 +6,15 @@
 #include <time.h>
 
 #include "base/runtime.h"
+#include "device/pool.h"
 
-enum { FIRST_SLOTS = 1024 };
+enum {
+    FIRST_SLOTS = 1024,
+    NAMED_MAX = 64, // devices
+    ALWAYS_TIMED = 2048,
+    SAMPLE_NS = 10000,
+    SAMPLE_MAX = 256,
+};
 
 uint64_t timeline_now(void) {
     struct timespec now;
@@ -21,16 +28,38 @@ Timeline *timeline_current(void) {
 
 void timeline_begin(Timeline *timeline) {
     ASSERT(timeline_current() == NULL); // they do not nest
-    *timeline = (Timeline){.begun = timeline_now(), .slot_count = FIRST_SLOTS};
+    *timeline =
+        (Timeline){.begun = timeline_now(), .slot_count = FIRST_SLOTS, .running = TIMELINE_NOBODY};
     timeline->slots = memory_allocate_zeroed(FIRST_SLOTS, sizeof *timeline->slots);
     runtime_current->work->timeline = timeline;
 }
 
-void timeline_end(void) {
+static int compare_events(const void *a, const void *b) {
+    uint64_t x = ((const TimelineEvent *)a)->begin, y = ((const TimelineEvent *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+static Status settle(Device *device) {
+    if (!device) return STATUS_OK;
+    Status status = device->times_itself ? device->backend->wait(device) : STATUS_OK;
+    pool_tell_timeline(device->pool);
+    return status;
+}
+
+Status timeline_end(void) {
     Timeline *timeline = timeline_current();
     ASSERT(timeline != NULL);
+    Device *named[NAMED_MAX];
+    size_t count = devices_named(named, NAMED_MAX);
+    Status status = settle(device_default_opened());
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) status = settle(named[i]);
     timeline->ns = timeline_now() - timeline->begun;
     runtime_current->work->timeline = NULL;
+    // Queued kernels tell of themselves later than what the host did meanwhile.
+    if (timeline->queued)
+        qsort(timeline->events.items, timeline->events.count, sizeof *timeline->events.items,
+              compare_events);
+    return status;
 }
 
 void timeline_free(Timeline *timeline) {
@@ -64,15 +93,13 @@ static void grow(Timeline *timeline) {
         *slot_of(timeline, &timeline->totals.items[i]) = (uint32_t)i + 1;
 }
 
-void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin) {
-    uint64_t end = timeline_now();
-    ASSERT(begin >= timeline->begun && begin <= end);
-    timeline->last = end - timeline->begun;
+uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t times) {
     uint32_t *slot = slot_of(timeline, what);
     if (UNLIKELY(!*slot)) {
         TimelineTotal total = *what;
-        total.bytes = total.flops = 0;
+        total.count = total.ns = total.bytes = total.flops = 0;
         VECTOR_PUSH(&timeline->totals, total);
+        timeline->queued = timeline->queued || what->queued;
         *slot = (uint32_t)timeline->totals.count;
         if (timeline->totals.count * 2 > timeline->slot_count) {
             grow(timeline);
@@ -81,14 +108,50 @@ void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin)
     }
     ASSERT(*slot > 0 && *slot <= timeline->totals.count);
     TimelineTotal *total = &timeline->totals.items[*slot - 1];
-    total->count++;
-    total->ns += end - begin;
-    total->bytes += what->bytes;
-    total->flops += what->flops;
+    total->count += times;
+    total->bytes += what->bytes * times;
+    total->flops += what->flops * times;
+    return *slot - 1;
+}
+
+void timeline_spend(Timeline *timeline, uint32_t total, TimelineSpan span) {
+    ASSERT(total < timeline->totals.count && span.begin <= span.end);
+    // The clock of a device may be a little behind.
+    uint64_t begin = span.begin > timeline->begun ? span.begin - timeline->begun : 0;
+    uint64_t end = span.end > timeline->begun ? span.end - timeline->begun : 0;
+    timeline->totals.items[total].ns += (end - begin) * span.times;
     timeline->cut = timeline->cut || timeline->events.count == TIMELINE_EVENTS_MAX;
     if (timeline->cut) return;
-    TimelineEvent event = {begin - timeline->begun, end - timeline->begun, *slot - 1};
+    TimelineEvent event = {begin, end, total};
     VECTOR_PUSH(&timeline->events, event);
+}
+
+void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin) {
+    uint64_t end = timeline_now();
+    timeline->last = end - timeline->begun;
+    timeline_spend(timeline, timeline_count(timeline, what, 1), (TimelineSpan){begin, end, 1});
+}
+
+// One is timed every SAMPLE_NS or less often, so that timing takes a small part of the time; how
+// many are left out is drawn, or a loop's kernels would never be seen in turn.
+uint64_t timeline_sample(Timeline *timeline) {
+    timeline->small++;
+    if (LIKELY(timeline->skip > 0)) {
+        timeline->skip--;
+        timeline->skipped++;
+        return 0;
+    }
+    uint64_t stands_for = timeline->skipped + 1, now = timeline_now();
+    timeline->sampled++;
+    timeline->skipped = 0;
+    if (timeline->small > ALWAYS_TIMED) {
+        uint64_t each = (now - timeline->sampled_at) / stands_for + 1;
+        uint64_t every = SAMPLE_NS / each < SAMPLE_MAX ? SAMPLE_NS / each : SAMPLE_MAX;
+        uint64_t drawn = timeline->small * 0x9E3779B97F4A7C15u >> 32;
+        timeline->skip = every > 1 ? (uint32_t)(drawn % (2 * every - 1)) : 0;
+    }
+    timeline->sampled_at = now;
+    return stands_for;
 }
 
 void timeline_hold(Timeline *timeline, Origin origin, uint64_t bytes) {

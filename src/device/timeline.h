@@ -20,6 +20,7 @@ typedef struct TimelineTotal {
     KernelId kernel;  // of TIMELINE_KERNEL
     const char *name; // the user's word; static
     Origin origin;
+    bool queued; // it ran while the host went on
     uint64_t count, ns, bytes, flops;
 } TimelineTotal;
 
@@ -37,27 +38,46 @@ typedef struct TimelineHolding {
 
 enum { TIMELINE_EVENTS_MAX = 1 << 18 }; // of each kind; what comes later is in the totals only
 
+enum { TIMELINE_NOBODY = UINT32_MAX };
+
 typedef struct Timeline {
     VECTOR(TimelineTotal) totals;
     VECTOR(TimelineEvent) events;
     VECTOR(TimelineHolding) holdings;
     uint32_t *slots; // a table of totals by what they are of; number + 1, 0: free
     size_t slot_count;
-    uint64_t last;      // the latest time that was taken, ns since it began
-    uint64_t begun, ns; // ns: how long it took, after timeline_end
-    bool cut;           // there were more events or holdings
+    uint64_t last;           // the latest time that was taken, ns since it began
+    uint64_t begun, ns;      // ns: how long it took, after timeline_end
+    bool cut;                // there were more events or holdings
+    bool queued;             // some of the totals are
+    uint32_t running;        // the total of the kernel that is being queued, or TIMELINE_NOBODY
+    uint64_t small, sampled; // small kernels seen, of these timed
+    uint32_t skip, skipped;  // small kernels that are not timed from now on; since the last one
+    uint64_t sampled_at;     // when the last one was timed
 } Timeline;
 
 // From now on everything that the runtime of this thread does goes into the timeline, until
-// timeline_end. Where kernels are queued each is waited for, so that its time is known.
+// timeline_end. Kernels that are queued are timed by their device; of small ones that follow each
+// other fast some are timed, and stand for those between them.
 void timeline_begin(Timeline *timeline);
-void timeline_end(void);
+// Waits for what is queued; fails as that does, with the timeline ended.
+Status timeline_end(void) MUST_USE;
 void timeline_free(Timeline *timeline);
 
 // --- for those who do it
 
 uint64_t timeline_now(void); // ns
+// Something that was done from `begin` to now.
 void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin);
+// The same in two steps: that it is done, so often, which gives the number of its total; and when.
+uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t times);
+typedef struct TimelineSpan {
+    uint64_t begin, end; // ns
+    uint64_t times;      // it stands for so many
+} TimelineSpan;
+void timeline_spend(Timeline *timeline, uint32_t total, TimelineSpan span);
+// Of a small kernel: 0 when it is not to be timed, else for how many it stands.
+uint64_t timeline_sample(Timeline *timeline);
 void timeline_hold(Timeline *timeline, Origin origin, uint64_t bytes);
 // The timeline of this thread's runtime; NULL mostly.
 Timeline *timeline_current(void);

@@ -10,6 +10,8 @@
 #include "device/spill.h"
 #include "device/timeline.h"
 
+enum { SMALL_BYTES = 65536 };
+
 Work *work_new(void) {
     return memory_allocate_zeroed(1, sizeof(Work));
 }
@@ -74,20 +76,54 @@ static void count(const KernelCall *call, DeviceWork *counted) {
     counted->flops += flops(call);
 }
 
-// A queued kernel is waited for: its time is that until it was done.
-static Status run_timed(Device *device, const KernelCall *call, Timeline *timeline) {
+// Kernels that take little time for the bytes that they touch: of those with little to do some may
+// stand for the others.
+static bool is_small(const KernelCall *call) {
+    static const uint64_t light =
+        1ull << KERNEL_FILL | 1ull << KERNEL_COPY | 1ull << KERNEL_ARANGE | 1ull << KERNEL_RANDOM |
+        1ull << KERNEL_MAP | 1ull << KERNEL_REDUCE | 1ull << KERNEL_ARG_REDUCE |
+        1ull << KERNEL_SOFTMAX | 1ull << KERNEL_RMS_NORM | 1ull << KERNEL_LAYER_NORM |
+        1ull << KERNEL_GATHER | 1ull << KERNEL_MATMUL;
+    if (!(light >> call->kernel & 1u)) return false;
+    if (call->outputs[0]->buffer->bytes > SMALL_BYTES) return false;
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i].view && call->inputs[i].view->buffer->bytes > SMALL_BYTES) return false;
+    return true;
+}
+
+static TimelineTotal describe(const KernelCall *call) {
     DeviceWork done = {0};
     count(call, &done);
-    TimelineTotal what = {.kind = TIMELINE_KERNEL,
-                          .kernel = call->kernel,
-                          .name = call->op_name,
-                          .origin = origin_current,
-                          .bytes = done.bytes,
-                          .flops = done.flops};
+    return (TimelineTotal){.kind = TIMELINE_KERNEL,
+                           .kernel = call->kernel,
+                           .name = call->op_name,
+                           .origin = origin_current,
+                           .bytes = done.bytes,
+                           .flops = done.flops};
+}
+
+// Decompositions run on the host on every device.
+static Status run_timed(Device *device, const KernelCall *call, Timeline *timeline) {
+    TimelineTotal what;
+    if (device->times_itself && call->kernel != KERNEL_LINALG) {
+        what = describe(call);
+        what.queued = true;
+        timeline->running = timeline_count(timeline, &what, 1);
+        Status status = device->backend->run(device, call);
+        timeline->running = TIMELINE_NOBODY;
+        timeline->last = timeline_now() - timeline->begun;
+        return status;
+    }
+    uint64_t times = is_small(call) ? timeline_sample(timeline) : 1;
+    if (LIKELY(times == 0)) return device->backend->run(device, call);
+    what = describe(call);
     uint64_t begin = timeline_now();
     Status status = device->backend->run(device, call);
     if (status == STATUS_OK) status = device->backend->wait(device);
-    timeline_add(timeline, &what, begin);
+    uint64_t end = timeline_now();
+    timeline->last = end - timeline->begun;
+    timeline_spend(timeline, timeline_count(timeline, &what, times),
+                   (TimelineSpan){begin, end, times});
     return status;
 }
 

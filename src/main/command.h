@@ -95,6 +95,12 @@ int command_standard(const Command *command, int count, char **arguments);
 int command_help(const Command *command, int count, char **arguments);
 int command_version(const Command *command, int count, char **arguments);
 
+// What a device can do a second; 0 where it could not be measured, as under a small memory limit.
+typedef struct Roof {
+    double bytes, flops;
+} Roof;
+Roof roof_measure(const char *device);
+
 // What `tl help --...` prints for other programs; each file of the repository that is printed so is
 // compared by the suite.
 void listing_print(void);

@@ -10,7 +10,7 @@
 #include "device/timeline.h"
 #include "main/command.h"
 
-enum { MOMENTS = 1000, LINES_SHOWN = 14 };
+enum { MOMENTS = 1000, LINES_SHOWN = 14, TRACK_TL = 1, TRACK_DEVICE = 2 };
 
 static const char page_html[] = {
 #include "main/profile.def"
@@ -40,6 +40,7 @@ typedef struct Account {
 typedef struct Report {
     const Timeline *timeline;
     const char *name; // of the program
+    Roof roof;
     VECTOR(Line) lines;
     VECTOR(Account) accounts;
     uint32_t *total_lines;       // of each total
@@ -180,8 +181,12 @@ static void append_report(Report *report, Text *out) {
     text_append_string(out, ",\"device\":");
     const char *about = device ? device->description : "";
     text_append_quoted(out, about, strlen(about));
-    text_format(out, ",\"seconds\":%.9f,\"cut\":%s,\"totals\":[",
-                (double)report->timeline->ns / 1e9, report->timeline->cut ? "true" : "false");
+    text_format(out, ",\"seconds\":%.9f,\"cut\":%s,\"queued\":%s,\"sampled\":%s,",
+                (double)report->timeline->ns / 1e9, report->timeline->cut ? "true" : "false",
+                report->timeline->queued ? "true" : "false",
+                report->timeline->sampled < report->timeline->small ? "true" : "false");
+    text_format(out, "\"roof\":{\"bytes\":%.6g,\"flops\":%.6g},\"totals\":[", report->roof.bytes,
+                report->roof.flops);
     append_totals(report, out);
     text_append_string(out, "],\"bands\":[");
     for (int i = 0; i < report->band_count; i++)
@@ -218,10 +223,10 @@ static void append_event(Report *report, const TimelineEvent *event, Text *out) 
     const TimelineTotal *total = &report->timeline->totals.items[event->total];
     const Line *line = &report->lines.items[report->total_lines[event->total]];
     text_format(out,
-                ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
+                ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,"
                 "\"dur\":%.3f,\"args\":{\"line\":",
-                name_of(total), kind_words[total->kind], (double)event->begin / 1e3,
-                (double)(event->end - event->begin) / 1e3);
+                name_of(total), kind_words[total->kind], total->queued ? TRACK_DEVICE : TRACK_TL,
+                (double)event->begin / 1e3, (double)(event->end - event->begin) / 1e3);
     append_line(line, out);
     text_append_string(out, "}}");
 }
@@ -235,6 +240,15 @@ static Status write_trace(FILE *stream, void *context) {
                              "\"pid\":1,\"args\":{\"name\":");
     text_append_quoted(&out, report->name, strlen(report->name));
     text_append_string(&out, "}}");
+    text_format(&out,
+                ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":"
+                "\"tl\"}}",
+                TRACK_TL);
+    if (timeline->queued)
+        text_format(&out,
+                    ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{"
+                    "\"name\":\"device\"}}",
+                    TRACK_DEVICE);
     for (size_t i = 0; i < timeline->events.count; i++)
         append_event(report, &timeline->events.items[i], &out);
     uint64_t total = 0;
@@ -269,6 +283,8 @@ static Status write_report(const CommandLine *line, const Timeline *timeline) {
     Text page = {0}, trace = {0};
     report->timeline = timeline;
     report->name = line->file ? line->file : "-e";
+    Device *device = device_default_opened();
+    if (device) report->roof = roof_measure(device->name);
     append_output(line, ".profile.html", &page);
     append_output(line, ".trace.json", &trace);
     report->total_lines = memory_allocate((timeline->totals.count + 1) * sizeof(uint32_t));

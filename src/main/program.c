@@ -140,7 +140,10 @@ static void run_and_clear(void *context) {
         status = interp_run(run->interp, run->program);
     else if (status == STATUS_OK)
         sections_run(run->line, run->interp, run->program, run->tally);
-    if (timeline_current()) timeline_end();
+    if (timeline_current()) {
+        Status ended = timeline_end();
+        if (status == STATUS_OK) status = ended;
+    }
     limits_stop_clock();
     run->outcome = run_outcome(run->line, run->interp, status);
     int ended = interp_free(run->interp, run->outcome);

@@ -1,7 +1,9 @@
 """The Jupyter kernel: what a session answers, over the wire by jupyter_client, and whole notebooks by nbclient."""
+import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -38,6 +40,26 @@ notebook = nbformat.read(sys.argv[1], as_version=4)
 NotebookClient(notebook, timeout=120, kernel_name="tl").execute()
 print(json.dumps([cell.get("outputs", []) for cell in notebook.cells]))
 """
+CONVERT = """
+import sys, nbformat
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+notebook = nbformat.read(sys.argv[1], as_version=4)
+NotebookClient(notebook, timeout=120, kernel_name="tl").execute()
+page, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook)
+open(sys.argv[2], "w").write("<!DOCTYPE html><html><head><meta charset=utf-8><title>loading</title></head><body>" + page + "</body></html>")
+"""
+# What the browser drew of it is written into the page's title.
+LOOK = """<script>
+addEventListener("load", () => {
+    const outputs = [...document.querySelectorAll(".output, .jp-OutputArea, .output_area")];
+    const inside = (words) => outputs.flatMap((output) => [...output.querySelectorAll(words)]);
+    const drawn = (one) => one.getBoundingClientRect().width > 0 && one.getBoundingClientRect().height > 0;
+    document.title = "told " + JSON.stringify({tables: inside("table").length, pictures: inside("svg").filter(drawn).length,
+        hidden: inside("svg, table").filter((one) => !drawn(one)).length, errors: document.querySelectorAll(".output_error").length,
+        words: outputs.map((output) => output.textContent).join(" ")});
+});
+</script>"""
 
 
 def missing():
@@ -188,6 +210,35 @@ assert run("1 + 1")[1][0][1]["data"]["text/plain"] == "2"
 print("sound")
 """)
         self.assertEqual(out, "sound\n")
+
+    def test_conformance(self):
+        if subprocess.run([PYTHON, "-c", "import jupyter_kernel_test"], capture_output=True).returncode:
+            self.skipTest("python3-jupyter-kernel-test is not installed")
+        self.install()
+        result = subprocess.run([PYTHON, ROOT / "tests" / "python" / "conformance.py"], env=self.environment, capture_output=True, text=True,
+                                timeout=600)
+        self.assertEqual(result.returncode, 0, result.stderr[-3000:])
+        self.assertRegex(result.stderr, r"Ran 1[0-9] tests")
+
+    def test_in_a_browser(self):
+        """A notebook that ran, as a reader sees it: tables and heat maps are drawn."""
+        browser = shutil.which("chromium")
+        if not browser:
+            self.skipTest("chromium is not installed")
+        if subprocess.run([PYTHON, "-c", "import nbconvert"], capture_output=True).returncode:
+            self.skipTest("python3-nbconvert is not installed")
+        self.install()
+        page = Path(self.folder, "page.html")
+        self.python("-c", CONVERT, str(ROOT / "examples" / "notebooks" / "1_tensors.ipynb"), str(page))
+        self.assertNotIn("@import", page.read_text())
+        page.write_text(page.read_text().replace("</body>", LOOK + "</body>"))
+        result = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/browser", "--dump-dom",
+                                 f"file://{page}"], capture_output=True, text=True, timeout=280)
+        told = json.loads(html.unescape(re.search(r"<title>told (.*?)</title>", result.stdout, re.S)[1]))
+        self.assertGreaterEqual(told["tables"], 1)
+        self.assertGreaterEqual(told["pictures"], 1)
+        self.assertEqual((told["hidden"], told["errors"]), (0, 0), told)
+        self.assertIn("float32 [60, 60], 14.4 kB", told["words"])
 
     def test_notebooks(self):
         self.install()

@@ -75,6 +75,51 @@ class Profile(unittest.TestCase):
         memory = [event["args"]["bytes"] for event in events if event["ph"] == "C"]
         self.assertGreater(max(memory), 4000000)
 
+    def test_many_small_kernels(self):
+        """Some are timed and stand for the others; large ones are all timed, and memory stays exact where it matters."""
+        result = self.profile("let x = ones([8])\nlet y = x\nfor i in 0..200000 { y = x + 1.0 }\nlet large = ones([300000])\n"
+                              "for i in 0..5 { large = large * 2.0 }\nlet kept = list()\nfor i in 0..100 { kept.push(ones([100])) }\n",
+                              options=("--device", "cpu"))
+        self.assertEqual(result.status, 0, result.err)
+        data = self.page()
+        counts = {t[2]: t[5] for t in data["totals"]}
+        self.assertTrue(data["sampled"])
+        self.assertEqual(counts["mul"], 5)
+        self.assertGreater(counts["add"], 150000)
+        self.assertLessEqual(counts["add"], 200000)
+        held = dict(zip((data["lines"][band]["line"] for band in data["bands"]), data["memory"][-1][1:]))
+        self.assertEqual((held[7], held[5]), (100 * 400, 1200000))
+        trace = json.loads((self.folder / "p.trace.json").read_text())["traceEvents"]
+        self.assertLess(sum(event["ph"] == "X" for event in trace), 100000)
+
+    def test_roof(self):
+        self.profile(PROGRAM)
+        roof = self.page()["roof"]
+        self.assertGreater(min(roof["bytes"], roof["flops"]), 1e6)
+        # Where nothing fits there is none, and the profile is written all the same.
+        (self.folder / "small.tl").write_text("print(ones([2]))")
+        result = run("profile", "small.tl", cwd=self.folder, env={"TL_MEMORY_LIMIT": "1MB"})
+        self.assertEqual(result.status, 0, result.err)
+
+    def test_queued_kernels(self):
+        """Vulkan's timestamps: kernels follow each other on the device's own track, within the run."""
+        if "vulkan:0" not in run("devices").out or "not usable" in run("devices").out:
+            self.skipTest("there is no Vulkan device")
+        result = self.profile("let x = ones([64, 64])\nfor i in 0..600 { x = relu(x @ x + 1.0) / 64.0 }\nprint(x.shape)\n"
+                              "let v = det(ones([2, 2]))\nsynchronize()\n", options=("--device", "vulkan"))
+        self.assertEqual((result.status, result.out), (0, "[64, 64]\n"), result.err)
+        data = self.page()
+        self.assertTrue(data["queued"])
+        counts = {t[2]: t[5] for t in data["totals"] if t[3] == "kernel"}
+        self.assertEqual([counts[name] for name in ("matmul", "add", "relu", "div")], [600] * 4)
+        self.assertGreater({t[2]: t[6] for t in data["totals"]}["matmul"], 0)
+        events = json.loads((self.folder / "p.trace.json").read_text())["traceEvents"]
+        queued = [event for event in events if event["ph"] == "X" and event["tid"] == 2]
+        self.assertGreaterEqual(sum(event["name"] == "matmul" for event in queued), 600)
+        for before, after in zip(queued, queued[1:]):
+            self.assertLessEqual(before["ts"] + before["dur"], after["ts"] + 0.01)
+        self.assertLessEqual(sum(event["dur"] for event in queued) / 1e6, data["seconds"])
+
     def test_transfers_and_waits(self):
         self.profile("let x = tensor([1.0, 2.0, 3.0]) + 1.0\nprint(x)\nsynchronize()\n")
         kinds = {t[3] for t in self.page()["totals"]}

@@ -164,6 +164,7 @@ static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) 
         draws = also_draws;
         physical->family = i;
         physical->queues = families[i].queueCount >= 2 ? 2 : 1;
+        physical->clock_bits = families[i].timestampValidBits;
     }
     free(families);
 }
@@ -210,6 +211,7 @@ static void find_limits(const VulkanLibrary *library, VulkanPhysical *physical,
     const VkPhysicalDeviceLimits *limits = &properties.properties.limits;
     physical->allocation_bytes_max = maintenance.maxMemoryAllocationSize;
     physical->allocations_max = limits->maxMemoryAllocationCount;
+    physical->clock_ns = (double)limits->timestampPeriod;
     memcpy(physical->cache_uuid, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
     VulkanFeatures *features = &physical->features;
     features->has = find_features(chain, &subgroup, &sizes);

@@ -1,8 +1,9 @@
 // The Vulkan device's inside, shared by the files that make it up: library.c (the loader), choose.c
 // (which device, what it can do), memory.c (blocks), ring.c (bytes from the host), stream.c
-// (batches, barriers, serials), dispatch.c (one shader's work), transfer.c (bytes in and out),
-// modules.c (SPIR-V, unpacked), pipeline.c (shaders), import.c (programs in a device's own text),
-// dialect.c and prune.c (modules, rewritten), vulkan.c (the whole).
+// (batches, barriers, serials), stamps.c (when work ran), dispatch.c (one shader's work),
+// transfer.c (bytes in and out), modules.c (SPIR-V, unpacked), pipeline.c (shaders), import.c
+// (programs in a device's own text), dialect.c and prune.c (modules, rewritten), vulkan.c (the
+// whole).
 //
 // One lock per device guards all of it. Order of locks: the pool's, then this one; nothing here
 // calls the pool with the lock held.
@@ -56,6 +57,8 @@ typedef struct VulkanPhysical {
     uint32_t api_version, vendor, device, driver_version;
     uint8_t cache_uuid[VK_UUID_SIZE];
     uint32_t family, queues; // of the family that computes; queues: 1 or 2 are taken
+    uint32_t clock_bits;     // of its timestamps; 0: it has none
+    double clock_ns;         // between two of their values
     bool has_budget, has_size_control, has_portability, has_multiprocessors;
     VkDeviceSize allocation_bytes_max, buffer_bytes_max;
     VkDeviceSize heap_bytes, budget_bytes; // of the heap that tensors live in; what is free of it
@@ -88,6 +91,7 @@ typedef enum VulkanObject {
     OBJECT_IMPORTED_FUNCTION,
     OBJECT_PIPELINE_LAYOUT,
     OBJECT_PIPELINE_CACHE,
+    OBJECT_QUERY_POOL,
     VULKAN_OBJECT_COUNT
 } VulkanObject;
 
@@ -141,6 +145,15 @@ typedef struct VulkanMemories {
 
 enum { VULKAN_BATCHES = 32, VULKAN_OP_BYTES = 32, VULKAN_HELD_MAX = 2 };
 
+// When the commands of a batch ran, while somebody profiles (stamps.c): the first timestamp begins
+// it, the others end a command each.
+typedef struct VulkanStamps {
+    VkQueryPool pool;          // made for the first batch that has some
+    uint32_t *owners;          // the total of the timeline that each belongs to
+    uint32_t count;            // 0: nobody profiled when the batch was begun
+    struct Timeline *timeline; // who did
+} VulkanStamps;
+
 // One command buffer's worth of work. Serial s is recorded in slot s % VULKAN_BATCHES.
 typedef struct VulkanBatch {
     VkCommandPool pool;
@@ -150,6 +163,7 @@ typedef struct VulkanBatch {
     int kernels;
     uint64_t cost;
     VkPipeline pipeline; // the one that is bound
+    VulkanStamps stamps;
     char
         op[VULKAN_OP_BYTES]; // the last operation in it, and where in the script that was asked for
     Origin origin;
@@ -176,6 +190,7 @@ typedef struct VulkanStream {
     bool reading;                     // a download was asked for, and nobody has seen its end
     VulkanHeld held[VULKAN_HELD_MAX]; // to be recorded in the open batch, before anything else
     VulkanProgram held_programs[VULKAN_HELD_MAX];
+    uint32_t held_owners[VULKAN_HELD_MAX]; // of their timestamps
     int held_count;
     int kernels_max, kernels_now; // of a batch; kernels_now: of the one that is open
 } VulkanStream;
@@ -240,7 +255,9 @@ typedef struct VulkanDevice {
     struct VulkanDevice *next_abandoned; // in vulkan.c's list
     char lost_words[256];                // why, for every call after the first
     int patience_ms;                     // without progress for so long, the device counts as lost
-    uint64_t lose_after;                 // tests: the submission that loses the device; 0: none
+    bool clock_known;
+    uint64_t clock_ahead; // ns that its clock is ahead of the host's, modulo 2^64
+    uint64_t lose_after;  // tests: the submission that loses the device; 0: none
     VulkanMemories memories;
     VulkanStream stream;
     VulkanRing ring;
@@ -305,6 +322,16 @@ void stream_barrier(VulkanDevice *vulkan, const VulkanBatch *batch);
 void stream_note(VulkanBatch *batch, uint64_t cost);
 Status stream_submit_full(VulkanDevice *vulkan, const VulkanBatch *batch) MUST_USE;
 Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) MUST_USE;
+// While somebody profiles: the batch that was just begun has timestamps, or another is begun that
+// has; one more, which ends the command before it, of this total of the timeline; what those of a
+// batch that is done say is added to the timeline; of all that are done.
+Status stamps_begin(VulkanDevice *vulkan, VulkanBatch *batch) MUST_USE;
+void stamps_mark(VulkanDevice *vulkan, VulkanBatch *batch, uint32_t owner);
+Status stamps_read(VulkanDevice *vulkan, VulkanBatch *batch) MUST_USE;
+Status stamps_read_all(VulkanDevice *vulkan) MUST_USE;
+void stamps_close(VulkanDevice *vulkan);
+// The total that work belongs to which is recorded now.
+uint32_t stamps_owner(void);
 // Into how many submissions work of this cost is to be cut.
 uint64_t stream_pieces(uint64_t cost);
 // The operation whose kernels this thread records, for errors.

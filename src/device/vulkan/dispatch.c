@@ -52,6 +52,7 @@ typedef struct Ready {
     uint32_t push_bytes;
     int axis;
     VulkanRange part;
+    uint32_t owner; // of its timestamp
 } Ready;
 
 static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready) {
@@ -62,6 +63,7 @@ static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready)
         import_launch(vulkan, batch->commands, ready->program.imported, dispatch, ready->push);
         batch->pipeline = VK_NULL_HANDLE;
         stream_note(batch, dispatch->cost);
+        stamps_mark(vulkan, batch, ready->owner);
         return;
     }
     if (batch->pipeline != ready->program.pipeline) {
@@ -82,11 +84,15 @@ static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready)
     vulkan->call.CmdDispatchBase(batch->commands, base[0], base[1], base[2], groups[0], groups[1],
                                  groups[2]);
     stream_note(batch, cost);
+    stamps_mark(vulkan, batch, ready->owner);
 }
 
 static Status record_in_parts(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
     char push[VULKAN_PUSH_BYTES];
-    Ready ready = {.dispatch = dispatch, .push = push, .axis = dispatch->groups[2] > 1 ? 2 : 1};
+    Ready ready = {.dispatch = dispatch,
+                   .push = push,
+                   .axis = dispatch->groups[2] > 1 ? 2 : 1,
+                   .owner = stamps_owner()};
     TRY(pipeline_find(vulkan, dispatch, &ready.program));
     uint64_t whole = dispatch->groups[ready.axis], pieces = stream_pieces(dispatch->cost);
     uint64_t part = (whole + pieces - 1) / pieces;
@@ -143,25 +149,28 @@ static Status hold(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
     if (!adjacent) TRY(stream_begin(vulkan, &batch));
     ASSERT((size_t)stream->held_count < sizeof stream->held / sizeof *stream->held);
     stream->held[stream->held_count] = held;
-    stream->held_programs[stream->held_count++] = program;
+    stream->held_programs[stream->held_count] = program;
+    stream->held_owners[stream->held_count++] = stamps_owner();
     keep_memories(vulkan, dispatch);
     return STATUS_OK;
 }
 
-static void record_ready(VulkanDevice *vulkan, const VulkanHeld *held, VulkanProgram program) {
+static void record_ready(VulkanDevice *vulkan, const VulkanHeld *held, VulkanProgram program,
+                         uint32_t owner) {
     VulkanStream *stream = &vulkan->stream;
     Ready ready = {.dispatch = &held->dispatch,
                    .program = program,
                    .push = held->push,
                    .push_bytes = held->push_bytes,
-                   .part = {0, held->dispatch.groups[0]}};
+                   .part = {0, held->dispatch.groups[0]},
+                   .owner = owner};
     record(vulkan, &stream->batches[stream->serial % VULKAN_BATCHES], &ready);
 }
 
 void held_record(VulkanDevice *vulkan) {
     VulkanStream *stream = &vulkan->stream;
     for (int i = 0; i < stream->held_count; i++)
-        record_ready(vulkan, &stream->held[i], stream->held_programs[i]);
+        record_ready(vulkan, &stream->held[i], stream->held_programs[i], stream->held_owners[i]);
     stream->held_count = 0;
 }
 
@@ -171,8 +180,9 @@ static Status join(VulkanDevice *vulkan, const VulkanHeld *joined, int count) {
     VulkanProgram program;
     TRY(pipeline_find(vulkan, &joined->dispatch, &program));
     stream->held_count -= count;
+    uint32_t owner = stream->held_owners[stream->held_count]; // its time is that of the first
     held_record(vulkan);
-    record_ready(vulkan, joined, program);
+    record_ready(vulkan, joined, program, owner);
     return stream_submit_full(vulkan, &stream->batches[stream->serial % VULKAN_BATCHES]);
 }
 

@@ -185,6 +185,7 @@ Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
     if (UNLIKELY(vulkan->lost)) return vulkan_refuse_lost(vulkan);
     if (LIKELY(stream->open)) return STATUS_OK;
     if (batch->serial > 0) TRY(stream_wait(vulkan, batch->serial));
+    TRY(stamps_read(vulkan, batch));
     ring_reclaim(vulkan);
     TRY(commands_begin(vulkan, batch->pool, batch->commands));
     bool idle = stream->completed + 1 == stream->serial;
@@ -196,6 +197,8 @@ Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
     batch->pipeline = VK_NULL_HANDLE;
     batch->op[0] = '\0';
     stream->open = true;
+    TRY(stamps_begin(vulkan, batch));
+    *out = &stream->batches[stream->serial % VULKAN_BATCHES]; // to compare clocks takes one
     return STATUS_OK;
 }
 
@@ -261,6 +264,7 @@ Status stream_submit_full(VulkanDevice *vulkan, const VulkanBatch *batch) {
 
 Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) {
     stream_note(batch, cost);
+    stamps_mark(vulkan, batch, stamps_owner());
     return stream_submit_full(vulkan, batch);
 }
 
@@ -355,6 +359,7 @@ void stream_close(VulkanDevice *vulkan) {
     VulkanStream *stream = &vulkan->stream;
     finish(vulkan);
     if (vulkan->abandoned) return;
+    stamps_close(vulkan);
     for (int i = 0; i < VULKAN_BATCHES; i++) commands_free(vulkan, stream->batches[i].pool);
     commands_free(vulkan, stream->read_pool);
     if (stream->read_block) block_free(vulkan, stream->read_block);

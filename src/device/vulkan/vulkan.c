@@ -81,6 +81,7 @@ static Status wait_vulkan(Device *device) {
     pthread_mutex_lock(&vulkan->lock);
     Status status = stream_submit(vulkan);
     if (status == STATUS_OK) status = stream_wait(vulkan, vulkan->stream.serial - 1);
+    if (status == STATUS_OK) status = stamps_read_all(vulkan);
     pthread_mutex_unlock(&vulkan->lock);
     return status;
 }
@@ -172,6 +173,7 @@ static VulkanDevice *describe_device(Device *device, const DeviceSettings *setti
     device->backend = &vulkan_backend;
     device->state = vulkan;
     device->alignment = VULKAN_ALIGNMENT;
+    device->times_itself = physical->clock_bits > 0;
     device->memory_limit = (size_t)physical->budget_bytes;
     snprintf(device->name, sizeof device->name, "vulkan:%d", number);
     describe(physical, device->description, sizeof device->description);
