@@ -2,7 +2,7 @@
 // matrices, measured by a program in a runtime of its own, after the run.
 #include <stdio.h>
 
-#include "include/tl.h"
+#include "embed/embed.h"
 #include "main/command.h"
 
 // Work grows until it takes a while: the best of some tries of the largest that there is memory

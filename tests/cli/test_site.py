@@ -15,7 +15,7 @@ from tl import ROOT, TL, run
 
 PYTHON = "/usr/bin/python3"
 # What examples of the catalog may need that is not there: a model, or variables that the text around them has.
-ELSEWHERE = re.compile(r"cannot open (?:\w+\.gguf|ones\.npy)|cannot read \"data/|unknown name `(?:m|w|x|q|k|v|opt|cache|direction|optimizer|cosines)`")
+ELSEWHERE = re.compile(r"cannot open (?:\w+\.(?:gguf|onnx)|ones\.npy)|cannot read \"data/|unknown name `(?:m|w|x|q|k|v|opt|cache|direction|optimizer|cosines)`")
 SETTINGS = re.compile(r"\w+: ")  # a setting of a learn block
 FAILS = {"panic"}
 
