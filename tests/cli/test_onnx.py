@@ -1,5 +1,4 @@
 """load_onnx: models made here and by PyTorch, their gradients, files next to them, and what is refused."""
-import importlib.util
 import json
 import struct
 import subprocess
@@ -207,8 +206,8 @@ print(memory()["peak"] / 4000000)""", "3")
 
     def test_other_files(self):
         self.fails('load_onnx("a.onnx")', 'cannot open a.onnx: No such file or directory')
-        for bytes, text in ((b"", "is not an ONNX model: it has no graph"), (b"GGUF\3\0\0\0", "is not an ONNX model, or it is incomplete or damaged"),
-                            (integer(1, 8), "is not an ONNX model: it has no graph")):
+        for bytes, text in ((b"", "a.onnx is not an ONNX model: it has no graph"), (b"GGUF\3\0\0\0", "a.onnx is not an ONNX model, or it is incomplete or damaged"),
+                            (integer(1, 8), "a.onnx is not an ONNX model: it has no graph")):
             (self.folder / "a.onnx").write_bytes(bytes)
             self.fails('load_onnx("a.onnx")', text)
 
@@ -232,9 +231,10 @@ print(memory()["peak"] / 4000000)""", "3")
         self.assertIn("ONNX models need the library libprotobuf-c.so.1, which cannot be loaded: ", result.err)
         self.assertIn("help: on Debian and Ubuntu: apt install libprotobuf-c1", result.err)
 
-    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed (python3-torch)")
     def test_networks_of_pytorch(self):
         made = subprocess.run([sys.executable, "-c", TORCH], cwd=self.folder, capture_output=True, text=True, timeout=300)
+        if "No module named 'torch'" in made.stderr:
+            self.skipTest("PyTorch is not installed (python3-torch)")
         self.assertEqual(made.returncode, 0, made.stderr)
         self.prints("""for name in list("convolutions", "encoder") {
     let m = load_onnx(name + ".onnx")

@@ -185,7 +185,7 @@ WORDS = {
     "src/parser/logic.c": "aggregates of rules: min",
     "src/parser/report.c": "words of other languages: var",
     "src/ranks/ranks.c": "reductions over ranks: sum",
-    "src/serve/request.c": "fields of requests: temperature top_k top_p",
+    "src/serve/request.c": "fields of requests: frequency_penalty presence_penalty temperature top_k top_p",
     "src/shape/indexes.c": "reductions of losses: mean",
     "src/shape/shape.c": "verbs of messages: add approx_equal div eq ge gt le lt mul ne sub",
     "src/tensor/graph.c": "ways to aggregate: mean sum",

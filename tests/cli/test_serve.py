@@ -474,6 +474,7 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
         ]:
             with self.subTest(change):
                 self.refused({**TOM, **change}, message, field)
+        self.refused({**ONCE, "best_of": 2}, "best_of must be 1: another value is not supported", "best_of", "/v1/completions")
         self.refused({"input": "a", "encoding_format": "hex"}, 'encoding_format must be "float" or "base64"', "encoding_format",
                      "/v1/embeddings")
         self.refused({"input": 5}, "a prompt is a string or a list of token ids", "input", "/v1/embeddings")
