@@ -66,7 +66,7 @@ class Code:
         return re.sub(r'<span class="nb">([^<]*)</span>', link, page)
 
     def block(self, text, language, root):
-        """A program with a button, then what it prints; the suite runs it and compares. Lines that are no part of the program
+        """A program with a button, then what it prints; the suite runs it and compares. Lines that do not belong to the program
         are not shown, and not copied."""
         if language == "session":
             return self.session(text, root)

@@ -1,7 +1,7 @@
 // What happens when live buffers do not fit on the device together: those that were used longest
 // ago are moved out, to the host's memory or, where that is the device's own, to a file without a
 // name, and come back before their next use. What does not fit even then, because a kernel needs
-// too much at once, is used where it is away. Knows neither classes nor the cache.
+// too much at once, is used where it was moved to. Knows neither classes nor the cache.
 #define _GNU_SOURCE // O_TMPFILE
 #include "device/spill.h"
 
