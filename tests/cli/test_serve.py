@@ -214,7 +214,7 @@ while len(said) < 40 {
 print(detokenize(tokenizer(m), said), end: "")
 """
         texts = set()
-        for options in ({}, {"presence_penalty": 2}, {"frequency_penalty": 1.5}, {"presence_penalty": -1.5, "frequency_penalty": 0.5}):
+        for options in ({}, {"presence_penalty": 2}, {"frequency_penalty": 1.5}, {"presence_penalty": -2, "frequency_penalty": -2}):
             text = said(self.server.post("/v1/completions", {**ONCE, "max_tokens": 40, **options}))
             self.assertEqual(text.strip(), self.tl(code, json.dumps(options)).strip(), options)
             texts.add(text)
