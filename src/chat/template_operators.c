@@ -142,9 +142,7 @@ static Status list_sum(Value left, Value right, int line, Value *out) {
     TRY(template_check_size(count, TEMPLATE_ITEMS_MAX, line));
     *out = left.kind == VALUE_TUPLE ? value_tuple(count) : value_list(count);
     const List *const parts[] = {left.as.list, right.as.list};
-    for (size_t p = 0; p < 2; p++)
-        for (size_t i = 0; i < parts[p]->count; i++)
-            list_push(out->as.list, value_retain(parts[p]->items[i]));
+    for (size_t p = 0; p < 2; p++) list_append(out->as.list, parts[p]->items, parts[p]->count);
     return STATUS_OK;
 }
 

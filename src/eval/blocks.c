@@ -75,7 +75,7 @@ static bool follow(Lowering *lowering, const Code *code, const Code *next) {
     const Code *general = formula_general(code);
     if (general->eval != eval_if)
         return scalar_store_follow(code, next) || variable_store_follow(code, next) ||
-               formula_store_follow(lowering, code, next);
+               place_store_follow(code, next) || formula_store_follow(lowering, code, next);
     IfCode *branch = (IfCode *)(uintptr_t)general;
     if (!branch->leaves) return false;
     branch->branches[0] = next;

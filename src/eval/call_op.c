@@ -366,7 +366,7 @@ static Status add_tensors(Preparation *p, Value value) {
 // The values of `dims: int...` as one attribute.
 static Status set_rest_attribute(Preparation *p, AttributeId id, const Value *rest, size_t count) {
     Value list = value_list(count);
-    for (size_t i = 0; i < count; i++) list_push(list.as.list, value_retain(rest[i]));
+    list_append(list.as.list, rest, count);
     Status status = set_attribute(p, id, list);
     value_release(list);
     return status;

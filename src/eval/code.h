@@ -142,6 +142,7 @@ const Code *lower_field(Lowering *lowering, const Node *node);
 // An assignment to an element or field of a place; whatever does not fit is given to `general`.
 const Code *lower_place_store(Lowering *lowering, const Node *node, const Code *value,
                               const Code *general);
+bool place_store_follow(const Code *store, const Code *next); // as scalar_store_follow
 
 // names.c: variables and what else a name can mean.
 const Code *lower_binding(Lowering *lowering, Binding *binding, Span span);

@@ -26,12 +26,14 @@ static Value loop_leave(Frame *frame) {
 
 static Value eval_while(Frame *frame, const Code *code) {
     const LoopCode *loop = (const LoopCode *)code;
+    const Runtime *runtime = frame->interp->runtime;
+    const Code *condition = loop->condition;
+    const Body body = loop->body;
     for (;;) {
-        CHECK_INTERRUPT(code->span);
-        int boolean = loop->condition ? condition_eval(frame, loop->condition) : 1;
+        if (UNLIKELY(runtime_interrupts(runtime))) return interp_fail_interrupted(code->span);
+        int boolean = condition ? condition_eval(frame, condition) : 1;
         if (boolean <= 0) return boolean < 0 ? value_fail() : value_none();
-        Value value = body_run(frame, &loop->body);
-        if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
+        if (failed(body_run(frame, &body)) && !loop_continues(frame)) return loop_leave(frame);
     }
 }
 
@@ -120,6 +122,7 @@ static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
     ASSERT(loop->plain_slot >= 0);
     Value *slot = &frame->slots[loop->plain_slot], result = value_none();
     const Runtime *runtime = frame->interp->runtime;
+    const Body body = loop->body;
     const uint64_t step = (uint64_t)iterator->step;
     int64_t next = iterator->next;
     for (uint64_t left = iterator->left; left > 0; left--) {
@@ -130,7 +133,7 @@ static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
         value_release(*slot);
         *slot = value_int(next);
         next = (int64_t)((uint64_t)next + step);
-        if (failed(body_run(frame, &loop->body)) && !loop_continues(frame)) {
+        if (failed(body_run(frame, &body)) && !loop_continues(frame)) {
             result = loop_leave(frame);
             break;
         }

@@ -210,10 +210,8 @@ static Value lists_join(const List *left, const List *right, uint64_t kind) {
     ASSERT(kind == VALUE_LIST || kind == VALUE_TUPLE);
     Value joined = kind == VALUE_LIST ? value_list(left->count + right->count)
                                       : value_tuple(left->count + right->count);
-    for (size_t i = 0; i < left->count; i++)
-        list_push(joined.as.list, value_retain(left->items[i]));
-    for (size_t i = 0; i < right->count; i++)
-        list_push(joined.as.list, value_retain(right->items[i]));
+    list_append(joined.as.list, left->items, left->count);
+    list_append(joined.as.list, right->items, right->count);
     return joined;
 }
 
@@ -243,8 +241,13 @@ static Value list_repeat(const List *list, int64_t times, uint64_t kind) {
     }
     size_t count = list->count * (size_t)times;
     Value repeated = kind == VALUE_LIST ? value_list(count) : value_tuple(count);
-    for (size_t i = 0; i < count; i++)
-        list_push(repeated.as.list, value_retain(list->items[i % list->count]));
+    List *out = repeated.as.list;
+    if (count == 0 || out->capacity < count) return repeated; // or there is no memory
+    list_append(out, list->items, list->count);
+    while (out->count < count) {
+        size_t left = count - out->count;
+        list_append(out, out->items, left < out->count ? left : out->count);
+    }
     return repeated;
 }
 

@@ -228,6 +228,8 @@ typedef struct StoreCode {
     Place container;
     At at;
     FieldMemory *memory; // that of the code which reads the target
+    Value constant;      // what list[local] = constant stores
+    const Code *next;    // what that goes on to, or NULL
 } StoreCode;
 
 // Apart, because a value whose address is taken is no longer kept in registers.
@@ -274,6 +276,33 @@ static Value eval_put_element(Frame *frame, const Code *code) {
         return value_none();
     if (!store->at.local) value_release(at);
     return assign_evaluated(frame, store->general, value);
+}
+
+// list[local] = constant, where the list is a local too.
+static Value eval_put_constant(Frame *frame, const Code *code) {
+    const StoreCode *store = (const StoreCode *)code;
+    const Value *list = slot_at(frame, store->container.offset);
+    const Value *at = slot_at(frame, store->at.offset);
+    if (LIKELY(list->kind == VALUE_LIST && at->kind == VALUE_INT)) {
+        Value *place = list_find(list->as.list, at->as.integer);
+        if (LIKELY(place && !value_is_counted(*place))) {
+            *place = store->constant;
+            return code_go_on(frame, store->next);
+        }
+    }
+    Value outcome = eval_put_element(frame, code);
+    return failed(outcome) ? outcome : code_go_on(frame, store->next);
+}
+
+bool place_store_follow(const Code *store, const Code *next) {
+    if (store->eval != eval_put_constant) return false;
+    ((StoreCode *)(uintptr_t)store)->next = next;
+    return true;
+}
+
+static bool puts_constant(const StoreCode *store, Value *constant) {
+    return store->op == OPERATOR_NONE && store->container.local && store->at.local &&
+           code_constant(store->value, constant) && !value_is_counted(*constant);
 }
 
 // Puts a value of the kind that the field holds already: then there is nothing to convert.
@@ -332,6 +361,10 @@ const Code *lower_place_store(Lowering *lowering, const Node *node, const Code *
     lower_step(lowering, target, &code->step);
     code->at = at_of(&code->step);
     if (!field && (!code->at.code || !is_simple(code->at.code))) return NULL;
+    if (!field && puts_constant(code, &code->constant)) {
+        code->head.eval = eval_put_constant;
+        return &code->head;
+    }
     const Code *read = lower(lowering, target);
     code->memory = &((IndexCode *)(uintptr_t)read)->memory;
     return lower_formula_store(lowering, node->op, read, value, &code->head);

@@ -229,8 +229,7 @@ static Value items_for(const List *target, Value value) {
     Value items = value_to_items(value, "what a slice of a list takes");
     if (items.kind == VALUE_FAIL || items.as.list != target) return items;
     Value copy = value_list(target->count);
-    for (size_t i = 0; i < target->count; i++)
-        list_push(copy.as.list, value_retain(target->items[i]));
+    list_append(copy.as.list, target->items, target->count);
     value_release(items);
     return copy;
 }

@@ -21,7 +21,7 @@ static const List *entries(Value attached, const char *kind) {
 static Value copy_entries(Value attached, const char *kind) {
     const List *list = entries(attached, kind);
     Value copy = value_list(list->count + 1);
-    for (size_t i = 0; i < list->count; i++) list_push(copy.as.list, value_retain(list->items[i]));
+    list_append(copy.as.list, list->items, list->count);
     return copy;
 }
 

@@ -29,8 +29,7 @@ static Status list_to_change(const BuiltinCall *call, List **out) {
 
 Value builtin_list(BuiltinCall *call) {
     Value list = value_list(call->rest_count);
-    for (size_t i = 0; i < call->rest_count; i++)
-        list_push(list.as.list, value_retain(call->rest[i]));
+    list_append(list.as.list, call->rest, call->rest_count);
     return list;
 }
 
@@ -193,9 +192,7 @@ Value builtin_extend(BuiltinCall *call) {
     TRY_VALUE(list_to_change(call, &list));
     Value items = value_to_items(call->arguments[1], "values");
     if (items.kind == VALUE_FAIL) return items;
-    (void)list_reserve(list, list->count + items.as.list->count);
-    for (size_t i = 0; i < items.as.list->count; i++)
-        list_push(list, value_retain(items.as.list->items[i]));
+    list_append(list, items.as.list->items, items.as.list->count);
     value_release(items);
     return value_retain(call->arguments[0]);
 }

@@ -4,11 +4,13 @@
 #include "value/heap.h"
 
 #include <gc.h>
+#include <gc/gc_mark.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/memory.h"
 #include "base/runtime.h"
@@ -27,7 +29,8 @@ typedef struct Header {
     bool reached;
 } Header;
 
-enum { CYCLES_MIN = 100000, SPARE_BYTES_MAX = 64, SPARE_UNIT = 8, SPARES_MAX = 16384 };
+enum { CYCLES_MIN = 100000, SPARE_BYTES_MAX = 64, SPARE_UNIT = 8, SPARES_MAX = 65536 };
+enum { HUGE_PAGE_BYTES = 2 << 20, LARGE_BYTES_MIN = 4 * HUGE_PAGE_BYTES };
 
 // Objects whose count became 0 and whose contents are still to be released, in order.
 typedef struct ReleaseQueue {
@@ -66,6 +69,7 @@ static void collect_for_pool(void) {
 }
 
 static pthread_key_t registered_key; // set in threads that the collector was told of here
+static int large_kind;               // of objects that are scanned, but not zeroed by the collector
 
 static void leave_collector(void *registered) {
     (void)registered;
@@ -82,6 +86,7 @@ static void start_collector(void) {
     GC_set_markers_count(1);
     GC_set_all_interior_pointers(1);
     GC_INIT();
+    large_kind = (int)GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 0);
     GC_allow_register_threads();
     pthread_setspecific(registered_key, &registered_key); // it may end before the process does
 }
@@ -163,7 +168,30 @@ void *heap_allocate_rooted(size_t bytes) {
     return certain(REQUEST(GC_MALLOC_UNCOLLECTABLE(bytes), bytes), bytes);
 }
 
+// Zeroed, on huge pages where the system has them: they are asked for before anything is written.
+static void *allocate_large(size_t bytes) {
+    ASSERT(bytes >= LARGE_BYTES_MIN);
+    void *made = GC_generic_malloc(bytes, large_kind);
+    if (!made) return NULL;
+    uintptr_t begin = ((uintptr_t)made + HUGE_PAGE_BYTES - 1) & -(uintptr_t)HUGE_PAGE_BYTES;
+    uintptr_t end = ((uintptr_t)made + bytes) & -(uintptr_t)HUGE_PAGE_BYTES;
+    madvise((void *)begin, end - begin, MADV_HUGEPAGE); // only advice: a refusal changes nothing
+    return memset(made, 0, GC_size(made));
+}
+
+static void *resize_large(void *pointer, size_t bytes) {
+    size_t before = pointer ? GC_size(pointer) : 0;
+    if (before >= bytes) return pointer;
+    void *made = REQUEST(allocate_large(bytes), bytes);
+    if (made && pointer) {
+        memcpy(made, pointer, before);
+        GC_FREE(pointer);
+    }
+    return made;
+}
+
 void *heap_try_resize(void *pointer, size_t bytes) {
+    if (bytes >= LARGE_BYTES_MIN) return resize_large(pointer, bytes);
     if (!pointer) return REQUEST(GC_MALLOC(bytes), bytes);
     return REQUEST(GC_REALLOC(pointer, bytes), bytes);
 }

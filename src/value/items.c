@@ -137,8 +137,7 @@ Value value_to_items(Value value, const char *what) {
     case VALUE_TUPLE: {
         const List *from = value.as.list;
         Value list = value_list(from->count);
-        for (size_t i = 0; i < from->count; i++)
-            list_push(list.as.list, value_retain(from->items[i]));
+        list_append(list.as.list, from->items, from->count);
         return list;
     }
     case VALUE_RANGE: return items_of_range(value.as.range, what);

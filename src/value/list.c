@@ -50,6 +50,15 @@ void list_push(List *list, Value item) {
     if (make_room(list, item)) list->items[list->count++] = item;
 }
 
+void list_append(List *list, const Value *items, size_t count) {
+    size_t whole = list->count + count;
+    size_t capacity =
+        whole > list->capacity && whole < list->capacity * 2 ? list->capacity * 2 : whole;
+    if (!list_reserve(list, capacity)) return;
+    ASSERT(list->capacity >= whole);
+    for (size_t i = 0; i < count; i++) list->items[list->count++] = value_retain(items[i]);
+}
+
 void list_insert(List *list, size_t index, Value item) {
     ASSERT(index <= list->count);
     if (!make_room(list, item)) return;

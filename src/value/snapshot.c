@@ -124,7 +124,7 @@ static void restore_list(List *list, const Value *items, size_t count) {
         *list = taken;
         return;
     }
-    for (size_t i = 0; i < count; i++) list_push(list, value_retain(items[i]));
+    list_append(list, items, count);
     for (size_t i = 0; i < taken.count; i++) value_release(taken.items[i]);
     heap_free(taken.items);
 }

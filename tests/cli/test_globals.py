@@ -45,7 +45,7 @@ ALLOWED = {
     "device/vulkan/stream.c": ("current_op", "of a thread"),
     "device/vulkan/kernels/heads.c": ("last", "of a thread"),
     # the collector
-    "value/heap.c": ("known once registered_key", "libgc is one for a process; known: of a thread"),
+    "value/heap.c": ("known large_kind once registered_key", "libgc is one for a process; known: of a thread"),
     "eval/interp.c": ("limit on_large_stack", "of a thread"),
     "embed/runtime.c": ("kept", "of a thread"),
     # of the program, not of the library

@@ -226,6 +226,51 @@ static void test_a_big_stack_is_known_to_the_collector(void **state) {
     assert_string_equal(error_current()->message, "from the other thread");
 }
 
+static bool is_zeroed(const Value *items, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++)
+        if (items[i].kind != VALUE_NONE || items[i].as.integer != 0) return false;
+    return true;
+}
+
+// Large memory is not zeroed by the collector, but here, and it is scanned as any other.
+static void test_long_lists_are_zeroed_and_scanned(void **state) {
+    (void)state;
+    enum { SHORT = 600000, LONG = 1200000, EVERY = 5000 };
+    for (int round = 0; round < 2; round++) { // the second one takes what the first one left
+        Value list = value_list(SHORT);
+        for (int i = 0; i < SHORT; i++) list_push(list.as.list, value_int(i + 1));
+        for (int i = 0; i < SHORT; i += EVERY) list.as.list->items[i] = S("kept by a long list");
+        assert_true(list_reserve(list.as.list, LONG));
+        assert_true(is_zeroed(list.as.list->items, SHORT, LONG));
+        for (int i = 0; i < 100000; i++) value_cstring("garbage that the collector takes away");
+        for (int i = 0; i < SHORT; i++) {
+            const Value *item = &list.as.list->items[i];
+            if (i % EVERY) assert_int_equal(item->as.integer, i + 1);
+            if (i % EVERY == 0) assert_string_equal(item->as.string->bytes, "kept by a long list");
+        }
+        for (int i = SHORT; i < LONG; i++) list_push(list.as.list, value_int(i));
+        value_release(list);
+    }
+    assert_int_equal(heap_object_count(), 0);
+}
+
+static void test_append_retains_and_grows(void **state) {
+    (void)state;
+    Value inner = LIST(value_int(1)), list = LIST(inner, value_int(2)), all = value_list(0);
+    for (int i = 0; i < 3; i++) list_append(all.as.list, list.as.list->items, 2);
+    list_append(all.as.list, list.as.list->items, 0);
+    assert_int_equal(all.as.list->count, 6);
+    assert_int_equal(inner.as.list->counted.refs, 4);
+    assert_int_equal(all.as.list->items[5].as.integer, 2);
+    size_t capacity = all.as.list->capacity;
+    assert_true(capacity >= 6);
+    list_append(all.as.list, all.as.list->items, capacity - 6); // its own, where there is room
+    assert_int_equal(all.as.list->capacity, capacity);
+    value_release(list);
+    value_release(all);
+    assert_int_equal(heap_object_count(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_release_is_prompt),
@@ -239,6 +284,8 @@ int main(void) {
         cmocka_unit_test(test_dictionaries_keep_their_order),
         cmocka_unit_test(test_strings_count_code_points),
         cmocka_unit_test(test_ranges_count),
+        cmocka_unit_test(test_long_lists_are_zeroed_and_scanned),
+        cmocka_unit_test(test_append_retains_and_grows),
         cmocka_unit_test(test_a_big_stack_is_known_to_the_collector),
     };
     return cmocka_run_group_tests(tests, start_heap, end_heap);
