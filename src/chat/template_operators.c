@@ -175,26 +175,32 @@ static bool integer_result(const char *sign, int64_t a, int64_t b, int64_t *out)
         return true;
     }
     bool quotient = strcmp(sign, "//") == 0;
-    if (b == 0 || b == -1 || (!quotient && *sign != '%')) return false;
+    if (b == 0 || (!quotient && *sign != '%')) return false;
+    if (b == -1) return !__builtin_mul_overflow(a, quotient ? -1 : 0, out);
     *out = quotient ? floor_quotient(a, b) : a - b * floor_quotient(a, b);
     return true;
 }
 
 static bool float_result(const char *sign, double a, double b, double *out) {
-    bool divides = *sign == '/' || *sign == '%';
-    if (divides && b == 0) return false;
+    bool divides = *sign == '/' || *sign == '%', power = strcmp(sign, "**") == 0;
+    if ((divides && b == 0) || (power && a == 0 && b < 0)) return false;
+    if (power && a < 0 && b != floor(b)) return false; // a complex number
     *out = strcmp(sign, "+") == 0    ? a + b
            : strcmp(sign, "-") == 0  ? a - b
            : strcmp(sign, "*") == 0  ? a * b
-           : strcmp(sign, "**") == 0 ? pow(a, b)
+           : power                   ? pow(a, b)
            : strcmp(sign, "/") == 0  ? a / b
            : strcmp(sign, "//") == 0 ? floor(a / b)
                                      : a - b * floor(a / b);
     return true;
 }
 
+static bool is_integer(Value value) {
+    return value.kind == VALUE_INT || value.kind == VALUE_BOOL;
+}
+
 static bool is_numeric(Value value) {
-    return value.kind == VALUE_INT || value.kind == VALUE_BOOL || value.kind == VALUE_FLOAT;
+    return is_integer(value) || value.kind == VALUE_FLOAT;
 }
 
 static double number_of(Value value) {
@@ -210,7 +216,8 @@ static Status arithmetic(const char *sign, Value left, Value right, int line, Va
         *out = value_int(integer);
         return STATUS_OK;
     }
-    bool exact = integers && strcmp(sign, "/") != 0; // no float where an integer is expected
+    bool inverse = strcmp(sign, "**") == 0 && integers && right.as.integer < 0;
+    bool exact = integers && !inverse && strcmp(sign, "/") != 0; // an integer, or an error
     if (numeric && !exact && float_result(sign, number_of(left), number_of(right), &number)) {
         *out = value_float(number);
         return STATUS_OK;
@@ -268,7 +275,9 @@ Status template_operator(const char *sign, Value left, Value right, int line, Va
         return joined(left, right, line, out);
     if (*sign == '+' && value_is_sequence(left) && left.kind == right.kind)
         return list_sum(left, right, line, out);
-    if (strcmp(sign, "*") == 0 && is_string(left) && right.kind == VALUE_INT)
+    if (strcmp(sign, "*") == 0 && is_string(left) && is_integer(right))
         return repeated(left.as.string, right.as.integer, line, out);
+    if (strcmp(sign, "*") == 0 && is_integer(left) && is_string(right))
+        return repeated(right.as.string, left.as.integer, line, out);
     return arithmetic(sign, left, right, line, out);
 }

@@ -164,6 +164,8 @@ class Chat(unittest.TestCase):
             ("{% set x = dict(a=1) %}{% set x.a = 2 %}", line % 1 + "only a namespace has fields to set"),
             ("{{ 1 + \"a\" }}", line % 1 + 'cannot compute 1 + "a"'),
             ("{{ 1 % 0 }}", line % 1 + "cannot compute 1 % 0"),
+            ("{{ 0 ** -1 }}", line % 1 + "cannot compute 0 ** -1"), ("{{ (-8) ** 0.5 }}", line % 1 + "cannot compute -8 ** 0.5"),
+            ("{{ -9223372036854775807 * 3 }}", line % 1 + "cannot compute -9223372036854775807 * 3"),
             ("{{ [1](2) }}", line % 1 + "only names and methods can be called"),
             ("{{ \"abc\"[::0] }}", line % 1 + "a slice has a step of 0"),
             ("{{ 1 | tojson(indent=99) }}", line % 1 + "the indent is too large for `tojson`"),

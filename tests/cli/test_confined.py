@@ -41,8 +41,14 @@ class TimeLimit(unittest.TestCase):
         self.limited(LEARN, "program.tl:3:1")
 
     def test_in_time(self):
-        result = run_code("print(1)", options=["--time-limit=1m"])
-        self.assertEqual((result.status, result.out), (0, "1\n"), result.err)
+        for limit in ("1m", "60", "0.5h"):
+            result = run_code("print(1)", options=[f"--time-limit={limit}"])
+            self.assertEqual((result.status, result.out), (0, "1\n"), result.err)
+
+    def test_the_shortest(self):
+        result = run_code("while true {}", options=["--time-limit=1ms"])
+        self.assertEqual(result.status, 1)
+        self.assertIn("the time limit of 0.001 s was over here", result.err)
 
     def test_a_drop_that_does_not_end_is_ended(self):
         result = run_code("struct S { x: int }\nimpl Drop for S { fn drop(self) { while true {} } }\n"
@@ -118,7 +124,8 @@ class Malformed(unittest.TestCase):
         for option, value, words in (("--host-limit", "much", "a size such as 500MB or 2GB"),
                                      ("--host-limit", "-1", "a size such as"), ("--host-limit", "1PB", "a size such as"),
                                      ("--time-limit", "0", "a time such as 500ms, 10s or 2m"),
-                                     ("--time-limit", "nan", "a time such as"), ("--time-limit", "5d", "a time such as")):
+                                     ("--time-limit", "nan", "a time such as"), ("--time-limit", "5d", "a time such as"),
+                                     ("--time-limit", "0.9ms", "a time such as"), ("--time-limit", "0.0009", "a time such as")):
             result = run(option, value, "-e", "print(1)")
             self.assertEqual((result.status, result.out), (2, ""))
             self.assertIn(f'{option} needs {words}', result.err)

@@ -252,6 +252,11 @@ class Features(Server):
                 with self.assertRaises(Failure) as caught:
                     self.rename(line, character, name)
                 self.assertEqual((str(caught.exception), caught.exception.code), (message, -32803))
+        for text, character, name in (("fn f(a, b) { 1 }", 8, "a"), ("let f = fn(a, b) { 1 }", 14, "a"),
+                                      ("struct P { a: int }; struct Q { a: int }", 28, "P")):
+            self.client.open(text)  # every name means the same, but the program is wrong
+            with self.assertRaisesRegex(Failure, f"`{name}` would mean something else here"):
+                self.rename(0, character, name)
         self.client.open("struct P { a: int }\nlet p = P { a: 1 }\nprint(p.a)\n")
         with self.assertRaisesRegex(Failure, "fields and methods cannot be renamed: "
                                              "what they belong to is known only when the program runs"):
