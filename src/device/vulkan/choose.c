@@ -107,6 +107,7 @@ static uint32_t find_features(const FeatureChain *chain,
     uint32_t has = 0;
     if (chain->base.features.shaderFloat64) has |= VULKAN_NEEDS_FLOAT64;
     if (chain->v12.shaderFloat16) has |= VULKAN_NEEDS_FLOAT16;
+    if (chain->v12.shaderBufferInt64Atomics) has |= VULKAN_NEEDS_LONG_ATOMICS;
     if ((subgroup->supportedOperations & wanted) == wanted) has |= VULKAN_NEEDS_SUBGROUP;
     if (chain->dot_product.shaderIntegerDotProduct) has |= VULKAN_NEEDS_DOT_PRODUCT;
     if (chain->size_control.subgroupSizeControl && sizes->minSubgroupSize <= 32 &&
@@ -326,6 +327,7 @@ static void keep_wanted(FeatureChain *chain, const FeatureChain *has) {
     chain->v12.storageBuffer8BitAccess = VK_TRUE;
     chain->v12.shaderInt8 = VK_TRUE;
     chain->v12.shaderFloat16 = has->v12.shaderFloat16;
+    chain->v12.shaderBufferInt64Atomics = has->v12.shaderBufferInt64Atomics;
     chain->v12.bufferDeviceAddress = VK_TRUE;
     chain->v12.timelineSemaphore = VK_TRUE;
     chain->v12.scalarBlockLayout = VK_TRUE;

@@ -28,6 +28,7 @@
 #include "shaders/host/rope.h"
 #include "shaders/host/scan.h"
 #include "shaders/host/scatter.h"
+#include "shaders/host/scatter_add.h"
 #include "shaders/host/softmax.h"
 #include "shaders/host/sort_block.h"
 #include "shaders/host/sort_keys.h"
@@ -76,6 +77,7 @@ typedef union VulkanConstants {
     RopeConstants rope;
     ScanConstants scan;
     ScatterConstants scatter;
+    ScatterAddConstants scatter_add;
     SoftmaxConstants softmax;
     SortBlockConstants sort_block;
     SortKeysConstants sort_keys;

@@ -43,7 +43,7 @@ static Status refuse_needs(const VulkanDevice *vulkan, const VulkanModule *modul
     static const char *const words[] = {
         "float64",         "float16 arithmetic",   "subgroup arithmetic",
         "dot products",    "cooperative matrices", "cooperative matrices of bfloat16",
-        "subgroups of 32", "import of programs",
+        "subgroups of 32", "import of programs",   "atomic sums of int64",
     };
     uint32_t missing = module->needs & ~vulkan->physical.features.has;
     fail(STATUS_DEVICE, "%s has no %s, which %s needs", vulkan->device->name,

@@ -201,7 +201,8 @@ static Status open_chosen(Device *device, const DeviceSettings *settings,
 static const VulkanPhysical common_physical = {
     .name = "a device without a driver here",
     .features = {.has = VULKAN_NEEDS_FLOAT64 | VULKAN_NEEDS_FLOAT16 | VULKAN_NEEDS_SUBGROUP |
-                        VULKAN_NEEDS_DOT_PRODUCT | VULKAN_NEEDS_SUBGROUP_32,
+                        VULKAN_NEEDS_DOT_PRODUCT | VULKAN_NEEDS_SUBGROUP_32 |
+                        VULKAN_NEEDS_LONG_ATOMICS,
                  .subgroup_size = 32,
                  .group_threads_max = 1024,
                  .shared_bytes_max = 48 << 10,

@@ -43,6 +43,7 @@ enum {
     VULKAN_NEEDS_SUBGROUP_32 = 64,   // subgroups of exactly 32
     VULKAN_NEEDS_IMPORT =
         128, // VK_NVX_binary_import; whether it takes a program, vulkan_imports says
+    VULKAN_NEEDS_LONG_ATOMICS = 256, // atomic sums of int64 in memory
 };
 
 typedef struct VulkanFeatures {

@@ -311,6 +311,17 @@ static Status scatter_into(Scatter *s, const TensorView *index) {
     s->push.count = (uint32_t)s->walk.count;
     s->width = 1;
     if (is_direct(s)) return run_scatter(s, SCATTER_DIRECT);
+    VulkanScatter scatter = {.device = s->device,
+                             .op_name = s->call->op_name,
+                             .out = &s->out,
+                             .source = &s->source,
+                             .index = &s->index,
+                             .real = s->real,
+                             .walk = &s->walk,
+                             .strides = &s->strides,
+                             .push = &s->push,
+                             .slices = s->slices};
+    if (s->add && vulkan_can_add(&scatter)) return vulkan_scatter_add(&scatter);
     int64_t keys = s->slices ? s->push.length : count;
     TRY(check_count(s->device, s->call, size > keys ? size : keys));
     return scatter_sorted(s);

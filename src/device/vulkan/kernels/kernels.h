@@ -66,6 +66,21 @@ Status vulkan_sort_room(VulkanSort *sort, DType dtype, uint64_t count, TensorVie
 Status vulkan_sort(VulkanSort *sort) MUST_USE;
 void vulkan_sort_end(VulkanSort *sort); // lets keys and places go
 
+// SCATTER along a dim: views without it, whose elements are "others", and what is along it.
+typedef struct VulkanScatter {
+    Device *device;
+    const char *op_name;
+    const TensorView *out, *source, *index; // dtypes as the shaders move them
+    VulkanReal real;
+    const Walk *walk;           // of the three views
+    const WalkStrides *strides; // the same for shaders
+    const ScatterPush *push;    // addresses, strides along the dim, places, counts
+    bool slices;                // others share one list of indexes
+} VulkanScatter;
+// Sums in any order, by atomic additions of integers; not for all dtypes, shapes and devices.
+bool vulkan_can_add(const VulkanScatter *scatter);
+Status vulkan_scatter_add(const VulkanScatter *scatter) MUST_USE;
+
 // A copy whose views have their neighbours along different dims, and nothing to convert.
 bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
 Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;
