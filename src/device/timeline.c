@@ -12,8 +12,12 @@ enum {
     FIRST_SLOTS = 1024,
     NAMED_MAX = 64, // devices
     ALWAYS_TIMED = 2048,
-    SAMPLE_NS = 10000,
+    SAMPLE_NS = 50000,
     SAMPLE_MAX = 256,
+    QUEUED_TIMED = 8,  // of each total, before it is known how long one takes
+    QUEUED_SHARE = 64, // timing takes that part of the time of queued kernels
+    QUEUED_CREDIT = 4, // times the cost of timing one
+    QUEUED_LOOK = 16,  // queued kernels between two looks at the clock
 };
 
 uint64_t timeline_now(void) {
@@ -28,8 +32,7 @@ Timeline *timeline_current(void) {
 
 void timeline_begin(Timeline *timeline) {
     ASSERT(timeline_current() == NULL); // they do not nest
-    *timeline =
-        (Timeline){.begun = timeline_now(), .slot_count = FIRST_SLOTS, .running = TIMELINE_NOBODY};
+    *timeline = (Timeline){.begun = timeline_now(), .slot_count = FIRST_SLOTS};
     timeline->slots = memory_allocate_zeroed(FIRST_SLOTS, sizeof *timeline->slots);
     runtime_current->work->timeline = timeline;
 }
@@ -46,6 +49,15 @@ static Status settle(Device *device) {
     return status;
 }
 
+// Those of a total that were not timed count as the others of it did on the average.
+static void spread(TimelineTotal *total) {
+    if (!total->queued || total->covered == 0 || total->covered == total->count) return;
+    double more = (double)total->count / (double)total->covered;
+    total->ns = (uint64_t)((double)total->ns * more);
+    total->bytes = (uint64_t)((double)total->bytes * more);
+    total->flops = (uint64_t)((double)total->flops * more);
+}
+
 Status timeline_end(void) {
     Timeline *timeline = timeline_current();
     ASSERT(timeline != NULL);
@@ -55,6 +67,7 @@ Status timeline_end(void) {
     for (size_t i = 0; i < count && status == STATUS_OK; i++) status = settle(named[i]);
     timeline->ns = timeline_now() - timeline->begun;
     runtime_current->work->timeline = NULL;
+    for (size_t i = 0; i < timeline->totals.count; i++) spread(&timeline->totals.items[i]);
     // Queued kernels tell of themselves later than what the host did meanwhile.
     if (timeline->queued)
         qsort(timeline->events.items, timeline->events.count, sizeof *timeline->events.items,
@@ -93,7 +106,7 @@ static void grow(Timeline *timeline) {
         *slot_of(timeline, &timeline->totals.items[i]) = (uint32_t)i + 1;
 }
 
-uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t times) {
+static uint32_t find(Timeline *timeline, const TimelineTotal *what) {
     uint32_t *slot = slot_of(timeline, what);
     if (UNLIKELY(!*slot)) {
         TimelineTotal total = *what;
@@ -107,11 +120,48 @@ uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t 
         }
     }
     ASSERT(*slot > 0 && *slot <= timeline->totals.count);
-    TimelineTotal *total = &timeline->totals.items[*slot - 1];
+    return *slot - 1;
+}
+
+uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t times) {
+    uint32_t found = find(timeline, what);
+    TimelineTotal *total = &timeline->totals.items[found];
     total->count += times;
     total->bytes += what->bytes * times;
     total->flops += what->flops * times;
-    return *slot - 1;
+    return found;
+}
+
+// Each kernel of a total earns it a part of the time that one takes, and timing one costs what it
+// costs. When exactly is drawn, or of a loop's kernels always the same would be seen.
+static bool is_due(const Timeline *timeline, const TimelineTotal *total) {
+    if (total->covered < QUEUED_TIMED) return true;
+    uint64_t drawn = total->covered * 0x9E3779B97F4A7C15u >> 40;
+    uint64_t wanted = timeline->stamp_ns / 2 + (timeline->stamp_ns * drawn >> 24);
+    return total->credit > (int64_t)wanted;
+}
+
+TimelineOwner timeline_queue(Timeline *timeline, const TimelineTotal *what) {
+    uint32_t found = find(timeline, what);
+    TimelineTotal *total = &timeline->totals.items[found];
+    if (timeline->small++ % QUEUED_LOOK == 0) timeline->last = timeline_now() - timeline->begun;
+    total->count++;
+    int64_t most = (int64_t)timeline->stamp_ns * QUEUED_CREDIT;
+    if (total->credit < most && total->covered > 0)
+        total->credit += (int64_t)(total->ns / total->covered / QUEUED_SHARE);
+    uint64_t waiting = total->count - total->covered;
+    if (!is_due(timeline, total)) return (TimelineOwner){0};
+    timeline->sampled++;
+    total->credit -= (int64_t)timeline->stamp_ns;
+    total->covered = total->count;
+    return (TimelineOwner){found, waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX};
+}
+
+void timeline_weigh(Timeline *timeline, TimelineOwner owner, uint64_t bytes, uint64_t flops) {
+    ASSERT(owner.times > 0 && owner.total < timeline->totals.count);
+    TimelineTotal *total = &timeline->totals.items[owner.total];
+    total->bytes += bytes * owner.times;
+    total->flops += flops * owner.times;
 }
 
 void timeline_spend(Timeline *timeline, uint32_t total, TimelineSpan span) {

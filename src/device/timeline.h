@@ -22,7 +22,14 @@ typedef struct TimelineTotal {
     Origin origin;
     bool queued; // it ran while the host went on
     uint64_t count, ns, bytes, flops;
+    uint64_t covered; // queued: so many of `count` are in ns, bytes and flops before timeline_end
+    int64_t credit;   // ns that may be spent on timing the next
 } TimelineTotal;
+
+// What a queued kernel counts as when its device tells how long it took; times 0: it is not timed.
+typedef struct TimelineOwner {
+    uint32_t total, times;
+} TimelineOwner;
 
 typedef struct TimelineEvent {
     uint64_t begin, end; // ns since it began
@@ -38,8 +45,6 @@ typedef struct TimelineHolding {
 
 enum { TIMELINE_EVENTS_MAX = 1 << 18 }; // of each kind; what comes later is in the totals only
 
-enum { TIMELINE_NOBODY = UINT32_MAX };
-
 typedef struct Timeline {
     VECTOR(TimelineTotal) totals;
     VECTOR(TimelineEvent) events;
@@ -50,15 +55,16 @@ typedef struct Timeline {
     uint64_t begun, ns;      // ns: how long it took, after timeline_end
     bool cut;                // there were more events or holdings
     bool queued;             // some of the totals are
-    uint32_t running;        // the total of the kernel that is being queued, or TIMELINE_NOBODY
-    uint64_t small, sampled; // small kernels seen, of these timed
+    TimelineOwner running;   // the kernel that is being queued
+    uint64_t stamp_ns;       // what it costs a device to time one of its kernels
+    uint64_t small, sampled; // kernels of which some may stand for others, of these timed
     uint32_t skip, skipped;  // small kernels that are not timed from now on; since the last one
     uint64_t sampled_at;     // when the last one was timed
 } Timeline;
 
 // From now on everything that the runtime of this thread does goes into the timeline, until
-// timeline_end. Kernels that are queued are timed by their device; of small ones that follow each
-// other fast some are timed, and stand for those between them.
+// timeline_end. Kernels that are queued are timed by their device. Timing takes a small part of the
+// time: where kernels are short some are timed, and stand for the others.
 void timeline_begin(Timeline *timeline);
 // Waits for what is queued; fails as that does, with the timeline ended.
 Status timeline_end(void) MUST_USE;
@@ -71,6 +77,10 @@ uint64_t timeline_now(void); // ns
 void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin);
 // The same in two steps: that it is done, so often, which gives the number of its total; and when.
 uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t times);
+// Counts a kernel that is about to be queued, whose bytes and flops timeline_weigh tells if it is
+// to be timed.
+TimelineOwner timeline_queue(Timeline *timeline, const TimelineTotal *what);
+void timeline_weigh(Timeline *timeline, TimelineOwner owner, uint64_t bytes, uint64_t flops);
 typedef struct TimelineSpan {
     uint64_t begin, end; // ns
     uint64_t times;      // it stands for so many

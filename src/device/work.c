@@ -79,12 +79,11 @@ static void count(const KernelCall *call, DeviceWork *counted) {
 // Kernels that take little time for the bytes that they touch: of those with little to do some may
 // stand for the others.
 static bool is_small(const KernelCall *call) {
-    static const uint64_t light =
-        1ull << KERNEL_FILL | 1ull << KERNEL_COPY | 1ull << KERNEL_ARANGE | 1ull << KERNEL_RANDOM |
-        1ull << KERNEL_MAP | 1ull << KERNEL_REDUCE | 1ull << KERNEL_ARG_REDUCE |
-        1ull << KERNEL_SOFTMAX | 1ull << KERNEL_RMS_NORM | 1ull << KERNEL_LAYER_NORM |
-        1ull << KERNEL_GATHER | 1ull << KERNEL_MATMUL;
-    if (!(light >> call->kernel & 1u)) return false;
+    static const uint64_t heavy = 1ull << KERNEL_LINALG | 1ull << KERNEL_SORT |
+                                  1ull << KERNEL_ATTENTION | 1ull << KERNEL_ATTENTION_GRADIENT |
+                                  1ull << KERNEL_CONV2D | 1ull << KERNEL_CONV2D_IMAGE |
+                                  1ull << KERNEL_CONV2D_WINDOW;
+    if (heavy >> call->kernel & 1u) return false;
     if (call->outputs[0]->buffer->bytes > SMALL_BYTES) return false;
     for (int i = 0; i < call->n_inputs; i++)
         if (call->inputs[i].view && call->inputs[i].view->buffer->bytes > SMALL_BYTES) return false;
@@ -92,31 +91,38 @@ static bool is_small(const KernelCall *call) {
 }
 
 static TimelineTotal describe(const KernelCall *call) {
-    DeviceWork done = {0};
-    count(call, &done);
     return (TimelineTotal){.kind = TIMELINE_KERNEL,
                            .kernel = call->kernel,
                            .name = call->op_name,
-                           .origin = origin_current,
-                           .bytes = done.bytes,
-                           .flops = done.flops};
+                           .origin = origin_current};
+}
+
+static Status run_queued(Device *device, const KernelCall *call, Timeline *timeline) {
+    TimelineTotal what = describe(call);
+    what.queued = true;
+    TimelineOwner owner = timeline_queue(timeline, &what);
+    if (owner.times > 0) {
+        DeviceWork done = {0};
+        count(call, &done);
+        timeline_weigh(timeline, owner, done.bytes, done.flops);
+    }
+    timeline->running = owner;
+    Status status = device->backend->run(device, call);
+    timeline->running = (TimelineOwner){0};
+    return status;
 }
 
 // Decompositions run on the host on every device.
 static Status run_timed(Device *device, const KernelCall *call, Timeline *timeline) {
-    TimelineTotal what;
-    if (device->times_itself && call->kernel != KERNEL_LINALG) {
-        what = describe(call);
-        what.queued = true;
-        timeline->running = timeline_count(timeline, &what, 1);
-        Status status = device->backend->run(device, call);
-        timeline->running = TIMELINE_NOBODY;
-        timeline->last = timeline_now() - timeline->begun;
-        return status;
-    }
+    if (device->times_itself && call->kernel != KERNEL_LINALG)
+        return run_queued(device, call, timeline);
     uint64_t times = is_small(call) ? timeline_sample(timeline) : 1;
     if (LIKELY(times == 0)) return device->backend->run(device, call);
-    what = describe(call);
+    TimelineTotal what = describe(call);
+    DeviceWork done = {0};
+    count(call, &done);
+    what.bytes = done.bytes;
+    what.flops = done.flops;
     uint64_t begin = timeline_now();
     Status status = device->backend->run(device, call);
     if (status == STATUS_OK) status = device->backend->wait(device);

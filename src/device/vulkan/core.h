@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "device/settings.h"
+#include "device/timeline.h"
 #include "device/vulkan/open.h"
 #include "device/vulkan/vulkan.h"
 
@@ -145,13 +146,14 @@ typedef struct VulkanMemories {
 
 enum { VULKAN_BATCHES = 32, VULKAN_OP_BYTES = 32, VULKAN_HELD_MAX = 2 };
 
-// When the commands of a batch ran, while somebody profiles (stamps.c): the first timestamp begins
-// it, the others end a command each.
+// When commands of a batch ran, while somebody profiles (stamps.c): a timestamp ends a command that
+// is timed, and another one ends the command before it.
 typedef struct VulkanStamps {
-    VkQueryPool pool;          // made for the first batch that has some
-    uint32_t *owners;          // the total of the timeline that each belongs to
-    uint32_t count;            // 0: nobody profiled when the batch was begun
-    struct Timeline *timeline; // who did
+    VkQueryPool pool;      // made for the first batch that has some
+    TimelineOwner *owners; // whose command each ends
+    uint32_t count;
+    bool fresh;                // no command was recorded since the last one
+    struct Timeline *timeline; // who profiles
 } VulkanStamps;
 
 // One command buffer's worth of work. Serial s is recorded in slot s % VULKAN_BATCHES.
@@ -190,7 +192,7 @@ typedef struct VulkanStream {
     bool reading;                     // a download was asked for, and nobody has seen its end
     VulkanHeld held[VULKAN_HELD_MAX]; // to be recorded in the open batch, before anything else
     VulkanProgram held_programs[VULKAN_HELD_MAX];
-    uint32_t held_owners[VULKAN_HELD_MAX]; // of their timestamps
+    TimelineOwner held_owners[VULKAN_HELD_MAX]; // of their timestamps
     int held_count;
     int kernels_max, kernels_now; // of a batch; kernels_now: of the one that is open
 } VulkanStream;
@@ -257,6 +259,7 @@ typedef struct VulkanDevice {
     int patience_ms;                     // without progress for so long, the device counts as lost
     bool clock_known;
     uint64_t clock_ahead; // ns that its clock is ahead of the host's, modulo 2^64
+    uint64_t stamp_ns;    // what two timestamps cost
     uint64_t lose_after;  // tests: the submission that loses the device; 0: none
     VulkanMemories memories;
     VulkanStream stream;
@@ -322,16 +325,17 @@ void stream_barrier(VulkanDevice *vulkan, const VulkanBatch *batch);
 void stream_note(VulkanBatch *batch, uint64_t cost);
 Status stream_submit_full(VulkanDevice *vulkan, const VulkanBatch *batch) MUST_USE;
 Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) MUST_USE;
-// While somebody profiles: the batch that was just begun has timestamps, or another is begun that
-// has; one more, which ends the command before it, of this total of the timeline; what those of a
-// batch that is done say is added to the timeline; of all that are done.
+// While somebody profiles: the clock of the device is known when a batch was begun, or another one
+// is begun; a timestamp before and one after a command that is timed; what those of a batch that is
+// done say is added to the timeline; of all that are done.
 Status stamps_begin(VulkanDevice *vulkan, VulkanBatch *batch) MUST_USE;
-void stamps_mark(VulkanDevice *vulkan, VulkanBatch *batch, uint32_t owner);
+void stamps_before(VulkanDevice *vulkan, VulkanBatch *batch, TimelineOwner owner);
+void stamps_after(VulkanDevice *vulkan, VulkanBatch *batch, TimelineOwner owner);
 Status stamps_read(VulkanDevice *vulkan, VulkanBatch *batch) MUST_USE;
 Status stamps_read_all(VulkanDevice *vulkan) MUST_USE;
 void stamps_close(VulkanDevice *vulkan);
-// The total that work belongs to which is recorded now.
-uint32_t stamps_owner(void);
+// Whose work is recorded now.
+TimelineOwner stamps_owner(void);
 // Into how many submissions work of this cost is to be cut.
 uint64_t stream_pieces(uint64_t cost);
 // The operation whose kernels this thread records, for errors.

@@ -52,18 +52,19 @@ typedef struct Ready {
     uint32_t push_bytes;
     int axis;
     VulkanRange part;
-    uint32_t owner; // of its timestamp
+    TimelineOwner owner;
 } Ready;
 
 static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready) {
     const VulkanDispatch *dispatch = ready->dispatch;
     ASSERT(ready->part.offset + ready->part.bytes <= dispatch->groups[ready->axis]);
+    stamps_before(vulkan, batch, ready->owner);
     use_memories(vulkan, batch, dispatch);
     if (ready->program.imported) {
         import_launch(vulkan, batch->commands, ready->program.imported, dispatch, ready->push);
         batch->pipeline = VK_NULL_HANDLE;
         stream_note(batch, dispatch->cost);
-        stamps_mark(vulkan, batch, ready->owner);
+        stamps_after(vulkan, batch, ready->owner);
         return;
     }
     if (batch->pipeline != ready->program.pipeline) {
@@ -84,7 +85,7 @@ static void record(VulkanDevice *vulkan, VulkanBatch *batch, const Ready *ready)
     vulkan->call.CmdDispatchBase(batch->commands, base[0], base[1], base[2], groups[0], groups[1],
                                  groups[2]);
     stream_note(batch, cost);
-    stamps_mark(vulkan, batch, ready->owner);
+    stamps_after(vulkan, batch, ready->owner);
 }
 
 static Status record_in_parts(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
@@ -156,7 +157,7 @@ static Status hold(VulkanDevice *vulkan, const VulkanDispatch *dispatch) {
 }
 
 static void record_ready(VulkanDevice *vulkan, const VulkanHeld *held, VulkanProgram program,
-                         uint32_t owner) {
+                         TimelineOwner owner) {
     VulkanStream *stream = &vulkan->stream;
     Ready ready = {.dispatch = &held->dispatch,
                    .program = program,
@@ -180,7 +181,7 @@ static Status join(VulkanDevice *vulkan, const VulkanHeld *joined, int count) {
     VulkanProgram program;
     TRY(pipeline_find(vulkan, &joined->dispatch, &program));
     stream->held_count -= count;
-    uint32_t owner = stream->held_owners[stream->held_count]; // its time is that of the first
+    TimelineOwner owner = stream->held_owners[stream->held_count]; // its time is that of the first
     held_record(vulkan);
     record_ready(vulkan, joined, program, owner);
     return stream_submit_full(vulkan, &stream->batches[stream->serial % VULKAN_BATCHES]);

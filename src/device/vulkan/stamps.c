@@ -1,20 +1,20 @@
-// When queued work ran: a timestamp behind every command of a batch, while somebody profiles. A
-// command's time is that since the one before it was done, or since its batch began, so that times
-// add up.
+// When queued work ran, while somebody profiles: a timestamp behind a command that is timed, and
+// one behind the command before it, so that times add up.
 #include <stdlib.h>
 
 #include "device/timeline.h"
 #include "device/vulkan/core.h"
 
 enum { MARKS_MORE = 16 }; // a batch may end up with a few commands more than kernels_max
+enum { TRIED = 8 };       // timestamps by which their cost is known
 
 static uint32_t capacity(const VulkanDevice *vulkan) {
-    return (uint32_t)vulkan->stream.kernels_max + MARKS_MORE;
+    return 2 * (uint32_t)vulkan->stream.kernels_max + MARKS_MORE;
 }
 
-uint32_t stamps_owner(void) {
+TimelineOwner stamps_owner(void) {
     const Timeline *timeline = timeline_current();
-    return timeline ? timeline->running : TIMELINE_NOBODY;
+    return timeline ? timeline->running : (TimelineOwner){0};
 }
 
 static Status make_pool(VulkanDevice *vulkan, VulkanStamps *stamps) {
@@ -29,12 +29,25 @@ static Status make_pool(VulkanDevice *vulkan, VulkanStamps *stamps) {
     return STATUS_OK;
 }
 
-void stamps_mark(VulkanDevice *vulkan, VulkanBatch *batch, uint32_t owner) {
+static void mark(VulkanDevice *vulkan, VulkanBatch *batch, TimelineOwner owner) {
     VulkanStamps *stamps = &batch->stamps;
-    if (LIKELY(stamps->count == 0) || stamps->count == capacity(vulkan)) return;
+    if (stamps->count == capacity(vulkan)) return;
+    if (stamps->count == 0)
+        vulkan->call.CmdResetQueryPool(batch->commands, stamps->pool, 0, capacity(vulkan));
     stamps->owners[stamps->count] = owner;
+    stamps->fresh = true;
     vulkan->call.CmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
                                    stamps->pool, stamps->count++);
+}
+
+void stamps_before(VulkanDevice *vulkan, VulkanBatch *batch, TimelineOwner owner) {
+    if (LIKELY(owner.times == 0) || !batch->stamps.timeline || batch->stamps.fresh) return;
+    mark(vulkan, batch, (TimelineOwner){0});
+}
+
+void stamps_after(VulkanDevice *vulkan, VulkanBatch *batch, TimelineOwner owner) {
+    batch->stamps.fresh = false;
+    if (UNLIKELY(owner.times > 0) && batch->stamps.count > 0) mark(vulkan, batch, owner);
 }
 
 static Status read_clock(VulkanDevice *vulkan, const VulkanStamps *stamps, uint64_t *values) {
@@ -51,14 +64,16 @@ static Status read_clock(VulkanDevice *vulkan, const VulkanStamps *stamps, uint6
     return STATUS_OK;
 }
 
-// An empty batch says how far the two clocks are apart: its timestamp was taken just before its end
-// is seen.
+// A batch of nothing else says what timestamps cost, and how far the two clocks are apart: its last
+// one was taken just before its end is seen.
 static Status compare_clocks(VulkanDevice *vulkan, VulkanBatch *batch) {
-    uint64_t serial = batch->serial, there;
+    uint64_t serial = batch->serial, there[TRIED];
+    for (int i = 0; i < TRIED; i++) mark(vulkan, batch, (TimelineOwner){0});
     TRY(stream_submit(vulkan));
     TRY(stream_wait(vulkan, serial));
-    TRY(read_clock(vulkan, &batch->stamps, &there));
-    vulkan->clock_ahead = there - timeline_now();
+    TRY(read_clock(vulkan, &batch->stamps, there));
+    vulkan->clock_ahead = there[TRIED - 1] - timeline_now();
+    vulkan->stamp_ns = 2 * (there[TRIED - 1] - there[0]) / (TRIED - 1);
     vulkan->clock_known = true;
     batch->stamps.count = 0;
     VulkanBatch *same;
@@ -66,17 +81,16 @@ static Status compare_clocks(VulkanDevice *vulkan, VulkanBatch *batch) {
 }
 
 Status stamps_begin(VulkanDevice *vulkan, VulkanBatch *batch) {
-    Timeline *timeline = timeline_current();
-    if (LIKELY(!timeline) || !vulkan->device->times_itself) return STATUS_OK;
     VulkanStamps *stamps = &batch->stamps;
+    Timeline *timeline = timeline_current();
+    stamps->timeline = NULL;
+    stamps->fresh = false;
+    if (LIKELY(!timeline) || !vulkan->device->times_itself) return STATUS_OK;
     if (!stamps->pool) TRY(make_pool(vulkan, stamps));
-    vulkan->call.CmdResetQueryPool(batch->commands, stamps->pool, 0, capacity(vulkan));
-    vulkan->call.CmdWriteTimestamp(batch->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
-                                   stamps->pool, 0);
-    stamps->owners[0] = TIMELINE_NOBODY;
-    stamps->count = 1;
+    if (!vulkan->clock_known) return compare_clocks(vulkan, batch);
     stamps->timeline = timeline;
-    return vulkan->clock_known ? STATUS_OK : compare_clocks(vulkan, batch);
+    timeline->stamp_ns = vulkan->stamp_ns;
+    return STATUS_OK;
 }
 
 Status stamps_read(VulkanDevice *vulkan, VulkanBatch *batch) {
@@ -87,10 +101,11 @@ Status stamps_read(VulkanDevice *vulkan, VulkanBatch *batch) {
         uint64_t *values = memory_allocate(stamps->count * sizeof *values);
         Status status = read_clock(vulkan, stamps, values);
         for (uint32_t i = 1; i < stamps->count && status == STATUS_OK; i++)
-            if (stamps->owners[i] != TIMELINE_NOBODY)
-                timeline_spend(timeline, stamps->owners[i],
+            if (stamps->owners[i].times > 0)
+                timeline_spend(timeline, stamps->owners[i].total,
                                (TimelineSpan){values[i - 1] - vulkan->clock_ahead,
-                                              values[i] - vulkan->clock_ahead, 1});
+                                              values[i] - vulkan->clock_ahead,
+                                              stamps->owners[i].times});
         free(values);
         TRY(status);
     }

@@ -183,7 +183,10 @@ Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
     ASSERT(batch->serial <= stream->serial);
     *out = batch;
     if (UNLIKELY(vulkan->lost)) return vulkan_refuse_lost(vulkan);
-    if (LIKELY(stream->open)) return STATUS_OK;
+    if (LIKELY(stream->open)) {
+        stamps_before(vulkan, batch, stamps_owner());
+        return STATUS_OK;
+    }
     if (batch->serial > 0) TRY(stream_wait(vulkan, batch->serial));
     TRY(stamps_read(vulkan, batch));
     ring_reclaim(vulkan);
@@ -199,6 +202,7 @@ Status stream_begin(VulkanDevice *vulkan, VulkanBatch **out) {
     stream->open = true;
     TRY(stamps_begin(vulkan, batch));
     *out = &stream->batches[stream->serial % VULKAN_BATCHES]; // to compare clocks takes one
+    stamps_before(vulkan, *out, stamps_owner());
     return STATUS_OK;
 }
 
@@ -264,7 +268,7 @@ Status stream_submit_full(VulkanDevice *vulkan, const VulkanBatch *batch) {
 
 Status stream_count(VulkanDevice *vulkan, VulkanBatch *batch, uint64_t cost) {
     stream_note(batch, cost);
-    stamps_mark(vulkan, batch, stamps_owner());
+    stamps_after(vulkan, batch, stamps_owner());
     return stream_submit_full(vulkan, batch);
 }
 
