@@ -15,7 +15,7 @@
 #include "device/timeline.h"
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
-enum { UNTOLD_BYTES = 16384 };
+enum { UNTOLD_BYTES = 16384, TIMED_BYTES = 1 << 18 };
 
 void pool_set_collector(void (*collect)(void)) {
     runtime_current->devices->collect = collect;
@@ -257,6 +257,7 @@ static void tell_timeline(PoolOrigin *account) {
     if (LIKELY(!timeline)) return;
     uint64_t more = account->live_bytes - account->told_bytes;
     if (account->told_at == timeline->last && more + UNTOLD_BYTES < 2 * UNTOLD_BYTES) return;
+    if (more + TIMED_BYTES >= 2 * TIMED_BYTES) timeline_look(timeline);
     timeline_hold(timeline, account->origin, account->live_bytes);
     account->told_bytes = account->live_bytes;
     account->told_at = timeline->last;

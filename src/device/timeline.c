@@ -61,6 +61,7 @@ static void spread(TimelineTotal *total) {
 Status timeline_end(void) {
     Timeline *timeline = timeline_current();
     ASSERT(timeline != NULL);
+    timeline_look(timeline);
     Device *named[NAMED_MAX];
     size_t count = devices_named(named, NAMED_MAX);
     Status status = settle(device_default_opened());
@@ -144,7 +145,7 @@ static bool is_due(const Timeline *timeline, const TimelineTotal *total) {
 TimelineOwner timeline_queue(Timeline *timeline, const TimelineTotal *what) {
     uint32_t found = find(timeline, what);
     TimelineTotal *total = &timeline->totals.items[found];
-    if (timeline->small++ % QUEUED_LOOK == 0) timeline->last = timeline_now() - timeline->begun;
+    if (timeline->small++ % QUEUED_LOOK == 0) timeline_look(timeline);
     total->count++;
     int64_t most = (int64_t)timeline->stamp_ns * QUEUED_CREDIT;
     if (total->credit < most && total->covered > 0)
@@ -202,6 +203,10 @@ uint64_t timeline_sample(Timeline *timeline) {
     }
     timeline->sampled_at = now;
     return stands_for;
+}
+
+void timeline_look(Timeline *timeline) {
+    timeline->last = timeline_now() - timeline->begun;
 }
 
 void timeline_hold(Timeline *timeline, Origin origin, uint64_t bytes) {

@@ -88,6 +88,8 @@ typedef struct TimelineSpan {
 void timeline_spend(Timeline *timeline, uint32_t total, TimelineSpan span);
 // Of a small kernel: 0 when it is not to be timed, else for how many it stands.
 uint64_t timeline_sample(Timeline *timeline);
+// Takes the time, at which what follows is held.
+void timeline_look(Timeline *timeline);
 void timeline_hold(Timeline *timeline, Origin origin, uint64_t bytes);
 // The timeline of this thread's runtime; NULL mostly.
 Timeline *timeline_current(void);

@@ -38,12 +38,6 @@ static Library library = {.file = "libprotobuf-c.so.1",
 #define ONE_OF FIELDS_ONE
 #define MANY_OF FIELDS_ONE
 #include "model/onnx.def"
-#undef MESSAGE
-#undef END
-#undef ONE
-#undef MANY
-#undef ONE_OF
-#undef MANY_OF
 
 #define RANGE(message, number, field, ...) {number, FIELD_##message##_##field},
 #define MESSAGE(message) static const ProtobufCIntRange ranges_##message[] = {
@@ -56,12 +50,6 @@ static Library library = {.file = "libprotobuf-c.so.1",
 #define ONE_OF RANGE
 #define MANY_OF RANGE
 #include "model/onnx.def"
-#undef MESSAGE
-#undef END
-#undef ONE
-#undef MANY
-#undef ONE_OF
-#undef MANY_OF
 
 #define FIELD(message, number, field, kind, many, count, part)                                     \
     {.name = #field,                                                                               \

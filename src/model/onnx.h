@@ -32,12 +32,6 @@
     size_t field##_count;                                                                          \
     Onnx##part **field;
 #include "model/onnx.def"
-#undef MESSAGE
-#undef END
-#undef ONE
-#undef MANY
-#undef ONE_OF
-#undef MANY_OF
 
 // What the type of an attribute says of it; others are refused.
 typedef enum OnnxAttributeType {

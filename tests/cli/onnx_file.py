@@ -71,6 +71,8 @@ def attribute(name, value):
         return head + integer(3, value) + integer(20, 2)
     if isinstance(value, str):
         return head + part(4, value) + integer(20, 3)
+    if value and isinstance(value[0], str):
+        return head + b"".join(part(9, text) for text in value) + integer(20, 8)
     return head + b"".join(integer(8, n) for n in value) + integer(20, 7)
 
 

@@ -2,7 +2,6 @@
 import json
 import struct
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
@@ -37,6 +36,19 @@ class Encoder(nn.Module):
         return self.encoder(self.table(ids), src_key_padding_mask=mask)
 net = Encoder().train() # eval takes a path that is not exported
 keep("encoder", net, (torch.randint(0, 20, (2, 7)), torch.tensor([[False] * 7, [False] * 5 + [True] * 2])), ["ids", "mask"])
+class Reader(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True)
+        self.second = nn.GRU(8, 5, bidirectional=True)
+        self.third = nn.RNN(10, 6, nonlinearity="relu")
+    def forward(self, x, lengths):
+        x = self.first(x)[0].transpose(0, 1)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+        padded = nn.utils.rnn.pad_packed_sequence(self.second(packed)[0])[0]
+        y, end = self.third(padded)
+        return torch.cat([y, end])
+keep("reader", Reader().eval(), (torch.randn(3, 5, 3), torch.tensor([5, 3, 1])), ["x", "lengths"])
 """
 
 
@@ -167,6 +179,22 @@ print(memory()["peak"] / 4000000)""", "3")
             self.refused(f"a.onnx: node 0 `it` ({operator}): {text}", 'load_onnx("a.onnx").forward([1, 2])',
                          **self.one_node(operator, **attributes))
 
+    def test_recurrent_layers(self):
+        def layer(operator, gates, **attributes):
+            return dict(nodes=[node(operator, ["x", "w", "r"], ["y"], "it", **attributes)], inputs=[variable("x")], outputs=[variable("y")],
+                        weights=[tensor("w", [1, gates, 1], [2] * gates), tensor("r", [1, gates, 1], [1] * gates)])
+
+        forward = 'load_onnx("a.onnx").forward([[[1]], [[3]], [[2]]])'
+        for attributes, shown in ((dict(), "[ 2.  8. 12.]"), (dict(direction="reverse"), "[12. 10.  4.]"), (dict(clip=2.5), "[2.  2.5 2.5]"),
+                                  (dict(activations=["Softsign"]), "[0.6667 0.8696 0.8296]")):
+            self.write(**layer("RNN", 1, **{"activations": ["Relu"], **attributes}))
+            self.prints(f"print({forward}[:, 0, 0, 0])", shown)
+        for attributes, text in ((dict(activations=["Sine"]), 'the activation "Sine" is not supported'),
+                                 (dict(direction="up"), 'the direction "up" is not supported')):
+            self.refused(f"node 0 `it` (RNN): {text}", forward, **layer("RNN", 1, **attributes))
+        self.refused("node 0 `it` (LSTM): input_forget is not supported", forward, **layer("LSTM", 4, input_forget=1))
+        self.refused("of the operator GRU version 6 is not supported, from 7 on it is", version=6, **layer("GRU", 3))
+
     def test_windows_fit(self):
         self.refused("node 0 `it` (AveragePool): a window of 5 does not fit 3 elements and their border",
                      'load_onnx("a.onnx").forward(zeros([1, 1, 3]))', nodes=[node("AveragePool", ["x"], ["y"], "it", kernel_shape=[5])],
@@ -232,11 +260,11 @@ print(memory()["peak"] / 4000000)""", "3")
         self.assertIn("help: on Debian and Ubuntu: apt install libprotobuf-c1", result.err)
 
     def test_networks_of_pytorch(self):
-        made = subprocess.run([sys.executable, "-c", TORCH], cwd=self.folder, capture_output=True, text=True, timeout=300)
+        made = subprocess.run(["/usr/bin/python3", "-c", TORCH], cwd=self.folder, capture_output=True, text=True, timeout=300)
         if "No module named 'torch'" in made.stderr:
             self.skipTest("PyTorch is not installed (python3-torch)")
         self.assertEqual(made.returncode, 0, made.stderr)
-        self.prints("""for name in list("convolutions", "encoder") {
+        self.prints("""for name in list("convolutions", "encoder", "reader") {
     let m = load_onnx(name + ".onnx")
     let wanted = parse_json(read_file(name + ".json"))
     let y = m.forward([tensor(x) for x in wanted["x"]])
@@ -244,8 +272,10 @@ print(memory()["peak"] / 4000000)""", "3")
 }
 let m = load_onnx("convolutions.onnx", learnable: true)
 let x = tensor(parse_json(read_file("convolutions.json"))["x"][0])
-print(len(parameters(m)), gradcheck(fn(x) { m.forward(x) }, x, eps: 1e-2, tolerance: 1e-2))""",
-                    "[2, 5] true", "[2, 7, 16] true", "8 true")
+print(len(parameters(m)), gradcheck(fn(x) { m.forward(x) }, x, eps: 1e-2, tolerance: 1e-2))
+let reader = load_onnx("reader.onnx", learnable: true)
+print(gradcheck(fn(x) { reader.forward({"x": x, "lengths": [5, 3, 1]}) }, randn([3, 5, 3]), eps: 1e-2, tolerance: 1e-2))""",
+                    "[2, 5] true", "[2, 7, 16] true", "[6, 3, 6] true", "8 true", "true")
 
 
 if __name__ == "__main__":
