@@ -51,10 +51,11 @@ _tl() {
              slice_last softmax softplus solve sort sorted split spmm sqrt square squeeze stack
              starts_with std step stop_gradient str string_length string_substring sub sum svd
              swiglu synchronize take tan tanh tap temperature temperature_sample tensor tensors
-             text_windows tile time to to_float to_int to_json to_list tokenize tokenizer top_k
-             top_k_sample top_p top_p_sample topk trace transe_score transpose tril trim triu
-             trunc type typical_p uniform unique unsqueeze upper value_and_grad values var vjp
-             vmap where world_size write_csv write_file zero zero_grad zeros zeros_like zip'
+             text_lines text_windows tile time to to_float to_int to_json to_list tokenize tokenizer
+             top_k top_k_sample top_p top_p_sample topk trace transe_score transpose tril trim
+             triu trunc type typical_p uniform unique unsqueeze upper value_and_grad values
+             var vjp vmap where world_size write_csv write_file zero zero_grad zeros zeros_like
+             zip'
     else
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;

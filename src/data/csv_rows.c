@@ -148,11 +148,12 @@ static Status open_rows(CsvSource *csv, const char *target) {
     if (target) TRY(find_target(csv, target, named));
     if (named) memmove(csv->starts.items, csv->starts.items + 1, rows * sizeof(size_t));
     if (named) csv->starts.count--;
-    csv->source = (DataSource){.count = (int64_t)csv->starts.count - 1,
-                               .n_fields = target ? 2 : 1,
-                               .fields = {{DTYPE_FLOAT32, {.rank = 1}}, {DTYPE_FLOAT32, {0}}},
-                               .read = read_row,
-                               .free = free_csv};
+    csv->source = (DataSource){
+        .count = (int64_t)csv->starts.count - 1,
+        .n_fields = target ? 2 : 1,
+        .fields = {{.dtype = DTYPE_FLOAT32, .shape = {.rank = 1}}, {.dtype = DTYPE_FLOAT32}},
+        .read = read_row,
+        .free = free_csv};
     csv->source.fields[0].shape.dims[0] = csv->columns - (target != NULL);
     return STATUS_OK;
 }

@@ -29,6 +29,7 @@ struct Prefetch {
 };
 
 size_t data_field_bytes(const DataField *field) {
+    if (field->is_text) return sizeof(DataText);
     size_t bytes = field->dtype == DTYPE_INT64 ? sizeof(int64_t) : sizeof(float);
     for (int i = 0; i < field->shape.rank; i++) bytes *= (size_t)field->shape.dims[i];
     return bytes;
@@ -45,9 +46,20 @@ static Status read_rows(const BatchPlan *plan, int64_t first, DataBatch *batch) 
     return STATUS_OK;
 }
 
+static void drop_texts(const DataSource *source, DataBatch *batch) {
+    for (int f = 0; f < source->n_fields; f++) {
+        DataText *texts = batch->fields[f];
+        for (int64_t i = 0; i < batch->count && source->fields[f].is_text; i++) {
+            free(texts[i].bytes);
+            texts[i] = (DataText){0};
+        }
+    }
+}
+
 static void fill(Prefetch *prefetch, int64_t number, Slot *slot) {
     const BatchPlan *plan = &prefetch->plan;
     int64_t first = number * plan->batch, left = plan->count - first;
+    drop_texts(plan->source, &slot->batch);
     slot->batch.count = left < plan->batch ? left : plan->batch;
     if (read_rows(plan, first, &slot->batch) == STATUS_OK) return;
     slot->error = memory_allocate(sizeof *slot->error);
@@ -97,7 +109,7 @@ Prefetch *prefetch_start(const BatchPlan *plan) {
     for (int i = 0; i < prefetch->slot_count; i++)
         for (int f = 0; f < source->n_fields; f++)
             prefetch->slots[i].batch.fields[f] =
-                memory_allocate((size_t)room * data_field_bytes(&source->fields[f]) + 1);
+                memory_allocate_zeroed((size_t)room + 1, data_field_bytes(&source->fields[f]));
     prefetch->runtime = runtime_current;
     pthread_mutex_init(&prefetch->lock, NULL);
     pthread_cond_init(&prefetch->moved, NULL);
@@ -143,6 +155,7 @@ void prefetch_stop(Prefetch *prefetch) {
         pthread_join(prefetch->thread, NULL);
     }
     for (int i = 0; i < prefetch->slot_count; i++) {
+        drop_texts(prefetch->plan.source, &prefetch->slots[i].batch);
         for (int f = 0; f < DATA_FIELDS_MAX; f++) free(prefetch->slots[i].batch.fields[f]);
         free(prefetch->slots[i].error);
     }

@@ -13,7 +13,13 @@ enum { DATA_FIELDS_MAX = 2 };
 typedef struct DataField {
     DType dtype; // FLOAT32 or INT64
     Shape shape;
+    bool is_text; // a DataText, no numbers
 } DataField;
+
+typedef struct DataText {
+    char *bytes; // from malloc, of who asked for the row, also where reading failed
+    size_t length;
+} DataText;
 
 typedef struct DataSource DataSource;
 struct DataSource {
@@ -43,5 +49,7 @@ typedef struct ImageWish {
 Status data_open_images(const char *path, const ImageWish *wish, DataSource **out) MUST_USE;
 // The bytes of a file, `length` at a time, and those one place further on.
 Status data_open_text(const char *path, int64_t length, DataSource **out) MUST_USE;
+// Lines of a text in UTF-8 without their line ends, empty ones too.
+Status data_open_lines(const char *path, DataSource **out) MUST_USE;
 
 #endif

@@ -41,7 +41,7 @@ Status data_open_text(const char *path, int64_t length, DataSource **out) {
                     (long long)bytes, (long long)length);
     }
     TextSource *text = memory_allocate_zeroed(1, sizeof *text);
-    DataField window = {DTYPE_INT64, {.rank = 1, .dims = {length}}};
+    DataField window = {.dtype = DTYPE_INT64, .shape = {.rank = 1, .dims = {length}}};
     text->source = (DataSource){.count = (bytes - 1) / length,
                                 .n_fields = 2,
                                 .fields = {window, window},

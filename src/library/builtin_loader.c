@@ -103,6 +103,14 @@ Value builtin_text_windows(BuiltinCall *call) {
     return give_source(status, source);
 }
 
+Value builtin_text_lines(BuiltinCall *call) {
+    const String *path;
+    DataSource *source = NULL;
+    TRY_VALUE(value_to_string(call->arguments[0], "path", &path));
+    Status status = data_open_lines(path->bytes, &source);
+    return give_source(status, source);
+}
+
 // --- the loader
 
 typedef struct Loader {
@@ -192,6 +200,13 @@ static Status upload(const void *bytes, const DataField *field, int64_t count, T
     return status;
 }
 
+static Value texts_of(const DataText *texts, int64_t count) {
+    Value list = value_list((size_t)count);
+    for (int64_t i = 0; i < count; i++)
+        list_push(list.as.list, value_string(texts[i].bytes, texts[i].length));
+    return list;
+}
+
 static Value batch_of_files(const Loader *loader, Pass *pass) {
     const DataSource *source = loader->source.as.handle->payload;
     DataBatch batch;
@@ -200,6 +215,10 @@ static Value batch_of_files(const Loader *loader, Pass *pass) {
     Value parts[DATA_FIELDS_MAX];
     for (int i = 0; i < source->n_fields; i++) {
         Tensor *tensor;
+        if (source->fields[i].is_text) {
+            parts[i] = texts_of(batch.fields[i], batch.count);
+            continue;
+        }
         if (upload(batch.fields[i], &source->fields[i], batch.count, &tensor) != STATUS_OK) {
             while (i > 0) value_release(parts[--i]);
             return value_fail();
@@ -337,7 +356,7 @@ static Status count_rows(Value source, int depth, int64_t *count) {
     if (*count >= 0) return STATUS_OK;
     return fail_kind("loader: source",
                      "a tensor with rows, a tuple or dictionary of such, or what csv_rows, "
-                     "image_folder or text_windows gives",
+                     "image_folder, text_lines or text_windows gives",
                      source);
 }
 

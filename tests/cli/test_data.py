@@ -120,6 +120,21 @@ class Data(InFolder):
             """, "[[97, 98, 99], [100, 101, 102]] [[98, 99, 100], [101, 102, 103]]",
             "[[103, 104, 105]] [[104, 105, 106]]")
 
+    def test_lines(self):
+        (self.folder / "t.txt").write_bytes("one\r\ntwo\n\nfünf\nlast".encode())
+        (self.folder / "none.txt").write_text("")
+        self.prints("""
+            for ahead in list(0, 1, 5) { print([lines for lines in loader(text_lines("t.txt"), batch: 2, prefetch: ahead)]) }
+            print(len(text_lines("t.txt")), len(text_lines("none.txt")))
+            for lines in loader(text_lines("none.txt")) { print("never") }
+            print([n for n in loader(text_lines("t.txt"), batch: 3, drop_last: true, map: fn(lines) { [len(l) for l in lines] })])
+            fn order(data) { let all = []; for lines in data { all.extend(lines) }; all }
+            let seeded = loader(text_lines("t.txt"), batch: 2, shuffle: true, seed: 4)
+            let (first, second) = (order(seeded), order(seeded))
+            print(sorted(first) == sorted(second), first == second, first == order(loader(text_lines("t.txt"), shuffle: true, seed: 4)))
+            for lines in loader(text_lines("t.txt"), batch: 1) { print(lines); break }
+            """, *['[["one", "two"], ["", "fünf"], ["last"]]'] * 3, "5 0", "[[3 3 0]]", "true false true", '["one"]')
+
     def test_learning_from_batches(self):
         # The imperative form, interrupted by nothing: a line through points of a file.
         (self.folder / "line.csv").write_text("".join(f"{i / 50},{3 * i / 50 + 1}\n" for i in range(100)))
@@ -149,12 +164,14 @@ class Data(InFolder):
         (self.folder / "p/2.pgm").write_bytes(b"P5 1 1 255\n1")
         (self.folder / "q/1.pgm").write_bytes(b"P5 2 2 255\n12")
         (self.folder / "t.txt").write_text("abc")
+        (self.folder / "latin.txt").write_bytes(b"good\nr\xe9d\n")
         for ahead in (0, 2):
             def walk(source):
                 return f"for x in loader({source}, prefetch: {ahead}) {{ }}"
             self.fails(walk('csv_rows("bad.csv")'), 'error[format]: bad.csv:2: column 1 is "x", which is not a number')
             self.fails(walk('csv_rows("short.csv")'), "short.csv:2: the row has 1 columns, the first one 2")
             self.fails(walk('csv_rows("long.csv")'), "long.csv:2: the row has more than the 2 columns of the first one")
+            self.fails(walk('text_lines("latin.txt")'), "error[format]: latin.txt:2: byte 2 of the line is not UTF-8")
             self.fails(walk('image_folder("p")'), "error[shape]: p/2.pgm is 1 x 1, but the first picture is 1 x 2")
             self.fails(walk('image_folder("p")'), "help: size: [height, width] scales all of them")
         self.fails('csv_rows("empty.csv")', "error[format]: empty.csv has no rows")
@@ -172,13 +189,14 @@ class Data(InFolder):
         (self.folder / "q/1.png").write_bytes(png([[1, 2]], 0)[:60])
         self.fails('image_folder("q")', "error[format]: q/1.png: ")
         self.fails('text_windows("t.txt", 3)', "error[value]: t.txt has 3 bytes, too few for one window of 3")
+        self.fails('text_lines("none.txt")', "error[io]: ")
         self.fails('text_windows("t.txt", 0)', "error[value]: text_windows: length is 0; it must be at least 1")
         self.fails("loader([1, 2], batch: 0)", "error[value]: loader: batch is 0; it must be at least 1")
         self.fails("loader([1, 2], prefetch: -1)", "error[value]: loader: prefetch is -1; it must be from 0 to 1000")
         self.fails("loader([1, 2], rows: list(2))", "error[index]: loader: row 2 is not one of 2")
         self.fails("loader(([1, 2], [1]))", "error[shape]: loader: one part has 2 rows, another 1")
         self.fails("loader(5)", "error[type]: loader: source must be a tensor with rows, a tuple or dictionary of such, "
-                   "or what csv_rows, image_folder or text_windows gives, but it is 5")
+                   "or what csv_rows, image_folder, text_lines or text_windows gives, but it is 5")
         self.fails('loader((text_windows("t.txt", 1), [1, 2]))', "a part of the loader's source must be a tensor, but it is ")
         self.fails('text_windows("t.txt", 1).size', "a source of data has `classes`, but no field `size`")
 
