@@ -203,7 +203,7 @@ static void kept_free(Kept *kept) {
 // A file that cannot be read is as one that is missing.
 static bool kept_read(const char *path, Kept *out) {
     *out = (Kept){0};
-    bool read = safetensors_read(path, &out->tensors) == STATUS_OK;
+    bool read = reader_read(path, safetensors_open, true, &out->tensors) == STATUS_OK;
     Tensor *ids = read ? named_tensors_find(&out->tensors, "ids") : NULL;
     read = ids && tensor_rank(ids) == 1 && tensor_dtype(ids) == DTYPE_INT64;
     if (read) {

@@ -225,71 +225,6 @@ static Status unknown_tensor(const Model *model, const char *name) {
     return status;
 }
 
-static void release_map(void *map) {
-    file_map_release(map);
-}
-
-// Integers are copied: they may become indexes, which kernels check before they use them, and
-// what is mapped may change in between.
-static Status copy_integers(Device *device, const uint8_t *bytes, size_t length,
-                            const BufferLabel *label, Buffer **out) {
-    TRY(buffer_new(device, length, label, out));
-    Status status = buffer_upload(*out, 0, bytes, length);
-    if (status != STATUS_OK) buffer_release(*out);
-    return status;
-}
-
-// The numbers of a type that only the CPU reads, as float16.
-static Status import_decoded(Device *device, const StoredTensor *tensor, const uint8_t *bytes,
-                             BufferLabel *label, Buffer **out) {
-    enum { SUPERBLOCK = 256 };
-    int64_t count = 1;
-    ASSERT(tensor->shape.rank <= RANK_MAX);
-    for (int d = 0; d < tensor->shape.rank; d++) count *= tensor->shape.dims[d];
-    size_t length = (size_t)count * sizeof(uint16_t);
-    uint16_t *halves = memory_try_resize(NULL, length + 1); // as large as the file wants it
-    if (!halves) return memory_exhausted();
-    const DTypeInfo *info = &dtype_info[tensor->dtype];
-    for (int64_t i = 0; i < count; i += info->block_elements) {
-        float numbers[SUPERBLOCK];
-        quant_dequantize(tensor->dtype, bytes + i / info->block_elements * info->block_bytes,
-                         numbers, info->block_elements);
-        for (int j = 0; j < info->block_elements; j++) halves[i + j] = half_from_float(numbers[j]);
-    }
-    label->dtype = DTYPE_FLOAT16;
-    Status status = buffer_new(device, length, label, out);
-    if (status == STATUS_OK) status = buffer_upload(*out, 0, halves, length);
-    free(halves);
-    return status;
-}
-
-// The tensor over the mapped bytes.
-static Status import_tensor(const StoredTensor *tensor, Tensor **out) {
-    Device *device;
-    ASSERT(tensor->usable);
-    TRY(device_default(&device));
-    BufferLabel label = {.dtype = tensor->dtype, .rank = tensor->shape.rank};
-    memcpy(label.dims, tensor->shape.dims, sizeof label.dims);
-    FileMap *map = tensor->map;
-    const uint8_t *bytes = file_map_bytes(map) + tensor->offset;
-    Buffer *buffer;
-    TRY(file_map_check(map));
-    // A device with memory of its own.
-    if (dtype_info[tensor->dtype].host_only && !device->backend->host_import) {
-        TRY(import_decoded(device, tensor, bytes, &label, &buffer));
-    } else if (dtype_is_float(tensor->dtype) || dtype_is_quant(tensor->dtype)) {
-        HostMemory memory = {bytes, tensor->bytes, file_map_retain(map), release_map,
-                             file_map_evict};
-        TRY(buffer_import(device, &memory, &label, &buffer));
-    } else {
-        TRY(copy_integers(device, bytes, tensor->bytes, &label, &buffer));
-    }
-    Shape stored = tensor->shape;
-    if (tensor->change.transpose) stored = (Shape){2, {stored.dims[1], stored.dims[0]}};
-    *out = tensor_from_buffer(buffer, 0, label.dtype, &stored);
-    return STATUS_OK;
-}
-
 static bool wants_conversion(const Model *model, DType dtype) {
     return model->options.convert && dtype != model->options.dtype &&
            (dtype_is_float(dtype) || dtype_is_quant(dtype));
@@ -333,10 +268,7 @@ static Status make_loaded(const Model *model, const StoredTensor *stored, Tensor
     SCOPED_TENSOR(imported);
     SCOPED_TENSOR(changed);
     if (!stored->usable) return reader_fail_unusable(stored, model->path);
-    if (stored->tensor)
-        imported = tensor_retain(stored->tensor);
-    else
-        TRY(import_tensor(stored, &imported));
+    TRY(reader_tensor(stored, false, &imported));
     TRY(change_tensor(&stored->change, imported, &changed));
     if (wants_conversion(model, tensor_dtype(changed)))
         return tensor_cast(changed, model->options.dtype, out);

@@ -170,16 +170,6 @@ Status npz_parse(const uint8_t *bytes, size_t length, const char *name, NamedTen
     return status;
 }
 
-Status npz_read(const char *path, NamedTensors *out) {
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    Status parsed = npz_parse(file_map_bytes(map), file_map_length(map), path, out);
-    Status status = file_map_check(map);
-    if (status != STATUS_OK && parsed == STATUS_OK) named_tensors_free(out);
-    file_map_release(map);
-    return status == STATUS_OK ? parsed : status;
-}
-
 Status npz_open(Reader *reader, FileMap *map) {
     NamedTensors tensors;
     TRY(npz_parse(file_map_bytes(map), file_map_length(map), file_map_path(map), &tensors));

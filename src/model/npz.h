@@ -9,7 +9,6 @@
 bool npz_begins(const uint8_t *bytes, size_t length);
 // Every array, stored or deflated, in the archive's order; a tensor's name is its member's without
 // ".npy". STATUS_FORMAT names the file, the member and what is wrong with it.
-Status npz_read(const char *path, NamedTensors *out) MUST_USE;
 Status npz_parse(const uint8_t *bytes, size_t length, const char *name, NamedTensors *out) MUST_USE;
 // Stored members, as numpy.savez writes them, without times: equal tensors make equal files.
 // Replaces the file as a whole.

@@ -41,23 +41,27 @@ static Status open_map(Reader *reader, FileMap *map) {
     return formats[i].open(reader, map);
 }
 
-static Status open_file(Reader *reader, const char *path) {
+static Status open_file(Reader *reader, const char *path, ReaderOpen *open) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    Status opened = open_map(reader, map), status = file_map_check(map);
+    Status opened = open(reader, map), status = file_map_check(map);
     file_map_release(map);
     return status == STATUS_OK ? opened : status;
 }
 
-Status reader_open(const char *path, Reader **out) {
+Status reader_open_as(const char *path, ReaderOpen *open, Reader **out) {
     ASSERT(path != NULL);
     Reader *reader = memory_allocate_zeroed(1, sizeof *reader);
-    Status status = folder_is(path) ? folder_open(reader, path) : open_file(reader, path);
+    Status status = open ? open_file(reader, path, open) : folder_open(reader, path);
     if (status == STATUS_OK)
         *out = reader;
     else
         reader_close(reader);
     return status;
+}
+
+Status reader_open(const char *path, Reader **out) {
+    return reader_open_as(path, folder_is(path) ? NULL : open_map, out);
 }
 
 void reader_clear(Reader *reader) {

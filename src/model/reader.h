@@ -42,15 +42,23 @@ typedef struct Reader {
 // Opens by content: a folder, GGUF and its parts, safetensors or the index of several, .npz.
 // STATUS_IO when it cannot be read, STATUS_FORMAT naming the file and what is wrong in it.
 Status reader_open(const char *path, Reader **out) MUST_USE;
+// Of a format that is known (below); NULL: a folder.
+typedef Status ReaderOpen(Reader *reader, FileMap *map);
+Status reader_open_as(const char *path, ReaderOpen *open, Reader **out) MUST_USE;
 void reader_close(Reader *reader);
 void reader_clear(Reader *reader);         // of one that was not allocated
 size_t reader_bytes(const Reader *reader); // of all tensors
 // Says why a tensor of the file at `path` is not usable.
 Status reader_fail_unusable(const StoredTensor *tensor, const char *path);
+// A usable tensor on the default device, as its file has it: `change` is not made. Floats and
+// quantised numbers stay in the mapped file where the device reads host memory, unless `copy`.
+Status reader_tensor(const StoredTensor *tensor, bool copy, Tensor **out) MUST_USE;
+// All tensors of a file, in its order, and the texts of its metadata; tensors of types that are not
+// supported are listed as unread.
+Status reader_read(const char *path, ReaderOpen *open, bool copy, NamedTensors *out) MUST_USE;
 
 // --- for formats, which fill an empty reader; what a failure leaves in it is closed with it
 
-typedef Status ReaderOpen(Reader *reader, FileMap *map);
 ReaderOpen gguf_open, safetensors_open, safetensors_open_index, npz_open;
 // A row with copies of both and nothing else said; it is good until the next is added.
 StoredTensor *reader_add(Reader *reader, const char *name, const char *type_name);

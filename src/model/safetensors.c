@@ -196,41 +196,6 @@ Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
     return read_header(&(Parse){.file = name, .length = length, .visit = visit}, bytes);
 }
 
-typedef struct Collecting {
-    const uint8_t *bytes;
-    NamedTensors *out;
-} Collecting;
-
-static Status collect(void *context, const SafetensorsEntry *entry) {
-    const Collecting *collecting = context;
-    Tensor *tensor;
-    TRY(safetensors_tensor(collecting->bytes, entry, &tensor));
-    if (tensor)
-        named_tensors_add(collecting->out, entry->name, tensor);
-    else
-        named_tensors_add_unread(collecting->out, entry->name, entry->type);
-    return STATUS_OK;
-}
-
-Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name, NamedTensors *out) {
-    *out = (NamedTensors){0};
-    Collecting collecting = {bytes, out};
-    SafetensorsVisit visit = {collect, &collecting, out};
-    Status status = safetensors_each(bytes, length, name, &visit);
-    if (status != STATUS_OK) named_tensors_free(out);
-    return status;
-}
-
-Status safetensors_read(const char *path, NamedTensors *out) {
-    FileMap *map;
-    TRY(file_map_open(path, &map));
-    Status parsed = safetensors_parse(file_map_bytes(map), file_map_length(map), path, out);
-    Status status = file_map_check(map);
-    if (status != STATUS_OK && parsed == STATUS_OK) named_tensors_free(out);
-    file_map_release(map);
-    return status == STATUS_OK ? parsed : status;
-}
-
 // --- writing
 
 static Status make_header(const NamedTensors *tensors, char **out) {

@@ -29,12 +29,6 @@ Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
 // or holds a number that no dtype does.
 Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry,
                           Tensor **out) MUST_USE;
-// Every tensor of the file, on the default device, in the file's order. STATUS_FORMAT names the
-// file and what is wrong with it.
-Status safetensors_read(const char *path, NamedTensors *out) MUST_USE;
-// The same from memory; `name` is for messages.
-Status safetensors_parse(const uint8_t *bytes, size_t length, const char *name,
-                         NamedTensors *out) MUST_USE;
 // What a folder makes of the files in it: another name, into an empty text, and how the numbers of
 // a tensor with that name differ.
 typedef struct SafetensorsNaming {

@@ -2,9 +2,9 @@
 #include "model/tensor_file.h"
 
 #include "model/gguf_write.h"
-#include "model/model.h"
 #include "model/npy.h"
 #include "model/npz.h"
+#include "model/reader.h"
 #include "model/safetensors.h"
 
 static Status read_npy(const char *path, NamedTensors *out) {
@@ -20,28 +20,16 @@ static Status write_npy(const char *path, const NamedTensors *tensors) {
     return npy_write(path, tensors->items[0].tensor);
 }
 
-// The metadata of a file that are strings.
-static void add_texts(const Metadata *metadata, NamedTensors *out) {
-    Text text = {0};
-    for (size_t i = 0; i < metadata->count; i++) {
-        const MetaValue *value = &metadata->items[i].value;
-        if (value->type != META_STRING) continue;
-        text_clear(&text);
-        text_append(&text, value->as.string.bytes, value->as.string.length);
-        named_tensors_add_text(out, metadata->items[i].key, text_get(&text));
-    }
-    text_free(&text);
+static Status read_safetensors(const char *path, NamedTensors *out) {
+    return reader_read(path, safetensors_open, true, out);
+}
+
+static Status read_npz(const char *path, NamedTensors *out) {
+    return reader_read(path, npz_open, true, out);
 }
 
 static Status read_gguf(const char *path, NamedTensors *out) {
-    Model *model = NULL;
-    *out = (NamedTensors){0};
-    TRY(model_open(path, NULL, &model));
-    Status status = model_add_tensors(model, out);
-    if (status == STATUS_OK) add_texts(&model_reader(model)->metadata, out);
-    model_release(model);
-    if (status != STATUS_OK) named_tensors_free(out);
-    return status;
+    return reader_read(path, gguf_open, false, out);
 }
 
 static Status write_gguf(const char *path, const NamedTensors *tensors) {
@@ -60,8 +48,8 @@ static Status write_gguf(const char *path, const NamedTensors *tensors) {
 }
 
 static const TensorFormat formats[] = {
-    {".safetensors", "tensor", false, safetensors_read, safetensors_write},
-    {".npz", "arr_0", false, npz_read, npz_write},
+    {".safetensors", "tensor", false, read_safetensors, safetensors_write},
+    {".npz", "arr_0", false, read_npz, npz_write},
     {".gguf", "tensor", true, read_gguf, write_gguf},
     {".npy", NULL, false, read_npy, write_npy},
 };
