@@ -21,7 +21,12 @@ enum { LANES = 4 };
 
 enum { DOUBLE_LANES = LANES / 2 };
 
+// Checks of what is inlined whole would take a compiler minutes: sanitizers see it called.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SIMD_INLINE static inline __attribute__((unused))
+#else
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
+#endif
 
 typedef float Floats __attribute__((vector_size(LANES * 4)));
 typedef int32_t Ints __attribute__((vector_size(LANES * 4)));
