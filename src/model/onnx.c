@@ -80,8 +80,6 @@ static Library library = {.file = "libprotobuf-c.so.1",
     FIELD(message, number, field, MESSAGE, REPEATED, offsetof(Onnx##message, field##_count),       \
           &message_##part)
 #include "model/onnx.def"
-#undef MESSAGE
-#undef END
 
 // --- reading
 
