@@ -166,36 +166,97 @@ void number_append_integer(Text *text, int64_t value) {
 
 // --- reading
 
-enum { DIGITS_MAX = 18, POWERS = 23 };
+// 10^18 is an int64_t, 19 digits are a uint64_t; 5^27 is the last power that is one.
+enum {
+    INTEGER_DIGITS = 18,
+    DIGITS_MAX = 19,
+    EXACT_TENS = 22,
+    EXACT_FIVES = 27,
+    EXPONENT_DIGITS = 4
+};
 
-// Decimal digits, perhaps a point: an integer, or a float that one division rounds correctly.
-static NumberKind read_short(const char *bytes, size_t length, int64_t *integer, double *number) {
-    static const double powers[POWERS] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                          1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    const char *at = bytes, *end = bytes + length;
-    bool negative = at < end && *at == '-', point = false;
+typedef unsigned __int128 Wide;
+
+// digits * 10^tens, rounded once: a product of integers, or a quotient whose last bit says whether
+// something is left of it.
+static double scale_exactly(uint64_t digits, int tens) {
+    ASSERT(digits > 0 && abs(tens) <= EXACT_FIVES);
+    uint64_t fives = 1;
+    for (int i = 0; i < abs(tens); i++) fives *= 5;
+    if (tens >= 0) return ldexp((double)((Wide)digits * fives), tens);
+    int shift = __builtin_clzll(digits), shift_fives = __builtin_clzll(fives);
+    Wide dividend = (Wide)(digits << shift) << 63;
+    uint64_t divisor = fives << shift_fives; // its highest bit is set: the quotient fits 64 bits
+    uint64_t quotient = (uint64_t)(dividend / divisor);
+    quotient |= dividend % divisor != 0;
+    return ldexp((double)quotient, shift_fives - shift - 63 + tens);
+}
+
+static double scale(uint64_t digits, int tens) {
+    static const double powers[EXACT_TENS + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (digits > 1ull << 53 || abs(tens) > EXACT_TENS)
+        return digits ? scale_exactly(digits, tens) : 0.0;
+    return tens < 0 ? (double)digits / powers[-tens] : (double)digits * powers[tens];
+}
+
+// The number behind `e`; false when it is not one of a few digits.
+static bool read_exponent(const char *at, const char *end, int *out) {
+    bool negative = at < end && *at == '-';
     if (at < end && (*at == '-' || *at == '+')) at++;
-    int64_t digits = 0;
-    int count = 0, decimals = 0;
+    if (at == end || end - at > EXPONENT_DIGITS) return false;
+    int exponent = 0;
     for (; at < end; at++) {
         unsigned digit = (unsigned)(unsigned char)*at - '0';
-        if (digit < 10) {
-            if (++count > DIGITS_MAX) return NUMBER_NONE;
-            digits = digits * 10 + digit;
-            decimals += point;
-        } else if (*at == '.' && !point) {
-            point = true;
-        } else {
-            return NUMBER_NONE;
-        }
+        if (digit > 9) return false;
+        exponent = exponent * 10 + (int)digit;
     }
-    if (count == 0) return NUMBER_NONE;
-    *integer = negative ? -digits : digits;
-    if (!point) return NUMBER_IS_INTEGER;
-    if (digits > (int64_t)1 << 53) return NUMBER_NONE;
-    ASSERT(decimals >= 0 && decimals < POWERS);
-    double magnitude = (double)digits / powers[decimals];
+    *out = negative ? -exponent : exponent;
+    return true;
+}
+
+// Adds the digits from `at` on; returns where they end.
+static const char *read_digits(const char *at, const char *end, uint64_t *digits) {
+    uint64_t sum = *digits;
+    for (; at < end; at++) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        if (digit > 9) break;
+        sum = sum * 10 + digit;
+    }
+    *digits = sum;
+    return at;
+}
+
+// Decimal digits, perhaps a point and an exponent: what 64 bits hold, with few zeros behind it.
+static NumberKind read_short(const char *bytes, size_t length, int64_t *integer, double *number) {
+    const char *at = bytes, *end = bytes + length;
+    bool negative = at < end && *at == '-';
+    if (at < end && (*at == '-' || *at == '+')) at++;
+    uint64_t digits = 0;
+    const char *first = at;
+    at = read_digits(at, end, &digits);
+    ptrdiff_t count = at - first;
+    if (at == end) {
+        if (count == 0 || count > INTEGER_DIGITS) return NUMBER_NONE;
+        *integer = negative ? -(int64_t)digits : (int64_t)digits;
+        return NUMBER_IS_INTEGER;
+    }
+    ptrdiff_t decimals = 0, zeros = 0;
+    if (*at == '.') {
+        first = ++at;
+        while (digits == 0 && at < end && *at == '0') at++, zeros++;
+        at = read_digits(at, end, &digits);
+        decimals = at - first;
+    }
+    count += decimals;
+    int exponent = 0;
+    if (count == 0 || count - zeros > DIGITS_MAX) return NUMBER_NONE;
+    if (at < end && ((*at | 0x20) != 'e' || !read_exponent(at + 1, end, &exponent)))
+        return NUMBER_NONE;
+    ptrdiff_t tens = exponent - decimals;
+    if (tens < -EXACT_FIVES || tens > EXACT_FIVES) return NUMBER_NONE;
+    double magnitude = scale(digits, (int)tens);
     *number = negative ? -magnitude : magnitude;
     return NUMBER_IS_FLOAT;
 }

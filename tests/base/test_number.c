@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,82 @@ static void test_integers(void **state) {
     text_free(&out);
 }
 
+static uint64_t draw(uint64_t *random, uint64_t below) {
+    *random ^= *random << 13, *random ^= *random >> 7, *random ^= *random << 17;
+    return (*random >> 11) % below;
+}
+
+static void assert_reads(const char *text) {
+    int64_t integer;
+    double number, wanted = strtod(text, NULL);
+    NumberKind kind = number_read(text, strlen(text), &integer, &number);
+    if (kind == NUMBER_IS_INTEGER) {
+        assert_int_equal(integer, strtoll(text, NULL, 10));
+        return;
+    }
+    assert_int_equal(kind, NUMBER_IS_FLOAT);
+    if (memcmp(&number, &wanted, sizeof number) != 0) fail_msg("%s is %.17g", text, number);
+}
+
+// As strtod does, to the last bit: texts of many digits, with a point and an exponent or without.
+static void test_texts_are_read_exactly(void **state) {
+    (void)state;
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 300000; i++) {
+        char text[64];
+        int length = 0, digits = 1 + (int)draw(&random, 22), point = (int)draw(&random, 24);
+        if (draw(&random, 3) == 0) text[length++] = '-';
+        for (int k = 0; k < digits; k++) {
+            if (k == point) text[length++] = '.';
+            text[length++] = (char)('0' + draw(&random, 3) * draw(&random, 5));
+        }
+        text[length] = '\0';
+        if (draw(&random, 3) == 0) {
+            int exponent = (int)draw(&random, 61) - 30;
+            snprintf(text + length, sizeof text - (size_t)length, "e%d", exponent);
+        }
+        assert_reads(text);
+    }
+    // Halfway between two doubles, and just above and below.
+    for (int tens = -27; tens <= 27; tens++)
+        for (int least = 0; least < 10; least++) {
+            char text[64];
+            snprintf(text, sizeof text, "9007199254740993%d.00e%d", least, tens);
+            assert_reads(text);
+            snprintf(text, sizeof text, "184467440737095516%de%d", least, tens);
+            assert_reads(text);
+            snprintf(text, sizeof text, "-0.000%d503599627370497%de%d", least, least, tens);
+            assert_reads(text);
+        }
+}
+
+static void test_odd_texts(void **state) {
+    (void)state;
+    static const char *const numbers[] = {".5",
+                                          "5.",
+                                          "+5.0",
+                                          "1e5",
+                                          "1E-5",
+                                          "0e0",
+                                          "-0.0",
+                                          "1e999",
+                                          "1e-999",
+                                          "0.0000000000000000000000000001",
+                                          "00012.5",
+                                          "1e+07",
+                                          "12345678901234567890",
+                                          "0.1e00005"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) assert_reads(numbers[i]);
+    static const char *const words[] = {"",      ".",     "-",   "e5",      "1e",    "1e+",
+                                        "1.2.3", "1e5e5", "--1", "1-1",     "1e1.5", ".e1",
+                                        "+.",    "0x1",   "1_0", "infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        int64_t integer;
+        double number;
+        assert_int_equal(number_read(words[i], strlen(words[i]), &integer, &number), NUMBER_NONE);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_doubles),
@@ -134,6 +211,8 @@ int main(void) {
         cmocka_unit_test(test_everything_reads_back),
         cmocka_unit_test(test_parts_for_columns),
         cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_texts_are_read_exactly),
+        cmocka_unit_test(test_odd_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
