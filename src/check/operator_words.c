@@ -12,6 +12,7 @@ Status operator_fail_kinds(Operator op, const char *left, const char *right) {
     Status status = fail(STATUS_TYPE, "cannot %s %s %s %s", info->verb, turned ? right : left,
                          info->joint, turned ? left : right);
     bool text = strcmp(left, "string") == 0, other = strcmp(right, "string") == 0;
+    if (op == OPERATOR_MOD && text) return fail_help("values are put into text by f\"{x}\"");
     if (op != OPERATOR_ADD || text == other) return status;
     return fail_help("str(x) makes a string of it");
 }

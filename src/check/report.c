@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "catalog/foreign.h"
 #include "check/checker.h"
 
 static void add_diagnostic(Checker *checker, Diagnostic diagnostic, const ReportExtra *extra) {
@@ -41,45 +42,6 @@ void report_warning(Checker *checker, Span span, const ReportExtra *extra, const
 
 void report_note(Checker *checker, Span span, const ReportExtra *extra, const char *format, ...) {
     REPORT(SEVERITY_NOTE, NULL);
-}
-
-// Words of other languages and what they are called here.
-static const struct {
-    const char *foreign, *here;
-} foreign_words[] = {
-    {"True", "true"},
-    {"False", "false"},
-    {"None", "none"},
-    {"null", "none"},
-    {"nil", "none"},
-    {"nullptr", "none"},
-    {"elif", "else if"},
-    {"var", "let"},
-    {"const", "let"},
-    {"def", "fn"},
-    {"func", "fn"},
-    {"function", "fn"},
-    {"lambda", "fn(x) { ... }"},
-    {"this", "self"},
-    {"println", "print"},
-    {"printf", "print"},
-    {"raise", "error(\"message\")"},
-    {"throw", "error(\"message\")"},
-    {"except", "catch"},
-    {"switch", "match"},
-    {"pass", "{ }"},
-    {"length", "len"},
-    {"to_string", "str"},
-    {"toString", "str"},
-    {"Infinity", "inf"},
-    {"NaN", "nan"},
-    {"size", "numel"},
-};
-
-static const char *foreign_find(const Word *word) {
-    for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
-        if (strcmp(word->text, foreign_words[i].foreign) == 0) return foreign_words[i].here;
-    return NULL;
 }
 
 static bool is_struct(const Binding *binding) {
@@ -145,10 +107,11 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
         return;
     }
     Text help = {0}, imported = {0};
-    const char *foreign = foreign_find(word);
+    const char *foreign =
+        wanted < WANTED_RELATION ? foreign_help(FOREIGN_NAME, word->text, word->length) : NULL;
     bool found = !foreign && find_in_imports(checker, word, &imported);
     const char *near = foreign || found ? NULL : nearest_name(checker, word->text, wanted);
-    if (foreign) text_format(&help, "here this is written `%s`", foreign);
+    if (foreign) text_append_string(&help, foreign);
     if (found) text_format(&help, "the import declares it: `%s`", text_get(&imported));
     if (near) text_format(&help, "did you mean `%s`?", near);
     if (help.length == 0 && wanted == WANTED_RELATION)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "catalog/foreign.h"
 #include "eval/access.h"
 #include "eval/bind.h"
 #include "eval/code.h"
@@ -349,7 +350,10 @@ static void fail_no_method(Value receiver, const CallCode *call) {
     bool structure = receiver.kind == VALUE_STRUCT;
     fail(STATUS_NAME, "%s has no method `%s`",
          structure ? receiver.as.instance->type->name : value_kind_name(receiver), call->name);
-    const char *near = nearest_method(receiver, call->name);
+    const char *foreign =
+        structure ? NULL : foreign_help(FOREIGN_MEMBER, call->name, strlen(call->name));
+    const char *near = foreign ? NULL : nearest_method(receiver, call->name);
+    if (foreign) fail_help("%s", foreign);
     if (near) fail_help("did you mean `%s`?", near);
 }
 

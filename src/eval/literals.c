@@ -306,7 +306,10 @@ typedef struct RangeCode {
 
 static Value range_make(Value low, Value high, bool inclusive) {
     int64_t start, stop;
-    if (value_to_int(low, "the start of the range", &start) != STATUS_OK) return value_fail();
+    if (value_to_int(low, "the start of the range", &start) != STATUS_OK) {
+        if (low.kind == VALUE_STRING) fail_help("strings are joined by `+`");
+        return value_fail();
+    }
     if (value_to_int(high, "the end of the range", &stop) != STATUS_OK) return value_fail();
     if (inclusive && stop == INT64_MAX) {
         fail(STATUS_OVERFLOW, "the range %lld..=%lld does not fit in 64 bits", (long long)start,

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "catalog/foreign.h"
 #include "eval/access.h"
 #include "eval/bind.h"
 #include "eval/handle_tensor.h"
@@ -419,6 +420,8 @@ static Value fail_no_field(Value object, const char *name) {
     if (object.kind == VALUE_STRUCT) return struct_fail_field(object.as.instance->type, name);
     if (object.kind == VALUE_DICT) return fail_no_key(value_text(value_cstring(name)).text);
     fail(STATUS_NAME, "%s has no field `%s`", value_text(object).text, name);
+    const char *foreign = foreign_help(FOREIGN_MEMBER, name, strlen(name));
+    if (foreign) fail_help("%s", foreign);
     if (catalog_find(name, strlen(name))) fail_help("x.%s(...) calls the function", name);
     return value_fail();
 }

@@ -106,10 +106,22 @@ Pattern *parse_loop_names(Parser *parser, Pattern **index) {
         if (!(pattern = parse_binding_pattern(parser))) return NULL;
     }
     if (!parser_accept(parser, TOKEN_IN)) {
-        parser_fail_expected(parser, "`in` and what to go through");
-        return NULL;
+        const char *help = parser_is(parser, TOKEN_EQUAL)
+                               ? "a loop that counts is written for i in 0..n { ... }"
+                               : NULL;
+        return parser_fail_expected_help(parser, "`in` and what to go through", help);
     }
     return pattern;
+}
+
+// for (let i = 0; ...), for (int i = 0; ...), for (x in items)
+static bool at_loop_in_parentheses(const Parser *parser) {
+    TokenKind first = (TokenKind)parser_ahead(parser, 1)->kind;
+    TokenKind second = (TokenKind)parser_ahead(parser, 2)->kind;
+    if (!parser_is(parser, TOKEN_LEFT_PAREN)) return false;
+    return first == TOKEN_LET ||
+           (first == TOKEN_NAME &&
+            (second == TOKEN_NAME || second == TOKEN_IN || second == TOKEN_EQUAL));
 }
 
 // for x in it { ... }, for i, x in it { ... }, for (a, b) in it { ... }
@@ -117,9 +129,13 @@ Node *parse_for(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_FOR));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
-    if (parser_is(parser, TOKEN_LEFT_PAREN) && parser_ahead(parser, 1)->kind == TOKEN_LET)
-        return parser_fail_expected_help(parser, "the loop's variable",
-                                         "a loop that counts is written for i in 0..n { ... }");
+    if (at_loop_in_parentheses(parser))
+        return parser_fail_expected_help(
+            parser, "the loop's variable",
+            parser_ahead(parser, 2)->kind == TOKEN_IN ||
+                    parser_is_name(parser_ahead(parser, 2), "of")
+                ? "a loop is written for x in items { ... }"
+                : "a loop that counts is written for i in 0..n { ... }");
     Pattern *index, *pattern = parse_loop_names(parser, &index);
     if (!pattern) return NULL;
     Node *iterable = parse_head(parser);

@@ -157,7 +157,7 @@ bool parser_at_closer(const Parser *parser) {
 static const char *closing_help(const Parser *parser, const Token *token) {
     if (token->kind == TOKEN_IF && !token->newline_before)
         return "a choice is written if c { a } else { b }";
-    return parser_at_comment(parser) ? parser_division_help : NULL;
+    return parser_at_comment(parser) ? parser_division_help : parser_foreign_help(parser);
 }
 
 bool parser_close_bracket(Parser *parser, const Context *outer, const char *what) {

@@ -84,7 +84,8 @@ static bool parse_field(Parser *parser, Node *node) {
     Word name;
     if (!parser_take_word(parser, "a field name", &name)) return false;
     if (!parser_accept(parser, TOKEN_COLON))
-        return parser_fail_expected(parser, "`:` and the field's type") != NULL;
+        return parser_fail_expected_help(parser, "`:` and the field's type",
+                                         "a field is written name: type") != NULL;
     TypeNode *type = parse_type(parser);
     if (!type) return false;
     if (parser_is_name(parser_peek(parser), "learnable") && !parser_at_new_line(parser)) {

@@ -72,8 +72,21 @@ static Node *parse_unary(Parser *parser, Operator op, Level operand_level) {
     return node_adopt(parser, node, operand) ? node : NULL;
 }
 
+// x-- and nothing behind it.
+static bool at_decrement(const Parser *parser) {
+    const Token *token = parser_peek(parser), *after = parser_ahead(parser, 1);
+    bool twice = token->kind == TOKEN_MINUS && !token->space_before && parser->at > 0 &&
+                 parser->tokens.items[parser->at - 1].kind == TOKEN_MINUS;
+    bool ends = after->newline_before || after->kind == TOKEN_END ||
+                after->kind == TOKEN_SEMICOLON || after->kind == TOKEN_RIGHT_PAREN ||
+                after->kind == TOKEN_RIGHT_BRACE;
+    return twice && ends;
+}
+
 static Node *parse_operand(Parser *parser) {
     const Token *after = parser_ahead(parser, 1);
+    if (at_decrement(parser))
+        return parser_fail_expected_help(parser, "an expression", "x -= 1 takes one from x");
     switch (parser_peek(parser)->kind) {
     case TOKEN_NOT: return parse_unary(parser, OPERATOR_NOT, LEVEL_NOT);
     case TOKEN_BANG: return parse_unary(parser, OPERATOR_NOT, LEVEL_UNARY);

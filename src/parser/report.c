@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/foreign.h"
 #include "parser/state.h"
 
 void *parser_fail(Parser *parser, const Diagnostic *diagnostic) {
@@ -67,7 +68,62 @@ void *parser_fail_expected_help(Parser *parser, const char *what, const char *he
         span = (Span){parser_end(parser), parser_end(parser)};
     }
     return FAIL(parser, .span = span,
-                .message = parser_say(parser, "expected %s, found %s", what, found), .help = help);
+                .message = parser_say(parser, "expected %s, found %s", what, found),
+                .help = help ? help : parser_foreign_help(parser));
+}
+
+static const char *word_help(ForeignPlace place, const Token *token) {
+    if (token->kind != TOKEN_NAME) return NULL;
+    size_t length;
+    const char *word = source_text(token->span, &length);
+    return foreign_help(place, word, length);
+}
+
+// Of `name(...)`, whose `)` stands before the cursor: the name, else that bracket.
+static const Token *called_word(const Parser *parser) {
+    const Token *items = parser->tokens.items;
+    size_t at = parser->at - 1, depth = 0;
+    ASSERT(items[at].kind == TOKEN_RIGHT_PAREN);
+    for (size_t i = at; i > 0; i--) {
+        depth += items[i].kind == TOKEN_RIGHT_PAREN;
+        if (items[i].kind == TOKEN_LEFT_PAREN && --depth == 0) return &items[i - 1];
+    }
+    return &items[at];
+}
+
+// Operators of other languages, which are two tokens here.
+static const char *symbols_help(const Parser *parser, const Token *before) {
+    const Token *token = parser_peek(parser), *after = parser_ahead(parser, 1);
+    bool equal = before->kind == TOKEN_EQUAL_EQUAL || before->kind == TOKEN_NOT_EQUAL;
+    bool none = after->kind == TOKEN_QUESTION || after->kind == TOKEN_DOT;
+    switch (token->kind) {
+    case TOKEN_EQUAL: return equal && !token->space_before ? "`==` and `!=` compare values" : NULL;
+    case TOKEN_TILDE:
+        return after->kind == TOKEN_EQUAL || after->kind == TOKEN_EQUAL_EQUAL
+                   ? "`!=` says that two differ"
+                   : NULL;
+    case TOKEN_BANG:
+        return before->kind == TOKEN_NAME && !token->space_before
+                   ? "there are no macros: a call is written name(...)"
+                   : NULL;
+    case TOKEN_QUESTION:
+        return none ? "what stands in for none is written if x == none { y } else { x }"
+                    : "a choice is written if c { a } else { b }";
+    default: return NULL;
+    }
+}
+
+const char *parser_foreign_help(const Parser *parser) {
+    const Token *token = parser_peek(parser);
+    if (parser->at == 0 || token->newline_before) return NULL;
+    const Token *before = &parser->tokens.items[parser->at - 1];
+    if (token->kind == TOKEN_LEFT_BRACE && before->kind == TOKEN_RIGHT_PAREN)
+        before = called_word(parser);
+    bool begins = parser->at - 1 == parser->statement_start;
+    const char *help = word_help(FOREIGN_BEFORE, before);
+    if (!help && begins) help = word_help(FOREIGN_START, before);
+    if (!help) help = word_help(FOREIGN_BEHIND, token);
+    return help ? help : symbols_help(parser, before);
 }
 
 // Words of other languages, and tl's own, with what to write.
@@ -114,10 +170,10 @@ static int distance(const char *a, size_t a_length, const char *b, int most) {
     return rows[a_length][b_length];
 }
 
-const char *keyword_suggest(const char *word, size_t length) {
+const char *keyword_suggest(const char *word, size_t length, bool exact) {
     ASSERT(word != NULL || length == 0);
     int most = length <= 3 ? 1 : 2; // in a short word two changes make any other
-    if (length <= 2) most = 0;
+    if (length <= 2 || exact) most = 0;
     const char *meant = NULL;
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
         int changes = distance(word, length, meanings[i].word, most);

@@ -81,11 +81,15 @@ const char *parser_say(Parser *parser, const char *format, ...) PRINTF_LIKE(2, 3
 // "expected <what>, found <the token at the cursor>".
 void *parser_fail_expected(Parser *parser, const char *what);
 void *parser_fail_expected_help(Parser *parser, const char *what, const char *help);
+// What is written here for the word or operator of another language at the cursor or before it;
+// NULL: it is not known.
+const char *parser_foreign_help(const Parser *parser);
 void *parser_stop(Parser *parser, Span span, const char *message);
 // How a token is named in a message.
 const char *parser_describe(Parser *parser, const Token *token);
-// What a word that is not a keyword here was probably meant to be; NULL when nothing is close.
-const char *keyword_suggest(const char *word, size_t length);
+// What a word that is not a keyword here was probably meant to be; NULL when nothing is close, or
+// it is not exactly that where `exact` is asked.
+const char *keyword_suggest(const char *word, size_t length, bool exact);
 
 // Nodes. The span of a new node reaches from `begin` to the last token read.
 Node *node_new(Parser *parser, NodeKind kind, SourcePos begin);

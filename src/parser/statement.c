@@ -26,6 +26,13 @@ static bool at_assignment(const Parser *parser, Operator *op) {
     return false;
 }
 
+static Node *fail_no_value(Parser *parser) {
+    const char *help = NULL;
+    if (parser_is(parser, TOKEN_COLON_EQUAL)) help = "a variable is declared by let name = value";
+    if (parser_is(parser, TOKEN_COMMA)) help = "several are declared by let (a, b) = (x, y)";
+    return parser_fail_expected_help(parser, "`=` and a value", help);
+}
+
 static Node *parse_let(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_LET));
     SourcePos begin = parser_begin(parser);
@@ -47,7 +54,7 @@ static Node *parse_let(Parser *parser) {
         if (!node->as.let.value) return NULL;
         if (!node_adopt(parser, node, node->as.let.value)) return NULL;
     } else if (destructures || !node->as.let.type) {
-        return parser_fail_expected(parser, "`=` and a value");
+        return fail_no_value(parser);
     }
     node->span.end = parser_end(parser);
     return node;
@@ -291,7 +298,23 @@ static bool is_shorthand(const Parser *parser) {
     ASSERT(parser->at > 0);
     return parser->tokens.items[parser->at - 1].kind == TOKEN_NAME &&
            parser_ahead(parser, 1)->kind == TOKEN_NAME &&
+           (after == TOKEN_RIGHT_BRACE || after == TOKEN_COMMA || after == TOKEN_EQUAL);
+}
+
+// P { 3 } and P { 3, 4 }.
+static bool is_nameless(const Parser *parser) {
+    TokenKind value = (TokenKind)parser_ahead(parser, 1)->kind;
+    TokenKind after = (TokenKind)parser_ahead(parser, 2)->kind;
+    ASSERT(parser->at > 0);
+    return parser->tokens.items[parser->at - 1].kind == TOKEN_NAME &&
+           (value == TOKEN_INT || value == TOKEN_FLOAT || value == TOKEN_STRING) &&
            (after == TOKEN_RIGHT_BRACE || after == TOKEN_COMMA);
+}
+
+// `-- words`.
+static bool reads_as_comment(const Parser *parser) {
+    const Token *first = &parser->tokens.items[parser->statement_start];
+    return first->kind == TOKEN_MINUS && first[1].kind == TOKEN_MINUS && !first[1].space_before;
 }
 
 // `elif x` and `elif (x) {`: the word that was meant as a keyword, or NULL. *before: what follows
@@ -315,10 +338,10 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
         return FAIL(parser, .span = token->span, .message = "`else` without `if`");
     if (token->kind == TOKEN_CATCH)
         return FAIL(parser, .span = token->span, .message = "`catch` without `try`");
-    const char *before;
+    const char *before, *foreign = parser_foreign_help(parser);
     const Word *word = misused_word(parser, value, &before);
     if (word) {
-        const char *meant = keyword_suggest(word->text, word->length);
+        const char *meant = keyword_suggest(word->text, word->length, foreign != NULL);
         const char *form = written_form(word->text);
         if (meant)
             return FAIL(parser, .span = word->span,
@@ -331,9 +354,10 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     bool argument = token->kind == TOKEN_NAME || token->kind == TOKEN_STRING ||
                     token->kind == TOKEN_FORMAT_STRING || token->kind == TOKEN_INT ||
                     token->kind == TOKEN_FLOAT;
-    bool callable = value && value->kind == NODE_NAME && !token->newline_before &&
-                    (token->kind != TOKEN_NAME ||
-                     catalog_find(value->as.name.word.text, value->as.name.word.length));
+    bool name = value && value->kind == NODE_NAME && !token->newline_before;
+    bool builtin =
+        name && catalog_find(value->as.name.word.text, value->as.name.word.length) != NULL;
+    bool callable = token->kind == TOKEN_NAME ? builtin && !foreign : builtin || (name && !foreign);
     if (argument && callable)
         help = parser_say(parser, "a call is written %s(...)", value->as.name.word.text);
     if (token->kind == TOKEN_COMMA) help = "a tuple is written (a, b)";
@@ -341,11 +365,15 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
         help = "a choice is written if c { a } else { b }";
     if (token->kind == TOKEN_COLON && reads_as_key(parser, value))
         help = "a dictionary in this place is written ({...}): braces alone begin a block";
+    else if (token->kind == TOKEN_COLON && value && value->kind == NODE_NAME)
+        help = "a variable with a type is declared by let name: type = value";
+    if (reads_as_comment(parser)) help = "a comment begins with `//`";
+    if (token->kind == TOKEN_LEFT_BRACE && is_nameless(parser))
+        help = "the fields of a struct have names, as in { x: value }";
     if (token->kind == TOKEN_LEFT_BRACE && is_shorthand(parser))
         help = parser_say(parser, "each field is written with its value, as in { %s: %s }",
                           parser_word(parser, parser_ahead(parser, 1)).text,
                           parser_word(parser, parser_ahead(parser, 1)).text);
-    if (token->kind == TOKEN_QUESTION) help = "a choice is written if c { a } else { b }";
     if (token->kind == TOKEN_ARROW || token->kind == TOKEN_FAT_ARROW)
         help = "a function without a name is written fn(x) { x * 2 }";
     return parser_fail_expected_help(parser, "a newline or `;` after this statement", help);
@@ -441,9 +469,9 @@ static Node *fail_unclosed(Parser *parser, const Token *opener, const char *what
 Node *parse_block(Parser *parser, const char *what) {
     if (!parser_is(parser, TOKEN_LEFT_BRACE))
         return parser_fail_expected_help(parser, parser_say(parser, "`{` to begin the %s", what),
-                                         parser_is(parser, TOKEN_COLON)
-                                             ? "statements that belong together stand in braces"
-                                             : NULL);
+                                         parser_is(parser, TOKEN_END)
+                                             ? NULL
+                                             : "statements that belong together stand in braces");
     const Token *opener = parser_peek(parser);
     if (!parser_enter(parser)) return NULL;
     Context outer = parser_open_bracket(parser);

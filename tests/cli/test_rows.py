@@ -172,7 +172,6 @@ WORDS = {
     "src/check/logic_names.c": "types: any",
     "src/check/logic_rules.c": "aggregates of rules: max min",
     "src/check/program.c": "semirings: log sample topk",
-    "src/check/report.c": "words of other languages: var",
     "src/check/types.c": "types: any",
     "src/device/settings.c": "what TL_MEMORY_CHECK may say: all",
     "src/learn/learn_settings.c": "settings of learn: step",

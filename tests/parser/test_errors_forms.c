@@ -162,7 +162,8 @@ static void test_declarations(void **state) {
          " --> t.tl:2:4\n"
          "  |\n"
          "2 |  x int\n"
-         "  |    ^^^\n"},
+         "  |    ^^^\n"
+         "  = help: a field is written name: type\n"},
         {"impl P { let x = 1 }\n", "error[syntax]: expected `fn` to begin a method, found `let`\n"
                                    " --> t.tl:1:10\n"
                                    "  |\n"

@@ -2,6 +2,7 @@
 // methods and struct literals.
 #include <stdio.h>
 
+#include "catalog/foreign.h"
 #include "check/infer/infer.h"
 
 enum { DEPTH_MAX = 24, SAME_MAX = 2 };
@@ -335,8 +336,13 @@ static const char *nearest_method(Inference *in, const Fact *fact, const char *n
 
 static void fail_method(Inference *in, const Node *node, const Operand *receiver) {
     const char *name = node->as.method.name.text, *near = nearest_method(in, receiver->fact, name);
+    bool structure = receiver->fact->kind == FACT_STRUCT;
+    const char *foreign = structure ? NULL : foreign_help(FOREIGN_MEMBER, name, strlen(name));
     fail(STATUS_NAME, "%s has no method `%s`", fact_kind_name(receiver->fact), name);
-    if (near) fail_help("did you mean `%s`?", near);
+    if (foreign)
+        fail_help("%s", foreign);
+    else if (near)
+        fail_help("did you mean `%s`?", near);
     infer_report(in, node->span, NULL, 0);
 }
 

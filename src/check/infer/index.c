@@ -1,4 +1,5 @@
 // Subscripts and fields of facts.
+#include "catalog/foreign.h"
 #include "check/infer/infer.h"
 #include "shape/rules.h"
 
@@ -342,8 +343,12 @@ const Fact *infer_field(Inference *in, Node *node) {
     fact_describe(object.fact, &text);
     static const char *const properties[] = {"shape", "rank", "ndim", "numel", "dtype", "device"};
     const char *near = catalog_nearest(name->text, properties, 6);
+    const char *foreign = foreign_help(FOREIGN_MEMBER, name->text, name->length);
     fail(STATUS_NAME, "%s has no field `%s`", text_get(&text), name->text);
-    if (near) fail_help("did you mean `%s`?", near);
+    if (foreign)
+        fail_help("%s", foreign);
+    else if (near)
+        fail_help("did you mean `%s`?", near);
     text_free(&text);
     infer_report(in, node->span, &object, 1);
     return &fact_any;
