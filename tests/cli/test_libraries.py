@@ -28,6 +28,16 @@ class Libraries(unittest.TestCase):
         self.assertEqual(run("-e", PRODUCT).out, "400.0\n")
         self.assertEqual(run("-e", INVERSE).out, "1.0\n")
 
+    def test_kernels_of_this_processor(self):
+        # What OpenBLAS says when it is loaded; of a processor that it does not know it would take the oldest.
+        flags = Path("/proc/cpuinfo").read_text().split()
+        widest = "SkylakeX" if "avx512vl" in flags else "Haswell"
+        wanted = [({}, widest), ({"TL_ISA": "avx2"}, "Haswell"), ({"OPENBLAS_CORETYPE": "Nehalem"}, "Nehalem")]
+        for environment, core in wanted if "avx2" in flags else []:
+            result = run("-e", PRODUCT + 'print(env("OPENBLAS_CORETYPE"))', env={"OPENBLAS_VERBOSE": "2", **environment})
+            self.assertIn(f"Core: {core}\n", result.out + result.err)
+            self.assertIn(environment.get("OPENBLAS_CORETYPE", "none"), result.out)
+
     def test_missing_blas(self):
         result = run_without("libopenblas.so.0", PRODUCT)
         self.assertEqual(result.status, 1)
