@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/cpu/simd/lanes.h"
+
 #define Real float
 #define LOWEST (-INFINITY)
 #define IS_NAN(x) isnan(x)

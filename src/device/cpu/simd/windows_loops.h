@@ -54,11 +54,38 @@ static inline Real LOOP(largest_at)(const Real *upper, const Real *lower, int64_
     return LOOP(larger)(above, below);
 }
 
+// Rows are often shorter than a vector, and loops of a known length become vectors whole: so many
+// results at a time, the last ones with some that were there already.
+#define IN_BLOCKS(block, count, run)                                                               \
+    for (int64_t done = 0, at = 0; done < (count); done += (block)) {                              \
+        at = done < (count) - (block) ? done : (count) - (block);                                  \
+        run(at, block);                                                                            \
+    }
+#define IN_BLOCKS_OF_16_TO_1(count, run)                                                           \
+    do {                                                                                           \
+        if ((count) >= 16)                                                                         \
+            IN_BLOCKS(16, count, run)                                                              \
+        else if ((count) >= 8)                                                                     \
+            IN_BLOCKS(8, count, run)                                                               \
+        else if ((count) >= 4)                                                                     \
+            IN_BLOCKS(4, count, run)                                                               \
+        else                                                                                       \
+            IN_BLOCKS(1, count, run)                                                               \
+    } while (0)
+
+SIMD_INLINE void LOOP(largest_of_fours)(Real *restrict best, const Real *upper, const Real *lower,
+                                        int count) {
+#pragma omp simd
+    for (int i = 0; i < count; i++) best[i] = LOOP(largest_at)(upper, lower, i);
+}
+
 static void LOOP(largest_of_four)(void *target, const void *upper, const void *lower,
                                   int64_t count) {
-    Real *restrict best = target;
-    const Real *restrict first = upper, *restrict second = lower;
-    for (int64_t i = 0; i < count; i++) best[i] = LOOP(largest_at)(first, second, i);
+    Real *best = target;
+    const Real *first = upper, *second = lower;
+#define RUN(at, block) LOOP(largest_of_fours)(best + at, first + 2 * at, second + 2 * at, block)
+    IN_BLOCKS_OF_16_TO_1(count, RUN);
+#undef RUN
 }
 
 static void LOOP(share_largest)(void *target, const void *source, int64_t step, int64_t count,
@@ -72,12 +99,14 @@ static void LOOP(share_largest)(void *target, const void *source, int64_t step, 
     }
 }
 
-static void LOOP(share_of_four)(void *const *targets, const void *const *rows, const void *up,
-                                int64_t count) {
-    Real *restrict to_upper = targets[0], *restrict to_lower = targets[1];
-    const Real *restrict upper = rows[0], *restrict lower = rows[1], *restrict shares = up;
+// What is shared goes to the first of four that is the largest.
+SIMD_INLINE void LOOP(share_of_fours)(Real *const *to, const Real *const *from,
+                                      const Real *restrict shares, int64_t at, int count) {
+    Real *restrict to_upper = to[0] + 2 * at, *restrict to_lower = to[1] + 2 * at;
+    const Real *restrict upper = from[0] + 2 * at, *restrict lower = from[1] + 2 * at;
+    shares += at;
 #pragma omp simd
-    for (int64_t i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         Real best = LOOP(largest_at)(upper, lower, i), share = shares[i];
         bool one = upper[2 * i] == best, two = (upper[2 * i + 1] == best) & !one;
         bool three = (lower[2 * i] == best) & !(one | two);
@@ -87,6 +116,15 @@ static void LOOP(share_of_four)(void *const *targets, const void *const *rows, c
         to_lower[2 * i] = three ? share : 0;
         to_lower[2 * i + 1] = four ? share : 0;
     }
+}
+
+static void LOOP(share_of_four)(void *const *targets, const void *const *rows, const void *up,
+                                int64_t count) {
+    Real *to[] = {targets[0], targets[1]};
+    const Real *from[] = {rows[0], rows[1]}, *shares = up;
+#define RUN(at, block) LOOP(share_of_fours)(to, from, shares, at, block)
+    IN_BLOCKS_OF_16_TO_1(count, RUN);
+#undef RUN
 }
 
 static void LOOP(divide)(void *target, const int64_t *counts, int64_t count) {
@@ -106,3 +144,6 @@ static const WindowRows LOOP(rows) = {
     .share_of_four = LOOP(share_of_four),
     .divide = LOOP(divide),
 };
+
+#undef IN_BLOCKS
+#undef IN_BLOCKS_OF_16_TO_1
