@@ -117,7 +117,8 @@ class Session:
 
         def picture(svg):
             stream.flush()
-            send("display_data", {"data": {"image/svg+xml": svg, "text/plain": "<plot>"}, "metadata": {}})
+            # As HTML too, because nbconvert takes the lines out of SVG.
+            send("display_data", {"data": {"image/svg+xml": svg, "text/html": svg, "text/plain": "<plot>"}, "metadata": {}})
         self.runtime.on_output(stream.write)
         self.runtime.on_picture(picture)
         self.runtime.on_progress(Progress(lambda kind, content: (stream.flush(), send(kind, content))))

@@ -56,6 +56,7 @@ addEventListener("load", () => {
     const inside = (words) => outputs.flatMap((output) => [...output.querySelectorAll(words)]);
     const drawn = (one) => one.getBoundingClientRect().width > 0 && one.getBoundingClientRect().height > 0;
     document.title = "told " + JSON.stringify({tables: inside("table").length, pictures: inside("svg").filter(drawn).length,
+        lines: inside("svg polyline").filter(drawn).length,
         hidden: inside("svg, table").filter((one) => !drawn(one)).length, errors: document.querySelectorAll(".output_error").length,
         words: outputs.map((output) => output.textContent).join(" ")});
 });
@@ -236,7 +237,8 @@ print("sound")
                                  f"file://{page}"], capture_output=True, text=True, timeout=280)
         told = json.loads(html.unescape(re.search(r"<title>told (.*?)</title>", result.stdout, re.S)[1]))
         self.assertGreaterEqual(told["tables"], 1)
-        self.assertGreaterEqual(told["pictures"], 1)
+        self.assertGreaterEqual(told["pictures"], 2)
+        self.assertGreater(told["lines"], 0)
         self.assertEqual((told["hidden"], told["errors"]), (0, 0), told)
         self.assertIn("float32 [60, 60], 14.4 kB", told["words"])
 
