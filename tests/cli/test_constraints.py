@@ -205,6 +205,7 @@ class Constraints(unittest.TestCase):
         result = program(r'''
             let c = grammar("# sums\nroot ::= sum \"=\" [0-9]{1,3}\nsum ::= term (\"+\" term)*\nterm ::= [1-9] [0-9]? |\n  \"(\" sum \")\"\n")
             for i in 0..20 { print(generate(m, "a", 60, constraint: c, temperature: 2.0, seed: i)) }
+            print(generate(m, "a", 20, constraint: grammar("root ::= \"a\"{12}"), seed: 1))
             print(generate(m, "a", 9, constraint: grammar("root ::= \"\\u00e9\\x41\\n\\\"\" . [^a-z\\]]"), seed: 1))
         ''')
         self.assertEqual(result.status, 0, result.err[:2000])
@@ -212,7 +213,8 @@ class Constraints(unittest.TestCase):
         for line in lines[:20]:
             self.assertRegex(line, r"^[0-9()+]+=[0-9]{1,3}$")
             self.assertEqual(line.count("("), line.count(")"))
-        self.assertRegex("\n".join(lines[20:]), '^éA\n".[^a-z\\]]$')
+        self.assertEqual(lines[20], "a" * 12)
+        self.assertRegex("\n".join(lines[21:]), '^éA\n".[^a-z\\]]$')
 
     def test_expressions(self):
         for pattern in [r"(yes|no)+ \d{3}", r"^[^\n]{2,5}$", r"a?b*c+(?:x|yz){2}", r"[\w.-]+@[a-z]{2,4}\.com", r"\x41é[à-ÿ]\s\S", r"a{0}b{2,}?"]:
@@ -268,6 +270,8 @@ class Constraints(unittest.TestCase):
             ('json_schema({"type": "string", "format": "email"})',
              'json_schema: the format "email" is not supported (date, time, date-time and uuid are)'),
             ('json_schema({"type": "array", "minItems": 3, "maxItems": 2})', "json_schema: minItems 3 is more than 2 items can be"),
+            ('json_schema({"type": "array", "prefixItems": [{"type": "null"}], "items": false, "minItems": 2})',
+             "json_schema: minItems 2 is more than 1 items can be"),
             ('json_schema({"type": "number", "minimum": 0.5})',
              "json_schema: minimum must be an integer of at most 15 digits, and for type number not exclusive"),
             ('json_schema({"type": "integer", "minimum": 5, "maximum": 2})', "json_schema: no number lies between its bounds"),

@@ -107,11 +107,12 @@ class Data(InFolder):
             for x in loader(image_folder("c")) { print((x * 5.0).to_list()) }
             for x in loader(image_folder("c", gray: true), rows: list(0)) { print(x) }
             for x, y in loader(image_folder("p", size: [1, 4]), rows: list(0)) { print(x) }
+            for x, y in loader(image_folder("p", size: [70, 90]), rows: list(0)) { print(x.shape) }
             """, "[[[[0.2 0.8]]]]", '3 ["cat", "dog"]', "[3, 1, 2, 2] [0 0 1]",
             "[[[0.0, 1.0], [2.0, 5.0]], [[5.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [2.0, 5.0]]]",
             "[[[[5.0, 0.0]], [[0.0, 1.0]], [[0.0, 5.0]]], [[[5.0, 0.0]], [[0.0, 1.0]], [[0.0, 0.0]]], "
             "[[[0.0, 5.0]], [[0.0, 5.0]], [[0.0, 5.0]]], [[[2.0, 4.0]], [[2.0, 4.0]], [[2.0, 4.0]]]]",
-            "[[[[0.299  0.2314]]]]", "[[[[0.2 0.3 0.5 0.6]]]]")
+            "[[[[0.299  0.2314]]]]", "[[[[0.2 0.3 0.5 0.6]]]]", "[1, 1, 70, 90]")
 
     def test_text(self):
         (self.folder / "t.txt").write_text("abcdefghij")

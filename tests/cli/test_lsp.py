@@ -308,6 +308,10 @@ class Features(Server):
                 self.client.at("rename", 2, 8, newName="other")
             self.assertEqual(places(self.client.at("rename", 2, 20, newName="mod")["changes"][uri]),
                              [(1, 19, 20), (2, 20, 21), (3, 8, 9), (3, 25, 26)])
+            Path(folder, "é - 2").mkdir()
+            Path(folder, "é - 2", "near.tl").write_text("let near = 1\n")
+            self.assertEqual(self.client.open('import "near.tl"\nprint(near)\n', f"file://{folder}/%C3%A9%20%2d%202/main.tl"), [])
+            self.client.open(text, uri)
             Path(folder, "a b.tl").write_text("fn helper(x) { x\n")
             self.client.notify("textDocument/didSave", textDocument={"uri": uri})
             found = self.client.diagnostics()

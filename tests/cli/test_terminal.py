@@ -192,6 +192,7 @@ class Screens(unittest.TestCase):
             self.assertEqual(t.rows()[0], "tl> x.")
             self.assertLessEqual(len(t.rows()), 12)
             self.assertRegex(t.rows()[-2], r"^and \d+ more: type on$")
+            self.assertEqual(len(t.rows()), 12)  # no row is left empty
 
     # ---
 

@@ -119,8 +119,8 @@ class Tokenizers(unittest.TestCase):
         self.assertEqual(rows, [[[4, 5, 2], "ab abc"], [[7, 8], "é"], [[9, 4], "ab"]])
 
     def test_word_piece(self):
-        rows = self.made(WORD_PIECE, ["Unaffable.", "xyz Café"])
-        self.assertEqual(rows, [[[1, 3, 4, 5, 6, 2], "unaffable."], [[1, 0, 7, 2], "cafe"]])
+        rows = self.made(WORD_PIECE, ["Unaffable.", "xyz Café", "Un\ufffdaff\u200bable."])
+        self.assertEqual(rows, [[[1, 3, 4, 5, 6, 2], "unaffable."], [[1, 0, 7, 2], "cafe"], [[1, 3, 4, 5, 6, 2], "unaffable."]])
 
     def test_bytes_before_the_words(self):
         # As normalizer ByteLevel only writes bytes as letters: the pattern sees letters, no space comes in front.
