@@ -105,7 +105,7 @@ def describe(dtype, shape, strides, data):
 
 
 def borrow(given):
-    """((memory, its dtype's text), borrowed), or None for what is no tensor."""
+    """((memory, its dtype's text), borrowed), or None for what is not a tensor."""
     if hasattr(given, "__dlpack__"):
         try:
             return borrow_dlpack(given)

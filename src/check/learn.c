@@ -160,7 +160,7 @@ static bool reads(const Node *node, const Binding *binding) {
     }
 }
 
-// The loop whose turns are the epochs: the first in the body that runs over `epochs`.
+// The loop whose iterations are the epochs: the first in the body that runs over `epochs`.
 static void mark_loop(Node *node) {
     const NodeList *statements = &node->as.learn.body->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {

@@ -73,7 +73,7 @@ static Status check_member(Archive *archive, const zip_stat_t *about, const char
         return fail(STATUS_FORMAT, "%s has no name or no size", name);
     size_t length = strlen(about->name);
     if (length < ENDING_BYTES || strcmp(about->name + length - ENDING_BYTES, ending) != 0)
-        return fail(STATUS_FORMAT, "%s is no .npy array", name);
+        return fail(STATUS_FORMAT, "%s is not a .npy array", name);
     // Members that share their bytes would make a small file a large one.
     if (about->comp_size > archive->length - archive->claimed)
         return fail(STATUS_FORMAT, "%s claims %llu bytes of an archive of %zu", name,

@@ -465,7 +465,7 @@ struct Node {
         } loop;
         // FOR and COMPREHENSION. for i, x in it: `index` is the extra first name or NULL.
         // condition: of a comprehension, or NULL; its body is the element
-        // epochs (filled by check): its turns are the epochs of the learn block around it
+        // epochs (filled by check): its iterations are the epochs of the learn block
         struct {
             Pattern *index, *pattern;
             Node *iterable, *condition, *body;

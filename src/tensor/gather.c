@@ -47,7 +47,7 @@ static Status gather_shaped(const OpCall *call, Tensor *x, int dim, Tensor *inde
     return tensor_reshape(slices, &shape, out);
 }
 
-// PyTorch's rule: an index of x's rank is no larger than x but along dim.
+// PyTorch's rule: an index of x's rank is at most as large as x but along dim.
 static Status check_elementwise(const OpCall *call, const Tensor *x, int dim, const Tensor *index) {
     TensorType type = tensor_type(x), index_type = tensor_type(index);
     return shape_gather(call->op->name, &type, dim, &index_type);

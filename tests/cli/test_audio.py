@@ -53,7 +53,7 @@ class Audio(InFolder):
             """, "[[0.7 0.8 0.9]] [[0.2 0.3 0.4]] [[0.8 0.9]]", "[1, 0] [1, 0]", "[2, 0]", "[[-1.   0.5  1. ]]")
 
     def test_mistakes(self):
-        (self.folder / "text.wav").write_text("this is no sound at all, only a text that is long enough to be one")
+        (self.folder / "text.wav").write_text("this is not a sound at all, only a text that is long enough to be one")
         self.prints('save_audio(zeros([100]), "a.wav", 10)')
         self.fails('load_audio("text.wav")', "error[format]: text.wav: ")
         self.fails('load_audio("none.wav")', "error[io]: ")

@@ -51,6 +51,9 @@ class Guide(unittest.TestCase):
         for target in re.findall(r"^    make (\w+)", (ROOT / "README.md").read_text(), re.M):
             self.assertRegex(makefile, rf"(?m)^{target}:")
 
+    def test_the_architecture_is_read_in_one_sitting(self):
+        self.assertLess(len((ROOT / "ARCHITECTURE.md").read_text().split()), 2000)
+
     def test_no_merge_is_left_halfway(self):
         for path in [*ROOT.glob("*.md"), *(p for p in ROOT.glob("docs/**/*") if p.is_file())]:
             self.assertNotRegex(path.read_text(), r"(?m)^(<<<<<<<|>>>>>>>) ", path)

@@ -330,7 +330,7 @@ class FileMessages(unittest.TestCase):
         self.check("a.npz", [(lying(20, 1 << 30), f"a.npz: member `a.npy` claims 1073741824 bytes of an archive of {len(whole)}"),
                              (lying(24, 1 << 31), "a.npz: member `a.npy` claims to become 2147483648 bytes from "
                                                   f"{len(npy('<f4', (2,), bytes(8)))}"),
-                             (npz([("a.txt", b"x")]), "a.npz: member `a.txt` is no .npy array"),
+                             (npz([("a.txt", b"x")]), "a.npz: member `a.txt` is not a .npy array"),
                              (whole.replace(b"(2,)", b"(9,)"), "a.npz: member `a.npy`: the array is float32[9], but has 8 bytes"),
                              ], 'load("a.npz")')
 

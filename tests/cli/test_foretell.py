@@ -150,7 +150,7 @@ class Scripts(unittest.TestCase):
             found = foretold(*options, path, *arguments, env=env)
             with self.subTest(script=path.name, seed=SEED):
                 if found is None:
-                    self.assertNotEqual(result.status, 0)  # it is no program
+                    self.assertNotEqual(result.status, 0)  # it is not a program
                     continue
                 most = max(device["peak"] for device in [found, *found["others"]])
                 self.assertGreaterEqual(most, peak)

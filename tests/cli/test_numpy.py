@@ -210,7 +210,7 @@ class Npz(unittest.TestCase):
             (b"\x93NUMPY", "a.npz does not begin as a zip archive does"),
             (good[:-40], "a.npz: "),
             (flipped, "a.npz: member `w.npy`: CRC error"),
-            (npz([("a.txt", b"abc")]), "a.npz: member `a.txt` is no .npy array"),
+            (npz([("a.txt", b"abc")]), "a.npz: member `a.txt` is not a .npy array"),
             (npz([("a.npy", b"abc")]), "a.npz: member `a.npy`: 3 bytes are no .npy array"),
             (npz([("a.npy", npy("<f4", (2,), b""))]), "member `a.npy`: the array is float32[2], but has 0 bytes"),
             (bytes(longer), "a.npz: member `w.npy` claims 1048576 bytes of an archive of"),

@@ -192,6 +192,22 @@ WORDS = {
 }
 
 
+# Names of elementwise operations that are functions of <math.h>, which formulas and other code call, and those that are
+# also names of what has nothing to do with the operation.
+MATH = set("abs acos asin atan atan2 ceil cos cosh erf exp expm1 floor isfinite isinf isnan log log10 log1p log2 pow round sin sinh "
+           "sqrt tan tanh trunc".split())
+CHANCE = set("add clamp maximum minimum sign square step".split())
+# Where code names the others next to their rows.
+NAMED = {
+    "src/eval/formula.c": "operators of plain numbers: div eq ge gt le lt mod mul ne sub where",
+    "src/eval/scalar.c": "the same: div eq ge gt le lt mod mul ne sub",
+    "src/logic/analyse.c": "a place: where",
+    "src/tensor/gradient/derivatives.h": "the words of derivatives in maps.def: div eq fused_affine gt mul neg sub where",
+    "src/tensor/gradient/rules_map.c": "derivatives by reference: mul",
+    "src/tensor/scalar.c": "a place: where",
+}
+
+
 class Names(unittest.TestCase):
     """What is said of an operation is said in its row: elsewhere its name stands where it is computed or called, and
     nothing is looked up or decided by it but what the lists above give the reason for."""
@@ -215,6 +231,13 @@ class Names(unittest.TestCase):
         pattern = re.compile(rf"\bcase {row}|[!=]= *{row}|\b{row} *[!=]=|\[{row}\] *=")
         self.assertEqual(self.found(pattern, "src", "shaders"),
                          {path: reason.split(": ")[-1] for path, reason in DECIDES.items()})
+
+    def test_an_elementwise_operation_is_named_in_its_rows(self):
+        """In code, of which texts and comments are no part; OP_exp calls the row. std/ and printed documents use the name."""
+        rows = re.findall(r"^OP_MAP\((\w+)", (ROOT / "src" / "catalog" / "ops.def").read_text(), re.M)
+        self.assertLess(MATH | CHANCE, set(rows))
+        pattern = re.compile(rf'"(?:[^"\\\n]|\\.)*"|\b({"|".join(set(rows) - MATH - CHANCE)})\b()')
+        self.assertEqual(self.found(pattern, "src", "shaders"), {path: reason.split(": ")[-1] for path, reason in NAMED.items()})
 
     def test_words_that_are_names(self):
         operations, _, _ = named_rows()

@@ -123,7 +123,7 @@ void infer_pattern(Inference *in, const Pattern *pattern, const Fact *fact);
 void infer_condition(Inference *in, const Node *node, const Fact *fact);
 // The element that a loop over the value gives, and whether there is certainly one.
 const Fact *infer_element(Inference *in, const Fact *fact, bool *some);
-// What the names of a `for` or comprehension are given; whether there certainly is a turn.
+// What the names of a `for` or comprehension are given; whether there certainly is an iteration.
 bool infer_elements(Inference *in, const Node *node, const Fact **element, const Fact **index);
 const Fact *infer_index(Inference *in, Node *node);
 const Fact *infer_field(Inference *in, Node *node);

@@ -1,5 +1,5 @@
-// Loops and learn blocks: the first turn as it will be where there certainly is one, then all turns
-// with what holds in each.
+// Loops and learn blocks: the first iteration as it will be where there certainly is one, then
+// all iterations with what holds in each.
 #include <stdlib.h>
 
 #include "check/infer/infer.h"
@@ -99,7 +99,7 @@ static bool join_changes(Inference *in, const Change *changes, size_t count, boo
     return changed;
 }
 
-// Goes through a turn and joins what it leaves with what it found.
+// Goes through an iteration and joins what it leaves with what it found.
 static bool loop_widen(Inference *in, InferLoop *loop, bool give_up) {
     loop->mark = in->trail.count;
     loop->exits.count = 0;

@@ -217,7 +217,7 @@ static FewShare share_few(const Device *device, const AttentionShape *shape, uin
     // Each row reads all keys; of few they come from a cache.
     if (shape->keys >= KEYS_MANY && shape->queries * shape->shared_heads >= FEW_ROWS)
         share.rows = FEW_ROWS;
-    // Few turns, where keys are not so many that they are seen in parts.
+    // Few iterations, where keys are not so many that they are seen in parts.
     uint32_t most = vulkan_features(device)->group_threads_max;
     if (most > FEW_THREADS_MAX) most = FEW_THREADS_MAX;
     for (FewShare wider = share; shape->keys < KEYS_MANY && wider.threads * 2 <= most &&

@@ -22,7 +22,7 @@ enum {
     SUBGROUP_OF_BLOCKS = 8,   // at least
     PARTS_MOST = 4,
     VISITS_MOST = 64,
-    WORK_ENOUGH = 256,  // turns of a workgroup with one column a team, so that it takes more
+    WORK_ENOUGH = 256,  // iterations of a workgroup with one column a team, so that it takes more
     TURNS_ENOUGH = 500, // of workgroups, before they have another
     TILE_LARGE = 128,
     TILE = 64,

@@ -61,7 +61,7 @@ static uint64_t count_multiprocessors(const VulkanFeatures *features) {
 }
 
 // How many times warps take columns: so that groups end together, and few of them make the row
-// ready for themselves, which takes a third of a turn.
+// ready for themselves, which takes a third of an iteration.
 static uint32_t choose_turns(uint64_t at_once, uint64_t tiles) {
     uint64_t least = UINT64_MAX;
     uint32_t best = 1;
