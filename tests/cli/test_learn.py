@@ -3,7 +3,9 @@ import fcntl
 import os
 import pty
 import random
+import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -303,6 +305,37 @@ class Watch(unittest.TestCase):
         page = Page(self.path.read_text())
         self.assertIsNone(page.refresh)
         self.assertIn("ended: interrupt", page.words)
+
+    def test_page_in_a_browser(self):
+        browser = shutil.which("chromium")
+        if not browser:
+            self.skipTest("chromium is not installed")
+        result = run_code(self.block(self.path, 30, "progress: false, validate: sum(w)"))
+        self.assertEqual(result.status, 0, result.err)
+        # What the browser draws is written into the page's title, which the dump shows: of each curve
+        # whether it is as wide as its picture and not flat, and the address of whatever was loaded.
+        script = """<script>
+addEventListener("load", () => {
+    const told = [...document.querySelectorAll("polyline")].filter(line => line.points.numberOfItems > 10).map(line => {
+        const [own, all] = [line.getBoundingClientRect(), line.closest("svg").getBoundingClientRect()];
+        return own.width > 0.7 * all.width && own.left >= all.left && own.right <= all.right
+            && own.top >= all.top && own.bottom <= all.bottom ? "inside" : "outside";
+    });
+    const loaded = performance.getEntriesByType("resource").map(entry => entry.name);
+    document.title = ["told", ...told, "loaded", ...loaded].join(" ");
+});
+</script></head>"""
+        text = self.path.read_text()
+        self.assertIn("</head>", text)
+        self.path.write_text(text.replace("</head>", script, 1))
+        dump = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu",
+                               f"--user-data-dir={self.path.parent}/browser", "--dump-dom", f"file://{self.path}"],
+                              capture_output=True, text=True, timeout=240).stdout
+        title = re.search(r"<title>(.*?)</title>", dump)[1].split()
+        self.assertEqual(title[0], "told", title)
+        self.assertGreaterEqual(title.count("inside"), 3, title)
+        self.assertNotIn("outside", title)
+        self.assertEqual(title[-1], "loaded", title)
 
     def test_page_of_a_failure(self):
         result = run_code(self.block(self.path).replace("(x @ w - 3.0 * x) ** 2", "log(w - 0.6 * epoch)"))

@@ -85,9 +85,22 @@ OPERATIONS = [
     ("likeness", [[3, 4], [3, 4]], "losses.cosine_similarity(a, b) + losses.cosine_loss(a, b, [1, -1, 1])",
      "F.cosine_similarity(a, b, -1) + F.cosine_embedding_loss(a, b, tensor([1, -1, 1]))"),
     ("triplet", [[3, 4], [3, 4], [3, 4]], "losses.triplet_loss(a, b, c)", "F.triplet_margin_loss(a, b, c)"),
+    ("focal", [[4, 3], [4, 3]], "losses.focal_loss(a, sigmoid(b), gamma: 1.5, alpha: 0.4)", "focal(a, sigmoid(b), 1.5, 0.4)"),
+    ("ctc", [[4, 2, 3]],
+     "losses.ctc_loss(log_softmax(a, 2), [[1, 2], [2, 2]], [4, 4], [2, 2])"
+     " + losses.ctc_loss(log_softmax(a, 2), [[1], [2]], [3, 4], [1, 1], reduction: \"sum\")",
+     "ctc(a, [[1, 2], [2, 2]], [4, 4], 'mean') + ctc(a, [[1], [2]], [3, 4], 'sum')"),
+    ("reductions of losses", [[3, 4], [3, 4]],
+     "mse_loss(a, b, reduction: \"none\") + mae_loss(a, b, reduction: \"sum\") + huber_loss(a, b, delta: 0.4, reduction: \"none\")",
+     "F.mse_loss(a, b, reduction='none') + F.l1_loss(a, b, reduction='sum') + F.huber_loss(a, b, delta=0.4, reduction='none')"),
     ("transposed convolution", [[2, 4, 3, 3], [4, 3, 3, 2], [6]],
      "windows.conv_transpose2d(a, b, c, stride: list(2, 3), padding: list(1, 0), output_padding: list(1, 2), dilation: list(1, 2), groups: 2)",
      "F.conv_transpose2d(a, b, c, (2, 3), (1, 0), (1, 2), 2, (1, 2))"),
+    ("layers without parameters", [[2, 2, 5, 4]],
+     "networks.eval(layers.Dropout::new(0.5)).forward(windows.MaxPool2d::new(3, stride: 2, padding: 1).forward(a))"
+     " * windows.AdaptiveAvgPool2d::new(list(3, 2)).forward(a) * windows.AdaptiveMaxPool2d::new(list(3, 2)).forward(a)"
+     " + sum(windows.AvgPool2d::new(2).forward(a))",
+     "F.dropout(F.max_pool2d(a, 3, 2, 1), 0.5, False) * F.adaptive_avg_pool2d(a, (3, 2)) * F.adaptive_max_pool2d(a, (3, 2)) + F.avg_pool2d(a, 2).sum()"),
     ("adaptive pooling", [[2, 2, 5, 4]], "windows.adaptive_avg_pool2d(a, list(3, 2)) * windows.adaptive_max_pool2d(a, list(3, 2))",
      "F.adaptive_avg_pool2d(a, (3, 2)) * F.adaptive_max_pool2d(a, (3, 2))"),
 ]
@@ -98,6 +111,13 @@ LAYERS = [
     ("GroupNorm", [2, 4, 3], "layers.GroupNorm::new(2, 4)", "net.forward(x)", "F.group_norm(x, 2, *p)"),
     ("BatchNorm", [2, 3, 2, 2], "networks.train(layers.BatchNorm::new(3))", "net.forward(x)",
      "F.batch_norm(x, None, None, *p, training=True)"),
+    ("BatchNorm, evaluated", [2, 3, 2, 2], "networks.eval(layers.BatchNorm::new(3))", "net.forward(x)",
+     "F.batch_norm(x, torch.zeros(3), torch.ones(3), *p)"),
+    ("RmsNorm", [3, 4], "layers.RmsNorm::new(4)", "net.forward(x)", "x * rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * p[0]"),
+    ("Embedding", [2, 3, 4], "layers.Embedding::new(5, 4)", "net.forward([[1, 4, 1], [0, 2, 2]]) * x",
+     "F.embedding(tensor([[1, 4, 1], [0, 2, 2]]), p[0]) * x"),
+    ("Sequential", [3, 4], "layers.Sequential::new(list(layers.Linear::new(4, 3), tanh, layers.Linear::new(3, 2, bias: false)))",
+     "net.forward(x)", "F.linear(tanh(F.linear(x, p[0], p[1])), p[2])"),
     ("Conv1d", [2, 3, 6], "windows.Conv1d::new(3, 2, 3, padding: 1)", "net.forward(x)", "F.conv1d(x, *p, padding=1)"),
     ("Conv2d", [2, 2, 4, 4], "windows.Conv2d::new(2, 4, 3, stride: 2, padding: 1, groups: 2)", "net.forward(x)",
      "F.conv2d(x, *p, 2, 1, 1, 2)"),
@@ -107,6 +127,8 @@ LAYERS = [
     ("Lstm", [2, 3, 4], "recurrent.Lstm::new(4, 2)", "net.forward(x)[0]", "lstm(x, p)"),
     ("Gru", [2, 3, 4], "recurrent.Gru::new(4, 2)", "net.forward(x)[0]", "gru(x, p)"),
     ("MultiHeadAttention", [2, 3, 4], "attention_.MultiHeadAttention::new(4, 2, causal: true)", "net.forward(x)", "heads(x, p)"),
+    ("MultiHeadAttention of others", [2, 3, 4], "attention_.MultiHeadAttention::new(4, 2)", "net.forward(x, x[:, 1:] * 0.5)",
+     "heads(x, p, x[:, 1:] * 0.5)"),
     ("TransformerBlock", [2, 3, 4], "attention_.TransformerBlock::new(4, 2, causal: true)", "net.forward(x)", "block(x, p)"),
 ]
 
@@ -147,7 +169,7 @@ LAYER = """{
 """
 # What PyTorch's side has next to its own functions.
 PEER = """
-import json, sys, torch
+import builtins, itertools, json, sys, torch
 import torch.nn.functional as F
 from torch import *
 linalg, nn = torch.linalg, torch.nn
@@ -175,10 +197,30 @@ start = torch.zeros(1, 2, 2)
 def lstm(x, p): return torch._VF.lstm(x, (start, start), p, True, 1, 0.0, True, False, True)[0]
 def gru(x, p): return torch._VF.gru(x, start, p, True, 1, 0.0, True, False, True)[0]
 
-def heads(x, p):
-    q, k, v = (F.linear(x, p[2 * i], p[2 * i + 1]).reshape(2, 3, 2, 2).transpose(1, 2) for i in (0, 1, 2))
-    scores = (q @ k.transpose(-1, -2) / 2 ** 0.5).masked_fill(torch.ones(3, 3).tril() == 0, float("-inf"))
+def heads(x, p, memory=None):
+    read = x if memory is None else memory
+    q, k, v = (F.linear(t, p[2 * i], p[2 * i + 1]).reshape(2, -1, 2, 2).transpose(1, 2) for i, t in enumerate((x, read, read)))
+    scores = q @ k.transpose(-1, -2) / 2 ** 0.5
+    if memory is None: scores = scores.masked_fill(torch.ones(3, 3).tril() == 0, float("-inf"))
     return F.linear((scores.softmax(-1) @ v).transpose(1, 2).reshape(2, 3, 4), p[6], p[7])
+
+def focal(a, t, gamma, alpha):
+    p, each = sigmoid(a), F.binary_cross_entropy_with_logits(a, t, reduction="none")
+    return ((alpha * t + (1 - alpha) * (1 - t)) * (p * (1 - t) + (1 - p) * t) ** gamma * each).mean()
+
+# PyTorch's has no second derivative: every way through the classes has one, and must give what PyTorch gives.
+def ctc(scores, targets, times, reduction):
+    logs, rows = log_softmax(scores, 2), []
+    for i, (target, n) in enumerate(zip(targets, times)):
+        ways = [way for way in itertools.product(builtins.range(logs.shape[2]), repeat=n)
+                if [c for c, _ in itertools.groupby(way) if c] == target]
+        rows.append(-logsumexp(stack([sum(stack([logs[t, i, c] for t, c in enumerate(way)])) for way in ways]), 0))
+    lengths = [len(target) for target in targets]
+    value = mean(stack([r / n for r, n in zip(rows, lengths)])) if reduction == "mean" else sum(stack(rows))
+    known = F.ctc_loss(logs, tensor(targets), tensor(times), tensor(lengths), reduction=reduction)
+    grads = [torch.autograd.grad(x, scores, retain_graph=True)[0] for x in (value, known)]
+    assert allclose(value, known) and allclose(*grads), (value, known, grads)
+    return value
 
 def block(x, p):
     x = x + heads(F.layer_norm(x, (4,), p[0], p[1]), p[2:10])
@@ -257,6 +299,8 @@ def has_torch():
 
 
 class Torch(unittest.TestCase):
+    every_device = True
+
     def test_values(self):
         reference = json.loads(VALUES.read_text())
         found = ours()
