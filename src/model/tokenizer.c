@@ -131,19 +131,17 @@ static Status encode_segment(const Tokenizer *tokenizer, const char *bytes, size
                              bool at_start, TokenIds *out) {
     if (length == 0) return STATUS_OK;
     Words words = {.at_start = at_start};
-    Text text = {0};
-    text_append(&text, bytes, length);
-    VECTOR_PUSH(&words.texts, text);
+    text_append(&words.text, bytes, length);
+    words_end(&words);
     Status status = run_steps(&tokenizer->normalizers, &words);
     if (status == STATUS_OK) status = run_steps(&tokenizer->splitters, &words);
-    for (size_t i = 0; i < words.texts.count; i++) {
-        Text *word = &words.texts.items[i];
-        if (status == STATUS_OK) status = tokenizer_go_on(i);
-        if (status == STATUS_OK && word->length > 0)
-            status = tokenizer->encode_word(tokenizer, word->bytes, word->length, out);
-        text_free(word);
+    for (size_t i = 0; i < words.ends.count && status == STATUS_OK; i++) {
+        TextWord word = words_at(&words, i);
+        status = tokenizer_go_on(i);
+        if (status == STATUS_OK && word.length > 0)
+            status = tokenizer->encode_word(tokenizer, word.bytes, word.length, out);
     }
-    VECTOR_FREE(&words.texts);
+    words_free(&words);
     return status;
 }
 
@@ -154,7 +152,7 @@ Status tokenizer_encode(const Tokenizer *tokenizer, const char *bytes, size_t le
     for (size_t at = 0; at < length;) {
         const Piece *special = tokenizer_special_at(tokenizer, bytes, length, at);
         if (!special) {
-            at++;
+            TRY(tokenizer_go_on(at++));
             continue;
         }
         bool before = special->edges & EDGE_BLANKS_BEFORE;

@@ -53,10 +53,25 @@ typedef struct MergePair {
     UT_hash_handle hh;
 } MergePair;
 
+// The words of a text, one behind the other.
 typedef struct Words {
-    VECTOR(Text) texts;
-    bool at_start; // nothing of the text comes before
+    Text text;
+    VECTOR(size_t) ends; // where each of them ends in it
+    bool at_start;       // nothing of the text comes before
 } Words;
+typedef struct TextWord {
+    const char *bytes;
+    size_t length;
+} TextWord;
+static inline TextWord words_at(const Words *words, size_t index) {
+    ASSERT(index < words->ends.count);
+    size_t begin = index > 0 ? words->ends.items[index - 1] : 0;
+    return (TextWord){text_get(&words->text) + begin, words->ends.items[index] - begin};
+}
+static inline void words_end(Words *words) { // what was appended since the last one is a word
+    VECTOR_PUSH(&words->ends, words->text.length);
+}
+void words_free(Words *words);
 
 // A normalizer or a pre-tokenizer: changes the words, or cuts them into more.
 typedef struct TextStep TextStep;
@@ -154,6 +169,10 @@ typedef enum Splitting {
 #define STEP_PUNCTUATION "[\\p{P}$+<=>^`|~]" // of BERT: signs of ASCII count
 // When a space is put before the words.
 typedef enum PrefixScheme { PREFIX_NEVER, PREFIX_FIRST, PREFIX_ALWAYS } PrefixScheme;
+
+// Puts in place of each word what `change` appends for it, which ends its words itself.
+typedef Status (*WordChange)(const TextStep *step, TextWord word, void *context, Words *out);
+Status words_change(Words *words, const TextStep *step, WordChange change, void *context);
 
 Status step_prepend(const TextStep *step, Words *words); // content
 Status step_replace(const TextStep *step, Words *words); // pattern or regex, content

@@ -62,34 +62,30 @@ static void replace(const CharacterMap *map, size_t begin, Text *out) {
     text_append(out, text, end ? (size_t)(end - text) : map->text_bytes - begin);
 }
 
-static Status normalise(const CharacterMap *map, const Text *text, Text *out) {
+static Status normalise(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)step;
+    const CharacterMap *map = context;
     size_t count = 0;
-    for (size_t at = 0; at < text->length;) {
+    for (size_t at = 0; at < word.length;) {
         TRY(tokenizer_go_on(count++));
-        size_t replacement = 0, left = text->length - at;
-        size_t size = longest_sequence(map, text->bytes + at, left, &replacement);
+        size_t replacement = 0, left = word.length - at;
+        size_t size = longest_sequence(map, word.bytes + at, left, &replacement);
         uint32_t codepoint;
         if (size > 0) {
-            replace(map, replacement, out);
+            replace(map, replacement, &out->text);
         } else {
-            size = utf8_decode(text->bytes + at, left, &codepoint);
-            text_append_codepoint(out, size > 0 ? codepoint : 0xFFFD);
+            size = utf8_decode(word.bytes + at, left, &codepoint);
+            text_append_codepoint(&out->text, size > 0 ? codepoint : 0xFFFD);
         }
         at += size > 0 ? size : 1;
     }
+    words_end(out);
     return STATUS_OK;
 }
 
 Status step_precompiled(const TextStep *step, Words *words) {
     CharacterMap map = open_map(step->content, step->content_length);
-    for (size_t i = 0; i < words->texts.count; i++) {
-        Text *word = &words->texts.items[i], out = {0};
-        Status status = normalise(&map, word, &out);
-        text_free(word);
-        *word = out;
-        TRY(status);
-    }
-    return STATUS_OK;
+    return words_change(words, step, normalise, &map);
 }
 
 Status step_take_map(TextStep *step, const char *bytes, size_t length) {

@@ -1,5 +1,6 @@
 // The steps that prepare a text for a tokenizer's model: normalizers and pre-tokenizers of the
 // Hugging Face format. Matches have limits, so that no pattern hangs.
+#define _GNU_SOURCE // memmem
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>
@@ -11,20 +12,37 @@
 
 enum { MATCH_STEPS_MAX = 5 * 1000 * 1000 };
 
-static void text_become(Text *text, Text *other) {
-    text_free(text);
-    *text = *other;
+void words_free(Words *words) {
+    text_free(&words->text);
+    VECTOR_FREE(&words->ends);
+}
+
+Status words_change(Words *words, const TextStep *step, WordChange change, void *context) {
+    Words out = {.at_start = words->at_start};
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < words->ends.count && status == STATUS_OK; i++) {
+        status = tokenizer_go_on(i);
+        if (status == STATUS_OK) status = change(step, words_at(words, i), context, &out);
+    }
+    if (status == STATUS_OK) {
+        Words before = *words;
+        *words = out;
+        out = before;
+    }
+    words_free(&out);
+    return status;
+}
+
+static Status prepend(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)context;
+    if (word.length > 0) text_append_string(&out->text, step->content);
+    text_append(&out->text, word.bytes, word.length);
+    words_end(out);
+    return STATUS_OK;
 }
 
 Status step_prepend(const TextStep *step, Words *words) {
-    for (size_t i = 0; i < words->texts.count; i++) {
-        Text *word = &words->texts.items[i], longer = {0};
-        if (word->length == 0) continue;
-        text_append_string(&longer, step->content);
-        text_append(&longer, word->bytes, word->length);
-        text_become(word, &longer);
-    }
-    return STATUS_OK;
+    return words_change(words, step, prepend, NULL);
 }
 
 // --- patterns
@@ -81,28 +99,28 @@ static void matcher_free(Matcher *matcher) {
     pcre2_match_data_free(matcher->data);
 }
 
-// The text is valid UTF-8 (make_valid): checking it at each match would take quadratic time.
-static int match_at(const TextStep *step, const Text *text, size_t at, Matcher *matcher) {
-    return pcre2_match(step->regex, (PCRE2_SPTR)text_get(text), text->length, at,
-                       PCRE2_NO_UTF_CHECK, matcher->data, matcher->limits);
+// The word is valid UTF-8 (make_valid): checking it at each match would take quadratic time.
+static int match_at(const TextStep *step, TextWord word, size_t at, Matcher *matcher) {
+    return pcre2_match(step->regex, (PCRE2_SPTR)word.bytes, word.length, at, PCRE2_NO_UTF_CHECK,
+                       matcher->data, matcher->limits);
 }
 
 // The matches of a pattern and what is between them, in order; empty matches are left out.
-static Status find_spans(const TextStep *step, const Text *text, Matcher *matcher, Stretches *out) {
+static Status find_spans(const TextStep *step, TextWord word, Matcher *matcher, Stretches *out) {
     size_t done = 0, at = 0;
     int count = 0;
-    while (at <= text->length && (count = match_at(step, text, at, matcher)) > 0) {
+    while (at <= word.length && (count = match_at(step, word, at, matcher)) > 0) {
         TRY(tokenizer_go_on(matcher->count++));
         const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(matcher->data);
         uint32_t codepoint;
-        size_t next = utf8_decode(text->bytes + bounds[1], text->length - bounds[1], &codepoint);
+        size_t next = utf8_decode(word.bytes + bounds[1], word.length - bounds[1], &codepoint);
         at = bounds[1] > bounds[0] ? bounds[1] : bounds[1] + (next ? next : 1);
         if (bounds[1] == bounds[0]) continue;
         if (bounds[0] > done) VECTOR_PUSH(out, ((Stretch){done, bounds[0], step->flag}));
         VECTOR_PUSH(out, ((Stretch){bounds[0], bounds[1], !step->flag}));
         done = bounds[1];
     }
-    if (done < text->length) VECTOR_PUSH(out, ((Stretch){done, text->length, step->flag}));
+    if (done < word.length) VECTOR_PUSH(out, ((Stretch){done, word.length, step->flag}));
     return count < 0 && count != PCRE2_ERROR_NOMATCH ? fail_match(count) : STATUS_OK;
 }
 
@@ -116,121 +134,122 @@ static bool spans_join(Splitting splitting, const Stretch *before, const Stretch
     }
 }
 
-static Status split_word(const TextStep *step, const Text *word, Matcher *matcher, Words *out) {
-    Stretches spans = {0};
-    Status status = find_spans(step, word, matcher, &spans);
+// Appends the words that a word is cut into.
+static Status cut_spans(const TextStep *step, TextWord word, const Stretches *spans, Words *out) {
     bool joined = false; // the last word may still grow
-    for (size_t i = 0; i < spans.count && status == STATUS_OK; i++) {
-        const Stretch *span = &spans.items[i];
+    for (size_t i = 0; i < spans->count; i++) {
+        TRY(tokenizer_go_on(i));
+        const Stretch *span = &spans->items[i];
         if (span->match && step->option == SPLIT_REMOVED) continue;
         joined = i > 0 && !joined && spans_join((Splitting)step->option, span - 1, span);
         if (step->option == SPLIT_CONTIGUOUS)
             joined = i > 0 && spans_join(SPLIT_CONTIGUOUS, span - 1, span);
-        Text piece = {0};
-        if (!joined) VECTOR_PUSH(&out->texts, piece);
-        text_append(&out->texts.items[out->texts.count - 1], word->bytes + span->begin,
-                    span->end - span->begin);
+        if (joined) out->ends.count--;
+        text_append(&out->text, word.bytes + span->begin, span->end - span->begin);
+        words_end(out);
     }
+    return STATUS_OK;
+}
+
+static Status split_word(const TextStep *step, TextWord word, void *matcher, Words *out) {
+    Stretches spans = {0};
+    Status status = find_spans(step, word, matcher, &spans);
+    if (status == STATUS_OK) status = cut_spans(step, word, &spans, out);
     VECTOR_FREE(&spans);
     return status;
 }
 
-// PCRE2 takes valid UTF-8 only.
-static void make_valid(Text *text) {
-    if (utf8_valid(text_get(text), text->length, NULL)) return;
-    Text valid = {0};
-    for (size_t at = 0; at < text->length;) {
+static Status put_valid(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)step, (void)context;
+    for (size_t at = 0; at < word.length;) {
         uint32_t codepoint;
-        size_t size = utf8_decode(text->bytes + at, text->length - at, &codepoint);
-        text_append_codepoint(&valid, size ? codepoint : 0xFFFD);
+        size_t size = utf8_decode(word.bytes + at, word.length - at, &codepoint);
+        text_append_codepoint(&out->text, size ? codepoint : 0xFFFD);
         at += size ? size : 1;
     }
-    text_become(text, &valid);
+    words_end(out);
+    return STATUS_OK;
+}
+
+// PCRE2 and utf8proc take valid UTF-8 only.
+static Status make_valid(Words *words) {
+    if (utf8_valid(text_get(&words->text), words->text.length, NULL)) return STATUS_OK;
+    return words_change(words, NULL, put_valid, NULL);
+}
+
+static Status change_matches(const TextStep *step, Words *words, WordChange change) {
+    TRY(make_valid(words));
+    Matcher matcher = matcher_new(step);
+    Status status = words_change(words, step, change, &matcher);
+    matcher_free(&matcher);
+    return status;
 }
 
 Status step_split(const TextStep *step, Words *words) {
-    Words out = {.at_start = words->at_start};
-    Status status = STATUS_OK;
-    Matcher matcher = matcher_new(step);
-    for (size_t i = 0; i < words->texts.count; i++) {
-        make_valid(&words->texts.items[i]);
-        if (status == STATUS_OK) status = split_word(step, &words->texts.items[i], &matcher, &out);
-        text_free(&words->texts.items[i]);
-    }
-    matcher_free(&matcher);
-    VECTOR_FREE(&words->texts);
-    words->texts.items = out.texts.items;
-    words->texts.count = out.texts.count;
-    words->texts.capacity = out.texts.capacity;
-    return status;
+    return change_matches(step, words, split_word);
 }
 
-static void replace_plain(const TextStep *step, Text *text) {
-    size_t length = strlen(step->pattern);
-    Text out = {0};
-    for (size_t at = 0; at < text->length;) {
-        bool here = length > 0 && text->length - at >= length &&
-                    memcmp(text->bytes + at, step->pattern, length) == 0;
-        if (here)
-            text_append_string(&out, step->content);
-        else
-            text_append_char(&out, text->bytes[at]);
-        at += here ? length : 1;
+static Status replace_plain(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)context;
+    size_t length = strlen(step->pattern), count = 0;
+    const char *at = word.bytes, *end = word.bytes + word.length, *found;
+    while (length > 0 && (found = memmem(at, (size_t)(end - at), step->pattern, length)) != NULL) {
+        TRY(tokenizer_go_on(count++));
+        text_append(&out->text, at, (size_t)(found - at));
+        text_append_string(&out->text, step->content);
+        at = found + length;
     }
-    text_become(text, &out);
+    text_append(&out->text, at, (size_t)(end - at));
+    words_end(out);
+    return STATUS_OK;
 }
 
-static Status replace_matches(const TextStep *step, Matcher *matcher, Text *text) {
-    make_valid(text);
+static Status replace_matches(const TextStep *step, TextWord word, void *matcher, Words *out) {
     Stretches spans = {0};
-    Text out = {0};
     TextStep plain = {.regex = step->regex};
-    Status status = find_spans(&plain, text, matcher, &spans);
-    for (size_t i = 0; i < spans.count; i++) {
+    Status status = find_spans(&plain, word, matcher, &spans);
+    for (size_t i = 0; i < spans.count && status == STATUS_OK; i++) {
         const Stretch *span = &spans.items[i];
+        status = tokenizer_go_on(i);
         if (span->match)
-            text_append_string(&out, step->content);
+            text_append_string(&out->text, step->content);
         else
-            text_append(&out, text->bytes + span->begin, span->end - span->begin);
+            text_append(&out->text, word.bytes + span->begin, span->end - span->begin);
     }
     VECTOR_FREE(&spans);
-    text_become(text, &out);
+    words_end(out);
     return status;
 }
 
 Status step_replace(const TextStep *step, Words *words) {
-    if (!step->regex) {
-        for (size_t i = 0; i < words->texts.count; i++) replace_plain(step, &words->texts.items[i]);
-        return STATUS_OK;
-    }
-    Status status = STATUS_OK;
-    Matcher matcher = matcher_new(step);
-    for (size_t i = 0; i < words->texts.count && status == STATUS_OK; i++)
-        status = replace_matches(step, &matcher, &words->texts.items[i]);
-    matcher_free(&matcher);
-    return status;
+    if (step->regex) return change_matches(step, words, replace_matches);
+    return words_change(words, step, replace_plain, NULL);
 }
 
 // --- characters
 
-// Replaces each character by what `change` appends for it.
-static Status change_characters(Words *words, void (*change)(uint32_t codepoint, Text *out)) {
+// What a character becomes, appended.
+typedef struct CharacterChange {
+    void (*change)(uint32_t codepoint, Text *out);
+} CharacterChange;
+
+static Status change_each(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)step;
+    const CharacterChange *each = context;
     size_t count = 0;
-    for (size_t i = 0; i < words->texts.count; i++) {
-        Text *word = &words->texts.items[i], out = {0};
-        for (size_t at = 0; at < word->length;) {
-            if (tokenizer_go_on(count++) != STATUS_OK) {
-                text_free(&out);
-                return error_current()->code;
-            }
-            uint32_t codepoint;
-            size_t size = utf8_decode(word->bytes + at, word->length - at, &codepoint);
-            change(size ? codepoint : 0xFFFD, &out);
-            at += size ? size : 1;
-        }
-        text_become(word, &out);
+    for (size_t at = 0; at < word.length;) {
+        TRY(tokenizer_go_on(count++));
+        uint32_t codepoint;
+        size_t size = utf8_decode(word.bytes + at, word.length - at, &codepoint);
+        each->change(size ? codepoint : 0xFFFD, &out->text);
+        at += size ? size : 1;
     }
+    words_end(out);
     return STATUS_OK;
+}
+
+static Status change_characters(Words *words, void (*change)(uint32_t codepoint, Text *out)) {
+    return words_change(words, NULL, change_each, &(CharacterChange){change});
 }
 
 static void lower_character(uint32_t codepoint, Text *out) {
@@ -288,79 +307,92 @@ Status step_space_ideographs(const TextStep *step, Words *words) {
     return change_characters(words, space_ideograph);
 }
 
-Status step_unicode_form(const TextStep *step, Words *words) {
-    for (size_t i = 0; i < words->texts.count; i++) {
-        Text *word = &words->texts.items[i], out = {0};
-        make_valid(word);
+// Where a part of a word may end for its form to be that of the whole: behind as many bytes, before
+// a character that none before it changes or is changed by, one of ASCII or an ideograph (from
+// U+4000 to U+9FFF, by the first byte).
+static size_t part_end(TextWord word, size_t begin) {
+    enum { PART_BYTES = 1 << 16 };
+    size_t at = word.length - begin > PART_BYTES ? begin + PART_BYTES : word.length;
+    for (; at < word.length; at++) {
+        unsigned char byte = (unsigned char)word.bytes[at];
+        if (byte < 0x80 || (byte >= 0xE4 && byte <= 0xE9)) break;
+    }
+    return at;
+}
+
+static Status put_form(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)context;
+    for (size_t begin = 0, end; begin < word.length; begin = end) {
+        TRY(tokenizer_go_on(0));
+        end = part_end(word, begin);
         utf8proc_uint8_t *form = NULL;
         utf8proc_ssize_t length =
-            utf8proc_map((const utf8proc_uint8_t *)text_get(word), (utf8proc_ssize_t)word->length,
-                         &form, (utf8proc_option_t)step->option);
+            utf8proc_map((const utf8proc_uint8_t *)word.bytes + begin,
+                         (utf8proc_ssize_t)(end - begin), &form, (utf8proc_option_t)step->option);
         if (length < 0)
             return fail(STATUS_VALUE, "the tokenizer cannot normalise this text: %s",
                         utf8proc_errmsg(length));
-        text_append(&out, (const char *)form, (size_t)length);
+        text_append(&out->text, (const char *)form, (size_t)length);
         free(form);
-        text_become(word, &out);
     }
+    words_end(out);
+    return STATUS_OK;
+}
+
+Status step_unicode_form(const TextStep *step, Words *words) {
+    TRY(make_valid(words));
+    return words_change(words, step, put_form, NULL);
+}
+
+static Status strip(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)context;
+    size_t begin = 0, end = word.length;
+    while ((step->option & 1) && begin < end && memchr(" \t\n\r", word.bytes[begin], 4)) begin++;
+    while ((step->option & 2) && end > begin && memchr(" \t\n\r", word.bytes[end - 1], 4)) end--;
+    text_append(&out->text, word.bytes + begin, end - begin);
+    words_end(out);
     return STATUS_OK;
 }
 
 Status step_strip(const TextStep *step, Words *words) {
-    for (size_t i = 0; i < words->texts.count; i++) {
-        Text *word = &words->texts.items[i], out = {0};
-        size_t begin = 0, end = word->length;
-        while ((step->option & 1) && begin < end && memchr(" \t\n\r", word->bytes[begin], 4))
-            begin++;
-        while ((step->option & 2) && end > begin && memchr(" \t\n\r", word->bytes[end - 1], 4))
-            end--;
-        text_append(&out, word->bytes + begin, end - begin);
-        text_become(word, &out);
-    }
-    return STATUS_OK;
+    return words_change(words, step, strip, NULL);
 }
 
 // --- spaces and bytes
 
-// With `flag` every mark begins a word.
-static void cut_at_marks(const TextStep *step, const Text *text, Words *out) {
-    size_t mark = strlen(step->content);
-    for (size_t at = 0; at < text->length;) {
-        size_t end = at + 1;
-        while (end < text->length &&
-               (text->length - end < mark || memcmp(text->bytes + end, step->content, mark) != 0))
-            end++;
-        Text word = {0};
-        text_append(&word, text->bytes + at, end - at);
-        VECTOR_PUSH(&out->texts, word);
+// Every mark begins a word.
+static Status cut_at_marks(const TextStep *step, TextWord word, void *context, Words *out) {
+    (void)context;
+    size_t mark = strlen(step->content), count = 0;
+    for (size_t at = 0; at < word.length;) {
+        TRY(tokenizer_go_on(count++));
+        const char *next =
+            mark > 0 ? memmem(word.bytes + at + 1, word.length - at - 1, step->content, mark)
+                     : NULL;
+        size_t end = next ? (size_t)(next - word.bytes) : word.length;
+        text_append(&out->text, word.bytes + at, end - at);
+        words_end(out);
         at = end;
     }
+    return STATUS_OK;
 }
 
+// With `flag` every mark begins a word.
 Status step_metaspace(const TextStep *step, Words *words) {
     TextStep replace = {.pattern = (char[]){" "}, .content = step->content};
-    Words out = {.at_start = words->at_start};
-    bool prefix = step->option == PREFIX_ALWAYS || (step->option == PREFIX_FIRST && out.at_start);
+    bool prefix =
+        step->option == PREFIX_ALWAYS || (step->option == PREFIX_FIRST && words->at_start);
     TRY(step_replace(&replace, words));
     if (prefix) TRY(step_prepend(step, words));
-    if (!step->flag) return STATUS_OK;
-    for (size_t i = 0; i < words->texts.count; i++) {
-        cut_at_marks(step, &words->texts.items[i], &out);
-        text_free(&words->texts.items[i]);
-    }
-    VECTOR_FREE(&words->texts);
-    words->texts.items = out.texts.items;
-    words->texts.count = out.texts.count;
-    words->texts.capacity = out.texts.capacity;
-    return STATUS_OK;
+    return step->flag ? words_change(words, step, cut_at_marks, NULL) : STATUS_OK;
 }
 
 Status step_prefix_space(const TextStep *step, Words *words) {
     (void)step;
-    TextStep prepend = {.content = (char[]){" "}};
-    bool spaced = words->texts.count == 0 || words->texts.items[0].length == 0 ||
-                  words->texts.items[0].bytes[0] == ' ';
-    return spaced ? STATUS_OK : step_prepend(&prepend, words);
+    TextStep space = {.content = (char[]){" "}};
+    TextWord first = words->ends.count > 0 ? words_at(words, 0) : (TextWord){0};
+    bool spaced = first.length == 0 || first.bytes[0] == ' ';
+    return spaced ? STATUS_OK : step_prepend(&space, words);
 }
 
 // GPT-2 writes bytes as letters: printable ones of Latin-1 as themselves, the others from U+0100
@@ -384,15 +416,19 @@ int step_byte_of_letter(uint32_t codepoint) {
     return -1;
 }
 
-Status step_bytes(const TextStep *step, Words *words) {
+static Status put_letters(const TextStep *step, TextWord word, void *context, Words *out) {
     (void)step;
+    const uint32_t *letters = context;
+    for (size_t at = 0; at < word.length; at++) {
+        TRY(tokenizer_go_on(at));
+        text_append_codepoint(&out->text, letters[(unsigned char)word.bytes[at]]);
+    }
+    words_end(out);
+    return STATUS_OK;
+}
+
+Status step_bytes(const TextStep *step, Words *words) {
     uint32_t letters[256];
     letters_of_bytes(letters);
-    for (size_t i = 0; i < words->texts.count; i++) {
-        Text *word = &words->texts.items[i], out = {0};
-        for (size_t at = 0; at < word->length; at++)
-            text_append_codepoint(&out, letters[(unsigned char)word->bytes[at]]);
-        text_become(word, &out);
-    }
-    return STATUS_OK;
+    return words_change(words, step, put_letters, letters);
 }

@@ -2,8 +2,10 @@
 import base64
 import itertools
 import json
+import random
 import struct
 import tempfile
+import unicodedata
 import unittest
 from pathlib import Path
 
@@ -128,6 +130,24 @@ class Tokenizers(unittest.TestCase):
                           "pre_tokenizer": {"type": "Split", "pattern": {"String": "\u0120"}, "behavior": "Isolated"}},
                          ["ab abc", "\u00e9"])
         self.assertEqual(rows, [[[4, 3, 6], "ab abc"], [[7, 8], "\u00e9"]])
+
+    def test_unicode_forms_of_long_texts(self):
+        # They are made part by part: none may end between characters that change each other.
+        letters = sorted(set(range(256)))
+        printable = [b for b in letters if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174]
+        names = {b: chr(b) for b in printable} | {b: chr(256 + i) for i, b in enumerate(sorted(set(letters) - set(printable)))}
+        source = random.Random(1)
+        bases = ["e", "a", "\u00e9", "\u1100\u1161\u11a8", "\uac00\u11a8", "\ufb01", "\u2460", "\u0930", "\u09c7\u09be", "\u4e00", "\uf900",
+                 "\u3131", "\uff76\uff9e", "\U0001f600", "\u05d0", " ", "\u4e8c"]
+        marks = ["\u0301", "\u0308", "\u0327", "\u093c", "\u05b8", "\u0323"]
+        text = "".join(source.choice(bases) + "".join(source.choices(marks, k=source.randrange(9))) for _ in range(40000))
+        self.assertGreater(len(text.encode()), 4 << 16)
+        for form in ("NFC", "NFD", "NFKC", "NFKD"):
+            tokenizer = {**BYTE_LEVEL, "added_tokens": [], "normalizer": {"type": form},
+                         "model": {"type": "BPE", "vocab": {names[b]: b for b in letters}, "merges": []}}
+            wanted = unicodedata.normalize(form, text)
+            [[ids, _]] = self.made(tokenizer, [text])
+            self.assertTrue(bytes(ids) == wanted.encode(), form)
 
     def test_edges_of_added_tokens(self):
         added = [{"id": 9, "content": "<l>", "special": True, "lstrip": True},

@@ -1,11 +1,13 @@
 // The SentencePiece-style tokenizer against the reference's ids and texts.
+#include "model/tokenizer_internal.h" // first: cmocka has a fail of its own
+
 #include "tests/support/fixtures.h"
 
 #include <jansson.h>
+#include <utf8proc.h>
 
 #include "device/work.h"
 #include "model/reader.h"
-#include "model/tokenizer.h"
 
 static Tokenizer *open_tokenizer(void) {
     Reader *file;
@@ -167,6 +169,50 @@ static void test_interrupts_end_encoding(void **state) {
         assert_int_equal(encode_interrupted(models[i]), STATUS_INTERRUPT);
 }
 
+static int asked; // how often somebody asked whether to stop
+
+static bool count_questions(void) {
+    asked++;
+    return false;
+}
+
+// However long the word is, every step asks often whether to stop.
+static void test_steps_ask(void **state) {
+    (void)state;
+    enum { BYTES = 1 << 20, OFTEN = BYTES >> 16 };
+    char nothing[] = "";
+    TextStep pattern = {.apply = step_split}, other = {.apply = step_replace, .content = nothing};
+    assert_int_equal(step_compile(&pattern, "\\pL+", 4), STATUS_OK);
+    assert_int_equal(step_compile(&other, "\\pL+", 4), STATUS_OK);
+    const TextStep steps[] = {
+        pattern,
+        other,
+        {.apply = step_replace, .pattern = (char[]){"b"}, .content = (char[]){"ab"}},
+        {.apply = step_metaspace, .content = (char[]){SPACE_MARK}, .flag = true},
+        {.apply = step_unicode_form, .option = UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+        {.apply = step_lowercase},
+        {.apply = step_remove_accents},
+        {.apply = step_clean},
+        {.apply = step_space_ideographs},
+        {.apply = step_bytes},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        Words words = {0};
+        while (words.text.length < BYTES) text_append_string(&words.text, "a\u00e9 b ");
+        words_end(&words);
+        asked = 0;
+        device_set_interrupted(count_questions);
+        Status status = steps[i].apply(&steps[i], &words);
+        device_set_interrupted(NULL);
+        words_free(&words);
+        assert_int_equal(status, STATUS_OK);
+        if (asked < OFTEN) fail_msg("step %zu asks %d times", i, asked);
+    }
+    other.content = NULL; // static here
+    step_release(&pattern);
+    step_release(&other);
+}
+
 // What the file calls the end, and what pieces are called that end a turn of other models.
 static void test_ends(void **state) {
     (void)state;
@@ -194,6 +240,7 @@ int main(void) {
         cmocka_unit_test(test_id_out_of_range),
         cmocka_unit_test(test_file_without_tokenizer),
         cmocka_unit_test(test_interrupts_end_encoding),
+        cmocka_unit_test(test_steps_ask),
         cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
