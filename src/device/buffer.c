@@ -190,16 +190,30 @@ void buffer_leak(Buffer *buffer) {
     buffer_retain(buffer);
 }
 
+enum { SMALL_BYTES = 4096 };
+
 typedef struct Transfer {
     TimelineTotal what;
     uint64_t begin;
+    uint64_t times; // it stands for so many; 0: it is not timed
 } Transfer;
 
-static Transfer transfer_begin(const Timeline *timeline, TimelineKind kind, size_t bytes) {
+// On a device that computes as it is told small ones take less than to look at the clock.
+static Transfer transfer_begin(const Buffer *buffer, TimelineKind kind, size_t bytes) {
+    Timeline *timeline = timeline_current();
     if (LIKELY(!timeline)) return (Transfer){0};
+    bool small = bytes <= SMALL_BYTES && !buffer->device->times_itself;
+    uint64_t times = small ? timeline_sample(timeline) : 1;
+    if (times == 0) return (Transfer){0};
     const char *name = kind == TIMELINE_UPLOAD ? "upload" : "download";
     return (Transfer){{.kind = kind, .name = name, .origin = origin_current, .bytes = bytes},
-                      timeline_now()};
+                      timeline_now(),
+                      times};
+}
+
+static void transfer_end(const Transfer *transfer) {
+    if (LIKELY(transfer->times == 0)) return;
+    timeline_add(timeline_current(), &transfer->what, transfer->begin, transfer->times);
 }
 
 Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) {
@@ -208,12 +222,11 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
     count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
-    Timeline *timeline = timeline_current();
-    Transfer transfer = transfer_begin(timeline, TIMELINE_UPLOAD, bytes);
+    Transfer transfer = transfer_begin(buffer, TIMELINE_UPLOAD, bytes);
     Status status = buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes);
     if (UNLIKELY(buffer->away)) status = spill_leave(buffer, status);
     TRY(status);
-    if (UNLIKELY(timeline != NULL)) timeline_add(timeline, &transfer.what, transfer.begin);
+    transfer_end(&transfer);
     return file_map_faults();
 }
 
@@ -223,12 +236,11 @@ Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
     count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
-    Timeline *timeline = timeline_current();
-    Transfer transfer = transfer_begin(timeline, TIMELINE_DOWNLOAD, bytes);
+    Transfer transfer = transfer_begin(buffer, TIMELINE_DOWNLOAD, bytes);
     Status status =
         buffer->device->backend->download(buffer->device, buffer, offset, target, bytes);
     if (UNLIKELY(buffer->away)) status = spill_leave(buffer, status);
     TRY(status);
-    if (UNLIKELY(timeline != NULL)) timeline_add(timeline, &transfer.what, transfer.begin);
+    transfer_end(&transfer);
     return file_map_faults();
 }

@@ -15,7 +15,7 @@
 #include "device/timeline.h"
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
-enum { UNTOLD_BYTES = 16384, TIMED_BYTES = 1 << 18 };
+enum { UNTOLD_BYTES = 1 << 16, TIMED_BYTES = 1 << 18 };
 
 void pool_set_collector(void (*collect)(void)) {
     runtime_current->devices->collect = collect;

@@ -12,8 +12,8 @@ enum {
     FIRST_SLOTS = 1024,
     NAMED_MAX = 64, // devices
     ALWAYS_TIMED = 2048,
-    SAMPLE_NS = 50000,
-    SAMPLE_MAX = 256,
+    SAMPLE_NS = 100000,
+    SAMPLE_MAX = 1024,
     QUEUED_TIMED = 8,  // of each total, before it is known how long one takes
     QUEUED_SHARE = 64, // timing takes that part of the time of queued kernels
     QUEUED_CREDIT = 4, // times the cost of timing one
@@ -32,7 +32,8 @@ Timeline *timeline_current(void) {
 
 void timeline_begin(Timeline *timeline) {
     ASSERT(timeline_current() == NULL); // they do not nest
-    *timeline = (Timeline){.begun = timeline_now(), .slot_count = FIRST_SLOTS};
+    // What an account holds is told the first time: its last time is 0.
+    *timeline = (Timeline){.begun = timeline_now(), .last = 1, .slot_count = FIRST_SLOTS};
     timeline->slots = memory_allocate_zeroed(FIRST_SLOTS, sizeof *timeline->slots);
     runtime_current->work->timeline = timeline;
 }
@@ -124,15 +125,6 @@ static uint32_t find(Timeline *timeline, const TimelineTotal *what) {
     return *slot - 1;
 }
 
-uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t times) {
-    uint32_t found = find(timeline, what);
-    TimelineTotal *total = &timeline->totals.items[found];
-    total->count += times;
-    total->bytes += what->bytes * times;
-    total->flops += what->flops * times;
-    return found;
-}
-
 // Each kernel of a total earns it a part of the time that one takes, and timing one costs what it
 // costs. When exactly is drawn, or of a loop's kernels always the same would be seen.
 static bool is_due(const Timeline *timeline, const TimelineTotal *total) {
@@ -177,29 +169,30 @@ void timeline_spend(Timeline *timeline, uint32_t total, TimelineSpan span) {
     VECTOR_PUSH(&timeline->events, event);
 }
 
-void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin) {
+void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin, uint64_t times) {
     uint64_t end = timeline_now();
     timeline->last = end - timeline->begun;
-    timeline_spend(timeline, timeline_count(timeline, what, 1), (TimelineSpan){begin, end, 1});
+    uint32_t found = find(timeline, what);
+    TimelineTotal *total = &timeline->totals.items[found];
+    total->count += times;
+    total->bytes += what->bytes * times;
+    total->flops += what->flops * times;
+    timeline_spend(timeline, found, (TimelineSpan){begin, end, times});
 }
 
 // One is timed every SAMPLE_NS or less often, so that timing takes a small part of the time; how
 // many are left out is drawn, or a loop's kernels would never be seen in turn.
-uint64_t timeline_sample(Timeline *timeline) {
-    timeline->small++;
-    if (LIKELY(timeline->skip > 0)) {
-        timeline->skip--;
-        timeline->skipped++;
-        return 0;
-    }
-    uint64_t stands_for = timeline->skipped + 1, now = timeline_now();
+uint64_t timeline_sample_now(Timeline *timeline) {
+    uint64_t stands_for = timeline->gap + 1, now = timeline_now();
+    ASSERT(timeline->skip == 0);
+    timeline->small += stands_for;
     timeline->sampled++;
-    timeline->skipped = 0;
+    timeline->gap = 0;
     if (timeline->small > ALWAYS_TIMED) {
         uint64_t each = (now - timeline->sampled_at) / stands_for + 1;
         uint64_t every = SAMPLE_NS / each < SAMPLE_MAX ? SAMPLE_NS / each : SAMPLE_MAX;
         uint64_t drawn = timeline->small * 0x9E3779B97F4A7C15u >> 32;
-        timeline->skip = every > 1 ? (uint32_t)(drawn % (2 * every - 1)) : 0;
+        timeline->gap = timeline->skip = every > 1 ? (uint32_t)(drawn % (2 * every - 1)) : 0;
     }
     timeline->sampled_at = now;
     return stands_for;

@@ -58,7 +58,7 @@ typedef struct Timeline {
     TimelineOwner running;   // the kernel that is being queued
     uint64_t stamp_ns;       // what it costs a device to time one of its kernels
     uint64_t small, sampled; // kernels of which some may stand for others, of these timed
-    uint32_t skip, skipped;  // small kernels that are not timed from now on; since the last one
+    uint32_t skip, gap;      // small kernels that are not timed: from now on; since the last one
     uint64_t sampled_at;     // when the last one was timed
 } Timeline;
 
@@ -73,10 +73,8 @@ void timeline_free(Timeline *timeline);
 // --- for those who do it
 
 uint64_t timeline_now(void); // ns
-// Something that was done from `begin` to now.
-void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin);
-// The same in two steps: that it is done, so often, which gives the number of its total; and when.
-uint32_t timeline_count(Timeline *timeline, const TimelineTotal *what, uint64_t times);
+// Something that was done from `begin` to now, and stands for so many of its total.
+void timeline_add(Timeline *timeline, const TimelineTotal *what, uint64_t begin, uint64_t times);
 // Counts a kernel that is about to be queued, whose bytes and flops timeline_weigh tells if it is
 // to be timed.
 TimelineOwner timeline_queue(Timeline *timeline, const TimelineTotal *what);
@@ -85,9 +83,15 @@ typedef struct TimelineSpan {
     uint64_t begin, end; // ns
     uint64_t times;      // it stands for so many
 } TimelineSpan;
+// When what was counted was done.
 void timeline_spend(Timeline *timeline, uint32_t total, TimelineSpan span);
-// Of a small kernel: 0 when it is not to be timed, else for how many it stands.
-uint64_t timeline_sample(Timeline *timeline);
+// Of a small kernel or transfer: 0 when it is not to be timed, else for how many it stands.
+uint64_t timeline_sample_now(Timeline *timeline);
+static inline uint64_t timeline_sample(Timeline *timeline) {
+    if (UNLIKELY(timeline->skip == 0)) return timeline_sample_now(timeline);
+    timeline->skip--;
+    return 0;
+}
 // Takes the time, at which what follows is held.
 void timeline_look(Timeline *timeline);
 void timeline_hold(Timeline *timeline, Origin origin, uint64_t bytes);

@@ -126,10 +126,7 @@ static Status run_timed(Device *device, const KernelCall *call, Timeline *timeli
     uint64_t begin = timeline_now();
     Status status = device->backend->run(device, call);
     if (status == STATUS_OK) status = device->backend->wait(device);
-    uint64_t end = timeline_now();
-    timeline->last = end - timeline->begun;
-    timeline_spend(timeline, timeline_count(timeline, &what, times),
-                   (TimelineSpan){begin, end, times});
+    timeline_add(timeline, &what, begin, times);
     return status;
 }
 
@@ -162,7 +159,7 @@ Status device_wait(Device *device) {
     TimelineTotal what = {.kind = TIMELINE_WAIT, .name = "wait", .origin = origin_current};
     uint64_t begin = timeline_now();
     Status status = device->backend->wait(device);
-    timeline_add(timeline, &what, begin);
+    timeline_add(timeline, &what, begin, 1);
     return status;
 }
 
