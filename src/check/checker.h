@@ -190,7 +190,5 @@ void warn_replaced_globals(Checker *checker); // replaced.c
 // already; the table lists a file after those it imports.
 void modules_load(ModuleTable *table, Program *program, DiagnosticList *diagnostics);
 void imports_declare(Checker *checker);
-// Where the file or folder "std/..." of tl itself is on disk; appends to `tried` where it is not.
-bool imports_find_library(const char *path, Text *found, Text *tried);
 
 #endif

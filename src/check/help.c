@@ -1,10 +1,7 @@
 // Pages of what std/ declares are read from its files: the head as written, and the comment above.
 #include "check/help.h"
 
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "base/standard.h"
 #include "check/checker.h"
 
 static void append_source(Text *out, Span span) {
@@ -51,42 +48,31 @@ static void append_declaration(const Node *node, const char *name, Text *out) {
     }
 }
 
-static void append_file(const char *folder, const char *file, const char *name, Text *out) {
-    Text path = {0};
+static void append_file(const SourceFile *source, const char *path, const char *name, Text *out) {
     DiagnosticList ignored = {0};
-    const SourceFile *source;
-    text_format(&path, "%s/%s", folder, file);
-    if (source_load(text_get(&path), &source) == STATUS_OK) {
-        Program *program = parse_program(source, &ignored);
-        NodeList list = program->top->as.block.statements;
-        size_t before = out->length;
-        for (size_t i = 0; i < list.count; i++) append_declaration(list.items[i], name, out);
-        if (out->length > before) text_format(out, "in: import \"std/%s\"\n", file);
-        program_free(program);
-    } else {
-        error_clear();
-    }
+    Program *program = parse_program(source, &ignored);
+    NodeList list = program->top->as.block.statements;
+    size_t before = out->length;
+    for (size_t i = 0; i < list.count; i++) append_declaration(list.items[i], name, out);
+    if (out->length > before) text_format(out, "in: import \"%s\"\n", path);
+    program_free(program);
     diagnostic_list_free(&ignored);
-    text_free(&path);
 }
 
-static int is_program(const struct dirent *entry) {
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, ".tl") == 0;
-}
-
+// The files that stand in std/ itself: those on disk, or what the program has of them.
 static void append_library(const char *name, Text *out) {
-    Text folder = {0}, tried = {0};
-    struct dirent **files = NULL;
-    int count = 0;
-    if (imports_find_library("std", &folder, &tried))
-        count = scandir(text_get(&folder), &files, is_program, alphasort);
-    for (int i = 0; i < count; i++) {
-        append_file(text_get(&folder), files[i]->d_name, name, out);
-        free(files[i]);
+    Text found = {0}, tried = {0};
+    const SourceFile *source;
+    for (size_t i = 0; i < standard_file_count; i++) {
+        const char *path = standard_files[i].path;
+        if (strchr(strchr(path, '/') + 1, '/')) continue;
+        if (!imports_find_standard(path, &found, &tried)) continue;
+        if (imports_load(text_get(&found), &source) == STATUS_OK)
+            append_file(source, path, name, out);
+        else
+            error_clear();
     }
-    free(files);
-    text_free(&folder);
+    text_free(&found);
     text_free(&tried);
 }
 

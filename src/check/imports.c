@@ -62,7 +62,7 @@ static bool path_try(const char *directory, size_t length, const char *path, Tex
 }
 
 // A folder "std" next to the installed program, or in the sources that it was built from.
-bool imports_find_library(const char *path, Text *found, Text *tried) {
+static bool imports_find_library(const char *path, Text *found, Text *tried) {
     static const char *const adjacent[] = {"../share/tl", "../.."};
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);

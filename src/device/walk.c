@@ -2,6 +2,7 @@
 #include "device/walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/buffer.h"
 
@@ -127,4 +128,14 @@ void walk_prepare_part(Walk *walk, int n_views, const TensorView *const *views, 
 
 void walk_prepare(Walk *walk, int n_views, const TensorView *const *views, int rank) {
     walk_prepare_part(walk, n_views, views, (WalkDims){.rank = rank});
+}
+
+TensorView view_expand_index(const TensorView *index, const TensorView *like, int dim) {
+    TensorView expanded = *like;
+    expanded.buffer = index->buffer;
+    expanded.offset = index->offset;
+    expanded.dtype = index->dtype;
+    memset(expanded.strides, 0, sizeof expanded.strides);
+    if (index->rank > 0) expanded.strides[dim] = index->strides[0];
+    return expanded;
 }

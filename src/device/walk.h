@@ -41,5 +41,7 @@ bool view_fills_buffer(const TensorView *view); // it is contiguous, and all of 
 bool view_fits(const TensorView *view);
 // x seen with the dims of `to`, which it broadcasts to: stride 0 where it repeats.
 void view_broadcast(const TensorView *x, const TensorView *to, TensorView *out);
+// A 1-D (or rank 0) index as a view of the dims of `like`, the same along all dims but `dim`.
+TensorView view_expand_index(const TensorView *index, const TensorView *like, int dim);
 
 #endif

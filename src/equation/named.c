@@ -124,17 +124,23 @@ Status named_reduce_by(Named *named, const Shape *dims, OpId op) {
     return STATUS_OK;
 }
 
-Status named_reduce(Named *named, IndexSet reduced, Projection how) {
+Shape named_take(Named *named, IndexSet reduced) {
     Shape dims = {0};
-    int kept = 0, count = named->count;
-    for (int i = 0; i < count; i++) {
+    int kept = 0;
+    for (int i = 0; i < named->count; i++) {
         if (reduced >> named->indexes[i] & 1)
             dims.dims[dims.rank++] = i;
         else
             named->indexes[kept++] = named->indexes[i];
     }
-    if (dims.rank == 0) return STATUS_OK;
+    ASSERT(kept + dims.rank == named->count);
     named->count = kept;
+    return dims;
+}
+
+Status named_reduce(Named *named, IndexSet reduced, Projection how) {
+    Shape dims = named_take(named, reduced);
+    if (dims.rank == 0) return STATUS_OK;
     if (how == PROJECTION_MAX) return named_reduce_by(named, &dims, OP_max_along);
     if (how == PROJECTION_MIN) return named_reduce_by(named, &dims, OP_min_along);
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dims), .dims = dims};

@@ -24,6 +24,8 @@ Status named_arrange(const Named *named, const int *order, int count, Value *out
 Status named_contract(const Named *factors, int count, const Named *order, Named *out) MUST_USE;
 // Reduces the dimensions by an operation on one, the last one first; replaces the value.
 Status named_reduce_by(Named *named, const Shape *dims, OpId op) MUST_USE;
+// The dimensions whose indexes are in the set, which leave; the value is left to reduce.
+Shape named_take(Named *named, IndexSet reduced);
 // Takes the indexes of the set together; replaces the value.
 Status named_reduce(Named *named, IndexSet reduced, Projection how) MUST_USE;
 // concat or stack along a dimension.

@@ -106,15 +106,7 @@ static Status reduce_probabilities(Tensor *x, const Shape *dims, Tensor **out) {
 Status semiring_reduce(Semiring semiring, Named *named, IndexSet reduced) {
     if (semiring == SEMIRING_MAX_PROD) return named_reduce(named, reduced, PROJECTION_MAX);
     if (semiring == SEMIRING_MIN_PLUS) return named_reduce(named, reduced, PROJECTION_MIN);
-    Shape dims = {0};
-    int kept = 0, count = named->count;
-    for (int i = 0; i < count; i++) {
-        if (reduced >> named->indexes[i] & 1)
-            dims.dims[dims.rank++] = i;
-        else
-            named->indexes[kept++] = named->indexes[i];
-    }
-    named->count = kept;
+    Shape dims = named_take(named, reduced);
     if (dims.rank == 0) return STATUS_OK;
     if (semiring == SEMIRING_LOG) return named_reduce_by(named, &dims, OP_logsumexp);
     Tensor *result;

@@ -150,9 +150,8 @@ static Status read_value(Cursor *cursor, MetaType type, MetaValue *out) {
 
 // Keys and tensor names become C strings: bounded, UTF-8, without NUL.
 static Status read_name(Cursor *cursor, const char *what, char **out) {
-    const char *bytes;
-    size_t length, bad;
-    size_t at = cursor->at;
+    const char *bytes = NULL;
+    size_t at = cursor->at, length = 0, bad;
     TRY(read_string(cursor, what, &bytes, &length));
     if (length > GGUF_KEY_MAX || memchr(bytes, '\0', length) || !utf8_valid(bytes, length, &bad))
         return fail(STATUS_FORMAT, "%s: %s at byte %zu is not a text of at most %d bytes",

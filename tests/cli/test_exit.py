@@ -1,6 +1,7 @@
 """Every exit is the same exit: whatever ends the program, memory comes back and the status tells."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -209,6 +210,10 @@ class CommandLine(unittest.TestCase):
         self.assertIn("  fn forward(self, x)\n", run("help", "Linear").out)
         self.assertEqual(run("-e", 'help("accuracy")').out, shown)
         self.assertEqual(run("repl", stdin=b"?accuracy").out, shown)
+        with tempfile.TemporaryDirectory() as folder:  # without std/ on disk
+            alone = shutil.copy(TL, folder)
+            result = subprocess.run([alone, "help", "accuracy"], cwd=folder, capture_output=True, text=True)
+            self.assertEqual(result.stdout, shown)
 
     def test_help_for_a_command(self):
         self.assertEqual(run("help", "fmt").out, run("fmt", "--help").out)

@@ -22,16 +22,6 @@ void index_read(const IndexedDim *indexed, const char *index, int64_t stride, in
     }
 }
 
-TensorView index_expand(const TensorView *index, const TensorView *like, int dim) {
-    TensorView expanded = *like;
-    expanded.buffer = index->buffer;
-    expanded.offset = index->offset;
-    expanded.dtype = index->dtype;
-    memset(expanded.strides, 0, sizeof expanded.strides);
-    if (index->rank > 0) expanded.strides[dim] = index->strides[0];
-    return expanded;
-}
-
 Status index_failure(const KernelCall *call, int64_t size) {
     return fail(STATUS_INDEX, "%s: an index is out of range for a dimension of size %lld",
                 call->op_name, (long long)size);
@@ -156,7 +146,7 @@ Status cpu_kernel_GATHER(const KernelCall *call) {
                           index->dtype, &out_of_range};
     if (view_count(out) == 0) return STATUS_OK;
     if (dtype_is_quant(in.dtype)) return gather_quantised(call, indexed);
-    TensorView expanded = call->options.op == 0 ? index_expand(index, out, dim) : *index;
+    TensorView expanded = call->options.op == 0 ? view_expand_index(index, out, dim) : *index;
     memcpy(in.dims, out->dims, sizeof in.dims);
     in.strides[dim] = 0;
     const TensorView *views[] = {out, &in, &expanded};

@@ -16,8 +16,6 @@ typedef struct IndexedDim {
 // `count` places, made non-negative, from indexes that are `stride` bytes apart.
 void index_read(const IndexedDim *indexed, const char *index, int64_t stride, int64_t count,
                 int64_t *out);
-// A 1-D (or rank 0) index as a view of the dims of `like`, the same along all dims but `dim`.
-TensorView index_expand(const TensorView *index, const TensorView *like, int dim);
 Status index_failure(const KernelCall *call, int64_t size);
 
 #endif

@@ -124,7 +124,8 @@ static Status scatter_into(const KernelCall *call, const TensorView *target) {
     TensorView out = *target, source = *call->inputs[0].view;
     const TensorView *index = call->inputs[1].view;
     int dim = call->options.dim;
-    TensorView places = call->options.integers[0] == 1 ? index_expand(index, &source, dim) : *index;
+    TensorView places =
+        call->options.integers[0] == 1 ? view_expand_index(index, &source, dim) : *index;
     if (view_count(&places) == 0) return STATUS_OK;
     atomic_bool out_of_range = false;
     Scatter scatter = {

@@ -99,17 +99,6 @@ static Status check_range(Device *device, const KernelCall *call, const TensorVi
     return status;
 }
 
-// A 1-D (or rank 0) index as a view of the dims of `like`, the same along all dims but `dim`.
-static TensorView expand_index(const TensorView *index, const TensorView *like, int dim) {
-    TensorView expanded = *like;
-    expanded.buffer = index->buffer;
-    expanded.offset = index->offset;
-    expanded.dtype = index->dtype;
-    memset(expanded.strides, 0, sizeof expanded.strides);
-    if (index->rank > 0) expanded.strides[dim] = index->strides[0];
-    return expanded;
-}
-
 // The module for numbers that go from one dtype to another: whole when they only move.
 static VulkanReal move_real(TensorView *from, TensorView *to) {
     static const DType bits[] = {
@@ -137,7 +126,7 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     if (quantised && out.dtype == DTYPE_FLOAT64) return vulkan_no_kernel(device, call);
     if (view_count(&out) == 0) return STATUS_OK;
     TRY(check_range(device, call, index, in.dims[dim]));
-    TensorView expanded = call->options.op == 0 ? expand_index(index, &out, dim) : *index;
+    TensorView expanded = call->options.op == 0 ? view_expand_index(index, &out, dim) : *index;
     GatherPush push = {.size = in.dims[dim], .stride = in.strides[dim]};
     VulkanShader shader = SHADER_GATHER_QUANTISED;
     if (!quantised) shader = vulkan_shader_of(SHADER_GATHER_F32, move_real(&in, &out));
@@ -289,7 +278,7 @@ static bool is_direct(const Scatter *s) {
 
 static Status scatter_into(Scatter *s, const TensorView *index) {
     int dim = s->call->options.dim;
-    s->index = s->slices ? expand_index(index, &s->source, dim) : *index;
+    s->index = s->slices ? view_expand_index(index, &s->source, dim) : *index;
     int64_t count = view_count(&s->index), size = s->out.dims[dim];
     if (count == 0) return STATUS_OK;
     TRY(check_range(s->device, s->call, index, size));
