@@ -52,7 +52,7 @@ Value builtin_grad(BuiltinCall *call) {
 }
 
 Value builtin_zero_grad(BuiltinCall *call) {
-    (void)call;
+    if (call->arguments[0].kind == VALUE_HANDLE) return builtin_optimizer_zero(call);
     tape_zero_gradients();
     return value_none();
 }

@@ -274,7 +274,7 @@ const Fact *infer_statement(Inference *in, Node *node) {
     case NODE_CONTINUE: infer_leave_loop(in); break;
     case NODE_RETURN: infer_return(in, node); break;
     case NODE_WITH: infer_with(in, node); break;
-    case NODE_LEARN: infer_learn(in, node); break;
+    case NODE_LEARN: infer_learn(in, node); return &fact_any;
     case NODE_PROGRAM: infer_program_block(in, node->as.program); break;
     case NODE_BENCH: {
         Ways ways;
