@@ -115,6 +115,9 @@ typedef struct TypeName { // Name or Name<types>, of a module perhaps
     size_t count;
 } TypeName;
 
+const char parser_fields_help[] =
+    "a literal gives every field that has no default; write them out, as in x: p.x";
+
 static Node *parse_literal_fields(Parser *parser, const TypeName *type) {
     ASSERT(parser_is(parser, TOKEN_LEFT_BRACE));
     Word *names = NULL;
@@ -124,9 +127,7 @@ static Node *parse_literal_fields(Parser *parser, const TypeName *type) {
     while (!parser_at_closer(parser)) {
         Word name;
         if (parser_is(parser, TOKEN_DOT_DOT))
-            return parser_fail_expected_help(parser, "a field name",
-                                             "a literal gives every field that has no default; "
-                                             "write them out, as in x: p.x");
+            return parser_fail_expected_help(parser, "a field name", parser_fields_help);
         if (!parser_take_word(parser, "a field name", &name)) return NULL;
         if (!parser_accept(parser, TOKEN_COLON))
             return parser_fail_expected_help(

@@ -53,7 +53,7 @@ bool parser_accept(Parser *parser, TokenKind kind);
 // Whether the token at the cursor begins a line that newlines separate from what stands before.
 bool parser_at_new_line(const Parser *parser);
 bool parser_at_division(const Parser *parser);
-extern const char parser_division_help[];
+extern const char parser_division_help[], parser_fields_help[];
 bool parser_at_statement_end(const Parser *parser);
 bool token_begins_statement(const Token *token);           // a keyword that only stands at a start
 bool parser_is_name(const Token *token, const char *word); // a name spelt so, not a reserved word

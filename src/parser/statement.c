@@ -368,6 +368,8 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     else if (token->kind == TOKEN_COLON && value && value->kind == NODE_NAME)
         help = "a variable with a type is declared by let name: type = value";
     if (reads_as_comment(parser)) help = "a comment begins with `//`";
+    if (token->kind == TOKEN_LEFT_BRACE && parser_ahead(parser, 1)->kind == TOKEN_DOT_DOT)
+        help = parser_fields_help;
     if (token->kind == TOKEN_LEFT_BRACE && is_nameless(parser))
         help = "the fields of a struct have names, as in { x: value }";
     if (token->kind == TOKEN_LEFT_BRACE && is_shorthand(parser))

@@ -59,6 +59,8 @@ FORMS = {
     "try { print(1) } except e { print(e) }": "write try { ... } catch e { ... }",
     "struct A { x: int }\nlet a = A { 3 }": "the fields of a struct have names, as in { x: value }",
     "struct A { x: int }\nlet a = A { x = 3 }": "each field is written with its value, as in { x: x }",
+    "struct A { x: int }\nlet a = A { x: 3 }\nlet b = A { ..a }":
+        "a literal gives every field that has no default; write them out, as in x: p.x",
     "struct A { int x }": "a field is written name: type",
     "-- says what comes next": "a comment begins with `//`",
     "# says what comes next": "a comment begins with `//`",

@@ -57,8 +57,9 @@ class Package(unittest.TestCase):
         for name in ("06_story.tl", "07_linear_regression.tl", "10_digits_mlp.tl"):
             result = run("check", self.documents / "examples" / name, cwd="/")
             self.assertEqual(result.status, 0, result.err)
-        result = run("run", self.documents / "examples" / "06_story.tl", cwd="/")
-        self.assertEqual(result.status, 0, result.err)
+        for name in ("05_gguf_inspector.tl", "06_story.tl"):
+            result = run("run", self.documents / "examples" / name, cwd="/")
+            self.assertEqual(result.status, 0, result.err)
         for line in (ROOT / "examples" / "10_digits_mlp.tl").read_text().splitlines():
             for data in re.findall(r'here\("([^"]+)"\)', line):
                 self.assertTrue((self.documents / "examples" / data).exists(), data)
