@@ -48,7 +48,8 @@ Status shape_scatter_source(const char *op, const TensorType *source, const Tens
                 tensor_type_text(source).text, type_name(x->dtype, selected).text);
 }
 
-Status shape_index_rank(const TensorType *x, int dimensions) {
+Status shape_index_rank(const TensorType *x, int dimensions, int ellipses) {
+    if (ellipses > 1) return fail(STATUS_INDEX, "an index may hold only one ...");
     int rank = x->shape.rank;
     if (dimensions <= rank) return STATUS_OK;
     return fail(STATUS_INDEX, "%s has %d dimension%s, but the index names %d",

@@ -94,7 +94,7 @@ Status shape_index_line(const TensorType *index) MUST_USE;
 Status shape_scatter_source(const char *op, const TensorType *source, const TensorType *x,
                             const Shape *selected) MUST_USE;
 // An index of so many dimensions on x.
-Status shape_index_rank(const TensorType *x, int dimensions) MUST_USE;
+Status shape_index_rank(const TensorType *x, int dimensions, int ellipses) MUST_USE;
 // A mask on the dimensions of x from `first` on.
 Status shape_mask(const TensorType *x, int first, const TensorType *mask) MUST_USE;
 Status shape_assign(const TensorType *target, const Shape *part, const TensorType *value) MUST_USE;

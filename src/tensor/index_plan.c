@@ -180,9 +180,8 @@ static Status count_dims(Walk *walk, const IndexItem *items, int count) {
         walk->has_tensor = walk->has_tensor || items[i].kind == INDEX_TENSOR;
     }
     int rank = walk->x->view.rank;
-    if (ellipses > 1) return fail(STATUS_INDEX, "an index may hold only one ...");
     TensorType type = tensor_type(walk->x);
-    TRY(shape_index_rank(&type, taken));
+    TRY(shape_index_rank(&type, taken, ellipses));
     walk->ellipsis_dims = rank - taken;
     ASSERT(walk->ellipsis_dims >= 0);
     return STATUS_OK;

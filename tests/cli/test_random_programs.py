@@ -218,7 +218,7 @@ def try_out(program):
         Path(folder, "bare.tl").write_text(re.sub(r"^try \{ (.*) \} catch e \{ .* \}$", r"\1", program, flags=re.M))
         runs(folder, "check", "bare.tl")
         program = without_refused(folder, program)
-        for words in (["fmt", "p.tl"], ["fmt", "--check", "p.tl"], ["run", "--seed", "1", "p.tl"]):
+        for words in (["fmt", "p.tl"], ["fmt", "--check", "p.tl"], ["run", "--host-limit", "1GB", "--seed", "1", "p.tl"]):
             result = runs(folder, *words)
             if result.status == 1:
                 raise Trouble(f"{words} refuses the program:\n{result.err[-3000:]}")

@@ -116,7 +116,7 @@ static bool take_subscript(Walk *walk, const Subscript *subscript, const Fact *f
 
 // One element: ints and bools are read, floats stay tensors of rank 0.
 static const Fact *element_fact(Inference *in, const Fact *object, int64_t at) {
-    ASSERT(fact_is_array(object));
+    ASSERT(fact_has_shape(object));
     DType dtype = object->as.tensor.type.dtype;
     if (dtype == DTYPE_COUNT) return &fact_any;
     if (dtype == DTYPE_BOOL) return fact_kind(&in->arena, FACT_BOOL);
@@ -149,7 +149,7 @@ static const Fact *index_tensor(Inference *in, const Node *node, const Operand *
     Walk walk = {.in = in, .node = node, .object = object, .type = &object->fact->as.tensor.type};
     const Fact *facts[2 * RANK_MAX];
     size_t count = node->as.index.count;
-    int taken = 0;
+    int taken = 0, ellipses = 0;
     if (count > 2 * RANK_MAX) return index_unknown(in, node);
     for (size_t i = 0; i < count; i++) {
         const Subscript *subscript = &node->as.index.subscripts[i];
@@ -158,8 +158,9 @@ static const Fact *index_tensor(Inference *in, const Node *node, const Operand *
         int dims = subscript_dims(subscript, facts[i]);
         if (dims < 0) return &fact_any;
         taken += dims;
+        ellipses += subscript->kind == SUBSCRIPT_ELLIPSIS;
     }
-    if (!report_index(&walk, shape_index_rank(walk.type, taken))) return &fact_any;
+    if (!report_index(&walk, shape_index_rank(walk.type, taken, ellipses))) return &fact_any;
     walk.ellipsis_dims = walk.type->shape.rank - taken;
     for (size_t i = 0; i < count; i++)
         if (!take_subscript(&walk, &node->as.index.subscripts[i], facts[i])) return &fact_any;
