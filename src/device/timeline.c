@@ -14,10 +14,10 @@ enum {
     ALWAYS_TIMED = 2048,
     SAMPLE_NS = 100000,
     SAMPLE_MAX = 1024,
-    QUEUED_TIMED = 8,  // of each total, before it is known how long one takes
-    QUEUED_SHARE = 64, // timing takes that part of the time of queued kernels
-    QUEUED_CREDIT = 4, // times the cost of timing one
-    QUEUED_LOOK = 16,  // queued kernels between two looks at the clock
+    QUEUED_TIMED = 8,   // of each total, before it is known how long one takes
+    QUEUED_SHARE = 100, // timing takes that part of the time of queued kernels
+    QUEUED_CREDIT = 4,  // prices of timing one that a total may have at most
+    QUEUED_LOOK = 16,   // queued kernels between two looks at the clock
 };
 
 uint64_t timeline_now(void) {
@@ -125,13 +125,17 @@ static uint32_t find(Timeline *timeline, const TimelineTotal *what) {
     return *slot - 1;
 }
 
-// Each kernel of a total earns it a part of the time that one takes, and timing one costs what it
-// costs. When exactly is drawn, or of a loop's kernels always the same would be seen.
+// The time of kernels that pays for timing one.
+static int64_t price(const Timeline *timeline) {
+    return (int64_t)timeline->stamp_ns * QUEUED_SHARE;
+}
+
+// Each kernel of a total earns it the time that one takes on the average. When exactly one is timed
+// is drawn, or of a loop's kernels always the same would be seen.
 static bool is_due(const Timeline *timeline, const TimelineTotal *total) {
     if (total->covered < QUEUED_TIMED) return true;
-    uint64_t drawn = total->covered * 0x9E3779B97F4A7C15u >> 40;
-    uint64_t wanted = timeline->stamp_ns / 2 + (timeline->stamp_ns * drawn >> 24);
-    return total->credit > (int64_t)wanted;
+    double drawn = (double)(total->covered * 0x9E3779B97F4A7C15u >> 40) / (1 << 24);
+    return (double)total->credit > (double)price(timeline) * (0.5 + drawn);
 }
 
 TimelineOwner timeline_queue(Timeline *timeline, const TimelineTotal *what) {
@@ -139,13 +143,12 @@ TimelineOwner timeline_queue(Timeline *timeline, const TimelineTotal *what) {
     TimelineTotal *total = &timeline->totals.items[found];
     if (timeline->small++ % QUEUED_LOOK == 0) timeline_look(timeline);
     total->count++;
-    int64_t most = (int64_t)timeline->stamp_ns * QUEUED_CREDIT;
-    if (total->credit < most && total->covered > 0)
-        total->credit += (int64_t)(total->ns / total->covered / QUEUED_SHARE);
+    if (total->credit < price(timeline) * QUEUED_CREDIT && total->covered > 0)
+        total->credit += (int64_t)(total->ns / total->covered);
     uint64_t waiting = total->count - total->covered;
     if (!is_due(timeline, total)) return (TimelineOwner){0};
     timeline->sampled++;
-    total->credit -= (int64_t)timeline->stamp_ns;
+    total->credit -= price(timeline);
     total->covered = total->count;
     return (TimelineOwner){found, waiting < UINT32_MAX ? (uint32_t)waiting : UINT32_MAX};
 }

@@ -23,7 +23,7 @@ typedef struct TimelineTotal {
     bool queued; // it ran while the host went on
     uint64_t count, ns, bytes, flops;
     uint64_t covered; // queued: so many of `count` are in ns, bytes and flops before timeline_end
-    int64_t credit;   // ns that may be spent on timing the next
+    int64_t credit;   // ns of kernels that have not paid for timing one yet
 } TimelineTotal;
 
 // What a queued kernel counts as when its device tells how long it took; times 0: it is not timed.
