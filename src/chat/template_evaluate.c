@@ -160,8 +160,7 @@ static Status call_named(TemplateRender *render, TemplateScope *scope, const Tem
                     "line %d of the template: there is no macro `%s` for {%% call %%}", call->line,
                     name);
     TRY(template_function(name, arguments, out));
-    if (strcmp(name, "namespace") == 0)
-        list_push(render->namespaces.as.list, value_retain(*out));
+    if (strcmp(name, "namespace") == 0) list_push(render->namespaces.as.list, value_retain(*out));
     return STATUS_OK;
 }
 

@@ -49,8 +49,8 @@ typedef struct ClauseCheck {
     Checker *checker;
     Clause *clause;
     ClauseKind kind;
-    bool whole; // a query whose answers are whole rows: what is open is a variable
-    bool older; // a rule that uses columns' names as its variables
+    bool whole;         // a query whose answers are whole rows: what is open is a variable
+    bool older;         // a rule that uses columns' names as its variables
     const Word *places; // of a DRAWN: the names of its tensor's dimensions
     size_t place_count;
 } ClauseCheck;

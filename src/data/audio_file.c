@@ -11,10 +11,12 @@
 #include "base/library.h"
 #include "base/memory.h"
 
+// clang-format off
 #define SOUND_FUNCTIONS(F)                                                                         \
     F(open)                                                                                        \
     F(open_virtual) F(close) F(seek) F(strerror) F(error) F(command) F(format_check)               \
         F(readf_float) F(writef_float)
+// clang-format on
 
 static struct {
 #define SOUND_FIELD(name) __typeof__(sf_##name) *name;

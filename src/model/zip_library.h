@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 
+// clang-format off
 #define ZIP_FUNCTIONS(F)                                                                           \
     F(source_buffer_create)                                                                        \
     F(source_function)                                                                             \
@@ -13,6 +14,7 @@
         F(stat_index) F(stat_init) F(fopen_index) F(fread) F(fclose) F(file_add)                   \
             F(set_file_compression) F(file_set_dostime) F(error_init) F(error_init_with_code)      \
                 F(error_fini) F(error_strerror) F(get_error) F(file_get_error)
+// clang-format on
 
 typedef struct ZipLibrary {
 #define ZIP_FIELD(name) __typeof__(zip_##name) *name;

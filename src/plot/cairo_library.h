@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 
+// clang-format off
 #define CAIRO_FUNCTIONS(F)                                                                         \
     F(image_surface_create)                                                                        \
     F(create) F(destroy) F(surface_destroy) F(surface_status) F(surface_write_to_png_stream)       \
@@ -13,6 +14,7 @@
             F(line_to) F(arc) F(new_path) F(set_line_width) F(set_line_join) F(select_font_face)   \
                 F(set_font_size) F(text_extents) F(show_text) F(save) F(restore) F(rotate)         \
                     F(set_antialias)
+// clang-format on
 
 typedef struct CairoLibrary {
 #define CAIRO_FIELD(name) __typeof__(cairo_##name) *name;

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 
+// clang-format off
 #define HTTP_FUNCTIONS(F)                                                                          \
     F(start_daemon)                                                                                \
     F(stop_daemon)                                                                                 \
@@ -15,6 +16,7 @@
     F(lookup_connection_value)                                                                     \
     F(queue_response) F(suspend_connection) F(resume_connection) F(add_response_header)            \
         F(create_response_from_buffer) F(create_response_from_callback) F(destroy_response)
+// clang-format on
 
 typedef struct HttpLibrary {
 #define HTTP_FIELD(name) __typeof__(MHD_##name) *name;

@@ -1,5 +1,6 @@
 """Style as numbers: lengths, columns, words, names of files in comments."""
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -7,6 +8,7 @@ from tl import ROOT
 
 FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX, PARAMETERS_MAX = 70, 620, 100, 5
 LINES_PER_ASSERTION_MAX = 100
+CLANG_FORMAT = 14  # others lay out a few things otherwise
 # Words of CONTRIBUTING's table that are not to be used; "there is no" is plain English.
 BANNED = re.compile(r"\bbeside\b|\bturns? of (?:a|the|its) loop\b|\btruths?\b|\bwhole numbers?\b|\bwhich tl has not\b"
                     r"|(?<!here )\bis no (?!longer\b|better\b|worse\b|larger\b|smaller\b|more\b|less\b|other\b)[a-z]", re.I)
@@ -151,6 +153,16 @@ class Style(unittest.TestCase):
             wrong += [f"{name}: {function} has {count} lines" for function, count in functions(text)
                       if count > FUNCTION_LINES_MAX]
         self.assertEqual(wrong, [])
+
+    def test_format(self):
+        """As `make format` leaves it; the tables of shaders/host and the comments of include/tl.h are laid out by hand."""
+        program = shutil.which("clang-format")
+        version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout if program else "none"
+        if f"version {CLANG_FORMAT}." not in version:
+            self.skipTest(f"clang-format {CLANG_FORMAT} is wanted, here is {version.strip()}")
+        result = subprocess.run([program, "--dry-run", "-Werror", *files("src/*.c", "src/*.h", "tests/*.c", "tests/*.h")],
+                                cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr[:2000]), (0, ""))
 
     def test_assertions(self):
         """Invariants are stated where the code relies on them, and go on being stated as it grows."""

@@ -222,7 +222,8 @@ static void test_rows(void **state) {
 static void test_refused(void **state) {
     if (!*state) skip();
     VulkanDevice *vulkan = vulkan_of(device);
-    VulkanDispatch dispatch = {.shader = SHADER_MATMUL_HALF_IMPORT, VULKAN_CONSTANTS(matmul_import)};
+    VulkanDispatch dispatch = {.shader = SHADER_MATMUL_HALF_IMPORT,
+                               VULKAN_CONSTANTS(matmul_import)};
     uint32_t has = vulkan->physical.features.has;
     vulkan->physical.features.has &= ~(uint32_t)VULKAN_NEEDS_IMPORT;
     assert_false(vulkan_imports(device, &dispatch));
