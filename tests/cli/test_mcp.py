@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import uuid
 from pathlib import Path
 
 from tl import TL, need_sandbox
@@ -121,9 +122,9 @@ class Tools(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(folder)), ["new", "secret.tl"])
 
     def test_its_own_folder_is_removed(self):
-        before = {name for name in os.listdir("/tmp") if name.startswith("tl-mcp-")}
-        self.assertEqual(self.one(call("run", code='write_file("a.txt", "x")\nprint(list_dir("."))')), (False, '["a.txt"]\n'))
-        self.assertEqual({name for name in os.listdir("/tmp") if name.startswith("tl-mcp-")} - before, set())
+        name = f"{uuid.uuid4()}.txt"  # others may have such folders, too
+        self.assertEqual(self.one(call("run", code=f'write_file("{name}", "x")\nprint(list_dir("."))')), (False, f'["{name}"]\n'))
+        self.assertEqual(list(Path("/tmp").glob(f"tl-mcp-*/{name}")), [])
 
     def test_run_ends_in_time_and_memory(self):
         failed, text = self.one(call("run", code="while true {}"), "--time-limit", "300ms")
