@@ -291,6 +291,19 @@ class Memory(unittest.TestCase):
         with self.assertRaises(BufferError):
             self.runtime.eval("transpose([[1, 2], [3, 4]])").buffer()
 
+    @needs(np, "numpy")
+    def test_other_devices_copy_and_say_so(self):
+        try:
+            runtime = tl.Runtime(device="vulkan")
+        except tl.Error as error:
+            self.skipTest(error.message)
+        tensor = runtime.eval("ones([3]) * 2.0")
+        for share in (np.asarray, np.from_dlpack, lambda x: x.buffer()):
+            with self.assertRaisesRegex(BufferError, r"lies on vulkan:0, not in host memory; t\.cpu\(\) copies it"):
+                share(tensor)
+        self.assertEqual(np.asarray(tensor.cpu()).tolist(), [2, 2, 2])
+        self.assertEqual(np.asarray(runtime.eval("fn(x) { x + 1.0 }")(np.ones(2, dtype="float32")).cpu()).tolist(), [2, 2])
+
     def test_capsules_that_nobody_takes(self):
         tensor = self.runtime.eval("ones([4])")
         before = self.runtime.ledger()["values"]
