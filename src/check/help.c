@@ -78,10 +78,9 @@ static void append_library(const char *name, Text *out) {
 
 Status help_page(const char *name, Text *out) {
     size_t before = out->length;
-    Status status = catalog_help(name, out);
+    if (catalog_help(name, out) != STATUS_OK) error_clear();
     append_library(name, out);
     ASSERT(out->length >= before);
-    if (out->length == before) return status;
-    if (status != STATUS_OK) error_clear();
-    return STATUS_OK;
+    // A search that could not open a file leaves no error: its words are given anew.
+    return out->length > before ? STATUS_OK : catalog_help(name, out);
 }

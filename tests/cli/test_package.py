@@ -111,14 +111,12 @@ class Newcomer(unittest.TestCase):
             make_packages(self, self.folder)
             if not list(Path(self.folder, "packages").glob("python3-tl*")):
                 self.skipTest("built without the Python package (python3-cffi, python3-dev)")
-            wanted = [command for command in commands if command.startswith("apt ")]
-            for command in wanted:
-                if self.in_root(command.replace("install", "install --simulate", 1)).returncode and "./" not in command:
-                    self.skipTest(f"{command}: there is neither the package nor a network")
             said = ""
             for command in commands:
                 begun = time.monotonic()
                 result = self.in_root(command)
+                if re.search(r"Unable to locate package|(Failed|Unable) to fetch", result.stderr):
+                    self.skipTest(f"{command}: there is neither the package nor a network")
                 self.assertEqual(result.returncode, 0, f"{command}\n{result.stdout}{result.stderr}"[-3000:])
                 print(f"{time.monotonic() - begun:6.1f} s  {command}")
                 said += "" if command.startswith("apt ") else result.stdout
