@@ -75,6 +75,7 @@ static size_t write_letters(char *text, const Named *named) {
         int index = named->indexes[i];
         text[i] = (char)(index < 26 ? 'a' + index : 'A' + index - 26);
     }
+    ASSERT(named->count >= 0 && named->count <= RANK_MAX);
     return (size_t)named->count;
 }
 
@@ -213,6 +214,7 @@ Status named_join(OpId op, const OpInput *parts, int count, int dim, Tensor **ou
 
 Status named_select(const Named *named, int index, int64_t place, Named *out) {
     int dim = named_dim(named, index);
+    ASSERT(dim >= 0 && dim < RANK_MAX);
     IndexItem items[RANK_MAX];
     for (int i = 0; i < dim; i++) items[i] = (IndexItem){.kind = INDEX_SLICE};
     items[dim] = (IndexItem){.kind = INDEX_INTEGER, .integer = place};
