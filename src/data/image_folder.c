@@ -125,13 +125,14 @@ static Status open_folder(FolderSource *folder, const char *path, const ImageWis
                    .dims = {wish->gray || first.channels < 3 ? 1 : 3,
                             folder->sized ? wish->height : first.height,
                             folder->sized ? wish->width : first.width}};
-    folder->source = (DataSource){.count = (int64_t)folder->files.count,
-                                  .n_fields = folder->classes.count > 0 ? 2 : 1,
-                                  .fields = {{DTYPE_FLOAT32, shape}, {DTYPE_INT64, {0}}},
-                                  .read = read_picture,
-                                  .free = free_folder,
-                                  .classes = folder->classes.items,
-                                  .class_count = folder->classes.count};
+    folder->source =
+        (DataSource){.count = (int64_t)folder->files.count,
+                     .n_fields = folder->classes.count > 0 ? 2 : 1,
+                     .fields = {{.dtype = DTYPE_FLOAT32, .shape = shape}, {.dtype = DTYPE_INT64}},
+                     .read = read_picture,
+                     .free = free_folder,
+                     .classes = folder->classes.items,
+                     .class_count = folder->classes.count};
     return STATUS_OK;
 }
 

@@ -98,6 +98,9 @@ static const char *symbols_help(const Parser *parser, const Token *before) {
     bool none = after->kind == TOKEN_QUESTION || after->kind == TOKEN_DOT;
     switch (token->kind) {
     case TOKEN_EQUAL: return equal && !token->space_before ? "`==` and `!=` compare values" : NULL;
+    case TOKEN_COLON:
+        return after->kind == TOKEN_MINUS && !after->space_before ? "a rule is written with `<-`"
+                                                                  : NULL;
     case TOKEN_TILDE:
         return after->kind == TOKEN_EQUAL || after->kind == TOKEN_EQUAL_EQUAL
                    ? "`!=` says that two differ"
