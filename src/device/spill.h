@@ -11,8 +11,7 @@ Status spill_make_room(Pool *pool, size_t capacity) MUST_USE;
 // With the lock held: a buffer that is away from its birth, because the device has no room for it.
 // STATUS_MEMORY without a message where it cannot be away either.
 Status spill_bear(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
-// A buffer comes back or, where there is no room, may be used where it was moved to until it is
-// left.
+// Brings a buffer back, or, where it does not fit, makes it usable in place until spill_leave.
 // STATUS_MEMORY when neither is possible.
 Status spill_use(Buffer *buffer) MUST_USE;
 // `status`, or what went wrong with what is left.

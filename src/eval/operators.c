@@ -242,7 +242,7 @@ static Value list_repeat(const List *list, int64_t times, uint64_t kind) {
     size_t count = list->count * (size_t)times;
     Value repeated = kind == VALUE_LIST ? value_list(count) : value_tuple(count);
     List *out = repeated.as.list;
-    if (count == 0 || out->capacity < count) return repeated; // or there is no memory
+    if (count == 0 || out->capacity < count) return repeated; // or memory ran out
     list_append(out, list->items, list->count);
     while (out->count < count) {
         size_t left = count - out->count;

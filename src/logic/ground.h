@@ -37,7 +37,7 @@ typedef struct Ground {
     // Of each leaf the first of those that exclude each other, which stand together; itself where
     // it is independent.
     VECTOR(uint32_t) groups;
-    VECTOR(uint32_t) order; // nodes, each behind those that it rests on where there are no cycles
+    VECTOR(uint32_t) order; // of nodes: topological, as far as cycles allow
     bool cyclic;
     uint32_t answers;
 } Ground;

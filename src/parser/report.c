@@ -107,7 +107,7 @@ static const char *symbols_help(const Parser *parser, const Token *before) {
                    : NULL;
     case TOKEN_BANG:
         return before->kind == TOKEN_NAME && !token->space_before
-                   ? "there are no macros: a call is written name(...)"
+                   ? "macros are not supported: a call is written name(...)"
                    : NULL;
     case TOKEN_QUESTION:
         return none ? "what stands in for none is written if x == none { y } else { x }"

@@ -157,7 +157,7 @@ Value value_range(int64_t start, int64_t stop, int64_t step);                   
 Value value_handle(const HandleType *type, void *payload);                      // takes the payload
 Value value_handle_with(const HandleType *type, void *payload, Value attached); // takes both
 void list_push(List *list, Value item);                                         // takes the item
-// Items of another list, retained. None when there is no memory for them.
+// Items of another list, retained. Appends nothing where memory runs out.
 void list_append(List *list, const Value *items, size_t count);
 bool list_reserve(List *list, size_t capacity); // false when there is no memory for it
 // List indexes count from 0 and must be in range. Insert takes the item, remove gives it away.

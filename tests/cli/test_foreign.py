@@ -39,7 +39,7 @@ FORMS = {
     "let f = fn(a) { a .. 3 }\nf(\"a\")": "strings are joined by `+`",
     "print(\"%d\" % 3)": "values are put into text by f\"{x}\"",
     "relation P(a)\nQ(X) :- P(X)": "a rule is written with `<-`",
-    "println!(\"x\")": "there are no macros: a call is written name(...)",
+    "println!(\"x\")": "macros are not supported: a call is written name(...)",
     "let x = none\nprint(x ?? 1)": "what stands in for none is written if x == none { y } else { x }",
     "let x = none\nprint(x?.y)": "what stands in for none is written if x == none { y } else { x }",
     "print(true ? 1 : 2)": "a choice is written if c { a } else { b }",
