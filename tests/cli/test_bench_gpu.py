@@ -5,12 +5,23 @@ import importlib.util
 import io
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
 from tl import ROOT, TL
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))  # what the script imports
+
+# Takes llama-bench's options -m -t -p -n -r -o and those of ik_llama.cpp; works as long as it is asked for samples.
+PEER = """#!/usr/bin/env python3
+import json, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+assert options["-o"] == "json" and options["-rtr"] == "1" and "0" in (options["-p"], options["-n"])
+times = int(options["-r"])
+sum(range(times * 2000000))
+print(json.dumps([{"samples_ns": [100000000, 300000000][:times]}]))
+"""
 
 
 def load_script():
@@ -30,19 +41,40 @@ class GpuBench(unittest.TestCase):
         self.assertAlmostEqual(rows[0][2] / rows[2][2], 18 / 64, delta=0.01)
         self.assertAlmostEqual(rows[1][2] / rows[2][2], 34 / 64, delta=0.01)
 
+    def models(self, *options):
+        command = [sys.executable, ROOT / "tests" / "bench" / "models.py", "--build", Path(TL).parent, "--small"]
+        return subprocess.run([*command, "--decode", "3", "--prompts", "4", "--samples", "2", *options],
+                              capture_output=True, text=True)
+
     def test_models_beside_peers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            peer = Path(folder, "bin", "llama-bench")
+            peer.parent.mkdir()
+            peer.write_text(PEER)
+            peer.chmod(0o755)
+            for more, ik in ([], folder), (["--processor", "--least", "0"], peer):
+                ran = self.models("--types", "mxfp4", "q4_k_m", "--threads", "1", "2", "--ik", ik, *more)
+                heading, *rows = ran.stdout.splitlines()
+                measure = " of processor time" if more else ""
+                self.assertTrue(heading.startswith(f"tokens per second{measure} (tl's share), load "), ran.stderr)
+                cells = [f"{name:<7} threads {threads}  {what}" for name in ("mxfp4", "q4_k_m") for threads in (1, 2)
+                         for what in ("decode", "prompt 4")]
+                for row, cell in zip(rows, cells, strict=True):
+                    self.assertTrue(row.startswith(cell), row)
+                    self.assertRegex(row, r" tl \S+ \(1.00\)  tl, fast \S+ \(\S+\)  ik_llama.cpp \S+ \(\S+\)")
+                if not more:  # what the peer says of its median: 3 tokens in 0.2 s, or 4
+                    self.assertIn("ik_llama.cpp 15.0 ", rows[0])
+                    self.assertIn("ik_llama.cpp 20.0 ", rows[1])
+
+    def test_models_says_what_is_wrong_with_a_peer(self):
         peer = f'mine={TL} run {ROOT / "tests" / "bench" / "models.tl"}'  # refuses the options of peers
-        options = ["--build", Path(TL).parent, "--small", "--tokens", "3", "--times", "1", "--rounds", "1"]
-        command = [sys.executable, ROOT / "tests" / "bench" / "models.py", *options, "--types"]
-        for what in ("decode", "prompt"):
-            out = subprocess.run([*command, "mxfp4", "q4_k_m", "--what", what], capture_output=True, text=True, check=True).stdout
-            heading, *rows = out.splitlines()
-            self.assertTrue(heading.startswith(f"{what}, 3 tokens, threads 1, load "), out)
-            for row, name in zip(rows, ("mxfp4", "q4_k_m"), strict=True):
-                self.assertRegex(row, rf"^{name} +tl \S+ \(\S+\)  tl, fast \S+ \(\S+\)  tokens/s")
-        result = subprocess.run([*command, "f16", "--peer", peer], capture_output=True, text=True)
-        self.assertIn("models.tl", result.stderr)
-        self.assertNotEqual(result.returncode, 0)
+        cases = [(["--peer", peer], "models.tl"), (["--llama", ROOT / "src"], "is neither llama-bench nor a folder"),
+                 (["--together", "--threads", "4096"], "--together takes 8192 cores for 2 engines"),
+                 (["--together", "--processor"], "in turns, not --together")]
+        for options, words in cases:
+            ran = self.models("--types", "f16", *options)
+            self.assertNotEqual(ran.returncode, 0, options)
+            self.assertIn(words, ran.stderr)
 
     def test_table(self):
         rows = [("copy", "float32", 100.0, "GB/s"), ("map", "add", 90.0, "GB/s"),
