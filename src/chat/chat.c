@@ -5,11 +5,14 @@
 #include "value/convert.h"
 #include "value/object.h"
 
-static Status read_template(const Model *model, Template **out) {
-    const MetaValue *text =
+Status chat_template(const Model *model, const char **text, size_t *length) {
+    const MetaValue *found =
         metadata_find(&model_reader(model)->metadata, "tokenizer.chat_template");
-    if (text && text->type == META_STRING)
-        return template_parse(text->as.string.bytes, text->as.string.length, out);
+    if (found && found->type == META_STRING) {
+        *text = found->as.string.bytes;
+        *length = found->as.string.length;
+        return STATUS_OK;
+    }
     (void)fail(STATUS_KEY, "%s has no template of chats (tokenizer.chat_template)",
                model_path(model));
     return fail_help("write the prompt as the model expects it, and call generate");
@@ -45,16 +48,20 @@ static Status check_messages(Value messages) {
     return STATUS_OK;
 }
 
-Status chat_prompt(const Model *model, const Tokenizer *tokenizer, Value messages, bool answer,
+Status chat_prompt(const Model *model, const Tokenizer *tokenizer, const ChatPrompt *prompt,
                    Text *out) {
     Template *template;
-    TRY(check_messages(messages));
-    TRY(read_template(model, &template));
+    const char *text;
+    size_t length;
+    TRY(check_messages(prompt->messages));
+    TRY(chat_template(model, &text, &length));
+    TRY(template_parse(text, length, &template));
+    Value messages = prompt->messages, variables = value_dict();
     bool single = messages.kind == VALUE_STRING;
-    Value variables = value_dict();
     Dict *dict = variables.as.dict;
     dict_set_word(dict, "messages", single ? one_message(messages) : value_retain(messages));
-    dict_set_word(dict, "add_generation_prompt", value_bool(answer));
+    if (prompt->tools.kind != VALUE_NONE) dict_set_word(dict, "tools", value_retain(prompt->tools));
+    dict_set_word(dict, "add_generation_prompt", value_bool(prompt->answer));
     dict_set_word(dict, "bos_token", token_text(tokenizer, tokenizer_bos(tokenizer)));
     dict_set_word(dict, "eos_token", token_text(tokenizer, tokenizer_eos(tokenizer)));
     Status status = template_render(template, variables, out);

@@ -278,7 +278,22 @@ Status schema_rule(SchemaReader *reader, json_t *schema, Rule *out) {
     return STATUS_OK;
 }
 
-Status constraint_from_schema(const char *json, size_t length, Constraint **out) {
+static Rule framed(SchemaReader *reader, const SchemaFrame *frame, Rule value) {
+    Rules parts = {0};
+    if (*frame->open) VECTOR_PUSH(&parts, schema_text(reader, frame->open));
+    VECTOR_PUSH(&parts, value);
+    if (frame->again) {
+        Rule more = schema_pair(reader, schema_text(reader, frame->again), value);
+        VECTOR_PUSH(&parts, grammar_repeat(reader->grammar, more, 0, -1));
+    }
+    if (*frame->close) VECTOR_PUSH(&parts, schema_text(reader, frame->close));
+    Rule whole = grammar_sequence(reader->grammar, parts.items, parts.count);
+    VECTOR_FREE(&parts);
+    return whole;
+}
+
+Status constraint_from_framed_schema(const char *json, size_t length, const SchemaFrame *frame,
+                                     Constraint **out) {
     json_error_t error;
     SchemaReader reader = {.grammar = grammar_new()};
     reader.root = json_loadb(json, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
@@ -294,7 +309,14 @@ Status constraint_from_schema(const char *json, size_t length, Constraint **out)
     VECTOR_FREE(&reader.merged);
     VECTOR_FREE(&reader.known);
     json_decref(reader.root);
-    if (status == STATUS_OK) return grammar_constraint(reader.grammar, root, "the schema", out);
+    if (status == STATUS_OK) {
+        root = framed(&reader, frame, root);
+        return grammar_constraint(reader.grammar, root, "the schema", out);
+    }
     grammar_free(reader.grammar);
     return status;
+}
+
+Status constraint_from_schema(const char *json, size_t length, Constraint **out) {
+    return constraint_from_framed_schema(json, length, &(SchemaFrame){"", NULL, ""}, out);
 }

@@ -17,12 +17,12 @@ static bool is_begun(const Tokenizer *tokenizer, const Text *text) {
     return begun;
 }
 
-Status network_encode_chat(const Network *network, Value messages, TokenIds *out) {
+Status network_encode_chat(const Network *network, Value messages, Value tools, TokenIds *out) {
     Model *model = network_model(network).as.handle->payload;
     Tokenizer *tokenizer;
     Text text = {0};
     TRY(model_tokenizer(model, &tokenizer));
-    Status status = chat_prompt(model, tokenizer, messages, true, &text);
+    Status status = chat_prompt(model, tokenizer, &(ChatPrompt){messages, tools, true}, &text);
     if (status == STATUS_OK)
         status =
             network_encode(network, text_get(&text), text.length, !is_begun(tokenizer, &text), out);

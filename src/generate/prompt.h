@@ -4,7 +4,9 @@
 
 #include "generate/sequence.h"
 
-// The ids of a chat, by the template in the model's file, up to where the answer begins.
-Status network_encode_chat(const Network *network, Value messages, TokenIds *out) MUST_USE;
+// The ids of a chat, by the template in the model's file, up to where the answer begins; `tools`:
+// what the model may call, or none.
+Status network_encode_chat(const Network *network, Value messages, Value tools,
+                           TokenIds *out) MUST_USE;
 
 #endif

@@ -160,7 +160,7 @@ static Status read_options(Request *request) {
 // --- prompts
 
 static Status read_prompt(const Request *request, Value prompt, TokenIds *out) {
-    if (request->chats) return network_encode_chat(request->network, prompt, out);
+    if (request->chats) return network_encode_chat(request->network, prompt, value_none(), out);
     if (prompt.kind != VALUE_STRING) return value_to_ints(prompt, "prompt", &out->ids, &out->count);
     return network_encode(request->network, prompt.as.string->bytes, prompt.as.string->length, true,
                           out);
@@ -332,8 +332,9 @@ Value builtin_apply_chat_template(BuiltinCall *call) {
     Tokenizer *tokenizer;
     Text text = {0};
     TRY_VALUE(model_tokenizer(model, &tokenizer));
-    Status status = chat_prompt(model, tokenizer, call->arguments[1],
-                                call->arguments[2].as.integer != 0, &text);
+    const ChatPrompt prompt = {call->arguments[1], call->arguments[3],
+                               call->arguments[2].as.integer != 0};
+    Status status = chat_prompt(model, tokenizer, &prompt, &text);
     Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
     text_free(&text);
     return result;

@@ -140,6 +140,46 @@ json_t *answer_choice(RequestKind kind, size_t index, const Generation *generati
     return choice;
 }
 
+// Nine letters and digits: what some templates ask for.
+static void write_call_id(char out[10], int64_t request, size_t number) {
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    uint64_t rest = (uint64_t)request << 16 | (number & 0xffff);
+    for (int i = 8; i >= 0; i--, rest /= 36) out[i] = digits[rest % 36];
+    out[9] = '\0';
+}
+
+json_t *answer_calls(int64_t request, size_t index, json_t *calls) {
+    json_t *list = json_array(), *function;
+    size_t i;
+    json_array_foreach(calls, i, function) {
+        char id[10];
+        write_call_id(id, request, index << 8 | i);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:O}", "id", id, "type", "function", "function", function));
+    }
+    json_decref(calls);
+    return list;
+}
+
+void answer_take_calls(json_t *choice, const Generation *generation, size_t content,
+                       json_t *calls) {
+    json_t *message = json_object_get(choice, "message");
+    ASSERT(content <= generation->text.length);
+    json_object_set_new(message, "content",
+                        content > 0 ? text_of(text_get(&generation->text), content) : json_null());
+    json_object_set_new(message, "tool_calls", calls);
+    json_object_set_new(choice, "finish_reason", json_string("tool_calls"));
+}
+
+json_t *answer_called(size_t index, json_t *calls) {
+    json_t *call;
+    size_t i;
+    json_array_foreach(calls, i, call)
+        json_object_set_new(call, "index", json_integer((json_int_t)i));
+    return json_pack("{s:I, s:{s:o}, s:n, s:n}", "index", (json_int_t)index, "delta", "tool_calls",
+                     calls, "logprobs", "finish_reason");
+}
+
 static json_t *head_json(const AnswerHead *head, bool whole) {
     bool chat = head->kind == REQUEST_CHAT;
     char id[40];

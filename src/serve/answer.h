@@ -30,6 +30,11 @@ const char *answer_finish(const Generation *generation);
 json_t *answer_whole(const AnswerHead *head, json_t *choices, json_t *usage);
 json_t *answer_choice(RequestKind kind, size_t index, const Generation *generation,
                       int64_t alternatives);
+// What a model called, [{"name", "arguments"}] (taken), as the API has it, each with an id of its
+// own; in a choice of a whole answer, with what was said before them; and in an event's choice.
+json_t *answer_calls(int64_t request, size_t index, json_t *calls);
+void answer_take_calls(json_t *choice, const Generation *generation, size_t content, json_t *calls);
+json_t *answer_called(size_t index, json_t *calls);
 // An event with one choice: `text` NULL for one that only ends (finish) or begins (neither).
 // `logprobs` is taken, NULL for none.
 void answer_event(HttpExchange *exchange, const AnswerHead *head, json_t *choice);

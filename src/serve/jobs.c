@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "base/memory.h"
+#include "chat/chat.h"
 #include "generate/grammar.h"
 #include "generate/json_schema.h"
 #include "generate/prompt.h"
@@ -72,25 +73,28 @@ static Status join_parts(json_t *message) {
     return STATUS_OK;
 }
 
-static Status encode_messages(const Network *network, const json_t *messages, TokenIds *out) {
+static Status encode_messages(const Network *network, const json_t *messages, const json_t *tools,
+                              TokenIds *out) {
     size_t i;
     json_t *message;
     if (json_array_size(messages) == 0)
         return fail(STATUS_VALUE, "messages must be a list of at least one message");
-    json_array_foreach(messages, i, message) TRY(join_parts(message));
-    Value value = value_from_json(messages);
-    Status status = network_encode_chat(network, value, out);
+    json_array_foreach(messages, i, message) {
+        TRY(join_parts(message));
+        TRY(calls_prepare(message));
+    }
+    Value value = value_from_json(messages), list = tools ? value_from_json(tools) : value_none();
+    Status status = network_encode_chat(network, value, list, out);
     value_release(value);
+    value_release(list);
     return status;
 }
 
 // --- what is told
 
 // Choices begin with an event that has the role, where there are roles.
-static Status tell(void *context, const char *bytes, size_t length, int64_t id) {
-    (void)id;
-    Choice *choice = context;
-    Job *job = choice->job;
+static void tell_text(Choice *choice, const char *bytes, size_t length) {
+    const Job *job = choice->job;
     const Generation *generation = choice->generation;
     ASSERT(choice->scored_told <= generation->count);
     RequestKind kind = job->head.kind;
@@ -100,6 +104,26 @@ static Status tell(void *context, const char *bytes, size_t length, int64_t id) 
     choice->scored_told = generation->count;
     answer_event(job->exchange, &job->head,
                  answer_piece(kind, choice->index, bytes, length, logprobs));
+}
+
+// The text up to `end` that was not told yet.
+static void tell_content(Choice *choice, size_t end) {
+    size_t begin = choice->content_told;
+    if (end <= begin) return;
+    choice->content_told = end;
+    tell_text(choice, choice->generation->text.bytes + begin, end - begin);
+}
+
+static Status tell(void *context, const char *bytes, size_t length, int64_t id) {
+    (void)id;
+    Choice *choice = context;
+    const CallForm *form = choice->job->form;
+    if (form) {
+        const char *text = text_get(&choice->generation->text);
+        tell_content(choice, calls_content(form, text, (size_t)(bytes - text) + length));
+    } else {
+        tell_text(choice, bytes, length);
+    }
     return STATUS_OK;
 }
 
@@ -128,12 +152,14 @@ static void fill_options(const Server *server, const ServeRequest *request,
 }
 
 // What the answer must look like, where that was said.
-static Status compile_format(const ServeRequest *request, Constraint **out) {
+static Status compile_format(const Job *job, const ServeRequest *request, GenerationOptions *out) {
     static const char object[] = "{\"type\": \"object\"}";
-    if (request->json) return constraint_from_schema(object, sizeof object - 1, out);
+    if (job->form)
+        return calls_constraint(job->form, &request->tools, &out->constraint, &out->trigger);
+    if (request->json) return constraint_from_schema(object, sizeof object - 1, &out->constraint);
     if (!request->schema) return STATUS_OK;
     char *text = json_dumps(request->schema, JSON_COMPACT);
-    Status status = constraint_from_schema(text, strlen(text), out);
+    Status status = constraint_from_schema(text, strlen(text), &out->constraint);
     free(text);
     return status;
 }
@@ -176,9 +202,10 @@ static Status begin_choices(const Server *server, const Job *job, const ServeReq
     fill_options(server, request, &options);
     options.context = first;
     const Network *network = job->network->network;
-    Status status = request->kind == REQUEST_CHAT ? encode_messages(network, prompt, &ids)
-                                                  : server_encode(network, prompt, &ids);
-    if (status == STATUS_OK) status = compile_format(request, &options.constraint);
+    Status status = request->kind == REQUEST_CHAT
+                        ? encode_messages(network, prompt, job->tools, &ids)
+                        : server_encode(network, prompt, &ids);
+    if (status == STATUS_OK) status = compile_format(job, request, &options);
     if (status == STATUS_OK) status = begin_first(job, first, &options, &ids);
     if (status == STATUS_OK && job->copies > 1) status = begin_copies(job, first, &options, &ids);
     constraint_release(options.constraint);
@@ -218,6 +245,7 @@ void job_free(Server *server, Job *job) {
     DL_DELETE(server->jobs, job);
     if (job->exchange) http_set_data(job->exchange, NULL);
     for (size_t i = 0; i < job->count; i++) generation_free(job->choices[i].generation);
+    json_decref(job->tools);
     free(job->choices);
     free(job);
 }
@@ -228,6 +256,17 @@ size_t jobs_waiting(const Server *server) {
     DL_FOREACH(server->jobs, job)
     for (size_t i = 0; i < job->count; i++) count += !job->choices[i].generation->finish;
     return count;
+}
+
+// Which form the calls have is the model's; its template must know tools.
+static Status begin_tools(Job *job, const ServeRequest *request) {
+    const char *text;
+    size_t length;
+    const Model *model = network_model(job->network->network).as.handle->payload;
+    TRY(chat_template(model, &text, &length));
+    TRY(calls_form(text, length, &job->form));
+    job->tools = json_incref((json_t *)(uintptr_t)request->tools.tools);
+    return STATUS_OK;
 }
 
 static Status begin_all(const Server *server, const Job *job, const ServeRequest *request) {
@@ -253,6 +292,11 @@ void job_begin(Server *server, ServedNetwork *network, HttpExchange *exchange,
         return;
     }
     Job *job = job_new(server, network, exchange, request);
+    if (tools_usable(&request->tools) && begin_tools(job, request) != STATUS_OK) {
+        answer_failure(exchange, "tools");
+        job_free(server, job);
+        return;
+    }
     if (begin_all(server, job, request) != STATUS_OK) {
         answer_failure(exchange, NULL);
         job_free(server, job);
@@ -276,10 +320,27 @@ static json_t *usage_of(const Job *job) {
     return answer_usage(prompt, cached, said);
 }
 
+// The calls that a text has; NULL when it has none. New. *content: the bytes before them.
+static json_t *calls_of(const Job *job, const Choice *choice, size_t *content) {
+    json_t *calls = NULL;
+    const Text *text = &choice->generation->text;
+    *content = text->length;
+    if (job->form) calls = calls_read(job->form, job->tools, text, content);
+    if (!calls) *content = text->length;
+    return calls ? answer_calls(job->head.number, choice->index, calls) : NULL;
+}
+
+static void finish_choice(const Job *job, Choice *choice) {
+    size_t content;
+    json_t *calls = calls_of(job, choice, &content);
+    const char *finish = calls ? "tool_calls" : answer_finish(choice->generation);
+    if (job->form) tell_content(choice, content);
+    if (calls) answer_event(job->exchange, &job->head, answer_called(choice->index, calls));
+    answer_event(job->exchange, &job->head, answer_end(job->head.kind, choice->index, finish));
+}
+
 static void finish_stream(const Job *job) {
-    for (size_t i = 0; i < job->count; i++)
-        answer_event(job->exchange, &job->head,
-                     answer_end(job->head.kind, i, answer_finish(job->choices[i].generation)));
+    for (size_t i = 0; i < job->count; i++) finish_choice(job, &job->choices[i]);
     if (job->usage) answer_usage_event(job->exchange, &job->head, usage_of(job));
     answer_done(job->exchange);
 }
@@ -293,9 +354,14 @@ static void keep_texts(const Job *job) {
 
 static void finish_whole(const Job *job) {
     json_t *choices = json_array();
-    for (size_t i = 0; i < job->count; i++)
-        json_array_append_new(
-            choices, answer_choice(job->head.kind, i, job->choices[i].generation, job->logprobs));
+    for (size_t i = 0; i < job->count; i++) {
+        const Choice *choice = &job->choices[i];
+        size_t content;
+        json_t *calls = calls_of(job, choice, &content), *one;
+        one = answer_choice(job->head.kind, i, choice->generation, job->logprobs);
+        if (calls) answer_take_calls(one, choice->generation, content, calls);
+        json_array_append_new(choices, one);
+    }
     answer_json(job->exchange, 200, answer_whole(&job->head, choices, usage_of(job)));
 }
 

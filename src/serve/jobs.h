@@ -4,6 +4,7 @@
 
 #include "generate/generation.h"
 #include "serve/answer.h"
+#include "serve/calls.h"
 #include "serve/server.h"
 
 enum { KEPT_MAX = 8 };
@@ -20,6 +21,7 @@ typedef struct Job Job;
 typedef struct Choice { // one text of a request
     Job *job;
     size_t index, scored_told; // tokens whose probabilities were sent
+    size_t content_told;       // bytes that were sent, where calls are held back
     Generation *generation;
 } Choice;
 
@@ -29,6 +31,8 @@ struct Job {
     AnswerHead head;
     bool stream, usage;
     int64_t logprobs;
+    const CallForm *form; // of calls in what is said; NULL: none are read
+    json_t *tools;        // what may be called
     Choice *choices;
     size_t count, copies; // choices, of which so many are of one prompt
     Job *prev, *next;

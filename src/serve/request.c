@@ -18,6 +18,9 @@ typedef enum FieldKind {
     FIELD_FORMAT,
     FIELD_ENCODING,
     FIELD_CHAT_LOGPROBS,
+    FIELD_TOOLS,
+    FIELD_TOOL_CHOICE,
+    FIELD_TOOLS_PARALLEL,
 } FieldKind;
 
 enum { CHAT = 1 << REQUEST_CHAT, TEXT = 1 << REQUEST_COMPLETION, VECTOR = 1 << REQUEST_EMBEDDING };
@@ -57,6 +60,9 @@ static const Field fields[] = {
     {"logprobs", CHAT, FIELD_CHAT_LOGPROBS, 0, 0, 0},
     {"top_logprobs", CHAT, FIELD_INTEGER, 0, LOGPROBS_MAX, AT(logprobs)},
     {"response_format", CHAT, FIELD_FORMAT, 0, 0, 0},
+    {"tools", CHAT, FIELD_TOOLS, 0, 0, 0},
+    {"tool_choice", CHAT, FIELD_TOOL_CHOICE, 0, 0, 0},
+    {"parallel_tool_calls", CHAT, FIELD_TOOLS_PARALLEL, 0, 0, 0},
     {"encoding_format", VECTOR, FIELD_ENCODING, 0, 0, 0},
 };
 #undef AT
@@ -99,6 +105,7 @@ static Status read_flag(const Field *field, const json_t *value, ServeRequest *o
     if (field->kind == FIELD_NEVER && json_is_true(value))
         return must_be(field, "false: true is not supported");
     if (field->kind == FIELD_FLAG) *((bool *)out + field->offset) = json_is_true(value);
+    if (field->kind == FIELD_TOOLS_PARALLEL) out->tools.one = json_is_false(value);
     return STATUS_OK;
 }
 
@@ -155,6 +162,7 @@ static Status read_field(const Field *field, const json_t *value, ServeRequest *
     case FIELD_INTEGER:
     case FIELD_NUMBER: return read_number(field, value, out);
     case FIELD_FLAG:
+    case FIELD_TOOLS_PARALLEL:
     case FIELD_NEVER: return read_flag(field, value, out);
     case FIELD_STOP: return read_stops(field, value, out);
     case FIELD_SEED:
@@ -164,6 +172,8 @@ static Status read_field(const Field *field, const json_t *value, ServeRequest *
         return STATUS_OK;
     case FIELD_STREAM_OPTIONS: return read_stream_options(field, value, out);
     case FIELD_FORMAT: return read_format(field, value, out);
+    case FIELD_TOOLS: return tools_read(value, &out->tools);
+    case FIELD_TOOL_CHOICE: return tools_read_choice(value, &out->tools);
     case FIELD_CHAT_LOGPROBS:
         if (!json_is_boolean(value)) return must_be(field, "true or false");
         if (json_is_true(value) && out->logprobs < 0) out->logprobs = 0;
@@ -172,7 +182,7 @@ static Status read_field(const Field *field, const json_t *value, ServeRequest *
     }
 }
 
-// Alternatives are asked for only where the tokens' own probabilities are.
+// What fields need of each other.
 static Status check_together(const json_t *json, const ServeRequest *request, const char **field) {
     bool top =
         request->kind == REQUEST_CHAT && json_is_integer(json_object_get(json, "top_logprobs"));
@@ -183,6 +193,11 @@ static Status check_together(const json_t *json, const ServeRequest *request, co
     if (request->usage && !request->stream) {
         *field = "stream_options";
         return fail(STATUS_VALUE, "stream_options needs stream: true");
+    }
+    TRY(tools_check(&request->tools, field));
+    if (tools_usable(&request->tools) && (request->schema || request->json)) {
+        *field = "response_format";
+        return fail(STATUS_VALUE, "response_format does not go with tools that may be called");
     }
     if (request->prompt) return STATUS_OK;
     static const char *const names[] = {"messages", "prompt", "input"};

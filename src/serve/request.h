@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "base/status.h"
+#include "serve/tools.h"
 
 typedef enum RequestKind { REQUEST_CHAT, REQUEST_COMPLETION, REQUEST_EMBEDDING } RequestKind;
 
@@ -23,6 +23,7 @@ typedef struct ServeRequest {
     bool has_seed, stream, usage, base64;
     bool json;            // the answer must be a JSON object
     const json_t *schema; // or valid by this; NULL: it need not be
+    ToolUse tools;        // what the model may call
     int64_t logprobs;     // alternatives with each token; -1: none, not even the token's own
     const char *stops[STOPS_MAX];
     size_t stop_count;

@@ -15,6 +15,7 @@ import time
 import unittest
 from pathlib import Path
 
+from browser import Browser
 from tl import TL, fixture, run
 
 TEMPLATE = "{% for m in messages %}[{{ m.role[0] }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[a]{% endif %}"
@@ -443,7 +444,7 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
     def test_fields(self):
         for change, message, field in [
             ({"foo": 1}, 'the field "foo" is not known', "foo"),
-            ({"tools": []}, 'the field "tools" is not known', "tools"),
+            ({"functions": []}, 'the field "functions" is not known', "functions"),
             ({"messages": None}, "messages is missing", "messages"),
             ({"messages": []}, "messages must be a list of at least one message", None),
             ({"messages": "x"}, "messages must be a list of at least one message", None),
@@ -580,6 +581,28 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
                                  ["error", full["error"]["message"]], ["user", "no"], ["assistant", ""],
                                  ["error", "temperature must be from 0 to 2"]])
         self.assertEqual(result.stdout.splitlines()[1], "chat.gguf")
+
+    def test_the_page_in_a_browser(self):
+        """A question sent by its button, one by the Enter key, an answer that is stopped."""
+        program = shutil.which("chromium")
+        if not program:
+            self.skipTest("chromium is not installed")
+        browser = Browser(program, self.folder + "/browser")
+        self.addCleanup(browser.close)
+        browser.open(f"http://127.0.0.1:{self.server.port}/")
+        browser.run('$("temperature").value = "0"; $("text").value = "Tom"; $("send").click()')
+        answered = ('(async () => { while ($("send").disabled) await new Promise(done => setTimeout(done, 20));'
+                    'return [...$("talk").children].map(p => [p.className, p.textContent]) })()')
+        expected = said(self.server.post("/v1/chat/completions", {"messages": TOM["messages"], "temperature": 0}))
+        self.assertEqual(browser.run(answered), [["user", "Tom"], ["assistant", expected]])
+        self.assertEqual(browser.run("document.title"), "chat.gguf")
+        browser.run('$("clear").click(); $("text").value = "Tom";'
+                    '$("text").dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", cancelable: true }))')
+        self.assertEqual(browser.run(answered), [["user", "Tom"], ["assistant", expected]])
+        browser.run('$("clear").click(); $("text").value = "Tom"; $("send").click(); $("stop").click()')
+        lines = browser.run(answered)
+        self.assertEqual([kind for kind, _ in lines], ["user", "assistant"])
+        self.assertTrue(expected.startswith(lines[1][1]), lines)
 
     def test_the_official_client(self):
         """npm's openai, where OPENAI_NODE_MODULES says that it is."""
