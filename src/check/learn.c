@@ -100,9 +100,9 @@ static void name_scheduler(Checker *checker, Node *value) {
     text_free(&full);
 }
 
-// `distribute: data` names what is distributed.
-static void name_distributed(Node *value) {
-    if (value->kind == NODE_NAME && strcmp(value->as.name.word.text, "data") == 0)
+// `distribute: data` and `shard: optimizer` name what is distributed.
+static void name_distributed(Node *value, const char *word) {
+    if (value->kind == NODE_NAME && strcmp(value->as.name.word.text, word) == 0)
         node_make_string(value);
 }
 
@@ -112,7 +112,8 @@ static void check_settings(Checker *checker, const Node *node, SettingPlace plac
         SettingId id = setting_find(setting->name.text);
         if (id == SETTING_COUNT || setting_rows[id].place != place) continue;
         if (id == SETTING_scheduler) name_scheduler(checker, setting->value);
-        if (id == SETTING_distribute) name_distributed(setting->value);
+        if (id == SETTING_distribute) name_distributed(setting->value, "data");
+        if (id == SETTING_shard) name_distributed(setting->value, "optimizer");
         check_expression(checker, setting->value);
         check_expression(checker, setting->of);
     }

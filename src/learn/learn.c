@@ -157,7 +157,8 @@ static void watch_failure(LearnRun *run) {
 }
 
 static Value run_block(LearnRun *run) {
-    Status status = learn_resume(run);
+    Status status = learn_shard(run);
+    if (status == STATUS_OK) status = learn_resume(run);
     if (status == STATUS_OK && run->pieces > 0) status = learn_begin_distributed(run);
     if (status == STATUS_OK) status = learn_set_rate(run);
     if (status != STATUS_OK) return fail_at(run->code->head.span);
@@ -187,6 +188,7 @@ static void leave(LearnRun *run) {
         ASSERT(status == STATUS_OK); // the rate was accepted before
     }
     if (run->optimizer) optimizer_clear_groups(run->optimizer);
+    if (run->optimizer) optimizer_set_parts(run->optimizer, NULL);
     VECTOR_FREE(&run->group_rates);
     tensor_array_release(&run->train);
     tensor_array_release(&run->freeze);

@@ -50,6 +50,8 @@ typedef struct Gathered {
     double loss, rows; // loss: weighted by rows
 } Gathered;
 
+typedef struct LearnStep LearnStep; // learn_distribute.h
+
 // A learn block that runs.
 typedef struct LearnRun {
     struct LearnRun *outer;
@@ -68,7 +70,9 @@ typedef struct LearnRun {
     // gradients it makes infinite are left out.
     double loss_scale, scaled_steps;
     int64_t batch_size, accumulate;
-    int64_t pieces; // that a batch is cut into, which ranks share; 0: it is not distributed
+    int64_t pieces;      // that a batch is cut into, which ranks share; 0: it is not distributed
+    bool shards;         // each rank has the optimizer's state for its part of the parameters
+    LearnStep *together; // the step that ranks make together while it is applied; NULL: none
     bool shuffle, silent;
     Value save_path, resume_path, watch_path; // ABSENT where not given
     int64_t save_every;                       // epochs; 0: only at the end
@@ -221,9 +225,14 @@ Status learn_set_rate(LearnRun *run) MUST_USE;
 
 // Of ranks that train together only the first does.
 bool learn_writes_files(const LearnRun *run);
-// learn_distribute.c: parameters and random numbers become those of rank 0.
+// learn_distribute.c: the optimizer has this rank's part of the parameters, where ranks share them.
+Status learn_shard(LearnRun *run) MUST_USE;
+// Parameters and random numbers become those of rank 0.
 Status learn_begin_distributed(LearnRun *run) MUST_USE;
 // One step on the rows from run->row to `end`: this rank's pieces, and the sums over all ranks.
 Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end);
+// learn_parts.c: the norm of all gradients before they are clipped; then the parameters move.
+Status learn_clip_together(LearnStep *step, double *norm) MUST_USE;
+Status learn_move_together(LearnStep *step) MUST_USE;
 
 #endif

@@ -3,12 +3,12 @@
 // the pieces (ranks/pieces.h). Every rank then moves its parameters alike. Each piece draws from a
 // stream of random numbers of its own, so losses and parameters have the same bits on any number of
 // ranks.
+#include "learn/learn_distribute.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "learn/learn_run.h"
-#include "ranks/pieces.h"
 #include "tensor/compose.h"
 #include "tensor/join.h"
 #include "tensor/parameter.h"
@@ -18,6 +18,10 @@ bool learn_writes_files(const LearnRun *run) {
 }
 
 // --- what all ranks have alike
+
+static int64_t padded(int64_t elements) {
+    return (elements + LEARN_BLOCK - 1) / LEARN_BLOCK * LEARN_BLOCK;
+}
 
 // Parameters that are alive and that the block moves, in order of declaration; counted.
 static TensorArray moved_parameters(const LearnRun *run) {
@@ -43,6 +47,30 @@ static Status take_from_first(Tensor *parameter) {
     return tape_parameter_assign(parameter, first);
 }
 
+// This rank's part of every parameter.
+static OptimizerParts own_parts(const TensorArray *parameters) {
+    OptimizerParts parts = {0};
+    for (size_t i = 0; i < parameters->count; i++) {
+        Tensor *parameter = parameters->items[i];
+        int64_t count = tensor_count(parameter), length = padded(count);
+        const PiecesLayout layout = {.block = LEARN_BLOCK, .lengths = &length, .count = 1};
+        PiecesRange own = pieces_cut(&layout, 0, ranks_own());
+        int64_t end = own.end < count ? own.end : count;
+        VECTOR_PUSH(&parts, ((OptimizerPart){parameter, own.first, end - own.first}));
+    }
+    return parts;
+}
+
+Status learn_shard(LearnRun *run) {
+    if (!run->shards || ranks_count() == 1) return STATUS_OK;
+    TensorArray parameters = moved_parameters(run);
+    OptimizerParts parts = own_parts(&parameters);
+    Status status = optimizer_cut(run->optimizer, &parts);
+    VECTOR_FREE(&parts);
+    tensor_array_release(&parameters);
+    return status;
+}
+
 static Status take_stream(void) {
     RandomStream own = random_mark();
     RandomStream *all = memory_allocate((size_t)ranks_count() * sizeof *all);
@@ -64,20 +92,37 @@ Status learn_begin_distributed(LearnRun *run) {
     return status == STATUS_OK ? take_stream() : status;
 }
 
-// --- the gradients of a piece as one tensor
+// --- the gradients of a piece
 
-typedef struct Step {
-    LearnRun *run;
-    Tensor *order;
-    int64_t begin, rows, pieces;
-    RandomStream random;    // where it began
-    TensorArray parameters; // counted
-    DType dtype;            // of the sums
-    int64_t length;         // elements of all parameters
-    PiecesSum sum;
-} Step;
+// Parameters go together until a bucket is full.
+static void fill_buckets(LearnStep *step) {
+    size_t count = step->parameters.count;
+    step->lengths = memory_allocate((count + 1) * sizeof *step->lengths);
+    step->buckets = memory_allocate_zeroed(count + 1, sizeof *step->buckets);
+    for (size_t i = 0; i < count; i++) {
+        step->lengths[i] = padded(tensor_count(step->parameters.items[i]));
+        LearnBucket *last = &step->buckets[step->bucket_count - (step->bucket_count > 0)];
+        bool fits =
+            step->bucket_count > 0 && last->sum.layout.length + step->lengths[i] <= LEARN_BUCKET;
+        LearnBucket *bucket = fits ? last : &step->buckets[step->bucket_count++];
+        PiecesLayout *layout = &bucket->sum.layout;
+        if (!fits) {
+            bucket->first = i;
+            bucket->sum.pieces = step->pieces;
+            *layout = learn_layout(step, step->lengths + i);
+        }
+        bucket->end = i + 1;
+        layout->count++;
+        layout->length += step->lengths[i];
+    }
+}
 
-static void begin_step(Step *step, int64_t end) {
+PiecesLayout learn_layout(const LearnStep *step, const int64_t *lengths) {
+    return (PiecesLayout){
+        .device = step->device, .dtype = step->dtype, .block = LEARN_BLOCK, .lengths = lengths};
+}
+
+static Status begin_step(LearnStep *step, int64_t end) {
     LearnRun *run = step->run;
     int64_t batches = (end - run->row + run->batch_size - 1) / run->batch_size;
     step->begin = run->row;
@@ -86,56 +131,65 @@ static void begin_step(Step *step, int64_t end) {
     step->random = random_mark();
     step->parameters = moved_parameters(run);
     step->dtype = DTYPE_FLOAT32;
+    TRY(device_default(&step->device));
     for (size_t i = 0; i < step->parameters.count; i++) {
         if (tensor_dtype(step->parameters.items[i]) == DTYPE_FLOAT64) step->dtype = DTYPE_FLOAT64;
-        step->length += tensor_count(step->parameters.items[i]);
+        step->elements += tensor_count(step->parameters.items[i]);
     }
-    step->sum.pieces = step->pieces;
+    fill_buckets(step);
+    return STATUS_OK;
 }
 
-static void end_step(Step *step) {
+static void end_step(LearnStep *step) {
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        tensor_release(step->buckets[i].part);
+        pieces_drop(&step->buckets[i].sum);
+    }
     tensor_array_release(&step->parameters);
-    pieces_drop(&step->sum);
+    free(step->buckets);
+    free(step->lengths);
 }
 
-static Status make_flat(const Step *step, Tensor **out) {
+Status learn_flat(const LearnStep *step, int64_t length, Tensor **out) {
     const OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype),
-                                     .shape = {.rank = 1, .dims = {step->length}},
+                                     .shape = {.rank = 1, .dims = {length}},
                                      .dtype = step->dtype};
     return op_with(OP_zeros, NULL, 0, &attributes, out);
 }
 
-// The part of a flat tensor that belongs to a parameter, in its shape; moves `at` behind it.
-static Status part_of(Tensor *flat, const Tensor *parameter, int64_t *at, Tensor **out) {
+Status learn_part_of(Tensor *flat, const Tensor *parameter, int64_t at, Tensor **out) {
     SCOPED_TENSOR(part);
     Shape shape = tensor_shape(parameter);
-    int64_t end = *at + tensor_count(parameter);
-    TRY(tensor_slice(flat, 0, *at, end, &part));
-    *at = end;
+    TRY(tensor_slice(flat, 0, at, at + tensor_count(parameter), &part));
     return tensor_reshape(part, &shape, out);
 }
 
 // Zeros for what the piece has not reached.
-static Status flatten(const Step *step, Tensor *flat) {
+static Status flatten(const LearnStep *step, const LearnBucket *bucket, Tensor *flat) {
     int64_t at = 0;
-    for (size_t i = 0; i < step->parameters.count; i++) {
+    for (size_t i = bucket->first; i < bucket->end; at += step->lengths[i++]) {
         SCOPED_TENSOR(part);
         Tensor *gradient = tape_gradient(step->parameters.items[i]);
-        TRY(part_of(flat, step->parameters.items[i], &at, &part));
+        TRY(learn_part_of(flat, step->parameters.items[i], at, &part));
         if (gradient) TRY(op_copy(gradient, part));
     }
     return STATUS_OK;
 }
 
-static Status take_gradients(Step *step, int64_t piece) {
+static Status take_bucket(const LearnStep *step, LearnBucket *bucket, int64_t piece) {
+    SCOPED_TENSOR(flat);
+    TRY(learn_flat(step, bucket->sum.layout.length, &flat));
+    TRY(flatten(step, bucket, flat));
+    Tensor *given = flat;
+    flat = NULL;
+    return pieces_add(&bucket->sum, piece, given);
+}
+
+static Status take_gradients(LearnStep *step, int64_t piece) {
     bool enabled = tape_set_enabled(false);
-    Tensor *flat = NULL;
-    Status status = make_flat(step, &flat);
-    if (status == STATUS_OK) status = flatten(step, flat);
-    if (status == STATUS_OK)
-        status = pieces_add(&step->sum, piece, flat);
-    else
-        tensor_release(flat);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < step->bucket_count && status == STATUS_OK; i++)
+        status = take_bucket(step, &step->buckets[i], piece);
     tape_set_enabled(enabled);
     tape_zero_gradients();
     return status;
@@ -150,16 +204,16 @@ static uint64_t scrambled(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-static RandomStream stream_of(const Step *step, int64_t piece) {
+static RandomStream stream_of(const LearnStep *step, int64_t piece) {
     uint64_t place = scrambled(step->random.counter + 0x9e3779b97f4a7c15u * (uint64_t)(piece + 1));
     return (RandomStream){.key = scrambled(step->random.key ^ place) >> 1};
 }
 
-static int64_t first_row(const Step *step, int64_t piece) {
+static int64_t first_row(const LearnStep *step, int64_t piece) {
     return step->begin + step->rows * piece / step->pieces;
 }
 
-static Value run_piece(Step *step, int64_t piece, double *loss) {
+static Value run_piece(LearnStep *step, int64_t piece, double *loss) {
     LearnRun *run = step->run;
     int64_t first = first_row(step, piece), rows = first_row(step, piece + 1) - first;
     random_return(stream_of(step, piece));
@@ -176,11 +230,11 @@ static Value run_piece(Step *step, int64_t piece, double *loss) {
 // --- all ranks together
 
 // A rank's losses, then a byte for each parameter that its pieces have reached.
-static size_t report_losses(const Step *step) {
+static size_t report_losses(const LearnStep *step) {
     return (size_t)(step->pieces / ranks_count() + 1) * sizeof(double);
 }
 
-static char *own_report(const Step *step, const double *losses, size_t bytes) {
+static char *own_report(const LearnStep *step, const double *losses, size_t bytes) {
     const LearnRun *run = step->run;
     PiecesRange own = pieces_of(step->pieces, ranks_own());
     char *report = memory_allocate_zeroed(bytes, 1);
@@ -195,7 +249,7 @@ static char *own_report(const Step *step, const double *losses, size_t bytes) {
 }
 
 // Losses in the order of pieces; what any rank has reached is moved on all.
-static void take_reports(Step *step, const char *reports, size_t bytes) {
+static void take_reports(LearnStep *step, const char *reports, size_t bytes) {
     LearnRun *run = step->run;
     tensor_array_release(&run->reached);
     run->reached.items = memory_allocate((step->parameters.count + 1) * sizeof(Tensor *));
@@ -218,7 +272,7 @@ static void take_reports(Step *step, const char *reports, size_t bytes) {
     }
 }
 
-static Status exchange_reports(Step *step, const double *losses) {
+static Status exchange_reports(LearnStep *step, const double *losses) {
     size_t bytes = report_losses(step) + step->parameters.count;
     char *own = own_report(step, losses, bytes);
     char *all = memory_allocate(bytes * (size_t)ranks_count());
@@ -229,50 +283,44 @@ static Status exchange_reports(Step *step, const double *losses) {
     return status;
 }
 
-static Status give_gradients(const Step *step, Tensor *sum) {
-    const TensorArray *reached = &step->run->reached;
-    int64_t at = 0;
-    for (size_t i = 0, j = 0; i < step->parameters.count; i++) {
-        Tensor *parameter = step->parameters.items[i], *gradient = NULL;
-        SCOPED_TENSOR(part);
-        TRY(part_of(sum, parameter, &at, &part));
-        if (j == reached->count || reached->items[j] != parameter) continue;
-        j++;
-        TRY(tensor_cast(part, tensor_dtype(parameter), &gradient));
-        tape_set_gradient(parameter, gradient);
-    }
+static Status add_up(LearnStep *step, const double *losses) {
+    TRY(pieces_agree(step->pieces, step->elements));
+    for (size_t i = 0; i < step->bucket_count; i++)
+        TRY(pieces_start(&step->buckets[i].sum, (int)i));
+    TRY(exchange_reports(step, losses));
+    for (size_t i = 0; i < step->bucket_count; i++)
+        TRY(pieces_finish(&step->buckets[i].sum, &step->buckets[i].part));
     return STATUS_OK;
 }
 
-static Status add_up(Step *step, const double *losses) {
-    SCOPED_TENSOR(like);
-    SCOPED_TENSOR(sum);
-    TRY(make_flat(step, &like));
-    TRY(pieces_agree(step->pieces, step->length));
-    TRY(pieces_end(&step->sum, like, &sum));
-    TRY(exchange_reports(step, losses));
-    return give_gradients(step, sum);
-}
-
-static Status finish_step(Step *step, const double *losses) {
+static Status finish_step(LearnStep *step, const double *losses) {
     bool enabled = tape_set_enabled(false);
     Status status = add_up(step, losses);
     tape_set_enabled(enabled);
     random_return((RandomStream){step->random.key, step->random.counter + 4});
-    return status == STATUS_OK ? learn_apply(step->run) : status;
+    TRY(status);
+    step->run->together = step;
+    status = learn_apply(step->run);
+    step->run->together = NULL;
+    return status;
 }
 
-Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end) {
-    Step step = {.run = run, .order = order};
-    begin_step(&step, end);
-    PiecesRange own = pieces_of(step.pieces, ranks_own());
+static Value run_own_pieces(LearnStep *step) {
+    PiecesRange own = pieces_of(step->pieces, ranks_own());
     double *losses = memory_allocate((size_t)(own.end - own.first + 1) * sizeof *losses);
     Value value = value_none();
     for (int64_t i = own.first; i < own.end && !failed(value); i++)
-        value = run_piece(&step, i, &losses[i - own.first]);
-    if (!failed(value) && finish_step(&step, losses) != STATUS_OK)
-        value = fail_at(run->code->settings[SETTING_objective]->span);
+        value = run_piece(step, i, &losses[i - own.first]);
+    if (!failed(value) && finish_step(step, losses) != STATUS_OK)
+        value = fail_at(step->run->code->settings[SETTING_objective]->span);
     free(losses);
+    return value;
+}
+
+Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end) {
+    LearnStep step = {.run = run, .order = order};
+    Value value =
+        begin_step(&step, end) == STATUS_OK ? run_own_pieces(&step) : fail_at(run->code->head.span);
     end_step(&step);
     return value;
 }

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "learn/learn_run.h"
+#include "learn/learn_shards.h"
 #include "ranks/ranks.h"
 #include "tensor/compose.h"
 #include "value/archive.h"
@@ -169,9 +170,13 @@ Status learn_check_names(LearnRun *run) {
     return status;
 }
 
-static Status fill(LearnRun *run, Archive *archive) {
+static Status add_names(LearnRun *run, Archive *archive) {
     TRY(for_roots(run, archive, is_saved, archive_add_parameters));
-    TRY(check_named(run, archive));
+    return check_named(run, archive);
+}
+
+static Status fill(LearnRun *run, Archive *archive) {
+    TRY(add_names(run, archive));
     TRY(for_roots(run, archive, is_saved, archive_add));
     TRY(archive_add(archive, "learn.optimizer", run->optimizer_value));
     if (run->scheduler) TRY(archive_add(archive, "learn.scheduler", run->scheduler_value));
@@ -181,20 +186,33 @@ static Status fill(LearnRun *run, Archive *archive) {
     return add_progress(archive, run);
 }
 
-static Status save(LearnRun *run) {
-    const TensorFormat *format = NULL;
-    Archive archive = {.path = run->save_path.as.string->bytes};
-    TRY(tensor_format_find_named(archive.path, &format));
+static Status save(LearnRun *run, const TensorFormat *format) {
+    Archive archive = {.path = run->save_path.as.string->bytes, .in_parts = learn_is_sharded(run)};
     Status status = fill(run, &archive);
+    if (learn_is_sharded(run)) learn_name_shards(run, &archive, format);
+    char *old = run->pieces > 0 ? learn_old_shards(archive.path, format) : NULL;
     if (status == STATUS_OK) status = format->write(archive.path, &archive.tensors);
+    if (status == STATUS_OK) learn_remove_shards(archive.path, old, &archive);
+    free(old);
+    archive_free(&archive);
+    return status;
+}
+
+static Status save_shard(LearnRun *run, const TensorFormat *format) {
+    Archive archive = {.path = run->save_path.as.string->bytes};
+    Status status = add_names(run, &archive);
+    if (status == STATUS_OK) status = learn_write_shard(run, &archive, format);
     archive_free(&archive);
     return status;
 }
 
 // No rank goes on before the file is there.
 Status learn_save(LearnRun *run) {
+    const TensorFormat *format = NULL;
     if (run->save_path.kind == VALUE_ABSENT) return STATUS_OK;
-    if (learn_writes_files(run)) TRY(save(run));
+    TRY(tensor_format_find_named(run->save_path.as.string->bytes, &format));
+    if (learn_is_sharded(run)) TRY(save_shard(run, format));
+    if (learn_writes_files(run)) TRY(save(run, format));
     return run->pieces > 0 ? ranks_barrier() : STATUS_OK;
 }
 
@@ -368,7 +386,8 @@ Status learn_resume(LearnRun *run) {
     if (begins_anew(run, archive.path)) return STATUS_OK;
     TRY(tensor_format_find_named(archive.path, &format));
     TRY(format->read(archive.path, &archive.tensors));
-    Status status = prepare(run, &archive, &saved);
+    Status status = learn_read_shards(&archive, format);
+    if (status == STATUS_OK) status = prepare(run, &archive, &saved);
     if (status == STATUS_OK) status = give(run, &archive, &saved);
     archive_free(&archive);
     return status;

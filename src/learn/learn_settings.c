@@ -263,6 +263,20 @@ static bool setting_distribute(LearnRun *run) {
     return setting_int(run, SETTING_pieces, 1, &run->pieces);
 }
 
+static bool setting_shard(LearnRun *run) {
+    const Code *code = run->code->settings[SETTING_shard];
+    Value value = setting_eval(run, code);
+    if (value.kind == VALUE_ABSENT) return true;
+    if (failed(value)) return false;
+    run->shards = value.kind == VALUE_STRING && strcmp(value.as.string->bytes, "optimizer") == 0;
+    if (!run->shards) {
+        fail(STATUS_VALUE, "shard is %s; it must be optimizer", value_text(value).text);
+        error_place(code->span);
+    }
+    value_release(value);
+    return run->shards;
+}
+
 static int64_t divided_up(int64_t count, int64_t size) {
     return count / size + (count % size != 0);
 }
@@ -286,8 +300,8 @@ bool learn_read_settings(LearnRun *run, RandomTraining *training) {
     if (!setting_parameters(run, SETTING_train, &run->train) ||
         !setting_parameters(run, SETTING_freeze, &run->freeze) || !setting_groups(run) ||
         !setting_int(run, SETTING_accumulate, 1, &run->accumulate) || !setting_distribute(run) ||
-        !setting_double(run, SETTING_clip_grad_value, &run->clip_value) || !setting_ema(run) ||
-        !setting_schedule_per(run) || !setting_precision(run) ||
+        !setting_shard(run) || !setting_double(run, SETTING_clip_grad_value, &run->clip_value) ||
+        !setting_ema(run) || !setting_schedule_per(run) || !setting_precision(run) ||
         !setting_path(run, SETTING_save, &run->save_path) ||
         !setting_path(run, SETTING_watch, &run->watch_path) ||
         !setting_path(run, SETTING_resume, &run->resume_path) ||

@@ -122,6 +122,7 @@ static Status unscale(const LearnRun *run) {
 
 static Status clip(LearnRun *run, double *norm) {
     const TensorArray *reached = &run->reached;
+    if (run->together) return learn_clip_together(run->together, norm);
     if (run->loss_scale != 1) TRY(unscale(run));
     if (run->clip_value > 0)
         TRY(tape_clip_gradient_value(reached->items, reached->count, run->clip_value));
@@ -135,6 +136,7 @@ static Status clip(LearnRun *run, double *norm) {
 
 static Status move(LearnRun *run) {
     const TensorArray *reached = &run->reached;
+    if (run->together) return learn_move_together(run->together);
     Tensor **gradients = memory_allocate((reached->count + 1) * sizeof *gradients);
     for (size_t i = 0; i < reached->count; i++) gradients[i] = tape_gradient(reached->items[i]);
     Status status = optimizer_step(run->optimizer, reached->items, gradients, reached->count);

@@ -33,6 +33,16 @@ Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape,
     return status;
 }
 
+// Block i of `in` goes to rank i, block i of `out` comes from it.
+static Status exchange_blocks(RanksBlocks in, RanksBlocks out) {
+    const RanksPlugin *plugin = ranks_plugin();
+    RanksExchange *exchange = NULL;
+    int code = plugin->start(in, out, RANKS_TAG, &exchange);
+    if (code == 0) code = plugin->wait(exchange);
+    if (code != 0 && exchange) plugin->drop(exchange);
+    return ranks_check(code);
+}
+
 // --- reductions
 
 static Status reduce_pair(RanksReduction reduction, Tensor *sum, Tensor *next, Tensor **out) {
@@ -70,7 +80,8 @@ static Status reduce_rows(RanksReduction reduction, Tensor *rows, Tensor **out) 
     return status;
 }
 
-void ranks_cut(int64_t count, size_t element, size_t *bytes) {
+// How many bytes each rank has of a tensor that is cut into parts of whole elements.
+static void cut(int64_t count, size_t element, size_t *bytes) {
     int n = ranks_count();
     for (int i = 0; i < n; i++) bytes[i] = (size_t)(count * (i + 1) / n - count * i / n) * element;
 }
@@ -82,12 +93,12 @@ static Status reduce_part(const RanksRequest *request, Tensor *x, char **out, si
     char *own;
     size_t bytes;
     TRY(ranks_bytes_of(x, &own, &bytes));
-    ranks_cut(tensor_count(x), dtype_size(dtype), parts);
+    cut(tensor_count(x), dtype_size(dtype), parts);
     size_t part = parts[ranks_own()];
     size_t *incoming = memory_allocate((size_t)n * sizeof *incoming);
     for (int i = 0; i < n; i++) incoming[i] = part;
     char *rows = memory_allocate(part * (size_t)n + 1);
-    Status status = ranks_check(ranks_plugin()->all_to_all(own, parts, rows, incoming));
+    Status status = exchange_blocks((RanksBlocks){own, parts}, (RanksBlocks){rows, incoming});
     free(own);
     free(incoming);
     Shape shape = {.rank = 2, .dims = {n, (int64_t)(part / dtype_size(dtype))}};
@@ -110,7 +121,7 @@ Status ranks_share_parts(const char *part, const size_t *parts, char *whole) {
         memcpy(copies + own * (size_t)i, part, own);
         same[i] = own;
     }
-    Status status = ranks_check(ranks_plugin()->all_to_all(copies, same, whole, parts));
+    Status status = exchange_blocks((RanksBlocks){copies, same}, (RanksBlocks){whole, parts});
     free(copies);
     free(same);
     return status;
@@ -188,7 +199,7 @@ static Status all_to_all(Tensor *x, Tensor **out) {
     size_t *parts = memory_allocate((size_t)n * sizeof *parts);
     for (int i = 0; i < n; i++) parts[i] = bytes / (size_t)n;
     char *all = memory_allocate(bytes + 1);
-    Status status = ranks_check(ranks_plugin()->all_to_all(data, parts, all, parts));
+    Status status = exchange_blocks((RanksBlocks){data, parts}, (RanksBlocks){all, parts});
     Shape shape = tensor_shape(x);
     if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
     free(parts);

@@ -16,8 +16,7 @@ Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) MUST_USE;
 // The converse: `like` gives the device and the dtype.
 Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape,
                        Tensor **out) MUST_USE;
-// How many bytes each rank has of a tensor that is cut into parts of whole elements.
-void ranks_cut(int64_t count, size_t element, size_t *bytes);
+enum { RANKS_TAG = 1 << 14, RANKS_TAG_PIECES }; // above those of programs
 // The parts of all ranks one after the other, on every rank.
 Status ranks_share_parts(const char *part, const size_t *parts, char *whole) MUST_USE;
 

@@ -1,4 +1,4 @@
-// A tree of sums over pieces of work: each rank adds up what lies under its own nodes, one exchange
+// A tree of sums over pieces of work: each rank adds up what lies under its own nodes, an exchange
 // brings every element's nodes to one rank, and that one goes on to the root.
 #include "ranks/pieces.h"
 
@@ -11,6 +11,22 @@
 PiecesRange pieces_of(int64_t pieces, int rank) {
     int n = ranks_count();
     return (PiecesRange){pieces * rank / n, pieces * (rank + 1) / n};
+}
+
+PiecesRange pieces_cut(const PiecesLayout *layout, size_t thing, int rank) {
+    ASSERT(thing < layout->count && layout->lengths[thing] % layout->block == 0);
+    int64_t blocks = layout->lengths[thing] / layout->block, n = ranks_count();
+    int64_t first = blocks * rank / n, end = blocks * (rank + 1) / n;
+    return (PiecesRange){first * layout->block, end * layout->block};
+}
+
+int64_t pieces_part(const PiecesLayout *layout, int rank) {
+    int64_t elements = 0;
+    for (size_t i = 0; i < layout->count; i++) {
+        PiecesRange range = pieces_cut(layout, i, rank);
+        elements += range.end - range.first;
+    }
+    return elements;
 }
 
 // --- the tree
@@ -74,44 +90,84 @@ Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) {
     return push(&sum->nodes, (PiecesNode){0, piece, x});
 }
 
+// --- between ranks
+
+struct PiecesExchange {
+    size_t *outgoing, *incoming; // bytes of all nodes to and from each rank
+    char *sent, *received;
+    RanksExchange *running; // NULL: done
+};
+
+static void exchange_free(PiecesExchange *exchange) {
+    if (!exchange) return;
+    // What the transport may still read stays.
+    bool reading = exchange->running && ranks_plugin()->drop(exchange->running);
+    if (!reading) free(exchange->sent);
+    free(exchange->received);
+    free(exchange->outgoing);
+    free(exchange->incoming);
+    free(exchange);
+}
+
 void pieces_drop(PiecesSum *sum) {
+    exchange_free(sum->exchange);
+    sum->exchange = NULL;
     drop(&sum->nodes);
 }
 
-// --- between ranks
+static Status upload(const PiecesLayout *layout, const char *data, const Shape *shape,
+                     Tensor **out) {
+    const TensorView view = {.dtype = layout->dtype};
+    const Tensor like = {.device = layout->device, .view = view};
+    return ranks_tensor_of(data, &like, shape, out);
+}
 
-typedef struct Exchange {
-    const PiecesSum *sum;
-    const Tensor *like;
-    size_t *parts;               // bytes of the elements that each rank adds up
-    size_t *outgoing, *incoming; // bytes of all nodes to and from each rank
-    char *sent, *received;
-} Exchange;
+static size_t part_bytes(const PiecesLayout *layout, int rank) {
+    return (size_t)pieces_part(layout, rank) * dtype_size(layout->dtype);
+}
 
-static size_t fill_counts(Exchange *exchange) {
-    size_t nodes = 0, own = exchange->parts[ranks_own()];
-    for (int i = 0; i < ranks_count(); i++) {
-        size_t theirs = nodes_of(exchange->sum->pieces, i);
-        exchange->outgoing[i] = exchange->sum->nodes.count * exchange->parts[i];
-        exchange->incoming[i] = theirs * own;
-        nodes += theirs;
+// A rank's part between a whole and the parts alone, one after the other.
+typedef struct PartCopy {
+    char *whole, *part;
+    bool out; // of the whole
+} PartCopy;
+
+static void copy_part(const PiecesLayout *layout, int rank, PartCopy copy) {
+    size_t element = dtype_size(layout->dtype), at = 0;
+    int64_t begin = 0;
+    for (size_t i = 0; i < layout->count; begin += layout->lengths[i++]) {
+        PiecesRange range = pieces_cut(layout, i, rank);
+        size_t bytes = (size_t)(range.end - range.first) * element;
+        char *there = copy.whole + (size_t)(begin + range.first) * element;
+        memcpy(copy.out ? copy.part + at : there, copy.out ? there : copy.part + at, bytes);
+        at += bytes;
     }
-    return nodes * own;
+}
+
+// The bytes to and from each rank; those that come in all.
+static size_t fill_counts(const PiecesSum *sum, PiecesExchange *exchange) {
+    size_t all = 0, own = part_bytes(&sum->layout, ranks_own());
+    for (int i = 0; i < ranks_count(); i++) {
+        exchange->outgoing[i] = sum->nodes.count * part_bytes(&sum->layout, i);
+        exchange->incoming[i] = nodes_of(sum->pieces, i) * own;
+        all += exchange->incoming[i];
+    }
+    return all;
 }
 
 // Rank by rank its part of each node.
-static Status fill_sent(Exchange *exchange) {
-    const PiecesNodes *nodes = &exchange->sum->nodes;
-    size_t whole = (size_t)tensor_count(exchange->like) * dtype_size(tensor_dtype(exchange->like));
+static Status fill_sent(const PiecesSum *sum, PiecesExchange *exchange) {
+    const PiecesNodes *nodes = &sum->nodes;
+    size_t whole = (size_t)sum->layout.length * dtype_size(sum->layout.dtype);
     exchange->sent = memory_allocate(nodes->count * whole + 1);
     for (size_t k = 0; k < nodes->count; k++) {
-        char *data;
-        size_t bytes, from = 0;
+        char *data, *to = exchange->sent;
+        size_t bytes;
         TRY(ranks_bytes_of(nodes->items[k].sum, &data, &bytes));
-        char *to = exchange->sent;
+        ASSERT(bytes == whole);
         for (int i = 0; i < ranks_count(); i++) {
-            memcpy(to + k * exchange->parts[i], data + from, exchange->parts[i]);
-            from += exchange->parts[i];
+            char *part = to + k * part_bytes(&sum->layout, i);
+            copy_part(&sum->layout, i, (PartCopy){.whole = data, .part = part, .out = true});
             to += exchange->outgoing[i];
         }
         free(data);
@@ -119,74 +175,88 @@ static Status fill_sent(Exchange *exchange) {
     return STATUS_OK;
 }
 
-static Status push_received(const Exchange *exchange, int64_t elements, PiecesNodes *nodes) {
-    const char *data = exchange->received;
+Status pieces_start(PiecesSum *sum, int index) {
+    if (!ranks_plugin()) return STATUS_OK;
+    ASSERT(!sum->exchange);
+    size_t n = (size_t)ranks_count();
+    PiecesExchange *exchange = memory_allocate_zeroed(1, sizeof *exchange);
+    sum->exchange = exchange;
+    exchange->outgoing = memory_allocate(n * sizeof(size_t));
+    exchange->incoming = memory_allocate(n * sizeof(size_t));
+    exchange->received = memory_allocate(fill_counts(sum, exchange) + 1);
+    TRY(fill_sent(sum, exchange));
+    RanksBlocks in = {exchange->sent, exchange->outgoing};
+    RanksBlocks out = {exchange->received, exchange->incoming};
+    return ranks_check(
+        ranks_plugin()->start(in, out, RANKS_TAG_PIECES + index, &exchange->running));
+}
+
+static Status push_received(const PiecesSum *sum, PiecesNodes *nodes) {
+    int64_t elements = pieces_part(&sum->layout, ranks_own());
+    const char *data = sum->exchange->received;
     Shape shape = {.rank = 1, .dims = {elements}};
     for (int i = 0; i < ranks_count(); i++) {
-        PiecesRange range = pieces_of(exchange->sum->pieces, i);
+        PiecesRange range = pieces_of(sum->pieces, i);
         for (int64_t at = range.first; at < range.end;) {
             int level = level_at(at, range.end);
             PiecesNode node = {level, at >> level, NULL};
-            TRY(ranks_tensor_of(data, exchange->like, &shape, &node.sum));
+            TRY(upload(&sum->layout, data, &shape, &node.sum));
             TRY(push(nodes, node));
-            data += exchange->parts[ranks_own()];
+            data += (size_t)elements * dtype_size(sum->layout.dtype);
             at += (int64_t)1 << level;
         }
     }
     return STATUS_OK;
 }
 
-// This rank's part of the root, then those of all.
-static Status finish(const Exchange *exchange, Tensor **out) {
+Status pieces_finish(PiecesSum *sum, Tensor **part) {
+    if (!ranks_plugin()) return take_root(&sum->nodes, part);
     PiecesNodes nodes = {0};
-    Tensor *root = NULL;
-    char *part = NULL;
-    size_t element = dtype_size(tensor_dtype(exchange->like)), bytes;
-    int64_t elements = (int64_t)(exchange->parts[ranks_own()] / element);
-    Status status = push_received(exchange, elements, &nodes);
-    if (status == STATUS_OK) status = take_root(&nodes, &root);
-    if (status == STATUS_OK) status = ranks_bytes_of(root, &part, &bytes);
-    tensor_release(root);
+    TRY(ranks_check(ranks_plugin()->wait(sum->exchange->running)));
+    sum->exchange->running = NULL;
+    Status status = push_received(sum, &nodes);
+    if (status == STATUS_OK) status = take_root(&nodes, part);
     drop(&nodes);
-    if (status != STATUS_OK) return status;
-    Shape shape = tensor_shape(exchange->like);
-    char *whole = memory_allocate((size_t)tensor_count(exchange->like) * element + 1);
-    status = ranks_share_parts(part, exchange->parts, whole);
-    if (status == STATUS_OK) status = ranks_tensor_of(whole, exchange->like, &shape, out);
-    free(whole);
-    free(part);
+    pieces_drop(sum);
     return status;
 }
 
-static Status exchange_nodes(const PiecesSum *sum, const Tensor *like, Tensor **out) {
-    size_t n = (size_t)ranks_count();
-    Exchange exchange = {.sum = sum,
-                         .like = like,
-                         .parts = memory_allocate(n * sizeof(size_t)),
-                         .outgoing = memory_allocate(n * sizeof(size_t)),
-                         .incoming = memory_allocate(n * sizeof(size_t))};
-    ranks_cut(tensor_count(like), dtype_size(tensor_dtype(like)), exchange.parts);
-    exchange.received = memory_allocate(fill_counts(&exchange) + 1);
-    Status status = fill_sent(&exchange);
-    if (status == STATUS_OK)
-        status = ranks_check(ranks_plugin()->all_to_all(exchange.sent, exchange.outgoing,
-                                                        exchange.received, exchange.incoming));
-    if (status == STATUS_OK) status = finish(&exchange, out);
-    free(exchange.sent);
-    free(exchange.received);
-    free(exchange.parts);
-    free(exchange.outgoing);
-    free(exchange.incoming);
+// Own bytes to all ranks, theirs one after the other.
+static Status share_bytes(const PiecesLayout *layout, const char *part, char *all) {
+    int n = ranks_count();
+    size_t *parts = memory_allocate((size_t)n * sizeof *parts);
+    for (int i = 0; i < n; i++) parts[i] = part_bytes(layout, i);
+    Status status = ranks_share_parts(part, parts, all);
+    free(parts);
+    return status;
+}
+
+Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) {
+    if (!ranks_plugin()) {
+        *whole = tensor_retain(part);
+        return STATUS_OK;
+    }
+    char *own;
+    size_t bytes, length = (size_t)layout->length * dtype_size(layout->dtype), at = 0;
+    TRY(ranks_bytes_of(part, &own, &bytes));
+    ASSERT(bytes == part_bytes(layout, ranks_own()));
+    char *all = memory_allocate(length + 1), *joined = memory_allocate(length + 1);
+    Status status = share_bytes(layout, own, all);
+    for (int i = 0; i < ranks_count() && status == STATUS_OK; i++) {
+        copy_part(layout, i, (PartCopy){.whole = joined, .part = all + at});
+        at += part_bytes(layout, i);
+    }
+    Shape shape = {.rank = 1, .dims = {layout->length}};
+    if (status == STATUS_OK) status = upload(layout, joined, &shape, whole);
+    free(joined);
+    free(all);
+    free(own);
     return status;
 }
 
 Status pieces_agree(int64_t pieces, int64_t elements) {
     const RanksRequest request = {.call = RANKS_STEP, .elements = elements, .pieces = pieces};
     return ranks_plugin() ? ranks_agree(&request, NULL) : STATUS_OK;
-}
-
-Status pieces_end(PiecesSum *sum, const Tensor *like, Tensor **out) {
-    return ranks_plugin() ? exchange_nodes(sum, like, out) : take_root(&sum->nodes, out);
 }
 
 Status pieces_gather(const void *own, void *all, size_t bytes) {

@@ -1,10 +1,34 @@
 // Sums over pieces of work that the ranks share out. They are made in a binary tree over the
-// pieces, so that the result has the same bits however many ranks there are.
+// pieces, so that the result has the same bits however many ranks there are; every rank adds up a
+// part of the elements.
 #ifndef RANKS_PIECES_H
 #define RANKS_PIECES_H
 
 #include "base/memory.h"
 #include "ranks/ranks.h"
+
+typedef struct PiecesRange {
+    int64_t first, end;
+} PiecesRange;
+
+// The pieces of a rank: first <= piece < end. None where there are more ranks than pieces.
+PiecesRange pieces_of(int64_t pieces, int rank);
+
+// What lies one after the other in a tensor [length]: things of so many elements, each of which is
+// cut over the ranks in blocks.
+typedef struct PiecesLayout {
+    Device *device;
+    DType dtype;
+    int64_t block;          // elements; divides the lengths
+    const int64_t *lengths; // borrowed
+    size_t count;           // of things
+    int64_t length;         // of all
+} PiecesLayout;
+
+// The elements of a thing that belong to a rank.
+PiecesRange pieces_cut(const PiecesLayout *layout, size_t thing, int rank);
+// How many elements of all things do.
+int64_t pieces_part(const PiecesLayout *layout, int rank);
 
 // The sum of pieces [index * 2^level, (index + 1) * 2^level).
 typedef struct PiecesNode {
@@ -14,24 +38,26 @@ typedef struct PiecesNode {
 } PiecesNode;
 
 typedef VECTOR(PiecesNode) PiecesNodes;
+typedef struct PiecesExchange PiecesExchange;
 
 typedef struct PiecesSum {
-    int64_t pieces;    // of all ranks
+    int64_t pieces; // of all ranks
+    PiecesLayout layout;
     PiecesNodes nodes; // of this rank: the largest whole ones, from the first to the last
+    PiecesExchange *exchange;
 } PiecesSum;
-
-// The pieces of a rank: first <= piece < end. None where there are more ranks than pieces.
-typedef struct PiecesRange {
-    int64_t first, end;
-} PiecesRange;
-PiecesRange pieces_of(int64_t pieces, int rank);
 
 // Adds the next of this rank's pieces, a tensor [length]; takes the reference.
 Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) MUST_USE;
-// The sum of all pieces of all ranks, which have agreed: a new reference. `like` [length] gives
-// dtype, length and device.
-Status pieces_end(PiecesSum *sum, const Tensor *like, Tensor **out) MUST_USE;
+// After the last of this rank's pieces: they go to the other ranks while the program goes on.
+// `index` tells sums apart that are under way together.
+Status pieces_start(PiecesSum *sum, int index) MUST_USE;
+// This rank's part of the sum of all pieces, [pieces_part]: a new reference.
+Status pieces_finish(PiecesSum *sum, Tensor **part) MUST_USE;
 void pieces_drop(PiecesSum *sum);
+
+// The parts of all ranks in one tensor [length]: a new reference.
+Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) MUST_USE;
 
 // Whether all ranks are about to add up as many pieces of as many elements; else STATUS_VALUE on
 // all of them.

@@ -1,6 +1,6 @@
 // What a transport gives to ranks.c: bytes between processes. Every function returns 0, or a code
-// whose words `problem` knows; all wait, and give up with RANKS_INTERRUPTED when `interrupted` says
-// so.
+// whose words `problem` knows; all but `start` and `test` wait, and give up with RANKS_INTERRUPTED
+// when `interrupted` says so.
 #ifndef RANKS_PLUGIN_H
 #define RANKS_PLUGIN_H
 
@@ -9,6 +9,14 @@
 
 enum { RANKS_INTERRUPTED = -1 };
 
+// Blocks to and from every rank: of bytes[i] for rank i, one after the other.
+typedef struct RanksBlocks {
+    const void *data;
+    const size_t *bytes;
+} RanksBlocks;
+// Blocks under way.
+typedef struct RanksExchange RanksExchange;
+
 typedef struct RanksPlugin {
     // Once in a process. local_rank: among those on the same machine.
     int (*begin)(bool (*interrupted)(void), int *rank, int *size, int *local_rank);
@@ -16,8 +24,13 @@ typedef struct RanksPlugin {
     void (*abort)(int status); // ends all ranks; does not return
     // Blocks of equal size, in the order of ranks.
     int (*all_gather)(const void *in, void *out, size_t bytes);
-    // Block i of `in` (in_bytes[i]) goes to rank i; block i of `out` comes from it.
-    int (*all_to_all)(const void *in, const size_t *in_bytes, void *out, const size_t *out_bytes);
+    // Block i of `in` goes to rank i; block i of `out`, which is written to, comes from it. Both
+    // stay as they are until it is done. Ranks start those of one tag in the same order.
+    int (*start)(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **exchange);
+    int (*test)(RanksExchange *exchange, bool *done); // lets what is under way go on
+    int (*wait)(RanksExchange *exchange);             // and frees it, unless it fails
+    // Ends one that nobody waits for; true when the transport may still read `in`.
+    bool (*drop)(RanksExchange *exchange);
     int (*broadcast)(void *data, size_t bytes, int root);
     int (*send)(const void *data, size_t bytes, int to, int tag);
     int (*receive)(void *data, size_t bytes, int from, int tag);

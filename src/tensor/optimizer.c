@@ -12,10 +12,12 @@
 #include "tensor/join.h"
 #include "tensor/parameter.h"
 
-// What an optimizer keeps for one parameter.
+// What an optimizer keeps for one parameter, or for a part of it.
 typedef struct Slot {
-    Tensor *parameter; // counted
-    Tensor *state;     // [rows, elements]; of a 16-bit parameter the last row is its float32 copy
+    Tensor *parameter;    // counted
+    Tensor *state;        // [rows, count]; of a 16-bit parameter the last row is its float32 copy
+    int64_t first, count; // the elements that it moves
+    bool is_part;         // others move the rest, of which there may be none
     int64_t steps;
 } Slot;
 
@@ -27,6 +29,7 @@ struct Optimizer {
     TensorArray own; // what it is for, when `has_own`
     bool has_own;
     VECTOR(OptimizerGroup) groups;
+    OptimizerParts parts;
     size_t next; // parameters come in the same order every time
 };
 
@@ -148,6 +151,7 @@ void optimizer_free(Optimizer *optimizer) {
     }
     VECTOR_FREE(&optimizer->slots);
     optimizer_clear_groups(optimizer);
+    optimizer_set_parts(optimizer, NULL);
     tensor_array_release(&optimizer->own);
     free(optimizer);
 }
@@ -174,9 +178,29 @@ static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
         optimizer->next = index + 1;
         return &optimizer->slots.items[index];
     }
-    VECTOR_PUSH(&optimizer->slots, (Slot){.parameter = tensor_retain(parameter)});
+    Slot slot = {.parameter = tensor_retain(parameter), .count = tensor_count(parameter)};
+    for (size_t i = 0; i < optimizer->parts.count; i++) {
+        const OptimizerPart *part = &optimizer->parts.items[i];
+        if (part->parameter != parameter) continue;
+        slot.first = part->first;
+        slot.count = part->count;
+        slot.is_part = true;
+    }
+    VECTOR_PUSH(&optimizer->slots, slot);
     optimizer->next = count + 1;
     return &optimizer->slots.items[count];
+}
+
+void optimizer_set_parts(Optimizer *optimizer, const OptimizerParts *parts) {
+    while (optimizer->parts.count > 0)
+        tensor_release(optimizer->parts.items[--optimizer->parts.count].parameter);
+    VECTOR_FREE(&optimizer->parts);
+    for (size_t i = 0; parts && i < parts->count; i++) {
+        OptimizerPart part = parts->items[i];
+        ASSERT(part.first >= 0 && part.first + part.count <= tensor_count(part.parameter));
+        tensor_retain(part.parameter);
+        VECTOR_PUSH(&optimizer->parts, part);
+    }
 }
 
 static DType working_dtype(const Tensor *parameter) {
@@ -187,20 +211,24 @@ static bool has_copy(const Tensor *parameter) {
     return tensor_dtype(parameter) != working_dtype(parameter);
 }
 
-// Row `row` of a state, in the shape of the parameter.
-static TensorView state_row(const Tensor *state, const Tensor *parameter, int row) {
-    ASSERT(row >= 0 && row < state->view.dims[0]);
-    TensorView view = parameter->view;
-    int64_t stride = 1;
-    for (int i = view.rank - 1; i >= 0; i--) {
-        view.strides[i] = stride;
-        stride *= view.dims[i];
-    }
-    view.buffer = state->view.buffer;
-    view.dtype = state->view.dtype;
-    view.offset =
-        state->view.offset + (size_t)(row * stride) * (view.dtype == DTYPE_FLOAT64 ? 8 : 4);
+// Some elements of what lies in memory one after the other.
+static TensorView elements_of(const TensorView *all, int64_t first, int64_t count) {
+    TensorView view = *all;
+    view.rank = 1;
+    view.dims[0] = count;
+    view.strides[0] = 1;
+    view.offset += (size_t)first * dtype_size(view.dtype);
     return view;
+}
+
+static TensorView slot_row(const Slot *slot, int row) {
+    ASSERT(row >= 0 && row < slot->state->view.dims[0]);
+    return elements_of(&slot->state->view, row * slot->count, slot->count);
+}
+
+static TensorView slot_target(const Slot *slot) {
+    ASSERT(tensor_is_contiguous(slot->parameter));
+    return elements_of(&slot->parameter->view, slot->first, slot->count);
 }
 
 static Status copy_views(const TensorView *from, const TensorView *to) {
@@ -219,7 +247,7 @@ static Status state_new(const Optimizer *optimizer, Slot *slot) {
     Tensor *parameter = slot->parameter;
     int rows = state_rows(optimizer, parameter);
     if (rows == 0) return STATUS_OK;
-    Shape shape = {.rank = 2, .dims = {rows, tensor_count(parameter)}};
+    Shape shape = {.rank = 2, .dims = {rows, slot->count}};
     SCOPED_TENSOR(state);
     TRY(tensor_new(parameter->device, working_dtype(parameter), &shape, &state));
     buffer_note_purpose(state->view.buffer, PURPOSE_OPTIMIZER);
@@ -229,8 +257,9 @@ static Status state_new(const Optimizer *optimizer, Slot *slot) {
     fill.outputs[0] = &state->view;
     TRY(op_run_kernel(&fill));
     if (has_copy(parameter)) {
-        TensorView copy = state_row(state, parameter, rows - 1);
-        TRY(copy_views(&parameter->view, &copy));
+        TensorView copy = elements_of(&state->view, (rows - 1) * slot->count, slot->count);
+        TensorView target = slot_target(slot);
+        TRY(copy_views(&target, &copy));
     }
     return compose_give(&state, &slot->state);
 }
@@ -313,26 +342,34 @@ static Status run_step(const Optimizer *optimizer, const Slot *slot, const Tenso
     return op_run_kernel(&kernel);
 }
 
+static Status fail_part(const Optimizer *optimizer, const Slot *slot) {
+    (void)fail(STATUS_VALUE, "%s has the state of %lld of the %lld elements of a parameter %s",
+               optimizer_name(optimizer), (long long)slot->count,
+               (long long)tensor_count(slot->parameter), tensor_type_name(slot->parameter).text);
+    return fail_help("the other ranks have the rest: learn blocks with `shard: optimizer` step it");
+}
+
 // Everything that a step of this parameter needs: its own buffer, its state, and its gradient as
 // the kernel reads it.
 static Status prepare(Optimizer *optimizer, Tensor *parameter, Tensor *gradient, Tensor **out) {
     SCOPED_TENSOR(cast);
     Slot *slot = slot_find(optimizer, parameter);
+    if (tensor_count(gradient) != slot->count) return fail_part(optimizer, slot);
     TRY(tape_parameter_unshare(parameter));
-    if (!slot->state) TRY(state_new(optimizer, slot));
+    if (!slot->state && slot->count > 0) TRY(state_new(optimizer, slot));
     TRY(tensor_cast(gradient, working_dtype(parameter), &cast));
     return tensor_contiguous(cast, out);
 }
 
 static Status step_slot(const Optimizer *optimizer, Slot *slot, Tensor *gradient) {
-    Tensor *parameter = slot->parameter;
-    ASSERT(tensor_count(gradient) == tensor_count(parameter));
+    ASSERT(tensor_count(gradient) == slot->count);
     slot->steps++;
-    if (!has_copy(parameter)) return run_step(optimizer, slot, &parameter->view, &gradient->view);
-    int last = (int)slot->state->view.dims[0] - 1;
-    TensorView copy = state_row(slot->state, parameter, last);
-    TRY(run_step(optimizer, slot, &copy, &gradient->view));
-    return copy_views(&copy, &parameter->view);
+    if (slot->count == 0) return STATUS_OK;
+    TensorView along = elements_of(&gradient->view, 0, slot->count), target = slot_target(slot);
+    if (!has_copy(slot->parameter)) return run_step(optimizer, slot, &target, &along);
+    TensorView copy = slot_row(slot, (int)slot->state->view.dims[0] - 1);
+    TRY(run_step(optimizer, slot, &copy, &along));
+    return copy_views(&copy, &target);
 }
 
 Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *const *gradients,
@@ -360,12 +397,15 @@ static Status refresh_slot(Slot *slot) {
     SCOPED_TENSOR(same);
     SCOPED_TENSOR(wide);
     SCOPED_TENSOR(merged);
-    TensorView row = state_row(slot->state, parameter, (int)slot->state->view.dims[0] - 1);
+    TensorView row = slot_row(slot, (int)slot->state->view.dims[0] - 1);
+    TensorView target = slot_target(slot);
     SCOPED_TENSOR(copy);
+    SCOPED_TENSOR(now);
     copy = tensor_view_of(slot->state, &row);
+    now = tensor_view_of(parameter, &target);
     TRY(tensor_cast(copy, tensor_dtype(parameter), &rounded));
-    TRY(op_binary(OP_eq, op_tensor(rounded), op_tensor(parameter), &same));
-    TRY(tensor_cast(parameter, DTYPE_FLOAT32, &wide));
+    TRY(op_binary(OP_eq, op_tensor(rounded), op_tensor(now), &same));
+    TRY(tensor_cast(now, DTYPE_FLOAT32, &wide));
     TRY(op_ternary(OP_where, op_tensor(same), op_tensor(copy), op_tensor(wide), &merged));
     return copy_views(&merged->view, &row);
 }
@@ -388,7 +428,8 @@ size_t optimizer_count(const Optimizer *optimizer) {
 OptimizerState optimizer_state(const Optimizer *optimizer, size_t index) {
     ASSERT(index < optimizer->slots.count);
     const Slot *slot = &optimizer->slots.items[index];
-    return (OptimizerState){slot->parameter, slot->state, slot->steps};
+    return (OptimizerState){slot->parameter, slot->state, slot->steps,
+                            slot->first,     slot->count, slot->is_part};
 }
 
 const OptimizerSettings *optimizer_settings(const Optimizer *optimizer) {
@@ -399,29 +440,75 @@ static Status check_state(const Optimizer *optimizer, const OptimizerState *give
     const Tensor *parameter = given->parameter;
     int64_t rows = state_rows(optimizer, parameter), elements = tensor_count(parameter);
     Shape shape =
-        given->state ? tensor_shape(given->state) : (Shape){.rank = 2, .dims = {0, elements}};
+        given->state ? tensor_shape(given->state) : (Shape){.rank = 2, .dims = {0, given->count}};
     if (given->steps < 0)
         return fail(STATUS_FORMAT, "%s: a restored parameter has made %lld steps",
                     optimizer_name(optimizer), (long long)given->steps);
-    if (shape.rank == 2 && shape.dims[0] == rows && shape.dims[1] == elements) return STATUS_OK;
+    bool fits = given->first >= 0 && given->count >= 0 && given->first <= elements - given->count;
+    if (fits && shape.rank == 2 && shape.dims[0] == rows && shape.dims[1] == given->count)
+        return STATUS_OK;
     return fail(STATUS_SHAPE, "%s: the restored state %s does not belong to a parameter %s",
                 optimizer_name(optimizer), type_name(DTYPE_FLOAT32, &shape).text,
                 tensor_type_name(parameter).text);
 }
 
-Status optimizer_restore(Optimizer *optimizer, const OptimizerState *given) {
+// The columns of a state that are given go where the slot has them.
+static Status take_columns(Slot *slot, const OptimizerState *given) {
+    int64_t slot_end = slot->first + slot->count, given_end = given->first + given->count;
+    int64_t begin = slot->first > given->first ? slot->first : given->first;
+    int64_t end = slot_end < given_end ? slot_end : given_end;
+    if (begin >= end) return STATUS_OK;
+    SCOPED_TENSOR(columns);
     SCOPED_TENSOR(cast);
-    SCOPED_TENSOR(own); // the one that is given may belong to an optimizer that goes on
-    TRY(check_state(optimizer, given));
-    if (given->state) {
-        TRY(tensor_cast(given->state, working_dtype(given->parameter), &cast));
-        TRY(tensor_clone(cast, &own));
+    SCOPED_TENSOR(place);
+    TRY(tensor_slice(given->state, 1, begin - given->first, end - given->first, &columns));
+    TRY(tensor_cast(columns, working_dtype(slot->parameter), &cast));
+    if (end - begin == slot->count) {
+        // The one that is given may belong to an optimizer that goes on.
+        TRY(tensor_clone(cast, &place));
+        tensor_release(slot->state);
+        return compose_give(&place, &slot->state);
     }
+    Shape shape = {.rank = 2, .dims = {given->state->view.dims[0], slot->count}};
+    if (!slot->state)
+        TRY(tensor_new(slot->parameter->device, working_dtype(slot->parameter), &shape,
+                       &slot->state));
+    TRY(tensor_slice(slot->state, 1, begin - slot->first, end - slot->first, &place));
+    return op_copy(cast, place);
+}
+
+Status optimizer_restore(Optimizer *optimizer, const OptimizerState *given) {
+    TRY(check_state(optimizer, given));
     Slot *slot = slot_find(optimizer, given->parameter);
-    tensor_release(slot->state);
-    slot->state = own;
     slot->steps = given->steps;
-    own = NULL;
+    return given->state ? take_columns(slot, given) : STATUS_OK;
+}
+
+const OptimizerParts *optimizer_parts(const Optimizer *optimizer) {
+    return &optimizer->parts;
+}
+
+Status optimizer_cut(Optimizer *optimizer, const OptimizerParts *parts) {
+    optimizer_set_parts(optimizer, parts);
+    for (size_t i = 0; i < optimizer->slots.count; i++) {
+        Slot *slot = &optimizer->slots.items[i], cut = *slot;
+        for (size_t j = 0; j < parts->count; j++) {
+            if (parts->items[j].parameter != slot->parameter) continue;
+            cut.first = parts->items[j].first;
+            cut.count = parts->items[j].count;
+            cut.is_part = true;
+        }
+        slot->is_part = cut.is_part;
+        if (cut.first == slot->first && cut.count == slot->count) continue;
+        bool inside =
+            cut.first >= slot->first && cut.first + cut.count <= slot->first + slot->count;
+        if (!inside) return fail_part(optimizer, slot);
+        OptimizerState all = optimizer_state(optimizer, i);
+        cut.state = NULL;
+        if (all.state) TRY(take_columns(&cut, &all));
+        tensor_release(slot->state);
+        *slot = cut;
+    }
     return STATUS_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TENSOR_OPTIMIZER_H
 #define TENSOR_OPTIMIZER_H
 
+#include "base/memory.h"
 #include "tensor/view.h"
 
 // The arguments of catalog/optimizers.def by name; an optimizer reads those that it takes.
@@ -41,10 +42,23 @@ void optimizer_add_group(Optimizer *optimizer, const OptimizerGroup *group); // 
 void optimizer_set_group_rate(Optimizer *optimizer, size_t group, double lr);
 void optimizer_clear_groups(Optimizer *optimizer);
 
-// One step of `count` parameters; a gradient has its parameter's shape, NULL leaves it alone. The
-// first step of a parameter makes its state. 16-bit parameters are rounded from a float32 copy that
-// the state has. What needs memory is done before the first parameter moves: a step that is refused
-// changes none.
+// The elements of a parameter that an optimizer moves, where others move the rest: its state is
+// that of these alone.
+typedef struct OptimizerPart {
+    Tensor *parameter;
+    int64_t first, count;
+} OptimizerPart;
+typedef VECTOR(OptimizerPart) OptimizerParts;
+// For states that are made or restored from now on (copied; NULL: of whole parameters).
+void optimizer_set_parts(Optimizer *optimizer, const OptimizerParts *parts);
+const OptimizerParts *optimizer_parts(const Optimizer *optimizer);
+// The same, and states that there are keep only these parts. STATUS_VALUE when one lacks elements.
+Status optimizer_cut(Optimizer *optimizer, const OptimizerParts *parts) MUST_USE;
+
+// One step of `count` parameters; a gradient has its parameter's shape, or is [elements] of its
+// part; NULL leaves it alone. The first step of a parameter makes its state. 16-bit parameters are
+// rounded from a float32 copy that the state has. What needs memory is done before the first
+// parameter moves: a step that is refused changes none.
 Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *const *gradients,
                       size_t count) MUST_USE;
 // After parameters changed by other hands (loading, restoring): the float32 copies follow them.
@@ -52,13 +66,16 @@ Status optimizer_refresh(Optimizer *optimizer) MUST_USE;
 
 // Checkpoints. What an optimizer keeps is found by the parameter that it belongs to.
 typedef struct OptimizerState {
-    Tensor *parameter, *state; // borrowed; state: [rows, elements], NULL when none is kept
+    Tensor *parameter, *state; // borrowed; state: [rows, count], NULL when none is kept
     int64_t steps;
+    int64_t first, count; // the elements that it is of
+    bool is_part;         // others have the rest, of which there may be none
 } OptimizerState;
 size_t optimizer_count(const Optimizer *optimizer);
 OptimizerState optimizer_state(const Optimizer *optimizer, size_t index);
 const OptimizerSettings *optimizer_settings(const Optimizer *optimizer);
-// Gives a parameter the state of a checkpoint (copied), in place of what it had.
+// Gives a parameter the state of a checkpoint (copied), in place of what it had: what of it lies in
+// the part that the optimizer moves.
 Status optimizer_restore(Optimizer *optimizer, const OptimizerState *state) MUST_USE;
 // Each takes what the other keeps, and its settings.
 void optimizer_exchange(Optimizer *a, Optimizer *b);

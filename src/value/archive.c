@@ -56,10 +56,18 @@ static Status fail_unnamed(const char *name, const Tensor *parameter) {
     return fail_help("its moments go by its name: save it in the same call");
 }
 
+static Status fail_in_parts(const char *name, const OptimizerState *state) {
+    (void)fail(STATUS_VALUE, "`%s` has the state of %lld of the %lld elements of a parameter %s",
+               name, (long long)state->count, (long long)tensor_count(state->parameter),
+               tensor_type_name(state->parameter).text);
+    return fail_help("the other ranks have the rest: `save` of the learn block writes all of it");
+}
+
 static Status add_state(Archive *archive, const char *name, const OptimizerState *state) {
     ASSERT(state->parameter != NULL && state->steps >= 0); // a file says -1 where it has none
     const char *parameter = parameters_name(&archive->parameters, state->parameter);
     if (!parameter) return fail_unnamed(name, state->parameter);
+    if (state->is_part && !archive->in_parts) return fail_in_parts(name, state);
     Text text = {0};
     Shape none = {0};
     Tensor *steps;
@@ -68,10 +76,23 @@ static Status add_state(Archive *archive, const char *name, const OptimizerState
     if (status == STATUS_OK) named_tensors_add(&archive->tensors, text_get(&text), steps);
     text_clear(&text);
     text_format(&text, "%s.state.%s", name, parameter);
-    if (status == STATUS_OK && state->state)
+    if (status == STATUS_OK && state->state && !state->is_part)
         named_tensors_add(&archive->tensors, text_get(&text), tensor_retain(state->state));
     text_free(&text);
     return status;
+}
+
+void archive_add_parts(Archive *archive, const char *name, const Optimizer *optimizer) {
+    Text text = {0};
+    for (size_t i = 0; i < optimizer_count(optimizer); i++) {
+        OptimizerState state = optimizer_state(optimizer, i);
+        const char *parameter = parameters_name(&archive->parameters, state.parameter);
+        if (!parameter || !state.state || !state.is_part) continue;
+        text_clear(&text);
+        text_format(&text, "%s.part.%s.%lld", name, parameter, (long long)state.first);
+        named_tensors_add(&archive->tensors, text_get(&text), tensor_retain(state.state));
+    }
+    text_free(&text);
 }
 
 static Status add_optimizer(Archive *archive, const char *name, const Optimizer *optimizer) {
@@ -195,17 +216,50 @@ static Status read_steps(const Archive *archive, const char *name, const char *p
     return status;
 }
 
+// Those of a state that are in parts, each behind the number of its first element; how many
+// elements they are of.
+static Status restore_parts(const Archive *archive, const char *prefix, OptimizerState *state,
+                            Optimizer *out, int64_t *elements) {
+    size_t length = strlen(prefix);
+    for (size_t i = 0; i < archive->tensors.count; i++) {
+        const NamedTensor *one = &archive->tensors.items[i];
+        char *end;
+        if (strncmp(one->name, prefix, length) != 0) continue;
+        state->first = strtoll(one->name + length, &end, 10);
+        if (*end || end == one->name + length || tensor_rank(one->tensor) != 2) continue;
+        state->state = one->tensor;
+        state->count = one->tensor->view.dims[1];
+        TRY(optimizer_restore(out, state));
+        *elements += state->count;
+    }
+    return STATUS_OK;
+}
+
+static Status fail_incomplete(const Archive *archive, const NamedParameter *one, int64_t elements) {
+    return fail(STATUS_FORMAT, "%s: the moments of `%s` are of %lld elements, not of %lld",
+                archive->path, one->name, (long long)elements,
+                (long long)tensor_count(one->tensor));
+}
+
 // The state of one parameter, where the file has one.
 static Status restore_one(const Archive *archive, const char *name, const NamedParameter *one,
                           Optimizer *out) {
-    OptimizerState state = {.parameter = one->tensor};
+    int64_t elements = 0;
+    OptimizerState state = {.parameter = one->tensor, .count = tensor_count(one->tensor)};
     TRY(read_steps(archive, name, one->name, &state.steps));
     if (state.steps < 0) return STATUS_OK;
     Text text = {0};
     text_format(&text, "%s.state.%s", name, one->name);
     state.state = named_tensors_find(&archive->tensors, text_get(&text));
+    text_clear(&text);
+    text_format(&text, "%s.part.%s.", name, one->name);
+    Status status = STATUS_OK;
+    if (!state.state) status = restore_parts(archive, text_get(&text), &state, out, &elements);
     text_free(&text);
-    return optimizer_restore(out, &state);
+    TRY(status);
+    if (elements == 0) return optimizer_restore(out, &state);
+    if (elements == tensor_count(one->tensor)) return STATUS_OK;
+    return fail_incomplete(archive, one, elements);
 }
 
 // Moments of a parameter that nothing takes would be lost.
@@ -246,6 +300,7 @@ static Status ready_optimizer(const Archive *archive, const char *name, Value gi
     read_settings(archive, name, &settings);
     TRY(optimizer_new(&settings, &like));
     *out = value_handle(&handle_optimizer, like);
+    optimizer_set_parts(like, optimizer_parts(optimizer));
     for (size_t i = 0; i < archive->parameters.count; i++)
         TRY(restore_one(archive, name, &archive->parameters.items[i], like));
     return STATUS_OK;

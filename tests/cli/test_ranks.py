@@ -135,6 +135,25 @@ print(r.losses, r.validations, r.grad_norms)
 print(to_list(w), to_list(b), to_list(v), apart)
 """
 
+# Parameters of several blocks that ranks cut, of less than one, and of three dtypes.
+SHARDED = """
+seed(rank() + 1)
+let x = arange(6400).reshape([100, 64]) % 7 / 3.5 - 1.0
+let y = x[:, 0:1] * 2.0 - x[:, 5:6]
+let w = learnable(randn([64, 100]) * 0.1); let b = learnable(tensor(zeros([100]), float64))
+let h = learnable(tensor(randn([100, 50]) * 0.1, float16)); let v = learnable(randn([50, 1]) * 0.1)
+let apart = learnable([7.0])
+let r = learn {
+    let hidden = dropout(tanh(tanh(x @ w + (b as float32)) @ (h as float32))) @ v
+    objective: mean((hidden - y) ** 2), optimizer: adam(lr: 0.02), epochs: EPOCHS, batch: 22 of (x, y), shuffle: true
+    dropout: 0.1, accumulate: 2, clip_grad_norm: 0.5, ema: 0.9, progress: false, MORE
+    distribute: data, save: "run.safetensors", resume: "run.safetensors"
+}
+for p in list(w, b, h, v) { if to_list(broadcast(p)) != to_list(p) { error("the ranks have different parameters") } }
+print(r.losses, r.grad_norms)
+print(sum(w), sum(b), sum(h), sum(v), apart)
+"""
+
 
 def ranks(n, code, *options, timeout=100, folder=None, **env):
     if not shutil.which("mpirun") or not PLUGIN.exists():
@@ -200,6 +219,63 @@ class Ranks(unittest.TestCase):
             self.distributed(2, epochs=2, folder=folder)
             self.distributed(3, epochs=4, folder=folder)
             self.assertEqual(self.distributed(1, folder=folder), whole)
+
+    def sharded(self, n, epochs=4, shard="optimizer", folder=None):
+        code = SHARDED.replace("EPOCHS", str(epochs)).replace("MORE", f"shard: {shard}" if shard else "")
+        return self.ends_well(n, code, folder=folder)
+
+    def test_sharded_optimizers_make_the_same_numbers(self):
+        alone = self.sharded(1, shard=None)
+        self.assertEqual(self.sharded(1), alone)
+        for n in (2, 4):
+            self.assertEqual(self.sharded(n), alone)
+
+    def test_sharded_files_go_on_with_other_ranks(self):
+        whole = self.sharded(1)
+        with tempfile.TemporaryDirectory() as folder:
+            files = lambda: sorted(path.name for path in Path(folder).glob("run*"))
+            self.sharded(2, epochs=1, folder=folder)
+            self.assertEqual(files(), ["run-3-1-of-2.safetensors", "run-3-2-of-2.safetensors", "run.safetensors"])
+            sizes = [Path(folder, f"run-3-{i}-of-2.safetensors").stat().st_size for i in (1, 2)]
+            self.assertLess(max(sizes), 1.5 * min(sizes))  # of 94000 bytes of moments each has about a half
+            self.sharded(3, epochs=2, folder=folder)
+            self.assertEqual(files(), [f"run-6-{i}-of-3.safetensors" for i in (1, 2, 3)] + ["run.safetensors"])
+            self.sharded(2, epochs=3, shard=None, folder=folder)
+            self.assertEqual(files(), ["run.safetensors"])
+            self.assertEqual(self.sharded(4, folder=folder), whole)
+
+    def test_sharded_files_that_lack_something(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.sharded(2, epochs=1, folder=folder)
+            shard = Path(folder, "run-3-1-of-2.safetensors")
+            bytes_of_it = shard.read_bytes()
+            shard.write_bytes(bytes_of_it.replace(b"optimizer.part.w.0", b"optimizer.part.q.0"))
+            result = ranks(1, SHARDED.replace("EPOCHS", "2").replace("MORE", ""), folder=folder)
+            self.assertIn("run.safetensors: the moments of `w` are of 3328 elements, not of 6400", result.stderr)
+            shard.unlink()
+            result = ranks(1, SHARDED.replace("EPOCHS", "2").replace("MORE", ""), folder=folder)
+            self.assertRegex(result.stderr, r"error\[io\]: .*run-3-1-of-2.safetensors")
+
+    def test_the_state_of_a_part(self):
+        code = """
+let w = learnable(ones([64, 64])); let x = ones([8, 64]); let a = adam(lr: 0.1)
+for i in 0..2 {
+    learn { objective: mean(x @ w), optimizer: a, epochs: 2, batch: 8 of x, distribute: data, shard: "optimizer", progress: false }
+}
+print(round(w[0, 0], 2))
+fn attempt(f) { try { f() } catch e { print(e.message) } }
+attempt(fn() { save_model({"w": w, "a": a}, "a.safetensors") })
+attempt(fn() { learn { objective: mean(x @ w), optimizer: a, epochs: 2, progress: false } })
+"""
+        self.assertEqual(self.ends_well(2, code), """0.6
+`a` has the state of 2048 of the 4096 elements of a parameter float32[64, 64]
+adam has the state of 2048 of the 4096 elements of a parameter float32[64, 64]
+""")
+        for action, words in (('save_model({"w": w, "a": a}, "a.safetensors")', "`save` of the learn block writes all of it"),
+                              ("learn { objective: mean(x @ w), optimizer: a, epochs: 1 }",
+                               "learn blocks with `shard: optimizer` step it")):
+            result = ranks(2, code.split("print")[0] + action)
+            self.assertIn(f"help: the other ranks have the rest: {words}", result.stderr)
 
     def test_ranks_that_train_differently(self):
         code = """let w = learnable(ones([3]))
@@ -286,6 +362,8 @@ class Mistakes(unittest.TestCase):
         cases = [('distribute: "model"', 'distribute is "model"; it must be data'),
                  ("distribute: data, pieces: 0", "pieces is 0; it must be at least 1"),
                  ("pieces: 4", "`pieces` needs `distribute`"),
+                 ("shard: optimizer", "`shard` needs `distribute`"),
+                 ('distribute: data, shard: "model"', 'shard is "model"; it must be optimizer'),
                  ("distribute: data", "distribute: parameters are made in front of the block, but `v` is made in its body")]
         for setting, words in cases:
             made = "let v = learnable([1.0])" if setting == "distribute: data" else "let v = [1.0]"

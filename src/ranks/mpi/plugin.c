@@ -110,59 +110,112 @@ static int receive(void *data, size_t bytes, int from, int tag) {
     return MPI_SUCCESS;
 }
 
-typedef struct Outgoing {
-    const char *data;
-    size_t bytes;
-    int to;
-} Outgoing;
+// --- exchanges: every rank's block goes at once, in messages of up to PIECE_BYTES
 
-typedef struct Incoming {
-    char *data;
-    size_t bytes;
-    int from;
-} Incoming;
+struct RanksExchange {
+    MPI_Request *requests;
+    int count, receives; // the receives come first
+};
 
-// Between two ranks in both directions at once, piece by piece.
-static int exchange(Outgoing in, Incoming out) {
-    enum { TAG = 1 << 14 };
-    size_t sent = 0, got = 0;
-    while (sent < in.bytes || got < out.bytes) {
-        size_t next_out = out.bytes - got < PIECE_BYTES ? out.bytes - got : PIECE_BYTES;
-        size_t next_in = in.bytes - sent < PIECE_BYTES ? in.bytes - sent : PIECE_BYTES;
-        MPI_Request receiving = MPI_REQUEST_NULL, sending = MPI_REQUEST_NULL;
-        if (next_out)
-            TRY_MPI(MPI_Irecv(out.data + got, (int)next_out, MPI_BYTE, out.from, TAG,
-                              MPI_COMM_WORLD, &receiving));
-        if (next_in)
-            TRY_MPI(MPI_Isend(in.data + sent, (int)next_in, MPI_BYTE, in.to, TAG, MPI_COMM_WORLD,
-                              &sending));
-        if (next_out) TRY_MPI(wait_for(&receiving));
-        if (next_in) TRY_MPI(wait_for(&sending));
-        got += next_out;
-        sent += next_in;
+typedef struct Peer {
+    int rank, tag;
+} Peer;
+
+static size_t messages_of(const size_t *bytes) {
+    size_t count = 0;
+    for (int i = 0; i < rank_count; i++) count += bytes[i] / PIECE_BYTES + 1;
+    return count;
+}
+
+static int receive_block(RanksExchange *exchange, char *data, size_t bytes, Peer from) {
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+        int piece = (int)(bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES);
+        TRY_MPI(MPI_Irecv(data + at, piece, MPI_BYTE, from.rank, from.tag, MPI_COMM_WORLD,
+                          &exchange->requests[exchange->count]));
+        exchange->receives = ++exchange->count;
     }
     return MPI_SUCCESS;
 }
 
-static size_t sum_before(const size_t *bytes, int rank) {
-    size_t sum = 0;
-    for (int i = 0; i < rank; i++) sum += bytes[i];
-    return sum;
+static int send_block(RanksExchange *exchange, const char *data, size_t bytes, Peer to) {
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+        int piece = (int)(bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES);
+        TRY_MPI(MPI_Isend(data + at, piece, MPI_BYTE, to.rank, to.tag, MPI_COMM_WORLD,
+                          &exchange->requests[exchange->count]));
+        exchange->count++;
+    }
+    return MPI_SUCCESS;
 }
 
-static int all_to_all(const void *in, const size_t *in_bytes, void *out, const size_t *out_bytes) {
-    for (int step = 0; step < rank_count; step++) {
-        int to = (own_rank + step) % rank_count;
-        int from = (own_rank + rank_count - step) % rank_count;
-        const char *source = (const char *)in + sum_before(in_bytes, to);
-        char *target = (char *)out + sum_before(out_bytes, from);
-        if (step == 0)
-            memcpy(target, source, in_bytes[to]);
+// Blocks lie in the order of ranks. This rank's own is copied.
+static int start_blocks(RanksExchange *exchange, RanksBlocks in, RanksBlocks out, int tag) {
+    size_t own_in = 0, own_out = 0, at = 0;
+    for (int i = 0; i < rank_count; at += out.bytes[i++]) {
+        if (i == own_rank)
+            own_out = at;
         else
-            TRY_MPI(exchange((Outgoing){source, in_bytes[to], to},
-                             (Incoming){target, out_bytes[from], from}));
+            TRY_MPI(receive_block(exchange, (char *)out.data + at, out.bytes[i], (Peer){i, tag}));
     }
+    at = 0;
+    for (int i = 0; i < rank_count; at += in.bytes[i++]) {
+        if (i == own_rank)
+            own_in = at;
+        else
+            TRY_MPI(send_block(exchange, (const char *)in.data + at, in.bytes[i], (Peer){i, tag}));
+    }
+    memcpy((char *)out.data + own_out, (const char *)in.data + own_in, in.bytes[own_rank]);
     return MPI_SUCCESS;
+}
+
+static int start(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **result) {
+    RanksExchange *exchange = calloc(1, sizeof *exchange);
+    size_t messages = messages_of(in.bytes) + messages_of(out.bytes);
+    MPI_Request *requests = calloc(messages, sizeof *requests);
+    if (!exchange || !requests) {
+        free(exchange);
+        free(requests);
+        return MPI_ERR_NO_MEM;
+    }
+    exchange->requests = requests;
+    *result = exchange;
+    return start_blocks(exchange, in, out, tag);
+}
+
+static int test(RanksExchange *exchange, bool *done) {
+    int all;
+    TRY_MPI(MPI_Testall(exchange->count, exchange->requests, &all, MPI_STATUSES_IGNORE));
+    *done = all;
+    return MPI_SUCCESS;
+}
+
+static int wait_for_all(RanksExchange *exchange) {
+    for (int i = 0; i < exchange->count; i++) TRY_MPI(wait_for(&exchange->requests[i]));
+    return MPI_SUCCESS;
+}
+
+static bool drop(RanksExchange *exchange) {
+    bool reading = false;
+    for (int i = 0; i < exchange->count; i++) {
+        int done = 0;
+        MPI_Request *request = &exchange->requests[i];
+        if (MPI_Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done) continue;
+        if (i < exchange->receives) {
+            MPI_Cancel(request);
+            MPI_Wait(request, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Request_free(request);
+            reading = true;
+        }
+    }
+    free(exchange->requests);
+    free(exchange);
+    return reading;
+}
+
+static int wait_exchange(RanksExchange *exchange) {
+    int code = wait_for_all(exchange);
+    if (code == MPI_SUCCESS) drop(exchange);
+    return code;
 }
 
 static void problem(int code, char *out, size_t size) {
@@ -177,7 +230,10 @@ const RanksPlugin tl_ranks_plugin = {.begin = plugin_begin,
                                      .end = plugin_end,
                                      .abort = plugin_abort,
                                      .all_gather = all_gather,
-                                     .all_to_all = all_to_all,
+                                     .start = start,
+                                     .test = test,
+                                     .wait = wait_exchange,
+                                     .drop = drop,
                                      .broadcast = broadcast,
                                      .send = send,
                                      .receive = receive,

@@ -1,0 +1,41 @@
+// What the steps that ranks make together are made of: learn_distribute.c and learn_parts.c.
+#ifndef LEARN_LEARN_DISTRIBUTE_H
+#define LEARN_LEARN_DISTRIBUTE_H
+
+#include "learn/learn.h"
+#include "ranks/pieces.h"
+
+enum {
+    LEARN_BLOCK = 1024,    // elements that no cut over ranks separates
+    LEARN_BUCKET = 1 << 20 // elements of gradients that go between ranks together
+};
+
+// Parameters whose gradients go between ranks together, each filled up with zeros to whole blocks.
+typedef struct LearnBucket {
+    size_t first, end; // parameters of the step
+    PiecesSum sum;
+    Tensor *part; // this rank's part of the gradients
+} LearnBucket;
+
+typedef struct LearnStep {
+    LearnRun *run;
+    Tensor *order;
+    int64_t begin, rows, pieces;
+    RandomStream random;    // where it began
+    TensorArray parameters; // counted
+    int64_t *lengths;       // of each in its bucket
+    int64_t elements;       // of all
+    Device *device;
+    DType dtype; // of the sums
+    LearnBucket *buckets;
+    size_t bucket_count;
+} LearnStep;
+
+// Of no things yet.
+PiecesLayout learn_layout(const LearnStep *step, const int64_t *lengths);
+// Zeros [length].
+Status learn_flat(const LearnStep *step, int64_t length, Tensor **out) MUST_USE;
+// What lies at `at` in a flat tensor, in the shape of a parameter.
+Status learn_part_of(Tensor *flat, const Tensor *parameter, int64_t at, Tensor **out) MUST_USE;
+
+#endif

@@ -1,0 +1,217 @@
+// Of a step that ranks make together: gradients are clipped where they lie, in parts over the
+// ranks. Either every rank then takes all of them and moves all parameters, or each moves its part
+// of every parameter, for which alone it keeps the state of the optimizer, and takes those of the
+// others.
+#include <math.h>
+#include <stdlib.h>
+
+#include "learn/learn_distribute.h"
+#include "tensor/compose.h"
+#include "tensor/gradient/tape.h"
+#include "tensor/join.h"
+#include "tensor/parameter.h"
+
+// --- the norm
+
+// The sum of each block's squares, of [blocks * LEARN_BLOCK] the first half of each onto the second
+// until one is left: sums whose order depends on nothing.
+static Status sum_blocks(Tensor *part, Tensor **out) {
+    int64_t blocks = tensor_count(part) / LEARN_BLOCK;
+    SCOPED_TENSOR(sums);
+    const Shape rows = {.rank = 2, .dims = {blocks, LEARN_BLOCK}}, flat = {1, {blocks}};
+    SCOPED_TENSOR(squares);
+    TRY(op_binary(OP_mul, op_tensor(part), op_tensor(part), &squares));
+    TRY(tensor_reshape(squares, &rows, &sums));
+    for (int64_t half = LEARN_BLOCK / 2; half > 0; half /= 2) {
+        SCOPED_TENSOR(left);
+        SCOPED_TENSOR(right);
+        Tensor *joined;
+        TRY(tensor_slice(sums, 1, 0, half, &left));
+        TRY(tensor_slice(sums, 1, half, 2 * half, &right));
+        TRY(op_binary(OP_add, op_tensor(left), op_tensor(right), &joined));
+        tensor_release(sums);
+        sums = joined;
+    }
+    return tensor_reshape(sums, &flat, out);
+}
+
+static Status join_blocks(const LearnStep *step, Tensor **out) {
+    TensorArray all = {memory_allocate((step->bucket_count + 1) * sizeof(Tensor *)), 0};
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < step->bucket_count && status == STATUS_OK; i++) {
+        status = sum_blocks(step->buckets[i].part, &all.items[i]);
+        all.count += status == STATUS_OK;
+    }
+    if (status == STATUS_OK) status = tensor_concat(all.items, all.count, 0, out);
+    tensor_array_release(&all);
+    return status;
+}
+
+static Status add_blocks(Tensor *sums, double *norm) {
+    size_t count = (size_t)tensor_count(sums);
+    double *numbers = memory_allocate((count + 1) * sizeof *numbers), sum = 0;
+    Status status = tensor_read_floats(sums, numbers);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) sum += numbers[i];
+    free(numbers);
+    *norm = sqrt(sum);
+    return status;
+}
+
+static Status norm_of_parts(const LearnStep *step, double *norm) {
+    SCOPED_TENSOR(own);
+    SCOPED_TENSOR(all);
+    TRY(join_blocks(step, &own));
+    size_t count = step->parameters.count;
+    int64_t *lengths = memory_allocate((count + 1) * sizeof *lengths);
+    PiecesLayout layout = learn_layout(step, lengths);
+    layout.block = 1;
+    for (size_t i = 0; i < count; i++) {
+        lengths[layout.count++] = step->lengths[i] / LEARN_BLOCK;
+        layout.length += lengths[i];
+    }
+    Status status = pieces_share(&layout, own, &all);
+    free(lengths);
+    TRY(status);
+    return add_blocks(all, norm);
+}
+
+// --- clipping
+
+static Status scale(LearnStep *step, double factor) {
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        Tensor **part = &step->buckets[i].part, *scaled;
+        TRY(op_binary(OP_mul, op_tensor(*part), op_float(factor), &scaled));
+        tensor_release(*part);
+        *part = scaled;
+    }
+    return STATUS_OK;
+}
+
+static Status limit(LearnStep *step, double most) {
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        Tensor **part = &step->buckets[i].part, *limited;
+        TRY(op_ternary(OP_clamp, op_tensor(*part), op_float(-most), op_float(most), &limited));
+        tensor_release(*part);
+        *part = limited;
+    }
+    return STATUS_OK;
+}
+
+static Status clip(LearnStep *step, double *norm) {
+    const LearnRun *run = step->run;
+    if (run->loss_scale != 1) TRY(scale(step, 1 / run->loss_scale));
+    if (run->clip_value > 0) TRY(limit(step, run->clip_value));
+    TRY(norm_of_parts(step, norm));
+    if (run->clip == 0 || !(*norm > run->clip)) return STATUS_OK;
+    return scale(step, run->clip / (*norm + 1e-6)); // as tape_clip_gradient_norm
+}
+
+Status learn_clip_together(LearnStep *step, double *norm) {
+    bool enabled = tape_set_enabled(false);
+    Status status = clip(step, norm);
+    tape_set_enabled(enabled);
+    return status;
+}
+
+// --- moving
+
+static bool is_reached(const LearnStep *step, const Tensor *parameter) {
+    const TensorArray *reached = &step->run->reached;
+    for (size_t i = 0; i < reached->count; i++)
+        if (reached->items[i] == parameter) return true;
+    return false;
+}
+
+// What each parameter of a bucket is moved along: of the whole gradient, or of this rank's part.
+static Status slice_bucket(const LearnStep *step, const LearnBucket *bucket, Tensor *from,
+                           bool parts, TensorArray *out) {
+    int64_t at = 0;
+    for (size_t i = bucket->first; i < bucket->end; i++) {
+        Tensor *parameter = step->parameters.items[i], **slice = &out->items[out->count++];
+        PiecesRange own = pieces_cut(&bucket->sum.layout, i - bucket->first, ranks_own());
+        int64_t count = tensor_count(parameter), end = own.end < count ? own.end : count;
+        *slice = NULL;
+        if (!is_reached(step, parameter)) {
+        } else if (parts) {
+            TRY(tensor_slice(from, 0, at, at + end - own.first, slice));
+        } else {
+            TRY(learn_part_of(from, parameter, at, slice));
+        }
+        at += parts ? own.end - own.first : step->lengths[i];
+    }
+    return STATUS_OK;
+}
+
+// The gradients of all parameters, in their order; NULL for what no rank has reached.
+static Status take_slices(LearnStep *step, bool parts, TensorArray *out) {
+    out->items = memory_allocate_zeroed(step->parameters.count + 1, sizeof(Tensor *));
+    out->count = 0;
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        LearnBucket *bucket = &step->buckets[i];
+        SCOPED_TENSOR(whole);
+        if (!parts) TRY(pieces_share(&bucket->sum.layout, bucket->part, &whole));
+        TRY(slice_bucket(step, bucket, parts ? bucket->part : whole, parts, out));
+    }
+    return STATUS_OK;
+}
+
+// This rank's part of the parameters of a bucket.
+static Status parts_of(const LearnStep *step, const LearnBucket *bucket, Tensor **out) {
+    const PiecesLayout *layout = &bucket->sum.layout;
+    int64_t at = 0;
+    SCOPED_TENSOR(flat);
+    TRY(learn_flat(step, pieces_part(layout, ranks_own()), &flat));
+    for (size_t i = bucket->first; i < bucket->end; i++) {
+        Tensor *parameter = step->parameters.items[i];
+        PiecesRange own = pieces_cut(layout, i - bucket->first, ranks_own());
+        int64_t count = tensor_count(parameter), end = own.end < count ? own.end : count;
+        Shape shape = {.rank = 1, .dims = {count}};
+        SCOPED_TENSOR(line);
+        SCOPED_TENSOR(from);
+        SCOPED_TENSOR(to);
+        TRY(tensor_reshape(parameter, &shape, &line));
+        TRY(tensor_slice(line, 0, own.first, end, &from));
+        TRY(tensor_slice(flat, 0, at, at + end - own.first, &to));
+        if (end > own.first) TRY(op_copy(from, to));
+        at += own.end - own.first;
+    }
+    return compose_give(&flat, out);
+}
+
+// Every rank takes what the others have moved.
+static Status share_bucket(const LearnStep *step, const LearnBucket *bucket) {
+    SCOPED_TENSOR(part);
+    SCOPED_TENSOR(whole);
+    TRY(parts_of(step, bucket, &part));
+    TRY(pieces_share(&bucket->sum.layout, part, &whole));
+    int64_t at = 0;
+    for (size_t i = bucket->first; i < bucket->end; at += step->lengths[i++]) {
+        Tensor *parameter = step->parameters.items[i];
+        SCOPED_TENSOR(moved);
+        if (!is_reached(step, parameter) || tensor_count(parameter) == 0) continue;
+        TRY(tape_parameter_unshare(parameter));
+        TRY(learn_part_of(whole, parameter, at, &moved));
+        TRY(op_copy(moved, parameter));
+    }
+    return STATUS_OK;
+}
+
+static Status move(LearnStep *step) {
+    bool parts = step->run->shards && ranks_count() > 1;
+    TensorArray slices;
+    Status status = take_slices(step, parts, &slices);
+    if (status == STATUS_OK)
+        status = optimizer_step(step->run->optimizer, step->parameters.items, slices.items,
+                                slices.count);
+    tensor_array_release(&slices);
+    for (size_t i = 0; i < step->bucket_count && parts && status == STATUS_OK; i++)
+        status = share_bucket(step, &step->buckets[i]);
+    return status;
+}
+
+Status learn_move_together(LearnStep *step) {
+    bool enabled = tape_set_enabled(false);
+    Status status = move(step);
+    tape_set_enabled(enabled);
+    return status;
+}

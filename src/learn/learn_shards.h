@@ -1,0 +1,22 @@
+// The files of a block whose ranks share the optimizer's state, next to that of `save`.
+#ifndef LEARN_LEARN_SHARDS_H
+#define LEARN_LEARN_SHARDS_H
+
+#include "learn/learn.h"
+#include "value/archive.h"
+
+// Whether every rank has a part of the state.
+bool learn_is_sharded(const LearnRun *run);
+// This rank's file; the archive has the parameters. Waits for those of the others.
+Status learn_write_shard(const LearnRun *run, Archive *archive,
+                         const TensorFormat *format) MUST_USE;
+// Their names go into the file of `save`.
+void learn_name_shards(const LearnRun *run, Archive *archive, const TensorFormat *format);
+// Adds what the files hold that the archive names.
+Status learn_read_shards(Archive *archive, const TensorFormat *format) MUST_USE;
+// The names in the file at `path`, one a line: free() them; NULL: none. Then, once another file is
+// there, removes those that it does not name.
+char *learn_old_shards(const char *path, const TensorFormat *format);
+void learn_remove_shards(const char *path, const char *old, const Archive *now);
+
+#endif
