@@ -10,6 +10,7 @@
 
 #include "learn/learn_run.h"
 #include "tensor/compose.h"
+#include "tensor/gradient/backward.h"
 #include "tensor/join.h"
 #include "tensor/parameter.h"
 
@@ -137,12 +138,13 @@ static Status begin_step(LearnStep *step, int64_t end) {
         step->elements += tensor_count(step->parameters.items[i]);
     }
     fill_buckets(step);
-    return STATUS_OK;
+    return pieces_agree(step->pieces, step->elements);
 }
 
 static void end_step(LearnStep *step) {
     for (size_t i = 0; i < step->bucket_count; i++) {
         tensor_release(step->buckets[i].part);
+        tensor_release(step->buckets[i].flat);
         pieces_drop(&step->buckets[i].sum);
     }
     tensor_array_release(&step->parameters);
@@ -185,6 +187,62 @@ static Status take_bucket(const LearnStep *step, LearnBucket *bucket, int64_t pi
     return pieces_add(&bucket->sum, piece, given);
 }
 
+// --- those of the last piece, while its backward still runs
+
+static Status start_bucket(LearnStep *step, size_t index) {
+    LearnBucket *bucket = &step->buckets[index];
+    PiecesRange own = pieces_of(step->pieces, ranks_own());
+    bucket->started = true;
+    Tensor *given = bucket->flat;
+    bucket->flat = NULL;
+    if (given) TRY(pieces_add(&bucket->sum, own.end - 1, given));
+    return pieces_start(&bucket->sum, (int)index);
+}
+
+static LearnBucket *bucket_of(const LearnStep *step, size_t parameter) {
+    LearnBucket *bucket = step->buckets;
+    while (bucket->end <= parameter) bucket++;
+    return bucket;
+}
+
+static Status place_gradient(const LearnStep *step, LearnBucket *bucket, size_t parameter) {
+    SCOPED_TENSOR(part);
+    int64_t at = 0;
+    for (size_t i = bucket->first; i < parameter; i++) at += step->lengths[i];
+    if (!bucket->flat) TRY(learn_flat(step, bucket->sum.layout.length, &bucket->flat));
+    TRY(learn_part_of(bucket->flat, step->parameters.items[parameter], at, &part));
+    TRY(op_copy(tape_gradient(step->parameters.items[parameter]), part));
+    tape_set_gradient(step->parameters.items[parameter], NULL);
+    return STATUS_OK;
+}
+
+static Status take_arrival(void *context, Tensor *parameter) {
+    LearnStep *step = context;
+    size_t index = 0, count = step->parameters.count;
+    while (index < count && step->parameters.items[index] != parameter) index++;
+    if (index == count) return STATUS_OK; // it stays as it is
+    LearnBucket *bucket = bucket_of(step, index);
+    TRY(place_gradient(step, bucket, index));
+    if (++bucket->arrived == bucket->end - bucket->first)
+        TRY(start_bucket(step, (size_t)(bucket - step->buckets)));
+    for (size_t i = 0; i < step->bucket_count; i++) TRY(pieces_poll(&step->buckets[i].sum));
+    return STATUS_OK;
+}
+
+// Those with parameters that the last piece has not reached, and all of a rank without pieces.
+static Status start_rest(LearnStep *step) {
+    bool has_pieces =
+        pieces_of(step->pieces, ranks_own()).end > pieces_of(step->pieces, ranks_own()).first;
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        LearnBucket *bucket = &step->buckets[i];
+        if (bucket->started) continue;
+        if (!bucket->flat && has_pieces)
+            TRY(learn_flat(step, bucket->sum.layout.length, &bucket->flat));
+        TRY(start_bucket(step, i));
+    }
+    return STATUS_OK;
+}
+
 static Status take_gradients(LearnStep *step, int64_t piece) {
     bool enabled = tape_set_enabled(false);
     Status status = STATUS_OK;
@@ -221,10 +279,16 @@ static Value run_piece(LearnStep *step, int64_t piece, double *loss) {
     if (learn_set_batch(run, step->order, first, rows) != STATUS_OK)
         return fail_at(run->code->head.span);
     run->gathered = (Gathered){0};
+    const TapeArrival arrival = {take_arrival, step};
+    bool last = piece + 1 == pieces_of(step->pieces, ranks_own()).end;
+    if (last) tape_set_arrival(&arrival);
     Value value = learn_run_part(run, rows, (double)rows / (double)step->rows, false);
+    tape_set_arrival(NULL);
     if (failed(value)) return value;
     *loss = run->gathered.loss;
-    return take_gradients(step, piece) == STATUS_OK ? value : fail_at(run->code->head.span);
+    if (last) tape_zero_gradients();
+    if (last || take_gradients(step, piece) == STATUS_OK) return value;
+    return fail_at(run->code->head.span);
 }
 
 // --- all ranks together
@@ -284,9 +348,7 @@ static Status exchange_reports(LearnStep *step, const double *losses) {
 }
 
 static Status add_up(LearnStep *step, const double *losses) {
-    TRY(pieces_agree(step->pieces, step->elements));
-    for (size_t i = 0; i < step->bucket_count; i++)
-        TRY(pieces_start(&step->buckets[i].sum, (int)i));
+    TRY(start_rest(step));
     TRY(exchange_reports(step, losses));
     for (size_t i = 0; i < step->bucket_count; i++)
         TRY(pieces_finish(&step->buckets[i].sum, &step->buckets[i].part));

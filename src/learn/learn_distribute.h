@@ -14,6 +14,9 @@ enum {
 typedef struct LearnBucket {
     size_t first, end; // parameters of the step
     PiecesSum sum;
+    Tensor *flat;   // gradients of the last piece, which go out when the last of them is there
+    size_t arrived; // parameters in it
+    bool started;
     Tensor *part; // this rank's part of the gradients
 } LearnBucket;
 

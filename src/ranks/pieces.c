@@ -191,6 +191,12 @@ Status pieces_start(PiecesSum *sum, int index) {
         ranks_plugin()->start(in, out, RANKS_TAG_PIECES + index, &exchange->running));
 }
 
+Status pieces_poll(PiecesSum *sum) {
+    bool done;
+    if (!sum->exchange) return STATUS_OK;
+    return ranks_check(ranks_plugin()->test(sum->exchange->running, &done));
+}
+
 static Status push_received(const PiecesSum *sum, PiecesNodes *nodes) {
     int64_t elements = pieces_part(&sum->layout, ranks_own());
     const char *data = sum->exchange->received;

@@ -52,6 +52,8 @@ Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) MUST_USE;
 // After the last of this rank's pieces: they go to the other ranks while the program goes on.
 // `index` tells sums apart that are under way together.
 Status pieces_start(PiecesSum *sum, int index) MUST_USE;
+// Lets what is under way go on.
+Status pieces_poll(PiecesSum *sum) MUST_USE;
 // This rank's part of the sum of all pieces, [pieces_part]: a new reference.
 Status pieces_finish(PiecesSum *sum, Tensor **part) MUST_USE;
 void pieces_drop(PiecesSum *sum);

@@ -15,6 +15,7 @@ typedef struct Tensors {
     void (*op_watch)(const OpCall *call, Tensor *const *outputs);
     void (*broadcast_warning)(const char *op_name, const Shape *x, const Shape *y);
     void (*gradient_watch)(const char *op_name, Tensor *const *gradients, int count);
+    const struct TapeArrival *arrival;
 } Tensors;
 Tensors *tensors_new(void);
 void tensors_free(Tensors *tensors);

@@ -3,6 +3,7 @@
 
 #include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
 #include "tensor/parameter.h"
 
 static Tensor *parameter_of(Shape shape, const double *values) {
@@ -351,6 +352,46 @@ static void test_half_precision(void **state) {
     }
 }
 
+// What has arrived, and whether the parameter that is used first had its gradient by then.
+typedef struct Arrivals {
+    Tensor *order[4], *first;
+    int count;
+    bool first_was_there[4];
+} Arrivals;
+
+static Status note_arrival(void *context, Tensor *parameter) {
+    Arrivals *arrivals = context;
+    assert_non_null(tape_gradient(parameter));
+    arrivals->first_was_there[arrivals->count] = tape_gradient(arrivals->first) != NULL;
+    arrivals->order[arrivals->count++] = parameter;
+    return STATUS_OK;
+}
+
+// exp(exp(x) * y) * z: backward comes to z first, while the gradient of x is still to come.
+static void test_parameters_arrive_while_backward_runs(void **state) {
+    (void)state;
+    Tensor *x = parameter_of(SHAPE(1), (double[]){0}), *y = parameter_of(SHAPE(1), (double[]){0.5});
+    Tensor *z = parameter_of(SHAPE(1), (double[]){2});
+    Tensor *inner = unary(OP_exp, x), *scaled = binary(OP_mul, inner, y);
+    Tensor *outer = unary(OP_exp, scaled), *loss = binary(OP_mul, outer, z);
+    Arrivals arrivals = {.first = x};
+    const TapeArrival arrival = {note_arrival, &arrivals};
+    TensorArray reached;
+    tape_set_arrival(&arrival);
+    OK(tape_backward(loss, &reached));
+    tape_set_arrival(NULL);
+    assert_int_equal(arrivals.count, 3);
+    assert_ptr_equal(arrivals.order[0], z);
+    assert_ptr_equal(arrivals.order[1], y);
+    assert_ptr_equal(arrivals.order[2], x);
+    assert_false(arrivals.first_was_there[0] || arrivals.first_was_there[1]);
+    assert_int_equal(reached.count, 3);
+    assert_true(reached.items[0] == x && reached.items[1] == y && reached.items[2] == z);
+    Tensor *all[] = {loss, outer, scaled, inner, z, y, x};
+    tensor_array_release(&reached);
+    for (int i = 0; i < 7; i++) tensor_release(all[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ties_and_zeros),
                                        cmocka_unit_test(test_first_extreme_along_a_dimension),
@@ -360,6 +401,7 @@ int main(void) {
                                        cmocka_unit_test(test_assignment),
                                        cmocka_unit_test(test_update_keeps_saved_contents),
                                        cmocka_unit_test(test_reached_in_order_of_declaration),
+                                       cmocka_unit_test(test_parameters_arrive_while_backward_runs),
                                        cmocka_unit_test(test_failures),
                                        cmocka_unit_test(test_memory_stays_flat),
                                        cmocka_unit_test(test_backward_releases_as_it_goes),

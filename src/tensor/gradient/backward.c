@@ -8,6 +8,7 @@
 #include "tensor/gradient/backward.h"
 #include "tensor/gradient/record.h"
 #include "tensor/gradient/tape_node.h"
+#include "tensor/parameter.h"
 #include "tensor/state.h"
 
 // What an outer walk, whose rule has started this one, knows of a node that both come to.
@@ -19,7 +20,7 @@ typedef struct OuterState {
 } OuterState;
 
 typedef struct Walk {
-    TapeNode **nodes; // retained; by falling number once collected
+    TapeNode **nodes; // retained; by falling place once collected
     size_t count, capacity;
     uint64_t number;
     const TapeEnd *targets; // where the walk ends; NULL: at parameters
@@ -49,6 +50,7 @@ static void push_node(Walk *walk, TapeNode *node) {
     if (node->walks++ > 0) set_aside(walk, node);
     node->walk = walk->number;
     node->wanted = false;
+    node->place = 2 * node->number + 1;
     if (walk->count == walk->capacity) {
         walk->capacity = walk->capacity ? walk->capacity * 2 : 64;
         walk->nodes = memory_resize(walk->nodes, walk->capacity * sizeof *walk->nodes);
@@ -56,9 +58,10 @@ static void push_node(Walk *walk, TapeNode *node) {
     walk->nodes[walk->count++] = tape_node_retain(node);
 }
 
-static int by_falling_number(const void *x, const void *y) {
-    uint64_t left = (*(TapeNode *const *)x)->number, right = (*(TapeNode *const *)y)->number;
-    return left < right ? 1 : (left > right ? -1 : 0);
+static int by_falling_place(const void *x, const void *y) {
+    const TapeNode *left = *(TapeNode *const *)x, *right = *(TapeNode *const *)y;
+    if (left->place != right->place) return left->place < right->place ? 1 : -1;
+    return left->number < right->number ? 1 : (left->number > right->number ? -1 : 0);
 }
 
 static Status fail_spent(void) {
@@ -89,6 +92,20 @@ static uint64_t next_walk(void) {
     return ++runtime_current->tape->walks;
 }
 
+// A leaf is done with as soon as all that use it are.
+static void place_leaves(const Walk *walk) {
+    for (size_t i = 0; i < walk->count; i++)
+        if (!walk->nodes[i]->info) walk->nodes[i]->place = UINT64_MAX;
+    for (size_t i = 0; i < walk->count; i++) {
+        const TapeNode *node = walk->nodes[i];
+        for (int j = 0; j < node->n_inputs; j++) {
+            TapeNode *leaf = node->inputs[j].producer;
+            bool later = leaf && !leaf->info && leaf->walk == walk->number;
+            if (later && 2 * node->number < leaf->place) leaf->place = 2 * node->number;
+        }
+    }
+}
+
 // Everything that the loss depends on, and what of it leads to a target.
 static Status collect(Walk *walk, Tensor *const *results, int count) {
     ASSERT(count > 0);
@@ -102,7 +119,8 @@ static Status collect(Walk *walk, Tensor *const *results, int count) {
         for (int j = 0; j < node->n_inputs; j++)
             if (node->inputs[j].producer) push_node(walk, node->inputs[j].producer);
     }
-    if (walk->count > 1) qsort(walk->nodes, walk->count, sizeof(TapeNode *), by_falling_number);
+    place_leaves(walk);
+    if (walk->count > 1) qsort(walk->nodes, walk->count, sizeof(TapeNode *), by_falling_place);
     for (size_t i = walk->count; i-- > 0;) {
         TapeNode *node = walk->nodes[i];
         bool leads = false, ends = is_target(walk, node);
@@ -152,6 +170,10 @@ void tape_set_watch(void (*watch)(const char *op_name, Tensor *const *gradients,
     tensors_state()->gradient_watch = watch;
 }
 
+void tape_set_arrival(const TapeArrival *arrival) {
+    tensors_state()->arrival = arrival;
+}
+
 static void tell_watch(const TapeNode *node, Tensor *const *gradients, int count) {
     const Tensors *tensors = tensors_state();
     if (UNLIKELY(tensors->gradient_watch != NULL))
@@ -199,7 +221,10 @@ static Status accumulate(TapeNode *leaf) {
     TRY(tensor_contiguous(leaf->incoming[0], &gradient));
     ASSERT(!leaf->parameter || tensor_count(gradient) == tensor_count(leaf->parameter));
     leaf->reached = true;
-    return arrive(&leaf->gradient, gradient);
+    TRY(arrive(&leaf->gradient, gradient));
+    const TapeArrival *arrival = tensors_state()->arrival;
+    return arrival && leaf->parameter ? arrival->tell(arrival->context, leaf->parameter)
+                                      : STATUS_OK;
 }
 
 static Status visit(Walk *walk, TapeNode *node) {
@@ -255,6 +280,12 @@ static Status check_loss(const Tensor *loss) {
     return fail_help("sum(x) or mean(x) makes one number of many");
 }
 
+static int by_rising_number(const void *x, const void *y) {
+    uint64_t left = tape_parameter_number(*(Tensor *const *)x);
+    uint64_t right = tape_parameter_number(*(Tensor *const *)y);
+    return left < right ? -1 : left > right;
+}
+
 // The parameters that gradients reached, in order of declaration.
 static void list_reached(const Walk *walk, TensorArray *reached) {
     reached->items = memory_allocate((walk->count + 1) * sizeof *reached->items);
@@ -264,6 +295,8 @@ static void list_reached(const Walk *walk, TensorArray *reached) {
         if (!node->info && node->parameter && node->incoming[0])
             reached->items[reached->count++] = tensor_retain(node->parameter);
     }
+    if (reached->count > 1)
+        qsort(reached->items, reached->count, sizeof *reached->items, by_rising_number);
 }
 
 // Names what the gradient was lost in, where that is known.

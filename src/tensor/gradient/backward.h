@@ -16,6 +16,13 @@ Status tape_gradients_of(Tensor *loss, Tensor *const *inputs, size_t count,
 // Called with what a rule gave for an operation's inputs (NULL: nothing), from the last operation
 // to the first; NULL: nobody is.
 void tape_set_watch(void (*watch)(const char *op_name, Tensor *const *gradients, int count));
+// Told of a parameter as soon as nothing will be added to its gradient by the backward that runs,
+// which fails when `tell` does; NULL: nobody is. Borrowed until it is set back.
+typedef struct TapeArrival {
+    Status (*tell)(void *context, Tensor *parameter);
+    void *context;
+} TapeArrival;
+void tape_set_arrival(const TapeArrival *arrival);
 // The same for any result, starting from `up` (its shape) in place of 1; the tape stays, for
 // further calls and for gradients of the gradients.
 Status tape_gradients_along(Tensor *result, Tensor *up, Tensor *const *inputs, size_t count,

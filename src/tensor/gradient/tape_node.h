@@ -13,6 +13,7 @@ struct TapeNode {
     bool wanted; // of the current walk: leads to where gradients are wanted
     Origin origin;
     uint64_t number;           // counts up: inputs have smaller ones
+    uint64_t place;            // in the walk: a leaf comes right after the last that uses it
     uint64_t walk;             // the last walk that came here
     int walks;                 // under way: one, and those that its rules have started
     TapeNode *previous, *next; // newer and older ones
