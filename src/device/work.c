@@ -6,6 +6,7 @@
 #include "base/file_map.h"
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "device/cpu/cpu.h"
 #include "device/pool.h"
 #include "device/spill.h"
 #include "device/timeline.h"
@@ -177,6 +178,14 @@ bool device_hold_interrupts(bool hold) {
     bool before = work->interrupts_held;
     work->interrupts_held = hold;
     return before;
+}
+
+void device_share(int64_t count, void (*body)(void *, int64_t, int64_t), void *context) {
+    cpu_parallel(count, 1, body, context);
+}
+
+bool device_has_threads(void) {
+    return cpu_thread_count() > 1;
 }
 
 bool device_is_interrupted(void) {

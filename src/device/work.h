@@ -34,6 +34,11 @@ Status device_finish(void) MUST_USE;
 // STATUS_INTERRUPT. NULL: nobody asks.
 void device_set_interrupted(bool (*interrupted)(void));
 bool device_is_interrupted(void);
+// Runs body(context, begin, end) over parts of [0, count) on the processor's worker threads
+// (TL_THREADS); when the user interrupts, the parts that nobody has begun are left.
+void device_share(int64_t count, void (*body)(void *context, int64_t begin, int64_t end),
+                  void *context);
+bool device_has_threads(void); // more than one
 // While it is held no kernel ends by an interrupt: for changes that are made whole. Returns what
 // was.
 bool device_hold_interrupts(bool hold);

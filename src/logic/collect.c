@@ -42,16 +42,16 @@ static void key_improve(Collector *collector, uint32_t row, const uint32_t *path
     if (key_is_less(path, key, collector->width)) memcpy(key, path, collector->width * sizeof *key);
 }
 
-Datum merge_values(Store *store, Merge merge, Datum old, Datum new) {
+static Datum merge_best(const Store *store, Merge merge, Datum old, Datum new) {
     int order;
-    switch (merge) {
-    case MERGE_UNION: return constant_unite(&store->constants, old, new);
-    case MERGE_MIN:
-        return constant_compare(&store->constants, new, old, &order) && order < 0 ? new : old;
-    case MERGE_MAX:
-        return constant_compare(&store->constants, new, old, &order) && order > 0 ? new : old;
-    default: return old;
-    }
+    if (merge == MERGE_NONE || !constant_compare(&store->constants, new, old, &order)) return old;
+    ASSERT(merge != MERGE_UNION);
+    return (merge == MERGE_MIN ? order < 0 : order > 0) ? new : old;
+}
+
+Datum merge_values(Store *store, Merge merge, Datum old, Datum new) {
+    if (merge == MERGE_UNION) return constant_unite(&store->constants, old, new);
+    return merge_best(store, merge, old, new);
 }
 
 // The row there has another value in a column with a merge, or the same.
@@ -99,7 +99,19 @@ static bool row_is_there(const Collector *collector, const Datum *values, uint32
     return bits || *row != ROW_NONE;
 }
 
+// Another solution that gives this row changes nothing.
+static bool is_settled(const Collector *collector, const Store *store, const Datum *values) {
+    uint32_t row;
+    if (!row_is_there(collector, values, &row)) return false;
+    for (uint32_t i = 0; collector->columns && i < collector->table->arity; i++) {
+        Datum old = table_at(collector->table, row, i);
+        if (merge_best(store, collector->columns[i].merge, old, values[i]) != old) return false;
+    }
+    return !collector->keyed || row == ROW_NONE || row < collector->segment;
+}
+
 void collector_add(Collector *collector, Store *store, const Datum *values, const uint32_t *path) {
+    if (collector->whole && is_settled(collector->whole, store, values)) return;
     Table *table = collector->table;
     ASSERT(table->arity <= ARITY_MAX);
     Datum lifted[ARITY_MAX];
@@ -117,6 +129,16 @@ void collector_add(Collector *collector, Store *store, const Datum *values, cons
         row_merge(collector, store, row, values, path);
     } else {
         key_improve(collector, row, path);
+    }
+}
+
+void collector_take(Collector *collector, Store *store, Collector *part) {
+    ASSERT(part->whole == collector && part->segment == 0);
+    Datum values[ARITY_MAX];
+    for (uint32_t row = 0; row < part->table->count; row++) {
+        if (table_is_dead(part->table, row)) continue;
+        table_read(part->table, row, values);
+        collector_add(collector, store, values, part->keyed ? key_of(part, row) : NULL);
     }
 }
 

@@ -5,8 +5,10 @@
 
 #include "logic/plan.h"
 
-typedef struct Collector {
+typedef struct Collector Collector;
+struct Collector {
     Table *table;
+    const Collector *whole;      // of which this is a part (parts.c): what it has is left out; NULL
     const Column *columns;       // with merges; NULL: plain rows
     uint32_t settled;            // rows before this round
     uint32_t segment;            // the first row of the present rule
@@ -15,7 +17,7 @@ typedef struct Collector {
     VECTOR(uint32_t) keys;       // of the segment's rows
     VECTOR(uint32_t) superseded; // rows before this round that better ones replace
     bool changed;                // a row has come since the round began
-} Collector;
+};
 
 // The value that two leave in a column.
 Datum merge_values(Store *store, Merge merge, Datum old, Datum new);
@@ -25,6 +27,8 @@ void collector_begin_round(Collector *collector);
 void collector_begin_rule(Collector *collector, bool keyed, uint32_t width);
 // A row that a solution gives, with the rows at its positions.
 void collector_add(Collector *collector, Store *store, const Datum *values, const uint32_t *path);
+// The rows of a part of the solutions, as if they had been found one after the other.
+void collector_take(Collector *collector, Store *store, Collector *part);
 void collector_end_rule(Collector *collector);
 void collector_end_round(Collector *collector);
 void collector_free(Collector *collector);

@@ -65,6 +65,12 @@ static Datum find(const ConstantTable *table, const ConstantEntry *wanted) {
 
 // Takes what the entry points to only when it is new; says so.
 static Datum intern(ConstantTable *table, const ConstantEntry *wanted, bool *added) {
+    if (table->frozen) {
+        Datum there = find(table, wanted);
+        table->refused |= there == NOT_FOUND;
+        *added = false;
+        return there;
+    }
     if (table->entries.count * 2 >= table->slot_count) slots_grow(table);
     if (table->entries.count == 0) VECTOR_PUSH(&table->entries, (ConstantEntry){0});
     size_t slot = slot_of(table, wanted);

@@ -38,6 +38,8 @@ typedef struct ConstantTable {
     uint32_t *slots;               // numbers of entries, 0: empty; a power of two of them
     size_t slot_count;
     size_t bytes; // of texts and tuples
+    bool frozen;  // others read it meanwhile: a constant that is not in it is refused,
+    bool refused; // said here, and CONSTANT_NONE in its place
 } ConstantTable;
 
 void constants_free(ConstantTable *table);

@@ -7,6 +7,7 @@
 #include "logic/analyse.h"
 #include "logic/collect.h"
 #include "logic/evaluate.h"
+#include "logic/parts.h"
 #include "logic/profile.h"
 #include "logic/run.h"
 #include "logic/upkeep/order.h"
@@ -16,6 +17,7 @@ typedef struct Variant { // one way to see the new rows of a rule: in this goal'
     uint32_t goal;       // NO_GOAL: the first round, which sees everything
     Plan plan;
     bool planned;
+    bool alone; // its plan has been tried on several threads in vain
 } Variant;
 
 enum { NO_GOAL = UINT32_MAX };
@@ -106,7 +108,10 @@ static void variant_prepare(const Group *group, RuleWork *work, Variant *variant
     extents_set(group, work, variant->goal);
     bool again = (group->round & (group->round - 1)) == 0;
     if (variant->planned && again) plan_free(&variant->plan);
-    if (!variant->planned || again) plan_make(work->rule, work->extents, NULL, &variant->plan);
+    if (!variant->planned || again) {
+        plan_make(work->rule, work->extents, NULL, &variant->plan);
+        variant->alone = false;
+    }
     variant->planned = true;
     plan_set(&variant->plan, work->extents);
 }
@@ -117,6 +122,13 @@ static StepCost *variant_costs(const Group *group, const Variant *variant) {
     const Rule *rule = variant->plan.rule;
     return profile_plan(group->store->profile, group->store, &variant->plan,
                         first ? NULL : &rule->goals[variant->goal]);
+}
+
+static Status variant_run(Variant *variant, Run *run) {
+    Parting parting = PARTING_NONE;
+    if (!variant->alone) TRY(parts_run(run, &parting));
+    variant->alone |= parting == PARTING_VAIN;
+    return parting == PARTING_DONE ? STATUS_OK : plan_run(run);
 }
 
 static Status variants_run(Group *group, RuleWork *work, Collector *collector, bool solutions) {
@@ -142,7 +154,7 @@ static Status variants_run(Group *group, RuleWork *work, Collector *collector, b
         *run = (Run){.store = group->store, .plan = &variant->plan, .context = collector};
         run->found = solutions ? solution_found : row_found;
         run->costs = variant_costs(group, variant);
-        status = plan_run(run);
+        status = variant_run(variant, run);
     }
     free(run);
     collector_end_rule(collector);

@@ -8,7 +8,12 @@
 
 #include "logic/evaluate.h"
 
-enum { TILE = 64, MATRICES = 6, LINKS_MAX = 16 };
+enum {
+    TILE = 64,
+    MATRICES = 6,
+    LINKS_MAX = 16,
+    PARTS = 8, // of the work, where there are several threads
+};
 
 typedef struct Link { // a goal of a chain
     Relation *relation;
@@ -39,7 +44,17 @@ typedef struct Product {
     VECTOR(Edges) edges;
     Table *nodes;
     size_t size, words; // of a row: whole tiles
+    int64_t parts;      // of work that is shared out
+    Status status;      // of it
 } Product;
+
+// What parts of an operation on matrices work at.
+typedef struct Work {
+    const Product *product;
+    const Edges *edges;
+    bool back;
+    Matrix *from, *to;
+} Work;
 
 // --- chains
 
@@ -212,18 +227,53 @@ static void matrix_add_edges(const Product *product, Matrix *to, const Edges *ed
     }
 }
 
-// *matrix = edges * *matrix; `other` is cleared room, and is room afterwards.
-static void multiply(const Product *product, const Edges *edges, bool back, Matrix *matrix,
-                     Matrix *other) {
-    for (uint32_t i = 0; i < edges->count; i++) {
-        uint32_t from = back ? edges->to[i] : edges->from[i];
-        uint32_t to = back ? edges->from[i] : edges->to[i];
-        if (matrix->any[to]) row_add(product, other, from, matrix->bits + to * product->words);
-    }
+// After a part was left because the user interrupts, the rest is left as well.
+static void share(Product *product, void (*body)(void *, int64_t, int64_t), Work *work) {
+    work->product = product;
+    if (product->status == STATUS_OK)
+        product->status = store_share(product->store, product->parts, body, work);
+}
+
+// Where a part of what is `count` long begins.
+static size_t part_begin(const Product *product, int64_t part, size_t count) {
+    return count * (size_t)part / (size_t)product->parts;
+}
+
+// The matrix that has been made takes the place of the one that it was made from.
+static void matrix_replace(const Product *product, Matrix *matrix, Matrix *made) {
     matrix_clear(product, matrix);
-    Matrix product_of = *other;
-    *other = *matrix;
-    *matrix = product_of;
+    Matrix cleared = *matrix;
+    *matrix = *made;
+    *made = cleared;
+}
+
+// Some words of each row.
+static void parts_multiply(void *context, int64_t begin, int64_t end) {
+    const Work *work = context;
+    const Edges *edges = work->edges;
+    size_t words = work->product->words;
+    size_t low = part_begin(work->product, begin, words);
+    size_t high = part_begin(work->product, end, words);
+    ASSERT(low <= high && high <= words);
+    for (uint32_t i = 0; i < edges->count; i++) {
+        uint32_t from = work->back ? edges->to[i] : edges->from[i];
+        uint32_t to = work->back ? edges->from[i] : edges->to[i];
+        if (!work->from->any[to]) continue;
+        const uint64_t *bits = work->from->bits + to * words;
+        uint64_t *into = work->to->bits + from * words;
+        for (size_t word = low; word < high; word++) into[word] |= bits[word];
+    }
+}
+
+// *matrix = edges * *matrix; `other` is cleared room, and is room afterwards.
+static void multiply(Product *product, const Edges *edges, bool back, Matrix *matrix,
+                     Matrix *other) {
+    for (uint32_t i = 0; i < edges->count; i++)
+        other->any[back ? edges->to[i] : edges->from[i]] |=
+            matrix->any[back ? edges->from[i] : edges->to[i]];
+    Work work = {.edges = edges, .back = back, .from = matrix, .to = other};
+    share(product, parts_multiply, &work);
+    matrix_replace(product, matrix, other);
 }
 
 // 64 rows of 64 bits: halves, quarters ... change places.
@@ -237,30 +287,36 @@ static void tile_transpose(uint64_t *tile) {
         }
 }
 
-static void transpose(const Product *product, Matrix *matrix, Matrix *other) {
-    for (size_t high = 0; high < product->size; high += TILE) {
+static void parts_transpose(void *context, int64_t begin, int64_t end) {
+    const Work *work = context;
+    const Matrix *matrix = work->from;
+    size_t size = work->product->size, words = work->product->words;
+    size_t low = part_begin(work->product, begin, words);
+    size_t limit = part_begin(work->product, end, words);
+    for (size_t high = 0; high < size; high += TILE) {
         if (!memchr(matrix->any + high, true, TILE)) continue;
-        for (size_t word = 0; word < product->words; word++) {
+        for (size_t word = low; word < limit; word++) {
             uint64_t tile[TILE], all = 0;
             for (size_t i = 0; i < TILE; i++)
-                all |= tile[i] = matrix->bits[(high + i) * product->words + word];
+                all |= tile[i] = matrix->bits[(high + i) * words + word];
             if (!all) continue;
             tile_transpose(tile);
             for (size_t i = 0; i < TILE; i++) {
-                other->bits[(word * TILE + i) * product->words + high / TILE] = tile[i];
-                other->any[word * TILE + i] |= tile[i] != 0;
+                work->to->bits[(word * TILE + i) * words + high / TILE] = tile[i];
+                work->to->any[word * TILE + i] |= tile[i] != 0;
             }
         }
     }
-    matrix_clear(product, matrix);
-    Matrix transposed = *other;
-    *other = *matrix;
-    *matrix = transposed;
+}
+
+static void transpose(Product *product, Matrix *matrix, Matrix *other) {
+    Work work = {.from = matrix, .to = other};
+    share(product, parts_transpose, &work);
+    matrix_replace(product, matrix, other);
 }
 
 // What a chain gives; `matrix` holds the relation's part, or nothing where the chain has none.
-static void chain_multiply(const Product *product, const Chain *chain, Matrix *matrix,
-                           Matrix *other) {
+static void chain_multiply(Product *product, const Chain *chain, Matrix *matrix, Matrix *other) {
     ASSERT(chain->count > 0 && chain->count <= LINKS_MAX);
     bool has_self = chain->self < chain->count;
     uint32_t self = has_self ? chain->self : chain->count - 1;
@@ -284,27 +340,33 @@ static void chain_multiply(const Product *product, const Chain *chain, Matrix *m
 
 // --- rounds
 
-// Of what a round has found the new pairs are left, and added; false: there are none.
-static bool keep_new(const Product *product, Matrix *all, Matrix *found) {
-    bool any_new = false;
-    for (size_t row = 0; row < product->size; row++) {
+static void parts_keep_new(void *context, int64_t begin, int64_t end) {
+    const Work *work = context;
+    Matrix *found = work->from, *all = work->to;
+    size_t words = work->product->words, size = work->product->size;
+    size_t limit = part_begin(work->product, end, size);
+    for (size_t row = part_begin(work->product, begin, size); row < limit; row++) {
         if (!found->any[row]) continue;
-        uint64_t left = 0, *bits = found->bits + row * product->words;
-        uint64_t *have = all->bits + row * product->words;
-        for (size_t i = 0; i < product->words; i++) {
+        uint64_t left = 0, *bits = found->bits + row * words, *have = all->bits + row * words;
+        for (size_t i = 0; i < words; i++) {
             bits[i] &= ~have[i];
             have[i] |= bits[i];
             left |= bits[i];
         }
         found->any[row] = left != 0;
         all->any[row] |= left != 0;
-        any_new |= left != 0;
     }
-    return any_new;
+}
+
+// Of what a round has found the new pairs are left, and added; false: there are none.
+static bool keep_new(Product *product, Matrix *all, Matrix *found) {
+    Work work = {.from = found, .to = all};
+    share(product, parts_keep_new, &work);
+    return memchr(found->any, true, product->size);
 }
 
 // `recursive`: the chains with the relation, from what was new; else the others.
-static void round_run(const Product *product, bool recursive, const Matrix *new, Matrix *found,
+static void round_run(Product *product, bool recursive, const Matrix *new, Matrix *found,
                       Matrix room[2]) {
     for (size_t i = 0; i < product->chains.count; i++) {
         const Chain *chain = &product->chains.items[i];
@@ -316,25 +378,23 @@ static void round_run(const Product *product, bool recursive, const Matrix *new,
     }
 }
 
-static Status rounds_run(const Product *product, Matrix *all) {
+static Status rounds_run(Product *product, Matrix *all) {
     Matrix found = matrix_new(product), new = matrix_new(product);
     Matrix room[2] = {matrix_new(product), matrix_new(product)};
     matrix_add_edges(product, &found, edges_of(product, product->relation), false);
     round_run(product, false, NULL, &found, room);
-    Status status = STATUS_OK;
-    while (status == STATUS_OK && keep_new(product, all, &found)) {
+    while (keep_new(product, all, &found) && product->status == STATUS_OK) {
         Matrix last = new;
         new = found;
         found = last;
         matrix_clear(product, &found);
         round_run(product, true, &new, &found, room);
-        status = product->store->host.interrupted(product->store->host.context);
     }
     matrix_free(&found);
     matrix_free(&new);
     matrix_free(&room[0]);
     matrix_free(&room[1]);
-    return status;
+    return product->status;
 }
 
 static void product_free(Product *product) {
@@ -360,6 +420,7 @@ static bool is_possible(const Product *product) {
 Status matrix_count(Store *store, Relation *relation, uint64_t *out, bool *done) {
     ASSERT(relation->arity <= ARITY_MAX);
     Product product = {.store = store, .relation = relation, .nodes = table_new(1, 1)};
+    product.parts = store->host.share ? PARTS : 1;
     *done = false;
     Status status = chains_find(&product) ? product_read(&product) : STATUS_OK;
     if (status == STATUS_OK && product.edges.count > 0 && is_possible(&product)) {

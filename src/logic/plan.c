@@ -34,7 +34,7 @@ static double rows_expected(const Goal *goal, const Extent *extent, const Variab
 typedef struct Order {
     uint32_t *goals; // numbers, in the order in which they are taken
     uint32_t count;
-    double cost;
+    double cost, first; // rows expected to be gone through; those of the first goal
 } Order;
 
 static bool goes_through_rows(const Goal *goal) {
@@ -103,6 +103,7 @@ static Order order_find(const Rule *rule, const Extent *extents, const PlanStart
         uint32_t next = choose(rule, extents, taken, &bound, greedy);
         if (next == UINT32_MAX) break;
         rows *= expected(&rule->goals[next], &extents[next], &bound);
+        if (order.cost == 0) order.first = rows;
         order.cost += rows;
         taken[next] = true;
         order.goals[order.count++] = next;
@@ -197,7 +198,8 @@ static VariableSet variables_given(const Rule *rule, const Datum *initial) {
 
 static void plan_build(const Rule *rule, const Order *order, VariableSet bound, Plan *plan) {
     ASSERT(order->goals != NULL);
-    *plan = (Plan){.rule = rule};
+    *plan =
+        (Plan){.rule = rule, .cost = order->first > 1 ? order->cost / order->first : order->cost};
     plan->steps = memory_allocate_zeroed(rule->goal_count + 1, sizeof *plan->steps);
     steps_make(plan, order, bound);
     steps_find_once(plan);

@@ -27,6 +27,7 @@ typedef struct Plan {
     Step *steps;
     uint32_t count, positions;
     bool ordered; // its answers come in the order of the rule's own goals
+    double cost;  // rows expected to be gone through for each of the first goal
 } Plan;
 
 // The rows of a goal's relation that take part in an evaluation.

@@ -3,9 +3,14 @@
 // of this matrix at a time keeps the sets in the processor's caches, whatever the number of nodes.
 #include "logic/reach.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
-enum { BLOCK_WORDS = 64, BLOCK_BITS = BLOCK_WORDS * 64 };
+enum {
+    BLOCK_WORDS = 64,
+    BLOCK_BITS = BLOCK_WORDS * 64,
+    ROOMS = 16, // kept from one block to the next
+};
 
 typedef struct Graph {
     uint32_t nodes, components;
@@ -183,6 +188,36 @@ static uint64_t block_count(const Graph *graph, const Graph *condensed, uint64_t
     return pairs;
 }
 
+typedef struct Blocks {
+    const Graph *graph, *condensed;
+    atomic_ullong pairs;
+    _Atomic(uint64_t *) rooms[ROOMS]; // of rows, that nobody uses
+} Blocks;
+
+static uint64_t *room_take(Blocks *blocks) {
+    for (int i = 0; i < ROOMS; i++) {
+        uint64_t *rows = atomic_exchange(&blocks->rooms[i], NULL);
+        if (rows) return rows;
+    }
+    size_t words = ((size_t)blocks->graph->components + 1) * BLOCK_WORDS;
+    return memory_allocate(words * sizeof(uint64_t));
+}
+
+static void room_give(Blocks *blocks, uint64_t *rows) {
+    for (int i = 0; i < ROOMS && rows; i++) rows = atomic_exchange(&blocks->rooms[i], rows);
+    free(rows);
+}
+
+static void blocks_count(void *context, int64_t begin, int64_t end) {
+    Blocks *blocks = context;
+    ASSERT(begin >= 0 && end * BLOCK_BITS < (int64_t)blocks->graph->components + BLOCK_BITS);
+    uint64_t *rows = room_take(blocks);
+    for (int64_t block = begin; block < end; block++)
+        blocks->pairs +=
+            block_count(blocks->graph, blocks->condensed, rows, (uint32_t)block * BLOCK_BITS);
+    room_give(blocks, rows);
+}
+
 static void graph_free(Graph *graph) {
     free(graph->first);
     free(graph->to);
@@ -197,14 +232,11 @@ Status reach_count(Store *store, const Relation *base, uint64_t *out) {
     graph_read(relation_table(base), &graph);
     components_find(&graph);
     graph_condense(&graph, &condensed);
-    uint64_t *rows = memory_allocate(((size_t)graph.components + 1) * BLOCK_WORDS * sizeof *rows);
-    Status status = STATUS_OK;
-    *out = 0;
-    for (uint32_t low = 0; low < graph.components && status == STATUS_OK; low += BLOCK_BITS) {
-        *out += block_count(&graph, &condensed, rows, low);
-        status = store->host.interrupted(store->host.context);
-    }
-    free(rows);
+    Blocks blocks = {.graph = &graph, .condensed = &condensed};
+    int64_t count = ((int64_t)graph.components + BLOCK_BITS - 1) / BLOCK_BITS;
+    Status status = store_share(store, count, blocks_count, &blocks);
+    *out = blocks.pairs;
+    for (int i = 0; i < ROOMS; i++) free(blocks.rooms[i]);
     graph_free(&graph);
     graph_free(&condensed);
     return status;

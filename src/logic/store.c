@@ -15,6 +15,22 @@ static uint64_t bits_bytes_most(void) {
     return bytes < MOST ? bytes : MOST;
 }
 
+Status store_share(const Store *store, int64_t count, void (*body)(void *, int64_t, int64_t),
+                   void *context) {
+    ASSERT(count >= 0);
+    const StoreHost *host = &store->host;
+    if (host->share) {
+        host->share(count, body, context);
+        TRY(host->interrupted(host->context));
+        return host->stopped() ? fail(STATUS_INTERRUPT, "interrupted") : STATUS_OK;
+    }
+    for (int64_t part = 0; part < count; part++) {
+        body(context, part, part + 1);
+        TRY(host->interrupted(host->context));
+    }
+    return STATUS_OK;
+}
+
 Store *store_new(const StoreHost *host) {
     Store *store = memory_allocate_zeroed(1, sizeof *store);
     store->host = *host;

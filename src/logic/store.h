@@ -75,6 +75,12 @@ typedef struct StoreHost {
     // Pushes every value of something that can be gone through.
     Status (*members)(void *context, void *host, const Datum *arguments, DatumList *out);
     Status (*interrupted)(void *context);
+    // Runs body(context, begin, end) over parts of [0, count), on several threads or one; what is
+    // left when the user interrupts is not run. NULL: one thread.
+    void (*share)(int64_t count, void (*body)(void *context, int64_t begin, int64_t end),
+                  void *context);
+    bool (*stopped)(void); // from any of these threads: the rest is to be left
+    double share_from;     // rows gone through that are worth it
 } StoreHost;
 
 struct Store {
@@ -92,6 +98,9 @@ struct Store {
 };
 
 // store.c
+// Runs body over parts of [0, count) on the host's threads; fails when the user interrupts.
+Status store_share(const Store *store, int64_t count,
+                   void (*body)(void *context, int64_t begin, int64_t end), void *context) MUST_USE;
 Relation *relation_make(const char *name, const Column *columns, uint32_t arity);
 void relation_free(Relation *relation);
 

@@ -143,11 +143,9 @@ uint32_t table_find_recent(const Table *table, const Datum *values) {
     return slot == 0 || slot == ROW_NONE ? ROW_NONE : slot - 1;
 }
 
-// The numbers of all rows, for those who ask; what is asked does not change.
-static void slots_complete(const Table *of) {
-    Table *table = (Table *)(uintptr_t)of;
+void table_number_rows(Table *table) {
+    if (!table->cells || table->hashed == 0) return;
     table->numbered = true;
-    if (table->hashed == 0) return;
     table->hashed = 0;
     slots_rebuild(table, table->count ? SLOTS_FIRST : 0);
 }
@@ -155,7 +153,7 @@ static void slots_complete(const Table *of) {
 uint32_t table_find(const Table *table, const Datum *values) {
     if (table->cells) {
         if (!cells_have(table->cells, values)) return ROW_NONE;
-        slots_complete(table);
+        table_number_rows((Table *)(uintptr_t)table); // what is asked does not change
     }
     return table_find_recent(table, values);
 }

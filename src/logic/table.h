@@ -67,6 +67,8 @@ bool table_has(const Table *table, const Datum *values);
 uint32_t table_find_recent(const Table *table, const Datum *values);
 // The row with these values in the key columns, or ROW_NONE.
 uint32_t table_find(const Table *table, const Datum *values);
+// From now on table_find changes nothing, so that several threads may ask.
+void table_number_rows(Table *table);
 // Adds a row that table_find does not find.
 uint32_t table_append(Table *table, const Datum *values);
 // The row of a value in a table of one column, added when it is new.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "device/settings.h"
+#include "device/work.h"
 #include "eval/invoke.h"
 #include "eval/upper.h"
 #include "logic/analyse.h"
@@ -79,7 +80,15 @@ static void room_set(CellsRoom *room) {
 Reasoner *reasoner_get(Interp *interp) {
     if (interp->reasoner) return interp->reasoner;
     Reasoner *reasoner = memory_allocate_zeroed(1, sizeof *reasoner);
-    StoreHost host = {reasoner, host_evaluate, host_test, host_members, host_interrupted};
+    enum { SHARE_FROM = 1 << 14 };
+    StoreHost host = {reasoner,
+                      host_evaluate,
+                      host_test,
+                      host_members,
+                      host_interrupted,
+                      device_has_threads() ? device_share : NULL,
+                      device_is_interrupted,
+                      SHARE_FROM};
     reasoner->interp = interp;
     reasoner->store = store_new(&host);
     room_set(&reasoner->store->room);

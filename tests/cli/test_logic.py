@@ -386,6 +386,42 @@ class Closures(unittest.TestCase):
         self.assertEqual((result.out, result.err), (f"{pairs} {pairs}\n{pairs}\n", ""))
 
 
+class Threads(unittest.TestCase):
+    """However many threads share the work: the same rows, in the same order, from the same proofs."""
+
+    def check(self, code):
+        alone = run_code(code, env={"TL_THREADS": "1"})
+        self.assertEqual(alone.err, "")
+        for count in ("2", "5"):
+            self.assertEqual(run_code(code, env={"TL_THREADS": count}).out, alone.out, f"{count} threads")
+
+    def test_programs(self):
+        for name, scale in (("points-to", 0.1), ("andersen", 0.3), ("dyck", 1.0), ("text", 0.1)):
+            rules, data, query, _ = benchmark.PROGRAMS[name]
+            rows = data(random.Random(SEED), scale)
+            with self.subTest(program=name), tempfile.TemporaryDirectory() as folder:
+                for relation, facts in rows.items():
+                    Path(folder, f"{relation}.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in facts))
+                code = benchmark.tl_program(rules, rows, folder, query)
+                for relation in dict.fromkeys(re.findall(r"^(\w+)\(", rules, re.M)):
+                    code += f"for row in {relation} {{ print(row) }}\n"
+                last = benchmark.arities(rules, rows)[query]
+                code += f"let rows = [row for row in {query}]\nlet row = rows[len(rows) - 1]\n"
+                code += f"{''.join(f'let v{i} = row[{i}]; ' for i in range(last))}\nwhy {query}({', '.join(f'v{i}' for i in range(last))})?\n"
+                self.check(code)
+
+    def test_distances_and_sizes(self):
+        """Arithmetic that makes new constants; closures and products of bits that are only counted."""
+        source = random.Random(SEED)
+        code = "relation Edge(x: int, y: int, w: float)\nrelation Far(x: int, d: min float)\nFar(1, 0.0)\n"
+        code += "".join(f"Edge({source.randrange(400)}, {source.randrange(400)}, {source.randrange(9) / 2})\n" for _ in range(3000))
+        code += "Far(Y, D + W) <- Far(X, D), Edge(X, Y, W)\nLink(X, Y) <- Edge(X, Y, _)\n"
+        code += "Path(X, Y) <- Link(X, Y)\nPath(X, Z) <- Path(X, Y), Link(Y, Z)\n"
+        code += "Same(X, Y) <- Link(P, X), Link(P, Y), X != Y\nSame(X, Y) <- Link(A, X), Same(A, B), Link(B, Y)\n"
+        code += "print(len(Path), len(Same))\nfor row in Far { print(row) }\nfor (x, y) in Same { if x < 3 { print(x, y) } }\n"
+        self.check(code)
+
+
 class Equivalences(unittest.TestCase):
     """Counted and asked by classes before any pair is made, and compared with the pairs."""
 

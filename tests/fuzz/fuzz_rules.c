@@ -1,6 +1,7 @@
 // Fuzzes the engine of rules: a program of facts that come and go and rules between them. The same
-// rows come, in the same order, from tuples, sparse rows and dense bits that follow each change and
-// from a store that is made anew; what is asked for alone is there exactly when it is among them.
+// rows come, in the same order, from tuples, sparse rows, dense bits and rules run in parts, all of
+// which follow each change, and from a store that is made anew; what is asked for alone is there
+// exactly when it is among them.
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@ enum {
     VALUES = 6,
     VARIABLES = 4,
     GOALS_MAX = 3,
-    STORES = 3,
+    STORES = 4,
     STEPS_MAX = 60,
     RULES_MAX = 8
 };
@@ -33,8 +34,21 @@ static Status not_interrupted(void *context) {
     return STATUS_OK;
 }
 
+static bool not_stopped(void) {
+    return false;
+}
+
+// As threads might that are unlucky: the last part first.
+static void share_backwards(int64_t count, void (*body)(void *, int64_t, int64_t), void *context) {
+    for (int64_t part = count; part-- > 0;) body(context, part, part + 1);
+}
+
+// `wanted` behind the last representation: tuples, and every rule in parts.
 static Store *program_new(Representation wanted) {
-    StoreHost host = {.interrupted = not_interrupted};
+    StoreHost host = {.interrupted = not_interrupted, .stopped = not_stopped};
+    bool shared = wanted > REPRESENTATION_BITS;
+    if (shared) host.share = share_backwards;
+    if (shared) wanted = REPRESENTATION_TUPLES;
     Store *store = store_new(&host);
     store->room.wanted = wanted;
     for (uint32_t i = 0; i < RELATIONS; i++) {
