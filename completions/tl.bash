@@ -54,7 +54,7 @@ _tl() {
              text_lines text_windows tile time to to_float to_int to_json to_list tokenize tokenizer
              top_k top_k_sample top_p top_p_sample topk trace transe_score transpose tril trim
              triu trunc type typical_p uniform unique unsqueeze upper value_and_grad values
-             var vjp vmap where world_size write_csv write_file zero zero_grad zeros zeros_like
+             var vjp vmap wait where world_size write_csv write_file zero zero_grad zeros zeros_like
              zip'
     else
         case $command in

@@ -33,16 +33,6 @@ Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape,
     return status;
 }
 
-// Block i of `in` goes to rank i, block i of `out` comes from it.
-static Status exchange_blocks(RanksBlocks in, RanksBlocks out) {
-    const RanksPlugin *plugin = ranks_plugin();
-    RanksExchange *exchange = NULL;
-    int code = plugin->start(in, out, RANKS_TAG, &exchange);
-    if (code == 0) code = plugin->wait(exchange);
-    if (code != 0 && exchange) plugin->drop(exchange);
-    return ranks_check(code);
-}
-
 // --- reductions
 
 static Status reduce_pair(RanksReduction reduction, Tensor *sum, Tensor *next, Tensor **out) {
@@ -86,61 +76,223 @@ static void cut(int64_t count, size_t element, size_t *bytes) {
     for (int i = 0; i < n; i++) bytes[i] = (size_t)(count * (i + 1) / n - count * i / n) * element;
 }
 
-// This rank's part of the reduction, as bytes.
-static Status reduce_part(const RanksRequest *request, Tensor *x, char **out, size_t *parts) {
+Status ranks_share_parts(const char *part, const size_t *parts, int tag, char *whole) {
     int n = ranks_count();
-    DType dtype = tensor_dtype(x);
-    char *own;
-    size_t bytes;
-    TRY(ranks_bytes_of(x, &own, &bytes));
-    cut(tensor_count(x), dtype_size(dtype), parts);
-    size_t part = parts[ranks_own()];
-    size_t *incoming = memory_allocate((size_t)n * sizeof *incoming);
-    for (int i = 0; i < n; i++) incoming[i] = part;
-    char *rows = memory_allocate(part * (size_t)n + 1);
-    Status status = exchange_blocks((RanksBlocks){own, parts}, (RanksBlocks){rows, incoming});
-    free(own);
-    free(incoming);
-    Shape shape = {.rank = 2, .dims = {n, (int64_t)(part / dtype_size(dtype))}};
-    Tensor *tensor = NULL, *reduced = NULL;
-    if (status == STATUS_OK) status = ranks_tensor_of(rows, x, &shape, &tensor);
-    free(rows);
-    if (status == STATUS_OK) status = reduce_rows(request->reduction, tensor, &reduced);
-    if (status == STATUS_OK) status = ranks_bytes_of(reduced, out, &bytes);
-    tensor_release(tensor);
-    tensor_release(reduced);
-    return status;
-}
-
-Status ranks_share_parts(const char *part, const size_t *parts, char *whole) {
-    int n = ranks_count();
-    size_t own = parts[ranks_own()];
     size_t *same = memory_allocate((size_t)n * sizeof *same);
-    char *copies = memory_allocate(own * (size_t)n + 1);
-    for (int i = 0; i < n; i++) {
-        memcpy(copies + own * (size_t)i, part, own);
-        same[i] = own;
-    }
-    Status status = exchange_blocks((RanksBlocks){copies, same}, (RanksBlocks){whole, parts});
-    free(copies);
+    for (int i = 0; i < n; i++) same[i] = parts[ranks_own()];
+    RanksBlocks in = {part, same, true}, out = {whole, parts, false};
+    RanksExchange *exchange = NULL;
+    int code = ranks_plugin()->exchange(in, out, tag, &exchange);
+    Status status = ranks_wait(code, exchange);
     free(same);
     return status;
 }
 
-static Status all_reduce(const RanksRequest *request, Tensor *x, Tensor **out) {
-    size_t *parts = memory_allocate((size_t)ranks_count() * sizeof *parts);
-    char *part = NULL;
-    Status status = reduce_part(request, x, &part, parts);
-    if (status == STATUS_OK) {
-        char *all = memory_allocate((size_t)tensor_count(x) * dtype_size(tensor_dtype(x)) + 1);
-        Shape shape = tensor_shape(x);
-        status = ranks_share_parts(part, parts, all);
-        if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
-        free(all);
-        free(part);
-    }
-    free(parts);
+// --- what is under way
+
+struct RanksTransfer {
+    RanksRequest request;
+    int tag;
+    bool apart;            // what it was started by does not wait for it
+    Tensor *x;             // counted
+    char *sent, *received; // the same for a broadcast
+    size_t *in, *out;      // bytes to and from each rank
+    RanksExchange *head;   // of SEND and RECEIVE: shape and dtype, which go ahead
+    RanksExchange *running;
+};
+
+void ranks_transfer_free(RanksTransfer *transfer) {
+    // What the transport still uses stays.
+    bool in_use = transfer->head && ranks_plugin()->drop(transfer->head);
+    if (transfer->running) in_use = ranks_plugin()->drop(transfer->running) || in_use;
+    if (!in_use) free(transfer->sent);
+    if (!in_use && transfer->received != transfer->sent) free(transfer->received);
+    free(transfer->in);
+    free(transfer->out);
+    tensor_release(transfer->x);
+    free(transfer);
+}
+
+static bool reduces(RanksCall call) {
+    return call == RANKS_ALL_REDUCE || call == RANKS_REDUCE_SCATTER;
+}
+
+// Everyone's part of what is reduced, or of what all ranks exchange.
+static int start_blocks(RanksTransfer *transfer, size_t bytes) {
+    int n = ranks_count();
+    DType dtype = tensor_dtype(transfer->x);
+    transfer->in = memory_allocate((size_t)n * sizeof(size_t));
+    transfer->out = memory_allocate((size_t)n * sizeof(size_t));
+    if (reduces(transfer->request.call))
+        cut(tensor_count(transfer->x), dtype_size(dtype), transfer->in);
+    else
+        for (int i = 0; i < n; i++) transfer->in[i] = bytes / (size_t)n;
+    for (int i = 0; i < n; i++) transfer->out[i] = transfer->in[ranks_own()];
+    transfer->received = memory_allocate(transfer->in[ranks_own()] * (size_t)n + 1);
+    RanksBlocks in = {transfer->sent, transfer->in, false};
+    RanksBlocks out = {transfer->received, transfer->out, false};
+    return ranks_plugin()->exchange(in, out, transfer->tag, &transfer->running);
+}
+
+// --- from one to another
+
+// What goes ahead of the bytes.
+typedef struct Parcel {
+    int32_t dtype, rank;
+    int64_t dims[RANK_MAX];
+} Parcel;
+
+static Parcel parcel_of(const Tensor *x) {
+    Parcel parcel;
+    memset(&parcel, 0, sizeof parcel);
+    parcel.dtype = (int32_t)tensor_dtype(x);
+    parcel.rank = tensor_rank(x);
+    for (int d = 0; d < parcel.rank; d++) parcel.dims[d] = x->view.dims[d];
+    return parcel;
+}
+
+static Status check_peer(const RanksRequest *request) {
+    enum { TAGS = 1 << 13 };
+    bool sends = request->call == RANKS_SEND;
+    const char *name = ranks_call_name(request->call);
+    if (request->peer < 0 || request->peer >= ranks_count() || request->peer == ranks_own())
+        return fail(STATUS_VALUE, "%s: %s must be another of the %d ranks, but it is %d", name,
+                    sends ? "to" : "from", ranks_count(), request->peer);
+    if (request->tag < 0 || request->tag >= TAGS)
+        return fail(STATUS_VALUE, "%s: tag must be 0 to %d, but it is %d", name, TAGS - 1,
+                    request->tag);
+    return STATUS_OK;
+}
+
+static Status check_sent(const Tensor *x) {
+    if (dtype_is_quant(tensor_dtype(x)))
+        return fail(STATUS_DTYPE, "send: x is %s; dequantise it first", tensor_type_name(x).text);
+    if (!tape_is_recording() || !tensor_needs_gradient(x)) return STATUS_OK;
+    (void)fail(STATUS_GRADIENT, "send: no gradient comes back from another rank");
+    return fail_help("detach(x) leaves the gradient out");
+}
+
+static Status start_sending(RanksTransfer *transfer) {
+    const RanksPlugin *plugin = ranks_plugin();
+    int to = transfer->request.peer, tag = transfer->request.tag;
+    Parcel parcel = parcel_of(transfer->x);
+    size_t bytes;
+    TRY(ranks_bytes_of(transfer->x, &transfer->sent, &bytes));
+    transfer->received = memory_allocate(sizeof parcel);
+    memcpy(transfer->received, &parcel, sizeof parcel);
+    TRY(ranks_check(plugin->send(transfer->received, sizeof parcel, to, tag, &transfer->head)));
+    return ranks_check(plugin->send(transfer->sent, bytes, to, tag, &transfer->running));
+}
+
+static Status start_receiving(RanksTransfer *transfer) {
+    transfer->received = memory_allocate(sizeof(Parcel));
+    return ranks_check(ranks_plugin()->receive(transfer->received, sizeof(Parcel),
+                                               transfer->request.peer, transfer->request.tag,
+                                               &transfer->head));
+}
+
+static Status finish_receiving(RanksTransfer *transfer, Tensor **out) {
+    Parcel parcel;
+    Device *device;
+    memcpy(&parcel, transfer->received, sizeof parcel);
+    TRY(device_default(&device));
+    Shape shape = {.rank = parcel.rank};
+    memcpy(shape.dims, parcel.dims, sizeof shape.dims);
+    TRY(tensor_new(device, (DType)parcel.dtype, &shape, out));
+    size_t bytes = (size_t)tensor_count(*out) * dtype_size((DType)parcel.dtype);
+    char *data = memory_allocate(bytes + 1);
+    RanksExchange *running = NULL;
+    int code = ranks_plugin()->receive(data, bytes, transfer->request.peer, transfer->request.tag,
+                                       &running);
+    Status status = ranks_wait(code, running);
+    if (status == STATUS_OK && bytes) status = buffer_upload((*out)->view.buffer, 0, data, bytes);
+    free(data);
+    if (status != STATUS_OK) tensor_release(*out);
     return status;
+}
+
+// --- what all do alike
+
+static Status start(RanksTransfer *transfer) {
+    const RanksRequest *request = &transfer->request;
+    const RanksPlugin *plugin = ranks_plugin();
+    size_t bytes;
+    if (request->call == RANKS_SEND) return start_sending(transfer);
+    if (request->call == RANKS_RECEIVE) return start_receiving(transfer);
+    TRY(ranks_agree(request, transfer->x));
+    transfer->tag = ranks_new_tag();
+    TRY(ranks_bytes_of(transfer->x, &transfer->sent, &bytes));
+    if (request->call == RANKS_BROADCAST) {
+        transfer->received = transfer->sent;
+        return ranks_check(
+            plugin->broadcast(transfer->sent, bytes, request->root, &transfer->running));
+    }
+    if (request->call != RANKS_ALL_GATHER) return ranks_check(start_blocks(transfer, bytes));
+    transfer->received = memory_allocate(bytes * (size_t)ranks_count() + 1);
+    return ranks_check(
+        plugin->all_gather(transfer->sent, transfer->received, bytes, &transfer->running));
+}
+
+// This rank's part of the reduction, as bytes.
+static Status reduce_part(const RanksTransfer *transfer, char **out, size_t *bytes) {
+    Tensor *x = transfer->x, *rows, *reduced = NULL;
+    size_t part = transfer->in[ranks_own()] / dtype_size(tensor_dtype(x));
+    Shape shape = {.rank = 2, .dims = {ranks_count(), (int64_t)part}};
+    TRY(ranks_tensor_of(transfer->received, x, &shape, &rows));
+    Status status = reduce_rows(transfer->request.reduction, rows, &reduced);
+    if (status == STATUS_OK) status = ranks_bytes_of(reduced, out, bytes);
+    tensor_release(rows);
+    tensor_release(reduced);
+    return status;
+}
+
+// The second half of all_reduce is a call of its own.
+static Status agree_to_wait(const RanksTransfer *transfer) {
+    const RanksRequest request = {.call = RANKS_WAIT, .transfer = transfer->tag - RANKS_TAG};
+    bool called = transfer->apart && transfer->request.call == RANKS_ALL_REDUCE;
+    return called ? ranks_agree(&request, transfer->x) : STATUS_OK;
+}
+
+static Status finish_reduction(const RanksTransfer *transfer, Tensor **out) {
+    Tensor *x = transfer->x;
+    Shape shape = tensor_shape(x);
+    size_t bytes;
+    char *part;
+    TRY(reduce_part(transfer, &part, &bytes));
+    if (transfer->request.call == RANKS_REDUCE_SCATTER) {
+        shape.dims[0] /= ranks_count();
+        Status status = ranks_tensor_of(part, x, &shape, out);
+        free(part);
+        return status;
+    }
+    char *all = memory_allocate((size_t)tensor_count(x) * dtype_size(tensor_dtype(x)) + 1);
+    Status status = ranks_share_parts(part, transfer->in, transfer->tag, all);
+    if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
+    free(all);
+    free(part);
+    return status;
+}
+
+static Status wait_for(RanksExchange **exchange) {
+    if (*exchange) TRY(ranks_check(ranks_plugin()->wait(*exchange)));
+    *exchange = NULL;
+    return STATUS_OK;
+}
+
+static Status finish(RanksTransfer *transfer, Tensor **out) {
+    TRY(agree_to_wait(transfer));
+    TRY(wait_for(&transfer->head));
+    TRY(wait_for(&transfer->running));
+    *out = NULL;
+    if (transfer->request.call == RANKS_SEND) return STATUS_OK;
+    if (transfer->request.call == RANKS_RECEIVE) return finish_receiving(transfer, out);
+    if (reduces(transfer->request.call)) return finish_reduction(transfer, out);
+    Shape shape = tensor_shape(transfer->x);
+    if (transfer->request.call == RANKS_ALL_GATHER) {
+        if (shape.rank == 0) shape = (Shape){.rank = 1, .dims = {1}};
+        shape.dims[0] *= ranks_count();
+    }
+    return ranks_tensor_of(transfer->received, transfer->x, &shape, out);
 }
 
 static Status need_parts(const RanksRequest *request, const Tensor *x) {
@@ -148,76 +300,6 @@ static Status need_parts(const RanksRequest *request, const Tensor *x) {
     if (tensor_rank(x) > 0 && x->view.dims[0] % ranks_count() == 0) return STATUS_OK;
     return fail(STATUS_SHAPE, "%s: dimension 0 of %s must be a multiple of the %d ranks", name,
                 tensor_type_name(x).text, ranks_count());
-}
-
-static Status reduce_scatter(const RanksRequest *request, Tensor *x, Tensor **out) {
-    Shape shape = tensor_shape(x);
-    shape.dims[0] /= ranks_count();
-    size_t *parts = memory_allocate((size_t)ranks_count() * sizeof *parts);
-    char *part = NULL;
-    Status status = reduce_part(request, x, &part, parts);
-    free(parts);
-    if (status != STATUS_OK) return status;
-    status = ranks_tensor_of(part, x, &shape, out);
-    free(part);
-    return status;
-}
-
-// --- the others
-
-static Status all_gather(Tensor *x, Tensor **out) {
-    char *own;
-    size_t bytes;
-    TRY(ranks_bytes_of(x, &own, &bytes));
-    char *all = memory_allocate(bytes * (size_t)ranks_count() + 1);
-    Status status = ranks_check(ranks_plugin()->all_gather(own, all, bytes));
-    Shape shape = tensor_shape(x);
-    if (shape.rank == 0) shape = (Shape){.rank = 1, .dims = {1}};
-    shape.dims[0] *= ranks_count();
-    if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
-    free(own);
-    free(all);
-    return status;
-}
-
-static Status broadcast(const RanksRequest *request, Tensor *x, Tensor **out) {
-    char *data;
-    size_t bytes;
-    TRY(ranks_bytes_of(x, &data, &bytes));
-    Status status = ranks_check(ranks_plugin()->broadcast(data, bytes, request->root));
-    Shape shape = tensor_shape(x);
-    if (status == STATUS_OK) status = ranks_tensor_of(data, x, &shape, out);
-    free(data);
-    return status;
-}
-
-static Status all_to_all(Tensor *x, Tensor **out) {
-    int n = ranks_count();
-    char *data;
-    size_t bytes;
-    TRY(ranks_bytes_of(x, &data, &bytes));
-    size_t *parts = memory_allocate((size_t)n * sizeof *parts);
-    for (int i = 0; i < n; i++) parts[i] = bytes / (size_t)n;
-    char *all = memory_allocate(bytes + 1);
-    Status status = exchange_blocks((RanksBlocks){data, parts}, (RanksBlocks){all, parts});
-    Shape shape = tensor_shape(x);
-    if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
-    free(parts);
-    free(data);
-    free(all);
-    return status;
-}
-
-static Status run(const RanksRequest *request, Tensor *x, Tensor **out) {
-    ASSERT(request->call < RANKS_BARRIER); // the others take no tensor
-    TRY(ranks_agree(request, x));
-    switch (request->call) {
-    case RANKS_ALL_REDUCE: return all_reduce(request, x, out);
-    case RANKS_REDUCE_SCATTER: return reduce_scatter(request, x, out);
-    case RANKS_ALL_GATHER: return all_gather(x, out);
-    case RANKS_BROADCAST: return broadcast(request, x, out);
-    default: return all_to_all(x, out);
-    }
 }
 
 // --- gradients
@@ -258,24 +340,26 @@ static Status run_gradient(void *data, Tensor *const *inputs, int n_inputs, Tens
 }
 
 static Status refuse_gradient(const RanksRequest *request, const Tensor *x) {
-    bool reduces = request->call == RANKS_ALL_REDUCE || request->call == RANKS_REDUCE_SCATTER;
-    if (!reduces || request->reduction <= RANKS_MEAN || !tensor_needs_gradient(x)) return STATUS_OK;
+    if (!reduces(request->call) || request->reduction <= RANKS_MEAN || !tensor_needs_gradient(x))
+        return STATUS_OK;
     (void)fail(STATUS_GRADIENT, "%s: no gradient flows through the reductions prod, max and min",
                ranks_call_name(request->call));
     return fail_help("detach(x) leaves the gradient out");
 }
 
 static Status check(const RanksRequest *request, Tensor *x) {
+    bool lone = request->call == RANKS_SEND || request->call == RANKS_RECEIVE;
+    if (lone) TRY(check_peer(request));
+    if (lone) return x ? check_sent(x) : STATUS_OK;
     DType dtype = tensor_dtype(x);
     const char *name = ranks_call_name(request->call);
-    bool reduces = request->call == RANKS_ALL_REDUCE || request->call == RANKS_REDUCE_SCATTER;
     if (dtype_is_quant(dtype))
         return fail(STATUS_DTYPE, "%s: x is %s; dequantise it first", name,
                     tensor_type_name(x).text);
-    if (reduces && dtype == DTYPE_BOOL)
+    if (reduces(request->call) && dtype == DTYPE_BOOL)
         return fail(STATUS_DTYPE, "%s: x is %s; convert it to numbers first", name,
                     tensor_type_name(x).text);
-    if (reduces && request->reduction == RANKS_MEAN && !dtype_is_float(dtype))
+    if (reduces(request->call) && request->reduction == RANKS_MEAN && !dtype_is_float(dtype))
         return fail(STATUS_DTYPE, "%s: a mean of %s is not an integer; convert it to a float first",
                     name, tensor_type_name(x).text);
     if (request->call == RANKS_BROADCAST && (request->root < 0 || request->root >= ranks_count()))
@@ -293,74 +377,43 @@ static Status alone(const RanksRequest *request, Tensor *x, Tensor **out) {
     return tensor_reshape(x, &shape, out);
 }
 
-Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) {
+Status ranks_start(const RanksRequest *request, Tensor *x, RanksTransfer **out) {
+    ASSERT(request->call < RANKS_BARRIER); // the others take no tensor
     TRY(check(request, x));
-    if (!ranks_plugin()) return alone(request, x, out);
+    RanksTransfer *transfer = memory_allocate_zeroed(1, sizeof *transfer);
+    transfer->request = *request;
+    transfer->apart = true;
+    transfer->x = x ? tensor_retain(x) : NULL;
     bool before = tape_set_enabled(false);
-    Status status = run(request, x, out);
+    Status status = ranks_plugin() ? start(transfer) : STATUS_OK;
     tape_set_enabled(before);
-    if (status != STATUS_OK || !tape_is_recording() || !tensor_needs_gradient(x)) return status;
-    RanksRequest *kept = memory_allocate(sizeof *kept);
-    *kept = *request;
-    TapeCustom custom = {.run = run_gradient, .release = free, .data = kept};
-    tape_record_custom(&custom, &x, 1, out);
-    return STATUS_OK;
-}
-
-// --- from one to another
-
-// What goes ahead of the bytes.
-typedef struct Parcel {
-    int32_t dtype, rank;
-    int64_t dims[RANK_MAX];
-} Parcel;
-
-static Status check_peer(const char *name, const char *what, int peer, int tag) {
-    if (peer < 0 || peer >= ranks_count() || peer == ranks_own())
-        return fail(STATUS_VALUE, "%s: %s must be another of the %d ranks, but it is %d", name,
-                    what, ranks_count(), peer);
-    enum { TAGS = 1 << 13 };
-    if (tag < 0 || tag >= TAGS)
-        return fail(STATUS_VALUE, "%s: tag must be 0 to %d, but it is %d", name, TAGS - 1, tag);
-    return STATUS_OK;
-}
-
-Status ranks_send(Tensor *x, int to, int tag) {
-    TRY(check_peer("send", "to", to, tag));
-    if (dtype_is_quant(tensor_dtype(x)))
-        return fail(STATUS_DTYPE, "send: x is %s; dequantise it first", tensor_type_name(x).text);
-    if (tape_is_recording() && tensor_needs_gradient(x)) {
-        (void)fail(STATUS_GRADIENT, "send: no gradient comes back from another rank");
-        return fail_help("detach(x) leaves the gradient out");
-    }
-    Parcel parcel;
-    memset(&parcel, 0, sizeof parcel);
-    parcel.dtype = (int32_t)tensor_dtype(x);
-    parcel.rank = tensor_rank(x);
-    for (int d = 0; d < parcel.rank; d++) parcel.dims[d] = x->view.dims[d];
-    char *data;
-    size_t bytes;
-    TRY(ranks_bytes_of(x, &data, &bytes));
-    Status status = ranks_check(ranks_plugin()->send(&parcel, sizeof parcel, to, tag));
-    if (status == STATUS_OK) status = ranks_check(ranks_plugin()->send(data, bytes, to, tag));
-    free(data);
+    if (status == STATUS_OK)
+        *out = transfer;
+    else
+        ranks_transfer_free(transfer);
     return status;
 }
 
-Status ranks_receive(int from, int tag, Tensor **out) {
-    TRY(check_peer("recv", "from", from, tag));
-    Parcel parcel;
-    TRY(ranks_check(ranks_plugin()->receive(&parcel, sizeof parcel, from, tag)));
-    Device *device;
-    TRY(device_default(&device));
-    Shape shape = {.rank = parcel.rank};
-    memcpy(shape.dims, parcel.dims, sizeof shape.dims);
-    TRY(tensor_new(device, (DType)parcel.dtype, &shape, out));
-    size_t bytes = (size_t)tensor_count(*out) * dtype_size((DType)parcel.dtype);
-    char *data = memory_allocate(bytes + 1);
-    Status status = ranks_check(ranks_plugin()->receive(data, bytes, from, tag));
-    if (status == STATUS_OK && bytes) status = buffer_upload((*out)->view.buffer, 0, data, bytes);
-    free(data);
-    if (status != STATUS_OK) tensor_release(*out);
+Status ranks_finish(RanksTransfer *transfer, Tensor **out) {
+    if (!ranks_plugin()) return alone(&transfer->request, transfer->x, out);
+    bool before = tape_set_enabled(false);
+    Status status = finish(transfer, out);
+    tape_set_enabled(before);
+    if (status != STATUS_OK || !transfer->x || !tape_is_recording() ||
+        !tensor_needs_gradient(transfer->x))
+        return status;
+    RanksRequest *kept = memory_allocate(sizeof *kept);
+    *kept = transfer->request;
+    TapeCustom custom = {.run = run_gradient, .release = free, .data = kept};
+    tape_record_custom(&custom, &transfer->x, 1, out);
+    return STATUS_OK;
+}
+
+Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) {
+    RanksTransfer *transfer;
+    TRY(ranks_start(request, x, &transfer));
+    transfer->apart = false;
+    Status status = ranks_finish(transfer, out);
+    ranks_transfer_free(transfer);
     return status;
 }

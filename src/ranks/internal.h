@@ -8,6 +8,10 @@
 const RanksPlugin *ranks_plugin(void); // NULL when alone
 // The words of a plug-in's code.
 Status ranks_check(int code) MUST_USE;
+// Waits for what has been started with this code.
+Status ranks_wait(int code, RanksExchange *exchange) MUST_USE;
+// `bytes` bytes of every rank, in the order of ranks.
+Status ranks_gather(const void *own, void *all, size_t bytes) MUST_USE;
 // Whether all ranks are about to do the same; x may be NULL.
 Status ranks_agree(const RanksRequest *request, const Tensor *x) MUST_USE;
 
@@ -16,8 +20,11 @@ Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) MUST_USE;
 // The converse: `like` gives the device and the dtype.
 Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape,
                        Tensor **out) MUST_USE;
-enum { RANKS_TAG = 1 << 14, RANKS_TAG_PIECES }; // above those of programs
+// Tags above those of programs: of what is waited for at once, of transfers, of sums over pieces.
+enum { RANKS_TAG = 1 << 13, RANKS_TAG_TRANSFERS, RANKS_TAG_PIECES = 1 << 14 };
+// Of the next transfer: ranks start them in the same order and wait for them in any.
+int ranks_new_tag(void);
 // The parts of all ranks one after the other, on every rank.
-Status ranks_share_parts(const char *part, const size_t *parts, char *whole) MUST_USE;
+Status ranks_share_parts(const char *part, const size_t *parts, int tag, char *whole) MUST_USE;
 
 #endif

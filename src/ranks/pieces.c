@@ -100,10 +100,10 @@ struct PiecesExchange {
 
 static void exchange_free(PiecesExchange *exchange) {
     if (!exchange) return;
-    // What the transport may still read stays.
-    bool reading = exchange->running && ranks_plugin()->drop(exchange->running);
-    if (!reading) free(exchange->sent);
-    free(exchange->received);
+    // What the transport still uses stays.
+    bool in_use = exchange->running && ranks_plugin()->drop(exchange->running);
+    if (!in_use) free(exchange->sent);
+    if (!in_use) free(exchange->received);
     free(exchange->outgoing);
     free(exchange->incoming);
     free(exchange);
@@ -185,10 +185,10 @@ Status pieces_start(PiecesSum *sum, int index) {
     exchange->incoming = memory_allocate(n * sizeof(size_t));
     exchange->received = memory_allocate(fill_counts(sum, exchange) + 1);
     TRY(fill_sent(sum, exchange));
-    RanksBlocks in = {exchange->sent, exchange->outgoing};
-    RanksBlocks out = {exchange->received, exchange->incoming};
+    RanksBlocks in = {exchange->sent, exchange->outgoing, false};
+    RanksBlocks out = {exchange->received, exchange->incoming, false};
     return ranks_check(
-        ranks_plugin()->start(in, out, RANKS_TAG_PIECES + index, &exchange->running));
+        ranks_plugin()->exchange(in, out, RANKS_TAG_PIECES + index, &exchange->running));
 }
 
 Status pieces_poll(PiecesSum *sum) {
@@ -232,7 +232,7 @@ static Status share_bytes(const PiecesLayout *layout, const char *part, char *al
     int n = ranks_count();
     size_t *parts = memory_allocate((size_t)n * sizeof *parts);
     for (int i = 0; i < n; i++) parts[i] = part_bytes(layout, i);
-    Status status = ranks_share_parts(part, parts, all);
+    Status status = ranks_share_parts(part, parts, RANKS_TAG, all);
     free(parts);
     return status;
 }
@@ -266,7 +266,7 @@ Status pieces_agree(int64_t pieces, int64_t elements) {
 }
 
 Status pieces_gather(const void *own, void *all, size_t bytes) {
-    if (ranks_plugin()) return ranks_check(ranks_plugin()->all_gather(own, all, bytes));
+    if (ranks_plugin()) return ranks_gather(own, all, bytes);
     memcpy(all, own, bytes);
     return STATUS_OK;
 }

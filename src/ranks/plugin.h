@@ -1,6 +1,7 @@
 // What a transport gives to ranks.c: bytes between processes. Every function returns 0, or a code
-// whose words `problem` knows; all but `start` and `test` wait, and give up with RANKS_INTERRUPTED
-// when `interrupted` says so.
+// whose words `problem` knows. `begin`, `end` and `wait` wait, and give up with RANKS_INTERRUPTED
+// when `interrupted` says so; the others start something, whose memory stays as it is until it is
+// done. Ranks start collectives, and what has one tag, in the same order.
 #ifndef RANKS_PLUGIN_H
 #define RANKS_PLUGIN_H
 
@@ -13,8 +14,9 @@ enum { RANKS_INTERRUPTED = -1 };
 typedef struct RanksBlocks {
     const void *data;
     const size_t *bytes;
+    bool repeated; // all are the same bytes
 } RanksBlocks;
-// Blocks under way.
+// What is under way.
 typedef struct RanksExchange RanksExchange;
 
 typedef struct RanksPlugin {
@@ -22,18 +24,17 @@ typedef struct RanksPlugin {
     int (*begin)(bool (*interrupted)(void), int *rank, int *size, int *local_rank);
     int (*end)(void);
     void (*abort)(int status); // ends all ranks; does not return
+    // Block i of `in` goes to rank i; block i of `out`, which is written to, comes from it.
+    int (*exchange)(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **exchange);
     // Blocks of equal size, in the order of ranks.
-    int (*all_gather)(const void *in, void *out, size_t bytes);
-    // Block i of `in` goes to rank i; block i of `out`, which is written to, comes from it. Both
-    // stay as they are until it is done. Ranks start those of one tag in the same order.
-    int (*start)(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **exchange);
+    int (*all_gather)(const void *in, void *out, size_t bytes, RanksExchange **exchange);
+    int (*broadcast)(void *data, size_t bytes, int root, RanksExchange **exchange);
+    int (*send)(const void *data, size_t bytes, int to, int tag, RanksExchange **exchange);
+    int (*receive)(void *data, size_t bytes, int from, int tag, RanksExchange **exchange);
     int (*test)(RanksExchange *exchange, bool *done); // lets what is under way go on
     int (*wait)(RanksExchange *exchange);             // and frees it, unless it fails
-    // Ends one that nobody waits for; true when the transport may still read `in`.
+    // Ends one that nobody waits for; true when the transport still uses its memory.
     bool (*drop)(RanksExchange *exchange);
-    int (*broadcast)(void *data, size_t bytes, int root);
-    int (*send)(const void *data, size_t bytes, int to, int tag);
-    int (*receive)(void *data, size_t bytes, int from, int tag);
     void (*problem)(int code, char *out, size_t size);
 } RanksPlugin;
 

@@ -19,6 +19,7 @@ static struct {
     int own, count, local;
     bool disagreed;  // the last agreement failed, on all ranks alike
     bool is_speaker; // the first of those that were not at their end says so
+    int transfers;   // that have been started
 } ranks = {.count = 1};
 
 int ranks_own(void) {
@@ -36,8 +37,8 @@ const RanksPlugin *ranks_plugin(void) {
 
 const char *ranks_call_name(RanksCall call) {
     static const char *const names[RANKS_CALL_COUNT] = {
-        "all_reduce", "all_gather", "reduce_scatter", "broadcast",
-        "all_to_all", "barrier",    "a step",         "the end"};
+        "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send",
+        "recv",       "barrier",    "wait",           "a step",    "the end"};
     return names[call];
 }
 
@@ -84,6 +85,24 @@ Status ranks_check(int code) {
     return fail(STATUS_DEVICE, "the other ranks cannot be reached: %s", words);
 }
 
+int ranks_new_tag(void) {
+    int tag = RANKS_TAG_TRANSFERS + ranks.transfers;
+    ranks.transfers = (ranks.transfers + 1) % (RANKS_TAG_PIECES - RANKS_TAG_TRANSFERS);
+    return tag;
+}
+
+Status ranks_wait(int code, RanksExchange *exchange) {
+    if (code == 0) code = ranks.plugin->wait(exchange);
+    if (code != 0 && exchange) (void)ranks.plugin->drop(exchange);
+    return ranks_check(code);
+}
+
+Status ranks_gather(const void *own, void *all, size_t bytes) {
+    RanksExchange *exchange = NULL;
+    int code = ranks.plugin->all_gather(own, all, bytes, &exchange);
+    return ranks_wait(code, exchange);
+}
+
 Status ranks_begin(void) {
     if (ranks.plugin || !started_as_one_of_several()) return STATUS_OK;
     void *handle = open_plugin();
@@ -109,7 +128,7 @@ enum { PLACE_BYTES = 160 };
 // What a rank is about to do, in bytes that are equal where ranks agree; then where it says so.
 typedef struct Intent {
     int32_t call, reduction, root, dtype, rank;
-    int64_t dims[RANK_MAX], elements, pieces;
+    int64_t dims[RANK_MAX], elements, pieces, transfer;
     char place[PLACE_BYTES];
 } Intent;
 
@@ -121,6 +140,7 @@ static Intent intent_of(const RanksRequest *request, const Tensor *x) {
     intent.root = (int32_t)request->root;
     intent.elements = request->elements;
     intent.pieces = request->pieces;
+    intent.transfer = request->transfer;
     intent.dtype = x ? (int32_t)tensor_dtype(x) : -1;
     intent.rank = x ? tensor_rank(x) : -1;
     for (int d = 0; x && d < tensor_rank(x); d++) intent.dims[d] = x->view.dims[d];
@@ -149,6 +169,8 @@ static void describe(Text *out, int rank, const Intent *intent) {
             text_format(out, "%s%lld", d ? ", " : "", (long long)intent->dims[d]);
         text_append_string(out, "]");
     }
+    if (intent->call == RANKS_WAIT)
+        text_format(out, ", transfer %lld", (long long)intent->transfer);
     if (intent->call == RANKS_BROADCAST) text_format(out, " from rank %d", intent->root);
     if (intent->place[0]) text_format(out, " at %s", intent->place);
 }
@@ -156,7 +178,7 @@ static void describe(Text *out, int rank, const Intent *intent) {
 Status ranks_agree(const RanksRequest *request, const Tensor *x) {
     Intent own = intent_of(request, x);
     Intent *all = memory_allocate((size_t)ranks.count * sizeof *all);
-    Status status = ranks_check(ranks.plugin->all_gather(&own, all, sizeof own));
+    Status status = ranks_gather(&own, all, sizeof own);
     for (int i = 1; i < ranks.count && status == STATUS_OK; i++) {
         if (memcmp(&all[0], &all[i], offsetof(Intent, place)) == 0) continue;
         int speaker = all[0].call == RANKS_END ? i : 0;

@@ -28,7 +28,10 @@ typedef enum RanksCall {
     RANKS_REDUCE_SCATTER,
     RANKS_BROADCAST,
     RANKS_ALL_TO_ALL,
+    RANKS_SEND,
+    RANKS_RECEIVE,
     RANKS_BARRIER,
+    RANKS_WAIT,
     RANKS_STEP,
     RANKS_END,
     RANKS_CALL_COUNT
@@ -51,18 +54,27 @@ typedef struct RanksRequest {
     RanksCall call;
     RanksReduction reduction; // of ALL_REDUCE and REDUCE_SCATTER
     int root;                 // of BROADCAST
+    int peer, tag;            // of SEND and RECEIVE
     int64_t elements, pieces; // of STEP: of the tensors that are added up, and how many these are
+    int64_t transfer;         // of WAIT
 } RanksRequest;
 
-// A new reference. Shapes: ALL_REDUCE, BROADCAST x's own; ALL_GATHER x of all ranks one after the
-// other along dimension 0, [n] for numbers; REDUCE_SCATTER the rank's n-th part along dimension 0
-// of the reduction; ALL_TO_ALL part i along dimension 0 from rank i. Gradients flow through all but
-// PROD, MAX and MIN. Errors: STATUS_SHAPE, STATUS_DTYPE, STATUS_GRADIENT, STATUS_VALUE where ranks
-// disagree, STATUS_DEVICE of the transport, STATUS_INTERRUPT.
+// A call under way: all ranks have begun it (of SEND and RECEIVE this one has). Errors of the
+// start: STATUS_SHAPE, STATUS_DTYPE, STATUS_GRADIENT, STATUS_VALUE where ranks disagree,
+// STATUS_DEVICE of the transport, STATUS_INTERRUPT.
+typedef struct RanksTransfer RanksTransfer;
+// x: NULL of RECEIVE. Free what comes out.
+Status ranks_start(const RanksRequest *request, Tensor *x, RanksTransfer **out) MUST_USE;
+// Once: waits for the result, a new reference; NULL of SEND. Of ALL_REDUCE all ranks do in the same
+// order, among the other calls. Shapes: ALL_REDUCE, BROADCAST x's own;
+// ALL_GATHER x of all ranks one after the other along dimension 0, [n] for numbers; REDUCE_SCATTER
+// the rank's n-th part along dimension 0 of the reduction; ALL_TO_ALL part i along dimension 0 from
+// rank i; RECEIVE what was sent, on the default device. Gradients flow through all but PROD, MAX,
+// MIN, SEND and RECEIVE.
+Status ranks_finish(RanksTransfer *transfer, Tensor **out) MUST_USE;
+void ranks_transfer_free(RanksTransfer *transfer);
+// Both at once.
 Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) MUST_USE;
 Status ranks_barrier(void) MUST_USE;
-// To another rank and from one; shape and dtype travel along. No gradient flows through them.
-Status ranks_send(Tensor *x, int to, int tag) MUST_USE;
-Status ranks_receive(int from, int tag, Tensor **out) MUST_USE;
 
 #endif

@@ -64,6 +64,31 @@ if n > 1 {
     same("a ring", got, given(0, float32, "sliced") + (before * 1.0))
 }
 barrier()
+
+// Under way together: waited for in another order on each rank, some never, next to calls that wait.
+let calls = list(fn(x, go) { all_reduce(x, "sum", go) }, fn(x, go) { all_reduce(x, op: "max", wait: go) }, fn(x, go) { all_gather(x, go) },
+                 fn(x, go) { reduce_scatter(x, wait: go) }, fn(x, go) { broadcast(x, n - 1, go) }, fn(x, go) { all_to_all(x, go) })
+let xs = [given(r + i, float32, "sliced") for i in 0..len(calls)]
+let waited = [calls[i](xs[i], true) for i in 0..len(calls)]
+let transfers = [calls[i](xs[i], false) for i in 0..len(calls)]
+all_reduce(xs[0], wait: false)
+for i in 0..len(calls) {
+    let k = (i + r) % len(calls)
+    if k > 1 { same(f"under way {k}", wait(transfers[k]), waited[k]) }
+}
+for k in 0..2 {
+    all_gather(xs[0])
+    same(f"under way {k}", wait(transfers[k]), waited[k])
+}
+let nested = wait(all_reduce(list(xs[0], list(xs[1], 2.0)), wait: false))
+same("a list under way", nested[1][0], all_reduce(xs[1]))
+if float(nested[1][1]) != 2.0 * n { error("a number under way") }
+if n > 1 {
+    let sent = send(xs[0], (r + 1) % n, 3, wait: false)
+    let got = recv((r + n - 1) % n, 3, wait: false)
+    same("received", wait(got), given((r + n - 1) % n, float32, "sliced"))
+    if wait(sent) != none { error("what is sent has no value") }
+}
 print("all is well")
 """
 
@@ -77,6 +102,7 @@ let all = weights(0)
 for i in 1..n { all = all + weights(i) }
 near("sum", grad(fn(x) { sum(all_reduce(x) * weights(r)) }, x), all)
 near("mean", grad(fn(x) { sum(all_reduce(x, "mean") * weights(r)) }, x), all / n)
+near("under way", grad(fn(x) { let y = all_reduce(x, wait: false); let z = sum(x); z + sum(wait(y) * weights(r)) }, x), all + 1.0)
 near("broadcast", grad(fn(x) { sum(broadcast(x, 1 % n) * weights(r)) }, x), if r == 1 % n { all } else { zeros([4]) })
 near("all_gather", grad(fn(x) { sum(all_gather(x) * (arange(4 * n) + r)) }, x),
      (arange(4) + 4 * r) * n * 1.0 + n * (n - 1) / 2.0)
@@ -155,7 +181,7 @@ print(sum(w), sum(b), sum(h), sum(v), apart)
 """
 
 
-def ranks(n, code, *options, timeout=100, folder=None, **env):
+def ranks(n, code, *options, timeout=60, folder=None, **env):
     if not shutil.which("mpirun") or not PLUGIN.exists():
         if os.environ.get("CI") == "true":
             raise AssertionError("mpirun or libtl_mpi.so is missing")
@@ -336,6 +362,9 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
         self.disagree('let x = if rank() == 0 { all_reduce(1, "max") } else { broadcast(1) }\nprint(x)',
                       'rank 0 calls all_reduce("max") of int64[] at program.tl:1, '
                       "rank 1 calls broadcast of int64[] from rank 0 at program.tl:1")
+        self.disagree("let h = list(all_reduce([1.0], wait: false), all_reduce([2.0], wait: false))\nwait(h[rank()])",
+                      "rank 0 calls wait of float32[1], transfer 1 at program.tl:2, "
+                      "rank 1 calls wait of float32[1], transfer 2 at program.tl:2")
         self.disagree("if rank() == 1 { barrier() }\n",
                       "rank 0 has come to its end, rank 1 calls barrier at program.tl:1")
 
@@ -361,6 +390,11 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
         self.assertIn("this process was started as one of several ranks, but libtl_mpi.so cannot be loaded: ", result.stderr)
         self.assertIn("on Debian and Ubuntu: apt install libopenmpi3, and build tl where libopenmpi-dev is installed",
                       result.stderr)
+
+    def test_a_transfer_is_waited_for_once(self):
+        result = run_code("let h = all_gather([1], wait: false)\nprint(h)\nprint(wait(h))\nwait(h)\n")
+        self.assertEqual((result.status, result.out), (1, "<transfer: all_gather>\n[1]\n"))
+        self.assertIn("wait: this all_gather has been waited for", result.err)
 
     def test_what_cannot_be_sent(self):
         code = """
@@ -409,6 +443,8 @@ learn {{
                  ("reduce_scatter(1)", "reduce_scatter: dimension 0 of int64[] must be a multiple of the 1 ranks"),
                  ("all_to_all(2.0)", "all_to_all: dimension 0 of float32[] must be a multiple of the 1 ranks"),
                  ("send([1], 0)", "send: to must be another of the 1 ranks, but it is 0"),
+                 ("wait(3)", "wait must be a transfer, but it is 3"),
+                 ("wait(wait(all_gather([1], wait: false)))", "wait must be a transfer, but it is int64[1]"),
                  ("recv(5)", "recv: from must be another of the 1 ranks, but it is 5"),
                  ('grad(fn(x) { all_reduce(x, "max") }, 1.0)', "all_reduce: no gradient flows through the reductions prod, max and min\n"),
                  ('grad(fn(x) { all_reduce(x, "max") }, 1.0)', "  = help: detach(x) leaves the gradient out\n")]

@@ -1,5 +1,5 @@
-// Bytes between ranks by MPI. Calls are non-blocking ones that are tested until they are done, so
-// that an interrupt ends the wait and ranks that share a processor give it to each other.
+// Bytes between ranks by MPI. Waiting is testing until it is done, so that an interrupt ends it and
+// ranks that share a processor give it to each other.
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -60,125 +60,120 @@ static void plugin_abort(int status) {
     _Exit(status);
 }
 
-static int broadcast(void *data, size_t bytes, int root) {
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        MPI_Request request;
-        TRY_MPI(
-            MPI_Ibcast((char *)data + at, (int)piece, MPI_BYTE, root, MPI_COMM_WORLD, &request));
-        TRY_MPI(wait_for(&request));
-    }
-    return MPI_SUCCESS;
-}
-
-static int all_gather(const void *in, void *out, size_t bytes) {
-    if (bytes <= PIECE_BYTES) {
-        MPI_Request request;
-        TRY_MPI(MPI_Iallgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE, MPI_COMM_WORLD,
-                               &request));
-        return wait_for(&request);
-    }
-    memcpy((char *)out + (size_t)own_rank * bytes, in, bytes);
-    for (int i = 0; i < rank_count; i++)
-        TRY_MPI(broadcast((char *)out + (size_t)i * bytes, bytes, i));
-    return MPI_SUCCESS;
-}
-
-static int send(const void *data, size_t bytes, int to, int tag) {
-    size_t at = 0;
-    do {
-        size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        MPI_Request request;
-        TRY_MPI(MPI_Isend((const char *)data + at, (int)piece, MPI_BYTE, to, tag, MPI_COMM_WORLD,
-                          &request));
-        TRY_MPI(wait_for(&request));
-        at += piece;
-    } while (at < bytes);
-    return MPI_SUCCESS;
-}
-
-static int receive(void *data, size_t bytes, int from, int tag) {
-    size_t at = 0;
-    do {
-        size_t piece = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        MPI_Request request;
-        TRY_MPI(MPI_Irecv((char *)data + at, (int)piece, MPI_BYTE, from, tag, MPI_COMM_WORLD,
-                          &request));
-        TRY_MPI(wait_for(&request));
-        at += piece;
-    } while (at < bytes);
-    return MPI_SUCCESS;
-}
-
-// --- exchanges: every rank's block goes at once, in messages of up to PIECE_BYTES
+// --- what is under way: messages of up to PIECE_BYTES
 
 struct RanksExchange {
     MPI_Request *requests;
-    int count, receives; // the receives come first
+    int count, capacity;
+    int receives; // of the first requests, which can be cancelled
 };
 
 typedef struct Peer {
     int rank, tag;
 } Peer;
 
-static size_t messages_of(const size_t *bytes) {
-    size_t count = 0;
-    for (int i = 0; i < rank_count; i++) count += bytes[i] / PIECE_BYTES + 1;
-    return count;
+// The next request; NULL without memory.
+static MPI_Request *request_of(RanksExchange *exchange) {
+    if (exchange->count == exchange->capacity) {
+        int capacity = 2 * exchange->capacity + 4;
+        MPI_Request *more = realloc(exchange->requests, (size_t)capacity * sizeof *more);
+        if (!more) return NULL;
+        exchange->requests = more;
+        exchange->capacity = capacity;
+    }
+    return &exchange->requests[exchange->count];
 }
 
-static int receive_block(RanksExchange *exchange, char *data, size_t bytes, Peer from) {
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        int piece = (int)(bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES);
-        TRY_MPI(MPI_Irecv(data + at, piece, MPI_BYTE, from.rank, from.tag, MPI_COMM_WORLD,
-                          &exchange->requests[exchange->count]));
-        exchange->receives = ++exchange->count;
-    }
+// A message more: `call` says what becomes of `request`.
+#define ADD_REQUEST(exchange, call)                                                                \
+    do {                                                                                           \
+        MPI_Request *request = request_of(exchange);                                               \
+        if (!request) return MPI_ERR_NO_MEM;                                                       \
+        TRY_MPI(call);                                                                             \
+        (exchange)->count++;                                                                       \
+    } while (0)
+
+static int piece_at(size_t bytes, size_t at) {
+    return (int)(bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES);
+}
+
+static int add_receive(RanksExchange *exchange, char *data, size_t bytes, Peer from) {
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES)
+        ADD_REQUEST(exchange, MPI_Irecv(data + at, piece_at(bytes, at), MPI_BYTE, from.rank,
+                                        from.tag, MPI_COMM_WORLD, request));
+    exchange->receives = exchange->count;
     return MPI_SUCCESS;
 }
 
-static int send_block(RanksExchange *exchange, const char *data, size_t bytes, Peer to) {
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        int piece = (int)(bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES);
-        TRY_MPI(MPI_Isend(data + at, piece, MPI_BYTE, to.rank, to.tag, MPI_COMM_WORLD,
-                          &exchange->requests[exchange->count]));
-        exchange->count++;
+static int add_send(RanksExchange *exchange, const char *data, size_t bytes, Peer to) {
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES)
+        ADD_REQUEST(exchange, MPI_Isend(data + at, piece_at(bytes, at), MPI_BYTE, to.rank, to.tag,
+                                        MPI_COMM_WORLD, request));
+    return MPI_SUCCESS;
+}
+
+static int add_broadcast(RanksExchange *exchange, char *data, size_t bytes, int root) {
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES)
+        ADD_REQUEST(exchange, MPI_Ibcast(data + at, piece_at(bytes, at), MPI_BYTE, root,
+                                         MPI_COMM_WORLD, request));
+    return MPI_SUCCESS;
+}
+
+static int add_all_gather(RanksExchange *exchange, const char *in, char *out, size_t bytes) {
+    if (bytes <= PIECE_BYTES) {
+        ADD_REQUEST(exchange, MPI_Iallgather(in, (int)bytes, MPI_BYTE, out, (int)bytes, MPI_BYTE,
+                                             MPI_COMM_WORLD, request));
+        return MPI_SUCCESS;
     }
+    memcpy(out + (size_t)own_rank * bytes, in, bytes);
+    for (int i = 0; i < rank_count; i++)
+        TRY_MPI(add_broadcast(exchange, out + (size_t)i * bytes, bytes, i));
     return MPI_SUCCESS;
 }
 
 // Blocks lie in the order of ranks. This rank's own is copied.
-static int start_blocks(RanksExchange *exchange, RanksBlocks in, RanksBlocks out, int tag) {
+static int add_blocks(RanksExchange *exchange, RanksBlocks in, RanksBlocks out, int tag) {
     size_t own_in = 0, own_out = 0, at = 0;
     for (int i = 0; i < rank_count; at += out.bytes[i++]) {
         if (i == own_rank)
             own_out = at;
         else
-            TRY_MPI(receive_block(exchange, (char *)out.data + at, out.bytes[i], (Peer){i, tag}));
+            TRY_MPI(add_receive(exchange, (char *)out.data + at, out.bytes[i], (Peer){i, tag}));
     }
     at = 0;
-    for (int i = 0; i < rank_count; at += in.bytes[i++]) {
+    for (int i = 0; i < rank_count; at += in.repeated ? 0 : in.bytes[i], i++) {
         if (i == own_rank)
             own_in = at;
         else
-            TRY_MPI(send_block(exchange, (const char *)in.data + at, in.bytes[i], (Peer){i, tag}));
+            TRY_MPI(add_send(exchange, (const char *)in.data + at, in.bytes[i], (Peer){i, tag}));
     }
     memcpy((char *)out.data + own_out, (const char *)in.data + own_in, in.bytes[own_rank]);
     return MPI_SUCCESS;
 }
 
-static int start(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **result) {
-    RanksExchange *exchange = calloc(1, sizeof *exchange);
-    size_t messages = messages_of(in.bytes) + messages_of(out.bytes);
-    MPI_Request *requests = calloc(messages, sizeof *requests);
-    if (!exchange || !requests) {
-        free(exchange);
-        free(requests);
-        return MPI_ERR_NO_MEM;
-    }
-    exchange->requests = requests;
-    *result = exchange;
-    return start_blocks(exchange, in, out, tag);
+static int exchange_blocks(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **result) {
+    *result = calloc(1, sizeof **result);
+    return *result ? add_blocks(*result, in, out, tag) : MPI_ERR_NO_MEM;
+}
+
+static int all_gather(const void *in, void *out, size_t bytes, RanksExchange **result) {
+    *result = calloc(1, sizeof **result);
+    return *result ? add_all_gather(*result, in, out, bytes) : MPI_ERR_NO_MEM;
+}
+
+static int broadcast(void *data, size_t bytes, int root, RanksExchange **result) {
+    *result = calloc(1, sizeof **result);
+    return *result ? add_broadcast(*result, data, bytes, root) : MPI_ERR_NO_MEM;
+}
+
+static int send(const void *data, size_t bytes, int to, int tag, RanksExchange **result) {
+    *result = calloc(1, sizeof **result);
+    return *result ? add_send(*result, data, bytes, (Peer){to, tag}) : MPI_ERR_NO_MEM;
+}
+
+static int receive(void *data, size_t bytes, int from, int tag, RanksExchange **result) {
+    *result = calloc(1, sizeof **result);
+    return *result ? add_receive(*result, data, bytes, (Peer){from, tag}) : MPI_ERR_NO_MEM;
 }
 
 static int test(RanksExchange *exchange, bool *done) {
@@ -194,7 +189,7 @@ static int wait_for_all(RanksExchange *exchange) {
 }
 
 static bool drop(RanksExchange *exchange) {
-    bool reading = false;
+    bool in_use = false;
     for (int i = 0; i < exchange->count; i++) {
         int done = 0;
         MPI_Request *request = &exchange->requests[i];
@@ -203,13 +198,12 @@ static bool drop(RanksExchange *exchange) {
             MPI_Cancel(request);
             MPI_Wait(request, MPI_STATUS_IGNORE);
         } else {
-            MPI_Request_free(request);
-            reading = true;
+            in_use = true; // sends and collectives cannot be taken back
         }
     }
     free(exchange->requests);
     free(exchange);
-    return reading;
+    return in_use;
 }
 
 static int wait_exchange(RanksExchange *exchange) {
@@ -229,12 +223,12 @@ static void problem(int code, char *out, size_t size) {
 const RanksPlugin tl_ranks_plugin = {.begin = plugin_begin,
                                      .end = plugin_end,
                                      .abort = plugin_abort,
+                                     .exchange = exchange_blocks,
                                      .all_gather = all_gather,
-                                     .start = start,
-                                     .test = test,
-                                     .wait = wait_exchange,
-                                     .drop = drop,
                                      .broadcast = broadcast,
                                      .send = send,
                                      .receive = receive,
+                                     .test = test,
+                                     .wait = wait_exchange,
+                                     .drop = drop,
                                      .problem = problem};
