@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Logic programs next to SWI-Prolog with tabling (swipl) and Soufflé's interpreter (souffle, or --souffle PATH),
-and edits next to evaluation from the beginning. Peers that are not installed are left out and said so.
+"""Logic programs next to SWI-Prolog with tabling (swipl) and Soufflé (souffle, or --souffle PATH), interpreted and
+compiled (the compilation is not timed), and edits next to evaluation from the beginning. Peers that are not installed are left out and said so.
 Prints processor seconds; data are drawn at random with a fixed seed. Nothing here is a test.
 
     tests/bench/logic.py [--tl build/release/tl] [--scale 1.0] [NAME...]
@@ -171,6 +171,13 @@ def cpu(command, folder, limit):
     return round(seconds, 3), result.stdout.strip() or result.stderr.strip()[-200:]
 
 
+def compiled_by(souffle, folder):
+    """The program that Soufflé makes of p.dl, or None where it or its C++ compiler is missing."""
+    if souffle and not subprocess.run([souffle, "-o", "p.bin", "p.dl"], cwd=folder, capture_output=True).returncode:
+        return str(Path(folder, "p.bin"))
+    return None
+
+
 def compare(name, arguments):
     rules, data, query, edited = PROGRAMS[name]
     rows = data(random.Random(1), arguments.scale)
@@ -184,7 +191,8 @@ def compare(name, arguments):
         print(f"{name}: {sum(map(len, rows.values()))} facts")
         commands = {"tl": [arguments.tl, "run", "p.tl"], "tl, edits": [arguments.tl, "run", "e.tl"],
                     "swipl": [shutil.which("swipl"), "p.pl"],
-                    "souffle": [arguments.souffle, "-F", ".", "-D", "-", "-j", "1", "p.dl"]}
+                    "souffle": [arguments.souffle, "-F", ".", "-D", "-", "-j", "1", "p.dl"],
+                    "compiled": [compiled_by(arguments.souffle, folder), "-F", ".", "-D", "-", "-j", "1"]}
         for peer, command in commands.items():
             if not command[0]:
                 print(f"  {peer:10} not installed")
@@ -196,8 +204,8 @@ def compare(name, arguments):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", choices=[[], *PROGRAMS])
-    parser.add_argument("--tl", default=str(ROOT / "build" / "release" / "tl"))
-    parser.add_argument("--souffle", default=shutil.which("souffle"))
+    parser.add_argument("--tl", type=lambda path: str(Path(path).resolve()), default=str(ROOT / "build" / "release" / "tl"))
+    parser.add_argument("--souffle", type=shutil.which, default="souffle")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--limit", type=int, default=600, help="seconds for each")
     arguments = parser.parse_args()

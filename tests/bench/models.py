@@ -70,7 +70,7 @@ class Engine:
         out, errors = process.communicate()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if process.returncode:
-            raise RuntimeError(f"{shlex.join(process.args)}: exit status {process.returncode}\n{errors}")
+            raise RuntimeError(f"{shlex.join(map(str, process.args))}: exit status {process.returncode}\n{errors}")
         seconds = map(float, out.split()) if own else (sample * 1e-9 for sample in json.loads(out)[0]["samples_ns"])
         return list(seconds), after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
@@ -122,7 +122,7 @@ def arguments():
 
 def engines_of(options):
     tl = [options.build / "tl", "run", BENCH / "models.tl"]
-    engines = [Engine("tl", tl, {}), Engine("tl, fast", tl, {"TL_FAST": "1"})]
+    engines = [Engine("tl", tl, {"TL_DEVICE": "cpu"}), Engine("tl, fast", tl, {"TL_DEVICE": "cpu", "TL_FAST": "1"})]
     peers = [("llama.cpp", [program(options.llama)])] if options.llama else []
     peers += [("ik_llama.cpp", [program(options.ik), "-w", "0", "-rtr", "1"])] if options.ik else []
     peers += [(name, shlex.split(words)) for name, words in (peer.split("=", 1) for peer in options.peer)]
