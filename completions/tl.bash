@@ -53,9 +53,9 @@ _tl() {
              swiglu synchronize take tan tanh tap temperature temperature_sample tensor tensors
              text_lines text_windows tile time to to_float to_int to_json to_list tokenize tokenizer
              top_k top_k_sample top_p top_p_sample topk trace transe_score transpose tril trim
-             triu trunc type typical_p uniform unique unsqueeze upper value_and_grad values
-             var vjp vmap wait where world_size write_csv write_file zero zero_grad zeros zeros_like
-             zip'
+             triu trunc type typical_p uniform unique unsqueeze until_interrupt upper value_and_grad
+             values var vjp vmap wait where world_size write_csv write_file zero zero_grad zeros
+             zeros_like zip'
     else
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;

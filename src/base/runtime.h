@@ -17,7 +17,8 @@
 enum { INTERRUPT_SIGNAL = 1, INTERRUPT_MEMORY = 2, INTERRUPT_EXIT = 4 };
 
 typedef struct Runtime {
-    atomic_int interrupts;         // from any thread and from signal handlers
+    atomic_int interrupts; // from any thread and from signal handlers
+    atomic_int signal;     // main/program.c: the one that came; 0: none that counts any more
     atomic_size_t exhausted_bytes; // base/memory.c: of the request that was refused; 0: none was
     bool tape_recording;           // tensor/gradient/tape.h; here, because every operation asks
     atomic_bool file_faulted;      // base/file_map.c: a mapped file lacked bytes; nobody asked yet

@@ -117,7 +117,7 @@ static Sequence *sequence_of(Network *network, KvCache *cache) {
 
 Status sequence_new(Network *network, Sequence **out) {
     KvCache *cache = NULL;
-    if (network->cache_field >= 0) TRY(kv_cache_new(network->layers, 0, network->dtype, &cache));
+    if (network->cache_field >= 0) TRY(sequence_cache_new(network, &cache));
     *out = sequence_of(network, cache);
     return STATUS_OK;
 }
@@ -130,12 +130,17 @@ void sequence_free(Sequence *sequence) {
     free(sequence);
 }
 
-static Status need_cache(const Sequence *sequence) {
-    if (sequence->cache) return STATUS_OK;
+static Status need_cache(const Network *network) {
+    if (network->cache_field >= 0) return STATUS_OK;
     return fail(STATUS_VALUE,
                 "the page of %s has no field cache: KVCache, so that a text can only "
                 "go on",
-                model_path(file_of(network_model(sequence->network))));
+                model_path(file_of(network_model(network))));
+}
+
+Status sequence_cache_new(const Network *network, KvCache **out) {
+    TRY(need_cache(network));
+    return kv_cache_new(network->layers, 0, network->dtype, out);
 }
 
 void sequence_take(Sequence *sequence, const int64_t *ids, size_t count) {
@@ -149,7 +154,7 @@ void sequence_take(Sequence *sequence, const int64_t *ids, size_t count) {
 }
 
 Status sequence_fork(const Sequence *sequence, Sequence **out) {
-    TRY(need_cache(sequence));
+    TRY(need_cache(sequence->network));
     *out = sequence_of(sequence->network, kv_cache_fork(sequence->cache));
     sequence_take(*out, sequence->ids, sequence->count);
     return STATUS_OK;
@@ -157,12 +162,47 @@ Status sequence_fork(const Sequence *sequence, Sequence **out) {
 
 Status sequence_truncate(Sequence *sequence, size_t count) {
     if (count >= sequence->count) return STATUS_OK;
-    TRY(need_cache(sequence));
+    TRY(need_cache(sequence->network));
     size_t boundary = (size_t)sequence->network->boundary;
     if (boundary > 0 && sequence->count > boundary && count <= boundary) count = 0;
     TRY(kv_cache_truncate(sequence->cache, (int64_t)count));
     sequence->count = count;
     return STATUS_OK;
+}
+
+// --- texts in caches that others keep
+
+static Status check_cache(const Network *network, const KvCache *cache, size_t known) {
+    TRY(need_cache(network));
+    if (kv_cache_layers(cache) != network->layers || kv_cache_dtype(cache) != network->dtype)
+        return fail(STATUS_VALUE, "the cache has %lld layers of %s, but the model has %lld of %s",
+                    (long long)kv_cache_layers(cache), dtype_name(kv_cache_dtype(cache)),
+                    (long long)network->layers, dtype_name(network->dtype));
+    if (kv_cache_rows(cache) == (int64_t)known) return STATUS_OK;
+    return fail(STATUS_VALUE, "the cache has %lld rows, but ids of %zu: note(ids) adds them",
+                (long long)kv_cache_rows(cache), known);
+}
+
+Status sequence_in(Network *network, KvCache *cache, const TokenIds *ids, Sequence **out) {
+    size_t known, same = 0;
+    const int64_t *before = kv_cache_ids(cache, &known);
+    TRY(check_cache(network, cache, known));
+    while (same < known && same + 1 < ids->count && before[same] == ids->ids[same]) same++;
+    Sequence *sequence = sequence_of(network, kv_cache_retain(cache));
+    sequence_take(sequence, before, known);
+    Status status = sequence_truncate(sequence, same);
+    if (status == STATUS_OK)
+        *out = sequence;
+    else
+        sequence_free(sequence);
+    return status;
+}
+
+void sequence_note(const Sequence *sequence) {
+    size_t known;
+    (void)kv_cache_ids(sequence->cache, &known);
+    ASSERT(known <= sequence->count);
+    kv_cache_note(sequence->cache, sequence->ids + known, sequence->count - known);
 }
 
 // --- the pass

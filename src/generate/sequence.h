@@ -34,6 +34,13 @@ typedef struct Sequence {
 } Sequence;
 
 Status sequence_new(Network *network, Sequence **out) MUST_USE;
+// An empty cache as the network's page has it.
+Status sequence_cache_new(const Network *network, KvCache **out) MUST_USE;
+// A text in a cache that somebody keeps, which is held: what it has of the beginning of these ids
+// stays (all but the last at most), the rest goes. sequence_note says in the end which ids its rows
+// are of, so that another text may begin with them.
+Status sequence_in(Network *network, KvCache *cache, const TokenIds *ids, Sequence **out) MUST_USE;
+void sequence_note(const Sequence *sequence);
 void sequence_free(Sequence *sequence); // NULL is allowed
 // The same text once more, which goes on by itself; a text that can only go on has none.
 Status sequence_fork(const Sequence *sequence, Sequence **out) MUST_USE;

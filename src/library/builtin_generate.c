@@ -44,7 +44,8 @@ typedef struct Request {
     GenerationOptions options;
     const char **stops;
     Network *network;
-    PromptCache *cache;     // NULL: none
+    PromptCache *cache;     // a folder; NULL: none
+    KvCache *kept;          // which the script keeps; borrowed, NULL: none
     struct Teller *tellers; // one for each text
     Generation **generations;
     size_t count;
@@ -184,6 +185,8 @@ static Status begin(Request *request, size_t index, Value prompt) {
     Sequence *known = NULL;
     if (status == STATUS_OK && request->cache && ids.count > 0)
         status = prompt_cache_find(request->cache, ids.ids, ids.count, &known);
+    if (status == STATUS_OK && request->kept)
+        status = sequence_in(request->network, request->kept, &ids, &known);
     if (status == STATUS_OK)
         status =
             generation_new(request->network, &options, &ids, known, &request->generations[index]);
@@ -194,6 +197,8 @@ static Status begin(Request *request, size_t index, Value prompt) {
 static Status begin_all(Request *request) {
     Value prompt = argument(request, PROMPT);
     request->many = !request->chats && is_many(prompt);
+    if (request->many && request->kept)
+        return fail(STATUS_VALUE, "a KVCache holds one text, but the prompt is a list of them");
     request->count = request->many ? prompt.as.list->count : 1;
     request->tellers = memory_allocate_zeroed(request->count, sizeof *request->tellers);
     request->generations = memory_allocate_zeroed(request->count, sizeof *request->generations);
@@ -290,6 +295,24 @@ static Status need_tokenizer(const Request *request) {
     return model_tokenizer(argument(request, MODEL).as.handle->payload, &tokenizer);
 }
 
+static Status open_cache(Request *request) {
+    Value cache = argument(request, CACHE);
+    if (cache.kind == VALUE_ABSENT || cache.kind == VALUE_NONE) return STATUS_OK;
+    if (cache.kind == VALUE_STRING)
+        return prompt_cache_open(string_end(cache.as.string)->bytes, request->network,
+                                 &request->cache);
+    if (cache.kind != VALUE_HANDLE || cache.as.handle->type != &handle_cache)
+        return fail_kind("cache", "the name of a folder, or a KVCache", cache);
+    request->kept = cache.as.handle->payload;
+    return STATUS_OK;
+}
+
+// Also of a text that was left: what was computed of it stays.
+static void note_kept(const Request *request) {
+    if (request->kept && request->generations && request->generations[0])
+        sequence_note(request->generations[0]->sequence);
+}
+
 static Status keep_all(const Request *request) {
     for (size_t i = 0; request->cache && i < request->count; i++)
         TRY(prompt_cache_store(request->cache, request->generations[i]->sequence));
@@ -300,9 +323,7 @@ static Status run(Request *request) {
     TRY(read_options(request));
     TRY(network_open(request->call->interp, argument(request, MODEL), &request->network));
     TRY(need_tokenizer(request));
-    if (given(request, CACHE))
-        TRY(prompt_cache_open(argument(request, CACHE).as.string->bytes, request->network,
-                              &request->cache));
+    TRY(open_cache(request));
     TRY(begin_all(request));
     while (is_going(request)) TRY(generations_step(request->generations, request->count));
     return keep_all(request);
@@ -310,6 +331,7 @@ static Status run(Request *request) {
 
 static Value generate(Request request) {
     Value result = run(&request) == STATUS_OK ? answers(&request) : value_fail();
+    note_kept(&request);
     for (size_t i = 0; i < request.count; i++) generation_free(request.generations[i]);
     free(request.generations);
     free(request.tellers);
@@ -325,6 +347,15 @@ Value builtin_generate(BuiltinCall *call) {
 
 Value builtin_chat(BuiltinCall *call) {
     return generate((Request){.call = call, .chats = true});
+}
+
+Value builtin_cache_of(BuiltinCall *call) {
+    Network *network;
+    KvCache *cache = NULL;
+    if (network_open(call->interp, call->arguments[0], &network) != STATUS_OK) return value_fail();
+    Status status = sequence_cache_new(network, &cache);
+    network_release(network);
+    return status == STATUS_OK ? value_handle(&handle_cache, cache) : value_fail();
 }
 
 Value builtin_apply_chat_template(BuiltinCall *call) {

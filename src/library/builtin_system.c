@@ -1,6 +1,7 @@
 // The system around a program: environment, time, random seed, devices and their memory, help.
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "device/host.h"
 #include "device/statistics.h"
 #include "device/work.h"
+#include "eval/invoke.h"
 #include "eval/state.h"
 #include "learn/output.h"
 #include "reason/reason.h"
@@ -97,6 +99,30 @@ Value builtin_sleep(BuiltinCall *call) {
         struct timespec wait = {.tv_nsec = (long)(left * 1e9)};
         nanosleep(&wait, NULL);
     }
+}
+
+// Whether it was Ctrl-C that came, and nothing else that ends the program; then it counts no more.
+static bool take_ctrl_c(const Interp *interp) {
+    Runtime *runtime = runtime_current;
+    if (!(runtime_interrupts(runtime) & INTERRUPT_SIGNAL) || interp->exit_requested ||
+        atomic_load(&runtime->signal) == SIGTERM)
+        return false;
+    (void)runtime_take_interrupts(runtime, INTERRUPT_SIGNAL);
+    atomic_store(&runtime->signal, 0);
+    return true;
+}
+
+Value builtin_until_interrupt(BuiltinCall *call) {
+    Value result = interp_call(call->interp, call->arguments[0], NULL, 0);
+    bool ended = result.kind != VALUE_FAIL,
+         left = !ended && error_current()->code != STATUS_INTERRUPT;
+    if (left || (!take_ctrl_c(call->interp) && !ended)) return result;
+    if (!ended) {
+        error_clear();
+        trace_clear(call->interp);
+    }
+    value_release(result);
+    return value_bool(ended);
 }
 
 Value builtin_seed(BuiltinCall *call) {

@@ -57,15 +57,12 @@ Program *program_load_standard(const char *path) {
     return NULL;
 }
 
-// Signals are the process's, and so is what their handler knows: the number that came, and whose
-// program it ends.
-static volatile sig_atomic_t signal_received;
+// Signals are the process's, and so is what their handler knows: whose program they end.
 static Runtime *signal_target;
 
-// A second signal means that the first was not enough.
+// A second signal means that the first was not enough, unless a program has answered that.
 static void on_signal(int number) {
-    if (signal_received) _Exit(EXIT_SIGNAL + number);
-    signal_received = number;
+    if (atomic_exchange(&signal_target->signal, number)) _Exit(EXIT_SIGNAL + number);
     runtime_interrupt(signal_target, INTERRUPT_SIGNAL);
 }
 
@@ -80,7 +77,8 @@ static void signals_install(void) {
 // The status that a finished run amounts to, with a failure shown.
 static int run_outcome(const CommandLine *line, const Interp *interp, Status status) {
     int requested;
-    if (signal_received) return EXIT_SIGNAL + signal_received;
+    int number = atomic_load(&runtime_current->signal);
+    if (number) return EXIT_SIGNAL + number;
     if (interp_exit_requested(interp, &requested)) return requested;
     if (status == STATUS_OK) return EXIT_SUCCESS_STATUS;
     if (ranks_error_is_told_by_another()) return EXIT_FAILED;
@@ -147,7 +145,7 @@ static void run_and_clear(void *context) {
     limits_stop_clock();
     run->outcome = run_outcome(run->line, run->interp, status);
     int ended = interp_free(run->interp, run->outcome);
-    if (!signal_received) run->outcome = ended;
+    if (!atomic_load(&runtime_current->signal)) run->outcome = ended;
 }
 
 int program_run(const CommandLine *line, Program *program, Tally *tally) {

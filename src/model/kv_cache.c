@@ -263,6 +263,7 @@ static void fork_side(CacheSide *side, const CacheSide *source) {
     ASSERT(side->rows <= side->written);
     if (!side->storage) return;
     side->storage = row_view(source->storage, 0, source->rows);
+    side->written = side->rows;
 }
 
 KvCache *kv_cache_fork(const KvCache *cache) {

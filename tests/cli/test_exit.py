@@ -35,6 +35,30 @@ class Exits(unittest.TestCase):
     def test_error_deep_in_calls(self):
         self.ends("fn f(n, x) { let y = x + 1.0\n if n == 0 { panic(\"end\") }\n f(n - 1, y) }\nf(100, ones([64]))", 1)
 
+    def test_until_interrupt(self):
+        """Ctrl-C ends the call, with what it holds, and counts no more; SIGTERM ends the program all the same."""
+        code = """
+            for i in 0..2 {
+                eprint(until_interrupt(fn() {
+                    let x = ones([1000])
+                    eprint("at work")
+                    while sum(x) > 0 { x = x + 0.0 }
+                }))
+            }
+            eprint(until_interrupt(fn() { 5 }), try { until_interrupt(fn() { error("mine") }) } catch e { e.message })
+            until_interrupt(fn() { eprint("the last"); loop { } })"""
+        process = subprocess.Popen([TL, "-e", code], stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **STRICT})
+        self.addCleanup(process.kill)
+        for expected in (["at work\n"], ["false\n", "at work\n"]):
+            self.assertEqual([process.stderr.readline() for _ in expected], expected)
+            process.send_signal(signal.SIGINT)
+        self.assertEqual([process.stderr.readline() for _ in range(3)], ["false\n", "true mine\n", "the last\n"])
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, errors)
+        self.assertIn(NO_LEAK, errors)
+
     def test_failed_assert(self):
         self.ends("let x = ones([10])\nassert(sum(x) == 11, \"no\")", 1)
 

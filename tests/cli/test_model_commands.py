@@ -9,6 +9,7 @@ from pathlib import Path
 
 from language_models import Mixtral
 from model_folders import write_folder
+from parrot import PAGE, parrot
 from terminal import Terminal
 from tl import ROOT, TL, fixture, run
 
@@ -189,6 +190,48 @@ class ModelCommands(unittest.TestCase):
             self.assertEqual(terminal.status, 0)
         finally:
             terminal.close()
+
+    def test_ctrl_c_ends_the_answer(self):
+        """What was said of it stays; at a prompt it ends the talk."""
+        parrot(self.folder, "chat.gguf", TEMPLATE.replace("[a]", "0"), ["abcdef"],
+               PAGE.replace("        zeros([len", "        if self.at == 3 { sleep(600) }\n        zeros([len"))
+        terminal = Terminal("chat", "chat.gguf", folder=self.folder, prompt=False)
+        try:
+            terminal.wait(lambda: terminal.rows() == [">"], "a prompt")
+            terminal.send("Tom\r")
+            terminal.wait(lambda: terminal.rows()[-1] == "abc", "some of an answer")
+            terminal.send("\x03")
+            terminal.wait(lambda: terminal.rows()[-1] == ">", "a prompt")
+            terminal.send("/save talk.json\r")
+            terminal.wait(lambda: terminal.rows()[-2:] == ["> /save talk.json", ">"], "a prompt")
+            self.assertEqual(json.loads(Path(self.folder, "talk.json").read_text()),
+                             [{"role": "user", "content": "Tom"}, {"role": "assistant", "content": "abc"}])
+            terminal.send("\x03")
+            terminal.wait(terminal.over, "the end")
+            self.assertEqual(terminal.status, 130)
+        finally:
+            terminal.close()
+
+    def test_chat_computes_each_word_once(self):
+        """What was said is not computed again, whatever becomes of the talk."""
+        parrot(self.folder, "chat.gguf", TEMPLATE, ["a"], """
+            struct Counter { cache: KVCache }
+            fn open(m: model) -> Counter { Counter { cache: KVCache::new(1) } }
+            impl Counter {
+                fn forward(self, ids) {
+                    let n = len(ids)
+                    eprint(n)
+                    self.cache.append(0, zeros([n, 1, 1]), zeros([n, 1, 1]))
+                    zeros([n, 259]) + (one_hot([len(self.cache) % 7 + 100], 259) as float32) * 9
+                }
+                fn logits(self, x) { x }
+            }""")
+        result = self.tl("chat", "chat.gguf", "--temperature=0", "--max-tokens=3", "--memory-check=strict",
+                         stdin=b"Tom\nSue\n/retry\n/clear\nTom\n")
+        self.assertEqual(result.status, 0, result.err)
+        counts = [int(line) for line in result.err.splitlines() if line.isdigit()]
+        # [u]Tom[a] is 9 bytes, and <s>; its answer 3, whose last one goes in with [u]Sue[a]; all but one of that stays.
+        self.assertEqual(counts, [10, 1, 1, 10, 1, 1, 1, 1, 1, 1, 1, 1], result.err)
 
     # --- models
 

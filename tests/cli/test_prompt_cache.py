@@ -170,6 +170,25 @@ class PromptCache(unittest.TestCase):
         """
         self.says("", "same\n", begin)
 
+    def test_a_cache_of_the_script(self):
+        """It holds one text, with the bits of a text alone."""
+        self.says("""
+            fn say(prompt, cache) { generate(m, prompt, 12, temperature: 0.9, seed: 3, logprobs: 1, cache: cache) }
+            let talk = KVCache::of(m)
+            let begin = tokenize(m.tokenizer(), "abc abc")
+            let first = say(begin, talk)
+            same(first, say(begin, none))
+            let longer = concat([begin, first.ids, begin])
+            let second = say(longer, talk)
+            same(second, say(longer, none))
+            assert(second.cached_tokens >= first.prompt_tokens + len(first.ids) - 1)
+            assert(len(talk) >= second.prompt_tokens + len(second.ids) - 1)
+            same(say("abd", talk), say("abd", none))
+            let fork = talk.fork()
+            same(say("abd" + second.text, fork), say("abd" + second.text, none))
+            print(say("abd", talk).cached_tokens == say("abd", talk).prompt_tokens - 1)
+        """, "true\n")
+
     def test_refusals(self):
         Path(self.folder.name, "file").write_text("")
         for body, expected in [
@@ -178,6 +197,14 @@ class PromptCache(unittest.TestCase):
             ('generate(m, "ab", cache: "no/such/folder")',
              "error[io]: cannot make the folder no/such/folder: No such file or directory"),
             ('generate(m, "ab", 3, cache: "file")', "error[io]: "),
+            ('generate(m, "ab", cache: 5)', "error[type]: cache must be the name of a folder, or a KVCache, but it is 5\n"),
+            ('generate(m, list("a", "b"), cache: KVCache::of(m))',
+             "error[value]: a KVCache holds one text, but the prompt is a list of them\n"),
+            ('generate(m, "ab", cache: KVCache::new(9))',
+             "error[value]: the cache has 9 layers of float32, but the model has 2 of float32\n"),
+            ("""let kept = KVCache::of(m)
+                kept.append(0, zeros([1, 2, 4]), zeros([1, 2, 4]))
+                generate(m, "ab", cache: kept)""", "error[value]: the cache has 1 rows, but ids of 0: note(ids) adds them\n"),
         ]:
             result = self.program(body)
             self.assertTrue(result.err.startswith(expected), result.err)
@@ -189,6 +216,8 @@ class PromptCache(unittest.TestCase):
             save_model({"a": zeros([1])}, "b.gguf", meta: {"general.architecture": "own"})
             generate(load_model("b.gguf"), [1, 2], 3, cache: "kept")""", "")
         self.assertIn("error[value]: texts cannot be kept: the page has no field cache: KVCache\n", result.err)
+        result = self.program("""KVCache::of(load_model("b.gguf"))""", "")
+        self.assertIn("error[value]: the page of b.gguf has no field cache: KVCache, so that a text can only go on\n", result.err)
 
 
 if __name__ == "__main__":

@@ -56,8 +56,9 @@ syntax keyword tlBuiltin swiglu synchronize take tan tanh tap temperature temper
 syntax keyword tlBuiltin tensors text_lines text_windows tile time to to_float to_int to_json
 syntax keyword tlBuiltin to_list tokenize top_k top_k_sample top_p top_p_sample topk trace
 syntax keyword tlBuiltin transe_score transpose tril trim triu trunc type typical_p uniform
-syntax keyword tlBuiltin unique unsqueeze upper value_and_grad values var vjp vmap wait where
-syntax keyword tlBuiltin world_size write_csv write_file zero zero_grad zeros zeros_like zip
+syntax keyword tlBuiltin unique unsqueeze until_interrupt upper value_and_grad values var vjp
+syntax keyword tlBuiltin vmap wait where world_size write_csv write_file zero zero_grad zeros
+syntax keyword tlBuiltin zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string
