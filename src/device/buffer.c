@@ -134,6 +134,7 @@ static void release_companion(Buffer *buffer) {
 static void retire(Buffer *buffer) {
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->companion)) release_companion(buffer);
+    if (UNLIKELY(buffer->made_as)) buffer_made_as(buffer, NULL);
     pthread_mutex_lock(&pool->lock);
     if (UNLIKELY(buffer->purged)) {
         // Its bytes are back already; the struct waits for the end of the pool.
@@ -179,11 +180,26 @@ void buffer_note_purpose(Buffer *buffer, BufferPurpose purpose) {
 
 void buffer_note_backward(Buffer *buffer, bool holds) {
     bool literal = !holds && buffer->backward_uses == 0; // it had no buffer when it was kept
-    if (LIKELY(!buffer->device->foretold) || literal) return;
+    bool foretold = buffer->device->foretold;
+    if (LIKELY(!foretold && !device_is_short(buffer->device)) || literal) return;
     buffer->backward_uses += holds ? 1 : UINT32_MAX;
+    if (!foretold) return;
     bool taped = buffer->backward_uses > 0;
     if (buffer->purpose == (taped ? PURPOSE_RESULT : PURPOSE_TAPE))
         buffer_note_purpose(buffer, taped ? PURPOSE_TAPE : PURPOSE_RESULT);
+}
+
+void buffer_made_as(Buffer *buffer, Buffer **maker) {
+    if (buffer->made_as) *buffer->made_as = NULL;
+    buffer->made_as = maker;
+}
+
+Status buffer_refill(Buffer *buffer, Buffer *made) {
+    return spill_refill(buffer, made);
+}
+
+void buffer_expect(const Buffer *buffer) {
+    if (buffer && buffer->away) spill_expect(buffer);
 }
 
 void buffer_leak(Buffer *buffer) {
@@ -221,6 +237,7 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
+    if (UNLIKELY(buffer->made_as)) buffer_made_as(buffer, NULL);
     count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
     Transfer transfer = transfer_begin(buffer, TIMELINE_UPLOAD, bytes);
     Status status = buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes);

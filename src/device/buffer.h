@@ -62,6 +62,8 @@ struct Buffer {
     bool away;               // moved out (spill.c): no handle until it is brought back
     uint64_t away_at;        // where in the pool's file; or, of a device with memory of its own:
     void *away_bytes;
+    bool forgotten;         // away without its bytes: they are made again before their next use
+    Buffer **made_as;       // the pointer to it of who can make its present contents again, or NULL
     uint64_t turn;          // of the kernel that ran when it was handed out
     BufferPurpose purpose;  // of foretold devices
     uint32_t backward_uses; // how often the tape holds it
@@ -93,6 +95,15 @@ void buffer_note_purpose(Buffer *buffer, BufferPurpose purpose);
 void buffer_note_backward(Buffer *buffer, bool holds);
 Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t bytes) MUST_USE;
 Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes) MUST_USE;
+
+// Who can make the present contents again points to the buffer from `*maker`, which becomes NULL
+// when they change or end; NULL: nobody can. Nothing outlives `maker`.
+void buffer_made_as(Buffer *buffer, Buffer **maker);
+// Gives a forgotten buffer the memory of another, which has the same size and one holder; that
+// reference is taken.
+Status buffer_refill(Buffer *buffer, Buffer *made) MUST_USE;
+// It is read soon: what is on a disk begins to come back. NULL is allowed.
+void buffer_expect(const Buffer *buffer);
 
 // The holes of the deliberate leak test: adds a reference that nobody will release.
 void buffer_leak(Buffer *buffer);

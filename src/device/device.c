@@ -96,6 +96,10 @@ void device_close(Device *device) {
     free(device);
 }
 
+bool device_is_short(const Device *device) {
+    return device->pool->spill.active;
+}
+
 Device *device_default_replace(Device *device) {
     Devices *devices = runtime_current->devices;
     Device *before = devices->replacement;

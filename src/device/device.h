@@ -18,8 +18,16 @@ typedef struct Buffer Buffer;
 typedef struct KernelCall KernelCall;
 typedef struct TensorView TensorView;
 
+// About how many bytes or operations a second, where what to do is chosen by how long it takes.
+typedef struct DeviceSpeed {
+    double bytes;       // that kernels read and write
+    double flops;       // of matrix products
+    double moved_bytes; // to where they are out of the device's way, and back
+} DeviceSpeed;
+
 typedef struct DeviceBackend {
     const char *name; // "cpu", "vulkan"
+    DeviceSpeed speed;
 
     // Raw memory. `handle` is the backend's own: for the CPU the address itself. STATUS_MEMORY when
     // the device refuses; the pool then trims and asks again. Only pool.c calls these two.
@@ -71,6 +79,9 @@ struct Device {
 Status device_open(const char *name, Device **out) MUST_USE;
 // Drains the pool, then destroys the device. Buffers must have been purged or released.
 void device_close(Device *device);
+
+// Whether it has refused memory, so that buffers leave it.
+bool device_is_short(const Device *device);
 
 // The devices of a runtime: the default one and those that a program has named. Freeing closes
 // them.

@@ -44,6 +44,10 @@ size_t pool_class_bytes(size_t bytes) {
     return capacity;
 }
 
+void pool_set_forgetting(bool (*may_forget)(Buffer *buffer)) {
+    runtime_current->devices->may_forget = may_forget;
+}
+
 // --- lists ---------------------------------------------------------------------------------------
 
 static void pool_list_remove(PoolList *list, Buffer *buffer) {

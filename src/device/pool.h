@@ -69,6 +69,7 @@ struct Devices {
     VECTOR(Device *) named;
     struct Foretelling *foretelling; // foretell.c; NULL: devices are real
     void (*collect)(void);
+    bool (*may_forget)(Buffer *buffer);
     void (*describe_origin)(Text *out, Origin origin);
     VECTOR(SettingChoice) choices; // settings.c
 };

@@ -230,7 +230,7 @@ static void append_statistics(const PoolStatistics *statistics, Text *out) {
 // With the lock held. `now` is "now" in the middle of a run, "after" at the end of it.
 static void append_limit_line(const Pool *pool, Text *out) {
     const PoolStatistics *statistics = &pool->statistics;
-    if (statistics->moves_out + statistics->lends == 0) return;
+    if (statistics->moves_out + statistics->lends + statistics->forgets == 0) return;
     text_format(out, "limit: %.2f MB · %.2f MB moved out in %llu part%s, %.2f MB brought back",
                 megabytes(pool->device->memory_limit), megabytes(statistics->moved_out_bytes),
                 (unsigned long long)statistics->moves_out, plural(statistics->moves_out),
@@ -239,7 +239,11 @@ static void append_limit_line(const Pool *pool, Text *out) {
         text_format(out, ", %.2f MB in %llu part%s used where they were",
                     megabytes(statistics->lent_bytes), (unsigned long long)statistics->lends,
                     plural(statistics->lends));
-    text_append_char(out, '\n');
+    if (statistics->forgets > 0)
+        text_format(out, ", %.2f MB in %llu part%s computed again",
+                    megabytes(statistics->forgotten_bytes), (unsigned long long)statistics->forgets,
+                    plural(statistics->forgets));
+    text_format(out, ", %.2f s of moving\n", (double)statistics->limit_nanoseconds * 1e-9);
 }
 
 static void append_report(const Pool *pool, const char *now, Text *out) {

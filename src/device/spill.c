@@ -12,8 +12,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/runtime.h"
 #include "device/kernel.h"
 #include "device/report.h"
 
@@ -23,6 +25,12 @@ enum { PLACE_STEP_BYTES = 64 << 10 };
 // --- where bytes go ------------------------------------------------------------------------------
 // STATUS_MEMORY without a message where memory is short: the pool then refuses the request with its
 // own.
+
+static uint64_t now_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static bool shares_host_memory(const Device *device) {
     return device->backend->host_import != NULL;
@@ -222,6 +230,33 @@ static Status move_out(Pool *pool, Buffer *buffer) {
     return STATUS_OK;
 }
 
+// The tape knows how to make it again, and nobody else will read it.
+static bool is_forgettable(const Pool *pool, Buffer *buffer) {
+    if (!buffer->made_as || pool->device->runtime != runtime_current) return false;
+    if (atomic_load(&buffer->refs) != (int)buffer->backward_uses) return false;
+    return runtime_current->devices->may_forget(buffer);
+}
+
+static Status forget(Pool *pool, Buffer *buffer) {
+    if (!shares_host_memory(pool->device)) TRY(pool->device->backend->wait(pool->device));
+    pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
+    buffer->handle = NULL;
+    buffer->forgotten = true;
+    pool_set_away(pool, buffer, true);
+    pool->statistics.forgotten_bytes += buffer->bytes;
+    pool->statistics.forgets++;
+    if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "forget", buffer);
+    return STATUS_OK;
+}
+
+static Status leave(Pool *pool, Buffer *buffer) {
+    if (is_forgettable(pool, buffer)) return forget(pool, buffer);
+    uint64_t begin = now_nanoseconds();
+    Status status = move_out(pool, buffer);
+    pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
+    return status;
+}
+
 Status spill_make_room(Pool *pool, size_t capacity) {
     uint64_t limit = pool->device->memory_limit, freed = 0;
     pool->spill.active = true;
@@ -236,7 +271,7 @@ Status spill_make_room(Pool *pool, size_t capacity) {
         Buffer *leaving = next;
         next = next->previous;
         freed += leaving->capacity;
-        TRY(move_out(pool, leaving));
+        TRY(leave(pool, leaving));
     }
 }
 
@@ -285,8 +320,12 @@ static Status bring_or_lend(Pool *pool, Buffer *buffer) {
         return STATUS_OK;
     }
     if (buffer->handle) return STATUS_OK;
+    if (buffer->forgotten)
+        return fail(STATUS_MEMORY, "what a limit has let go of could not be made again");
+    uint64_t begin = now_nanoseconds();
     Status status = bring(pool, buffer);
     if (status == STATUS_MEMORY) status = lend(pool, buffer);
+    pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
     return status == STATUS_MEMORY ? report_refusal(pool, buffer->bytes, &buffer->label) : status;
 }
 
@@ -316,6 +355,8 @@ Status spill_prepare(const KernelCall *call) {
     Status status = STATUS_OK;
     for (int i = 0; i < call->n_inputs + call->n_outputs && status == STATUS_OK; i++)
         if (operand(call, i)) status = spill_use(operand(call, i));
+    for (int i = 0; i < call->n_outputs; i++)
+        if (call->outputs[i]) buffer_made_as(call->outputs[i]->buffer, NULL);
     return status;
 }
 
@@ -327,7 +368,44 @@ Status spill_finish(const KernelCall *call, Status status) {
 
 void spill_forget(Pool *pool, Buffer *buffer) {
     if (buffer->handle) end_lending(pool, buffer);
-    drop_store(pool, buffer);
+    if (!buffer->forgotten) drop_store(pool, buffer);
+}
+
+// --- what the tape makes again -------------------------------------------------------------------
+
+// Where memory was short again, the other one may be away itself.
+static void take_place_of(Pool *pool, Buffer *buffer, Buffer *made) {
+    bool away = made->away;
+    pool_leave_live(pool, made);
+    buffer->handle = made->handle;
+    buffer->capacity = made->capacity;
+    buffer->last_use = made->last_use;
+    buffer->away_at = made->away_at;
+    buffer->away_bytes = made->away_bytes;
+    buffer->forgotten = false;
+    if (!away) pool_set_away(pool, buffer, false);
+}
+
+Status spill_refill(Buffer *buffer, Buffer *made) {
+    Pool *pool = buffer->device->pool;
+    ASSERT(buffer->forgotten && !made->forgotten && buffer_is_unique(made));
+    ASSERT(buffer->bytes == made->bytes && !made->companion);
+    Status status =
+        shares_host_memory(pool->device) ? STATUS_OK : pool->device->backend->wait(pool->device);
+    pthread_mutex_lock(&pool->lock);
+    take_place_of(pool, buffer, made);
+    if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "remake", buffer);
+    pthread_mutex_unlock(&pool->lock);
+    free(made);
+    return status;
+}
+
+void spill_expect(const Buffer *buffer) {
+    if (buffer->handle || buffer->forgotten) return;
+    const Pool *pool = buffer->device->pool;
+    if (shares_host_memory(pool->device))
+        posix_fadvise(pool->spill.file, (off_t)buffer->away_at, (off_t)buffer->bytes,
+                      POSIX_FADV_WILLNEED);
 }
 
 void spill_close(Pool *pool) {

@@ -21,6 +21,10 @@ Status spill_prepare(const KernelCall *call) MUST_USE;
 Status spill_finish(const KernelCall *call, Status status) MUST_USE;
 // With the lock held: the bytes of a buffer that is away are wanted no more.
 void spill_forget(Pool *pool, Buffer *buffer);
+// Gives a forgotten buffer the memory of another, whose one reference is taken.
+Status spill_refill(Buffer *buffer, Buffer *made) MUST_USE;
+// What is away and in a file begins to come back.
+void spill_expect(const Buffer *buffer);
 // How many bytes can be away, as far as one can know before.
 uint64_t spill_room(const Device *device);
 void spill_close(Pool *pool);

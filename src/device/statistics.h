@@ -13,9 +13,11 @@ typedef struct PoolStatistics {
     Origin peak_origin;
     uint64_t cached_bytes, cached_buffers;
     uint64_t allocations, reuses, evictions;
-    // Under a limit (spill.c): what is away now, what was moved in
-    // all, and what kernels have used where it was.
+    // Under a limit (spill.c): what is away now, what was moved in all, and what kernels have used
+    // where it was.
     uint64_t away_bytes, moves_out, moved_out_bytes, moved_in_bytes, lends, lent_bytes;
+    uint64_t forgets, forgotten_bytes; // what was made again, or wanted no more
+    uint64_t limit_nanoseconds;        // spent on moving
     uint64_t bytes_uploaded, bytes_downloaded, waits;
 } PoolStatistics;
 
@@ -27,6 +29,9 @@ void pool_reset_peak(Device *device);
 // Called once when the device refuses memory, after the cache is trimmed: the interpreter's
 // collector.
 void pool_set_collector(void (*collect)(void));
+// Asked of a buffer that only the tape holds, before it is moved out; true: its bytes may go, and
+// whoever it is made as fills it again before it is read.
+void pool_set_forgetting(bool (*may_forget)(Buffer *buffer));
 // How an origin is shown ("model.tl:12:9   in fn load, called from model.tl:30"); by default only
 // the place. The interpreter, which knows functions, installs its own.
 void pool_set_origin_describer(void (*describe)(Text *out, Origin origin));

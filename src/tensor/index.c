@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "shape/rules.h"
+#include "tensor/gradient/remake.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/index_plan.h"
 #include "tensor/map.h"
@@ -434,6 +435,7 @@ static void release_items(void *kept) {
 Status index_set(Tensor **target, const IndexItem *items, int count, OpInput value, bool unique) {
     ASSERT(count >= 0 && count <= INDEX_ITEMS_MAX);
     if (LIKELY(!tape_is_recording())) return set_plain(target, items, count, value, unique);
+    TRY(remake_before_change());
     IndexItems kept = {.count = count};
     for (int i = 0; i < count && i < INDEX_ITEMS_MAX; i++) {
         kept.items[i] = items[i];

@@ -4,6 +4,7 @@
 
 #include "shape/rules.h"
 #include "tensor/gradient/gradient.h"
+#include "tensor/norm.h"
 
 static Status softmax(const OpCall *call, bool logarithm, Tensor **out) {
     SCOPED_TENSOR(floats);
@@ -142,13 +143,13 @@ static Status layer_norm_count(const OpCall *call, const Tensor *x, const LayerN
 }
 
 // x normalised over its last `count` dimensions, then * weight + bias where these are given.
-static Status layer_norm_kernel(const OpCall *call, Tensor *const *inputs, double eps, int count,
-                                Tensor **out) {
+Status layer_norm_kernel(const OpCall *call, Tensor *const *inputs, const LayerNormKept *kept,
+                         Tensor **out) {
     Tensor *x = inputs[0];
     SCOPED_TENSOR(result);
     Shape shape = tensor_shape(x);
     TRY(tensor_new(x->device, tensor_dtype(x), &shape, &result));
-    KernelOptions options = {.count = count, .scalars = {eps}};
+    KernelOptions options = {.count = kept->count, .scalars = {kept->eps}};
     int n_inputs = inputs[2] ? 3 : (inputs[1] ? 2 : 1);
     TRY(compose_kernel(call, KERNEL_LAYER_NORM, &options, (TensorSpan){inputs, n_inputs}, result));
     return compose_give(&result, out);
@@ -162,10 +163,10 @@ static Status layer_norm_run(const OpCall *call, Tensor *x, const LayerNorm *nor
     if (norm->bias) TRY(compose_floating(norm->bias, &bias));
     if (bias && !weight) TRY(op_unary(OP_ones_like, bias, &weight));
     Tensor *inputs[3] = {x, weight, bias};
-    double kept[2] = {count, norm->eps};
+    LayerNormKept kept = {count, norm->eps};
     TapeRecord record = tape_begin(&gradient_layer_norm, inputs, 3);
-    tape_keep(&record, kept, sizeof kept);
-    return tape_end(&record, layer_norm_kernel(call, inputs, norm->eps, count, out), out);
+    tape_keep(&record, &kept, sizeof kept);
+    return tape_end(&record, layer_norm_kernel(call, inputs, &kept, out), out);
 }
 
 Status op_run_layer_norm(const OpCall *call, Tensor **results) {

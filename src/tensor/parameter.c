@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tensor/gradient/remake.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/join.h"
 #include "tensor/parameter.h"
@@ -91,6 +92,7 @@ static void exchange_contents(Tensor *parameter, Tensor *contents) {
 Status tape_parameter_unshare(Tensor *parameter) {
     Buffer *buffer = parameter->view.buffer;
     ASSERT(buffer != NULL);
+    TRY(remake_before_change());
     if (buffer_is_unique(buffer) && !buffer->import.owner && tensor_is_contiguous(parameter))
         return STATUS_OK;
     bool enabled = tape_set_enabled(false);
@@ -121,6 +123,7 @@ Status tape_parameter_assign(Tensor *parameter, Tensor *value) {
                    tensor_type_name(parameter).text, tensor_type_name(value).text);
         return fail_help("learnable(...) makes a new parameter of another shape");
     }
+    TRY(remake_before_change());
     bool enabled = tape_set_enabled(false);
     Tensor *contents = NULL;
     Status status = as_contents(parameter, value, &contents);

@@ -13,6 +13,8 @@ from pathlib import Path
 from test_foretell import Generator, measured
 from tl import ROOT, TL, run, run_code
 
+# Other devices move to the host's memory.
+ON_DISK = "--device cpu --memory-limit 4MB"
 SEED = int(os.environ.get("TL_TEST_SEED", 1))
 IDLE = """let parts = [rand([256, 1024], seed: i) for i in 0..16]
 let total = zeros([256, 1024])
@@ -28,8 +30,35 @@ def moved(result):
 
 
 def lent(result):
-    found = re.search(r", ([\d.]+) MB in \d+ parts? used where they were$", result.err, re.M)
+    found = re.search(r", ([\d.]+) MB in \d+ parts? used where they were,", result.err)
     return float(found[1]) if found else 0
+
+
+def computed_again(result):
+    found = re.search(r", ([\d.]+) MB in \d+ parts? computed again, [\d.]+ s of moving$", result.err, re.M)
+    return float(found[1]) if found else 0
+
+
+LAYERS = """seed(3)
+let x = randn([256, 64])
+let shift = randn([64])
+let ws = [learnable(randn([64, 64]) * 0.2) for i in 0..12]
+fn net(x) {
+    let h = x
+    for w in ws { h = BODY + h }
+    h
+}
+learn {
+    optimizer: adam(lr: 0.001), epochs: 3, progress: false
+    for epoch in range(epochs) {
+        let loss = mean(net(x) ** 2)
+        CHANGE
+        backward(loss)
+        print(loss)
+    }
+}
+print([sum(w as float64) for w in ws])
+"""
 
 
 class Limited(unittest.TestCase):
@@ -81,7 +110,7 @@ class Limited(unittest.TestCase):
         code = 'print("begun")\nlet x = ones([1024, 1024])\nlet y = exp(x) + x\n'
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "program.tl").write_text(code)
-            result = subprocess.run(["bash", "-c", f"ulimit -f 1024; exec {TL} run --memory-limit 4MB program.tl"],
+            result = subprocess.run(["bash", "-c", f"ulimit -f 1024; exec {TL} run {ON_DISK} program.tl"],
                                     cwd=folder, capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("error[memory]: the program holds 8.00 MB here, --memory-limit is 4.00 MB, and there is room for "
@@ -94,11 +123,33 @@ class Limited(unittest.TestCase):
                 'for i in 0..n { kept.push(ones([256, 1024])) }\nprint(len(kept))\n')
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "program.tl").write_text(code)
-            result = subprocess.run(["bash", "-c", f"ulimit -f 8192; exec {TL} run --memory-limit 4MB program.tl"],
+            result = subprocess.run(["bash", "-c", f"ulimit -f 8192; exec {TL} run {ON_DISK} program.tl"],
                                     cwd=folder, capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("error[memory]: ", result.stderr)
         self.assertIn("the limit is 4.00 MB", result.stderr)
+
+    def test_cheap_results_of_the_tape_are_computed_again(self):
+        for body in ("tanh(relu(h @ w) * 1.5 + shift)", "softmax(h @ w, 1) * layer_norm(h, shift)",
+                     "transpose(tanh(transpose(h @ w, 0, 1)), 0, 1)[:, ::-1]", "reshape(relu(reshape(h @ w, [64, -1])), [-1, 64])",
+                     "(gelu(h) as float64 @ (w as float64)) as float32"):
+            code = LAYERS.replace("BODY", body).replace("CHANGE", "")
+            free = run_code(code)
+            self.assertEqual(free.status, 0, free.err)
+            for limit in ("1MB", "400KB"):
+                result = self.limited(code, limit, env={"TL_POISON": "1"})
+                self.assertEqual((result.status, result.out), (0, free.out), (body, result.err))
+                self.assertGreater(computed_again(result), 0.1, (body, result.err))
+
+    def test_what_is_computed_again_reads_what_it_has_read_before(self):
+        # Parameters change after the results that backward reads were made of them, and forgotten.
+        code = LAYERS.replace("BODY", "tanh(h @ w + w[0])")
+        code = code.replace("CHANGE", "for w in ws { set_values(w, ones([64, 64]) * 0.01) }\n        x[0] = 2.0")
+        free = run_code(code)
+        self.assertEqual(free.status, 0, free.err)
+        result = self.limited(code, "1MB")
+        self.assertEqual((result.status, result.out), (0, free.out), result.err)
+        self.assertGreater(computed_again(result), 0.1, result.err)
 
     def test_values(self):
         for word in ("", "none", "-1", "0", "2 gallons"):

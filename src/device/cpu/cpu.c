@@ -172,6 +172,7 @@ static void destroy_cpu(Device *device) {
 }
 
 const DeviceBackend cpu_backend = {.name = "cpu",
+                                   .speed = {8e9, 5e10, 1e9},
                                    .memory_allocate = memory_allocate_cpu,
                                    .memory_free = memory_free_cpu,
                                    .upload = upload_cpu,

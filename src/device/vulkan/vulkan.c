@@ -114,6 +114,7 @@ static void destroy_vulkan(Device *device) {
 
 static const DeviceBackend vulkan_backend = {
     .name = "vulkan",
+    .speed = {5e11, 5e12, 1e10},
     .memory_allocate = allocate_vulkan,
     .memory_free = free_vulkan,
     .upload = transfer_upload,

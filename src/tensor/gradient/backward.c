@@ -7,6 +7,7 @@
 #include "base/source.h"
 #include "tensor/gradient/backward.h"
 #include "tensor/gradient/record.h"
+#include "tensor/gradient/remake.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/parameter.h"
 #include "tensor/state.h"
@@ -187,8 +188,12 @@ static Status run_rule(TapeNode *node) {
         results = memory_allocate_zeroed((size_t)node->n_inputs, sizeof *results);
     Origin caller = origin_current;
     origin_current = node->origin;
-    Status status = gradient_run(node, results);
+    RemakeHeld held = {0};
+    Status status = STATUS_OK;
+    if (UNLIKELY(runtime_current->tape->remakes)) status = remake_begin_rule(node, &held);
+    if (LIKELY(status == STATUS_OK)) status = gradient_run(node, results);
     if (status == STATUS_OK) tell_watch(node, results, node->n_inputs);
+    if (UNLIKELY(held.count > 0)) remake_end_rule(&held);
     origin_current = caller;
     for (int i = 0; i < node->n_inputs; i++) {
         if (!results[i]) continue;
@@ -252,9 +257,14 @@ static Status seed(Tensor *result, Tensor *up) {
     return arrive(&result->node->incoming[result->node_output], start);
 }
 
+// What is on a disk begins to come back so many rules ahead.
+enum { AHEAD = 4 };
+
 static Status run(Walk *walk) {
     for (size_t i = 0; i < walk->count; i++) {
         TapeNode *node = walk->nodes[i];
+        if (UNLIKELY(runtime_current->tape->remakes) && i + AHEAD < walk->count)
+            remake_expect(walk->nodes[i + AHEAD]);
         TRY(visit(walk, node));
         if (!is_target(walk, node)) drop_incoming(node);
     }

@@ -9,6 +9,8 @@
 
 typedef struct Gradient Gradient; // gradient.h
 typedef Status (*GradientRule)(Gradient *gradient);
+// The result of a node once more, from what its inputs were.
+typedef Status (*GradientAgain)(const TapeNode *node, Tensor *const *inputs, Tensor **result);
 
 typedef enum GradientKind {
     GRADIENT_RULE,     // a function says how
@@ -35,7 +37,9 @@ typedef struct GradientInfo {
     const char *name;
     GradientKind kind;
     GradientRule rule;
-    uint8_t saves[3]; // for the gradient of the first, second and any further input
+    uint8_t saves[3];    // for the gradient of the first, second and any further input
+    GradientAgain again; // below the level of rows: computes the result again; NULL: nothing can
+    bool is_view;        // what it computes lies in its input's memory
 } GradientInfo;
 extern const GradientInfo gradient_table[OP_COUNT];
 

@@ -43,5 +43,12 @@ static Status rule_matmul(Gradient *g) {
     }
     return g->status;
 }
-const GradientInfo gradient_matmul = {
-    .name = "matmul", .rule = rule_matmul, .saves = {SAVE_Y, SAVE_X | SAVE_Y, 0}};
+
+static Status matmul_again(const TapeNode *node, Tensor *const *inputs, Tensor **result) {
+    (void)node;
+    return op_with(OP_matmul, inputs, 2, NULL, result);
+}
+const GradientInfo gradient_matmul = {.name = "matmul",
+                                      .rule = rule_matmul,
+                                      .saves = {SAVE_Y, SAVE_X | SAVE_Y, 0},
+                                      .again = matmul_again};

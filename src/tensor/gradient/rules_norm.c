@@ -1,5 +1,7 @@
 // Gradient rules of normalisation and of the loss of classification.
 #include "tensor/gradient/rules.h"
+#include "tensor/gradient/tape_node.h"
+#include "tensor/norm.h"
 
 #define RULE(name) Status rule_##name(Gradient *g)
 
@@ -63,17 +65,17 @@ RULE(rms_norm) {
     return g->status;
 }
 
-// y = (x - m) r w + b over the last `count` dimensions; inputs x, w, b; kept: {count, eps}.
+// y = (x - m) r w + b over the last `count` dimensions; inputs x, w, b.
 static Status rule_layer_norm(Gradient *g) {
-    const double *kept = g->kept;
+    const LayerNormKept *kept = g->kept;
     bool gone[RANK_MAX] = {false};
-    mark_trailing(gradient_shape(g, 0).rank, (int)kept[0], gone);
+    mark_trailing(gradient_shape(g, 0).rank, kept->count, gone);
     Term up = gradient_up(g);
     gradient_give(g, 2, up);
     if (!gradient_wants(g, 0) && !gradient_wants(g, 1)) return g->status;
     Term x = gradient_input(g, 0), centred = term_sub(g, x, mean_kept(g, x, gone));
     Term variance = mean_kept(g, term_unary(g, OP_square, centred), gone);
-    Term r = term_unary(g, OP_rsqrt, term_add(g, variance, term_number(g, kept[1])));
+    Term r = term_unary(g, OP_rsqrt, term_add(g, variance, term_number(g, kept->eps)));
     (void)term_tensor(g, r);
     Term normal = term_mul(g, centred, r);
     if (gradient_wants(g, 1)) gradient_give(g, 1, term_mul(g, up, normal));
@@ -86,8 +88,15 @@ static Status rule_layer_norm(Gradient *g) {
     }
     return g->status;
 }
-const GradientInfo gradient_layer_norm = {
-    .name = "layer_norm", .rule = rule_layer_norm, .saves = {SAVE_X | SAVE_Y, SAVE_X, 0}};
+
+static Status layer_norm_again(const TapeNode *node, Tensor *const *inputs, Tensor **result) {
+    OpCall call = {.op = &op_rows[OP_layer_norm]};
+    return layer_norm_kernel(&call, inputs, node->kept, result);
+}
+const GradientInfo gradient_layer_norm = {.name = "layer_norm",
+                                          .rule = rule_layer_norm,
+                                          .saves = {SAVE_X | SAVE_Y, SAVE_X, 0},
+                                          .again = layer_norm_again};
 
 // softmax(x) - 1 at the classes, over the rows.
 static void classes_rule(Gradient *g, Term share) {

@@ -2,8 +2,8 @@
 // part.
 #include "tensor/dtype.h"
 #include "tensor/gradient/custom.h"
+#include "tensor/gradient/remake.h"
 #include "tensor/gradient/rules.h"
-#include "tensor/gradient/tape_node.h"
 #include "tensor/index.h"
 #include "tensor/join.h"
 
@@ -126,6 +126,34 @@ static Status rule_place(Gradient *g) {
     return g->status;
 }
 
+// --- computing again
+
+static Shape shape_of_result(const TapeNode *node) {
+    const TensorView *view = &node->made[0].view;
+    Shape shape = {.rank = view->rank};
+    memcpy(shape.dims, view->dims, (size_t)view->rank * sizeof *view->dims);
+    return shape;
+}
+
+static Status reshape_again(const TapeNode *node, Tensor *const *inputs, Tensor **result) {
+    Shape shape = shape_of_result(node);
+    return tensor_reshape(inputs[0], &shape, result);
+}
+
+static Status permute_again(const TapeNode *node, Tensor *const *inputs, Tensor **result) {
+    return tensor_permute(inputs[0], node->kept, result);
+}
+
+static Status cast_again(const TapeNode *node, Tensor *const *inputs, Tensor **result) {
+    DType dtype = node->made[0].view.dtype;
+    if (dtype == tensor_dtype(inputs[0])) return tensor_clone(inputs[0], result);
+    return tensor_cast(inputs[0], dtype, result);
+}
+
+static Status part_again(const TapeNode *node, Tensor *const *inputs, Tensor **result) {
+    return take_part(inputs[0], node->kept, result);
+}
+
 // --- recording
 
 static void record(const GradientInfo *info, Tensor *x, const void *kept, size_t bytes,
@@ -137,11 +165,13 @@ static void record(const GradientInfo *info, Tensor *x, const void *kept, size_t
 }
 
 void tape_record_reshape(Tensor *x, Tensor *out) {
-    static const GradientInfo info = {.name = "reshape", .rule = rule_reshape};
+    static const GradientInfo info = {
+        .name = "reshape", .rule = rule_reshape, .again = reshape_again, .is_view = true};
     record(&info, x, NULL, 0, out);
 }
 void tape_record_permute(Tensor *x, const Shape *order, Tensor *out) {
-    static const GradientInfo info = {.name = "permute", .rule = rule_permute};
+    static const GradientInfo info = {
+        .name = "permute", .rule = rule_permute, .again = permute_again, .is_view = true};
     record(&info, x, order, sizeof *order, out);
 }
 void tape_record_broadcast(Tensor *x, Tensor *out) {
@@ -149,11 +179,12 @@ void tape_record_broadcast(Tensor *x, Tensor *out) {
     record(&info, x, NULL, 0, out);
 }
 void tape_record_cast(Tensor *x, Tensor *out) {
-    static const GradientInfo info = {.name = "as", .rule = rule_same};
+    static const GradientInfo info = {.name = "as", .rule = rule_same, .again = cast_again};
     record(&info, x, NULL, 0, out);
 }
 void tape_record_part(Tensor *x, const TensorView *part, Tensor *out) {
-    static const GradientInfo info = {.name = "slice", .kind = GRADIENT_PART};
+    static const GradientInfo info = {
+        .name = "slice", .kind = GRADIENT_PART, .again = part_again, .is_view = true};
     record(&info, x, part, sizeof *part, out);
 }
 void tape_record_place(Tensor *x, const TensorView *part, Tensor *out) {

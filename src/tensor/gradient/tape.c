@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tensor/gradient/remake.h"
 #include "tensor/gradient/tape_node.h"
 
 Tape *tape_new(void) {
@@ -70,6 +71,7 @@ static void release_saved(Tensor *saved) {
 }
 
 void tape_node_spend(TapeNode *node) {
+    if (UNLIKELY(node->made != NULL)) remake_end_node(node);
     node->spent = true;
     for (int i = 0; i < node->n_inputs; i++) {
         GradientInput *input = &node->inputs[i];
@@ -275,7 +277,7 @@ static Tensor *save_recorded(Tensor *x) {
 static void save_inputs(TapeNode *node, Tensor *const *inputs) {
     unsigned saves = wanted_saves(node);
     for (int i = 0; i < node->n_inputs && 1 << i < SAVE_RESULT; i++)
-        if (saves >> i & 1u && inputs[i])
+        if (inputs[i] && (saves >> i & 1u || remake_wants(node, inputs[i])))
             node->inputs[i].saved = inputs[i]->node ? save_recorded(inputs[i]) : save(inputs[i]);
 }
 
@@ -307,6 +309,7 @@ TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
         return paused(NULL);
     }
     TapeNode *node = tape_node_new(info, call->n_inputs);
+    if (call->n_many == 0) node->op = call->op;
     for (int i = 0; i < call->n_inputs; i++) {
         node->inputs[i].number = call->inputs[i].scalar;
         if (inputs[i]) note_input(node, i, inputs[i]);
@@ -377,6 +380,7 @@ Status tape_end_node(TapeRecord *record, Status status, Tensor **outputs, int n_
             tape_attach(outputs[i], tape_node_retain(node), i);
     }
     node->n_outputs = n_outputs;
+    if (status == STATUS_OK) remake_note_results(node, outputs, n_outputs);
     tape_node_release(node);
     return status;
 }

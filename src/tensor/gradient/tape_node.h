@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "tensor/gradient/gradient.h"
 
+typedef struct TapeMade TapeMade; // remake.h
+
 struct TapeNode {
     Counted counted;
     const GradientInfo
@@ -18,6 +20,9 @@ struct TapeNode {
     int walks;                 // under way: one, and those that its rules have started
     TapeNode *previous, *next; // newer and older ones
     TapeNode *waiting;         // of nodes about to be freed
+    const OpRow *op; // that was applied to the inputs with the attributes; NULL: something else was
+    TapeMade *made;  // n_outputs; NULL: its results are not made again
+    uint64_t changes; // of parameters, until then
     OpAttributes *attributes;
     void *kept;
     void (*release_kept)(void *);
@@ -76,8 +81,10 @@ typedef struct TapeRead {
 
 struct Tape {
     bool enabled;
-    bool busy;  // freeing the nodes that wait
-    int pauses; // operations with a rule that are running
+    bool busy;        // freeing the nodes that wait
+    int pauses;       // operations with a rule that are running
+    bool remakes;     // results can be forgotten: remake.h
+    uint64_t changes; // counts those of parameters from then on
     size_t leaf_count, node_count;
     uint64_t next_number, walks;
     TapeNode *newest, *waiting;
