@@ -95,6 +95,7 @@ static Status write_stream(const char *part, void *context) {
     FILE *stream = fopen(part, "wbe");
     if (!stream) return fail_write(job->path);
     Status status = job->write(stream, job->context);
+    if (status == STATUS_IO && ferror(stream)) status = fail_write(job->path); // names the path
     if (fclose(stream) != 0 && status == STATUS_OK) status = fail_write(job->path);
     return status;
 }

@@ -1,6 +1,7 @@
 // Sound by libsndfile, which reads the bytes of a mapped file.
 #include "data/audio_file.h"
 
+#include <errno.h>
 #include <sndfile.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/file_replace.h"
 #include "base/library.h"
 #include "base/memory.h"
+#include "base/sandbox.h"
 
 // clang-format off
 #define SOUND_FUNCTIONS(F)                                                                         \
@@ -165,15 +167,23 @@ static const SoundFormat *format_named(const char *path) {
 }
 
 typedef struct Writing {
+    const char *path;
     const Audio *audio;
     SF_INFO info;
 } Writing;
 
+// Encoders have words of their own for a disk that is full.
+static Status fail_sound(const Writing *writing, const char *why) {
+    bool full = errno == ENOSPC || errno == EFBIG || errno == EDQUOT;
+    return fail(STATUS_IO, "cannot write %s: %s", writing->path, full ? file_problem(errno) : why);
+}
+
 static Status write_part(const char *part, void *context) {
     Writing *writing = context;
+    errno = 0;
     const Audio *audio = writing->audio;
     SNDFILE *sound = sound_library.open(part, SFM_WRITE, &writing->info);
-    if (!sound) return fail(STATUS_IO, "%s", sound_library.strerror(NULL));
+    if (!sound) return fail_sound(writing, sound_library.strerror(NULL));
     sound_library.command(sound, SFC_SET_CLIPPING, NULL, SF_TRUE);
     // The same numbers make the same bytes: no time of writing.
     sound_library.command(sound, SFC_SET_ADD_PEAK_CHUNK, NULL, SF_FALSE);
@@ -186,11 +196,9 @@ static Status write_part(const char *part, void *context) {
         done += count;
     }
     Status status = STATUS_OK;
-    if (done < audio->frames)
-        status = fail(STATUS_IO, "cannot write sound: %s", sound_library.strerror(sound));
+    if (done < audio->frames) status = fail_sound(writing, sound_library.strerror(sound));
     int problem = sound_library.close(sound);
-    if (status == STATUS_OK && problem)
-        status = fail(STATUS_IO, "cannot write sound: libsndfile's error %d", problem);
+    if (status == STATUS_OK && problem) status = fail_sound(writing, "the encoder has failed");
     return status;
 }
 
@@ -202,6 +210,7 @@ Status audio_write(const char *path, const Audio *audio, bool short_samples) {
         return fail(STATUS_VALUE,
                     "%s: sound is written to .wav, .flac, .ogg, .opus, .mp3, .aiff and .au", path);
     Writing writing = {
+        .path = path,
         .audio = audio,
         .info = {.channels = (int)audio->channels,
                  .samplerate = (int)audio->rate,

@@ -321,7 +321,7 @@ static Status bring_or_lend(Pool *pool, Buffer *buffer) {
     }
     if (buffer->handle) return STATUS_OK;
     if (buffer->forgotten)
-        return fail(STATUS_MEMORY, "what a limit has let go of could not be made again");
+        return report_refusal(pool, buffer->bytes, &buffer->label); // making it again has failed
     uint64_t begin = now_nanoseconds();
     Status status = bring(pool, buffer);
     if (status == STATUS_MEMORY) status = lend(pool, buffer);

@@ -27,7 +27,14 @@ Learning *learning_new(void) {
 
 void learning_free(Learning *learning) {
     VECTOR_FREE(&learning->unreached);
+    free(learning->needs);
     free(learning);
+}
+
+void learn_note_needs(const char *words) {
+    Learning *learning = learn_state();
+    free(learning->needs);
+    learning->needs = memory_copy_string(words, strlen(words));
 }
 
 LearnRun *learn_running(void) {

@@ -143,12 +143,15 @@ typedef struct Learning {
     bool muted;        // the output of print is dropped
     VECTOR(Unreached) unreached;
     LearnSearch search;
+    char *needs; // what the program was foretold to need, until it is shown; NULL: nothing was
     // Told of every epoch; NULL: nobody is.
     void (*progress)(void *context, int64_t epoch, int64_t epochs, double loss);
     void *progress_context;
 } Learning;
 Learning *learning_new(void);
 void learning_free(Learning *learning);
+// What is shown in front of the first epoch.
+void learn_note_needs(const char *words);
 static inline Learning *learn_state(void) {
     return runtime_current->learning;
 }

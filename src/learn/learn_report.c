@@ -41,9 +41,18 @@ NumberText learn_number(double number) {
     return out;
 }
 
+// Once a program.
+static void print_needs(void) {
+    char *needs = learn_state()->needs;
+    learn_state()->needs = NULL;
+    if (needs) fprintf(output_stream(), "%s\n", needs);
+    free(needs);
+}
+
 void learn_report_begin(LearnRun *run) {
     run->progress = (LearnProgress){.started_s = learn_now_s(),
                                     .terminal = output_is_terminal(output_errors())};
+    if (!is_quiet(run)) print_needs();
 }
 
 static void append_time(Text *out, double seconds) {

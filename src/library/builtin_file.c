@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/aside.h"
 #include "base/file_replace.h"
@@ -75,12 +76,15 @@ static Status write_bytes(const char *target, void *context) {
     const WriteJob *job = context;
     FILE *file = fopen(target, job->mode);
     if (!file) return fail_path("write", job->path, errno);
+    off_t before = fseeko(file, 0, SEEK_END) == 0 ? ftello(file) : -1;
     bool whole = fwrite(job->bytes, 1, job->length, file) == job->length;
     int error = errno;
     if (fclose(file) != 0) {
         whole = false;
         error = errno;
     }
+    bool partial = !whole && before >= 0 && job->mode[0] == 'a';
+    if (partial && truncate(target, before) != 0) error = errno; // what was there stays
     return whole ? STATUS_OK : fail_path("write", job->path, error);
 }
 

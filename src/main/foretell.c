@@ -13,6 +13,7 @@
 #include "device/foretell.h"
 #include "device/settings.h"
 #include "device/statistics.h"
+#include "learn/learn.h"
 #include "main/command.h"
 #include "parser/parser.h"
 #include "runtime/runtime.h"
@@ -26,6 +27,7 @@ typedef struct Pass {
     bool silent;    // mistakes of the program were shown, or will be
     uint64_t limit; // 0: none; else to be refused above it
     bool refused;
+    Text needs; // in words, as long as places can be told
 } Pass;
 
 static json_t *place_json(SourcePos position) {
@@ -140,6 +142,18 @@ static void refuse(Pass *pass) {
     (void)report_current_error();
 }
 
+// "needs 3.10 GB of 8.00 GB at train.tl:40"
+static void note_needs(Pass *pass) {
+    bool large = pass->limit >= 1u << 30;
+    double unit = large ? 0x1p30 : 0x1p20;
+    const char *name = large ? "GB" : "MB";
+    SourcePlace place = source_find(pass->forecast.peak_at);
+    text_format(&pass->needs, "needs %.2f %s of %.2f %s", (double)pass->forecast.peak_bytes / unit,
+                name, (double)pass->limit / unit, name);
+    if (place.file) text_format(&pass->needs, " at %s:%d", place.file->name, place.line);
+    if (pass->forecast.loose_count > 0) text_append_string(&pass->needs, " (an estimate)");
+}
+
 static Status run_pass(Pass *pass, FILE *nowhere) {
     TRY(aside_begin());
     output_redirect(nowhere, nowhere);
@@ -181,6 +195,8 @@ static bool foretell_once(const CommandLine *line, ForetellGuess guess, Pass *pa
     Status status = pass->program ? run_pass(pass, nowhere) : STATUS_OK;
     if (status != STATUS_OK && !pass->silent) (void)report_current_error();
     refuse(pass);
+    bool whole = pass->found && json_is_null(json_object_get(pass->found, "failure"));
+    if (whole && pass->limit > 0) note_needs(pass);
     setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
     program_free(pass->program);
     source_reset();
@@ -314,5 +330,7 @@ bool foretell_refuses(const CommandLine *line) {
     Pass pass = {.limit = line->memory_limit, .silent = true};
     (void)foretell_once(line, FORETELL_GUESS_TRUE, &pass);
     json_decref(pass.found);
+    if (pass.needs.length > 0) learn_note_needs(text_get(&pass.needs));
+    text_free(&pass.needs);
     return pass.refused;
 }

@@ -80,6 +80,6 @@ void measure_run(Repl *repl, const char *code);
 // save.c
 void spoken_add(Repl *repl, const Program *program, bool gives_last);
 void spoken_clear(Repl *repl);
-Status spoken_save(const Repl *repl, const char *path) MUST_USE;
+Status spoken_save(Repl *repl, const char *path) MUST_USE;
 
 #endif

@@ -1,11 +1,10 @@
 // :save: the statements that ran, as a script. What was declared again is written once, and a main
 // that ran where it was entered becomes a block there.
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sandbox.h"
+#include "base/file_replace.h"
 #include "base/utf8.h"
 #include "parser/ast.h"
 #include "repl/internal.h"
@@ -77,13 +76,14 @@ static void append_all(const Repl *repl, Text *out) {
     }
 }
 
-Status spoken_save(const Repl *repl, const char *path) {
-    FILE *file = fopen(path, "w");
-    if (!file) return fail(STATUS_IO, "cannot write %s: %s", path, file_problem(errno));
+static Status write_all(FILE *file, void *context) {
     Text text = {0};
-    append_all(repl, &text);
-    bool written = fwrite(text_get(&text), 1, text.length, file) == text.length;
-    written &= fclose(file) == 0;
+    append_all(context, &text);
+    Status status = stream_write(file, text_get(&text), text.length);
     text_free(&text);
-    return written ? STATUS_OK : fail(STATUS_IO, "cannot write %s: %s", path, file_problem(errno));
+    return status;
+}
+
+Status spoken_save(Repl *repl, const char *path) {
+    return file_replace_stream(path, write_all, repl);
 }

@@ -160,6 +160,35 @@ class FullDisk(unittest.TestCase):
         self.refused(facts + 'N(1)\nsave_facts("s.tlf")', facts + 'for n in 0..50000 { N(n) }\nsave_facts("s.tlf")',
                      facts + 'load_facts("s.tlf")\nassert(len(N) == 1)\nprint("old")')
 
+    def test_every_writer(self):
+        training = ('let w = learnable(ones([100000]))\nlearn { objective: sum(w ** 2), optimizer: sgd(lr: 0.1), '
+                    'epochs: 3, progress: false, save: "FILE" }')
+        writers = {
+            "s.npy": ("save(ones([3]), FILE)", "save(ones([100000]), FILE)"),
+            "s.csv": ("write_csv(FILE, [[1, 2]])", "write_csv(FILE, [[i, 2] for i in 0..20000])"),
+            "a.txt": ('write_file(FILE, "old")', 'write_file(FILE, join(["more" for i in 0..50000], ""), append: true)'),
+            "s.safetensors": ("save({a: ones([3])}, FILE)", training)}
+        for ending in ("svg", "png"):
+            writers[f"p.{ending}"] = ("plot([1, 2], FILE)", "plot(rand([9000]), FILE, width: 3000, height: 3000)")
+        for ending in ("png", "jpg", "webp", "bmp", "ppm"):
+            writers[f"i.{ending}"] = ("save_image(rand([3, 4, 4]), FILE)", "save_image(rand([3, 400, 400]), FILE)")
+        for ending in ("wav", "flac", "ogg"):
+            writers[f"a.{ending}"] = ("save_audio(rand([1, 80]), FILE, 8000)", "save_audio(rand([1, 400000]), FILE, 8000)")
+        for name, (before, after) in writers.items():
+            with self.subTest(name):
+                path = Path(self.folder.name, name)
+                result = run("run", "-e", before.replace("FILE", f'"{path}"'))
+                self.assertEqual(result.status, 0, result.err)
+                contents, names = path.read_bytes(), sorted(os.listdir(self.folder.name))
+                code = Path(self.folder.name + ".tl")
+                self.addCleanup(code.unlink, missing_ok=True)
+                code.write_text(after.replace('"FILE"', "FILE").replace("FILE", f'"{path}"'))
+                limited = subprocess.run(["bash", "-c", f"ulimit -f 64; exec {TL} run --quiet {code}"], capture_output=True, text=True)
+                self.assertEqual(limited.returncode, 1, limited.stderr)
+                self.assertIn(str(path), limited.stderr.splitlines()[0])
+                self.assertIn("File too large", limited.stderr.splitlines()[0])
+                self.assertEqual((path.read_bytes(), sorted(os.listdir(self.folder.name))), (contents, names))
+
     def test_a_link_and_the_rights_of_a_file_stay(self):
         folder = Path(self.folder.name)
         (folder / "real.txt").write_text("old")

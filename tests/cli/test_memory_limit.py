@@ -1,6 +1,7 @@
 """--memory-limit: what does not fit on the device is moved out and comes back; the numbers stay the same.
 
 `python3 tests/cli/test_memory_limit.py --programs N` runs N generated programs at random limits."""
+import json
 import os
 import random
 import re
@@ -128,6 +129,20 @@ class Limited(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("error[memory]: ", result.stderr)
         self.assertIn("the limit is 4.00 MB", result.stderr)
+
+    def test_learn_says_first_what_the_program_needs(self):
+        code = ("let w = learnable(ones([1024, 64]))\nlearn {\n    objective: mean((w * 3.0) ** 2), epochs: 2\n"
+                "    optimizer: sgd(lr: 0.1)\n}\n")
+        peak = json.loads(run("check", "--memory", "--json", "-e", code).out)["peak"]
+        lines = run_code(code, options=["--memory-limit", "4MB"]).out.splitlines()
+        self.assertRegex(lines[0], rf"^needs {peak / 2**20:.2f} MB of 4.00 MB at program.tl:3$")
+        self.assertIn("epoch", lines[1] + lines[-1])
+        self.assertNotIn("needs", run_code(code).out)
+        self.assertNotIn("needs", run_code(code, options=["--memory-limit", "4MB", "--quiet"]).out)
+        twice = code + "if sum(rand([300, 300])) > 1.0 {\n" + code.replace("let w", "w") + "}\n"
+        out = run_code(twice, options=["--memory-limit", "4MB"]).out
+        self.assertEqual(out.count("needs"), 1)
+        self.assertRegex(out, r"^needs .* \(an estimate\)\n")
 
     def test_cheap_results_of_the_tape_are_computed_again(self):
         for body in ("tanh(relu(h @ w) * 1.5 + shift)", "softmax(h @ w, 1) * layer_norm(h, shift)",
