@@ -135,6 +135,71 @@ class Folders(unittest.TestCase):
         net.magnitude = 1.25
         self.same(net, "llama", {"rope_scaling": {**scaling, "attention_factor": 1.25}})
 
+    PEFT = {"peft_type": "LORA", "r": 2, "lora_alpha": 3, "bias": "none", "target_modules": ["q_proj"], "rank_pattern": {},
+            "modules_to_save": None, "use_dora": False}
+
+    def write_adapter(self, tensors, config=None):
+        (self.folder / "peft").mkdir(exist_ok=True)
+        (self.folder / "peft" / "adapter_config.json").write_text(json.dumps({**self.PEFT, **(config or {})}))
+        (self.folder / "peft" / "adapter_model.safetensors").write_bytes(safetensors(tensors))
+
+    def test_adapters_of_peft(self):
+        """With an adapter a folder, and the GGUF file of it, give the logits of the folder whose weights have it added."""
+        random_numbers = random.Random(5)
+        for net, kind, config, scale in ((Net(1), "llama", {}, 3 / 2), (Qwen2(6), "qwen2", {"use_rslora": True}, 3 / math.sqrt(2))):
+            write_folder(self.folder / "folder", net, kind)
+            write_folder(self.folder / "merged", net, kind)
+            tensors, adapter = tensors_of(net, kind), {}
+            for name, weight in tensors.items():
+                if name.split(".")[-2] not in ("q_proj", "k_proj", "o_proj", "down_proj") or not name.endswith(".weight"):
+                    continue
+                down = [[random_numbers.gauss(0, 0.3) for _ in weight[0]] for _ in range(2)]
+                up = [[random_numbers.gauss(0, 0.3) for _ in range(2)] for _ in weight]
+                tensors[name] = [[w + scale * sum(u * d[i] for u, d in zip(us, down)) for i, w in enumerate(row)]
+                                 for row, us in zip(weight, up)]
+                stem = "base_model.model." + name.removesuffix(".weight")
+                adapter |= {stem + ".lora_A.weight": down, stem + ".lora_B.weight": up}
+            (self.folder / "merged" / "model.safetensors").write_bytes(safetensors(tensors))
+            self.write_adapter(adapter, config)
+            with self.subTest(kind):
+                result = outcome(f"""
+                    import "std/lora.tl"
+                    let m = load_model("folder")
+                    let want = load_model("merged").forward({IDS})
+                    let lora = load_lora("peft", m)
+                    print(len(lora.parts))
+                    assert_about_eq(lora.on(m).forward({IDS}), want, 1e-4)
+                    save_model(m, "saved.gguf")
+                    let n = load_model("saved.gguf")
+                    assert_about_eq(load_lora("peft", n).on(n).forward({IDS}), want, 1e-4)
+                    assert(max(abs(want - m.forward({IDS}))) > 0.1)""", self.folder)
+                self.assertEqual((result.out, result.err), (f"{4 * net.layers}\n", ""))
+
+    def test_what_is_wrong_with_an_adapter(self):
+        write_folder(self.folder / "folder", Net(1), "llama")
+        names = ["base_model.model.model.layers.0.self_attn.v_proj.lora_%s.weight" % letter for letter in "AB"]
+        down, up = [[0.5] * 24] * 2, [[0.5] * 2] * 12
+        says = "error[format]: peft/adapter_config.json: "
+        other = "base_model.model.lm_head.lora_A.weight"
+        for config, tensors, expected in [
+            ({"peft_type": "IA3"}, {}, says + "peft_type is IA3; LORA is known"),
+            ({"use_dora": True}, {}, says + "use_dora is not supported"),
+            ({"rank_pattern": {"q_proj": 4}}, {}, says + "rank_pattern is not supported"),
+            ({"modules_to_save": ["lm_head"]}, {}, says + "modules_to_save is not supported"),
+            ({"bias": "all"}, {}, says + "bias: all is not supported"),
+            ({"r": 0}, {}, says + "r must be a rank, but it is 0"),
+            ({"lora_alpha": "x"}, {}, says + "lora_alpha must be a number, but it is x"),
+            ({}, {other: down}, f"error[format]: peft: the tensor {other} is of no projection that is known"),
+            ({}, {names[0]: down}, f'error[name]: peft/adapter_model.safetensors has no tensor called "{names[1]}"'),
+        ]:
+            with self.subTest(expected):
+                self.write_adapter(tensors, config)
+                result = outcome('import "std/lora.tl"\nload_lora("peft", load_model("folder"))', self.folder)
+                self.assertTrue(result.err.startswith(expected), result.err)
+        self.write_adapter(dict(zip(names, (down, up))))
+        result = outcome('import "std/lora.tl"\nload_lora("peft")', self.folder)
+        self.assertIn("error[value]: peft is an adapter of PEFT: load_lora(path, m) needs its model\n", result.err)
+
     def test_it_is_as_a_gguf_file(self):
         """Names, metadata, and what is saved from it are those of GGUF."""
         net = Net(1)

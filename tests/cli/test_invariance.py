@@ -31,7 +31,7 @@ class Invariance(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "ways.json").write_text(json.dumps(ways))
             Path(folder, "p.tl").write_text(PROGRAM % (model, cache))
-            result = run("run", "p.tl", cwd=folder, env=environment)
+            result = run("run", "p.tl", cwd=folder, env=environment, timeout=120 + 3 * COUNT)
             self.assertEqual(result.status, 0, result.err)
             *answers, logits = result.out.splitlines()
             return [json.loads(line) for line in answers], logits
