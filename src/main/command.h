@@ -84,6 +84,8 @@ int check_memory(const Command *command, int count, char **arguments);
 // Whether one of its operations takes more than --memory-limit, which is then shown. Takes two
 // seconds at most.
 bool foretell_refuses(const CommandLine *line);
+// What tl check --memory --json says of the line's program, to be freed; NULL where it fails.
+char *foretell_in_json(const CommandLine *line);
 int command_test(const Command *command, int count, char **arguments);
 int command_repl(const Command *command, int count, char **arguments);
 int command_format(const Command *command, int count, char **arguments);

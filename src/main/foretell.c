@@ -1,11 +1,13 @@
 // tl check --memory: what a program will hold on its device, without running it. The program runs
 // on a foretold device (device/foretell.h), its output goes nowhere and its files are put aside.
+#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "base/aside.h"
 #include "base/output.h"
@@ -324,11 +326,31 @@ int check_memory(const Command *command, int count, char **arguments) {
     return EXIT_SUCCESS_STATUS;
 }
 
+// What a program reads from standard input is for its run.
+static void foretell_without_input(const CommandLine *line, Pass *pass) {
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    (void)foretell_once(line, FORETELL_GUESS_TRUE, pass);
+    if (input >= 0) dup2(input, STDIN_FILENO);
+    if (input >= 0) close(input);
+    if (nothing >= 0) close(nothing);
+}
+
+char *foretell_in_json(const CommandLine *line) {
+    Pass pass = {.silent = true};
+    foretell_without_input(line, &pass);
+    bool whole = pass.found && json_is_null(json_object_get(pass.found, "failure"));
+    char *text = whole ? json_dumps(pass.found, JSON_COMPACT) : NULL;
+    json_decref(pass.found);
+    return text;
+}
+
 bool foretell_refuses(const CommandLine *line) {
     bool repeatable = line->code || strcmp(line->file, "-") != 0;
     if (line->memory_limit == 0 || line->mode != RUN_PROGRAM || !repeatable) return false;
     Pass pass = {.limit = line->memory_limit, .silent = true};
-    (void)foretell_once(line, FORETELL_GUESS_TRUE, &pass);
+    foretell_without_input(line, &pass);
     json_decref(pass.found);
     if (pass.needs.length > 0) learn_note_needs(text_get(&pass.needs));
     text_free(&pass.needs);

@@ -112,20 +112,37 @@ static void hand_on(Standard *standard) {
     standard->line.is_command = true;
 }
 
+// What one token takes, as tl check --memory would say it; the caller frees it.
+static char *tell_needs(Standard *standard) {
+    static const char code[] = "generate(load_model(args()[0]), \"a\", 1)";
+    CommandLine line = standard->line;
+    line.code = code;
+    line.interp.arguments = standard->words.items;
+    line.interp.argument_count = (int)standard->words.count;
+    char *needs = foretell_in_json(&line);
+    if (!needs) return NULL;
+    VECTOR_PUSH(&standard->options, (char *)(uintptr_t) "--needs");
+    VECTOR_PUSH(&standard->options, needs);
+    return needs;
+}
+
 int command_standard(const Command *command, int count, char **arguments) {
     Standard standard = {.command = command};
     Text path = {0};
     read_words(&standard, count, arguments);
-    hand_on(&standard);
     int status = EXIT_FAILED;
+    char *needs = NULL;
     if (program_begin(&standard.line) != STATUS_OK) {
         status = report_current_error();
     } else {
+        if (strcmp(command->name, "models") == 0) needs = tell_needs(&standard);
+        hand_on(&standard);
         text_format(&path, "std/commands/%s.tl", command->name);
         Program *program = program_load_standard(text_get(&path));
         Tally tally = {0};
         if (program) status = program_end(program_run(&standard.line, program, &tally));
     }
+    free(needs);
     text_free(&path);
     VECTOR_FREE(&standard.options);
     VECTOR_FREE(&standard.words);

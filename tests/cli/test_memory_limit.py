@@ -130,6 +130,11 @@ class Limited(unittest.TestCase):
         self.assertIn("error[memory]: ", result.stderr)
         self.assertIn("the limit is 4.00 MB", result.stderr)
 
+    def test_the_input_is_for_the_run(self):
+        code = 'print(input() + "!", sum(ones([1000])))\nprint(read_file("/dev/stdin"))\n'
+        result = run_code(code, options=["--memory-limit", "64KB"], stdin=b"one\n")
+        self.assertEqual((result.status, result.out), (0, "one! 1000.0\n\n"), result.err)
+
     def test_learn_says_first_what_the_program_needs(self):
         code = ("let w = learnable(ones([1024, 64]))\nlearn {\n    objective: mean((w * 3.0) ** 2), epochs: 2\n"
                 "    optimizer: sgd(lr: 0.1)\n}\n")

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 from language_models import Mixtral
+from test_foretell import measured
 from model_folders import write_folder
 from parrot import PAGE, parrot
 from terminal import Terminal
@@ -243,7 +244,16 @@ class ModelCommands(unittest.TestCase):
             "mini-256x3-random", "llama", "1,935,104", "1,654,784 in 20 tensors, 0.9 MB", "278,528 in 3 tensors, 0.2 MB",
             "1,792 in 7 tensors, 0.0 MB", "3", "256", "512", "512", "no",
             "1.2 MB of weights, 0.8 MB of cache when the context is full"])
-        self.assertRegex(lines[13], r"^speed +at most [\d.]+ tokens/s on \w+(:\d)?, which reads [\d.]+ GB/s$")
+        self.assertRegex(lines[13], r"^one token +[\d.]+ MB at the most, [\d.]+ MB of the file in place, [\d.]+ MB repacked$")
+        self.assertRegex(lines[14], r"^speed +at most [\d.]+ tokens/s on \w+(:\d)?, which reads [\d.]+ GB/s$")
+
+    def test_models_foretell_what_a_token_takes(self):
+        model = fixture(self, "models/mini-q4_k_m.gguf")
+        about = json.loads(self.tl("models", "--json", model).out)
+        peak, result = measured("-e", 'generate(load_model(args()[0]), "a", 1)', model)
+        self.assertEqual((about["peak_bytes"], result.status), (peak, 0))
+        self.assertGreater(about["mapped_bytes"], 1000000)
+        self.assertGreater(about["peak_cache_bytes"], 0)
 
     def test_models_as_json(self):
         about = json.loads(self.tl("models", "--json", self.model).out)
