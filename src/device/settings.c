@@ -137,8 +137,9 @@ static Status read_device(char *out, size_t size) {
     if (!text) text = "auto";
     if (!device_name_parse(text, &index) || strlen(text) >= size) {
         fail(STATUS_SETTING, "TL_DEVICE is \"%s\", which is not a device", text);
-        return fail_help("devices are cpu, vulkan, vulkan:N (from 0 to %d) and auto",
-                         DEVICE_INDEX_MAX);
+        return fail_help(
+            "devices are cpu, vulkan, vulkan:N (from 0 to %d), vulkan:local_rank and auto",
+            DEVICE_INDEX_MAX);
     }
     memcpy(out, text, strlen(text) + 1);
     return STATUS_OK;

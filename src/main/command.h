@@ -149,6 +149,9 @@ int tally_show(const Tally *tally);
 
 // The life of a process that runs programs: settings and signals; each program to its end, with
 // everything it held released; then the account of the memory. run and end return exit statuses.
+// The device whose number is the rank's among those of its machine.
+#define LOCAL_RANK_DEVICE "vulkan:local_rank"
+
 // Meets the other ranks when this process is one of several; then the first alone is heard, or all
 // with their numbers.
 Status ranks_program_begin(bool all_speak) MUST_USE;

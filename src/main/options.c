@@ -64,8 +64,11 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
         device_setting_choose(VARIABLE_TL_MEMORY_CHECK, arguments[(*index)++] + 15);
     } else if ((value = option_value("--device", arguments, count, index))) {
         int number;
-        if (!device_name_parse(value, &number))
-            bad_option("--device needs cpu, vulkan, vulkan:N or auto, but it is \"%s\"", value);
+        bool by_rank = strcmp(value, LOCAL_RANK_DEVICE) == 0;
+        if (!by_rank && !device_name_parse(value, &number))
+            bad_option("--device needs cpu, vulkan, vulkan:N, vulkan:local_rank or auto, but it is "
+                       "\"%s\"",
+                       value);
         device_setting_choose(VARIABLE_TL_DEVICE, value);
     } else if ((value = option_value("--seed", arguments, count, index))) {
         char *end;

@@ -116,9 +116,9 @@ static int memory_account(int status) {
 }
 
 Status program_begin(const CommandLine *line) {
-    TRY(device_settings_check());
     signals_install();
-    return ranks_program_begin(line->all_ranks_speak);
+    TRY(ranks_program_begin(line->all_ranks_speak));
+    return device_settings_check();
 }
 
 typedef struct ProgramRun {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "device/settings.h"
 #include "main/command.h"
 #include "ranks/ranks.h"
 
@@ -36,8 +37,19 @@ static FILE *prefixed_stream(FILE *target) {
     return stream ? stream : target;
 }
 
+// `vulkan:local_rank` is the device of this rank's number among those of its machine.
+static void choose_device(void) {
+    const char *chosen = device_setting_choice(VARIABLE_TL_DEVICE);
+    if (!chosen) chosen = getenv("TL_DEVICE");
+    if (!chosen || strcmp(chosen, LOCAL_RANK_DEVICE) != 0) return;
+    char name[32];
+    snprintf(name, sizeof name, "vulkan:%d", ranks_local());
+    device_setting_choose(VARIABLE_TL_DEVICE, name);
+}
+
 Status ranks_program_begin(bool all_speak) {
     TRY(ranks_begin());
+    choose_device();
     if (ranks_count() == 1) return STATUS_OK;
     FILE *stream = stdout;
     if (all_speak)

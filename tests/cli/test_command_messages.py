@@ -22,7 +22,7 @@ USAGE = [
     (["fmt", "--what"], "error: there is no option --what\nusage: tl fmt [--check] [FILE|FOLDER...]\n"),
     (["run", "--device"], "error: --device needs a value\n"),
     (["run", "--device", "nowhere", "f"],
-     'error: --device needs cpu, vulkan, vulkan:N or auto, but it is "nowhere"\n'),
+     'error: --device needs cpu, vulkan, vulkan:N, vulkan:local_rank or auto, but it is "nowhere"\n'),
     (["run", "--seed", "x", "f"], 'error: --seed needs an integer from 0, but it is "x"\n'),
 ]
 

@@ -3,6 +3,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -143,6 +144,44 @@ print([round(v, 4) for v in to_list(all_gather(grad(first.w).T).sum(0))])
 """
 
 
+# The layers in parts next to whole ones with the same numbers.
+VOCABULARY = """
+import "parallel.tl"
+seed(3)
+let ids = [4, 0, 9, 4, 7, 2]; let targets = [0, 9, 4, 7, 2, 5]
+let words = VocabularyEmbedding::new(10, 8); let out = VocabularyOutput::new(8, 10)
+let loss = out.loss(out.forward(tanh(words.forward(ids))), targets)
+backward(loss)
+fn whole_rows(part) { let x = zeros([10, 8]); x[words.first:words.first + len(part)] = part; all_reduce(x) }
+fn whole_columns(part) { let x = zeros([8, 10]); x[:, out.first:out.first + part.shape[1]] = part; all_reduce(x) }
+let table = learnable(whole_rows(detach(words.table))); let w = learnable(whole_columns(detach(out.w)))
+let plain = cross_entropy(tanh(embedding(table, ids)) @ w, targets)
+backward(plain)
+if abs(plain - loss) > 1e-5 { error(f"the loss {loss} is not {plain}") }
+if max(abs(grad(table) - whole_rows(grad(words.table)))) > 1e-5 { error("the gradient of the embedding") }
+if max(abs(grad(w) - whole_columns(grad(out.w)))) > 1e-5 { error("the gradient of the output") }
+print(round(float(loss), 4))
+"""
+
+SEQUENCE = """
+import "parallel.tl"
+seed(5)
+let x = randn([12, 8, 4]); let y = randn([12, 8, 4]); let z = randn([12, 8, 4]); let weights = randn([12, 8, 4])
+fn own(x) { chunk(x, world_size(), 0)[rank()] }
+for causal in [false, true] {
+    let got = sequence_attention(own(x), own(y), own(z), causal: causal)
+    let wanted = attention(x, y, z, causal: causal)
+    if max(abs(all_gather(got) - wanted)) > 1e-5 { error("attention over parts of a sequence") }
+    fn parts(x, y, z) { sum(sequence_attention(x, y, z, causal: causal) * own(weights)) }
+    fn whole(x, y, z) { sum(attention(x, y, z, causal: causal) * weights) }
+    let gots = list(grad(fn(q) { parts(q, own(y), own(z)) }, own(x)), grad(fn(k) { parts(own(x), k, own(z)) }, own(y)),
+                    grad(fn(v) { parts(own(x), own(y), v) }, own(z)))
+    let wants = list(grad(fn(q) { whole(q, y, z) }, x), grad(fn(k) { whole(x, k, z) }, y), grad(fn(v) { whole(x, y, v) }, z))
+    for i in 0..3 { if max(abs(all_gather(gots[i]) - wants[i])) > 1e-5 { error(f"gradient {i}") } }
+}
+print("all is well")
+"""
+
 # Dropout, an order of rows, batches that make a step together, a last one that is smaller, two dtypes.
 DISTRIBUTED = """
 seed(rank() * SPREAD + 1)
@@ -181,7 +220,14 @@ print(sum(w), sum(b), sum(h), sum(v), apart)
 """
 
 
-def ranks(n, code, *options, timeout=60, folder=None, **env):
+def is_child(stat, parent):
+    try:
+        return int(stat.read_text().rsplit(")", 1)[1].split()[1]) == parent
+    except OSError:  # it has ended meanwhile
+        return False
+
+
+def ranks(n, code, *options, timeout=300, folder=None, watch=None, **env):
     if not shutil.which("mpirun") or not PLUGIN.exists():
         if os.environ.get("CI") == "true":
             raise AssertionError("mpirun or libtl_mpi.so is missing")
@@ -192,8 +238,17 @@ def ranks(n, code, *options, timeout=60, folder=None, **env):
         environment = {**os.environ, "NO_COLOR": "1", "TL_MEMORY_CHECK": "strict", "TL_DEVICE": "cpu",
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TL_PATH": str(ROOT / "std"),
                        "OMPI_MCA_rmaps_base_oversubscribe": "1", **env}
-        return subprocess.run(["mpirun", "-n", str(n), TL, "run", *options, "program.tl"], capture_output=True,
-                              text=True, cwd=folder, env=environment, timeout=timeout)
+        command = ["mpirun", "-n", str(n), TL, "run", *options, "program.tl"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+                              env=environment) as process:
+            if watch:
+                watch(process)
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 class Ranks(unittest.TestCase):
@@ -342,6 +397,55 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
         alone = self.ends_well(1, PARTS).splitlines()
         for n in (2, 4):
             self.assertEqual(self.ends_well(n, PARTS).splitlines(), alone)
+
+    def test_vocabularies_in_parts(self):
+        alone = self.ends_well(1, VOCABULARY)
+        for n in (2, 3):
+            self.assertEqual(self.ends_well(n, VOCABULARY), alone)
+
+    def test_sequences_in_parts(self):
+        for n in (1, 2, 4):
+            self.assertEqual(self.ends_well(n, SEQUENCE), "all is well\n")
+
+    def test_the_device_of_a_rank(self):
+        if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
+            self.skipTest("there is no Vulkan device")
+        result = ranks(1, "print(ones([2]).device)", TL_DEVICE="vulkan:local_rank")
+        self.assertEqual(result.stdout, "vulkan:0\n", result.stderr)
+        result = ranks(1, "print(ones([2]).device)", "--device", "vulkan:local_rank")
+        self.assertEqual(result.stdout, "vulkan:0\n", result.stderr)
+        # Of as many ranks as there are devices and one more, the last has none.
+        count = len(re.findall(r"^vulkan:", run("devices").out, re.M))
+        result = ranks(count + 1, "print(ones([2]).device)", "--device", "vulkan:local_rank")
+        self.assertIn(f"[rank {count}] error[device]: cannot open the device vulkan:{count}: ", result.stderr)
+
+    def killed(self, n, saves, folder, shard):
+        """Kills a rank once the file of `save` has been written so often."""
+        code = SHARDED.replace("EPOCHS", "12").replace("MORE", "every: 1, " + shard)
+        done = []
+
+        def watch(process):
+            path, last = Path(folder, "run.safetensors"), None
+            while process.poll() is None and len(done) < saves:
+                now = path.stat().st_mtime_ns if path.exists() else None
+                if now != last:
+                    last = now
+                    done.append(now)
+                time.sleep(0.001)
+            children = [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if is_child(stat, process.pid)]
+            if children:
+                os.kill(children[-1], signal.SIGKILL)
+
+        return ranks(n, code, folder=folder, watch=watch)
+
+    def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on(self):
+        whole = self.sharded(1, epochs=12)
+        for shard in ("", "shard: optimizer"):
+            with tempfile.TemporaryDirectory() as folder:
+                for n, saves in ((3, 2), (2, 3)):
+                    result = self.killed(n, saves, folder, shard)
+                    self.assertTrue(result.returncode != 0 and "signal 9" in result.stderr or result.stdout == whole, result)
+                self.assertEqual(self.sharded(2, epochs=12, folder=folder, shard="optimizer" if shard else None), whole)
 
     def test_who_speaks(self):
         code = 'print("rank {}", rank())\n'
