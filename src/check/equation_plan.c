@@ -187,6 +187,23 @@ static Position *plan_positions(Planner *planner, const Node *node, IndexSet *in
 
 // --- the tree
 
+// Whether a place of a program's own name, V[0], is a factor or a summand.
+static bool has_own_place(const Node *node) {
+    bool operates = node->op == OPERATOR_MUL || node->op == OPERATOR_DIV ||
+                    node->op == OPERATOR_ADD || node->op == OPERATOR_SUB;
+    if (node->kind == NODE_BINARY && operates)
+        return has_own_place(node->as.binary.left) || has_own_place(node->as.binary.right);
+    if (node->kind != NODE_INDEX || node->as.index.object->kind != NODE_NAME) return false;
+    const Binding *binding = node->as.index.object->as.name.binding;
+    return binding && binding->kind == BINDING_LOCAL;
+}
+
+// What is evaluated before the equation, as what has no index is: but a name of a program may have
+// no value yet.
+static bool is_value(const Planner *planner, const Node *node) {
+    return !has_index(node) && !(planner->equation->program && has_own_place(node));
+}
+
 static EquationNode *plan_node(Planner *planner, Node *node);
 
 static EquationNode *node_of(Planner *planner, enum EquationNodeKind kind, Span span,
@@ -265,7 +282,7 @@ static void add_factor(Planner *planner, EquationNode *product, Node *node, bool
     ASSERT(product->kind == EQUATION_PRODUCT);
     bool nested = node->kind == NODE_BINARY &&
                   (node->op == OPERATOR_MUL || (node->op == OPERATOR_DIV && !divides));
-    if (nested && !divides && has_index(node)) {
+    if (nested && !divides && !is_value(planner, node)) {
         add_factor(planner, product, node->as.binary.left, false);
         add_factor(planner, product, node->as.binary.right, node->op == OPERATOR_DIV);
         return;
@@ -377,7 +394,7 @@ static EquationNode *plan_call(Planner *planner, Node *node) {
 }
 
 static EquationNode *plan_node(Planner *planner, Node *node) {
-    if (!has_index(node)) {
+    if (is_value(planner, node)) {
         EquationNode *value = node_of(planner, EQUATION_VALUE, node->span, 0);
         value->number = add_value(planner, node);
         return value;

@@ -5,6 +5,7 @@ beginning and after edits of facts.
     TL_TEST_SEED=N TL_TEST_PROGRAMS=10000 python3 tests/cli/test_logic.py     other and more programs
 """
 import heapq
+import itertools
 import os
 import random
 import re
@@ -917,6 +918,82 @@ class Prolog(unittest.TestCase):
                 self.assertEqual(sorted(rows), sorted(set(found)), prolog_text(program) + theirs.stderr)
             compared += 1
         self.assertGreater(compared, PROGRAMS // 40)
+
+
+class EntityGenerator(Generator):
+    """Programs over one closed type, whose rules are equations over truth values: `not` stands before facts only."""
+
+    def __init__(self, random_source):
+        self.random = random_source
+        self.base = {f"B{i}": self.random.choice(["e", "ee", "ee"]) for i in range(3)}
+        self.derived = {f"D{i}": self.random.choice(["e", "ee", "ee"]) for i in range(3)}
+        self.relations, self.merges = {**self.base, **self.derived}, {}
+
+
+def equation_of(rule):
+    """D0(X, X) <- B0(X, _), not B1(X, ann), X != Y as V0[x, h1] = B0[x, u0] NotB1[x, ann] Ne[x, y] Eq[x, h1]."""
+    factors, unused, left = [], 0, []
+
+    def place(term):
+        nonlocal unused
+        unused += term == "_"
+        return f"u{unused}" if term == "_" else term.lower()
+
+    for goal in rule.goals:
+        if isinstance(goal, Compare):
+            factors.append(f"Ne[{place(goal.left)}, {place(goal.right)}]")
+        else:
+            name = "V" + goal.relation[1:] if goal.relation.startswith("D") else goal.relation
+            factors.append(f"{'Not' if isinstance(goal, Not) else ''}{name}[{', '.join(map(place, goal.terms))}]")
+    for i, term in enumerate(rule.head):
+        repeated = not is_variable(term) or place(term) in left
+        if repeated:
+            factors.append(f"Eq[{place(term)}, h{i}]")
+        left.append(f"h{i}" if repeated else place(term))
+    return f"    V{rule.relation[1:]}[{', '.join(left)}] = {' '.join(factors)}\n"
+
+
+class Equations(unittest.TestCase):
+    """Rules on tensors: fixed points of equations over truth values next to the same rules on rows."""
+
+    def code(self, program):
+        facts = {name: {row for relation, row in program.facts if relation == name} for name in program.relations}
+        code, columns = f"entity Node = {{{', '.join(NAMES)}}}\n", {"e": "x: Node", "ee": "x: Node, y: Node"}
+        tables = {"Eq": [(a, a) for a in NAMES], "Ne": [(a, b) for a in NAMES for b in NAMES if a != b]}
+        for name, kinds in program.relations.items():
+            code += f"relation {name}({columns[kinds]})\n"
+            tables[name] = tables[f"Own{name}"] = sorted(facts[name])
+            tables[f"Not{name}"] = [row for row in itertools.product(NAMES, repeat=len(kinds)) if row not in facts[name]]
+        for name, rows in tables.items():
+            kinds = program.relations.get(name.removeprefix("Own").removeprefix("Not"), "ee")
+            code += "" if name in program.relations else f"relation {name}({columns[kinds]})\n"
+            code += "".join(f"{name}({', '.join(row)})\n" for row in rows)
+        code += "".join(f"{rule.relation}({', '.join(rule.head)}) <- {', '.join(map(goal_text, rule.goals))}\n" for rule in program.rules)
+        code += "program T over bool {\n" + "".join(equation_of(rule) for rule in program.rules if rule.relation.startswith("D"))
+        for name, kinds in program.relations.items():
+            if name.startswith("D"):
+                code += f"    V{name[1:]}[{', '.join('ab'[:len(kinds)])}] = Own{name}[{', '.join('ab'[:len(kinds)])}]\n"
+        code += "}\n"
+        for name in program.relations:
+            if name.startswith("D"):
+                code += f'print("{name}", sum({name} as int32), sum((T.V{name[1:]} as int32) != ({name} as int32)))\n'
+        return code
+
+    def test_programs(self):
+        compared = 0
+        for number in range(PROGRAMS // 3):
+            program = EntityGenerator(random.Random(f"equations {SEED} {number}")).program()
+            negated = [goal.relation for rule in program.rules for goal in rule.goals if isinstance(goal, Not)]
+            plain = all(is_safe(rule) and any(isinstance(goal, Atom) for goal in rule.goals) for rule in program.rules)
+            if not plain or any(name.startswith(("C", "D")) for name in negated):
+                continue
+            rows, code = evaluate(program), self.code(program)
+            result = run_code(code)
+            with self.subTest(program=number):
+                want = "".join(f"{name} {len(rows[name])} 0\n" for name in rows if name.startswith("D"))
+                self.assertEqual((result.out, result.err), (want, ""), code)
+            compared += 1
+        self.assertGreater(compared, PROGRAMS // 12)
 
 
 class RandomPrograms(unittest.TestCase):

@@ -53,15 +53,18 @@ static void seek_row(const Iteration *it, int64_t row, int64_t *at, char **point
     for (int d = it->walk.rank - 2; d >= 0; d--) {
         at[d] = row % it->walk.dims[d];
         row /= it->walk.dims[d];
-        for (int v = 0; v < it->walk.n_views; v++) pointers[v] += at[d] * it->walk.strides[v][d];
+        for (int v = 0; v < it->walk.n_views; v++)
+            pointers[v] = iterate_move(pointers[v], at[d] * it->walk.strides[v][d]);
     }
 }
 
 static void next_row(const Iteration *it, int64_t *at, char **pointers) {
     for (int d = it->walk.rank - 2; d >= 0; d--) {
-        for (int v = 0; v < it->walk.n_views; v++) pointers[v] += it->walk.strides[v][d];
+        for (int v = 0; v < it->walk.n_views; v++)
+            pointers[v] = iterate_move(pointers[v], it->walk.strides[v][d]);
         if (++at[d] < it->walk.dims[d]) return;
-        for (int v = 0; v < it->walk.n_views; v++) pointers[v] -= at[d] * it->walk.strides[v][d];
+        for (int v = 0; v < it->walk.n_views; v++)
+            pointers[v] = iterate_move(pointers[v], -at[d] * it->walk.strides[v][d]);
         at[d] = 0;
     }
 }
@@ -97,7 +100,8 @@ static void walk_pieces(void *context, int64_t begin, int64_t end) {
         seek_row(it, piece / job->pieces_per_row, at, pointers);
         int64_t first = piece % job->pieces_per_row * job->piece_count;
         int64_t left = it->count - first;
-        for (int v = 0; v < it->walk.n_views; v++) pointers[v] += first * strides[v];
+        for (int v = 0; v < it->walk.n_views; v++)
+            pointers[v] = iterate_move(pointers[v], first * strides[v]);
         job->row(job->context, pointers, strides,
                  left < job->piece_count ? left : job->piece_count);
     }

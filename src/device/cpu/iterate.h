@@ -20,6 +20,10 @@ typedef struct Iteration {
 typedef void (*IterateRow)(void *context, char *const *pointers, const int64_t *strides,
                            int64_t count);
 
+// A pointer of a view that many bytes further; that of a missing operand stays NULL.
+static inline char *iterate_move(char *pointer, int64_t bytes) {
+    return pointer ? pointer + bytes : NULL;
+}
 // Views (not quantised) have the same dims; put the output first. A NULL view is a missing operand:
 // its pointer is NULL and its strides 0.
 void iterate_prepare(Iteration *iteration, int n_views, const TensorView *const *views);

@@ -159,7 +159,7 @@ static void run_row(void *context, char *const *pointers, const int64_t *strides
     for (int64_t done = 0; done < count; done += piece_max) {
         int64_t left = count - done, piece = left < piece_max ? left : piece_max;
         run_piece(run, at, strides, piece);
-        for (int v = 0; v < views; v++) at[v] += piece * strides[v];
+        for (int v = 0; v < views; v++) at[v] = iterate_move(at[v], piece * strides[v]);
     }
 }
 

@@ -382,12 +382,14 @@ static bool is_settled_with(const Relation *a, const Relation *b) {
 }
 
 static Status reached_settle(Store *store, const RelationList *reached) {
-    enum { STEPS_MIN = 10000 };
+    // Rows gone through: to make a relation anew takes more than these.
+    enum { STEPS_MIN = 10000, STEPS_EACH = 8 };
     Upkeep upkeep = {.store = store, .most = STEPS_MIN};
     upkeep.run = memory_allocate_zeroed(1, sizeof *upkeep.run);
     upkeep.run->store = store;
     upkeep.run->context = &upkeep;
-    for (size_t i = 0; i < reached->count; i++) upkeep.most += reached->items[i]->derived->count;
+    for (size_t i = 0; i < reached->count; i++)
+        upkeep.most += STEPS_EACH * (uint64_t)reached->items[i]->derived->count;
     Status status = STATUS_OK;
     for (size_t i = 0, next; i < reached->count && status == STATUS_OK; i = next) {
         Relation *const *first = &reached->items[i];
