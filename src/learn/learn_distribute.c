@@ -98,13 +98,14 @@ Status learn_begin_distributed(LearnRun *run) {
 // Parameters go together until a bucket is full.
 static void fill_buckets(LearnStep *step) {
     size_t count = step->parameters.count;
+    int64_t most = (int64_t)ranks_count() * LEARN_BUCKET_OF_RANK;
+    if (most < LEARN_BUCKET) most = LEARN_BUCKET;
     step->lengths = memory_allocate((count + 1) * sizeof *step->lengths);
     step->buckets = memory_allocate_zeroed(count + 1, sizeof *step->buckets);
     for (size_t i = 0; i < count; i++) {
         step->lengths[i] = padded(tensor_count(step->parameters.items[i]));
         LearnBucket *last = &step->buckets[step->bucket_count - (step->bucket_count > 0)];
-        bool fits =
-            step->bucket_count > 0 && last->sum.layout.length + step->lengths[i] <= LEARN_BUCKET;
+        bool fits = step->bucket_count > 0 && last->sum.layout.length + step->lengths[i] <= most;
         LearnBucket *bucket = fits ? last : &step->buckets[step->bucket_count++];
         PiecesLayout *layout = &bucket->sum.layout;
         if (!fits) {

@@ -6,8 +6,11 @@
 #include "ranks/pieces.h"
 
 enum {
-    LEARN_BLOCK = 1024,    // elements that no cut over ranks separates
-    LEARN_BUCKET = 1 << 20 // elements of gradients that go between ranks together
+    LEARN_BLOCK = 1024, // elements that no cut over ranks separates
+    // Elements of gradients that go between ranks together: so many, or so many to each rank where
+    // that is more.
+    LEARN_BUCKET = 1 << 20,
+    LEARN_BUCKET_OF_RANK = 1 << 14
 };
 
 // Parameters whose gradients go between ranks together, each filled up with zeros to whole blocks.

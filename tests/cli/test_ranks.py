@@ -311,6 +311,28 @@ class Ranks(unittest.TestCase):
         for n in (2, 4):
             self.assertEqual(self.sharded(n), alone)
 
+    def test_fifty_steps_of_a_transformer(self):
+        code = """
+import "attention.tl"
+seed(1)
+let ids = randint(0, 64, [16, 17]); let x = ids[:, :16]; let y = ids[:, 1:]
+let table = learnable(randn([64, 64]) * 0.02); let head = learnable(randn([64, 64]) * 0.02)
+let blocks = [TransformerBlock::new(64, 4, causal: true, dropout: 0.1) for i in 0..2]
+fn loss(x, y) {
+    let h = embedding(table, x)
+    for block in blocks { h = block.forward(h) }
+    cross_entropy((h @ head).reshape([-1, 64]), y.reshape([-1]))
+}
+let r = learn {
+    objective: loss(x, y), optimizer: adamw(lr: 0.001), epochs: 50, batch: 16 of (x, y), progress: false
+    distribute: data, clip_grad_norm: 1.0, MORE
+}
+print(r.losses)
+"""
+        alone = self.ends_well(1, code.replace("MORE", ""))
+        for n, more in ((2, ""), (2, "shard: optimizer"), (4, "shard: optimizer")):
+            self.assertEqual(self.ends_well(n, code.replace("MORE", more)), alone)
+
     def test_gradients_in_several_buckets(self):
         # Two of more than a bucket, one that only some of the pieces reach, and one that none reaches.
         code = """
