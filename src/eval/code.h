@@ -278,19 +278,18 @@ static inline bool failed(Value value) {
     return UNLIKELY(value.kind == VALUE_FAIL);
 }
 
-// None, or VALUE_FAIL.
-static inline Value body_run(Frame *frame, const Body *body) {
+// False when it unwinds.
+static inline bool body_run(Frame *frame, const Body *body) {
     const Code *const *statement = body->statements, *const *end = statement + body->count;
-    Value value = value_none();
-    for (; statement < end; statement++) {
-        value = EVAL(frame, *statement);
+    bool done = true;
+    for (; done && statement < end; statement++) {
+        Value value = EVAL(frame, *statement);
         if (LIKELY(value.kind == VALUE_NONE)) continue;
-        if (failed(value)) break;
-        value_release(value);
-        value = value_none();
+        done = !failed(value);
+        if (done) value_release(value);
     }
     slots_between_release(slot_at(frame, body->begin), slot_at(frame, body->end));
-    return value;
+    return done;
 }
 
 // Gives the current error its place and fails.

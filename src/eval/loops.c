@@ -33,7 +33,7 @@ static Value eval_while(Frame *frame, const Code *code) {
         if (UNLIKELY(runtime_interrupts(runtime))) return interp_fail_interrupted(code->span);
         int boolean = condition ? condition_eval(frame, condition) : 1;
         if (boolean <= 0) return boolean < 0 ? value_fail() : value_none();
-        if (failed(body_run(frame, &body)) && !loop_continues(frame)) return loop_leave(frame);
+        if (UNLIKELY(!body_run(frame, &body)) && !loop_continues(frame)) return loop_leave(frame);
     }
 }
 
@@ -133,7 +133,7 @@ static Value run_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
         value_release(*slot);
         *slot = value_int(next);
         next = (int64_t)((uint64_t)next + step);
-        if (failed(body_run(frame, &body)) && !loop_continues(frame)) {
+        if (UNLIKELY(!body_run(frame, &body)) && !loop_continues(frame)) {
             result = loop_leave(frame);
             break;
         }
@@ -148,10 +148,9 @@ static Value run_items(Frame *frame, const ForCode *loop, Iterator *iterator) {
         Value item = iterator_next(iterator);
         if (item.kind == VALUE_ABSENT) return value_none();
         if (failed(item)) return fail_at(loop->iterable ? loop->iterable->span : loop->head.span);
-        Value value = take_item(frame, loop, iterator, item);
-        if (!failed(value)) value = body_run(frame, &loop->body);
+        bool done = !failed(take_item(frame, loop, iterator, item)) && body_run(frame, &loop->body);
         slots_release(frame, loop->first_slot, loop->slot_count);
-        if (failed(value) && !loop_continues(frame)) return loop_leave(frame);
+        if (!done && !loop_continues(frame)) return loop_leave(frame);
     }
 }
 

@@ -10,7 +10,7 @@
 #include "eval/code.h"
 
 static inline bool are_ints(const Value *left, const Value *right) {
-    return left->kind == VALUE_INT && right->kind == VALUE_INT;
+    return LIKELY(left->kind == VALUE_INT) && LIKELY(right->kind == VALUE_INT);
 }
 
 static inline bool is_int_or_float(const Value *value) {
