@@ -227,10 +227,6 @@ Status file_map_check(FileMap *map) {
     return check(map, faulted);
 }
 
-bool file_map_faulted(void) {
-    return atomic_load_explicit(&runtime_current->file_faulted, memory_order_relaxed);
-}
-
 Status file_map_faults(void) {
     if (LIKELY(!file_map_faulted())) return STATUS_OK;
     Status status = STATUS_OK;

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "base/runtime.h"
 #include "base/status.h"
 
 typedef struct FileMap FileMap;
@@ -32,6 +33,8 @@ Status file_map_check(FileMap *map) MUST_USE;
 // the last time this was asked. Nearly free.
 Status file_map_faults(void) MUST_USE;
 // Whether there are any that were not asked for yet: what was read then is not kept.
-bool file_map_faulted(void);
+static inline bool file_map_faulted(void) {
+    return UNLIKELY(atomic_load_explicit(&runtime_current->file_faulted, memory_order_relaxed));
+}
 
 #endif

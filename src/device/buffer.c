@@ -15,10 +15,10 @@
 enum { POISON_BYTES = 4096 };
 
 static void set_label(Buffer *buffer, const BufferLabel *label) {
-    if (label)
-        buffer->label = *label;
-    else
-        buffer->label.rank = -1;
+    buffer->label.rank = label ? label->rank : -1;
+    if (!label) return;
+    buffer->label.dtype = label->dtype;
+    for (int i = 0; i < label->rank; i++) buffer->label.dims[i] = label->dims[i];
 }
 
 // All bits set is a NaN in every floating type, and -1 or the largest value in the others.
@@ -36,13 +36,9 @@ static Status poison(Buffer *buffer) {
 Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer **out) {
     Pool *pool = device->pool;
     Buffer *buffer;
-    pthread_mutex_lock(&pool->lock);
     uint64_t reuses = pool->statistics.reuses;
     Status status = pool_acquire(pool, bytes, label, &buffer);
-    if (UNLIKELY(status != STATUS_OK)) {
-        pthread_mutex_unlock(&pool->lock);
-        return status;
-    }
+    if (UNLIKELY(status != STATUS_OK)) return status;
     ASSERT(buffer->capacity >= bytes && !buffer->companion && !buffer->purged);
     atomic_store_explicit(&buffer->refs, 1, memory_order_relaxed);
     buffer->bytes = bytes;
@@ -54,7 +50,6 @@ Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer
     pool_enter_live(pool, buffer);
     if (UNLIKELY(pool->settings.debug_memory))
         pool_debug(pool, pool->statistics.reuses > reuses ? "reuse" : "allocate", buffer);
-    pthread_mutex_unlock(&pool->lock);
     if (UNLIKELY(pool->settings.poison)) {
         status = buffer->away ? spill_use(buffer) : STATUS_OK;
         if (status == STATUS_OK) status = spill_leave(buffer, poison(buffer));
@@ -93,10 +88,8 @@ Status buffer_import(Device *device, const HostMemory *memory, const BufferLabel
     buffer->origin = origin_current;
     buffer->import = *memory;
     set_label(buffer, label);
-    pthread_mutex_lock(&pool->lock);
     pool_enter_live(pool, buffer);
     if (pool->settings.debug_memory) pool_debug(pool, "map", buffer);
-    pthread_mutex_unlock(&pool->lock);
     *out = buffer;
     return STATUS_OK;
 }
@@ -107,26 +100,19 @@ Buffer *buffer_retain(Buffer *buffer) {
     return buffer;
 }
 
-static void count_bytes(uint64_t *total, Pool *pool, size_t bytes) {
-    pthread_mutex_lock(&pool->lock);
-    *total += bytes;
-    pthread_mutex_unlock(&pool->lock);
-}
-
 void buffer_set_companion(Buffer *buffer, void *companion, size_t bytes,
                           void (*release)(void *companion)) {
     ASSERT(!buffer->companion);
     buffer->companion = companion;
     buffer->companion_bytes = bytes;
     buffer->companion_release = release;
-    count_bytes(&buffer->device->pool->statistics.repacked_bytes, buffer->device->pool, bytes);
+    buffer->device->pool->statistics.repacked_bytes += bytes;
 }
 
 static void release_companion(Buffer *buffer) {
     void *companion = buffer->companion;
     buffer->companion = NULL;
-    count_bytes(&buffer->device->pool->statistics.repacked_bytes, buffer->device->pool,
-                (size_t)0 - buffer->companion_bytes);
+    buffer->device->pool->statistics.repacked_bytes -= buffer->companion_bytes;
     buffer->companion_release(companion);
 }
 
@@ -135,10 +121,8 @@ static void retire(Buffer *buffer) {
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->companion)) release_companion(buffer);
     if (UNLIKELY(buffer->made_as)) buffer_made_as(buffer, NULL);
-    pthread_mutex_lock(&pool->lock);
     if (UNLIKELY(buffer->purged)) {
         // Its bytes are back already; the struct waits for the end of the pool.
-        pthread_mutex_unlock(&pool->lock);
         return;
     }
     pool_leave_live(pool, buffer);
@@ -148,7 +132,6 @@ static void retire(Buffer *buffer) {
         spill_forget(pool, buffer);
     else if (!imported)
         pool_return(pool, buffer);
-    pthread_mutex_unlock(&pool->lock);
     if (imported) pool_release_import(pool, buffer);
     if (imported || away) free(buffer);
 }
@@ -173,9 +156,7 @@ Status buffer_hold(Buffer *buffer) {
 
 void buffer_note_purpose(Buffer *buffer, BufferPurpose purpose) {
     if (LIKELY(!buffer->device->foretold) || buffer->import.release) return;
-    pthread_mutex_lock(&buffer->device->pool->lock);
     pool_set_purpose(buffer->device->pool, buffer, purpose);
-    pthread_mutex_unlock(&buffer->device->pool->lock);
 }
 
 void buffer_note_backward(Buffer *buffer, bool holds) {
@@ -238,7 +219,7 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
     if (UNLIKELY(buffer->made_as)) buffer_made_as(buffer, NULL);
-    count_bytes(&pool->statistics.bytes_uploaded, pool, bytes);
+    pool->statistics.bytes_uploaded += bytes;
     Transfer transfer = transfer_begin(buffer, TIMELINE_UPLOAD, bytes);
     Status status = buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes);
     if (UNLIKELY(buffer->away)) status = spill_leave(buffer, status);
@@ -252,7 +233,7 @@ Status buffer_download(Buffer *buffer, size_t offset, void *target, size_t bytes
     ASSERT(offset <= buffer->bytes && bytes <= buffer->bytes - offset);
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
-    count_bytes(&pool->statistics.bytes_downloaded, pool, bytes);
+    pool->statistics.bytes_downloaded += bytes;
     Transfer transfer = transfer_begin(buffer, TIMELINE_DOWNLOAD, bytes);
     Status status =
         buffer->device->backend->download(buffer->device, buffer, offset, target, bytes);

@@ -105,7 +105,7 @@ static int oldest_list(const Pool *pool) {
     return found;
 }
 
-// With the lock held: evicts the least recently used until at most `bytes` are cached.
+// Evicts the least recently used until at most `bytes` are cached.
 static void pool_trim(Pool *pool, uint64_t bytes) {
     while (pool->statistics.cached_bytes > bytes) evict(pool, oldest_list(pool));
 }
@@ -192,10 +192,7 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     if (status == STATUS_MEMORY) status = ask_after_moving(pool, capacity, out);
     void (*collect)(void) = runtime_current->devices->collect;
     if (status != STATUS_MEMORY || !collect || !first) return status;
-    // Finalizers release buffers, which takes the lock.
-    pthread_mutex_unlock(&pool->lock);
     collect();
-    pthread_mutex_lock(&pool->lock);
     pool_trim(pool, 0);
     status = ask_device(pool, capacity, out);
     return status == STATUS_MEMORY ? ask_after_moving(pool, capacity, out) : status;
@@ -333,6 +330,7 @@ void pool_touch(Pool *pool, Buffer *buffer) {
 }
 
 void pool_enter_live(Pool *pool, Buffer *buffer) {
+    ASSERT(pool->device->runtime == runtime_current);
     buffer->turn = pool->spill.turn;
     link_live(pool, buffer);
     if (buffer->import.release) {
@@ -367,7 +365,6 @@ void pool_release_import(Pool *pool, Buffer *buffer) {
 
 uint64_t pool_purge(Pool *pool) {
     uint64_t bytes = 0;
-    pthread_mutex_lock(&pool->lock);
     while (pool->live || pool->away) {
         Buffer *buffer = pool->live ? pool->live : pool->away;
         pool_leave_live(pool, buffer);
@@ -384,7 +381,6 @@ uint64_t pool_purge(Pool *pool) {
         buffer->next = pool->purged;
         pool->purged = buffer;
     }
-    pthread_mutex_unlock(&pool->lock);
     return bytes;
 }
 
@@ -394,12 +390,6 @@ Pool *pool_new(Device *device, const DeviceSettings *settings) {
     Pool *pool = memory_allocate_zeroed(1, sizeof *pool);
     pool->device = device;
     pool->settings = *settings;
-    // Downloads of what is moved out count waits.
-    pthread_mutexattr_t recursive;
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&pool->lock, &recursive);
-    pthread_mutexattr_destroy(&recursive);
     return pool;
 }
 
@@ -422,16 +412,11 @@ void pool_destroy(Pool *pool) {
     }
     account_free(&pool->accounts);
     spill_close(pool);
-    pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
 
 PoolStatistics pool_statistics(const Device *device) {
-    Pool *pool = device->pool;
-    pthread_mutex_lock(&pool->lock);
-    PoolStatistics statistics = pool->statistics;
-    pthread_mutex_unlock(&pool->lock);
-    return statistics;
+    return device->pool->statistics;
 }
 
 static void add_memory(const Buffer *first, PoolMemory *out) {
@@ -445,30 +430,18 @@ static void add_memory(const Buffer *first, PoolMemory *out) {
 void pool_memory(const Device *device, PoolMemory *out) {
     Pool *pool = device->pool;
     *out = (PoolMemory){0};
-    pthread_mutex_lock(&pool->lock);
     add_memory(pool->live, out);
     for (int list = 0; list < POOL_LISTS; list++) add_memory(pool->cached[list].newest, out);
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void pool_count_wait(Pool *pool) {
-    pthread_mutex_lock(&pool->lock);
-    pool->statistics.waits++;
-    pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_clear_cache(Device *device) {
-    pthread_mutex_lock(&device->pool->lock);
     pool_trim(device->pool, 0);
-    pthread_mutex_unlock(&device->pool->lock);
 }
 
 void pool_reset_peak(Device *device) {
     Pool *pool = device->pool;
     if (device->foretold) foretell_peak_reset(device);
-    pthread_mutex_lock(&pool->lock);
     pool->statistics.peak_bytes = pool->statistics.live_bytes;
     pool->statistics.peak_origin = origin_current;
     pool->accounts.peak_epoch++;
-    pthread_mutex_unlock(&pool->lock);
 }

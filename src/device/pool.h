@@ -1,10 +1,8 @@
 // The pool's inside, shared by the files that make it up: buffer.c (references), pool.c (classes
 // and cache), account.c (who holds what), report.c (words). Nothing outside this folder includes
-// it.
+// it. It needs no lock: of the threads of a runtime one at a time goes on.
 #ifndef DEVICE_POOL_H
 #define DEVICE_POOL_H
-
-#include <pthread.h>
 
 #include "base/memory.h"
 #include "device/account.h"
@@ -41,7 +39,6 @@ typedef struct Spill {
 struct Pool {
     Device *device;
     DeviceSettings settings;
-    pthread_mutex_t lock; // guards everything below
     PoolStatistics statistics;
     uint64_t live_capacity; // bytes of the classes that live buffers occupy
     uint64_t stamp;         // counts returns to the cache
@@ -78,14 +75,14 @@ Pool *pool_new(Device *device, const DeviceSettings *settings);
 // Frees the cache and every buffer that is still alive.
 void pool_destroy(Pool *pool);
 
-// With the lock held: a buffer of the class that serves `bytes`, from the cache or the device. The
-// lock is let go while the collector runs. It is on no list when it is returned.
+// A buffer of the class that serves `bytes`, from the cache or the device. It is on no list when it
+// is returned.
 Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
-// With the lock held: the same where there is room or can be made. STATUS_MEMORY without a message.
+// The same where there is room or can be made. STATUS_MEMORY without a message.
 Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
-// With the lock held: a buffer that is on no list goes into the cache, or back to the device.
+// A buffer that is on no list goes into the cache, or back to the device.
 void pool_return(Pool *pool, Buffer *buffer);
-// With the lock held: onto and off the list of live buffers, with all accounts.
+// Onto and off the list of live buffers, with all accounts.
 void pool_enter_live(Pool *pool, Buffer *buffer);
 void pool_leave_live(Pool *pool, Buffer *buffer);
 // The bytes of a pool's classes, live and cached: of memory from malloc, and straight from the
@@ -94,14 +91,12 @@ typedef struct PoolMemory {
     uint64_t small_bytes, large_bytes;
 } PoolMemory;
 void pool_memory(const Device *device, PoolMemory *out);
-// With the lock held: from one of the lists of live buffers to the other; to the front of its list.
+// From one of the lists of live buffers to the other; to the front of its list.
 void pool_set_away(Pool *pool, Buffer *buffer, bool away);
 void pool_touch(Pool *pool, Buffer *buffer);
 void pool_set_purpose(Pool *pool, Buffer *buffer, BufferPurpose purpose);
 // Takes back the memory of everything that is still alive. Returns the bytes.
 uint64_t pool_purge(Pool *pool);
-// Counts a download that had to wait for the device. Without the lock held.
-void pool_count_wait(Pool *pool);
 // The timeline hears what every account holds that it does not know of.
 void pool_tell_timeline(Pool *pool);
 // Gives an imported buffer's memory back to its owner.

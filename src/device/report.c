@@ -227,7 +227,7 @@ static void append_statistics(const PoolStatistics *statistics, Text *out) {
                 (unsigned long long)statistics->waits, plural(statistics->waits));
 }
 
-// With the lock held. `now` is "now" in the middle of a run, "after" at the end of it.
+// `now` is "now" in the middle of a run, "after" at the end of it.
 static void append_limit_line(const Pool *pool, Text *out) {
     const PoolStatistics *statistics = &pool->statistics;
     if (statistics->moves_out + statistics->lends + statistics->forgets == 0) return;
@@ -271,14 +271,11 @@ static void append_report(const Pool *pool, const char *now, Text *out) {
 
 void memory_report(Device *device, Text *out) {
     Pool *pool = device->pool;
-    pthread_mutex_lock(&pool->lock);
     append_report(pool, "now", out);
-    pthread_mutex_unlock(&pool->lock);
 }
 
 void report_forecast(const Device *device, Forecast *out) {
     Pool *pool = device->pool;
-    pthread_mutex_lock(&pool->lock);
     out->peak_bytes = pool->statistics.peak_bytes;
     out->peak_at = pool->statistics.peak_origin.at;
     out->cached_bytes = pool->statistics.cached_bytes;
@@ -286,7 +283,6 @@ void report_forecast(const Device *device, Forecast *out) {
     for (int i = 0; i < PURPOSE_COUNT; i++)
         out->purposes[i] = account_peak_bytes(&pool->accounts, &pool->purposes[i]);
     Holders holders = collect_holders(pool, true);
-    pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < holders.count && i < FORETELL_HOLDERS_MAX; i++)
         out->holders[out->holder_count++] =
             (ForecastHolder){holders.items[i].at, holders.items[i].bytes};
@@ -353,14 +349,12 @@ static void append_leak_warning(const Pool *pool, Leaks leaks, Text *out) {
 
 uint64_t memory_check(Device *device, Text *out) {
     Pool *pool = device->pool;
-    pthread_mutex_lock(&pool->lock);
     Leaks leaks = count_leaks(pool);
     ASSERT(leaks.buffers >= pool->statistics.live_buffers); // and those that are imported
     if (leaks.buffers > 0) append_leak_warning(pool, leaks, out);
     Text report = {0};
     if (pool->settings.memory_check != MEMORY_CHECK_OFF) append_report(pool, "after", &report);
     if (pool->settings.buffer_stats) append_statistics(&pool->statistics, &report);
-    pthread_mutex_unlock(&pool->lock);
     if (leaks.buffers > 0) {
         uint64_t purged = pool_purge(pool);
         text_format(out, "purged: %.2f MB returned to the device, %.2f MB remain\n",

@@ -4,7 +4,7 @@
 
 #include "device/pool.h"
 
-// The error of a request that the device cannot serve. With the lock held.
+// The error of a request that the device cannot serve.
 Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) MUST_USE;
 // One line on standard error under TL_DEBUG_MEMORY.
 void pool_debug(const Pool *pool, const char *event, const Buffer *buffer);

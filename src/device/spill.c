@@ -330,18 +330,12 @@ static Status bring_or_lend(Pool *pool, Buffer *buffer) {
 }
 
 Status spill_use(Buffer *buffer) {
-    Pool *pool = buffer->device->pool;
-    pthread_mutex_lock(&pool->lock);
-    Status status = bring_or_lend(pool, buffer);
-    pthread_mutex_unlock(&pool->lock);
-    return status;
+    return bring_or_lend(buffer->device->pool, buffer);
 }
 
 Status spill_leave(Buffer *buffer, Status status) {
     Pool *pool = buffer->device->pool;
-    pthread_mutex_lock(&pool->lock);
     Status back = is_lent(buffer) && !pool->spill.running ? take_back(pool, buffer) : STATUS_OK;
-    pthread_mutex_unlock(&pool->lock);
     return status == STATUS_OK ? back : status;
 }
 
@@ -392,10 +386,8 @@ Status spill_refill(Buffer *buffer, Buffer *made) {
     ASSERT(buffer->bytes == made->bytes && !made->companion);
     Status status =
         shares_host_memory(pool->device) ? STATUS_OK : pool->device->backend->wait(pool->device);
-    pthread_mutex_lock(&pool->lock);
     take_place_of(pool, buffer, made);
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "remake", buffer);
-    pthread_mutex_unlock(&pool->lock);
     free(made);
     return status;
 }

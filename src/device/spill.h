@@ -5,10 +5,10 @@
 
 #include "device/pool.h"
 
-// Moves out what was used longest ago until `capacity` more bytes fit. With the lock held.
+// Moves out what was used longest ago until `capacity` more bytes fit.
 // STATUS_MEMORY when all that may leave has left.
 Status spill_make_room(Pool *pool, size_t capacity) MUST_USE;
-// With the lock held: a buffer that is away from its birth, because the device has no room for it.
+// A buffer that is away from its birth, because the device has no room for it.
 // STATUS_MEMORY without a message where it cannot be away either.
 Status spill_bear(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
 // Brings a buffer back, or, where it does not fit, makes it usable in place until spill_leave.
@@ -19,7 +19,7 @@ Status spill_leave(Buffer *buffer, Status status) MUST_USE;
 // The same for all that a kernel reads and writes.
 Status spill_prepare(const KernelCall *call) MUST_USE;
 Status spill_finish(const KernelCall *call, Status status) MUST_USE;
-// With the lock held: the bytes of a buffer that is away are wanted no more.
+// The bytes of a buffer that is away are wanted no more.
 void spill_forget(Pool *pool, Buffer *buffer);
 // Gives a forgotten buffer the memory of another, whose one reference is taken.
 Status spill_refill(Buffer *buffer, Buffer *made) MUST_USE;

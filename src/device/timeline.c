@@ -26,10 +26,6 @@ uint64_t timeline_now(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-Timeline *timeline_current(void) {
-    return runtime_current ? runtime_current->work->timeline : NULL;
-}
-
 void timeline_begin(Timeline *timeline) {
     ASSERT(timeline_current() == NULL); // they do not nest
     // What an account holds is told the first time: its last time is 0.

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/origin.h"
+#include "base/runtime.h"
 #include "device/work.h"
 
 typedef enum TimelineKind {
@@ -96,6 +97,8 @@ static inline uint64_t timeline_sample(Timeline *timeline) {
 void timeline_look(Timeline *timeline);
 void timeline_hold(Timeline *timeline, Origin origin, uint64_t bytes);
 // The timeline of this thread's runtime; NULL mostly.
-Timeline *timeline_current(void);
+static inline Timeline *timeline_current(void) {
+    return runtime_current ? runtime_current->work->timeline : NULL;
+}
 
 #endif

@@ -147,7 +147,7 @@ Status device_run(const KernelCall *call) {
     spill->running = NULL;
     if (UNLIKELY(spill->active)) status = spill_finish(call, status);
     TRY(status);
-    return file_map_faults();
+    return file_map_faulted() ? file_map_faults() : STATUS_OK;
 }
 
 bool device_has(const Device *device, KernelId kernel) {

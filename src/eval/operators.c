@@ -257,7 +257,8 @@ static Value sequence_repeat(Value sequence, int64_t times) {
 }
 
 static bool is_list_or_text(Value value) {
-    return value.kind == VALUE_STRING || value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
+    const uint64_t kinds = 1u << VALUE_STRING | 1u << VALUE_LIST | 1u << VALUE_TUPLE;
+    return (kinds >> value.kind & 1u) != 0;
 }
 
 // A tensor of rank > 0 next to a list joins it with its elements: xs + [1, 2].

@@ -434,17 +434,27 @@ static void test_malformed_settings(void **state) {
 
 // --- threads and time ----------------------------------------------------------------------------
 
+// Threads take turns in a runtime, as those of a host do.
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
 static void *churn(void *context) {
     Device *device = context;
     Buffer *held[8] = {0};
-    for (int i = 0; i < 500000; i++) {
+    Status status = STATUS_OK;
+    for (int i = 0; i < 500000 && status == STATUS_OK; i++) {
         Buffer **slot = &held[i & 7];
+        pthread_mutex_lock(&turn);
+        Runtime *before = runtime_enter(device->runtime);
         buffer_release(*slot);
-        if (buffer_new(device, (size_t)(i % 5) * 1000, NULL, slot) != STATUS_OK) return context;
-        if (i % 3 == 0) buffer_release(buffer_retain(*slot));
+        status = buffer_new(device, (size_t)(i % 5) * 1000, NULL, slot);
+        if (status == STATUS_OK && i % 3 == 0) buffer_release(buffer_retain(*slot));
+        runtime_enter(before);
+        pthread_mutex_unlock(&turn);
     }
+    pthread_mutex_lock(&turn);
     for (int i = 0; i < 8; i++) buffer_release(held[i]);
-    return NULL;
+    pthread_mutex_unlock(&turn);
+    return status == STATUS_OK ? NULL : context;
 }
 
 static void test_two_threads_balance(void **state) {

@@ -269,6 +269,26 @@ static void run_one_row(const KernelCall *call, MapRun *run) {
     cpu_parallel((row.count + TASK_ELEMENTS - 1) / TASK_ELEMENTS, 1, run_tasks, &row);
 }
 
+// A single step over a short row of tensors that are stored as they are computed needs no plan.
+static bool run_short(const KernelCall *call, CpuCompute compute) {
+    const TensorView *out = call->outputs[0];
+    const MapStep *from = &call->options.steps[0];
+    int64_t count = view_count(out);
+    if (call->options.n_steps != 1 || count > TASK_ELEMENTS || !is_one_row(call)) return false;
+    Step step = {(*map_table(compute))[from->op], call->n_inputs, {from->a, from->b, from->c}};
+    DType native = compute_dtype(compute);
+    if (out->dtype != native || step.arity != formulas[from->op].arity || !step.loop) return false;
+    Register registers[KERNEL_INPUTS_MAX];
+    for (int k = 0; k < call->n_inputs; k++) {
+        const TensorView *view = call->inputs[k].view;
+        ASSERT(k >= step.arity || step.in[k] < call->n_inputs);
+        if (!view || view->dtype != native) return false;
+        registers[k] = (Register){cpu_pointer(view), false};
+    }
+    if (count > 0) run_step(&step, registers, cpu_pointer(out), count);
+    return true;
+}
+
 Status cpu_kernel_MAP(const KernelCall *call) {
     MapRun run;
     const TensorView *out = call->outputs[0];
@@ -276,6 +296,7 @@ Status cpu_kernel_MAP(const KernelCall *call) {
     DType compute = call->options.compute;
     run.compute = compute_of(compute);
     ASSERT(compute == compute_dtype(run.compute));
+    if (run_short(call, run.compute)) return STATUS_OK;
     run.size = (int64_t)compute_bytes(run.compute);
     TRY(prepare_steps(call, &run));
     TRY(prepare_inputs(call, convert, &run));

@@ -5,8 +5,7 @@
 // (programs in a device's own text), dialect.c and prune.c (modules, rewritten), vulkan.c (the
 // whole).
 //
-// One lock per device guards all of it. Order of locks: the pool's, then this one; nothing here
-// calls the pool with the lock held.
+// One lock per device guards all of it; nothing here calls the pool with the lock held.
 #ifndef DEVICE_VULKAN_CORE_H
 #define DEVICE_VULKAN_CORE_H
 

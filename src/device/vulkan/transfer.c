@@ -158,7 +158,7 @@ Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *ta
     pthread_mutex_lock(&vulkan->lock);
     Status status = download(vulkan, memory_of(buffer), offset, target, bytes);
     pthread_mutex_unlock(&vulkan->lock);
-    pool_count_wait(device->pool);
+    device->pool->statistics.waits++;
     return status;
 }
 
