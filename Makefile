@@ -50,7 +50,7 @@ reference: build
 
 # Scripts about mistakes of syntax cannot be formatted; they stay as they are.
 format: build
-	@git ls-files 'src/*.[ch]' 'tests/*.[ch]' | xargs clang-format -i
+	@git ls-files '*.[ch]' | xargs clang-format -i
 	@$(TL) fmt examples tests/lang tests/bench 2>/dev/null || true
 
 # PREFIX and DESTDIR say where; the default is /usr/local.

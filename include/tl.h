@@ -1,8 +1,8 @@
 /* tl inside other programs: runtimes, values, tensors over memory of yours, functions of yours.
  *
- * Ownership: a tl_value * that a function returns, or gives through its last parameter, is a reference
- * of yours until tl_release. Values that are given to a function stay yours. Texts and views are
- * borrowed from the value or the runtime that they were asked of.
+ * Ownership: a tl_value * that a function returns, or gives through its last parameter, is a
+ * reference of yours until tl_release. Values that are given to a function stay yours. Texts and
+ * views are borrowed from the value or the runtime that they were asked of.
  *
  * Errors: functions that return tl_status give TL_OK, or TL_FAILED with the words in tl_last_error,
  * and then leave their results alone; functions that return a pointer give NULL and leave the words
@@ -42,15 +42,15 @@ typedef enum tl_kind {
 
 /* What went wrong, as tl's own messages have it. Texts are "" where there is nothing to say. */
 typedef struct tl_error {
-    const char *kind;    /* "shape", "syntax", "interrupt" ...; "exit" after exit(n) */
-    const char *message; /* one line */
-    const char *label;   /* what stands next to the carets */
-    const char *help;    /* what to do about it */
-    const char *file;    /* NULL: it has no place */
-    int line, column;    /* from 1; columns count code points */
+    const char *kind;         /* "shape", "syntax", "interrupt" ...; "exit" after exit(n) */
+    const char *message;      /* one line */
+    const char *label;        /* what stands next to the carets */
+    const char *help;         /* what to do about it */
+    const char *file;         /* NULL: it has no place */
+    int line, column;         /* from 1; columns count code points */
     int end_line, end_column; /* one past the last code point */
-    int exit_status;     /* of exit(n) */
-    const char *text;    /* all of it with source lines, as the program tl prints it */
+    int exit_status;          /* of exit(n) */
+    const char *text;         /* all of it with source lines, as the program tl prints it */
 } tl_error;
 
 /* What a runtime holds. A borrowed byte is one of foreign memory that tensors lie on. */
@@ -80,8 +80,8 @@ void tl_ledger(tl_runtime *runtime, tl_ledger_entry *ledger);
 
 /* --- running */
 
-/* Runs a program that shares variables with those before it; *result (NULL: not wanted) is the value
- * of its last statement. When it fails, variables are as they were before it. */
+/* Runs a program that shares variables with those before it; *result (NULL: not wanted) is the
+ * value of its last statement. When it fails, variables are as they were before it. */
 tl_status tl_run_text(tl_runtime *runtime, const char *name, const char *text, tl_value **result);
 /* The same with a file, or "-" for standard input. */
 tl_status tl_run_file(tl_runtime *runtime, const char *path, tl_value **result);
@@ -174,12 +174,12 @@ typedef struct tl_tensor {
     void *data; /* of the element with all indexes 0 */
 } tl_tensor;
 
-/* A tensor over memory of yours, which must not change while it is in use; `release` (NULL: none) is
- * called with the context when nothing needs the memory any more. On the CPU nothing is copied; where
- * the device cannot use host memory it is, and released at once. Strides must not be negative; "shape"
- * or "dtype" otherwise, with the context still yours. */
-tl_status tl_from_memory(tl_runtime *runtime, const tl_tensor *memory, void (*release)(void *context),
-                         void *context, tl_value **tensor);
+/* A tensor over memory of yours, which must not change while it is in use; `release` (NULL: none)
+ * is called with the context when nothing needs the memory any more. On the CPU nothing is copied;
+ * where the device cannot use host memory it is, and released at once. Strides must not be
+ * negative; "shape" or "dtype" otherwise, with the context still yours. */
+tl_status tl_from_memory(tl_runtime *runtime, const tl_tensor *memory,
+                         void (*release)(void *context), void *context, tl_value **tensor);
 /* Where the numbers of a tensor lie: valid as long as the value, not to be written to. Fails with
  * "device" for a tensor that is not in host memory, and "dtype" for quantised ones. */
 tl_status tl_view(tl_value *tensor, tl_tensor *view);

@@ -12,7 +12,7 @@ CONSTANTS(IndexPutConstants)
 CONSTANTS_END(IndexPutConstants, 4)
 
 PUSHED(IndexPutPush)
-    ARGUMENTS(WalkStrides, shape) // where WIDTH is 4, of fours
+    ARGUMENTS(WalkStrides, shape)                   // where WIDTH is 4, of fours
     uint64_t in_address, out_address, mask_address; // in_address: the bits, when IMMEDIATE
     uint32_t count, unused;
 END(IndexPutPush, 32)

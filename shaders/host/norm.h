@@ -10,7 +10,7 @@ CONSTANTS(NormConstants)
     CONSTANT(2, bool, CENTRED, false)
     CONSTANT(3, uint32_t, GROUP, 256)
     CONSTANT(4, uint32_t, LANES, 256)
-    CONSTANT(5, uint32_t, HELD, 0)  // items a thread holds of a row; 0: it is read again
+    CONSTANT(5, uint32_t, HELD, 0) // items a thread holds of a row; 0: it is read again
     CONSTANT(6, uint32_t, ITEMS, 0)
     // Weight and bias are asked for with the row, not when they are wanted: where few rows leave
     // registers free and nothing else to do meanwhile.

@@ -8,7 +8,8 @@
 SHARED_NUMBER(STAGE_WHOLE, 0)
 SHARED_NUMBER(STAGE_PARTS, 1)
 SHARED_NUMBER(STAGE_JOIN, 2)
-// Instead of a reduction's finish: the state stays as it is; it becomes the second fold's parameter.
+// Instead of a reduction's finish: the state stays as it is; it becomes the second fold's
+// parameter.
 SHARED_NUMBER(FINISH_NOT, 254)
 SHARED_NUMBER(FINISH_PARAMETER, 255)
 

@@ -18,7 +18,7 @@ CONSTANTS_END(RopeConstants, 5)
 STORED(RopeShape)
     int64_t in_strides[RANK_MAX], out_strides[RANK_MAX]; // the last four: batch, row, head, number
     uint32_t dims[RANK_MAX];
-    int64_t offset;                        // added to the row
+    int64_t offset;                       // added to the row
     uint32_t pairs, items, first, unused; // items from `first` on are made here
     int64_t cosine_strides[2], sine_strides[2];
     uint64_t turns[FREQUENCIES_MAX]; // per row, in 2^-64: of the pairs from `first` on

@@ -13,8 +13,8 @@ STORED(RowStrides)
     uint32_t kept_dims[RANK_MAX], dims[RANK_MAX];
 END(RowStrides, 576)
 
-// Ranks of the kept dims and of the row's, and from bit 8 on for each view whether its elements of a
-// row are neighbours, at multiples of four.
+// Ranks of the kept dims and of the row's, and from bit 8 on for each view whether its elements of
+// a row are neighbours, at multiples of four.
 #define ROWS_CONSTANTS CONSTANT(0, uint32_t, RANKS, 0)
 #define ROWS_PUSH uint64_t in_address, out_address, results, count;
 // What softmax.comp and norm.comp take at once: a number, four of a row, or four of memory.

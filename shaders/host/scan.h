@@ -4,8 +4,8 @@
 
 #include "rows.h"
 
-// Rows whole; rows in parts take three dispatches: totals of the parts, their running totals, and with
-// these the rows.
+// Rows whole; rows in parts take three dispatches: totals of the parts, their running totals, and
+// with these the rows.
 SHARED_NUMBER(SCAN_ROWS, 0)
 SHARED_NUMBER(SCAN_TOTALS, 1)
 SHARED_NUMBER(SCAN_RUNNING, 2)

@@ -4,8 +4,8 @@
 
 #include "walk.h"
 
-// In order without sorting; keys of indexes that are to be sorted; and of sorted lists the last number
-// of each place, sums of tiles, and the sums' ends.
+// In order without sorting; keys of indexes that are to be sorted; and of sorted lists the last
+// number of each place, sums of tiles, and the sums' ends.
 SHARED_NUMBER(SCATTER_DIRECT, 0)
 SHARED_NUMBER(SCATTER_KEYS, 1)
 SHARED_NUMBER(SCATTER_LAST, 2)

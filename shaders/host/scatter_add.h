@@ -4,8 +4,8 @@
 
 #include "walk.h"
 
-// Integers into the output; and of floats the start, the small ones, the others, what comes of them,
-// and all of it for lists whose places fit shared memory.
+// Integers into the output; and of floats the start, the small ones, the others, what comes of
+// them, and all of it for lists whose places fit shared memory.
 SHARED_NUMBER(ADD_INTEGERS, 0)
 SHARED_NUMBER(ADD_START, 1)
 SHARED_NUMBER(ADD_SMALL, 2)
@@ -27,12 +27,12 @@ PUSHED(ScatterAddPush)
     ARGUMENTS(WalkStrides, shape)
     uint64_t in_address, out_address, index_address;
     int64_t out_stride, in_stride, index_stride; // along the dim
-    uint64_t sums, tops;     // of each place: int64; 0, the largest exponent of small ones, or flags
-    uint64_t small_sums;     // int64, where a place has small numbers
-    uint64_t largest;        // exponents, that each group of ADD_START has found
-    uint32_t size, length;   // places and indexes of a list
+    uint64_t sums, tops;   // of each place: int64; 0, the largest exponent of small ones, or flags
+    uint64_t small_sums;   // int64, where a place has small numbers
+    uint64_t largest;      // exponents, that each group of ADD_START has found
+    uint32_t size, length; // places and indexes of a list
     uint32_t count, first_other; // others, from this one on
-    uint32_t shift, groups;  // bits below a sum's largest number; groups of ADD_START
+    uint32_t shift, groups;      // bits below a sum's largest number; groups of ADD_START
 END(ScatterAddPush, 104)
 
 #endif

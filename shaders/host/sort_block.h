@@ -21,7 +21,8 @@ PUSHED(SortBlockPush)
     uint32_t rows, count;          // count: of a row
     uint32_t blocks;               // of a row; 1 where a block has `together` rows
     uint32_t together;
-    uint32_t wanted, out_count; // first numbers of each block, or row; length of a row of the output
+    uint32_t wanted;    // first numbers of each block, or row
+    uint32_t out_count; // length of a row of the output
     uint32_t first_bit, end_bit;
 END(SortBlockPush, 72)
 

@@ -243,19 +243,19 @@ DEFINE_FIND(find_capture, captured(frame, step))
         NEXT_FLOAT(floats(read_float(left), read_float(right)));                                   \
     }
 
-#define COMPARE_STEPS(name, where, operator, END)                                                  \
+#define COMPARE_STEPS(name, where, operator, THEN)                                                 \
     STEP(name##_int) {                                                                             \
         const Value *right = where;                                                                \
-        if (LIKELY(right->kind == VALUE_INT)) END(integer operator right->as.integer);             \
+        if (LIKELY(right->kind == VALUE_INT)) THEN(integer operator right->as.integer);            \
         if (right->kind == VALUE_FLOAT && is_exact(integer))                                       \
-            END((double)integer operator right->as.number);                                        \
+            THEN((double)integer operator right->as.number);                                       \
         LEAVE;                                                                                     \
     }                                                                                              \
     STEP(name##_float) {                                                                           \
         const Value *right = where;                                                                \
-        if (LIKELY(right->kind == VALUE_FLOAT)) END(number operator right->as.number);             \
+        if (LIKELY(right->kind == VALUE_FLOAT)) THEN(number operator right->as.number);            \
         if (right->kind == VALUE_INT && is_exact(right->as.integer))                               \
-            END(number operator(double) right->as.integer);                                        \
+            THEN(number operator(double) right->as.integer);                                       \
         LEAVE;                                                                                     \
     }
 #define GIVE_BOOL(holds) return value_bool(holds)
