@@ -3,26 +3,12 @@
 #include "arrays.h"
 #include "device/cpu/iterate.h"
 #include "device/cpu/quant.h"
-#include "device/statistics.h"
+#include "opened.h"
 
 static const DType dtypes[] = {DTYPE_BOOL,    DTYPE_UINT8,  DTYPE_INT8,    DTYPE_INT16,
                                DTYPE_INT32,   DTYPE_INT64,  DTYPE_FLOAT16, DTYPE_BFLOAT16,
                                DTYPE_FLOAT32, DTYPE_FLOAT64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
-
-static Device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return device_open("cpu", &device) == STATUS_OK ? 0 : -1;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    assert_int_equal(pool_statistics(device).live_bytes, 0);
-    device_close(device);
-    return 0;
-}
 
 static void make(Array *array, DType dtype, Layout layout, int rank, const int64_t *dims) {
     array_make(array, dtype, layout, rank, dims);

@@ -1,13 +1,12 @@
 // An interrupt stops a kernel between its parts, with an error and nothing lost; LAPACK, which
 // cannot be stopped, is left behind in a copy of the process.
 #include "tests/device/arrays.h"
+#include "tests/device/opened.h"
 
 #include "device/buffer.h"
 #include "device/cpu/apart.h"
-#include "device/statistics.h"
 #include "device/work.h"
 
-static Device *device;
 static int asked, allowed; // how often somebody asked, and from when on the answer is yes
 
 static bool interrupted(void) {
@@ -171,17 +170,6 @@ static void test_apart(void **state) {
     assert_int_equal(apart_run(end_there, NULL, "fill"), STATUS_DEVICE);
     assert_string_equal(error_current()->message, "fill: the process that worked on it was ended");
     assert_int_equal(children(), 0);
-}
-
-static int open_device(void **state) {
-    (void)state;
-    return device_open("cpu", &device) == STATUS_OK ? 0 : -1;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    device_close(device);
-    return 0;
 }
 
 int main(void) {

@@ -2,21 +2,7 @@
 // different sizes, infinite ones, and on devices that add by atomic operations the same bits in
 // every order.
 #include "arrays.h"
-#include "device/statistics.h"
-
-static Device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return device_open("cpu", &device) == STATUS_OK ? 0 : -1;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    assert_int_equal(pool_statistics(device).live_bytes, 0);
-    device_close(device);
-    return 0;
-}
+#include "opened.h"
 
 static bool is_vulkan(void) {
     const char *name = getenv("TL_TEST_DEVICE");

@@ -1,26 +1,12 @@
 // SORT against qsort of places: order, stability, NaN, first few, every dtype and layout.
 #include "arrays.h"
 #include "device/cpu/iterate.h"
-#include "device/statistics.h"
+#include "opened.h"
 
 static const DType dtypes[] = {DTYPE_BOOL,    DTYPE_UINT8,  DTYPE_INT8,    DTYPE_INT16,
                                DTYPE_INT32,   DTYPE_INT64,  DTYPE_FLOAT16, DTYPE_BFLOAT16,
                                DTYPE_FLOAT32, DTYPE_FLOAT64};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
-
-static Device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return device_open("cpu", &device) == STATUS_OK ? 0 : -1;
-}
-
-static int close_device(void **state) {
-    (void)state;
-    assert_int_equal(pool_statistics(device).live_bytes, 0);
-    device_close(device);
-    return 0;
-}
 
 static bool comes_before(double a, double b, bool descending) {
     if (a != a || b != b) return a == a && b != b;
