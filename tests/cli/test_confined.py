@@ -7,7 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
-from tl import TL, need_sandbox, run, run_code
+from tl import TL, need_no_sanitizer, need_sandbox, run, run_code
 
 LEARN = """
 let w = learnable(zeros([2]))
@@ -61,6 +61,7 @@ class HostLimit(unittest.TestCase):
     OPTIONS = ["--host-limit", "100MB"]
 
     def test_growth_is_an_error_and_nothing_is_lost(self):
+        need_no_sanitizer("needs the whole address space")
         result = run_code('let s = "x"\ntry { while true { s = s + s } } catch e { print(e.kind, len(s) > 1000) }\n'
                           'print("on")\nlet l = []\nwhile true { l.push("abc" + str(len(l))) }\n', options=self.OPTIONS)
         self.assertEqual((result.status, result.out), (1, "memory true\non\n"), result.err)
@@ -73,6 +74,7 @@ class HostLimit(unittest.TestCase):
         self.assertEqual((result.status, result.out), (0, "true 3\n"), result.err)
 
     def test_a_process_without_room_for_products_says_so(self):
+        need_no_sanitizer("needs the whole address space")
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (450 << 20, 450 << 20))
         process = subprocess.run([TL, "--device", "cpu", "-e", "print(sum(randn([600, 600]) @ randn([600, 600])))"],

@@ -9,7 +9,7 @@ import unittest
 import uuid
 from pathlib import Path
 
-from tl import TL, need_sandbox
+from tl import TL, need_no_sanitizer, need_sandbox
 
 
 def talk(lines, *options, env=None):
@@ -90,6 +90,9 @@ class Protocol(unittest.TestCase):
 
 
 class Tools(unittest.TestCase):
+    def setUp(self):
+        need_no_sanitizer("needs the whole address space")
+
     def one(self, message, *options, **more):
         result = talk([message], *options, **more)[0]["result"]
         self.assertEqual([part["type"] for part in result["content"]], ["text"])

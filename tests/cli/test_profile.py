@@ -77,7 +77,7 @@ class Profile(unittest.TestCase):
 
     def test_many_small_kernels(self):
         """Some are timed and stand for the others; large ones are all timed, and memory stays exact where it matters."""
-        result = self.profile("let x = ones([8])\nlet y = x\nfor i in 0..200000 { y = x + 1.0 }\nlet large = ones([300000])\n"
+        result = self.profile("let x = ones([8])\nlet y = x\nfor i in 0..100000 { y = x + 1.0 }\nlet large = ones([300000])\n"
                               "for i in 0..5 { large = large * 2.0 }\nlet kept = list()\nfor i in 0..100 { kept.push(ones([100])) }\n",
                               options=("--device", "cpu"))
         self.assertEqual(result.status, 0, result.err)
@@ -85,8 +85,8 @@ class Profile(unittest.TestCase):
         counts = {t[2]: t[5] for t in data["totals"]}
         self.assertTrue(data["sampled"])
         self.assertEqual(counts["mul"], 5)
-        self.assertGreater(counts["add"], 150000)
-        self.assertLessEqual(counts["add"], 200000)
+        self.assertGreater(counts["add"], 75000)
+        self.assertLessEqual(counts["add"], 100000)
         held = dict(zip((data["lines"][band]["line"] for band in data["bands"]), data["memory"][-1][1:]))
         self.assertEqual((held[7], held[5]), (100 * 400, 1200000))
         trace = json.loads((self.folder / "p.trace.json").read_text())["traceEvents"]

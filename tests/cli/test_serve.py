@@ -16,7 +16,7 @@ import unittest
 from pathlib import Path
 
 from browser import Browser
-from tl import TL, fixture, run
+from tl import TL, fixture, need_no_sanitizer, run
 
 TEMPLATE = "{% for m in messages %}[{{ m.role[0] }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[a]{% endif %}"
 TOM = {"messages": [{"role": "user", "content": "Tom"}], "max_tokens": 12, "temperature": 0}
@@ -429,6 +429,7 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
 
     def test_memory_is_flat(self):
         """A thousand requests later nothing more is held."""
+        need_no_sanitizer("keeps for a while what was freed")
         def resident():
             return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.server.process.pid}/status").read_text())[1])
         for _ in range(100):

@@ -5,7 +5,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from tl import ROOT, TL, run, run_code
+from tl import ROOT, TL, need_no_sanitizer, run, run_code
 
 SCRIPTS = ["02_program", "04_match_forms", "05_assign_targets", "06_drop_orders", "07_print_forms",
            "10_containers", "21_learn_memory"]
@@ -88,8 +88,7 @@ class Refusals(unittest.TestCase):
 
     def test_a_full_system(self):
         """The address space is really limited: growth without end stops with the same words."""
-        if "asan" in str(TL):
-            self.skipTest("the sanitizer needs the whole address space")
+        need_no_sanitizer("needs the whole address space")
         limit = 640 << 20
         for code in ('let l = list()\nloop { l.push("x" * 100000 + str(len(l))) }',
                      'let s = "x"\nloop { s = s + s }',

@@ -67,3 +67,9 @@ def need_sandbox(folder="/tmp"):
     """Skips where the kernel has no Landlock, or a container forbids it."""
     if "this system cannot confine a process" in run("run", "--sandbox", folder, "-e", "print(1)").err:
         raise unittest.SkipTest("the kernel has no Landlock")
+
+
+def need_no_sanitizer(what):
+    """Skips in a build with AddressSanitizer, which does what it says."""
+    if b"__asan_init" in Path(TL).read_bytes():
+        raise unittest.SkipTest(f"the sanitizer {what}")
