@@ -46,7 +46,8 @@ typedef struct Report {
     uint32_t *total_lines;       // of each total
     uint32_t bands[LINES_SHOWN]; // lines by their peak, largest first
     int band_count;
-    size_t moments[MOMENTS]; // the holding with the highest total of each part of the time; or none
+    // The holding with the highest total of each part of the time, or none; then the last of all.
+    size_t moments[MOMENTS + 1];
 } Report;
 
 static uint32_t line_of(Report *report, SourcePos at) {
@@ -109,7 +110,7 @@ static void choose_bands(Report *report) {
 static void find_moments(Report *report) {
     const Timeline *timeline = report->timeline;
     uint64_t total = 0, highest[MOMENTS] = {0};
-    for (size_t i = 0; i < MOMENTS; i++) report->moments[i] = SIZE_MAX;
+    for (size_t i = 0; i <= MOMENTS; i++) report->moments[i] = SIZE_MAX;
     for (size_t i = 0; i < timeline->holdings.count; i++) {
         const TimelineHolding *holding = &timeline->holdings.items[i];
         total += holding->bytes - account_of(report, holding->origin)->bytes;
@@ -121,6 +122,7 @@ static void find_moments(Report *report) {
             highest[part] = total;
         }
     }
+    if (timeline->holdings.count > 0) report->moments[MOMENTS] = timeline->holdings.count - 1;
     choose_bands(report);
     forget_holdings(report);
 }
@@ -157,8 +159,8 @@ static void append_totals(Report *report, Text *out) {
 static void append_moments(Report *report, Text *out) {
     size_t next = 0;
     bool first = true;
-    for (size_t part = 0; part < MOMENTS; part++) {
-        if (report->moments[part] == SIZE_MAX) continue;
+    for (size_t part = 0; part <= MOMENTS; part++) {
+        if (report->moments[part] == SIZE_MAX || report->moments[part] < next) continue;
         while (next <= report->moments[part]) apply(report, next++);
         uint64_t held[LINES_SHOWN + 1] = {0};
         for (size_t i = 0; i < report->lines.count; i++)

@@ -183,6 +183,36 @@ static void test_special_numbers(void **state) {
     check_special((Lists){.lists = 66, .places = 20, .length = 100});
 }
 
+// Where larger ones cancel, a number that reaches below the last unit of a place's sum counts as
+// its nearest multiple; another place has larger ones still.
+static void check_nearest(Lists shape) {
+    Sums sums = make_sums(shape, DTYPE_FLOAT32);
+    int shift = 38; // bits below the largest number of a sum
+    for (int64_t n = shape.length; n > 0; n /= 2) shift--;
+    double small = ldexp(1, -40), unit = ldexp(small, -shift - 23);
+    double least = ldexp(small, -shift - 2) + 3 * unit / 4;
+    const double numbers[] = {small, -small, least, 1};
+    for (int64_t i = 0; i < shape.lists * shape.places; i++) array_set(&sums.out, i, 0);
+    for (int64_t list = 0; list < shape.lists; list++)
+        for (int64_t i = 0; i < shape.length; i++) {
+            int64_t number = at(&sums, list, i, shape.length);
+            array_set(&sums.index, number, i < 3 ? 3 : 4);
+            array_set(&sums.source, number, i < 4 ? numbers[i] : 0);
+        }
+    run(&sums);
+    for (int64_t list = 0; list < shape.lists; list++) {
+        double got = array_get(&sums.out, at(&sums, list, 3, shape.places));
+        assert_true(fabs(got - least) <= unit / 2);
+    }
+    free_sums(&sums);
+}
+
+static void test_nearest_unit(void **state) {
+    (void)state;
+    check_nearest((Lists){.lists = 1, .places = 200, .length = 2000});
+    check_nearest((Lists){.lists = 66, .places = 20, .length = 100});
+}
+
 static void check_integers(DType dtype) {
     Sums sums = make_sums((Lists){.lists = 3, .places = 50, .length = 2000}, dtype);
     double expected[150];
@@ -206,9 +236,8 @@ static void test_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_order_of_numbers),
-        cmocka_unit_test(test_special_numbers),
+        cmocka_unit_test(test_sizes),           cmocka_unit_test(test_order_of_numbers),
+        cmocka_unit_test(test_special_numbers), cmocka_unit_test(test_nearest_unit),
         cmocka_unit_test(test_integers),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
