@@ -10,10 +10,14 @@
 // Rows of b next to one or two rows of a, next to 3 or 4, and next to 5 to 8: as many sums as there
 // are registers for.
 #if defined(TL_ISA_avx512)
-enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2 };
+enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2, PANEL_VECTORS = 4 };
 #else
-enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1 };
+enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1, PANEL_VECTORS = 2 };
 #endif
+enum {
+    SHORT = 256, // a head's width is at most that
+    AHEAD = 24,  // rows of b that are fetched before they are read
+};
 
 typedef struct ThinRows { // of a or of b
     int64_t first;

@@ -27,8 +27,8 @@ typedef struct NAME(Rest) {
     const char *end;      // of b
 } NAME(Rest);
 
-typedef struct NAME(Tile) { // rows of a by columns of b, whose elements have item_bytes bytes
-    int rows, columns;
+typedef struct NAME(Tile) {   // rows of a by columns of b, whose elements have item_bytes bytes
+    int first, rows, columns; // the rows begin with `first`
     NAME(GroupLoad) load;
     int64_t item_bytes; // 0 for blocks, whose k is an integral number of groups
     const NAME(Rest) * rest;
@@ -70,7 +70,7 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
             VECTOR numbers = (VECTOR)((NAME(Mask))weights[v] & rest->mask[v]);
 #pragma GCC unroll 8
             for (int i = 0; i < tile.rows; i++)
-                totals[i][j] += numbers * NAME(vector_at)(rest->a[i] + v * WIDTH);
+                totals[i][j] += numbers * NAME(vector_at)(rest->a[tile.first + i] + v * WIDTH);
         }
     }
 }
@@ -81,7 +81,7 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
 SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME(Tile) tile) {
     const int rows = tile.rows, columns = tile.columns;
     VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_MAX] = {{{0}}};
-    const REAL *a = product->a;
+    const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
     const char *b = product->b + column * product->b_stride_bytes;
     int64_t k = 0;
     for (; k + GROUP <= product->k; k += GROUP) {
@@ -98,7 +98,8 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
             }
     }
     if (tile.rest->count > 0) NAME(dot_rest)(product, b, tile, sums);
-    REAL *out = (REAL *)product->out + column * product->out_column_stride;
+    REAL *out = (REAL *)product->out + tile.first * product->out_row_stride +
+                column * product->out_column_stride;
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++) {
         REAL numbers[DOT_COLUMNS_MAX];
@@ -114,16 +115,34 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
     }
 }
 
+// Eight rows that are short, of queries: what adds up a vector's lanes would take longer than the
+// products, so four columns are taken a time, each next to four of the rows and then the others.
+// Columns lie too far apart, a head of many, for the processor to see which come next.
+SIMD_INLINE int64_t NAME(dot_short)(const ThinProduct *product, NAME(Tile) tile) {
+    enum { LINE = 64 };
+    int64_t column = 0;
+    for (; column + 4 <= product->n; column += 4) {
+        for (int64_t j = column + AHEAD; j < column + AHEAD + 4; j++)
+            for (int64_t byte = 0; byte < product->k * tile.item_bytes; byte += LINE)
+                __builtin_prefetch(product->b + j * product->b_stride_bytes + byte);
+        for (tile.first = 0; tile.first < 8; tile.first += 4) NAME(dot_tile)
+        (product, column, (NAME(Tile)){tile.first, 4, 4, tile.load, tile.item_bytes, tile.rest});
+    }
+    return column;
+}
+
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
     int64_t column = 0;
     NAME(Rest) rest;
     NAME(rest_prepare)(product, item_bytes, &rest);
+    if (DOT_COLUMNS_MORE == 4 && product->rows == 8 && product->k <= SHORT)
+        column = NAME(dot_short)(product, (NAME(Tile)){0, 4, 4, load, item_bytes, &rest});
 #define DOT_CASE(rows, step)                                                                       \
     case rows:                                                                                     \
         for (; column + step <= product->n; column += step)                                        \
-            NAME(dot_tile)(product, column, (NAME(Tile)){rows, step, load, item_bytes, &rest});    \
+            NAME(dot_tile)(product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest}); \
         for (; column < product->n; column++)                                                      \
-            NAME(dot_tile)(product, column, (NAME(Tile)){rows, 1, load, item_bytes, &rest});       \
+            NAME(dot_tile)(product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest});    \
         break
     switch (product->rows) {
         DOT_CASE(1, DOT_COLUMNS_MAX);
@@ -206,6 +225,43 @@ SIMD_INLINE void NAME(strip_tile)(const ThinProduct *product, ThinRows of_a, int
     }
 }
 
+// Rows of a by some vectors of columns, both constants where this is inlined; the sums stay in
+// registers, each of them the chain that strip_step adds up.
+SIMD_INLINE void NAME(strip_panel)(const ThinProduct *product, ThinRows of_a, int64_t column,
+                                   NAME(VectorLoad) load, int64_t item_bytes) {
+    const int rows = of_a.count;
+    const REAL *a = (const REAL *)product->a + of_a.first * product->a_stride;
+    const char *b = product->b + column * item_bytes;
+    VECTOR sums[4][PANEL_VECTORS] = {{{0}}};
+    for (int64_t k = 0; k < product->k; k++, b += product->b_stride_bytes) {
+        VECTOR weights[PANEL_VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < PANEL_VECTORS; v++) weights[v] = load(b + v * WIDTH * item_bytes);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 4
+            for (int v = 0; v < PANEL_VECTORS; v++)
+                sums[i][v] += weights[v] * a[i * product->a_stride + k];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++) {
+        REAL *out = (REAL *)product->out + (of_a.first + i) * product->out_row_stride + column;
+#pragma GCC unroll 4
+        for (int v = 0; v < PANEL_VECTORS; v++) NAME(vector_to)(out + v * WIDTH, sums[i][v]);
+    }
+}
+
+SIMD_INLINE void NAME(strip_panels)(const ThinProduct *product, NAME(VectorLoad) load,
+                                    int64_t item_bytes) {
+    for (int64_t column = 0; column < product->n; column += PANEL_VECTORS * WIDTH) {
+        int row = 0;
+        for (; row + 4 <= product->rows; row += 4)
+            NAME(strip_panel)(product, (ThinRows){row, 4}, column, load, item_bytes);
+        for (; row < product->rows; row++)
+            NAME(strip_panel)(product, (ThinRows){row, 1}, column, load, item_bytes);
+    }
+}
+
 enum { NAME(strip_narrow) = 2 * WIDTH };
 
 SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
@@ -220,6 +276,11 @@ SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
             for (; row < product->rows; row++)
                 NAME(strip_tile)(product, (ThinRows){row, 1}, column, load, item_bytes);
         }
+        return;
+    }
+    if (product->n <= SHORT && product->n % (PANEL_VECTORS * WIDTH) == 0 &&
+        product->out_column_stride == 1) {
+        NAME(strip_panels)(product, load, item_bytes);
         return;
     }
     REAL sums[THIN_ROWS_MAX * (STRIP_COLUMNS_MAX + WIDTH)];
