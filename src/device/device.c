@@ -85,6 +85,7 @@ Status device_open(const char *name, Device **out) {
     size_t limit = (size_t)settings.limit_bytes;
     if (limit > 0 && (device->memory_limit == 0 || limit < device->memory_limit))
         device->memory_limit = limit;
+    settings.buffer_max_bytes = pool_share(device, &settings);
     device->pool = pool_new(device, &settings);
     *out = device;
     return STATUS_OK;

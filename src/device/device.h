@@ -68,6 +68,7 @@ struct Device {
     size_t alignment;        // of every buffer, at least 64
     size_t own_bytes;        // of memory; 0 when the device states none
     size_t memory_limit;     // the same, or what a setting limits it to
+    bool separate;           // its memory is its own, not the host's
     bool foretold;           // it accounts for memory and computes little: foretell.h
     bool times_itself;       // it tells a timeline when what is queued ran: timeline.h
     void *state;             // the backend's own

@@ -16,6 +16,7 @@
 
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
 enum { UNTOLD_BYTES = 1 << 16, TIMED_BYTES = 1 << 18 };
+enum { OWN_PARTS = 8 }; // of the memory that a device has of its own, the pool keeps one
 
 void pool_set_collector(void (*collect)(void)) {
     runtime_current->devices->collect = collect;
@@ -385,6 +386,11 @@ uint64_t pool_purge(Pool *pool) {
 }
 
 // --- the pool as a whole -------------------------------------------------------------------------
+
+uint64_t pool_share(const Device *device, const DeviceSettings *settings) {
+    uint64_t limit = settings->buffer_max_bytes, share = device->own_bytes / OWN_PARTS;
+    return settings->has_buffer_max || !device->separate || share < limit ? limit : share;
+}
 
 Pool *pool_new(Device *device, const DeviceSettings *settings) {
     Pool *pool = memory_allocate_zeroed(1, sizeof *pool);

@@ -72,6 +72,9 @@ struct Devices {
 };
 
 Pool *pool_new(Device *device, const DeviceSettings *settings);
+// The bytes that a pool of this device may keep: what the setting says, or, where it is unset and
+// the device has memory of its own, at least an eighth of that.
+uint64_t pool_share(const Device *device, const DeviceSettings *settings);
 // Frees the cache and every buffer that is still alive.
 void pool_destroy(Pool *pool);
 

@@ -162,6 +162,7 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_device(out->device, sizeof out->device));
     TRY(read_number(VARIABLE_TL_BUFFER_MAX_MB, &megabytes));
     out->buffer_max_bytes = megabytes << 20;
+    out->has_buffer_max = setting_text("TL_BUFFER_MAX_MB") != NULL;
     TRY(read_number(VARIABLE_TL_DEVICE_MEMORY_MB, &megabytes));
     out->device_bytes = megabytes << 20;
     TRY(read_bytes("TL_MEMORY_LIMIT", &out->limit_bytes));

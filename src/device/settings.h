@@ -29,7 +29,8 @@ typedef struct DeviceSettings {
     int threads;               // TL_THREADS; 0: as many as the process may use
     int compute_per_buffer;    // TL_COMPUTE_PER_BUFFER: kernels per submission
     bool has_seed;
-    uint64_t seed; // TL_SEED
+    bool has_buffer_max; // TL_BUFFER_MAX_MB is set
+    uint64_t seed;       // TL_SEED
     bool poison, debug_memory, buffer_stats;
     bool vulkan_ptx; // TL_VULKAN_PTX: programs in PTX where a device takes them; unset, true
     MemoryCheck memory_check;

@@ -6,6 +6,7 @@ Prints processor seconds; data are drawn at random with a fixed seed. Nothing he
     tests/bench/logic.py [--tl build/release/tl] [--scale 1.0] [NAME...]
 """
 import argparse
+import os
 import random
 import re
 import resource
@@ -163,7 +164,8 @@ def souffle_program(rules, rows, query):
 def cpu(command, folder, limit):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
-        result = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=limit)
+        result = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=limit,
+                                env={**os.environ, "TL_THREADS": "1"})
     except subprocess.TimeoutExpired:
         return f"more than {limit}", "-"
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -192,7 +194,7 @@ def compare(name, arguments):
         commands = {"tl": [arguments.tl, "run", "p.tl"], "tl, edits": [arguments.tl, "run", "e.tl"],
                     "swipl": [shutil.which("swipl"), "p.pl"],
                     "souffle": [arguments.souffle, "-F", ".", "-D", "-", "-j", "1", "p.dl"],
-                    "compiled": [compiled_by(arguments.souffle, folder), "-F", ".", "-D", "-", "-j", "1"]}
+                    "compiled": [compiled_by(arguments.souffle, folder), "-F", ".", "-j", "1"]}
         for peer, command in commands.items():
             if not command[0]:
                 print(f"  {peer:10} not installed")

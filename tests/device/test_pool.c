@@ -11,6 +11,7 @@
 
 #include "base/source.h"
 #include "device/buffer.h"
+#include "device/pool.h"
 #include "device/settings.h"
 #include "runtime/runtime.h"
 
@@ -171,6 +172,21 @@ static void test_byte_limit_at_every_return(void **state) {
     assert_true(pool_statistics(device).evictions > 0);
     assert_int_equal(pool_statistics(device).live_bytes, 0);
     device_close(device);
+}
+
+static void test_share_of_own_memory(void **state) {
+    (void)state;
+    const uint64_t half = 512 * (uint64_t)MEGABYTE;
+    DeviceSettings settings = {.buffer_max_bytes = half};
+    Device device = {.own_bytes = 80000 * (size_t)MEGABYTE};
+    assert_int_equal(pool_share(&device, &settings), half);
+    device.separate = true;
+    assert_int_equal(pool_share(&device, &settings), 10000 * (uint64_t)MEGABYTE);
+    device.own_bytes = 4000 * (size_t)MEGABYTE;
+    assert_int_equal(pool_share(&device, &settings), half);
+    device.own_bytes = 80000 * (size_t)MEGABYTE;
+    settings.has_buffer_max = true;
+    assert_int_equal(pool_share(&device, &settings), half);
 }
 
 static void test_limit_zero_caches_nothing(void **state) {
@@ -497,6 +513,7 @@ int main(void) {
         cmocka_unit_test_setup(test_neighbours_stay_intact, clean_environment),
         cmocka_unit_test_setup(test_constants_of_many_caches, clean_environment),
         cmocka_unit_test_setup(test_byte_limit_at_every_return, clean_environment),
+        cmocka_unit_test_setup(test_share_of_own_memory, clean_environment),
         cmocka_unit_test_setup(test_limit_zero_caches_nothing, clean_environment),
         cmocka_unit_test_setup(test_growing_large_sizes_stay_bounded, clean_environment),
         cmocka_unit_test_setup(test_hundred_megabytes_a_hundred_times, clean_environment),
