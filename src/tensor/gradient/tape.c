@@ -322,8 +322,8 @@ TapeRecord tape_begin_call(const GradientInfo *info, const OpCall *call) {
 void tape_record_missing(const OpCall *call, Tensor **output) {
     static const GradientInfo missing[OP_COUNT] = {
 #define OP_MAP(id, ...)
-#define OP_RUN(id, ...) [OP_##id] = {#id, GRADIENT_MISSING, NULL, {0}},
-#define OP_OVERLOAD(id, user, ...) [OP_##id] = {#user, GRADIENT_MISSING, NULL, {0}},
+#define OP_RUN(id, ...) [OP_##id] = {.name = #id, .kind = GRADIENT_MISSING},
+#define OP_OVERLOAD(id, user, ...) [OP_##id] = {.name = #user, .kind = GRADIENT_MISSING},
 #include "catalog/ops.def"
     };
     TapeRecord record = tape_begin_call(&missing[call->op - op_rows], call);
