@@ -26,7 +26,7 @@ class Net(nn.Module):
         h = self.table(x)
         mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
         for block in self.blocks:
-            h = block(h, src_mask=mask, is_causal=True)
+            h = block(h, src_mask=mask)
         return self.head(h)
 
 
