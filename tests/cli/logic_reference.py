@@ -1,6 +1,6 @@
 """The meaning of logic programs, as naively as it can be said: rounds of naive bottom-up evaluation,
 stratum by stratum, every rule over everything that was there before the round. Programs are
-values: Atom, Not, Compare, Bind as goals, upper-case strings as variables.
+values: Atom, Not, Compare, Bind, Call, Test, Member as goals, strings that begin in upper case as variables.
 
 Orders matter: a row's place is given by the round that finds it first, then the rule, then the rows
 of the body's atoms.
@@ -11,6 +11,9 @@ Atom = namedtuple("Atom", "relation terms")
 Not = namedtuple("Not", "relation terms")
 Compare = namedtuple("Compare", "left op right")
 Bind = namedtuple("Bind", "variable left op right")
+Call = namedtuple("Call", "variable function arguments")  # of FUNCTIONS
+Test = namedtuple("Test", "function arguments")  # of TESTS
+Member = namedtuple("Member", "variable text separator")  # each part of a text
 Rule = namedtuple("Rule", "relation head goals")  # head: terms, ("sum", variable) for aggregates
 Program = namedtuple("Program", "relations facts rules merges")  # merges: relation -> "min" or "max"
 
@@ -40,13 +43,37 @@ def match(terms, row, bindings):
 OPERATIONS = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}
 COMPARISONS = {"<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
                "==": lambda a, b: a == b, "!=": lambda a, b: a != b}
+FUNCTIONS = {"len": len, "replace": str.replace}
+TESTS = {"contains": lambda text, part: part in text, "starts_with": str.startswith}
+
+
+def inputs(goal):
+    """What must have a value before the goal can be asked."""
+    if isinstance(goal, Not):
+        return goal.terms
+    if isinstance(goal, (Call, Test)):
+        return goal.arguments
+    return (goal.text,) if isinstance(goal, Member) else (goal.left, goal.right)
 
 
 def is_ready(goal, bindings):
-    if isinstance(goal, Not):
-        return all(term == "_" or not is_variable(term) or term in bindings for term in goal.terms)
-    terms = (goal.left, goal.right)
-    return all(not is_variable(term) or term in bindings for term in terms)
+    return all(term == "_" or not is_variable(term) or term in bindings for term in inputs(goal))
+
+
+def bound_value(goal, bindings):
+    """What a Bind or a Call gives its variable."""
+    if isinstance(goal, Bind):
+        return OPERATIONS[goal.op](value_of(goal.left, bindings), value_of(goal.right, bindings))
+    return FUNCTIONS[goal.function](*(value_of(term, bindings) for term in goal.arguments))
+
+
+def holds(goal, rows, bindings):
+    """Whether a Compare, a Test or a Not does."""
+    if isinstance(goal, Compare):
+        return COMPARISONS[goal.op](value_of(goal.left, bindings), value_of(goal.right, bindings))
+    if isinstance(goal, Test):
+        return TESTS[goal.function](*(value_of(term, bindings) for term in goal.arguments))
+    return not any(match(goal.terms, row, bindings) is not None for row in rows[goal.relation])
 
 
 def settle(goals, rows, bindings):
@@ -55,42 +82,50 @@ def settle(goals, rows, bindings):
     going = True
     while going:
         going = False
-        for goal in left:
-            if isinstance(goal, Atom) or not is_ready(goal, bindings):
+        for place, goal in left:
+            if isinstance(goal, (Atom, Member)) or not is_ready(goal, bindings):
                 continue
-            left = [other for other in left if other is not goal]  # equal ones stay: Not equals Atom
+            left = [other for other in left if other[0] != place]
             going = True
-            if isinstance(goal, Compare):
-                if not COMPARISONS[goal.op](value_of(goal.left, bindings), value_of(goal.right, bindings)):
-                    return None
-            elif isinstance(goal, Bind):
-                result = OPERATIONS[goal.op](value_of(goal.left, bindings), value_of(goal.right, bindings))
+            if isinstance(goal, (Bind, Call)):
+                result = bound_value(goal, bindings)
                 if bindings.setdefault(goal.variable, result) != result:
                     return None
-            else:
-                if any(match(goal.terms, row, bindings) is not None for row in rows[goal.relation]):
-                    return None
+            elif not holds(goal, rows, bindings):
+                return None
             break
     return bindings, left
 
 
-def solutions(goals, rows, bindings):
-    """Every way to satisfy the goals, in the order of the rows of their atoms."""
+def search(goals, rows, bindings, path):
+    """Every way to satisfy the goals, each with its place: (bindings, where in each goal that goes through rows or parts)."""
     settled = settle(goals, rows, dict(bindings))
     if settled is None:
         return
     bindings, left = settled
-    atoms = [goal for goal in left if isinstance(goal, Atom)]
-    if not atoms:
+    chosen = [(place, goal) for place, goal in left if isinstance(goal, Atom) or isinstance(goal, Member) and is_ready(goal, bindings)]
+    if not chosen:
         assert not left, left
-        yield bindings
+        yield bindings, [path[place] for place in sorted(path)]
         return
-    first = atoms[0]
-    rest = [goal for goal in left if goal is not first]
-    for row in rows[first.relation]:
-        more = match(first.terms, row, bindings)
+    place, first = chosen[0]
+    rest = [other for other in left if other[0] != place]
+    if isinstance(first, Atom):
+        terms, found = first.terms, rows[first.relation]
+    else:
+        terms, found = (first.variable,), [(part,) for part in value_of(first.text, bindings).split(first.separator)]
+    for number, row in enumerate(found):
+        more = match(terms, row, bindings)
         if more is not None:
-            yield from solutions(rest, rows, more)
+            yield from search(rest, rows, more, {**path, place: number})
+
+
+def solutions(goals, rows, bindings):
+    """Every way to satisfy the goals, in the order of the rows of their atoms and of the parts of texts."""
+    found = search(list(enumerate(goals)), rows, bindings, {})
+    if any(isinstance(goal, Member) for goal in goals):  # which is gone through only when its text is there
+        found = sorted(found, key=lambda each: each[1])
+    return (bindings for bindings, _ in found)
 
 
 def is_aggregated(rule):
