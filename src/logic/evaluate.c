@@ -155,6 +155,7 @@ static Status variants_run(Group *group, RuleWork *work, Collector *collector, b
         run->found = solutions ? solution_found : row_found;
         run->costs = variant_costs(group, variant);
         status = variant_run(variant, run);
+        work->rule->relation->effort += run->ticks;
     }
     free(run);
     collector_end_rule(collector);
@@ -220,6 +221,7 @@ static void relation_begin(Group *group, size_t number) {
     ASSERT(number < group->relations.count);
     Relation *relation = group->relations.items[number];
     ASSERT(!relation->derived && relation->rounds.count == 0);
+    relation->effort = relation->facts->count;
     relation->derived = table_new(relation->arity, relation->key);
     table_give_room(relation->derived, &group->store->room);
     Collector *collector = &group->collectors[number];

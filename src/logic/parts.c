@@ -15,6 +15,7 @@ enum {
 typedef struct Part {
     Store store; // the constants are frozen, the host is asked nothing
     Collector found;
+    uint64_t ticks;
     bool whole; // it went through all of its rows
 } Part;
 
@@ -109,6 +110,7 @@ static void part_run(const Parts *parts, uint32_t number) {
     own->plan = &plan;
     own->context = &part->found;
     part->whole = plan_run(own) == STATUS_OK && !part->store.constants.refused;
+    part->ticks = own->ticks;
     if (!part->whole) error_clear(); // one thread says it in its turn
     free(own);
     free(plan.steps);
@@ -130,7 +132,7 @@ static void tables_prepare(const Plan *plan) {
     }
 }
 
-Status parts_run(const Run *run, Parting *out) {
+Status parts_run(Run *run, Parting *out) {
     Parts parts;
     *out = PARTING_NONE;
     if (!parts_find(run, &parts)) return STATUS_OK;
@@ -141,6 +143,7 @@ Status parts_run(const Run *run, Parting *out) {
     for (uint32_t i = 0; i < parts.count; i++) whole &= parts.parts[i].whole;
     for (uint32_t i = 0; i < parts.count; i++) {
         Collector *found = &parts.parts[i].found;
+        run->ticks += parts.parts[i].ticks;
         if (whole) collector_take(run->context, run->store, found);
         table_free(found->table);
         collector_free(found);

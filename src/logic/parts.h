@@ -13,6 +13,6 @@ typedef enum Parting {
 } Parting;
 
 // `run`: its context is a Collector, to which its `found` adds.
-Status parts_run(const Run *run, Parting *out) MUST_USE;
+Status parts_run(Run *run, Parting *out) MUST_USE;
 
 #endif

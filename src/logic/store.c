@@ -42,7 +42,8 @@ Store *store_new(const StoreHost *host) {
 
 static void relation_forget(Relation *relation) {
     table_free(relation->derived);
-    relation->derived = NULL;
+    table_free(relation->loose);
+    relation->derived = relation->loose = NULL;
     relation->unordered = false;
     VECTOR_FREE(&relation->rounds);
     VECTOR_FREE(&relation->heights);

@@ -53,6 +53,7 @@ struct Relation {
     uint32_t stratum;        // 0: no rules; what it needs complete lies in lower ones
     uint32_t component;      // relations that need each other have the same
     bool wanted;             // a mark of evaluation
+    uint64_t effort;         // rows gone through to make `derived` from the beginning
     uint64_t counted;        // pairs, counted without making them
     uint64_t counted_version;
     uint64_t asked_version; // of the store, when it was last asked with values
@@ -60,8 +61,9 @@ struct Relation {
     uint64_t asked_rows;    // and what that has made
     Table *saved;           // the facts as they were at the store's mark, once they change
     // Of logic/upkeep/upkeep.h: facts that have changed since `derived` was made, and whether they
-    // were there; rows that this has added and taken away; the heights of rows.
-    Table *touched, *lost, *gained;
+    // were there; rows that this has added and taken away; the heights of rows, and rows that may
+    // be lower than theirs.
+    Table *touched, *lost, *gained, *loose;
     VECTOR(uint32_t) heights;
     bool unordered; // the rows of `derived` are not in order, and `rounds` is empty
 };

@@ -608,7 +608,7 @@ class RandomEdits(unittest.TestCase):
 
 
 class EditsOfPrograms(unittest.TestCase):
-    """Points-to analysis, Andersen's and a text that is edited, as the benchmark has them: the answers after each edit are
+    """Points-to analysis, Andersen's, balanced brackets and a text that is edited, as the benchmark has them: the answers after each edit are
     those of a program that makes everything anew. `explain` forgets what is known."""
 
     def check(self, name, scale):
@@ -620,7 +620,7 @@ class EditsOfPrograms(unittest.TestCase):
         code = "".join(f"relation {relation}({', '.join(f'c{i}: int' for i in range(len(rows[relation][0])))})\n" for relation in rows)
         code += "".join(f"{relation}({', '.join(map(str, row))})\n" for relation, row in facts) + rules + f"print(len([0 for row in {query}]))\n"
         there = {fact: True for fact in facts}
-        for _ in range(PROGRAMS // 3):
+        for _ in range(max(50, PROGRAMS // 3)):
             relation, row = fact = source.choice(facts)
             if source.random() < 0.3:  # one that was not there, or not so
                 row = tuple(source.choice(values) if source.random() < 0.4 else value for value in row)
@@ -640,6 +640,9 @@ class EditsOfPrograms(unittest.TestCase):
 
     def test_text(self):
         self.check("text", 0.01)
+
+    def test_dyck(self):
+        self.check("dyck", 0.05)
 
 
 class BestValues(unittest.TestCase):

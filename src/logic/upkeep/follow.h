@@ -34,6 +34,7 @@ typedef struct Upkeep {
     VECTOR(Kept) kept;
     VECTOR(RuleUpkeep) rules;
     Queue queue;
+    bool tightens; // rows that are there get their lowest heights
     Run *run;
     uint64_t steps, most; // proofs looked at, and how many may be
     // What the run that goes on is about.

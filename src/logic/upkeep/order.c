@@ -198,6 +198,9 @@ static int compare(const void *a, const void *b, void *context) {
 
 Status rows_order(Store *store, Relation *relation, uint32_t *rows, uint32_t count, bool *done) {
     enum { STEPS_MIN = 10000 };
+    *done = false;
+    if (count > 1) TRY(store_tighten(store));
+    if (!relation->derived) return STATUS_OK;
     Ordering ordering = {.store = store, .known = table_new(2, columns_all(2))};
     ordering.most = STEPS_MIN + relation->derived->count;
     Sorting sorting = {&ordering, relation};
@@ -236,6 +239,8 @@ static void rows_permute(Relation *relation, const uint32_t *rows) {
 Status relation_order(Store *store, Relation *relation) {
     enum { ROWS_MAX = 5000 };
     if (!relation->derived || !relation->unordered) return STATUS_OK;
+    TRY(store_tighten(store));
+    if (!relation->derived) return STATUS_OK;
     bool done = false;
     uint32_t *rows = NULL;
     Status status = STATUS_OK;

@@ -1,6 +1,7 @@
 // One stratum at a time, from below. First what is lost: rows whose proofs rested on something that
 // has gone, lowest first; each is kept when a proof from lower rows is left. Then what is gained:
-// new proofs, lowest first, as in Dijkstra's algorithm; a row may become lower, too.
+// new proofs, lowest first, as in Dijkstra's algorithm. A row that a new proof would make lower is
+// noted: heights are made the lowest when an order is asked for.
 #include "logic/upkeep/upkeep.h"
 
 #include <stdlib.h>
@@ -139,6 +140,10 @@ static void row_offer(Upkeep *upkeep, uint32_t number, const Datum *values, uint
     Kept *kept = &upkeep->kept.items[number];
     uint32_t row = table_find(kept->relation->derived, values);
     if (row != ROW_NONE && kept->relation->heights.items[row] <= height) return;
+    if (row != ROW_NONE && !upkeep->tightens) {
+        row_note(&kept->relation->loose, kept->relation, values);
+        return;
+    }
     uint32_t offer = table_find(kept->offered, values);
     if (offer == ROW_NONE) {
         offer = table_append(kept->offered, values);
@@ -247,8 +252,7 @@ static void row_settle(Relation *relation, const Datum *values, uint32_t height)
         row_note(&relation->gained, relation, values);
 }
 
-static Status gains_follow(Upkeep *upkeep) {
-    TRY(gains_begin(upkeep));
+static Status offers_settle(Upkeep *upkeep) {
     while (upkeep->queue.count > 0) {
         Entry entry = queue_pop(&upkeep->queue);
         Kept *kept = &upkeep->kept.items[entry.relation];
@@ -260,6 +264,29 @@ static Status gains_follow(Upkeep *upkeep) {
         TRY(heads_follow(upkeep, rising, kept->relation, GOAL_ATOM, values));
     }
     return STATUS_OK;
+}
+
+static Status gains_follow(Upkeep *upkeep) {
+    TRY(gains_begin(upkeep));
+    return offers_settle(upkeep);
+}
+
+// --- the lowest heights
+
+// What may be lower is offered its lowest proof.
+static Status loose_follow(Upkeep *upkeep) {
+    Datum values[ARITY_MAX];
+    upkeep->tightens = true;
+    for (uint32_t i = 0; i < upkeep->kept.count; i++) {
+        const Relation *relation = upkeep->kept.items[i].relation;
+        for (uint32_t j = 0; relation->loose && j < relation->loose->count; j++) {
+            table_read(relation->loose, j, values);
+            if (!table_has(relation->derived, values)) continue;
+            if (row_is_in(relation->facts, values)) row_offer(upkeep, i, values, 0);
+            TRY(row_recover(upkeep, i, values));
+        }
+    }
+    return offers_settle(upkeep);
 }
 
 // --- one stratum
@@ -308,7 +335,8 @@ static void neighbours_measure(const Upkeep *upkeep) {
     }
 }
 
-static Status stratum_settle(Upkeep *upkeep, Relation *const *relations, size_t count) {
+// Of one stratum, with best values left out.
+static void stratum_begin(Upkeep *upkeep, Relation *const *relations, size_t count) {
     upkeep->stratum = relations[0]->stratum;
     for (size_t i = 0; i < count; i++) {
         Kept kept = {.relation = relations[i]};
@@ -321,10 +349,29 @@ static Status stratum_settle(Upkeep *upkeep, Relation *const *relations, size_t 
             rule_begin(upkeep, relations[i]->rules.items[j], (uint32_t)i);
     }
     neighbours_measure(upkeep);
+}
+
+static Status stratum_settle(Upkeep *upkeep, Relation *const *relations, size_t count) {
+    stratum_begin(upkeep, relations, count);
     Status status = losses_follow(upkeep);
     if (status == STATUS_OK) status = gains_follow(upkeep);
     stratum_end(upkeep);
     return status;
+}
+
+// What could not be made lower within the limit is forgotten.
+static Status stratum_tighten(Upkeep *upkeep, Relation *const *relations, size_t count) {
+    stratum_begin(upkeep, relations, count);
+    Status status = loose_follow(upkeep);
+    stratum_end(upkeep);
+    for (size_t i = 0; i < count; i++) {
+        if (status != STATUS_OK && relations[i]->loose) relation_changed(relations[i]);
+        table_free(relations[i]->loose);
+        relations[i]->loose = NULL;
+    }
+    if (status == STATUS_OK || status == STATUS_INTERRUPT) return status;
+    error_clear();
+    return STATUS_OK;
 }
 
 // --- all of them
@@ -381,15 +428,25 @@ static bool is_settled_with(const Relation *a, const Relation *b) {
            (!is_best(a) || a->component == b->component);
 }
 
-static Status reached_settle(Store *store, const RelationList *reached) {
-    // Rows gone through: to make a relation anew takes more than these.
-    enum { STEPS_MIN = 10000, STEPS_EACH = 8 };
-    Upkeep upkeep = {.store = store, .most = STEPS_MIN};
-    upkeep.run = memory_allocate_zeroed(1, sizeof *upkeep.run);
-    upkeep.run->store = store;
-    upkeep.run->context = &upkeep;
+static void upkeep_begin(Upkeep *upkeep, Store *store, const RelationList *reached) {
+    // Rows gone through: to make relations anew takes as long, with as many of theirs for each.
+    enum { STEPS_MIN = 10000, STEPS_EACH = 4 };
+    *upkeep = (Upkeep){.store = store, .most = STEPS_MIN};
+    upkeep->run = memory_allocate_zeroed(1, sizeof *upkeep->run);
+    upkeep->run->store = store;
+    upkeep->run->context = upkeep;
     for (size_t i = 0; i < reached->count; i++)
-        upkeep.most += STEPS_EACH * (uint64_t)reached->items[i]->derived->count;
+        upkeep->most += reached->items[i]->effort / STEPS_EACH;
+}
+
+static void upkeep_end(Upkeep *upkeep) {
+    free(upkeep->run);
+    VECTOR_FREE(&upkeep->heads);
+}
+
+static Status reached_settle(Store *store, const RelationList *reached) {
+    Upkeep upkeep;
+    upkeep_begin(&upkeep, store, reached);
     Status status = STATUS_OK;
     for (size_t i = 0, next; i < reached->count && status == STATUS_OK; i = next) {
         Relation *const *first = &reached->items[i];
@@ -398,8 +455,7 @@ static Status reached_settle(Store *store, const RelationList *reached) {
         status = is_best(*first) ? best_settle(&upkeep, first, next - i)
                                  : stratum_settle(&upkeep, first, next - i);
     }
-    free(upkeep.run);
-    VECTOR_FREE(&upkeep.heads);
+    upkeep_end(&upkeep);
     return status;
 }
 
@@ -434,4 +490,30 @@ Status store_settle(Store *store) {
     if (status == STATUS_OK || status == STATUS_INTERRUPT) return status;
     error_clear(); // evaluation from the beginning meets it again, if it is one
     return STATUS_OK;
+}
+
+// The relations of the stratum that are not in order.
+static void unordered_find(const Store *store, uint32_t stratum, RelationList *found) {
+    found->count = 0;
+    for (size_t i = 0; i < store->relations.count; i++) {
+        Relation *relation = store->relations.items[i];
+        if (relation->stratum != stratum || !relation->unordered || is_best(relation)) continue;
+        VECTOR_PUSH(found, relation);
+    }
+}
+
+Status store_tighten(Store *store) {
+    Status status = STATUS_OK;
+    RelationList together = {0};
+    for (size_t i = 0; i < store->relations.count && status == STATUS_OK; i++) {
+        if (!store->relations.items[i]->loose) continue;
+        unordered_find(store, store->relations.items[i]->stratum, &together);
+        ASSERT(together.count > 0);
+        Upkeep upkeep;
+        upkeep_begin(&upkeep, store, &together);
+        status = stratum_tighten(&upkeep, together.items, together.count);
+        upkeep_end(&upkeep);
+    }
+    VECTOR_FREE(&together);
+    return status;
 }
