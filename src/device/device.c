@@ -80,6 +80,7 @@ Status device_open(const char *name, Device **out) {
         return status;
     }
     ASSERT(device->backend != NULL && device->alignment >= 64);
+    if (settings.test_device_bytes > 0) device->memory_limit = (size_t)settings.test_device_bytes;
     device->own_bytes = device->memory_limit;
     if (settings.device_bytes > 0) device->memory_limit = (size_t)settings.device_bytes;
     size_t limit = (size_t)settings.limit_bytes;

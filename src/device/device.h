@@ -42,6 +42,10 @@ typedef struct DeviceBackend {
                      size_t bytes);
     Status (*download)(Device *device, Buffer *buffer, size_t offset, void *target, size_t bytes);
 
+    // Optional (NULL): how many bytes more it could give at this moment, with what others have
+    // taken of it.
+    uint64_t (*available)(const Device *device);
+
     // Queues one kernel. STATUS_DTYPE / STATUS_DEVICE in words when it has none for these dtypes.
     Status (*run)(Device *device, const KernelCall *call);
     Status (*submit)(Device *device); // start what is queued; does not wait

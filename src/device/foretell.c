@@ -39,8 +39,8 @@ struct Foretelling {
     uint64_t reads, work;
     VECTOR(LooseRead) loose;
     uint64_t mapped_bytes, mapped_most, repacked_most;
-    uint64_t operation_bytes;
-    SourcePos operation_at;
+    uint64_t operation_bytes, tensor_bytes;
+    SourcePos operation_at, tensor_at;
     Forecast highest; // of the peaks that the program has reset
 };
 
@@ -88,6 +88,11 @@ static Foretold *memory_of(const TensorView *view) {
 
 static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
     Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
+    Foretelling *now = current();
+    if (bytes > now->tensor_bytes) {
+        now->tensor_bytes = bytes;
+        now->tensor_at = origin_current.at;
+    }
     if (bytes <= HELD_BYTES_MAX) {
         memory->bytes = aligned_alloc(device->alignment, bytes);
         if (memory->bytes) memset(memory->bytes, 0, bytes);
@@ -362,6 +367,8 @@ void foretelling_report(const Device *device, Forecast *out) {
     out->repacked_bytes = now->repacked_most;
     out->operation_bytes = now->operation_bytes;
     out->operation_at = now->operation_at;
+    out->tensor_bytes = now->tensor_bytes;
+    out->tensor_at = now->tensor_at;
     out->away_room = spill_room(device);
     for (size_t i = 0; i < now->loose.count && i < FORETELL_LOOSE_MAX; i++)
         out->loose[out->loose_count++] = now->loose.items[i].at;

@@ -65,7 +65,8 @@ typedef struct Forecast {
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment
     uint64_t away_room;                    // bytes that a limit can move out, at most
     uint64_t operation_bytes;              // of the largest operation: what it reads and makes
-    SourcePos peak_at, operation_at;
+    uint64_t tensor_bytes;                 // of the largest tensor
+    SourcePos peak_at, operation_at, tensor_at;
     ForecastHolder holders[FORETELL_HOLDERS_MAX]; // at the peak, largest first
     size_t holder_count;
     SourcePos loose[FORETELL_LOOSE_MAX]; // where unknown numbers were read

@@ -17,6 +17,13 @@
 enum { CLASS_BYTES_MIN = 256, CLASS_BYTES_SMALL_MAX = 64 << 20, CLASS_LARGE_STEP_BYTES = 4 << 20 };
 enum { UNTOLD_BYTES = 1 << 16, TIMED_BYTES = 1 << 18 };
 enum { OWN_PARTS = 8 }; // of the memory that a device has of its own, the pool keeps one
+enum {
+    RESERVE_BYTES = 256 << 20, // of what a device has left: for what is not of the pool
+    RESERVE_PARTS = 16,        // or, of a small device, one of its parts
+    LOOK_PARTS = 4,            // after one of the parts of what is left it is asked again
+    LOOK_FIRST_PARTS = 64,     // before one of its own it is not asked
+    LARGE_PARTS = 8,           // of the limit: a program that takes one is foretold
+};
 
 void pool_set_collector(void (*collect)(void)) {
     runtime_current->devices->collect = collect;
@@ -43,6 +50,11 @@ size_t pool_class_bytes(size_t bytes) {
     size_t capacity;
     class_list(bytes, &capacity);
     return capacity;
+}
+
+void pool_set_foresight(Foresee foresee, void *context) {
+    runtime_current->devices->foresee = foresee;
+    runtime_current->devices->foresee_context = context;
 }
 
 void pool_set_forgetting(bool (*may_forget)(Buffer *buffer)) {
@@ -144,14 +156,32 @@ static Buffer *take_cached(Pool *pool, int list, size_t capacity) {
     return buffer;
 }
 
+static uint64_t taken_bytes(const Pool *pool) {
+    return pool->live_capacity + pool->statistics.cached_bytes;
+}
+
+// What others have taken meanwhile counts: the limit is what there is, not what there was.
+static void look(Pool *pool) {
+    const Device *device = pool->device;
+    uint64_t taken = taken_bytes(pool), left = device->backend->available(device);
+    uint64_t reserve = device->own_bytes / RESERVE_PARTS;
+    if (reserve > RESERVE_BYTES) reserve = RESERVE_BYTES;
+    left = left > reserve ? left - reserve : 0;
+    bool less = device->memory_limit == 0 || taken + left < device->memory_limit;
+    pool->limit = less ? taken + left : device->memory_limit;
+    pool->look_above = taken + left / LOOK_PARTS;
+}
+
 static Status ask_device(Pool *pool, size_t capacity, Buffer **out) {
     Device *device = pool->device;
-    uint64_t taken = pool->live_capacity + pool->statistics.cached_bytes;
-    if (device->memory_limit > 0 && !device->foretold &&
-        (taken > device->memory_limit || capacity > device->memory_limit - taken))
+    uint64_t taken = taken_bytes(pool);
+    if (UNLIKELY(taken + capacity > pool->look_above)) look(pool);
+    if (pool->limit > 0 && !device->foretold &&
+        (taken > pool->limit || capacity > pool->limit - taken))
         return STATUS_MEMORY;
     void *handle;
     Status status = device->backend->memory_allocate(device, capacity, &handle);
+    if (status == STATUS_MEMORY) pool->limit = taken; // the device knows best
     if (status != STATUS_OK) return status;
     Buffer *buffer = memory_allocate_zeroed(1, sizeof *buffer);
     buffer->device = device;
@@ -183,7 +213,7 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     TRY(pool->device->backend->wait(pool->device));
     pool->statistics.waits++;
     if (pool->spill.active) { // it will refuse often: only as much of the cache as is needed
-        uint64_t limit = pool->device->memory_limit, wanted = pool->live_capacity + capacity;
+        uint64_t limit = pool->limit, wanted = pool->live_capacity + capacity;
         pool_trim(pool, limit > wanted ? limit - wanted : 0);
     } else {
         pool_trim(pool, 0);
@@ -199,6 +229,20 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
     return status == STATUS_MEMORY ? ask_after_moving(pool, capacity, out) : status;
 }
 
+static void note_large(Pool *pool, size_t capacity) {
+    Devices *devices = runtime_current->devices;
+    if (LIKELY(!devices->foresee) || pool->device != devices->by_default) return;
+    pool->foresees = taken_bytes(pool) + capacity > pool->limit / LARGE_PARTS;
+}
+
+static Status foresee(Pool *pool) {
+    Devices *devices = runtime_current->devices;
+    Foresee told = devices->foresee;
+    devices->foresee = NULL;
+    pool->foresees = false;
+    return told(devices->foresee_context, pool->limit);
+}
+
 Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
     if (UNLIKELY(bytes > PTRDIFF_MAX - CLASS_LARGE_STEP_BYTES)) return STATUS_MEMORY;
     size_t capacity;
@@ -209,6 +253,7 @@ Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
         if (UNLIKELY(pool->device->foretold)) pool->device->backend->memory_taken(buffer->handle);
     } else {
         evict_idle(pool);
+        note_large(pool, capacity);
         Status status = memory_refuses(capacity) ? STATUS_OK : ask_device(pool, capacity, &buffer);
         if (status == STATUS_MEMORY) status = ask_again(pool, capacity, &buffer);
         if (status == STATUS_OK && !buffer) status = STATUS_MEMORY; // refused for a test
@@ -221,6 +266,11 @@ Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
 
 Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) {
     Status status = pool_acquire_room(pool, bytes, out);
+    if (UNLIKELY(pool->foresees)) {
+        Status foreseen = foresee(pool);
+        if (foreseen != STATUS_OK && status == STATUS_OK) pool_return(pool, *out);
+        TRY(foreseen);
+    }
     if (LIKELY(status != STATUS_MEMORY)) return status;
     bool possible = pool->spill.active && bytes <= PTRDIFF_MAX - CLASS_LARGE_STEP_BYTES;
     if (possible) status = spill_bear(pool, bytes, out);
@@ -396,6 +446,9 @@ Pool *pool_new(Device *device, const DeviceSettings *settings) {
     Pool *pool = memory_allocate_zeroed(1, sizeof *pool);
     pool->device = device;
     pool->settings = *settings;
+    pool->limit = device->memory_limit;
+    bool asks = device->backend->available && device->own_bytes > 0 && !device->foretold;
+    pool->look_above = asks ? device->own_bytes / LOOK_FIRST_PARTS : UINT64_MAX;
     return pool;
 }
 

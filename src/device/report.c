@@ -144,6 +144,8 @@ Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) 
         text_format(&limit, "the device has %.2f MB", megabytes(device->memory_limit));
     else
         text_append_string(&limit, "the device states no limit");
+    if (pool->limit < device->memory_limit)
+        text_format(&limit, ", %.2f MB of it for this program", megabytes(pool->limit));
     fail(STATUS_MEMORY,
          "%s has no memory for %s: %.2f MB requested, %.2f MB live, %.2f MB cached, %s",
          device->name, text_get(&what), megabytes(bytes), megabytes(pool->live_capacity),
@@ -232,7 +234,7 @@ static void append_limit_line(const Pool *pool, Text *out) {
     const PoolStatistics *statistics = &pool->statistics;
     if (statistics->moves_out + statistics->lends + statistics->forgets == 0) return;
     text_format(out, "limit: %.2f MB · %.2f MB moved out in %llu part%s, %.2f MB brought back",
-                megabytes(pool->device->memory_limit), megabytes(statistics->moved_out_bytes),
+                megabytes(pool->limit), megabytes(statistics->moved_out_bytes),
                 (unsigned long long)statistics->moves_out, plural(statistics->moves_out),
                 megabytes(statistics->moved_in_bytes));
     if (statistics->lends > 0)

@@ -22,12 +22,13 @@ typedef enum RepackSetting {
 } RepackSetting;
 
 typedef struct DeviceSettings {
-    char device[24];           // TL_DEVICE, "auto" when unset; checked to be a name of a device
-    uint64_t buffer_max_bytes; // TL_BUFFER_MAX_MB
-    uint64_t device_bytes;     // TL_DEVICE_MEMORY_MB, without moving out; 0: what the device has
-    uint64_t limit_bytes;      // TL_MEMORY_LIMIT; 0: none
-    int threads;               // TL_THREADS; 0: as many as the process may use
-    int compute_per_buffer;    // TL_COMPUTE_PER_BUFFER: kernels per submission
+    char device[24];            // TL_DEVICE, "auto" when unset; checked to be a name of a device
+    uint64_t buffer_max_bytes;  // TL_BUFFER_MAX_MB
+    uint64_t device_bytes;      // TL_DEVICE_MEMORY_MB, without moving out; 0: what the device has
+    uint64_t limit_bytes;       // TL_MEMORY_LIMIT; 0: none
+    uint64_t test_device_bytes; // TL_TEST_DEVICE_MB; 0: what the device has
+    int threads;                // TL_THREADS; 0: as many as the process may use
+    int compute_per_buffer;     // TL_COMPUTE_PER_BUFFER: kernels per submission
     bool has_seed;
     bool has_buffer_max; // TL_BUFFER_MAX_MB is set
     uint64_t seed;       // TL_SEED

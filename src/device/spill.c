@@ -258,7 +258,7 @@ static Status leave(Pool *pool, Buffer *buffer) {
 }
 
 Status spill_make_room(Pool *pool, size_t capacity) {
-    uint64_t limit = pool->device->memory_limit, freed = 0;
+    uint64_t limit = pool->limit, freed = 0;
     pool->spill.active = true;
     if (limit > 0 && capacity > limit) return STATUS_MEMORY;
     Buffer *next = pool->live_oldest;

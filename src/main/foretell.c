@@ -1,12 +1,14 @@
 // tl check --memory: what a program will hold on its device, without running it. The program runs
 // on a foretold device (device/foretell.h), its output goes nowhere and its files are put aside.
+#define _GNU_SOURCE // pthread_timedjoin_np
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/aside.h"
@@ -26,10 +28,16 @@ typedef struct Pass {
     Program *program;
     json_t *found; // what the report shows
     Forecast forecast;
+    Runtime *runtime;
+    ForetellGuess guess;
     bool silent;    // mistakes of the program were shown, or will be
-    uint64_t limit; // 0: none; else to be refused above it
-    bool refused;
-    Text needs; // in words, as long as places can be told
+    bool during;    // the program runs already
+    uint64_t limit; // what the device may give; 0: nobody asks whether it fits
+    uint64_t own;   // what the device has
+    // In words, as long as places can be told: what it needs, and why it cannot run.
+    Text needs, why;
+    const char *help;
+    SourcePos refused_at;
 } Pass;
 
 static json_t *place_json(SourcePos position) {
@@ -120,6 +128,7 @@ static void run_and_clear(void *context) {
     Device *device;
     if (device_default(&device) == STATUS_OK) {
         foretelling_report(device, &pass->forecast);
+        pass->own = device->own_bytes ? device->own_bytes : UINT64_MAX;
         pass->found = found_json(device, &pass->forecast);
         json_object_set_new(pass->found, "others", others_json());
         json_object_update(pass->found, failure);
@@ -127,20 +136,50 @@ static void run_and_clear(void *context) {
     json_decref(failure);
 }
 
-// What is above the limit must have room where it moves to.
-static void refuse(Pass *pass) {
+static void append_where(const Pass *pass, SourcePos position, Text *out) {
+    SourcePlace place = source_find(position);
+    if (pass->during && place.file)
+        text_format(out, " at %s:%d", place.file->name, place.line);
+    else
+        text_append_string(out, " here");
+}
+
+// What is above the limit must have room where it moves to, and each tensor on the device itself.
+static void judge(Pass *pass) {
     const Forecast *forecast = &pass->forecast;
-    pass->refused = pass->limit > 0 && pass->found && forecast->loose_count == 0 &&
-                    forecast->peak_bytes > pass->limit &&
-                    forecast->peak_bytes - pass->limit > forecast->away_room;
-    if (!pass->refused) return;
-    fail(STATUS_MEMORY,
-         "the program holds %.2f MB here, --memory-limit is %.2f MB, and there is room for %.2f MB "
-         "of the rest",
-         (double)forecast->peak_bytes / 0x1p20, (double)pass->limit / 0x1p20,
-         (double)forecast->away_room / 0x1p20);
-    fail_help("raise the limit, or let TMPDIR name a folder with more room; nothing has run");
-    error_place((Span){forecast->peak_at, forecast->peak_at});
+    if (!pass->found || forecast->loose_count > 0) return;
+    const char *device = json_string_value(json_object_get(pass->found, "device"));
+    bool large = forecast->tensor_bytes > pass->own;
+    bool much = forecast->peak_bytes > pass->limit &&
+                forecast->peak_bytes - pass->limit > forecast->away_room;
+    if (!large && !much) return;
+    double held = (double)(large ? forecast->tensor_bytes : forecast->peak_bytes) / 0x1p20;
+    pass->refused_at = large ? forecast->tensor_at : forecast->peak_at;
+    pass->help = large          ? "make it in parts"
+                 : pass->during ? "let TMPDIR name a folder with more room, or hold less at once"
+                                : "raise the limit, or let TMPDIR name a folder with more room";
+    text_format(&pass->why, "the program %s %.2f MB", large ? "makes a tensor of" : "holds", held);
+    append_where(pass, pass->refused_at, &pass->why);
+    if (large)
+        text_format(&pass->why, ", and %s has %.2f MB", device, (double)pass->own / 0x1p20);
+    else
+        text_format(&pass->why, ", %s %s %.2f MB, and there is room for %.2f MB of the rest",
+                    pass->during ? device : "--memory-limit", pass->during ? "gives it" : "is",
+                    (double)pass->limit / 0x1p20, (double)forecast->away_room / 0x1p20);
+}
+
+// In the words of `why`. STATUS_MEMORY.
+static Status refuse(const Pass *pass) {
+    fail(STATUS_MEMORY, "%s", text_get(&pass->why));
+    return fail_help("%s; %s", pass->help,
+                     pass->during ? "this was foretold when it took an eighth of the device"
+                                  : "nothing has run");
+}
+
+static void show_refusal(const Pass *pass) {
+    if (pass->why.length == 0 || pass->during) return;
+    (void)refuse(pass);
+    error_place((Span){pass->refused_at, pass->refused_at});
     (void)report_current_error();
 }
 
@@ -166,45 +205,61 @@ static Status run_pass(Pass *pass, FILE *nowhere) {
     return status == STATUS_OK && !pass->found ? error_current()->code : status;
 }
 
-// A program that is about to run is foretold for so long; then it just runs.
-enum { PATIENCE_SECONDS = 2 };
-static Runtime *impatient;
-
-static void on_alarm(int number) {
-    (void)number;
-    runtime_interrupt(impatient, INTERRUPT_SIGNAL);
+static void foretell_here(Pass *pass) {
+    FILE *nowhere = fopen("/dev/null", "we");
+    foretelling_begin(pass->guess);
+    if (pass->silent) output_redirect(nowhere, nowhere);
+    pass->program = program_load(pass->line->file, pass->line->code);
+    Status status = pass->program ? run_pass(pass, nowhere) : STATUS_OK;
+    if (status != STATUS_OK && !pass->silent) (void)report_current_error();
+    if (pass->limit > 0) judge(pass);
+    show_refusal(pass);
+    bool whole = pass->found && json_is_null(json_object_get(pass->found, "failure"));
+    if (whole && pass->limit > 0) note_needs(pass);
+    program_free(pass->program);
+    source_reset();
+    fclose(nowhere);
 }
 
-static void start_patience(Runtime *runtime) {
-    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    impatient = runtime;
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {.tv_sec = PATIENCE_SECONDS}}, NULL);
+static void *foretell_in_thread(void *context) {
+    Pass *pass = context;
+    runtime_enter(pass->runtime);
+    foretell_here(pass);
+    runtime_enter(NULL);
+    return NULL;
+}
+
+// A program that runs, or is about to, is foretold for so long; then it just runs.
+enum { PATIENCE_TURNS = 200, TURN_NANOSECONDS = 10000000 };
+
+// Where the system gives no thread, nothing is foretold.
+static void foretell_patiently(Pass *pass) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, foretell_in_thread, pass) != 0) return;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    for (int turns = 0;; turns++) {
+        until.tv_nsec += TURN_NANOSECONDS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT) return;
+        if (turns >= PATIENCE_TURNS || runtime_interrupts(runtime_current))
+            runtime_interrupt(pass->runtime, INTERRUPT_SIGNAL);
+    }
 }
 
 // A runtime of its own for each pass: nothing of the first one is left for the second.
-static bool foretell_once(const CommandLine *line, ForetellGuess guess, Pass *pass) {
-    const char *chosen = device_setting_choice(VARIABLE_TL_DEVICE);
-    Runtime *runtime = runtime_new(), *before = runtime_enter(runtime);
-    if (chosen) device_setting_choose(VARIABLE_TL_DEVICE, chosen);
-    FILE *nowhere = fopen("/dev/null", "we");
-    pass->line = line;
-    foretelling_begin(guess);
-    if (pass->limit > 0) start_patience(runtime);
-    if (pass->silent) output_redirect(nowhere, nowhere);
-    pass->program = program_load(line->file, line->code);
-    Status status = pass->program ? run_pass(pass, nowhere) : STATUS_OK;
-    if (status != STATUS_OK && !pass->silent) (void)report_current_error();
-    refuse(pass);
-    bool whole = pass->found && json_is_null(json_object_get(pass->found, "failure"));
-    if (whole && pass->limit > 0) note_needs(pass);
-    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
-    program_free(pass->program);
-    source_reset();
+static bool foretell_once(Pass *pass) {
+    static const VariableId kept[] = {VARIABLE_TL_DEVICE, VARIABLE_TL_MEMORY_LIMIT};
+    const char *chosen[] = {device_setting_choice(kept[0]), device_setting_choice(kept[1])};
+    pass->runtime = runtime_new();
+    Runtime *before = runtime_enter(pass->runtime);
+    for (int i = 0; i < 2; i++)
+        if (chosen[i]) device_setting_choose(kept[i], chosen[i]);
+    if (pass->limit == 0) foretell_here(pass);
     runtime_enter(before);
-    runtime_free(runtime);
-    fclose(nowhere);
+    if (pass->limit > 0) foretell_patiently(pass);
+    runtime_free(pass->runtime);
     return pass->found != NULL;
 }
 
@@ -314,12 +369,13 @@ static void show_json(const json_t *found) {
 
 int check_memory(const Command *command, int count, char **arguments) {
     CommandLine line = {0};
-    Pass passes[2] = {{.silent = false}, {.silent = true}};
+    Pass passes[2] = {{.line = &line, .guess = FORETELL_GUESS_TRUE},
+                      {.line = &line, .guess = FORETELL_GUESS_FALSE, .silent = true}};
     command_line_read(&line, command, count, arguments);
     if (!freopen("/dev/null", "re", stdin)) return EXIT_FAILED;
-    if (!foretell_once(&line, FORETELL_GUESS_TRUE, &passes[0])) return EXIT_FAILED;
+    if (!foretell_once(&passes[0])) return EXIT_FAILED;
     bool loose = passes[0].forecast.loose_count > 0;
-    if (loose && !foretell_once(&line, FORETELL_GUESS_FALSE, &passes[1])) return EXIT_FAILED;
+    if (loose && !foretell_once(&passes[1])) return EXIT_FAILED;
     bool second = loose && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
     (line.json ? show_json : show_found)(passes[second].found);
     for (int i = 0; i < 2; i++) json_decref(passes[i].found);
@@ -327,32 +383,54 @@ int check_memory(const Command *command, int count, char **arguments) {
 }
 
 // What a program reads from standard input is for its run.
-static void foretell_without_input(const CommandLine *line, Pass *pass) {
+static void foretell_without_input(Pass *pass) {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-    (void)foretell_once(line, FORETELL_GUESS_TRUE, pass);
+    (void)foretell_once(pass);
     if (input >= 0) dup2(input, STDIN_FILENO);
     if (input >= 0) close(input);
     if (nothing >= 0) close(nothing);
 }
 
 char *foretell_in_json(const CommandLine *line) {
-    Pass pass = {.silent = true};
-    foretell_without_input(line, &pass);
+    Pass pass = {.line = line, .silent = true};
+    foretell_without_input(&pass);
     bool whole = pass.found && json_is_null(json_object_get(pass.found, "failure"));
     char *text = whole ? json_dumps(pass.found, JSON_COMPACT) : NULL;
     json_decref(pass.found);
     return text;
 }
 
+static void end_pass(Pass *pass) {
+    json_decref(pass->found);
+    if (pass->needs.length > 0) learn_note_needs(text_get(&pass->needs));
+    text_free(&pass->needs);
+    text_free(&pass->why);
+}
+
+// On behalf of a pool that becomes large.
+static Status foresee(void *context, uint64_t limit) {
+    Pass pass = {.line = context, .limit = limit, .silent = true, .during = true};
+    foretell_without_input(&pass);
+    Status status = pass.why.length > 0 ? refuse(&pass) : STATUS_OK;
+    if (pass.forecast.peak_bytes <= limit) text_free(&pass.needs);
+    end_pass(&pass);
+    return status;
+}
+
 bool foretell_refuses(const CommandLine *line) {
     bool repeatable = line->code || strcmp(line->file, "-") != 0;
-    if (line->memory_limit == 0 || line->mode != RUN_PROGRAM || !repeatable) return false;
-    Pass pass = {.limit = line->memory_limit, .silent = true};
-    foretell_without_input(line, &pass);
-    json_decref(pass.found);
-    if (pass.needs.length > 0) learn_note_needs(text_get(&pass.needs));
-    text_free(&pass.needs);
-    return pass.refused;
+    DeviceSettings settings;
+    if (line->mode != RUN_PROGRAM || !repeatable) return false;
+    if (device_settings_read(&settings) != STATUS_OK) return false; // its run will say so
+    if (settings.limit_bytes == 0) {
+        pool_set_foresight(foresee, (void *)(uintptr_t)line);
+        return false;
+    }
+    Pass pass = {.line = line, .limit = settings.limit_bytes, .silent = true};
+    foretell_without_input(&pass);
+    bool refused = pass.why.length > 0;
+    end_pass(&pass);
+    return refused;
 }

@@ -194,6 +194,54 @@ class Limited(unittest.TestCase):
                 self.assertEqual((result.status, result.out), (0, free.out), (part, result.err[-2000:]))
                 self.assertIsNotNone(moved(result))
 
+    def by_default(self, code, megabytes, blocks=None):
+        """As if the device had so much memory; `blocks`: 1024 bytes a file may have."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            limit = f"ulimit -f {blocks}; " if blocks else ""
+            return subprocess.run(["bash", "-c", f"{limit}exec {TL} run --memory-check=strict program.tl"], cwd=folder,
+                                  env={**os.environ, "NO_COLOR": "1", "TL_TEST_DEVICE_MB": str(megabytes)},
+                                  capture_output=True, text=True)
+
+    def test_the_size_of_the_device_is_the_limit_by_default(self):
+        free = run_code(IDLE)
+        result = self.by_default(IDLE, 5)
+        self.assertEqual((result.returncode, result.stdout), (0, free.out), result.stderr)
+        self.assertRegex(result.stderr, r"limit: 5\.00 MB · [\d.]+ MB moved out")
+
+    def test_a_program_that_cannot_fit_is_told_while_it_is_small(self):
+        code = ('print("begun")\nlet kept = []\nfor i in 0..64 { kept.push(zeros([512, 512])) }\nprint("made")\n'
+                "let y = kept[0] + 1.0\n")
+        result = self.by_default(code, 16, blocks=20480)
+        if "vulkan" not in os.environ.get("TL_DEVICE", ""):  # it moves to the host's memory
+            self.assertEqual((result.returncode, result.stdout), (1, "begun\n"), result.stderr)
+            self.assertIn("error[memory]: the program holds 65.00 MB at program.tl:5, cpu gives it 16.00 MB, and there is "
+                          "room for 20.00 MB of the rest\n --> program.tl:3:", result.stderr)
+            self.assertIn("let TMPDIR name a folder with more room, or hold less at once; this was foretold when it took "
+                          "an eighth of the device\n", result.stderr)
+            peak = float(re.search(r"^peak +([\d.]+) MB", result.stderr, re.M)[1])
+            self.assertLessEqual(peak, 2)
+        self.assertEqual(self.by_default(code, 16).returncode, 0)
+
+    def test_a_tensor_that_is_larger_than_the_device_is_told_before_it_is_made(self):
+        code = "let x = ones([1024, 1024])\nlet y = exp(x)\nprint(sum(y), sum(ones([8192, 1024])))\n"
+        result = self.by_default(code, 16)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertRegex(result.stderr, r"error\[memory\]: the program makes a tensor of 32\.00 MB at program\.tl:3, and "
+                         r"\S+ has 16\.00 MB\n --> program\.tl:1:9\n")
+        self.assertIn("help: make it in parts; this was foretold", result.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            result = run("run", "--memory-limit", "8MB", "program.tl", cwd=folder, env={"TL_TEST_DEVICE_MB": "16"})
+        self.assertEqual((result.status, result.out), (1, ""))
+        self.assertRegex(result.err, r"error\[memory\]: the program makes a tensor of 32\.00 MB here, and \S+ has 16\.00 MB\n"
+                         r" --> program\.tl:3:")
+        self.assertIn("make it in parts; nothing has run", result.err)
+
+    def test_a_program_of_the_standard_input_runs_as_it_is(self):
+        result = run("run", "-", stdin=b"print(sum(ones([1024, 4096])))", env={"TL_TEST_DEVICE_MB": "20"})
+        self.assertEqual((result.status, result.out), (0, "4194304.0\n"), result.err)
+
     COUNT = 20
 
     def test_generated_programs_at_random_limits(self):

@@ -20,9 +20,9 @@
 enum { MEGABYTE = 1 << 20 };
 
 static const char *const variable_names[] = {
-    "TL_BUFFER_MAX_MB", "TL_DEVICE_MEMORY_MB", "TL_POISON",      "TL_DEVICE",
-    "TL_MEMORY_CHECK",  "TL_THREADS",          "TL_SEED",        "TL_COMPUTE_PER_BUFFER",
-    "TL_ISA",           "TL_BUFFER_STATS",     "TL_DEBUG_MEMORY"};
+    "TL_BUFFER_MAX_MB", "TL_DEVICE_MEMORY_MB", "TL_POISON",       "TL_DEVICE",
+    "TL_MEMORY_CHECK",  "TL_THREADS",          "TL_SEED",         "TL_COMPUTE_PER_BUFFER",
+    "TL_ISA",           "TL_BUFFER_STATS",     "TL_DEBUG_MEMORY", "TL_TEST_DEVICE_MB"};
 
 static int clean_environment(void **state) {
     (void)state;
@@ -310,6 +310,74 @@ static void test_refusal_trims_then_collects(void **state) {
     device_close(device);
 }
 
+// --- what a device has left ----------------------------------------------------------------------
+
+static uint64_t left_bytes;
+
+static uint64_t left_of_device(const Device *device) {
+    (void)device;
+    return left_bytes;
+}
+
+static void test_what_others_take_limits_a_pool(void **state) {
+    (void)state;
+    setenv("TL_TEST_DEVICE_MB", "64", 1); // of which 4 are not given
+    Device *device = open_tested();
+    const DeviceBackend *backend = device->backend;
+    DeviceBackend changed = *backend;
+    changed.available = left_of_device;
+    device->backend = &changed;
+    left_bytes = 14 * MEGABYTE;
+    Buffer *first = make(device, 8 * MEGABYTE);
+    fill_bytes(first, 5);
+    assert_int_equal(pool_statistics(device).moves_out, 0);
+    left_bytes = 6 * MEGABYTE;
+    Buffer *second = make(device, 8 * MEGABYTE);
+    fill_bytes(second, 6);
+    assert_int_equal(pool_statistics(device).moves_out, 1);
+    assert_int_equal(pool_statistics(device).live_bytes, 8 * MEGABYTE);
+    left_bytes = 40 * MEGABYTE; // others have let go
+    Buffer *third = make(device, 8 * MEGABYTE);
+    expect_bytes(first, 5);
+    expect_bytes(second, 6);
+    assert_int_equal(pool_statistics(device).moves_out, 1);
+    assert_int_equal(pool_statistics(device).live_bytes, 24 * MEGABYTE);
+    buffer_release(first);
+    buffer_release(second);
+    buffer_release(third);
+    device->backend = backend;
+    device_close(device);
+}
+
+static int asked;
+
+static Status refuse_large(void *context, uint64_t limit) {
+    asked++;
+    assert_ptr_equal(context, &asked);
+    assert_int_equal(limit, 64 * MEGABYTE);
+    return (fail)(STATUS_MEMORY, "it will not fit");
+}
+
+static void test_a_large_program_is_foretold_once(void **state) {
+    (void)state;
+    setenv("TL_TEST_DEVICE_MB", "64", 1);
+    setenv("TL_DEVICE", getenv("TL_TEST_DEVICE") ? getenv("TL_TEST_DEVICE") : "cpu", 1);
+    Device *device;
+    assert_int_equal(device_default(&device), STATUS_OK);
+    asked = 0;
+    pool_set_foresight(refuse_large, &asked);
+    Buffer *first = make(device, 7 * MEGABYTE), *second;
+    assert_int_equal(asked, 0);
+    assert_int_equal(buffer_new(device, 2 * MEGABYTE, NULL, &second), STATUS_MEMORY);
+    assert_string_equal(error_current()->message, "it will not fit");
+    second = make(device, 40 * MEGABYTE);
+    assert_int_equal(asked, 1);
+    buffer_release(first);
+    buffer_release(second);
+    assert_int_equal(pool_statistics(device).live_bytes, 0);
+    device_default_close();
+}
+
 static void test_refusal_names_the_holders(void **state) {
     (void)state;
     setenv("TL_DEVICE_MEMORY_MB", "64", 1);
@@ -522,6 +590,8 @@ int main(void) {
         cmocka_unit_test_setup(test_idle_buffers_go, clean_environment),
         cmocka_unit_test_setup(test_poison, clean_environment),
         cmocka_unit_test_setup(test_refusal_trims_then_collects, clean_environment),
+        cmocka_unit_test_setup(test_what_others_take_limits_a_pool, clean_environment),
+        cmocka_unit_test_setup(test_a_large_program_is_foretold_once, clean_environment),
         cmocka_unit_test_setup(test_refusal_names_the_holders, clean_environment),
         cmocka_unit_test_setup(test_device_a_thousand_times, clean_environment),
         cmocka_unit_test_setup(test_default_device_on_a_small_stack, clean_environment),

@@ -170,16 +170,32 @@ static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) 
     free(families);
 }
 
-// The heap and type of tensors: on the device, the largest.
-static void find_memory(const VulkanLibrary *library, VulkanPhysical *physical) {
-    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+static VkPhysicalDeviceMemoryProperties
+read_memory(const VulkanLibrary *library, const VulkanPhysical *physical,
+            VkPhysicalDeviceMemoryBudgetPropertiesEXT *budget) {
+    *budget = (VkPhysicalDeviceMemoryBudgetPropertiesEXT){
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 properties = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
-        .pNext = physical->has_budget ? &budget : NULL,
+        .pNext = physical->has_budget ? budget : NULL,
     };
     library->GetPhysicalDeviceMemoryProperties2(physical->handle, &properties);
-    physical->memory = properties.memoryProperties;
+    return properties.memoryProperties;
+}
+
+uint64_t physical_available(const VulkanLibrary *library, const VulkanPhysical *physical) {
+    if (!physical->has_budget) return physical->heap_bytes;
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget;
+    (void)read_memory(library, physical, &budget);
+    ASSERT(physical->heap < VK_MAX_MEMORY_HEAPS);
+    VkDeviceSize most = budget.heapBudget[physical->heap], used = budget.heapUsage[physical->heap];
+    return most > used ? most - used : 0;
+}
+
+// The heap and type of tensors: on the device, the largest.
+static void find_memory(const VulkanLibrary *library, VulkanPhysical *physical) {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget;
+    physical->memory = read_memory(library, physical, &budget);
     for (uint32_t i = 0; i < physical->memory.memoryHeapCount; i++) {
         const VkMemoryHeap *heap = &physical->memory.memoryHeaps[i];
         if (!(heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) || heap->size <= physical->heap_bytes)

@@ -69,6 +69,9 @@ typedef struct VulkanPhysical {
 
 // All devices, real ones first. Returns how many; at most VULKAN_PHYSICAL_MAX.
 int physical_list(const VulkanLibrary *library, VulkanPhysical *out);
+// What the heap of tensors has left for this process at the moment; all of it where the driver does
+// not say.
+uint64_t physical_available(const VulkanLibrary *library, const VulkanPhysical *physical);
 bool physical_is_software(const VulkanPhysical *physical);
 // The device to open: number `index`, or the first that is usable (and real) for VULKAN_FIRST
 // (VULKAN_FIRST_REAL).

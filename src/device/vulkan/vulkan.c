@@ -34,6 +34,11 @@ static Status allocate_on_host(Device *device, size_t bytes, void **handle) {
     return allocate_with(device, memory_new_on_host, bytes, handle);
 }
 
+static uint64_t available_vulkan(const Device *device) {
+    const VulkanDevice *vulkan = device->state;
+    return physical_available(vulkan->library, &vulkan->physical);
+}
+
 static void free_vulkan(Device *device, void *handle, size_t bytes) {
     (void)bytes;
     VulkanDevice *vulkan = vulkan_of(device);
@@ -117,6 +122,7 @@ static const DeviceBackend vulkan_backend = {
     .speed = {5e11, 5e12, 1e10},
     .memory_allocate = allocate_vulkan,
     .memory_free = free_vulkan,
+    .available = available_vulkan,
     .upload = transfer_upload,
     .download = transfer_download,
     .run = run_vulkan,
