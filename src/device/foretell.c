@@ -38,7 +38,7 @@ struct Foretelling {
     bool ignores_reads;
     uint64_t reads, work;
     VECTOR(LooseRead) loose;
-    uint64_t mapped_bytes, mapped_most, repacked_most;
+    uint64_t mapped_bytes, mapped_most, repacked_most, read_bytes, read_most, held_most;
     uint64_t operation_bytes, tensor_bytes;
     SourcePos operation_at, tensor_at;
     Forecast highest; // of the peaks that the program has reset
@@ -132,8 +132,10 @@ static Status import_foretold(Device *device, const void *bytes, size_t count, v
 
 static void release_foretold(Device *device, void *handle) {
     (void)device;
-    current()->mapped_bytes -= ((Foretold *)handle)->mapped;
-    free(handle);
+    Foretold *memory = handle;
+    current()->mapped_bytes -= memory->mapped;
+    if (memory->read) current()->read_bytes -= memory->mapped;
+    free(memory);
 }
 
 // --- bytes in and out ----------------------------------------------------------------------------
@@ -292,6 +294,18 @@ static void note_operation(Foretelling *now, const KernelCall *call) {
     now->operation_at = origin_current.at;
 }
 
+// Rows that are chosen are a small part; what was repacked is not read any more.
+static void note_read_files(Foretelling *now, const KernelCall *call) {
+    for (int i = 0; i < call->n_inputs && call->kernel != KERNEL_GATHER; i++) {
+        const Buffer *buffer = call->inputs[i].view ? call->inputs[i].view->buffer : NULL;
+        if (!buffer || !buffer->import.release || buffer->companion) continue;
+        Foretold *memory = buffer->handle;
+        if (!memory->read) now->read_bytes += memory->mapped;
+        memory->read = true;
+    }
+    if (now->read_bytes > now->read_most) now->read_most = now->read_bytes;
+}
+
 static Status run_foretold(Device *device, const KernelCall *call) {
     Foretelling *now = current();
     bool before = now->planning;
@@ -299,9 +313,13 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     Status status = foretold_of(device)->planner->plan(device, call);
     now->planning = before;
     TRY(status);
-    uint64_t repacked = device->pool->statistics.repacked_bytes;
+    const PoolStatistics *statistics = &device->pool->statistics;
+    uint64_t repacked = statistics->repacked_bytes;
+    uint64_t held = statistics->live_bytes + statistics->cached_bytes;
     if (repacked > now->repacked_most) now->repacked_most = repacked;
+    if (held > now->held_most) now->held_most = held;
     note_operation(now, call);
+    note_read_files(now, call);
     bool computed = is_computed(now, call);
     if (computed) TRY(compute(now, call));
     for (int i = 0; i < call->n_outputs; i++) {
@@ -365,6 +383,8 @@ void foretelling_report(const Device *device, Forecast *out) {
     }
     out->mapped_bytes = now->mapped_most;
     out->repacked_bytes = now->repacked_most;
+    out->read_bytes = now->read_most;
+    out->held_bytes = now->held_most;
     out->operation_bytes = now->operation_bytes;
     out->operation_at = now->operation_at;
     out->tensor_bytes = now->tensor_bytes;

@@ -80,12 +80,13 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
     json_t *operation = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->operation_bytes,
                                   "at", place_json(forecast->operation_at));
     json_t *found = json_pack(
-        "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:n}", "device", device->name,
-        "description", device->description, "exact", forecast->loose_count == 0, "peak",
-        (json_int_t)forecast->peak_bytes, "at", place_json(forecast->peak_at), "holders",
+        "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:n}", "device",
+        device->name, "description", device->description, "exact", forecast->loose_count == 0,
+        "peak", (json_int_t)forecast->peak_bytes, "at", place_json(forecast->peak_at), "holders",
         holders_json(forecast), "cached", (json_int_t)forecast->cached_bytes, "mapped",
         (json_int_t)forecast->mapped_bytes, "repacked", (json_int_t)forecast->repacked_bytes,
-        "limit", (json_int_t)device->memory_limit, "operation", operation, "loose",
+        "read", (json_int_t)forecast->read_bytes, "held", (json_int_t)forecast->held_bytes, "limit",
+        (json_int_t)device->memory_limit, "operation", operation, "loose",
         places_json(forecast->loose, forecast->loose_count), "failure");
     for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++)
         json_object_set_new(found, purposes[i].key,

@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,7 +13,10 @@ from test_foretell import measured
 from model_folders import write_folder
 from parrot import PAGE, parrot
 from terminal import Terminal
-from tl import ROOT, TL, fixture, run
+from tl import ROOT, TL, fixture, need_no_sanitizer, run
+
+sys.path.insert(0, str(ROOT / "tests" / "bench"))
+from synthetic import write_llama
 
 STORY = "Once upon a time"
 TEMPLATE = "{% for m in messages %}[{{ m.role[0] }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[a]{% endif %}"
@@ -245,6 +249,8 @@ class ModelCommands(unittest.TestCase):
             "1,792 in 7 tensors, 0.0 MB", "3", "256", "512", "512", "no",
             "1.2 MB of weights, 0.8 MB of cache when the context is full"])
         self.assertRegex(lines[13], r"^one token +[\d.]+ MB at the most, [\d.]+ MB of the file in place, [\d.]+ MB repacked$")
+        if lines[14].startswith("process"):  # on the CPU
+            self.assertRegex(lines.pop(14), r"^process +[\d.]+ MB resident when it says a token$")
         self.assertRegex(lines[14], r"^speed +at most [\d.]+ tokens/s on \w+(:\d)?, which reads [\d.]+ GB/s$")
 
     def test_models_foretell_what_a_token_takes(self):
@@ -254,6 +260,20 @@ class ModelCommands(unittest.TestCase):
         self.assertEqual((about["peak_bytes"], result.status), (peak, 0))
         self.assertGreater(about["mapped_bytes"], 1000000)
         self.assertGreater(about["peak_cache_bytes"], 0)
+
+    def test_models_foretell_what_a_process_takes(self):
+        need_no_sanitizer("keeps memory of its own")
+        environment = {**os.environ, "TL_THREADS": "2", "TL_DEVICE": "cpu"}
+        for kind in ("q4_k_m", "f16"):  # repacked, and read in place
+            write_llama(Path(self.folder, "m.gguf"), kind, (6, 1024, 2816, 16, 4, 8000))
+            foretold = json.loads(self.tl("models", "--json", "m.gguf", env=environment).out)["resident_bytes"]
+            with subprocess.Popen([TL, "generate", "m.gguf", "a", "--max-tokens", "1"], cwd=self.folder, env=environment,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+                said = process.stdout.read()
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0, said)
+            self.assertAlmostEqual(foretold, usage.ru_maxrss * 1024, delta=max(foretold / 100, 4 << 20), msg=kind)
 
     def test_models_as_json(self):
         about = json.loads(self.tl("models", "--json", self.model).out)

@@ -22,6 +22,7 @@ enum {
     STRIPS_MANY = 8,          // strips and rows of activations that are worked on together
     ROWS_MANY = 24,
     PANELS_BYTES = 1 << 19, // that stay in a second-level cache
+    EVICT_STRIPS = 16,      // after so many have been repacked the file's pages go
 };
 
 typedef enum StripState { STRIP_STORED, STRIP_TAKEN, STRIP_REPACKED } StripState;
@@ -136,7 +137,7 @@ static const char *weight_strip(RepackedWeight *weight, const Buffer *buffer, in
         return strip;
     }
     atomic_store_explicit(&weight->states[index], STRIP_REPACKED, memory_order_release);
-    if (atomic_fetch_sub(&weight->left, 1) == 1)
+    if (atomic_fetch_sub(&weight->left, 1) % EVICT_STRIPS == 1)
         buffer->import.evict(buffer->handle, buffer->bytes);
     return strip;
 }
