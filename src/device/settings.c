@@ -167,6 +167,8 @@ Status device_settings_read(DeviceSettings *out) {
     out->has_buffer_max = setting_text("TL_BUFFER_MAX_MB") != NULL;
     TRY(read_number(VARIABLE_TL_DEVICE_MEMORY_MB, &megabytes));
     out->device_bytes = megabytes << 20;
+    TRY(read_number(VARIABLE_TL_PROMPT_CACHE_MB, &megabytes));
+    out->prompt_cache_bytes = megabytes << 20;
     TRY(read_bytes("TL_MEMORY_LIMIT", &out->limit_bytes));
     TRY(read_number(VARIABLE_TL_THREADS, &number));
     out->threads = (int)number;

@@ -35,6 +35,7 @@ typedef struct DeviceSettings {
     bool poison, debug_memory, buffer_stats;
     bool vulkan_ptx; // TL_VULKAN_PTX: programs in PTX where a device takes them; unset, true
     MemoryCheck memory_check;
+    uint64_t prompt_cache_bytes; // TL_PROMPT_CACHE_MB
     bool fast; // TL_FAST: products with quantised weights round activations to 8 bits
     RepackSetting repack;
     // For tests of devices whose work is queued: TL_TEST_SLOW_MS delays every submission,

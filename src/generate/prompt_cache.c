@@ -11,7 +11,9 @@
 
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "device/settings.h"
 #include "generate/attached.h"
+#include "generate/prompt_cache_room.h"
 #include "model/model.h"
 #include "model/safetensors.h"
 #include "tensor/compose.h"
@@ -23,7 +25,8 @@ enum { CHUNK_BYTES = 1 << 15, SAMPLE_BYTES = 256, SAMPLES = 8 };
 struct PromptCache {
     char *folder;
     Network *network;
-    uint64_t key; // of the network
+    uint64_t key;       // of the network
+    uint64_t bytes_max; // of all files
 };
 
 // --- checksums
@@ -174,8 +177,11 @@ Status prompt_cache_open(const char *folder, Network *network, PromptCache **out
     if (!runtime_current->aside && mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fail(STATUS_IO, "cannot make the folder %s: %s", folder, strerror(errno));
     TRY(find_key(network, &key));
+    DeviceSettings settings;
+    TRY(device_settings_read(&settings));
     *out = memory_allocate_zeroed(1, sizeof **out);
-    **out = (PromptCache){memory_copy_string(folder, strlen(folder)), network_retain(network), key};
+    **out = (PromptCache){memory_copy_string(folder, strlen(folder)), network_retain(network), key,
+                          settings.prompt_cache_bytes};
     return STATUS_OK;
 }
 
@@ -347,7 +353,8 @@ Status prompt_cache_find(const PromptCache *cache, const int64_t *ids, size_t co
         bool found = search.served > 0 && kept_read(text_get(&search.path), &kept);
         bool whole = found && kept_is_whole(&kept) && kept_has_rows(&kept, cache->network);
         Status status = whole ? load(cache, &kept, search.served, out) : STATUS_OK;
-        if (found && !whole) unlink(text_get(&search.path));
+        if (whole) kept_file_touch(text_get(&search.path));
+        if (found && !whole) kept_file_remove(text_get(&search.path));
         if (found) kept_free(&kept);
         text_free(&search.path);
         if (!found || whole) return status;
@@ -403,7 +410,7 @@ static void remove_covered(void *context, const char *path) {
     Kept kept;
     if (strcmp(path, cover->path) == 0 || !kept_read(path, &kept)) return;
     size_t shared = common(kept.ids, kept.count, cover->sequence->ids, cover->sequence->count);
-    if (shared == kept.count) unlink(path);
+    if (shared == kept.count) kept_file_remove(path);
     kept_free(&kept);
 }
 
@@ -420,7 +427,11 @@ Status prompt_cache_store(const PromptCache *cache, const Sequence *sequence) {
         status = safetensors_write(text_get(&path), &tensors);
     named_tensors_free(&tensors);
     Cover cover = {sequence, text_get(&path)};
-    if (status == STATUS_OK) each_path(cache, remove_covered, &cover);
+    if (status == STATUS_OK) {
+        each_path(cache, remove_covered, &cover);
+        kept_file_touch(text_get(&path));
+        kept_files_trim(cache->folder, cache->bytes_max);
+    }
     text_free(&path);
     return status;
 }

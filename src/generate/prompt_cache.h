@@ -16,7 +16,8 @@ void prompt_cache_close(PromptCache *cache); // NULL is allowed
 // NULL when none does.
 Status prompt_cache_find(const PromptCache *cache, const int64_t *ids, size_t count,
                          Sequence **out) MUST_USE;
-// Keeps a text. Files that hold a beginning of it only go.
+// Keeps a text. Files that hold a beginning of it only go, and, where all take more than
+// TL_PROMPT_CACHE_MB, those that were used longest ago.
 Status prompt_cache_store(const PromptCache *cache, const Sequence *sequence) MUST_USE;
 
 #endif

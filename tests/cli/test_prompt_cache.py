@@ -1,5 +1,6 @@
 """Texts that are kept on disk: found again, verified, never half there, and continued bit for bit."""
 import json
+import os
 import signal
 import struct
 import subprocess
@@ -68,12 +69,12 @@ class PromptCache(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
-    def program(self, body, begin=BEGIN):
+    def program(self, body, begin=BEGIN, env=None):
         Path(self.folder.name, "p.tl").write_text(begin + body)
-        return run("run", "--memory-check=strict", "p.tl", cwd=self.folder.name)
+        return run("run", "--memory-check=strict", "p.tl", cwd=self.folder.name, env=env)
 
-    def says(self, body, expected, begin=BEGIN):
-        result = self.program(body, begin)
+    def says(self, body, expected, begin=BEGIN, env=None):
+        result = self.program(body, begin, env)
         self.assertEqual((result.out, result.status), (expected, 0), result.err[:3000])
 
     def files(self):
@@ -102,6 +103,45 @@ class PromptCache(unittest.TestCase):
         self.says('ask(m, "abcd", 1)\nask(m, "abcdabcd", 1)\nask(m, "abcdabcdabcd", 1)\nask(m, "dd", 1)', "")
         self.assertEqual(len(self.files()), 2)
 
+    def test_a_folder_has_a_size(self):
+        """What was used longest ago goes, of other models too; not what others may still write, or is not ours."""
+        folder = Path(self.folder.name, "kept")
+
+        def ask(letter, megabytes=1):
+            self.says(f"""print(ask(m, join(["{letter}" for i in 0..800], ""), 1).cached_tokens > 700)""",
+                      f"{'true' if letter in known else 'false'}\n", env={"TL_PROMPT_CACHE_MB": str(megabytes)})
+            known.add(letter)
+
+        def fill(texts):
+            """Another model's file, so that half a text more has room next to so many."""
+            other.write_bytes(bytes((1 << 20) - texts * size - size // 2))
+
+        known = set()
+        ask("a")
+        size = self.files()[0].stat().st_size
+        other = folder / "0123456789abcdef-0123456789abcdef.safetensors"
+        stale, part, foreign = (folder / name for name in (f"{other.name}.part", f"{'1' * 16}-{'1' * 16}.safetensors.part",
+                                                           "mine.safetensors"))
+        fill(2)
+        for path in (stale, part, foreign):
+            path.write_bytes(b"x")
+        for path in (other, stale, foreign):
+            os.utime(path, (1, 1))
+        ask("b")
+        self.assertEqual(([path.exists() for path in (other, stale, part, foreign)], len(self.files())),
+                         ([True, False, True, True], 5))
+        ask("c")
+        self.assertEqual(([path.exists() for path in (other, part, foreign)], len(self.files())), ([False, True, True], 5))
+        ask("a")  # used again, so that b is the oldest
+        fill(3)
+        ask("d")
+        ask("a")
+        ask("c")
+        known.remove("b")
+        ask("b")
+        ask("d", 0)
+        self.assertEqual(sorted(self.files()), sorted([part, foreign]))
+
     def test_other_weights_are_others(self):
         self.says("""
             ask(m, "abcd", 3)
@@ -124,6 +164,14 @@ class PromptCache(unittest.TestCase):
             self.files()[0].write_bytes(without(whole, name))
             self.says(again, "0\n")
             self.assertEqual(self.files()[0].read_bytes(), whole)
+
+    def test_foretelling_leaves_the_folder_alone(self):
+        self.says('ask(m, "abcd", 1)', "")
+        before = {path: path.read_bytes() for path in self.files()}
+        Path(self.folder.name, "p.tl").write_text(BEGIN + 'ask(m, "abcdabcd", 1)')
+        result = run("check", "--memory", "p.tl", cwd=self.folder.name, env={"TL_PROMPT_CACHE_MB": "0"})
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertEqual({path: path.read_bytes() for path in self.files()}, before)
 
     def test_damage_is_found(self):
         self.says('ask(m, "abcdabcd", 3)', "")
