@@ -55,9 +55,14 @@ Holes *holes_new(const Filler *filler) {
     return holes;
 }
 
+void holes_forget(Holes *holes) {
+    HASH_CLEAR(hh, holes->by_key);
+    while (holes->begun.count > holes->count) free(holes->begun.items[--holes->begun.count]);
+}
+
 void holes_free(Holes *holes) {
     if (!holes) return;
-    HASH_CLEAR(hh, holes->by_key);
+    holes_forget(holes);
     for (size_t i = 0; i < holes->begun.count; i++) free(holes->begun.items[i]);
     VECTOR_FREE(&holes->begun);
     for (uint32_t i = 0; i < holes->count; i++) texts_free(&holes->texts[i]);

@@ -38,7 +38,8 @@ struct Grammar {
 enum { PLACE_BEGUN = 1 << 30 };
 typedef struct Holes Holes;
 Holes *holes_new(const Filler *filler);
-void holes_free(Holes *holes); // NULL is allowed
+void holes_free(Holes *holes);   // NULL is allowed
+void holes_forget(Holes *holes); // beginnings with bytes: their numbers are given again
 // *changed: the texts are others than before.
 Status holes_refresh(Holes *holes, Filler *filler, bool *changed) MUST_USE;
 // The beginning of a hole without bytes.

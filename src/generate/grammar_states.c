@@ -5,7 +5,7 @@
 // A mask is the union over the places of a state. Most tokens stay within the rules on top of its
 // stack, so that they do not depend on what is below: those are found once for the top of a stack
 // with something unknown below (ANYWHERE), together with the nodes of the vocabulary's trie at
-// which the top has ended; only from these on the real stack is looked at.
+// which the top has ended; only from these on the stack below is looked at, in the same way.
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -15,12 +15,22 @@
 
 enum { BOTTOM, ANYWHERE, STACKS_FIRST }; // stacks by number
 enum { DEAD = 0, UNKNOWN = UINT32_MAX };
-enum { MASKS_MAX = 1024, TOP = 3 }; // places of a stack that are its top
+enum {
+    MASKS_MAX = 1024,     // of states, and of tops
+    STATES_MAX = 1 << 14, // from which on they are forgotten when no text is in the making
+    TOP = 3,              // places of a stack that are its top
+    TOP_OF_HOLES = 1,     // the same where texts fill holes, which many stacks go through:
+    NODES_MIN = 128,      // there the masks below nodes with so many more are remembered, too
+};
 
-// What the top of a stack by itself says of the vocabulary.
+// What the top of a stack by itself says of the tokens below a node of the vocabulary's trie.
 typedef struct TopMask {
-    uint64_t *bits;        // NULL: not yet found
-    VECTOR(uint32_t) left; // nodes of the trie at which the top has ended
+    struct {
+        uint32_t stack, node;
+    } key;
+    uint64_t *bits;
+    VECTOR(uint32_t) left; // nodes at which the top has ended
+    UT_hash_handle hh;
 } TopMask;
 
 // A place to go on from, and the stack below it.
@@ -31,7 +41,6 @@ typedef struct Stack {
     uint32_t number;
     uint32_t returned; // the state of a text that has come back here; UNKNOWN
     int64_t cost;      // bytes of the shortest way to the end
-    TopMask top;       // of one that ends ANYWHERE
     UT_hash_handle hh;
 } Stack;
 
@@ -58,6 +67,8 @@ typedef struct GrammarConstraint {
     State *by_heads;
     const TokenTrie *vocabulary; // of all masks
     size_t mask_count;
+    TopMask *tops; // by key
+    Rule root;
     uint32_t first;
 } GrammarConstraint;
 
@@ -278,26 +289,51 @@ static uint32_t top_of(GrammarConstraint *c, uint32_t number, int places, uint32
     return stack_number(c, stack->key.place, below);
 }
 
-static const TopMask *top_mask(GrammarConstraint *c, uint32_t number) {
-    Stack *stack = c->stacks.items[number];
-    if (stack->top.bits) return &stack->top;
-    stack->top.bits = memory_allocate_zeroed(trie_mask_words(c->vocabulary), sizeof(uint64_t));
-    Making making = {.c = c};
-    enter(&making, stack->key.place, stack->key.below);
-    Walk all = {c, c->vocabulary, stack->top.bits, &stack->top};
-    walk(&all, 0, finish(&making));
-    return &stack->top;
+static void forget_tops(GrammarConstraint *c) {
+    TopMask *top, *next;
+    HASH_ITER(hh, c->tops, top, next) {
+        HASH_DEL(c->tops, top);
+        free(top->bits);
+        VECTOR_FREE(&top->left);
+        free(top);
+    }
 }
 
-static void add_stack(GrammarConstraint *c, uint32_t number, uint64_t *bits) {
+// Of a stack that ends ANYWHERE.
+static const TopMask *top_mask(GrammarConstraint *c, uint32_t number, uint32_t node) {
+    TopMask *top, key = {.key = {number, node}};
+    HASH_FIND(hh, c->tops, &key.key, sizeof key.key, top);
+    if (top) return top;
+    const Stack *stack = c->stacks.items[number];
+    top = memory_allocate_zeroed(1, sizeof *top);
+    top->key = key.key;
+    top->bits = memory_allocate_zeroed(trie_mask_words(c->vocabulary), sizeof(uint64_t));
+    Making making = {.c = c};
+    enter(&making, stack->key.place, stack->key.below);
+    Walk all = {c, c->vocabulary, top->bits, top};
+    walk(&all, node, finish(&making));
+    HASH_ADD(hh, c->tops, key, sizeof top->key, top);
+    return top;
+}
+
+// The tokens below a node that may come where the stack is all there is.
+static void add_stack(GrammarConstraint *c, uint32_t number, uint32_t node, uint64_t *bits) {
     uint32_t below;
-    const TopMask *top = top_mask(c, top_of(c, number, TOP, &below));
+    bool holes = c->grammar->holes;
+    int places = holes ? TOP_OF_HOLES : TOP;
+    const TopMask *top = top_mask(c, top_of(c, number, places, &below), node);
     size_t words = trie_mask_words(c->vocabulary);
     for (size_t i = 0; i < words; i++) bits[i] |= top->bits[i];
     if (below < STACKS_FIRST) return;
-    uint32_t after = returned_state(c, below);
+    uint32_t number_after = returned_state(c, below); // which may add to the states
+    const State *after = c->states.items[number_after];
     Walk rest = {c, c->vocabulary, bits, NULL};
-    for (size_t i = 0; i < top->left.count; i++) walk(&rest, top->left.items[i], after);
+    for (size_t i = 0; i < top->left.count; i++) {
+        uint32_t left = top->left.items[i];
+        bool few = !holes || c->vocabulary->nodes[left].next - left < NODES_MIN;
+        if (few) walk(&rest, left, after->number);
+        for (size_t j = 0; j < after->count && !few; j++) add_stack(c, after->heads[j], left, bits);
+    }
 }
 
 static void forget_masks(GrammarConstraint *c) {
@@ -306,15 +342,6 @@ static void forget_masks(GrammarConstraint *c) {
         c->states.items[i]->mask = NULL;
     }
     c->mask_count = 0;
-}
-
-static void forget_tops(GrammarConstraint *c) {
-    for (size_t i = STACKS_FIRST; i < c->stacks.count; i++) {
-        TopMask *top = &c->stacks.items[i]->top;
-        free(top->bits);
-        top->bits = NULL;
-        VECTOR_FREE(&top->left);
-    }
 }
 
 static void use_vocabulary(GrammarConstraint *c, const TokenTrie *vocabulary) {
@@ -330,15 +357,51 @@ static const uint64_t *grammar_allowed(Constraint *constraint, ConstraintState n
     State *state = c->states.items[number];
     if (state->mask) return state->mask;
     if (c->mask_count++ == MASKS_MAX) forget_masks(c);
+    if (HASH_COUNT(c->tops) > MASKS_MAX) forget_tops(c);
     state->mask = memory_allocate_zeroed(trie_mask_words(vocabulary), sizeof *state->mask);
-    for (size_t i = 0; i < state->count; i++) add_stack(c, state->heads[i], state->mask);
+    for (size_t i = 0; i < state->count; i++) add_stack(c, state->heads[i], 0, state->mask);
     return state->mask;
+}
+
+// --- all states
+
+static void states_begin(GrammarConstraint *c) {
+    for (int i = 0; i < STACKS_FIRST; i++) VECTOR_PUSH(&c->stacks, NULL);
+    VECTOR_PUSH(&c->states, memory_allocate_zeroed(1, sizeof(State)));
+    c->states.items[DEAD]->cost = CONSTRAINT_NEVER;
+    Making making = {.c = c};
+    const Alternatives *alternatives = &c->grammar->rules.items[c->root];
+    for (size_t i = 0; i < alternatives->count; i++) enter(&making, alternatives->items[i], BOTTOM);
+    c->first = finish(&making);
+}
+
+static void states_forget(GrammarConstraint *c) {
+    forget_tops(c);
+    HASH_CLEAR(hh, c->by_key);
+    HASH_CLEAR(hh, c->by_heads);
+    for (size_t i = STACKS_FIRST; i < c->stacks.count; i++) free(c->stacks.items[i]);
+    for (size_t i = 0; i < c->states.count; i++) {
+        free(c->states.items[i]->next);
+        free(c->states.items[i]->mask);
+        free(c->states.items[i]->heads);
+        free(c->states.items[i]);
+    }
+    VECTOR_FREE(&c->stacks);
+    VECTOR_FREE(&c->states);
+    c->mask_count = 0;
+    if (c->grammar->holes) holes_forget(c->grammar->holes);
 }
 
 // --- the interface
 
 static ConstraintState grammar_begin(Constraint *constraint) {
-    return ((GrammarConstraint *)constraint)->first;
+    enum { ALONE = 2 }; // whoever made it and the text that begins: nobody has a state
+    GrammarConstraint *c = (GrammarConstraint *)constraint;
+    if (c->states.count > STATES_MAX && constraint->refs <= ALONE) {
+        states_forget(c);
+        states_begin(c);
+    }
+    return c->first;
 }
 
 static ConstraintState grammar_advance(Constraint *constraint, ConstraintState number,
@@ -376,18 +439,7 @@ static Status grammar_refresh(Constraint *constraint) {
 
 static void grammar_release(Constraint *constraint) {
     GrammarConstraint *c = (GrammarConstraint *)constraint;
-    forget_tops(c);
-    HASH_CLEAR(hh, c->by_key);
-    HASH_CLEAR(hh, c->by_heads);
-    for (size_t i = STACKS_FIRST; i < c->stacks.count; i++) free(c->stacks.items[i]);
-    for (size_t i = 0; i < c->states.count; i++) {
-        free(c->states.items[i]->next);
-        free(c->states.items[i]->mask);
-        free(c->states.items[i]->heads);
-        free(c->states.items[i]);
-    }
-    VECTOR_FREE(&c->stacks);
-    VECTOR_FREE(&c->states);
+    states_forget(c);
     grammar_free(c->grammar);
     free(c);
 }
@@ -432,13 +484,8 @@ Status grammar_constraint(Grammar *grammar, Rule root, const char *what, Constra
     c->head = (Constraint){&grammar_type, 1};
     c->grammar = grammar;
     find_classes(c);
-    for (int i = 0; i < STACKS_FIRST; i++) VECTOR_PUSH(&c->stacks, NULL);
-    VECTOR_PUSH(&c->states, memory_allocate_zeroed(1, sizeof(State)));
-    c->states.items[DEAD]->cost = CONSTRAINT_NEVER;
-    Making making = {.c = c};
-    const Alternatives *alternatives = &grammar->rules.items[root];
-    for (size_t i = 0; i < alternatives->count; i++) enter(&making, alternatives->items[i], BOTTOM);
-    c->first = finish(&making);
+    c->root = root;
+    states_begin(c);
     *out = &c->head;
     return STATUS_OK;
 }

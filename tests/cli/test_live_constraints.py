@@ -107,6 +107,25 @@ class LiveConstraints(unittest.TestCase):
         for line in result.out.splitlines():
             self.assertRegex(line, r"^ann is 41, tall( and thin)?[.!]$")
 
+    def test_more_states_than_are_kept(self):
+        """Texts of a hole that come and go with each text, together far more beginnings than are remembered."""
+        result = program(r"""
+            let round = 0
+            let g = grammar("root ::= n \"-\" n \".\"", holes: {"n": fn() { [f"{(i * 7919 + round * 31) * 99991 % 1000000007 * 100003}" for i in 0..40] }})
+            relation Tick(n: int)
+            for i in 0..500 {
+                round = i
+                Tick(i)
+                print(generate(m, "a", 40, temperature: 3.0, constraint: g, seed: i))
+            }
+        """, options=())
+        self.assertEqual(result.err, "")
+        for number, line in enumerate(result.out.splitlines()):
+            derivable = {str((i * 7919 + number * 31) * 99991 % 1000000007 * 100003) for i in range(40)}
+            first, second = line.removesuffix(".").split("-")
+            self.assertTrue({first, second} <= derivable, line)
+        self.assertEqual(len(result.out.splitlines()), 500)
+
     def test_mistakes(self):
         for body, expected in [
             ('grammar("root ::= a", holes: {"b": list("x")})', "the grammar does not say what a is"),
