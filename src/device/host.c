@@ -55,24 +55,31 @@ static Resident read_mappings(void) {
     return resident;
 }
 
+// What was asked of the system but never touched is not resident.
+static uint64_t take(uint64_t *left, uint64_t bytes) {
+    uint64_t taken = bytes < *left ? bytes : *left;
+    *left -= taken;
+    return taken;
+}
+
 void host_state(const Device *device, uint64_t values, HostStatement *out) {
     Resident resident = read_mappings();
     PoolMemory pool = {0};
     if (device && device->backend->host_import) pool_memory(device, &pool);
     struct mallinfo2 heap = mallinfo2();
-    uint64_t used = heap.uordblks + heap.hblkhd;
+    uint64_t used = heap.uordblks + heap.hblkhd, left = resident.anonymous;
     *out = (HostStatement){
         .resident = resident.anonymous + resident.mapped + resident.code + resident.stacks,
-        .values = values,
-        .tables = used > pool.small_bytes ? used - pool.small_bytes : 0,
-        .kept = heap.fordblks,
-        .buffers = pool.small_bytes + pool.large_bytes,
         .mapped = resident.mapped,
         .code = resident.code,
         .stacks = resident.stacks,
     };
-    uint64_t known = out->values + out->tables + out->kept + out->buffers;
-    if (resident.anonymous > known) out->other = resident.anonymous - known;
+    out->values = take(&left, values);
+    out->buffers = take(&left, pool.small_bytes + pool.large_bytes);
+    out->tables = take(&left, used > pool.small_bytes ? used - pool.small_bytes : 0);
+    out->kept = take(&left, heap.fordblks);
+    out->other = left;
+    ASSERT(out->values + out->buffers + out->tables + out->kept + out->other == resident.anonymous);
 }
 
 void host_report(const HostStatement *statement, Text *out) {

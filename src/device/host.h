@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "device/device.h"
 
-// Bytes. All but the first add up to it, as far as they are known.
+// Bytes that are resident. All but the first add up to it.
 typedef struct HostStatement {
     uint64_t resident; // what the system says; 0 where it says nothing
     uint64_t values;   // strings, lists, dictionaries, syntax trees

@@ -478,19 +478,23 @@ PoolStatistics pool_statistics(const Device *device) {
     return device->pool->statistics;
 }
 
-static void add_memory(const Buffer *first, PoolMemory *out) {
+// The end of a class that its buffer does not fill has not been touched.
+static void add_memory(const Buffer *first, bool live, PoolMemory *out) {
     for (const Buffer *buffer = first; buffer; buffer = buffer->next) {
         bool large = buffer->capacity >= CPU_MAPPED_BYTES_MIN;
-        if (!buffer->import.release)
-            *(large ? &out->large_bytes : &out->small_bytes) += buffer->capacity;
+        if (buffer->import.release) continue;
+        if (large)
+            out->large_bytes += live ? buffer->bytes : buffer->capacity;
+        else
+            out->small_bytes += buffer->capacity;
     }
 }
 
 void pool_memory(const Device *device, PoolMemory *out) {
     Pool *pool = device->pool;
     *out = (PoolMemory){0};
-    add_memory(pool->live, out);
-    for (int list = 0; list < POOL_LISTS; list++) add_memory(pool->cached[list].newest, out);
+    add_memory(pool->live, true, out);
+    for (int list = 0; list < POOL_LISTS; list++) add_memory(pool->cached[list].newest, false, out);
 }
 
 void pool_clear_cache(Device *device) {

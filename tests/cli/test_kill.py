@@ -1,6 +1,7 @@
 """kill -9 at any moment leaves every file as it was or as it was to be; so does a full disk.
 
 `python3 tests/cli/test_kill.py --kills N` kills each program N times."""
+import json
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ import time
 import unittest
 from pathlib import Path
 
+from test_generate import MODEL
 from tl import TL, run
 
 KILLS = 4
@@ -70,6 +72,33 @@ let r = learn {
 print(list(sum(w as float64 * 1e6), sum(v as float64 * 1e6)), len(r.losses))
 """
 
+MODEL_SAVED = MODEL.replace('"llama.context_length": 24', '"llama.context_length": 400') + 'save_model(net, "m.gguf", meta: meta)\n'
+TEXT = """
+fn text(i) {
+    let (word, left) = ("", i)
+    for j in 0..7 {
+        word = word + list("a", "b", "c")[left % 3]
+        left = floor_div(left, 3)
+    }
+    join([word for j in 0..30], "")
+}
+let m = load_model("m.gguf")
+"""
+PROMPTS = TEXT + """
+let i = 0
+while true {
+    generate(m, text(i % 40), 2, cache: "kept")
+    i += 1
+}
+"""
+PROMPTS_KEPT = TEXT + """
+for i in 0..40 {
+    assert_eq(generate(m, text(i), 9, temperature: 0, cache: "kept"), generate(m, text(i), 9, temperature: 0))
+}
+print("whole")
+"""
+PROFILED = "let x = ones([10])\nfor i in 0..COUNT { x = x * 0.5 }\n"
+
 
 class Killed(unittest.TestCase):
     def setUp(self):
@@ -81,9 +110,9 @@ class Killed(unittest.TestCase):
         for name, code in programs.items():
             Path(self.folder.name, f"{name}.tl").write_text(code)
 
-    def kill(self, program, low, high):
+    def kill(self, program, low, high, command="run"):
         """Starts a program and kills it after a while; whether it had not ended before."""
-        with subprocess.Popen([TL, "run", "--quiet", program], cwd=self.folder.name, stdout=subprocess.DEVNULL,
+        with subprocess.Popen([TL, command, "--quiet", program], cwd=self.folder.name, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE) as process:
             time.sleep(self.random.uniform(low, high))
             ended = process.poll()
@@ -111,6 +140,23 @@ class Killed(unittest.TestCase):
 
     def test_facts(self):
         self.survives(FACTS, FACTS_SAVED, "state.tlf")
+
+    def test_kept_prompts(self):
+        self.write(model=MODEL_SAVED)
+        result = run("run", "model.tl", cwd=self.folder.name)
+        self.assertEqual(result.status, 0, result.err)
+        self.survives(PROMPTS, PROMPTS_KEPT, "kept")
+
+    def test_profiles(self):
+        self.write(p=PROFILED.replace("COUNT", "40"))
+        for turn in range(KILLS):
+            self.kill("p.tl", 0.0, 0.1, "profile")
+            for name, end in (("p.profile.html", "</html>"), ("p.trace.json", "}")):
+                if Path(self.folder.name, name).exists():
+                    text = Path(self.folder.name, name).read_text()
+                    self.assertEqual(text.rstrip()[-len(end):], end, turn)
+                    if name.endswith("json"):
+                        json.loads(text)
 
     def test_training_goes_on_as_if_nothing_had_been(self):
         self.write(train=TRAINING)
@@ -188,6 +234,27 @@ class FullDisk(unittest.TestCase):
                 self.assertIn(str(path), limited.stderr.splitlines()[0])
                 self.assertIn("File too large", limited.stderr.splitlines()[0])
                 self.assertEqual((path.read_bytes(), sorted(os.listdir(self.folder.name))), (contents, names))
+
+    def test_commands(self):
+        folder = Path(self.folder.name)
+        (folder / "p.tl").write_text(PROFILED.replace("COUNT", "40"))
+        (folder / "m.tl").write_text(MODEL_SAVED)
+        (folder / "long.tl").write_text("let  x=1\n" * 1000)
+        (folder / "ask.tl").write_text('generate(load_model("m.gguf"), "abcd", 1, cache: "kept")\n')
+        for program in ("m.tl", "ask.tl"):
+            result = run("run", program, cwd=folder)
+            self.assertEqual(result.status, 0, result.err)
+        (folder / "ask.tl").write_text('generate(load_model("m.gguf"), "bbbb", 1, cache: "kept")\n')
+        for name in ("p.profile.html", "p.trace.json", "q.gguf"):
+            (folder / name).write_text("old")
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for words, names in (("profile p.tl", "p.profile.html"), ("fmt long.tl", "long.tl"), ("run ask.tl", "kept/"),
+                             ("quantize m.gguf q.gguf q4_0", "q.gguf")):
+            with self.subTest(words):
+                result = subprocess.run(["bash", "-c", f"ulimit -f 1; exec {TL} {words}"], cwd=folder, capture_output=True, text=True)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertRegex(result.stderr, rf"error\[io\]: cannot write {names}\S*: File too large")
+                self.assertEqual({path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}, before)
 
     def test_a_link_and_the_rights_of_a_file_stay(self):
         folder = Path(self.folder.name)
