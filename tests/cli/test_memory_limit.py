@@ -101,6 +101,25 @@ class Limited(unittest.TestCase):
             self.assertLessEqual(float(re.search(r"^peak +([\d.]+) MB", result.err, re.M)[1]), moved(result)[0])
         self.assertEqual(lent(self.limited(code, "64MB")), 0)
 
+    def test_every_kind_of_operation_works_on_more_than_the_limit(self):
+        kinds = {
+            "reductions": "print(sum(x as float64), mean(x), max(x), argmax(x) as int, std(x), sum(sum(x, 1) as float64))",
+            "softmax": "print(sum(softmax(x, 1) as float64), sum(log_softmax(x, 0) as float64))",
+            "chain": "print(sum(relu(exp(-x) * 2.0 + x) / (x + 3.0)))",
+            "cross entropy": "print(cross_entropy(x, randint(0, 256, [256], seed: 2)))",
+            "attention": "let q = reshape(x, [1, 4, 128, 128])\nprint(sum(attention(q, q, q) as float64))",
+            "optimizer": ("let w = learnable(x * 1.0)\nlearn { objective: mean(w ** 2), optimizer: adamw(lr: 0.01), epochs: 2, "
+                          "progress: false }\nprint(sum(w as float64))"),
+            "order": "print(sort(x, 1)[3, 3], cumsum(x, 1)[5, 5], topk(x, 3)[0][1, 1])",
+            "movement": "print(sum(x[::-1] as float64), sum(concat(x, x, 0) as float64), sum(transpose(x) * 1.0))"}
+        for kind, use in kinds.items():
+            code = f"let x = randn([256, 256], seed: 1)\n{use}\n"
+            free = run_code(code)
+            self.assertEqual(free.status, 0, free.err)
+            result = self.limited(code, "64KB")
+            self.assertEqual((result.status, result.out), (0, free.out), (kind, result.err))
+            self.assertGreaterEqual(lent(result), 0.25, kind)
+
     def test_large_tensors_are_written_and_read_where_they_are(self):
         code = ('let x = tensor([i * 0.5 for i in 0..40000])\nprint(to_list(x)[39999], x[7] as float, memory().away > 0)\n'
                 'x[8] = 1.0\nlet y = sort(x)\nprint(y[39999] as float, argmax(x) as int)\n')
