@@ -78,3 +78,10 @@ const char *aside_read(const char *path, Text *place) {
     append_place(path, place);
     return access(text_get(place), F_OK) == 0 ? text_get(place) : path;
 }
+
+void aside_remove(const char *path) {
+    Text place = {0};
+    const char *found = aside_read(path, &place);
+    if (found != path || !runtime_current->aside) (void)unlink(found);
+    text_free(&place);
+}

@@ -17,5 +17,7 @@ void aside_free(Aside *aside);
 // is the caller's to free.
 const char *aside_written(const char *path, Text *place);
 const char *aside_read(const char *path, Text *place);
+// Removes a file; one that a run with files put aside has not made stays.
+void aside_remove(const char *path);
 
 #endif

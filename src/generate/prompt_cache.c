@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "device/settings.h"
@@ -354,7 +355,7 @@ Status prompt_cache_find(const PromptCache *cache, const int64_t *ids, size_t co
         bool whole = found && kept_is_whole(&kept) && kept_has_rows(&kept, cache->network);
         Status status = whole ? load(cache, &kept, search.served, out) : STATUS_OK;
         if (whole) kept_file_touch(text_get(&search.path));
-        if (found && !whole) kept_file_remove(text_get(&search.path));
+        if (found && !whole) aside_remove(text_get(&search.path));
         if (found) kept_free(&kept);
         text_free(&search.path);
         if (!found || whole) return status;
@@ -410,7 +411,7 @@ static void remove_covered(void *context, const char *path) {
     Kept kept;
     if (strcmp(path, cover->path) == 0 || !kept_read(path, &kept)) return;
     size_t shared = common(kept.ids, kept.count, cover->sequence->ids, cover->sequence->count);
-    if (shared == kept.count) kept_file_remove(path);
+    if (shared == kept.count) aside_remove(path);
     kept_free(&kept);
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/text.h"
@@ -23,10 +24,6 @@ typedef struct KeptFile {
 } KeptFile;
 
 typedef VECTOR(KeptFile) KeptFiles;
-
-void kept_file_remove(const char *path) {
-    if (!runtime_current->aside) unlink(path);
-}
 
 void kept_file_touch(const char *path) {
     if (!runtime_current->aside) utimensat(AT_FDCWD, path, NULL, 0);
@@ -50,7 +47,7 @@ static void add_file(KeptFiles *files, const char *folder, const char *name) {
     text_format(&path, "%s/%s", folder, name);
     bool there = stat(text_get(&path), &found) == 0;
     if (there && part && found.st_mtim.tv_sec + PART_SECONDS < time(NULL))
-        kept_file_remove(text_get(&path));
+        aside_remove(text_get(&path));
     if (there && !part) {
         KeptFile file = {text_take(&path), (uint64_t)found.st_size, found.st_mtim};
         VECTOR_PUSH(files, file);
@@ -75,7 +72,7 @@ void kept_files_trim(const char *folder, uint64_t bytes_max) {
     for (size_t i = 0; i < files.count; i++) bytes += files.items[i].bytes;
     for (size_t i = 0; i < files.count; i++) {
         if (bytes > bytes_max) {
-            kept_file_remove(files.items[i].path);
+            aside_remove(files.items[i].path);
             ASSERT(bytes >= files.items[i].bytes);
             bytes -= files.items[i].bytes;
         }

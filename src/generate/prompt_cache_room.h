@@ -4,8 +4,6 @@
 
 #include <stdint.h>
 
-// A file of the folder goes, except where files are put aside.
-void kept_file_remove(const char *path);
 // It was used just now.
 void kept_file_touch(const char *path);
 // Files of kept texts, of any network, go, those used longest ago first, until at most `bytes_max`

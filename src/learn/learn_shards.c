@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "learn/learn_shards.h"
 #include "ranks/ranks.h"
 #include "value/handles.h"
@@ -110,7 +111,7 @@ void learn_remove_shards(const char *path, const char *old, const Archive *now) 
         size_t length = strcspn(old, "\n");
         set_path(path, old, length, &file);
         bool inside = !memchr(old, '/', length); // a name that was written here
-        if (inside && !is_listed(kept, old, length)) (void)unlink(text_get(&file));
+        if (inside && !is_listed(kept, old, length)) aside_remove(text_get(&file));
         old += length + (old[length] == '\n');
     }
     text_free(&file);

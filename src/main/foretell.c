@@ -20,6 +20,7 @@
 #include "learn/learn.h"
 #include "main/command.h"
 #include "parser/parser.h"
+#include "ranks/ranks.h"
 #include "runtime/runtime.h"
 
 typedef struct Pass {
@@ -421,7 +422,8 @@ static Status foresee(void *context, uint64_t limit) {
 }
 
 bool foretell_refuses(const CommandLine *line) {
-    bool repeatable = line->code || strcmp(line->file, "-") != 0;
+    // What several ranks tell each other is told once.
+    bool repeatable = ranks_count() == 1 && (line->code || strcmp(line->file, "-") != 0);
     DeviceSettings settings;
     if (line->mode != RUN_PROGRAM || !repeatable) return false;
     if (device_settings_read(&settings) != STATUS_OK) return false; // its run will say so

@@ -264,6 +264,17 @@ class Ranks(unittest.TestCase):
             result = run_code(code)
             self.assertEqual((result.status, result.out), (0, "all is well\n"), result.err)
 
+    def test_limits(self):
+        """What ranks tell each other is told once: no rank foretells a program of several."""
+        code = """
+            let large = if rank() == 0 { ones([2048, 2048]) } else { none }
+            let parts = [ones([256, 100]) * (rank() + i) for i in 0..20]
+            let all = [all_reduce(part)[0, 0] as int for part in parts]
+            assert_eq(all, [1 + 2 * i for i in 0..20])
+        """
+        self.ends_well(2, code, "--memory-limit", "4MB")
+        self.ends_well(2, code, TL_TEST_DEVICE_MB="64")
+
     def test_collectives(self):
         for n in (2, 4):
             self.assertEqual(self.ends_well(n, COLLECTIVES), "all is well\n")
