@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ typedef struct Pass {
     Text needs, why;
     const char *help;
     SourcePos refused_at;
+    atomic_bool unfinished; // it took too long
 } Pass;
 
 static json_t *place_json(SourcePos position) {
@@ -191,8 +193,9 @@ static void note_needs(Pass *pass) {
     double unit = large ? 0x1p30 : 0x1p20;
     const char *name = large ? "GB" : "MB";
     SourcePlace place = source_find(pass->forecast.peak_at);
-    text_format(&pass->needs, "needs %.2f %s of %.2f %s", (double)pass->forecast.peak_bytes / unit,
-                name, (double)pass->limit / unit, name);
+    text_format(&pass->needs, "needs %s%.2f %s of %.2f %s",
+                atomic_load(&pass->unfinished) ? "at least " : "",
+                (double)pass->forecast.peak_bytes / unit, name, (double)pass->limit / unit, name);
     if (place.file) text_format(&pass->needs, " at %s:%d", place.file->name, place.line);
     if (pass->forecast.loose_count > 0) text_append_string(&pass->needs, " (an estimate)");
 }
@@ -217,7 +220,7 @@ static void foretell_here(Pass *pass) {
     if (pass->limit > 0) judge(pass);
     show_refusal(pass);
     bool whole = pass->found && json_is_null(json_object_get(pass->found, "failure"));
-    if (whole && pass->limit > 0) note_needs(pass);
+    if ((whole || atomic_load(&pass->unfinished)) && pass->limit > 0) note_needs(pass);
     program_free(pass->program);
     source_reset();
     fclose(nowhere);
@@ -245,8 +248,9 @@ static void foretell_patiently(Pass *pass) {
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT) return;
-        if (turns >= PATIENCE_TURNS || runtime_interrupts(runtime_current))
-            runtime_interrupt(pass->runtime, INTERRUPT_SIGNAL);
+        if (turns < PATIENCE_TURNS && !runtime_interrupts(runtime_current)) continue;
+        atomic_store(&pass->unfinished, true);
+        runtime_interrupt(pass->runtime, INTERRUPT_SIGNAL);
     }
 }
 
