@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/source.h"
 #include "device/buffer.h"
+#include "device/cpu/available.h"
 #include "device/pool.h"
 #include "device/settings.h"
 #include "runtime/runtime.h"
@@ -349,6 +351,47 @@ static void test_what_others_take_limits_a_pool(void **state) {
     device_close(device);
 }
 
+static void write_into(const char *folder, const char *name, const char *text) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void test_what_control_groups_leave(void **state) {
+    (void)state;
+    char root[] = "/tmp/tl-groups-XXXXXX", part[128], path[256];
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof path, "%s/groups", root);
+    assert_int_equal(cpu_group_available(path, root), UINT64_MAX); // there is no such file
+    static const char *const folders[] = {"outer", "outer/inner", "memory", "memory/old"};
+    for (int i = 0; i < 4; i++) {
+        snprintf(part, sizeof part, "%s/%s", root, folders[i]);
+        assert_int_equal(mkdir(part, 0700), 0);
+    }
+    write_into(root, "groups", "9:name=systemd:/x\n0::/outer/inner\n");
+    assert_int_equal(cpu_group_available(path, root), UINT64_MAX);
+    write_into(root, "outer/inner/memory.max", "max\n");
+    write_into(root, "outer/inner/memory.current", "500\n");
+    assert_int_equal(cpu_group_available(path, root), UINT64_MAX);
+    write_into(root, "outer/memory.max", "10000\n");
+    write_into(root, "outer/memory.current", "6000\n");
+    assert_int_equal(cpu_group_available(path, root), 4000);
+    write_into(root, "outer/memory.stat", "anon 9\ninactive_file 1500\n");
+    assert_int_equal(cpu_group_available(path, root), 5500);
+    write_into(root, "outer/inner/memory.max", "400\n");
+    assert_int_equal(cpu_group_available(path, root), 0);
+    write_into(root, "groups", "4:memory:/old\n5:cpu:/outer\n");
+    write_into(root, "memory/old/memory.limit_in_bytes", "900\n");
+    write_into(root, "memory/old/memory.usage_in_bytes", "200\n");
+    assert_int_equal(cpu_group_available(path, root), 700);
+    char remove[256];
+    snprintf(remove, sizeof remove, "rm -r %s", root);
+    assert_int_equal(system(remove), 0);
+}
+
 static int asked;
 
 static Status refuse_large(void *context, uint64_t limit) {
@@ -591,6 +634,7 @@ int main(void) {
         cmocka_unit_test_setup(test_poison, clean_environment),
         cmocka_unit_test_setup(test_refusal_trims_then_collects, clean_environment),
         cmocka_unit_test_setup(test_what_others_take_limits_a_pool, clean_environment),
+        cmocka_unit_test_setup(test_what_control_groups_leave, clean_environment),
         cmocka_unit_test_setup(test_a_large_program_is_foretold_once, clean_environment),
         cmocka_unit_test_setup(test_refusal_names_the_holders, clean_environment),
         cmocka_unit_test_setup(test_device_a_thousand_times, clean_environment),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
+#include "device/cpu/available.h"
 #include "device/cpu/repacked.h"
 #include "device/foretell.h"
 #include "device/settings.h"
@@ -112,38 +113,6 @@ static void memory_free_cpu(Device *device, void *handle, size_t bytes) {
         free(handle);
 }
 
-// A number of a file such as /proc/meminfo, on the line that begins with `key`; "": the first
-// number. UINT64_MAX where there is none.
-static uint64_t number_in(const char *path, const char *key) {
-    unsigned long long number;
-    uint64_t found = UINT64_MAX;
-    char line[256];
-    FILE *file = fopen(path, "re");
-    while (file && found == UINT64_MAX && fgets(line, sizeof line, file))
-        if (strncmp(line, key, strlen(key)) == 0 &&
-            sscanf(line + strlen(key), "%llu", &number) == 1)
-            found = number;
-    if (file) fclose(file);
-    return found;
-}
-
-// What the control group of the process may take, as version 2 of the interface tells it. Pages of
-// files that nobody uses count as taken, but can be had.
-static uint64_t group_available(void) {
-    uint64_t most = number_in("/sys/fs/cgroup/memory.max", "");
-    uint64_t taken = number_in("/sys/fs/cgroup/memory.current", "");
-    uint64_t idle = number_in("/sys/fs/cgroup/memory.stat", "inactive_file ");
-    if (most == UINT64_MAX || taken == UINT64_MAX) return UINT64_MAX;
-    if (idle != UINT64_MAX) taken -= idle < taken ? idle : taken;
-    return most > taken ? most - taken : 0;
-}
-
-static uint64_t available_cpu(const Device *device) {
-    uint64_t group = group_available(), kilobytes = number_in("/proc/meminfo", "MemAvailable:");
-    uint64_t machine = kilobytes == UINT64_MAX ? device->own_bytes : kilobytes << 10;
-    return group < machine ? group : machine;
-}
-
 static Status upload_cpu(Device *device, Buffer *buffer, size_t offset, const void *source,
                          size_t bytes) {
     (void)device;
@@ -207,7 +176,7 @@ const DeviceBackend cpu_backend = {.name = "cpu",
                                    .speed = {8e9, 5e10, 1e9},
                                    .memory_allocate = memory_allocate_cpu,
                                    .memory_free = memory_free_cpu,
-                                   .available = available_cpu,
+                                   .available = cpu_available,
                                    .upload = upload_cpu,
                                    .download = download_cpu,
                                    .run = run_cpu,
@@ -259,7 +228,7 @@ static void processor_name(char *out, size_t size) {
 static size_t memory_limit(void) {
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     size_t limit = pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : 0;
-    uint64_t group = number_in("/sys/fs/cgroup/memory.max", "");
+    uint64_t group = cpu_number_in("/sys/fs/cgroup/memory.max", "");
     return group != UINT64_MAX && (limit == 0 || group < limit) ? (size_t)group : limit;
 }
 
