@@ -3,6 +3,7 @@
 #ifndef CHECK_EQUATION_H
 #define CHECK_EQUATION_H
 
+#include "base/text.h"
 #include "parser/ast.h"
 
 enum { INDEXES_MAX = 52 }; // as many as an Einstein sum has letters
@@ -85,6 +86,7 @@ typedef struct EquationLoop {
 typedef struct Equation {
     Word *names; // of the indexes; text NULL: of a slice
     int name_count;
+    int64_t *sizes;  // of the indexes, as inference finds them: 0 where it has not, or SIZE_UNKNOWN
     NodeList values; // evaluated first, in the order of the text
     EquationTerm *terms;
     size_t term_count;
@@ -99,6 +101,10 @@ typedef struct Equation {
     EquationNode *value;
     Span span;
 } Equation;
+
+// A line for each sum that is not written as one, sum[j](A[i, j] B[j, k]), and one of the sizes
+// that are known; each after a newline.
+void equation_append_sums(Text *out, const Equation *equation);
 
 // The text of a part, for messages: short, or "..." where it is long.
 const char *equation_text(Span span, char *buffer, size_t size);

@@ -565,6 +565,8 @@ Equation *equation_plan(Checker *checker, const Node *node) {
                            .program = node->as.assign.program,
                            .semiring = node->as.assign.semiring};
     equation->names = arena_allocate(checker->arena, INDEXES_MAX * sizeof(Word));
+    equation->sizes = arena_allocate(checker->arena, INDEXES_MAX * sizeof *equation->sizes);
+    memset(equation->sizes, 0, INDEXES_MAX * sizeof *equation->sizes);
     Planner planner = {.checker = checker, .equation = equation, .value = node->as.assign.value};
     plan_left(&planner, node->as.assign.target);
     equation->projection = node->as.assign.projection;

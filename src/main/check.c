@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/equation.h"
 #include "main/command.h"
 #include "parser/parser.h"
+#include "parser/walk.h"
 
 static json_t *place_json(SourcePos position) {
     SourcePlace place = source_find(position);
@@ -38,7 +40,22 @@ static json_t *diagnostic_json(const Diagnostic *diagnostic) {
                      "notes", notes_json(diagnostic));
 }
 
-static void check_file(const char *path, DiagnosticList *diagnostics) {
+// program.tl:3:1: C[i, k] = A[i, j] B[j, k], and below it where its sums stand.
+static void show_equation(void *context, Node *node) {
+    (void)context;
+    const Equation *equation = node->kind == NODE_EQUATION ? node->as.equation.plan : NULL;
+    if (!equation) return;
+    size_t length;
+    const char *source = source_text(equation->span, &length);
+    SourcePlace place = source_find(equation->span.begin);
+    Text text = {0};
+    equation_append_sums(&text, equation);
+    printf("%s:%d:%d: %.*s%s\n", place.file->name, place.line, place.column, (int)length, source,
+           text_get(&text));
+    text_free(&text);
+}
+
+static void check_file(const char *path, bool sums, DiagnosticList *diagnostics) {
     const SourceFile *source;
     if (source_load(path, &source) != STATUS_OK) {
         Diagnostic diagnostic = diagnostic_from_error(error_current());
@@ -48,6 +65,8 @@ static void check_file(const char *path, DiagnosticList *diagnostics) {
     size_t before = diagnostics->error_count;
     Program *program = parse_program(source, diagnostics);
     if (diagnostics->error_count == before) check_program_fully(program, diagnostics);
+    if (sums && diagnostics->error_count == before)
+        walk_node(&(Walker){.node = show_equation}, program->top);
     program_free(program);
 }
 
@@ -69,7 +88,9 @@ int command_check(const Command *command, int count, char **arguments) {
     int files = 0;
     for (int index = 0; index < count;) {
         if (option_read(&line, arguments, count, &index)) continue;
-        check_file(arguments[index++], &diagnostics);
+        if (line.sums && line.json)
+            return usage_error(command, "--sums and --json exclude each other");
+        check_file(arguments[index++], line.sums, &diagnostics);
         files++;
     }
     if (files == 0) return usage_error(command, "a file is missing");

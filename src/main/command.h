@@ -41,7 +41,7 @@ typedef struct CommandLine {
     const char *code; // of -e
     RunMode mode;
     bool json;
-    bool memory;               // of check
+    bool memory, sums;         // of check
     uint64_t memory_limit;     // 0: none is given
     const char *filter;        // of --filter
     bool all_ranks_speak;      // --ranks all: print of every rank is seen

@@ -46,6 +46,7 @@ const OptionHelp option_help[] = {
     {"--filter", "TEXT", "test bench", "run only blocks with TEXT in their name"},
     {"--json", "", "check models", "print JSON"},
     {"--memory", "", "check", "foretell the device memory that running FILE takes"},
+    {"--sums", "", "check", "show where the sums of equations stand, and the sizes of indexes"},
     {"--check", "", "fmt", "change nothing: list what would change, with exit status 1"},
 };
 const size_t option_help_count = sizeof option_help / sizeof *option_help;

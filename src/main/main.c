@@ -15,7 +15,7 @@ const Command commands[] = {
     {"run", "tl run FILE [arguments...]   (also: tl FILE, tl -, tl -e 'code')", "run a program",
      command_run},
     {"repl", "tl repl   (also: tl on a terminal)", "run line by line", command_repl},
-    {"check", "tl check [--json] FILE...   (also: tl check --memory FILE [arguments...])",
+    {"check", "tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])",
      "find mistakes without running", command_check},
     {"test", "tl test [--filter TEXT] [FILE|FOLDER...]", "run the test blocks", command_test},
     {"bench", "tl bench FILE", "run the bench blocks", command_test},

@@ -156,5 +156,34 @@ class Check(unittest.TestCase):
                 self.passes(path)
 
 
+class Sums(unittest.TestCase):
+    CODE = """let (A, B) = (ones([3, 4]), ones([4, 6]))
+C[i, k] = A[i, j] B[j, k]
+fn f(x, y) {
+    Y[i] = relu(x[i, j] + 1.0) / sum[k](y[k])
+    Y
+}
+print(f(A, B[0]), f(B, B[0]), C)
+"""
+
+    def check(self, code, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            return subprocess.run([TL, "check", *options, "program.tl"], capture_output=True, text=True, cwd=folder)
+
+    def test_where_sums_stand(self):
+        """A size that differs from call to call is not one."""
+        result = self.check(self.CODE, "--sums")
+        self.assertEqual((result.stdout, result.stderr, result.returncode), (
+            "program.tl:2:1: C[i, k] = A[i, j] B[j, k]\nsum[j](A[i, j] B[j, k])\n// sizes: i = 3, k = 6, j = 4\n"
+            "program.tl:4:5: Y[i] = relu(x[i, j] + 1.0) / sum[k](y[k])\nsum[j](x[i, j])\n// sizes: k = 6\n", "", 0))
+
+    def test_only_of_programs_without_errors(self):
+        self.assertEqual(self.check(self.CODE + "C[i, k] = A[i, j] A[j, k]\n", "--sums").stdout, "")
+
+    def test_not_as_json(self):
+        self.assertIn("--sums and --json exclude each other", self.check(self.CODE, "--sums", "--json").stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -12,7 +12,7 @@ from tl import ROOT, TL, run, run_code
 RUN_USAGE = "usage: tl run FILE [arguments...]   (also: tl FILE, tl -, tl -e 'code')\n"
 
 USAGE = [
-    (["check"], "error: a file is missing\nusage: tl check [--json] FILE...   (also: tl check --memory FILE [arguments...])\n"),
+    (["check"], "error: a file is missing\nusage: tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])\n"),
     (["-e"], "error: -e needs code\n" + RUN_USAGE),
     (["run"], "error: a file is missing\n" + RUN_USAGE),
     (["repl", "--test"], "error: the REPL takes --device, --memory-check, --seed, --quiet and --verbose\n"

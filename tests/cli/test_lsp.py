@@ -109,7 +109,7 @@ class Features(Server):
         self.client.open("let (W, x, b) = (randn([3, 4]), randn([4]), randn([3]))\nY[i] = relu(W[i, j] x[j] + b[i]) / sum[k](b[k])\n"
                          "M[i] max= W[i, j]\nprogram P {\n    Z[i] = W[i, j] x[j]\n}\n")
         self.assertEqual(self.hover(1, 14), "```tl\nY[i] = relu(W[i, j] x[j] + b[i]) / sum[k](b[k])\n"
-                                            "sum[j](W[i, j] x[j])\n```")
+                                            "sum[j](W[i, j] x[j])\n// sizes: i = 3, j = 4, k = 3\n```")
         self.assertIn("max[j](W[i, j])", self.hover(2, 14))
         self.assertIn("sum[j](W[i, j] x[j])", self.hover(4, 13))
 

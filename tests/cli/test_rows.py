@@ -176,7 +176,7 @@ WORDS = {
     "src/device/settings.c": "what TL_MEMORY_CHECK may say: all",
     "src/learn/learn_settings.c": "settings of learn: step",
     "src/library/builtin_embed.c": "ways of pooling: mean",
-    "src/lsp/sums.c": "projections of equations: sum",
+    "src/check/equation_sums.c": "projections of equations: sum",
     "src/main/options.c": "options: all",
     "src/model/folder_names.c": "names of weights: norm",
     "src/parser/embedding.c": "settings of embedding: all",

@@ -57,6 +57,14 @@ static const Fact *result_fact(Inference *in, const EquationSizes *sizes) {
     return plain ? fact_tensor(&in->arena, DTYPE_COUNT, &shape) : &fact_any;
 }
 
+// Code that is looked at several times may have several sizes.
+static void keep_sizes(const EquationSizes *sizes) {
+    for (int i = 0; i < sizes->equation->name_count; i++) {
+        int64_t *kept = &sizes->equation->sizes[i], found = sizes->sizes[i];
+        *kept = *kept == 0 || *kept == found ? found : SIZE_UNKNOWN;
+    }
+}
+
 const Fact *infer_equation(Inference *in, Node *node) {
     ASSERT(node->kind == NODE_EQUATION);
     const Equation *plan = node->as.equation.plan;
@@ -72,7 +80,10 @@ const Fact *infer_equation(Inference *in, Node *node) {
     for (size_t t = 0; t < terms; t++)
         if (!read_term(&read, (int)t)) return &fact_any;
     EquationSizes sizes = {.equation = plan, .dims = read.dims, .values = integers};
-    if (equation_sizes(&sizes) == STATUS_OK) return result_fact(in, &sizes);
+    if (equation_sizes(&sizes) == STATUS_OK) {
+        keep_sizes(&sizes);
+        return result_fact(in, &sizes);
+    }
     int both[2] = {sizes.index < 0 ? 0 : sizes.from[sizes.index], sizes.failed};
     bool two = sizes.index >= 0;
     report_terms(&read, &plan->terms[sizes.failed].span, two ? both : &sizes.failed, two ? 2 : 1);
