@@ -100,7 +100,7 @@ static void name_scheduler(Checker *checker, Node *value) {
     text_free(&full);
 }
 
-// `distribute: data` and `shard: optimizer` name what is distributed.
+// `distribute: data`, `shard: optimizer` and `shard: parameters` name what is distributed.
 static void name_distributed(Node *value, const char *word) {
     if (value->kind == NODE_NAME && strcmp(value->as.name.word.text, word) == 0)
         node_make_string(value);
@@ -114,6 +114,7 @@ static void check_settings(Checker *checker, const Node *node, SettingPlace plac
         if (id == SETTING_scheduler) name_scheduler(checker, setting->value);
         if (id == SETTING_distribute) name_distributed(setting->value, "data");
         if (id == SETTING_shard) name_distributed(setting->value, "optimizer");
+        if (id == SETTING_shard) name_distributed(setting->value, "parameters");
         check_expression(checker, setting->value);
         check_expression(checker, setting->of);
     }

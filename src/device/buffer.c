@@ -120,6 +120,8 @@ static void release_companion(Buffer *buffer) {
 static void retire(Buffer *buffer) {
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->companion)) release_companion(buffer);
+    if (UNLIKELY(buffer->keeper)) buffer->keeper->end(buffer->keeper);
+    buffer->keeper = NULL;
     if (UNLIKELY(buffer->made_as)) buffer_made_as(buffer, NULL);
     if (UNLIKELY(buffer->purged)) {
         // Its bytes are back already; the struct waits for the end of the pool.
@@ -177,6 +179,19 @@ void buffer_made_as(Buffer *buffer, Buffer **maker) {
 
 Status buffer_refill(Buffer *buffer, Buffer *made) {
     return spill_refill(buffer, made);
+}
+
+Status buffer_give_up(Buffer *buffer) {
+    ASSERT(buffer->keeper && !buffer->resident && !buffer->import.release && !buffer->companion);
+    return buffer->forgotten ? STATUS_OK : spill_give_up(buffer);
+}
+
+Status buffer_bring(Buffer *buffer) {
+    return buffer->forgotten ? buffer->keeper->bring(buffer->keeper, buffer) : STATUS_OK;
+}
+
+bool buffer_is_in_use(const Buffer *buffer) {
+    return spill_is_in_use(buffer);
 }
 
 void buffer_expect(const Buffer *buffer) {

@@ -38,6 +38,14 @@ typedef enum BufferPurpose {
     PURPOSE_COUNT
 } BufferPurpose;
 
+// Who has the contents of a buffer that gives its memory back between uses.
+typedef struct BufferKeeper BufferKeeper;
+struct BufferKeeper {
+    // Before a use: gives the buffer its memory and contents by buffer_refill.
+    Status (*bring)(BufferKeeper *keeper, Buffer *buffer);
+    void (*end)(BufferKeeper *keeper); // the buffer has ended
+};
+
 struct Buffer {
     atomic_int refs;
     Device *device;
@@ -64,6 +72,7 @@ struct Buffer {
     void *away_bytes;
     bool forgotten;         // away without its bytes: they are made again before their next use
     Buffer **made_as;       // the pointer to it of who can make its present contents again, or NULL
+    BufferKeeper *keeper;   // NULL: it has its memory all the time, unless a limit moves it out
     uint64_t turn;          // of the kernel that ran when it was handed out
     BufferPurpose purpose;  // of foretold devices
     uint32_t backward_uses; // how often the tape holds it
@@ -102,6 +111,13 @@ void buffer_made_as(Buffer *buffer, Buffer **maker);
 // Gives a forgotten buffer the memory of another, which has the same size and one holder; that
 // reference is taken.
 Status buffer_refill(Buffer *buffer, Buffer *made) MUST_USE;
+// A buffer with a keeper, which nobody has the address of, gives its memory back; it is forgotten
+// until its next use. STATUS_DEVICE of queued work that uses it and fails.
+Status buffer_give_up(Buffer *buffer) MUST_USE;
+// Its memory and contents are there, until they are given up.
+Status buffer_bring(Buffer *buffer) MUST_USE;
+// Whether the kernel that is about to run reads or writes it.
+bool buffer_is_in_use(const Buffer *buffer);
 // It is read soon: what is on a disk begins to come back. NULL is allowed.
 void buffer_expect(const Buffer *buffer);
 

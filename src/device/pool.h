@@ -28,7 +28,8 @@ typedef struct SpillPlace {
 
 // Live buffers that were moved out because the device refused memory (spill.c).
 typedef struct Spill {
-    bool active; // the device has refused: from then on the live list is in order of use
+    bool active;  // the device has refused: from then on the live list is in order of use
+    bool watched; // buffers can be away: kernels ask for their operands
     const KernelCall *running;
     uint64_t turn; // counts kernels
     int file;      // 0: none is open

@@ -259,7 +259,7 @@ static Status leave(Pool *pool, Buffer *buffer) {
 
 Status spill_make_room(Pool *pool, size_t capacity) {
     uint64_t limit = pool->limit, freed = 0;
-    pool->spill.active = true;
+    pool->spill.active = pool->spill.watched = true;
     if (limit > 0 && capacity > limit) return STATUS_MEMORY;
     Buffer *next = pool->live_oldest;
     for (;;) {
@@ -320,6 +320,7 @@ static Status bring_or_lend(Pool *pool, Buffer *buffer) {
         return STATUS_OK;
     }
     if (buffer->handle) return STATUS_OK;
+    if (buffer->keeper && buffer->forgotten) return buffer->keeper->bring(buffer->keeper, buffer);
     if (buffer->forgotten)
         return report_refusal(pool, buffer->bytes, &buffer->label); // making it again has failed
     uint64_t begin = now_nanoseconds();
@@ -390,6 +391,34 @@ Status spill_refill(Buffer *buffer, Buffer *made) {
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "remake", buffer);
     free(made);
     return status;
+}
+
+// --- what a keeper brings ------------------------------------------------------------------------
+
+Status spill_give_up(Buffer *buffer) {
+    Pool *pool = buffer->device->pool;
+    pool->spill.watched = true;
+    if (buffer->away) { // a limit has moved it out meanwhile
+        spill_forget(pool, buffer);
+        buffer->forgotten = true;
+        return STATUS_OK;
+    }
+    // What is queued goes by the buffer, and the next to have this memory does not know of it.
+    if (!shares_host_memory(pool->device)) TRY(pool->device->backend->wait(pool->device));
+    Buffer *memory = memory_allocate_zeroed(1, sizeof *memory);
+    memory->device = buffer->device;
+    memory->handle = buffer->handle;
+    memory->capacity = buffer->capacity;
+    memory->last_use = buffer->last_use;
+    pool_set_away(pool, buffer, true);
+    buffer->handle = NULL;
+    buffer->forgotten = true;
+    pool_return(pool, memory);
+    return STATUS_OK;
+}
+
+bool spill_is_in_use(const Buffer *buffer) {
+    return is_operand(buffer->device->pool->spill.running, buffer);
 }
 
 void spill_expect(const Buffer *buffer) {

@@ -23,6 +23,10 @@ Status spill_finish(const KernelCall *call, Status status) MUST_USE;
 void spill_forget(Pool *pool, Buffer *buffer);
 // Gives a forgotten buffer the memory of another, whose one reference is taken.
 Status spill_refill(Buffer *buffer, Buffer *made) MUST_USE;
+// The bytes of a buffer that has a keeper go back to the pool.
+Status spill_give_up(Buffer *buffer) MUST_USE;
+// Whether it is an operand of the kernel that is about to run.
+bool spill_is_in_use(const Buffer *buffer);
 // What is away and in a file begins to come back.
 void spill_expect(const Buffer *buffer);
 // How many bytes can be away, as far as one can know before.

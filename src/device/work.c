@@ -140,12 +140,12 @@ Status device_run(const KernelCall *call) {
     Spill *spill = &device->pool->spill;
     spill->running = call;
     spill->turn++;
-    Status status = UNLIKELY(spill->active) ? spill_prepare(call) : STATUS_OK;
+    Status status = UNLIKELY(spill->watched) ? spill_prepare(call) : STATUS_OK;
     if (LIKELY(status == STATUS_OK))
         status = UNLIKELY(work->timeline != NULL) ? run_timed(device, call, work->timeline)
                                                   : device->backend->run(device, call);
     spill->running = NULL;
-    if (UNLIKELY(spill->active)) status = spill_finish(call, status);
+    if (UNLIKELY(spill->watched)) status = spill_finish(call, status);
     TRY(status);
     return file_map_faulted() ? file_map_faults() : STATUS_OK;
 }

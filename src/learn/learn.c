@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "eval/upper.h"
 #include "learn/learn_run.h"
+#include "ranks/sharded.h"
 #include "tensor/join.h"
 #include "tensor/parameter.h"
 #include "tensor/precision.h"
@@ -174,8 +175,9 @@ static Value run_block(LearnRun *run) {
         variable_set(run->frame, run->code->once.items[i], value_absent());
     bool objective = run->code->settings[SETTING_objective] != NULL;
     Value value = objective ? learn_run_epochs(run) : learn_run_body(run);
-    if (!failed(value) && (learn_save(run) != STATUS_OK || learn_finish(run) != STATUS_OK ||
-                           learn_watch(run, ending_of(run)) != STATUS_OK))
+    if (!failed(value) &&
+        (learn_save(run) != STATUS_OK || learn_finish(run) != STATUS_OK ||
+         learn_join_parameters(run) != STATUS_OK || learn_watch(run, ending_of(run)) != STATUS_OK))
         value = fail_at(run->code->head.span);
     if (failed(value)) {
         learn_progress_clear();
@@ -197,6 +199,7 @@ static void leave(LearnRun *run) {
     if (run->optimizer) optimizer_clear_groups(run->optimizer);
     if (run->optimizer) optimizer_set_parts(run->optimizer, NULL);
     VECTOR_FREE(&run->group_rates);
+    sharded_set_release(run->sharded);
     tensor_array_release(&run->train);
     tensor_array_release(&run->freeze);
     tape_zero_gradients();

@@ -50,6 +50,9 @@ typedef struct Gathered {
     double loss, rows; // loss: weighted by rows
 } Gathered;
 
+// What each rank has only its part of, the optimizer's state or the parameters too.
+typedef enum LearnSharing { SHARES_NOTHING, SHARES_OPTIMIZER, SHARES_PARAMETERS } LearnSharing;
+
 typedef struct LearnStep LearnStep; // learn_distribute.h
 
 // A learn block that runs.
@@ -70,9 +73,10 @@ typedef struct LearnRun {
     // gradients it makes infinite are left out.
     double loss_scale, scaled_steps;
     int64_t batch_size, accumulate;
-    int64_t pieces;      // that a batch is cut into, which ranks share; 0: it is not distributed
-    bool shards;         // each rank has the optimizer's state for its part of the parameters
-    LearnStep *together; // the step that ranks make together while it is applied; NULL: none
+    int64_t pieces; // that a batch is cut into, which ranks share; 0: it is not distributed
+    LearnSharing shares;
+    struct ShardedSet *sharded; // SHARES_PARAMETERS: those that are in parts
+    LearnStep *together;        // the step that ranks make together while it is applied; NULL: none
     bool shuffle, silent;
     Value save_path, resume_path, watch_path; // ABSENT where not given
     int64_t save_every;                       // epochs; 0: only at the end
@@ -234,6 +238,8 @@ Status learn_shard(LearnRun *run) MUST_USE;
 Status learn_begin_distributed(LearnRun *run) MUST_USE;
 // One step on the rows from run->row to `end`: this rank's pieces, and the sums over all ranks.
 Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end);
+// Parameters that are in parts are whole again.
+Status learn_join_parameters(LearnRun *run) MUST_USE;
 // learn_parts.c: the norm of all gradients before they are clipped; then the parameters move.
 Status learn_clip_together(LearnStep *step, double *norm) MUST_USE;
 Status learn_move_together(LearnStep *step) MUST_USE;

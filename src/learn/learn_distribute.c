@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "learn/learn_run.h"
+#include "ranks/sharded.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/backward.h"
 #include "tensor/join.h"
@@ -48,7 +49,7 @@ static Status take_from_first(Tensor *parameter) {
     return tape_parameter_assign(parameter, first);
 }
 
-// This rank's part of every parameter.
+// This rank's part of every parameter, where it lies now.
 static OptimizerParts own_parts(const TensorArray *parameters) {
     OptimizerParts parts = {0};
     for (size_t i = 0; i < parameters->count; i++) {
@@ -56,18 +57,49 @@ static OptimizerParts own_parts(const TensorArray *parameters) {
         int64_t count = tensor_count(parameter), length = padded(count);
         const PiecesLayout layout = {.block = LEARN_BLOCK, .lengths = &length, .count = 1};
         PiecesRange own = pieces_cut(&layout, 0, ranks_own());
-        int64_t end = own.end < count ? own.end : count;
-        VECTOR_PUSH(&parts, ((OptimizerPart){parameter, own.first, end - own.first}));
+        int64_t end = own.end < count ? own.end : count, first;
+        Tensor *place = sharded_part(parameter, &first);
+        ASSERT(!place || (first == own.first && tensor_count(place) == end - own.first));
+        VECTOR_PUSH(&parts, ((OptimizerPart){parameter, own.first, end - own.first, place}));
     }
     return parts;
 }
 
 Status learn_shard(LearnRun *run) {
-    if (!run->shards || ranks_count() == 1) return STATUS_OK;
+    if (run->shares == SHARES_NOTHING || ranks_count() == 1) return STATUS_OK;
     TensorArray parameters = moved_parameters(run);
     OptimizerParts parts = own_parts(&parameters);
     Status status = optimizer_cut(run->optimizer, &parts);
     VECTOR_FREE(&parts);
+    tensor_array_release(&parameters);
+    return status;
+}
+
+// Those that are whole are cut: all at the first step, later what the program has assigned to.
+static Status cut_parameters(LearnRun *run, const TensorArray *parameters) {
+    bool changed = false;
+    if (run->shares != SHARES_PARAMETERS || ranks_count() == 1) return STATUS_OK;
+    if (!run->sharded) run->sharded = sharded_set_new();
+    for (size_t i = 0; i < parameters->count; i++) {
+        int64_t first;
+        Tensor *parameter = parameters->items[i];
+        if (tensor_count(parameter) < LEARN_WHOLE || sharded_part(parameter, &first)) continue;
+        TRY(sharded_cut(run->sharded, parameter, LEARN_BLOCK));
+        changed = true;
+    }
+    if (!changed) return STATUS_OK;
+    OptimizerParts parts = own_parts(parameters);
+    optimizer_set_parts(run->optimizer, &parts);
+    VECTOR_FREE(&parts);
+    return STATUS_OK;
+}
+
+Status learn_join_parameters(LearnRun *run) {
+    if (!run->sharded) return STATUS_OK;
+    TensorArray parameters = moved_parameters(run);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < parameters.count && status == STATUS_OK; i++)
+        status = sharded_join(parameters.items[i]);
     tensor_array_release(&parameters);
     return status;
 }
@@ -99,7 +131,8 @@ Status learn_begin_distributed(LearnRun *run) {
 static void fill_buckets(LearnStep *step) {
     size_t count = step->parameters.count;
     int64_t most = (int64_t)ranks_count() * LEARN_BUCKET_OF_RANK;
-    if (most < LEARN_BUCKET) most = LEARN_BUCKET;
+    int64_t least = step->by_rounds ? LEARN_BUCKET_IN_PARTS : LEARN_BUCKET;
+    if (most < least) most = least;
     step->lengths = memory_allocate((count + 1) * sizeof *step->lengths);
     step->buckets = memory_allocate_zeroed(count + 1, sizeof *step->buckets);
     for (size_t i = 0; i < count; i++) {
@@ -111,6 +144,7 @@ static void fill_buckets(LearnStep *step) {
         if (!fits) {
             bucket->first = i;
             bucket->sum.pieces = step->pieces;
+            bucket->sum.by_rounds = step->by_rounds;
             *layout = learn_layout(step, step->lengths + i);
         }
         bucket->end = i + 1;
@@ -131,6 +165,7 @@ static Status begin_step(LearnStep *step, int64_t end) {
     step->rows = end - run->row;
     step->pieces = run->pieces * batches < step->rows ? run->pieces * batches : step->rows;
     step->random = random_mark();
+    step->by_rounds = run->shares == SHARES_PARAMETERS && ranks_count() > 1;
     step->parameters = moved_parameters(run);
     step->dtype = DTYPE_FLOAT32;
     TRY(device_default(&step->device));
@@ -139,7 +174,20 @@ static Status begin_step(LearnStep *step, int64_t end) {
         step->elements += tensor_count(step->parameters.items[i]);
     }
     fill_buckets(step);
-    return pieces_agree(step->pieces, step->elements);
+    TRY(pieces_agree(step->pieces, step->elements));
+    return cut_parameters(run, &step->parameters);
+}
+
+// How many pieces this rank goes through, and which they are.
+static int64_t turns_of(const LearnStep *step) {
+    PiecesRange own = pieces_of(step->pieces, ranks_own());
+    int64_t n = ranks_count();
+    return step->by_rounds ? (step->pieces + n - 1) / n : own.end - own.first;
+}
+
+static int64_t piece_at(const LearnStep *step, int64_t turn) {
+    return step->by_rounds ? turn * ranks_count() + ranks_own()
+                           : pieces_of(step->pieces, ranks_own()).first + turn;
 }
 
 static void end_step(LearnStep *step) {
@@ -188,15 +236,16 @@ static Status take_bucket(const LearnStep *step, LearnBucket *bucket, int64_t pi
     return pieces_add(&bucket->sum, piece, given);
 }
 
-// --- those of the last piece, while its backward still runs
+// --- those of the last piece, or of each round's, while its backward still runs
 
 static Status start_bucket(LearnStep *step, size_t index) {
     LearnBucket *bucket = &step->buckets[index];
-    PiecesRange own = pieces_of(step->pieces, ranks_own());
     bucket->started = true;
     Tensor *given = bucket->flat;
     bucket->flat = NULL;
-    if (given) TRY(pieces_add(&bucket->sum, own.end - 1, given));
+    TRY(pieces_collect(&bucket->sum)); // of the round before
+    bucket->sum.round = step->piece / ranks_count();
+    if (given) TRY(pieces_add(&bucket->sum, step->piece, given));
     return pieces_start(&bucket->sum, (int)index);
 }
 
@@ -223,23 +272,39 @@ static Status take_arrival(void *context, Tensor *parameter) {
     while (index < count && step->parameters.items[index] != parameter) index++;
     if (index == count) return STATUS_OK; // it stays as it is
     LearnBucket *bucket = bucket_of(step, index);
-    TRY(place_gradient(step, bucket, index));
+    if (step->drops)
+        tape_set_gradient(parameter, NULL);
+    else
+        TRY(place_gradient(step, bucket, index));
     if (++bucket->arrived == bucket->end - bucket->first)
         TRY(start_bucket(step, (size_t)(bucket - step->buckets)));
     for (size_t i = 0; i < step->bucket_count; i++) TRY(pieces_poll(&step->buckets[i].sum));
     return STATUS_OK;
 }
 
-// Those with parameters that the last piece has not reached, and all of a rank without pieces.
-static Status start_rest(LearnStep *step) {
-    bool has_pieces =
-        pieces_of(step->pieces, ranks_own()).end > pieces_of(step->pieces, ranks_own()).first;
-    for (size_t i = 0; i < step->bucket_count; i++) {
+// Those with parameters that the piece has not reached, and all of a rank without pieces.
+static Status start_rest(LearnStep *step, bool has_piece) {
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < step->bucket_count && status == STATUS_OK; i++) {
         LearnBucket *bucket = &step->buckets[i];
         if (bucket->started) continue;
-        if (!bucket->flat && has_pieces)
-            TRY(learn_flat(step, bucket->sum.layout.length, &bucket->flat));
-        TRY(start_bucket(step, i));
+        if (!bucket->flat && has_piece)
+            status = learn_flat(step, bucket->sum.layout.length, &bucket->flat);
+        if (status == STATUS_OK) status = start_bucket(step, i);
+    }
+    tape_set_enabled(enabled);
+    return status;
+}
+
+// Before anyone waits for the gradients of the round before: what the body has between the ranks
+// must not wait for this one.
+static Status begin_round(LearnStep *step, int64_t turn) {
+    if (!step->by_rounds) return STATUS_OK;
+    if (turn > 0) TRY(pieces_agree(step->pieces, step->elements));
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        step->buckets[i].started = false;
+        step->buckets[i].arrived = 0;
     }
     return STATUS_OK;
 }
@@ -272,7 +337,8 @@ static int64_t first_row(const LearnStep *step, int64_t piece) {
     return step->begin + step->rows * piece / step->pieces;
 }
 
-static Value run_piece(LearnStep *step, int64_t piece, double *loss) {
+// `sends`: its gradients go to the other ranks as they arrive.
+static Value go_through(LearnStep *step, int64_t piece, bool sends) {
     LearnRun *run = step->run;
     int64_t first = first_row(step, piece), rows = first_row(step, piece + 1) - first;
     random_return(stream_of(step, piece));
@@ -281,15 +347,24 @@ static Value run_piece(LearnStep *step, int64_t piece, double *loss) {
         return fail_at(run->code->head.span);
     run->gathered = (Gathered){0};
     const TapeArrival arrival = {take_arrival, step};
-    bool last = piece + 1 == pieces_of(step->pieces, ranks_own()).end;
-    if (last) tape_set_arrival(&arrival);
+    if (sends) tape_set_arrival(&arrival);
     Value value = learn_run_part(run, rows, (double)rows / (double)step->rows, false);
     tape_set_arrival(NULL);
+    return value;
+}
+
+static Value run_piece(LearnStep *step, int64_t turn, double *loss) {
+    LearnRun *run = step->run;
+    bool sends = step->by_rounds || turn + 1 == turns_of(step);
+    step->piece = piece_at(step, turn);
+    step->drops = step->piece >= step->pieces;
+    if (begin_round(step, turn) != STATUS_OK) return fail_at(run->code->head.span);
+    Value value = go_through(step, step->drops ? step->pieces - 1 : step->piece, sends);
     if (failed(value)) return value;
     *loss = run->gathered.loss;
-    if (last) tape_zero_gradients();
-    if (last || take_gradients(step, piece) == STATUS_OK) return value;
-    return fail_at(run->code->head.span);
+    if (sends) tape_zero_gradients();
+    Status status = sends ? start_rest(step, !step->drops) : take_gradients(step, step->piece);
+    return status == STATUS_OK ? value : fail_at(run->code->head.span);
 }
 
 // --- all ranks together
@@ -301,9 +376,8 @@ static size_t report_losses(const LearnStep *step) {
 
 static char *own_report(const LearnStep *step, const double *losses, size_t bytes) {
     const LearnRun *run = step->run;
-    PiecesRange own = pieces_of(step->pieces, ranks_own());
     char *report = memory_allocate_zeroed(bytes, 1);
-    memcpy(report, losses, (size_t)(own.end - own.first) * sizeof *losses);
+    memcpy(report, losses, (size_t)turns_of(step) * sizeof *losses);
     char *reached = report + report_losses(step);
     for (size_t i = 0, j = 0; i < step->parameters.count && j < run->reached.count; i++) {
         if (step->parameters.items[i] != run->reached.items[j]) continue;
@@ -313,21 +387,26 @@ static char *own_report(const LearnStep *step, const double *losses, size_t byte
     return report;
 }
 
-// Losses in the order of pieces; what any rank has reached is moved on all.
+// In the order of pieces.
+static void take_losses(LearnStep *step, const char *reports, size_t bytes) {
+    int64_t n = ranks_count(), rank = 0;
+    for (int64_t i = 0; i < step->pieces; i++) {
+        while (!step->by_rounds && i >= pieces_of(step->pieces, (int)rank).end) rank++;
+        int64_t turn = step->by_rounds ? i / n : i - pieces_of(step->pieces, (int)rank).first;
+        size_t of = (size_t)(step->by_rounds ? i % n : rank);
+        double loss;
+        memcpy(&loss, reports + bytes * of + (size_t)turn * sizeof loss, sizeof loss);
+        step->run->gathered.loss += loss;
+    }
+}
+
+// What any rank has reached is moved on all.
 static void take_reports(LearnStep *step, const char *reports, size_t bytes) {
     LearnRun *run = step->run;
     tensor_array_release(&run->reached);
     run->reached.items = memory_allocate((step->parameters.count + 1) * sizeof(Tensor *));
     run->gathered = (Gathered){.rows = (double)step->rows};
-    for (int r = 0; r < ranks_count(); r++) {
-        PiecesRange range = pieces_of(step->pieces, r);
-        for (int64_t i = range.first; i < range.end; i++) {
-            double loss;
-            memcpy(&loss, reports + bytes * (size_t)r + (size_t)(i - range.first) * sizeof loss,
-                   sizeof loss);
-            run->gathered.loss += loss;
-        }
-    }
+    take_losses(step, reports, bytes);
     for (size_t i = 0; i < step->parameters.count; i++) {
         bool reached = false;
         for (int r = 0; r < ranks_count(); r++)
@@ -349,7 +428,8 @@ static Status exchange_reports(LearnStep *step, const double *losses) {
 }
 
 static Status add_up(LearnStep *step, const double *losses) {
-    TRY(start_rest(step));
+    if (turns_of(step) == 0) TRY(start_rest(step, false));
+    TRY(pieces_agree(step->pieces, step->elements)); // the body may have calls of its own
     TRY(exchange_reports(step, losses));
     for (size_t i = 0; i < step->bucket_count; i++)
         TRY(pieces_finish(&step->buckets[i].sum, &step->buckets[i].part));
@@ -369,11 +449,10 @@ static Status finish_step(LearnStep *step, const double *losses) {
 }
 
 static Value run_own_pieces(LearnStep *step) {
-    PiecesRange own = pieces_of(step->pieces, ranks_own());
-    double *losses = memory_allocate((size_t)(own.end - own.first + 1) * sizeof *losses);
+    int64_t turns = turns_of(step);
+    double *losses = memory_allocate((size_t)(turns + 1) * sizeof *losses);
     Value value = value_none();
-    for (int64_t i = own.first; i < own.end && !failed(value); i++)
-        value = run_piece(step, i, &losses[i - own.first]);
+    for (int64_t i = 0; i < turns && !failed(value); i++) value = run_piece(step, i, &losses[i]);
     if (!failed(value) && finish_step(step, losses) != STATUS_OK)
         value = fail_at(step->run->code->settings[SETTING_objective]->span);
     free(losses);

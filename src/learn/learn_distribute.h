@@ -10,7 +10,9 @@ enum {
     // Elements of gradients that go between ranks together: so many, or so many to each rank where
     // that is more.
     LEARN_BUCKET = 1 << 20,
-    LEARN_BUCKET_OF_RANK = 1 << 14
+    LEARN_BUCKET_IN_PARTS = 1 << 18, // with `shard: parameters`: memory counts more
+    LEARN_BUCKET_OF_RANK = 1 << 14,
+    LEARN_WHOLE = 4096 // a parameter of fewer elements is not cut by `shard: parameters`
 };
 
 // Parameters whose gradients go between ranks together, each filled up with zeros to whole blocks.
@@ -27,6 +29,11 @@ typedef struct LearnStep {
     LearnRun *run;
     Tensor *order;
     int64_t begin, rows, pieces;
+    // `shard: parameters`: all ranks go through one piece each at a time, since they gather
+    // parameters together; one for which none is left goes through the last once more and drops it.
+    bool by_rounds;
+    bool drops;
+    int64_t piece;          // the one whose gradients arrive
     RandomStream random;    // where it began
     TensorArray parameters; // counted
     int64_t *lengths;       // of each in its bucket

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "learn/learn_distribute.h"
+#include "ranks/sharded.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/join.h"
@@ -155,21 +156,41 @@ static Status take_slices(LearnStep *step, bool parts, TensorArray *out) {
     return STATUS_OK;
 }
 
-// This rank's part of the parameters of a bucket.
-static Status parts_of(const LearnStep *step, const LearnBucket *bucket, Tensor **out) {
-    const PiecesLayout *layout = &bucket->sum.layout;
+// Those of a bucket that every rank has whole.
+typedef struct WholeParameters {
+    PiecesLayout layout;
+    Tensor **items; // borrowed
+    int64_t *lengths;
+} WholeParameters;
+
+static WholeParameters whole_parameters(const LearnStep *step, const LearnBucket *bucket) {
+    WholeParameters whole = {
+        .items = memory_allocate((bucket->end - bucket->first + 1) * sizeof(Tensor *)),
+        .lengths = memory_allocate((bucket->end - bucket->first + 1) * sizeof(int64_t))};
+    whole.layout = learn_layout(step, whole.lengths);
+    for (size_t i = bucket->first; i < bucket->end; i++) {
+        int64_t first;
+        if (sharded_part(step->parameters.items[i], &first)) continue;
+        whole.items[whole.layout.count] = step->parameters.items[i];
+        whole.lengths[whole.layout.count++] = step->lengths[i];
+        whole.layout.length += step->lengths[i];
+    }
+    return whole;
+}
+
+// This rank's part of them.
+static Status parts_of(const LearnStep *step, const WholeParameters *all, Tensor **out) {
     int64_t at = 0;
     SCOPED_TENSOR(flat);
-    TRY(learn_flat(step, pieces_part(layout, ranks_own()), &flat));
-    for (size_t i = bucket->first; i < bucket->end; i++) {
-        Tensor *parameter = step->parameters.items[i];
-        PiecesRange own = pieces_cut(layout, i - bucket->first, ranks_own());
-        int64_t count = tensor_count(parameter), end = own.end < count ? own.end : count;
+    TRY(learn_flat(step, pieces_part(&all->layout, ranks_own()), &flat));
+    for (size_t i = 0; i < all->layout.count; i++) {
+        PiecesRange own = pieces_cut(&all->layout, i, ranks_own());
+        int64_t count = tensor_count(all->items[i]), end = own.end < count ? own.end : count;
         Shape shape = {.rank = 1, .dims = {count}};
         SCOPED_TENSOR(line);
         SCOPED_TENSOR(from);
         SCOPED_TENSOR(to);
-        TRY(tensor_reshape(parameter, &shape, &line));
+        TRY(tensor_reshape(all->items[i], &shape, &line));
         TRY(tensor_slice(line, 0, own.first, end, &from));
         TRY(tensor_slice(flat, 0, at, at + end - own.first, &to));
         if (end > own.first) TRY(op_copy(from, to));
@@ -179,14 +200,14 @@ static Status parts_of(const LearnStep *step, const LearnBucket *bucket, Tensor 
 }
 
 // Every rank takes what the others have moved.
-static Status share_bucket(const LearnStep *step, const LearnBucket *bucket) {
+static Status share(const LearnStep *step, const WholeParameters *all) {
     SCOPED_TENSOR(part);
     SCOPED_TENSOR(whole);
-    TRY(parts_of(step, bucket, &part));
-    TRY(pieces_share(&bucket->sum.layout, part, &whole));
+    TRY(parts_of(step, all, &part));
+    TRY(pieces_share(&all->layout, part, &whole));
     int64_t at = 0;
-    for (size_t i = bucket->first; i < bucket->end; at += step->lengths[i++]) {
-        Tensor *parameter = step->parameters.items[i];
+    for (size_t i = 0; i < all->layout.count; at += all->lengths[i++]) {
+        Tensor *parameter = all->items[i];
         SCOPED_TENSOR(moved);
         if (!is_reached(step, parameter) || tensor_count(parameter) == 0) continue;
         TRY(tape_parameter_unshare(parameter));
@@ -196,10 +217,29 @@ static Status share_bucket(const LearnStep *step, const LearnBucket *bucket) {
     return STATUS_OK;
 }
 
+static Status share_bucket(const LearnStep *step, const LearnBucket *bucket) {
+    WholeParameters all = whole_parameters(step, bucket);
+    Status status = all.layout.count > 0 ? share(step, &all) : STATUS_OK;
+    free(all.items);
+    free(all.lengths);
+    return status;
+}
+
+// What was gathered of parameters in parts is that of before.
+static Status let_go_of_wholes(const LearnStep *step) {
+    for (size_t i = 0; i < step->parameters.count; i++) {
+        int64_t first;
+        Tensor *parameter = step->parameters.items[i];
+        if (sharded_part(parameter, &first)) TRY(sharded_change(parameter));
+    }
+    return STATUS_OK;
+}
+
 static Status move(LearnStep *step) {
-    bool parts = step->run->shards && ranks_count() > 1;
-    TensorArray slices;
-    Status status = take_slices(step, parts, &slices);
+    bool parts = step->run->shares != SHARES_NOTHING && ranks_count() > 1;
+    TensorArray slices = {0};
+    Status status = let_go_of_wholes(step);
+    if (status == STATUS_OK) status = take_slices(step, parts, &slices);
     if (status == STATUS_OK)
         status = optimizer_step(step->run->optimizer, step->parameters.items, slices.items,
                                 slices.count);

@@ -110,7 +110,9 @@ Value learn_run_part(LearnRun *run, int64_t rows, double share, bool last) {
     tape_release_since(mark);
     if (status == STATUS_OK) return value_none();
     Span span = run->code->settings[SETTING_objective]->span;
-    return run->diverged != 0 ? learn_fail_diverged(run, eval_objective, 0, span) : fail_at(span);
+    // The search would gather parameters, of which the other ranks know nothing.
+    bool searches = run->diverged != 0 && !run->sharded;
+    return searches ? learn_fail_diverged(run, eval_objective, 0, span) : fail_at(span);
 }
 
 static int64_t least(int64_t a, int64_t b) {

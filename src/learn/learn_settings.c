@@ -264,17 +264,21 @@ static bool setting_distribute(LearnRun *run) {
 }
 
 static bool setting_shard(LearnRun *run) {
+    static const char *const words[] = {
+        [SHARES_OPTIMIZER] = "optimizer", [SHARES_PARAMETERS] = "parameters"};
     const Code *code = run->code->settings[SETTING_shard];
     Value value = setting_eval(run, code);
     if (value.kind == VALUE_ABSENT) return true;
     if (failed(value)) return false;
-    run->shards = value.kind == VALUE_STRING && strcmp(value.as.string->bytes, "optimizer") == 0;
-    if (!run->shards) {
-        fail(STATUS_VALUE, "shard is %s; it must be optimizer", value_text(value).text);
+    for (int i = SHARES_OPTIMIZER; i <= SHARES_PARAMETERS && value.kind == VALUE_STRING; i++)
+        if (strcmp(value.as.string->bytes, words[i]) == 0) run->shares = (LearnSharing)i;
+    if (run->shares == SHARES_NOTHING) {
+        fail(STATUS_VALUE, "shard is %s; it must be optimizer or parameters",
+             value_text(value).text);
         error_place(code->span);
     }
     value_release(value);
-    return run->shards;
+    return run->shares != SHARES_NOTHING;
 }
 
 static int64_t divided_up(int64_t count, int64_t size) {

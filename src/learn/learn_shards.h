@@ -1,4 +1,5 @@
-// The files of a block whose ranks share the optimizer's state, next to that of `save`.
+// The files of a block whose ranks share the optimizer's state or the parameters, next to that of
+// `save`.
 #ifndef LEARN_LEARN_SHARDS_H
 #define LEARN_LEARN_SHARDS_H
 
@@ -10,9 +11,9 @@ bool learn_is_sharded(const LearnRun *run);
 // This rank's file; the archive has the parameters. Waits for those of the others.
 Status learn_write_shard(const LearnRun *run, Archive *archive,
                          const TensorFormat *format) MUST_USE;
-// Their names go into the file of `save`.
+// Their names go into the file of `save`, and parameters that are in parts out of it.
 void learn_name_shards(const LearnRun *run, Archive *archive, const TensorFormat *format);
-// Adds what the files hold that the archive names.
+// Adds what the files hold that the archive names, parameters that were in parts as wholes.
 Status learn_read_shards(Archive *archive, const TensorFormat *format) MUST_USE;
 // The names in the file at `path`, one a line: free() them; NULL: none. Then, once another file is
 // there, removes those that it does not name.

@@ -78,8 +78,9 @@ static int level_at(int64_t first, int64_t end) {
     return level;
 }
 
-static size_t nodes_of(int64_t pieces, int rank) {
-    PiecesRange range = pieces_of(pieces, rank);
+static size_t nodes_of(const PiecesSum *sum, int rank) {
+    if (sum->by_rounds) return sum->round * ranks_count() + rank < sum->pieces;
+    PiecesRange range = pieces_of(sum->pieces, rank);
     size_t count = 0;
     for (int64_t at = range.first; at < range.end; count++)
         at += (int64_t)1 << level_at(at, range.end);
@@ -113,6 +114,7 @@ void pieces_drop(PiecesSum *sum) {
     exchange_free(sum->exchange);
     sum->exchange = NULL;
     drop(&sum->nodes);
+    drop(&sum->parts);
 }
 
 static Status upload(const PiecesLayout *layout, const char *data, const Shape *shape,
@@ -149,7 +151,7 @@ static size_t fill_counts(const PiecesSum *sum, PiecesExchange *exchange) {
     size_t all = 0, own = part_bytes(&sum->layout, ranks_own());
     for (int i = 0; i < ranks_count(); i++) {
         exchange->outgoing[i] = sum->nodes.count * part_bytes(&sum->layout, i);
-        exchange->incoming[i] = nodes_of(sum->pieces, i) * own;
+        exchange->incoming[i] = nodes_of(sum, i) * own;
         all += exchange->incoming[i];
     }
     return all;
@@ -185,6 +187,7 @@ Status pieces_start(PiecesSum *sum, int index) {
     exchange->incoming = memory_allocate(n * sizeof(size_t));
     exchange->received = memory_allocate(fill_counts(sum, exchange) + 1);
     TRY(fill_sent(sum, exchange));
+    drop(&sum->nodes);
     RanksBlocks in = {exchange->sent, exchange->outgoing, false};
     RanksBlocks out = {exchange->received, exchange->incoming, false};
     return ranks_check(
@@ -197,32 +200,44 @@ Status pieces_poll(PiecesSum *sum) {
     return ranks_check(ranks_plugin()->test(sum->exchange->running, &done));
 }
 
-static Status push_received(const PiecesSum *sum, PiecesNodes *nodes) {
+// The next of the nodes that have come.
+static Status push_received(PiecesSum *sum, PiecesNode node, const char **data) {
     int64_t elements = pieces_part(&sum->layout, ranks_own());
-    const char *data = sum->exchange->received;
     Shape shape = {.rank = 1, .dims = {elements}};
+    TRY(upload(&sum->layout, *data, &shape, &node.sum));
+    *data += (size_t)elements * dtype_size(sum->layout.dtype);
+    return push(&sum->parts, node);
+}
+
+static Status push_all_received(PiecesSum *sum) {
+    const char *data = sum->exchange->received;
     for (int i = 0; i < ranks_count(); i++) {
         PiecesRange range = pieces_of(sum->pieces, i);
+        int64_t piece = sum->round * ranks_count() + i;
+        if (sum->by_rounds) range = (PiecesRange){piece, piece + (int64_t)nodes_of(sum, i)};
         for (int64_t at = range.first; at < range.end;) {
-            int level = level_at(at, range.end);
-            PiecesNode node = {level, at >> level, NULL};
-            TRY(upload(&sum->layout, data, &shape, &node.sum));
-            TRY(push(nodes, node));
-            data += (size_t)elements * dtype_size(sum->layout.dtype);
+            int level = sum->by_rounds ? 0 : level_at(at, range.end);
+            TRY(push_received(sum, (PiecesNode){level, at >> level, NULL}, &data));
             at += (int64_t)1 << level;
         }
     }
     return STATUS_OK;
 }
 
-Status pieces_finish(PiecesSum *sum, Tensor **part) {
-    if (!ranks_plugin()) return take_root(&sum->nodes, part);
-    PiecesNodes nodes = {0};
+Status pieces_collect(PiecesSum *sum) {
+    if (!sum->exchange) return STATUS_OK;
     TRY(ranks_check(ranks_plugin()->wait(sum->exchange->running)));
     sum->exchange->running = NULL;
-    Status status = push_received(sum, &nodes);
-    if (status == STATUS_OK) status = take_root(&nodes, part);
-    drop(&nodes);
+    Status status = push_all_received(sum);
+    exchange_free(sum->exchange);
+    sum->exchange = NULL;
+    return status;
+}
+
+Status pieces_finish(PiecesSum *sum, Tensor **part) {
+    if (!ranks_plugin()) return take_root(&sum->nodes, part);
+    TRY(pieces_collect(sum));
+    Status status = take_root(&sum->parts, part);
     pieces_drop(sum);
     return status;
 }

@@ -42,9 +42,14 @@ typedef struct PiecesExchange PiecesExchange;
 
 typedef struct PiecesSum {
     int64_t pieces; // of all ranks
+    // A rank's pieces follow each other, and go to the others when they are added up; or it has one
+    // of as many as there are ranks in each round, so that no rank needs memory for a whole sum.
+    bool by_rounds;
+    int64_t round; // the one whose pieces go between ranks
     PiecesLayout layout;
     PiecesNodes nodes; // of this rank: the largest whole ones, from the first to the last
     PiecesExchange *exchange;
+    PiecesNodes parts; // of what has come from all ranks, this rank's part
 } PiecesSum;
 
 // Adds the next of this rank's pieces, a tensor [length]; takes the reference.
@@ -54,6 +59,8 @@ Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) MUST_USE;
 Status pieces_start(PiecesSum *sum, int index) MUST_USE;
 // Lets what is under way go on.
 Status pieces_poll(PiecesSum *sum) MUST_USE;
+// Waits for what has been started, before the next round starts.
+Status pieces_collect(PiecesSum *sum) MUST_USE;
 // This rank's part of the sum of all pieces, [pieces_part]: a new reference.
 Status pieces_finish(PiecesSum *sum, Tensor **part) MUST_USE;
 void pieces_drop(PiecesSum *sum);

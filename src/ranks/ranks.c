@@ -38,7 +38,7 @@ const RanksPlugin *ranks_plugin(void) {
 const char *ranks_call_name(RanksCall call) {
     static const char *const names[RANKS_CALL_COUNT] = {
         "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send",
-        "recv",       "barrier",    "wait",           "a step",    "the end"};
+        "recv",       "barrier",    "wait",           "a step",    "the whole",  "the end"};
     return names[call];
 }
 
@@ -157,8 +157,15 @@ static void describe(Text *out, int rank, const Intent *intent) {
         return;
     }
     bool reduces = intent->call == RANKS_ALL_REDUCE || intent->call == RANKS_REDUCE_SCATTER;
-    bool steps = intent->call == RANKS_STEP;
-    text_format(out, "%s %s", steps ? "makes" : "calls", ranks_call_name((RanksCall)intent->call));
+    bool steps = intent->call == RANKS_STEP, gathers = intent->call == RANKS_GATHER;
+    text_format(out, "%s %s",
+                steps     ? "makes"
+                : gathers ? "needs"
+                          : "calls",
+                ranks_call_name((RanksCall)intent->call));
+    if (gathers)
+        text_format(out, " of parameter %lld with %lld values", (long long)intent->transfer,
+                    (long long)intent->elements);
     if (steps)
         text_format(out, " of %lld parameter values in %lld pieces", (long long)intent->elements,
                     (long long)intent->pieces);

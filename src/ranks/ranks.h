@@ -33,6 +33,7 @@ typedef enum RanksCall {
     RANKS_BARRIER,
     RANKS_WAIT,
     RANKS_STEP,
+    RANKS_GATHER,
     RANKS_END,
     RANKS_CALL_COUNT
 } RanksCall;
@@ -55,8 +56,9 @@ typedef struct RanksRequest {
     RanksReduction reduction; // of ALL_REDUCE and REDUCE_SCATTER
     int root;                 // of BROADCAST
     int peer, tag;            // of SEND and RECEIVE
-    int64_t elements, pieces; // of STEP: of the tensors that are added up, and how many these are
-    int64_t transfer;         // of WAIT
+    int64_t elements, pieces; // of STEP: of the tensors that are added up, and how many these are;
+                              // of GATHER: of the parameter
+    int64_t transfer;         // of WAIT; of GATHER the number of the parameter
 } RanksRequest;
 
 // A call under way: all ranks have begun it (of SEND and RECEIVE this one has). Errors of the

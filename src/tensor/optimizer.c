@@ -18,6 +18,7 @@ typedef struct Slot {
     Tensor *state;        // [rows, count]; of a 16-bit parameter the last row is its float32 copy
     int64_t first, count; // the elements that it moves
     bool is_part;         // others move the rest, of which there may be none
+    Tensor *place;        // counted: where these elements lie; NULL: in the parameter
     int64_t steps;
 } Slot;
 
@@ -147,6 +148,7 @@ void optimizer_free(Optimizer *optimizer) {
     while (optimizer->slots.count > 0) {
         Slot *slot = &optimizer->slots.items[--optimizer->slots.count];
         tensor_release(slot->state);
+        tensor_release(slot->place);
         tensor_release(slot->parameter);
     }
     VECTOR_FREE(&optimizer->slots);
@@ -170,6 +172,12 @@ Status optimizer_set_rate(Optimizer *optimizer, double lr) {
     return STATUS_OK;
 }
 
+static const OptimizerPart *part_of(const Optimizer *optimizer, const Tensor *parameter) {
+    for (size_t i = 0; i < optimizer->parts.count; i++)
+        if (optimizer->parts.items[i].parameter == parameter) return &optimizer->parts.items[i];
+    return NULL;
+}
+
 static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
     size_t count = optimizer->slots.count;
     for (size_t i = 0; i < count; i++) {
@@ -179,27 +187,45 @@ static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
         return &optimizer->slots.items[index];
     }
     Slot slot = {.parameter = tensor_retain(parameter), .count = tensor_count(parameter)};
-    for (size_t i = 0; i < optimizer->parts.count; i++) {
-        const OptimizerPart *part = &optimizer->parts.items[i];
-        if (part->parameter != parameter) continue;
+    const OptimizerPart *part = part_of(optimizer, parameter);
+    if (part) {
         slot.first = part->first;
         slot.count = part->count;
         slot.is_part = true;
+        slot.place = part->place ? tensor_retain(part->place) : NULL;
     }
     VECTOR_PUSH(&optimizer->slots, slot);
     optimizer->next = count + 1;
     return &optimizer->slots.items[count];
 }
 
-void optimizer_set_parts(Optimizer *optimizer, const OptimizerParts *parts) {
-    while (optimizer->parts.count > 0)
-        tensor_release(optimizer->parts.items[--optimizer->parts.count].parameter);
+static void release_parts(Optimizer *optimizer) {
+    while (optimizer->parts.count > 0) {
+        OptimizerPart *part = &optimizer->parts.items[--optimizer->parts.count];
+        tensor_release(part->parameter);
+        tensor_release(part->place);
+    }
     VECTOR_FREE(&optimizer->parts);
+}
+
+void optimizer_set_parts(Optimizer *optimizer, const OptimizerParts *parts) {
+    OptimizerParts taken = {0};
     for (size_t i = 0; parts && i < parts->count; i++) {
         OptimizerPart part = parts->items[i];
         ASSERT(part.first >= 0 && part.first + part.count <= tensor_count(part.parameter));
+        ASSERT(!part.place || tensor_count(part.place) == part.count);
         tensor_retain(part.parameter);
-        VECTOR_PUSH(&optimizer->parts, part);
+        if (part.place) tensor_retain(part.place);
+        VECTOR_PUSH(&taken, part);
+    }
+    release_parts(optimizer);
+    optimizer->parts = taken;
+    for (size_t i = 0; i < optimizer->slots.count; i++) {
+        Slot *slot = &optimizer->slots.items[i];
+        const OptimizerPart *part = part_of(optimizer, slot->parameter);
+        Tensor *before = slot->place;
+        slot->place = part && part->place ? tensor_retain(part->place) : NULL;
+        tensor_release(before);
     }
 }
 
@@ -227,6 +253,7 @@ static TensorView slot_row(const Slot *slot, int row) {
 }
 
 static TensorView slot_target(const Slot *slot) {
+    if (slot->place) return elements_of(&slot->place->view, 0, slot->count);
     ASSERT(tensor_is_contiguous(slot->parameter));
     return elements_of(&slot->parameter->view, slot->first, slot->count);
 }
@@ -346,7 +373,7 @@ static Status fail_part(const Optimizer *optimizer, const Slot *slot) {
     (void)fail(STATUS_VALUE, "%s has the state of %lld of the %lld elements of a parameter %s",
                optimizer_name(optimizer), (long long)slot->count,
                (long long)tensor_count(slot->parameter), tensor_type_name(slot->parameter).text);
-    return fail_help("the other ranks have the rest: learn blocks with `shard: optimizer` step it");
+    return fail_help("the other ranks have the rest: learn blocks with `shard` step it");
 }
 
 // Everything that a step of this parameter needs: its own buffer, its state, and its gradient as
@@ -355,7 +382,7 @@ static Status prepare(Optimizer *optimizer, Tensor *parameter, Tensor *gradient,
     SCOPED_TENSOR(cast);
     Slot *slot = slot_find(optimizer, parameter);
     if (tensor_count(gradient) != slot->count) return fail_part(optimizer, slot);
-    TRY(tape_parameter_unshare(parameter));
+    if (!slot->place) TRY(tape_parameter_unshare(parameter));
     if (!slot->state && slot->count > 0) TRY(state_new(optimizer, slot));
     TRY(tensor_cast(gradient, working_dtype(parameter), &cast));
     return tensor_contiguous(cast, out);
@@ -402,7 +429,7 @@ static Status refresh_slot(Slot *slot) {
     SCOPED_TENSOR(copy);
     SCOPED_TENSOR(now);
     copy = tensor_view_of(slot->state, &row);
-    now = tensor_view_of(parameter, &target);
+    now = tensor_view_of(slot->place ? slot->place : parameter, &target);
     TRY(tensor_cast(copy, tensor_dtype(parameter), &rounded));
     TRY(op_binary(OP_eq, op_tensor(rounded), op_tensor(now), &same));
     TRY(tensor_cast(now, DTYPE_FLOAT32, &wide));

@@ -47,9 +47,11 @@ void optimizer_clear_groups(Optimizer *optimizer);
 typedef struct OptimizerPart {
     Tensor *parameter;
     int64_t first, count;
+    Tensor *place; // [count], where they lie; NULL: in the parameter
 } OptimizerPart;
 typedef VECTOR(OptimizerPart) OptimizerParts;
-// For states that are made or restored from now on (copied; NULL: of whole parameters).
+// For states that are made or restored from now on (copied; NULL: of whole parameters), and where
+// the elements of those that there are lie.
 void optimizer_set_parts(Optimizer *optimizer, const OptimizerParts *parts);
 const OptimizerParts *optimizer_parts(const Optimizer *optimizer);
 // The same, and states that there are keep only these parts. STATUS_VALUE when one lacks elements.

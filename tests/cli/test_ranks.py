@@ -323,6 +323,80 @@ class Ranks(unittest.TestCase):
         for n in (2, 4):
             self.assertEqual(self.sharded(n), alone)
 
+    def test_sharded_parameters_make_the_same_numbers(self):
+        # 22 and then 12 rows in 8 pieces: on three ranks one of them has no piece in the last round.
+        alone = self.sharded(1, shard=None)
+        for n in (1, 2, 3, 4):
+            self.assertEqual(self.sharded(n, shard="parameters"), alone)
+
+    def test_sharded_parameters_are_freed_between_uses(self):
+        code = """
+seed(1)
+let x = randn([16, 512]); let y = randn([16, 512])
+let ws = [learnable(randn([512, 512]) * 0.04) for i in 0..8]
+fn net(x) { let h = x; for w in ws { h = tanh(h @ w) }; h }
+let start = memory().live
+let r = learn {
+    objective: mean((net(x) - y) ** 2), optimizer: adam(lr: 0.001), epochs: 3, batch: 16 of (x, y), progress: false
+    distribute: data, pieces: 4, SHARD
+}
+if memory().live != start { error(f"{start} bytes have become {memory().live}") }
+print(memory().peak)
+print(r.losses)
+"""
+        peaks, losses = {}, set()
+        for n, shard in ((1, ""), (2, "shard: optimizer"), (2, "shard: parameters"), (4, "shard: parameters")):
+            peak, numbers = self.ends_well(n, code.replace("SHARD", shard)).splitlines()
+            peaks[n, shard] = int(peak) / (8 * 512 * 512 * 4)  # in those of all parameters
+            losses.add(numbers)
+        self.assertEqual(len(losses), 1)
+        # Moments and gradients are 5 times as many on one rank; of parts these are 3, and one or two are whole.
+        self.assertGreater(peaks[1, ""], 5)
+        self.assertLess(peaks[2, "shard: parameters"], 0.9 * peaks[2, "shard: optimizer"])
+        self.assertLess(peaks[4, "shard: parameters"], 2.2)
+
+    def test_sharded_parameters_that_others_hold(self):
+        # Views of a parameter keep its numbers; what the body assigns is cut anew; frozen ones stay whole.
+        code = """
+seed(2)
+let x = randn([8, 80]); let w = learnable(randn([80, 80]) * 0.1); let still = learnable(randn([80, 80]) * 0.1)
+let kept = list(detach(w), w.T)
+let before = sum(w)
+let r = learn {
+    if epoch == 2 { kept = list(detach(w), w.T) }
+    objective: mean((x @ w @ still - 1.0) ** 2), optimizer: adam(lr: 0.01), epochs: 4, batch: 8 of x, progress: false
+    distribute: data, pieces: 4, freeze: still, patience: 3, validate: mean((x @ w @ still - 1.0) ** 2), MORE
+}
+print(r.losses, r.validations, before, sum(kept[0]), sum(kept[1]), sum(w), sum(still))
+"""
+        alone = self.ends_well(1, code.replace("MORE", ""))
+        for n in (2, 4):
+            self.assertEqual(self.ends_well(n, code.replace("MORE", "shard: parameters")), alone)
+
+    def test_sharded_parameters_that_one_rank_needs(self):
+        code = """let w = learnable(ones([80, 80])); let x = ones([8, 80])
+learn {
+    FIRST
+    let y = x @ w
+    LAST
+    objective: mean(y), optimizer: sgd(lr: 0.1), epochs: 2, batch: 8 of x, distribute: data, shard: parameters
+}
+"""
+        late = "if rank() == 1 { barrier() }"
+        self.disagree(code.replace("FIRST", late).replace("LAST", ""),
+                      "rank 0 needs the whole of parameter 1 with 6400 values at program.tl:4, rank 1 calls barrier at program.tl:3")
+        self.disagree(code.replace("FIRST", "").replace("LAST", late),
+                      "rank 0 makes a step of 6400 parameter values in 8 pieces at program.tl:6, rank 1 calls barrier at program.tl:5")
+        code = """let w = learnable(ones([80, 80])); let x = ones([8, 80])
+learn {
+    objective: mean(x @ w) / (if epoch == 1 and rank() == 1 { 0.0 } else { 1.0 }), optimizer: sgd(lr: 0.1), epochs: 3
+    batch: 8 of x, distribute: data, shard: parameters
+}
+"""
+        result = ranks(2, code)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("[rank 1] error[value]: the loss became inf in epoch 2", result.stderr)
+
     def test_fifty_steps_of_a_transformer(self):
         code = """
 import "attention.tl"
@@ -342,7 +416,8 @@ let r = learn {
 print(r.losses)
 """
         alone = self.ends_well(1, code.replace("MORE", ""))
-        for n, more in ((2, ""), (2, "shard: optimizer"), (4, "shard: optimizer")):
+        for n, more in ((2, ""), (2, "shard: optimizer"), (4, "shard: optimizer"), (2, "shard: parameters"),
+                        (4, "shard: parameters")):
             self.assertEqual(self.ends_well(n, code.replace("MORE", more)), alone)
 
     def test_gradients_in_several_buckets(self):
@@ -363,7 +438,7 @@ print(r.losses, r.grad_norms, sum(w), sum(u), sum(v), sum(some), apart)
         alone = self.ends_well(1, code.replace("MORE", ""))
         self.assertIn("[7.]", alone)
         for n in (2, 3):
-            for more in ("", "shard: optimizer"):
+            for more in ("", "shard: optimizer", "shard: parameters"):
                 self.assertEqual(self.ends_well(n, code.replace("MORE", more)), alone)
 
     def test_sharded_files_go_on_with_other_ranks(self):
@@ -380,6 +455,22 @@ print(r.losses, r.grad_norms, sum(w), sum(u), sum(v), sum(some), apart)
             self.assertEqual(files(), ["run.safetensors"])
             self.assertEqual(self.sharded(4, folder=folder), whole)
 
+    def test_sharded_files_of_parameters_go_on_with_other_ranks_and_stages(self):
+        whole = self.sharded(1)
+        with tempfile.TemporaryDirectory() as folder:
+            files = lambda: sorted(path.name for path in Path(folder).glob("run*"))
+            self.sharded(2, epochs=1, folder=folder, shard="parameters")
+            self.assertEqual(files(), ["run-3-1-of-2.safetensors", "run-3-2-of-2.safetensors", "run.safetensors"])
+            self.assertLess(Path(folder, "run.safetensors").stat().st_size, 6400 * 4 * 3)  # averages, and `v`
+            self.sharded(3, epochs=2, folder=folder, shard="parameters")
+            self.assertEqual(files(), [f"run-6-{i}-of-3.safetensors" for i in (1, 2, 3)] + ["run.safetensors"])
+            self.sharded(2, epochs=3, folder=folder)
+            self.assertEqual(self.sharded(4, folder=folder, shard="parameters"), whole)
+        with tempfile.TemporaryDirectory() as folder:
+            self.sharded(4, epochs=2, folder=folder, shard="parameters")
+            self.assertEqual(self.sharded(1, folder=folder, shard=None), whole)
+            self.assertEqual(files(), ["run.safetensors"])
+
     def test_sharded_files_that_lack_something(self):
         with tempfile.TemporaryDirectory() as folder:
             self.sharded(2, epochs=1, folder=folder)
@@ -391,6 +482,17 @@ print(r.losses, r.grad_norms, sum(w), sum(u), sum(v), sum(some), apart)
             shard.unlink()
             result = ranks(1, SHARDED.replace("EPOCHS", "2").replace("MORE", ""), folder=folder)
             self.assertRegex(result.stderr, r"error\[io\]: .*run-3-1-of-2.safetensors")
+        with tempfile.TemporaryDirectory() as folder:
+            self.sharded(2, epochs=1, folder=folder, shard="parameters")
+            shard, main = Path(folder, "run-3-1-of-2.safetensors"), Path(folder, "run.safetensors")
+            bytes_of_it, bytes_of_main = shard.read_bytes(), main.read_bytes()
+            shard.write_bytes(bytes_of_it.replace(b"learn.part.w.0", b"learn.part.q.0"))
+            result = ranks(1, SHARDED.replace("EPOCHS", "2").replace("MORE", ""), folder=folder)
+            self.assertIn("run.safetensors: the parts of `w` are of 0 elements, not of 6400", result.stderr)
+            shard.write_bytes(bytes_of_it)
+            main.write_bytes(bytes_of_main.replace(b"w\\tw\\t64 100", b"w, w, 64 100"))
+            result = ranks(1, SHARDED.replace("EPOCHS", "2").replace("MORE", ""), folder=folder)
+            self.assertIn("run.safetensors: `learn.parts` is not what a learn block has written", result.stderr)
 
     def test_the_state_of_a_part(self):
         code = """
@@ -410,7 +512,7 @@ adam has the state of 2048 of the 4096 elements of a parameter float32[64, 64]
         for action, words in (('save_model({"w": w, "a": a}, "a.safetensors")',
                                "help: the other ranks have the rest: `save` of the learn block writes all of it"),
                               ("learn { objective: mean(x @ w), optimizer: a, epochs: 1 }",
-                               "help: the other ranks have the rest: learn blocks with `shard: optimizer` step it")):
+                               "help: the other ranks have the rest: learn blocks with `shard` step it")):
             result = ranks(2, code.split("print")[0] + action)
             self.assertIn(words, result.stderr)
 
@@ -474,12 +576,12 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
 
     def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on(self):
         whole = self.sharded(1, epochs=12)
-        for shard in ("", "shard: optimizer"):
+        for shard in ("", "shard: optimizer", "shard: parameters"):
             with tempfile.TemporaryDirectory() as folder:
                 for n, saves in ((3, 2), (2, 3)):
                     result = self.killed(n, saves, folder, shard)
                     self.assertTrue(result.returncode != 0 and "signal 9" in result.stderr or result.stdout == whole, result)
-                self.assertEqual(self.sharded(2, epochs=12, folder=folder, shard="optimizer" if shard else None), whole)
+                self.assertEqual(self.sharded(2, epochs=12, folder=folder, shard=shard[7:] or None), whole)
 
     def test_who_speaks(self):
         code = 'print("rank {}", rank())\n'
@@ -557,7 +659,7 @@ class Mistakes(unittest.TestCase):
                  ("distribute: data, pieces: 0", "pieces is 0; it must be at least 1"),
                  ("pieces: 4", "`pieces` needs `distribute`"),
                  ("shard: optimizer", "`shard` needs `distribute`"),
-                 ('distribute: data, shard: "model"', 'shard is "model"; it must be optimizer'),
+                 ('distribute: data, shard: "model"', 'shard is "model"; it must be optimizer or parameters'),
                  ("distribute: data", "distribute: parameters are made in front of the block, but `v` is made in its body")]
         for setting, words in cases:
             made = "let v = learnable([1.0])" if setting == "distribute: data" else "let v = [1.0]"

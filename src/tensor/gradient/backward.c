@@ -226,6 +226,7 @@ static Status accumulate(TapeNode *leaf) {
     TRY(tensor_contiguous(leaf->incoming[0], &gradient));
     ASSERT(!leaf->parameter || tensor_count(gradient) == tensor_count(leaf->parameter));
     leaf->reached = true;
+    leaf->arrived = leaf->walk;
     TRY(arrive(&leaf->gradient, gradient));
     const TapeArrival *arrival = tensors_state()->arrival;
     return arrival && leaf->parameter ? arrival->tell(arrival->context, leaf->parameter)
@@ -266,7 +267,7 @@ static Status run(Walk *walk) {
         if (UNLIKELY(runtime_current->tape->remakes) && i + AHEAD < walk->count)
             remake_expect(walk->nodes[i + AHEAD]);
         TRY(visit(walk, node));
-        if (!is_target(walk, node)) drop_incoming(node);
+        if (!walk->targets || !is_target(walk, node)) drop_incoming(node);
     }
     return STATUS_OK;
 }
@@ -302,7 +303,7 @@ static void list_reached(const Walk *walk, TensorArray *reached) {
     reached->count = 0;
     for (size_t i = walk->count; i-- > 0;) {
         const TapeNode *node = walk->nodes[i];
-        if (!node->info && node->parameter && node->incoming[0])
+        if (!node->info && node->parameter && node->arrived == walk->number)
             reached->items[reached->count++] = tensor_retain(node->parameter);
     }
     if (reached->count > 1)

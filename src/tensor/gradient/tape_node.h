@@ -32,6 +32,7 @@ struct TapeNode {
     Tensor *parameter;                     // of a leaf: borrowed; NULL once it is gone
     Tensor *gradient;                      // accumulated for the parameter
     bool reached;                          // a gradient has ever arrived at the parameter
+    uint64_t arrived;                      // the last walk in which one has
     int n_inputs;
     GradientInput inputs[];
 };
