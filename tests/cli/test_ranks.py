@@ -10,6 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
+import language_models
 from tl import ROOT, TL, fixture, run, run_code
 
 PLUGIN = Path(TL).parent / "libtl_mpi.so"
@@ -542,6 +543,44 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
     def test_sequences_in_parts(self):
         for n in (1, 2, 4):
             self.assertEqual(self.ends_well(n, SEQUENCE), "all is well\n")
+
+    def test_a_model_whose_layers_ranks_share(self):
+        code = """
+import "parallel.tl"
+seed(3 + rank())
+let m = pipeline(load_model("MODEL"))
+print(generate(m, "Once upon a time", max_tokens: 40, temperature: 0))
+print(generate(m, "Once upon a time", max_tokens: 40, temperature: 0.9))
+print(generate(m, list("Lily", "One day there was"), max_tokens: 20, seed: 5))
+print(sum(forward(m, [1, 403, 407])), to_list(embed(m, "a cat"))[0:3])
+"""
+        code = code.replace("MODEL", str(fixture(self, "models/stories260K.gguf")))
+        alone = self.ends_well(1, code)
+        self.assertIn(", there was a little girl named Lily.", alone)
+        for n in (2, 4):
+            self.assertEqual(self.ends_well(n, code), alone)
+        result = ranks(6, code)
+        self.assertIn("pipeline: the 5 layers of ", result.stderr)
+        self.assertIn(" are not enough for 6 ranks", result.stderr)
+
+    def test_architectures_whose_layers_ranks_share(self):
+        code = """
+import "parallel.tl"
+for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name)), [1, 7, 3, 10, 2, 2, 9, 4, 0, 6, 8, 5])))) }
+"""
+        nets = [make for make in vars(language_models).values() if isinstance(make, type)
+                and issubclass(make, language_models.Net) and make is not language_models.Classic]
+        self.assertGreaterEqual(len(nets), 12)
+        with tempfile.TemporaryDirectory() as folder:
+            names = []
+            for i, make in enumerate(nets):
+                net = make(i + 1)
+                names.append(f"{i}-{net.name}.gguf")
+                Path(folder, names[-1]).write_bytes(language_models.file_of(net.meta, net.weights))
+            code = code.replace("NAMES", "list(" + ", ".join(f'"{name}"' for name in names) + ")")
+            alone = self.ends_well(1, code, folder=folder)
+            self.assertEqual(alone.count("\n"), len(names))
+            self.assertEqual(self.ends_well(2, code, folder=folder), alone)
 
     def test_the_device_of_a_rank(self):
         if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
