@@ -17,8 +17,10 @@
 enum { INTERRUPT_SIGNAL = 1, INTERRUPT_MEMORY = 2, INTERRUPT_EXIT = 4 };
 
 typedef struct Runtime {
-    atomic_int interrupts; // from any thread and from signal handlers
-    atomic_int signal;     // main/program.c: the one that came; 0: none that counts any more
+    atomic_int interrupts;     // from any thread and from signal handlers
+    atomic_bool holds_signals; // INTERRUPT_SIGNAL waits until whoever holds it asks
+    atomic_bool signal_waits;
+    atomic_int signal; // main/program.c: the one that came; 0: none that counts any more
     atomic_size_t exhausted_bytes; // base/memory.c: of the request that was refused; 0: none was
     bool tape_recording;           // tensor/gradient/tape.h; here, because every operation asks
     atomic_bool file_faulted;      // base/file_map.c: a mapped file lacked bytes; nobody asked yet
@@ -47,7 +49,18 @@ static inline int runtime_interrupts(const Runtime *runtime) {
 }
 // Async-signal-safe.
 static inline void runtime_interrupt(Runtime *runtime, int flags) {
+    if (flags & INTERRUPT_SIGNAL && atomic_load(&runtime->holds_signals)) {
+        atomic_store(&runtime->signal_waits, true);
+        flags &= ~INTERRUPT_SIGNAL;
+    }
     atomic_fetch_or_explicit(&runtime->interrupts, flags, memory_order_release);
+}
+// Returns what was; what has waited interrupts now when it is no longer held.
+static inline bool runtime_hold_signals(Runtime *runtime, bool holds) {
+    bool before = atomic_exchange(&runtime->holds_signals, holds);
+    if (!holds && atomic_exchange(&runtime->signal_waits, false))
+        runtime_interrupt(runtime, INTERRUPT_SIGNAL);
+    return before;
 }
 // Those of the flags that had come.
 static inline int runtime_take_interrupts(Runtime *runtime, int flags) {

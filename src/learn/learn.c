@@ -233,10 +233,14 @@ static Value eval_learn(Frame *frame, const Code *code) {
     Value result = value_fail();
     if (learn_read_settings(&run, &training)) {
         learn_state()->running = &run;
+        // Ranks that make steps together end together (learn_run_pieces).
+        bool together = run.pieces > 0 && ranks_count() > 1;
+        if (together) runtime_hold_signals(runtime_current, true);
         RandomTraining outer = random_set_training(training);
         bool enabled = tape_set_enabled(true);
         DType precision = precision_set(run.precision);
         result = run_block(&run);
+        if (together) runtime_hold_signals(runtime_current, false);
         precision_set(precision);
         tape_set_enabled(enabled);
         random_set_training(outer);

@@ -174,7 +174,7 @@ static Status begin_step(LearnStep *step, int64_t end) {
         step->elements += tensor_count(step->parameters.items[i]);
     }
     fill_buckets(step);
-    TRY(pieces_agree(step->pieces, step->elements));
+    TRY(pieces_begin(step->pieces, step->elements));
     return cut_parameters(run, &step->parameters);
 }
 
@@ -459,10 +459,18 @@ static Value run_own_pieces(LearnStep *step) {
     return value;
 }
 
+// A signal that one rank has had ends the block on all of them after the same step.
+static void take_stop(Status status) {
+    if (status != STATUS_INTERRUPT) return;
+    runtime_hold_signals(runtime_current, false);
+    runtime_interrupt(runtime_current, INTERRUPT_SIGNAL);
+}
+
 Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end) {
     LearnStep step = {.run = run, .order = order};
-    Value value =
-        begin_step(&step, end) == STATUS_OK ? run_own_pieces(&step) : fail_at(run->code->head.span);
+    Status status = begin_step(&step, end);
+    take_stop(status);
+    Value value = status == STATUS_OK ? run_own_pieces(&step) : fail_at(run->code->head.span);
     end_step(&step);
     return value;
 }

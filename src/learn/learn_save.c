@@ -190,10 +190,8 @@ static Status save(LearnRun *run, const TensorFormat *format) {
     Archive archive = {.path = run->save_path.as.string->bytes, .in_parts = learn_is_sharded(run)};
     Status status = fill(run, &archive);
     if (learn_is_sharded(run)) learn_name_shards(run, &archive, format);
-    char *old = run->pieces > 0 ? learn_old_shards(archive.path, format) : NULL;
     if (status == STATUS_OK) status = format->write(archive.path, &archive.tensors);
-    if (status == STATUS_OK) learn_remove_shards(archive.path, old, &archive);
-    free(old);
+    if (status == STATUS_OK && run->pieces > 0) learn_remove_shards(&archive, format);
     archive_free(&archive);
     return status;
 }

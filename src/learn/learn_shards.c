@@ -1,6 +1,7 @@
 // The files of a block whose ranks share the optimizer's state, or the parameters: every rank
 // writes what it keeps into one of its own, and the file of `save`, which comes last, names them
 // all. Until it is there the files of the save before are whole.
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -216,20 +217,9 @@ Status learn_read_shards(Archive *archive, const TensorFormat *format) {
     return status == STATUS_OK ? read_parts(archive) : status;
 }
 
-char *learn_old_shards(const char *path, const TensorFormat *format) {
-    NamedTensors old = {0};
-    const char *names = NULL;
-    if (access(path, F_OK) == 0 && format->read(path, &old) == STATUS_OK)
-        names = named_tensors_text(&old, shards_key);
-    else
-        error_clear();
-    char *copy = names ? memory_copy_string(names, strlen(names)) : NULL;
-    named_tensors_free(&old);
-    return copy;
-}
-
 // Whether a name is one of those on the lines of a text.
-static bool is_listed(const char *names, const char *name, size_t length) {
+static bool is_listed(const char *names, const char *name) {
+    size_t length = strlen(name);
     while (names && *names) {
         size_t one = strcspn(names, "\n");
         if (one == length && strncmp(names, name, length) == 0) return true;
@@ -238,15 +228,40 @@ static bool is_listed(const char *names, const char *name, size_t length) {
     return false;
 }
 
-void learn_remove_shards(const char *path, const char *old, const Archive *now) {
+static const char *after_digits(const char *text) {
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+    return digits > 0 ? text + digits : NULL;
+}
+
+static const char *after(const char *text, const char *word) {
+    size_t length = strlen(word);
+    return text && strncmp(text, word, length) == 0 ? text + length : NULL;
+}
+
+// "run-120-2-of-4.safetensors" for "run.safetensors": a name as append_name makes it, also of what
+// was only begun (base/file_replace.c).
+static bool is_shard(const char *name, const char *file, const char *ending) {
+    size_t stem = strlen(file) - strlen(ending);
+    if (strncmp(name, file, stem) != 0) return false;
+    const char *at = after_digits(after(name + stem, "-"));
+    at = after_digits(after(at, "-"));
+    at = after_digits(after(at, "-of-"));
+    at = after(at, ending);
+    return at && (!*at || strcmp(at, ".part") == 0);
+}
+
+void learn_remove_shards(const Archive *now, const TensorFormat *format) {
     const char *kept = named_tensors_text(&now->tensors, shards_key);
-    Text file = {0};
-    while (old && *old) {
-        size_t length = strcspn(old, "\n");
-        set_path(path, old, length, &file);
-        bool inside = !memchr(old, '/', length); // a name that was written here
-        if (inside && !is_listed(kept, old, length)) aside_remove(text_get(&file));
-        old += length + (old[length] == '\n');
+    const char *file = now->path + folder_length(now->path);
+    Text path = {0};
+    set_path(now->path, ".", 1, &path);
+    DIR *folder = opendir(text_get(&path));
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        if (!is_shard(entry->d_name, file, format->ending) || is_listed(kept, entry->d_name))
+            continue;
+        set_path(now->path, entry->d_name, strlen(entry->d_name), &path);
+        aside_remove(text_get(&path));
     }
-    text_free(&file);
+    if (folder) closedir(folder);
+    text_free(&path);
 }

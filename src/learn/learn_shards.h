@@ -15,9 +15,8 @@ Status learn_write_shard(const LearnRun *run, Archive *archive,
 void learn_name_shards(const LearnRun *run, Archive *archive, const TensorFormat *format);
 // Adds what the files hold that the archive names, parameters that were in parts as wholes.
 Status learn_read_shards(Archive *archive, const TensorFormat *format) MUST_USE;
-// The names in the file at `path`, one a line: free() them; NULL: none. Then, once another file is
-// there, removes those that it does not name.
-char *learn_old_shards(const char *path, const TensorFormat *format);
-void learn_remove_shards(const char *path, const char *old, const Archive *now);
+// Once the file of `save` is there: removes the files of ranks next to it that it does not name,
+// those of earlier saves and of saves that came to nothing.
+void learn_remove_shards(const Archive *now, const TensorFormat *format);
 
 #endif

@@ -280,6 +280,12 @@ Status pieces_agree(int64_t pieces, int64_t elements) {
     return ranks_plugin() ? ranks_agree(&request, NULL) : STATUS_OK;
 }
 
+Status pieces_begin(int64_t pieces, int64_t elements) {
+    const RanksRequest request = {
+        .call = RANKS_STEP, .may_stop = true, .elements = elements, .pieces = pieces};
+    return ranks_plugin() ? ranks_agree(&request, NULL) : STATUS_OK;
+}
+
 Status pieces_gather(const void *own, void *all, size_t bytes) {
     if (ranks_plugin()) return ranks_gather(own, all, bytes);
     memcpy(all, own, bytes);

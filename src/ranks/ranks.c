@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "base/source.h"
 #include "device/work.h"
 #include "ranks/internal.h"
@@ -18,6 +19,7 @@ static struct {
     const RanksPlugin *plugin; // NULL: alone
     int own, count, local;
     bool disagreed;  // the last agreement failed, on all ranks alike
+    bool stopped;    // an agreement has interrupted all of them
     bool is_speaker; // the first of those that were not at their end says so
     int transfers;   // that have been started
 } ranks = {.count = 1};
@@ -130,6 +132,7 @@ typedef struct Intent {
     int32_t call, reduction, root, dtype, rank;
     int64_t dims[RANK_MAX], elements, pieces, transfer;
     char place[PLACE_BYTES];
+    int32_t interrupted;
 } Intent;
 
 static Intent intent_of(const RanksRequest *request, const Tensor *x) {
@@ -144,6 +147,7 @@ static Intent intent_of(const RanksRequest *request, const Tensor *x) {
     intent.dtype = x ? (int32_t)tensor_dtype(x) : -1;
     intent.rank = x ? tensor_rank(x) : -1;
     for (int d = 0; x && d < tensor_rank(x); d++) intent.dims[d] = x->view.dims[d];
+    intent.interrupted = request->may_stop && atomic_load(&runtime_current->signal_waits);
     SourcePlace place = source_find(origin_current.at);
     if (place.file)
         snprintf(intent.place, sizeof intent.place, "%s:%d", place.file->name, place.line);
@@ -198,8 +202,12 @@ Status ranks_agree(const RanksRequest *request, const Tensor *x) {
         status = fail(STATUS_VALUE, "the ranks disagree: %s", text_get(&words));
         text_free(&words);
     }
+    bool interrupted = false;
+    for (int i = 0; i < ranks.count && status == STATUS_OK; i++)
+        interrupted |= all[i].interrupted != 0;
     free(all);
-    return status;
+    ranks.stopped = ranks.stopped || interrupted;
+    return interrupted ? fail(STATUS_INTERRUPT, "interrupted") : status;
 }
 
 bool ranks_error_is_told_by_another(void) {
@@ -210,6 +218,8 @@ void ranks_end(int status) {
     if (!ranks.plugin) return;
     if (status == 0 && ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL) != STATUS_OK)
         status = EXIT_FAILURE;
+    else if (ranks.stopped && ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL) == STATUS_OK)
+        status = 0; // all have come here
     error_clear();
     // Whoever says what is wrong needs a moment for it.
     if (ranks_error_is_told_by_another()) sleep(2);

@@ -53,6 +53,7 @@ RanksReduction ranks_reduction_find(const char *name);
 
 typedef struct RanksRequest {
     RanksCall call;
+    bool may_stop;            // STATUS_INTERRUPT on all ranks when one has a signal that waits
     RanksReduction reduction; // of ALL_REDUCE and REDUCE_SCATTER
     int root;                 // of BROADCAST
     int peer, tag;            // of SEND and RECEIVE

@@ -228,6 +228,10 @@ def is_child(stat, parent):
         return False
 
 
+def children_of(pid):
+    return [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if is_child(stat, pid)]
+
+
 def ranks(n, code, *options, timeout=300, folder=None, watch=None, **env):
     if not shutil.which("mpirun") or not PLUGIN.exists():
         if os.environ.get("CI") == "true":
@@ -607,9 +611,8 @@ for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name
                     last = now
                     done.append(now)
                 time.sleep(0.001)
-            children = [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if is_child(stat, process.pid)]
-            if children:
-                os.kill(children[-1], signal.SIGKILL)
+            for child in children_of(process.pid)[-1:]:
+                os.kill(child, signal.SIGKILL)
 
         return ranks(n, code, folder=folder, watch=watch)
 
@@ -621,6 +624,37 @@ for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name
                     result = self.killed(n, saves, folder, shard)
                     self.assertTrue(result.returncode != 0 and "signal 9" in result.stderr or result.stdout == whole, result)
                 self.assertEqual(self.sharded(2, epochs=12, folder=folder, shard=shard[7:] or None), whole)
+
+    def test_files_that_nothing_names_go(self):
+        with tempfile.TemporaryDirectory() as folder:
+            left = ["run-7-1-of-2.safetensors", "run-7-2-of-2.safetensors.part"]
+            kept = ["run-a-1-of-2.safetensors", "run-1-7-1-of-2.safetensors", "run-7-1-of-2.npz", "other-7-1-of-2.safetensors"]
+            for name in left + kept:
+                Path(folder, name).write_bytes(b"")
+            self.sharded(2, epochs=1, folder=folder)
+            names = sorted(path.name for path in Path(folder).glob("*.*") if path.suffix != ".tl")
+            self.assertEqual(names, sorted(kept + ["run-3-1-of-2.safetensors", "run-3-2-of-2.safetensors", "run.safetensors"]))
+
+    def test_an_interrupt_ends_all_after_the_same_step(self):
+        whole = self.sharded(1, epochs=30)
+        for shard in ("", "shard: optimizer", "shard: parameters"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "run.safetensors")
+
+                def watch(process):
+                    while process.poll() is None and not path.exists():
+                        time.sleep(0.001)
+                    for child in children_of(process.pid)[-1:]:  # one of them tells the others
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(child, signal.SIGTERM)
+
+                code = SHARDED.replace("EPOCHS", "30").replace("MORE", "every: 1, " + shard)
+                result = ranks(3, code, folder=folder, watch=watch)
+                self.assertEqual(len(re.findall("no leak", result.stderr)), 3, result.stderr)
+                if result.stdout != whole:
+                    self.assertNotEqual(result.returncode, 0)
+                    self.assertNotIn("MPI_ABORT", result.stderr)
+                self.assertEqual(self.sharded(2, epochs=30, folder=folder, shard=shard[7:] or None), whole)
 
     def test_who_speaks(self):
         code = 'print("rank {}", rank())\n'
