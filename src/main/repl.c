@@ -1,6 +1,19 @@
 // tl repl, and plain tl on a terminal.
 #include "repl/repl.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "main/command.h"
+#include "ranks/ranks.h"
+
+// What all ranks would show the first one shows.
+static void be_silent(void) {
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nothing < 0) return;
+    dup2(nothing, STDOUT_FILENO);
+    close(nothing);
+}
 
 int command_repl(const Command *command, int count, char **arguments) {
     CommandLine line = {0};
@@ -11,6 +24,7 @@ int command_repl(const Command *command, int count, char **arguments) {
         return usage_error(command, "the REPL takes --device, --memory-check, --seed, --quiet and "
                                     "--verbose");
     if (program_begin(&line) != STATUS_OK) return report_current_error();
+    if (ranks_own() != 0) be_silent();
     Interp *interp = interp_new(runtime_current, &line.interp);
     int ended_by = repl_run(interp), status = EXIT_SUCCESS_STATUS;
     (void)interp_exit_requested(interp, &status);

@@ -39,8 +39,9 @@ const RanksPlugin *ranks_plugin(void) {
 
 const char *ranks_call_name(RanksCall call) {
     static const char *const names[RANKS_CALL_COUNT] = {
-        "all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send",
-        "recv",       "barrier",    "wait",           "a step",    "the whole",  "the end"};
+        "all_reduce", "all_gather",    "reduce_scatter", "broadcast", "all_to_all",
+        "send",       "recv",          "barrier",        "wait",      "a step",
+        "the whole",  "the next line", "the end"};
     return names[call];
 }
 
@@ -162,9 +163,11 @@ static void describe(Text *out, int rank, const Intent *intent) {
     }
     bool reduces = intent->call == RANKS_ALL_REDUCE || intent->call == RANKS_REDUCE_SCATTER;
     bool steps = intent->call == RANKS_STEP, gathers = intent->call == RANKS_GATHER;
+    bool reads = intent->call == RANKS_LINE;
     text_format(out, "%s %s",
                 steps     ? "makes"
                 : gathers ? "needs"
+                : reads   ? "reads"
                           : "calls",
                 ranks_call_name((RanksCall)intent->call));
     if (gathers)
@@ -190,6 +193,7 @@ Status ranks_agree(const RanksRequest *request, const Tensor *x) {
     Intent own = intent_of(request, x);
     Intent *all = memory_allocate((size_t)ranks.count * sizeof *all);
     Status status = ranks_gather(&own, all, sizeof own);
+    ranks.disagreed = false;
     for (int i = 1; i < ranks.count && status == STATUS_OK; i++) {
         if (memcmp(&all[0], &all[i], offsetof(Intent, place)) == 0) continue;
         int speaker = all[0].call == RANKS_END ? i : 0;
@@ -225,6 +229,30 @@ void ranks_end(int status) {
     if (ranks_error_is_told_by_another()) sleep(2);
     if (status != 0) ranks.plugin->abort(status);
     (void)ranks.plugin->end();
+}
+
+static Status broadcast_bytes(void *data, size_t bytes) {
+    RanksExchange *exchange = NULL;
+    int code = ranks.plugin->broadcast(data, bytes, 0, &exchange);
+    return ranks_wait(code, exchange);
+}
+
+Status ranks_share_line(int *event, Text *line) {
+    if (!ranks.plugin) return STATUS_OK;
+    Status status;
+    while ((status = ranks_agree(&(RanksRequest){.call = RANKS_LINE}, NULL)) == STATUS_VALUE)
+        error_clear(); // the others see it in what they called
+    TRY(status);
+    size_t head[] = {(size_t)*event, line->length};
+    TRY(broadcast_bytes(head, sizeof head));
+    char *bytes = memory_allocate(head[1] + 1);
+    if (ranks.own == 0) memcpy(bytes, text_get(line), head[1]);
+    status = broadcast_bytes(bytes, head[1]);
+    *event = (int)head[0];
+    text_clear(line);
+    if (status == STATUS_OK) text_append(line, bytes, head[1]);
+    free(bytes);
+    return status;
 }
 
 Status ranks_barrier(void) {

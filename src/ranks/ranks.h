@@ -34,6 +34,7 @@ typedef enum RanksCall {
     RANKS_WAIT,
     RANKS_STEP,
     RANKS_GATHER,
+    RANKS_LINE,
     RANKS_END,
     RANKS_CALL_COUNT
 } RanksCall;
@@ -79,5 +80,9 @@ void ranks_transfer_free(RanksTransfer *transfer);
 // Both at once.
 Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) MUST_USE;
 Status ranks_barrier(void) MUST_USE;
+// A line of a session, and what has become of reading it: those of rank 0 on every rank, which wait
+// for it. Calls that a rank still makes meanwhile fail there, since the ranks disagree.
+// STATUS_INTERRUPT, STATUS_DEVICE.
+Status ranks_share_line(int *event, Text *line) MUST_USE;
 
 #endif

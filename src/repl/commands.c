@@ -6,6 +6,7 @@
 
 #include "device/buffer.h"
 #include "device/settings.h"
+#include "ranks/ranks.h"
 #include "repl/internal.h"
 
 typedef void (*Run)(Repl *repl, const char *argument);
@@ -38,6 +39,7 @@ static void run_rules(Repl *repl, const char *argument) {
 }
 
 static void run_save(Repl *repl, const char *argument) {
+    if (ranks_own() != 0) return;
     if (spoken_save(repl, argument) != STATUS_OK)
         repl_show_error();
     else

@@ -10,6 +10,7 @@
 #include <readline/readline.h>
 
 #include "parser/parser.h"
+#include "ranks/ranks.h"
 #include "repl/internal.h"
 
 enum { HISTORY_MAX = 10000, READ_BYTES = 65536 };
@@ -277,9 +278,15 @@ void input_end(void) {
     text_free(&pending);
 }
 
+// Of several ranks the first reads, and all run the line.
 InputEvent input_read(const Repl *repl, const char *prompt, Text *unit) {
+    int event = INPUT_END;
     text_clear(unit);
-    return repl->interactive ? terminal_read(prompt, unit) : pipe_read(unit);
+    if (ranks_own() == 0)
+        event = (int)(repl->interactive ? terminal_read(prompt, unit) : pipe_read(unit));
+    if (ranks_share_line(&event, unit) == STATUS_OK) return (InputEvent)event;
+    if (!signals_ending()) repl_show_error();
+    return INPUT_END;
 }
 
 void input_clear_screen(const Repl *repl) {

@@ -232,7 +232,7 @@ def children_of(pid):
     return [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if is_child(stat, pid)]
 
 
-def ranks(n, code, *options, timeout=300, folder=None, watch=None, **env):
+def ranks(n, code, *options, timeout=300, folder=None, watch=None, lines=None, **env):
     if not shutil.which("mpirun") or not PLUGIN.exists():
         if os.environ.get("CI") == "true":
             raise AssertionError("mpirun or libtl_mpi.so is missing")
@@ -244,13 +244,13 @@ def ranks(n, code, *options, timeout=300, folder=None, watch=None, **env):
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TL_PATH": str(ROOT / "std"),
                        "OMPI_MCA_rmaps_base_oversubscribe": "1",
                        "ASAN_OPTIONS": "detect_leaks=0", **env}  # Open MPI and what it loads leave memory
-        command = ["mpirun", "-n", str(n), TL, "run", *options, "program.tl"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-                              env=environment) as process:
+        command = ["mpirun", "-n", str(n), TL, *(("run", *options, "program.tl") if lines is None else ("repl",))]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
+                              cwd=folder, env=environment) as process:
             if watch:
                 watch(process)
             try:
-                out, err = process.communicate(timeout=timeout)
+                out, err = process.communicate(input=lines or "", timeout=timeout)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
@@ -655,6 +655,37 @@ for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name
                     self.assertNotEqual(result.returncode, 0)
                     self.assertNotIn("MPI_ABORT", result.stderr)
                 self.assertEqual(self.sharded(2, epochs=30, folder=folder, shard=shard[7:] or None), whole)
+
+    def test_a_session(self):
+        # The first rank reads and shows; a rank whose line has failed is at the next one, as the others are told.
+        result = ranks(3, "", lines="""let x = all_reduce([1.0 + rank()])
+x
+if rank() == 1 { error("bad luck") }
+all_reduce([2.0])
+if rank() == 0 { error("worse luck") } else { barrier() }
+fn three() {
+    all_reduce([3.0])
+}
+three()
+:vars
+:save saved.tl
+""")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, """float32[1] on cpu
+[6.]
+float32[1] on cpu
+[6.]
+float32[1] on cpu
+[9.]
+_            float32[1] on cpu, 4 B
+x            float32[1] on cpu, 4 B
+three        fn three()
+saved 6 statements to saved.tl
+""")
+        self.assertIn("[rank 1] error[error]: bad luck", result.stderr)
+        self.assertIn("[rank 2] error[value]: the ranks disagree: rank 0 reads the next line at <repl:5>:1, "
+                      "rank 1 calls barrier at <repl:5>:1", result.stderr)
+        self.assertEqual(len(re.findall("no leak", result.stderr)), 3, result.stderr)
 
     def test_who_speaks(self):
         code = 'print("rank {}", rank())\n'
