@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "eval/page.h"
 #include "generate/attached.h"
+#include "generate/follow.h"
 #include "model/model.h"
 #include "tensor/compose.h"
 #include "value/builtin.h"
@@ -111,7 +112,8 @@ Value network_model(const Network *network) {
 
 static Sequence *sequence_of(Network *network, KvCache *cache) {
     Sequence *sequence = memory_allocate_zeroed(1, sizeof *sequence);
-    *sequence = (Sequence){.network = network_retain(network), .cache = cache};
+    *sequence =
+        (Sequence){.network = network_retain(network), .cache = cache, .number = network->texts++};
     return sequence;
 }
 
@@ -124,6 +126,7 @@ Status sequence_new(Network *network, Sequence **out) {
 
 void sequence_free(Sequence *sequence) {
     if (!sequence) return;
+    follow_tell_free(sequence);
     if (sequence->cache) kv_cache_release(sequence->cache);
     network_release(sequence->network);
     free(sequence->ids);
@@ -157,7 +160,9 @@ Status sequence_fork(const Sequence *sequence, Sequence **out) {
     TRY(need_cache(sequence->network));
     *out = sequence_of(sequence->network, kv_cache_fork(sequence->cache));
     sequence_take(*out, sequence->ids, sequence->count);
-    return STATUS_OK;
+    Status status = follow_tell_fork(sequence, *out);
+    if (status != STATUS_OK) sequence_free(*out);
+    return status;
 }
 
 Status sequence_truncate(Sequence *sequence, size_t count) {
@@ -245,6 +250,7 @@ static Status forward(const Step *steps, size_t count, Tensor **out) {
     Status status = tensor_from_integers(ids, &shape, DTYPE_INT64, &tensor);
     free(ids);
     TRY(status);
+    TRY(follow_tell_steps(steps, count));
     if (network->cache_field >= 0) set_cache(network, cache_of_steps(steps, count));
     status = call_page(network, "forward", tensor, out);
     for (size_t i = 0; i < count; i++) {

@@ -17,6 +17,8 @@ typedef struct Network {
     DType dtype;          // which the page may replace by anything
     int64_t context;      // how many ids fit; 0 when the model does not say
     int64_t boundary;     // a text that grows past so many ids is computed anew; 0: none
+    int64_t led;          // its number, from 1, among those whose steps other ranks make too; or 0
+    int64_t texts;        // that have begun
     Tokenizer *tokenizer; // borrowed from the model; NULL when its file has none
 } Network;
 
@@ -29,7 +31,8 @@ Value network_model(const Network *network); // borrowed
 typedef struct Sequence {
     Network *network;
     KvCache *cache;
-    int64_t *ids; // of the text so far
+    int64_t number; // among those of its network
+    int64_t *ids;   // of the text so far
     size_t count, capacity;
 } Sequence;
 

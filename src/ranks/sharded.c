@@ -129,6 +129,7 @@ static Status copy_part(Tensor *parameter, PiecesRange range, Tensor **out) {
 }
 
 static PiecesRange range_of(int64_t count, int64_t block, int rank) {
+    ASSERT(count > 0 && block > 0);
     int64_t length = (count + block - 1) / block * block;
     const PiecesLayout layout = {.block = block, .lengths = &length, .count = 1};
     PiecesRange range = pieces_cut(&layout, 0, rank);
@@ -159,6 +160,7 @@ static Status cut(ShardedSet *set, Tensor *parameter, int64_t block) {
     one->part = part;
     one->number = tape_parameter_number(parameter);
     one->first = own.first;
+    ASSERT(own.first >= 0 && tensor_count(part) == own.end - own.first);
     one->bytes = memory_allocate((size_t)ranks_count() * sizeof *one->bytes);
     for (int i = 0; i < ranks_count(); i++) {
         PiecesRange range = range_of(count, block, i);

@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "device/buffer.h"
 #include "device/statistics.h"
+#include "generate/follow.h"
+#include "ranks/ranks.h"
 #include "serve/embed.h"
 #include "serve/jobs.h"
 #include "serve/kept.h"
@@ -202,6 +204,20 @@ static Status serve_networks(Server *server) {
     return status;
 }
 
+// The first rank talks; the others make its steps.
+static Status serve_on_ranks(Server *server) {
+    size_t count = server->network_count;
+    Network **networks = memory_allocate(count * sizeof *networks);
+    for (size_t i = 0; i < count; i++) {
+        networks[i] = server->networks[i].network;
+        networks[i]->led = ranks_own() == 0 ? (int64_t)i + 1 : 0;
+    }
+    Status status = ranks_own() == 0 ? serve_networks(server) : networks_follow(networks);
+    for (size_t i = 0; i < count; i++) networks[i]->led = 0;
+    free(networks);
+    return status;
+}
+
 Status serve_models(Interp *interp, const ServedModel *models, size_t count,
                     const ServeOptions *options) {
     ASSERT(count > 0);
@@ -214,7 +230,8 @@ Status serve_models(Interp *interp, const ServedModel *models, size_t count,
         status = network_open(interp, models[server.network_count].model, &next->network);
         if (status == STATUS_OK) server.network_count++;
     }
-    if (status == STATUS_OK) status = serve_networks(&server);
+    if (status == STATUS_OK)
+        status = ranks_count() > 1 ? serve_on_ranks(&server) : serve_networks(&server);
     for (size_t i = 0; i < server.network_count; i++) {
         kept_clear(&server.networks[i]);
         network_release(server.networks[i].network);
