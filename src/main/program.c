@@ -93,23 +93,19 @@ static int run_outcome(const CommandLine *line, const Interp *interp, Status sta
 
 // What the device still holds now that everything was released. Nothing to say when no device was
 // ever opened and nobody asked.
-static int memory_account(int status) {
+static int memory_account(int status, Text *report) {
     DeviceSettings settings;
     if (device_settings_read(&settings) != STATUS_OK) return status;
     Device *device = device_default_opened();
     bool asked = settings.memory_check != MEMORY_CHECK_OFF || settings.buffer_stats;
     if (!device && asked && device_default(&device) != STATUS_OK) return report_current_error();
     if (!device) return status;
-    Text text = {0};
-    uint64_t leaked_buffers = memory_check(device, &text);
+    uint64_t leaked_buffers = memory_check(device, report);
     if (settings.memory_check == MEMORY_CHECK_ALL) {
         HostStatement host;
         host_state(device, heap_bytes(), &host);
-        host_report(&host, &text);
+        host_report(&host, report);
     }
-    output_flush();
-    fputs(text_get(&text), stderr);
-    text_free(&text);
     device_default_close();
     bool strict = settings.memory_check == MEMORY_CHECK_STRICT;
     return leaked_buffers > 0 && strict ? EXIT_LEAKED : status;
@@ -162,7 +158,12 @@ int program_run(const CommandLine *line, Program *program, Tally *tally) {
 }
 
 int program_end(int status) {
-    status = memory_account(status);
+    Text report = {0};
+    status = memory_account(status, &report);
+    output_flush();
+    ranks_join_reports(status, &report);
+    fputs(text_get(&report), stderr);
+    text_free(&report);
     source_reset();
     ranks_end(status);
     return status;

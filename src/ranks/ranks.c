@@ -218,6 +218,47 @@ bool ranks_error_is_told_by_another(void) {
     return ranks.disagreed && !ranks.is_speaker;
 }
 
+static void number_lines(Text *report) {
+    Text numbered = {0};
+    for (const char *at = text_get(report); *at;) {
+        size_t length = strcspn(at, "\n");
+        text_format(&numbered, "[rank %d] %.*s\n", ranks.own, (int)length, at);
+        at += length + (at[length] == '\n');
+    }
+    text_free(report);
+    *report = numbered;
+}
+
+// The texts of all ranks on each of them.
+static Status share_reports(const Text *own, Text *all) {
+    size_t *lengths = memory_allocate((size_t)ranks.count * sizeof *lengths), length = 0;
+    Status status = ranks_gather(&own->length, lengths, sizeof own->length);
+    for (int i = 0; i < ranks.count && status == STATUS_OK; i++) length += lengths[i];
+    char *bytes = memory_allocate(length + 1);
+    if (status == STATUS_OK) status = ranks_share_parts(text_get(own), lengths, RANKS_TAG, bytes);
+    if (status == STATUS_OK) text_append(all, bytes, length);
+    free(bytes);
+    free(lengths);
+    return status;
+}
+
+void ranks_join_reports(int status, Text *report) {
+    if (!ranks.plugin || ranks.count == 1) return;
+    number_lines(report);
+    if (status != 0 || ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL) != STATUS_OK) {
+        error_clear(); // ranks_end says so
+        return;
+    }
+    Text all = {0};
+    if (share_reports(report, &all) == STATUS_OK) {
+        text_free(report);
+        *report = ranks.own == 0 ? all : (Text){0};
+        all = ranks.own == 0 ? (Text){0} : all;
+    }
+    error_clear();
+    text_free(&all);
+}
+
 void ranks_end(int status) {
     if (!ranks.plugin) return;
     if (status == 0 && ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL) != STATUS_OK)

@@ -18,6 +18,10 @@ int ranks_count(void); // 1 when alone
 int ranks_local(void); // among those on this machine
 // The error that ends this rank is one of all ranks alike, and another one shows it.
 bool ranks_error_is_told_by_another(void);
+// What a rank has to say at its end, with `status`: in front of its lines stands its number, and
+// where all come to their end well the first has those of all, one after the other, the others
+// nothing. Alone it stays as it is.
+void ranks_join_reports(int status, Text *report);
 // At the end of the program: waits for the others to end as well, or ends them when `status` is not
 // 0.
 void ranks_end(int status);

@@ -689,6 +689,15 @@ saved 6 statements to saved.tl
                       "rank 1 calls barrier at <repl:5>:1", result.stderr)
         self.assertEqual(len(re.findall("no leak", result.stderr)), 3, result.stderr)
 
+    def test_one_report_of_memory(self):
+        result = ranks(3, "let x = ones([rank() + 1])\nbarrier()\nprint(sum(x))\n")
+        heads = re.findall(r"^\[rank (\d)\] === Device memory check", result.stderr, re.M)
+        self.assertEqual(heads, ["0", "1", "2"], result.stderr)
+        self.assertEqual([line for line in result.stderr.splitlines() if not line.startswith("[rank ")], [])
+        # One that fails speaks for itself, with its number.
+        result = ranks(2, "let x = ones([4])\nif rank() == 1 { error(\"bad luck\") }\nbarrier()\n")
+        self.assertIn("[rank 1] no leak: every buffer was released", result.stderr)
+
     def test_who_speaks(self):
         code = 'print("rank {}", rank())\n'
         self.assertEqual(self.ends_well(2, code), "rank 0\n")
