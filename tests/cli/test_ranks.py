@@ -588,6 +588,25 @@ for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name
             self.assertEqual(alone.count("\n"), len(names))
             self.assertEqual(self.ends_well(2, code, folder=folder), alone)
 
+    def test_on_vulkan(self):
+        if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
+            self.skipTest("there is no Vulkan device")
+        code = """
+import "parallel.tl"
+seed(2)
+let x = randn([8, 80]); let w = learnable(randn([80, 80]) * 0.1); let u = learnable(randn([80, 80]) * 0.1)
+let r = learn {
+    objective: mean((tanh(x @ w) @ u - 1.0) ** 2), optimizer: adam(lr: 0.01), epochs: 3, batch: 8 of x, progress: false
+    distribute: data, pieces: 4, shard: parameters
+}
+print(x.device, r.losses, sum(w), sum(u))
+print(generate(pipeline(load_model("MODEL")), "Once", max_tokens: 5, temperature: 0))
+"""
+        code = code.replace("MODEL", str(fixture(self, "models/stories260K.gguf")))
+        alone = self.ends_well(1, code, TL_DEVICE="vulkan")
+        self.assertTrue(alone.startswith("vulkan:0 "), alone)
+        self.assertEqual(self.ends_well(2, code, TL_DEVICE="vulkan"), alone)
+
     def test_the_device_of_a_rank(self):
         if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
             self.skipTest("there is no Vulkan device")
