@@ -588,6 +588,26 @@ for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name
             self.assertEqual(alone.count("\n"), len(names))
             self.assertEqual(self.ends_well(2, code, folder=folder), alone)
 
+    def test_data_by_rank(self):
+        code = """
+import "parallel.tl"
+let paths = [f"part-{i}.csv" for i in 0..5]
+let (rows, total) = (0, 0.0)
+for path in own_files(paths) {
+    for batch in loader(csv_rows(path), batch: 2) { rows += len(batch); total += float(sum(batch)) }
+}
+print(int(all_reduce(rows)), float(all_reduce(total)))
+let (first, end) = own_rows(15)
+let mine = 0
+for batch in loader(arange(15), batch: 4, rows: arange(first, end)) { mine += int(sum(batch)) }
+print(int(all_reduce(mine)))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(5):
+                Path(folder, f"part-{i}.csv").write_text("".join(f"{i},{j}\n" for j in range(3)))
+            for n in (1, 2, 3):
+                self.assertEqual(self.ends_well(n, code, folder=folder), "15 45.0\n105\n")
+
     def test_on_vulkan(self):
         if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
             self.skipTest("there is no Vulkan device")
