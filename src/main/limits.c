@@ -72,6 +72,13 @@ static void clear_environment(void) {
     }
 }
 
+// What a memory limit moves out, too. A folder that is not there is sandbox_enter's error.
+static void keep_temporary_files_in(const char *sandbox) {
+    char *folder = realpath(sandbox, NULL);
+    if (folder) setenv("TMPDIR", folder, 1);
+    free(folder);
+}
+
 // What RLIMIT_DATA counts, as it is now: with the interpreter's stack, of which most is untouched.
 static size_t data_bytes(void) {
     size_t kilobytes = 0;
@@ -99,6 +106,7 @@ Status limits_apply(const Limits *limits) {
     if (first && limits->host_bytes) TRY(limit_host(limits->host_bytes));
     if (first && limits->sandbox) {
         clear_environment();
+        keep_temporary_files_in(limits->sandbox);
         TRY(sandbox_enter(limits->sandbox));
     }
     if (limits->seconds > 0) start_clock(limits->seconds);

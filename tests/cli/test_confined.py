@@ -17,6 +17,12 @@ learn {
 }
 """
 
+TENSORS = """let parts = [ones([1024, 1024]) for i in 0..40]
+let sum = zeros([1024, 1024])
+for part in parts { sum = sum + part }
+print(sum[9, 9] as float)
+"""
+
 
 class TimeLimit(unittest.TestCase):
     def limited(self, code, words):
@@ -59,6 +65,12 @@ class TimeLimit(unittest.TestCase):
 
 class HostLimit(unittest.TestCase):
     OPTIONS = ["--host-limit", "100MB"]
+
+    def test_tensors_move_to_a_file(self):
+        need_no_sanitizer("takes memory that no limit counts")
+        result = run_code(TENSORS, options=["--host-limit", "60MB", "--memory-check"], env={"TL_DEVICE": "cpu"})
+        self.assertEqual((result.status, result.out), (0, "40.0\n"), result.err)
+        self.assertRegex(result.err, r"MB moved out in \d+ parts")
 
     def test_growth_is_an_error_and_nothing_is_lost(self):
         need_no_sanitizer("needs the whole address space")
@@ -114,6 +126,15 @@ print(len(svd(randn([50, 50]))))
                 self.assertIn(outside, line)
             self.assertEqual(lines[5:], ["none 1", "3"])
             self.assertFalse(Path(other, "new.txt").exists())
+
+    def test_what_is_moved_out_stays_in_the_folder(self):
+        need_sandbox()
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("run", "--sandbox", folder, "--memory-limit", "4MB", "--memory-check", "-",
+                         stdin=TENSORS.encode(), env={"TMPDIR": "/nowhere"})
+            self.assertEqual((result.status, result.out), (0, "40.0\n"), result.err)
+            self.assertRegex(result.err, r"MB moved out in \d+ parts")
+            self.assertEqual(os.listdir(folder), [])
 
     def test_a_folder_that_is_not_there(self):
         result = self.confined("print(1)", "/does/not/exist")
