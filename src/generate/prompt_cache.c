@@ -17,11 +17,12 @@
 #include "generate/prompt_cache_room.h"
 #include "model/model.h"
 #include "model/safetensors.h"
+#include "model/tensor_sum.h"
 #include "tensor/compose.h"
 #include "value/builtin.h"
 #include "value/handles.h"
 
-enum { CHUNK_BYTES = 1 << 15, SAMPLE_BYTES = 256, SAMPLES = 8 };
+enum { SAMPLE_BYTES = 256, SAMPLES = 8 };
 
 struct PromptCache {
     char *folder;
@@ -30,111 +31,55 @@ struct PromptCache {
     uint64_t bytes_max; // of all files
 };
 
-// --- checksums
-
-// Four lanes of 64 bits, so that a long text's rows are summed as fast as they are read.
-typedef struct Sum {
-    uint64_t lanes[4];
-    uint64_t length;
-} Sum;
-
-static const uint64_t odd = 0x9E3779B97F4A7C15ull;
-
-static uint64_t mix(uint64_t x, uint64_t y) {
-    x = (x ^ y) * odd;
-    return x ^ x >> 29;
-}
-
-static void sum_add(Sum *sum, const void *bytes, size_t length) {
-    const char *at = bytes;
-    size_t i = 0;
-    for (; i + 32 <= length; i += 32) {
-        uint64_t words[4];
-        memcpy(words, at + i, sizeof words);
-        for (int lane = 0; lane < 4; lane++) sum->lanes[lane] = mix(sum->lanes[lane], words[lane]);
-    }
-    for (; i < length; i++) sum->lanes[i % 4] = mix(sum->lanes[i % 4], (uint8_t)at[i]);
-    sum->length += length;
-}
-
-static uint64_t sum_end(const Sum *sum) {
-    uint64_t result = sum->length;
-    for (int lane = 0; lane < 4; lane++) result = mix(result, sum->lanes[lane]);
-    return mix(result, result >> 32);
-}
-
-static Status sum_part(Tensor *tensor, size_t begin, size_t bytes, Sum *sum) {
-    char *chunk = memory_allocate(CHUNK_BYTES);
-    Status status = STATUS_OK;
-    for (size_t done = 0; done < bytes && status == STATUS_OK; done += CHUNK_BYTES) {
-        size_t part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
-        size_t offset = tensor->view.offset + begin + done;
-        status = buffer_download(tensor->view.buffer, offset, chunk, part);
-        if (status == STATUS_OK) sum_add(sum, chunk, part);
-    }
-    free(chunk);
-    return status;
-}
-
-static Status sum_tensor(Tensor *given, Sum *sum) {
-    SCOPED_TENSOR(tensor);
-    size_t bytes = 0;
-    TRY(tensor_contiguous(given, &tensor));
-    Shape shape = tensor_shape(tensor);
-    if (!stored_bytes(tensor_dtype(tensor), &shape, &bytes)) return STATUS_OK;
-    sum_add(sum, shape.dims, (size_t)shape.rank * sizeof *shape.dims);
-    return sum_part(tensor, 0, bytes, sum);
-}
-
 // --- the key
 
 // A weight by its name, its type, its shape and some of its numbers.
-static Status sum_weight(Model *model, const StoredTensor *info, Sum *sum) {
+static Status sum_weight(Model *model, const StoredTensor *info, ByteSum *sum) {
     SCOPED_TENSOR(tensor);
     if (!info->usable) return STATUS_OK; // nothing computes with it
-    sum_add(sum, info->name, strlen(info->name));
+    byte_sum_add(sum, info->name, strlen(info->name));
     TRY(model_tensor(model, info->name, &tensor));
     size_t bytes = 0;
     Shape shape = tensor_shape(tensor);
     DType dtype = tensor_dtype(tensor);
-    sum_add(sum, shape.dims, (size_t)shape.rank * sizeof *shape.dims);
-    sum_add(sum, &dtype, sizeof dtype);
+    byte_sum_add(sum, shape.dims, (size_t)shape.rank * sizeof *shape.dims);
+    byte_sum_add(sum, &dtype, sizeof dtype);
     if (!stored_bytes(dtype, &shape, &bytes)) return STATUS_OK;
     for (size_t i = 0; i < SAMPLES; i++) {
         size_t begin = bytes / SAMPLES * i, left = bytes - begin;
-        TRY(sum_part(tensor, begin, left < SAMPLE_BYTES ? left : SAMPLE_BYTES, sum));
+        TRY(byte_sum_add_part(sum, tensor, begin, left < SAMPLE_BYTES ? left : SAMPLE_BYTES));
     }
     return STATUS_OK;
 }
 
-static void sum_metadata(const Metadata *metadata, Sum *sum) {
+static void sum_metadata(const Metadata *metadata, ByteSum *sum) {
     for (size_t i = 0; i < metadata->count; i++) {
         const MetaValue *value = &metadata->items[i].value;
-        sum_add(sum, metadata->items[i].key, strlen(metadata->items[i].key));
-        sum_add(sum, &value->type, sizeof value->type);
+        byte_sum_add(sum, metadata->items[i].key, strlen(metadata->items[i].key));
+        byte_sum_add(sum, &value->type, sizeof value->type);
         if (value->type == META_STRING)
-            sum_add(sum, value->as.string.bytes, value->as.string.length);
+            byte_sum_add(sum, value->as.string.bytes, value->as.string.length);
         else if (value->type == META_ARRAY)
-            sum_add(sum, value->as.array.bytes, value->as.array.length);
+            byte_sum_add(sum, value->as.array.bytes, value->as.array.length);
         else
-            sum_add(sum, &value->as.integer, sizeof value->as.integer);
+            byte_sum_add(sum, &value->as.integer, sizeof value->as.integer);
     }
 }
 
-static Status sum_adapters(Value model, Sum *sum) {
+static Status sum_adapters(Value model, ByteSum *sum) {
     Value adapters = attached_adapters(model);
     for (size_t i = 0; adapters.kind == VALUE_LIST && i < adapters.as.list->count; i++) {
         const List *adapter = adapters.as.list->items[i].as.list;
-        sum_add(sum, &adapter->items[1].as.number, sizeof(double));
+        byte_sum_add(sum, &adapter->items[1].as.number, sizeof(double));
         const Dict *parts = adapter->items[0].as.dict;
         for (size_t j = 0; j < dict_count(parts); j++) {
             Value name, pair;
             dict_entry(parts, j, &name, &pair);
-            sum_add(sum, name.as.string->bytes, name.as.string->length);
+            byte_sum_add(sum, name.as.string->bytes, name.as.string->length);
             for (size_t half = 0; half < 2; half++) {
                 SCOPED_TENSOR(matrix);
                 TRY(value_to_tensor(pair.as.list->items[half], "an adapter", &matrix));
-                TRY(sum_tensor(matrix, sum));
+                TRY(byte_sum_add_tensor(sum, matrix));
             }
         }
     }
@@ -142,12 +87,12 @@ static Status sum_adapters(Value model, Sum *sum) {
 }
 
 // Of the device what its numbers depend on is said last: "AMD EPYC, 2 threads, AVX-512".
-static Status sum_device(Sum *sum) {
+static Status sum_device(ByteSum *sum) {
     Device *device;
     TRY(device_default(&device));
     const char *arithmetic = strrchr(device->description, ',');
-    sum_add(sum, device->name, strlen(device->name));
-    if (arithmetic) sum_add(sum, arithmetic, strlen(arithmetic));
+    byte_sum_add(sum, device->name, strlen(device->name));
+    if (arithmetic) byte_sum_add(sum, arithmetic, strlen(arithmetic));
     return STATUS_OK;
 }
 
@@ -155,16 +100,16 @@ static Status find_key(const Network *network, uint64_t *out) {
     Value value = network_model(network);
     Model *model = value.as.handle->payload;
     const Reader *reader = model_reader(model);
-    Sum sum = {0};
-    sum_add(&sum, TL_VERSION, strlen(TL_VERSION));
+    ByteSum sum = {0};
+    byte_sum_add(&sum, TL_VERSION, strlen(TL_VERSION));
     sum_metadata(&reader->metadata, &sum);
     bool fast = model_is_fast(model);
-    sum_add(&sum, &fast, sizeof fast);
+    byte_sum_add(&sum, &fast, sizeof fast);
     TRY(sum_device(&sum));
     TRY(sum_adapters(value, &sum));
     for (size_t i = 0; i < reader->tensors.count; i++)
         TRY(sum_weight(model, &reader->tensors.items[i], &sum));
-    *out = sum_end(&sum);
+    *out = byte_sum_end(&sum);
     return STATUS_OK;
 }
 
@@ -225,12 +170,12 @@ static bool kept_read(const char *path, Kept *out) {
 }
 
 static Status kept_sum(const NamedTensors *tensors, uint64_t *out) {
-    Sum sum = {0};
+    ByteSum sum = {0};
     for (size_t i = 0; i < tensors->count; i++) {
-        sum_add(&sum, tensors->items[i].name, strlen(tensors->items[i].name));
-        TRY(sum_tensor(tensors->items[i].tensor, &sum));
+        byte_sum_add(&sum, tensors->items[i].name, strlen(tensors->items[i].name));
+        TRY(byte_sum_add_tensor(&sum, tensors->items[i].tensor));
     }
-    *out = sum_end(&sum);
+    *out = byte_sum_end(&sum);
     return STATUS_OK;
 }
 
@@ -417,12 +362,12 @@ static void remove_covered(void *context, const char *path) {
 
 Status prompt_cache_store(const PromptCache *cache, const Sequence *sequence) {
     NamedTensors tensors = {0};
-    Sum sum = {0};
+    ByteSum sum = {0};
     Text path = {0};
     if (sequence->count == 0) return STATUS_OK;
-    sum_add(&sum, sequence->ids, sequence->count * sizeof *sequence->ids);
+    byte_sum_add(&sum, sequence->ids, sequence->count * sizeof *sequence->ids);
     text_format(&path, "%s/%016" PRIx64 "-%016" PRIx64 ".safetensors", cache->folder, cache->key,
-                sum_end(&sum));
+                byte_sum_end(&sum));
     Status status = is_there(text_get(&path)) ? STATUS_OK : fill(sequence, &tensors);
     if (tensors.count > 0 && status == STATUS_OK)
         status = safetensors_write(text_get(&path), &tensors);

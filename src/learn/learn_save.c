@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "learn/learn_run.h"
 #include "learn/learn_shards.h"
+#include "model/tensor_sum.h"
 #include "ranks/ranks.h"
 #include "tensor/compose.h"
 #include "value/archive.h"
@@ -190,6 +191,7 @@ static Status save(LearnRun *run, const TensorFormat *format) {
     Archive archive = {.path = run->save_path.as.string->bytes, .in_parts = learn_is_sharded(run)};
     Status status = fill(run, &archive);
     if (learn_is_sharded(run)) learn_name_shards(run, &archive, format);
+    if (status == STATUS_OK) status = named_tensors_add_sum(&archive.tensors);
     if (status == STATUS_OK) status = format->write(archive.path, &archive.tensors);
     if (status == STATUS_OK && run->pieces > 0) learn_remove_shards(&archive, format);
     archive_free(&archive);
@@ -384,7 +386,8 @@ Status learn_resume(LearnRun *run) {
     if (begins_anew(run, archive.path)) return STATUS_OK;
     TRY(tensor_format_find_named(archive.path, &format));
     TRY(format->read(archive.path, &archive.tensors));
-    Status status = learn_read_shards(&archive, format);
+    Status status = named_tensors_check_sum(&archive.tensors, archive.path);
+    if (status == STATUS_OK) status = learn_read_shards(&archive, format);
     if (status == STATUS_OK) status = prepare(run, &archive, &saved);
     if (status == STATUS_OK) status = give(run, &archive, &saved);
     archive_free(&archive);

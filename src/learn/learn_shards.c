@@ -8,6 +8,7 @@
 
 #include "base/aside.h"
 #include "learn/learn_shards.h"
+#include "model/tensor_sum.h"
 #include "ranks/sharded.h"
 #include "tensor/compose.h"
 #include "tensor/join.h"
@@ -175,7 +176,8 @@ Status learn_write_shard(const LearnRun *run, Archive *archive, const TensorForm
     set_path(run->save_path.as.string->bytes, text_get(&name), name.length, &path);
     archive_add_parts(archive, "learn.optimizer", run->optimizer_value.as.handle->payload);
     add_parameter_parts(archive);
-    Status status = format->write(text_get(&path), &archive->tensors);
+    Status status = named_tensors_add_sum(&archive->tensors);
+    if (status == STATUS_OK) status = format->write(text_get(&path), &archive->tensors);
     text_free(&path);
     text_free(&name);
     return status == STATUS_OK ? ranks_barrier() : status;
@@ -197,6 +199,7 @@ void learn_name_shards(const LearnRun *run, Archive *archive, const TensorFormat
 static Status read_into(const char *path, const TensorFormat *format, NamedTensors *out) {
     NamedTensors shard = {0};
     Status status = format->read(path, &shard);
+    if (status == STATUS_OK) status = named_tensors_check_sum(&shard, path);
     for (size_t i = 0; i < shard.count && status == STATUS_OK; i++)
         named_tensors_add(out, shard.items[i].name, tensor_retain(shard.items[i].tensor));
     named_tensors_free(&shard);

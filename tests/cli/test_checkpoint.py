@@ -137,6 +137,29 @@ class Checkpoint(unittest.TestCase):
                          "resume: w.safetensors has no parameter float32[2, 1] that is trained here, and 1 that is not trained "
                          "here [[0.]\n [0.]]\n", result.err)
 
+    def test_damage_is_found(self):
+        code = """
+            let w = learnable(zeros([80, 10]))
+            learn { objective: sum((w - 1.0) ** 2), optimizer: adam(lr: 0.01), epochs: EPOCHS, progress: false, MORE }
+            print("on")
+        """  # all numbers of w are alike, by which they are found
+        with tempfile.TemporaryDirectory() as folder:
+            for ending, words in (("safetensors", "its numbers are not those that were written"),
+                                  ("gguf", "its numbers are not those that were written"), ("npz", "CRC error")):
+                def trains(more, epochs):
+                    return run("run", "--quiet", "-", stdin=code.replace("MORE", f'{more}: "run.{ending}"').replace(
+                        "EPOCHS", str(epochs)).encode(), cwd=folder)
+                result = trains("save", 5)
+                self.assertEqual((result.status, result.out), (0, "on\n"), result.err)
+                path = Path(folder, f"run.{ending}")
+                whole = path.read_bytes()
+                at = next(i for i in range(len(whole)) if any(whole[i:i + 4]) and whole[i:i + 80] == whole[i:i + 4] * 20)
+                self.assertEqual(trains("resume", 9).out, "on\n")
+                path.write_bytes(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1:])
+                result = trains("resume", 9)
+                self.assertEqual((result.status, result.out), (1, ""), ending)
+                self.assertIn(words, result.err)
+
     def test_plain_values(self):
         for ending in ("safetensors", "npz", "gguf"):
             result = run_code("""
