@@ -159,6 +159,8 @@ class Checkpoint(unittest.TestCase):
                 result = trains("resume", 9)
                 self.assertEqual((result.status, result.out), (1, ""), ending)
                 self.assertIn(words, result.err)
+                if ending != "npz":
+                    self.assertIn("help: go on from another copy\n", result.err)
 
     def test_plain_values(self):
         for ending in ("safetensors", "npz", "gguf"):
