@@ -35,6 +35,7 @@ typedef struct Spill {
     int file;      // 0: none is open
     uint64_t end;  // of what was ever used of it
     VECTOR(SpillPlace) free;
+    uint64_t host_granted; // bytes that may move to the host before it is asked what it has left
 } Spill;
 
 struct Pool {

@@ -149,6 +149,8 @@ static Status read_test_settings(DeviceSettings *out) {
     uint64_t number;
     TRY(read_number(VARIABLE_TL_TEST_DEVICE_MB, &number));
     out->test_device_bytes = number << 20;
+    TRY(read_number(VARIABLE_TL_TEST_HOST_MB, &number));
+    out->test_host_bytes = number << 20;
     TRY(read_number(VARIABLE_TL_TEST_SLOW_MS, &number));
     out->test_slow_ms = (int)number;
     TRY(read_number(VARIABLE_TL_TEST_PATIENCE_MS, &number));

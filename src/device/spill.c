@@ -16,11 +16,12 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
+#include "device/cpu/available.h"
 #include "device/kernel.h"
 #include "device/report.h"
 
-// Of places in the file: what maps one begins at a page.
-enum { PLACE_STEP_BYTES = 64 << 10 };
+// Of places in the file: what maps one begins at a page. Of the host's memory some stays free.
+enum { PLACE_STEP_BYTES = 64 << 10, HOST_RESERVE_BYTES = 256 << 20 };
 
 // --- where bytes go ------------------------------------------------------------------------------
 // STATUS_MEMORY without a message where memory is short: the pool then refuses the request with its
@@ -61,9 +62,30 @@ static Status open_file(Spill *spill) {
     return spill->file > 0 ? STATUS_OK : STATUS_MEMORY;
 }
 
+static uint64_t host_room(const Device *device) {
+    uint64_t left = cpu_available(device), reserve = HOST_RESERVE_BYTES;
+    if (device->pool->settings.test_host_bytes > 0) {
+        left = device->pool->settings.test_host_bytes;
+        reserve = device->pool->statistics.away_bytes;
+    }
+    return left > reserve ? left - reserve : 0;
+}
+
+// The system grants more than it has, and ends a process that uses it: it is asked before, again
+// after a quarter of what it had left.
+static bool host_has(Pool *pool, uint64_t bytes) {
+    Spill *spill = &pool->spill;
+    if (bytes > spill->host_granted) {
+        uint64_t left = host_room(pool->device);
+        if (bytes > left) return false;
+        spill->host_granted = left / 4 > bytes ? left / 4 : bytes;
+    }
+    spill->host_granted -= bytes;
+    return true;
+}
+
 uint64_t spill_room(const Device *device) {
-    if (!shares_host_memory(device))
-        return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!shares_host_memory(device)) return host_room(device);
     struct statvfs disk;
     struct rlimit file;
     uint64_t room = UINT64_MAX;
@@ -115,6 +137,7 @@ static Status take_store(Pool *pool, Buffer *buffer) {
         take_place(&pool->spill, buffer);
         return STATUS_OK;
     }
+    if (!host_has(pool, buffer->bytes)) return STATUS_MEMORY;
     buffer->away_bytes = malloc(buffer->bytes + 1);
     return buffer->away_bytes ? STATUS_OK : STATUS_MEMORY;
 }

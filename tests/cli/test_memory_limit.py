@@ -149,6 +149,22 @@ class Limited(unittest.TestCase):
         self.assertIn("error[memory]: ", result.stderr)
         self.assertIn("the limit is 4.00 MB", result.stderr)
 
+    def test_a_host_that_is_full_is_an_error(self):
+        """Where a device has memory of its own."""
+        if "vulkan" not in os.environ.get("TL_DEVICE", ""):
+            self.skipTest("tensors of the CPU move to a file")
+        limits = {"TL_TEST_HOST_MB": "8"}
+        known = "let kept = [ones([256, 1024]) for i in 0..16]\nprint(len(kept))\n"
+        result = self.limited(known, "4MB", env=limits)
+        self.assertEqual((result.status, result.out), (1, ""))
+        self.assertIn("error[memory]: the program holds 16.00 MB here, --memory-limit is 4.00 MB, and there is room for "
+                      "8.00 MB of the rest", result.err)
+        unknown = "if sum(rand([300, 300])) < -1e9 { print(1) }\nprint(\"begun\")\n" + known
+        result = self.limited(unknown, "4MB", env=limits)
+        self.assertEqual((result.status, result.out), (1, "begun\n"), result.err)
+        self.assertRegex(result.err, r"error\[memory\]: vulkan:\d has no memory for float32\[256, 1024\]: .* the limit is 4\.00 MB")
+        self.assertEqual(self.limited(unknown, "4MB").status, 0)
+
     def test_the_input_is_for_the_run(self):
         code = 'print(input() + "!", sum(ones([1000])))\nprint(read_file("/dev/stdin"))\n'
         result = run_code(code, options=["--memory-limit", "64KB"], stdin=b"one\n")
