@@ -231,7 +231,7 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
 
 static void note_large(Pool *pool, size_t capacity) {
     Devices *devices = runtime_current->devices;
-    if (LIKELY(!devices->foresee) || pool->device != devices->by_default) return;
+    if (!devices->foresee || pool->device != devices->by_default || pool->limit == 0) return;
     pool->foresees = taken_bytes(pool) + capacity > pool->limit / LARGE_PARTS;
 }
 
