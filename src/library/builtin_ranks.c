@@ -131,7 +131,7 @@ static int small(int64_t number) {
 }
 
 Value builtin_all_reduce(BuiltinCall *call) {
-    RanksRequest request = {.call = RANKS_ALL_REDUCE};
+    RanksRequest request = {.call = RANKS_ALL_REDUCE, .fast = call->arguments[3].as.integer != 0};
     TRY_VALUE(reduction_of(call, &request));
     return collect(call, request, 2);
 }

@@ -134,6 +134,50 @@ static int start_blocks(RanksTransfer *transfer, size_t bytes) {
     return ranks_plugin()->exchange(in, out, transfer->tag, &transfer->running);
 }
 
+// --- in the fast order
+
+// Of numbers that the transport can add: those of an all_reduce are converted on the way.
+static DType wire_dtype(const Tensor *x) {
+    DType dtype = tensor_dtype(x);
+    if (dtype == DTYPE_FLOAT64) return dtype;
+    return dtype_is_float(dtype) ? DTYPE_FLOAT32 : DTYPE_INT64;
+}
+
+static Status start_fast(RanksTransfer *transfer) {
+    static const RanksFold folds[RANKS_REDUCTION_COUNT] = {
+        RANKS_FOLD_SUM, RANKS_FOLD_SUM, RANKS_FOLD_PROD, RANKS_FOLD_MAX, RANKS_FOLD_MIN};
+    DType dtype = wire_dtype(transfer->x);
+    RanksNumber number = dtype == DTYPE_FLOAT64   ? RANKS_FLOAT64
+                         : dtype == DTYPE_FLOAT32 ? RANKS_FLOAT32
+                                                  : RANKS_INT64;
+    Tensor *wide;
+    size_t bytes;
+    TRY(tensor_cast(transfer->x, dtype, &wide));
+    Status status = ranks_bytes_of(wide, &transfer->sent, &bytes);
+    tensor_release(wide);
+    TRY(status);
+    transfer->received = transfer->sent;
+    return ranks_check(ranks_plugin()->reduce(transfer->sent, bytes / dtype_size(dtype), number,
+                                              folds[transfer->request.reduction],
+                                              &transfer->running));
+}
+
+static Status finish_fast(const RanksTransfer *transfer, Tensor **out) {
+    Shape shape = tensor_shape(transfer->x);
+    const TensorView view = {.dtype = wire_dtype(transfer->x)};
+    const Tensor like = {.device = transfer->x->device, .view = view};
+    Tensor *wide, *mean = NULL;
+    TRY(ranks_tensor_of(transfer->received, &like, &shape, &wide));
+    Status status = STATUS_OK;
+    if (transfer->request.reduction == RANKS_MEAN)
+        status = op_binary(OP_div, op_tensor(wide), op_int(ranks_count()), &mean);
+    if (status == STATUS_OK)
+        status = tensor_cast(mean ? mean : wide, tensor_dtype(transfer->x), out);
+    tensor_release(mean);
+    tensor_release(wide);
+    return status;
+}
+
 // --- from one to another
 
 // What goes ahead of the bytes.
@@ -221,6 +265,7 @@ static Status start(RanksTransfer *transfer) {
     if (request->call == RANKS_RECEIVE) return start_receiving(transfer);
     TRY(ranks_agree(request, transfer->x));
     transfer->tag = ranks_new_tag();
+    if (request->fast) return start_fast(transfer);
     TRY(ranks_bytes_of(transfer->x, &transfer->sent, &bytes));
     if (request->call == RANKS_BROADCAST) {
         transfer->received = transfer->sent;
@@ -249,7 +294,8 @@ static Status reduce_part(const RanksTransfer *transfer, char **out, size_t *byt
 // The second half of all_reduce is a call of its own.
 static Status agree_to_wait(const RanksTransfer *transfer) {
     const RanksRequest request = {.call = RANKS_WAIT, .transfer = transfer->tag - RANKS_TAG};
-    bool called = transfer->apart && transfer->request.call == RANKS_ALL_REDUCE;
+    bool called =
+        transfer->apart && transfer->request.call == RANKS_ALL_REDUCE && !transfer->request.fast;
     return called ? ranks_agree(&request, transfer->x) : STATUS_OK;
 }
 
@@ -286,6 +332,7 @@ static Status finish(RanksTransfer *transfer, Tensor **out) {
     *out = NULL;
     if (transfer->request.call == RANKS_SEND) return STATUS_OK;
     if (transfer->request.call == RANKS_RECEIVE) return finish_receiving(transfer, out);
+    if (transfer->request.fast) return finish_fast(transfer, out);
     if (reduces(transfer->request.call)) return finish_reduction(transfer, out);
     Shape shape = tensor_shape(transfer->x);
     if (transfer->request.call == RANKS_ALL_GATHER) {
@@ -306,7 +353,8 @@ static Status need_parts(const RanksRequest *request, const Tensor *x) {
 
 // d(mean)/dx is that of the sum over n; the parts that a rank sent come back by the converse call.
 static Status gradient_along(const RanksRequest *request, Tensor *up, Tensor **out) {
-    RanksRequest converse = {.call = RANKS_ALL_REDUCE, .reduction = request->reduction};
+    RanksRequest converse = {
+        .call = RANKS_ALL_REDUCE, .reduction = request->reduction, .fast = request->fast};
     Tensor *sum;
     switch (request->call) {
     case RANKS_ALL_GATHER: converse = (RanksRequest){.call = RANKS_REDUCE_SCATTER}; break;

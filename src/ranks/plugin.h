@@ -16,6 +16,14 @@ typedef struct RanksBlocks {
     const size_t *bytes;
     bool repeated; // all are the same bytes
 } RanksBlocks;
+// What is reduced, and how.
+typedef enum RanksNumber { RANKS_FLOAT32, RANKS_FLOAT64, RANKS_INT64 } RanksNumber;
+typedef enum RanksFold {
+    RANKS_FOLD_SUM,
+    RANKS_FOLD_PROD,
+    RANKS_FOLD_MAX,
+    RANKS_FOLD_MIN
+} RanksFold;
 // What is under way.
 typedef struct RanksExchange RanksExchange;
 
@@ -29,6 +37,9 @@ typedef struct RanksPlugin {
     // Blocks of equal size, in the order of ranks.
     int (*all_gather)(const void *in, void *out, size_t bytes, RanksExchange **exchange);
     int (*broadcast)(void *data, size_t bytes, int root, RanksExchange **exchange);
+    // In place, in the order that the transport takes for the fastest.
+    int (*reduce)(void *data, size_t count, RanksNumber number, RanksFold fold,
+                  RanksExchange **exchange);
     int (*send)(const void *data, size_t bytes, int to, int tag, RanksExchange **exchange);
     int (*receive)(void *data, size_t bytes, int from, int tag, RanksExchange **exchange);
     int (*test)(RanksExchange *exchange, bool *done); // lets what is under way go on

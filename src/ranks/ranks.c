@@ -130,7 +130,7 @@ enum { PLACE_BYTES = 160 };
 
 // What a rank is about to do, in bytes that are equal where ranks agree; then where it says so.
 typedef struct Intent {
-    int32_t call, reduction, root, dtype, rank;
+    int32_t call, reduction, fast, root, dtype, rank;
     int64_t dims[RANK_MAX], elements, pieces, transfer;
     char place[PLACE_BYTES];
     int32_t interrupted;
@@ -141,6 +141,7 @@ static Intent intent_of(const RanksRequest *request, const Tensor *x) {
     memset(&intent, 0, sizeof intent);
     intent.call = (int32_t)request->call;
     intent.reduction = (int32_t)request->reduction;
+    intent.fast = request->fast;
     intent.root = (int32_t)request->root;
     intent.elements = request->elements;
     intent.pieces = request->pieces;
@@ -176,7 +177,9 @@ static void describe(Text *out, int rank, const Intent *intent) {
     if (steps)
         text_format(out, " of %lld parameter values in %lld pieces", (long long)intent->elements,
                     (long long)intent->pieces);
-    if (reduces) text_format(out, "(\"%s\")", reductions[intent->reduction]);
+    if (reduces)
+        text_format(out, "(\"%s\"%s)", reductions[intent->reduction],
+                    intent->fast ? ", fast: true" : "");
     if (intent->rank >= 0) {
         text_format(out, " of %s[", dtype_name((DType)intent->dtype));
         for (int d = 0; d < intent->rank; d++)

@@ -60,6 +60,7 @@ typedef struct RanksRequest {
     RanksCall call;
     bool may_stop;            // STATUS_INTERRUPT on all ranks when one has a signal that waits
     RanksReduction reduction; // of ALL_REDUCE and REDUCE_SCATTER
+    bool fast;                // ALL_REDUCE: in the order that the transport takes for the fastest
     int root;                 // of BROADCAST
     int peer, tag;            // of SEND and RECEIVE
     int64_t elements, pieces; // of STEP: of the tensors that are added up, and how many these are;

@@ -42,6 +42,9 @@ for type in list(float32, float64, float16, bfloat16, int64, int32, int8, uint8)
             least = minimum(least, all[i])
         }
         same("sum", all_reduce(x), sum)
+        same("sum in any order", all_reduce(x, fast: true), sum) // small whole numbers: exact in every order
+        same("max in any order", all_reduce(x, "max", fast: true), most)
+        same("min in any order", wait(all_reduce(x, "min", wait: false, fast: true)), least)
         same("max", all_reduce(x, "max"), most)
         same("min", all_reduce(x, op: "min"), least)
         same("all_gather", all_gather(x), cat(all, 0))
@@ -57,6 +60,9 @@ same("bools", all_gather([r == 0, true]), [[i == 0, true] for i in 0..n].reshape
 same("nothing", all_reduce(zeros([0, 3])), zeros([0, 3]))
 same("odd", all_reduce(ones([7]) * (r + 1.0)), ones([7]) * (n * (n + 1) / 2.0))
 same("a mean", all_reduce([r * 2.0], "mean"), [n - 1.0])
+same("a mean in any order", all_reduce([r * 2.0], "mean", fast: true), [n - 1.0])
+same("a product in any order", all_reduce([r + 2], "prod", fast: true), [match n { 1 => 2, 2 => 6, _ => 120 }])
+same("nothing in any order", all_reduce(zeros([0, 3]), fast: true), zeros([0, 3]))
 same("a product", all_reduce([r + 2], "prod"), [match n { 1 => 2, 2 => 6, _ => 120 }])
 let two = all_reduce(list([1.0], [[2.0, 3.0]]))
 same("a list", two[1], [[2.0, 3.0]] * n)
@@ -105,6 +111,7 @@ let x = [1.0, 2.0, 3.0, 4.0] * (r + 1.0)
 let all = weights(0)
 for i in 1..n { all = all + weights(i) }
 near("sum", grad(fn(x) { sum(all_reduce(x) * weights(r)) }, x), all)
+near("sum in any order", grad(fn(x) { sum(all_reduce(x, fast: true) * weights(r)) }, x), all)
 near("mean", grad(fn(x) { sum(all_reduce(x, "mean") * weights(r)) }, x), all / n)
 near("under way", grad(fn(x) { let y = all_reduce(x, wait: false); let z = sum(x); z + sum(wait(y) * weights(r)) }, x), all + 1.0)
 near("broadcast", grad(fn(x) { sum(broadcast(x, 1 % n) * weights(r)) }, x), if r == 1 % n { all } else { zeros([4]) })
@@ -757,6 +764,9 @@ saved 6 statements to saved.tl
         self.disagree("if rank() == 0 {\n    all_reduce([1.0])\n} else {\n    all_reduce([1.0, 2.0])\n}\n",
                       'the ranks disagree: rank 0 calls all_reduce("sum") of float32[1] at program.tl:2, '
                       'rank 1 calls all_reduce("sum") of float32[2] at program.tl:4')
+        self.disagree("all_reduce([1.0], fast: rank() == 0)",
+                      'rank 0 calls all_reduce("sum", fast: true) of float32[1] at program.tl:1, '
+                      'rank 1 calls all_reduce("sum") of float32[1] at program.tl:1')
         self.disagree('let x = if rank() == 0 { all_reduce(1, "max") } else { broadcast(1) }\nprint(x)',
                       'rank 0 calls all_reduce("max") of int64[] at program.tl:1, '
                       "rank 1 calls broadcast of int64[] from rank 0 at program.tl:1")

@@ -166,6 +166,22 @@ static int broadcast(void *data, size_t bytes, int root, RanksExchange **result)
     return *result ? add_broadcast(*result, data, bytes, root) : MPI_ERR_NO_MEM;
 }
 
+static int reduce(void *data, size_t count, RanksNumber number, RanksFold fold,
+                  RanksExchange **result) {
+    enum { COUNT_MAX = PIECE_BYTES / 8 };
+    const MPI_Datatype types[] = {MPI_FLOAT, MPI_DOUBLE, MPI_INT64_T};
+    const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX, MPI_MIN};
+    RanksExchange *exchange = *result = calloc(1, sizeof **result);
+    if (!exchange) return MPI_ERR_NO_MEM;
+    for (size_t at = 0; at < count; at += COUNT_MAX) {
+        int part = (int)(count - at < COUNT_MAX ? count - at : COUNT_MAX);
+        char *from = (char *)data + at * (number == RANKS_FLOAT32 ? 4 : 8);
+        ADD_REQUEST(exchange, MPI_Iallreduce(MPI_IN_PLACE, from, part, types[number], ops[fold],
+                                             MPI_COMM_WORLD, request));
+    }
+    return MPI_SUCCESS;
+}
+
 static int send(const void *data, size_t bytes, int to, int tag, RanksExchange **result) {
     *result = calloc(1, sizeof **result);
     return *result ? add_send(*result, data, bytes, (Peer){to, tag}) : MPI_ERR_NO_MEM;
@@ -226,6 +242,7 @@ const RanksPlugin tl_ranks_plugin = {.begin = plugin_begin,
                                      .exchange = exchange_blocks,
                                      .all_gather = all_gather,
                                      .broadcast = broadcast,
+                                     .reduce = reduce,
                                      .send = send,
                                      .receive = receive,
                                      .test = test,
