@@ -79,6 +79,10 @@ static bool judge(LearnRun *run, double loss) {
     run->judged = loss;
     if (!run->code->settings[SETTING_validate]) return true;
     if (!validate(run, &run->judged)) return false;
+    if (learn_judge_together(run) != STATUS_OK) {
+        error_place(run->code->settings[SETTING_validate]->span);
+        return false;
+    }
     list_push(run->validations, value_float(run->judged));
     return true;
 }

@@ -238,6 +238,8 @@ Status learn_shard(LearnRun *run) MUST_USE;
 Status learn_begin_distributed(LearnRun *run) MUST_USE;
 // One step on the rows from run->row to `end`: this rank's pieces, and the sums over all ranks.
 Value learn_run_pieces(LearnRun *run, Tensor *order, int64_t end);
+// What validate gave on rank 0, where ranks make steps together, is what all of them go by.
+Status learn_judge_together(LearnRun *run) MUST_USE;
 // Parameters that are in parts are whole again.
 Status learn_join_parameters(LearnRun *run) MUST_USE;
 // learn_parts.c: the norm of all gradients before they are clipped; then the parameters move.

@@ -113,6 +113,16 @@ static Status take_stream(void) {
     return status;
 }
 
+Status learn_judge_together(LearnRun *run) {
+    if (run->pieces == 0 || ranks_count() == 1) return STATUS_OK;
+    double *all = memory_allocate((size_t)ranks_count() * sizeof *all);
+    Status status = pieces_agree(run->pieces, 0);
+    if (status == STATUS_OK) status = pieces_gather(&run->judged, all, sizeof *all);
+    if (status == STATUS_OK) run->judged = all[0];
+    free(all);
+    return status;
+}
+
 Status learn_begin_distributed(LearnRun *run) {
     if (ranks_count() == 1) return STATUS_OK;
     TensorArray parameters = moved_parameters(run);

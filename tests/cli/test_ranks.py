@@ -411,6 +411,18 @@ learn {
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("[rank 1] error[value]: the loss became inf in epoch 2", result.stderr)
 
+    def test_validation_that_ranks_see_differently(self):
+        # As with running statistics of their own: all go by the first rank's.
+        code = """
+let w = learnable(ones([3])); let x = ones([8, 3])
+let r = learn {
+    objective: mean(x @ w), optimizer: sgd(lr: 0.1), epochs: 4, batch: 8 of x, distribute: data, progress: false
+    validate: if rank() == 0 { 1.0 - epoch } else { 1.0 + epoch }, patience: 1
+}
+print(r.validations, r.stopped)
+"""
+        self.assertEqual(self.ends_well(2, code), "[1.0, 0.0, -1.0, -2.0] epochs\n")
+
     def test_fifty_steps_of_a_transformer(self):
         code = """
 import "attention.tl"
