@@ -25,6 +25,25 @@ Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) {
     return status;
 }
 
+char *ranks_place_of(const Tensor *x) {
+    const Buffer *buffer = x->view.buffer;
+    const Device *device = x->device;
+    bool in_place = strcmp(device->backend->name, "cpu") == 0 && !device->foretold;
+    if (!in_place || buffer->away || !tensor_is_contiguous(x)) return NULL;
+    return (char *)buffer->handle + x->view.offset;
+}
+
+Status ranks_look_at(Tensor *x, const char **data, char **owned) {
+    size_t bytes;
+    *owned = NULL;
+    TRY(tensor_materialize(x));
+    *data = ranks_place_of(x);
+    if (*data) return STATUS_OK;
+    TRY(ranks_bytes_of(x, owned, &bytes));
+    *data = *owned;
+    return STATUS_OK;
+}
+
 Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape, Tensor **out) {
     TRY(tensor_new(like->device, tensor_dtype(like), shape, out));
     size_t bytes = (size_t)tensor_count(*out) * dtype_size(tensor_dtype(like));

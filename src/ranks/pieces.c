@@ -163,16 +163,17 @@ static Status fill_sent(const PiecesSum *sum, PiecesExchange *exchange) {
     size_t whole = (size_t)sum->layout.length * dtype_size(sum->layout.dtype);
     exchange->sent = memory_allocate(nodes->count * whole + 1);
     for (size_t k = 0; k < nodes->count; k++) {
-        char *data, *to = exchange->sent;
-        size_t bytes;
-        TRY(ranks_bytes_of(nodes->items[k].sum, &data, &bytes));
-        ASSERT(bytes == whole);
+        const char *data;
+        char *owned, *to = exchange->sent;
+        ASSERT(tensor_count(nodes->items[k].sum) == sum->layout.length);
+        TRY(ranks_look_at(nodes->items[k].sum, &data, &owned));
         for (int i = 0; i < ranks_count(); i++) {
             char *part = to + k * part_bytes(&sum->layout, i);
-            copy_part(&sum->layout, i, (PartCopy){.whole = data, .part = part, .out = true});
+            copy_part(&sum->layout, i,
+                      (PartCopy){.whole = (char *)data, .part = part, .out = true});
             to += exchange->outgoing[i];
         }
-        free(data);
+        free(owned);
     }
     return STATUS_OK;
 }
@@ -252,26 +253,36 @@ static Status share_bytes(const PiecesLayout *layout, const char *part, char *al
     return status;
 }
 
+// The parts of all ranks one after the other, put together.
+static Status join_shared(const PiecesLayout *layout, char *all, Tensor **whole) {
+    Shape shape = {.rank = 1, .dims = {layout->length}};
+    size_t bytes = (size_t)layout->length * dtype_size(layout->dtype), at = 0;
+    TRY(tensor_new(layout->device, layout->dtype, &shape, whole));
+    char *place = ranks_place_of(*whole), *joined = place ? place : memory_allocate(bytes + 1);
+    for (int i = 0; i < ranks_count(); i++) {
+        copy_part(layout, i, (PartCopy){.whole = joined, .part = all + at});
+        at += part_bytes(layout, i);
+    }
+    if (place) return STATUS_OK;
+    Status status = buffer_upload((*whole)->view.buffer, 0, joined, bytes);
+    free(joined);
+    if (status != STATUS_OK) tensor_release(*whole);
+    return status;
+}
+
 Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) {
     if (!ranks_plugin()) {
         *whole = tensor_retain(part);
         return STATUS_OK;
     }
-    char *own;
-    size_t bytes, length = (size_t)layout->length * dtype_size(layout->dtype), at = 0;
-    TRY(ranks_bytes_of(part, &own, &bytes));
-    ASSERT(bytes == part_bytes(layout, ranks_own()));
-    char *all = memory_allocate(length + 1), *joined = memory_allocate(length + 1);
-    Status status = share_bytes(layout, own, all);
-    for (int i = 0; i < ranks_count() && status == STATUS_OK; i++) {
-        copy_part(layout, i, (PartCopy){.whole = joined, .part = all + at});
-        at += part_bytes(layout, i);
-    }
-    Shape shape = {.rank = 1, .dims = {layout->length}};
-    if (status == STATUS_OK) status = upload(layout, joined, &shape, whole);
-    free(joined);
+    const char *own;
+    char *owned, *all = memory_allocate((size_t)layout->length * dtype_size(layout->dtype) + 1);
+    ASSERT(tensor_count(part) == pieces_part(layout, ranks_own()));
+    Status status = ranks_look_at(part, &own, &owned);
+    if (status == STATUS_OK) status = share_bytes(layout, own, all);
+    if (status == STATUS_OK) status = join_shared(layout, all, whole);
     free(all);
-    free(own);
+    free(owned);
     return status;
 }
 
