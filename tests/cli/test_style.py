@@ -7,6 +7,7 @@ import unittest
 from tl import ROOT
 
 FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX, PARAMETERS_MAX = 70, 620, 100, 5
+ARCHITECTURE_LINES_MAX = 50  # of a page of std/models
 LINES_PER_ASSERTION_MAX = 100
 CLANG_FORMAT = 14  # others lay out a few things otherwise
 # Words of CONTRIBUTING's table that are not to be used; "there is no" is plain English.
@@ -153,6 +154,11 @@ class Style(unittest.TestCase):
             wrong += [f"{name}: {function} has {count} lines" for function, count in functions(text)
                       if count > FUNCTION_LINES_MAX]
         self.assertEqual(wrong, [])
+
+    def test_architectures_stay_pages(self):
+        lines = {path.name: path.read_text().count("\n") for path in files("std/models/*.tl")}
+        self.assertGreater(len(lines), 10)
+        self.assertEqual({name: count for name, count in lines.items() if count > ARCHITECTURE_LINES_MAX}, {})
 
     def test_format(self):
         """As `make format` leaves it."""
