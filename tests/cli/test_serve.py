@@ -103,6 +103,20 @@ def said(answer):
     return choice["message"]["content"] if "message" in choice else choice["text"]
 
 
+def official_client(case, server, script):
+    """The lines that a program prints which has npm's openai as `client`; OPENAI_NODE_MODULES says where that is."""
+    modules = os.environ.get("OPENAI_NODE_MODULES")
+    if not modules or not shutil.which("node"):
+        case.skipTest("OPENAI_NODE_MODULES names no folder with the client")
+    head = f"""
+        import {{ createRequire }} from "node:module"
+        const OpenAI = createRequire("{modules}/")("openai")
+        const client = new OpenAI({{ baseURL: "http://127.0.0.1:{server.port}/v1", apiKey: "none" }})"""
+    result = subprocess.run(["node", "--input-type=module", "-"], input=head + script, capture_output=True, text=True)
+    case.assertEqual((result.returncode, result.stderr), (0, ""))
+    return result.stdout.splitlines()
+
+
 class Serve(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -606,27 +620,18 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
         self.assertTrue(expected.startswith(lines[1][1]), lines)
 
     def test_the_official_client(self):
-        """npm's openai, where OPENAI_NODE_MODULES says that it is."""
-        modules = os.environ.get("OPENAI_NODE_MODULES")
-        if not modules or not shutil.which("node"):
-            self.skipTest("OPENAI_NODE_MODULES names no folder with the client")
-        script = Path(self.folder, "client.mjs")
-        script.write_text(f"""
-            import {{ createRequire }} from "node:module"
-            const OpenAI = createRequire("{modules}/")("openai")
-            const client = new OpenAI({{ baseURL: "http://127.0.0.1:{self.server.port}/v1", apiKey: "none" }})
-            const asked = {{ model: "chat.gguf", messages: [{{ role: "user", content: "Tom" }}], max_tokens: 12, temperature: 0 }}
+        lines = official_client(self, self.server, """
+            const asked = { model: "chat.gguf", messages: [{ role: "user", content: "Tom" }], max_tokens: 12, temperature: 0 }
             console.log(JSON.stringify((await client.chat.completions.create(asked)).choices[0].message.content))
             let text = ""
-            for await (const event of await client.chat.completions.create({{ ...asked, stream: true }}))
+            for await (const event of await client.chat.completions.create({ ...asked, stream: true }))
                 text += event.choices[0].delta.content ?? ""
             console.log(JSON.stringify(text))
-            console.log((await client.embeddings.create({{ model: "chat.gguf", input: "Tom" }})).data[0].embedding.length)
+            console.log((await client.embeddings.create({ model: "chat.gguf", input: "Tom" })).data[0].embedding.length)
             console.log((await client.models.list()).data[0].id)
-            try {{ await client.chat.completions.create({{ ...asked, foo: 1 }}) }} catch (e) {{ console.log(e.status, e.param) }}""")
-        result = subprocess.run(["node", script], capture_output=True, text=True)
+            try { await client.chat.completions.create({ ...asked, foo: 1 }) } catch (e) { console.log(e.status, e.param) }""")
         expected = json.dumps(said(self.server.post("/v1/chat/completions", TOM)))
-        self.assertEqual(result.stdout.splitlines(), [expected, expected, "64", "chat.gguf", "400 foo"], result.stderr)
+        self.assertEqual(lines, [expected, expected, "64", "chat.gguf", "400 foo"])
 
 
 if __name__ == "__main__":

@@ -1,14 +1,11 @@
 """tl serve with tools: models that say what a test wants them to say, and what their answers become."""
 import json
-import os
-import shutil
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 from parrot import parrot
-from test_serve import Server
+from test_serve import Server, official_client
 from tl import run
 
 SAY = "{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %}{{ m.content or '' }}{% endfor %}"
@@ -150,25 +147,16 @@ class Tools(unittest.TestCase):
         self.assertEqual((status, answer["error"]["param"]), (400, None))  # tools[0] of nothing
 
     def test_the_official_client(self):
-        """npm's openai, where OPENAI_NODE_MODULES says that it is: a call, whole and streamed."""
-        modules = os.environ.get("OPENAI_NODE_MODULES")
-        if not modules or not shutil.which("node"):
-            self.skipTest("OPENAI_NODE_MODULES names no folder with the client")
-        script = Path(self.folder, "client.mjs")
-        script.write_text(f"""
-            import {{ createRequire }} from "node:module"
-            const OpenAI = createRequire("{modules}/")("openai")
-            const client = new OpenAI({{ baseURL: "http://127.0.0.1:{self.server("hermes").port}/v1", apiKey: "none" }})
+        """A call, whole and streamed."""
+        lines = official_client(self, self.server("hermes"), f"""
             const asked = {{ model: "hermes.gguf", temperature: 0, messages: [{{ role: "user", content: "say 1" }}],
                              tools: {json.dumps(TOOLS)} }}
             const message = (await client.chat.completions.create(asked)).choices[0].message
             console.log(JSON.stringify(message.tool_calls[0].function))
             const whole = await client.chat.completions.stream(asked).finalChatCompletion()
             console.log(JSON.stringify(whole.choices[0].message.tool_calls[0].function), whole.choices[0].finish_reason)""")
-        result = subprocess.run(["node", script], capture_output=True, text=True)
         call = {"name": "weather", "arguments": '{"city":"Oslo"}'}
-        lines = result.stdout.splitlines()
-        self.assertEqual(len(lines), 2, result.stderr)
+        self.assertEqual(len(lines), 2)
         self.assertEqual(json.loads(lines[0]), call)
         self.assertEqual(json.loads(lines[1].removesuffix(" tool_calls")), call)
 
