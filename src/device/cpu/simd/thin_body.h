@@ -88,6 +88,11 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
         VECTOR weights[DOT_COLUMNS_MAX][NAME(group_vectors)];
 #pragma GCC unroll 8
         for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
+        // The same place in the rows of b that come next, which memory has in other pages.
+        for (int64_t byte = k * tile.item_bytes; byte < (k + GROUP) * tile.item_bytes; byte += 64)
+#pragma GCC unroll 8
+            for (int j = columns; j < 2 * columns; j++)
+                __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
 #pragma GCC unroll 16
         for (int v = 0; v < NAME(group_vectors); v++)
 #pragma GCC unroll 8
