@@ -192,8 +192,8 @@ static Status put_unigram(const Tokenizer *tokenizer, GgufWriter *writer) {
     static const Column scores = {"tokenizer.ggml.scores", META_FLOAT32, piece_score};
     const TextSteps *changes = &tokenizer->normalizers;
     bool map = changes->count > 0 && changes->items[0].apply == step_precompiled;
-    const TextStep *rest = changes->items + map;
     size_t left = changes->count - map;
+    const TextStep *rest = left > 0 ? changes->items + map : NULL;
     bool runs = left == 2 && rest[0].apply == step_replace && rest[0].regex &&
                 strcmp(rest[0].pattern, " {2,}") == 0 && strcmp(rest[0].content, " ") == 0 &&
                 rest[1].apply == step_strip && rest[1].option == (1 | 2);
