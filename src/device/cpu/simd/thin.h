@@ -17,6 +17,7 @@ enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1, PANEL_VE
 enum {
     SHORT = 256, // a head's width is at most that
     AHEAD = 24,  // rows of b that are fetched before they are read
+    LINE = 64,   // bytes of a cache's line
 };
 
 typedef struct ThinRows { // of a or of b

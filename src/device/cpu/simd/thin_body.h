@@ -89,7 +89,7 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 #pragma GCC unroll 8
         for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
         // The same place in the rows of b that come next, which memory has in other pages.
-        for (int64_t byte = k * tile.item_bytes; byte < (k + GROUP) * tile.item_bytes; byte += 64)
+        for (int64_t byte = k * tile.item_bytes; byte < (k + GROUP) * tile.item_bytes; byte += LINE)
 #pragma GCC unroll 8
             for (int j = columns; j < 2 * columns; j++)
                 __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
@@ -124,7 +124,6 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 // products, so four columns are taken a time, each next to four of the rows and then the others.
 // Columns lie too far apart, a head of many, for the processor to see which come next.
 SIMD_INLINE int64_t NAME(dot_short)(const ThinProduct *product, NAME(Tile) tile) {
-    enum { LINE = 64 };
     int64_t column = 0;
     for (; column + 4 <= product->n; column += 4) {
         for (int64_t j = column + AHEAD; j < column + AHEAD + 4; j++)
@@ -240,6 +239,9 @@ SIMD_INLINE void NAME(strip_panel)(const ThinProduct *product, ThinRows of_a, in
     VECTOR sums[4][PANEL_VECTORS] = {{{0}}};
     for (int64_t k = 0; k < product->k; k++, b += product->b_stride_bytes) {
         VECTOR weights[PANEL_VECTORS];
+        const char *later = b + AHEAD * product->b_stride_bytes;
+        for (int64_t byte = 0; byte < PANEL_VECTORS * WIDTH * item_bytes; byte += LINE)
+            if (of_a.first == 0) __builtin_prefetch(later + byte);
 #pragma GCC unroll 4
         for (int v = 0; v < PANEL_VECTORS; v++) weights[v] = load(b + v * WIDTH * item_bytes);
 #pragma GCC unroll 4
