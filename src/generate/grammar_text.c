@@ -29,8 +29,9 @@ typedef VECTOR(Rule) Rules;
 static Status fail_here(const Reader *reader, const char *wanted) {
     int line = 1;
     for (const char *c = reader->begin; c < reader->at; c++) line += *c == '\n';
-    size_t left = (size_t)(reader->end - reader->at), length = strcspn(reader->at, "\n");
-    if (length > left) length = left;
+    size_t left = (size_t)(reader->end - reader->at);
+    const char *line_end = memchr(reader->at, '\n', left);
+    size_t length = line_end ? (size_t)(line_end - reader->at) : left;
     if (length > 20) length = 20;
     Text shown = {0};
     text_append_quoted(&shown, reader->at, length);
