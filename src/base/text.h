@@ -3,9 +3,7 @@
 #define BASE_TEXT_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/status.h"
 
@@ -28,10 +26,5 @@ void text_clear(Text *text); // keeps the memory
 void text_free(Text *text);
 const char *text_get(const Text *text); // never NULL
 char *text_take(Text *text);            // moves the bytes out (free() them); never NULL
-
-// strchr finds the NUL that ends its string too, which texts with NULs inside do not expect.
-static inline bool is_one_of(char c, const char *characters) {
-    return c != '\0' && strchr(characters, c) != NULL;
-}
 
 #endif

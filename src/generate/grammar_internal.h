@@ -3,9 +3,15 @@
 #define GENERATE_GRAMMAR_INTERNAL_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "generate/grammar.h"
+
+// strchr finds the NUL that ends its string too, and texts may have NULs inside.
+static inline bool is_one_of(char c, const char *characters) {
+    return c != '\0' && strchr(characters, c) != NULL;
+}
 
 // Alternatives are runs of elements, each ended by an END.
 typedef enum ElementKind { ELEMENT_END, ELEMENT_BYTES, ELEMENT_RULE, ELEMENT_HOLE } ElementKind;

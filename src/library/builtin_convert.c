@@ -28,6 +28,10 @@ Value builtin_type(BuiltinCall *call) {
     return value_cstring(value_kind_name(call->arguments[0]));
 }
 
+static bool is_one_of(char c, const char *set) {
+    return c && strchr(set, c);
+}
+
 // A string without white space around it and without `_` between digits, as numbers are written.
 static Status number_text(const String *string, char *out, size_t size) {
     const char *at = string->bytes, *end = string->bytes + string->length;
