@@ -9,7 +9,7 @@
 #include "generate/grammar.h"
 
 // strchr finds the NUL that ends its string too, and texts may have NULs inside.
-static inline bool is_among(char c, const char *characters) {
+static inline bool is_character_of(char c, const char *characters) {
     return c != '\0' && strchr(characters, c) != NULL;
 }
 

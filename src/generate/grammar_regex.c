@@ -83,7 +83,7 @@ static Status read_escape(Reader *reader, uint32_t *out) {
     if (take(reader, "u")) return read_hex(reader, 4, out);
     if (reader->at == reader->end) return fail_here(reader, "it ends after \\");
     char c = *reader->at;
-    const char *place = is_among(c, names) ? strchr(names, c) : NULL;
+    const char *place = is_character_of(c, names) ? strchr(names, c) : NULL;
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (letter && !place)
         return fail_here(reader,
@@ -200,8 +200,9 @@ static Status read_atom(Reader *reader, Rule *out) {
     Status status = STATUS_OK;
     if (take(reader, "(")) return read_group(reader, out);
     if (take(reader, "[")) return read_class(reader, out);
-    if (is_among(*reader->at, "*+?{")) return fail_here(reader, "there is nothing to repeat");
-    if (is_among(*reader->at, "^$"))
+    if (is_character_of(*reader->at, "*+?{"))
+        return fail_here(reader, "there is nothing to repeat");
+    if (is_character_of(*reader->at, "^$"))
         return fail_here(reader, "^ and $ are supported at its ends only");
     bool any = take(reader, ".");
     if (any) {

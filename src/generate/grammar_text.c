@@ -226,7 +226,8 @@ static Status read_repeated(Reader *reader, Rule *out) {
 }
 
 static bool item_follows(const Reader *reader) {
-    return reader->at < reader->end && (is_among(*reader->at, "\"[(.") || is_word(*reader->at));
+    return reader->at < reader->end &&
+           (is_character_of(*reader->at, "\"[(.") || is_word(*reader->at));
 }
 
 static Status read_sequence(Reader *reader, bool lines, Rule *out) {
