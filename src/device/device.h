@@ -59,6 +59,10 @@ typedef struct DeviceBackend {
     // Optional (NULL): brings a weight of a mapped file [rows, columns] into the layout of products
     // before the first of them.
     void (*weight_loaded)(const TensorView *weight);
+    // Optional (NULL): bounds of the integers of a view that are known without waiting for them,
+    // and noting such bounds, until its buffer is written again.
+    bool (*integers_known)(const TensorView *view, int64_t *least, int64_t *most);
+    void (*integers_note)(const TensorView *view, int64_t least, int64_t most);
     void (*destroy)(Device *device); // the backend's part; after the pool is drained
     uint64_t fused;                  // bit KernelId: it has that FUSED row of kernels.def
 } DeviceBackend;

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "device/foretell.h"
+#include "device/walk.h"
 
 Status compose_floating(Tensor *x, Tensor **out) {
     return tensor_cast(x, dtype_floating(tensor_dtype(x)), out);
@@ -80,11 +81,44 @@ Status compose_extremes(const Tensor *index, int64_t extremes[2]) {
     return status;
 }
 
+bool compose_is_within(const Tensor *index, int64_t least, int64_t most) {
+    const DeviceBackend *backend = index->device->backend;
+    int64_t low, high;
+    ASSERT(least <= most);
+    if (!backend->integers_known || index->host || !index->view.buffer) return false;
+    return backend->integers_known(&index->view, &low, &high) && low >= least && high <= most;
+}
+
+void compose_note_bounds(const Tensor *index, const int64_t extremes[2]) {
+    const DeviceBackend *backend = index->device->backend;
+    ASSERT(extremes[0] <= extremes[1]);
+    if (backend->integers_note && !index->host && index->view.buffer)
+        backend->integers_note(&index->view, extremes[0], extremes[1]);
+}
+
+Status compose_pass_bounds(const Tensor *table, const Tensor *rows) {
+    enum { SHARE = 4 };
+    const DeviceBackend *backend = table->device->backend;
+    int64_t bounds[2];
+    bool integers = table->view.dtype == DTYPE_INT64 && rows->view.dtype == DTYPE_INT64;
+    if (!integers || !backend->integers_known || table->host || !table->view.buffer)
+        return STATUS_OK;
+    bool known = backend->integers_known(&table->view, &bounds[0], &bounds[1]);
+    bool large = tensor_count(table) / SHARE >= tensor_count(rows) && tensor_count(rows) > 0;
+    if (!known && (!large || !view_fills_buffer(&table->view))) return STATUS_OK;
+    if (!known) TRY(compose_extremes(table, bounds));
+    if (!known) compose_note_bounds(table, bounds);
+    compose_note_bounds(rows, bounds);
+    return STATUS_OK;
+}
+
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) {
     if (tensor_count(index) == 0) return STATUS_OK;
     ASSERT(dim >= 0 && dim < tensor_rank(x));
     int64_t size = x->view.dims[dim], extremes[2] = {0, 0};
+    if (compose_is_within(index, -size, size - 1)) return STATUS_OK;
     TRY(compose_extremes(index, extremes));
+    compose_note_bounds(index, extremes);
     int64_t wrong = extremes[0] < -size ? extremes[0] : extremes[1];
     if (extremes[0] >= -size && extremes[1] < size) return STATUS_OK;
     return fail(STATUS_INDEX, "index %lld is out of range for dimension %d of %s: its size is %lld",

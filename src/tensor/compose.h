@@ -41,6 +41,11 @@ Status compose_wide(Tensor *x, Tensor **out) MUST_USE;
 Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **out) MUST_USE;
 // Every index must lie in -size..size-1; the failure shows the index, `dim` of x and its size.
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) MUST_USE;
+// Whether that is known of its integers without waiting for them; noting what has been found; what
+// is known of a table of which these are rows. Data that batches are drawn from are looked at once.
+bool compose_is_within(const Tensor *index, int64_t least, int64_t most);
+void compose_note_bounds(const Tensor *index, const int64_t extremes[2]);
+Status compose_pass_bounds(const Tensor *table, const Tensor *rows) MUST_USE;
 // The smallest and largest number of an int64 tensor that is not empty. One wait, or none for a
 // literal.
 Status compose_extremes(const Tensor *index, int64_t extremes[2]) MUST_USE;

@@ -12,19 +12,27 @@ void vulkan_bound(const TensorView *view, int64_t least, int64_t most) {
     if (!view_fills_buffer(view)) return;
     VulkanDevice *vulkan = vulkan_of(view->buffer->device);
     VulkanMemory *memory = view->buffer->handle;
+    if (!memory) return;
     pthread_mutex_lock(&vulkan->lock);
     memory->bounds = (VulkanBounds){true, view->dtype, least, most};
     pthread_mutex_unlock(&vulkan->lock);
 }
 
-bool vulkan_is_bound(const TensorView *view, int64_t least, int64_t most) {
+bool vulkan_bounds(const TensorView *view, int64_t *least, int64_t *most) {
     VulkanDevice *vulkan = vulkan_of(view->buffer->device);
     const VulkanMemory *memory = view->buffer->handle;
+    if (!memory) return false; // moved out of the device's memory
     pthread_mutex_lock(&vulkan->lock);
     VulkanBounds bounds = memory->bounds;
     pthread_mutex_unlock(&vulkan->lock);
-    return bounds.known && bounds.dtype == view->dtype && bounds.least >= least &&
-           bounds.most <= most;
+    *least = bounds.least;
+    *most = bounds.most;
+    return bounds.known && bounds.dtype == view->dtype;
+}
+
+bool vulkan_is_bound(const TensorView *view, int64_t least, int64_t most) {
+    int64_t low, high;
+    return vulkan_bounds(view, &low, &high) && low >= least && high <= most;
 }
 
 // Narrower types than int32 are left alone: their numbers may wrap.

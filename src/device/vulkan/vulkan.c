@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "device/foretell.h"
+#include "device/vulkan/bounds.h"
 #include "device/vulkan/core.h"
 #include "device/vulkan/kernels/kernels.h"
 
@@ -129,6 +130,8 @@ static const DeviceBackend vulkan_backend = {
     .submit = submit_vulkan,
     .wait = wait_vulkan,
     .host_allocate = allocate_on_host,
+    .integers_known = vulkan_bounds,
+    .integers_note = vulkan_bound,
     .destroy = destroy_vulkan,
 #define X(code) | 1ull << KERNEL_##code
     .fused = 0 VULKAN_FUSED(X),
