@@ -47,9 +47,12 @@ class Outcome:
 
 
 def timed(run, *arguments):
+    """A failure is printed at once: a run that is cut off has told what it found."""
     begin = time.monotonic()
     outcome = run(*arguments)
     outcome.seconds = time.monotonic() - begin
+    if outcome.failed:
+        print(f"FAILED {outcome.name}\n{outcome.detail}\n", flush=True)
     return outcome
 
 
@@ -247,13 +250,13 @@ def main():
         outcomes += run_pass(tl, vulkan, kinds, options.patterns)
     elif options.device != "cpu":
         must = bool(options.device) or os.environ.get("CI") == "true"
+        if must:
+            print(f"FAILED the suite on vulkan: {why}")
         outcomes.append(Outcome("the suite on vulkan", 0, int(must), int(not must), why))
 
     litter.cleanup()
     for outcome in outcomes:
-        if outcome.failed:
-            print(f"FAILED {outcome.name}\n{outcome.detail}\n")
-        elif outcome.skipped and outcome.detail:
+        if outcome.skipped and outcome.detail and not outcome.failed:
             print(f"skipped {outcome.name}: {outcome.detail}")
     for outcome in sorted(outcomes, key=lambda o: -o.seconds)[:options.slowest]:
         print(f"{outcome.seconds:.1f} s {outcome.name}")
