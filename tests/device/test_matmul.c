@@ -122,7 +122,7 @@ static void test_sixteen_bits(void **state) {
     static const int64_t sizes_of[][4] = {
         {1, 64, 128, 64},    {2, 72, 136, 88},   {1, 16, 8, 8},      {1, 128, 256, 192},
         {4, 640, 1280, 64},  {4, 648, 1288, 40}, {7, 520, 776, 136}, {100, 24, 200, 128},
-        {1, 520, 1033, 520}, {140, 72, 233, 72}};
+        {1, 520, 1033, 520}, {140, 72, 233, 72}, {1, 130, 1023, 133}};
     for (size_t i = 0; i < sizeof sizes_of / sizeof *sizes_of; i++)
         for (int layouts = 0; layouts < 4; layouts++) {
             DType dtype = (i + (size_t)layouts) % 2 ? DTYPE_BFLOAT16 : DTYPE_FLOAT16;
@@ -134,8 +134,9 @@ static void test_sixteen_bits(void **state) {
 // The same of products that matrix units make from parts of their numbers, some in slices of k.
 static void test_parts(void **state) {
     (void)state;
-    static const int64_t sizes_of[][4] = {{1, 64, 128, 128}, {2, 72, 136, 88},  {3, 200, 136, 40},
-                                          {20, 24, 200, 80}, {2, 256, 256, 32}, {1, 16, 72, 4096}};
+    static const int64_t sizes_of[][4] = {{1, 64, 128, 128},  {2, 72, 136, 88},  {3, 200, 136, 40},
+                                          {20, 24, 200, 80},  {2, 256, 256, 32}, {1, 16, 72, 4096},
+                                          {1, 130, 1023, 133}};
     static const DType dtypes[][3] = {{DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_FLOAT32},
                                       {DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT32},
                                       {DTYPE_FLOAT32, DTYPE_FLOAT32, DTYPE_FLOAT32},

@@ -37,6 +37,9 @@ enum {
     IMPORT_DEPTH = 512,      // from which on programs are faster for any number of tiles;
     IMPORT_WORK = 24 * 512,  // so many times k, of small tiles, else
     IMPORT_ROOM = 8,         // so many times the results may tiles have room for
+    EIGHT = 8,               // numbers of a vector that matrix units are fed with
+    PADDED_USES = 128,       // of each number of an operand, for which a copy of it is worth while
+    PADDED_WORK = 1 << 24,   // multiplications, at least
 };
 
 // See matmul_matrix.comp: what a workgroup makes, and the shared memory it takes.
@@ -312,9 +315,92 @@ int product_across(const Product *product, const TensorView *view, int64_t depth
     if (depth_stride < 0 || depth_stride > MATRIX_STRIDE_MAX || side_stride < 0 ||
         side_stride > MATRIX_STRIDE_MAX)
         return -1;
-    if (in_lanes(product, view, (int64_t[]){depth_stride, side_stride}, product->push.k, 8))
-        return 0;
-    return in_lanes(product, view, (int64_t[]){side_stride, depth_stride}, side, 8) ? 1 : -1;
+    bool padded = product->padded[view == product->b];
+    uint32_t depth = padded ? EIGHT : product->push.k, length = padded ? EIGHT : side;
+    if (in_lanes(product, view, (int64_t[]){depth_stride, side_stride}, depth, EIGHT)) return 0;
+    return in_lanes(product, view, (int64_t[]){side_stride, depth_stride}, length, EIGHT) ? 1 : -1;
+}
+
+// --- operands whose lines do not begin at multiples of eight numbers
+
+// An operand as a matrix of lines, whose numbers are neighbours in the copy that is made of it.
+typedef struct Lines {
+    TensorView view, copy; // dims: lines, numbers of a line
+    bool wanted;
+} Lines;
+
+static void describe_lines(const TensorView *view, const int64_t strides[2], const uint32_t dims[2],
+                           Lines *out) {
+    int inner = strides[0] == 1 ? 0 : 1;
+    out->view = *view;
+    out->view.rank = 2;
+    for (int d = 0; d < 2; d++) {
+        out->view.dims[d] = dims[d == 0 ? 1 - inner : inner];
+        out->view.strides[d] = strides[d == 0 ? 1 - inner : inner];
+    }
+}
+
+static Status copy_lines(Device *device, const char *op_name, Lines *lines) {
+    int64_t pitch = (lines->view.dims[1] + EIGHT - 1) / EIGHT * EIGHT;
+    TensorView room;
+    TRY(vulkan_scratch(device, lines->view.dtype, lines->view.dims[0] * pitch, &room));
+    lines->copy = lines->view;
+    lines->copy.buffer = room.buffer;
+    lines->copy.offset = 0;
+    lines->copy.strides[0] = pitch;
+    lines->copy.strides[1] = 1;
+    Status status = STATUS_OK;
+    if (pitch != lines->view.dims[1])
+        status = vulkan_fill(device, room.buffer, 0, room.buffer->bytes, 0);
+    if (status == STATUS_OK) status = vulkan_copy_view(device, &lines->copy, &lines->view, op_name);
+    if (status != STATUS_OK) buffer_release(room.buffer);
+    return status;
+}
+
+// Whether matrix units could take both operands, if some were copied; which ones.
+static bool choose_padded(const Device *device, const Product *product, Lines lines[2]) {
+    const ProductPush *push = &product->push;
+    const TensorView *views[] = {product->a, product->b};
+    const int64_t strides[2][2] = {{push->a_row, push->a_column}, {push->b_row, push->b_column}};
+    const uint32_t dims[2][2] = {{push->m, push->k}, {push->k, push->n}};
+    const uint32_t uses[] = {push->n, push->m};
+    int across[] = {product_across(product, product->a, push->a_column, push->a_row, push->m),
+                    product_across(product, product->b, push->b_row, push->b_column, push->n)};
+    if (!(vulkan_features(device)->has & VULKAN_NEEDS_MATRIX_BFLOAT) || product->real != REAL_F32 ||
+        product->count != 1 || (uint64_t)push->m * push->n * push->k < PADDED_WORK)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        bool quantised = dtype_is_quant(views[i]->dtype);
+        lines[i].wanted = across[i] < 0 && !quantised;
+        if (lines[i].wanted && uses[i] < PADDED_USES) return false;
+        describe_lines(views[i], strides[i], dims[i], &lines[i]);
+    }
+    return lines[0].wanted || lines[1].wanted;
+}
+
+static Status pad_operands(Device *device, Product *product, Lines lines[2]) {
+    ProductPush *push = &product->push;
+    const char *op_name = product->call->op_name;
+    for (int i = 0; i < 2; i++) {
+        if (!lines[i].wanted) continue;
+        TRY(copy_lines(device, op_name, &lines[i]));
+        product->padded[i] = true;
+    }
+    if (product->padded[0]) {
+        bool turned = push->a_row == 1; // lines are columns
+        product->a = &lines[0].copy;
+        push->a_address = vulkan_address(product->a);
+        push->a_row = turned ? 1 : product->a->strides[0];
+        push->a_column = turned ? product->a->strides[0] : 1;
+    }
+    if (product->padded[1]) {
+        bool turned = push->b_row == 1;
+        product->b = &lines[1].copy;
+        push->b_address = vulkan_address(product->b);
+        push->b_row = turned ? 1 : product->b->strides[0];
+        push->b_column = turned ? product->b->strides[0] : 1;
+    }
+    return STATUS_OK;
 }
 
 // Whether the device's matrix units can make this product, and how its operands lie for them.
@@ -478,6 +564,23 @@ bool product_reads_units(DType dtype) {
     return in_units[dtype];
 }
 
+// Few rows by dot products, others on matrix units where the device has them, else in tiles.
+static Status run_product(Device *device, Product *product, bool few) {
+    int across[2];
+    Status status;
+    if (!few && choose_matrix(device, product, across)) {
+        if (run_import(device, product, across, &status)) return status;
+        return run_matrix(device, product, across);
+    }
+    if (!few && product_run_parts(device, product, &status)) return status;
+    bool blocks = dtype_is_quant(product->b->dtype);
+    if (few && blocks && product_run_row(device, product, &status)) return status;
+    if (few && product_reads_units(product->b->dtype) &&
+        vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
+        return run_blocks(device, product);
+    return few && !blocks ? run_few_rows(device, product) : run_tiles(device, product);
+}
+
 Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     Product product = {.call = call,
                        .a = call->inputs[0].view,
@@ -491,18 +594,15 @@ Status vulkan_kernel_MATMUL(Device *device, const KernelCall *call) {
     TRY(describe(device, &product));
     if (product.push.k == 0) return vulkan_fill_zeros(device, call);
     bool few = product.real == REAL_F32 && product.push.m <= ROWS_FEW;
-    int across[2];
-    if (!few && choose_matrix(device, &product, across)) {
-        Status status;
-        if (run_import(device, &product, across, &status)) return status;
-        return run_matrix(device, &product, across);
-    }
-    Status status;
-    if (!few && product_run_parts(device, &product, &status)) return status;
-    bool blocks = dtype_is_quant(product.b->dtype);
-    if (few && blocks && product_run_row(device, &product, &status)) return status;
-    if (few && product_reads_units(product.b->dtype) &&
-        vulkan_features(device)->subgroup_size >= SUBGROUP_OF_BLOCKS)
-        return run_blocks(device, &product);
-    return few && !blocks ? run_few_rows(device, &product) : run_tiles(device, &product);
+    Lines lines[2];
+    if (few || !choose_padded(device, &product, lines)) return run_product(device, &product, few);
+    Product padded = product;
+    Status status = pad_operands(device, &padded, lines);
+    bool full = status == STATUS_MEMORY; // tiles need no copies
+    if (full) error_clear();
+    if (full) status = run_product(device, &product, few);
+    if (status == STATUS_OK && !full) status = run_product(device, &padded, few);
+    for (int i = 0; i < 2; i++)
+        if (padded.padded[i]) buffer_release(lines[i].copy.buffer);
+    return status;
 }

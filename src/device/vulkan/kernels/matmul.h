@@ -12,6 +12,7 @@ typedef struct Product {
     int batch_rank;
     uint64_t count; // batches
     VulkanReal real;
+    bool padded[2]; // a, b: lines have room up to the next multiple of eight, which holds zeros
 } Product;
 
 // Whether eight numbers at a time come along k (0) or along the other dim (1); else -1. `side`: the
