@@ -59,10 +59,10 @@ typedef struct DeviceBackend {
     // Optional (NULL): brings a weight of a mapped file [rows, columns] into the layout of products
     // before the first of them.
     void (*weight_loaded)(const TensorView *weight);
-    // Optional (NULL): bounds of the integers of a view that are known without waiting for them,
-    // and noting such bounds, until its buffer is written again.
-    bool (*integers_known)(const TensorView *view, int64_t *least, int64_t *most);
-    void (*integers_note)(const TensorView *view, int64_t least, int64_t most);
+    // Of devices that run ahead of the host (else NULL): whether a view's integers are known to lie
+    // in [least, most], and that they do, until something else is written there.
+    bool (*integers_within)(const TensorView *view, int64_t least, int64_t most);
+    void (*integers_lie)(const TensorView *view, int64_t least, int64_t most);
     void (*destroy)(Device *device); // the backend's part; after the pool is drained
     uint64_t fused;                  // bit KernelId: it has that FUSED row of kernels.def
 } DeviceBackend;
@@ -81,6 +81,11 @@ struct Device {
     bool times_itself;       // it tells a timeline when what is queued ran: timeline.h
     void *state;             // the backend's own
 };
+
+// Whether it works while the host goes on, so that to read its numbers is to wait.
+static inline bool device_runs_ahead(const Device *device) {
+    return device->backend->integers_lie != NULL;
+}
 
 // Opens the device that a TL_DEVICE value names ("cpu", "vulkan", "vulkan:N", "auto"), with its
 // pool. The caller owns it. STATUS_SETTING for an unknown name, STATUS_DEVICE when it cannot be

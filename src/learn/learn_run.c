@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "eval/upper.h"
+#include "tensor/compose.h"
 #include "tensor/index.h"
 #include "tensor/view.h"
 #include "value/convert.h"
@@ -29,6 +30,7 @@ bool learn_take_whole(LearnRun *run) {
                 fail(STATUS_SHAPE, "batches need the same rows: %s has %lld, %s has %lld",
                      code->batches[0].name, (long long)run->rows, batch->name, (long long)rows);
         run->rows = rows;
+        if (status == STATUS_OK) status = compose_know(run->whole[i]);
         if (status == STATUS_OK) continue;
         error_place(batch->source->span);
         return false;

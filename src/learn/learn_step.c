@@ -27,7 +27,7 @@ static void note_trained(LearnRun *run, const TensorArray *reached) {
     }
 }
 
-static Status read_loss(Value loss, double *out) {
+static Status check_loss(Value loss) {
     if (loss.kind != VALUE_TENSOR) {
         return fail(STATUS_GRADIENT,
                     "the objective is %s, which depends on no parameter: there is nothing to train",
@@ -39,9 +39,13 @@ static Status read_loss(Value loss, double *out) {
                    tensor_type_name(tensor).text);
         return fail_help("mean(...) or sum(...) makes one number of it");
     }
+    return STATUS_OK;
+}
+
+static Status read_loss(Value loss, double *out) {
     Scalar scalar;
     bool before = foretell_ignore_reads(true); // it is reported, and ends nothing
-    Status status = tensor_read_scalar(tensor, &scalar);
+    Status status = tensor_read_scalar(loss.as.tensor, &scalar);
     foretell_ignore_reads(before);
     TRY(status);
     *out = scalar.dtype == DTYPE_FLOAT64 ? scalar.as.f : (double)scalar.as.i;
@@ -89,18 +93,23 @@ void learn_drop_gathered(LearnRun *run) {
     run->gathered = (Gathered){0};
 }
 
+// The loss is read after backward has been queued: a device has work while the host waits.
 Status learn_gather(LearnRun *run, Value value, int64_t rows, double share) {
     double loss;
     SCOPED_TENSOR(part);
     TensorArray reached = {0};
     run->diverged = 0;
-    TRY(read_loss(value, &loss));
-    if (!isfinite(loss)) return fail_diverged(run, false, loss);
+    TRY(check_loss(value));
     double factor = share * run->loss_scale;
     if (factor != 1) TRY(op_binary(OP_mul, op_tensor(value.as.tensor), op_float(factor), &part));
     TRY(tape_backward(part ? part : value.as.tensor, &reached));
     note_reached(run, &reached);
     tensor_array_release(&reached);
+    TRY(read_loss(value, &loss));
+    if (!isfinite(loss)) {
+        learn_drop_gathered(run);
+        return fail_diverged(run, false, loss);
+    }
     run->gathered.loss += loss * (double)rows;
     run->gathered.rows += (double)rows;
     return STATUS_OK;

@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "device/foretell.h"
-#include "device/walk.h"
 
 Status compose_floating(Tensor *x, Tensor **out) {
     return tensor_cast(x, dtype_floating(tensor_dtype(x)), out);
@@ -60,19 +59,16 @@ static Status put_extreme(const Tensor *index, ReduceOp op, const Tensor *out, s
     return op_run_kernel(&kernel);
 }
 
-Status compose_extremes(const Tensor *index, int64_t extremes[2]) {
-    if (index->host && !index->host->is_float) { // a literal, which the host knows
-        const int64_t *numbers = index->host->as.integers;
-        extremes[0] = extremes[1] = numbers[0];
-        for (int64_t i = 1; i < tensor_count(index); i++) {
-            if (numbers[i] < extremes[0]) extremes[0] = numbers[i];
-            if (numbers[i] > extremes[1]) extremes[1] = numbers[i];
-        }
-        return STATUS_OK;
+static void find_extremes(const int64_t *numbers, int64_t count, int64_t extremes[2]) {
+    ASSERT(count > 0);
+    extremes[0] = extremes[1] = numbers[0];
+    for (int64_t i = 1; i < count; i++) {
+        if (numbers[i] < extremes[0]) extremes[0] = numbers[i];
+        if (numbers[i] > extremes[1]) extremes[1] = numbers[i];
     }
-    SCOPED_TENSOR(both);
-    Shape shape = {.rank = 1, .dims = {2}};
-    TRY(tensor_new(index->device, DTYPE_INT64, &shape, &both));
+}
+
+static Status read_extremes(const Tensor *index, Tensor *both, int64_t extremes[2]) {
     TRY(put_extreme(index, REDUCE_MIN, both, 0));
     TRY(put_extreme(index, REDUCE_MAX, both, 1));
     bool before = foretell_ignore_reads(true);
@@ -81,46 +77,44 @@ Status compose_extremes(const Tensor *index, int64_t extremes[2]) {
     return status;
 }
 
-bool compose_is_within(const Tensor *index, int64_t least, int64_t most) {
-    const DeviceBackend *backend = index->device->backend;
-    int64_t low, high;
-    ASSERT(least <= most);
-    if (!backend->integers_known || index->host || !index->view.buffer) return false;
-    return backend->integers_known(&index->view, &low, &high) && low >= least && high <= most;
-}
-
-void compose_note_bounds(const Tensor *index, const int64_t extremes[2]) {
-    const DeviceBackend *backend = index->device->backend;
-    ASSERT(extremes[0] <= extremes[1]);
-    if (backend->integers_note && !index->host && index->view.buffer)
-        backend->integers_note(&index->view, extremes[0], extremes[1]);
-}
-
-Status compose_pass_bounds(const Tensor *table, const Tensor *rows) {
-    enum { SHARE = 4 };
-    const DeviceBackend *backend = table->device->backend;
-    int64_t bounds[2];
-    bool integers = table->view.dtype == DTYPE_INT64 && rows->view.dtype == DTYPE_INT64;
-    if (!integers || !backend->integers_known || table->host || !table->view.buffer)
-        return STATUS_OK;
-    bool known = backend->integers_known(&table->view, &bounds[0], &bounds[1]);
-    bool large = tensor_count(table) / SHARE >= tensor_count(rows) && tensor_count(rows) > 0;
-    if (!known && (!large || !view_fills_buffer(&table->view))) return STATUS_OK;
-    if (!known) TRY(compose_extremes(table, bounds));
-    if (!known) compose_note_bounds(table, bounds);
-    compose_note_bounds(rows, bounds);
+// Room for the extremes is taken whether or not the device knows: memory is foretold, and what a
+// device knows in a run is not.
+Status compose_within(const Tensor *index, int64_t least, int64_t most, int64_t *outside) {
+    int64_t extremes[2] = {least, most};
+    *outside = least;
+    if (tensor_count(index) == 0) return STATUS_OK;
+    if (index->host && !index->host->is_float) { // a literal, which the host knows
+        find_extremes(index->host->as.integers, tensor_count(index), extremes);
+    } else {
+        const DeviceBackend *backend = index->device->backend;
+        SCOPED_TENSOR(both);
+        Shape shape = {.rank = 1, .dims = {2}};
+        TRY(tensor_new(index->device, DTYPE_INT64, &shape, &both));
+        if (backend->integers_within && backend->integers_within(&index->view, least, most))
+            return STATUS_OK;
+        TRY(read_extremes(index, both, extremes));
+        bool inside = extremes[0] >= least && extremes[1] <= most, known = !index->device->foretold;
+        if (backend->integers_lie && inside)
+            backend->integers_lie(&index->view, known ? extremes[0] : least,
+                                  known ? extremes[1] : most);
+    }
+    *outside = extremes[extremes[0] >= least];
     return STATUS_OK;
 }
 
+Status compose_know(Tensor *x) {
+    int64_t any;
+    if (!device_runs_ahead(x->device) || tensor_dtype(x) != DTYPE_INT64) return STATUS_OK;
+    TRY(tensor_materialize(x));
+    return compose_within(x, INT64_MIN, INT64_MAX, &any);
+}
+
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) {
-    if (tensor_count(index) == 0) return STATUS_OK;
     ASSERT(dim >= 0 && dim < tensor_rank(x));
-    int64_t size = x->view.dims[dim], extremes[2] = {0, 0};
-    if (compose_is_within(index, -size, size - 1)) return STATUS_OK;
-    TRY(compose_extremes(index, extremes));
-    compose_note_bounds(index, extremes);
-    int64_t wrong = extremes[0] < -size ? extremes[0] : extremes[1];
-    if (extremes[0] >= -size && extremes[1] < size) return STATUS_OK;
+    int64_t size = x->view.dims[dim], wrong;
+    if (tensor_count(index) == 0) return STATUS_OK;
+    TRY(compose_within(index, -size, size - 1, &wrong));
+    if (wrong >= -size && wrong < size) return STATUS_OK;
     return fail(STATUS_INDEX, "index %lld is out of range for dimension %d of %s: its size is %lld",
                 (long long)wrong, dim, tensor_type_name(x).text, (long long)size);
 }

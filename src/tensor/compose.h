@@ -41,14 +41,12 @@ Status compose_wide(Tensor *x, Tensor **out) MUST_USE;
 Status compose_whole(const OpCall *call, Tensor *x, const char *what, Tensor **out) MUST_USE;
 // Every index must lie in -size..size-1; the failure shows the index, `dim` of x and its size.
 Status compose_check_indexes(const Tensor *index, const Tensor *x, int dim) MUST_USE;
-// Whether that is known of its integers without waiting for them; noting what has been found; what
-// is known of a table of which these are rows. Data that batches are drawn from are looked at once.
-bool compose_is_within(const Tensor *index, int64_t least, int64_t most);
-void compose_note_bounds(const Tensor *index, const int64_t extremes[2]);
-Status compose_pass_bounds(const Tensor *table, const Tensor *rows) MUST_USE;
-// The smallest and largest number of an int64 tensor that is not empty. One wait, or none for a
-// literal.
-Status compose_extremes(const Tensor *index, int64_t extremes[2]) MUST_USE;
+// Gives a number of an int64 tensor that is out of [least, most], or where all are in it one that
+// is in it. One wait, or none for a literal and for what the device knows.
+Status compose_within(const Tensor *index, int64_t least, int64_t most, int64_t *outside) MUST_USE;
+// Has the device find out where the integers of x lie, if it keeps that: parts that are picked from
+// it need no check of their own.
+Status compose_know(Tensor *x) MUST_USE;
 // A dimension of x; a rank-0 tensor counts as one element along dimension 0.
 Status compose_dim(const Tensor *x, int64_t dim, int *out) MUST_USE;
 // x, or a view [1] of it when its rank is 0.

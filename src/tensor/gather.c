@@ -17,7 +17,6 @@ static Status gather_kernel(const OpCall *call, Tensor *x, int dim, Tensor *inde
     KernelOptions options = {.op = 0, .dim = dim};
     Tensor *inputs[2] = {x, index};
     TRY(compose_kernel(call, KERNEL_GATHER, &options, (TensorSpan){inputs, 2}, result));
-    TRY(compose_pass_bounds(x, result));
     return compose_give(&result, out);
 }
 

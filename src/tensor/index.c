@@ -30,6 +30,13 @@ static Status index_tensor(Device *device, const int64_t *numbers, int64_t count
     return status;
 }
 
+static Status picked_tensor(Device *device, const Picked *picked, Tensor **out) {
+    int64_t count = shape_count(&picked->shape);
+    Shape line = {.rank = 1, .dims = {count}};
+    if (picked->index) return tensor_reshape(picked->index, &line, out);
+    return index_tensor(device, picked->positions, count, out);
+}
+
 // Moves `count` dimensions that start at `from` so that they start at `to`.
 static Status move_block(Tensor **x, int from, int to, int count) {
     if (from == to || count == 0) return STATUS_OK;
@@ -126,7 +133,7 @@ static Status plan_part(Tensor *x, const IndexPlan *plan, const Items *items, Te
     Tensor dense = *x;
     dense.view = tape_dense_view(x);
     IndexPlan dense_plan;
-    Status status = index_plan_make(&dense, whole.items, whole.count, &dense_plan);
+    Status status = index_plan_make(&dense, whole.items, whole.count, false, &dense_plan);
     if (status == STATUS_OK) tape_record_part(x, &dense_plan.view, *out);
     index_plan_free(&dense_plan);
     if (status != STATUS_OK) tensor_release(*out);
@@ -182,7 +189,7 @@ static Status gather_one(Tensor *x, const IndexPlan *plan, const Items *items, T
     if (dtype_is_quant(x->view.dtype) && picked->dim != 0)
         return op_fail_quantised("indexing beyond dimension 0", x);
     Tensor *positions, *part;
-    TRY(index_tensor(x->device, picked->positions, shape_count(&picked->shape), &positions));
+    TRY(picked_tensor(x->device, picked, &positions));
     Status status = plan_part(x, plan, items, &part);
     if (status == STATUS_OK) {
         status = gather(part, picked->dim, positions, out);
@@ -203,7 +210,7 @@ static Status get_planned(Tensor *x, const IndexPlan *plan, const Items *items, 
 
 Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) {
     IndexPlan plan;
-    Status status = index_plan_make(x, items, count, &plan);
+    Status status = index_plan_make(x, items, count, true, &plan);
     if (status == STATUS_OK) status = get_planned(x, &plan, &(Items){items, count}, out);
     index_plan_free(&plan);
     return status;
@@ -390,7 +397,7 @@ static Status set_items(Tensor *target, const IndexItem *items, int count, const
     if (one_number && is_mask && items[0].tensor->device == target->device)
         return set_masked(target, items[0].tensor, value);
     IndexPlan plan;
-    Status status = index_plan_make(target, items, count, &plan);
+    Status status = index_plan_make(target, items, count, false, &plan);
     if (status == STATUS_OK) status = set_planned(target, &plan, value);
     index_plan_free(&plan);
     return status;

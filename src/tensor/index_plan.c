@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "shape/rules.h"
+#include "tensor/compose.h"
 #include "tensor/view.h"
 
 static bool is_mask(const IndexItem *item) {
@@ -32,6 +33,7 @@ typedef struct Walk {
     IndexPlan *plan;
     int source, at;
     int ellipsis_dims;
+    bool may_stay;               // an index tensor need not be read by the host
     bool has_tensor;             // integers then count as index tensors for the place of the result
     bool opened, closed, parted; // a run of index items began, ended, and another one began
 } Walk;
@@ -124,6 +126,20 @@ static Status read_whole(Tensor *index, int64_t *out, int64_t count) {
     return status;
 }
 
+// Where to read numbers is to wait, they are checked on the device and stay there. The host reads
+// those that are out of range, to name the first.
+static Status keep_on_device(const Walk *walk, int64_t size, Tensor *index, Tensor **kept) {
+    int64_t outside;
+    *kept = NULL;
+    if (!walk->may_stay || !device_runs_ahead(index->device) || index->view.dtype != DTYPE_INT64 ||
+        index->device != walk->x->device || tensor_count(index) == 0)
+        return STATUS_OK;
+    TRY(tensor_materialize(index));
+    TRY(compose_within(index, -size, size - 1, &outside));
+    if (outside >= -size && outside < size) *kept = index;
+    return STATUS_OK;
+}
+
 static Status pick_indexes(Walk *walk, Tensor *index) {
     if (dtype_is_quant(index->view.dtype))
         return fail(STATUS_INDEX, "%s cannot be an index", tensor_type_name(index).text);
@@ -131,6 +147,8 @@ static Status pick_indexes(Walk *walk, Tensor *index) {
     int source = walk->source;
     Picked *picked = add_picked(walk);
     picked->shape = tensor_shape(index);
+    TRY(keep_on_device(walk, size, index, &picked->index));
+    if (picked->index) return STATUS_OK;
     picked->positions = memory_allocate((size_t)count * sizeof(int64_t));
     TRY(read_whole(index, picked->positions, count));
     for (int64_t i = 0; i < count; i++) {
@@ -173,12 +191,14 @@ static Status apply_item(Walk *walk, const IndexItem *item) {
 
 // Counts dimensions before anything is read: every later step may rely on enough of them.
 static Status count_dims(Walk *walk, const IndexItem *items, int count) {
-    int taken = 0, ellipses = 0;
+    int taken = 0, ellipses = 0, tensors = 0;
     for (int i = 0; i < count; i++) {
         taken += item_dims(&items[i]);
         ellipses += items[i].kind == INDEX_ELLIPSIS;
-        walk->has_tensor = walk->has_tensor || items[i].kind == INDEX_TENSOR;
+        tensors += items[i].kind == INDEX_TENSOR;
     }
+    walk->has_tensor = tensors > 0;
+    walk->may_stay = walk->may_stay && tensors == 1;
     int rank = walk->x->view.rank;
     TensorType type = tensor_type(walk->x);
     TRY(shape_index_rank(&type, taken, ellipses));
@@ -197,10 +217,11 @@ static Status broadcast_picked(IndexPlan *plan) {
     return STATUS_OK;
 }
 
-Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *out) {
+Status index_plan_make(Tensor *x, const IndexItem *items, int count, bool may_stay,
+                       IndexPlan *out) {
     ASSERT(count >= 0 && count <= INDEX_ITEMS_MAX);
     *out = (IndexPlan){.picked_count = 0};
-    Walk walk = {.x = x, .plan = out};
+    Walk walk = {.x = x, .plan = out, .may_stay = may_stay};
     TRY(count_dims(&walk, items, count));
     TRY(tensor_materialize(x));
     out->view = x->view;
@@ -216,6 +237,7 @@ void index_plan_free(IndexPlan *plan) {
 int64_t *index_plan_combine(const IndexPlan *plan, const int64_t *strides) {
     const Shape *joint = &plan->picked_shape;
     int64_t count = shape_count(joint);
+    ASSERT(plan->picked_count == 0 || !plan->picked[0].index);
     int64_t *combined = memory_allocate_zeroed((size_t)count, sizeof *combined);
     for (int p = 0; p < plan->picked_count; p++) {
         const Picked *picked = &plan->picked[p];

@@ -9,7 +9,8 @@
 // order of `shape`, which broadcasts to the plan's.
 typedef struct Picked {
     int dim;
-    int64_t *positions; // malloc'd
+    int64_t *positions; // malloc'd; NULL where `index` stays on the device
+    Tensor *index;      // borrowed: int64, from -size to size - 1; else NULL
     Shape shape;
 } Picked;
 
@@ -21,8 +22,9 @@ typedef struct IndexPlan {
     int place;          // where its dimensions stand in the result
 } IndexPlan;
 
-// Free it also on failure.
-Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *out) MUST_USE;
+// Free it also on failure. `may_stay`: the only index tensor may stay on the device.
+Status index_plan_make(Tensor *x, const IndexItem *items, int count, bool may_stay,
+                       IndexPlan *out) MUST_USE;
 void index_plan_free(IndexPlan *plan);
 
 // A mask must have the sizes of the dimensions of x that it indexes, from first_dim on.

@@ -99,14 +99,12 @@ Status op_run_huber_loss(const OpCall *call, Tensor **results) {
 
 // Unlike an index a class does not count from the end.
 static Status check_classes(const OpCall *call, const Tensor *ids, int64_t classes) {
-    int64_t extremes[2];
+    int64_t wrong;
     if (tensor_count(ids) == 0) return STATUS_OK;
-    if (compose_is_within(ids, 0, classes - 1)) return STATUS_OK;
-    TRY(compose_extremes(ids, extremes));
-    compose_note_bounds(ids, extremes);
-    if (extremes[0] >= 0 && extremes[1] < classes) return STATUS_OK;
+    TRY(compose_within(ids, 0, classes - 1, &wrong));
+    if (wrong >= 0 && wrong < classes) return STATUS_OK;
     return fail(STATUS_INDEX, "%s: class %lld is out of range: there are %lld classes",
-                call->op->name, (long long)extremes[extremes[0] >= 0], (long long)classes);
+                call->op->name, (long long)wrong, (long long)classes);
 }
 
 // The numbers of logs [.., classes] at the ids [..].

@@ -139,24 +139,44 @@ bool tape_parameter_held(const Tensor *parameter) {
     return leaf_of(parameter)->counted.refs > 1;
 }
 
-static Status sum_of_squares(Tensor *gradient, double *sum) {
-    SCOPED_TENSOR(norm);
-    TRY(op_unary(OP_norm, gradient, &norm));
-    double length = 0;
-    TRY(tensor_read_floats(norm, &length));
-    *sum += length * length;
+static Status queue_norms(Tensor *const *parameters, size_t count, TensorArray *norms) {
+    Shape one = {.rank = 1, .dims = {1}};
+    for (size_t i = 0; i < count; i++) {
+        SCOPED_TENSOR(norm);
+        if (!tape_gradient(parameters[i])) continue;
+        TRY(op_unary(OP_norm, tape_gradient(parameters[i]), &norm));
+        TRY(tensor_reshape(norm, &one, &norms->items[norms->count]));
+        norms->count++;
+    }
+    return STATUS_OK;
+}
+
+// Where to read is to wait, all are read at once.
+static Status read_norms(const TensorArray *norms, double *lengths) {
+    SCOPED_TENSOR(joined);
+    bool alike = norms->count > 1;
+    for (size_t i = 0; i < norms->count && alike; i++)
+        alike = device_runs_ahead(norms->items[i]->device) &&
+                norms->items[i]->device == norms->items[0]->device &&
+                tensor_dtype(norms->items[i]) == tensor_dtype(norms->items[0]);
+    if (alike) {
+        TRY(tensor_concat(norms->items, norms->count, 0, &joined));
+        return tensor_read_floats(joined, lengths);
+    }
+    for (size_t i = 0; i < norms->count; i++) TRY(tensor_read_floats(norms->items[i], &lengths[i]));
     return STATUS_OK;
 }
 
 Status tape_gradient_norm(Tensor *const *parameters, size_t count, double *norm) {
-    double sum = 0;
+    TensorArray norms = {memory_allocate((count + 1) * sizeof(Tensor *)), 0};
+    double sum = 0, *lengths = memory_allocate((count + 1) * sizeof *lengths);
     bool enabled = tape_set_enabled(false);
-    Status status = STATUS_OK;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        Tensor *gradient = tape_gradient(parameters[i]);
-        if (gradient) status = sum_of_squares(gradient, &sum);
-    }
+    Status status = queue_norms(parameters, count, &norms);
+    if (status == STATUS_OK) status = read_norms(&norms, lengths);
     tape_set_enabled(enabled);
+    for (size_t i = 0; i < norms.count && status == STATUS_OK; i++) sum += lengths[i] * lengths[i];
+    free(lengths);
+    tensor_array_release(&norms);
     *norm = sqrt(sum);
     return status;
 }

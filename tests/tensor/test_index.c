@@ -1,4 +1,5 @@
 // Subscripts: NumPy's rules for reading and assigning, copy-on-write, and the words of the errors.
+#include "device/statistics.h"
 #include "tests/tensor/tensors.h"
 
 #define INT_ITEM(i)                                                                                \
@@ -298,6 +299,31 @@ static void test_every_dtype_takes_every_value(void **state) {
         }
 }
 
+// A device that runs ahead reads numbers of an index once, until something is written there.
+static void test_known_indexes_are_not_read(void **state) {
+    (void)state;
+    Tensor *x = iota(DTYPE_FLOAT32, SHAPE(3, 2)), *literal = IDS(2, 0, 1), *i, *picked, *y;
+    OK(op_binary(OP_add, op_tensor(literal), op_int(0), &i));
+    OK(index_get(x, ITEMS(BY(i)), &y));
+    tensor_release(y);
+    uint64_t before = pool_statistics(x->device).bytes_downloaded;
+    OK(index_get(i, ITEMS(BY(i)), &picked));
+    OK(index_get(x, ITEMS(ALL, INT_ITEM(0)), &y));
+    tensor_release(y);
+    OK(index_get(x, ITEMS(BY(picked)), &y));
+    uint64_t after = pool_statistics(x->device).bytes_downloaded;
+    assert_true(after == before || !device_runs_ahead(x->device));
+    assert_is(y, "float32[3, 2]", NUMBERS(2, 3, 4, 5, 0, 1));
+    OK(index_set(&i, ITEMS(INT_ITEM(1)), op_int(7), true));
+    FAILS(STATUS_INDEX,
+          "index 7 is out of range for dimension 0 of float32[3, 2], which has size 3",
+          index_get(x, ITEMS(BY(i)), &y));
+    tensor_release(picked);
+    tensor_release(i);
+    tensor_release(literal);
+    tensor_release(x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_basic_indexes_are_views),
@@ -310,6 +336,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_assigned_is_read_back),
         cmocka_unit_test(test_copy_on_write),
         cmocka_unit_test(test_every_dtype_takes_every_value),
+        cmocka_unit_test(test_known_indexes_are_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, close_device);
 }

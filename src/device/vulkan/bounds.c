@@ -18,27 +18,22 @@ void vulkan_bound(const TensorView *view, int64_t least, int64_t most) {
     pthread_mutex_unlock(&vulkan->lock);
 }
 
-bool vulkan_bounds(const TensorView *view, int64_t *least, int64_t *most) {
+bool vulkan_is_bound(const TensorView *view, int64_t least, int64_t most) {
     VulkanDevice *vulkan = vulkan_of(view->buffer->device);
     const VulkanMemory *memory = view->buffer->handle;
     if (!memory) return false; // moved out of the device's memory
     pthread_mutex_lock(&vulkan->lock);
     VulkanBounds bounds = memory->bounds;
     pthread_mutex_unlock(&vulkan->lock);
-    *least = bounds.least;
-    *most = bounds.most;
-    return bounds.known && bounds.dtype == view->dtype;
-}
-
-bool vulkan_is_bound(const TensorView *view, int64_t least, int64_t most) {
-    int64_t low, high;
-    return vulkan_bounds(view, &low, &high) && low >= least && high <= most;
+    return bounds.known && bounds.dtype == view->dtype && bounds.least >= least &&
+           bounds.most <= most;
 }
 
 // Narrower types than int32 are left alone: their numbers may wrap.
 void vulkan_bound_as(const TensorView *view, const TensorView *source) {
     VulkanDevice *vulkan = vulkan_of(view->buffer->device);
     const VulkanMemory *memory = source->buffer->handle;
+    if (!memory) return;
     pthread_mutex_lock(&vulkan->lock);
     VulkanBounds bounds = memory->bounds;
     pthread_mutex_unlock(&vulkan->lock);

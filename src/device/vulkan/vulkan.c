@@ -130,8 +130,8 @@ static const DeviceBackend vulkan_backend = {
     .submit = submit_vulkan,
     .wait = wait_vulkan,
     .host_allocate = allocate_on_host,
-    .integers_known = vulkan_bounds,
-    .integers_note = vulkan_bound,
+    .integers_within = vulkan_is_bound,
+    .integers_lie = vulkan_bound,
     .destroy = destroy_vulkan,
 #define X(code) | 1ull << KERNEL_##code
     .fused = 0 VULKAN_FUSED(X),
@@ -250,6 +250,8 @@ Status vulkan_foretell(Device *device, const DeviceSettings *settings, int index
     static const ForetellPlanner planner = {made_foretold, plan_vulkan, uploaded_foretold};
     static const DeviceBackend backend = {
         .name = "vulkan",
+        .integers_within = vulkan_is_bound,
+        .integers_lie = vulkan_bound,
         .destroy = destroy_described,
 #define X(code) | 1ull << KERNEL_##code
         .fused = 0 VULKAN_FUSED(X),

@@ -156,7 +156,9 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     vulkan_reads(&dispatch, index);
     vulkan_writes(&dispatch, &out);
     vulkan_groups_for(device, &dispatch, push.count, GROUP);
-    return vulkan_dispatch(device, &dispatch);
+    TRY(vulkan_dispatch(device, &dispatch));
+    vulkan_bound_as(call->outputs[0], call->inputs[0].view);
+    return STATUS_OK;
 }
 
 typedef struct Scatter {
