@@ -105,7 +105,7 @@ class Generated(unittest.TestCase):
         result = subprocess.run(["man", "-l", "--warnings", "docs/tl.1"], cwd=ROOT, capture_output=True, text=True,
                                 env={"PATH": "/usr/bin:/bin", "MANWIDTH": "90", "LC_ALL": "C.UTF-8"})
         self.assertEqual(result.stderr, "")
-        for words in ("tl check [--json] FILE...", "--memory-check[=strict]", "TL_PATH", "EXIT STATUS"):
+        for words in ("tl check [--json|--sums] FILE...", "--memory-check[=strict]", "TL_PATH", "EXIT STATUS"):
             self.assertIn(words, result.stdout)
 
     def test_commands_have_a_line_of_help(self):
