@@ -132,6 +132,8 @@ static Status apply_mask(Tensor *logits, const uint64_t *mask, Tensor **out) {
 
 static Status fail_dead(const Generation *generation) {
     const Text *text = &generation->text;
+    Constraint *constraint = generation->state->options.constraint;
+    if (constraint->type->refresh) TRY(constraint->type->refresh(constraint)); // it may say why
     size_t tail = text->length < 24 ? text->length : 24;
     Text shown = {0};
     text_append_quoted(&shown, text_get(text) + text->length - tail, tail);

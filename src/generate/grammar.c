@@ -105,25 +105,44 @@ void grammar_define(Grammar *grammar, Rule declared, Rule meaning) {
     push(grammar, ELEMENT_END, 0);
 }
 
+static void add_pair(Grammar *grammar, Rule to, Rule first, Rule second) {
+    begin_alternative(grammar, to);
+    push(grammar, ELEMENT_RULE, first);
+    push(grammar, ELEMENT_RULE, second);
+    push(grammar, ELEMENT_END, 0);
+}
+
 // Nothing, or the rule and then `more`.
-static Rule optional(Grammar *grammar, Rule rule, const Rule *more) {
+static Rule optional(Grammar *grammar, Rule rule, Rule more) {
     Rule result = add_rule(grammar);
     begin_alternative(grammar, result);
     push(grammar, ELEMENT_END, 0);
-    begin_alternative(grammar, result);
-    push(grammar, ELEMENT_RULE, rule);
-    push(grammar, ELEMENT_RULE, more ? *more : result);
-    push(grammar, ELEMENT_END, 0);
+    add_pair(grammar, result, rule, more);
     return result;
+}
+
+// The rule once or more, or with `any` not at all. There is one place to return to from the rule,
+// however often it has come: with two of them, stacks would double in each repetition around it.
+static Rule repeat_always(Grammar *grammar, Rule rule, bool any) {
+    Rule once = add_rule(grammar), more = add_rule(grammar);
+    add_pair(grammar, once, rule, more);
+    begin_alternative(grammar, more);
+    push(grammar, ELEMENT_END, 0);
+    begin_alternative(grammar, more);
+    push(grammar, ELEMENT_RULE, once);
+    push(grammar, ELEMENT_END, 0);
+    return any ? more : once;
 }
 
 Rule grammar_repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
     ASSERT(least >= 0 && (most < 0 || most >= least));
-    Rule rest = most < 0 ? optional(grammar, rule, NULL) : grammar_literal(grammar, "", 0);
-    for (int64_t i = least; i < most; i++) rest = optional(grammar, rule, &rest);
+    if (most < 0 && least <= 1) return repeat_always(grammar, rule, least == 0);
+    int64_t before = most < 0 ? least - 1 : least;
+    Rule rest = most < 0 ? repeat_always(grammar, rule, false) : grammar_literal(grammar, "", 0);
+    for (int64_t i = least; i < most; i++) rest = optional(grammar, rule, rest);
     Rule result = add_rule(grammar);
     begin_alternative(grammar, result);
-    for (int64_t i = 0; i < least; i++) push(grammar, ELEMENT_RULE, rule);
+    for (int64_t i = 0; i < before; i++) push(grammar, ELEMENT_RULE, rule);
     push(grammar, ELEMENT_RULE, rest);
     push(grammar, ELEMENT_END, 0);
     return result;

@@ -20,7 +20,9 @@ enum {
     STATES_MAX = 1 << 14, // from which on they are forgotten when no text is in the making
     TOP = 3,              // places of a stack that are its top
     TOP_OF_HOLES = 1,     // the same where texts fill holes, which many stacks go through:
-    NODES_MIN = 128,      // there the masks below nodes with so many more are remembered, too
+    WAYS_MAX = 1 << 16, // to read a text, that are followed at once, besides one for each element,
+    DEPTH_MAX = 10000,  // and calls within each other that follow them
+    NODES_MIN = 128,    // there the masks below nodes with so many more are remembered, too
 };
 
 // What the top of a stack by itself says of the tokens below a node of the vocabulary's trie.
@@ -70,6 +72,7 @@ typedef struct GrammarConstraint {
     TopMask *tops; // by key
     Rule root;
     uint32_t first;
+    bool ambiguous; // a text could be read in too many ways: nothing goes on
 } GrammarConstraint;
 
 // --- stacks
@@ -101,16 +104,41 @@ static uint32_t stack_number(GrammarConstraint *c, uint32_t place, uint32_t belo
 typedef struct Making {
     GrammarConstraint *c;
     VECTOR(uint32_t) heads;
-    VECTOR(uint64_t) seen; // (place, below)
+    uint64_t *seen; // (place, below) and 1 more, in slots found by hashing; 0: free
+    size_t seen_count, slot_count;
+    int depth;
     bool complete, left;
 } Making;
 
+static uint64_t *find_slot(const Making *making, uint64_t key) {
+    uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15);
+    size_t at = (size_t)(hash >> 32) & (making->slot_count - 1);
+    while (making->seen[at] != 0 && making->seen[at] != key)
+        at = (at + 1) & (making->slot_count - 1);
+    return &making->seen[at];
+}
+
+static void double_slots(Making *making) {
+    enum { SLOTS_FIRST = 64 };
+    Making larger = {.slot_count = making->slot_count ? making->slot_count * 2 : SLOTS_FIRST};
+    larger.seen = memory_allocate_zeroed(larger.slot_count, sizeof *larger.seen);
+    for (size_t i = 0; i < making->slot_count; i++)
+        if (making->seen[i] != 0) *find_slot(&larger, making->seen[i]) = making->seen[i];
+    free(making->seen);
+    making->seen = larger.seen;
+    making->slot_count = larger.slot_count;
+}
+
 static bool see(Making *making, uint32_t place, uint32_t below) {
-    uint64_t key = (uint64_t)place << 32 | below;
-    for (size_t i = 0; i < making->seen.count; i++)
-        if (making->seen.items[i] == key) return false;
-    VECTOR_PUSH(&making->seen, key);
-    return true;
+    GrammarConstraint *c = making->c;
+    if (making->seen_count * 2 >= making->slot_count) double_slots(making);
+    uint64_t key = ((uint64_t)place << 32 | below) + 1, *slot = find_slot(making, key);
+    if (*slot == key) return false;
+    *slot = key;
+    making->seen_count++;
+    c->ambiguous |=
+        making->seen_count > WAYS_MAX + c->grammar->elements.count || making->depth > DEPTH_MAX;
+    return !c->ambiguous;
 }
 
 static void enter(Making *making, uint32_t place, uint32_t below);
@@ -127,10 +155,9 @@ static void leave(Making *making, uint32_t below) {
     }
 }
 
-// Goes on from a place until bytes are read. A rule in the last place needs no return.
-static void enter(Making *making, uint32_t place, uint32_t below) {
+// A rule in the last place needs no return.
+static void follow(Making *making, uint32_t place, uint32_t below) {
     const Grammar *grammar = making->c->grammar;
-    if (!see(making, place, below)) return;
     const Element *element = place < PLACE_BEGUN ? &grammar->elements.items[place] : NULL;
     if (!element || element->kind == ELEMENT_BYTES) {
         VECTOR_PUSH(&making->heads, stack_number(making->c, place, below));
@@ -148,6 +175,14 @@ static void enter(Making *making, uint32_t place, uint32_t below) {
     }
     const Alternatives *alternatives = &grammar->rules.items[element->value];
     for (size_t i = 0; i < alternatives->count; i++) enter(making, alternatives->items[i], back);
+}
+
+// Goes on from a place until bytes are read.
+static void enter(Making *making, uint32_t place, uint32_t below) {
+    if (!see(making, place, below)) return;
+    making->depth++;
+    follow(making, place, below);
+    making->depth--;
 }
 
 static int compare_numbers(const void *a, const void *b) {
@@ -198,7 +233,7 @@ static uint32_t finish(Making *making) {
         number = state ? state->number : state_new(making, key, bytes)->number;
     }
     VECTOR_FREE(&making->heads);
-    VECTOR_FREE(&making->seen);
+    free(making->seen);
     return number;
 }
 
@@ -231,7 +266,7 @@ static uint32_t step_anew(GrammarConstraint *c, const State *state, uint8_t byte
 static uint32_t step(GrammarConstraint *c, uint32_t number, uint8_t byte) {
     ASSERT(number < c->states.count);
     State *state = c->states.items[number];
-    if (number == DEAD) return DEAD;
+    if (number == DEAD || c->ambiguous) return DEAD;
     if (!state->next) {
         state->next = memory_allocate(c->class_count * sizeof *state->next);
         for (size_t i = 0; i < c->class_count; i++) state->next[i] = UNKNOWN;
@@ -416,10 +451,18 @@ static int64_t grammar_shortest(Constraint *constraint, ConstraintState number) 
     return ((GrammarConstraint *)constraint)->states.items[number]->cost;
 }
 
+static Status check_ways(const GrammarConstraint *c, const char *what) {
+    if (!c->ambiguous) return STATUS_OK;
+    (void)fail(STATUS_VALUE, "%s can be read in too many ways at once", what);
+    return fail_help(
+        "a repetition of what repeats and may be empty has many ways to read one text");
+}
+
 // Stacks and states stay; what was found by the texts of holes is found anew.
 static Status grammar_refresh(Constraint *constraint) {
     GrammarConstraint *c = (GrammarConstraint *)constraint;
     bool changed = false;
+    TRY(check_ways(c, "what a text must look like"));
     if (c->grammar->holes) TRY(holes_refresh(c->grammar->holes, c->grammar->filler, &changed));
     if (!changed) return STATUS_OK;
     grammar_find_costs(c->grammar);
@@ -486,6 +529,10 @@ Status grammar_constraint(Grammar *grammar, Rule root, const char *what, Constra
     find_classes(c);
     c->root = root;
     states_begin(c);
-    *out = &c->head;
-    return STATUS_OK;
+    status = check_ways(c, what);
+    if (status == STATUS_OK)
+        *out = &c->head;
+    else
+        grammar_release(&c->head);
+    return status;
 }

@@ -315,6 +315,8 @@ class Constraints(unittest.TestCase):
             ('regex("a{3,2}")', "the regular expression, at byte 5: a range of times goes down"),
             ('regex("a{2")', "the regular expression, at byte 3: a number of times has no }"),
             ('let deep = ""\nfor i in 0..300 { deep += "(" }\nregex(deep)', "it is nested too deeply"),
+            ('let deep = "a"\nfor i in 0..7 { deep = "(" + deep + "{0,9})" }\nregex(deep)',
+             "the regular expression can be read in too many ways at once"),
             ('regex("a", after: "")', "after must be a string that is not empty"),
             ('generate(m, "a", constraint: 3)', "constraint must be a constraint, but it is 3"),
             ('generate(m, "a", 3, constraint: regex("abcd"))',
@@ -325,6 +327,28 @@ class Constraints(unittest.TestCase):
                 result = program(body)
                 self.assertIn(expected, result.err.splitlines()[0], body)
                 self.assertEqual(result.status, 1)
+
+    def test_repetitions_in_repetitions(self):
+        """The ways to read a text must not double with each of them."""
+        for inner, text in (("+", "aaa"), ("*", "aaa"), ("?", "a")):
+            result = program(f"""
+                let (nested, plain) = ("a", grammar("root ::= (\\"b\\" \\"a\\"+ | \\"ab\\"+)++++++++++++++++++++++++++++++++"))
+                for i in 0..60 {{ nested = "(" + nested + "){inner}" }}
+                print(generate(m, "a", 8, constraint: regex(nested + "b"), seed: 1).ends_with("b"))
+                print(len(generate(m, "a", 8, constraint: plain, seed: 1)) > 0)
+            """)
+            self.assertEqual((result.status, result.out), (0, "true\ntrue\n"), result.err)
+
+    def test_too_many_ways_while_a_text_is_made(self):
+        result = program("""
+            let deep = "a"
+            for i in 0..7 { deep = "(" + deep + "{0,9})" }
+            print(try { generate(m, "a", 20, constraint: regex("b" + deep), seed: 1) } catch e { e.message })
+        """)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertIn("what a text must look like can be read in too many ways at once", result.out)
+        result = program('regex("(a?){0,4096}")')
+        self.assertIn("help: a repetition of what repeats and may be empty has many ways to read one text", result.err)
 
     def test_a_vocabulary_that_is_too_small(self):
         result = run_code(MODEL + """
