@@ -68,7 +68,8 @@ class Terminal:
     def wait(self, condition, what, limit=LIMIT_S):
         end = time.time() + limit
         while not condition():
-            if time.time() > end or (not self.read(0.2) and self.over()):
+            ended = not self.read(0.2) and self.over()
+            if (time.time() > end or ended) and not condition():  # which may be that it is over
                 raise AssertionError(f"{what} did not come; the screen shows\n" + "\n".join(self.shown()))
 
     def settle(self, quiet_s=0.3):
