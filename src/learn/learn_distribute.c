@@ -189,15 +189,15 @@ static Status begin_step(LearnStep *step, int64_t end) {
 }
 
 // How many pieces this rank goes through, and which they are.
-static int64_t turns_of(const LearnStep *step) {
+static int64_t rounds_of(const LearnStep *step) {
     PiecesRange own = pieces_of(step->pieces, ranks_own());
     int64_t n = ranks_count();
     return step->by_rounds ? (step->pieces + n - 1) / n : own.end - own.first;
 }
 
-static int64_t piece_at(const LearnStep *step, int64_t turn) {
-    return step->by_rounds ? turn * ranks_count() + ranks_own()
-                           : pieces_of(step->pieces, ranks_own()).first + turn;
+static int64_t piece_at(const LearnStep *step, int64_t round) {
+    return step->by_rounds ? round * ranks_count() + ranks_own()
+                           : pieces_of(step->pieces, ranks_own()).first + round;
 }
 
 static void end_step(LearnStep *step) {
@@ -309,9 +309,9 @@ static Status start_rest(LearnStep *step, bool has_piece) {
 
 // Before anyone waits for the gradients of the round before: what the body has between the ranks
 // must not wait for this one.
-static Status begin_round(LearnStep *step, int64_t turn) {
+static Status begin_round(LearnStep *step, int64_t round) {
     if (!step->by_rounds) return STATUS_OK;
-    if (turn > 0) TRY(pieces_agree(step->pieces, step->elements));
+    if (round > 0) TRY(pieces_agree(step->pieces, step->elements));
     for (size_t i = 0; i < step->bucket_count; i++) {
         step->buckets[i].started = false;
         step->buckets[i].arrived = 0;
@@ -363,12 +363,12 @@ static Value go_through(LearnStep *step, int64_t piece, bool sends) {
     return value;
 }
 
-static Value run_piece(LearnStep *step, int64_t turn, double *loss) {
+static Value run_piece(LearnStep *step, int64_t round, double *loss) {
     LearnRun *run = step->run;
-    bool sends = step->by_rounds || turn + 1 == turns_of(step);
-    step->piece = piece_at(step, turn);
+    bool sends = step->by_rounds || round + 1 == rounds_of(step);
+    step->piece = piece_at(step, round);
     step->drops = step->piece >= step->pieces;
-    if (begin_round(step, turn) != STATUS_OK) return fail_at(run->code->head.span);
+    if (begin_round(step, round) != STATUS_OK) return fail_at(run->code->head.span);
     Value value = go_through(step, step->drops ? step->pieces - 1 : step->piece, sends);
     if (failed(value)) return value;
     *loss = run->gathered.loss;
@@ -387,7 +387,7 @@ static size_t report_losses(const LearnStep *step) {
 static char *own_report(const LearnStep *step, const double *losses, size_t bytes) {
     const LearnRun *run = step->run;
     char *report = memory_allocate_zeroed(bytes, 1);
-    memcpy(report, losses, (size_t)turns_of(step) * sizeof *losses);
+    memcpy(report, losses, (size_t)rounds_of(step) * sizeof *losses);
     char *reached = report + report_losses(step);
     for (size_t i = 0, j = 0; i < step->parameters.count && j < run->reached.count; i++) {
         if (step->parameters.items[i] != run->reached.items[j]) continue;
@@ -402,10 +402,10 @@ static void take_losses(LearnStep *step, const char *reports, size_t bytes) {
     int64_t n = ranks_count(), rank = 0;
     for (int64_t i = 0; i < step->pieces; i++) {
         while (!step->by_rounds && i >= pieces_of(step->pieces, (int)rank).end) rank++;
-        int64_t turn = step->by_rounds ? i / n : i - pieces_of(step->pieces, (int)rank).first;
+        int64_t round = step->by_rounds ? i / n : i - pieces_of(step->pieces, (int)rank).first;
         size_t of = (size_t)(step->by_rounds ? i % n : rank);
         double loss;
-        memcpy(&loss, reports + bytes * of + (size_t)turn * sizeof loss, sizeof loss);
+        memcpy(&loss, reports + bytes * of + (size_t)round * sizeof loss, sizeof loss);
         step->run->gathered.loss += loss;
     }
 }
@@ -438,7 +438,7 @@ static Status exchange_reports(LearnStep *step, const double *losses) {
 }
 
 static Status add_up(LearnStep *step, const double *losses) {
-    if (turns_of(step) == 0) TRY(start_rest(step, false));
+    if (rounds_of(step) == 0) TRY(start_rest(step, false));
     TRY(pieces_agree(step->pieces, step->elements)); // the body may have calls of its own
     TRY(exchange_reports(step, losses));
     for (size_t i = 0; i < step->bucket_count; i++)
@@ -459,7 +459,7 @@ static Status finish_step(LearnStep *step, const double *losses) {
 }
 
 static Value run_own_pieces(LearnStep *step) {
-    int64_t turns = turns_of(step);
+    int64_t turns = rounds_of(step);
     double *losses = memory_allocate((size_t)(turns + 1) * sizeof *losses);
     Value value = value_none();
     for (int64_t i = 0; i < turns && !failed(value); i++) value = run_piece(step, i, &losses[i]);
