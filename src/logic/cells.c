@@ -32,10 +32,11 @@ static void box_of(const Table *table, const Datum *also, Box *box) {
         for (uint32_t row = 0; row < table->count; row++)
             if (!table_is_dead(table, row)) box_extend(box, i, table_at(table, row, i));
         if (!also) continue;
-        uint32_t high = box->high[i];
+        uint32_t low = box->low[i], high = box->high[i];
         box_extend(box, i, also[i]);
         uint32_t more = (box->high[i] - box->low[i]) / SHARE + MORE;
         if (box->high[i] > high && box->high[i] <= UINT32_MAX - more) box->high[i] += more;
+        if (box->low[i] < low && box->low[i] >= more) box->low[i] -= more;
     }
 }
 

@@ -121,6 +121,7 @@ static Status rows_to(Store *store, Table *edges, Datum to, Table *rows) {
 Status closure_rows(Store *store, const Relation *base, const Datum *values, Table **out) {
     ASSERT(base->arity == 2 && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE));
     Table *edges = relation_table(base), *rows = table_new(2, columns_all(2));
+    table_give_room(rows, &store->room);
     Status status = values[0] != CONSTANT_NONE ? rows_from(store, edges, values[0], rows)
                                                : rows_to(store, edges, values[1], rows);
     *out = rows;

@@ -351,9 +351,10 @@ Status demand_evaluate(Store *store, Relation *relation, const Datum *values, De
     *out = NULL;
     TRY(store_order_inputs(store, relation));
     Demand *demand = demand_new(store, relation);
-    Relation *base = closure_base(relation);
-    bool classes =
-        classes_fit(relation) && values[0] != CONSTANT_NONE && values[1] != CONSTANT_NONE;
+    bool ground = relation->arity == 2 && values[0] != CONSTANT_NONE && values[1] != CONSTANT_NONE;
+    // One row has no order.
+    Relation *base = ground ? closure_base_of_set(relation) : closure_base(relation);
+    bool classes = ground && classes_fit(relation);
     if (classes || (base && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE))) {
         Status closed = classes ? classes_evaluate(demand, relation, values)
                                 : closure_evaluate(demand, relation, base, values);

@@ -187,6 +187,7 @@ static Status goals_ask(Store *store, Rule *query, const Datum *initial, Table *
     if (status == STATUS_OK) status = goals_order(store, query);
     if (status == STATUS_OK) {
         *out = table_new(query->arity, columns_all(query->arity));
+        table_give_room(*out, &store->room);
         status = unordered_relation(query) ? goals_sort(store, query, initial, *out)
                                            : goals_run(store, query, initial, *out);
     }
