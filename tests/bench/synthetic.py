@@ -79,7 +79,7 @@ def _kind(name, tensor, layer, layers):
     return name
 
 
-def write_llama(path, name, shape):
+def write_llama(path, name, shape, vocabulary=_vocabulary):
     """A file of the type `name` (one of FORMATS, or q4_k_m); returns the bytes of weights that one token reads."""
     layers, width, wide, heads, heads_kv, words = shape
     narrow = width // heads * heads_kv
@@ -98,7 +98,7 @@ def write_llama(path, name, shape):
                "llama.attention.head_count_kv": heads_kv, "llama.attention.layer_norm_rms_epsilon": 1e-5,
                "llama.context_length": 16384, "llama.rope.freq_base": 10000.0,
                "llama.rope.dimension_count": width // heads, "llama.vocab_size": words,
-               **_vocabulary(words)}
+               **vocabulary(words)}
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + _metadata(entries)
     offset, sizes = 0, []
     for key, dims, kind in tensors:
