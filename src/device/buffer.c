@@ -132,10 +132,10 @@ static void retire(Buffer *buffer) {
     bool imported = buffer->import.release != NULL, away = buffer->away;
     if (away)
         spill_forget(pool, buffer);
-    else if (!imported)
+    else if (!imported && !buffer->abandoned)
         pool_return(pool, buffer);
     if (imported) pool_release_import(pool, buffer);
-    if (imported || away) free(buffer);
+    if (imported || away || buffer->abandoned) free(buffer);
 }
 
 void buffer_release(Buffer *buffer) {
@@ -154,6 +154,11 @@ Status buffer_hold(Buffer *buffer) {
     if (buffer->away) TRY(spill_use(buffer));
     buffer->resident = true;
     return STATUS_OK;
+}
+
+void buffer_abandon(Buffer *buffer) {
+    ASSERT(buffer->resident); // its address is known
+    buffer->abandoned = true;
 }
 
 void buffer_note_purpose(Buffer *buffer, BufferPurpose purpose) {

@@ -67,6 +67,7 @@ struct Buffer {
     uint64_t idle_since;     // how many allocations the cache could not serve until then
     bool purged;             // its bytes were taken back although someone holds it
     bool resident;           // it is never moved out
+    bool abandoned;          // its memory stays as it is when it ends
     bool away;               // moved out (spill.c): no handle until it is brought back
     uint64_t away_at;        // where in the pool's file; or, of a device with memory of its own:
     void *away_bytes;
@@ -96,6 +97,8 @@ void buffer_release(Buffer *buffer); // NULL is allowed
 // Its address is known to others from here on: it is never moved out. STATUS_MEMORY when it was and
 // does not fit.
 Status buffer_hold(Buffer *buffer) MUST_USE;
+// Others may read its memory for as long as the process runs: it never goes back.
+void buffer_abandon(Buffer *buffer);
 static inline bool buffer_is_unique(const Buffer *buffer) {
     return atomic_load_explicit(&buffer->refs, memory_order_acquire) == 1;
 }

@@ -10,6 +10,7 @@
 #include "device/cpu/cpu.h"
 #include "device/foretell.h"
 #include "device/pool.h"
+#include "device/staging.h"
 #include "device/vulkan/open.h"
 
 Devices *devices_new(void) {
@@ -94,6 +95,7 @@ Status device_open(const char *name, Device **out) {
 
 void device_close(Device *device) {
     pool_destroy(device->pool);
+    staging_close(device);
     device->backend->destroy(device);
     free(device);
 }

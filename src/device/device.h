@@ -17,6 +17,7 @@ typedef struct Pool Pool;
 typedef struct Buffer Buffer;
 typedef struct KernelCall KernelCall;
 typedef struct TensorView TensorView;
+typedef struct StagingCopy StagingCopy;
 
 // About how many bytes or operations a second, where what to do is chosen by how long it takes.
 typedef struct DeviceSpeed {
@@ -56,6 +57,13 @@ typedef struct DeviceBackend {
     // Of devices with memory of their own: memory of the host that kernels can use, slowly;
     // memory_free takes it.
     Status (*host_allocate)(Device *device, size_t bytes, void **handle);
+    // Optional (NULL, all three): locks pages of the host, so that it copies from and to them by
+    // itself (staging.h; memory_free unlocks them); queues such a copy, out of its memory or into
+    // it, and says which batch it is in; whether that batch is done.
+    Status (*host_lock)(Device *device, void *memory, size_t bytes, void **handle);
+    Status (*host_copy)(Device *device, void *locked, const StagingCopy *copy, bool out,
+                        uint64_t *serial);
+    Status (*host_copied)(Device *device, uint64_t serial, bool wait, bool *done);
     // Optional (NULL): brings a weight of a mapped file [rows, columns] into the layout of products
     // before the first of them.
     void (*weight_loaded)(const TensorView *weight);
@@ -79,6 +87,7 @@ struct Device {
     bool separate;           // its memory is its own, not the host's
     bool foretold;           // it accounts for memory and computes little: foretell.h
     bool times_itself;       // it tells a timeline when what is queued ran: timeline.h
+    struct Staging *staging; // that waits for its next use
     void *state;             // the backend's own
 };
 

@@ -137,29 +137,43 @@ Status learn_begin_distributed(LearnRun *run) {
 
 // --- the gradients of a piece
 
+bool learn_moves_parts(const LearnRun *run) {
+    return run->shares != SHARES_NOTHING && ranks_count() > 1;
+}
+
+// Things that are cut over the ranks: the parameters in it where each rank moves its part of them,
+// else all at once, since a part is then one range of the whole.
+static void lay_out(const LearnStep *step, LearnBucket *bucket) {
+    PiecesLayout *layout = &bucket->sum.layout;
+    *layout = learn_layout(step, &bucket->length);
+    for (size_t i = bucket->first; i < bucket->end; i++) bucket->length += step->lengths[i];
+    layout->count = 1;
+    layout->length = bucket->length;
+    if (!learn_moves_parts(step->run)) return;
+    layout->lengths = step->lengths + bucket->first;
+    layout->count = bucket->end - bucket->first;
+}
+
 // Parameters go together until a bucket is full.
 static void fill_buckets(LearnStep *step) {
     size_t count = step->parameters.count;
-    int64_t most = (int64_t)ranks_count() * LEARN_BUCKET_OF_RANK;
+    int64_t most = (int64_t)ranks_count() * LEARN_BUCKET_OF_RANK, length = 0;
     int64_t least = step->by_rounds ? LEARN_BUCKET_IN_PARTS : LEARN_BUCKET;
     if (most < least) most = least;
     step->lengths = memory_allocate((count + 1) * sizeof *step->lengths);
     step->buckets = memory_allocate_zeroed(count + 1, sizeof *step->buckets);
     for (size_t i = 0; i < count; i++) {
         step->lengths[i] = padded(tensor_count(step->parameters.items[i]));
-        LearnBucket *last = &step->buckets[step->bucket_count - (step->bucket_count > 0)];
-        bool fits = step->bucket_count > 0 && last->sum.layout.length + step->lengths[i] <= most;
-        LearnBucket *bucket = fits ? last : &step->buckets[step->bucket_count++];
-        PiecesLayout *layout = &bucket->sum.layout;
-        if (!fits) {
-            bucket->first = i;
-            bucket->sum.pieces = step->pieces;
-            bucket->sum.by_rounds = step->by_rounds;
-            *layout = learn_layout(step, step->lengths + i);
-        }
-        bucket->end = i + 1;
-        layout->count++;
-        layout->length += step->lengths[i];
+        bool fits = step->bucket_count > 0 && length + step->lengths[i] <= most;
+        if (!fits) step->buckets[step->bucket_count++].first = i;
+        length = (fits ? length : 0) + step->lengths[i];
+        step->buckets[step->bucket_count - 1].end = i + 1;
+    }
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        PiecesSum *sum = &step->buckets[i].sum;
+        sum->pieces = step->pieces;
+        sum->by_rounds = step->by_rounds;
+        lay_out(step, &step->buckets[i]);
     }
 }
 
@@ -204,6 +218,8 @@ static void end_step(LearnStep *step) {
     for (size_t i = 0; i < step->bucket_count; i++) {
         tensor_release(step->buckets[i].part);
         tensor_release(step->buckets[i].flat);
+        tensor_release(step->buckets[i].whole);
+        pieces_share_drop(&step->buckets[i].share);
         pieces_drop(&step->buckets[i].sum);
     }
     tensor_array_release(&step->parameters);
@@ -288,7 +304,8 @@ static Status take_arrival(void *context, Tensor *parameter) {
         TRY(place_gradient(step, bucket, index));
     if (++bucket->arrived == bucket->end - bucket->first)
         TRY(start_bucket(step, (size_t)(bucket - step->buckets)));
-    for (size_t i = 0; i < step->bucket_count; i++) TRY(pieces_poll(&step->buckets[i].sum));
+    bool done;
+    for (size_t i = 0; i < step->bucket_count; i++) TRY(pieces_poll(&step->buckets[i].sum, &done));
     return STATUS_OK;
 }
 
@@ -437,13 +454,46 @@ static Status exchange_reports(LearnStep *step, const double *losses) {
     return status;
 }
 
+Status learn_advance(LearnStep *step, LearnAdvance advance) {
+    int looks = 0;
+    for (size_t left = step->bucket_count; left > 0;) {
+        left = 0;
+        for (size_t i = step->bucket_count; i-- > 0;) {
+            bool done;
+            TRY(advance(step, &step->buckets[i], &done));
+            left += !done;
+        }
+        if (left > 0) TRY(pieces_pause(&looks));
+    }
+    return STATUS_OK;
+}
+
+Status learn_share_bucket(const LearnStep *step, LearnBucket *bucket) {
+    int index = (int)(bucket - step->buckets);
+    return pieces_share_start(&bucket->share, &bucket->sum.layout, bucket->part, index);
+}
+
+// What clipping leaves as it is goes on to the other ranks at once; nobody waits for it here, since
+// not every rank has sent it before all go on.
+static Status finish_sum(const LearnStep *step, LearnBucket *bucket, bool *done) {
+    const LearnRun *run = step->run;
+    bool changes = run->clip > 0 || run->clip_value > 0 || run->loss_scale != 1;
+    if (bucket->part) {
+        TRY(pieces_share_poll(&bucket->share, done));
+        *done = true;
+        return STATUS_OK;
+    }
+    TRY(pieces_poll(&bucket->sum, done));
+    if (!*done) return STATUS_OK;
+    TRY(pieces_finish(&bucket->sum, &bucket->part));
+    return changes || learn_moves_parts(run) ? STATUS_OK : learn_share_bucket(step, bucket);
+}
+
 static Status add_up(LearnStep *step, const double *losses) {
     if (rounds_of(step) == 0) TRY(start_rest(step, false));
     TRY(pieces_agree(step->pieces, step->elements)); // the body may have calls of its own
     TRY(exchange_reports(step, losses));
-    for (size_t i = 0; i < step->bucket_count; i++)
-        TRY(pieces_finish(&step->buckets[i].sum, &step->buckets[i].part));
-    return STATUS_OK;
+    return learn_advance(step, finish_sum);
 }
 
 static Status finish_step(LearnStep *step, const double *losses) {

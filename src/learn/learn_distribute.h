@@ -23,6 +23,10 @@ typedef struct LearnBucket {
     size_t arrived; // parameters in it
     bool started;
     Tensor *part; // this rank's part of the gradients
+    PiecesShare share;
+    Tensor *whole; // all of them; NULL: where each rank moves its part alone
+    // How it is cut over the ranks, where not by its parameters: as one thing.
+    int64_t length;
 } LearnBucket;
 
 typedef struct LearnStep {
@@ -44,6 +48,14 @@ typedef struct LearnStep {
     size_t bucket_count;
 } LearnStep;
 
+// Goes from bucket to bucket, the one that backward filled first before the others, until `advance`
+// has said of each that it is done.
+typedef Status (*LearnAdvance)(const LearnStep *step, LearnBucket *bucket, bool *done);
+Status learn_advance(LearnStep *step, LearnAdvance advance) MUST_USE;
+// Whether each rank moves its part of every parameter.
+bool learn_moves_parts(const LearnRun *run);
+// Begins to share out a bucket's part that nothing changes any more.
+Status learn_share_bucket(const LearnStep *step, LearnBucket *bucket) MUST_USE;
 // Of no things yet.
 PiecesLayout learn_layout(const LearnStep *step, const int64_t *lengths);
 // Zeros [length].

@@ -66,9 +66,12 @@ static Status norm_of_parts(const LearnStep *step, double *norm) {
     int64_t *lengths = memory_allocate((count + 1) * sizeof *lengths);
     PiecesLayout layout = learn_layout(step, lengths);
     layout.block = 1;
-    for (size_t i = 0; i < count; i++) {
-        lengths[layout.count++] = step->lengths[i] / LEARN_BLOCK;
-        layout.length += lengths[i];
+    for (size_t i = 0; i < step->bucket_count; i++) {
+        const PiecesLayout *bucket = &step->buckets[i].sum.layout;
+        for (size_t k = 0; k < bucket->count; k++) {
+            lengths[layout.count] = bucket->lengths[k] / LEARN_BLOCK;
+            layout.length += lengths[layout.count++];
+        }
     }
     Status status = pieces_share(&layout, own, &all);
     free(lengths);
@@ -129,29 +132,38 @@ static Status slice_bucket(const LearnStep *step, const LearnBucket *bucket, Ten
     int64_t at = 0;
     for (size_t i = bucket->first; i < bucket->end; i++) {
         Tensor *parameter = step->parameters.items[i], **slice = &out->items[out->count++];
-        PiecesRange own = pieces_cut(&bucket->sum.layout, i - bucket->first, ranks_own());
-        int64_t count = tensor_count(parameter), end = own.end < count ? own.end : count;
+        int64_t count = tensor_count(parameter), length = step->lengths[i];
         *slice = NULL;
-        if (!is_reached(step, parameter)) {
-        } else if (parts) {
-            TRY(tensor_slice(from, 0, at, at + end - own.first, slice));
-        } else {
+        if (parts) {
+            PiecesRange own = pieces_cut(&bucket->sum.layout, i - bucket->first, ranks_own());
+            int64_t end = own.end < count ? own.end : count;
+            if (is_reached(step, parameter))
+                TRY(tensor_slice(from, 0, at, at + end - own.first, slice));
+            length = own.end - own.first;
+        } else if (is_reached(step, parameter)) {
             TRY(learn_part_of(from, parameter, at, slice));
         }
-        at += parts ? own.end - own.first : step->lengths[i];
+        at += length;
     }
     return STATUS_OK;
+}
+
+static Status finish_share(const LearnStep *step, LearnBucket *bucket, bool *done) {
+    *done = true;
+    if (bucket->whole) return STATUS_OK;
+    if (!bucket->share.part) TRY(learn_share_bucket(step, bucket));
+    TRY(pieces_share_poll(&bucket->share, done));
+    return *done ? pieces_share_finish(&bucket->share, &bucket->whole) : STATUS_OK;
 }
 
 // The gradients of all parameters, in their order; NULL for what no rank has reached.
 static Status take_slices(LearnStep *step, bool parts, TensorArray *out) {
     out->items = memory_allocate_zeroed(step->parameters.count + 1, sizeof(Tensor *));
     out->count = 0;
+    if (!parts) TRY(learn_advance(step, finish_share));
     for (size_t i = 0; i < step->bucket_count; i++) {
-        LearnBucket *bucket = &step->buckets[i];
-        SCOPED_TENSOR(whole);
-        if (!parts) TRY(pieces_share(&bucket->sum.layout, bucket->part, &whole));
-        TRY(slice_bucket(step, bucket, parts ? bucket->part : whole, parts, out));
+        const LearnBucket *bucket = &step->buckets[i];
+        TRY(slice_bucket(step, bucket, parts ? bucket->part : bucket->whole, parts, out));
     }
     return STATUS_OK;
 }
@@ -236,7 +248,7 @@ static Status let_go_of_wholes(const LearnStep *step) {
 }
 
 static Status move(LearnStep *step) {
-    bool parts = step->run->shares != SHARES_NOTHING && ranks_count() > 1;
+    bool parts = learn_moves_parts(step->run);
     TensorArray slices = {0};
     Status status = let_go_of_wholes(step);
     if (status == STATUS_OK) status = take_slices(step, parts, &slices);

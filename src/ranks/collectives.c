@@ -33,18 +33,8 @@ char *ranks_place_of(const Tensor *x) {
     return (char *)buffer->handle + x->view.offset;
 }
 
-Status ranks_look_at(Tensor *x, const char **data, char **owned) {
-    size_t bytes;
-    *owned = NULL;
-    TRY(tensor_materialize(x));
-    *data = ranks_place_of(x);
-    if (*data) return STATUS_OK;
-    TRY(ranks_bytes_of(x, owned, &bytes));
-    *data = *owned;
-    return STATUS_OK;
-}
-
-Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape, Tensor **out) {
+// `like` gives the device and the dtype.
+static Status tensor_of(const char *data, const Tensor *like, const Shape *shape, Tensor **out) {
     TRY(tensor_new(like->device, tensor_dtype(like), shape, out));
     size_t bytes = (size_t)tensor_count(*out) * dtype_size(tensor_dtype(like));
     Status status = bytes == 0 ? STATUS_OK : buffer_upload((*out)->view.buffer, 0, data, bytes);
@@ -99,7 +89,8 @@ Status ranks_share_parts(const char *part, const size_t *parts, int tag, char *w
     int n = ranks_count();
     size_t *same = memory_allocate((size_t)n * sizeof *same);
     for (int i = 0; i < n; i++) same[i] = parts[ranks_own()];
-    RanksBlocks in = {part, same, true}, out = {whole, parts, false};
+    RanksBlocks in = {.data = part, .bytes = same, .repeated = true};
+    RanksBlocks out = {.data = whole, .bytes = parts};
     RanksExchange *exchange = NULL;
     int code = ranks_plugin()->exchange(in, out, tag, &exchange);
     Status status = ranks_wait(code, exchange);
@@ -148,8 +139,8 @@ static int start_blocks(RanksTransfer *transfer, size_t bytes) {
         for (int i = 0; i < n; i++) transfer->in[i] = bytes / (size_t)n;
     for (int i = 0; i < n; i++) transfer->out[i] = transfer->in[ranks_own()];
     transfer->received = memory_allocate(transfer->in[ranks_own()] * (size_t)n + 1);
-    RanksBlocks in = {transfer->sent, transfer->in, false};
-    RanksBlocks out = {transfer->received, transfer->out, false};
+    RanksBlocks in = {.data = transfer->sent, .bytes = transfer->in};
+    RanksBlocks out = {.data = transfer->received, .bytes = transfer->out};
     return ranks_plugin()->exchange(in, out, transfer->tag, &transfer->running);
 }
 
@@ -186,7 +177,7 @@ static Status finish_fast(const RanksTransfer *transfer, Tensor **out) {
     const TensorView view = {.dtype = wire_dtype(transfer->x)};
     const Tensor like = {.device = transfer->x->device, .view = view};
     Tensor *wide, *mean = NULL;
-    TRY(ranks_tensor_of(transfer->received, &like, &shape, &wide));
+    TRY(tensor_of(transfer->received, &like, &shape, &wide));
     Status status = STATUS_OK;
     if (transfer->request.reduction == RANKS_MEAN)
         status = op_binary(OP_div, op_tensor(wide), op_int(ranks_count()), &mean);
@@ -302,7 +293,7 @@ static Status reduce_part(const RanksTransfer *transfer, char **out, size_t *byt
     Tensor *x = transfer->x, *rows, *reduced = NULL;
     size_t part = transfer->in[ranks_own()] / dtype_size(tensor_dtype(x));
     Shape shape = {.rank = 2, .dims = {ranks_count(), (int64_t)part}};
-    TRY(ranks_tensor_of(transfer->received, x, &shape, &rows));
+    TRY(tensor_of(transfer->received, x, &shape, &rows));
     Status status = reduce_rows(transfer->request.reduction, rows, &reduced);
     if (status == STATUS_OK) status = ranks_bytes_of(reduced, out, bytes);
     tensor_release(rows);
@@ -326,13 +317,13 @@ static Status finish_reduction(const RanksTransfer *transfer, Tensor **out) {
     TRY(reduce_part(transfer, &part, &bytes));
     if (transfer->request.call == RANKS_REDUCE_SCATTER) {
         shape.dims[0] /= ranks_count();
-        Status status = ranks_tensor_of(part, x, &shape, out);
+        Status status = tensor_of(part, x, &shape, out);
         free(part);
         return status;
     }
     char *all = memory_allocate((size_t)tensor_count(x) * dtype_size(tensor_dtype(x)) + 1);
     Status status = ranks_share_parts(part, transfer->in, transfer->tag, all);
-    if (status == STATUS_OK) status = ranks_tensor_of(all, x, &shape, out);
+    if (status == STATUS_OK) status = tensor_of(all, x, &shape, out);
     free(all);
     free(part);
     return status;
@@ -358,7 +349,7 @@ static Status finish(RanksTransfer *transfer, Tensor **out) {
         if (shape.rank == 0) shape = (Shape){.rank = 1, .dims = {1}};
         shape.dims[0] *= ranks_count();
     }
-    return ranks_tensor_of(transfer->received, transfer->x, &shape, out);
+    return tensor_of(transfer->received, transfer->x, &shape, out);
 }
 
 static Status need_parts(const RanksRequest *request, const Tensor *x) {

@@ -19,12 +19,6 @@ Status ranks_agree(const RanksRequest *request, const Tensor *x) MUST_USE;
 Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) MUST_USE;
 // Where the elements lie in that order, in memory that the host may use as well; NULL elsewhere.
 char *ranks_place_of(const Tensor *x);
-// The elements without a copy where the device computes in the host's memory: `data` is valid as
-// long as the tensor is unchanged; `owned` is to be freed.
-Status ranks_look_at(Tensor *x, const char **data, char **owned) MUST_USE;
-// The converse: `like` gives the device and the dtype.
-Status ranks_tensor_of(const char *data, const Tensor *like, const Shape *shape,
-                       Tensor **out) MUST_USE;
 // Tags above those of programs: of what is waited for at once, of transfers, of sums over pieces.
 enum { RANKS_TAG = 1 << 13, RANKS_TAG_TRANSFERS, RANKS_TAG_PIECES = 1 << 14 };
 // Of the next transfer: ranks start them in the same order and wait for them in any.

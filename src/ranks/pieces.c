@@ -2,10 +2,16 @@
 // brings every element's nodes to one rank, and that one goes on to the root.
 #include "ranks/pieces.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "device/staging.h"
+#include "device/work.h"
 #include "ranks/internal.h"
+#include "tensor/compose.h"
+#include "tensor/join.h"
 #include "tensor/op.h"
 
 PiecesRange pieces_of(int64_t pieces, int rank) {
@@ -93,132 +99,245 @@ Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) {
 
 // --- between ranks
 
-struct PiecesExchange {
-    size_t *outgoing, *incoming; // bytes of all nodes to and from each rank
-    char *sent, *received;
-    RanksExchange *running; // NULL: done
+// Bytes of a tensor to the other ranks, and theirs into another one: straight from and to the
+// tensors where the host computes in the same memory, else through memory that the device copies
+// from and to by itself.
+struct PiecesTransfer {
+    size_t *outgoing, *incoming; // bytes to and from each rank
+    bool repeated, skips_own;    // as of RanksBlocks
+    int tag;
+    Tensor *from, *into;   // counted; NULL where bytes are staged
+    Staging *sent, *comes; // NULL where they are not
+    RanksExchange *running;
+    bool is_started;
 };
 
-static void exchange_free(PiecesExchange *exchange) {
-    if (!exchange) return;
-    // What the transport still uses stays.
-    bool in_use = exchange->running && ranks_plugin()->drop(exchange->running);
-    if (!in_use) free(exchange->sent);
-    if (!in_use) free(exchange->received);
-    free(exchange->outgoing);
-    free(exchange->incoming);
-    free(exchange);
+static void transfer_free(PiecesTransfer *transfer) {
+    if (!transfer) return;
+    // What the transport still sends stays.
+    bool in_use = transfer->running && ranks_plugin()->drop(transfer->running);
+    if (in_use && transfer->from) buffer_abandon(transfer->from->view.buffer);
+    tensor_release(transfer->from);
+    tensor_release(transfer->into);
+    (in_use ? staging_abandon : staging_release)(transfer->sent);
+    staging_release(transfer->comes);
+    free(transfer->outgoing);
+    free(transfer->incoming);
+    free(transfer);
 }
 
-void pieces_drop(PiecesSum *sum) {
-    exchange_free(sum->exchange);
-    sum->exchange = NULL;
-    drop(&sum->nodes);
-    drop(&sum->parts);
+static PiecesTransfer *transfer_new(int tag) {
+    size_t n = (size_t)ranks_count();
+    PiecesTransfer *transfer = memory_allocate_zeroed(1, sizeof *transfer);
+    transfer->outgoing = memory_allocate_zeroed(n, sizeof(size_t));
+    transfer->incoming = memory_allocate_zeroed(n, sizeof(size_t));
+    transfer->tag = tag;
+    return transfer;
 }
 
-static Status upload(const PiecesLayout *layout, const char *data, const Shape *shape,
-                     Tensor **out) {
-    const TensorView view = {.dtype = layout->dtype};
-    const Tensor like = {.device = layout->device, .view = view};
-    return ranks_tensor_of(data, &like, shape, out);
+static size_t sum_of(const size_t *bytes) {
+    size_t all = 0;
+    for (int i = 0; i < ranks_count(); i++) all += bytes[i];
+    return all;
+}
+
+// Where the host may read and write a tensor until the transfer ends; NULL elsewhere.
+static char *place_to_hold(Tensor *x, Status *status) {
+    char *place = device_is_short(x->device) ? NULL : ranks_place_of(x);
+    if (place) *status = buffer_hold(x->view.buffer);
+    return place;
+}
+
+static Status launch(PiecesTransfer *transfer) {
+    const char *from =
+        transfer->sent ? staging_bytes(transfer->sent) : ranks_place_of(transfer->from);
+    char *into = transfer->comes ? staging_bytes(transfer->comes) : ranks_place_of(transfer->into);
+    RanksBlocks in = {.data = from, .bytes = transfer->outgoing, .repeated = transfer->repeated};
+    RanksBlocks out = {.data = into, .bytes = transfer->incoming, .skips_own = transfer->skips_own};
+    transfer->is_started = true;
+    return ranks_check(ranks_plugin()->exchange(in, out, transfer->tag, &transfer->running));
+}
+
+// Sends what the device has made available, and lets it go on.
+static Status transfer_poll(PiecesTransfer *transfer, bool *done) {
+    *done = true;
+    if (!transfer->is_started) {
+        if (transfer->sent) TRY(staging_test(transfer->sent, done));
+        if (!*done) return STATUS_OK;
+        TRY(launch(transfer));
+    }
+    return ranks_check(ranks_plugin()->test(transfer->running, done));
+}
+
+static Status transfer_wait(PiecesTransfer *transfer) {
+    if (!transfer->is_started) {
+        if (transfer->sent) TRY(staging_wait(transfer->sent));
+        TRY(launch(transfer));
+    }
+    TRY(ranks_check(ranks_plugin()->wait(transfer->running)));
+    transfer->running = NULL;
+    return STATUS_OK;
+}
+
+Status pieces_pause(int *looks) {
+    enum { YIELDS = 2000 };
+    const struct timespec pause = {.tv_nsec = 50000};
+    if (device_is_interrupted()) return ranks_check(RANKS_INTERRUPTED);
+    if (++*looks < YIELDS)
+        sched_yield();
+    else
+        nanosleep(&pause, NULL);
+    return STATUS_OK;
 }
 
 static size_t part_bytes(const PiecesLayout *layout, int rank) {
     return (size_t)pieces_part(layout, rank) * dtype_size(layout->dtype);
 }
 
-// A rank's part between a whole and the parts alone, one after the other.
+// A rank's part between a whole tensor and staged bytes, where it lies at `at`.
 typedef struct PartCopy {
-    char *whole, *part;
+    Tensor *whole;
+    Staging *staging;
+    size_t at;
     bool out; // of the whole
 } PartCopy;
 
-static void copy_part(const PiecesLayout *layout, int rank, PartCopy copy) {
-    size_t element = dtype_size(layout->dtype), at = 0;
+static Status copy_part(const PiecesLayout *layout, int rank, PartCopy copy) {
+    size_t element = dtype_size(layout->dtype);
     int64_t begin = 0;
     for (size_t i = 0; i < layout->count; begin += layout->lengths[i++]) {
         PiecesRange range = pieces_cut(layout, i, rank);
-        size_t bytes = (size_t)(range.end - range.first) * element;
-        char *there = copy.whole + (size_t)(begin + range.first) * element;
-        memcpy(copy.out ? copy.part + at : there, copy.out ? there : copy.part + at, bytes);
-        at += bytes;
-    }
-}
-
-// The bytes to and from each rank; those that come in all.
-static size_t fill_counts(const PiecesSum *sum, PiecesExchange *exchange) {
-    size_t all = 0, own = part_bytes(&sum->layout, ranks_own());
-    for (int i = 0; i < ranks_count(); i++) {
-        exchange->outgoing[i] = sum->nodes.count * part_bytes(&sum->layout, i);
-        exchange->incoming[i] = nodes_of(sum, i) * own;
-        all += exchange->incoming[i];
-    }
-    return all;
-}
-
-// Rank by rank its part of each node.
-static Status fill_sent(const PiecesSum *sum, PiecesExchange *exchange) {
-    const PiecesNodes *nodes = &sum->nodes;
-    size_t whole = (size_t)sum->layout.length * dtype_size(sum->layout.dtype);
-    exchange->sent = memory_allocate(nodes->count * whole + 1);
-    for (size_t k = 0; k < nodes->count; k++) {
-        const char *data;
-        char *owned, *to = exchange->sent;
-        ASSERT(tensor_count(nodes->items[k].sum) == sum->layout.length);
-        TRY(ranks_look_at(nodes->items[k].sum, &data, &owned));
-        for (int i = 0; i < ranks_count(); i++) {
-            char *part = to + k * part_bytes(&sum->layout, i);
-            copy_part(&sum->layout, i,
-                      (PartCopy){.whole = (char *)data, .part = part, .out = true});
-            to += exchange->outgoing[i];
-        }
-        free(owned);
+        const StagingCopy thing = {.buffer = copy.whole->view.buffer,
+                                   .offset = copy.whole->view.offset +
+                                             (size_t)(begin + range.first) * element,
+                                   .at = copy.at,
+                                   .bytes = (size_t)(range.end - range.first) * element};
+        TRY(copy.out ? staging_read(copy.staging, &thing) : staging_write(copy.staging, &thing));
+        copy.at += thing.bytes;
     }
     return STATUS_OK;
 }
 
+// A tensor [elements] for what comes from all ranks.
+static Status new_line(const PiecesLayout *layout, int64_t elements, Tensor **out) {
+    const Shape shape = {.rank = 1, .dims = {elements}};
+    return tensor_new(layout->device, layout->dtype, &shape, out);
+}
+
+// --- sums
+
+// Whether this rank's own parts are read where they were made: in the order of ranks a part is one
+// range of the whole.
+static bool keeps_own(const PiecesSum *sum) {
+    return sum->layout.count == 1 && !sum->by_rounds;
+}
+
+// The bytes to and from each rank.
+static void fill_counts(const PiecesSum *sum, PiecesTransfer *transfer) {
+    size_t own = part_bytes(&sum->layout, ranks_own());
+    for (int i = 0; i < ranks_count(); i++) {
+        transfer->outgoing[i] = sum->nodes.count * part_bytes(&sum->layout, i);
+        transfer->incoming[i] = nodes_of(sum, i) * own;
+    }
+    transfer->skips_own = keeps_own(sum);
+}
+
+// Rank by rank its part of each node.
+static Status stage_nodes(const PiecesSum *sum, PiecesTransfer *transfer) {
+    size_t at = 0;
+    transfer->sent = staging_new(sum->layout.device, sum_of(transfer->outgoing));
+    for (int i = 0; i < ranks_count(); at += transfer->outgoing[i++]) {
+        if (i == ranks_own() && transfer->skips_own) continue;
+        size_t part = part_bytes(&sum->layout, i);
+        for (size_t k = 0; k < sum->nodes.count; k++) {
+            PartCopy copy = {sum->nodes.items[k].sum, transfer->sent, at + k * part, .out = true};
+            TRY(copy_part(&sum->layout, i, copy));
+        }
+    }
+    return STATUS_OK;
+}
+
+static Status fill_sent(const PiecesSum *sum, PiecesTransfer *transfer) {
+    Status status = STATUS_OK;
+    for (size_t k = 0; k < sum->nodes.count; k++) {
+        Tensor *node = sum->nodes.items[k].sum;
+        ASSERT(tensor_count(node) == sum->layout.length && tensor_is_contiguous(node));
+        TRY(tensor_materialize(node));
+    }
+    bool alone = keeps_own(sum) && sum->nodes.count == 1;
+    Tensor *node = alone ? sum->nodes.items[0].sum : NULL;
+    if (!node || !place_to_hold(node, &status)) return stage_nodes(sum, transfer);
+    transfer->from = tensor_retain(node);
+    return status;
+}
+
+static Status prepare_received(const PiecesSum *sum, PiecesTransfer *transfer) {
+    size_t bytes = sum_of(transfer->incoming);
+    int64_t elements = (int64_t)(bytes / dtype_size(sum->layout.dtype));
+    Status status = STATUS_OK;
+    if (keeps_own(sum)) {
+        TRY(new_line(&sum->layout, elements, &transfer->into));
+        if (place_to_hold(transfer->into, &status)) return status;
+        tensor_release(transfer->into);
+        transfer->into = NULL;
+    }
+    transfer->comes = staging_new(sum->layout.device, bytes);
+    return STATUS_OK;
+}
+
 Status pieces_start(PiecesSum *sum, int index) {
-    if (!ranks_plugin()) return STATUS_OK;
-    ASSERT(!sum->exchange);
-    size_t n = (size_t)ranks_count();
-    PiecesExchange *exchange = memory_allocate_zeroed(1, sizeof *exchange);
-    sum->exchange = exchange;
-    exchange->outgoing = memory_allocate(n * sizeof(size_t));
-    exchange->incoming = memory_allocate(n * sizeof(size_t));
-    exchange->received = memory_allocate(fill_counts(sum, exchange) + 1);
-    TRY(fill_sent(sum, exchange));
-    drop(&sum->nodes);
-    RanksBlocks in = {exchange->sent, exchange->outgoing, false};
-    RanksBlocks out = {exchange->received, exchange->incoming, false};
-    return ranks_check(
-        ranks_plugin()->exchange(in, out, RANKS_TAG_PIECES + index, &exchange->running));
-}
-
-Status pieces_poll(PiecesSum *sum) {
+    if (ranks_count() == 1) return STATUS_OK;
+    ASSERT(!sum->transfer);
     bool done;
-    if (!sum->exchange) return STATUS_OK;
-    return ranks_check(ranks_plugin()->test(sum->exchange->running, &done));
+    sum->transfer = transfer_new(RANKS_TAG_PIECES + index);
+    fill_counts(sum, sum->transfer);
+    TRY(fill_sent(sum, sum->transfer));
+    TRY(prepare_received(sum, sum->transfer));
+    if (!keeps_own(sum)) drop(&sum->nodes);
+    return transfer_poll(sum->transfer, &done);
 }
 
-// The next of the nodes that have come.
-static Status push_received(PiecesSum *sum, PiecesNode node, const char **data) {
-    int64_t elements = pieces_part(&sum->layout, ranks_own());
-    Shape shape = {.rank = 1, .dims = {elements}};
-    TRY(upload(&sum->layout, *data, &shape, &node.sum));
-    *data += (size_t)elements * dtype_size(sum->layout.dtype);
-    return push(&sum->parts, node);
+Status pieces_poll(PiecesSum *sum, bool *done) {
+    *done = true;
+    return sum->transfer ? transfer_poll(sum->transfer, done) : STATUS_OK;
 }
 
-static Status push_all_received(PiecesSum *sum) {
-    const char *data = sum->exchange->received;
+// What was staged goes into a tensor; this rank's own is left out where it was kept.
+static Status take_staged(const PiecesSum *sum, PiecesTransfer *transfer) {
+    size_t bytes = sum_of(transfer->incoming), at = 0;
+    if (!transfer->comes) return STATUS_OK;
+    TRY(new_line(&sum->layout, (int64_t)(bytes / dtype_size(sum->layout.dtype)), &transfer->into));
+    for (int i = 0; i < ranks_count(); at += transfer->incoming[i++]) {
+        if (i == ranks_own() && transfer->skips_own) continue;
+        const StagingCopy copy = {transfer->into->view.buffer, at, at, transfer->incoming[i]};
+        TRY(staging_write(transfer->comes, &copy));
+    }
+    return STATUS_OK;
+}
+
+// This rank's part of a rank's k-th node.
+static Status part_of_node(const PiecesSum *sum, int rank, size_t k, Tensor **out) {
+    int64_t part = pieces_part(&sum->layout, ranks_own()), at = 0;
+    if (rank == ranks_own() && keeps_own(sum)) {
+        PiecesRange own = pieces_cut(&sum->layout, 0, rank);
+        return tensor_slice(sum->nodes.items[k].sum, 0, own.first, own.end, out);
+    }
+    for (int i = 0; i < rank; i++) at += (int64_t)nodes_of(sum, i) * part;
+    at += (int64_t)k * part;
+    return tensor_slice(sum->transfer->into, 0, at, at + part, out);
+}
+
+static Status push_received(PiecesSum *sum) {
     for (int i = 0; i < ranks_count(); i++) {
         PiecesRange range = pieces_of(sum->pieces, i);
         int64_t piece = sum->round * ranks_count() + i;
+        size_t k = 0;
         if (sum->by_rounds) range = (PiecesRange){piece, piece + (int64_t)nodes_of(sum, i)};
-        for (int64_t at = range.first; at < range.end;) {
+        for (int64_t at = range.first; at < range.end; k++) {
             int level = sum->by_rounds ? 0 : level_at(at, range.end);
-            TRY(push_received(sum, (PiecesNode){level, at >> level, NULL}, &data));
+            PiecesNode node = {level, at >> level, NULL};
+            TRY(part_of_node(sum, i, k, &node.sum));
+            TRY(push(&sum->parts, node));
             at += (int64_t)1 << level;
         }
     }
@@ -226,79 +345,146 @@ static Status push_all_received(PiecesSum *sum) {
 }
 
 Status pieces_collect(PiecesSum *sum) {
-    if (!sum->exchange) return STATUS_OK;
-    TRY(ranks_check(ranks_plugin()->wait(sum->exchange->running)));
-    sum->exchange->running = NULL;
-    Status status = push_all_received(sum);
-    exchange_free(sum->exchange);
-    sum->exchange = NULL;
+    PiecesTransfer *transfer = sum->transfer;
+    if (!transfer) return STATUS_OK;
+    TRY(transfer_wait(transfer));
+    Status status = take_staged(sum, transfer);
+    if (status == STATUS_OK) status = push_received(sum);
+    drop(&sum->nodes);
+    transfer_free(transfer);
+    sum->transfer = NULL;
     return status;
 }
 
 Status pieces_finish(PiecesSum *sum, Tensor **part) {
-    if (!ranks_plugin()) return take_root(&sum->nodes, part);
+    if (ranks_count() == 1) return take_root(&sum->nodes, part);
     TRY(pieces_collect(sum));
     Status status = take_root(&sum->parts, part);
     pieces_drop(sum);
     return status;
 }
 
-// Own bytes to all ranks, theirs one after the other.
-static Status share_bytes(const PiecesLayout *layout, const char *part, char *all) {
-    int n = ranks_count();
-    size_t *parts = memory_allocate((size_t)n * sizeof *parts);
-    for (int i = 0; i < n; i++) parts[i] = part_bytes(layout, i);
-    Status status = ranks_share_parts(part, parts, RANKS_TAG, all);
-    free(parts);
-    return status;
+void pieces_drop(PiecesSum *sum) {
+    transfer_free(sum->transfer);
+    sum->transfer = NULL;
+    drop(&sum->nodes);
+    drop(&sum->parts);
 }
 
-// The parts of all ranks one after the other, put together.
-static Status join_shared(const PiecesLayout *layout, char *all, Tensor **whole) {
-    Shape shape = {.rank = 1, .dims = {layout->length}};
-    size_t bytes = (size_t)layout->length * dtype_size(layout->dtype), at = 0;
-    TRY(tensor_new(layout->device, layout->dtype, &shape, whole));
-    char *place = ranks_place_of(*whole), *joined = place ? place : memory_allocate(bytes + 1);
-    for (int i = 0; i < ranks_count(); i++) {
-        copy_part(layout, i, (PartCopy){.whole = joined, .part = all + at});
-        at += part_bytes(layout, i);
+// --- from parts to the whole
+
+void pieces_share_drop(PiecesShare *share) {
+    transfer_free(share->transfer);
+    tensor_release(share->part);
+    share->transfer = NULL;
+    share->part = NULL;
+}
+
+static Status stage_part(PiecesShare *share) {
+    PiecesTransfer *transfer = share->transfer;
+    Status status = STATUS_OK;
+    if (place_to_hold(share->part, &status)) {
+        transfer->from = tensor_retain(share->part);
+        return status;
     }
-    if (place) return STATUS_OK;
-    Status status = buffer_upload((*whole)->view.buffer, 0, joined, bytes);
-    free(joined);
-    if (status != STATUS_OK) tensor_release(*whole);
+    size_t bytes = transfer->outgoing[0];
+    transfer->sent = staging_new(share->layout.device, bytes);
+    const TensorView *view = &share->part->view;
+    const StagingCopy copy = {view->buffer, view->offset, 0, bytes};
+    return staging_read(transfer->sent, &copy);
+}
+
+static Status prepare_whole(PiecesShare *share) {
+    PiecesTransfer *transfer = share->transfer;
+    Status status = STATUS_OK;
+    TRY(new_line(&share->layout, share->layout.length, &transfer->into));
+    if (share->layout.count == 1 && place_to_hold(transfer->into, &status)) return status;
+    transfer->comes = staging_new(share->layout.device, sum_of(transfer->incoming));
+    transfer->skips_own = share->layout.count == 1;
+    return STATUS_OK;
+}
+
+static Status share_start(PiecesShare *share, const PiecesLayout *layout, Tensor *part, int tag) {
+    ASSERT(!share->part && tensor_count(part) == pieces_part(layout, ranks_own()));
+    share->layout = *layout;
+    share->part = tensor_retain(part);
+    if (ranks_count() == 1) return STATUS_OK;
+    PiecesTransfer *transfer = share->transfer = transfer_new(tag);
+    transfer->repeated = true;
+    for (int i = 0; i < ranks_count(); i++) {
+        transfer->incoming[i] = part_bytes(layout, i);
+        transfer->outgoing[i] = part_bytes(layout, ranks_own());
+    }
+    bool done;
+    TRY(tensor_materialize(part));
+    ASSERT(tensor_is_contiguous(part));
+    TRY(stage_part(share));
+    TRY(prepare_whole(share));
+    return transfer_poll(transfer, &done);
+}
+
+Status pieces_share_start(PiecesShare *share, const PiecesLayout *layout, Tensor *part, int index) {
+    return share_start(share, layout, part, RANKS_TAG_PIECES + index);
+}
+
+Status pieces_share_poll(PiecesShare *share, bool *done) {
+    *done = true;
+    return share->transfer ? transfer_poll(share->transfer, done) : STATUS_OK;
+}
+
+static Status put_own(const PiecesShare *share) {
+    PiecesRange own = pieces_cut(&share->layout, 0, ranks_own());
+    SCOPED_TENSOR(place);
+    TRY(tensor_slice(share->transfer->into, 0, own.first, own.end, &place));
+    return own.end > own.first ? op_copy(share->part, place) : STATUS_OK;
+}
+
+static Status put_together(const PiecesShare *share) {
+    const PiecesTransfer *transfer = share->transfer;
+    size_t at = 0;
+    if (!transfer->comes) return STATUS_OK;
+    for (int i = 0; i < ranks_count(); at += transfer->incoming[i++]) {
+        PartCopy copy = {transfer->into, transfer->comes, at, .out = false};
+        bool kept = i == ranks_own() && transfer->skips_own;
+        TRY(kept ? put_own(share) : copy_part(&share->layout, i, copy));
+    }
+    return STATUS_OK;
+}
+
+Status pieces_share_finish(PiecesShare *share, Tensor **whole) {
+    if (!share->transfer) {
+        *whole = share->part;
+        share->part = NULL;
+        return STATUS_OK;
+    }
+    Status status = transfer_wait(share->transfer);
+    if (status == STATUS_OK) status = put_together(share);
+    if (status == STATUS_OK) *whole = tensor_retain(share->transfer->into);
+    pieces_share_drop(share);
     return status;
 }
 
 Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) {
-    if (!ranks_plugin()) {
-        *whole = tensor_retain(part);
-        return STATUS_OK;
-    }
-    const char *own;
-    char *owned, *all = memory_allocate((size_t)layout->length * dtype_size(layout->dtype) + 1);
-    ASSERT(tensor_count(part) == pieces_part(layout, ranks_own()));
-    Status status = ranks_look_at(part, &own, &owned);
-    if (status == STATUS_OK) status = share_bytes(layout, own, all);
-    if (status == STATUS_OK) status = join_shared(layout, all, whole);
-    free(all);
-    free(owned);
+    PiecesShare share = {0};
+    Status status = share_start(&share, layout, part, RANKS_TAG);
+    if (status == STATUS_OK) status = pieces_share_finish(&share, whole);
+    pieces_share_drop(&share);
     return status;
 }
 
 Status pieces_agree(int64_t pieces, int64_t elements) {
     const RanksRequest request = {.call = RANKS_STEP, .elements = elements, .pieces = pieces};
-    return ranks_plugin() ? ranks_agree(&request, NULL) : STATUS_OK;
+    return ranks_count() > 1 ? ranks_agree(&request, NULL) : STATUS_OK;
 }
 
 Status pieces_begin(int64_t pieces, int64_t elements) {
     const RanksRequest request = {
         .call = RANKS_STEP, .may_stop = true, .elements = elements, .pieces = pieces};
-    return ranks_plugin() ? ranks_agree(&request, NULL) : STATUS_OK;
+    return ranks_count() > 1 ? ranks_agree(&request, NULL) : STATUS_OK;
 }
 
 Status pieces_gather(const void *own, void *all, size_t bytes) {
-    if (ranks_plugin()) return ranks_gather(own, all, bytes);
+    if (ranks_count() > 1) return ranks_gather(own, all, bytes);
     memcpy(all, own, bytes);
     return STATUS_OK;
 }

@@ -38,7 +38,7 @@ typedef struct PiecesNode {
 } PiecesNode;
 
 typedef VECTOR(PiecesNode) PiecesNodes;
-typedef struct PiecesExchange PiecesExchange;
+typedef struct PiecesTransfer PiecesTransfer; // what goes between ranks
 
 typedef struct PiecesSum {
     int64_t pieces; // of all ranks
@@ -48,7 +48,7 @@ typedef struct PiecesSum {
     int64_t round; // the one whose pieces go between ranks
     PiecesLayout layout;
     PiecesNodes nodes; // of this rank: the largest whole ones, from the first to the last
-    PiecesExchange *exchange;
+    PiecesTransfer *transfer;
     PiecesNodes parts; // of what has come from all ranks, this rank's part
 } PiecesSum;
 
@@ -57,15 +57,31 @@ Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) MUST_USE;
 // After the last of this rank's pieces: they go to the other ranks while the program goes on.
 // `index` tells sums apart that are under way together.
 Status pieces_start(PiecesSum *sum, int index) MUST_USE;
-// Lets what is under way go on.
-Status pieces_poll(PiecesSum *sum) MUST_USE;
+// Lets what is under way go on; whether it is done, so that nobody has to wait.
+Status pieces_poll(PiecesSum *sum, bool *done) MUST_USE;
+// Between looks at several of them: gives the processor away. STATUS_INTERRUPT.
+Status pieces_pause(int *looks) MUST_USE;
 // Waits for what has been started, before the next round starts.
 Status pieces_collect(PiecesSum *sum) MUST_USE;
 // This rank's part of the sum of all pieces, [pieces_part]: a new reference.
 Status pieces_finish(PiecesSum *sum, Tensor **part) MUST_USE;
 void pieces_drop(PiecesSum *sum);
 
-// The parts of all ranks in one tensor [length]: a new reference.
+// The parts of all ranks on their way into one tensor [length].
+typedef struct PiecesShare {
+    PiecesLayout layout;
+    Tensor *part; // counted; NULL: not begun, or done
+    PiecesTransfer *transfer;
+} PiecesShare;
+
+// `share` is zeros, or done; `index` as of sums.
+Status pieces_share_start(PiecesShare *share, const PiecesLayout *layout, Tensor *part,
+                          int index) MUST_USE;
+Status pieces_share_poll(PiecesShare *share, bool *done) MUST_USE;
+// Waits; a new reference.
+Status pieces_share_finish(PiecesShare *share, Tensor **whole) MUST_USE;
+void pieces_share_drop(PiecesShare *share);
+// All at once.
 Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) MUST_USE;
 
 // Whether all ranks are about to add up as many pieces of as many elements; else STATUS_VALUE on

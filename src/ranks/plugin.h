@@ -14,7 +14,8 @@ enum { RANKS_INTERRUPTED = -1 };
 typedef struct RanksBlocks {
     const void *data;
     const size_t *bytes;
-    bool repeated; // all are the same bytes
+    bool repeated;  // all are the same bytes
+    bool skips_own; // of `out`: this rank's block stays as it is
 } RanksBlocks;
 // What is reduced, and how.
 typedef enum RanksNumber { RANKS_FLOAT32, RANKS_FLOAT64, RANKS_INT64 } RanksNumber;

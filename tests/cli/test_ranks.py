@@ -650,6 +650,24 @@ print(generate(pipeline(load_model("MODEL")), "Once", max_tokens: 5, temperature
         self.assertTrue(alone.startswith("vulkan:0 "), alone)
         self.assertEqual(self.ends_well(2, code, TL_DEVICE="vulkan"), alone)
 
+    def test_gradients_that_a_slow_device_gives_late(self):
+        """Buckets are on their way while the host goes on, and come at another time on each rank."""
+        if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
+            self.skipTest("there is no Vulkan device")
+        code = """
+            seed(1)
+            let ws = [learnable(randn([1100, 1000])) for i in 0..3]; let x = randn([4, 1])
+            let r = learn {
+                objective: mean(mean(x) * ws[0]) ** 2 + mean(sum(x) * ws[1]) ** 2 + sum(ws[2] * mean(x)) / 1e6
+                optimizer: adam(), epochs: 2, batch: 4 of x, progress: false, distribute: data, pieces: 2MORE
+            }
+            print(r.losses, r.grad_norms, [float(sum(w)) for w in ws])
+        """
+        for more in ("", ", clip_grad_norm: 0.1"):
+            wanted = self.ends_well(1, code.replace("MORE", more), TL_DEVICE="vulkan")
+            got = self.ends_well(2, code.replace("MORE", more), TL_DEVICE="vulkan", TL_TEST_SLOW_MS="10", timeout=200)
+            self.assertEqual(got, wanted, more)
+
     def test_the_device_of_a_rank(self):
         if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
             self.skipTest("there is no Vulkan device")

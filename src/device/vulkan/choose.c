@@ -22,7 +22,7 @@ typedef struct FeatureChain {
 // version.
 typedef struct Extensions {
     bool size_control, dot_product, promoted;
-    bool budget, matrix, bfloat, portability, import, multiprocessors;
+    bool budget, matrix, bfloat, portability, import, multiprocessors, host;
 } Extensions;
 
 static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice handle) {
@@ -44,6 +44,7 @@ static Extensions list_extensions(const VulkanLibrary *library, VkPhysicalDevice
         {"VK_KHR_portability_subset", &found.portability},
         {VK_NVX_BINARY_IMPORT_EXTENSION_NAME, &found.import},
         {VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME, &found.multiprocessors},
+        {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &found.host},
     };
     for (uint32_t i = 0; i < count; i++)
         for (size_t w = 0; w < sizeof wanted / sizeof *wanted; w++)
@@ -262,6 +263,7 @@ static void inspect(const VulkanLibrary *library, VkPhysicalDevice handle, Vulka
     out->has_size_control = extensions.size_control;
     out->has_portability = extensions.portability;
     out->has_multiprocessors = extensions.multiprocessors;
+    out->locks_host = extensions.host;
     FeatureChain chain;
     chain_features(&chain, extensions);
     library->GetPhysicalDeviceFeatures2(handle, &chain.base);
@@ -377,6 +379,7 @@ Status physical_create_device(const VulkanLibrary *library, const VulkanPhysical
     if (extensions.bfloat) names[count++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
     if (extensions.portability) names[count++] = "VK_KHR_portability_subset";
     if (extensions.import) names[count++] = VK_NVX_BINARY_IMPORT_EXTENSION_NAME;
+    if (extensions.host) names[count++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
     static const float priorities[2] = {1.0f, 1.0f};
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,

@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "device/settings.h"
+#include "device/staging.h"
 #include "device/timeline.h"
 #include "device/vulkan/open.h"
 #include "device/vulkan/vulkan.h"
@@ -59,7 +60,7 @@ typedef struct VulkanPhysical {
     uint32_t family, queues; // of the family that computes; queues: 1 or 2 are taken
     uint32_t clock_bits;     // of its timestamps; 0: it has none
     double clock_ns;         // between two of their values
-    bool has_budget, has_size_control, has_portability, has_multiprocessors;
+    bool has_budget, has_size_control, has_portability, has_multiprocessors, locks_host;
     VkDeviceSize allocation_bytes_max, buffer_bytes_max;
     VkDeviceSize heap_bytes, budget_bytes; // of the heap that tensors live in; what is free of it
     uint32_t heap;
@@ -114,6 +115,7 @@ struct VulkanBlock {
     VkDeviceSize bytes;
     uint64_t address;
     void *mapped;             // NULL where the host does not see it
+    void *locked;             // pages of the host that it is made of; NULL: it is the device's
     VECTOR(VulkanRange) free; // by offset, never adjacent
     VulkanBlock *previous, *next;
 };
@@ -289,6 +291,8 @@ void memories_close(VulkanDevice *vulkan);
 Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_USE;
 // The same in the host's memory.
 Status memory_new_on_host(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) MUST_USE;
+// Pages of the host, which it locks until the memory is given back.
+Status memory_lock(VulkanDevice *vulkan, void *bytes, size_t count, VulkanMemory **out) MUST_USE;
 // Gives the memory back when the work that uses it is done.
 void memory_release(VulkanDevice *vulkan, VulkanMemory *memory);
 // Gives back what is no longer used.
@@ -372,6 +376,11 @@ Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void
                        size_t bytes) MUST_USE;
 Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *target,
                          size_t bytes) MUST_USE;
+
+Status transfer_lock(Device *device, void *memory, size_t bytes, void **handle) MUST_USE;
+Status transfer_locked(Device *device, void *locked, const StagingCopy *copy, bool out,
+                       uint64_t *serial) MUST_USE;
+Status transfer_is_done(Device *device, uint64_t serial, bool wait, bool *done) MUST_USE;
 
 // SPIR-V, or the text of a program that a device with VULKAN_NEEDS_IMPORT imports.
 typedef struct VulkanModule {

@@ -47,11 +47,19 @@ Status memories_open(VulkanDevice *vulkan) {
 // --- blocks --------------------------------------------------------------------------------------
 
 static Status create_buffer(VulkanDevice *vulkan, VulkanBlock *block) {
+    static const VkExternalMemoryBufferCreateInfo locked = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+    };
+    const VkBufferUsageFlags copied =
+        VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+    const VkBufferUsageFlags computed =
+        VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
     VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = block->locked ? &locked : NULL,
         .size = block->bytes,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                 VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .usage = block->locked ? copied : copied | computed,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
     TRY(vulkan_check(vulkan, vulkan->call.CreateBuffer(vulkan->handle, &info, NULL, &block->buffer),
@@ -65,14 +73,19 @@ static Status allocate(VulkanDevice *vulkan, VulkanBlock *block, uint32_t type) 
     vulkan->call.GetBufferMemoryRequirements(vulkan->handle, block->buffer, &requirements);
     if (!(requirements.memoryTypeBits >> type & 1))
         return fail(STATUS_DEVICE, "%s keeps no buffers in its memory", vulkan->device->name);
+    VkImportMemoryHostPointerInfoEXT pages = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+        .pHostPointer = block->locked,
+    };
     VkMemoryAllocateFlagsInfo flags = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
         .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
     };
     VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .pNext = &flags,
-        .allocationSize = requirements.size,
+        .pNext = block->locked ? (const void *)&pages : &flags,
+        .allocationSize = block->locked ? block->bytes : requirements.size,
         .memoryTypeIndex = type,
     };
     TRY(vulkan_check(vulkan,
@@ -91,13 +104,8 @@ static Status map(VulkanDevice *vulkan, VulkanBlock *block) {
         "mapping memory");
 }
 
-static Status new_block(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type, bool mapped,
-                        VulkanBlock **out) {
-    if (vulkan->ledger[OBJECT_MEMORY] >= vulkan->physical.allocations_max)
-        return fail(STATUS_MEMORY, "%s allows no more than %u allocations", vulkan->device->name,
-                    vulkan->physical.allocations_max);
-    VulkanBlock *block = memory_allocate_zeroed(1, sizeof *block);
-    block->bytes = bytes;
+// Takes the block, which is to have memory of a type, or is freed.
+static Status fill_block(VulkanDevice *vulkan, VulkanBlock *block, uint32_t type, bool mapped) {
     Status status = create_buffer(vulkan, block);
     if (status == STATUS_OK) status = allocate(vulkan, block, type);
     if (status == STATUS_OK && mapped) status = map(vulkan, block);
@@ -105,11 +113,23 @@ static Status new_block(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type,
         block_free(vulkan, block);
         return status;
     }
+    if (block->locked) return STATUS_OK;
     VkBufferDeviceAddressInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
         .buffer = block->buffer,
     };
     block->address = vulkan->call.GetBufferDeviceAddress(vulkan->handle, &info);
+    return STATUS_OK;
+}
+
+static Status new_block(VulkanDevice *vulkan, VkDeviceSize bytes, uint32_t type, bool mapped,
+                        VulkanBlock **out) {
+    if (vulkan->ledger[OBJECT_MEMORY] >= vulkan->physical.allocations_max)
+        return fail(STATUS_MEMORY, "%s allows no more than %u allocations", vulkan->device->name,
+                    vulkan->physical.allocations_max);
+    VulkanBlock *block = memory_allocate_zeroed(1, sizeof *block);
+    block->bytes = bytes;
+    TRY(fill_block(vulkan, block, type, mapped));
     *out = block;
     return STATUS_OK;
 }
@@ -263,6 +283,35 @@ Status memory_new(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
 
 Status memory_new_on_host(VulkanDevice *vulkan, size_t bytes, VulkanMemory **out) {
     return new_memory(vulkan, bytes, true, out);
+}
+
+// The first type that such pages may have and the host sees as it sees its own.
+static Status lock_block(VulkanDevice *vulkan, VulkanBlock *block) {
+    VkMemoryHostPointerPropertiesEXT pages = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+    VkResult result = vulkan->call.GetMemoryHostPointerPropertiesEXT(
+        vulkan->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, block->locked,
+        &pages);
+    const VkPhysicalDeviceMemoryProperties *memory = &vulkan->physical.memory;
+    uint32_t type = 0, count = result == VK_SUCCESS ? memory->memoryTypeCount : 0;
+    while (type < count &&
+           !(pages.memoryTypeBits >> type & 1 &&
+             memory->memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT))
+        type++;
+    if (type < count) return fill_block(vulkan, block, type, false);
+    free(block);
+    return STATUS_DEVICE; // whoever asks goes another way
+}
+
+Status memory_lock(VulkanDevice *vulkan, void *bytes, size_t count, VulkanMemory **out) {
+    if (!vulkan->physical.locks_host) return STATUS_DEVICE;
+    VulkanBlock *block = memory_allocate_zeroed(1, sizeof *block);
+    block->bytes = count;
+    block->locked = bytes;
+    TRY(lock_block(vulkan, block));
+    *out = memory_allocate_zeroed(1, sizeof **out);
+    **out = (VulkanMemory){.block = block, .bytes = count, .own_block = true};
+    return STATUS_OK;
 }
 
 static void free_memory(VulkanDevice *vulkan, VulkanMemory *memory) {

@@ -50,12 +50,8 @@ Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void
 
 // --- out -----------------------------------------------------------------------------------------
 
-// The bytes go to the read block, and are the host's when the commands are done.
-static void copy_to_host(VulkanDevice *vulkan, VkCommandBuffer commands, const VulkanMemory *memory,
-                         size_t offset, size_t bytes) {
-    VkBufferCopy region = {.srcOffset = memory->offset + offset, .size = bytes};
-    vulkan->call.CmdCopyBuffer(commands, memory->block->buffer, vulkan->stream.read_block->buffer,
-                               1, &region);
+// What the host reads is there when the batch is done.
+static void show_host(VulkanDevice *vulkan, VkCommandBuffer commands) {
     VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
@@ -63,6 +59,15 @@ static void copy_to_host(VulkanDevice *vulkan, VkCommandBuffer commands, const V
     };
     vulkan->call.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
                                     VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
+}
+
+// The bytes go to the read block, and are the host's when the commands are done.
+static void copy_to_host(VulkanDevice *vulkan, VkCommandBuffer commands, const VulkanMemory *memory,
+                         size_t offset, size_t bytes) {
+    VkBufferCopy region = {.srcOffset = memory->offset + offset, .size = bytes};
+    vulkan->call.CmdCopyBuffer(commands, memory->block->buffer, vulkan->stream.read_block->buffer,
+                               1, &region);
+    show_host(vulkan, commands);
 }
 
 static Status record_read(VulkanDevice *vulkan, const VulkanMemory *memory, size_t offset,
@@ -208,6 +213,63 @@ Status vulkan_fill(Device *device, Buffer *buffer, size_t offset, size_t bytes, 
     VulkanDevice *vulkan = vulkan_of(device);
     pthread_mutex_lock(&vulkan->lock);
     Status status = fill(vulkan, memory_of(buffer), (VulkanRange){offset, bytes}, word);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}
+
+// --- pages of the host ---------------------------------------------------------------------------
+
+Status transfer_lock(Device *device, void *memory, size_t bytes, void **handle) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    VulkanMemory *locked = NULL;
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = memory_lock(vulkan, memory, bytes, &locked);
+    pthread_mutex_unlock(&vulkan->lock);
+    *handle = locked;
+    return status;
+}
+
+// Copies from and to the same pages have no hazards: they do not overlap, and the host waits
+// between the one and the other.
+static Status copy_locked(VulkanDevice *vulkan, VulkanMemory *locked, const StagingCopy *copy,
+                          bool out, uint64_t *serial) {
+    VulkanMemory *memory = memory_of(copy->buffer);
+    VulkanBatch *batch;
+    TRY(stream_begin(vulkan, &batch));
+    if (stream_hazard(vulkan, memory, !out)) stream_barrier(vulkan, batch);
+    stream_use(vulkan, memory, !out);
+    VkDeviceSize there = memory->offset + copy->offset;
+    VkBufferCopy region = {.srcOffset = out ? there : copy->at,
+                           .dstOffset = out ? copy->at : there,
+                           .size = copy->bytes};
+    VkBuffer pages = locked->block->buffer, whole = memory->block->buffer;
+    vulkan->call.CmdCopyBuffer(batch->commands, out ? whole : pages, out ? pages : whole, 1,
+                               &region);
+    if (out) show_host(vulkan, batch->commands);
+    locked->last_use = *serial = batch->serial;
+    return stream_count(vulkan, batch, copy->bytes);
+}
+
+Status transfer_locked(Device *device, void *locked, const StagingCopy *copy, bool out,
+                       uint64_t *serial) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = copy_locked(vulkan, locked, copy, out, serial);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}
+
+static Status look_for(VulkanDevice *vulkan, uint64_t serial, bool wait, bool *done) {
+    if (serial >= vulkan->stream.serial) TRY(stream_submit(vulkan));
+    TRY(wait ? stream_wait(vulkan, serial) : stream_poll(vulkan));
+    *done = serial <= vulkan->stream.completed;
+    return STATUS_OK;
+}
+
+Status transfer_is_done(Device *device, uint64_t serial, bool wait, bool *done) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status = look_for(vulkan, serial, wait, done);
     pthread_mutex_unlock(&vulkan->lock);
     return status;
 }

@@ -147,7 +147,8 @@ static int add_blocks(RanksExchange *exchange, RanksBlocks in, RanksBlocks out, 
         else
             TRY_MPI(add_send(exchange, (const char *)in.data + at, in.bytes[i], (Peer){i, tag}));
     }
-    memcpy((char *)out.data + own_out, (const char *)in.data + own_in, in.bytes[own_rank]);
+    if (!out.skips_own)
+        memcpy((char *)out.data + own_out, (const char *)in.data + own_in, in.bytes[own_rank]);
     return MPI_SUCCESS;
 }
 

@@ -561,6 +561,32 @@ static void test_cost_of_a_small_kernel(void **state) {
     device_close(device);
 }
 
+// The host goes on while a device copies from and to its pages, and those that are in use serve
+// nobody else.
+static void test_locked_pages(void **state) {
+    (void)state;
+    set_number("TL_TEST_SLOW_MS", 200);
+    Device *device = open_vulkan();
+    float ones[COUNT];
+    Buffer *buffer = make(device, sizeof ones);
+    assert_int_equal(run_fill(device, buffer, COUNT, 1), STATUS_OK);
+    Staging *staging = staging_new(device, sizeof ones);
+    const StagingCopy copy = {buffer, 0, 0, sizeof ones};
+    bool done = true;
+    assert_int_equal(staging_read(staging, &copy), STATUS_OK);
+    assert_int_equal(staging_test(staging, &done), STATUS_OK);
+    assert_int_equal(done, !vulkan_of(device)->physical.locks_host);
+    staging_release(staging);
+    Staging *other = staging_new(device, sizeof ones);
+    if (!done) assert_ptr_not_equal(other, staging);
+    assert_int_equal(staging_wait(staging), STATUS_OK);
+    for (int i = 0; i < COUNT; i++) ones[i] = 1;
+    assert_memory_equal(staging_bytes(staging), ones, sizeof ones);
+    staging_release(other);
+    buffer_release(buffer);
+    device_close(device);
+}
+
 #define TEST(function) cmocka_unit_test_setup(function, clean_environment)
 
 int main(void) {
@@ -570,6 +596,7 @@ int main(void) {
         TEST(test_chains_in_batches),
         TEST(test_batches_grow),
         TEST(test_slow_device),
+        TEST(test_locked_pages),
         TEST(test_only_reads_wait),
         TEST(test_barriers_only_at_hazards),
         TEST(test_blocks_keep_apart),
