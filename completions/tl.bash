@@ -20,7 +20,7 @@ _tl() {
              compute_rank concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero
              cross_entropy csv_rows cumprod cumsum custom_grad det detach detokenize detokenize_incremental
              detokenize_single device devices diag dict dict.items dict.merge dict.update distmult_score
-             div divmod dot dropout dtype e eigh einsum elu embed embedding embedding_table
+             div divmod dot dropout dtype e each_piece eigh einsum elu embed embedding embedding_table
              empty ends_with entity_dim entity_onehot enumerate env eprint eq erf error exists
              exit exp expand expm1 extend eye factorial filter find find_all flatten flip float
              floor floor_div format forward frequency_penalty from_array from_vec full fused_add_relu

@@ -208,6 +208,7 @@ static void leave(LearnRun *run) {
     tensor_array_release(&run->freeze);
     tape_zero_gradients();
     learn_forget(run);
+    learn_forget_notes(run);
     learn_release_whole(run);
     for (size_t i = 0; i < code->local_count; i++) slots_release(run->frame, code->locals[i], 1);
     value_release(run->resume_path);

@@ -77,6 +77,8 @@ typedef struct LearnRun {
     LearnSharing shares;
     struct ShardedSet *sharded; // SHARES_PARAMETERS: those that are in parts
     LearnStep *together;        // the step that ranks make together while it is applied; NULL: none
+    List *noted, *notes;        // by each_piece (learn_each.c); NULL: none
+    bool in_piece;              // the body runs for one
     bool shuffle, silent;
     Value save_path, resume_path, watch_path; // ABSENT where not given
     int64_t save_every;                       // epochs; 0: only at the end
@@ -162,6 +164,18 @@ static inline Learning *learn_state(void) {
 
 // What backward(loss) does inside a block; the loss is borrowed.
 Status learn_backward(Value loss) MUST_USE;
+
+// What each_piece(values, f) does; both are borrowed, values is a list.
+Value learn_each_piece(Interp *interp, Value values, Value function);
+// learn_each.c: how many notes the pieces of a step have made; after the step; after the block.
+size_t learn_count_noted(const LearnRun *run);
+void learn_drop_noted(LearnRun *run);
+void learn_forget_notes(LearnRun *run);
+// After a piece: a number that tells its calls from those of other pieces. `before`: how many notes
+// there were.
+uint64_t learn_sign_piece(LearnRun *run, size_t before) MUST_USE;
+// After the step: calls what pieces with this number have noted, on every rank.
+Status learn_follow(const LearnStep *step, uint64_t sign) MUST_USE;
 
 // learn_settings.c: whether the block moves a parameter that its objective reaches.
 bool learn_trains(const LearnRun *run, const Tensor *parameter);

@@ -364,6 +364,12 @@ static int64_t first_row(const LearnStep *step, int64_t piece) {
     return step->begin + step->rows * piece / step->pieces;
 }
 
+// What a rank says of a piece: its loss, and how it calls each_piece.
+typedef struct PieceReport {
+    double loss;
+    uint64_t sign;
+} PieceReport;
+
 // `sends`: its gradients go to the other ranks as they arrive.
 static Value go_through(LearnStep *step, int64_t piece, bool sends) {
     LearnRun *run = step->run;
@@ -375,20 +381,23 @@ static Value go_through(LearnStep *step, int64_t piece, bool sends) {
     run->gathered = (Gathered){0};
     const TapeArrival arrival = {take_arrival, step};
     if (sends) tape_set_arrival(&arrival);
+    run->in_piece = true;
     Value value = learn_run_part(run, rows, (double)rows / (double)step->rows, false);
+    run->in_piece = false;
     tape_set_arrival(NULL);
     return value;
 }
 
-static Value run_piece(LearnStep *step, int64_t round, double *loss) {
+static Value run_piece(LearnStep *step, int64_t round, PieceReport *report) {
     LearnRun *run = step->run;
+    size_t noted = learn_count_noted(run);
     bool sends = step->by_rounds || round + 1 == rounds_of(step);
     step->piece = piece_at(step, round);
     step->drops = step->piece >= step->pieces;
     if (begin_round(step, round) != STATUS_OK) return fail_at(run->code->head.span);
     Value value = go_through(step, step->drops ? step->pieces - 1 : step->piece, sends);
     if (failed(value)) return value;
-    *loss = run->gathered.loss;
+    *report = (PieceReport){run->gathered.loss, learn_sign_piece(run, noted)};
     if (sends) tape_zero_gradients();
     Status status = sends ? start_rest(step, !step->drops) : take_gradients(step, step->piece);
     return status == STATUS_OK ? value : fail_at(run->code->head.span);
@@ -396,16 +405,16 @@ static Value run_piece(LearnStep *step, int64_t round, double *loss) {
 
 // --- all ranks together
 
-// A rank's losses, then a byte for each parameter that its pieces have reached.
-static size_t report_losses(const LearnStep *step) {
-    return (size_t)(step->pieces / ranks_count() + 1) * sizeof(double);
+// What a rank says of its pieces, then a byte for each parameter that they have reached.
+static size_t report_pieces(const LearnStep *step) {
+    return (size_t)(step->pieces / ranks_count() + 1) * sizeof(PieceReport);
 }
 
-static char *own_report(const LearnStep *step, const double *losses, size_t bytes) {
+static char *own_report(const LearnStep *step, const PieceReport *pieces, size_t bytes) {
     const LearnRun *run = step->run;
     char *report = memory_allocate_zeroed(bytes, 1);
-    memcpy(report, losses, (size_t)rounds_of(step) * sizeof *losses);
-    char *reached = report + report_losses(step);
+    memcpy(report, pieces, (size_t)rounds_of(step) * sizeof *pieces);
+    char *reached = report + report_pieces(step);
     for (size_t i = 0, j = 0; i < step->parameters.count && j < run->reached.count; i++) {
         if (step->parameters.items[i] != run->reached.items[j]) continue;
         reached[i] = 1;
@@ -415,40 +424,47 @@ static char *own_report(const LearnStep *step, const double *losses, size_t byte
 }
 
 // In the order of pieces.
-static void take_losses(LearnStep *step, const char *reports, size_t bytes) {
+static Status take_pieces(LearnStep *step, const char *reports, size_t bytes) {
     int64_t n = ranks_count(), rank = 0;
     for (int64_t i = 0; i < step->pieces; i++) {
         while (!step->by_rounds && i >= pieces_of(step->pieces, (int)rank).end) rank++;
         int64_t round = step->by_rounds ? i / n : i - pieces_of(step->pieces, (int)rank).first;
         size_t of = (size_t)(step->by_rounds ? i % n : rank);
-        double loss;
-        memcpy(&loss, reports + bytes * of + (size_t)round * sizeof loss, sizeof loss);
-        step->run->gathered.loss += loss;
+        PieceReport piece;
+        memcpy(&piece, reports + bytes * of + (size_t)round * sizeof piece, sizeof piece);
+        step->run->gathered.loss += piece.loss;
+        if (i == 0) step->sign = piece.sign;
+        if (piece.sign == step->sign) continue;
+        return fail(STATUS_VALUE,
+                    "each_piece: the first piece of a batch calls it otherwise than piece %lld",
+                    (long long)i + 1);
     }
+    return STATUS_OK;
 }
 
 // What any rank has reached is moved on all.
-static void take_reports(LearnStep *step, const char *reports, size_t bytes) {
+static Status take_reports(LearnStep *step, const char *reports, size_t bytes) {
     LearnRun *run = step->run;
     tensor_array_release(&run->reached);
     run->reached.items = memory_allocate((step->parameters.count + 1) * sizeof(Tensor *));
     run->gathered = (Gathered){.rows = (double)step->rows};
-    take_losses(step, reports, bytes);
+    TRY(take_pieces(step, reports, bytes));
     for (size_t i = 0; i < step->parameters.count; i++) {
         bool reached = false;
         for (int r = 0; r < ranks_count(); r++)
-            reached |= reports[bytes * (size_t)r + report_losses(step) + i];
+            reached |= reports[bytes * (size_t)r + report_pieces(step) + i];
         if (reached)
             run->reached.items[run->reached.count++] = tensor_retain(step->parameters.items[i]);
     }
+    return STATUS_OK;
 }
 
-static Status exchange_reports(LearnStep *step, const double *losses) {
-    size_t bytes = report_losses(step) + step->parameters.count;
-    char *own = own_report(step, losses, bytes);
+static Status exchange_reports(LearnStep *step, const PieceReport *pieces) {
+    size_t bytes = report_pieces(step) + step->parameters.count;
+    char *own = own_report(step, pieces, bytes);
     char *all = memory_allocate(bytes * (size_t)ranks_count());
     Status status = pieces_gather(own, all, bytes);
-    if (status == STATUS_OK) take_reports(step, all, bytes);
+    if (status == STATUS_OK) status = take_reports(step, all, bytes);
     free(all);
     free(own);
     return status;
@@ -489,16 +505,17 @@ static Status finish_sum(const LearnStep *step, LearnBucket *bucket, bool *done)
     return changes || learn_moves_parts(run) ? STATUS_OK : learn_share_bucket(step, bucket);
 }
 
-static Status add_up(LearnStep *step, const double *losses) {
+static Status add_up(LearnStep *step, const PieceReport *pieces) {
     if (rounds_of(step) == 0) TRY(start_rest(step, false));
     TRY(pieces_agree(step->pieces, step->elements)); // the body may have calls of its own
-    TRY(exchange_reports(step, losses));
+    TRY(exchange_reports(step, pieces));
+    TRY(learn_follow(step, step->sign));
     return learn_advance(step, finish_sum);
 }
 
-static Status finish_step(LearnStep *step, const double *losses) {
+static Status finish_step(LearnStep *step, const PieceReport *pieces) {
     bool enabled = tape_set_enabled(false);
-    Status status = add_up(step, losses);
+    Status status = add_up(step, pieces);
     tape_set_enabled(enabled);
     random_return((RandomStream){step->random.key, step->random.counter + 4});
     TRY(status);
@@ -509,13 +526,14 @@ static Status finish_step(LearnStep *step, const double *losses) {
 }
 
 static Value run_own_pieces(LearnStep *step) {
-    int64_t turns = rounds_of(step);
-    double *losses = memory_allocate((size_t)(turns + 1) * sizeof *losses);
+    int64_t rounds = rounds_of(step);
+    PieceReport *pieces = memory_allocate((size_t)(rounds + 1) * sizeof *pieces);
     Value value = value_none();
-    for (int64_t i = 0; i < turns && !failed(value); i++) value = run_piece(step, i, &losses[i]);
-    if (!failed(value) && finish_step(step, losses) != STATUS_OK)
+    for (int64_t i = 0; i < rounds && !failed(value); i++) value = run_piece(step, i, &pieces[i]);
+    if (!failed(value) && finish_step(step, pieces) != STATUS_OK)
         value = fail_at(step->run->code->settings[SETTING_objective]->span);
-    free(losses);
+    learn_drop_noted(step->run);
+    free(pieces);
     return value;
 }
 

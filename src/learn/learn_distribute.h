@@ -38,6 +38,7 @@ typedef struct LearnStep {
     bool by_rounds;
     bool drops;
     int64_t piece;          // the one whose gradients arrive
+    uint64_t sign;          // of all pieces (learn_each.c)
     RandomStream random;    // where it began
     TensorArray parameters; // counted
     int64_t *lengths;       // of each in its bucket

@@ -35,6 +35,10 @@ Value builtin_backward(BuiltinCall *call) {
     return status == STATUS_OK ? value_none() : value_fail();
 }
 
+Value builtin_each_piece(BuiltinCall *call) {
+    return learn_each_piece(call->interp, call->arguments[0], call->arguments[1]);
+}
+
 Value builtin_grad(BuiltinCall *call) {
     Value x = call->arguments[0];
     Tensor *parameter = NULL;

@@ -230,6 +230,26 @@ print(sum(w), sum(b), sum(h), sum(v), apart)
 """
 
 
+# BatchNorm twice, and pieces of unlike sizes: a batch of 22 and a last one of 12 rows.
+NORMALISED = """
+import "layers.tl"
+seed(rank() + 1)
+let x = arange(500).reshape([100, 5]) % 7 / 3.5 - 1.0
+let y = x @ [[1.0], [-2.0], [0.5], [3.0], [0.0]] + 0.25
+let first = BatchNorm::new(5); let w = learnable(randn([5, 16])); let second = BatchNorm::new(16, momentum: 0.3)
+let v = learnable(randn([16, 1]) * 0.1)
+fn forward(x) { second.forward(tanh(first.forward(x) @ w)) @ v }
+let r = learn {
+    objective: mean((forward(x) - y) ** 2), optimizer: adam(lr: 0.02), epochs: 6, batch: 22 of (x, y), shuffle: true
+    progress: false, validate: mean((forward(x) - y) ** 2), distribute: data, MORE
+}
+let running = list(first.running_mean, first.running_var, second.running_mean, second.running_var)
+for p in running { if to_list(broadcast(p)) != to_list(p) { error("the ranks have different statistics") } }
+print(r.losses, r.validations)
+print([to_list(p) for p in running])
+"""
+
+
 def is_child(stat, parent):
     try:
         return int(stat.read_text().rsplit(")", 1)[1].split()[1]) == parent
@@ -319,6 +339,40 @@ class Ranks(unittest.TestCase):
     def test_more_ranks_than_pieces(self):
         self.assertEqual(self.distributed(3, pieces=2), self.distributed(1, pieces=2))
         self.assertEqual(self.distributed(2, pieces=7), self.distributed(1, pieces=7))
+
+    def test_running_statistics_have_the_bits_of_one_rank(self):
+        for pieces, most in (("pieces: 8", 4), ("pieces: 5", 3), ("pieces: 3, shard: parameters", 4)):
+            alone = run_code(NORMALISED.replace("MORE", pieces).replace("layers.tl", str(ROOT / "std/layers.tl")))
+            self.assertEqual(alone.status, 0, alone.err)
+            self.assertNotIn("[[0.0, 0.0", alone.out)
+            for n in range(1, most + 1):
+                self.assertEqual(self.ends_well(n, NORMALISED.replace("MORE", pieces)), alone.out, (n, pieces))
+
+    def test_more_ranks_than_pieces_with_running_statistics(self):
+        code = NORMALISED.replace("MORE", "pieces: 2")
+        result = ranks(3, code)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("each_piece: rank 0 has had no piece that calls it so far; batches need a row for each of the 3 ranks",
+                      result.stderr.replace("[rank 1] ", "").replace("[rank 2] ", ""))
+
+    def test_pieces_that_follow_otherwise(self):
+        body = """
+            let w = learnable([1.0]); let x = ones([8, 1])
+            let r = learn {
+                if x[0, 0] > 0.0 { each_piece(VALUES, fn(v) { print(v) }) }
+                objective: mean(x * w), optimizer: sgd(), epochs: 1, batch: 8 of x, distribute: data, pieces: 2, progress: false
+            }"""
+        for values, words in (("list([1.0] * (rank() + 1))", None),
+                              ("list(if rank() == 0 { [1.0] } else { [1.0, 2.0] })",
+                               "each_piece: the first piece of a batch calls it otherwise than piece 2"),
+                              ("list()", "each_piece: a block with `distribute` needs a value for it"),
+                              ("list(1)", "each_piece: a value is int64[]; in a block with `distribute` all must be float32, or all float64")):
+            result = ranks(2, body.replace("VALUES", values))
+            if words:
+                self.assertIn(words, result.stderr)
+                self.assertNotEqual(result.returncode, 0)
+            else:
+                self.assertEqual(result.stdout, "[1.]\n[2.]\n", result.stderr)
 
     def test_distributed_training_goes_on_with_other_ranks(self):
         whole = self.distributed(1)

@@ -18,8 +18,8 @@ syntax keyword tlBuiltin combine_masks complex_score compute_hits_at_k compute_m
 syntax keyword tlBuiltin compute_rank concat contains contiguous conv1d conv2d copy cos cosh
 syntax keyword tlBuiltin count count_nonzero cross_entropy csv_rows cumprod cumsum custom_grad
 syntax keyword tlBuiltin det detach detokenize detokenize_incremental detokenize_single device
-syntax keyword tlBuiltin devices diag distmult_score div divmod dot dropout dtype e eigh einsum
-syntax keyword tlBuiltin elu embed embedding_table empty ends_with entity_dim entity_onehot
+syntax keyword tlBuiltin devices diag distmult_score div divmod dot dropout dtype e each_piece
+syntax keyword tlBuiltin eigh einsum elu embed embedding_table empty ends_with entity_dim entity_onehot
 syntax keyword tlBuiltin enumerate env eprint eq erf error exists exit exp expand expm1 extend
 syntax keyword tlBuiltin eye factorial filter find find_all flatten flip floor floor_div format
 syntax keyword tlBuiltin forward frequency_penalty from_array from_vec full fused_add_relu
