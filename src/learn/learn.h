@@ -75,6 +75,7 @@ typedef struct LearnRun {
     int64_t batch_size, accumulate;
     int64_t pieces; // that a batch is cut into, which ranks share; 0: it is not distributed
     LearnSharing shares;
+    bool fast;                  // sums in the order of the transport; every rank has all of them
     struct ShardedSet *sharded; // SHARES_PARAMETERS: those that are in parts
     LearnStep *together;        // the step that ranks make together while it is applied; NULL: none
     List *noted, *notes;        // by each_piece (learn_each.c); NULL: none

@@ -173,6 +173,7 @@ static void fill_buckets(LearnStep *step) {
         PiecesSum *sum = &step->buckets[i].sum;
         sum->pieces = step->pieces;
         sum->by_rounds = step->by_rounds;
+        sum->fast = step->run->fast;
         lay_out(step, &step->buckets[i]);
     }
 }
@@ -198,7 +199,7 @@ static Status begin_step(LearnStep *step, int64_t end) {
         step->elements += tensor_count(step->parameters.items[i]);
     }
     fill_buckets(step);
-    TRY(pieces_begin(step->pieces, step->elements));
+    TRY(pieces_begin(step->pieces, step->elements, run->fast));
     return cut_parameters(run, &step->parameters);
 }
 
@@ -316,7 +317,7 @@ static Status start_rest(LearnStep *step, bool has_piece) {
     for (size_t i = 0; i < step->bucket_count && status == STATUS_OK; i++) {
         LearnBucket *bucket = &step->buckets[i];
         if (bucket->started) continue;
-        if (!bucket->flat && has_piece)
+        if (!bucket->flat && (has_piece || step->run->fast))
             status = learn_flat(step, bucket->sum.layout.length, &bucket->flat);
         if (status == STATUS_OK) status = start_bucket(step, i);
     }
@@ -502,7 +503,8 @@ static Status finish_sum(const LearnStep *step, LearnBucket *bucket, bool *done)
     TRY(pieces_poll(&bucket->sum, done));
     if (!*done) return STATUS_OK;
     TRY(pieces_finish(&bucket->sum, &bucket->part));
-    return changes || learn_moves_parts(run) ? STATUS_OK : learn_share_bucket(step, bucket);
+    bool waits = changes || learn_moves_parts(run) || run->fast;
+    return waits ? STATUS_OK : learn_share_bucket(step, bucket);
 }
 
 static Status add_up(LearnStep *step, const PieceReport *pieces) {
@@ -510,6 +512,8 @@ static Status add_up(LearnStep *step, const PieceReport *pieces) {
     TRY(pieces_agree(step->pieces, step->elements)); // the body may have calls of its own
     TRY(exchange_reports(step, pieces));
     TRY(learn_follow(step, step->sign));
+    for (size_t i = step->bucket_count; i-- > 0 && step->run->fast;)
+        TRY(pieces_send(&step->buckets[i].sum));
     return learn_advance(step, finish_sum);
 }
 

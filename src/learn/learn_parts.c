@@ -62,6 +62,7 @@ static Status norm_of_parts(const LearnStep *step, double *norm) {
     SCOPED_TENSOR(own);
     SCOPED_TENSOR(all);
     TRY(join_blocks(step, &own));
+    if (step->run->fast) return add_blocks(own, norm);
     size_t count = step->parameters.count;
     int64_t *lengths = memory_allocate((count + 1) * sizeof *lengths);
     PiecesLayout layout = learn_layout(step, lengths);
@@ -151,6 +152,10 @@ static Status slice_bucket(const LearnStep *step, const LearnBucket *bucket, Ten
 static Status finish_share(const LearnStep *step, LearnBucket *bucket, bool *done) {
     *done = true;
     if (bucket->whole) return STATUS_OK;
+    if (step->run->fast) {
+        bucket->whole = tensor_retain(bucket->part);
+        return STATUS_OK;
+    }
     if (!bucket->share.part) TRY(learn_share_bucket(step, bucket));
     TRY(pieces_share_poll(&bucket->share, done));
     return *done ? pieces_share_finish(&bucket->share, &bucket->whole) : STATUS_OK;

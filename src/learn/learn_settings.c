@@ -281,6 +281,15 @@ static bool setting_shard(LearnRun *run) {
     return run->shares != SHARES_NOTHING;
 }
 
+static bool setting_fast(LearnRun *run) {
+    const Code *code = run->code->settings[SETTING_fast];
+    if (!setting_bool(run, SETTING_fast, &run->fast)) return false;
+    if (!run->fast || run->shares == SHARES_NOTHING) return true;
+    fail(STATUS_VALUE, "fast: with `shard` each rank adds up a part; leave one of the two out");
+    error_place(code->span);
+    return false;
+}
+
 static int64_t divided_up(int64_t count, int64_t size) {
     return count / size + (count % size != 0);
 }
@@ -304,8 +313,9 @@ bool learn_read_settings(LearnRun *run, RandomTraining *training) {
     if (!setting_parameters(run, SETTING_train, &run->train) ||
         !setting_parameters(run, SETTING_freeze, &run->freeze) || !setting_groups(run) ||
         !setting_int(run, SETTING_accumulate, 1, &run->accumulate) || !setting_distribute(run) ||
-        !setting_shard(run) || !setting_double(run, SETTING_clip_grad_value, &run->clip_value) ||
-        !setting_ema(run) || !setting_schedule_per(run) || !setting_precision(run) ||
+        !setting_shard(run) || !setting_fast(run) ||
+        !setting_double(run, SETTING_clip_grad_value, &run->clip_value) || !setting_ema(run) ||
+        !setting_schedule_per(run) || !setting_precision(run) ||
         !setting_path(run, SETTING_save, &run->save_path) ||
         !setting_path(run, SETTING_watch, &run->watch_path) ||
         !setting_path(run, SETTING_resume, &run->resume_path) ||

@@ -105,6 +105,7 @@ Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) {
 struct PiecesTransfer {
     size_t *outgoing, *incoming; // bytes to and from each rank
     bool repeated, skips_own;    // as of RanksBlocks
+    size_t folded;               // bytes of a sum that the transport makes in place; 0: none
     int tag;
     Tensor *from, *into;   // counted; NULL where bytes are staged
     Staging *sent, *comes; // NULL where they are not
@@ -116,7 +117,7 @@ static void transfer_free(PiecesTransfer *transfer) {
     if (!transfer) return;
     // What the transport still sends stays.
     bool in_use = transfer->running && ranks_plugin()->drop(transfer->running);
-    if (in_use && transfer->from) buffer_abandon(transfer->from->view.buffer);
+    if (in_use && transfer->from && !transfer->sent) buffer_abandon(transfer->from->view.buffer);
     tensor_release(transfer->from);
     tensor_release(transfer->into);
     (in_use ? staging_abandon : staging_release)(transfer->sent);
@@ -149,13 +150,19 @@ static char *place_to_hold(Tensor *x, Status *status) {
 }
 
 static Status launch(PiecesTransfer *transfer) {
-    const char *from =
-        transfer->sent ? staging_bytes(transfer->sent) : ranks_place_of(transfer->from);
+    const RanksPlugin *plugin = ranks_plugin();
+    char *from = transfer->sent ? staging_bytes(transfer->sent) : ranks_place_of(transfer->from);
+    transfer->is_started = true;
+    if (transfer->folded > 0) {
+        RanksNumber number =
+            tensor_dtype(transfer->from) == DTYPE_FLOAT64 ? RANKS_FLOAT64 : RANKS_FLOAT32;
+        size_t count = transfer->folded / dtype_size(tensor_dtype(transfer->from));
+        return ranks_check(plugin->reduce(from, count, number, RANKS_FOLD_SUM, &transfer->running));
+    }
     char *into = transfer->comes ? staging_bytes(transfer->comes) : ranks_place_of(transfer->into);
     RanksBlocks in = {.data = from, .bytes = transfer->outgoing, .repeated = transfer->repeated};
     RanksBlocks out = {.data = into, .bytes = transfer->incoming, .skips_own = transfer->skips_own};
-    transfer->is_started = true;
-    return ranks_check(ranks_plugin()->exchange(in, out, transfer->tag, &transfer->running));
+    return ranks_check(plugin->exchange(in, out, transfer->tag, &transfer->running));
 }
 
 // Sends what the device has made available, and lets it go on.
@@ -285,9 +292,44 @@ static Status prepare_received(const PiecesSum *sum, PiecesTransfer *transfer) {
     return STATUS_OK;
 }
 
+// Of what this rank has summed by itself.
+static Status start_fold(const PiecesSum *sum, PiecesTransfer *transfer) {
+    Status status = STATUS_OK;
+    Tensor *own = transfer->from;
+    transfer->folded = (size_t)sum->layout.length * dtype_size(sum->layout.dtype);
+    ASSERT(tensor_count(own) == sum->layout.length && tensor_is_contiguous(own));
+    TRY(tensor_materialize(own));
+    if (place_to_hold(own, &status)) return status;
+    const StagingCopy copy = {own->view.buffer, own->view.offset, 0, transfer->folded};
+    transfer->sent = staging_new(sum->layout.device, transfer->folded);
+    return staging_read(transfer->sent, &copy);
+}
+
+static Status finish_fold(const PiecesSum *sum, Tensor **out) {
+    PiecesTransfer *transfer = sum->transfer;
+    TRY(transfer_wait(transfer));
+    *out = tensor_retain(transfer->from);
+    if (!transfer->sent) return STATUS_OK;
+    const StagingCopy copy = {(*out)->view.buffer, (*out)->view.offset, 0, transfer->folded};
+    return staging_write(transfer->sent, &copy);
+}
+
+Status pieces_send(PiecesSum *sum) {
+    PiecesTransfer *transfer = sum->transfer;
+    if (!transfer || transfer->is_started) return STATUS_OK;
+    if (transfer->sent) TRY(staging_wait(transfer->sent));
+    return launch(transfer);
+}
+
 Status pieces_start(PiecesSum *sum, int index) {
     if (ranks_count() == 1) return STATUS_OK;
-    ASSERT(!sum->transfer);
+    ASSERT(!sum->transfer && !(sum->fast && sum->by_rounds));
+    if (sum->fast) {
+        sum->transfer = transfer_new(0);
+        TRY(take_root(&sum->nodes, &sum->transfer->from));
+        drop(&sum->nodes);
+        return start_fold(sum, sum->transfer);
+    }
     bool done;
     sum->transfer = transfer_new(RANKS_TAG_PIECES + index);
     fill_counts(sum, sum->transfer);
@@ -298,8 +340,9 @@ Status pieces_start(PiecesSum *sum, int index) {
 }
 
 Status pieces_poll(PiecesSum *sum, bool *done) {
-    *done = true;
-    return sum->transfer ? transfer_poll(sum->transfer, done) : STATUS_OK;
+    *done = !sum->fast || !sum->transfer;
+    if (!sum->transfer || (sum->fast && !sum->transfer->is_started)) return STATUS_OK;
+    return transfer_poll(sum->transfer, done);
 }
 
 // What was staged goes into a tensor; this rank's own is left out where it was kept.
@@ -358,6 +401,11 @@ Status pieces_collect(PiecesSum *sum) {
 
 Status pieces_finish(PiecesSum *sum, Tensor **part) {
     if (ranks_count() == 1) return take_root(&sum->nodes, part);
+    if (sum->fast) {
+        Status status = finish_fold(sum, part);
+        pieces_drop(sum);
+        return status;
+    }
     TRY(pieces_collect(sum));
     Status status = take_root(&sum->parts, part);
     pieces_drop(sum);
@@ -477,9 +525,9 @@ Status pieces_agree(int64_t pieces, int64_t elements) {
     return ranks_count() > 1 ? ranks_agree(&request, NULL) : STATUS_OK;
 }
 
-Status pieces_begin(int64_t pieces, int64_t elements) {
+Status pieces_begin(int64_t pieces, int64_t elements, bool fast) {
     const RanksRequest request = {
-        .call = RANKS_STEP, .may_stop = true, .elements = elements, .pieces = pieces};
+        .call = RANKS_STEP, .may_stop = true, .fast = fast, .elements = elements, .pieces = pieces};
     return ranks_count() > 1 ? ranks_agree(&request, NULL) : STATUS_OK;
 }
 

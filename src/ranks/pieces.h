@@ -46,6 +46,9 @@ typedef struct PiecesSum {
     // of as many as there are ranks in each round, so that no rank needs memory for a whole sum.
     bool by_rounds;
     int64_t round; // the one whose pieces go between ranks
+    // In the order that the transport takes for the fastest, not that of the tree: what comes of it
+    // is the whole, on every rank. Without by_rounds.
+    bool fast;
     PiecesLayout layout;
     PiecesNodes nodes; // of this rank: the largest whole ones, from the first to the last
     PiecesTransfer *transfer;
@@ -57,13 +60,15 @@ Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) MUST_USE;
 // After the last of this rank's pieces: they go to the other ranks while the program goes on.
 // `index` tells sums apart that are under way together.
 Status pieces_start(PiecesSum *sum, int index) MUST_USE;
+// Of fast sums, before they are polled: ranks do so in the same order.
+Status pieces_send(PiecesSum *sum) MUST_USE;
 // Lets what is under way go on; whether it is done, so that nobody has to wait.
 Status pieces_poll(PiecesSum *sum, bool *done) MUST_USE;
 // Between looks at several of them: gives the processor away. STATUS_INTERRUPT.
 Status pieces_pause(int *looks) MUST_USE;
 // Waits for what has been started, before the next round starts.
 Status pieces_collect(PiecesSum *sum) MUST_USE;
-// This rank's part of the sum of all pieces, [pieces_part]: a new reference.
+// This rank's part of the sum of all pieces, [pieces_part], or all of a fast one: a new reference.
 Status pieces_finish(PiecesSum *sum, Tensor **part) MUST_USE;
 void pieces_drop(PiecesSum *sum);
 
@@ -89,7 +94,7 @@ Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) MU
 Status pieces_agree(int64_t pieces, int64_t elements) MUST_USE;
 // The same before a step; STATUS_INTERRUPT on all of them when one has a signal that waits
 // (base/runtime.h).
-Status pieces_begin(int64_t pieces, int64_t elements) MUST_USE;
+Status pieces_begin(int64_t pieces, int64_t elements, bool fast) MUST_USE;
 // `bytes` bytes of every rank, in the order of ranks; alone its own.
 Status pieces_gather(const void *own, void *all, size_t bytes) MUST_USE;
 

@@ -175,8 +175,8 @@ static void describe(Text *out, int rank, const Intent *intent) {
         text_format(out, " of parameter %lld with %lld values", (long long)intent->transfer,
                     (long long)intent->elements);
     if (steps)
-        text_format(out, " of %lld parameter values in %lld pieces", (long long)intent->elements,
-                    (long long)intent->pieces);
+        text_format(out, " of %lld parameter values in %lld pieces%s", (long long)intent->elements,
+                    (long long)intent->pieces, intent->fast ? ", fast: true" : "");
     if (reduces)
         text_format(out, "(\"%s\"%s)", reductions[intent->reduction],
                     intent->fast ? ", fast: true" : "");

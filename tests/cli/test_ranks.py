@@ -374,6 +374,47 @@ class Ranks(unittest.TestCase):
             else:
                 self.assertEqual(result.stdout, "[1.]\n[2.]\n", result.stderr)
 
+    def test_the_fast_order(self):
+        """Numbers as those of the tree to rounding, with fewer bytes where a rank's pieces are more than one subtree."""
+        code = """
+            seed(rank() + 1)
+            let x = arange(500).reshape([100, 5]) % 7 / 3.5 - 1.0
+            let y = x @ [[1.0], [-2.0], [0.5], [3.0], [0.0]] + 0.25
+            let w = learnable(randn([5, 20000])); let b = learnable(tensor(zeros([10]), TYPE)); let v = learnable(randn([20000, 1]) * 0.01)
+            let r = learn {
+                objective: mean((tanh(x @ w) @ v + (sum(b) as float32) - y) ** 2), optimizer: adam(lr: 0.001), epochs: 4
+                batch: 22 of (x, y), shuffle: true, clip_grad_norm: 1.0, progress: false, distribute: data, MORE
+            }
+            for p in list(w, b, v) { if to_list(broadcast(p)) != to_list(p) { error("the ranks have different parameters") } }
+            print(r.losses, r.grad_norms)
+        """
+        def losses(n, more, dtype="float32"):
+            with tempfile.TemporaryDirectory() as folder:
+                out = self.ends_well(n, code.replace("MORE", more).replace("TYPE", dtype), folder=folder, OMPI_MCA_pml_monitoring_enable="2",
+                                     OMPI_MCA_pml_monitoring_enable_output="3",
+                                     OMPI_MCA_pml_monitoring_filename=folder + "/sent")
+                lines = [line.split("\t") for path in Path(folder).glob("sent.*.prof") for line in path.read_text().splitlines()]
+                sent = sum(int(line[3].split()[0]) for line in lines if line[0] in ("E", "I"))
+            return [float(number) for number in re.findall(r"[\d.]+(?:e-?\d+)?", out)], sent
+
+        wanted, sent = losses(3, "pieces: 8")
+        got, fast = losses(3, "pieces: 8, fast: true")
+        self.assertEqual(len(got), 8)
+        for a, b in zip(got, wanted):
+            self.assertAlmostEqual(a / b, 1, delta=1e-5)
+        self.assertNotEqual(got, wanted)
+        self.assertGreater(sent, 3000000)
+        self.assertLess(fast, 0.8 * sent)
+        for n, more in ((1, "pieces: 2"), (2, "pieces: 2, fast: true"), (3, "pieces: 2, fast: true"), (1, "pieces: 2, fast: true")):
+            for dtype in ("float32", "float64"):  # one addition has one order
+                self.assertEqual(losses(n, more, dtype)[0], losses(1, "pieces: 2", dtype)[0], (n, more, dtype))
+
+    def test_the_fast_order_on_one_rank_alone(self):
+        body = "learn { objective: sum(w * x), optimizer: sgd(), epochs: 1, batch: 4 of x, distribute: data, fast: rank() == 0 }"
+        result = ranks(2, "let w = learnable([1.0]); let x = ones([4, 1])\n" + body)
+        self.assertIn("the ranks disagree: rank 0 makes a step of 1 parameter values in 4 pieces, fast: true at program.tl:2, "
+                      "rank 1 makes a step of 1 parameter values in 4 pieces at program.tl:2", result.stderr)
+
     def test_distributed_training_goes_on_with_other_ranks(self):
         whole = self.distributed(1)
         with tempfile.TemporaryDirectory() as folder:
@@ -717,7 +758,7 @@ print(generate(pipeline(load_model("MODEL")), "Once", max_tokens: 5, temperature
             }
             print(r.losses, r.grad_norms, [float(sum(w)) for w in ws])
         """
-        for more in ("", ", clip_grad_norm: 0.1"):
+        for more in ("", ", clip_grad_norm: 0.1", ", fast: true"):
             wanted = self.ends_well(1, code.replace("MORE", more), TL_DEVICE="vulkan")
             got = self.ends_well(2, code.replace("MORE", more), TL_DEVICE="vulkan", TL_TEST_SLOW_MS="10", timeout=200)
             self.assertEqual(got, wanted, more)
@@ -957,6 +998,9 @@ class Mistakes(unittest.TestCase):
                  ("distribute: data, pieces: 0", "pieces is 0; it must be at least 1"),
                  ("pieces: 4", "`pieces` needs `distribute`"),
                  ("shard: optimizer", "`shard` needs `distribute`"),
+                 ("fast: true", "`fast` needs `distribute`"),
+                 ("distribute: data, shard: optimizer, fast: true",
+                  "fast: with `shard` each rank adds up a part; leave one of the two out"),
                  ('distribute: data, shard: "model"', 'shard is "model"; it must be optimizer or parameters'),
                  ("distribute: data", "distribute: parameters are made in front of the block, but `v` is made in its body")]
         for setting, words in cases:
