@@ -27,7 +27,7 @@ PROMPT_BEGINS, LINE_BEGINS = b"\x1b[?2004h", b"\x1b[?2004l\r"
 
 
 class Terminal:
-    def __init__(self, *arguments, columns=80, rows=40, env=None, folder=None, prompt=True):
+    def __init__(self, *arguments, columns=80, rows=40, env=None, folder=None, prompt=True, under=()):
         self.folder = folder or tempfile.mkdtemp()
         environment = {**os.environ, "TERM": "xterm-256color", "NO_COLOR": "1", "HOME": str(self.folder),
                        "INPUTRC": "/dev/null", "TL_MEMORY_CHECK": "strict", **(env or {})}
@@ -41,7 +41,8 @@ class Terminal:
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.chdir(self.folder)
-            os.execve(TL, [TL, *map(str, arguments)], environment)
+            command = [*under, TL, *map(str, arguments)]  # which finds the terminal in $TERMINAL
+            os.execvpe(command[0], command, {**environment, "TERMINAL": os.ttyname(0)})
         if prompt:
             self.wait_prompt()
 

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import language_models
+from terminal import Terminal
 from tl import ROOT, TL, fixture, run, run_code
 
 PLUGIN = Path(TL).parent / "libtl_mpi.so"
@@ -872,6 +873,29 @@ saved 6 statements to saved.tl
         # One that fails speaks for itself, with its number.
         result = ranks(2, "let x = ones([4])\nif rank() == 1 { error(\"bad luck\") }\nbarrier()\n")
         self.assertIn("[rank 1] no leak: every buffer was released", result.stderr)
+
+    def test_one_progress_bar(self):
+        """Where ranks have a terminal, as with srun --pty, the first has the bar and the lines."""
+        self.ends_well(1, "print(1)")  # or it is skipped
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text("""
+                let w = learnable([1.0, 2.0]); let x = ones([64, 2])
+                learn {
+                    objective: mean(x * w) ** 2, optimizer: sgd(lr: 0.001), epochs: 200, report_every: 50
+                    batch: 8 of x, distribute: data, pieces: 2
+                }""")
+            wrapped = ("mpirun", "-n", "2", "sh", "-c", 'unset TL_MEMORY_CHECK; exec "$0" "$@" >"$TERMINAL" 2>&1')
+            environment = {"TL_DEVICE": "cpu", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                           "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+            terminal = Terminal("run", "program.tl", columns=100, env=environment, folder=folder, prompt=False, under=wrapped)
+            terminal.wait(terminal.over, "the end")
+            terminal.settle()
+        bars = re.findall(rb"\r\x1b\[K(\[[#.]+\] epoch (\d+)/200[^\r\n]*)", terminal.raw)
+        self.assertGreater(len(bars), 0, terminal.raw)
+        epochs = [int(epoch) for _, epoch in bars]
+        self.assertEqual(epochs, sorted(set(epochs)), terminal.raw)
+        lines = [line.strip() for line in terminal.screen.display if line.strip()]
+        self.assertEqual([line[:13] for line in lines], ["epoch  50/200", "epoch 100/200", "epoch 150/200", "epoch 200/200", "trained 1 par"])
 
     def test_who_speaks(self):
         code = 'print("rank {}", rank())\n'
