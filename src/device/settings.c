@@ -120,6 +120,22 @@ static Status read_repack(RepackSetting *out) {
     return STATUS_OK;
 }
 
+static Status read_cache(CacheSetting *out) {
+    const char *text = setting_text("TL_CACHE");
+    *out = CACHE_BY_MODEL;
+    if (!text) return STATUS_OK;
+    if (strcmp(text, "float16") == 0) {
+        *out = CACHE_FLOAT16;
+    } else if (strcmp(text, "float32") == 0) {
+        *out = CACHE_FLOAT32;
+    } else {
+        fail(STATUS_SETTING, "TL_CACHE is \"%s\", which is not float16 or float32", text);
+        return fail_help("float16 takes half the memory, float32 is more exact; unset, the model "
+                         "says");
+    }
+    return STATUS_OK;
+}
+
 bool device_name_parse(const char *name, int *index) {
     *index = -1;
     if (strcmp(name, "cpu") == 0 || strcmp(name, "auto") == 0 || strcmp(name, "vulkan") == 0)
@@ -184,6 +200,7 @@ Status device_settings_read(DeviceSettings *out) {
     TRY(read_switch("TL_VULKAN_PTX", &out->vulkan_ptx));
     TRY(read_switch("TL_FAST", &out->fast));
     TRY(read_repack(&out->repack));
+    TRY(read_cache(&out->cache));
     TRY(read_test_settings(out));
     return read_memory_check(&out->memory_check);
 }

@@ -21,6 +21,9 @@ typedef enum RepackSetting {
     REPACK_LOAD,  // "load": when a model is loaded
 } RepackSetting;
 
+// TL_CACHE: what language models hold keys and values in.
+typedef enum CacheSetting { CACHE_BY_MODEL, CACHE_FLOAT16, CACHE_FLOAT32 } CacheSetting;
+
 typedef struct DeviceSettings {
     char device[24];            // TL_DEVICE, "auto" when unset; checked to be a name of a device
     uint64_t buffer_max_bytes;  // TL_BUFFER_MAX_MB
@@ -39,6 +42,7 @@ typedef struct DeviceSettings {
     uint64_t prompt_cache_bytes; // TL_PROMPT_CACHE_MB
     bool fast; // TL_FAST: products with quantised weights round activations to 8 bits
     RepackSetting repack;
+    CacheSetting cache;
     // For tests of devices whose work is queued: TL_TEST_SLOW_MS delays every submission,
     // TL_TEST_LOSS is the submission that loses the device (0: none), and without progress for
     // TL_TEST_PATIENCE_MS (two minutes when unset) the device counts as lost.

@@ -105,6 +105,7 @@ static Status find_key(const Network *network, uint64_t *out) {
     sum_metadata(&reader->metadata, &sum);
     bool fast = model_is_fast(model);
     byte_sum_add(&sum, &fast, sizeof fast);
+    byte_sum_add(&sum, &network->dtype, sizeof network->dtype);
     TRY(sum_device(&sum));
     TRY(sum_adapters(value, &sum));
     for (size_t i = 0; i < reader->tensors.count; i++)
@@ -299,7 +300,8 @@ Status prompt_cache_find(const PromptCache *cache, const int64_t *ids, size_t co
         bool found = search.served > 0 && kept_read(text_get(&search.path), &kept);
         bool whole = found && kept_is_whole(&kept) && kept_has_rows(&kept, cache->network);
         Status status = whole ? load(cache, &kept, search.served, out) : STATUS_OK;
-        if (whole) kept_file_touch(text_get(&search.path));
+        // A few ids that most texts begin with are not a use of this one.
+        if (whole && search.served >= kept.count / 2) kept_file_touch(text_get(&search.path));
         if (found && !whole) aside_remove(text_get(&search.path));
         if (found) kept_free(&kept);
         text_free(&search.path);

@@ -99,7 +99,14 @@ static Value load(BuiltinCall *call, const ModelOptions *options) {
 
 Value builtin_load_model(BuiltinCall *call) {
     Value dtype = call->arguments[1];
-    ModelOptions options = {.fast = call->arguments[2].as.integer != 0};
+    Value cache = call->arguments[3];
+    ModelOptions options = {.fast = call->arguments[2].as.integer != 0,
+                            .has_cache = cache.kind != VALUE_ABSENT};
+    if (options.has_cache) options.cache = (DType)cache.as.integer;
+    if (options.has_cache && !dtype_is_float(options.cache)) {
+        fail(STATUS_DTYPE, "a KV cache holds floats, not %s", dtype_name(options.cache));
+        return value_fail();
+    }
     if (dtype.kind == VALUE_ABSENT) return load(call, &options);
     options.convert = true;
     options.dtype = (DType)dtype.as.integer;

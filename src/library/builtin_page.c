@@ -145,6 +145,11 @@ Value builtin_model_fast(BuiltinCall *call) {
     return value_bool(model_is_fast(call->arguments[0].as.handle->payload));
 }
 
+Value builtin_model_cache_dtype(BuiltinCall *call) {
+    const char *name = dtype_name(model_cache_dtype(call->arguments[0].as.handle->payload));
+    return value_string(name, strlen(name));
+}
+
 // --- norms and activations
 
 typedef struct Norm {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/op.h"
+#include "tensor/compose.h"
 
 enum { CACHE_LAYERS_MAX = 1 << 16, CACHE_ROWS_DEFAULT = 64 };
 
@@ -116,14 +116,24 @@ static Status copy_rows(Tensor *source, Tensor *storage, int64_t begin, int64_t 
     return status;
 }
 
+// Storage for rows like those: [capacity, ...]. Queries read rows of heads, [capacity, heads,
+// width], one head after the other, and so they lie: memory that is read in order is fetched ahead.
+static Status new_storage(const Tensor *like, DType dtype, int64_t capacity, Tensor **out) {
+    Shape shape = tensor_shape(like);
+    bool heads = shape.rank == 3;
+    shape.dims[0] = heads ? shape.dims[1] : capacity;
+    if (heads) shape.dims[1] = capacity;
+    SCOPED_TENSOR(storage);
+    TRY(tensor_new(like->device, dtype, &shape, &storage));
+    buffer_note_purpose(storage->view.buffer, PURPOSE_CACHE);
+    return heads ? tensor_transpose(storage, 0, 1, out) : compose_give(&storage, out);
+}
+
 // New storage for `capacity` rows with the present rows copied into it.
 static Status move_side(CacheSide *side, const Tensor *like, DType dtype, int64_t capacity) {
     ASSERT(capacity >= side->rows);
-    Shape shape = tensor_shape(like);
-    shape.dims[0] = capacity;
     Tensor *storage;
-    TRY(tensor_new(like->device, dtype, &shape, &storage));
-    buffer_note_purpose(storage->view.buffer, PURPOSE_CACHE);
+    TRY(new_storage(like, dtype, capacity, &storage));
     if (side->rows > 0) {
         Tensor *present = row_view(side->storage, 0, side->rows);
         Status status = copy_rows(present, storage, 0, side->rows);

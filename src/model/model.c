@@ -105,14 +105,28 @@ static Status check_size(const Reader *reader, const char *path) {
                 (double)bytes / 1048576.0, device->name, (double)device->memory_limit / 1048576.0);
 }
 
-// TL_FAST; and under TL_REPACK=load the matrices that products will read get their layout now.
+// float16 is half of what attention reads of a long text, and loses less than weights of 16 bits
+// and fewer have lost. Kernels of other devices read what they compute in.
+static DType choose_cache(const Model *model, const Device *device, CacheSetting setting) {
+    if (setting != CACHE_BY_MODEL) return setting == CACHE_FLOAT16 ? DTYPE_FLOAT16 : DTYPE_FLOAT32;
+    const ModelEntry *table;
+    HASH_FIND_STR(model->names, "token_embd.weight", table);
+    if (strcmp(device->backend->name, "cpu") != 0 || !table || !table->stored) return DTYPE_FLOAT32;
+    DType dtype = model->options.convert ? model->options.dtype : table->stored->dtype;
+    return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT32 : DTYPE_FLOAT16;
+}
+
+// TL_FAST and TL_CACHE; and under TL_REPACK=load the matrices that products will read get their
+// layout now.
 static Status apply_settings(Model *model) {
     DeviceSettings settings;
     TRY(device_settings_read(&settings));
     model->options.fast |= settings.fast;
-    if (settings.repack != REPACK_LOAD) return STATUS_OK;
     Device *device;
     TRY(device_default(&device));
+    if (!model->options.has_cache)
+        model->options.cache = choose_cache(model, device, settings.cache);
+    if (settings.repack != REPACK_LOAD) return STATUS_OK;
     if (!device->backend->weight_loaded) return STATUS_OK;
     for (size_t i = 0; i < model->reader->tensors.count; i++) {
         const StoredTensor *stored = &model->reader->tensors.items[i];
@@ -176,6 +190,10 @@ void model_release(Model *model) {
 
 bool model_is_fast(const Model *model) {
     return model->options.fast;
+}
+
+DType model_cache_dtype(const Model *model) {
+    return model->options.cache;
 }
 
 const Reader *model_reader(const Model *model) {

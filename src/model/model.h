@@ -18,6 +18,8 @@ typedef struct ModelEntry ModelEntry;
 typedef struct ModelOptions {
     bool convert;
     DType dtype;
+    DType cache; // of keys and values, where has_cache; else TL_CACHE says, or the model
+    bool has_cache;
     bool fast; // projections round activations to 8 bits; TL_FAST says so for every model
 } ModelOptions;
 Status model_open(const char *path, const ModelOptions *options, Model **out) MUST_USE;
@@ -26,6 +28,7 @@ void model_release(Model *model);
 const Reader *model_reader(const Model *model);
 const char *model_path(const Model *model);
 bool model_is_fast(const Model *model);
+DType model_cache_dtype(const Model *model); // what its pages hold keys and values in
 bool model_has_tokenizer(const Model *model);
 // The tokenizer that the file carries, or the folder has, made at the first call. Borrowed.
 Status model_tokenizer(Model *model, Tokenizer **out) MUST_USE;

@@ -1,6 +1,7 @@
 """Fast products, whose activations have 8 bits: how exact they are, and that nothing else changes them."""
 import json
 import math
+import os
 import tempfile
 import unittest
 
@@ -34,11 +35,12 @@ assert_eq(linear(x, w as float32), linear(x, w as float32, fast: true))
 """
 
 KEPT = """
-fn cached(fast) {
-    let m = load_model(args()[0], fast: fast)
+fn cached(fast, cache) {
+    let m = load_model(args()[0], fast: fast, cache: cache)
     generate(m, "Once upon a time", 3, temperature: 0, cache: "kept", details: true).cached_tokens
 }
-print(cached(true), cached(false), cached(true) > 0)
+print(cached(true, float16), cached(false, float16), cached(false, float32), cached(true, float16) > 0)
+print(load_model(args()[0], cache: float32).cache_dtype(), load_model(args()[0], dtype: float32).cache_dtype())
 """
 
 
@@ -67,6 +69,10 @@ class Fast(unittest.TestCase):
             says, usual = self.logits(model, "", examples)
             self.assertEqual(says, "false")
             self.assertLessEqual(error(sum(usual, []), exact), peer / 10, name)
+            says, wide = self.logits(model, "", examples, TL_CACHE="float32")
+            self.assertLessEqual(error(sum(wide, []), exact), peer / 30, name)
+            if os.environ.get("TL_DEVICE", "cpu") == "cpu":
+                self.assertNotEqual(wide, usual)
             says, fast = self.logits(model, "fast", examples)
             self.assertEqual(says, "true")
             self.assertLessEqual(error(sum(fast, []), exact), peer, name)
@@ -86,7 +92,7 @@ class Fast(unittest.TestCase):
 
     def test_kept_texts_are_others(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(self.says(KEPT, fixture(self, "models/mini-q8_0.gguf"), cwd=folder), ["0 0 true"])
+            self.assertEqual(self.says(KEPT, fixture(self, "models/mini-q8_0.gguf"), cwd=folder), ["0 0 0 true", "float32 float32"])
 
 
 if __name__ == "__main__":

@@ -548,6 +548,7 @@ static void test_malformed_settings(void **state) {
     refuse_setting("TL_COMPUTE_PER_BUFFER", "0");
     refuse_setting("TL_POISON", "yes");
     refuse_setting("TL_FAST", "yes");
+    refuse_setting("TL_CACHE", "bfloat16");
     refuse_setting("TL_BUFFER_STATS", "2");
     refuse_setting("TL_DEBUG_MEMORY", "");
     refuse_setting("TL_MEMORY_CHECK", "loose");
