@@ -16,6 +16,7 @@ Grammar *grammar_new(void) {
 void grammar_free(Grammar *grammar) {
     for (size_t i = 0; i < grammar->rules.count; i++) VECTOR_FREE(&grammar->rules.items[i]);
     VECTOR_FREE(&grammar->rules);
+    VECTOR_FREE(&grammar->optionals);
     VECTOR_FREE(&grammar->elements);
     VECTOR_FREE(&grammar->sets);
     free(grammar->costs);
@@ -134,8 +135,46 @@ static Rule repeat_always(Grammar *grammar, Rule rule, bool any) {
     return any ? more : once;
 }
 
-Rule grammar_repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
-    ASSERT(least >= 0 && (most < 0 || most >= least));
+static int compare_rules(const void *a, const void *b) {
+    Rule x = *(const Rule *)a, y = ((const Optional *)b)->rule;
+    return x < y ? -1 : x > y;
+}
+
+// What the rule is up to some times, where it is that, in brackets or not; else NULL.
+static const Optional *find_optional(const Grammar *grammar, Rule rule) {
+    if (grammar->optionals.count == 0) return NULL;
+    for (;;) {
+        const Optional *found = bsearch(&rule, grammar->optionals.items, grammar->optionals.count,
+                                        sizeof(Optional), compare_rules);
+        const Alternatives *ways = &grammar->rules.items[rule];
+        if (found || ways->count != 1 || ways->items[0] + 1 >= grammar->elements.count)
+            return found;
+        const Element *element = &grammar->elements.items[ways->items[0]];
+        if (element->kind != ELEMENT_RULE || element[1].kind != ELEMENT_END) return NULL;
+        if (element->value >= rule) return NULL; // declared before it was made
+        rule = element->value;
+    }
+}
+
+// Up to n times what comes up to m times comes up to n * m times: read so, a text has one way.
+static void flatten(const Grammar *grammar, Rule *rule, int64_t *least, int64_t *most) {
+    const Optional *inner = find_optional(grammar, *rule);
+    if (!inner || *most == 0) return;
+    int64_t times = *most < 0 || inner->most < 0 ? -1 : *most * inner->most;
+    if (times > GRAMMAR_REPEAT_MAX) return;
+    *rule = inner->of;
+    *least = 0;
+    *most = times;
+}
+
+static Rule note_optional(Grammar *grammar, Rule rule, Rule of, int64_t most) {
+    ASSERT(grammar->optionals.count == 0 ||
+           grammar->optionals.items[grammar->optionals.count - 1].rule < rule);
+    VECTOR_PUSH(&grammar->optionals, ((Optional){rule, of, most}));
+    return rule;
+}
+
+static Rule repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
     if (most < 0 && least <= 1) return repeat_always(grammar, rule, least == 0);
     int64_t before = most < 0 ? least - 1 : least;
     Rule rest = most < 0 ? repeat_always(grammar, rule, false) : grammar_literal(grammar, "", 0);
@@ -146,6 +185,13 @@ Rule grammar_repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
     push(grammar, ELEMENT_RULE, rest);
     push(grammar, ELEMENT_END, 0);
     return result;
+}
+
+Rule grammar_repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
+    ASSERT(least >= 0 && (most < 0 || most >= least));
+    flatten(grammar, &rule, &least, &most);
+    Rule result = repeat(grammar, rule, least, most);
+    return least == 0 ? note_optional(grammar, result, rule, most) : result;
 }
 
 // --- characters

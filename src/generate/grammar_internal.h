@@ -30,13 +30,20 @@ static inline bool set_has(const ByteSet *set, uint8_t byte) {
 
 typedef VECTOR(uint32_t) Alternatives; // where each begins among the elements
 
+// A rule that is `of` up to `most` times (-1: any number) or not at all.
+typedef struct Optional {
+    Rule rule, of;
+    int64_t most;
+} Optional;
+
 struct Grammar {
     VECTOR(Element) elements;
     VECTOR(ByteSet) sets;
     VECTOR(Alternatives) rules;
-    int64_t *costs;      // by element: bytes of the shortest way from there to the END
-    Filler *filler;      // NULL: no holes
-    struct Holes *holes; // NULL: the same
+    VECTOR(Optional) optionals; // in order of their rules
+    int64_t *costs;             // by element: bytes of the shortest way from there to the END
+    Filler *filler;             // NULL: no holes
+    struct Holes *holes;        // NULL: the same
 };
 
 // A text of a hole that is begun: some of its bytes. Numbers of such beginnings are places like

@@ -315,7 +315,7 @@ class Constraints(unittest.TestCase):
             ('regex("a{3,2}")', "the regular expression, at byte 5: a range of times goes down"),
             ('regex("a{2")', "the regular expression, at byte 3: a number of times has no }"),
             ('let deep = ""\nfor i in 0..300 { deep += "(" }\nregex(deep)', "it is nested too deeply"),
-            ('let deep = "a"\nfor i in 0..7 { deep = "(" + deep + "{0,9})" }\nregex(deep)',
+            ('let deep = "a"\nfor i in 0..7 { deep = "(" + deep + "{0,9}b?)" }\nregex(deep)',
              "the regular expression can be read in too many ways at once"),
             ('regex("a", after: "")', "after must be a string that is not empty"),
             ('generate(m, "a", constraint: 3)', "constraint must be a constraint, but it is 3"),
@@ -339,15 +339,26 @@ class Constraints(unittest.TestCase):
             """)
             self.assertEqual((result.status, result.out), (0, "true\ntrue\n"), result.err)
 
+    def test_up_to_so_many_times_what_may_be_missing(self):
+        for pattern, most in (("(a?){0,300}", 300), ("((a?)){3,7}", 7), ("((a{0,3}){0,4}){2,5}", 60), ("(a{0,3}){0}", 0),
+                              ("((a{0,2})?){4}", 8), ("(a*){0,9}", None), ("((a?)*){0,4096}", None), ("(a?){4096}", None),
+                              ("(a{2}){0,3}", 6), ("(a?){2,}", None)):
+            result = program(f"""
+                fn eager(logits) {{ if float(logits[100]) > -1e30 {{ 100 }} else {{ argmax(logits) }} }}
+                print(generate(m, "a", {400 if most is None else most + 9}, samplers: list(eager), constraint: regex("({pattern})c")))
+            """)
+            expected = "a" * (399 if most is None else most) + "c\n"
+            self.assertEqual((result.status, result.out), (0, expected), (pattern, result.err))
+
     def test_too_many_ways_while_a_text_is_made(self):
         result = program("""
             let deep = "a"
-            for i in 0..7 { deep = "(" + deep + "{0,9})" }
+            for i in 0..7 { deep = "(" + deep + "{0,9}b?)" }
             print(try { generate(m, "a", 20, constraint: regex("b" + deep), seed: 1) } catch e { e.message })
         """)
         self.assertEqual(result.status, 0, result.err)
         self.assertIn("what a text must look like can be read in too many ways at once", result.out)
-        result = program('regex("(a?){0,4096}")')
+        result = program('regex("(a?b?){0,4096}")')
         self.assertIn("help: a repetition of what repeats and may be empty has many ways to read one text", result.err)
 
     def test_a_vocabulary_that_is_too_small(self):
