@@ -32,6 +32,7 @@ typedef struct Case {
     Layout layout;
     int64_t rows, length, wanted;
     bool descending;
+    bool plain; // outputs lie contiguous
 } Case;
 
 // The row whose places are compared.
@@ -75,8 +76,9 @@ static void check(const Case *c) {
     Array in, values, places;
     array_make(&in, c->dtype, c->layout, 2, in_dims);
     fill(&in);
-    array_make(&values, c->dtype, (c->layout + 1) % LAYOUT_COUNT, 2, out_dims);
-    array_make(&places, DTYPE_INT64, (c->layout + 2) % LAYOUT_COUNT, 2, out_dims);
+    Layout next = (c->layout + 1) % LAYOUT_COUNT, other = (c->layout + 2) % LAYOUT_COUNT;
+    array_make(&values, c->dtype, c->plain ? LAYOUT_PLAIN : next, 2, out_dims);
+    array_make(&places, DTYPE_INT64, c->plain ? LAYOUT_PLAIN : other, 2, out_dims);
     values.buffer.device = device;
     KernelCall call = {.inputs = {{.view = array_view(&in)}},
                        .outputs = {array_view(&values), array_view(&places)},
@@ -96,10 +98,13 @@ static void test_sort(void **state) {
     for (int d = 0; d < DTYPES; d++)
         for (Layout layout = 0; layout < LAYOUT_COUNT; layout++)
             for (int s = 0; s < 8; s++)
-                for (int descending = 0; descending < 2; descending++)
-                    check(&(Case){dtypes[d], layout, 3, sizes[s][0], sizes[s][1], descending});
-    check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 200, 60, 60, false});
-    check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 20000, 40, true});
+                for (int way = 0; way < (layout == LAYOUT_PLAIN ? 4 : 2); way++)
+                    check(
+                        &(Case){dtypes[d], layout, 3, sizes[s][0], sizes[s][1], way % 2, way / 2});
+    for (int plain = 0; plain < 2; plain++) {
+        check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 200, 60, 60, false, plain});
+        check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 20000, 40, true, plain});
+    }
 }
 
 // Rows that devices sort in several passes, and the first few of those.
@@ -108,15 +113,19 @@ static void test_long_rows(void **state) {
     static const DType kinds[] = {DTYPE_UINT8,    DTYPE_INT16,   DTYPE_INT64,
                                   DTYPE_BFLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT64};
     for (int d = 0; d < 6; d++) {
-        check(&(Case){kinds[d], LAYOUT_PLAIN, 3, 9001, 9001, d % 2 == 0});
-        check(&(Case){kinds[d], LAYOUT_STEPPED, 2, 4097, 2000, d % 2 != 0});
-        check(&(Case){kinds[d], LAYOUT_PLAIN, 2, 9001, 33, d % 2 != 0});
+        for (int plain = 0; plain < 2; plain++) {
+            check(&(Case){kinds[d], LAYOUT_PLAIN, 3, 9001, 9001, d % 2 == plain, plain});
+            check(&(Case){kinds[d], LAYOUT_STEPPED, 2, 4097, 2000, d % 2 != plain, plain});
+            check(&(Case){kinds[d], LAYOUT_PLAIN, 2, 9001, 33, d % 2 != plain, plain});
+        }
         // Values, or places, that lie side by side may be worked in.
-        check(&(Case){kinds[d], LAYOUT_REVERSED, 2, 5000, 5000, d % 2 == 0});
-        check(&(Case){kinds[d], LAYOUT_STEPPED, 2, 5000, 5000, d % 2 == 0});
+        check(&(Case){kinds[d], LAYOUT_REVERSED, 2, 5000, 5000, d % 2 == 0, false});
+        check(&(Case){kinds[d], LAYOUT_STEPPED, 2, 5000, 5000, d % 2 == 0, false});
     }
-    check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 300000, 300000, false});
-    check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 5000, 3, 3, true});
+    for (int plain = 0; plain < 2; plain++) {
+        check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 1, 300000, 300000, false, plain});
+        check(&(Case){DTYPE_FLOAT32, LAYOUT_PLAIN, 5000, 3, 3, true, plain});
+    }
 }
 
 static void test_extremes_of_int64(void **state) {

@@ -112,17 +112,39 @@ static void run_fill(const Fixture *fixture, int64_t value) {
     assert_int_equal(fixture->device->backend->run(fixture->device, &call), STATUS_OK);
 }
 
-// Numbers that the device made are read once, and again when they have changed.
+static void test_filled_indexes_are_known(void **state) {
+    const Fixture *fixture = fixture_of(state);
+    run_fill(fixture, 3);
+    assert_int_equal(gather(fixture), STATUS_OK);
+    assert_int_equal(waits(fixture), 0);
+    expect_picked(fixture, 13, 13, 13);
+    run_fill(fixture, 5);
+    assert_int_equal(gather(fixture), STATUS_INDEX);
+}
+
+static void run_add(const Fixture *fixture, int64_t value) {
+    KernelCall call = {
+        .kernel = KERNEL_MAP,
+        .n_inputs = 2,
+        .n_outputs = 1,
+        .inputs = {{.view = &fixture->index}, {.scalar = {DTYPE_INT64, {.i = value}}}},
+        .outputs = {&fixture->index},
+        .options = {.compute = DTYPE_INT64, .n_steps = 1, .steps = {{MAP_ADD, 0, 1, 0}}},
+        .op_name = "add"};
+    assert_int_equal(fixture->device->backend->run(fixture->device, &call), STATUS_OK);
+}
+
+// Numbers that the device computed are read once, and again when they have changed.
 static void test_others_are_read_once(void **state) {
     const Fixture *fixture = fixture_of(state);
     put_index(fixture, 0, 0, 0);
-    run_fill(fixture, 3);
+    run_add(fixture, 3);
     assert_int_equal(gather(fixture), STATUS_OK);
     assert_int_equal(waits(fixture), 1);
     assert_int_equal(gather(fixture), STATUS_OK);
     assert_int_equal(waits(fixture), 1);
     expect_picked(fixture, 13, 13, 13);
-    run_fill(fixture, 5);
+    run_add(fixture, 2);
     assert_int_equal(gather(fixture), STATUS_INDEX);
 }
 
@@ -162,6 +184,7 @@ static void test_positions_are_known(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_uploaded_indexes_are_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_filled_indexes_are_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_others_are_read_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_positions_are_known, set_up, tear_down),
     };

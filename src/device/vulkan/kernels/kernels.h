@@ -52,11 +52,18 @@ enum { VULKAN_SORT_ROOMS = 2 };
 typedef struct VulkanSort {
     Device *device;
     const char *op_name;
-    uint32_t rows, count;        // count: keys of a row; becomes the places of a row
-    uint32_t wanted;             // so many of each row are wanted: places may be more
-    uint32_t first_bit, end_bit; // the bits of keys that decide
-    bool wide, keep_keys;        // keys of 64 bits, else of 32; they are wanted sorted
-    TensorView keys, places;     // scratch: keys are given, places are made
+    uint32_t rows, count;    // count: keys of a row; becomes the places of a row
+    uint32_t wanted;         // so many of each row are wanted: places may be more
+    uint32_t end_bit;        // so many of the last bits of keys decide
+    bool wide, keep_keys;    // keys of 64 bits, else of 32; they are wanted sorted
+    TensorView keys, places; // scratch: keys are given, places are made
+    // Instead of keys: numbers that lie contiguous, of which the sort writes values and places of
+    // int64 (NULL: not wanted) itself if it is `finished`.
+    TensorView numbers;
+    const TensorView *outputs[2];
+    DType dtype;
+    bool descending, finished;
+    uint32_t numbers_count; // of a row; set by the sort
     // Bytes (dims[0] of them) that may be written over until the places are there; no buffer: none.
     TensorView rooms[VULKAN_SORT_ROOMS];
 } VulkanSort;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "device/cpu/random.h"
+#include "device/vulkan/bounds.h"
 #include "device/vulkan/kernels/kernels.h"
 
 enum { GROUP = 256, ARANGE_ITEMS = 2 };
@@ -14,6 +15,21 @@ static uint64_t width_of(DType dtype) {
 static Status refuse_quantised(const KernelCall *call) {
     return fail(STATUS_DTYPE, "%s cannot write %s", call->op_name,
                 dtype_name(call->outputs[0]->dtype));
+}
+
+// Integers that fit the output's type lie between these.
+static void note_range(const TensorView *out, int64_t least, int64_t most) {
+    bool fits = least >= INT32_MIN && most <= INT32_MAX;
+    if (out->dtype == DTYPE_INT64 || (out->dtype == DTYPE_INT32 && fits))
+        vulkan_bound(out, least, most);
+}
+
+static void note_steps(const TensorView *out, int64_t start, int64_t step) {
+    int64_t way, end;
+    if (__builtin_mul_overflow(view_count(out) - 1, step, &way) ||
+        __builtin_add_overflow(start, way, &end))
+        return;
+    note_range(out, step < 0 ? end : start, step < 0 ? start : end);
 }
 
 Status vulkan_kernel_ARANGE(Device *device, const KernelCall *call) {
@@ -37,7 +53,9 @@ Status vulkan_kernel_ARANGE(Device *device, const KernelCall *call) {
                                .cost = count};
     vulkan_writes(&dispatch, out);
     vulkan_groups_for(device, &dispatch, count, GROUP * ARANGE_ITEMS * width_of(out->dtype));
-    return vulkan_dispatch(device, &dispatch);
+    TRY(vulkan_dispatch(device, &dispatch));
+    if (!floats) note_steps(out, call->options.integers[0], call->options.integers[1]);
+    return STATUS_OK;
 }
 
 // What a distribution tells the shader, and the type that it is computed in: as on the CPU.
@@ -98,5 +116,8 @@ Status vulkan_kernel_RANDOM(Device *device, const KernelCall *call) {
     if (real == REAL_I64 && out->dtype == DTYPE_FLOAT64) dispatch.shader = SHADER_RANDOM_I64_F64;
     vulkan_writes(&dispatch, out);
     vulkan_groups_for(device, &dispatch, count + (push.counter & 1), GROUP * width_of(out->dtype));
-    return vulkan_dispatch(device, &dispatch);
+    TRY(vulkan_dispatch(device, &dispatch));
+    if (distributions[call->options.op] == describe_integers)
+        note_range(out, call->options.integers[2], call->options.integers[3] - 1);
+    return STATUS_OK;
 }

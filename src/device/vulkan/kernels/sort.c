@@ -25,9 +25,9 @@ static Status run_keys(const Sort *sort, uint32_t kind, const TensorView *places
                          .sorted = sort->keys.count};
     uint64_t numbers = sort->rows.results * (kind == SORT_KEYS ? push.count : push.wanted);
     VulkanDispatch dispatch = {
-        .shader = vulkan_shader_of(SHADER_SORT_KEYS_F32, vulkan_real_of(sort->in->dtype)),
+        .shader = sort->keys.wide ? SHADER_SORT_KEYS_64 : SHADER_SORT_KEYS_32,
         VULKAN_CONSTANTS(sort_keys, .RANKS = sort->rows.ranks, .DTYPE = sort->in->dtype,
-                         .KIND = kind, .DESCENDING = kind == SORT_KEYS && sort->call->options.flag),
+                         .KIND = kind, .DESCENDING = kind == SORT_KEYS && sort->keys.descending),
         .arguments = &sort->rows.arguments,
         .arguments_bytes = sizeof sort->rows.arguments,
         .push = &push,
@@ -65,22 +65,37 @@ static Status run_values(const Sort *sort) {
     return status;
 }
 
-static Status run_sort(Sort *sort) {
-    TRY(run_keys(sort, SORT_KEYS, NULL));
-    TRY(vulkan_sort(&sort->keys));
-    TRY(run_values(sort));
-    if (sort->call->outputs[1])
-        vulkan_bound(sort->call->outputs[1], 0, (int64_t)sort->rows.count - 1);
+static bool lies_plain(const TensorView *out, const TensorView *in) {
+    return !out || (view_is_contiguous(out) && out->buffer != in->buffer);
+}
+
+// What lies contiguous is read by the first pass and written by the last; else numbers become keys
+// before, and places become values after.
+static Status run_sort(Sort *sort, DType keys) {
+    VulkanSort *by = &sort->keys;
+    const TensorView *const *outputs = sort->call->outputs;
+    if (view_is_contiguous(sort->in) && lies_plain(outputs[0], sort->in) &&
+        lies_plain(outputs[1], sort->in)) {
+        by->numbers = *sort->in;
+        for (int i = 0; i < 2; i++) by->outputs[i] = outputs[i];
+    } else {
+        uint64_t all = sort->rows.results * sort->rows.count;
+        TRY(vulkan_sort_room(by, keys, all, &by->keys));
+        TRY(run_keys(sort, SORT_KEYS, NULL));
+    }
+    TRY(vulkan_sort(by));
+    if (!by->finished) TRY(run_values(sort));
+    if (outputs[1]) vulkan_bound(outputs[1], 0, (int64_t)sort->rows.count - 1);
     return STATUS_OK;
 }
 
-// How many bits a dtype's keys have, and of how many the first decide.
-static void describe_keys(DType dtype, VulkanSort *keys) {
-    uint32_t bits = (uint32_t)dtype_size(dtype) * 8;
-    bool half = dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-    keys->wide = bits == 64;
-    keys->first_bit = half ? 16 : 0;
-    keys->end_bit = half ? 32 : bits;
+// How many of the last bits of keys decide: those that numbers known to be small have.
+static uint32_t deciding_bits(const TensorView *in) {
+    uint32_t bits = (uint32_t)dtype_size(in->dtype) * 8;
+    for (uint32_t few = 8; few < bits; few += 8)
+        if (!dtype_is_float(in->dtype) && vulkan_is_bound(in, 0, (INT64_C(1) << few) - 1))
+            return few;
+    return bits;
 }
 
 static Status prepare(Sort *sort, TensorView *values) {
@@ -130,11 +145,12 @@ Status vulkan_kernel_SORT(Device *device, const KernelCall *call) {
                              .rows = (uint32_t)results,
                              .count = (uint32_t)count,
                              .wanted = sort.wanted};
-    describe_keys(in->dtype, &sort.keys);
+    sort.keys.dtype = in->dtype;
+    sort.keys.wide = dtype_size(in->dtype) == 8;
+    sort.keys.end_bit = deciding_bits(in);
+    sort.keys.descending = call->options.flag;
     offer_rooms(&sort);
-    DType dtype = sort.keys.wide ? DTYPE_INT64 : DTYPE_INT32;
-    TRY(vulkan_sort_room(&sort.keys, dtype, results * count, &sort.keys.keys));
-    Status status = run_sort(&sort);
+    Status status = run_sort(&sort, sort.keys.wide ? DTYPE_INT64 : DTYPE_INT32);
     vulkan_sort_end(&sort.keys);
     return status;
 }
