@@ -14,24 +14,29 @@
 #include "base/runtime.h"
 
 struct Aside {
-    char *folder;
+    char *folder; // NULL until something is put aside
 };
 
-Status aside_begin(void) {
+void aside_begin(void) {
+    ASSERT(runtime_current->aside == NULL);
+    runtime_current->aside = memory_allocate_zeroed(1, sizeof(Aside));
+}
+
+// Where it cannot be made nothing can be written, as the errors of that say.
+static const char *own_folder(Aside *aside) {
+    if (aside->folder) return aside->folder;
     const char *parent = getenv("TMPDIR");
     Text folder = {0};
     text_format(&folder, "%s/tl-XXXXXX", parent && *parent ? parent : "/tmp");
-    char *made = text_take(&folder);
-    if (!mkdtemp(made)) {
-        Status status = fail(STATUS_IO, "cannot make the folder %s: %s", made, strerror(errno));
-        free(made);
-        return status;
-    }
-    Aside *aside = memory_allocate_zeroed(1, sizeof *aside);
-    ASSERT(made[0] != '\0' && runtime_current->aside == NULL);
-    aside->folder = made;
-    runtime_current->aside = aside;
-    return STATUS_OK;
+    aside->folder = text_take(&folder);
+    if (mkdtemp(aside->folder)) return aside->folder;
+    free(aside->folder);
+    aside->folder = memory_copy_string("/dev/null", strlen("/dev/null"));
+    return aside->folder;
+}
+
+bool aside_is_empty(const Aside *aside) {
+    return !aside || !aside->folder;
 }
 
 static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *at) {
@@ -43,13 +48,14 @@ static int remove_entry(const char *path, const struct stat *about, int kind, st
 
 void aside_free(Aside *aside) {
     if (!aside) return;
-    nftw(aside->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    if (aside->folder && strcmp(aside->folder, "/dev/null") != 0)
+        nftw(aside->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(aside->folder);
     free(aside);
 }
 
 static void append_place(const char *path, Text *place) {
-    text_append_string(place, runtime_current->aside->folder);
+    text_append_string(place, own_folder(runtime_current->aside));
     char *working = path[0] == '/' ? NULL : getcwd(NULL, 0);
     if (working) text_append_string(place, working);
     text_append_char(place, '/');
@@ -74,7 +80,7 @@ const char *aside_written(const char *path, Text *place) {
 }
 
 const char *aside_read(const char *path, Text *place) {
-    if (!runtime_current || !runtime_current->aside) return path;
+    if (!runtime_current || aside_is_empty(runtime_current->aside)) return path;
     append_place(path, place);
     return access(text_get(place), F_OK) == 0 ? text_get(place) : path;
 }

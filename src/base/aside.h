@@ -6,12 +6,14 @@
 #include "base/status.h"
 #include "base/text.h"
 
-// From here on files of this runtime are put aside, in a new folder below $TMPDIR or /tmp.
-// STATUS_IO when it cannot be made.
-Status aside_begin(void) MUST_USE;
+// From here on files of this runtime are put aside, in a new folder below $TMPDIR or /tmp that the
+// first of them makes.
+void aside_begin(void);
 // Removes the folder. NULL is allowed.
 typedef struct Aside Aside;
 void aside_free(Aside *aside);
+// Whether there is no folder; NULL is allowed.
+bool aside_is_empty(const Aside *aside);
 
 // Where a file is to be written, or read: `path`, or its place aside. `place` holds the words and
 // is the caller's to free.

@@ -54,7 +54,14 @@ void memory_note_refusal(size_t bytes) {
     runtime_interrupt(runtime, INTERRUPT_MEMORY);
 }
 
+static Status refuse_foreseen(void) {
+    fail(STATUS_MEMORY, "%s", atomic_exchange(&runtime_current->foreseen, NULL));
+    return fail_help("hold less at once, or make tensors in parts; this was foretold while the "
+                     "program ran");
+}
+
 Status memory_exhausted(void) {
+    if (UNLIKELY(atomic_load(&runtime_current->foreseen) != NULL)) return refuse_foreseen();
     size_t bytes = atomic_exchange(&runtime_current->exhausted_bytes, 0);
     if (LIKELY(bytes == 0)) return STATUS_OK;
     memory_fill_reserve();

@@ -22,6 +22,9 @@ typedef struct Runtime {
     atomic_bool signal_waits;
     atomic_int signal; // main/program.c: the one that came; 0: none that counts any more
     atomic_size_t exhausted_bytes; // base/memory.c: of the request that was refused; 0: none was
+    // base/memory.c: why the program cannot fit, which was found next to its run; NULL: nobody
+    // asks.
+    _Atomic(const char *) foreseen;
     bool tape_recording;           // tensor/gradient/tape.h; here, because every operation asks
     atomic_bool file_faulted;      // base/file_map.c: a mapped file lacked bytes; nobody asked yet
     struct Sources *sources;       // base/source.c

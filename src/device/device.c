@@ -114,7 +114,10 @@ Device *device_default_replace(Device *device) {
 static Status open_default(Devices *devices) {
     DeviceSettings settings;
     TRY(device_settings_read(&settings));
-    return device_open(settings.device, &devices->by_default);
+    TRY(device_open(settings.device, &devices->by_default));
+    const Foresight *foresight = &devices->foresight;
+    if (foresight->opened) foresight->opened(foresight->context);
+    return STATUS_OK;
 }
 
 Status device_default(Device **out) {

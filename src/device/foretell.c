@@ -40,6 +40,8 @@ struct Foretelling {
     VECTOR(LooseRead) loose;
     uint64_t mapped_bytes, mapped_most, repacked_most, read_bytes, read_most, held_most;
     uint64_t operation_bytes, tensor_bytes;
+    uint64_t away_room; // when the program began to take memory
+    bool asked_room;
     SourcePos operation_at, tensor_at;
     Forecast highest; // of the peaks that the program has reset
 };
@@ -89,6 +91,8 @@ static Foretold *memory_of(const TensorView *view) {
 static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
     Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
     Foretelling *now = current();
+    if (!now->asked_room) now->away_room = spill_room(device);
+    now->asked_room = true;
     if (bytes > now->tensor_bytes) {
         now->tensor_bytes = bytes;
         now->tensor_at = origin_current.at;
@@ -204,6 +208,13 @@ bool foretell_ignore_reads(bool ignore) {
 
 uint64_t foretell_reads(void) {
     return current() ? current()->reads : 0;
+}
+
+void foretell_unknown(void) {
+    Foretelling *now = current();
+    if (!now) return;
+    loose_at(now, origin_current.at);
+    now->reads++;
 }
 
 void foretell_most(const TensorView *source, int64_t most, int64_t *count) {
@@ -389,7 +400,7 @@ void foretelling_report(const Device *device, Forecast *out) {
     out->operation_at = now->operation_at;
     out->tensor_bytes = now->tensor_bytes;
     out->tensor_at = now->tensor_at;
-    out->away_room = spill_room(device);
+    out->away_room = now->asked_room ? now->away_room : spill_room(device);
     for (size_t i = 0; i < now->loose.count && i < FORETELL_LOOSE_MAX; i++)
         out->loose[out->loose_count++] = now->loose.items[i].at;
 }

@@ -49,6 +49,8 @@ void foretell_device(Device *device, const ForetellPlanner *planner);
 bool foretell_ignore_reads(bool ignore);
 // How often unknown numbers have been read so far, those included.
 uint64_t foretell_reads(void);
+// What only a run gets, such as its input, is asked for.
+void foretell_unknown(void);
 // A number of the host that unknown numbers decide: becomes the most that it can be.
 void foretell_most(const TensorView *source, int64_t most, int64_t *count);
 

@@ -52,9 +52,8 @@ size_t pool_class_bytes(size_t bytes) {
     return capacity;
 }
 
-void pool_set_foresight(Foresee foresee, void *context) {
-    runtime_current->devices->foresee = foresee;
-    runtime_current->devices->foresee_context = context;
+void pool_set_foresight(const Foresight *foresight) {
+    runtime_current->devices->foresight = *foresight;
 }
 
 void pool_set_forgetting(bool (*may_forget)(Buffer *buffer)) {
@@ -231,16 +230,17 @@ static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
 
 static void note_large(Pool *pool, size_t capacity) {
     Devices *devices = runtime_current->devices;
-    if (!devices->foresee || pool->device != devices->by_default || pool->limit == 0) return;
+    if (!devices->foresight.large || pool->device != devices->by_default || pool->limit == 0)
+        return;
     pool->foresees = taken_bytes(pool) + capacity > pool->limit / LARGE_PARTS;
 }
 
 static Status foresee(Pool *pool) {
-    Devices *devices = runtime_current->devices;
-    Foresee told = devices->foresee;
-    devices->foresee = NULL;
+    Foresight *foresight = &runtime_current->devices->foresight;
+    Status (*large)(void *context, uint64_t limit) = foresight->large;
+    foresight->large = NULL;
     pool->foresees = false;
-    return told(devices->foresee_context, pool->limit);
+    return large(foresight->context, pool->limit);
 }
 
 Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {

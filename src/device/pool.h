@@ -45,7 +45,7 @@ struct Pool {
     uint64_t live_capacity; // bytes of the classes that live buffers occupy
     uint64_t limit;         // of live and cached bytes, as the device was last asked; 0: none
     uint64_t look_above;    // so many taken: it is asked again
-    bool foresees;          // live and cached bytes have become many, and devices->foresee not told
+    bool foresees;          // live and cached bytes have become many: foresight.large is to be told
     uint64_t stamp;         // counts returns to the cache
     uint64_t misses;        // counts allocations that the cache could not serve
     // Buffers in use, imported ones included, without those that are away; the newest first.
@@ -71,8 +71,7 @@ struct Devices {
     VECTOR(Device *) named;
     struct Foretelling *foretelling; // foretell.c; NULL: devices are real
     void (*collect)(void);
-    Foresee foresee;
-    void *foresee_context;
+    Foresight foresight;
     bool (*may_forget)(Buffer *buffer);
     void (*describe_origin)(Text *out, Origin origin);
     VECTOR(SettingChoice) choices; // settings.c

@@ -29,10 +29,15 @@ void pool_reset_peak(Device *device);
 // Called once when the device refuses memory, after the cache is trimmed: the interpreter's
 // collector.
 void pool_set_collector(void (*collect)(void));
-// Called once when the default device gives more than an eighth of what it may, `limit` bytes: what
-// it returns becomes the allocation's. NULL: nobody is.
-typedef Status (*Foresee)(void *context, uint64_t limit);
-void pool_set_foresight(Foresee foresee, void *context);
+// Who foretells what a program will hold. Each is called once at most, and may be NULL.
+typedef struct Foresight {
+    void (*opened)(void *context); // the default device was opened
+    // It gives more than an eighth of what it may, `limit` bytes: what is returned becomes the
+    // allocation's.
+    Status (*large)(void *context, uint64_t limit);
+    void *context;
+} Foresight;
+void pool_set_foresight(const Foresight *foresight);
 // Asked of a buffer that only the tape holds, before it is moved out; true: its bytes may go, and
 // whoever it is made as fills it again before it is read.
 void pool_set_forgetting(bool (*may_forget)(Buffer *buffer));

@@ -139,6 +139,7 @@ Value builtin_input(BuiltinCall *call) {
     if (prompt.kind == VALUE_STRING)
         fwrite(prompt.as.string->bytes, 1, prompt.as.string->length, output_stream());
     output_flush();
+    foretell_unknown();
     while (!line_is_ready()) {
         bool got;
         TRY_VALUE(read_more(&got));

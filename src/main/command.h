@@ -82,8 +82,8 @@ int command_check(const Command *command, int count, char **arguments);
 // tl check --memory (foretell.c).
 int check_memory(const Command *command, int count, char **arguments);
 // Before a run: whether it cannot fit under a memory limit, which is then shown. Without a limit
-// the program is foretold when it takes an eighth of its device, and fails then. Two seconds at
-// most.
+// the program is foretold when it takes an eighth of its device, and fails then; two seconds at
+// most. What that leaves open is foretold next to the run.
 bool foretell_refuses(const CommandLine *line);
 // What tl check --memory --json says of the line's program, to be freed; NULL where it fails.
 char *foretell_in_json(const CommandLine *line);

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +21,7 @@
 #include "device/settings.h"
 #include "device/statistics.h"
 #include "learn/learn.h"
-#include "main/command.h"
+#include "main/foresee.h"
 #include "parser/parser.h"
 #include "ranks/ranks.h"
 #include "runtime/runtime.h"
@@ -42,6 +44,10 @@ typedef struct Pass {
     SourcePos refused_at;
     atomic_bool unfinished; // it took too long
 } Pass;
+
+// Signals are the process's: which came, and what is interrupted by one; of tl check only.
+static atomic_int signal_came;
+static _Atomic(Runtime *) signal_target;
 
 static json_t *place_json(SourcePos position) {
     SourcePlace place = source_find(position);
@@ -82,15 +88,20 @@ static const struct {
 static json_t *found_json(const Device *device, const Forecast *forecast) {
     json_t *operation = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->operation_bytes,
                                   "at", place_json(forecast->operation_at));
+    json_t *tensor = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->tensor_bytes, "at",
+                               place_json(forecast->tensor_at));
+    uint64_t room = forecast->away_room < INT64_MAX ? forecast->away_room : INT64_MAX;
     json_t *found = json_pack(
-        "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:n}", "device",
-        device->name, "description", device->description, "exact", forecast->loose_count == 0,
-        "peak", (json_int_t)forecast->peak_bytes, "at", place_json(forecast->peak_at), "holders",
-        holders_json(forecast), "cached", (json_int_t)forecast->cached_bytes, "mapped",
-        (json_int_t)forecast->mapped_bytes, "repacked", (json_int_t)forecast->repacked_bytes,
-        "read", (json_int_t)forecast->read_bytes, "held", (json_int_t)forecast->held_bytes, "limit",
-        (json_int_t)device->memory_limit, "operation", operation, "loose",
-        places_json(forecast->loose, forecast->loose_count), "failure");
+        "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, "
+        "s:n}",
+        "device", device->name, "description", device->description, "exact",
+        forecast->loose_count == 0, "peak", (json_int_t)forecast->peak_bytes, "at",
+        place_json(forecast->peak_at), "holders", holders_json(forecast), "cached",
+        (json_int_t)forecast->cached_bytes, "mapped", (json_int_t)forecast->mapped_bytes,
+        "repacked", (json_int_t)forecast->repacked_bytes, "read", (json_int_t)forecast->read_bytes,
+        "held", (json_int_t)forecast->held_bytes, "limit", (json_int_t)device->memory_limit, "own",
+        (json_int_t)device->own_bytes, "room", (json_int_t)room, "operation", operation, "tensor",
+        tensor, "loose", places_json(forecast->loose, forecast->loose_count), "failure");
     for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++)
         json_object_set_new(found, purposes[i].key,
                             json_integer((json_int_t)forecast->purposes[i]));
@@ -132,7 +143,7 @@ static void run_and_clear(void *context) {
     Device *device;
     if (device_default(&device) == STATUS_OK) {
         foretelling_report(device, &pass->forecast);
-        pass->own = device->own_bytes ? device->own_bytes : UINT64_MAX;
+        pass->own = device->own_bytes;
         pass->found = found_json(device, &pass->forecast);
         json_object_set_new(pass->found, "others", others_json());
         json_object_update(pass->found, failure);
@@ -140,7 +151,7 @@ static void run_and_clear(void *context) {
     json_decref(failure);
 }
 
-static void append_where(const Pass *pass, SourcePos position, Text *out) {
+static void append_spot(const Pass *pass, SourcePos position, Text *out) {
     SourcePlace place = source_find(position);
     if (pass->during && place.file)
         text_format(out, " at %s:%d", place.file->name, place.line);
@@ -152,24 +163,20 @@ static void append_where(const Pass *pass, SourcePos position, Text *out) {
 static void judge(Pass *pass) {
     const Forecast *forecast = &pass->forecast;
     if (!pass->found || forecast->loose_count > 0) return;
-    const char *device = json_string_value(json_object_get(pass->found, "device"));
-    bool large = forecast->tensor_bytes > pass->own;
-    bool much = forecast->peak_bytes > pass->limit &&
-                forecast->peak_bytes - pass->limit > forecast->away_room;
-    if (!large && !much) return;
-    double held = (double)(large ? forecast->tensor_bytes : forecast->peak_bytes) / 0x1p20;
-    pass->refused_at = large ? forecast->tensor_at : forecast->peak_at;
-    pass->help = large          ? "make it in parts"
-                 : pass->during ? "let TMPDIR name a folder with more room, or hold less at once"
-                                : "raise the limit, or let TMPDIR name a folder with more room";
-    text_format(&pass->why, "the program %s %.2f MB", large ? "makes a tensor of" : "holds", held);
-    append_where(pass, pass->refused_at, &pass->why);
-    if (large)
-        text_format(&pass->why, ", and %s has %.2f MB", device, (double)pass->own / 0x1p20);
-    else
-        text_format(&pass->why, ", %s %s %.2f MB, and there is room for %.2f MB of the rest",
-                    pass->during ? device : "--memory-limit", pass->during ? "gives it" : "is",
-                    (double)pass->limit / 0x1p20, (double)forecast->away_room / 0x1p20);
+    Fit fit = {.device = json_string_value(json_object_get(pass->found, "device")),
+               .peak = forecast->peak_bytes,
+               .tensor = forecast->tensor_bytes,
+               .limit = pass->limit,
+               .own = pass->own,
+               .room = forecast->away_room,
+               .running = pass->during};
+    if (fit_of(&fit) == FIT_WELL) return;
+    pass->refused_at = fit_of(&fit) == FIT_LARGE ? forecast->tensor_at : forecast->peak_at;
+    pass->help = fit_help(&fit);
+    Text place = {0};
+    append_spot(pass, pass->refused_at, &place);
+    fit_explain(&fit, text_get(&place), &pass->why);
+    text_free(&place);
 }
 
 // In the words of `why`. STATUS_MEMORY.
@@ -201,7 +208,7 @@ static void note_needs(Pass *pass) {
 }
 
 static Status run_pass(Pass *pass, FILE *nowhere) {
-    TRY(aside_begin());
+    aside_begin();
     output_redirect(nowhere, nowhere);
     pass->interp = interp_new(runtime_current, &pass->line->interp);
     Status status = interp_enter(pass->interp, run_and_clear, pass);
@@ -262,7 +269,9 @@ static bool foretell_once(Pass *pass) {
     Runtime *before = runtime_enter(pass->runtime);
     for (int i = 0; i < 2; i++)
         if (chosen[i]) device_setting_choose(kept[i], chosen[i]);
+    atomic_store(&signal_target, pass->runtime);
     if (pass->limit == 0) foretell_here(pass);
+    atomic_store(&signal_target, NULL);
     runtime_enter(before);
     if (pass->limit > 0) foretell_patiently(pass);
     runtime_free(pass->runtime);
@@ -373,15 +382,38 @@ static void show_json(const json_t *found) {
     free(text);
 }
 
+// Files that were put aside go with the interrupted pass. Where there are none, or at the second
+// signal, nothing is waited for.
+static void on_signal(int number) {
+    Runtime *runtime = atomic_load(&signal_target);
+    bool again = atomic_exchange(&signal_came, number) != 0;
+    if (again || !runtime || aside_is_empty(runtime->aside)) _Exit(EXIT_SIGNAL + number);
+    runtime_interrupt(runtime, INTERRUPT_SIGNAL);
+}
+
+static bool foretell_interruptibly(Pass *pass) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGPROF};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+    return foretell_once(pass) && !atomic_load(&signal_came);
+}
+
+static int failed_status(void) {
+    int came = atomic_load(&signal_came);
+    return came ? EXIT_SIGNAL + came : EXIT_FAILED;
+}
+
 int check_memory(const Command *command, int count, char **arguments) {
     CommandLine line = {0};
     Pass passes[2] = {{.line = &line, .guess = FORETELL_GUESS_TRUE},
                       {.line = &line, .guess = FORETELL_GUESS_FALSE, .silent = true}};
     command_line_read(&line, command, count, arguments);
     if (!freopen("/dev/null", "re", stdin)) return EXIT_FAILED;
-    if (!foretell_once(&passes[0])) return EXIT_FAILED;
+    if (!foretell_interruptibly(&passes[0])) return failed_status();
     bool loose = passes[0].forecast.loose_count > 0;
-    if (loose && !foretell_once(&passes[1])) return EXIT_FAILED;
+    if (loose && !foretell_interruptibly(&passes[1])) return failed_status();
     bool second = loose && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
     (line.json ? show_json : show_found)(passes[second].found);
     for (int i = 0; i < 2; i++) json_decref(passes[i].found);
@@ -416,28 +448,35 @@ static void end_pass(Pass *pass) {
 }
 
 // On behalf of a pool that becomes large.
-static Status foresee(void *context, uint64_t limit) {
+static Status foresee_large(void *context, uint64_t limit) {
     Pass pass = {.line = context, .limit = limit, .silent = true, .during = true};
     foretell_without_input(&pass);
     Status status = pass.why.length > 0 ? refuse(&pass) : STATUS_OK;
     if (pass.forecast.peak_bytes <= limit) text_free(&pass.needs);
+    if (!atomic_load(&pass.unfinished)) foresee_end(); // the rest would find the same
     end_pass(&pass);
     return status;
 }
 
+// Whether it can be read twice, and what several ranks tell each other is told once.
+static bool is_repeatable(const CommandLine *line) {
+    struct stat about;
+    bool readable = line->code || (stat(line->file, &about) == 0 && S_ISREG(about.st_mode));
+    return readable && ranks_count() == 1;
+}
+
 bool foretell_refuses(const CommandLine *line) {
-    // What several ranks tell each other is told once.
-    bool repeatable = ranks_count() == 1 && (line->code || strcmp(line->file, "-") != 0);
     DeviceSettings settings;
-    if (line->mode != RUN_PROGRAM || !repeatable) return false;
+    if (line->mode != RUN_PROGRAM || !is_repeatable(line)) return false;
     if (device_settings_read(&settings) != STATUS_OK) return false; // its run will say so
-    if (settings.limit_bytes == 0) {
-        pool_set_foresight(foresee, (void *)(uintptr_t)line);
-        return false;
-    }
     Pass pass = {.line = line, .limit = settings.limit_bytes, .silent = true};
-    foretell_without_input(&pass);
+    if (pass.limit > 0) foretell_without_input(&pass);
     bool refused = pass.why.length > 0;
+    Foresight foresight = {.context = (void *)(uintptr_t)line};
+    if (pass.limit == 0) foresight.large = foresee_large;
+    if (pass.limit == 0 || atomic_load(&pass.unfinished)) foresight.opened = foresee_begin;
+    foresee_prepare(line);
+    pool_set_foresight(&foresight);
     end_pass(&pass);
     return refused;
 }

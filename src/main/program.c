@@ -12,6 +12,7 @@
 #include "device/timeline.h"
 #include "eval/trace.h"
 #include "main/command.h"
+#include "main/foresee.h"
 #include "parser/parser.h"
 #include "ranks/ranks.h"
 #include "value/heap.h"
@@ -139,6 +140,7 @@ static void run_and_clear(void *context) {
         if (status == STATUS_OK) status = ended;
     }
     limits_stop_clock();
+    foresee_end();
     run->outcome = run_outcome(run->line, run->interp, status);
     int ended = interp_free(run->interp, run->outcome);
     if (!atomic_load(&runtime_current->signal)) run->outcome = ended;

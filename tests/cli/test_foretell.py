@@ -233,9 +233,10 @@ class Words(unittest.TestCase):
         self.assertEqual(result.status, 0)
 
     def test_files_are_put_aside(self):
-        result = self.check('write_file("a.txt", "one")\nappend_file("a.txt", " two")\n'
+        result = self.check('write_file("a.txt", "one")\nwrite_file("a.txt", " two", append: true)\n'
                             'assert_eq(read_file("a.txt"), "one two")\nassert(exists("a.txt"))\n'
-                            'save("b.safetensors", { x: ones([3]) })\nprint(load("b.safetensors"))\n')
+                            'save({ x: ones([3]) }, "b.safetensors")\nprint(load("b.safetensors"))\n')
+        self.assertEqual((result.status, result.err), (0, ""))
         self.assertNotIn("error", result.out)
 
     def test_a_peak_that_is_reset_counts(self):

@@ -48,6 +48,8 @@ ALLOWED = {
     "eval/interp.c": ("limit on_large_stack", "of a thread"),
     "embed/runtime.c": ("kept", "of a thread"),
     # of the program, not of the library
+    "main/foresee.c": ("beside", "a process runs one program, which it foretells next to the run"),
+    "main/foretell.c": ("signal_came signal_target", "signals are the process's"),
     "main/program.c": ("signal_target", "signals are the process's"),
     "main/limits.c": ("applied clock_stopped clock_target ticks", "limits are the process's"),
     "repl/signals.c": ("before ending interrupt_came passing resize_came resume_came target wake",

@@ -5,9 +5,11 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -60,6 +62,142 @@ learn {
 }
 print([sum(w as float64) for w in ws])
 """
+
+
+# Computes for minutes, which takes no time to foretell, and then takes more than it may.
+LATE = """let x = ones([512, 512])
+let y = x
+for i in 0..40000 { y = tanh(y @ x) }
+print("computed")
+let kept = []
+for i in 0..64 { kept.push(zeros([1024, 512])) }
+print("made")
+"""
+
+
+def children(parent):
+    """The processes that a process has started."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z":
+            found.append(int(name))
+    return found
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+class NextToTheRun(unittest.TestCase):
+    """Programs that run for a second are foretold by a process of idle priority."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        os.mkdir(Path(self.folder.name, "tmp"))
+        self.env = {**os.environ, "NO_COLOR": "1", "TMPDIR": str(Path(self.folder.name, "tmp")), "TL_TEST_DEVICE_MB": "64"}
+
+    def start(self, code, *options, blocks="unlimited", **more):
+        Path(self.folder.name, "program.tl").write_text(code)
+        words = ["bash", "-c", f"ulimit -f {blocks}; exec {TL} run {' '.join(options)} program.tl"]
+        return subprocess.Popen(words, cwd=self.folder.name, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env={**self.env, **more})
+
+    def told(self, code, *options, **more):
+        process = self.start(code, *options, blocks="20480", TL_TEST_HOST_MB="20", **more)
+        out, err = process.communicate()
+        self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+        return process.returncode, out, err
+
+    def test_what_cannot_fit_is_told_long_before_it_is_taken(self):
+        status, out, err = self.told(LATE)
+        self.assertEqual((status, out), (1, ""), err)
+        self.assertRegex(err, r"^error\[memory\]: the program holds 13\d\.\d+ MB at program\.tl:6, \S+ gives it 64\.00 MB, and "
+                         r"there is room for 20\.00 MB of the rest\n --> program\.tl:3:")
+        self.assertIn("hold less at once, or make tensors in parts; this was foretold while the program ran\n", err)
+
+    def test_a_tensor_that_is_too_large_is_told_so_too(self):
+        status, out, err = self.told(LATE.replace("1024, 512", "5120, 5120"))
+        self.assertEqual((status, out), (1, ""), err)
+        self.assertRegex(err, r"the program makes a tensor of 100\.00 MB at program\.tl:6, and \S+ has 64\.00 MB\n")
+
+    def test_it_is_an_error_of_memory_that_can_be_caught(self):
+        caught = "let kept = []\ntry {\n" + LATE.replace("let kept", "kept") + "} catch e { print(e.kind) }\n"
+        self.assertEqual(self.told(caught)[:2], (0, "memory\n"))
+
+    def test_what_a_run_decides_is_not_foretold(self):
+        # The fallback would take too much.
+        code = 'let n = int(input("", "64"))\n' + LATE.replace("0..64", "0..n").replace("40000", "400")
+        process = self.start(code, blocks="20480", TL_TEST_HOST_MB="20")
+        time.sleep(0.3)
+        self.assertEqual(process.communicate("2\n")[0], "computed\nmade\n")
+
+    def test_nothing_is_done_twice(self):
+        code = ('let line = input()\nwrite_file("log.txt", line, append: true)\nlet x = ones([300, 300])\nlet begun = clock()\n'
+                'while clock() - begun < 2.5 { x = tanh(x @ x) }\nprint(input(), read_file("log.txt"))\n')
+        process = self.start(code)
+        process.stdin.write("one\n")
+        process.stdin.flush()
+        self.assertTrue(wait_for(lambda: children(process.pid)))
+        out, err = process.communicate("two\n")
+        self.assertEqual((process.returncode, out, err), (0, "two one\n", ""))
+        self.assertEqual(Path(self.folder.name, "log.txt").read_text(), "one")
+
+    def test_it_ends_with_the_run_whatever_ends_that(self):
+        # Foretelling this takes long, too.
+        code = "let x = ones([4])\nfor i in 0..2000000000 { x = x + 1.0 }\n"
+        for number in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
+            process = self.start(code)
+            self.assertTrue(wait_for(lambda: children(process.pid)))
+            child = children(process.pid)[0]
+            process.send_signal(number)
+            process.communicate()
+            self.assertIn(process.returncode, (-signal.SIGKILL, 128 + number))
+            self.assertTrue(wait_for(lambda: not Path("/proc", str(child)).exists()), number)
+            self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
+
+    def test_files_put_aside_go_when_foretelling_is_interrupted(self):
+        code = 'write_file("a.txt", "one")\nlet x = ones([4])\nfor i in 0..2000000000 { x = x + 1.0 }\n'
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([TL, "check", "--memory", "-e", code], env=self.env, cwd=self.folder.name,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertTrue(wait_for(lambda: os.listdir(self.env["TMPDIR"])))
+            process.send_signal(number)
+            process.communicate()
+            self.assertEqual((process.returncode, os.listdir(self.env["TMPDIR"])), (128 + number, []))
+            self.assertFalse(Path(self.folder.name, "a.txt").exists())
+
+    def test_it_works_when_nothing_else_does(self):
+        process = self.start("let x = ones([4])\nfor i in 0..2000000000 { x = x + 1.0 }\n")
+        self.assertTrue(wait_for(lambda: children(process.pid)))
+        child = children(process.pid)[0]
+        self.assertTrue(wait_for(lambda: os.sched_getscheduler(child) == os.SCHED_IDLE))
+        self.assertEqual(os.getpriority(os.PRIO_PROCESS, child), 19)
+        process.kill()
+        process.communicate()
+
+    def test_programs_without_tensors_and_short_ones_have_none(self):
+        process = self.start("let begun = clock()\nwhile clock() - begun < 1.6 { }\n")
+        time.sleep(1.4)
+        self.assertEqual(children(process.pid), [])
+        process.communicate()
+        process = self.start("let x = ones([3])\nlet begun = clock()\nwhile clock() - begun < 0.5 { }\n")
+        while process.poll() is None:
+            self.assertEqual(children(process.pid), [])
+        process.communicate()
+
+    def test_a_program_that_a_pipe_holds_runs(self):
+        for limit in ([], ["--memory-limit", "8MB"]):
+            result = subprocess.run(["bash", "-c", f"{TL} run {' '.join(limit)} <(echo 'print(sum(ones([9])))')"],
+                                    capture_output=True, text=True, env=self.env)
+            self.assertEqual((result.returncode, result.stdout), (0, "9.0\n"), result.stderr)
 
 
 class Limited(unittest.TestCase):

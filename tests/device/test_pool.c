@@ -409,7 +409,7 @@ static void test_a_large_program_is_foretold_once(void **state) {
     Device *device;
     assert_int_equal(device_default(&device), STATUS_OK);
     asked = 0;
-    pool_set_foresight(refuse_large, &asked);
+    pool_set_foresight(&(Foresight){.large = refuse_large, .context = &asked});
     Buffer *first = make(device, 7 * MEGABYTE), *second;
     assert_int_equal(asked, 0);
     assert_int_equal(buffer_new(device, 2 * MEGABYTE, NULL, &second), STATUS_MEMORY);
