@@ -180,6 +180,10 @@ static Status ask_device(Pool *pool, size_t capacity, Buffer **out) {
         return STATUS_MEMORY;
     void *handle;
     Status status = device->backend->memory_allocate(device, capacity, &handle);
+    if (status == STATUS_MEMORY && pool->spill.active) { // what has left goes when it was copied
+        TRY(device->backend->wait(device));
+        status = device->backend->memory_allocate(device, capacity, &handle);
+    }
     if (status == STATUS_MEMORY) pool->limit = taken; // the device knows best
     if (status != STATUS_OK) return status;
     Buffer *buffer = memory_allocate_zeroed(1, sizeof *buffer);
@@ -198,10 +202,12 @@ static void evict_idle(Pool *pool) {
         evict(pool, list);
 }
 
-// What is used least recently leaves, and the queued work that still used it is waited for.
+// What is used least recently leaves. Where that frees memory, the queued work that still uses it
+// is waited for.
 static Status ask_after_moving(Pool *pool, size_t capacity, Buffer **out) {
     if (pool->settings.device_bytes > 0) return STATUS_MEMORY;
-    TRY(spill_make_room(pool, capacity));
+    TRY(spill_make_room(pool, capacity, out));
+    if (*out) return STATUS_OK;
     TRY(pool->device->backend->wait(pool->device));
     return ask_device(pool, capacity, out);
 }
@@ -209,15 +215,16 @@ static Status ask_after_moving(Pool *pool, size_t capacity, Buffer **out) {
 // The device refused: its pending work may hold memory, then the cache does, then what may be moved
 // out, then garbage.
 static Status ask_again(Pool *pool, size_t capacity, Buffer **out) {
-    TRY(pool->device->backend->wait(pool->device));
-    pool->statistics.waits++;
-    if (pool->spill.active) { // it will refuse often: only as much of the cache as is needed
-        uint64_t limit = pool->limit, wanted = pool->live_capacity + capacity;
-        pool_trim(pool, limit > wanted ? limit - wanted : 0);
-    } else {
-        pool_trim(pool, 0);
-    }
     bool first = !pool->spill.active;
+    uint64_t limit = pool->limit, wanted = pool->live_capacity + capacity;
+    // It will refuse often: only as much of the cache goes as is needed, and where that is nothing,
+    // queued work has nothing to give back.
+    uint64_t kept = !first && limit > wanted ? limit - wanted : 0;
+    if (first || pool->statistics.cached_bytes > kept) {
+        TRY(pool->device->backend->wait(pool->device));
+        pool->statistics.waits++;
+        pool_trim(pool, kept);
+    }
     Status status = ask_device(pool, capacity, out);
     if (status == STATUS_MEMORY) status = ask_after_moving(pool, capacity, out);
     void (*collect)(void) = runtime_current->devices->collect;

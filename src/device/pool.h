@@ -21,9 +21,11 @@ typedef struct PoolList {
     Buffer *newest, *oldest;
 } PoolList;
 
-// A free part of the pool's file.
+// Free for what is moved out: a part of the pool's file, or memory of the host that the device
+// knows.
 typedef struct SpillPlace {
     uint64_t offset, bytes;
+    void *memory; // NULL: of the file
 } SpillPlace;
 
 // Live buffers that were moved out because the device refused memory (spill.c).

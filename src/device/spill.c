@@ -21,7 +21,12 @@
 #include "device/report.h"
 
 // Of places in the file: what maps one begins at a page. Of the host's memory some stays free.
-enum { PLACE_STEP_BYTES = 64 << 10, HOST_RESERVE_BYTES = 256 << 20 };
+// What is small shares memory with others, and is given back at once.
+enum {
+    PLACE_STEP_BYTES = 64 << 10,
+    HOST_RESERVE_BYTES = 256 << 20,
+    SMALL_PLACE_BYTES = 8 << 20,
+};
 
 // --- where bytes go ------------------------------------------------------------------------------
 // STATUS_MEMORY without a message where memory is short: the pool then refuses the request with its
@@ -93,25 +98,63 @@ uint64_t spill_room(const Device *device) {
     return getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < room ? file.rlim_cur : room;
 }
 
-static uint64_t place_bytes(const Buffer *buffer) {
+// What a place is for: of the file whole steps, of the host's memory what the buffer has on the
+// device.
+static uint64_t place_bytes(const Pool *pool, const Buffer *buffer) {
+    if (!shares_host_memory(pool->device)) return buffer->capacity;
     return (buffer->capacity + PLACE_STEP_BYTES - 1) & ~(uint64_t)(PLACE_STEP_BYTES - 1);
 }
 
-static void take_place(Spill *spill, Buffer *buffer) {
-    uint64_t bytes = place_bytes(buffer);
+static bool take_free_place(Pool *pool, Buffer *buffer) {
+    Spill *spill = &pool->spill;
+    uint64_t bytes = place_bytes(pool, buffer);
     for (size_t i = 0; i < spill->free.count; i++) {
         if (spill->free.items[i].bytes != bytes) continue;
         buffer->away_at = spill->free.items[i].offset;
+        buffer->away_memory = spill->free.items[i].memory;
         spill->free.items[i] = spill->free.items[--spill->free.count];
-        return;
+        return true;
     }
-    buffer->away_at = spill->end;
-    spill->end += bytes;
+    return false;
 }
 
-static void give_place(Spill *spill, const Buffer *buffer) {
-    SpillPlace place = {buffer->away_at, place_bytes(buffer)};
-    VECTOR_PUSH(&spill->free, place);
+static void take_place(Pool *pool, Buffer *buffer) {
+    if (take_free_place(pool, buffer)) return;
+    buffer->away_at = pool->spill.end;
+    pool->spill.end += place_bytes(pool, buffer);
+}
+
+static void give_place(Pool *pool, const Buffer *buffer) {
+    SpillPlace place = {buffer->away_at, place_bytes(pool, buffer), buffer->away_memory};
+    VECTOR_PUSH(&pool->spill.free, place);
+}
+
+static void free_memory(Pool *pool, void *memory, uint64_t bytes) {
+    pool->device->backend->memory_free(pool->device, memory, bytes);
+}
+
+static void free_places(Pool *pool) {
+    for (size_t i = 0; i < pool->spill.free.count; i++)
+        if (pool->spill.free.items[i].memory)
+            free_memory(pool, pool->spill.free.items[i].memory, pool->spill.free.items[i].bytes);
+    pool->spill.free.count = 0;
+}
+
+static Status new_memory(Pool *pool, Buffer *buffer) {
+    if (!host_has(pool, buffer->capacity)) return STATUS_MEMORY;
+    return pool->device->backend->host_allocate(pool->device, buffer->capacity,
+                                                &buffer->away_memory);
+}
+
+// The device copies to and from it, and its kernels can use it. To get it takes the system longer
+// than to fill it, so that places stay until the host has no room for others.
+static Status take_memory(Pool *pool, Buffer *buffer) {
+    if (take_free_place(pool, buffer)) return STATUS_OK;
+    Status status = new_memory(pool, buffer);
+    if (status != STATUS_MEMORY || pool->spill.free.count == 0) return status;
+    free_places(pool);
+    TRY(pool->device->backend->wait(pool->device)); // work that is queued still used them
+    return new_memory(pool, buffer);
 }
 
 typedef ssize_t (*Transfer)(int file, void *bytes, size_t count, off_t offset);
@@ -134,28 +177,27 @@ static Status transfer_all(Transfer transfer, int file, const Buffer *buffer) {
 static Status take_store(Pool *pool, Buffer *buffer) {
     if (shares_host_memory(pool->device)) {
         TRY(open_file(&pool->spill));
-        take_place(&pool->spill, buffer);
+        take_place(pool, buffer);
         return STATUS_OK;
     }
-    if (!host_has(pool, buffer->bytes)) return STATUS_MEMORY;
-    buffer->away_bytes = malloc(buffer->bytes + 1);
-    return buffer->away_bytes ? STATUS_OK : STATUS_MEMORY;
+    return take_memory(pool, buffer);
 }
 
 static void drop_store(Pool *pool, Buffer *buffer) {
-    if (shares_host_memory(pool->device))
-        give_place(&pool->spill, buffer);
+    ASSERT(shares_host_memory(pool->device) || buffer->away_memory);
+    if (shares_host_memory(pool->device) || buffer->capacity > SMALL_PLACE_BYTES)
+        give_place(pool, buffer);
     else
-        free(buffer->away_bytes);
-    buffer->away_bytes = NULL;
+        free_memory(pool, buffer->away_memory, buffer->capacity);
+    buffer->away_memory = NULL;
 }
 
 static Status store(Pool *pool, Buffer *buffer) {
     if (buffer->bytes == 0) return STATUS_OK;
     if (shares_host_memory(pool->device))
         return transfer_all(transfer_write, pool->spill.file, buffer);
-    return pool->device->backend->download(pool->device, buffer, 0, buffer->away_bytes,
-                                           buffer->bytes);
+    return pool->device->backend->memory_copy(pool->device, buffer->handle, buffer->away_memory,
+                                              buffer->bytes);
 }
 
 static Status load(Pool *pool, Buffer *buffer) {
@@ -164,8 +206,8 @@ static Status load(Pool *pool, Buffer *buffer) {
         if (transfer_all(pread, pool->spill.file, buffer) == STATUS_OK) return STATUS_OK;
         return fail(STATUS_IO, "cannot read back what a limit has moved out: %s", strerror(errno));
     }
-    return pool->device->backend->upload(pool->device, buffer, 0, buffer->away_bytes,
-                                         buffer->bytes);
+    return pool->device->backend->memory_copy(pool->device, buffer->away_memory, buffer->handle,
+                                              buffer->bytes);
 }
 
 // --- use where it is
@@ -186,13 +228,10 @@ static Status map_place(Pool *pool, Buffer *buffer) {
 
 // Kernels may use what is lent, slowly; it takes no memory of the device.
 static Status lend(Pool *pool, Buffer *buffer) {
-    const DeviceBackend *backend = pool->device->backend;
-    if (shares_host_memory(pool->device)) {
+    if (shares_host_memory(pool->device))
         TRY(map_place(pool, buffer));
-    } else {
-        TRY(backend->host_allocate(pool->device, buffer->capacity, &buffer->handle));
-        TRY(load(pool, buffer));
-    }
+    else
+        buffer->handle = buffer->away_memory;
     pool->statistics.lends++;
     pool->statistics.lent_bytes += buffer->bytes;
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "lend", buffer);
@@ -204,18 +243,8 @@ static bool is_lent(const Buffer *buffer) {
 }
 
 static void end_lending(Pool *pool, Buffer *buffer) {
-    if (shares_host_memory(pool->device))
-        munmap(buffer->handle, buffer->capacity);
-    else
-        pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
+    if (shares_host_memory(pool->device)) munmap(buffer->handle, buffer->capacity);
     buffer->handle = NULL;
-}
-
-static Status take_back(Pool *pool, Buffer *buffer) {
-    bool written = !shares_host_memory(pool->device);
-    Status status = written ? store(pool, buffer) : STATUS_OK;
-    end_lending(pool, buffer);
-    return status;
 }
 
 // --- moving --------------------------------------------------------------------------------------
@@ -244,7 +273,6 @@ static Status move_out(Pool *pool, Buffer *buffer) {
         drop_store(pool, buffer);
         return status;
     }
-    pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
     buffer->handle = NULL;
     pool_set_away(pool, buffer, true);
     pool->statistics.moved_out_bytes += buffer->bytes;
@@ -260,27 +288,37 @@ static bool is_forgettable(const Pool *pool, Buffer *buffer) {
     return runtime_current->devices->may_forget(buffer);
 }
 
-static Status forget(Pool *pool, Buffer *buffer) {
-    if (!shares_host_memory(pool->device)) TRY(pool->device->backend->wait(pool->device));
-    pool->device->backend->memory_free(pool->device, buffer->handle, buffer->capacity);
+static void forget(Pool *pool, Buffer *buffer) {
     buffer->handle = NULL;
     buffer->forgotten = true;
     pool_set_away(pool, buffer, true);
     pool->statistics.forgotten_bytes += buffer->bytes;
     pool->statistics.forgets++;
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "forget", buffer);
-    return STATUS_OK;
 }
 
-static Status leave(Pool *pool, Buffer *buffer) {
-    if (is_forgettable(pool, buffer)) return forget(pool, buffer);
+// Its memory is the caller's then; what is queued is done with it before whatever comes later.
+static Status leave(Pool *pool, Buffer *buffer, void **memory) {
     uint64_t begin = now_nanoseconds();
-    Status status = move_out(pool, buffer);
+    Status status = STATUS_OK;
+    *memory = buffer->handle;
+    if (is_forgettable(pool, buffer))
+        forget(pool, buffer);
+    else
+        status = move_out(pool, buffer);
     pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
     return status;
 }
 
-Status spill_make_room(Pool *pool, size_t capacity) {
+static Buffer *hand_over(Pool *pool, void *memory, size_t capacity) {
+    Buffer *taken = memory_allocate_zeroed(1, sizeof *taken);
+    taken->device = pool->device;
+    taken->handle = memory;
+    taken->capacity = capacity;
+    return taken;
+}
+
+Status spill_make_room(Pool *pool, size_t capacity, Buffer **out) {
     uint64_t limit = pool->limit, freed = 0;
     pool->spill.active = pool->spill.watched = true;
     if (limit > 0 && capacity > limit) return STATUS_MEMORY;
@@ -294,7 +332,12 @@ Status spill_make_room(Pool *pool, size_t capacity) {
         Buffer *leaving = next;
         next = next->previous;
         freed += leaving->capacity;
-        TRY(leave(pool, leaving));
+        void *memory;
+        TRY(leave(pool, leaving, &memory));
+        bool same = leaving->capacity == capacity && (limit == 0 || taken <= limit);
+        if (same) *out = hand_over(pool, memory, capacity);
+        if (same) return STATUS_OK;
+        free_memory(pool, memory, leaving->capacity);
     }
 }
 
@@ -359,8 +402,8 @@ Status spill_use(Buffer *buffer) {
 
 Status spill_leave(Buffer *buffer, Status status) {
     Pool *pool = buffer->device->pool;
-    Status back = is_lent(buffer) && !pool->spill.running ? take_back(pool, buffer) : STATUS_OK;
-    return status == STATUS_OK ? back : status;
+    if (is_lent(buffer) && !pool->spill.running) end_lending(pool, buffer);
+    return status;
 }
 
 static Buffer *operand(const KernelCall *call, int i) {
@@ -399,7 +442,7 @@ static void take_place_of(Pool *pool, Buffer *buffer, Buffer *made) {
     buffer->capacity = made->capacity;
     buffer->last_use = made->last_use;
     buffer->away_at = made->away_at;
-    buffer->away_bytes = made->away_bytes;
+    buffer->away_memory = made->away_memory;
     buffer->forgotten = false;
     if (!away) pool_set_away(pool, buffer, false);
 }
@@ -453,6 +496,7 @@ void spill_expect(const Buffer *buffer) {
 }
 
 void spill_close(Pool *pool) {
+    free_places(pool);
     if (pool->spill.file > 0) close(pool->spill.file);
     VECTOR_FREE(&pool->spill.free);
 }

@@ -5,9 +5,10 @@
 
 #include "device/pool.h"
 
-// Moves out what was used longest ago until `capacity` more bytes fit.
+// Moves out what was used longest ago until `capacity` more bytes fit, or one that left had as many:
+// then its memory is `*out`, on no list, which otherwise stays as it is.
 // STATUS_MEMORY when all that may leave has left.
-Status spill_make_room(Pool *pool, size_t capacity) MUST_USE;
+Status spill_make_room(Pool *pool, size_t capacity, Buffer **out) MUST_USE;
 // A buffer that is away from its birth, because the device has no room for it.
 // STATUS_MEMORY without a message where it cannot be away either.
 Status spill_bear(Pool *pool, size_t bytes, Buffer **out) MUST_USE;

@@ -117,6 +117,7 @@ struct VulkanBlock {
     void *mapped;             // NULL where the host does not see it
     void *locked;             // pages of the host that it is made of; NULL: it is the device's
     VECTOR(VulkanRange) free; // by offset, never adjacent
+    bool on_host;             // of those that are shared
     VulkanBlock *previous, *next;
 };
 
@@ -141,7 +142,7 @@ struct VulkanMemory {
 };
 
 typedef struct VulkanMemories {
-    VulkanBlock *blocks; // those that are shared
+    VulkanBlock *blocks[2]; // those that are shared: of the device, of the host
     VulkanMemory *leaving;
     uint32_t type, staging_type, read_type; // memory types: of tensors, of the ring, of downloads
 } VulkanMemories;
@@ -374,6 +375,7 @@ void disk_cache_write(const VulkanPhysical *physical, const void *data, size_t b
 // transfer.c: members of the backend.
 Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void *source,
                        size_t bytes) MUST_USE;
+Status transfer_move(Device *device, void *from, void *to, size_t bytes) MUST_USE;
 Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *target,
                          size_t bytes) MUST_USE;
 

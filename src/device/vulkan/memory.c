@@ -208,35 +208,40 @@ static bool is_empty(const VulkanBlock *block) {
 }
 
 static void link_block(VulkanMemories *memories, VulkanBlock *block) {
-    block->next = memories->blocks;
+    VulkanBlock **first = &memories->blocks[block->on_host];
+    block->next = *first;
     if (block->next) block->next->previous = block;
-    memories->blocks = block;
+    *first = block;
 }
 
 static void unlink_block(VulkanMemories *memories, VulkanBlock *block) {
     if (block->previous)
         block->previous->next = block->next;
     else
-        memories->blocks = block->next;
+        memories->blocks[block->on_host] = block->next;
     if (block->next) block->next->previous = block->previous;
 }
 
 // A block without tenants goes, unless it is the only one: the next small tensor would want it.
 static void drop_if_empty(VulkanDevice *vulkan, VulkanBlock *block) {
     VulkanMemories *memories = &vulkan->memories;
-    if (!is_empty(block) || (memories->blocks == block && !block->next)) return;
+    bool only = memories->blocks[block->on_host] == block && !block->next;
+    if (!is_empty(block) || only) return;
     unlink_block(memories, block);
     block_free(vulkan, block);
 }
 
-static Status take_shared(VulkanDevice *vulkan, VulkanMemory *memory) {
-    for (VulkanBlock *block = vulkan->memories.blocks; block; block = block->next) {
+static Status take_shared(VulkanDevice *vulkan, bool on_host, VulkanMemory *memory) {
+    const VulkanMemories *memories = &vulkan->memories;
+    for (VulkanBlock *block = memories->blocks[on_host]; block; block = block->next) {
         if (!take_range(block, memory->bytes, &memory->offset)) continue;
         memory->block = block;
         return STATUS_OK;
     }
     VulkanBlock *block;
-    TRY(new_block(vulkan, SHARED_BLOCK_BYTES, vulkan->memories.type, false, &block));
+    uint32_t type = on_host ? memories->read_type : memories->type;
+    TRY(new_block(vulkan, SHARED_BLOCK_BYTES, type, false, &block));
+    block->on_host = on_host;
     VulkanRange all = {0, block->bytes};
     VECTOR_PUSH(&block->free, all);
     link_block(&vulkan->memories, block);
@@ -263,10 +268,10 @@ static Status new_memory(VulkanDevice *vulkan, size_t bytes, bool on_host, Vulka
     memories_collect(vulkan);
     VulkanMemory *memory = memory_allocate_zeroed(1, sizeof *memory);
     memory->bytes = rounded;
-    memory->own_block = on_host || rounded > SHARED_BYTES_MAX;
+    memory->own_block = rounded > SHARED_BYTES_MAX;
     uint32_t type = on_host ? vulkan->memories.read_type : vulkan->memories.type;
     Status status = memory->own_block ? new_block(vulkan, rounded, type, false, &memory->block)
-                                      : take_shared(vulkan, memory);
+                                      : take_shared(vulkan, on_host, memory);
     if (status != STATUS_OK) {
         free(memory);
         return status;
@@ -354,9 +359,11 @@ void memories_close(VulkanDevice *vulkan) {
         vulkan->memories.leaving = memory->next;
         free_memory(vulkan, memory);
     }
-    while (vulkan->memories.blocks) {
-        VulkanBlock *block = vulkan->memories.blocks;
-        unlink_block(&vulkan->memories, block);
-        block_free(vulkan, block);
+    for (int on_host = 0; on_host < 2; on_host++) {
+        while (vulkan->memories.blocks[on_host]) {
+            VulkanBlock *block = vulkan->memories.blocks[on_host];
+            unlink_block(&vulkan->memories, block);
+            block_free(vulkan, block);
+        }
     }
 }

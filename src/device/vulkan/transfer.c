@@ -169,9 +169,8 @@ Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *ta
 
 // --- about ---------------------------------------------------------------------------------------
 
-static Status copy(VulkanDevice *vulkan, Buffer *source, Buffer *target,
+static Status copy(VulkanDevice *vulkan, VulkanMemory *from, VulkanMemory *to,
                    const VkBufferCopy *offsets) {
-    VulkanMemory *from = memory_of(source), *to = memory_of(target);
     VulkanBatch *batch;
     TRY(stream_begin(vulkan, &batch));
     if (stream_hazard(vulkan, from, false) || stream_hazard(vulkan, to, true))
@@ -192,7 +191,20 @@ Status vulkan_copy(Device *device, VulkanPlace source, VulkanPlace target, size_
     VulkanDevice *vulkan = vulkan_of(device);
     VkBufferCopy offsets = {source.offset, target.offset, bytes};
     pthread_mutex_lock(&vulkan->lock);
-    Status status = copy(vulkan, source.buffer, target.buffer, &offsets);
+    Status status = copy(vulkan, memory_of(source.buffer), memory_of(target.buffer), &offsets);
+    pthread_mutex_unlock(&vulkan->lock);
+    return status;
+}
+
+Status transfer_move(Device *device, void *from, void *to, size_t bytes) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    VulkanMemory *source = from, *target = to;
+    VkBufferCopy whole = {0, 0, bytes};
+    ASSERT(bytes <= source->bytes && bytes <= target->bytes);
+    pthread_mutex_lock(&vulkan->lock);
+    Status status =
+        vulkan->lost ? vulkan_refuse_lost(vulkan) : copy(vulkan, source, target, &whole);
+    if (status == STATUS_OK) target->bounds = source->bounds; // the numbers are the same
     pthread_mutex_unlock(&vulkan->lock);
     return status;
 }

@@ -130,6 +130,7 @@ static const DeviceBackend vulkan_backend = {
     .submit = submit_vulkan,
     .wait = wait_vulkan,
     .host_allocate = allocate_on_host,
+    .memory_copy = transfer_move,
     .host_lock = transfer_lock,
     .host_copy = transfer_locked,
     .host_copied = transfer_is_done,
