@@ -217,6 +217,16 @@ class Limited(unittest.TestCase):
         self.assertLessEqual(peak, 4)
         self.assertIn("no leak", result.err)
 
+    def test_a_gpu_moves_without_waiting(self):
+        """What leaves and comes back is copied in the order of the queue, and memory is handed over."""
+        if "vulkan" not in os.environ.get("TL_DEVICE", ""):
+            self.skipTest("the CPU computes as it is told")
+        code = IDLE.replace("print(", "let waits = memory().waits\nprint(waits < 4, ")
+        free, result = run_code(code), self.limited(code, "4MB")
+        self.assertEqual((result.status, result.out), (0, free.out), result.err)
+        self.assertGreater(moved(result)[1], 12)
+        self.assertTrue(result.out.startswith("true "), result.out)
+
     def test_nothing_stays_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             result = self.limited(IDLE, "4MB", env={"TMPDIR": folder})
@@ -257,6 +267,7 @@ class Limited(unittest.TestCase):
             result = self.limited(code, "64KB")
             self.assertEqual((result.status, result.out), (0, free.out), (kind, result.err))
             self.assertGreaterEqual(lent(result), 0.25, kind)
+            self.assertLessEqual(float(re.search(r"^peak +([\d.]+) MB", result.err, re.M)[1]), 0.065, kind)
 
     def test_large_tensors_are_written_and_read_where_they_are(self):
         code = ('let x = tensor([i * 0.5 for i in 0..40000])\nprint(to_list(x)[39999], x[7] as float, memory().away > 0)\n'
