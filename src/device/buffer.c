@@ -130,6 +130,7 @@ static void retire(Buffer *buffer) {
     pool_leave_live(pool, buffer);
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "release", buffer);
     bool imported = buffer->import.release != NULL, away = buffer->away;
+    if (UNLIKELY(buffer->copied)) spill_drop_copy(pool, buffer);
     if (away)
         spill_forget(pool, buffer);
     else if (!imported && !buffer->abandoned)
@@ -239,6 +240,7 @@ Status buffer_upload(Buffer *buffer, size_t offset, const void *source, size_t b
     Pool *pool = buffer->device->pool;
     if (UNLIKELY(buffer->away)) TRY(spill_use(buffer));
     if (UNLIKELY(buffer->made_as)) buffer_made_as(buffer, NULL);
+    if (UNLIKELY(buffer->copied)) spill_drop_copy(pool, buffer);
     pool->statistics.bytes_uploaded += bytes;
     Transfer transfer = transfer_begin(buffer, TIMELINE_UPLOAD, bytes);
     Status status = buffer->device->backend->upload(buffer->device, buffer, offset, source, bytes);

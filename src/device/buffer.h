@@ -70,8 +70,9 @@ struct Buffer {
     bool abandoned;          // its memory stays as it is when it ends
     bool away;               // moved out (spill.c): no handle until it is brought back
     uint64_t away_at;        // where in the pool's file; or, of a device with memory of its own:
-    void *away_memory;      // the host's, as the backend knows it
-    bool forgotten;         // away without its bytes: they are made again before their next use
+    void *away_memory;       // the host's, as the backend knows it
+    bool copied;             // it came back from away_memory, which still has its bytes
+    bool forgotten;          // away without its bytes: they are made again before their next use
     Buffer **made_as;       // the pointer to it of who can make its present contents again, or NULL
     BufferKeeper *keeper;   // NULL: it has its memory all the time, unless a limit moves it out
     uint64_t turn;          // of the kernel that ran when it was handed out

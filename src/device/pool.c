@@ -428,6 +428,7 @@ uint64_t pool_purge(Pool *pool) {
         pool_leave_live(pool, buffer);
         if (pool->settings.debug_memory) pool_debug(pool, "purge", buffer);
         bytes += buffer->bytes;
+        if (buffer->copied) spill_drop_copy(pool, buffer);
         if (buffer->import.release)
             pool_release_import(pool, buffer);
         else if (buffer->away)

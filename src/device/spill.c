@@ -133,7 +133,25 @@ static void free_memory(Pool *pool, void *memory, uint64_t bytes) {
     pool->device->backend->memory_free(pool->device, memory, bytes);
 }
 
+static void drop_store(Pool *pool, Buffer *buffer) {
+    ASSERT(shares_host_memory(pool->device) || buffer->away_memory);
+    if (shares_host_memory(pool->device) || buffer->capacity > SMALL_PLACE_BYTES)
+        give_place(pool, buffer);
+    else
+        free_memory(pool, buffer->away_memory, buffer->capacity);
+    buffer->away_memory = NULL;
+}
+
+void spill_drop_copy(Pool *pool, Buffer *buffer) {
+    ASSERT(buffer->copied && !buffer->away);
+    buffer->copied = false;
+    drop_store(pool, buffer);
+}
+
+// Those of buffers that have come back go as well: they are copied again when they leave.
 static void free_places(Pool *pool) {
+    for (Buffer *buffer = pool->live; buffer; buffer = buffer->next)
+        if (buffer->copied) spill_drop_copy(pool, buffer);
     for (size_t i = 0; i < pool->spill.free.count; i++)
         if (pool->spill.free.items[i].memory)
             free_memory(pool, pool->spill.free.items[i].memory, pool->spill.free.items[i].bytes);
@@ -151,7 +169,7 @@ static Status new_memory(Pool *pool, Buffer *buffer) {
 static Status take_memory(Pool *pool, Buffer *buffer) {
     if (take_free_place(pool, buffer)) return STATUS_OK;
     Status status = new_memory(pool, buffer);
-    if (status != STATUS_MEMORY || pool->spill.free.count == 0) return status;
+    if (status != STATUS_MEMORY) return status;
     free_places(pool);
     TRY(pool->device->backend->wait(pool->device)); // work that is queued still used them
     return new_memory(pool, buffer);
@@ -181,15 +199,6 @@ static Status take_store(Pool *pool, Buffer *buffer) {
         return STATUS_OK;
     }
     return take_memory(pool, buffer);
-}
-
-static void drop_store(Pool *pool, Buffer *buffer) {
-    ASSERT(shares_host_memory(pool->device) || buffer->away_memory);
-    if (shares_host_memory(pool->device) || buffer->capacity > SMALL_PLACE_BYTES)
-        give_place(pool, buffer);
-    else
-        free_memory(pool, buffer->away_memory, buffer->capacity);
-    buffer->away_memory = NULL;
 }
 
 static Status store(Pool *pool, Buffer *buffer) {
@@ -265,18 +274,22 @@ static bool may_leave(const Pool *pool, const Buffer *buffer) {
     return !spill->running || (buffer->turn != spill->turn && !is_operand(spill->running, buffer));
 }
 
-static Status move_out(Pool *pool, Buffer *buffer) {
-    ASSERT(buffer->handle != NULL && !buffer->away);
+static Status copy_out(Pool *pool, Buffer *buffer) {
     TRY(take_store(pool, buffer));
     Status status = store(pool, buffer);
-    if (status != STATUS_OK) {
-        drop_store(pool, buffer);
-        return status;
-    }
-    buffer->handle = NULL;
-    pool_set_away(pool, buffer, true);
+    if (status != STATUS_OK) drop_store(pool, buffer);
+    TRY(status);
     pool->statistics.moved_out_bytes += buffer->bytes;
     pool->statistics.moves_out++;
+    return STATUS_OK;
+}
+
+static Status move_out(Pool *pool, Buffer *buffer) {
+    ASSERT(buffer->handle != NULL && !buffer->away);
+    if (!buffer->copied) TRY(copy_out(pool, buffer));
+    buffer->copied = false;
+    buffer->handle = NULL;
+    pool_set_away(pool, buffer, true);
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "move out", buffer);
     return STATUS_OK;
 }
@@ -302,7 +315,7 @@ static Status leave(Pool *pool, Buffer *buffer, void **memory) {
     uint64_t begin = now_nanoseconds();
     Status status = STATUS_OK;
     *memory = buffer->handle;
-    if (is_forgettable(pool, buffer))
+    if (!buffer->copied && is_forgettable(pool, buffer))
         forget(pool, buffer);
     else
         status = move_out(pool, buffer);
@@ -373,8 +386,9 @@ static Status bring(Pool *pool, Buffer *buffer) {
         return status;
     }
     free(taken);
-    drop_store(pool, buffer);
     pool_set_away(pool, buffer, false);
+    buffer->copied = !shares_host_memory(pool->device) && buffer->bytes > 0;
+    if (!buffer->copied) drop_store(pool, buffer);
     pool->statistics.moved_in_bytes += buffer->bytes;
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "move in", buffer);
     return STATUS_OK;
@@ -416,8 +430,12 @@ Status spill_prepare(const KernelCall *call) {
     Status status = STATUS_OK;
     for (int i = 0; i < call->n_inputs + call->n_outputs && status == STATUS_OK; i++)
         if (operand(call, i)) status = spill_use(operand(call, i));
-    for (int i = 0; i < call->n_outputs; i++)
-        if (call->outputs[i]) buffer_made_as(call->outputs[i]->buffer, NULL);
+    for (int i = 0; i < call->n_outputs; i++) {
+        Buffer *written = call->outputs[i] ? call->outputs[i]->buffer : NULL;
+        if (!written) continue;
+        buffer_made_as(written, NULL);
+        if (written->copied) spill_drop_copy(written->device->pool, written);
+    }
     return status;
 }
 
@@ -443,6 +461,7 @@ static void take_place_of(Pool *pool, Buffer *buffer, Buffer *made) {
     buffer->last_use = made->last_use;
     buffer->away_at = made->away_at;
     buffer->away_memory = made->away_memory;
+    buffer->copied = made->copied;
     buffer->forgotten = false;
     if (!away) pool_set_away(pool, buffer, false);
 }
@@ -471,6 +490,7 @@ Status spill_give_up(Buffer *buffer) {
     }
     // What is queued goes by the buffer, and the next to have this memory does not know of it.
     if (!shares_host_memory(pool->device)) TRY(pool->device->backend->wait(pool->device));
+    if (buffer->copied) spill_drop_copy(pool, buffer);
     Buffer *memory = memory_allocate_zeroed(1, sizeof *memory);
     memory->device = buffer->device;
     memory->handle = buffer->handle;

@@ -5,8 +5,8 @@
 
 #include "device/pool.h"
 
-// Moves out what was used longest ago until `capacity` more bytes fit, or one that left had as many:
-// then its memory is `*out`, on no list, which otherwise stays as it is.
+// Moves out what was used longest ago until `capacity` more bytes fit, or one that left had as
+// many: then its memory is `*out`, on no list, which otherwise stays as it is.
 // STATUS_MEMORY when all that may leave has left.
 Status spill_make_room(Pool *pool, size_t capacity, Buffer **out) MUST_USE;
 // A buffer that is away from its birth, because the device has no room for it.
@@ -22,6 +22,8 @@ Status spill_prepare(const KernelCall *call) MUST_USE;
 Status spill_finish(const KernelCall *call, Status status) MUST_USE;
 // The bytes of a buffer that is away are wanted no more.
 void spill_forget(Pool *pool, Buffer *buffer);
+// What a buffer that has come back was copied to is given back: it changes, or ends.
+void spill_drop_copy(Pool *pool, Buffer *buffer);
 // Gives a forgotten buffer the memory of another, whose one reference is taken.
 Status spill_refill(Buffer *buffer, Buffer *made) MUST_USE;
 // The bytes of a buffer that has a keeper go back to the pool.

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "device/pool.h"
+#include "device/spill.h"
 
 // Where it begins is a multiple of what devices want; drivers advise against less than the other.
 enum { PAGE_BYTES = 1 << 16, LEAST_BYTES = 1 << 20 };
@@ -97,6 +98,7 @@ Status staging_write(Staging *staging, const StagingCopy *copy) {
     if (copy->bytes == 0) return STATUS_OK;
     ASSERT(copy->offset + copy->bytes <= buffer->bytes);
     if (buffer->made_as) buffer_made_as(buffer, NULL);
+    if (buffer->copied) spill_drop_copy(buffer->device->pool, buffer);
     staging->device->pool->statistics.bytes_uploaded += copy->bytes;
     return staging->device->backend->host_copy(staging->device, staging->locked, copy, false,
                                                &staging->serial);

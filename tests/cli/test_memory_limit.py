@@ -227,6 +227,22 @@ class Limited(unittest.TestCase):
         self.assertGreater(moved(result)[1], 12)
         self.assertTrue(result.out.startswith("true "), result.out)
 
+    def test_what_is_only_read_leaves_a_gpu_once(self):
+        """Copies of what has come back are used again, unless it was written to: by a kernel, by the host, in place."""
+        if "vulkan" not in os.environ.get("TL_DEVICE", ""):
+            self.skipTest("tensors of the CPU move to a file")
+        reads = "for i in 0..4 { for part in parts { total = total + part } }\n"
+        begin = "let parts = [rand([256, 1024], seed: i) for i in 0..8]\nlet total = zeros([256, 1024])\n"
+        end = "print(sum(total as float64))\n"
+        for writes in ("", "for part in parts { part[3] = 2.0 }\n", "for part in parts { part[5, 7] = total[0, 0] }\n",
+                       "for part in parts { part[1, 2] = 5.0 }\n",
+                       "for i in 0..8 { parts[i] = relu(parts[i] - 0.5) }\n"):
+            code = begin + reads + writes + reads + writes + reads + end
+            free, result = run_code(code), self.limited(code, "4MB")
+            self.assertEqual((result.status, result.out), (0, free.out), (writes, result.err))
+            _, out, _, back = moved(result)
+            self.assertGreater(back, 3 * out if writes == "" else out, writes)
+
     def test_nothing_stays_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             result = self.limited(IDLE, "4MB", env={"TMPDIR": folder})

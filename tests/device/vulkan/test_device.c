@@ -342,9 +342,15 @@ static void test_refusals(void **state) {
     assert_int_equal(buffer_new(device, 33 << 20, NULL, &buffer), STATUS_DEVICE);
     assert_non_null(strstr(error_current()->message, "gives at most 32 MB in one piece"));
     vulkan->physical.allocations_max = vulkan->ledger[OBJECT_MEMORY];
+    // The driver gives no memory of the host either.
+    assert_int_equal(buffer_new(device, 20 << 20, NULL, &buffer), STATUS_MEMORY);
+    device_close(device);
+    setenv("TL_MEMORY_LIMIT", "16MB", 1);
+    device = open_vulkan();
     assert_int_equal(buffer_new(device, 20 << 20, NULL, &buffer), STATUS_OK);
     assert_true(buffer->away); // what the device refuses is made in the host's memory
     buffer_release(buffer);
+    unsetenv("TL_MEMORY_LIMIT");
     device_close(device);
 }
 
