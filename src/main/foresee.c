@@ -42,7 +42,7 @@ static struct {
     pid_t child;      // 0: there is none, or it has ended
     bool over;        // the run has ended, or is known to fit: nothing is said any more
     Text why;         // what is said; the run reads it from then on
-} beside = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} forecast = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 // --- fitting -------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ const char *fit_help(const Fit *fit) {
 // --- the process ---------------------------------------------------------------------------------
 
 static void add_word(const char *word) {
-    VECTOR_PUSH(&beside.words, (char *)(uintptr_t)word);
+    VECTOR_PUSH(&forecast.words, (char *)(uintptr_t)word);
 }
 
 static void add_choice(const char *option, VariableId variable) {
@@ -90,9 +90,10 @@ static void write_command(const CommandLine *line) {
     add_choice("--device", VARIABLE_TL_DEVICE);
     add_choice("--memory-limit", VARIABLE_TL_MEMORY_LIMIT);
     if (line->interp.has_seed) {
-        snprintf(beside.seed, sizeof beside.seed, "%llu", (unsigned long long)line->interp.seed);
+        snprintf(forecast.seed, sizeof forecast.seed, "%llu",
+                 (unsigned long long)line->interp.seed);
         add_word("--seed");
-        add_word(beside.seed);
+        add_word(forecast.seed);
     }
     if (line->code) add_word("-e");
     add_word(line->code ? line->code : line->file);
@@ -138,7 +139,7 @@ static pid_t start(char **words, int output) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t parent = getpid(), child = vfork();
-    if (child == 0) become(words, output, parent, &beside.signals);
+    if (child == 0) become(words, output, parent, &forecast.signals);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return child;
 }
@@ -155,22 +156,22 @@ static void read_all(int file, Text *out) {
     }
 }
 
-static pid_t beside_child(pid_t child) {
-    pthread_mutex_lock(&beside.lock);
-    beside.child = child;
-    if (child > 0 && beside.over) kill(child, SIGTERM);
-    pthread_mutex_unlock(&beside.lock);
+static pid_t forecast_child(pid_t child) {
+    pthread_mutex_lock(&forecast.lock);
+    forecast.child = child;
+    if (child > 0 && forecast.over) kill(child, SIGTERM);
+    pthread_mutex_unlock(&forecast.lock);
     return child;
 }
 
 // What the process printed; nothing where it could not be made or failed.
-static void foretell_beside(Text *out) {
+static void foretell_run(Text *out) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return;
-    pid_t child = beside_child(start(beside.words.items, ends[1]));
+    pid_t child = forecast_child(start(forecast.words.items, ends[1]));
     close(ends[1]);
     read_all(ends[0], out);
-    (void)beside_child(0);
+    (void)forecast_child(0);
     if (child > 0) waitpid(child, NULL, 0);
     close(ends[0]);
 }
@@ -206,32 +207,32 @@ static bool is_over_after_delay(void) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += DELAY_SECONDS;
-    pthread_mutex_lock(&beside.lock);
-    while (!beside.over &&
-           pthread_cond_timedwait(&beside.changed, &beside.lock, &until) != ETIMEDOUT)
+    pthread_mutex_lock(&forecast.lock);
+    while (!forecast.over &&
+           pthread_cond_timedwait(&forecast.changed, &forecast.lock, &until) != ETIMEDOUT)
         continue;
-    bool over = beside.over;
-    pthread_mutex_unlock(&beside.lock);
+    bool over = forecast.over;
+    pthread_mutex_unlock(&forecast.lock);
     return over;
 }
 
 static void *watch(void *context) {
     Text said = {0}, why = {0};
     if (is_over_after_delay()) return context;
-    foretell_beside(&said);
+    foretell_run(&said);
     json_t *found = json_loadb(text_get(&said), said.length, 0, NULL);
     if (found) judge(found, &why);
     json_decref(found);
     text_free(&said);
-    pthread_mutex_lock(&beside.lock);
-    if (!beside.over && why.length > 0) {
-        beside.why = why;
-        atomic_store(&beside.runtime->foreseen, text_get(&beside.why));
-        runtime_interrupt(beside.runtime, INTERRUPT_MEMORY);
+    pthread_mutex_lock(&forecast.lock);
+    if (!forecast.over && why.length > 0) {
+        forecast.why = why;
+        atomic_store(&forecast.runtime->foreseen, text_get(&forecast.why));
+        runtime_interrupt(forecast.runtime, INTERRUPT_MEMORY);
     } else {
         text_free(&why);
     }
-    pthread_mutex_unlock(&beside.lock);
+    pthread_mutex_unlock(&forecast.lock);
     return context;
 }
 
@@ -240,23 +241,23 @@ void foresee_begin(void *context) {
     (void)context;
     pthread_t thread;
     sigset_t all;
-    write_command(beside.line);
+    write_command(forecast.line);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &beside.signals);
-    if (!beside.over && pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &beside.signals, NULL);
+    pthread_sigmask(SIG_SETMASK, &all, &forecast.signals);
+    if (!forecast.over && pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &forecast.signals, NULL);
 }
 
 void foresee_prepare(const CommandLine *line) {
-    beside.line = line;
-    beside.runtime = runtime_current;
+    forecast.line = line;
+    forecast.runtime = runtime_current;
 }
 
 void foresee_end(void) {
-    pthread_mutex_lock(&beside.lock);
-    beside.over = true;
-    if (beside.child > 0) kill(beside.child, SIGTERM);
-    if (beside.runtime) atomic_store(&beside.runtime->foreseen, NULL);
-    pthread_cond_broadcast(&beside.changed);
-    pthread_mutex_unlock(&beside.lock);
+    pthread_mutex_lock(&forecast.lock);
+    forecast.over = true;
+    if (forecast.child > 0) kill(forecast.child, SIGTERM);
+    if (forecast.runtime) atomic_store(&forecast.runtime->foreseen, NULL);
+    pthread_cond_broadcast(&forecast.changed);
+    pthread_mutex_unlock(&forecast.lock);
 }

@@ -48,7 +48,7 @@ ALLOWED = {
     "eval/interp.c": ("limit on_large_stack", "of a thread"),
     "embed/runtime.c": ("kept", "of a thread"),
     # of the program, not of the library
-    "main/foresee.c": ("beside", "a process runs one program, which it foretells next to the run"),
+    "main/foresee.c": ("forecast", "a process runs one program, which it foretells next to the run"),
     "main/foretell.c": ("signal_came signal_target", "signals are the process's"),
     "main/program.c": ("signal_target", "signals are the process's"),
     "main/limits.c": ("applied clock_stopped clock_target ticks", "limits are the process's"),
