@@ -6,7 +6,10 @@
 #include "device/cpu/cast.h"
 #include "device/cpu/gather.h"
 
-enum { LOOK_STEPS = 1 << 12 }; // along the dim, until one looks for an interrupt
+enum {
+    LOOK_STEPS = 1 << 12, // along the dim, until one looks for an interrupt
+    NARROW = 6            // rows of fewer elements are walked along the dim, column by column
+};
 
 typedef struct Scatter Scatter;
 // Numbers of out's dtype to `count` places: place i is to + i * to_stride + places[i] * stride, or
@@ -108,10 +111,29 @@ static void scatter_step(const Scatter *scatter, const ScatterRow *row) {
     }
 }
 
+static void scatter_columns(const Scatter *scatter, const ScatterRow *row) {
+    const int64_t along[] = {0, scatter->source_stride, scatter->index_stride};
+    for (int64_t i = 0; i < row->count; i++) {
+        ScatterRow column = {row->to + i * row->strides[0], row->from + i * row->strides[1],
+                             row->index + i * row->strides[2], along, 0};
+        for (int64_t left = scatter->length; left > 0; left -= column.count) {
+            if (cpu_interrupted()) return;
+            column.count = left < LOOK_STEPS ? left : LOOK_STEPS;
+            scatter_step(scatter, &column);
+            column.from += column.count * along[1];
+            column.index += column.count * along[2];
+        }
+    }
+}
+
 // Views: out with the dim left out, source and index with the dim left out.
 static void scatter_row(void *context, char *const *pointers, const int64_t *strides,
                         int64_t count) {
     const Scatter *scatter = context;
+    if (count < NARROW) {
+        scatter_columns(scatter, &(ScatterRow){pointers[0], pointers[1], pointers[2], strides, count});
+        return;
+    }
     for (int64_t j = 0; j < scatter->length; j++) {
         if (UNLIKELY(j % LOOK_STEPS == 0) && cpu_interrupted()) return;
         ScatterRow row = {pointers[0], pointers[1] + j * scatter->source_stride,
