@@ -370,10 +370,23 @@ static Status run_bench(const Task *task, const FunctionCode *code, Timing *timi
     return status;
 }
 
+static const char *section_name(const Node *node) {
+    return node->as.section.name.text ? node->as.section.name.text : "";
+}
+
+static bool is_section_wanted(const Task *task, const Node *node) {
+    return node->kind == task->kind && (!task->filter || strstr(section_name(node), task->filter));
+}
+
+static bool is_any_section_wanted(const Task *task) {
+    const NodeList *statements = &task->program->top->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++)
+        if (is_section_wanted(task, statements->items[i])) return true;
+    return false;
+}
+
 static void run_one_section(Task *task, ModuleState *module, const Node *node) {
     ASSERT(node->kind == NODE_TEST || node->kind == NODE_BENCH);
-    const char *name = node->as.section.name.text ? node->as.section.name.text : "";
-    if (task->filter && !strstr(name, task->filter)) return;
     const FunctionCode *code = module_section(task->interp, module, node);
     Timing timing = {0};
     double seconds;
@@ -384,13 +397,15 @@ static void run_one_section(Task *task, ModuleState *module, const Node *node) {
         (void)runtime_take_interrupts(runtime_current, INTERRUPT_EXIT);
         status = fail(STATUS_ASSERT, "it ended the program by exit(%d)", task->interp->exit_status);
     }
-    task->report->report(task->report->context, name, status, &timing);
+    task->report->report(task->report->context, section_name(node), status, &timing);
     timing_free(&timing);
     error_clear();
     trace_clear(task->interp);
 }
 
+// The top level of a file runs for its sections: where none is wanted, it does not.
 static void run_sections(Task *task) {
+    if (!is_any_section_wanted(task)) return;
     ModuleState *module = modules_lower(task->interp, task->program);
     Value value = run_top(task->interp, module);
     task->status = interp_status_of(task->interp, value);
@@ -400,7 +415,7 @@ static void run_sections(Task *task) {
         if (failed(value) || task->interp->exit_requested ||
             (interp_interrupts() & INTERRUPT_SIGNAL))
             return;
-        if (statements->items[i]->kind == task->kind)
+        if (is_section_wanted(task, statements->items[i]))
             run_one_section(task, module, statements->items[i]);
     }
 }

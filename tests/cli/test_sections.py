@@ -74,7 +74,7 @@ test tensors { assert([1, 2] == [1, 2]) }
     def test_folders_and_filter(self):
         self.write("z.tl", "test last { }\n")
         self.write("inner/a.tl", PASSING)
-        self.write("inner/none.tl", "let x = 1\n")
+        self.write("inner/none.tl", "print(\"a program without tests does not run\")\n")
         self.write("inner/.hidden.tl", "test hidden { panic(\"no\") }\n")
         result = self.run_here("test")
         self.assertEqual(result.out, "./inner/a.tl\nok     adds\nok     tensors agree\n"
@@ -82,6 +82,9 @@ test tensors { assert([1, 2] == [1, 2]) }
         result = self.run_here("test", "--filter", "tensors", "inner", "z.tl")
         self.assertEqual(result.out, "inner/a.tl\nok     tensors agree\n1 passed, 0 failed\n")
         self.assertEqual(self.run_here("test", "--filter=zzz").out, "0 passed, 0 failed\n")
+        self.write("z.tl", "print(\"top\")\ntest last { }\n")
+        self.assertEqual(self.run_here("test", "--filter=zzz", "z.tl").out, "0 passed, 0 failed\n")
+        self.assertEqual(self.run_here("bench", "z.tl").out, "0 passed, 0 failed\n")
 
     def test_files_that_cannot_run_fail(self):
         self.write("syntax.tl", "test a { ( }\n")
