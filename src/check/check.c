@@ -29,7 +29,8 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
     size_t errors = diagnostics->error_count, before = diagnostics->count;
     modules_load(&table, program, diagnostics);
     // A file that did not parse declares too little for the rest to be judged.
-    if (diagnostics->error_count == errors) {
+    bool parsed = diagnostics->error_count == errors;
+    if (parsed) {
         for (size_t i = 0; i < table.modules.count; i++)
             declare_top(table.modules.items[i]->checker);
         for (size_t i = 0; i < table.modules.count; i++) {
@@ -51,8 +52,7 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
         }
     }
     module_table_free(&table);
-    if (diagnostics->error_count == errors && !getenv("TL_TEST_UNCHECKED"))
-        infer_program(program, diagnostics, warnings);
+    if (parsed && !getenv("TL_TEST_UNCHECKED")) infer_program(program, diagnostics, warnings);
     diagnostic_list_sort(diagnostics, before);
 }
 

@@ -442,6 +442,7 @@ const Fact *infer_struct_literal(Inference *in, Node *node) {
     const Binding *type = node->as.struct_literal.binding;
     const Node *structure = type ? type->declaration : NULL;
     size_t count = structure ? structure->as.structure.field_count : 0;
+    bool unknown = !type; // a name that is no field's may stand for the one that is missing
     const Fact **fields = arena_allocate(&in->arena, (count + 1) * sizeof *fields);
     for (size_t i = 0; i < count; i++)
         fields[i] =
@@ -450,13 +451,14 @@ const Fact *infer_struct_literal(Inference *in, Node *node) {
         Node *value = node->as.struct_literal.values[i];
         const Fact *fact = infer_expression(in, value);
         int index = type ? struct_field_index(type, &node->as.struct_literal.names[i]) : -1;
+        unknown |= index < 0;
         if (index < 0) continue;
         const char *what =
             what_of(in, "field %s of %s", node->as.struct_literal.names[i].text, type->word.text);
         fields[index] =
             annotation_declare(in, structure->as.structure.types[index], fact, what, value->span);
     }
-    if (!type || !struct_is_whole(in, node)) return &fact_any;
+    if (unknown || !struct_is_whole(in, node)) return &fact_any;
     Fact *fact = fact_new(&in->arena, FACT_STRUCT);
     fact->known = true;
     fact->epoch = in->epoch;
