@@ -261,8 +261,7 @@ static Status list_assign(List *list, const Walk *walk, Value value) {
 // A tensor in a dictionary is taken out while it is changed, so that it is held once.
 static Status dict_assign_through(Dict *dict, Value key, const Walk *walk, Value value) {
     Value item = dict_get(dict, key);
-    if (item.kind == VALUE_ABSENT)
-        return fail(STATUS_KEY, "the dictionary has no key %s", value_text(key).text);
+    if (item.kind == VALUE_ABSENT) return dict_fail_missing(dict, key, NULL);
     Value held = value_retain(item);
     Walk next = walk_next(walk);
     if (held.kind != VALUE_TENSOR) {

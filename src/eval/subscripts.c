@@ -349,9 +349,8 @@ static Value sequence_index(Value object, const SubscriptValue *subscript) {
                                        : value_retain(object.as.list->items[position]);
 }
 
-static Value fail_no_key(const char *key) {
-    fail(STATUS_KEY, "the dictionary has no key %s", key);
-    fail_help("get(d, key, default) gives a default instead");
+static Value fail_no_key(const Dict *dict, Value key) {
+    dict_fail_missing(dict, key, "get(d, key, default) gives a default instead");
     return value_fail();
 }
 
@@ -360,7 +359,7 @@ static Value dict_index(const Dict *dict, Value index) {
     if (value_to_key(index, &key) != STATUS_OK) return value_fail();
     Value item = dict_get(dict, key);
     if (item.kind != VALUE_ABSENT) return value_retain(item);
-    return fail_no_key(value_text(key).text);
+    return fail_no_key(dict, key);
 }
 
 Status fail_no_index(Value object) {
@@ -418,7 +417,7 @@ static bool field_number(const char *name, int64_t *out) {
 
 static Value fail_no_field(Value object, const char *name) {
     if (object.kind == VALUE_STRUCT) return struct_fail_field(object.as.instance->type, name);
-    if (object.kind == VALUE_DICT) return fail_no_key(value_text(value_cstring(name)).text);
+    if (object.kind == VALUE_DICT) return fail_no_key(object.as.dict, value_cstring(name));
     fail(STATUS_NAME, "%s has no field `%s`", value_text(object).text, name);
     const char *foreign = foreign_help(FOREIGN_MEMBER, name, strlen(name));
     if (foreign) fail_help("%s", foreign);

@@ -97,7 +97,7 @@ static Value get_entry(const Dict *dict, Value index, Value fallback) {
     Value item = dict_get(dict, key);
     if (item.kind == VALUE_ABSENT) item = fallback;
     if (item.kind != VALUE_ABSENT) return value_retain(item);
-    fail(STATUS_KEY, "the dictionary has no key %s", value_text(key).text);
+    dict_fail_missing(dict, key, "get(d, key, default) gives a default instead");
     return value_fail();
 }
 
@@ -234,7 +234,7 @@ static Value remove_entry(Dict *dict, Value index) {
     Value key, removed;
     TRY_VALUE(value_to_key(index, &key));
     if (dict_remove(dict, key, &removed)) return removed;
-    fail(STATUS_KEY, "the dictionary has no key %s", value_text(key).text);
+    dict_fail_missing(dict, key, NULL);
     return value_fail();
 }
 

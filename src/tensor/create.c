@@ -266,6 +266,16 @@ Status op_run_triu(const OpCall *call, Tensor **results) {
     return triangle(call, false, results);
 }
 
+// A negative id counts from the end, as everywhere.
+static Status check_ids(const OpCall *call, const Tensor *ids, int64_t n) {
+    int64_t wrong;
+    if (tensor_count(ids) == 0) return STATUS_OK;
+    TRY(compose_within(ids, -n, n - 1, &wrong));
+    if (wrong >= -n && wrong < n) return STATUS_OK;
+    return fail(STATUS_INDEX, "%s: id %lld is out of range: there are %lld places", call->op->name,
+                (long long)wrong, (long long)n);
+}
+
 Status op_run_one_hot(const OpCall *call, Tensor **results) {
     int64_t n = call->attributes->n;
     TRY(check_count(call, "n", n));
@@ -277,14 +287,13 @@ Status op_run_one_hot(const OpCall *call, Tensor **results) {
     CreateTarget target;
     TRY(create_target(call, DTYPE_FLOAT32, &target));
     TRY(create_indexes(call, n, ids->device, &classes));
-    TRY(compose_check_indexes(ids, classes, 0));
+    TRY(check_ids(call, ids, n));
     TRY(tensor_unsqueeze(ids, -1, &column));
     Shape wide = tensor_shape(column);
     wide.dims[wide.rank - 1] = n;
     SCOPED_TENSOR(wide_ids);
     SCOPED_TENSOR(wide_classes);
     SCOPED_TENSOR(positive);
-    // A negative id counts from the end, as everywhere.
     TRY(op_binary(OP_mod, op_tensor(column), op_int(n > 0 ? n : 1), &positive));
     TRY(tensor_broadcast_to(positive, &wide, &wide_ids));
     TRY(tensor_broadcast_to(classes, &wide, &wide_classes));

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "catalog/catalog.h"
 #include "value/heap.h"
+#include "value/print.h"
 
 typedef struct Entry {
     Value key; // ABSENT: a hole
@@ -171,6 +173,25 @@ static size_t entry_number(const Dict *dict, size_t index) {
     size_t number = 0;
     while (dict->entries[number].key.kind == VALUE_ABSENT || index-- > 0) number++;
     return number;
+}
+
+// The word that was meant; in a large dictionary nobody looks for it.
+static const char *nearest_key(const Dict *dict, Value key) {
+    enum { KEYS_MAX = 256 };
+    const char *names[KEYS_MAX];
+    size_t count = 0;
+    if (key.kind != VALUE_STRING || dict->count > KEYS_MAX) return NULL;
+    for (size_t i = 0; i < dict->used; i++)
+        if (dict->entries[i].key.kind == VALUE_STRING)
+            names[count++] = string_end(dict->entries[i].key.as.string)->bytes;
+    return catalog_nearest(string_end(key.as.string)->bytes, names, count);
+}
+
+Status dict_fail_missing(const Dict *dict, Value key, const char *help) {
+    const char *near = nearest_key(dict, key);
+    Status status = fail(STATUS_KEY, "the dictionary has no key %s", value_text(key).text);
+    if (near) return fail_help("there is \"%s\"", near);
+    return help ? fail_help("%s", help) : status;
 }
 
 void dict_entry(const Dict *dict, size_t index, Value *key, Value *item) {

@@ -167,6 +167,8 @@ Value list_remove(List *list, size_t index);
 Value dict_get(const Dict *dict, Value key);
 void dict_set(Dict *dict, Value key, Value item); // takes both
 Value *dict_find(Dict *dict, Value key);          // where the item lies, or NULL
+// That there is no such key: with the one that is nearest, or else the help, which may be NULL.
+Status dict_fail_missing(const Dict *dict, Value key, const char *help);
 size_t dict_count(const Dict *dict);
 // Entry `index` in insertion order, borrowed.
 void dict_entry(const Dict *dict, size_t index, Value *key, Value *item);

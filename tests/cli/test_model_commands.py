@@ -343,9 +343,11 @@ class ModelCommands(unittest.TestCase):
                          "error: TYPE is missing\nusage: tl quantize IN OUT TYPE\n")
         self.assertEqual(self.fails("quantize", source, "a.bin", "q8_0"),
                          "error[value]: a.bin: the name of a GGUF file ends in .gguf\n")
-        self.assertIn("error[dtype]: tensors cannot be stored as iq4_nl: there are float64, ",
-                      self.fails("quantize", source, "a.gguf", "iq4_nl"))
-        self.assertIn("q9", self.fails("quantize", source, "a.gguf", "q9"))
+        for name in "iq4_nl", "q9", "Q4_K_S":
+            self.assertEqual(self.fails("quantize", source, "a.gguf", name),
+                             f"error[value]: {name} is not a type of matrices: there are float32, float16, bfloat16, "
+                             "q8_0, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4_0, q3_k, q2_k and the mixtures q3_k_m, "
+                             "q4_k_m, q5_k_m\n")
         self.assertFalse(Path(self.folder, "a.gguf").exists())
 
     def test_help(self):

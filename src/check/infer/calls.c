@@ -442,7 +442,7 @@ const Fact *infer_struct_literal(Inference *in, Node *node) {
     const Binding *type = node->as.struct_literal.binding;
     const Node *structure = type ? type->declaration : NULL;
     size_t count = structure ? structure->as.structure.field_count : 0;
-    bool unknown = !type; // a name that is no field's may stand for the one that is missing
+    bool unknown = !type; // a name that no field has may stand for the one that is missing
     const Fact **fields = arena_allocate(&in->arena, (count + 1) * sizeof *fields);
     for (size_t i = 0; i < count; i++)
         fields[i] =

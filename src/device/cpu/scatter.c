@@ -131,7 +131,8 @@ static void scatter_row(void *context, char *const *pointers, const int64_t *str
                         int64_t count) {
     const Scatter *scatter = context;
     if (count < NARROW) {
-        scatter_columns(scatter, &(ScatterRow){pointers[0], pointers[1], pointers[2], strides, count});
+        scatter_columns(scatter,
+                        &(ScatterRow){pointers[0], pointers[1], pointers[2], strides, count});
         return;
     }
     for (int64_t j = 0; j < scatter->length; j++) {
