@@ -12,7 +12,7 @@ void aside_begin(void);
 // Removes the folder. NULL is allowed.
 typedef struct Aside Aside;
 void aside_free(Aside *aside);
-// Whether there is no folder; NULL is allowed.
+// True while no folder has been made; NULL is allowed.
 bool aside_is_empty(const Aside *aside);
 
 // Where a file is to be written, or read: `path`, or its place aside. `place` holds the words and
