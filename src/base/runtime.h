@@ -58,7 +58,7 @@ static inline void runtime_interrupt(Runtime *runtime, int flags) {
     }
     atomic_fetch_or_explicit(&runtime->interrupts, flags, memory_order_release);
 }
-// Returns the setting before. An interrupt that came while signals were held is raised when they are released.
+// Returns the setting before. An interrupt that came while signals were held is raised afterwards.
 static inline bool runtime_hold_signals(Runtime *runtime, bool holds) {
     bool before = atomic_exchange(&runtime->holds_signals, holds);
     if (!holds && atomic_exchange(&runtime->signal_waits, false))

@@ -12,10 +12,11 @@ static const struct {
     RowKind kind;
     const char *section, *signature, *doc;
 } texts[] = {
-#define OP_MAP(id, map, rule, signature, section, doc) {ROW_OP, section, signature, doc},
-#define OP_RUN(id, outputs, shape, gradient, weights, signature, section, doc)                     \
+#define OP_MAP(id, map, rule, precision, signature, section, doc) {ROW_OP, section, signature, doc},
+#define OP_RUN(id, outputs, shape, gradient, weights, precision, signature, section, doc)          \
     {ROW_OP, section, signature, doc},
-#define OP_OVERLOAD(id, name, outputs, shape, gradient, weights, signature, section, doc)          \
+#define OP_OVERLOAD(id, name, outputs, shape, gradient, weights, precision, signature, section,    \
+                    doc)                                                                           \
     {ROW_OP, section, signature, doc},
 #include "catalog/ops.def"
 #define FUNCTION(id, signature, section, doc) {ROW_FUNCTION, section, signature, doc},

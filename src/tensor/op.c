@@ -19,18 +19,27 @@
 
 enum { PLAIN = false, BLOCKS = true };
 const OpRow op_rows[OP_COUNT] = {
-#define OP_MAP(id, map_code, map_rule, signature, section, doc)                                    \
-    {.name = #id, .map = MAP_##map_code, .rule = MAP_RULE_##map_rule, .outputs = 1},
-#define OP_RUN(id, n_outputs, shape, gradient, weights, ...)                                       \
-    {.name = #id, .run = op_run_##id, .outputs = n_outputs, .takes_blocks = weights},
-#define OP_OVERLOAD(id, user_name, n_outputs, shape, gradient, weights, ...)                       \
-    {.name = #user_name, .run = op_run_##id, .outputs = n_outputs, .takes_blocks = weights},
-#define OP_REDUCE(id, user_name, reduction_code, result_kind, ...)                                 \
+#define OP_MAP(id, map_code, map_rule, computed, signature, section, doc)                          \
+    {.name = #id,                                                                                  \
+     .map = MAP_##map_code,                                                                        \
+     .rule = MAP_RULE_##map_rule,                                                                  \
+     .outputs = 1,                                                                                 \
+     .precision = PRECISION_##computed},
+#define OP_RUN(id, n_outputs, shape, gradient, weights, computed, ...)                             \
+    OP_OVERLOAD(id, id, n_outputs, shape, gradient, weights, computed, __VA_ARGS__)
+#define OP_OVERLOAD(id, user_name, n_outputs, shape, gradient, weights, computed, ...)             \
+    {.name = #user_name,                                                                           \
+     .run = op_run_##id,                                                                           \
+     .outputs = n_outputs,                                                                         \
+     .takes_blocks = weights,                                                                      \
+     .precision = PRECISION_##computed},
+#define OP_REDUCE(id, user_name, reduction_code, result_kind, gradient, computed, ...)             \
     {.name = #user_name,                                                                           \
      .run = op_run_reduction,                                                                      \
      .outputs = 1,                                                                                 \
      .reduction = REDUCE_##reduction_code,                                                         \
-     .result = RESULT_##result_kind},
+     .result = RESULT_##result_kind,                                                               \
+     .precision = PRECISION_##computed},
 #include "catalog/ops.def"
 };
 

@@ -82,6 +82,13 @@ typedef enum ReduceResult {
     RESULT_INT64,
 } ReduceResult;
 
+// What an operation computes in where mixed precision is wanted.
+typedef enum OpPrecision {
+    PRECISION_OWN,    // what it is given
+    PRECISION_NARROW, // 16 bits
+    PRECISION_WIDE,   // float32
+} OpPrecision;
+
 typedef struct OpRow {
     const char *name; // the user's word: "softmax"
     OpRun run;        // NULL for maps
@@ -91,6 +98,7 @@ typedef struct OpRow {
     bool takes_blocks; // quantised tensors as they are
     ReduceOp reduction;
     ReduceResult result; // of the reduction
+    OpPrecision precision;
 } OpRow;
 
 typedef enum OpId {

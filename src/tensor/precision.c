@@ -6,16 +6,6 @@
 #include "base/memory.h"
 #include "tensor/state.h"
 
-typedef enum Wanted { WANTED_ANY, WANTED_NARROW, WANTED_WIDE } Wanted;
-
-static const uint8_t wanted[OP_COUNT] = {
-#define NARROW(id) [OP_##id] = WANTED_NARROW,
-#define WIDE(id) [OP_##id] = WANTED_WIDE,
-#include "tensor/precision.def"
-#undef NARROW
-#undef WIDE
-};
-
 DType precision_set(DType dtype) {
     DType before = tensors_state()->precision;
     tensors_state()->precision = dtype;
@@ -27,15 +17,15 @@ static bool is_narrow(DType dtype) {
 }
 
 // The dtype that an operand is cast to; its own where it stays.
-static DType operand_dtype(Wanted want, const Tensor *x) {
+static DType operand_dtype(OpPrecision want, const Tensor *x) {
     DType own = tensor_dtype(x);
-    if (want == WANTED_NARROW && own == DTYPE_FLOAT32) return tensors_state()->precision;
-    if (want == WANTED_WIDE && is_narrow(own)) return DTYPE_FLOAT32;
+    if (want == PRECISION_NARROW && own == DTYPE_FLOAT32) return tensors_state()->precision;
+    if (want == PRECISION_WIDE && is_narrow(own)) return DTYPE_FLOAT32;
     return own;
 }
 
 // Casts an operand in place; what was made for it goes to `made`.
-static Status cast_operand(Wanted want, OpInput *input, Tensor **made) {
+static Status cast_operand(OpPrecision want, OpInput *input, Tensor **made) {
     *made = NULL;
     if (!input->tensor) return STATUS_OK;
     DType dtype = operand_dtype(want, input->tensor);
@@ -48,8 +38,8 @@ static Status cast_operand(Wanted want, OpInput *input, Tensor **made) {
 Status precision_apply(const OpCall *call, Tensor **outputs,
                        Status (*apply)(const OpCall *call, Tensor **outputs)) {
     bool narrows = tensors_state()->precision != DTYPE_COUNT;
-    Wanted want = !narrows ? WANTED_ANY : (Wanted)wanted[call->op - op_rows];
-    if (want == WANTED_ANY) return apply(call, outputs);
+    OpPrecision want = narrows ? call->op->precision : PRECISION_OWN;
+    if (want == PRECISION_OWN) return apply(call, outputs);
     OpCall cast = *call;
     size_t count = (size_t)call->n_inputs + (size_t)call->n_many, done = 0;
     Tensor **made = memory_allocate((count + 1) * sizeof *made);

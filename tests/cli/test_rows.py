@@ -11,13 +11,13 @@ from pathlib import Path
 from tl import ROOT, fixture
 
 FORMULA = "MAP1F(SOFTSIGN, x / (C(1) + abs(x)), quotient(up, square(add(of(abs, x), number(1)))))\n"
-OPERATION = """OP_MAP(softsign, SOFTSIGN, FLOAT, "softsign(x: tensor) -> tensor", "Elementwise",
+OPERATION = """OP_MAP(softsign, SOFTSIGN, FLOAT, OWN, "softsign(x: tensor) -> tensor", "Elementwise",
        "x / (1 + abs(x)).\\nsoftsign(-1.0)")
 """
 FOLD = "FOLD(SUM_CUBE, SUM, x * squared(x))\n"
 REDUCTION = """REDUCTION(MEAN_CUBE, NONE, SUM_CUBE, AS_FLOATS, share(s, n), mul(up, mul(square(x), number(3 / n))))
 """
-REDUCED = """OP_REDUCE(mean_cube, mean_cube, MEAN_CUBE, FLOAT, DERIVED(MEAN_CUBE),
+REDUCED = """OP_REDUCE(mean_cube, mean_cube, MEAN_CUBE, FLOAT, DERIVED(MEAN_CUBE), WIDE,
           "mean_cube(x: tensor, dim: int?, keepdim: bool = false) -> tensor", "Reductions",
           "The mean of x * x * x.\\nmean_cube([1, 2])")
 """
