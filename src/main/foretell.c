@@ -338,48 +338,67 @@ static void append_doubts(Text *out, const json_t *found) {
     text_format(out, ": %s\n", json_string_value(json_object_get(failure, "message")));
 }
 
-static void show_found(const json_t *found) {
-    Text text = {0};
+static void append_found(const json_t *found, Text *text) {
     const json_t *operation = json_object_get(found, "operation");
-    text_format(&text, "=== Device memory foretold: %s %s ===\n",
+    text_format(text, "=== Device memory foretold: %s %s ===\n",
                 json_string_value(json_object_get(found, "device")),
                 json_string_value(json_object_get(found, "description")));
-    append_amount(&text, "peak", found, "peak");
+    append_amount(text, "peak", found, "peak");
     if (json_is_object(json_object_get(found, "at"))) {
-        text_append_string(&text, "   at ");
-        append_place(&text, json_object_get(found, "at"));
+        text_append_string(text, "   at ");
+        append_place(text, json_object_get(found, "at"));
     }
-    text_append_char(&text, '\n');
+    text_append_char(text, '\n');
     for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++) {
         if (megabytes(found, purposes[i].key) == 0) continue;
-        append_amount(&text, purposes[i].key, found, purposes[i].key);
-        text_format(&text, "   %s\n", purposes[i].meaning);
+        append_amount(text, purposes[i].key, found, purposes[i].key);
+        text_format(text, "   %s\n", purposes[i].meaning);
     }
-    append_amount(&text, "at once", operation, "bytes");
-    text_append_string(&text, "   for the largest operation, at ");
-    append_place(&text, json_object_get(operation, "at"));
-    text_append_char(&text, '\n');
-    append_amount(&text, "pool", found, "cached");
-    text_append_string(&text, "   kept for later at the end\n");
+    append_amount(text, "at once", operation, "bytes");
+    text_append_string(text, "   for the largest operation, at ");
+    append_place(text, json_object_get(operation, "at"));
+    text_append_char(text, '\n');
+    append_amount(text, "pool", found, "cached");
+    text_append_string(text, "   kept for later at the end\n");
     if (megabytes(found, "mapped") > 0) {
-        append_amount(&text, "mapped", found, "mapped");
-        text_append_string(&text, "   of files, used where they are\n");
+        append_amount(text, "mapped", found, "mapped");
+        text_append_string(text, "   of files, used where they are\n");
     }
     if (megabytes(found, "repacked") > 0) {
-        append_amount(&text, "repacked", found, "repacked");
-        text_append_string(&text, "   of weights, in the layout of products\n");
+        append_amount(text, "repacked", found, "repacked");
+        text_append_string(text, "   of weights, in the layout of products\n");
     }
-    append_holders(&text, found);
-    append_others(&text, found);
-    append_doubts(&text, found);
-    fputs(text_get(&text), stdout);
-    text_free(&text);
+    append_holders(text, found);
+    append_others(text, found);
+    append_doubts(text, found);
 }
 
-static void show_json(const json_t *found) {
-    char *text = json_dumps(found, JSON_INDENT(2));
-    puts(text);
-    free(text);
+// Of several ranks an array, of which each makes its own element.
+static Status append_json(json_t *found, Text *text) {
+    bool alone = ranks_count() == 1;
+    if (!alone) json_object_set_new(found, "rank", json_integer(ranks_own()));
+    char *dumped = json_dumps(found, JSON_INDENT(2));
+    Text own = {0};
+    text_format(&own, "%s%s\n", dumped, ranks_own() + 1 < ranks_count() ? "," : "");
+    free(dumped);
+    if (!alone) text_append_string(text, "[\n");
+    Status status = ranks_share_text(&own, text);
+    if (!alone) text_append_string(text, "]\n");
+    text_free(&own);
+    return status;
+}
+
+static Status show(json_t *found, bool json) {
+    Text text = {0};
+    Status status = STATUS_OK;
+    if (json)
+        status = append_json(found, &text);
+    else
+        append_found(found, &text);
+    if (!json) ranks_join_reports(EXIT_SUCCESS_STATUS, &text);
+    if (status == STATUS_OK && ranks_own() == 0) fputs(text_get(&text), stdout);
+    text_free(&text);
+    return status;
 }
 
 // Files that were put aside go with the interrupted pass. Where there are none, or at the second
@@ -397,12 +416,26 @@ static bool foretell_interruptibly(Pass *pass) {
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
-    return foretell_once(pass) && !atomic_load(&signal_came);
+    bool found = foretell_once(pass) && !atomic_load(&signal_came);
+    if (found && ranks_meet(RANKS_END) != STATUS_OK) return false;
+    return found;
 }
 
 static int failed_status(void) {
     int came = atomic_load(&signal_came);
     return came ? EXIT_SIGNAL + came : EXIT_FAILED;
+}
+
+// The second one, where the first read numbers that only a run knows; ranks do so together.
+static bool foretell_both(Pass passes[2]) {
+    if (!foretell_interruptibly(&passes[0])) return false;
+    bool loose = passes[0].forecast.loose_count > 0 || ranks_count() > 1;
+    return !loose || foretell_interruptibly(&passes[1]);
+}
+
+static const Pass *larger_of(const Pass passes[2]) {
+    bool second = passes[1].found && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
+    return &passes[second];
 }
 
 int check_memory(const Command *command, int count, char **arguments) {
@@ -411,13 +444,13 @@ int check_memory(const Command *command, int count, char **arguments) {
                       {.line = &line, .guess = FORETELL_GUESS_FALSE, .silent = true}};
     command_line_read(&line, command, count, arguments);
     if (!freopen("/dev/null", "re", stdin)) return EXIT_FAILED;
-    if (!foretell_interruptibly(&passes[0])) return failed_status();
-    bool loose = passes[0].forecast.loose_count > 0;
-    if (loose && !foretell_interruptibly(&passes[1])) return failed_status();
-    bool second = loose && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
-    (line.json ? show_json : show_found)(passes[second].found);
+    if (ranks_program_begin(false) != STATUS_OK) return report_current_error();
+    int status = EXIT_SUCCESS_STATUS;
+    if (!foretell_both(passes) || show(larger_of(passes)->found, line.json) != STATUS_OK)
+        status = failed_status();
     for (int i = 0; i < 2; i++) json_decref(passes[i].found);
-    return EXIT_SUCCESS_STATUS;
+    ranks_end(status);
+    return status;
 }
 
 // What a program reads from standard input is for its run.

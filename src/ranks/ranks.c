@@ -232,8 +232,19 @@ static void number_lines(Text *report) {
     *report = numbered;
 }
 
-// The texts of all ranks on each of them.
-static Status share_reports(const Text *own, Text *all) {
+Status ranks_meet(RanksCall call) {
+    if (!ranks.plugin) return STATUS_OK;
+    Status status;
+    while ((status = ranks_agree(&(RanksRequest){.call = call}, NULL)) == STATUS_VALUE)
+        error_clear(); // the others see it in what they called
+    return status;
+}
+
+Status ranks_share_text(const Text *own, Text *all) {
+    if (!ranks.plugin) {
+        text_append(all, text_get(own), own->length);
+        return STATUS_OK;
+    }
     size_t *lengths = memory_allocate((size_t)ranks.count * sizeof *lengths), length = 0;
     Status status = ranks_gather(&own->length, lengths, sizeof own->length);
     for (int i = 0; i < ranks.count && status == STATUS_OK; i++) length += lengths[i];
@@ -253,7 +264,7 @@ void ranks_join_reports(int status, Text *report) {
         return;
     }
     Text all = {0};
-    if (share_reports(report, &all) == STATUS_OK) {
+    if (ranks_share_text(report, &all) == STATUS_OK) {
         text_free(report);
         *report = ranks.own == 0 ? all : (Text){0};
         all = ranks.own == 0 ? (Text){0} : all;
@@ -283,15 +294,12 @@ static Status broadcast_bytes(void *data, size_t bytes) {
 
 Status ranks_share_line(int *event, Text *line) {
     if (!ranks.plugin) return STATUS_OK;
-    Status status;
-    while ((status = ranks_agree(&(RanksRequest){.call = RANKS_LINE}, NULL)) == STATUS_VALUE)
-        error_clear(); // the others see it in what they called
-    TRY(status);
+    TRY(ranks_meet(RANKS_LINE));
     size_t head[] = {(size_t)*event, line->length};
     TRY(broadcast_bytes(head, sizeof head));
     char *bytes = memory_allocate(head[1] + 1);
     if (ranks.own == 0) memcpy(bytes, text_get(line), head[1]);
-    status = broadcast_bytes(bytes, head[1]);
+    Status status = broadcast_bytes(bytes, head[1]);
     *event = (int)head[0];
     text_clear(line);
     if (status == STATUS_OK) text_append(line, bytes, head[1]);

@@ -22,6 +22,9 @@ bool ranks_error_is_told_by_another(void);
 // where all come to their end well the first has those of all, one after the other, the others
 // nothing. Alone it stays as it is.
 void ranks_join_reports(int status, Text *report);
+// The texts of all ranks one after the other, on each of them; alone its own. STATUS_INTERRUPT,
+// STATUS_DEVICE.
+Status ranks_share_text(const Text *own, Text *all) MUST_USE;
 // At the end of the program: waits for the others to end as well, or ends them when `status` is not
 // 0.
 void ranks_end(int status);
@@ -85,9 +88,11 @@ void ranks_transfer_free(RanksTransfer *transfer);
 // Both at once.
 Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) MUST_USE;
 Status ranks_barrier(void) MUST_USE;
-// A line of a session, and what has become of reading it: those of rank 0 on every rank, which wait
-// for it. Calls that a rank still makes meanwhile fail there, since the ranks disagree.
-// STATUS_INTERRUPT, STATUS_DEVICE.
+// Waits until every rank has come here, by LINE or END. Calls that a rank still makes meanwhile fail
+// there, since the ranks disagree. STATUS_INTERRUPT, STATUS_DEVICE.
+Status ranks_meet(RanksCall call) MUST_USE;
+// A line of a session, and what has become of reading it: those of rank 0 on every rank, where they
+// meet. STATUS_INTERRUPT, STATUS_DEVICE.
 Status ranks_share_line(int *event, Text *line) MUST_USE;
 
 #endif

@@ -262,7 +262,7 @@ def children_of(pid):
     return [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if is_child(stat, pid)]
 
 
-def ranks(n, code, *options, timeout=300, folder=None, watch=None, lines=None, **env):
+def ranks(n, code, *options, command="run", timeout=300, folder=None, watch=None, lines=None, **env):
     if not shutil.which("mpirun") or not PLUGIN.exists():
         if os.environ.get("CI") == "true":
             raise AssertionError("mpirun or libtl_mpi.so is missing")
@@ -274,7 +274,7 @@ def ranks(n, code, *options, timeout=300, folder=None, watch=None, lines=None, *
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TL_PATH": str(ROOT / "std"),
                        "OMPI_MCA_rmaps_base_oversubscribe": "1",
                        "ASAN_OPTIONS": "detect_leaks=0", **env}  # Open MPI and what it loads leave memory
-        command = ["mpirun", "-n", str(n), TL, *(("run", *options, "program.tl") if lines is None else ("repl",))]
+        command = ["mpirun", "-n", str(n), TL, *((command, *options, "program.tl") if lines is None else ("repl",))]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
                               cwd=folder, env=environment) as process:
             if watch:
@@ -873,6 +873,25 @@ saved 6 statements to saved.tl
         # One that fails speaks for itself, with its number.
         result = ranks(2, "let x = ones([4])\nif rank() == 1 { error(\"bad luck\") }\nbarrier()\n")
         self.assertIn("[rank 1] no leak: every buffer was released", result.stderr)
+
+    def test_memory_is_foretold(self):
+        code = """let w = learnable(randn([64, 32]))
+let x = randn([128, 64])
+let y = randn([128 + 100 * rank(), 32])
+learn { objective: mean(tanh(x @ w) ** 2), optimizer: adam(lr: 0.01), batch: 32 of x, epochs: 2,
+        progress: false, distribute: data }
+print(to_list(all_gather(tensor([memory().peak]))))
+"""
+        peaks = json.loads(self.ends_well(2, code))
+        found = json.loads(ranks(2, code, "--memory", "--json", command="check").stdout)
+        self.assertEqual([(rank["rank"], rank["failure"], rank["peak"]) for rank in found],
+                         [(0, None, peaks[0]), (1, None, peaks[1])])
+        self.assertLess(peaks[0], peaks[1])
+        result = ranks(2, 'let x = ones([1000])\nif rank() == 1 { error("stop") }\nbarrier()\n', "--memory", command="check")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("[rank 0] the program ends with an error at program.tl:3:1: the ranks disagree: rank 0 calls barrier "
+                      "at program.tl:3, rank 1 has come to its end\n", result.stdout)
+        self.assertIn("[rank 1] the program ends with an error at program.tl:2:18: stop\n", result.stdout)
 
     def test_one_progress_bar(self):
         """Where ranks have a terminal, as with srun --pty, the first has the bar and the lines."""
