@@ -18,14 +18,17 @@ typedef struct Prefixed {
 
 static ssize_t write_prefixed(void *cookie, const char *bytes, size_t length) {
     Prefixed *prefixed = cookie;
+    Text lines = {0}; // written at once, or lines of several ranks would mix
     for (const char *at = bytes, *end = bytes + length; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline ? newline + 1 : end;
-        if (!prefixed->inside_line) fprintf(prefixed->target, "[rank %d] ", ranks_own());
-        fwrite(at, 1, (size_t)(stop - at), prefixed->target);
+        if (!prefixed->inside_line) text_format(&lines, "[rank %d] ", ranks_own());
+        text_append(&lines, at, (size_t)(stop - at));
         prefixed->inside_line = !newline;
         at = stop;
     }
+    fwrite(text_get(&lines), 1, lines.length, prefixed->target);
+    text_free(&lines);
     return fflush(prefixed->target) == 0 ? (ssize_t)length : 0;
 }
 

@@ -88,8 +88,8 @@ void ranks_transfer_free(RanksTransfer *transfer);
 // Both at once.
 Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) MUST_USE;
 Status ranks_barrier(void) MUST_USE;
-// Waits until every rank has come here, by LINE or END. Calls that a rank still makes meanwhile fail
-// there, since the ranks disagree. STATUS_INTERRUPT, STATUS_DEVICE.
+// Waits until every rank has come here, by LINE or END. Calls that a rank still makes meanwhile
+// fail there, since the ranks disagree. STATUS_INTERRUPT, STATUS_DEVICE.
 Status ranks_meet(RanksCall call) MUST_USE;
 // A line of a session, and what has become of reading it: those of rank 0 on every rank, where they
 // meet. STATUS_INTERRUPT, STATUS_DEVICE.
