@@ -225,6 +225,18 @@ void foretell_most(const TensorView *source, int64_t most, int64_t *count) {
     *count = most;
 }
 
+bool foretell_knows(const Buffer *buffer) {
+    if (!buffer->device->foretold) return true;
+    const Foretold *memory = buffer->handle;
+    return memory->known;
+}
+
+void foretell_forget(Buffer *buffer) {
+    if (!buffer->device->foretold) return;
+    Foretold *memory = buffer->handle;
+    memory->known = false;
+}
+
 // --- kernels -------------------------------------------------------------------------------------
 
 // Kernels that change what is there already.

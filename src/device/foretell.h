@@ -53,6 +53,10 @@ uint64_t foretell_reads(void);
 void foretell_unknown(void);
 // A number of the host that unknown numbers decide: becomes the most that it can be.
 void foretell_most(const TensorView *source, int64_t most, int64_t *count);
+// Whether the numbers of a buffer are known here; true of what is not foretold.
+bool foretell_knows(const Buffer *buffer);
+// They come from where nobody foretells them. Nothing where the buffer is not foretold.
+void foretell_forget(Buffer *buffer);
 
 enum { FORETELL_LOOSE_MAX = 16, FORETELL_HOLDERS_MAX = 5 };
 

@@ -334,6 +334,8 @@ void pool_tell_timeline(Pool *pool) {
 static void count_live(Pool *pool, Buffer *buffer) {
     PoolStatistics *statistics = &pool->statistics;
     account_add(&pool->accounts, buffer->held, buffer->bytes);
+    if (UNLIKELY(buffer->purpose != PURPOSE_RESULT))
+        account_add(&pool->accounts, &pool->purposes[buffer->purpose], buffer->bytes);
     tell_timeline(buffer->held);
     pool->live_capacity += buffer->capacity;
     statistics->live_buffers++;
@@ -374,10 +376,10 @@ void pool_set_away(Pool *pool, Buffer *buffer, bool away) {
 }
 
 void pool_set_purpose(Pool *pool, Buffer *buffer, BufferPurpose purpose) {
-    ASSERT(!buffer->away); // a foretold device refuses nothing
-    if (buffer->purpose != PURPOSE_RESULT)
+    bool counts = !buffer->away; // only what a keeper brings is ever away while foretelling
+    if (counts && buffer->purpose != PURPOSE_RESULT)
         account_subtract(&pool->accounts, &pool->purposes[buffer->purpose], buffer->bytes);
-    if (purpose != PURPOSE_RESULT)
+    if (counts && purpose != PURPOSE_RESULT)
         account_add(&pool->accounts, &pool->purposes[purpose], buffer->bytes);
     buffer->purpose = purpose;
 }

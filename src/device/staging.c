@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "device/pool.h"
 #include "device/spill.h"
 
@@ -81,6 +82,7 @@ static bool copies(const Staging *staging, const Buffer *buffer) {
 Status staging_read(Staging *staging, const StagingCopy *copy) {
     Buffer *buffer = copy->buffer;
     ASSERT(copy->at + copy->bytes <= staging->capacity);
+    if (staging->device->foretold) return STATUS_OK; // nobody looks at it
     if (!copies(staging, buffer))
         return buffer_download(buffer, copy->offset, staging->bytes + copy->at, copy->bytes);
     if (copy->bytes == 0) return STATUS_OK;
@@ -93,6 +95,8 @@ Status staging_read(Staging *staging, const StagingCopy *copy) {
 Status staging_write(Staging *staging, const StagingCopy *copy) {
     Buffer *buffer = copy->buffer;
     ASSERT(copy->at + copy->bytes <= staging->capacity);
+    foretell_forget(buffer);
+    if (staging->device->foretold) return STATUS_OK;
     if (!copies(staging, buffer))
         return buffer_upload(buffer, copy->offset, staging->bytes + copy->at, copy->bytes);
     if (copy->bytes == 0) return STATUS_OK;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "learn/learn_run.h"
 #include "ranks/sharded.h"
 #include "tensor/compose.h"
@@ -357,6 +358,7 @@ static uint64_t scrambled(uint64_t x) {
 }
 
 static RandomStream stream_of(const LearnStep *step, int64_t piece) {
+    if (step->random.key == FORETELL_RANDOM_KEY) return step->random;
     uint64_t place = scrambled(step->random.counter + 0x9e3779b97f4a7c15u * (uint64_t)(piece + 1));
     return (RandomStream){.key = scrambled(step->random.key ^ place) >> 1};
 }

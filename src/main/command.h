@@ -153,8 +153,9 @@ int tally_show(const Tally *tally);
 // The device whose number is the rank's among those of its machine.
 #define LOCAL_RANK_DEVICE "vulkan:local_rank"
 
-// Meets the other ranks when this process is one of several; then the first alone is heard, or all
-// with their numbers.
+// Meets the other ranks when this process is one of several.
+Status ranks_program_meet(void) MUST_USE;
+// Then the first alone is heard, or all with their numbers.
 Status ranks_program_begin(bool all_speak) MUST_USE;
 Status program_begin(const CommandLine *line) MUST_USE;
 int program_run(const CommandLine *line, Program *program, Tally *tally);

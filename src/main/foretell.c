@@ -34,7 +34,7 @@ typedef struct Pass {
     Forecast forecast;
     Runtime *runtime;
     ForetellGuess guess;
-    bool silent;    // mistakes of the program were shown, or will be
+    bool silent;    // mistakes of the program were shown, or will be, maybe by another rank
     bool during;    // the program runs already
     uint64_t limit; // what the device may give; 0: nobody asks whether it fits
     uint64_t own;   // what the device has
@@ -338,7 +338,7 @@ static void append_doubts(Text *out, const json_t *found) {
     text_format(out, ": %s\n", json_string_value(json_object_get(failure, "message")));
 }
 
-static void append_found(const json_t *found, Text *text) {
+static void append_found(Text *text, const json_t *found) {
     const json_t *operation = json_object_get(found, "operation");
     text_format(text, "=== Device memory foretold: %s %s ===\n",
                 json_string_value(json_object_get(found, "device")),
@@ -373,30 +373,27 @@ static void append_found(const json_t *found, Text *text) {
     append_doubts(text, found);
 }
 
-// Of several ranks an array, of which each makes its own element.
-static Status append_json(json_t *found, Text *text) {
-    bool alone = ranks_count() == 1;
-    if (!alone) json_object_set_new(found, "rank", json_integer(ranks_own()));
+// An array where there are several ranks, of which each brings its part.
+static void append_json(Text *text, const json_t *found) {
+    int own = ranks_own(), count = ranks_count();
     char *dumped = json_dumps(found, JSON_INDENT(2));
-    Text own = {0};
-    text_format(&own, "%s%s\n", dumped, ranks_own() + 1 < ranks_count() ? "," : "");
+    if (count > 1) text_append_string(text, own == 0 ? "[\n" : ",\n");
+    text_append_string(text, dumped);
+    if (count > 1 && own == count - 1) text_append_string(text, "\n]");
+    if (own == count - 1) text_append_char(text, '\n');
     free(dumped);
-    if (!alone) text_append_string(text, "[\n");
-    Status status = ranks_share_text(&own, text);
-    if (!alone) text_append_string(text, "]\n");
-    text_free(&own);
-    return status;
 }
 
-static Status show(json_t *found, bool json) {
+// The first rank has those of all.
+static Status show(const json_t *found, bool json) {
     Text text = {0};
-    Status status = STATUS_OK;
     if (json)
-        status = append_json(found, &text);
+        append_json(&text, found);
     else
-        append_found(found, &text);
-    if (!json) ranks_join_reports(EXIT_SUCCESS_STATUS, &text);
-    if (status == STATUS_OK && ranks_own() == 0) fputs(text_get(&text), stdout);
+        append_found(&text, found);
+    if (!json) ranks_number_lines(&text);
+    Status status = ranks_join_texts(&text);
+    fputs(text_get(&text), stdout);
     text_free(&text);
     return status;
 }
@@ -410,6 +407,12 @@ static void on_signal(int number) {
     runtime_interrupt(runtime, INTERRUPT_SIGNAL);
 }
 
+static bool is_told(Status status) {
+    if (status != STATUS_OK) (void)report_current_error();
+    return status == STATUS_OK;
+}
+
+// Where there are several ranks they end it together.
 static bool foretell_interruptibly(Pass *pass) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGPROF};
     struct sigaction action = {.sa_handler = on_signal};
@@ -417,8 +420,7 @@ static bool foretell_interruptibly(Pass *pass) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
     bool found = foretell_once(pass) && !atomic_load(&signal_came);
-    if (found && ranks_meet(RANKS_END) != STATUS_OK) return false;
-    return found;
+    return found && is_told(ranks_meet(RANKS_END));
 }
 
 static int failed_status(void) {
@@ -426,29 +428,26 @@ static int failed_status(void) {
     return came ? EXIT_SIGNAL + came : EXIT_FAILED;
 }
 
-// The second one, where the first read numbers that only a run knows; ranks do so together.
-static bool foretell_both(Pass passes[2]) {
-    if (!foretell_interruptibly(&passes[0])) return false;
-    bool loose = passes[0].forecast.loose_count > 0 || ranks_count() > 1;
-    return !loose || foretell_interruptibly(&passes[1]);
-}
-
-static const Pass *larger_of(const Pass passes[2]) {
-    bool second = passes[1].found && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
-    return &passes[second];
+// The pass with the higher peak; where one rank needs a second pass all make it.
+static bool foretell_and_show(const CommandLine *line) {
+    Pass passes[2] = {{.line = line, .guess = FORETELL_GUESS_TRUE, .silent = ranks_own() != 0},
+                      {.line = line, .guess = FORETELL_GUESS_FALSE, .silent = true}};
+    bool loose = false;
+    bool found = foretell_interruptibly(&passes[0]) &&
+                 is_told(ranks_any(passes[0].forecast.loose_count > 0, &loose)) &&
+                 (!loose || foretell_interruptibly(&passes[1]));
+    bool second = loose && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
+    found = found && is_told(show(passes[second].found, line->json));
+    for (int i = 0; i < 2; i++) json_decref(passes[i].found);
+    return found;
 }
 
 int check_memory(const Command *command, int count, char **arguments) {
     CommandLine line = {0};
-    Pass passes[2] = {{.line = &line, .guess = FORETELL_GUESS_TRUE},
-                      {.line = &line, .guess = FORETELL_GUESS_FALSE, .silent = true}};
     command_line_read(&line, command, count, arguments);
     if (!freopen("/dev/null", "re", stdin)) return EXIT_FAILED;
-    if (ranks_program_begin(false) != STATUS_OK) return report_current_error();
-    int status = EXIT_SUCCESS_STATUS;
-    if (!foretell_both(passes) || show(larger_of(passes)->found, line.json) != STATUS_OK)
-        status = failed_status();
-    for (int i = 0; i < 2; i++) json_decref(passes[i].found);
+    if (!is_told(ranks_program_meet())) return EXIT_FAILED;
+    int status = foretell_and_show(&line) ? EXIT_SUCCESS_STATUS : failed_status();
     ranks_end(status);
     return status;
 }

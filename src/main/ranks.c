@@ -50,9 +50,14 @@ static void choose_device(void) {
     device_setting_choose(VARIABLE_TL_DEVICE, name);
 }
 
-Status ranks_program_begin(bool all_speak) {
+Status ranks_program_meet(void) {
     TRY(ranks_begin());
     choose_device();
+    return STATUS_OK;
+}
+
+Status ranks_program_begin(bool all_speak) {
+    TRY(ranks_program_meet());
     if (ranks_count() == 1) return STATUS_OK;
     FILE *stream = stdout;
     if (all_speak)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "ranks/internal.h"
 #include "tensor/gradient/custom.h"
 #include "tensor/gradient/tape.h"
@@ -16,10 +17,10 @@ Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) {
     TRY(tensor_materialize(x));
     TRY(tensor_contiguous(x, &whole));
     *bytes = (size_t)tensor_count(whole) * dtype_size(tensor_dtype(whole));
-    *out = memory_allocate(*bytes + 1);
-    Status status = *bytes == 0
-                        ? STATUS_OK
-                        : buffer_download(whole->view.buffer, whole->view.offset, *out, *bytes);
+    *out = memory_allocate_zeroed(*bytes + 1, 1);
+    bool read = *bytes > 0 && foretell_knows(whole->view.buffer);
+    Status status =
+        read ? buffer_download(whole->view.buffer, whole->view.offset, *out, *bytes) : STATUS_OK;
     tensor_release(whole);
     if (status != STATUS_OK) free(*out);
     return status;
@@ -28,7 +29,7 @@ Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) {
 char *ranks_place_of(const Tensor *x) {
     const Buffer *buffer = x->view.buffer;
     const Device *device = x->device;
-    bool in_place = strcmp(device->backend->name, "cpu") == 0 && !device->foretold;
+    bool in_place = strcmp(device->backend->name, "cpu") == 0;
     if (!in_place || buffer->away || !tensor_is_contiguous(x)) return NULL;
     return (char *)buffer->handle + x->view.offset;
 }
@@ -104,12 +105,17 @@ struct RanksTransfer {
     RanksRequest request;
     int tag;
     bool apart;            // what it was started by does not wait for it
+    bool unknown;          // the program is foretold: nothing is carried
     Tensor *x;             // counted
     char *sent, *received; // the same for a broadcast
     size_t *in, *out;      // bytes to and from each rank
     RanksExchange *head;   // of SEND and RECEIVE: shape and dtype, which go ahead
     RanksExchange *running;
 };
+
+static const RanksPlugin *carrier(const RanksTransfer *transfer) {
+    return ranks_carrier(!transfer->unknown);
+}
 
 void ranks_transfer_free(RanksTransfer *transfer) {
     // What the transport still uses stays.
@@ -138,10 +144,10 @@ static int start_blocks(RanksTransfer *transfer, size_t bytes) {
     else
         for (int i = 0; i < n; i++) transfer->in[i] = bytes / (size_t)n;
     for (int i = 0; i < n; i++) transfer->out[i] = transfer->in[ranks_own()];
-    transfer->received = memory_allocate(transfer->in[ranks_own()] * (size_t)n + 1);
+    transfer->received = memory_allocate_zeroed(transfer->in[ranks_own()] * (size_t)n + 1, 1);
     RanksBlocks in = {.data = transfer->sent, .bytes = transfer->in};
     RanksBlocks out = {.data = transfer->received, .bytes = transfer->out};
-    return ranks_plugin()->exchange(in, out, transfer->tag, &transfer->running);
+    return carrier(transfer)->exchange(in, out, transfer->tag, &transfer->running);
 }
 
 // --- in the fast order
@@ -167,9 +173,9 @@ static Status start_fast(RanksTransfer *transfer) {
     tensor_release(wide);
     TRY(status);
     transfer->received = transfer->sent;
-    return ranks_check(ranks_plugin()->reduce(transfer->sent, bytes / dtype_size(dtype), number,
-                                              folds[transfer->request.reduction],
-                                              &transfer->running));
+    return ranks_check(carrier(transfer)->reduce(transfer->sent, bytes / dtype_size(dtype), number,
+                                                 folds[transfer->request.reduction],
+                                                 &transfer->running));
 }
 
 static Status finish_fast(const RanksTransfer *transfer, Tensor **out) {
@@ -192,7 +198,7 @@ static Status finish_fast(const RanksTransfer *transfer, Tensor **out) {
 
 // What goes ahead of the bytes.
 typedef struct Parcel {
-    int32_t dtype, rank;
+    int32_t dtype, rank, unknown;
     int64_t dims[RANK_MAX];
 } Parcel;
 
@@ -201,6 +207,7 @@ static Parcel parcel_of(const Tensor *x) {
     memset(&parcel, 0, sizeof parcel);
     parcel.dtype = (int32_t)tensor_dtype(x);
     parcel.rank = tensor_rank(x);
+    parcel.unknown = !foretell_knows(x->view.buffer);
     for (int d = 0; d < parcel.rank; d++) parcel.dims[d] = x->view.dims[d];
     return parcel;
 }
@@ -229,13 +236,14 @@ static Status check_sent(const Tensor *x) {
 static Status start_sending(RanksTransfer *transfer) {
     const RanksPlugin *plugin = ranks_plugin();
     int to = transfer->request.peer, tag = transfer->request.tag;
-    Parcel parcel = parcel_of(transfer->x);
     size_t bytes;
     TRY(ranks_bytes_of(transfer->x, &transfer->sent, &bytes));
+    Parcel parcel = parcel_of(transfer->x);
+    transfer->unknown = parcel.unknown;
     transfer->received = memory_allocate(sizeof parcel);
     memcpy(transfer->received, &parcel, sizeof parcel);
     TRY(ranks_check(plugin->send(transfer->received, sizeof parcel, to, tag, &transfer->head)));
-    return ranks_check(plugin->send(transfer->sent, bytes, to, tag, &transfer->running));
+    return ranks_check(carrier(transfer)->send(transfer->sent, bytes, to, tag, &transfer->running));
 }
 
 static Status start_receiving(RanksTransfer *transfer) {
@@ -249,15 +257,16 @@ static Status finish_receiving(RanksTransfer *transfer, Tensor **out) {
     Parcel parcel;
     Device *device;
     memcpy(&parcel, transfer->received, sizeof parcel);
+    transfer->unknown = parcel.unknown;
     TRY(device_default(&device));
     Shape shape = {.rank = parcel.rank};
     memcpy(shape.dims, parcel.dims, sizeof shape.dims);
     TRY(tensor_new(device, (DType)parcel.dtype, &shape, out));
     size_t bytes = (size_t)tensor_count(*out) * dtype_size((DType)parcel.dtype);
-    char *data = memory_allocate(bytes + 1);
+    char *data = memory_allocate_zeroed(bytes + 1, 1);
     RanksExchange *running = NULL;
-    int code = ranks_plugin()->receive(data, bytes, transfer->request.peer, transfer->request.tag,
-                                       &running);
+    int code = carrier(transfer)->receive(data, bytes, transfer->request.peer,
+                                          transfer->request.tag, &running);
     Status status = ranks_wait(code, running);
     if (status == STATUS_OK && bytes) status = buffer_upload((*out)->view.buffer, 0, data, bytes);
     free(data);
@@ -269,23 +278,24 @@ static Status finish_receiving(RanksTransfer *transfer, Tensor **out) {
 
 static Status start(RanksTransfer *transfer) {
     const RanksRequest *request = &transfer->request;
-    const RanksPlugin *plugin = ranks_plugin();
     size_t bytes;
     if (request->call == RANKS_SEND) return start_sending(transfer);
     if (request->call == RANKS_RECEIVE) return start_receiving(transfer);
+    if (!request->fast) TRY(tensor_materialize(transfer->x));
     TRY(ranks_agree(request, transfer->x));
     transfer->tag = ranks_new_tag();
+    transfer->unknown = request->fast ? foretelling() : !ranks_know();
     if (request->fast) return start_fast(transfer);
     TRY(ranks_bytes_of(transfer->x, &transfer->sent, &bytes));
     if (request->call == RANKS_BROADCAST) {
         transfer->received = transfer->sent;
         return ranks_check(
-            plugin->broadcast(transfer->sent, bytes, request->root, &transfer->running));
+            carrier(transfer)->broadcast(transfer->sent, bytes, request->root, &transfer->running));
     }
     if (request->call != RANKS_ALL_GATHER) return ranks_check(start_blocks(transfer, bytes));
-    transfer->received = memory_allocate(bytes * (size_t)ranks_count() + 1);
-    return ranks_check(
-        plugin->all_gather(transfer->sent, transfer->received, bytes, &transfer->running));
+    transfer->received = memory_allocate_zeroed(bytes * (size_t)ranks_count() + 1, 1);
+    return ranks_check(carrier(transfer)->all_gather(transfer->sent, transfer->received, bytes,
+                                                     &transfer->running));
 }
 
 // This rank's part of the reduction, as bytes.
@@ -321,8 +331,10 @@ static Status finish_reduction(const RanksTransfer *transfer, Tensor **out) {
         free(part);
         return status;
     }
-    char *all = memory_allocate((size_t)tensor_count(x) * dtype_size(tensor_dtype(x)) + 1);
-    Status status = ranks_share_parts(part, transfer->in, transfer->tag, all);
+    char *all =
+        memory_allocate_zeroed((size_t)tensor_count(x) * dtype_size(tensor_dtype(x)) + 1, 1);
+    Status status = STATUS_OK;
+    if (!transfer->unknown) status = ranks_share_parts(part, transfer->in, transfer->tag, all);
     if (status == STATUS_OK) status = tensor_of(all, x, &shape, out);
     free(all);
     free(part);
@@ -457,6 +469,7 @@ Status ranks_finish(RanksTransfer *transfer, Tensor **out) {
     bool before = tape_set_enabled(false);
     Status status = finish(transfer, out);
     tape_set_enabled(before);
+    if (status == STATUS_OK && *out && transfer->unknown) foretell_forget((*out)->view.buffer);
     if (status != STATUS_OK || !transfer->x || !tape_is_recording() ||
         !tensor_needs_gradient(transfer->x))
         return status;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "device/foretell.h"
 #include "device/staging.h"
 #include "device/work.h"
 #include "ranks/internal.h"
@@ -113,10 +114,15 @@ struct PiecesTransfer {
     bool is_started;
 };
 
+// What pieces come to is not known before a run.
+static const RanksPlugin *carrier(void) {
+    return ranks_carrier(!foretelling());
+}
+
 static void transfer_free(PiecesTransfer *transfer) {
     if (!transfer) return;
     // What the transport still sends stays.
-    bool in_use = transfer->running && ranks_plugin()->drop(transfer->running);
+    bool in_use = transfer->running && carrier()->drop(transfer->running);
     if (in_use && transfer->from && !transfer->sent) buffer_abandon(transfer->from->view.buffer);
     tensor_release(transfer->from);
     tensor_release(transfer->into);
@@ -150,7 +156,7 @@ static char *place_to_hold(Tensor *x, Status *status) {
 }
 
 static Status launch(PiecesTransfer *transfer) {
-    const RanksPlugin *plugin = ranks_plugin();
+    const RanksPlugin *plugin = carrier();
     char *from = transfer->sent ? staging_bytes(transfer->sent) : ranks_place_of(transfer->from);
     transfer->is_started = true;
     if (transfer->folded > 0) {
@@ -173,7 +179,7 @@ static Status transfer_poll(PiecesTransfer *transfer, bool *done) {
         if (!*done) return STATUS_OK;
         TRY(launch(transfer));
     }
-    return ranks_check(ranks_plugin()->test(transfer->running, done));
+    return ranks_check(carrier()->test(transfer->running, done));
 }
 
 static Status transfer_wait(PiecesTransfer *transfer) {
@@ -181,8 +187,10 @@ static Status transfer_wait(PiecesTransfer *transfer) {
         if (transfer->sent) TRY(staging_wait(transfer->sent));
         TRY(launch(transfer));
     }
-    TRY(ranks_check(ranks_plugin()->wait(transfer->running)));
+    TRY(ranks_check(carrier()->wait(transfer->running)));
     transfer->running = NULL;
+    if (transfer->folded > 0) foretell_forget(transfer->from->view.buffer);
+    if (transfer->into) foretell_forget(transfer->into->view.buffer);
     return STATUS_OK;
 }
 

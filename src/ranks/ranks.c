@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/source.h"
+#include "device/foretell.h"
 #include "device/work.h"
 #include "ranks/internal.h"
 
@@ -20,6 +21,7 @@ static struct {
     int own, count, local;
     bool disagreed;  // the last agreement failed, on all ranks alike
     bool stopped;    // an agreement has interrupted all of them
+    bool unknown;    // of the last agreement, some rank did not know the numbers
     bool is_speaker; // the first of those that were not at their end says so
     int transfers;   // that have been started
 } ranks = {.count = 1};
@@ -35,6 +37,74 @@ int ranks_local(void) {
 }
 const RanksPlugin *ranks_plugin(void) {
     return ranks.plugin;
+}
+
+// --- what carries nothing
+
+static int exchange_nothing(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **exchange) {
+    (void)in, (void)out, (void)tag;
+    *exchange = NULL;
+    return 0;
+}
+
+static int gather_nothing(const void *in, void *out, size_t bytes, RanksExchange **exchange) {
+    (void)in, (void)out, (void)bytes;
+    *exchange = NULL;
+    return 0;
+}
+
+static int broadcast_nothing(void *data, size_t bytes, int root, RanksExchange **exchange) {
+    (void)data, (void)bytes, (void)root;
+    *exchange = NULL;
+    return 0;
+}
+
+static int reduce_nothing(void *data, size_t count, RanksNumber number, RanksFold fold,
+                          RanksExchange **exchange) {
+    (void)data, (void)count, (void)number, (void)fold;
+    *exchange = NULL;
+    return 0;
+}
+
+static int send_nothing(const void *data, size_t bytes, int to, int tag, RanksExchange **exchange) {
+    (void)data, (void)bytes, (void)to, (void)tag;
+    *exchange = NULL;
+    return 0;
+}
+
+static int receive_nothing(void *data, size_t bytes, int from, int tag, RanksExchange **exchange) {
+    (void)data, (void)bytes, (void)from, (void)tag;
+    *exchange = NULL;
+    return 0;
+}
+
+static int test_nothing(RanksExchange *exchange, bool *done) {
+    (void)exchange;
+    *done = true;
+    return 0;
+}
+
+static int wait_for_nothing(RanksExchange *exchange) {
+    (void)exchange;
+    return 0;
+}
+
+static bool drop_nothing(RanksExchange *exchange) {
+    (void)exchange;
+    return false;
+}
+
+const RanksPlugin *ranks_carrier(bool known) {
+    static const RanksPlugin nothing = {.exchange = exchange_nothing,
+                                        .all_gather = gather_nothing,
+                                        .broadcast = broadcast_nothing,
+                                        .reduce = reduce_nothing,
+                                        .send = send_nothing,
+                                        .receive = receive_nothing,
+                                        .test = test_nothing,
+                                        .wait = wait_for_nothing,
+                                        .drop = drop_nothing};
+    return known ? ranks.plugin : &nothing;
 }
 
 const char *ranks_call_name(RanksCall call) {
@@ -95,7 +165,7 @@ int ranks_new_tag(void) {
 }
 
 Status ranks_wait(int code, RanksExchange *exchange) {
-    if (code == 0) code = ranks.plugin->wait(exchange);
+    if (code == 0 && exchange) code = ranks.plugin->wait(exchange);
     if (code != 0 && exchange) (void)ranks.plugin->drop(exchange);
     return ranks_check(code);
 }
@@ -133,7 +203,7 @@ typedef struct Intent {
     int32_t call, reduction, fast, root, dtype, rank;
     int64_t dims[RANK_MAX], elements, pieces, transfer;
     char place[PLACE_BYTES];
-    int32_t interrupted;
+    int32_t interrupted, unknown;
 } Intent;
 
 static Intent intent_of(const RanksRequest *request, const Tensor *x) {
@@ -150,6 +220,7 @@ static Intent intent_of(const RanksRequest *request, const Tensor *x) {
     intent.rank = x ? tensor_rank(x) : -1;
     for (int d = 0; x && d < tensor_rank(x); d++) intent.dims[d] = x->view.dims[d];
     intent.interrupted = request->may_stop && atomic_load(&runtime_current->signal_waits);
+    intent.unknown = x && x->view.buffer && !foretell_knows(x->view.buffer);
     SourcePlace place = source_find(origin_current.at);
     if (place.file)
         snprintf(intent.place, sizeof intent.place, "%s:%d", place.file->name, place.line);
@@ -210,18 +281,26 @@ Status ranks_agree(const RanksRequest *request, const Tensor *x) {
         text_free(&words);
     }
     bool interrupted = false;
-    for (int i = 0; i < ranks.count && status == STATUS_OK; i++)
+    ranks.unknown = false;
+    for (int i = 0; i < ranks.count && status == STATUS_OK; i++) {
         interrupted |= all[i].interrupted != 0;
+        ranks.unknown |= all[i].unknown != 0;
+    }
     free(all);
     ranks.stopped = ranks.stopped || interrupted;
     return interrupted ? fail(STATUS_INTERRUPT, "interrupted") : status;
+}
+
+bool ranks_know(void) {
+    return !ranks.unknown;
 }
 
 bool ranks_error_is_told_by_another(void) {
     return ranks.disagreed && !ranks.is_speaker;
 }
 
-static void number_lines(Text *report) {
+void ranks_number_lines(Text *report) {
+    if (ranks.count == 1) return;
     Text numbered = {0};
     for (const char *at = text_get(report); *at;) {
         size_t length = strcspn(at, "\n");
@@ -232,19 +311,8 @@ static void number_lines(Text *report) {
     *report = numbered;
 }
 
-Status ranks_meet(RanksCall call) {
-    if (!ranks.plugin) return STATUS_OK;
-    Status status;
-    while ((status = ranks_agree(&(RanksRequest){.call = call}, NULL)) == STATUS_VALUE)
-        error_clear(); // the others see it in what they called
-    return status;
-}
-
-Status ranks_share_text(const Text *own, Text *all) {
-    if (!ranks.plugin) {
-        text_append(all, text_get(own), own->length);
-        return STATUS_OK;
-    }
+// The texts of all ranks, one after the other, on each of them.
+static Status share_texts(const Text *own, Text *all) {
     size_t *lengths = memory_allocate((size_t)ranks.count * sizeof *lengths), length = 0;
     Status status = ranks_gather(&own->length, lengths, sizeof own->length);
     for (int i = 0; i < ranks.count && status == STATUS_OK; i++) length += lengths[i];
@@ -256,21 +324,42 @@ Status ranks_share_text(const Text *own, Text *all) {
     return status;
 }
 
+Status ranks_join_texts(Text *text) {
+    if (!ranks.plugin) return STATUS_OK;
+    Text all = {0};
+    Status status = share_texts(text, &all);
+    if (status == STATUS_OK) text_clear(text);
+    if (status == STATUS_OK && ranks.own == 0) text_append(text, text_get(&all), all.length);
+    text_free(&all);
+    return status;
+}
+
 void ranks_join_reports(int status, Text *report) {
     if (!ranks.plugin || ranks.count == 1) return;
-    number_lines(report);
+    ranks_number_lines(report);
     if (status != 0 || ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL) != STATUS_OK) {
         error_clear(); // ranks_end says so
         return;
     }
-    Text all = {0};
-    if (ranks_share_text(report, &all) == STATUS_OK) {
-        text_free(report);
-        *report = ranks.own == 0 ? all : (Text){0};
-        all = ranks.own == 0 ? (Text){0} : all;
-    }
-    error_clear();
-    text_free(&all);
+    if (ranks_join_texts(report) != STATUS_OK) error_clear();
+}
+
+Status ranks_meet(RanksCall call) {
+    if (!ranks.plugin) return STATUS_OK;
+    Status status;
+    while ((status = ranks_agree(&(RanksRequest){.call = call}, NULL)) == STATUS_VALUE)
+        error_clear(); // the others see it in what they called
+    return status;
+}
+
+Status ranks_any(bool own, bool *any) {
+    *any = own;
+    if (!ranks.plugin) return STATUS_OK;
+    bool *all = memory_allocate((size_t)ranks.count * sizeof *all);
+    Status status = ranks_gather(&own, all, sizeof own);
+    for (int i = 0; i < ranks.count && status == STATUS_OK; i++) *any |= all[i];
+    free(all);
+    return status;
 }
 
 void ranks_end(int status) {

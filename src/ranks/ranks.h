@@ -22,9 +22,12 @@ bool ranks_error_is_told_by_another(void);
 // where all come to their end well the first has those of all, one after the other, the others
 // nothing. Alone it stays as it is.
 void ranks_join_reports(int status, Text *report);
-// The texts of all ranks one after the other, on each of them; alone its own. STATUS_INTERRUPT,
-// STATUS_DEVICE.
-Status ranks_share_text(const Text *own, Text *all) MUST_USE;
+// In front of each line stands the number of this rank, where there are several.
+void ranks_number_lines(Text *text);
+// On the first the texts of all ranks, one after the other; on the others nothing.
+Status ranks_join_texts(Text *text) MUST_USE;
+// Whether one of the ranks says so. In the order of other calls, as all of these.
+Status ranks_any(bool own, bool *any) MUST_USE;
 // At the end of the program: waits for the others to end as well, or ends them when `status` is not
 // 0.
 void ranks_end(int status);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "device/foretell.h"
 #include "device/walk.h"
 #include "ranks/internal.h"
 #include "tensor/compose.h"
@@ -76,6 +77,8 @@ static Status gather(const Sharded *one, Buffer *made) {
     char *own;
     size_t bytes;
     TRY(ranks_agree(&request, NULL));
+    foretell_forget(made);
+    if (foretelling()) return STATUS_OK;
     TRY(ranks_bytes_of(one->part, &own, &bytes));
     char *all = memory_allocate(made->bytes + 1);
     Status status = ranks_share_parts(own, one->bytes, RANKS_TAG, all);
@@ -158,6 +161,7 @@ static Status cut(ShardedSet *set, Tensor *parameter, int64_t block) {
     one->set = set;
     set->refs++;
     one->part = part;
+    buffer_note_purpose(part->view.buffer, PURPOSE_PARAMETER);
     one->number = tape_parameter_number(parameter);
     one->first = own.first;
     ASSERT(own.first >= 0 && tensor_count(part) == own.end - own.first);

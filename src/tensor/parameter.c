@@ -87,6 +87,8 @@ static void exchange_contents(Tensor *parameter, Tensor *contents) {
     TensorView view = parameter->view;
     parameter->view = contents->view;
     contents->view = view;
+    buffer_note_purpose(view.buffer, PURPOSE_RESULT);
+    buffer_note_purpose(parameter->view.buffer, PURPOSE_PARAMETER);
 }
 
 Status tape_parameter_unshare(Tensor *parameter) {

@@ -274,7 +274,8 @@ def ranks(n, code, *options, command="run", timeout=300, folder=None, watch=None
                        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TL_PATH": str(ROOT / "std"),
                        "OMPI_MCA_rmaps_base_oversubscribe": "1",
                        "ASAN_OPTIONS": "detect_leaks=0", **env}  # Open MPI and what it loads leave memory
-        command = ["mpirun", "-n", str(n), TL, *((command, *options, "program.tl") if lines is None else ("repl",))]
+        words = (*command.split(), *options, "program.tl") if lines is None else ("repl",)
+        command = ["mpirun", "-n", str(n), TL, *words]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE, text=True,
                               cwd=folder, env=environment) as process:
             if watch:
@@ -285,6 +286,71 @@ def ranks(n, code, *options, command="run", timeout=300, folder=None, watch=None
                 process.kill()
                 raise
         return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+FORETOLD_CALLS = """
+let r = rank(); let kept = randn([100, 10 * (r + 1)])
+let sum = all_reduce(randn([50, 60]), "mean"); let more = all_reduce(kept[:, 0:2], fast: true)
+let sizes = all_gather(tensor([r + 3, 7]))  // every rank knows them
+let large = zeros([sizes[2] as int * 1000, 10])
+let part = reduce_scatter(randn([40, 30])); let turned = all_to_all(randn([8, 100]))
+if r == 0 { send(large, 1); send(tensor([5]), 1, 1) } else { large = recv(0) }
+if r == 1 { large = zeros([recv(0, 1)[0] as int * 3000]) }
+print("peak", r, memory().peak)
+"""
+FORETOLD_STEPS = """
+let w = learnable(randn([64, 128])); let v = learnable(randn([128, 8])); let b = learnable(zeros([8]))
+let x = randn([32, 64]); let y = randn([32, 8])
+learn {
+    batch: 16 of (x, y), epochs: 2, progress: false, distribute: data, MORE
+    optimizer: adam(lr: 0.01), objective: mean((dropout(tanh(x @ w), 0.5) @ v + b - y) ** 2)
+}
+print("peak", rank(), memory().peak)
+"""
+
+
+class Foretold(unittest.TestCase):
+    """tl check --memory of several ranks: each with its own numbers, in one report."""
+
+    def foretold(self, n, code, *options):
+        result = ranks(n, code, *options, command="check --memory")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return json.loads(result.stdout) if "--json" in options else result.stdout
+
+    def check(self, n, code, env):
+        measured = ranks(n, code, "--ranks", "all", **env)
+        self.assertEqual(measured.returncode, 0, measured.stderr)
+        peaks = [int(peak) for _, peak in sorted(re.findall(r"peak (\d+) (\d+)", measured.stdout))]
+        found = self.foretold(n, code, "--json", "--device", env["TL_DEVICE"])
+        self.assertEqual([rank["peak"] for rank in found], peaks, code)
+        self.assertEqual([(rank["exact"], rank["failure"]) for rank in found], [(True, None)] * n, code)
+        return found
+
+    def test_peaks_are_those_of_a_run(self):
+        device = {"TL_DEVICE": os.environ.get("TL_DEVICE", "cpu")}
+        self.check(2, FORETOLD_CALLS, device)
+        for n, more in ((2, "pieces: 2"), (3, "pieces: 4"), (2, "fast: true"), (2, "shard: optimizer"),
+                        (2, "shard: parameters, pieces: 4")):
+            found = self.check(n, FORETOLD_STEPS.replace("MORE", more), device)
+            kept = 1 if "optimizer" in more or n == 1 or "shard" not in more else 0
+            self.assertGreaterEqual(found[0]["parameters"], (64 * 128 + 128 * 8 + 8) * 4 * (kept or 0.5), more)
+
+    def test_words(self):
+        out = self.foretold(2, "let x = zeros([1024, 512 * (rank() + 1)])\n")
+        self.assertEqual(re.findall(r"^\[rank (\d)\] peak +([\d.]+) MB +at program.tl:1:9$", out, re.M), [("0", "2.00"), ("1", "4.00")])
+        self.assertEqual(re.findall(r"^(?!\[rank \d\] ).+$", out, re.M), [])
+
+    def test_what_another_rank_does_not_know_is_not_known_here(self):
+        code = "let n = all_gather(if rank() == 0 { tensor([5]) } else { randint(3, 9, [1]) })\nlet x = zeros([n[0] as int])\n"
+        for rank in self.foretold(2, code, "--json"):
+            self.assertEqual((rank["exact"], [place["line"] for place in rank["loose"]]), (False, [2]))
+
+    def test_an_error_of_one_rank_ends_the_others_pass(self):
+        found = self.foretold(2, 'if rank() == 1 { error("stop") }\nlet x = all_reduce(ones([100]))\n', "--json")
+        self.assertEqual(found[1]["failure"]["message"], "stop")
+        self.assertIn("the ranks disagree: rank 0 calls all_reduce", found[0]["failure"]["message"])
+        result = ranks(2, "let x = \n", command="check --memory")
+        self.assertEqual((result.returncode, result.stderr.count("error[syntax]")), (1, 1), result.stderr)
 
 
 class Ranks(unittest.TestCase):
@@ -873,25 +939,6 @@ saved 6 statements to saved.tl
         # One that fails speaks for itself, with its number.
         result = ranks(2, "let x = ones([4])\nif rank() == 1 { error(\"bad luck\") }\nbarrier()\n")
         self.assertIn("[rank 1] no leak: every buffer was released", result.stderr)
-
-    def test_memory_is_foretold(self):
-        code = """let w = learnable(randn([64, 32]))
-let x = randn([128, 64])
-let y = randn([128 + 100 * rank(), 32])
-learn { objective: mean(tanh(x @ w) ** 2), optimizer: adam(lr: 0.01), batch: 32 of x, epochs: 2,
-        progress: false, distribute: data }
-print(to_list(all_gather(tensor([memory().peak]))))
-"""
-        peaks = json.loads(self.ends_well(2, code))
-        found = json.loads(ranks(2, code, "--memory", "--json", command="check").stdout)
-        self.assertEqual([(rank["rank"], rank["failure"], rank["peak"]) for rank in found],
-                         [(0, None, peaks[0]), (1, None, peaks[1])])
-        self.assertLess(peaks[0], peaks[1])
-        result = ranks(2, 'let x = ones([1000])\nif rank() == 1 { error("stop") }\nbarrier()\n', "--memory", command="check")
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertIn("[rank 0] the program ends with an error at program.tl:3:1: the ranks disagree: rank 0 calls barrier "
-                      "at program.tl:3, rank 1 has come to its end\n", result.stdout)
-        self.assertIn("[rank 1] the program ends with an error at program.tl:2:18: stop\n", result.stdout)
 
     def test_one_progress_bar(self):
         """Where ranks have a terminal, as with srun --pty, the first has the bar and the lines."""
