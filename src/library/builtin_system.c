@@ -105,7 +105,7 @@ Value builtin_sleep(BuiltinCall *call) {
 static bool take_ctrl_c(const Interp *interp) {
     Runtime *runtime = runtime_current;
     if (!(runtime_interrupts(runtime) & INTERRUPT_SIGNAL) || interp->exit_requested ||
-        atomic_load(&runtime->signal) == SIGTERM)
+        atomic_load(&runtime->signal) != SIGINT)
         return false;
     (void)runtime_take_interrupts(runtime, INTERRUPT_SIGNAL);
     atomic_store(&runtime->signal, 0);

@@ -580,6 +580,7 @@ static void wait_for(pthread_t thread) {
     sigemptyset(&interrupts);
     sigaddset(&interrupts, SIGINT);
     sigaddset(&interrupts, SIGTERM);
+    sigaddset(&interrupts, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &interrupts, &before);
     pthread_join(thread, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -127,6 +127,13 @@ class Exits(unittest.TestCase):
     def test_terminate(self):
         self.signalled("let x = ones([100])\neprint(\"ready\")\nloop { x = x * 1.0 }", signal.SIGTERM, 143)
 
+    def test_hangup(self):
+        """The terminal went away; under nohup the program goes on."""
+        code = "let x = ones([100])\neprint(\"ready\")\nloop { x = x * 1.0 }"
+        self.signalled(code, signal.SIGHUP, 129)
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.signalled("let x = ones([100])\neprint(\"ready\")\nsleep(0.5)\nexit(7)", signal.SIGHUP, 7)
+
 
 class Leaks(unittest.TestCase):
     every_device = True
