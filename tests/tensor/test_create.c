@@ -271,7 +271,7 @@ static void test_errors(void **state) {
     Tensor *t = make_tensor(DTYPE_INT64, SHAPE(2), ids);
     OpAttributes three = sized(3);
     assert_fails(op_with(OP_one_hot, &t, 1, &three, &result), STATUS_INDEX,
-                 "index 3 is out of range for dimension 0 of int64[3]: its size is 3", "");
+                 "one_hot: id 3 is out of range: there are 3 places", "");
     tensor_release(t);
 }
 
