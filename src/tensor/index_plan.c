@@ -126,13 +126,16 @@ static Status read_whole(Tensor *index, int64_t *out, int64_t count) {
     return status;
 }
 
-// Where to read numbers is to wait, they are checked on the device and stay there. The host reads
-// those that are out of range, to name the first.
+enum { MANY_INDEXES = 1 << 12 }; // worth two reductions instead of a copy
+
+// Where to read numbers is to wait, or takes long, they are checked on the device and stay there.
+// The host reads those that are out of range, to name the first.
 static Status keep_on_device(const Walk *walk, int64_t size, Tensor *index, Tensor **kept) {
-    int64_t outside;
+    int64_t outside, count = tensor_count(index);
+    bool pays = device_runs_ahead(index->device) ? count > 0 : count >= MANY_INDEXES;
     *kept = NULL;
-    if (!walk->may_stay || !device_runs_ahead(index->device) || index->view.dtype != DTYPE_INT64 ||
-        index->device != walk->x->device || tensor_count(index) == 0)
+    if (!walk->may_stay || !pays || index->view.dtype != DTYPE_INT64 ||
+        index->device != walk->x->device)
         return STATUS_OK;
     TRY(tensor_materialize(index));
     TRY(compose_within(index, -size, size - 1, &outside));
